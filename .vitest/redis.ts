@@ -1,0 +1,52 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { onTestFinished } from 'vitest'
+import type { Program } from '../load/src/stack/program.ts'
+import { type RedisOptions, startRedis } from '../load/src/stack/redis.ts'
+
+export interface TestRedis {
+  /** Path of its Unix socket. */
+  readonly socket: string
+  readonly program: Program
+  /** Starts it again, on the same socket and data, after it has ended. */
+  restart(): Promise<void>
+  stop(): Promise<void>
+}
+
+/**
+ * A Redis of a test's own, on a Unix socket in a directory of its own (and on a port, if asked for).
+ * Stopped, and its directory removed, by `stop()`.
+ */
+export async function testRedis(
+  options: Partial<Pick<RedisOptions, 'build' | 'port' | 'config'>> = {},
+): Promise<TestRedis> {
+  const directory = await mkdtemp(join(tmpdir(), 'onetrip-redis-'))
+  const socket = join(directory, 'redis.sock')
+  const start = () => startRedis({ ...options, socket, directory })
+  let program = await start()
+  return {
+    socket,
+    get program() {
+      return program
+    },
+    async restart() {
+      await program.exited
+      program = await start()
+    },
+    async stop() {
+      program.signal('SIGCONT') // a stopped process takes SIGTERM only when it goes on
+      await program.stop()
+      await rm(directory, { recursive: true, force: true })
+    },
+  }
+}
+
+/** As `testRedis`, and stopped when the current test ends. */
+export async function redisForThisTest(
+  options?: Parameters<typeof testRedis>[0],
+): Promise<TestRedis> {
+  const redis = await testRedis(options)
+  onTestFinished(() => redis.stop())
+  return redis
+}

@@ -1,0 +1,128 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { createInterface } from 'node:readline'
+
+/** How a program ended: its exit code, or the signal that ended it. */
+export interface Exit {
+  code: number | null
+  signal: NodeJS.Signals | null
+}
+
+/** A program of ours that runs as a process of its own. */
+export interface Program {
+  readonly name: string
+  readonly pid: number
+  /** Resolves when the process has ended, however it ended; never rejects. */
+  readonly exited: Promise<Exit>
+  /** The last lines that it printed, standard output and error together. */
+  readonly lastLines: readonly string[]
+  /** Sends a signal. Does nothing when the process has ended. */
+  signal(signal: NodeJS.Signals): void
+  /** SIGTERM, then SIGKILL after `graceMs` (default 10,000). Resolves when the process has ended. */
+  stop(graceMs?: number): Promise<Exit>
+}
+
+export interface ProgramOptions {
+  name: string
+  command: string
+  args: readonly string[]
+  env?: NodeJS.ProcessEnv
+  cwd?: string
+  /** The program counts as started when one of its lines matches. */
+  ready: RegExp
+  /** Default 15,000. */
+  readyTimeoutMs?: number
+  onLine?: (line: string) => void
+}
+
+const KEPT_LINES = 40
+
+const running = new Set<ChildProcess>()
+
+// The last resort when this process ends without having stopped its programs, as after an exception.
+process.on('exit', () => {
+  for (const child of running) child.kill('SIGTERM')
+})
+
+export class ProgramError extends Error {
+  override name = 'ProgramError'
+}
+
+/**
+ * Starts a program and waits until it says that it is ready.
+ *
+ * It gets a process group of its own, so that Ctrl-C in a terminal reaches only the process that
+ * started it, which then ends its programs in the right order.
+ *
+ * @throws ProgramError when it ends before it is ready or is not ready in time (it is ended then);
+ *   the message has its last lines.
+ */
+export async function startProgram(options: ProgramOptions): Promise<Program> {
+  const { name, command, args, ready, readyTimeoutMs = 15_000, onLine } = options
+  const child = spawn(command, args, {
+    cwd: options.cwd,
+    env: options.env ?? process.env,
+    stdio: ['ignore', 'pipe', 'pipe'],
+    detached: true,
+  })
+  const lastLines: string[] = []
+  const isReady = Promise.withResolvers<void>()
+  const hasExited = Promise.withResolvers<Exit>()
+
+  for (const stream of [child.stdout, child.stderr]) {
+    createInterface({ input: stream }).on('line', (line) => {
+      lastLines.push(line)
+      if (lastLines.length > KEPT_LINES) lastLines.shift()
+      onLine?.(line)
+      if (ready.test(line)) isReady.resolve()
+    })
+  }
+  child.once('error', (error) => {
+    isReady.reject(new ProgramError(`${name} could not be started: ${error.message}`))
+    hasExited.resolve({ code: null, signal: null })
+  })
+  child.once('spawn', () => running.add(child))
+  // 'close' and not 'exit': by then everything that it printed has been read.
+  child.once('close', (code, signal) => {
+    running.delete(child)
+    hasExited.resolve({ code, signal })
+    isReady.reject(
+      new ProgramError(
+        `${name} ended before it was ready (${signal ?? `exit code ${code}`}):\n${lastLines.join('\n')}`,
+      ),
+    )
+  })
+
+  const program: Program = {
+    name,
+    get pid() {
+      return child.pid ?? -1
+    },
+    exited: hasExited.promise,
+    lastLines,
+    signal: (signal) => void child.kill(signal),
+    async stop(graceMs = 10_000) {
+      child.kill('SIGTERM')
+      const force = setTimeout(() => child.kill('SIGKILL'), graceMs)
+      const exit = await hasExited.promise
+      clearTimeout(force)
+      return exit
+    },
+  }
+
+  const timeout = setTimeout(() => {
+    isReady.reject(
+      new ProgramError(
+        `${name} was not ready after ${readyTimeoutMs / 1000} s:\n${lastLines.join('\n')}`,
+      ),
+    )
+  }, readyTimeoutMs)
+  try {
+    await isReady.promise
+  } catch (error) {
+    await program.stop(1_000)
+    throw error
+  } finally {
+    clearTimeout(timeout)
+  }
+  return program
+}

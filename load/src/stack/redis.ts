@@ -1,0 +1,47 @@
+import { fileURLToPath } from 'node:url'
+import { type Program, startProgram } from './program.ts'
+
+export const redisCli = fileURLToPath(
+  new URL('../../../apps/server-build/src/cli.ts', import.meta.url),
+)
+
+export const redisBuilds = ['patched', 'stock', 'baseline'] as const
+export type RedisBuild = (typeof redisBuilds)[number]
+
+export interface RedisOptions {
+  /** Default `patched`. */
+  build?: RedisBuild
+  /** TCP port on loopback; 0, the default, listens on the Unix socket only. */
+  port?: number
+  socket: string
+  /** Where Redis keeps its files. */
+  directory: string
+  /** Further configuration, such as `{ appendfsync: 'always' }`. */
+  config?: Record<string, string>
+  onLine?: (line: string) => void
+}
+
+/**
+ * Starts a Redis through the command line of `apps/server-build` and waits until it accepts
+ * connections. The process is the server itself: its id is the server's, a signal reaches it.
+ *
+ * @throws ProgramError when it does not start.
+ */
+export async function startRedis(options: RedisOptions): Promise<Program> {
+  const { build = 'patched', port = 0, socket, directory, config = {}, onLine } = options
+  return await startProgram({
+    name: `Redis (${build})`,
+    command: process.execPath,
+    args: [
+      redisCli,
+      'run',
+      build,
+      ...['--port', String(port), '--unixsocket', socket, '--dir', directory],
+      '--',
+      ...Object.entries(config).flatMap(([key, value]) => [`--${key}`, value]),
+    ],
+    ready: /Ready to accept connections unix/,
+    readyTimeoutMs: 30_000,
+    ...(onLine && { onLine }),
+  })
+}
