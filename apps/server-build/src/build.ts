@@ -1,0 +1,160 @@
+import { copyFile, mkdir, rename, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { unpackTarGz, unpackTarXz } from './archive.ts'
+import { type BuildName, makeFlags, programs } from './builds.ts'
+import { runCommand } from './command.ts'
+import { compile } from './compile.ts'
+import { RedisBuildError } from './errors.ts'
+import { removeUnfinished, unfinished, writeJson } from './files.ts'
+import { findBuild } from './find.ts'
+import {
+  type BuildRecord,
+  directoryOf,
+  type Inputs,
+  type InstalledBuild,
+  installedBuilds,
+  keyOf,
+  lackOfFixes,
+  platform,
+  recordPath,
+  shortKey,
+} from './installed.ts'
+import type { Job } from './job.ts'
+import { locked } from './lock.ts'
+import {
+  applyPatch,
+  debianPatches,
+  hashOfPatches,
+  type Patch,
+  patchesDirectory,
+  patchesOf,
+} from './patches.ts'
+import { type Selection, selectSource, useKnownSource } from './sources/select.ts'
+import type { StoredSource } from './sources/source.ts'
+import { requireTools } from './toolchain.ts'
+
+export interface BuildOptions extends Selection {
+  /** Compilers at the same time. Default: one per core. */
+  jobs?: number
+}
+
+/**
+ * Returns a build, and makes it first if it is not there: the source is fetched and verified, patched
+ * and compiled in a folder aside, which takes its place only when it is complete.
+ *
+ * When several processes want the same build, one makes it and the others wait for it.
+ *
+ * @throws RedisBuildError, see its codes; the reason of `job.signal` after an interrupt. Nothing
+ *   unfinished stays behind.
+ */
+export async function ensureBuilt(
+  job: Job,
+  build: BuildName,
+  options: BuildOptions = {},
+): Promise<InstalledBuild> {
+  const found = await findBuild(job.home, build, options, job.env)
+  if (found) {
+    await useKnownSource(job.home, options)
+    return found
+  }
+  return await locked(job, async (job) => {
+    const madeMeanwhile = await findBuild(job.home, build, options, job.env)
+    if (madeMeanwhile) return madeMeanwhile
+    try {
+      const made = await make(job, build, options)
+      job.progress.end(true)
+      return made
+    } catch (error) {
+      job.progress.end(false)
+      throw error
+    }
+  })
+}
+
+async function make(job: Job, build: BuildName, options: BuildOptions): Promise<InstalledBuild> {
+  const compilers = await requireTools(job.env)
+  await removeUnfinished(job.home.sources)
+  await removeUnfinished(job.home.builds)
+  const source = await selectSource(job, options)
+  const patches = await patchesOf(build, patchesDirectory(job.env))
+  const inputs: Inputs = {
+    build,
+    archive: source.archive.sha256,
+    debian: source.debian?.sha256 ?? null,
+    patches: await hashOfPatches(patches),
+    makeFlags,
+    compilers,
+    platform: platform(),
+  }
+  const key = keyOf(inputs)
+  const installed = (await installedBuilds(job.home, build)).find((other) => other.key === key)
+  if (installed) return installed
+  const lack = lackOfFixes({ source })
+  if (lack) job.progress.warn(lack)
+
+  const aside = join(job.home.builds, `${unfinished}${build}-${process.pid}`)
+  try {
+    const tree = join(aside, 'redis')
+    const fromDebian = await prepare(job, source, patches, aside, tree)
+    const compileSeconds = await compile(job, { build, key, tree, jobs: options.jobs })
+    const ready = join(aside, 'ready')
+    await install(tree, ready)
+    await checkThatItRuns(job, ready, `${build}-${shortKey(key)}`)
+    const { directory: _, ...record } = source
+    const built: BuildRecord = {
+      build,
+      key,
+      redisVersion: source.redisVersion,
+      source: record,
+      debianPatches: fromDebian.map(({ name }) => name),
+      patches: patches.map(({ name }) => name),
+      inputs,
+      builtAt: new Date().toISOString(),
+      compileSeconds,
+    }
+    await writeJson(recordPath(ready), built)
+    job.signal.throwIfAborted()
+    const directory = directoryOf(job.home, build, key)
+    await rm(directory, { recursive: true, force: true })
+    await rename(ready, directory)
+    return { ...built, directory }
+  } finally {
+    await rm(aside, { recursive: true, force: true })
+  }
+}
+
+/** Unpacks and patches a source. Returns the patches of Debian that it got. */
+async function prepare(
+  job: Job,
+  source: StoredSource,
+  patches: readonly Patch[],
+  aside: string,
+  tree: string,
+): Promise<Patch[]> {
+  job.progress.step(`Unpacking Redis ${source.redisVersion} (${source.from})`)
+  await unpackTarGz(join(source.directory, source.archive.file), tree)
+  const fromDebian: Patch[] = []
+  if (source.debian) {
+    await unpackTarXz(join(source.directory, source.debian.file), aside)
+    fromDebian.push(...(await debianPatches(join(aside, 'debian'))))
+  }
+  job.progress.step(`Applying ${fromDebian.length} patches of Debian and ${patches.length} of ours`)
+  for (const patch of [...fromDebian, ...patches]) await applyPatch(tree, patch, job)
+  return fromDebian
+}
+
+async function install(tree: string, ready: string): Promise<void> {
+  const bin = join(ready, 'bin')
+  await mkdir(bin, { recursive: true })
+  for (const program of programs) await copyFile(join(tree, 'src', program), join(bin, program))
+}
+
+async function checkThatItRuns(job: Job, ready: string, id: string): Promise<void> {
+  const server = join(ready, 'bin', 'redis-server')
+  const { code, stdout, stderr } = await runCommand(server, ['--version'], { signal: job.signal })
+  if (code === 0 && stdout.includes(`onetrip=${id}`)) return
+  throw new RedisBuildError(
+    'BUILD_BROKEN',
+    `The build compiled, but redis-server --version does not say onetrip=${id}:\n${stdout}${stderr}`,
+  )
+}

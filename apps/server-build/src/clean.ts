@@ -1,0 +1,47 @@
+import { rm } from 'node:fs/promises'
+import { basename, join } from 'node:path'
+import { type BuildName, buildNames } from './builds.ts'
+import { namesIn, removeUnfinished, sizeOf } from './files.ts'
+import type { Job } from './job.ts'
+import { locked } from './lock.ts'
+
+export interface Removed {
+  path: string
+  bytes: number
+}
+
+/**
+ * Removes builds, with the logs of their compilation; without names all of them and the cached
+ * sources. Databases (`redis/data`) stay.
+ *
+ * @throws RedisBuildError (BUSY) while a build is being made.
+ */
+export async function clean(job: Job, builds: readonly BuildName[]): Promise<Removed[]> {
+  return await locked(
+    job,
+    async ({ home }) => {
+      await removeUnfinished(home.sources)
+      await removeUnfinished(home.builds)
+      const paths = [
+        ...(await ofBuilds(home.builds, builds)),
+        ...(await ofBuilds(home.logs, builds)),
+        ...(builds.length === 0 ? [home.sources] : []),
+      ]
+      const removed = await Promise.all(paths.map(remove))
+      return removed.filter(({ bytes }) => bytes > 0)
+    },
+    { wait: false },
+  )
+}
+
+async function ofBuilds(directory: string, builds: readonly BuildName[]): Promise<string[]> {
+  const wanted = builds.length === 0 ? buildNames : builds
+  const paths = (await namesIn(directory)).map((name) => join(directory, name))
+  return paths.filter((path) => wanted.some((build) => basename(path).startsWith(`${build}-`)))
+}
+
+async function remove(path: string): Promise<Removed> {
+  const bytes = await sizeOf(path)
+  await rm(path, { recursive: true, force: true })
+  return { path, bytes }
+}

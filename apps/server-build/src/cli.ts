@@ -1,0 +1,192 @@
+import { Argument, Command, CommanderError, InvalidArgumentError, Option } from 'commander'
+import { type BuildOptions, ensureBuilt } from './build.ts'
+import { type BuildName, buildName, buildNames } from './builds.ts'
+import { clean } from './clean.ts'
+import { RedisBuildError } from './errors.ts'
+import { homeOf } from './home.ts'
+import type { Job } from './job.ts'
+import { createProgress } from './progress.ts'
+import { type RunOptions, serverCommand } from './run.ts'
+import { describe, statusOf, statusOfAll } from './status.ts'
+
+const EXIT_FAILURE = 1
+const EXIT_USAGE = 2
+
+const interrupted = new AbortController()
+const job: Job = {
+  home: homeOf(process.env),
+  env: process.env,
+  progress: createProgress(process.env),
+  signal: interrupted.signal,
+}
+
+// What follows the first `--` is for redis-server; commander would mix it with our own arguments.
+const separator = process.argv.indexOf('--')
+const ownArguments = separator === -1 ? process.argv : process.argv.slice(0, separator)
+const serverArguments = separator === -1 ? [] : process.argv.slice(separator + 1)
+
+const program = new Command('npm run redis --')
+  .description('Fetches, verifies, patches, compiles and runs the Redis of Onetrip.')
+  .addHelpText(
+    'after',
+    `
+Builds:
+  patched    what Onetrip runs on: upstream, its security fixes, and our patches
+  stock      upstream with its security fixes
+  baseline   stock with the O(N) search on close that Redis had before version 5
+
+Environment:
+  ONETRIP_HOME   where sources, builds and data are kept (default: .onetrip in the repository)
+  REDIS_SOURCE   as --source, for build and run
+  REDIS_PATCHES  a folder with other patches and series than apps/server-build/patches
+  REDIS_SERVER   run starts this installed redis-server instead of a build
+
+Examples:
+  npm run redis -- build                              all three builds
+  npm run redis -- run patched --port 6390
+  npm run redis -- run stock -- --appendonly no       with an argument for redis-server
+  npm run redis -- build --source redis-8.0.6.tar.gz  without a network`,
+  )
+  .showHelpAfterError('(add --help for what there is)')
+  .exitOverride()
+
+program
+  .command('build')
+  .description('make builds that are missing or outdated, and print where they are')
+  .argument('[builds...]', `which ones: ${buildNames.join(', ')} (default: all)`, collectBuilds, [])
+  .addOption(
+    new Option('--source <file|url>', 'archive of the source, instead of fetching it')
+      .env('REDIS_SOURCE')
+      .conflicts(['suite', 'refresh']),
+  )
+  .option('--sha256 <hex>', 'SHA-256 of --source, if it is not that of a known release', sha256)
+  .option('--suite <name>', "only this suite of Debian's, such as trixie")
+  .option('--refresh', 'ask again for the newest source, although there is one')
+  .option('--jobs <n>', 'compilers at the same time (default: one per core)', integer(1, 1024))
+  .action(async (builds: BuildName[], options: BuildOptions) => {
+    if (options.sha256 && !options.source) throw usage('--sha256 goes with --source.')
+    let { refresh, ...rest } = options
+    for (const build of builds.length > 0 ? builds : buildNames) {
+      const { directory } = await ensureBuilt(job, build, { ...rest, ...(refresh && { refresh }) })
+      process.stdout.write(`${build}: ${directory}/bin\n`)
+      refresh = false // the first build has asked
+    }
+  })
+
+program
+  .command('run')
+  .description('run Redis in the foreground; this process becomes redis-server')
+  .usage('[options] [build] [-- arguments for redis-server]')
+  .addArgument(
+    new Argument('[build]', `which one: ${buildNames.join(', ')}`)
+      .default('patched' satisfies BuildName)
+      .argParser(parseBuild),
+  )
+  .option('--port <n>', 'TCP port; 0 for none', integer(0, 65_535), 6390)
+  .option('--bind <addresses>', 'where to listen', '127.0.0.1')
+  .option('--unixsocket <path>', 'listen on a Unix socket, too')
+  .option('--dir <path>', 'data directory (default: $ONETRIP_HOME/redis/data/<build>)')
+  .option('--io-threads <n>', 'default: half of the cores, 2 to 8', integer(1, 128))
+  .action(async (build: BuildName, options: RunOptions) => {
+    const [first] = serverArguments
+    if (first !== undefined && !first.startsWith('--')) {
+      throw usage(`What follows -- must begin with a setting such as --appendonly, not '${first}'.`)
+    }
+    const server = await serverCommand(job, build, options, serverArguments)
+    stopListeningForSignals()
+    process.execve?.(server.program, [server.program, ...server.args], process.env)
+  })
+
+program
+  .command('status')
+  .description('tell which builds there are, of what, and where')
+  .argument('[builds...]', 'default: all', collectBuilds, [])
+  .option('--json', 'for programs')
+  .action(async (builds: BuildName[], { json }: { json?: boolean }) => {
+    const all = await statusOfAll(job.home, job.env)
+    const wanted = all.filter(({ build }) => builds.length === 0 || builds.includes(build))
+    const text = json ? JSON.stringify(wanted, null, 2) : wanted.map(describe).join('\n\n')
+    process.stdout.write(`${text}\n`)
+  })
+
+program
+  .command('clean')
+  .description('remove builds; without a name all of them and the cached sources (never data)')
+  .argument('[builds...]', 'default: all', collectBuilds, [])
+  .action(async (builds: BuildName[]) => {
+    const removed = await clean(job, builds)
+    const megabytes = (bytes: number) => `${(bytes / 1e6).toFixed(1)} MB`
+    for (const { path, bytes } of removed) {
+      process.stdout.write(`removed ${path} (${megabytes(bytes)})\n`)
+    }
+    const total = removed.reduce((sum, { bytes }) => sum + bytes, 0)
+    process.stdout.write(removed.length > 0 ? `${megabytes(total)} freed\n` : 'nothing to remove\n')
+  })
+
+function parseBuild(text: string): BuildName {
+  try {
+    return buildName(text)
+  } catch (error) {
+    throw new InvalidArgumentError(error instanceof Error ? error.message : '')
+  }
+}
+
+function collectBuilds(text: string, before: BuildName[]): BuildName[] {
+  return [...before, parseBuild(text)]
+}
+
+function integer(least: number, most: number): (text: string) => number {
+  return (text) => {
+    const value = Number(text)
+    if (/^\d+$/.test(text) && value >= least && value <= most) return value
+    throw new InvalidArgumentError(`A whole number from ${least} to ${most} is expected.`)
+  }
+}
+
+function sha256(text: string): string {
+  if (/^[0-9a-f]{64}$/i.test(text)) return text.toLowerCase()
+  throw new InvalidArgumentError('64 hexadecimal digits are expected.')
+}
+
+function usage(message: string): RedisBuildError {
+  return new RedisBuildError('USAGE', message)
+}
+
+function onSignal(signal: NodeJS.Signals): void {
+  interrupted.abort(signal)
+}
+
+function stopListeningForSignals(): void {
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.off(signal, onSignal)
+}
+
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, onSignal)
+
+try {
+  await program.parseAsync(ownArguments)
+} catch (error) {
+  process.exitCode = exitCodeFor(error)
+} finally {
+  stopListeningForSignals()
+}
+
+function exitCodeFor(error: unknown): number {
+  if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : EXIT_USAGE
+  if (interrupted.signal.aborted) {
+    job.progress.end(false)
+    process.stderr.write('Interrupted; nothing unfinished was left behind.\n')
+    // To end by the signal itself is what tells a shell that it was one.
+    stopListeningForSignals()
+    process.kill(process.pid, interrupted.signal.reason)
+    return EXIT_FAILURE
+  }
+  if (error instanceof RedisBuildError) {
+    process.stderr.write(`\n${error.message}\n`)
+    return error.code === 'USAGE' ? EXIT_USAGE : EXIT_FAILURE
+  }
+  if (error instanceof Error && 'syscall' in error) {
+    process.stderr.write(`\n${error.message}\n`) // such as a folder that may not be written
+    return EXIT_FAILURE
+  }
+  throw error
+}

@@ -1,0 +1,76 @@
+import { createWriteStream } from 'node:fs'
+import { mkdir } from 'node:fs/promises'
+import { availableParallelism } from 'node:os'
+import { join } from 'node:path'
+import { finished } from 'node:stream/promises'
+import { type BuildName, makeFlags, programs } from './builds.ts'
+import { runCommand } from './command.ts'
+import { RedisBuildError } from './errors.ts'
+import { shortKey } from './installed.ts'
+import type { Job } from './job.ts'
+import { apartFromOurRepository } from './patches.ts'
+
+const SHOWN_LINES = 30
+
+export interface CompileOptions {
+  build: BuildName
+  key: string
+  /** The patched source. */
+  tree: string
+  jobs?: number | undefined
+}
+
+/**
+ * Compiles a source tree in place. The compilers' output goes to `<logs>/<build>-<key>.log`.
+ *
+ * @returns the seconds that it took.
+ * @throws RedisBuildError (COMPILE_FAILED) with the log's last lines and its path.
+ */
+export async function compile(
+  { home, env, progress, signal }: Job,
+  { build, key, tree, jobs = availableParallelism() }: CompileOptions,
+): Promise<number> {
+  await mkdir(home.logs, { recursive: true })
+  const logPath = join(home.logs, `${build}-${shortKey(key)}.log`)
+  const log = createWriteStream(logPath)
+  const started = performance.now()
+  const seconds = () => Math.round((performance.now() - started) / 1000)
+  let files = 0
+  let tail = ''
+
+  progress.step(`Compiling ${build}`)
+  const tick = setInterval(
+    () => progress.update(`Compiling ${build}: ${files} files, ${seconds()} s`),
+    1_000,
+  )
+  try {
+    const { code } = await runCommand('make', makeArguments(build, key, jobs), {
+      cwd: join(tree, 'src'),
+      signal,
+      env: { ...apartFromOurRepository(tree, env), SOURCE_DATE_EPOCH: '0' },
+      onOutput(text) {
+        log.write(text)
+        files += text.match(/^ *(CC|LINK) |(^| )-c /gm)?.length ?? 0
+        tail = (tail + text).slice(-20_000)
+      },
+    })
+    if (code === 0) {
+      progress.update(`Compiled ${build}: ${files} files, ${seconds()} s`)
+      return seconds()
+    }
+    const lines = tail.trimEnd().split('\n').slice(-SHOWN_LINES).join('\n')
+    throw new RedisBuildError(
+      'COMPILE_FAILED',
+      `Compiling ${build} failed (make ended with ${code ?? 'a signal'}). The end of its output:\n\n${lines}\n\nAll of it: ${logPath}`,
+    )
+  } finally {
+    clearInterval(tick)
+    log.end()
+    await finished(log)
+  }
+}
+
+function makeArguments(build: BuildName, key: string, jobs: number): string[] {
+  const identity = `-DONETRIP_BUILD=${build} -DONETRIP_BUILD_KEY=${shortKey(key)}`
+  return [`-j${jobs}`, ...programs, ...makeFlags, `REDIS_CFLAGS=${identity}`]
+}

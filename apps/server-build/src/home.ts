@@ -1,0 +1,32 @@
+import { join, resolve } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import type { BuildName } from './builds.ts'
+
+const repository = fileURLToPath(new URL('../../..', import.meta.url))
+
+/** Where everything is kept that belongs to this machine and not to the repository. */
+export interface Home {
+  readonly redis: string
+  /** One folder per source: archive, Debian's patches, `source.json`. */
+  readonly sources: string
+  /** One folder per finished build, `<build>-<key>`; unfinished ones begin with `.tmp-`. */
+  readonly builds: string
+  /** The compilers' full output. */
+  readonly logs: string
+}
+
+/** `$ONETRIP_HOME`, or `.onetrip` in the repository. */
+export function homeOf(env: NodeJS.ProcessEnv): Home {
+  const redis = join(resolve(env.ONETRIP_HOME || join(repository, '.onetrip')), 'redis')
+  return {
+    redis,
+    sources: join(redis, 'sources'),
+    builds: join(redis, 'builds'),
+    logs: join(redis, 'logs'),
+  }
+}
+
+/** The folder where a build keeps its database unless it is told otherwise. */
+export function dataDirectory(home: Home, build: BuildName): string {
+  return join(home.redis, 'data', build)
+}

@@ -1,0 +1,82 @@
+import { readFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import type { BuildName } from './builds.ts'
+import { plainEnvironment, runCommand } from './command.ts'
+import { RedisBuildError } from './errors.ts'
+import { sha256 } from './files.ts'
+
+export interface Patch {
+  name: string
+  path: string
+}
+
+/** Our patches, or another folder of the same shape (`REDIS_PATCHES`), to try patches of one's own. */
+export function patchesDirectory(env: NodeJS.ProcessEnv): string {
+  return env.REDIS_PATCHES || fileURLToPath(new URL('../patches', import.meta.url))
+}
+
+/** The patches that a series file names, in order. A line beginning with `#` is a comment. */
+export async function readSeries(series: string): Promise<Patch[]> {
+  const text = await readFile(series, 'utf8')
+  return text
+    .split('\n')
+    .map((line) => line.trim())
+    .filter((line) => line !== '' && !line.startsWith('#'))
+    .map((name) => ({ name, path: join(dirname(series), name) }))
+}
+
+/** The patches of a build of ours. */
+export async function patchesOf(build: BuildName, directory: string): Promise<Patch[]> {
+  return await readSeries(join(directory, `${build}.series`))
+}
+
+/**
+ * The patches that Debian puts on the source, in order.
+ *
+ * Left out are only those in `debian-packaging/`, which change defaults to Debian's paths. Choosing
+ * the security fixes by name instead would miss the one that does not have "CVE" in its name.
+ */
+export async function debianPatches(debian: string): Promise<Patch[]> {
+  const patches = await readSeries(join(debian, 'patches', 'series'))
+  return patches.filter(({ name }) => !name.startsWith('debian-packaging/'))
+}
+
+/** Hash of the patches' names and contents, in order. */
+export async function hashOfPatches(patches: readonly Patch[]): Promise<string> {
+  const contents = await Promise.all(
+    patches.map(async ({ name, path }) => [name, await readFile(path, 'utf8')]),
+  )
+  return sha256(JSON.stringify(contents))
+}
+
+/**
+ * Applies a patch to a source tree.
+ *
+ * @throws RedisBuildError (PATCH_REJECTED) which names the patch and the hunk; the tree is unchanged
+ *   then.
+ */
+export async function applyPatch(
+  tree: string,
+  { name, path }: Patch,
+  { env, signal }: { env: NodeJS.ProcessEnv; signal?: AbortSignal },
+): Promise<void> {
+  const { code, stdout, stderr } = await runCommand(
+    'git',
+    ['apply', '--verbose', '--whitespace=nowarn', path],
+    { cwd: tree, env: apartFromOurRepository(tree, env), ...(signal && { signal }) },
+  )
+  if (code === 0) return
+  throw new RedisBuildError(
+    'PATCH_REJECTED',
+    `The patch ${name} does not apply:\n${(stdout + stderr).trim()}\n(${path})`,
+  )
+}
+
+/**
+ * Keeps git from taking the repository that we are in for the one of the source tree: `git apply`
+ * would silently skip every file, and the build of Redis would call itself by our commit.
+ */
+export function apartFromOurRepository(tree: string, env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+  return plainEnvironment(env, { GIT_CEILING_DIRECTORIES: dirname(tree) })
+}

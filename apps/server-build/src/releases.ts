@@ -1,0 +1,29 @@
+export interface Release {
+  version: string
+  /** Of the archive that GitHub makes of the tag, which Debian ships unchanged as `.orig.tar.gz`. */
+  sha256: string
+}
+
+/**
+ * The releases that a source is checked against, oldest first. Both hashes were taken from Debian's
+ * signed source index and compared with `git archive` of the upstream tag.
+ */
+export const releases: readonly Release[] = [
+  { version: '8.0.2', sha256: 'caf3c0069f06fc84c5153bd2a348b204c578de80490c73857bee01d9b5d7401f' },
+  { version: '8.0.6', sha256: '763bf3005bcbf77c1d8145016a9627e45219665f99cf5a736bc73ec70faf0c8e' },
+]
+
+export function releaseOf(sha256: string): Release | undefined {
+  return releases.find((release) => release.sha256 === sha256)
+}
+
+/** Where the release archive is, for machines that have no Debian mirror. */
+export function releaseUrl(version: string): string {
+  return `https://github.com/redis/redis/archive/refs/tags/${version}.tar.gz`
+}
+
+export function newestRelease(): Release {
+  const newest = releases.at(-1)
+  if (!newest) throw new Error('the table of releases is empty')
+  return newest
+}

@@ -1,0 +1,157 @@
+import { constants } from 'node:fs'
+import { access, copyFile, mkdir, readFile, readlink, realpath, stat } from 'node:fs/promises'
+import { connect } from 'node:net'
+import { availableParallelism } from 'node:os'
+import { join, resolve } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { ensureBuilt } from './build.ts'
+import type { BuildName } from './builds.ts'
+import { runCommand } from './command.ts'
+import { RedisBuildError } from './errors.ts'
+import { dataDirectory } from './home.ts'
+import { lackOfFixes, shortKey } from './installed.ts'
+import { ioThreadsFor } from './io-threads.ts'
+import type { Job } from './job.ts'
+import { programPath } from './status.ts'
+
+export interface RunOptions {
+  /** 0: no TCP. */
+  port: number
+  /** One address or several, separated by spaces or commas. */
+  bind: string
+  unixsocket?: string
+  /** Default: a folder per build under `$ONETRIP_HOME/redis/data`. */
+  dir?: string
+  /** Default: by the number of cores. */
+  ioThreads?: number
+}
+
+export interface ServerCommand {
+  program: string
+  args: string[]
+}
+
+const configuration = fileURLToPath(new URL('../redis.conf', import.meta.url))
+
+/**
+ * Prepares a server's start: makes the build if it is missing, or takes the installed redis-server
+ * that `REDIS_SERVER` names, and makes sure that no other server uses the same files.
+ *
+ * @param extra arguments for redis-server, which come last and win.
+ * @throws RedisBuildError (SERVER_UNUSABLE), or what building throws.
+ */
+export async function serverCommand(
+  job: Job,
+  build: BuildName,
+  options: RunOptions,
+  extra: readonly string[],
+): Promise<ServerCommand> {
+  const dir = resolve(options.dir ?? dataDirectory(job.home, build))
+  const socket = options.unixsocket && resolve(options.unixsocket)
+  const { program, ioThreads } = await serverProgram(job, build)
+  await mkdir(dir, { recursive: true })
+  await refuseSecondServer(dir, socket)
+  const copy = join(dir, 'onetrip-redis.conf')
+  await copyFile(configuration, copy)
+  const args = [
+    copy,
+    ...['--port', String(options.port)],
+    ...['--bind', ...options.bind.split(/[\s,]+/).filter((address) => address !== '')],
+    ...['--dir', dir],
+    ...['--io-threads', String(options.ioThreads ?? ioThreads)],
+    ...(socket ? ['--unixsocket', socket] : []),
+    ...extra,
+  ]
+  return { program, args }
+}
+
+async function serverProgram(
+  job: Job,
+  build: BuildName,
+): Promise<{ program: string; ioThreads: number }> {
+  const ioThreads = ioThreadsFor(availableParallelism())
+  const { REDIS_SERVER: installed, REDIS_SOURCE: source } = job.env
+  if (installed) {
+    const version = await versionOfInstalled(installed)
+    job.progress.note(
+      `Redis ${version} is ${installed} (REDIS_SERVER), NOT the ${build} build of Onetrip.`,
+    )
+    // The I/O threads of older versions spin: with fewer idle cores than threads, they crawl.
+    return { program: installed, ioThreads: Number.parseInt(version, 10) < 8 ? 1 : ioThreads }
+  }
+  const made = await ensureBuilt(job, build, source ? { source } : {})
+  const lack = lackOfFixes(made)
+  if (lack) job.progress.warn(lack)
+  job.progress.note(
+    `Redis ${made.redisVersion}, build ${build}-${shortKey(made.key)} (${made.source.from})`,
+  )
+  return { program: programPath(made, 'redis-server'), ioThreads }
+}
+
+async function versionOfInstalled(program: string): Promise<string> {
+  const unusable = (why: string) =>
+    new RedisBuildError('SERVER_UNUSABLE', `REDIS_SERVER=${program} cannot be used: ${why}.`)
+  const found = await stat(program).catch(() => undefined)
+  if (!found) throw unusable('there is no such file')
+  try {
+    await access(program, constants.X_OK)
+  } catch {
+    throw unusable('it is not executable')
+  }
+  const { stdout } = await runCommand(program, ['--version']).catch((error: Error) => {
+    throw unusable(error.message)
+  })
+  const version = /\bv=(\d+\.\d+\S*)/.exec(stdout)?.[1]
+  if (!version) throw unusable('it does not answer --version as a redis-server does')
+  return version
+}
+
+/** Two servers on one data directory would overwrite each other's append-only file. */
+async function refuseSecondServer(dir: string, socket: string | undefined): Promise<void> {
+  const pid = await serverOn(dir)
+  if (pid !== undefined) {
+    throw new RedisBuildError(
+      'SERVER_UNUSABLE',
+      `A Redis (process ${pid}) is running on ${dir}. Stop it, or give another --dir.`,
+    )
+  }
+  // Redis itself removes a stale socket file, and would remove one that is in use just as well.
+  if (socket && (await answers(socket))) {
+    throw new RedisBuildError(
+      'SERVER_UNUSABLE',
+      `A server is listening on ${socket}. Stop it, or give another --unixsocket.`,
+    )
+  }
+}
+
+async function serverOn(dir: string): Promise<number | undefined> {
+  const text = await readFile(join(dir, 'redis.pid'), 'utf8').catch(() => '')
+  const pid = Number.parseInt(text, 10)
+  if (!(pid > 0) || !isAlive(pid)) return undefined
+  // A server that was killed leaves its file, and its number may belong to another process by now.
+  // Redis works in its data directory, which Linux shows; elsewhere the number has to do.
+  if (process.platform !== 'linux') return pid
+  const [worksIn, own] = await Promise.all([
+    readlink(`/proc/${pid}/cwd`).catch(() => ''),
+    realpath(dir),
+  ])
+  return worksIn === own ? pid : undefined
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0)
+    return true
+  } catch (error) {
+    return error instanceof Error && 'code' in error && error.code === 'EPERM'
+  }
+}
+
+async function answers(socket: string): Promise<boolean> {
+  const { promise, resolve } = Promise.withResolvers<boolean>()
+  const connection = connect(socket)
+  connection.once('connect', () => resolve(true)).once('error', () => resolve(false))
+  const answered = await promise
+  connection.destroy()
+  return answered
+}

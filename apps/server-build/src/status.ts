@@ -1,0 +1,85 @@
+import { join } from 'node:path'
+import { type BuildName, buildNames, type ProgramName, programs } from './builds.ts'
+import { findBuild } from './find.ts'
+import type { Home } from './home.ts'
+import {
+  type InstalledBuild,
+  installedBuilds,
+  securityPatches,
+  shortKey,
+} from './installed.ts'
+
+export interface BuildStatus {
+  build: BuildName
+  /** `outdated`: there is one, but source, patches, flags or compilers have changed since. */
+  state: 'built' | 'outdated' | 'missing'
+  details?: {
+    key: string
+    path: string
+    redisVersion: string
+    source: string
+    securityPatches: string[]
+    otherPatchesOfDebian: string[]
+    patches: string[]
+    builtAt: string
+    compileSeconds: number
+    programs: Record<ProgramName, string>
+  }
+}
+
+export async function statusOf(
+  home: Home,
+  build: BuildName,
+  env: NodeJS.ProcessEnv,
+): Promise<BuildStatus> {
+  const upToDate = await findBuild(home, build, env.REDIS_SOURCE ? { source: env.REDIS_SOURCE } : {}, env)
+  const installed = upToDate ?? (await installedBuilds(home, build))[0]
+  if (!installed) return { build, state: 'missing' }
+  return { build, state: upToDate ? 'built' : 'outdated', details: detailsOf(installed) }
+}
+
+export async function statusOfAll(home: Home, env: NodeJS.ProcessEnv): Promise<BuildStatus[]> {
+  return await Promise.all(buildNames.map((build) => statusOf(home, build, env)))
+}
+
+/** The path of one of a build's programs. */
+export function programPath(build: InstalledBuild, program: ProgramName): string {
+  return join(build.directory, 'bin', program)
+}
+
+function detailsOf(build: InstalledBuild): NonNullable<BuildStatus['details']> {
+  const fixes = securityPatches(build.debianPatches)
+  return {
+    key: build.key,
+    path: build.directory,
+    redisVersion: build.redisVersion,
+    source: build.source.from,
+    securityPatches: fixes,
+    otherPatchesOfDebian: build.debianPatches.filter((name) => !fixes.includes(name)),
+    patches: build.patches,
+    builtAt: build.builtAt,
+    compileSeconds: build.compileSeconds,
+    programs: {
+      'redis-server': programPath(build, 'redis-server'),
+      'redis-cli': programPath(build, 'redis-cli'),
+      'redis-benchmark': programPath(build, 'redis-benchmark'),
+    },
+  }
+}
+
+/** A status in words, for people. */
+export function describe({ build, state, details }: BuildStatus): string {
+  if (!details) return `${build}: not built (npm run redis -- build ${build})`
+  const bare = (names: readonly string[]) => names.map((name) => name.replace(/\.patch$/, ''))
+  const rows = [
+    ['Redis', `${details.redisVersion}, ${details.source}`],
+    ['key', shortKey(details.key)],
+    ['built', `${details.builtAt}, compiled in ${details.compileSeconds} s`],
+    ['programs', `${join(details.path, 'bin')}: ${programs.join(', ')}`],
+    ['security patches', bare(details.securityPatches).join(', ') || 'NONE'],
+    ['our patches', bare(details.patches).join(', ') || 'none'],
+  ]
+  const title = state === 'built' ? 'built' : 'outdated (the next build or run makes it anew)'
+  return `${build}: ${title}\n${rows.map(([name = '', text]) => `  ${name.padEnd(17)} ${text}`).join('\n')}`
+}
+
