@@ -25,7 +25,7 @@ export async function clean(job: Job, builds: readonly BuildName[]): Promise<Rem
       const paths = [
         ...(await ofBuilds(home.builds, builds)),
         ...(await ofBuilds(home.logs, builds)),
-        ...(builds.length === 0 ? [home.sources] : []),
+        ...(builds.length === 0 ? [home.sources, home.currentSource] : []),
       ]
       const removed = await Promise.all(paths.map(remove))
       return removed.filter(({ bytes }) => bytes > 0)

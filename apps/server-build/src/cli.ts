@@ -7,7 +7,7 @@ import { homeOf } from './home.ts'
 import type { Job } from './job.ts'
 import { createProgress } from './progress.ts'
 import { type RunOptions, serverCommand } from './run.ts'
-import { describe, statusOf, statusOfAll } from './status.ts'
+import { describe, statusOf } from './status.ts'
 
 const EXIT_FAILURE = 1
 const EXIT_USAGE = 2
@@ -64,10 +64,11 @@ program
   .option('--refresh', 'ask again for the newest source, although there is one')
   .option('--jobs <n>', 'compilers at the same time (default: one per core)', integer(1, 1024))
   .action(async (builds: BuildName[], options: BuildOptions) => {
-    if (options.sha256 && !options.source) throw usage('--sha256 goes with --source.')
-    let { refresh, ...rest } = options
+    const source = options.source || undefined // REDIS_SOURCE may be there and empty
+    if (options.sha256 && !source) throw usage('--sha256 goes with --source.')
+    let { refresh = false } = options
     for (const build of builds.length > 0 ? builds : buildNames) {
-      const { directory } = await ensureBuilt(job, build, { ...rest, ...(refresh && { refresh }) })
+      const { directory } = await ensureBuilt(job, build, { ...options, source, refresh })
       process.stdout.write(`${build}: ${directory}/bin\n`)
       refresh = false // the first build has asked
     }
@@ -103,9 +104,9 @@ program
   .argument('[builds...]', 'default: all', collectBuilds, [])
   .option('--json', 'for programs')
   .action(async (builds: BuildName[], { json }: { json?: boolean }) => {
-    const all = await statusOfAll(job.home, job.env)
-    const wanted = all.filter(({ build }) => builds.length === 0 || builds.includes(build))
-    const text = json ? JSON.stringify(wanted, null, 2) : wanted.map(describe).join('\n\n')
+    const wanted = builds.length > 0 ? builds : buildNames
+    const states = await statusOf(job.home, wanted, job.env)
+    const text = json ? JSON.stringify(states, null, 2) : states.map(describe).join('\n\n')
     process.stdout.write(`${text}\n`)
   })
 
@@ -175,8 +176,9 @@ function exitCodeFor(error: unknown): number {
   if (interrupted.signal.aborted) {
     job.progress.end(false)
     process.stderr.write('Interrupted; nothing unfinished was left behind.\n')
-    // To end by the signal itself is what tells a shell that it was one.
-    stopListeningForSignals()
+    // To end by the signal itself is what tells a shell that it was one. Packages that we use have
+    // listeners, too, each of which leaves it to the others.
+    process.removeAllListeners(interrupted.signal.reason)
     process.kill(process.pid, interrupted.signal.reason)
     return EXIT_FAILURE
   }

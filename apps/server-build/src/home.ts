@@ -9,6 +9,8 @@ export interface Home {
   readonly redis: string
   /** One folder per source: archive, Debian's patches, `source.json`. */
   readonly sources: string
+  /** Names the source that was used last. */
+  readonly currentSource: string
   /** One folder per finished build, `<build>-<key>`; unfinished ones begin with `.tmp-`. */
   readonly builds: string
   /** The compilers' full output. */
@@ -21,6 +23,7 @@ export function homeOf(env: NodeJS.ProcessEnv): Home {
   return {
     redis,
     sources: join(redis, 'sources'),
+    currentSource: join(redis, 'current-source.json'),
     builds: join(redis, 'builds'),
     logs: join(redis, 'logs'),
   }

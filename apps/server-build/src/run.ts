@@ -12,6 +12,7 @@ import { dataDirectory } from './home.ts'
 import { lackOfFixes, shortKey } from './installed.ts'
 import { ioThreadsFor } from './io-threads.ts'
 import type { Job } from './job.ts'
+import { selectionFrom } from './sources/select.ts'
 import { programPath } from './status.ts'
 
 export interface RunOptions {
@@ -70,7 +71,7 @@ async function serverProgram(
   build: BuildName,
 ): Promise<{ program: string; ioThreads: number }> {
   const ioThreads = ioThreadsFor(availableParallelism())
-  const { REDIS_SERVER: installed, REDIS_SOURCE: source } = job.env
+  const installed = job.env.REDIS_SERVER
   if (installed) {
     const version = await versionOfInstalled(installed)
     job.progress.note(
@@ -79,7 +80,7 @@ async function serverProgram(
     // The I/O threads of older versions spin: with fewer idle cores than threads, they crawl.
     return { program: installed, ioThreads: Number.parseInt(version, 10) < 8 ? 1 : ioThreads }
   }
-  const made = await ensureBuilt(job, build, source ? { source } : {})
+  const made = await ensureBuilt(job, build, selectionFrom(job.env))
   const lack = lackOfFixes(made)
   if (lack) job.progress.warn(lack)
   job.progress.note(

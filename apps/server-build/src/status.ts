@@ -1,13 +1,9 @@
 import { join } from 'node:path'
-import { type BuildName, buildNames, type ProgramName, programs } from './builds.ts'
+import { type BuildName, type ProgramName, programs } from './builds.ts'
 import { findBuild } from './find.ts'
 import type { Home } from './home.ts'
-import {
-  type InstalledBuild,
-  installedBuilds,
-  securityPatches,
-  shortKey,
-} from './installed.ts'
+import { type InstalledBuild, installedBuilds, securityPatches, shortKey } from './installed.ts'
+import { selectionFrom } from './sources/select.ts'
 
 export interface BuildStatus {
   build: BuildName
@@ -27,19 +23,20 @@ export interface BuildStatus {
   }
 }
 
+/** The state of each of the builds, without changing anything and without a network. */
 export async function statusOf(
   home: Home,
-  build: BuildName,
+  builds: readonly BuildName[],
   env: NodeJS.ProcessEnv,
-): Promise<BuildStatus> {
-  const upToDate = await findBuild(home, build, env.REDIS_SOURCE ? { source: env.REDIS_SOURCE } : {}, env)
-  const installed = upToDate ?? (await installedBuilds(home, build))[0]
-  if (!installed) return { build, state: 'missing' }
-  return { build, state: upToDate ? 'built' : 'outdated', details: detailsOf(installed) }
-}
-
-export async function statusOfAll(home: Home, env: NodeJS.ProcessEnv): Promise<BuildStatus[]> {
-  return await Promise.all(buildNames.map((build) => statusOf(home, build, env)))
+): Promise<BuildStatus[]> {
+  return await Promise.all(
+    builds.map(async (build) => {
+      const upToDate = await findBuild(home, build, selectionFrom(env), env)
+      const installed = upToDate ?? (await installedBuilds(home, build))[0]
+      if (!installed) return { build, state: 'missing' }
+      return { build, state: upToDate ? 'built' : 'outdated', details: detailsOf(installed) }
+    }),
+  )
 }
 
 /** The path of one of a build's programs. */
@@ -82,4 +79,3 @@ export function describe({ build, state, details }: BuildStatus): string {
   const title = state === 'built' ? 'built' : 'outdated (the next build or run makes it anew)'
   return `${build}: ${title}\n${rows.map(([name = '', text]) => `  ${name.padEnd(17)} ${text}`).join('\n')}`
 }
-

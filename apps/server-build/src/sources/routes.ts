@@ -62,7 +62,8 @@ export async function fromDebian(
   try {
     const offer = await askDebian(job, scratch, suite)
     failures.push(...offer.failures)
-    for (const failure of offer.failures) job.progress.warn(`${failure}\n  There may be a newer one.`)
+    for (const failure of offer.failures)
+      job.progress.warn(`${failure}\n  There may be a newer one.`)
     if (offer.revisions.length === 0) failures.push(`Debian${suites}: no Redis that is known here`)
     for (const revision of offer.revisions) {
       const failure = await failureOf(() => fetchAndVerify(job, revision, directory))
@@ -124,7 +125,9 @@ async function fetchAndVerify(
   revision: DebianRevision,
   directory: string,
 ): Promise<void> {
-  job.progress.update(`Fetching Redis ${withoutEpoch(revision.version)} from Debian ${revision.suite}`)
+  job.progress.update(
+    `Fetching Redis ${withoutEpoch(revision.version)} from Debian ${revision.suite}`,
+  )
   await fetchRevision(job, revision, directory)
   for (const { file, sha256 } of [revision.archive, revision.patches]) {
     await verify(join(directory, file), sha256, file)

@@ -19,13 +19,18 @@ import {
 /** Which source a build shall use. Nothing said: the one used last, or else the best there is. */
 export interface Selection {
   /** A file or an address. */
-  source?: string
+  source?: string | undefined
   /** The SHA-256 that `source` must have; without it, that of a known release. */
   sha256?: string
   /** Only this suite of Debian. */
   suite?: string
   /** Ask Debian again, although there is a source. */
   refresh?: boolean
+}
+
+/** What the environment says of the source, for commands that have no options for it. */
+export function selectionFrom(env: NodeJS.ProcessEnv): Selection {
+  return env.REDIS_SOURCE ? { source: env.REDIS_SOURCE } : {}
 }
 
 /** The source that a selection means, if it is in the cache already. Asks no network. */

@@ -22,7 +22,6 @@ export interface StoredSource extends Source {
 }
 
 const RECORD = 'source.json'
-const CURRENT = 'current.json'
 
 /** All sources in the cache. */
 export async function storedSources(home: Home): Promise<StoredSource[]> {
@@ -33,16 +32,15 @@ export async function storedSources(home: Home): Promise<StoredSource[]> {
 
 /** The source that was used last, and which a build uses when it is not told otherwise. */
 export async function currentSource(home: Home): Promise<StoredSource | undefined> {
-  const current = await readJson<{ name: string }>(join(home.sources, CURRENT))
+  const current = await readJson<{ name: string }>(home.currentSource)
   return current && (await storedSource(home, current.name))
 }
 
 /** Makes a stored source the one that is used from now on. */
 export async function useSource(home: Home, name: string): Promise<void> {
-  const path = join(home.sources, CURRENT)
-  const aside = `${path}.${process.pid}`
+  const aside = `${home.currentSource}.${process.pid}`
   await writeJson(aside, { name })
-  await rename(aside, path)
+  await rename(aside, home.currentSource)
 }
 
 /**

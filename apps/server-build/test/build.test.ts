@@ -1,0 +1,207 @@
+import { access, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { expect, test, vi } from 'vitest'
+import {
+  compilesForEver,
+  compilesSlowly,
+  type TinyRedis,
+  tinyPatch,
+  tinyRedis,
+} from './tiny-redis.ts'
+
+/** The command line's options for the tiny source. */
+function fromTiny({ archive, sha256 }: TinyRedis): string[] {
+  return ['--source', archive, '--sha256', sha256]
+}
+
+async function builds({ redis }: TinyRedis): Promise<string[]> {
+  return (await readdir(join(redis, 'builds')).catch(() => [])).sort()
+}
+
+async function sources({ redis }: TinyRedis): Promise<string[]> {
+  return (await readdir(join(redis, 'sources')).catch(() => [])).sort()
+}
+
+test('builds all three, says where they are, and runs them with the arguments in order', async () => {
+  const tiny = await tinyRedis()
+  const built = await tiny.run(['build', ...fromTiny(tiny)])
+  expect(built).toMatchObject({ code: 0 })
+  expect(built.stdout.trim().split('\n')).toEqual([
+    expect.stringMatching(/^patched: .*\/patched-[0-9a-f]{12}\/bin$/),
+    expect.stringMatching(/^stock: .*\/stock-[0-9a-f]{12}\/bin$/),
+    expect.stringMatching(/^baseline: .*\/baseline-[0-9a-f]{12}\/bin$/),
+  ])
+  expect(built.stderr).toContain("LACKS DEBIAN'S SECURITY FIXES")
+
+  const { process, result } = tiny.start(['run', 'patched', '--port', '0', '--', '--save', 'x y'])
+  const ran = await result
+  expect(ran.stdout).toContain('kind: patched\n')
+  expect(ran.stdout, 'the process that was started is the server').toContain(
+    `process: ${process.pid}\n`,
+  )
+  expect(ran.stdout).toMatch(
+    /argument: --port\nargument: 0\n[\s\S]*argument: --save\nargument: x y\n$/,
+  )
+  expect((await tiny.run(['run', 'stock'])).stdout).toContain('kind: plain\n')
+})
+
+test('finds a finished build at once, without its source and without a network', async () => {
+  const tiny = await tinyRedis()
+  await tiny.run(['build', 'patched', ...fromTiny(tiny)])
+  await rm(tiny.archive)
+  const started = performance.now()
+  const again = await tiny.run(['build', 'patched'])
+  expect(again).toMatchObject({ code: 0, stderr: '' })
+  expect(performance.now() - started).toBeLessThan(2_000)
+})
+
+test('a build made elsewhere is used where there is no compiler', async () => {
+  const tiny = await tinyRedis()
+  await tiny.run(['build', 'patched', ...fromTiny(tiny)])
+  const ran = await tiny.run(['run'], { PATH: tiny.directory })
+  expect(ran).toMatchObject({ code: 0, stdout: expect.stringContaining('kind: patched') })
+})
+
+test('refuses an archive that was tampered with, with both hashes, and keeps nothing of it', async () => {
+  const tiny = await tinyRedis()
+  const expected = 'ab'.repeat(32)
+  const refused = await tiny.run(['build', '--source', tiny.archive, '--sha256', expected])
+  expect(refused.code).toBe(1)
+  expect(refused.stderr).toContain(`expected ${expected}`)
+  expect(refused.stderr).toContain(`actual   ${tiny.sha256}`)
+  expect(refused.stderr).not.toContain('    at ')
+  expect(await sources(tiny)).toEqual([])
+  expect(await builds(tiny)).toEqual([])
+})
+
+test('refuses an archive of no known release unless its hash is given', async () => {
+  const tiny = await tinyRedis()
+  const refused = await tiny.run(['build', '--source', tiny.archive])
+  expect(refused.code).toBe(1)
+  expect(refused.stderr).toContain(
+    '763bf3005bcbf77c1d8145016a9627e45219665f99cf5a736bc73ec70faf0c8e',
+  )
+  expect(refused.stderr).toContain(`--sha256 ${tiny.sha256}`)
+  expect(await sources(tiny)).toEqual([])
+})
+
+test('refuses what is no source of Redis', async () => {
+  const tiny = await tinyRedis()
+  await writeFile(tiny.archive, 'not an archive')
+  const sha256 = '51e6b274355f6d42df9e6d71d00ee6b2cb97b5c48ff3afe23eb5ab93478d6aaf'
+  const given = await tiny.run(['build', '--source', tiny.archive])
+  const actual = /actual {3}([0-9a-f]{64})/.exec(given.stderr)?.[1] ?? sha256
+  const refused = await tiny.run(['build', '--source', tiny.archive, '--sha256', actual])
+  expect(refused).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining('is no source of Redis'),
+  })
+  expect(await sources(tiny)).toEqual([])
+})
+
+test('a patch that does not apply stops the build and is named, with the line', async () => {
+  const tiny = await tinyRedis()
+  await writeFile(
+    join(tiny.patches, '0001-say-patched.patch'),
+    tinyPatch('patched', 'not what is there'),
+  )
+  const stopped = await tiny.run(['build', 'patched', ...fromTiny(tiny)])
+  expect(stopped.code).toBe(1)
+  expect(stopped.stderr).toContain('0001-say-patched.patch does not apply')
+  expect(stopped.stderr).toContain('src/main.c:8')
+  expect(await builds(tiny)).toEqual([])
+})
+
+test('a compilation that fails shows the end of its output and where all of it is', async () => {
+  const tiny = await tinyRedis({ makefile: 'redis-server:\n\techo "main.c:1: oops"; exit 3\n' })
+  const failed = await tiny.run(['build', 'stock', ...fromTiny(tiny)])
+  expect(failed.code).toBe(1)
+  expect(failed.stderr).toContain('main.c:1: oops')
+  const log = /All of it: (\S+)/.exec(failed.stderr)?.[1] ?? ''
+  expect(await readFile(log, 'utf8')).toContain('main.c:1: oops')
+  expect(await builds(tiny)).toEqual([])
+})
+
+test('two processes that want the same build make it once', async () => {
+  const tiny = await tinyRedis({ makefile: compilesSlowly })
+  const both = await Promise.all(
+    [1, 2].map(() => tiny.run(['build', 'patched', ...fromTiny(tiny)])),
+  )
+  expect(both.map(({ code }) => code)).toEqual([0, 0])
+  expect(both[0]?.stdout).toBe(both[1]?.stdout)
+  const steps = both.map(({ stderr }) => stderr).join('')
+  expect(steps.match(/Compiling/g)).toHaveLength(1)
+  expect(steps.match(/waiting for it/g)).toHaveLength(1)
+  expect(await builds(tiny)).toHaveLength(1)
+})
+
+for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+  test(`${signal} ends the compilers and leaves no part of a build`, async () => {
+    const tiny = await tinyRedis({ makefile: compilesForEver })
+    const { process: build, result } = tiny.start(['build', 'patched', ...fromTiny(tiny)])
+    const compiler = Number(
+      await vi.waitFor(() => readFile(join(tiny.directory, 'compiler'), 'utf8'), 10_000),
+    )
+    build.kill(signal)
+    expect((await result).signal).toBe(signal)
+    expect(() => process.kill(compiler, 0)).toThrow('ESRCH')
+    expect(await builds(tiny)).toEqual([])
+    await expect(access(join(tiny.redis, '.lock'))).rejects.toThrow('ENOENT')
+  })
+}
+
+test('what a killed build left is removed by the next one', async () => {
+  const tiny = await tinyRedis()
+  const left = ['builds/.tmp-patched-1/redis', 'sources/.tmp-1'].map((name) =>
+    join(tiny.redis, name),
+  )
+  for (const directory of left) await mkdir(directory, { recursive: true })
+  await tiny.run(['build', 'patched', ...fromTiny(tiny)])
+  expect(await builds(tiny)).toEqual([expect.stringMatching(/^patched-/)])
+  expect((await sources(tiny)).filter((name) => name.startsWith('.tmp'))).toEqual([])
+})
+
+test('a changed patch makes another build', async () => {
+  const tiny = await tinyRedis()
+  const first = await tiny.run(['build', 'patched', ...fromTiny(tiny)])
+  await writeFile(join(tiny.patches, '0001-say-patched.patch'), tinyPatch('patched otherwise'))
+  expect((await tiny.run(['status', 'patched'])).stdout).toContain('patched: outdated')
+  const second = await tiny.run(['build', 'patched'])
+  expect(second.code).toBe(0)
+  expect(second.stdout).not.toBe(first.stdout)
+  expect((await tiny.run(['run', 'patched'])).stdout).toContain('kind: patched otherwise')
+})
+
+test('names missing tools, how to install them, and what else can be done', async () => {
+  const tiny = await tinyRedis()
+  const failed = await tiny.run(['build', ...fromTiny(tiny)], { PATH: tiny.directory })
+  expect(failed.code).toBe(1)
+  expect(failed.stderr).toContain('cc, c++, make, git cannot be run')
+  expect(failed.stderr).toContain('REDIS_URL=redis://')
+  expect(failed.stderr).toContain('REDIS_SERVER=')
+  expect(await sources(tiny)).toEqual([])
+})
+
+test('says what was tried when no source can be had', async () => {
+  const tiny = await tinyRedis()
+  const noSource = join(tiny.directory, 'none.tar.gz')
+  expect(await tiny.run(['build', '--source', noSource])).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining(`There is no file ${noSource}`),
+  })
+  expect(await tiny.run(['build', '--source', 'http://127.0.0.1:1/redis.tar.gz'])).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining('http://127.0.0.1:1/redis.tar.gz: fetch failed'),
+  })
+})
+
+test('clean removes builds and, without a name, sources, and says what it removed', async () => {
+  const tiny = await tinyRedis()
+  await tiny.run(['build', 'patched', 'stock', ...fromTiny(tiny)])
+  const one = await tiny.run(['clean', 'stock'])
+  expect(one.stdout).toMatch(/removed .*builds\/stock-[\s\S]*freed/)
+  expect(await builds(tiny)).toEqual([expect.stringMatching(/^patched-/)])
+  await tiny.run(['clean'])
+  expect([...(await builds(tiny)), ...(await sources(tiny))]).toEqual([])
+  expect(await tiny.run(['clean'])).toMatchObject({ code: 0, stdout: 'nothing to remove\n' })
+})

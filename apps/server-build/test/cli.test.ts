@@ -1,0 +1,95 @@
+import { chmod, writeFile } from 'node:fs/promises'
+import { createServer } from 'node:net'
+import { join } from 'node:path'
+import { expect, onTestFinished, test } from 'vitest'
+import { tinyRedis } from './tiny-redis.ts'
+
+test('an unknown build is an error that lists the builds', async () => {
+  const tiny = await tinyRedis()
+  for (const command of ['build', 'run', 'status', 'clean']) {
+    const { code, stderr } = await tiny.run([command, 'fastest'])
+    expect(code).toBe(2)
+    expect(stderr).toContain(
+      "There is no build 'fastest'. The builds are patched, stock, baseline.",
+    )
+  }
+})
+
+test('wrong usage ends with 2 and says what is expected', async () => {
+  const tiny = await tinyRedis()
+  const cases: [string[], string][] = [
+    [[], 'Usage:'],
+    [['compile'], "unknown command 'compile'"],
+    [['build', '--jobs', 'many'], 'A whole number from 1 to 1024'],
+    [['build', '--sha256', 'abc'], '64 hexadecimal digits'],
+    [['build', '--sha256', 'ab'.repeat(32)], '--sha256 goes with --source'],
+    [['build', '--source', 'x.tar.gz', '--suite', 'trixie'], 'cannot be used with'],
+    [['run', '--port', '65536'], 'A whole number from 0 to 65535'],
+    [['run', '--', 'appendonly', 'no'], 'must begin with a setting'],
+  ]
+  for (const [args, message] of cases) {
+    const { code, stderr } = await tiny.run(args)
+    expect(stderr).toContain(message)
+    expect(code).toBe(2)
+  }
+})
+
+test('help is no error and names builds, options and environment', async () => {
+  const tiny = await tinyRedis()
+  const { code, stdout } = await tiny.run(['--help'])
+  expect(code).toBe(0)
+  for (const word of ['build', 'run', 'status', 'clean', 'baseline', 'ONETRIP_HOME', 'Examples']) {
+    expect(stdout).toContain(word)
+  }
+  expect((await tiny.run(['build', '--help'])).stdout).toContain('--suite')
+})
+
+test('REDIS_SERVER runs an installed server and says that it is not ours', async () => {
+  const tiny = await tinyRedis()
+  const server = join(tiny.directory, 'redis-server')
+  const script =
+    '#!/bin/sh\n[ "$1" = --version ] && echo "Redis server v=7.0.15 sha=0" || echo "$@"\n'
+  await writeFile(server, script)
+  const run = () => tiny.run(['run', '--port', '0'], { REDIS_SERVER: server })
+  expect(await run()).toMatchObject({ code: 1, stderr: expect.stringContaining('not executable') })
+  await chmod(server, 0o755)
+  const ran = await run()
+  expect(ran.code).toBe(0)
+  expect(ran.stderr).toContain('Redis 7.0.15 is ')
+  expect(ran.stderr).toContain('NOT the patched build')
+  expect(ran.stdout).toContain('--io-threads 1')
+})
+
+test('REDIS_SERVER that is no server is refused', async () => {
+  const tiny = await tinyRedis()
+  const refused = async (server: string) => {
+    const { code, stderr } = await tiny.run(['run'], { REDIS_SERVER: server })
+    expect(code).toBe(1)
+    return stderr
+  }
+  expect(await refused('/nowhere/redis-server')).toContain('there is no such file')
+  expect(await refused(tiny.directory)).toContain(`REDIS_SERVER=${tiny.directory} cannot be used`)
+  expect(await refused('/bin/true')).toContain('does not answer --version')
+})
+
+test('a Unix socket on which somebody answers is not taken over', async () => {
+  const tiny = await tinyRedis()
+  const socket = join(tiny.directory, 'redis.sock')
+  const server = createServer().listen(socket)
+  onTestFinished(() => void server.close())
+  const { archive, sha256 } = tiny
+  await tiny.run(['build', 'patched', '--source', archive, '--sha256', sha256])
+  const { code, stderr } = await tiny.run(['run', '--unixsocket', socket])
+  expect(stderr).toContain(`A server is listening on ${socket}`)
+  expect(code).toBe(1)
+})
+
+test('a home that cannot be written is named, without a stack', async () => {
+  const tiny = await tinyRedis()
+  const file = join(tiny.directory, 'file')
+  await writeFile(file, '')
+  const { code, stderr } = await tiny.run(['build'], { ONETRIP_HOME: join(file, 'home') })
+  expect(code).toBe(1)
+  expect(stderr).toContain(file)
+  expect(stderr).not.toContain('    at ')
+})

@@ -1,0 +1,144 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import * as tar from 'tar'
+import { onTestFinished } from 'vitest'
+
+const cli = fileURLToPath(new URL('../src/cli.ts', import.meta.url))
+
+/** What `redis-server` of the tiny source does: it says which build it is, and how it was called. */
+const program = `#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+#define TEXT_OF(word) #word
+#define TEXT(macro) TEXT_OF(macro)
+int main(int argc, char **argv) {
+    if (argc > 1 && !strcmp(argv[1], "--version")) {
+        printf("Redis server v=0.0.1 onetrip=%s-%s\\n", TEXT(ONETRIP_BUILD), TEXT(ONETRIP_BUILD_KEY));
+        return 0;
+    }
+    printf("kind: plain\\n");
+    printf("process: %d\\n", (int) getpid());
+    for (int i = 1; i < argc; i++) printf("argument: %s\\n", argv[i]);
+    return 0;
+}
+`
+
+/** Takes the place of the line that says "plain". */
+export function tinyPatch(kind: string, before = 'plain'): string {
+  return `What: The tiny program says ${kind}.
+
+--- a/src/main.c
++++ b/src/main.c
+@@ -8,5 +8,5 @@
+         return 0;
+     }
+-    printf("kind: ${before}\\n");
++    printf("kind: ${kind}\\n");
+     printf("process: %d\\n", (int) getpid());
+     for (int i = 1; i < argc; i++) printf("argument: %s\\n", argv[i]);
+`
+}
+
+const compilesAtOnce =
+  'redis-server redis-cli redis-benchmark: main.c\n\t$(CC) $(REDIS_CFLAGS) -o $@ $<\n'
+
+/** Compiles for ever; the process that does so leaves its number in `$TMPDIR/compiler`. */
+export const compilesForEver = `redis-server redis-cli redis-benchmark:
+\tsh -c 'echo $$$$ > "$$TMPDIR/compiler.new"; mv "$$TMPDIR/compiler.new" "$$TMPDIR/compiler"; exec sleep 300'
+`
+
+/** Takes a second or so. */
+export const compilesSlowly = compilesAtOnce.replace('\t', '\tsleep 0.5; ')
+
+export interface TinyRedis {
+  /** A folder for the test alone; `$TMPDIR` of the commands that it runs. */
+  directory: string
+  redis: string
+  archive: string
+  sha256: string
+  patches: string
+  /** Runs the command line, with a home, a source and patches of the test's own. */
+  run(args: readonly string[], env?: NodeJS.ProcessEnv): Promise<CommandResult>
+  /** The same, without waiting for its end. */
+  start(args: readonly string[], env?: NodeJS.ProcessEnv): Running
+}
+
+export interface CommandResult {
+  code: number | null
+  signal: NodeJS.Signals | null
+  stdout: string
+  stderr: string
+}
+
+export interface Running {
+  process: ChildProcess
+  result: Promise<CommandResult>
+}
+
+/**
+ * A source archive of a few lines that is built in the way of Redis, by the real make and cc, so that
+ * a test of the machinery takes a second. Everything is removed when the test ends.
+ */
+export async function tinyRedis({ makefile = compilesAtOnce } = {}): Promise<TinyRedis> {
+  const directory = await mkdtemp(join(tmpdir(), 'onetrip-build-'))
+  onTestFinished(() => rm(directory, { recursive: true, force: true }))
+  const home = join(directory, 'home')
+
+  const src = join(directory, 'redis-0.0.1', 'src')
+  await mkdir(src, { recursive: true })
+  await writeFile(join(src, 'version.h'), '#define REDIS_VERSION "0.0.1"\n')
+  await writeFile(join(src, 'main.c'), program)
+  await writeFile(join(src, 'Makefile'), makefile)
+  const archive = join(directory, 'redis-0.0.1.tar.gz')
+  await tar.create({ file: archive, gzip: true, cwd: directory }, ['redis-0.0.1'])
+  const sha256 = createHash('sha256')
+    .update(await readFile(archive))
+    .digest('hex')
+
+  const patches = join(directory, 'patches')
+  await mkdir(patches)
+  await writeFile(join(patches, 'patched.series'), '# for tests\n0001-say-patched.patch\n')
+  await writeFile(join(patches, 'stock.series'), '')
+  await writeFile(join(patches, 'baseline.series'), '')
+  await writeFile(join(patches, '0001-say-patched.patch'), tinyPatch('patched'))
+
+  const start: TinyRedis['start'] = (args, env = {}) => {
+    const { REDIS_SOURCE, REDIS_SERVER, ...inherited } = process.env
+    const child = spawn(process.execPath, [cli, ...args], {
+      cwd: directory,
+      env: {
+        ...inherited,
+        ONETRIP_HOME: home,
+        REDIS_PATCHES: patches,
+        TMPDIR: directory,
+        ...env,
+      },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    })
+    let stdout = ''
+    let stderr = ''
+    child.stdout.setEncoding('utf8').on('data', (text: string) => {
+      stdout += text
+    })
+    child.stderr.setEncoding('utf8').on('data', (text: string) => {
+      stderr += text
+    })
+    const { promise, resolve, reject } = Promise.withResolvers<CommandResult>()
+    child.once('error', reject)
+    child.once('close', (code, signal) => resolve({ code, signal, stdout, stderr }))
+    return { process: child, result: promise }
+  }
+  return {
+    directory,
+    redis: join(home, 'redis'),
+    archive,
+    sha256,
+    patches,
+    start,
+    run: (args, env) => start(args, env).result,
+  }
+}
