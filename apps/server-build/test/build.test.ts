@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { access, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test, vi } from 'vitest'
@@ -88,10 +89,8 @@ test('refuses an archive of no known release unless its hash is given', async ()
 test('refuses what is no source of Redis', async () => {
   const tiny = await tinyRedis()
   await writeFile(tiny.archive, 'not an archive')
-  const sha256 = '51e6b274355f6d42df9e6d71d00ee6b2cb97b5c48ff3afe23eb5ab93478d6aaf'
-  const given = await tiny.run(['build', '--source', tiny.archive])
-  const actual = /actual {3}([0-9a-f]{64})/.exec(given.stderr)?.[1] ?? sha256
-  const refused = await tiny.run(['build', '--source', tiny.archive, '--sha256', actual])
+  const sha256 = createHash('sha256').update('not an archive').digest('hex')
+  const refused = await tiny.run(['build', '--source', tiny.archive, '--sha256', sha256])
   expect(refused).toMatchObject({
     code: 1,
     stderr: expect.stringContaining('is no source of Redis'),

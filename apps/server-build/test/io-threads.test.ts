@@ -1,0 +1,13 @@
+import { expect, test } from 'vitest'
+import { ioThreadsFor } from '../src/io-threads.ts'
+
+test.each([
+  [1, 1],
+  [2, 2],
+  [4, 2],
+  [8, 4],
+  [16, 8],
+  [64, 8],
+])('with %d cores Redis gets %d I/O threads', (cores, threads) => {
+  expect(ioThreadsFor(cores)).toBe(threads)
+})

@@ -1,0 +1,136 @@
+import { execFileSync, spawnSync } from 'node:child_process'
+import { networkInterfaces } from 'node:os'
+import { describe, expect, test } from 'vitest'
+import { redisForThisTest } from '../../../.vitest/redis.ts'
+import { connected, freePort, program, redisCli, setsockoptCalls, tcpSocket } from './real-redis.ts'
+
+const linux = process.platform === 'linux'
+const ipv6 = Object.values(networkInterfaces()).some((addresses) =>
+  addresses?.some(({ address }) => address === '::1'),
+)
+const strace = spawnSync('strace', ['--version']).status === 0
+const hasStrace = strace ? '' : ' (SKIPPED: there is no strace on this machine)'
+
+test('redis-server --version and INFO tell which build it is', async () => {
+  const redis = await redisForThisTest()
+  const info = await redisCli(redis.socket, 'INFO', 'server')
+  const key = /^onetrip_build_key:([0-9a-f]{12})\r?$/m.exec(info)?.[1]
+  expect(info).toMatch(/^onetrip_build:patched\r?$/m)
+  expect(info).toMatch(new RegExp(`^process_id:${redis.program.pid}\\r?$`, 'm'))
+  const server = await program('redis-server')
+  expect(server).toContain(`patched-${key}`)
+  expect(execFileSync(server, ['--version'], { encoding: 'utf8' })).toContain(
+    `onetrip=patched-${key}`,
+  )
+})
+
+test('a killed server starts again on the socket file and the data that it left', async () => {
+  const redis = await redisForThisTest({ config: { appendfsync: 'always' } })
+  await redisCli(redis.socket, 'SET', 'kept', 'yes')
+  redis.program.signal('SIGKILL')
+  await redis.program.exited
+  await redis.restart()
+  expect(await redisCli(redis.socket, 'GET', 'kept')).toBe('yes')
+})
+
+describe.runIf(linux)('socket options that accepted connections inherit', () => {
+  /** Keep-alive of a new connection, in seconds, as the server has it. */
+  async function keepAliveOfNewConnection(port: number, host?: string) {
+    const client = await connected(port, host)
+    return (await tcpSocket(port, client.localPort ?? 0)).keepAlive
+  }
+
+  /** The port from which a replica is connected, as its master sees it. */
+  async function portOfReplica(master: string): Promise<number> {
+    const clients = await redisCli(master, 'CLIENT', 'LIST', 'TYPE', 'replica')
+    return Number(/ addr=[^ ]*:(\d+) /.exec(clients)?.[1])
+  }
+
+  test('new connections have the keep-alive of the configuration', async () => {
+    const port = await freePort()
+    await redisForThisTest({ port })
+    expect(await keepAliveOfNewConnection(port)).toBe(300)
+  })
+
+  test('CONFIG SET tcp-keepalive takes effect for new connections, and 0 turns it off', async () => {
+    const port = await freePort()
+    const redis = await redisForThisTest({ port })
+    for (const [setting, expected] of [
+      ['100', 100],
+      ['0', undefined],
+      ['50', 50],
+    ] as const) {
+      await redisCli(redis.socket, 'CONFIG', 'SET', 'tcp-keepalive', setting)
+      expect(await keepAliveOfNewConnection(port)).toBe(expected)
+    }
+  })
+
+  test('an interval that the system refuses is an error and changes nothing', async () => {
+    const port = await freePort()
+    const redis = await redisForThisTest({ port })
+    expect(await redisCli(redis.socket, 'CONFIG', 'SET', 'tcp-keepalive', '32768')).toContain(
+      'The system refuses this keep-alive interval',
+    )
+    expect(await redisCli(redis.socket, 'CONFIG', 'GET', 'tcp-keepalive')).toContain('300')
+    expect(await keepAliveOfNewConnection(port)).toBe(300)
+  })
+
+  test('a port that is bound at run time has them, too', async () => {
+    const redis = await redisForThisTest()
+    const [first, second] = [await freePort(), await freePort()]
+    await redisCli(redis.socket, 'CONFIG', 'SET', 'port', String(first))
+    expect(await keepAliveOfNewConnection(first)).toBe(300)
+    await redisCli(redis.socket, 'CONFIG', 'SET', 'tcp-keepalive', '70', 'port', String(second))
+    expect(await keepAliveOfNewConnection(second)).toBe(70)
+  })
+
+  test.runIf(ipv6)('IPv6 has them, too', async () => {
+    const port = await freePort()
+    const redis = await redisForThisTest({ port })
+    await redisCli(redis.socket, 'CONFIG', 'SET', 'bind', '127.0.0.1 ::1')
+    expect(await keepAliveOfNewConnection(port, '::1')).toBe(300)
+    await redisCli(redis.socket, 'CONFIG', 'SET', 'tcp-keepalive', '100')
+    expect(await keepAliveOfNewConnection(port, '::1')).toBe(100)
+    expect(await keepAliveOfNewConnection(port, '127.0.0.1')).toBe(100)
+  })
+
+  test("a replica's connection to its master, which it opens itself, has its own", async () => {
+    const port = await freePort()
+    const master = await redisForThisTest({ port, config: { 'repl-diskless-sync': 'no' } })
+    const replica = await redisForThisTest({ config: { 'tcp-keepalive': '123' } })
+    await redisCli(replica.socket, 'REPLICAOF', '127.0.0.1', String(port))
+    const status = () => redisCli(replica.socket, 'INFO', 'replication')
+    await expect.poll(status, { timeout: 20_000 }).toContain('master_link_status:up')
+    const ownPort = await portOfReplica(master.socket)
+    // Between two pings of the master, one in ten seconds, the timer counts down.
+    const { keepAlive } = await tcpSocket(ownPort, port)
+    expect(keepAlive).toBeGreaterThan(110)
+    expect(keepAlive).toBeLessThanOrEqual(123)
+  })
+
+  test.runIf(strace)(`accepting makes no call of setsockopt${hasStrace}`, async () => {
+    const port = await freePort()
+    const redis = await redisForThisTest({ port })
+    const calls = await setsockoptCalls(redis.program.pid, async () => {
+      for (let clients = 0; clients < 20; clients += 1) (await connected(port)).destroy()
+      await redisCli(redis.socket, 'PING') // over the Unix socket
+    })
+    expect(calls).toEqual([])
+  })
+
+  test.runIf(strace)(`a listener gets each option once${hasStrace}`, async () => {
+    const port = await freePort()
+    const redis = await redisForThisTest({ port })
+    const calls = await setsockoptCalls(redis.program.pid, () =>
+      redisCli(redis.socket, 'CONFIG', 'SET', 'tcp-keepalive', '100'),
+    )
+    const options = calls.map((call) => /setsockopt\(\d+, (.*), 4\)/.exec(call)?.[1])
+    expect(options).toEqual([
+      'SOL_TCP, TCP_NODELAY, [1]',
+      'SOL_SOCKET, SO_KEEPALIVE, [1]',
+      'SOL_TCP, TCP_KEEPIDLE, [100]',
+      'SOL_TCP, TCP_KEEPINTVL, [33]',
+      'SOL_TCP, TCP_KEEPCNT, [3]',
+    ])
+  })
+})

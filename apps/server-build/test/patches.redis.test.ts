@@ -1,0 +1,36 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { unpackTarGz, unpackTarXz } from '../src/archive.ts'
+import { buildNames } from '../src/builds.ts'
+import { homeOf } from '../src/home.ts'
+import { applyPatch, debianPatches, patchesDirectory, patchesOf } from '../src/patches.ts'
+import { storedSources } from '../src/sources/source.ts'
+
+// Every source in the cache, which has at least the one that the build under test was made of. To
+// test with another version, fetch it first: `npm run redis -- build --suite trixie` gets 8.0.2.
+const sources = await storedSources(homeOf(process.env))
+
+describe.each(sources)('the patches apply to $from', (source) => {
+  const bases = source.debian ? (['with', 'without'] as const) : (['without'] as const)
+  test.each(bases)("%s Debian's patches", async (base) => {
+    const directory = await mkdtemp(join(tmpdir(), 'onetrip-patches-'))
+    onTestFinished(() => rm(directory, { recursive: true, force: true }))
+    for (const build of buildNames) {
+      const tree = join(directory, build)
+      await unpackTarGz(join(source.directory, source.archive.file), tree)
+      const patches = await patchesOf(build, patchesDirectory({}))
+      if (base === 'with' && source.debian) {
+        const debian = join(directory, `${build}-debian`)
+        await unpackTarXz(join(source.directory, source.debian.file), debian)
+        patches.unshift(...(await debianPatches(join(debian, 'debian'))))
+      }
+      for (const patch of patches) await applyPatch(tree, patch, { env: process.env })
+    }
+  })
+})
+
+test('there is a source to try the patches on', () => {
+  expect(sources).not.toEqual([])
+})

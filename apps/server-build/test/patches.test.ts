@@ -1,0 +1,37 @@
+import { execFileSync } from 'node:child_process'
+import { readdir, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { buildNames } from '../src/builds.ts'
+import { patchesDirectory, patchesOf } from '../src/patches.ts'
+import { tinyRedis } from './tiny-redis.ts'
+
+const directory = patchesDirectory({})
+const patches = (await readdir(directory)).filter((name) => name.endsWith('.patch'))
+
+test.each(buildNames)('the series of %s names patches that exist', async (build) => {
+  const names = (await patchesOf(build, directory)).map(({ name }) => name)
+  expect(names).not.toEqual([])
+  expect(patches).toEqual(expect.arrayContaining(names))
+})
+
+test('every patch is in some series', async () => {
+  const series = await Promise.all(buildNames.map((build) => patchesOf(build, directory)))
+  const used = new Set(series.flat().map(({ name }) => name))
+  expect([...used].sort()).toEqual(patches.sort())
+})
+
+test.each(patches)('%s begins with what, why, source and how to see it', async (name) => {
+  const text = await readFile(join(directory, name), 'utf8')
+  const header = text.slice(0, text.indexOf('\n--- '))
+  const fields = [...header.matchAll(/^(\w+): \S/gm)].map(([, field]) => field)
+  expect(fields).toEqual(['What', 'Why', 'Source', 'See'])
+})
+
+test('patches apply inside a repository of somebody else', async () => {
+  const tiny = await tinyRedis()
+  execFileSync('git', ['init', '--quiet', tiny.directory])
+  const { archive, sha256 } = tiny
+  await tiny.run(['build', 'patched', '--source', archive, '--sha256', sha256])
+  expect((await tiny.run(['run', 'patched'])).stdout).toContain('kind: patched\n')
+})

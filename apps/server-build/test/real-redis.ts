@@ -1,0 +1,107 @@
+import { execFile, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { connect, createServer, type Socket } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { promisify } from 'node:util'
+import { onTestFinished } from 'vitest'
+import { homeOf } from '../src/home.ts'
+import { statusOf } from '../src/status.ts'
+
+const run = promisify(execFile)
+
+/** A port that nobody listens on at the moment. */
+export async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const address = server.address()
+  server.close()
+  if (typeof address !== 'object' || !address) throw new Error('no port')
+  return address.port
+}
+
+/** The patched build's programs. */
+export async function program(name: 'redis-server' | 'redis-cli'): Promise<string> {
+  const [status] = await statusOf(homeOf(process.env), ['patched'], process.env)
+  if (!status?.details) throw new Error('the patched build is missing')
+  return status.details.programs[name]
+}
+
+/** Sends a command over a Unix socket and returns the reply as redis-cli prints it. */
+export async function redisCli(socket: string, ...command: string[]): Promise<string> {
+  const { stdout } = await run(await program('redis-cli'), ['-s', socket, ...command])
+  return stdout.trim()
+}
+
+/** A TCP connection that has had a reply, so the server has accepted it. Closed after the test. */
+export async function connected(port: number, host = '127.0.0.1'): Promise<Socket> {
+  const socket = connect({ port, host })
+  onTestFinished(() => void socket.destroy())
+  socket.write('PING\r\n')
+  await once(socket, 'data')
+  return socket
+}
+
+/** What the kernel says of a TCP socket of this machine. */
+interface TcpSocket {
+  localPort: number
+  remotePort: number
+  /** Seconds until the next keep-alive probe; undefined without keep-alive. */
+  keepAlive: number | undefined
+}
+
+const CLOCK_TICKS_PER_SECOND = 100
+const ESTABLISHED = '01'
+const KEEP_ALIVE_TIMER = '02'
+const RETRANSMISSION_TIMER = '01'
+
+/**
+ * The established socket between two ports, from `/proc/net/tcp` (see proc_net_tcp in the kernel's
+ * documentation). Waits while data is on its way, as the kernel then tells of another timer.
+ */
+export async function tcpSocket(localPort: number, remotePort: number): Promise<TcpSocket> {
+  for (let patience = 100; patience > 0; patience -= 1) {
+    const tables = await Promise.all(
+      ['/proc/net/tcp', '/proc/net/tcp6'].map((path) => readFile(path, 'utf8').catch(() => '')),
+    )
+    for (const line of tables.join('\n').split('\n')) {
+      const [, local, remote, state, , timer] = line.trim().split(/\s+/)
+      if (portIn(local) !== localPort || portIn(remote) !== remotePort) continue
+      const [kind, ticks = ''] = timer?.split(':') ?? []
+      if (state !== ESTABLISHED || kind === RETRANSMISSION_TIMER) continue
+      const seconds = Math.round(Number.parseInt(ticks, 16) / CLOCK_TICKS_PER_SECOND)
+      return { localPort, remotePort, keepAlive: kind === KEEP_ALIVE_TIMER ? seconds : undefined }
+    }
+    await sleep(20)
+  }
+  throw new Error(`there is no quiet connection from port ${localPort} to ${remotePort}`)
+}
+
+function portIn(address: string | undefined): number {
+  return Number.parseInt(address?.split(':')[1] ?? '', 16)
+}
+
+/** The calls of setsockopt that a process makes, in all of its threads, while `work` runs. */
+export async function setsockoptCalls(
+  pid: number,
+  work: () => Promise<unknown>,
+): Promise<string[]> {
+  const directory = await mkdtemp(join(tmpdir(), 'onetrip-strace-'))
+  onTestFinished(() => rm(directory, { recursive: true, force: true }))
+  const output = join(directory, 'calls')
+  const strace = spawn(
+    'strace',
+    ['-f', '-e', 'trace=setsockopt', '-o', output, '-p', String(pid)],
+    {
+      stdio: ['ignore', 'ignore', 'pipe'],
+    },
+  )
+  const ended = once(strace, 'close')
+  await once(strace.stderr, 'data') // "Process … attached"
+  await work()
+  strace.kill('SIGINT')
+  await ended
+  return (await readFile(output, 'utf8')).split('\n').filter((line) => line.includes('setsockopt('))
+}
