@@ -21,16 +21,21 @@ export interface Program {
   stop(graceMs?: number): Promise<Exit>
 }
 
+/** Resolves when the program is ready; is aborted when waiting has become pointless. */
+export type ReadyProbe = (signal: AbortSignal) => Promise<void>
+
 export interface ProgramOptions {
   name: string
   command: string
   args: readonly string[]
   env?: NodeJS.ProcessEnv
   cwd?: string
-  /** The program counts as started when one of its lines matches. */
-  ready: RegExp
+  /** The program counts as started when one of its lines matches, or when the probe resolves. */
+  ready: RegExp | ReadyProbe
   /** Default 15,000. */
   readyTimeoutMs?: number
+  /** Gives the start up: the program is ended and the signal's reason thrown. */
+  signal?: AbortSignal
   onLine?: (line: string) => void
 }
 
@@ -43,8 +48,18 @@ process.on('exit', () => {
   for (const child of running) child.kill('SIGTERM')
 })
 
+/** Ends every program of this process at once, for a user who does not want to wait any longer. */
+export function killPrograms(): void {
+  for (const child of running) child.kill('SIGKILL')
+}
+
 export class ProgramError extends Error {
   override name = 'ProgramError'
+}
+
+/** In words, how a program ended: `exit code 1`, or the name of the signal. */
+export function describeExit({ code, signal }: Exit): string {
+  return signal ?? `exit code ${code}`
 }
 
 /**
@@ -54,10 +69,11 @@ export class ProgramError extends Error {
  * started it, which then ends its programs in the right order.
  *
  * @throws ProgramError when it ends before it is ready or is not ready in time (it is ended then);
- *   the message has its last lines.
+ *   the message has its last lines. Whatever the probe throws. The reason of `signal`.
  */
 export async function startProgram(options: ProgramOptions): Promise<Program> {
-  const { name, command, args, ready, readyTimeoutMs = 15_000, onLine } = options
+  const { name, command, args, ready, readyTimeoutMs = 15_000, signal, onLine } = options
+  signal?.throwIfAborted()
   const child = spawn(command, args, {
     cwd: options.cwd,
     env: options.env ?? process.env,
@@ -73,7 +89,7 @@ export async function startProgram(options: ProgramOptions): Promise<Program> {
       lastLines.push(line)
       if (lastLines.length > KEPT_LINES) lastLines.shift()
       onLine?.(line)
-      if (ready.test(line)) isReady.resolve()
+      if (ready instanceof RegExp && ready.test(line)) isReady.resolve()
     })
   }
   child.once('error', (error) => {
@@ -84,10 +100,11 @@ export async function startProgram(options: ProgramOptions): Promise<Program> {
   // 'close' and not 'exit': by then everything that it printed has been read.
   child.once('close', (code, signal) => {
     running.delete(child)
-    hasExited.resolve({ code, signal })
+    const exit = { code, signal }
+    hasExited.resolve(exit)
     isReady.reject(
       new ProgramError(
-        `${name} ended before it was ready (${signal ?? `exit code ${code}`}):\n${lastLines.join('\n')}`,
+        `${name} ended before it was ready (${describeExit(exit)}):\n${lastLines.join('\n')}`,
       ),
     )
   })
@@ -116,6 +133,10 @@ export async function startProgram(options: ProgramOptions): Promise<Program> {
       ),
     )
   }, readyTimeoutMs)
+  const onAbort = () => isReady.reject(signal?.reason)
+  signal?.addEventListener('abort', onAbort)
+  const probing = new AbortController()
+  if (typeof ready === 'function') ready(probing.signal).then(isReady.resolve, isReady.reject)
   try {
     await isReady.promise
   } catch (error) {
@@ -123,6 +144,8 @@ export async function startProgram(options: ProgramOptions): Promise<Program> {
     throw error
   } finally {
     clearTimeout(timeout)
+    probing.abort()
+    signal?.removeEventListener('abort', onAbort)
   }
   return program
 }

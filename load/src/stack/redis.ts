@@ -18,6 +18,8 @@ export interface RedisOptions {
   directory: string
   /** Further configuration, such as `{ appendfsync: 'always' }`. */
   config?: Record<string, string>
+  /** Gives the start up. */
+  signal?: AbortSignal
   onLine?: (line: string) => void
 }
 
@@ -28,7 +30,7 @@ export interface RedisOptions {
  * @throws ProgramError when it does not start.
  */
 export async function startRedis(options: RedisOptions): Promise<Program> {
-  const { build = 'patched', port = 0, socket, directory, config = {}, onLine } = options
+  const { build = 'patched', port = 0, socket, directory, config = {}, signal, onLine } = options
   return await startProgram({
     name: `Redis (${build})`,
     command: process.execPath,
@@ -40,8 +42,10 @@ export async function startRedis(options: RedisOptions): Promise<Program> {
       '--',
       ...Object.entries(config).flatMap(([key, value]) => [`--${key}`, value]),
     ],
-    ready: /Ready to accept connections unix/,
+    // "connections unix" since Redis 7.2, "connections at <path>" before.
+    ready: /ready to accept connections (unix|at )/i,
     readyTimeoutMs: 30_000,
+    ...(signal && { signal }),
     ...(onLine && { onLine }),
   })
 }

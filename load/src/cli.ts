@@ -1,0 +1,52 @@
+import { Command } from 'commander'
+import { compareHttp } from './http/compare.ts'
+import { type HttpOptions, httpCommand } from './http/options.ts'
+import { listenForInterrupts } from './interrupt.ts'
+import { describeError } from './problem.ts'
+import { killPrograms } from './stack/program.ts'
+import { printError, surviveClosedOutput } from './terminal.ts'
+
+surviveClosedOutput()
+const interrupts = listenForInterrupts({
+  first: () => printError('\nStopping … (Ctrl-C again to kill)'),
+  again: () => {
+    printError('Killing.')
+    killPrograms()
+  },
+})
+
+const http = httpCommand()
+http.allowExcessArguments().action(async (options: HttpOptions) => {
+  // `http` is the default, so the name of a command that does not exist ends up here.
+  const [extra] = http.args
+  if (extra !== undefined) http.error(`error: there is no command '${extra}'; see --help`)
+  const command = ['npm run load --', ...process.argv.slice(2)].join(' ')
+  await compareHttp(options, command, interrupts.signal)
+})
+
+const program = new Command('npm run load --')
+  .description('Measures what one round trip is worth. Without a command: http.')
+  .addCommand(http, { isDefault: true })
+  .addHelpText(
+    'after',
+    `
+The options of a command: npm run load -- http --help
+
+Examples:
+  npm run load
+  npm run load -- --connections 8 --duration 2
+  npm run load -- http --variants naive,sequential,pipeline --json results.json`,
+  )
+
+try {
+  await program.parseAsync()
+} catch (error) {
+  if (!interrupts.signal.aborted) printError(describeError(error))
+  process.exitCode = 1
+} finally {
+  interrupts.dispose()
+}
+if (interrupts.signal.aborted) {
+  printError('Interrupted; nothing is left running.')
+  process.exitCode = 130
+}

@@ -1,0 +1,174 @@
+import { gitState, machine } from '../measure/machine.ts'
+import { RedisMonitor } from '../measure/redis-info.ts'
+import { Problem } from '../problem.ts'
+import { hideCredentials } from '../stack/address.ts'
+import { isReady } from '../stack/api.ts'
+import { describeExit } from '../stack/program.ts'
+import { print, step } from '../terminal.ts'
+import type { Progress } from './autocannon.ts'
+import type { HttpOptions } from './options.ts'
+import { runProgress } from './progress.ts'
+import { type Circumstances, conclusion, errorKinds, figure, header, table } from './report.ts'
+import { resultFile } from './result-file.ts'
+import { type Sample, takeSample } from './sample.ts'
+import { logIn } from './sessions.ts'
+import { orderOf, summarizeSamples, type VariantSummary } from './summary.ts'
+import { findTarget, type Target } from './target.ts'
+import { workload } from './workload.ts'
+
+/**
+ * The whole of `npm run load -- http`: finds or starts a stack, runs the rounds, prints the table,
+ * writes the file. What it started and logged in is gone when it resolves or rejects.
+ *
+ * @param command the command line, for the record.
+ * @throws Problem, ProgramError when it cannot be measured; the reason of `interrupt`.
+ */
+export async function compareHttp(
+  options: HttpOptions,
+  command: string,
+  interrupt: AbortSignal,
+): Promise<void> {
+  const file = options.json === undefined ? null : await resultFile(options.json)
+  await using cleanup = new AsyncDisposableStack()
+  const target = await findTarget(options, interrupt)
+  cleanup.defer(() => (target.kind === 'own' ? stopTarget(target) : target.close()))
+  const monitor = await RedisMonitor.connect(target.redis.url)
+  cleanup.defer(() => monitor.close())
+  const broken = new AbortController()
+  watch(target, monitor, broken)
+  const signal = AbortSignal.any([interrupt, broken.signal])
+
+  const [first] = target.apis
+  if (!first) throw new Problem('There is no variant to measure.')
+  const date = new Date().toISOString()
+  const sessions = await logIn(first.url, options.sessions ?? options.connections, signal)
+  cleanup.defer(() => sessions.end())
+  const { url, transport } = target.redis
+  const circumstances: Circumstances = {
+    machine: machine(),
+    redis: { ...(await monitor.facts()), transport, url: hideCredentials(url) },
+    options,
+    sessions: sessions.tokens.length,
+  }
+  print(`\n${header(circumstances)}\n`)
+
+  const samples = await runRounds({
+    options,
+    target,
+    monitor,
+    tokens: sessions.tokens,
+    broken,
+    signal,
+  })
+  const summaries = summarizeSamples(samples, options.variants)
+  print(`${table(summaries, options)}\n\n${conclusion(summaries, options)}`.trimEnd())
+  if (file) {
+    const { variants, json: _, ...rest } = options
+    const result = {
+      format: 'onetrip-load-http/1',
+      date,
+      command,
+      git: await gitState(),
+      stack: target.kind,
+      ...circumstances,
+      redis: { ...circumstances.redis, started: target.redis.build },
+      options: { variants, ...rest },
+      summaries,
+      samples,
+    }
+    await file.save(`${JSON.stringify(result, null, 2)}\n`)
+    print(`\nAll samples are in ${file.path}`)
+  }
+  refuseTotalFailure(summaries)
+}
+
+async function stopTarget(target: Target): Promise<void> {
+  await step('Stopping the stack of this comparison', () => target.close())
+}
+
+/** Aborts `broken`, with the reason, when a program of the stack is gone. */
+function watch(target: Target, monitor: RedisMonitor, broken: AbortController): void {
+  void target.lost.then(async (program) => {
+    const last = program.lastLines.slice(-12).map((line) => `\n  ${line}`)
+    const exit = describeExit(await program.exited)
+    broken.abort(new Problem(`${program.name} ended by itself (${exit}):${last.join('')}`))
+  })
+  void monitor.lost.then(() => {
+    const where = hideCredentials(target.redis.url)
+    broken.abort(new Problem(`Redis at ${where} closed the connection: it stopped, it seems.`))
+  })
+}
+
+interface Rounds {
+  options: HttpOptions
+  target: Target
+  monitor: RedisMonitor
+  tokens: readonly string[]
+  broken: AbortController
+  signal: AbortSignal
+}
+
+async function runRounds(rounds: Rounds): Promise<Sample[]> {
+  const { options, target, monitor, tokens, broken, signal } = rounds
+  const { connections, items, seed } = options
+  const views = workload({ tokens, connections, items, seed })
+  const samples: Sample[] = []
+  const progress = runProgress()
+  const width = Math.max(...options.variants.map((variant) => variant.length))
+
+  const run = async (api: Target['apis'][number], seconds: number, round: number) => {
+    const when = round === 0 ? 'Warm-up' : `Round ${round}/${options.rounds}`
+    progress.begin(
+      `${when.padEnd(`Round ${options.rounds}/${options.rounds}`.length)}  ${api.variant.padEnd(width)}`,
+    )
+    const sample = await takeSample({
+      ...api,
+      round,
+      monitor,
+      views,
+      seconds,
+      signal,
+      onProgress(now) {
+        progress.rate(now.requestsPerSecond)
+        void giveUpIfGone(api.url, now, broken)
+      },
+    })
+    progress.end(oneLine(sample))
+    return sample
+  }
+
+  try {
+    if (options.warmup > 0) for (const api of target.apis) await run(api, options.warmup, 0)
+    for (let round = 1; round <= options.rounds; round++) {
+      for (const api of orderOf(target.apis, round - 1)) {
+        samples.push(await run(api, options.duration, round))
+      }
+    }
+  } catch (error) {
+    // What went away explains the failure better than the request that noticed.
+    signal.throwIfAborted()
+    throw error
+  } finally {
+    progress.close()
+  }
+  return samples
+}
+
+function oneLine({ requestsPerSecond, latency, errors }: Sample): string {
+  const kinds = errorKinds(errors)
+  const failed = kinds === '0' ? '' : `  errors ${kinds}`
+  return `${figure(requestsPerSecond)} requests/s  p99 ${figure(latency.p99)} ms${failed}`
+}
+
+/** A second of nothing but failures: the API may be gone, and then there is nothing to measure. */
+async function giveUpIfGone(url: string, now: Progress, broken: AbortController): Promise<void> {
+  if (now.requestsPerSecond > 0 || now.failures === 0 || (await isReady(url))) return
+  broken.abort(new Problem(`The API at ${url} does not answer any more.`))
+}
+
+function refuseTotalFailure(summaries: readonly VariantSummary[]): void {
+  const failed = summaries.filter(({ ok }) => ok === 0)
+  if (failed.length === 0) return
+  const names = failed.map(({ variant, errors }) => `${variant} (${errorKinds(errors)})`)
+  throw new Problem(`No request succeeded for: ${names.join(', ')}. There is nothing to compare.`)
+}

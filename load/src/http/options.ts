@@ -1,0 +1,71 @@
+import { Command, Option } from 'commander'
+import { listOf, seconds, wholeNumber } from '../options.ts'
+import type { Transport } from '../stack/address.ts'
+import { type Variant, variants } from '../stack/api.ts'
+import type { RedisBuild } from '../stack/redis.ts'
+import { redisOptions } from '../start/settings.ts'
+import { MAX_SEED } from './workload.ts'
+
+export interface HttpOptions {
+  connections: number
+  /** Seconds per run. */
+  duration: number
+  rounds: number
+  variants: Variant[]
+  /** Seconds of warm-up per variant. */
+  warmup: number
+  /** Default: as many as connections. */
+  sessions?: number
+  items: number
+  seed: number
+  /** Given only if the user wants this build, whatever runs already. */
+  redisBuild?: RedisBuild
+  /** Likewise. */
+  transport?: Transport
+  json?: string
+}
+
+/** The subcommand's options and help; what it does is added by the caller. */
+export function httpCommand(): Command {
+  const { build, transport } = redisOptions()
+  return new Command('http')
+    .description('compare the variants of the API: POST /views at full speed, by autocannon')
+    .option('--connections <n>', 'HTTP connections at the same time', wholeNumber(1, 10_000), 64)
+    .option('--duration <seconds>', 'length of one run', seconds(0.5, 3_600), 5)
+    .option('--rounds <n>', 'how often each variant is run', wholeNumber(1, 1_000), 5)
+    .addOption(
+      new Option('--variants <list>', `out of ${variants.join(', ')}`)
+        .argParser(listOf(variants))
+        .default(['naive', 'pipeline'], 'naive,pipeline'),
+    )
+    .option('--warmup <seconds>', 'per variant, before the first round', seconds(0, 600), 2)
+    .option('--sessions <n>', 'users logged in (default: as connections)', wholeNumber(1, 100_000))
+    .option(
+      '--items <n>',
+      'items that are viewed, few of them often',
+      wholeNumber(1, 100_000),
+      1000,
+    )
+    .option('--seed <n>', 'for the same views again', wholeNumber(1, MAX_SEED), 17)
+    .addOption(build)
+    .addOption(transport)
+    .option('--json <file>', 'write everything, with all samples, to this file')
+    .addHelpText(
+      'after',
+      `
+It measures what npm start runs. If nothing runs, or not what --variants, --redis-build or
+--transport ask for, it starts a stack of its own and removes it afterwards.
+
+Each round runs every variant once, in changing order. Rates are medians over the rounds, with the
+range; a ratio compares two runs of the same round.
+
+Environment:
+  REDIS_URL, REDIS_SERVER, ONETRIP_HOME, ONETRIP_STATE   as for npm start (npm start -- --help)
+
+Examples:
+  npm run load
+  npm run load -- --connections 8 --duration 2 --rounds 3
+  npm run load -- --variants naive,sequential,pipeline --json results.json
+  npm run load -- --redis-build baseline --transport unix`,
+    )
+}

@@ -1,0 +1,38 @@
+import type { Ora } from 'ora'
+import { print, spinner } from '../terminal.ts'
+import { figure } from './report.ts'
+
+/** Shows what a comparison is doing: in a terminal by a line that changes, else by a line per run. */
+export interface RunProgress {
+  begin(text: string): void
+  /** Answers per second, just now. */
+  rate(requestsPerSecond: number): void
+  /** The run is over; `text` says with what. */
+  end(text: string): void
+  /** Leaves the screen tidy, whatever happened. */
+  close(): void
+}
+
+export function runProgress(): RunProgress {
+  let current = ''
+  let line: Ora | undefined
+  const live = process.stderr.isTTY
+  return {
+    begin(text) {
+      current = text
+      if (live) {
+        line ??= spinner('')
+        line.start(text)
+      }
+    },
+    rate(requestsPerSecond) {
+      if (line) line.text = `${current}  ${figure(requestsPerSecond)} requests/s`
+    },
+    end(text) {
+      if (!live) print(`${current}  ${text}`)
+    },
+    close() {
+      line?.stop()
+    },
+  }
+}

@@ -1,0 +1,129 @@
+import { styleText } from 'node:util'
+import Table from 'cli-table3'
+import type { Machine } from '../measure/machine.ts'
+import type { RedisFacts } from '../measure/redis-info.ts'
+import type { Summary } from '../statistics.ts'
+import type { HttpOptions } from './options.ts'
+import { GENERATOR_LIMIT, referenceOf, type VariantSummary } from './summary.ts'
+
+/** What the figures are about. */
+export interface Circumstances {
+  machine: Machine
+  redis: RedisFacts & { transport: string; url: string }
+  options: HttpOptions
+  sessions: number
+}
+
+const whole = new Intl.NumberFormat('en-US', { maximumFractionDigits: 0 })
+
+/** A figure with as many digits as are worth reading: 12,345, 123, 12.3, 1.23. */
+export function figure(value: number): string {
+  if (!Number.isFinite(value)) return '-'
+  if (value >= 100) return whole.format(value)
+  return value.toFixed(value >= 10 ? 1 : 2)
+}
+
+/** Errors by kind: `0`, or `503: 12, timeout: 3`. */
+export function errorKinds(errors: Readonly<Record<string, number>>): string {
+  // A status would come first among an object's keys, however rare it is.
+  const kinds = Object.entries(errors).toSorted(([, a], [, b]) => b - a)
+  return kinds.map(([kind, count]) => `${kind}: ${whole.format(count)}`).join(', ') || '0'
+}
+
+/** The lines above the table. */
+export function header({ machine, redis, options, sessions }: Circumstances): string {
+  const { connections, duration, rounds, warmup, items, seed } = options
+  const gigabytes = (machine.memoryBytes / 2 ** 30).toFixed(0)
+  const build = redis.build === null ? 'NOT a build of Onetrip' : `build ${redis.build}`
+  const way = redis.transport === 'unix' ? 'Unix socket' : 'TCP over loopback'
+  const rows = [
+    ['Machine', `${machine.cpu}, ${machine.cores} cores, ${gigabytes} GiB, ${machine.kernel}`],
+    ['Node', machine.node],
+    ['Redis', `${redis.version}, ${build}, ${redis.ioThreads} I/O threads, ${way}`],
+    ['Load', `${connections} connections × ${duration} s × ${rounds} rounds, ${warmup} s warm-up`],
+    ['Views', `${sessions} sessions, ${whole.format(items)} items (Zipf), seed ${seed}`],
+  ]
+  return rows.map(([label = '', text]) => `${label.padEnd(9)}${text}`).join('\n')
+}
+
+const columns: [title: string, align: 'left' | 'right'][] = [
+  ['variant', 'left'],
+  ['requests/s\nmedian (range)', 'right'],
+  ['p50\nms', 'right'],
+  ['p99\nms', 'right'],
+  ['errors', 'right'],
+  ['Redis\nconn.\n/request', 'right'],
+  ['Redis\ncommands\n/request', 'right'],
+  ['round\ntrips\n/request', 'right'],
+  ['API\nCPU µs\n/request', 'right'],
+  ['Redis\nCPU µs\n/request', 'right'],
+]
+
+// Columns set apart by spaces, and one line below the header.
+const chars = {
+  ...{ top: '', 'top-mid': '', 'top-left': '', 'top-right': '' },
+  ...{ bottom: '', 'bottom-mid': '', 'bottom-left': '', 'bottom-right': '' },
+  ...{ left: '', 'left-mid': '', mid: '─', 'mid-mid': '─' },
+  ...{ right: '', 'right-mid': '', middle: '  ' },
+}
+
+/** The table: about 110 columns wide. */
+export function table(summaries: readonly VariantSummary[], options: HttpOptions): string {
+  const reference = referenceOf(options.variants)
+  const result = new Table({
+    head: [...columns.map(([title]) => title), `requests/s\n× ${reference}\n(range)`],
+    colAligns: [...columns.map(([, align]) => align), 'right'],
+    chars,
+    style: { head: [], border: [], 'padding-left': 0, 'padding-right': 0, compact: true },
+  })
+  for (const row of summaries) {
+    result.push([
+      `${row.variant}${row.generatorAtLimit ? ' *' : ''}`,
+      withRange(row.requestsPerSecond),
+      figure(row.p50.median),
+      figure(row.p99.median),
+      errorKinds(row.errors).replaceAll(', ', '\n'),
+      row.connections.median.toFixed(2),
+      row.commands.median.toFixed(2),
+      row.roundTrips.median.toFixed(2),
+      figure(row.apiCpuMicros.median),
+      figure(row.redisCpuMicros.median),
+      row.ratio ? withRange(row.ratio) : row.variant === reference ? '1' : '-',
+    ])
+  }
+  return result.toString()
+}
+
+function withRange({ median, min, max }: Summary): string {
+  return min === max ? figure(median) : `${figure(median)} (${figure(min)}-${figure(max)})`
+}
+
+/** The result in a sentence or two, and what the marks in the table mean. */
+export function conclusion(summaries: readonly VariantSummary[], options: HttpOptions): string {
+  const base = summaries.find(({ variant }) => variant === referenceOf(options.variants))
+  const lines = summaries.flatMap((row) => {
+    if (!base || row === base || !row.ratio || row.ratio.median === 0) return []
+    const { median, min, max } = row.ratio
+    const range = min === max ? '' : ` (${figure(min)} to ${figure(max)} round by round)`
+    const text =
+      `${row.variant} answers ${figure(median)} times as many requests per second as ` +
+      `${base.variant}${range}, with a p99 of ${figure(row.p99.median)} ms ` +
+      `instead of ${figure(base.p99.median)} ms.`
+    return [styleText('bold', text)]
+  })
+  if (base && base.variant !== 'naive' && summaries.length > 1) {
+    lines.push(`naive was not among the variants, so ratios refer to the first, ${base.variant}.`)
+  }
+  const limited = summaries.filter(({ generatorAtLimit }) => generatorAtLimit)
+  if (limited.length > 0) {
+    const highest = Math.max(...limited.map((row) => row.generatorUtilization.max))
+    lines.push(
+      `* The generator was busy ${(highest * 100).toFixed(0)} % of the time (limit ${GENERATOR_LIMIT * 100} %): ` +
+        'it may have been the bottleneck. Trust no ratio of this row; fewer connections may help.',
+    )
+  }
+  if (summaries.some(({ errors }) => Object.keys(errors).length > 0)) {
+    lines.push('requests/s counts answers with 2xx only; the errors are beside them.')
+  }
+  return lines.join('\n')
+}

@@ -1,0 +1,45 @@
+import { access, constants, rename, rm, stat, writeFile } from 'node:fs/promises'
+import { dirname, resolve } from 'node:path'
+import { Problem } from '../problem.ts'
+
+/** A file that appears, complete, when there is something to put into it. */
+export interface ResultFile {
+  readonly path: string
+  /** Writes the file aside and moves it into place, so that no reader sees half of it. */
+  save(text: string): Promise<void>
+}
+
+/**
+ * Makes sure that a file can be written, before the work for its content begins.
+ *
+ * @throws Problem when it cannot.
+ */
+export async function resultFile(name: string): Promise<ResultFile> {
+  const path = resolve(name)
+  const draft = `${path}.${process.pid}.tmp`
+  const folder = dirname(path)
+  const unusable = (why: string) => new Problem(`--json ${name} cannot be written: ${why}.`)
+  if ((await stat(path).catch(() => null))?.isDirectory()) throw unusable('it is a folder')
+  const found = await stat(folder).catch(() => null)
+  if (!found) throw unusable(`there is no folder ${folder}`)
+  if (!found.isDirectory()) throw unusable(`${folder} is no folder`)
+  try {
+    await access(folder, constants.W_OK)
+    await writeFile(draft, '') // a read-only file system, a full quota
+    await rm(draft)
+  } catch (error) {
+    throw unusable(error instanceof Error ? error.message : String(error))
+  }
+  return {
+    path,
+    async save(text) {
+      try {
+        await writeFile(draft, text)
+        await rename(draft, path)
+      } catch (error) {
+        await rm(draft, { force: true })
+        throw unusable(error instanceof Error ? error.message : String(error))
+      }
+    },
+  }
+}

@@ -1,0 +1,112 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { type ApiReading, readApi } from '../measure/api-metrics.ts'
+import type { RedisMonitor, RedisReading } from '../measure/redis-info.ts'
+import type { Variant } from '../stack/api.ts'
+import { type Progress, type Saturation, saturate } from './autocannon.ts'
+import type { View } from './workload.ts'
+
+/** One run of one variant. */
+export interface Sample extends Saturation {
+  variant: Variant
+  /** 1 for the first round. */
+  round: number
+  /** Answers with 2xx per second. */
+  requestsPerSecond: number
+  /** Differences of the counters between the beginning and the end of the run. */
+  redis: RedisReading
+  api: ApiReading
+  /** The same per request that reached the API. */
+  perRequest: {
+    /** Connections opened to Redis. */
+    connections: number
+    /** Redis commands, those included that a client sends of its own accord when it connects. */
+    commands: number
+    roundTrips: number
+    /** CPU time of the API process, in microseconds. */
+    apiCpuMicros: number
+    /** CPU time of the Redis process, all threads, in microseconds. */
+    redisCpuMicros: number
+  }
+}
+
+export interface SampleOptions {
+  variant: Variant
+  round: number
+  url: string
+  monitor: RedisMonitor
+  views: readonly (readonly View[])[]
+  seconds: number
+  signal: AbortSignal
+  onProgress?: (progress: Progress) => void
+}
+
+/**
+ * Runs a variant once at full speed and reads, before and after, what it cost.
+ *
+ * @throws Problem when the API or Redis do not tell; the reason of `signal`.
+ */
+export async function takeSample(options: SampleOptions): Promise<Sample> {
+  const { variant, round, url, monitor, views, seconds, signal, onProgress } = options
+  const [redisBefore, apiBefore] = await Promise.all([monitor.read(), readApi(url)])
+  const run = await saturate({ url, views, seconds, signal, ...(onProgress && { onProgress }) })
+  signal.throwIfAborted()
+  const redisAfter = await settled(monitor)
+  const apiAfter = await readApi(url)
+  const redis = redisUsed(redisBefore, redisAfter)
+  const api = apiUsed(apiBefore, apiAfter)
+  const per = (amount: number) => (run.sent === 0 ? 0 : amount / run.sent)
+  return {
+    variant,
+    round,
+    ...run,
+    requestsPerSecond: run.ok / run.seconds,
+    redis,
+    api,
+    perRequest: {
+      connections: per(redis.connections),
+      commands: per(redis.commands),
+      roundTrips: per(api.roundTrips),
+      apiCpuMicros: per(api.cpuSeconds * 1e6),
+      redisCpuMicros: per(redis.cpuSeconds * 1e6),
+    },
+  }
+}
+
+/**
+ * The counters once they stand still: the API goes on with the requests that were in flight when
+ * the generator stopped, and they belong to the run.
+ */
+async function settled(monitor: RedisMonitor): Promise<RedisReading> {
+  const deadline = performance.now() + 2_000
+  let reading = await monitor.read()
+  for (;;) {
+    await delay(50)
+    const next = await monitor.read()
+    if (next.commands === reading.commands || performance.now() > deadline) return next
+    reading = next
+  }
+}
+
+function redisUsed(before: RedisReading, after: RedisReading): RedisReading {
+  const main =
+    before.mainThreadCpuSeconds === null || after.mainThreadCpuSeconds === null
+      ? null
+      : after.mainThreadCpuSeconds - before.mainThreadCpuSeconds
+  return {
+    cpuSeconds: after.cpuSeconds - before.cpuSeconds,
+    mainThreadCpuSeconds: main,
+    connections: after.connections - before.connections,
+    commands: after.commands - before.commands,
+    reads: after.reads - before.reads,
+  }
+}
+
+function apiUsed(before: ApiReading, after: ApiReading): ApiReading {
+  return {
+    cpuSeconds: after.cpuSeconds - before.cpuSeconds,
+    residentBytes: after.residentBytes, // a level, not a counter
+    roundTrips: after.roundTrips - before.roundTrips,
+    commands: after.commands - before.commands,
+    connections: after.connections - before.connections,
+  }
+}

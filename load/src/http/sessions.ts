@@ -1,0 +1,86 @@
+import { Pool } from 'undici'
+import { Problem } from '../problem.ts'
+
+export interface Sessions {
+  readonly tokens: readonly string[]
+  /** Logs out whoever is still logged in, as far as the API answers. Never rejects. */
+  end(): Promise<void>
+}
+
+const AT_ONCE = 8
+const TIMEOUT_MS = 10_000
+
+/**
+ * Logs `count` different users in.
+ *
+ * @throws Problem when the API refuses or does not answer; the reason of `signal`. Those who were
+ *   logged in by then are logged out.
+ */
+export async function logIn(url: string, count: number, signal: AbortSignal): Promise<Sessions> {
+  const pool = new Pool(url, {
+    connections: AT_ONCE,
+    headersTimeout: TIMEOUT_MS,
+    bodyTimeout: TIMEOUT_MS,
+    connect: { timeout: TIMEOUT_MS },
+  })
+  const name = `load-${process.pid}-${Date.now().toString(36)}`
+  const tokens: string[] = []
+
+  const end = async () => {
+    await inParallel(tokens.length, async (index) => {
+      const { body } = await pool.request({
+        method: 'POST',
+        path: '/logout',
+        headers: { authorization: `Bearer ${tokens[index]}` },
+      })
+      await body.dump()
+    }).catch(() => {}) // the API is gone: nobody is left to log out from
+    await pool.destroy()
+  }
+
+  try {
+    await inParallel(count, async (index) => {
+      signal.throwIfAborted()
+      const { statusCode, body } = await pool.request({
+        method: 'POST',
+        path: '/login',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({ user: `${name}-${index + 1}` }),
+      })
+      const text = await body.text()
+      if (statusCode !== 200) throw new Error(`it answered ${statusCode} ${text}`)
+      tokens.push(tokenIn(text))
+    })
+    return { tokens, end }
+  } catch (error) {
+    await end()
+    signal.throwIfAborted()
+    const why = error instanceof Error ? error.message : String(error)
+    throw new Problem(`Logging in at ${url} failed: ${why}`, { cause: error })
+  }
+}
+
+function tokenIn(text: string): string {
+  const answer: unknown = JSON.parse(text)
+  if (answer !== null && typeof answer === 'object' && 'token' in answer) {
+    if (typeof answer.token === 'string') return answer.token
+  }
+  throw new Error('its answer has no token')
+}
+
+/** Does `work` for 0 to `count` - 1, a few at a time; stops at the first failure. */
+async function inParallel(count: number, work: (index: number) => Promise<void>): Promise<void> {
+  let next = 0
+  const worker = async () => {
+    while (next < count) {
+      try {
+        await work(next++)
+      } catch (error) {
+        next = count
+        throw error
+      }
+    }
+  }
+  const results = await Promise.allSettled(Array.from({ length: AT_ONCE }, worker))
+  for (const result of results) if (result.status === 'rejected') throw result.reason
+}

@@ -1,0 +1,140 @@
+import { mkdir, mkdtemp, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { apiFacts } from '../measure/api-metrics.ts'
+import { Problem } from '../problem.ts'
+import { hideCredentials, isLocal, redisAddress, type Transport } from '../stack/address.ts'
+import type { Variant } from '../stack/api.ts'
+import { buildRedis } from '../stack/build.ts'
+import { newSecret, places } from '../stack/places.ts'
+import { freePorts } from '../stack/ports.ts'
+import type { Program } from '../stack/program.ts'
+import { runningStack, type StackRecord } from '../stack/record.ts'
+import { startStack } from '../stack/stack.ts'
+import { print, step } from '../terminal.ts'
+import type { HttpOptions } from './options.ts'
+
+/** The stack that is measured. */
+export interface Target {
+  kind: 'running' | 'own'
+  redis: { url: string; transport: Transport; build: string }
+  /** In the order of the wanted variants. */
+  apis: { variant: Variant; url: string }[]
+  /** Resolves when a program of an own stack ended by itself; else never. */
+  lost: Promise<Program>
+  /** Stops an own stack and removes its files; leaves a running one alone. */
+  close(): Promise<void>
+}
+
+/**
+ * Takes the stack that `npm start` runs if it fits, else starts one, and says which.
+ *
+ * @throws Problem, ProgramError; the reason of `signal`. Nothing is left behind then.
+ */
+export async function findTarget(options: HttpOptions, signal: AbortSignal): Promise<Target> {
+  const record = await runningStack(places().record)
+  const misfit = record ? await misfitOf(record, options) : 'Nothing is running'
+  if (record && misfit === null) {
+    const { url, transport, build } = record.redis
+    print(`Measuring what npm start runs (process ${record.pid}).`)
+    return {
+      kind: 'running',
+      redis: { url, transport, build },
+      apis: options.variants.flatMap((variant) => {
+        const api = record.apis.find((api) => api.variant === variant)
+        return api ? [{ variant, url: api.url }] : []
+      }),
+      lost: new Promise(() => {}),
+      close: async () => {},
+    }
+  }
+  print(`${misfit}: starting a stack for this comparison, to be removed afterwards.`)
+  return await ownTarget(options, signal)
+}
+
+/** Why a running stack cannot be used, as the beginning of a sentence; null when it can. */
+async function misfitOf(record: StackRecord, options: HttpOptions): Promise<string | null> {
+  const { redis, apis } = record
+  for (const url of [redis.url, ...apis.map(({ url }) => url)]) {
+    if (!isLocal(url)) {
+      throw new Problem(
+        `The running stack uses ${hideCredentials(url)}; load only goes to this machine.`,
+      )
+    }
+  }
+  const { redisBuild, transport } = options
+  if (redisBuild && redisBuild !== redis.build) {
+    return `The running stack has Redis ${redis.build}, not ${redisBuild}`
+  }
+  if (transport && transport !== redis.transport) {
+    return `The running stack reaches Redis by ${redis.transport}, not by ${transport}`
+  }
+  for (const variant of options.variants) {
+    const api = apis.find((api) => api.variant === variant)
+    if (!api) return `The running stack has no ${variant} API`
+    const { strategy } = await apiFacts(api.url)
+    if (strategy !== variant) return `At ${api.url} there is another API, ${strategy}`
+  }
+  return null
+}
+
+async function ownTarget(options: HttpOptions, signal: AbortSignal): Promise<Target> {
+  const { REDIS_URL: foreign, REDIS_SERVER: installed } = process.env
+  const { redisBuild, transport = 'tcp' } = options
+  if (foreign && installed) {
+    throw new Problem('REDIS_URL and REDIS_SERVER are both set; only one Redis can be used.')
+  }
+  if (redisBuild && (foreign || installed)) {
+    const name = foreign ? 'REDIS_URL' : 'REDIS_SERVER'
+    throw new Problem(`--redis-build asks for a build of ours, but ${name} is set.`)
+  }
+  if (foreign && !isLocal(foreign)) {
+    throw new Problem(
+      `REDIS_URL is ${hideCredentials(foreign)}; load only goes to this machine. Unset it to have a Redis started.`,
+    )
+  }
+  if (foreign && options.transport && redisAddress(foreign).transport !== options.transport) {
+    throw new Problem(`--transport ${options.transport} does not fit REDIS_URL.`)
+  }
+  const build = redisBuild ?? 'patched'
+  if (!foreign && !installed) await buildRedis(build, signal)
+
+  const { run } = places()
+  await mkdir(run, { recursive: true })
+  // On the same disk as the data of npm start, so that the append-only file costs the same.
+  const folder = await mkdtemp(join(run, 'load-'))
+  const removeFolder = () => rm(folder, { recursive: true, force: true })
+  try {
+    const [redisPort = 0, ...apiPorts] = await freePorts(1 + options.variants.length)
+    const stack = await step('Starting Redis and the APIs', () =>
+      startStack({
+        redis: foreign
+          ? { kind: 'foreign', url: foreign }
+          : {
+              kind: 'own',
+              build,
+              transport,
+              port: redisPort,
+              run: folder,
+              directory: join(folder, 'data'),
+            },
+        host: '127.0.0.1',
+        apis: options.variants.map((variant, index) => ({ variant, port: apiPorts[index] ?? 0 })),
+        sessionSecret: newSecret(),
+        signal,
+      }),
+    )
+    return {
+      kind: 'own',
+      redis: { ...stack.redis, build: foreign ? 'foreign' : installed ? 'installed' : build },
+      apis: [...stack.apis],
+      lost: stack.lost,
+      async close() {
+        await stack.stop()
+        await removeFolder()
+      },
+    }
+  } catch (error) {
+    await removeFolder()
+    throw error
+  }
+}

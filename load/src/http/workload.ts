@@ -1,0 +1,79 @@
+/** A generator of numbers from 0 (included) to 1 (excluded), the same ones for the same seed. */
+export type Random = () => number
+
+const MODULUS = 2 ** 31 - 1
+
+/** The largest seed that makes a sequence of its own. */
+export const MAX_SEED = MODULUS - 1
+
+/**
+ * The "minimal standard" generator of Park and Miller, with their later multiplier 48271. Its
+ * products stay below 2^53, so that plain numbers hold them exactly.
+ */
+export function seededRandom(seed: number): Random {
+  let state = (seed % MODULUS) + (seed % MODULUS === 0 ? 1 : 0)
+  return () => {
+    state = (state * 48_271) % MODULUS
+    return (state - 1) / (MODULUS - 1)
+  }
+}
+
+/**
+ * Draws from `count` items, the n-th with a weight of 1/n (Zipf's law): as in a shop, few items get
+ * most of the views.
+ */
+export function skewedItems(count: number, random: Random): () => string {
+  const weights = Array.from({ length: count }, (_, index) => 1 / (index + 1))
+  const sum = weights.reduce((total, weight) => total + weight, 0)
+  let below = 0
+  const upTo = weights.map((weight) => {
+    below += weight / sum
+    return below
+  })
+  return () => {
+    const point = random()
+    let low = 0
+    let high = count - 1
+    while (low < high) {
+      const middle = (low + high) >> 1
+      if ((upTo[middle] ?? 1) > point) high = middle
+      else low = middle + 1
+    }
+    return `load-item-${low + 1}`
+  }
+}
+
+/** One page view: whose session, which item. */
+export interface View {
+  token: string
+  item: string
+}
+
+export interface WorkloadOptions {
+  tokens: readonly string[]
+  connections: number
+  items: number
+  seed: number
+}
+
+// Requests are prepared in advance and repeated, since making them up during a run would cost the
+// generator more than sending them.
+const PREPARED = 20_000
+const [FEWEST, MOST] = [20, 1_000]
+
+/**
+ * The views that each connection sends, over and over: a list per connection. A connection has
+ * sessions of its own, unless there are fewer sessions than connections.
+ */
+export function workload({ tokens, connections, items, seed }: WorkloadOptions): View[][] {
+  const nextItem = skewedItems(items, seededRandom(seed))
+  const length = Math.min(MOST, Math.max(FEWEST, Math.ceil(PREPARED / connections)))
+  return Array.from({ length: connections }, (_, connection) => {
+    const own = tokens.filter((_, index) => index % connections === connection)
+    const used = own.length > 0 ? own : tokens.slice(connection % tokens.length).slice(0, 1)
+    return Array.from({ length: Math.max(length, used.length) }, (_, index) => ({
+      token: used[index % used.length] ?? '',
+      item: nextItem(),
+    }))
+  })
+}

@@ -1,0 +1,45 @@
+import { execFile } from 'node:child_process'
+import { cpus, release, totalmem, type } from 'node:os'
+import { promisify } from 'node:util'
+import { repository } from '../stack/places.ts'
+
+/** Where figures were measured. */
+export interface Machine {
+  cpu: string
+  cores: number
+  memoryBytes: number
+  kernel: string
+  node: string
+}
+
+export interface GitState {
+  commit: string
+  /** Whether files differed from that commit. */
+  dirty: boolean
+}
+
+export function machine(): Machine {
+  const cores = cpus()
+  return {
+    cpu: cores[0]?.model.trim().replaceAll(/\s+/g, ' ') || 'unknown CPU',
+    cores: cores.length,
+    memoryBytes: totalmem(),
+    kernel: `${type()} ${release()}`,
+    node: process.version,
+  }
+}
+
+/** The repository's commit; null where there is no git, or no repository (a packed copy). */
+export async function gitState(): Promise<GitState | null> {
+  const git = async (...args: string[]) =>
+    (await promisify(execFile)('git', args, { cwd: repository })).stdout.trim()
+  try {
+    const [commit, changes] = await Promise.all([
+      git('rev-parse', 'HEAD'),
+      git('status', '--porcelain'),
+    ])
+    return { commit, dirty: changes !== '' }
+  } catch {
+    return null
+  }
+}

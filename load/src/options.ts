@@ -1,0 +1,37 @@
+import { InvalidArgumentError } from 'commander'
+
+// Parsers for commander: what they throw is shown together with the option's (or variable's) name.
+
+/** A parser for whole numbers from `min` to `max`. */
+export function wholeNumber(min: number, max: number): (text: string) => number {
+  return (text) => {
+    const value = /^\d{1,15}$/.test(text.trim()) ? Number(text) : Number.NaN
+    if (value >= min && value <= max) return value
+    throw new InvalidArgumentError(`It must be a whole number from ${min} to ${max}.`)
+  }
+}
+
+/** A parser for seconds, fractions allowed, from `min` to `max`. */
+export function seconds(min: number, max: number): (text: string) => number {
+  return (text) => {
+    const value = /^\d{1,9}(\.\d{1,3})?$/.test(text.trim()) ? Number(text) : Number.NaN
+    if (value >= min && value <= max) return value
+    throw new InvalidArgumentError(`It must be a number of seconds from ${min} to ${max}.`)
+  }
+}
+
+export const port = wholeNumber(1, 65_535)
+
+/** A parser for a list, separated by commas, of different words out of `words`. */
+export function listOf<T extends string>(words: readonly T[]): (text: string) => T[] {
+  return (text) => {
+    const names = text.split(',').map((name) => name.trim())
+    const list = names.map((name) => {
+      const word = words.find((known) => known === name)
+      if (word !== undefined) return word
+      throw new InvalidArgumentError(`"${name}" is none of ${words.join(', ')}.`)
+    })
+    if (new Set(list).size === list.length) return list
+    throw new InvalidArgumentError('Each may stand in the list only once.')
+  }
+}

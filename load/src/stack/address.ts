@@ -1,0 +1,66 @@
+import { fileURLToPath } from 'node:url'
+import type { RedisOptions as IoredisOptions } from 'ioredis'
+import { Problem } from '../problem.ts'
+
+export const transports = ['tcp', 'unix'] as const
+export type Transport = (typeof transports)[number]
+
+/** How ioredis is told where to connect. (Its type for replies depends on the part left out.) */
+export type RedisOptions = Omit<IoredisOptions, 'replyMapping'>
+
+/** The form in which the API takes the path of a Unix socket. */
+export function unixUrl(path: string): string {
+  return `unix://${path}`
+}
+
+/**
+ * Takes the URL of a Redis apart, as ioredis wants it.
+ *
+ * @throws Problem when it is none of `redis://`, `rediss://` and `unix://`.
+ */
+export function redisAddress(url: string): { transport: Transport; options: RedisOptions } {
+  const parsed = URL.parse(url)
+  if (parsed?.protocol === 'unix:') {
+    return {
+      transport: 'unix',
+      options: { path: fileURLToPath(`file://${parsed.pathname}`), ...login(parsed) },
+    }
+  }
+  if ((parsed?.protocol === 'redis:' || parsed?.protocol === 'rediss:') && parsed.hostname) {
+    const database = parsed.pathname.slice(1)
+    return {
+      transport: 'tcp',
+      options: {
+        host: parsed.hostname.replace(/^\[(.*)\]$/, '$1'),
+        port: Number(parsed.port || 6379),
+        ...(/^\d+$/.test(database) && { db: Number(database) }),
+        ...(parsed.protocol === 'rediss:' && { tls: {} }),
+        ...login(parsed),
+      },
+    }
+  }
+  throw new Problem(
+    `"${hideCredentials(url)}" is no address of a Redis: it must look like redis://127.0.0.1:6379 or unix:///run/redis.sock.`,
+  )
+}
+
+function login({ username, password }: URL): RedisOptions {
+  return {
+    ...(username && { username: decodeURIComponent(username) }),
+    ...(password && { password: decodeURIComponent(password) }),
+  }
+}
+
+/** The URL as it may be printed: without user and password. */
+export function hideCredentials(url: string): string {
+  return url.replace(/\/\/[^/]*@/, '//')
+}
+
+/** Whether a URL (of a Redis or an API) leads to this machine and nowhere else. */
+export function isLocal(url: string): boolean {
+  const parsed = URL.parse(url)
+  if (!parsed) return false
+  if (parsed.protocol === 'unix:') return true
+  const host = parsed.hostname.replace(/^\[(.*)\]$/, '$1')
+  return host === 'localhost' || host === '::1' || /^127\.\d+\.\d+\.\d+$/.test(host)
+}

@@ -1,0 +1,79 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import { request } from 'undici'
+import { type Program, startProgram } from './program.ts'
+
+const server = fileURLToPath(new URL('../../../apps/api/src/server.ts', import.meta.url))
+
+/** The strategies that the API can be started with. */
+export const variants = ['naive', 'sequential', 'pipeline'] as const
+export type Variant = (typeof variants)[number]
+
+export interface ApiOptions {
+  variant: Variant
+  host: string
+  port: number
+  /** Where its Redis is: `redis://…` or `unix:///…`. */
+  redisUrl: string
+  /** What it signs tokens with. APIs that share it take each other's tokens. */
+  sessionSecret: string
+  /** Default `warn`. */
+  logLevel?: string
+  /** Gives the start up. */
+  signal?: AbortSignal
+  onLine?: (line: string) => void
+}
+
+/** Where a client on this machine reaches an API that listens on `host`. */
+export function apiUrl(host: string, port: number): string {
+  const reachable = host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '::1' : host
+  return `http://${reachable.includes(':') ? `[${reachable}]` : reachable}:${port}`
+}
+
+/** Whether the API at `url` says that it and its Redis are ready. Never rejects. */
+export async function isReady(url: string, signal?: AbortSignal): Promise<boolean> {
+  try {
+    const { statusCode, body } = await request(`${url}/readyz`, {
+      reset: true, // no connection stays open that the API would have to wait for when it closes
+      headersTimeout: 2_000,
+      ...(signal && { signal }),
+    })
+    await body.dump()
+    return statusCode === 200
+  } catch {
+    return false
+  }
+}
+
+/**
+ * Starts an API and waits until it answers `/readyz` with 200.
+ *
+ * @throws ProgramError when it does not start, for instance because its Redis does not answer.
+ */
+export async function startApi(options: ApiOptions): Promise<Program> {
+  const { variant, host, port, redisUrl, sessionSecret, logLevel = 'warn' } = options
+  return await startProgram({
+    name: `the ${variant} API`,
+    command: process.execPath,
+    args: [server],
+    env: {
+      ...process.env,
+      NODE_ENV: 'development',
+      LOG_LEVEL: logLevel,
+      HOST: host,
+      PORT: String(port),
+      STRATEGY: variant,
+      REDIS_URL: redisUrl,
+      SESSION_SECRETS: sessionSecret,
+    },
+    async ready(signal) {
+      while (!(await isReady(apiUrl(host, port), signal))) {
+        await delay(50, undefined, { signal }).catch(() => {})
+        if (signal.aborted) return
+      }
+    },
+    readyTimeoutMs: 30_000,
+    ...(options.signal && { signal: options.signal }),
+    ...(options.onLine && { onLine: options.onLine }),
+  })
+}

@@ -1,0 +1,131 @@
+import { listenForInterrupts } from './interrupt.ts'
+import { redisFacts } from './measure/redis-info.ts'
+import { describeError, Problem } from './problem.ts'
+import type { Variant } from './stack/api.ts'
+import { buildRedis } from './stack/build.ts'
+import { keptSecret, places } from './stack/places.ts'
+import { checkPorts, type WantedPort } from './stack/ports.ts'
+import { describeExit, killPrograms } from './stack/program.ts'
+import { leftBehind, removeRecord, runningStack, writeRecord } from './stack/record.ts'
+import { type Stack, startStack } from './stack/stack.ts'
+import { banner } from './start/banner.ts'
+import { type StartSettings, settingsOf, startCommand } from './start/settings.ts'
+import { print, printError, step, surviveClosedOutput } from './terminal.ts'
+
+const place = places()
+
+async function checkNothingIsInTheWay(settings: StartSettings): Promise<void> {
+  const running = await runningStack(place.record)
+  if (running) {
+    throw new Problem(
+      `Onetrip runs already (process ${running.pid}, since ${running.startedAt}):\n` +
+        running.apis.map(({ variant, url }) => `  ${variant.padEnd(10)} ${url}\n`).join('') +
+        `Stop it with Ctrl-C where it runs, or with: kill ${running.pid}\n` +
+        'For a second one beside it, set ONETRIP_STATE to another folder, and other ports.',
+    )
+  }
+  try {
+    await checkPorts(wantedPorts(settings))
+  } catch (error) {
+    const pids = await leftBehind(place.record)
+    if (!(error instanceof Problem) || pids.length === 0) throw error
+    throw new Problem(
+      `${error.message}\nAn earlier Onetrip was killed and left programs behind. To end them: kill ${pids.join(' ')}`,
+    )
+  }
+}
+
+function wantedPorts({ host, pooledPort, naivePort, redis }: StartSettings): WantedPort[] {
+  const apis: WantedPort[] = [
+    { port: pooledPort, host, what: 'the pooled API', how: '--port or PORT' },
+    { port: naivePort, host, what: 'the naive API', how: '--naive-port or NAIVE_PORT' },
+  ]
+  if (redis.kind === 'foreign') return apis
+  const how = '--redis-port or REDIS_PORT'
+  return [...apis, { port: redis.port, host: '127.0.0.1', what: 'Redis', how }]
+}
+
+async function start(settings: StartSettings, signal: AbortSignal): Promise<Stack> {
+  const { host, pooledPort, naivePort, redis, installed } = settings
+  await checkNothingIsInTheWay(settings)
+  if (redis.kind === 'foreign') await redisFacts(redis.url)
+  else if (installed === null) await buildRedis(redis.build, signal)
+  const sessionSecret = await keptSecret(place.secret)
+  return await step('Starting Redis and the APIs', () =>
+    startStack({
+      redis,
+      host,
+      apis: [
+        { variant: 'pipeline', port: pooledPort },
+        { variant: 'naive', port: naivePort },
+      ],
+      sessionSecret,
+      ...(process.env.LOG_LEVEL && { logLevel: process.env.LOG_LEVEL }),
+      signal,
+      onApiLine: (variant: Variant, line) => print(`${variant}: ${line}`),
+    }),
+  )
+}
+
+/** Runs the stack until it is interrupted or falls apart. Resolves with the exit code. */
+async function run(settings: StartSettings, signal: AbortSignal): Promise<number> {
+  const stack = await start(settings, signal)
+  try {
+    const facts = await redisFacts(stack.redis.url)
+    await writeRecord(place.record, {
+      pid: process.pid,
+      startedAt: new Date().toISOString(),
+      redis: {
+        url: stack.redis.url,
+        transport: stack.redis.transport,
+        pid: stack.redis.pid,
+        build:
+          settings.redis.kind === 'foreign'
+            ? 'foreign'
+            : settings.installed === null
+              ? settings.redis.build
+              : 'installed',
+      },
+      apis: [...stack.apis],
+    })
+    print(banner(stack, facts, settings))
+    const interrupted = new Promise<null>((resolve) => {
+      if (signal.aborted) resolve(null)
+      signal.addEventListener('abort', () => resolve(null))
+    })
+    const lost = await Promise.race([stack.lost, interrupted])
+    if (lost === null) return 0
+    const exit = describeExit(await lost.exited)
+    printError(`\n${lost.name} ended by itself (${exit}). Its last lines:`)
+    for (const line of lost.lastLines.slice(-12)) printError(`  ${line}`)
+    printError('Stopping the rest.')
+    return 1
+  } finally {
+    await step('Stopping the APIs, then Redis', () => stack.stop())
+    await removeRecord(place.record)
+  }
+}
+
+surviveClosedOutput()
+const interrupts = listenForInterrupts({
+  first: () => print('\nStopping … (Ctrl-C again to kill)'),
+  again: () => {
+    printError('Killing.')
+    killPrograms()
+  },
+})
+try {
+  const command = startCommand()
+  command.parse()
+  process.exitCode = await run(settingsOf(command, process.env), interrupts.signal)
+} catch (error) {
+  if (!interrupts.signal.aborted) {
+    printError(describeError(error))
+    process.exitCode = 1
+  } else {
+    process.exitCode = 0
+  }
+} finally {
+  interrupts.dispose()
+}
+if (interrupts.signal.aborted) print('Stopped.')

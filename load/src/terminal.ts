@@ -1,0 +1,46 @@
+import ora, { type Ora } from 'ora'
+
+/** A step that takes longer than this says so also where there is no terminal to spin in. */
+const SLOW_MS = 2_000
+
+/**
+ * Keeps the process alive when nobody reads its output any more (a closed terminal, `| head`): there
+ * are still programs to stop.
+ */
+export function surviveClosedOutput(): void {
+  for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {})
+}
+
+export function print(text = ''): void {
+  process.stdout.write(`${text}\n`)
+}
+
+export function printError(text: string): void {
+  process.stderr.write(`${text}\n`)
+}
+
+/** Leaves Ctrl-C and the keyboard alone: what an interrupt does is decided elsewhere. */
+export function spinner(text: string): Ora {
+  return ora({ text, discardStdin: false, hideCursor: false })
+}
+
+/**
+ * Does some work and shows that it goes on: by a spinner in a terminal, elsewhere by one line if it
+ * takes longer than two seconds. Nothing of it stays when the work is done.
+ */
+export async function step<T>(text: string, work: () => Promise<T>): Promise<T> {
+  if (process.stderr.isTTY) {
+    const line = spinner(text).start()
+    try {
+      return await work()
+    } finally {
+      line.stop()
+    }
+  }
+  const timer = setTimeout(() => printError(`${text} …`), SLOW_MS)
+  try {
+    return await work()
+  } finally {
+    clearTimeout(timer)
+  }
+}
