@@ -11,6 +11,14 @@ export function surviveClosedOutput(): void {
   for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {})
 }
 
+/**
+ * Whether there is a terminal that can show a line which changes. One that claims to have no columns
+ * (as under some wrappers) cannot: ora would go round for ever.
+ */
+export function isLive(): boolean {
+  return process.stderr.isTTY && process.stderr.columns > 0
+}
+
 export function print(text = ''): void {
   process.stdout.write(`${text}\n`)
 }
@@ -29,7 +37,7 @@ export function spinner(text: string): Ora {
  * takes longer than two seconds. Nothing of it stays when the work is done.
  */
 export async function step<T>(text: string, work: () => Promise<T>): Promise<T> {
-  if (process.stderr.isTTY) {
+  if (isLive()) {
     const line = spinner(text).start()
     try {
       return await work()

@@ -1,5 +1,5 @@
 import type { Ora } from 'ora'
-import { print, spinner } from '../terminal.ts'
+import { isLive, print, spinner } from '../terminal.ts'
 import { figure } from './report.ts'
 
 /** Shows what a comparison is doing: in a terminal by a line that changes, else by a line per run. */
@@ -16,7 +16,7 @@ export interface RunProgress {
 export function runProgress(): RunProgress {
   let current = ''
   let line: Ora | undefined
-  const live = process.stderr.isTTY
+  const live = isLive()
   return {
     begin(text) {
       current = text

@@ -36,10 +36,11 @@ export function header({ machine, redis, options, sessions }: Circumstances): st
   const gigabytes = (machine.memoryBytes / 2 ** 30).toFixed(0)
   const build = redis.build === null ? 'NOT a build of Onetrip' : `build ${redis.build}`
   const way = redis.transport === 'unix' ? 'Unix socket' : 'TCP over loopback'
+  const threads = `${redis.ioThreads} I/O ${redis.ioThreads === 1 ? 'thread' : 'threads'}`
   const rows = [
     ['Machine', `${machine.cpu}, ${machine.cores} cores, ${gigabytes} GiB, ${machine.kernel}`],
     ['Node', machine.node],
-    ['Redis', `${redis.version}, ${build}, ${redis.ioThreads} I/O threads, ${way}`],
+    ['Redis', `${redis.version}, ${build}, ${threads}, ${way}`],
     ['Load', `${connections} connections × ${duration} s × ${rounds} rounds, ${warmup} s warm-up`],
     ['Views', `${sessions} sessions, ${whole.format(items)} items (Zipf), seed ${seed}`],
   ]
@@ -63,7 +64,7 @@ const columns: [title: string, align: 'left' | 'right'][] = [
 const chars = {
   ...{ top: '', 'top-mid': '', 'top-left': '', 'top-right': '' },
   ...{ bottom: '', 'bottom-mid': '', 'bottom-left': '', 'bottom-right': '' },
-  ...{ left: '', 'left-mid': '', mid: '─', 'mid-mid': '─' },
+  ...{ left: '', 'left-mid': '', mid: '─', 'mid-mid': '──' },
   ...{ right: '', 'right-mid': '', middle: '  ' },
 }
 

@@ -1,0 +1,131 @@
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { testRedis } from '../../.vitest/redis.ts'
+import { RedisMonitor } from '../src/measure/redis-info.ts'
+import { unixUrl } from '../src/stack/address.ts'
+import { freePorts } from '../src/stack/ports.ts'
+import { filesIn, processesOf, temporaryFolder } from './support/places.ts'
+import { run } from './support/programs.ts'
+
+const short = ['--rounds=1', '--duration=1', '--warmup=0', '--connections=8']
+
+async function start(state: string) {
+  const [pooled, naive, redis] = await freePorts(3)
+  const args = [`--port=${pooled}`, `--naive-port=${naive}`, `--redis-port=${redis}`]
+  return await run('start.ts', { state, args, until: /^\s*Stop / })
+}
+
+describe('npm run load', () => {
+  test('on a stack of its own: a table, a file, and nothing left', async () => {
+    const state = await temporaryFolder()
+    const json = join(await temporaryFolder(), 'result.json')
+    const args = [...short, '--json', json]
+    const load = await run('cli.ts', { state, args, until: /All samples are in/ })
+    expect(await load.exited).toEqual({ code: 0, signal: null })
+    const text = load.output.join('\n')
+    expect(text).toContain('Nothing is running: starting a stack')
+    expect(text).toMatch(/^naive .* 1\.00 .* 5\.00 /m)
+    expect(text).toMatch(/^pipeline .* 0\.00 .* 1\.00 /m)
+    expect(text).toMatch(/pipeline answers [\d.]+ times as many requests per second as naive/)
+    expect(await processesOf(state)).toEqual([])
+    expect(await filesIn(state)).toEqual([])
+
+    const result = JSON.parse(await readFile(json, 'utf8'))
+    expect(result).toMatchObject({
+      format: 'onetrip-load-http/1',
+      stack: 'own',
+      options: { connections: 8, variants: ['naive', 'pipeline'], seed: 17 },
+      redis: { transport: 'tcp', started: 'patched' },
+      machine: { node: process.version },
+    })
+    expect(result.samples).toHaveLength(2)
+    const [naive, pipeline] = result.samples
+    for (const sample of [naive, pipeline]) {
+      expect(sample.errors).toEqual({})
+      expect(sample.ok).toBeGreaterThan(50)
+      expect(sample.perRequest.apiCpuMicros).toBeGreaterThan(0)
+      expect(sample.perRequest.redisCpuMicros).toBeGreaterThan(0)
+    }
+    expect(pipeline.perRequest).toMatchObject({ connections: 0 })
+    expect(pipeline.perRequest.roundTrips).toBeCloseTo(1, 2)
+    expect(pipeline.perRequest.commands).toBeCloseTo(5, 2)
+    expect(naive.perRequest.connections).toBeCloseTo(1, 2)
+    expect(naive.perRequest.roundTrips).toBeCloseTo(5, 2)
+    expect(naive.perRequest.commands).toBeGreaterThan(5) // what a client sends to connect counts
+  })
+
+  test('on what npm start runs', async () => {
+    const state = await temporaryFolder()
+    const stack = await start(state)
+    const args = ['http', ...short, '--variants', 'pipeline']
+    const load = await run('cli.ts', { state, args, until: /^pipeline / })
+    expect(await load.exited).toEqual({ code: 0, signal: null })
+    expect(load.output.join('\n')).toContain(`what npm start runs (process ${stack.pid})`)
+  })
+
+  test('says why it does not take the running stack', async () => {
+    const state = await temporaryFolder()
+    await start(state)
+    const args = [...short, '--variants=sequential', '--connections=1', '--duration=0.5']
+    const load = await run('cli.ts', { state, args, until: /^sequential / })
+    expect(load.output[0]).toContain('The running stack has no sequential API: starting a stack')
+    expect((await load.exited).code).toBe(0)
+  })
+
+  test('an interrupt leaves nothing', async () => {
+    const state = await temporaryFolder()
+    const args = ['--duration=60', '--warmup=0.5', '--connections=8']
+    const load = await run('cli.ts', { state, args, until: /^Warm-up +pipeline/ })
+    load.signal('SIGINT')
+    load.signal('SIGINT')
+    expect(await load.exited).toEqual({ code: 130, signal: null })
+    expect(load.output.at(-1)).toBe('Interrupted; nothing is left running.')
+    expect(await processesOf(state)).toEqual([])
+    expect(await filesIn(state)).toEqual([])
+  })
+
+  test.for([
+    ['Redis', /Redis .* (closed the connection|ended by itself)/],
+    ['the API', /the pipeline API ended by itself|does not (answer|tell)/],
+  ] as const)('when %s goes away, it says so and leaves nothing', async ([who, message]) => {
+    const state = await temporaryFolder()
+    const stack = await start(state)
+    const record = JSON.parse(await readFile(join(state, 'run', 'stack.json'), 'utf8'))
+    const args = ['--duration=60', '--warmup=0.5', '--connections=8', '--variants=pipeline']
+    const load = await run('cli.ts', { state, args, until: /^Warm-up/ })
+    process.kill(who === 'Redis' ? record.redis.pid : record.apis[0].pid, 'SIGKILL')
+    expect(await load.exited).toEqual({ code: 1, signal: null })
+    expect(load.output.join('\n')).toMatch(message)
+    await stack.exited
+    expect(await processesOf(state)).toEqual([])
+  })
+
+  test('a bad path is refused before anything is started', async () => {
+    const state = await temporaryFolder()
+    const args = ['--json', join(state, 'no', 'x.json')]
+    const load = await run('cli.ts', { state, args, until: /cannot be written/ })
+    expect(await load.exited).toEqual({ code: 1, signal: null })
+    expect(load.output).toHaveLength(1)
+    expect(await filesIn(state)).toEqual([])
+  })
+})
+
+test('the monitor does not count itself', async () => {
+  const redis = await testRedis()
+  const monitor = await RedisMonitor.connect(unixUrl(redis.socket))
+  try {
+    const before = await monitor.read()
+    await monitor.facts()
+    const after = await monitor.read()
+    expect(after.commands - before.commands).toBe(0)
+    expect(after.reads - before.reads).toBe(0)
+    expect(after.connections - before.connections).toBe(0)
+    const other = await RedisMonitor.connect(unixUrl(redis.socket))
+    other.close()
+    expect((await monitor.read()).connections - before.connections).toBe(1)
+  } finally {
+    monitor.close()
+    await redis.stop()
+  }
+})

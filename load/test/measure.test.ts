@@ -1,0 +1,84 @@
+import { describe, expect, test } from 'vitest'
+import { parseMetrics } from '../src/measure/api-metrics.ts'
+import { factsOf, parseInfo, readingOf } from '../src/measure/redis-info.ts'
+
+describe('metrics', () => {
+  test('names, labels and values; no comments', () => {
+    const text = [
+      '# HELP onetrip_store_errors_total Errors',
+      '# TYPE onetrip_store_errors_total counter',
+      'onetrip_store_errors_total{code="NOT_SENT"} 2',
+      'onetrip_info{strategy="pipeline",transport="tcp"} 1',
+      'process_cpu_seconds_total 1.25 1700000000000',
+      'process_resident_memory_bytes 1.5e8',
+      '',
+    ].join('\n')
+    expect(parseMetrics(text)).toEqual([
+      { name: 'onetrip_store_errors_total', labels: { code: 'NOT_SENT' }, value: 2 },
+      { name: 'onetrip_info', labels: { strategy: 'pipeline', transport: 'tcp' }, value: 1 },
+      { name: 'process_cpu_seconds_total', labels: {}, value: 1.25 },
+      { name: 'process_resident_memory_bytes', labels: {}, value: 150_000_000 },
+    ])
+  })
+
+  test('quotes, braces and line ends within a label', () => {
+    const [metric] = parseMetrics(String.raw`m{a="say \"}\"",b="one\ntwo\\three",c=""} +Inf`)
+    expect(metric).toEqual({
+      name: 'm',
+      labels: { a: 'say "}"', b: 'one\ntwo\\three', c: '' },
+      value: Number.POSITIVE_INFINITY,
+    })
+  })
+
+  test('what is no metric is passed over', () => {
+    expect(parseMetrics('<html>\n404 Not Found')).toEqual([])
+  })
+})
+
+describe('INFO', () => {
+  const info = parseInfo(
+    [
+      '# Server',
+      'redis_version:8.0.6',
+      'onetrip_build:patched',
+      'onetrip_build_key:ce8d76da85e6aaaaaaaaaaaa',
+      'process_id:42',
+      '# Threads',
+      'io_thread_0:clients=1,reads=2,writes=3',
+      'io_thread_1:clients=1,reads=2,writes=3',
+      '# Stats',
+      'total_connections_received:10',
+      'total_commands_processed:100',
+      'total_reads_processed:50',
+      '# CPU',
+      'used_cpu_sys:1.5',
+      'used_cpu_user:2.25',
+      'used_cpu_sys_main_thread:1.0',
+      'used_cpu_user_main_thread:2.0',
+    ].join('\r\n'),
+  )
+
+  test('which Redis it is', () => {
+    const facts = { version: '8.0.6', build: 'patched-ce8d76da85e6', ioThreads: 2, pid: 42 }
+    expect(factsOf(info)).toEqual(facts)
+  })
+
+  test('a Redis that is no build of ours, and without I/O threads', () => {
+    expect(factsOf(parseInfo('redis_version:7.0.15\r\nprocess_id:7'))).toEqual({
+      version: '7.0.15',
+      build: null,
+      ioThreads: 1,
+      pid: 7,
+    })
+  })
+
+  test("the monitor's own commands do not count", () => {
+    expect(readingOf(info, 3)).toEqual({
+      cpuSeconds: 3.75,
+      mainThreadCpuSeconds: 3,
+      connections: 10,
+      commands: 97,
+      reads: 46,
+    })
+  })
+})

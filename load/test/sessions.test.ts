@@ -1,0 +1,60 @@
+import { createServer } from 'node:http'
+import { expect, onTestFinished, test } from 'vitest'
+import { logIn } from '../src/http/sessions.ts'
+
+const never = new AbortController().signal
+
+/** A door that lets `room` users in and then answers 503. */
+async function door(room = Number.POSITIVE_INFINITY) {
+  const users: string[] = []
+  const inside = new Set<string>()
+  const server = createServer(async (request, response) => {
+    let body = ''
+    for await (const chunk of request) body += chunk
+    if (request.url === '/logout') {
+      inside.delete(request.headers.authorization ?? '')
+      response.statusCode = 204
+      return void response.end()
+    }
+    if (inside.size >= room) {
+      response.statusCode = 503
+      return void response.end('full')
+    }
+    const { user } = JSON.parse(body)
+    users.push(user)
+    inside.add(`Bearer token-${user}`)
+    response.end(JSON.stringify({ token: `token-${user}` }))
+  })
+  await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve))
+  const closed = new Promise((resolve) => server.once('close', resolve))
+  onTestFinished(async () => {
+    server.close()
+    await closed // no connection was left open
+  })
+  const address = server.address()
+  if (address === null || typeof address === 'string') throw new Error('no port')
+  return { url: `http://127.0.0.1:${address.port}`, users, inside }
+}
+
+test('logs different users in, and all of them out', async () => {
+  const { url, users, inside } = await door()
+  const sessions = await logIn(url, 20, never)
+  expect(sessions.tokens).toHaveLength(20)
+  expect(new Set(users).size).toBe(20)
+  expect(inside.size).toBe(20)
+  await sessions.end()
+  expect(inside.size).toBe(0)
+})
+
+test('whoever was let in before somebody was refused is logged out again', async () => {
+  const { url, users, inside } = await door(12)
+  await expect(logIn(url, 20, never)).rejects.toThrow(/Logging in at .* failed.*503 full/)
+  expect(users).toHaveLength(12)
+  expect(inside.size).toBe(0)
+})
+
+test('an interrupt ends it', async () => {
+  const { url, inside } = await door()
+  await expect(logIn(url, 20, AbortSignal.abort(new Error('enough')))).rejects.toThrow('enough')
+  expect(inside.size).toBe(0)
+})

@@ -1,0 +1,62 @@
+import { expect, test } from 'vitest'
+import { seededRandom, skewedItems, workload } from '../src/http/workload.ts'
+
+const tokens = (count: number) => Array.from({ length: count }, (_, index) => `token-${index}`)
+
+test('the same seed gives the same numbers, another seed others', () => {
+  const draw = (seed: number) => Array.from({ length: 5 }, seededRandom(seed))
+  expect(draw(17)).toEqual(draw(17))
+  expect(draw(17)).not.toEqual(draw(18))
+})
+
+test('numbers are spread evenly from 0 to below 1, for every seed', () => {
+  for (const seed of [1, 17, 2 ** 31 - 2, 2 ** 31 - 1]) {
+    const numbers = Array.from({ length: 20_000 }, seededRandom(seed))
+    expect(Math.min(...numbers)).toBeGreaterThanOrEqual(0)
+    expect(Math.max(...numbers)).toBeLessThan(1)
+    for (const tenth of Array(10).keys()) {
+      const within = numbers.filter((number) => Math.floor(number * 10) === tenth)
+      expect(within.length / 2_000).toBeCloseTo(1, 0.5)
+    }
+  }
+})
+
+test('the first item is viewed twice as often as the second, ten times as often as the tenth', () => {
+  const next = skewedItems(1_000, seededRandom(17))
+  const views = new Map<string, number>()
+  for (let count = 0; count < 200_000; count++) {
+    const item = next()
+    views.set(item, (views.get(item) ?? 0) + 1)
+  }
+  const first = views.get('load-item-1') ?? 0
+  expect(first / (views.get('load-item-2') ?? 0)).toBeCloseTo(2, 0)
+  expect(first / (views.get('load-item-10') ?? 0)).toBeGreaterThan(8)
+  expect(first / (views.get('load-item-10') ?? 0)).toBeLessThan(12)
+  expect(views.size).toBeGreaterThan(950) // nearly all items were drawn
+  expect(views.has('load-item-1001')).toBe(false)
+  expect(views.has('load-item-0')).toBe(false)
+})
+
+test('a single item is possible', () => {
+  expect(skewedItems(1, seededRandom(1))()).toBe('load-item-1')
+})
+
+test('each connection has a session of its own', () => {
+  const lists = workload({ tokens: tokens(4), connections: 4, items: 10, seed: 1 })
+  expect(lists.map((list) => [...new Set(list.map(({ token }) => token))])).toEqual([
+    ['token-0'],
+    ['token-1'],
+    ['token-2'],
+    ['token-3'],
+  ])
+})
+
+test('more sessions than connections are all used; fewer are shared', () => {
+  const many = workload({ tokens: tokens(5), connections: 2, items: 10, seed: 1 })
+  expect(many.map((list) => new Set(list.map(({ token }) => token)))).toEqual([
+    new Set(['token-0', 'token-2', 'token-4']),
+    new Set(['token-1', 'token-3']),
+  ])
+  const few = workload({ tokens: tokens(2), connections: 3, items: 10, seed: 1 })
+  expect(few.map(([view]) => view?.token)).toEqual(['token-0', 'token-1', 'token-0'])
+})
