@@ -3,17 +3,12 @@ import { compareHttp } from './http/compare.ts'
 import { type HttpOptions, httpCommand } from './http/options.ts'
 import { listenForInterrupts } from './interrupt.ts'
 import { describeError } from './problem.ts'
-import { killPrograms } from './stack/program.ts'
 import { printError, surviveClosedOutput } from './terminal.ts'
 
+const INTERRUPTED = 130
+
 surviveClosedOutput()
-const interrupts = listenForInterrupts({
-  first: () => printError('\nStopping … (Ctrl-C again to kill)'),
-  again: () => {
-    printError('Killing.')
-    killPrograms()
-  },
-})
+const interrupts = listenForInterrupts(printError, INTERRUPTED)
 
 const http = httpCommand()
 http.allowExcessArguments().action(async (options: HttpOptions) => {
@@ -48,5 +43,5 @@ try {
 }
 if (interrupts.signal.aborted) {
   printError('Interrupted; nothing is left running.')
-  process.exitCode = 130
+  process.exitCode = INTERRUPTED
 }

@@ -5,7 +5,7 @@ import type { Variant } from './stack/api.ts'
 import { buildRedis } from './stack/build.ts'
 import { keptSecret, places } from './stack/places.ts'
 import { checkPorts, type WantedPort } from './stack/ports.ts'
-import { describeExit, killPrograms } from './stack/program.ts'
+import { describeExit } from './stack/program.ts'
 import { leftBehind, removeRecord, runningStack, writeRecord } from './stack/record.ts'
 import { type Stack, startStack } from './stack/stack.ts'
 import { banner } from './start/banner.ts'
@@ -107,13 +107,7 @@ async function run(settings: StartSettings, signal: AbortSignal): Promise<number
 }
 
 surviveClosedOutput()
-const interrupts = listenForInterrupts({
-  first: () => print('\nStopping … (Ctrl-C again to kill)'),
-  again: () => {
-    printError('Killing.')
-    killPrograms()
-  },
-})
+const interrupts = listenForInterrupts(print, 0)
 try {
   const command = startCommand()
   command.parse()

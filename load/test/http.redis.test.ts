@@ -87,7 +87,7 @@ describe('npm run load', () => {
 
   test.for([
     ['Redis', /Redis .* (closed the connection|ended by itself)/],
-    ['the API', /the pipeline API ended by itself|does not (answer|tell)/],
+    ['the API', /the pipeline API ended by itself|is not ready any more|does not tell/],
   ] as const)('when %s goes away, it says so and leaves nothing', async ([who, message]) => {
     const state = await temporaryFolder()
     const stack = await start(state)

@@ -61,7 +61,8 @@ export async function compareHttp(
     signal,
   })
   const summaries = summarizeSamples(samples, options.variants)
-  print(`${table(summaries, options)}\n\n${conclusion(summaries, options)}`.trimEnd())
+  const failed = totalFailure(summaries)
+  if (!failed) print(`${table(summaries, options)}\n\n${conclusion(summaries, options)}`.trimEnd())
   if (file) {
     const { variants, json: _, ...rest } = options
     const result = {
@@ -79,7 +80,7 @@ export async function compareHttp(
     await file.save(`${JSON.stringify(result, null, 2)}\n`)
     print(`\nAll samples are in ${file.path}`)
   }
-  refuseTotalFailure(summaries)
+  if (failed) throw failed
 }
 
 async function stopTarget(target: Target): Promise<void> {
@@ -138,7 +139,10 @@ async function runRounds(rounds: Rounds): Promise<Sample[]> {
   }
 
   try {
-    if (options.warmup > 0) for (const api of target.apis) await run(api, options.warmup, 0)
+    for (const api of options.warmup > 0 ? target.apis : []) {
+      const failed = totalFailure([await run(api, options.warmup, 0)])
+      if (failed) throw failed
+    }
     for (let round = 1; round <= options.rounds; round++) {
       for (const api of orderOf(target.apis, round - 1)) {
         samples.push(await run(api, options.duration, round))
@@ -163,12 +167,13 @@ function oneLine({ requestsPerSecond, latency, errors }: Sample): string {
 /** A second of nothing but failures: the API may be gone, and then there is nothing to measure. */
 async function giveUpIfGone(url: string, now: Progress, broken: AbortController): Promise<void> {
   if (now.requestsPerSecond > 0 || now.failures === 0 || (await isReady(url))) return
-  broken.abort(new Problem(`The API at ${url} does not answer any more.`))
+  broken.abort(new Problem(`The API at ${url} is not ready any more.`))
 }
 
-function refuseTotalFailure(summaries: readonly VariantSummary[]): void {
+/** What to say instead of showing a table when some variant did not work at all. */
+function totalFailure(summaries: readonly Pick<VariantSummary, 'variant' | 'ok' | 'errors'>[]) {
   const failed = summaries.filter(({ ok }) => ok === 0)
-  if (failed.length === 0) return
+  if (failed.length === 0) return null
   const names = failed.map(({ variant, errors }) => `${variant} (${errorKinds(errors)})`)
-  throw new Problem(`No request succeeded for: ${names.join(', ')}. There is nothing to compare.`)
+  return new Problem(`No request succeeded for ${names.join(', ')}: there is nothing to compare.`)
 }

@@ -9,6 +9,8 @@ export interface Sessions {
 
 const AT_ONCE = 8
 const TIMEOUT_MS = 10_000
+// For logging all of them out: by then the user waits for the prompt, and sessions expire anyway.
+const LOGOUT_MS = 5_000
 
 /**
  * Logs `count` different users in.
@@ -27,11 +29,13 @@ export async function logIn(url: string, count: number, signal: AbortSignal): Pr
   const tokens: string[] = []
 
   const end = async () => {
+    const signal = AbortSignal.timeout(LOGOUT_MS)
     await inParallel(tokens.length, async (index) => {
       const { body } = await pool.request({
         method: 'POST',
         path: '/logout',
         headers: { authorization: `Bearer ${tokens[index]}` },
+        signal,
       })
       await body.dump()
     }).catch(() => {}) // the API is gone: nobody is left to log out from

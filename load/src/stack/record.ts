@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { createConnection } from 'node:net'
 import { dirname } from 'node:path'
@@ -73,12 +74,22 @@ export async function leftBehind(path: string): Promise<number[]> {
   return pids
 }
 
+/** Whether a process runs. One that has ended and waits for its parent to notice does not. */
 export function isAlive(pid: number): boolean {
   try {
     process.kill(pid, 0)
-    return true
+    return !isZombie(pid)
   } catch (error) {
     return (error as NodeJS.ErrnoException).code === 'EPERM'
+  }
+}
+
+function isZombie(pid: number): boolean {
+  try {
+    // The state follows the name, which is in brackets and may contain some itself.
+    return readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ').at(-1)?.[0] === 'Z'
+  } catch {
+    return false // no /proc here, or it is gone by now
   }
 }
 

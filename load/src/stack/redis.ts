@@ -32,7 +32,7 @@ export interface RedisOptions {
 export async function startRedis(options: RedisOptions): Promise<Program> {
   const { build = 'patched', port = 0, socket, directory, config = {}, signal, onLine } = options
   return await startProgram({
-    name: `Redis (${build})`,
+    name: `Redis (${process.env.REDIS_SERVER || build})`, // `run` prefers an installed server
     command: process.execPath,
     args: [
       redisCli,
