@@ -22,7 +22,7 @@ export interface Program {
 }
 
 /** Resolves when the program is ready; is aborted when waiting has become pointless. */
-export type ReadyProbe = (signal: AbortSignal) => Promise<void>
+type ReadyProbe = (signal: AbortSignal) => Promise<void>
 
 export interface ProgramOptions {
   name: string

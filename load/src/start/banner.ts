@@ -60,7 +60,7 @@ function redisLines(
 }
 
 /** Three lines to paste into a shell: log in, record a view, see the popular items. */
-export function curlLines(url: string): string[] {
+function curlLines(url: string): string[] {
   const json = `-H 'content-type: application/json'`
   return [
     `TOKEN=$(curl -s ${url}/login ${json} -d '{"user":"ada"}' | sed 's/.*"token":"\\([^"]*\\)".*/\\1/')`,
