@@ -17,7 +17,7 @@ export function patchesDirectory(env: NodeJS.ProcessEnv): string {
 }
 
 /** The patches that a series file names, in order. A line beginning with `#` is a comment. */
-export async function readSeries(series: string): Promise<Patch[]> {
+async function readSeries(series: string): Promise<Patch[]> {
   const text = await readFile(series, 'utf8')
   return text
     .split('\n')

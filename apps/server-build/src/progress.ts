@@ -18,7 +18,9 @@ const PLAIN_UPDATE_INTERVAL_MS = 15_000
 
 /** A spinner on a terminal; elsewhere, as in CI, a line per step and one every 15 s within a step. */
 export function createProgress(env: NodeJS.ProcessEnv): Progress {
-  return process.stderr.isTTY && !env.CI ? spinner() : plainLines()
+  const { isTTY, columns } = process.stderr
+  // On a terminal that says it has no columns, as pseudo-terminals may, ora never stops erasing lines.
+  return isTTY && columns > 0 && !env.CI ? spinner() : plainLines()
 }
 
 function plainLines(): Progress {

@@ -67,14 +67,14 @@ export interface TinyRedis {
   start(args: readonly string[], env?: NodeJS.ProcessEnv): Running
 }
 
-export interface CommandResult {
+interface CommandResult {
   code: number | null
   signal: NodeJS.Signals | null
   stdout: string
   stderr: string
 }
 
-export interface Running {
+interface Running {
   process: ChildProcess
   result: Promise<CommandResult>
 }
