@@ -7,8 +7,8 @@ import { printError, surviveClosedOutput } from './terminal.ts'
 
 const INTERRUPTED = 130
 
-surviveClosedOutput()
 const interrupts = listenForInterrupts(printError, INTERRUPTED)
+surviveClosedOutput(() => interrupts.interrupt('nobody reads the results'))
 
 const http = httpCommand()
 http.allowExcessArguments().action(async (options: HttpOptions) => {

@@ -9,6 +9,8 @@ const LAST_MS = 2_000
 export interface Interrupts {
   /** Aborted by the first interrupt. */
   readonly signal: AbortSignal
+  /** Does what the first Ctrl-C does, for another reason. */
+  interrupt(reason: string): void
   /** Goes back to the system's own reaction to these signals. */
   dispose(): void
 }
@@ -41,6 +43,7 @@ export function listenForInterrupts(print: (text: string) => void, exitCode: num
   for (const signal of signals) process.on(signal, onSignal)
   return {
     signal: controller.signal,
+    interrupt: (reason) => controller.abort(new Error(reason)),
     dispose() {
       for (const signal of signals) process.off(signal, onSignal)
     },

@@ -6,9 +6,15 @@ const SLOW_MS = 2_000
 /**
  * Keeps the process alive when nobody reads its output any more (a closed terminal, `| head`): there
  * are still programs to stop.
+ *
+ * @param then is called once, if the reader of the results is gone.
  */
-export function surviveClosedOutput(): void {
-  for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {})
+export function surviveClosedOutput(then?: () => void): void {
+  process.stderr.on('error', () => {})
+  process.stdout.on('error', () => {
+    then?.()
+    then = undefined
+  })
 }
 
 /**

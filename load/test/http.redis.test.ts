@@ -1,12 +1,14 @@
+import { execFile } from 'node:child_process'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { promisify } from 'node:util'
 import { describe, expect, test } from 'vitest'
 import { testRedis } from '../../.vitest/redis.ts'
 import { RedisMonitor } from '../src/measure/redis-info.ts'
 import { unixUrl } from '../src/stack/address.ts'
 import { freePorts } from '../src/stack/ports.ts'
 import { filesIn, processesOf, temporaryFolder } from './support/places.ts'
-import { run } from './support/programs.ts'
+import { cleanEnv, run, source } from './support/programs.ts'
 
 const short = ['--rounds=1', '--duration=1', '--warmup=0', '--connections=8']
 
@@ -81,6 +83,19 @@ describe('npm run load', () => {
     load.signal('SIGINT')
     expect(await load.exited).toEqual({ code: 130, signal: null })
     expect(load.output.at(-1)).toBe('Interrupted; nothing is left running.')
+    expect(await processesOf(state)).toEqual([])
+    expect(await filesIn(state)).toEqual([])
+  })
+
+  test('without a reader (| head) it ends, and leaves nothing', async () => {
+    const state = await temporaryFolder()
+    const args = ['--duration=60', '--warmup=0.5', '--connections=8']
+    const status = join(await temporaryFolder(), 'status')
+    const script = `{ "$NODE" "$CLI" ${args.join(' ')}; echo $? >"${status}"; } | head -n 1`
+    const env = { ...cleanEnv(state), NODE: process.execPath, CLI: source('cli.ts') }
+    const { stdout } = await promisify(execFile)('sh', ['-c', script], { env })
+    expect(stdout).toContain('Nothing is running')
+    expect(await readFile(status, 'utf8')).toBe('130\n')
     expect(await processesOf(state)).toEqual([])
     expect(await filesIn(state)).toEqual([])
   })

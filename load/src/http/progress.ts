@@ -32,7 +32,8 @@ export function runProgress(): RunProgress {
       if (!live) print(`${current}  ${text}`)
     },
     close() {
-      line?.stop()
+      if (live) line?.stop()
+      else print()
     },
   }
 }

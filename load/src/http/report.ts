@@ -14,6 +14,10 @@ export interface Circumstances {
   sessions: number
 }
 
+/** `1 round`, `5 rounds`. */
+const counted = (count: number, noun: string) =>
+  `${whole.format(count)} ${noun}${count === 1 ? '' : 's'}`
+
 const whole = new Intl.NumberFormat('en-US', { maximumFractionDigits: 0 })
 
 /** A figure with as many digits as are worth reading: 12,345, 123, 12.3, 1.23. */
@@ -36,13 +40,15 @@ export function header({ machine, redis, options, sessions }: Circumstances): st
   const gigabytes = (machine.memoryBytes / 2 ** 30).toFixed(0)
   const build = redis.build === null ? 'NOT a build of Onetrip' : `build ${redis.build}`
   const way = redis.transport === 'unix' ? 'Unix socket' : 'TCP over loopback'
-  const threads = `${redis.ioThreads} I/O ${redis.ioThreads === 1 ? 'thread' : 'threads'}`
   const rows = [
     ['Machine', `${machine.cpu}, ${machine.cores} cores, ${gigabytes} GiB, ${machine.kernel}`],
     ['Node', machine.node],
-    ['Redis', `${redis.version}, ${build}, ${threads}, ${way}`],
-    ['Load', `${connections} connections × ${duration} s × ${rounds} rounds, ${warmup} s warm-up`],
-    ['Views', `${sessions} sessions, ${whole.format(items)} items (Zipf), seed ${seed}`],
+    ['Redis', `${redis.version}, ${build}, ${counted(redis.ioThreads, 'I/O thread')}, ${way}`],
+    [
+      'Load',
+      `${counted(connections, 'connection')} × ${duration} s × ${counted(rounds, 'round')}, ${warmup} s warm-up`,
+    ],
+    ['Views', `${counted(sessions, 'session')}, ${counted(items, 'item')} (Zipf), seed ${seed}`],
   ]
   return rows.map(([label = '', text]) => `${label.padEnd(9)}${text}`).join('\n')
 }

@@ -2,10 +2,11 @@ import { fileURLToPath } from 'node:url'
 import { onTestFinished } from 'vitest'
 import { type Program, startProgram } from '../../src/stack/program.ts'
 
-const source = (name: string) => fileURLToPath(new URL(`../../src/${name}`, import.meta.url))
+/** Path of a program of this package. */
+export const source = (name: string) => fileURLToPath(new URL(`../../src/${name}`, import.meta.url))
 
 /** Our own environment without what would change what the programs do. */
-function cleanEnv(state: string, extra: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+export function cleanEnv(state: string, extra: NodeJS.ProcessEnv = {}): NodeJS.ProcessEnv {
   const env = { ...process.env }
   for (const name of ['PORT', 'NAIVE_PORT', 'HOST', 'REDIS_PORT', 'REDIS_BUILD', 'TRANSPORT']) {
     delete env[name]
