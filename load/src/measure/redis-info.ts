@@ -112,7 +112,7 @@ export class RedisMonitor {
       await client.connect()
       await client.info('server') // makes sure that the credentials are right
     } catch (error) {
-      client.disconnect()
+      if (client.status !== 'end') client.disconnect() // which would wait for the closed one
       const why = reason || (error instanceof Error ? error.message : String(error))
       throw new Problem(`The Redis at ${hideCredentials(url)} cannot be used: ${why}`)
     }
