@@ -59,11 +59,11 @@ const columns: [title: string, align: 'left' | 'right'][] = [
   ['p50\nms', 'right'],
   ['p99\nms', 'right'],
   ['errors', 'right'],
-  ['Redis\nconn.\n/request', 'right'],
-  ['Redis\ncommands\n/request', 'right'],
-  ['round\ntrips\n/request', 'right'],
-  ['API\nCPU µs\n/request', 'right'],
-  ['Redis\nCPU µs\n/request', 'right'],
+  ['Redis\nconn.\n/req.', 'right'],
+  ['Redis\ncmds.\n/req.', 'right'],
+  ['round\ntrips\n/req.', 'right'],
+  ['API\nCPU µs\n/req.', 'right'],
+  ['Redis\nCPU µs\n/req.', 'right'],
 ]
 
 // Columns set apart by spaces, and one line below the header.
@@ -74,7 +74,7 @@ const chars = {
   ...{ right: '', 'right-mid': '', middle: '  ' },
 }
 
-/** The table: about 110 columns wide. */
+/** The table: about 105 columns wide. */
 export function table(summaries: readonly VariantSummary[], options: HttpOptions): string {
   const reference = referenceOf(options.variants)
   const result = new Table({
