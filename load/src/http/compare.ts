@@ -96,7 +96,8 @@ function watch(target: Target, monitor: RedisMonitor, broken: AbortController): 
   })
   void monitor.lost.then(() => {
     const where = hideCredentials(target.redis.url)
-    broken.abort(new Problem(`Redis at ${where} closed the connection: it stopped, it seems.`))
+    const more = target.kind === 'running' ? ' npm start tells more, where it runs.' : ''
+    broken.abort(new Problem(`Redis at ${where} closed the connection: it was stopped.${more}`))
   })
 }
 
