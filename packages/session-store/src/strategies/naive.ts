@@ -1,0 +1,84 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import type { Redis } from 'ioredis'
+import { shortConnection } from '../connection.ts'
+import { publishConnection } from '../diagnostics.ts'
+import { notSent, overloaded, sendOneByOne, withDeadline } from '../send.ts'
+import type { Strategy, StrategyOptions } from '../strategy.ts'
+import type { Update } from '../updates.ts'
+
+const PING: Update<void> = { commands: [['PING']], readOnly: true, read: () => undefined }
+const RETRY_MS = 100
+
+/**
+ * What the documents warn of: every update opens a connection, sends one command per round trip and
+ * closes it. The connection is set up as ioredis does it by default (client info, INFO as a ready
+ * check), but for RESP2 and no retries; closing costs no round trip (no QUIT).
+ */
+export function naive(options: StrategyOptions): Strategy {
+  const { url, deadlineMs = 2_000, maxInFlight = 1_000 } = options
+  const open = new Set<Promise<unknown>>()
+  let closed = false
+
+  async function onShortConnection<Result>(update: Update<Result>): Promise<Result> {
+    const redis = shortConnection(url, deadlineMs)
+    redis.on('connect', publishConnection)
+    const timer = setTimeout(() => destroy(redis), deadlineMs)
+    try {
+      await connect(redis)
+      return await sendOneByOne(redis, update)
+    } finally {
+      clearTimeout(timer)
+      destroy(redis)
+    }
+  }
+
+  function run<Result>(update: Update<Result>): Promise<Result> {
+    if (closed) return Promise.reject(notSent('the store is closed'))
+    if (open.size >= maxInFlight) return Promise.reject(overloaded(open.size))
+    const work = onShortConnection(update)
+    const settled: Promise<unknown> = work.then(
+      () => open.delete(settled),
+      () => open.delete(settled),
+    )
+    open.add(settled)
+    // A little longer than the connection's own deadline, which tells better what happened.
+    return withDeadline(work, deadlineMs + RETRY_MS, update.readOnly)
+  }
+
+  return {
+    name: 'naive',
+    run,
+    async ready(timeoutMs) {
+      const end = Date.now() + timeoutMs
+      for (;;) {
+        try {
+          return await run(PING)
+        } catch (error) {
+          if (Date.now() >= end) throw error
+          await delay(RETRY_MS)
+        }
+      }
+    },
+    async close() {
+      closed = true
+      await Promise.all(open)
+    },
+  }
+}
+
+async function connect(redis: Redis): Promise<void> {
+  let reason: unknown
+  redis.on('error', (error) => {
+    reason = error
+  })
+  try {
+    await redis.connect()
+  } catch (error) {
+    throw notSent('no connection could be opened', reason ?? error)
+  }
+}
+
+/** Closes at once. `disconnect()` alone keeps a timer of 2 s after an attempt that failed. */
+function destroy(redis: Redis): void {
+  redis.disconnect()
+}

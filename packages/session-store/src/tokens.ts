@@ -1,0 +1,73 @@
+import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
+import { StoreError } from './errors.ts'
+
+export interface TokensOptions {
+  /** At least one, of at least 32 characters: the first signs, all verify (so that they can rotate). */
+  secrets: readonly string[]
+  /** How long a token is good for, however much it is used. Default 30 days. */
+  lifetimeSeconds?: number
+  /** Milliseconds since 1970. Default `Date.now`. */
+  clock?: () => number
+}
+
+export interface Tokens {
+  /** A new token: `<id>.<signature>`. */
+  issue(): string
+  /**
+   * The id of a token's session, which is all that Redis ever sees of it. Asks nobody.
+   *
+   * @throws StoreError `ONETRIP_INVALID_TOKEN` (malformed or forged) or `ONETRIP_EXPIRED_TOKEN`.
+   */
+  verify(token: string): string
+  /** When the token of this id stops being good, in Unix milliseconds. */
+  expiresAt(id: string): number
+}
+
+const TIME_BYTES = 6
+const RANDOM_BYTES = 18 // 144 random bits; with the time 24 bytes, which base64url writes unpadded
+const ID_LENGTH = ((TIME_BYTES + RANDOM_BYTES) * 4) / 3
+const SHAPE = new RegExp(`^[A-Za-z0-9_-]{${ID_LENGTH}}\\.[A-Za-z0-9_-]{43}$`)
+const CLOCK_SKEW_MS = 60_000
+const MIN_SECRET_LENGTH = 32
+
+const sign = (secret: string, id: string) => createHmac('sha256', secret).update(id).digest()
+
+/** @throws TypeError when there is no secret or one is too short. */
+export function createTokens(options: TokensOptions): Tokens {
+  const { secrets, lifetimeSeconds = 30 * 24 * 3600, clock = Date.now } = options
+  const [signingSecret] = secrets
+  if (signingSecret === undefined || secrets.some(({ length }) => length < MIN_SECRET_LENGTH)) {
+    throw new TypeError(`secrets: at least one, each of at least ${MIN_SECRET_LENGTH} characters`)
+  }
+  const issuedAt = (id: string) => Buffer.from(id, 'base64url').readUIntBE(0, TIME_BYTES)
+  const expiresAt = (id: string) => issuedAt(id) + lifetimeSeconds * 1000
+
+  return {
+    expiresAt,
+    issue() {
+      const bytes = Buffer.allocUnsafe(TIME_BYTES + RANDOM_BYTES)
+      bytes.writeUIntBE(clock(), 0, TIME_BYTES)
+      randomBytes(RANDOM_BYTES).copy(bytes, TIME_BYTES)
+      const id = bytes.toString('base64url')
+      return `${id}.${sign(signingSecret, id).toString('base64url')}`
+    },
+    verify(token) {
+      if (!SHAPE.test(token))
+        throw new StoreError('ONETRIP_INVALID_TOKEN', 'the token is malformed')
+      const id = token.slice(0, ID_LENGTH)
+      const signature = Buffer.from(token.slice(ID_LENGTH + 1), 'base64url')
+      let genuine = false
+      for (const secret of secrets) {
+        if (timingSafeEqual(sign(secret, id), signature)) genuine = true
+      }
+      const now = clock()
+      if (!genuine || issuedAt(id) > now + CLOCK_SKEW_MS) {
+        throw new StoreError('ONETRIP_INVALID_TOKEN', 'the token is not genuine')
+      }
+      if (now >= expiresAt(id)) {
+        throw new StoreError('ONETRIP_EXPIRED_TOKEN', 'the token has expired')
+      }
+      return id
+    },
+  }
+}

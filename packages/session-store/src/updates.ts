@@ -1,0 +1,211 @@
+import type { Keys } from './keys.ts'
+
+/** A Redis command as data: its name, then its arguments. */
+export type Command = readonly [name: string, ...args: (string | number)[]]
+
+/** What Redis replied to one command. */
+export type Reply = string | number | null | readonly Reply[]
+
+/** Commands that go to Redis together, and how to read what it replies. */
+export interface Update<Result> {
+  readonly commands: readonly Command[]
+  /** True when no command writes, so that a lost reply loses nothing. */
+  readonly readOnly: boolean
+  /** Gets one reply for each command, in order; none is an error. */
+  read(replies: readonly Reply[]): Result
+}
+
+/** The newest items that are kept of each session, as in the documents. */
+export const KEPT_VIEWS = 25
+
+const trimViews = (keys: Keys, id: string): Command => [
+  'ZREMRANGEBYRANK',
+  keys.viewed(id),
+  0,
+  -(KEPT_VIEWS + 1),
+]
+
+const pairs = (reply: Reply | undefined): [member: string, score: number][] => {
+  const flat = Array.isArray(reply) ? (reply as readonly Reply[]) : []
+  return Array.from({ length: flat.length / 2 }, (_, index) => [
+    String(flat[2 * index]),
+    Number(flat[2 * index + 1]),
+  ])
+}
+
+/**
+ * The documents' `update_token`, command for command: two commands, or five with an item. It is a
+ * login: it creates the session when it is not there.
+ *
+ * Keys: login, recent, viewed of the session, item counts. A failure in between leaves the records of
+ * the commands before it.
+ */
+export function updateToken(
+  keys: Keys,
+  input: { id: string; user: string; item?: string | undefined },
+  now: number,
+): Update<void> {
+  const { id, user, item } = input
+  const login: Command[] = [
+    ['HSET', keys.login(id), id, user],
+    ['ZADD', keys.recent(id), now, id],
+  ]
+  const view: Command[] =
+    item === undefined
+      ? []
+      : [
+          ['ZADD', keys.viewed(id), now, item],
+          trimViews(keys, id),
+          ['ZINCRBY', keys.popular(item), -1, item],
+        ]
+  return { commands: [...login, ...view], readOnly: false, read: () => undefined }
+}
+
+/** What a view found: who is logged in, and how often the item has been viewed, this view included. */
+export interface RecordedView {
+  user: string
+  views: number
+}
+
+/**
+ * An authenticated page view: five commands. `ZADD XX` refreshes a session but cannot create one, so a
+ * view that races with a logout does not bring the session back.
+ *
+ * Keys: login, recent, viewed of the session, item counts. Reads undefined when the session is gone;
+ * the view has been written nevertheless and `undoView` takes it back.
+ */
+export function recordView(
+  keys: Keys,
+  input: { id: string; item: string },
+  now: number,
+): Update<RecordedView | undefined> {
+  const { id, item } = input
+  return {
+    commands: [
+      ['HGET', keys.login(id), id],
+      ['ZADD', keys.recent(id), 'XX', now, id],
+      ['ZADD', keys.viewed(id), now, item],
+      trimViews(keys, id),
+      ['ZINCRBY', keys.popular(item), -1, item],
+    ],
+    readOnly: false,
+    read: ([user, , , , count]) =>
+      typeof user === 'string' ? { user, views: -Number(count) } : undefined,
+  }
+}
+
+/**
+ * Takes back what `recordView` wrote for a session that is gone: its views, the count, and the item
+ * itself when nobody else has viewed it.
+ *
+ * Keys: viewed of the session, item counts.
+ */
+export function undoView(keys: Keys, input: { id: string; item: string }): Update<void> {
+  const { id, item } = input
+  return {
+    commands: [
+      ['DEL', keys.viewed(id)],
+      ['ZINCRBY', keys.popular(item), 1, item],
+      ['ZREMRANGEBYSCORE', keys.popular(item), 0, '+inf'],
+    ],
+    readOnly: false,
+    read: () => undefined,
+  }
+}
+
+export interface Session {
+  user: string
+  /** Unix seconds with fraction. */
+  lastSeen: number
+}
+
+/** The documents' `check_token`, and when the session was last seen. Keys: login, recent. */
+export function checkToken(keys: Keys, id: string): Update<Session | undefined> {
+  return {
+    commands: [
+      ['HGET', keys.login(id), id],
+      ['ZSCORE', keys.recent(id), id],
+    ],
+    readOnly: true,
+    read: ([user, lastSeen]) =>
+      typeof user === 'string' ? { user, lastSeen: Number(lastSeen ?? 0) } : undefined,
+  }
+}
+
+/** Keys: login, recent, viewed of the session. Reads whether there was a session. */
+export function logout(keys: Keys, id: string): Update<boolean> {
+  return {
+    commands: [
+      ['HDEL', keys.login(id), id],
+      ['ZREM', keys.recent(id), id],
+      ['DEL', keys.viewed(id)],
+    ],
+    readOnly: false,
+    read: ([removed]) => removed === 1,
+  }
+}
+
+/** The ids of the sessions that were seen last, newest first. Keys: recent. */
+export function recentIds(keys: Keys, limit: number): Update<{ id: string; lastSeen: number }[]> {
+  return {
+    commands: keys
+      .allRecent()
+      .map((key): Command => ['ZREVRANGE', key, 0, limit - 1, 'WITHSCORES']),
+    readOnly: true,
+    read: (replies) =>
+      replies
+        .flatMap(pairs)
+        .map(([id, lastSeen]) => ({ id, lastSeen }))
+        .sort((a, b) => b.lastSeen - a.lastSeen)
+        .slice(0, limit),
+  }
+}
+
+/** The users of these sessions; undefined for one that is gone. Keys: login. */
+export function usersOf(keys: Keys, ids: readonly string[]): Update<(string | undefined)[]> {
+  return {
+    commands: ids.map((id): Command => ['HGET', keys.login(id), id]),
+    readOnly: true,
+    read: (replies) => replies.map((user) => (typeof user === 'string' ? user : undefined)),
+  }
+}
+
+export interface ViewedItem {
+  item: string
+  /** Unix seconds with fraction. */
+  viewedAt: number
+}
+
+/** Who the session is and what it viewed last, newest first. Keys: login, viewed of the session. */
+export function viewedItems(keys: Keys, id: string): Update<ViewedItem[] | undefined> {
+  return {
+    commands: [
+      ['HGET', keys.login(id), id],
+      ['ZREVRANGE', keys.viewed(id), 0, -1, 'WITHSCORES'],
+    ],
+    readOnly: true,
+    read: ([user, views]) =>
+      typeof user === 'string'
+        ? pairs(views).map(([item, viewedAt]) => ({ item, viewedAt }))
+        : undefined,
+  }
+}
+
+export interface PopularItem {
+  item: string
+  views: number
+}
+
+/** The most viewed items, most viewed first. Keys: item counts. */
+export function popularItems(keys: Keys, limit: number): Update<PopularItem[]> {
+  return {
+    commands: keys.allPopular().map((key): Command => ['ZRANGE', key, 0, limit - 1, 'WITHSCORES']),
+    readOnly: true,
+    read: (replies) =>
+      replies
+        .flatMap(pairs)
+        .map(([item, score]) => ({ item, views: -score }))
+        .sort((a, b) => b.views - a.views)
+        .slice(0, limit),
+  }
+}
