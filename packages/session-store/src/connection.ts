@@ -36,23 +36,25 @@ const neverTwice: RedisOptions = {
 
 /** A connection that stays open and comes back by itself, at intervals with jitter. */
 export function longLivedConnection(url: RedisUrl, connectTimeoutMs: number): Redis {
-  return new Redis({
+  const options: RedisOptions = {
     ...connectionOptions(url),
     ...neverTwice,
     lazyConnect: true,
     connectTimeout: connectTimeoutMs,
     connectionName: 'onetrip',
     retryStrategy: (attempt) => Math.random() * Math.min(2_000, 50 * 2 ** Math.min(attempt, 6)),
-  })
+  }
+  return new Redis(options)
 }
 
 /** A connection for one use, as ioredis makes it by default, but never resending and never retrying. */
 export function shortConnection(url: RedisUrl, connectTimeoutMs: number): Redis {
-  return new Redis({
+  const options: RedisOptions = {
     ...connectionOptions(url),
     ...neverTwice,
     lazyConnect: true,
     connectTimeout: connectTimeoutMs,
     retryStrategy: null,
-  })
+  }
+  return new Redis(options)
 }

@@ -1,0 +1,48 @@
+import type { SessionStore } from '@onetrip/session-store'
+import fastify, { type FastifyInstance, type FastifyServerOptions } from 'fastify'
+import type { Authenticator } from './authenticator.ts'
+import { errorsPlugin } from './plugins/errors.ts'
+import { metricsPlugin } from './plugins/metrics.ts'
+import { sessionPlugin } from './plugins/session.ts'
+import { storePlugin } from './plugins/store.ts'
+import { authenticatedRoutes } from './routes/authenticated.ts'
+import { healthRoutes } from './routes/health.ts'
+import { publicRoutes } from './routes/public.ts'
+import { schemaErrorFormatter, validatorCompiler } from './validation.ts'
+
+export interface AppOptions {
+  /** Used, not closed. */
+  store: SessionStore
+  authenticator: Authenticator
+  /** Where `store` finds Redis, for `/metrics`: `tcp`, `tls` or `unix`. */
+  transport: string
+  /** Cookies only over HTTPS. */
+  secureCookie: boolean
+  logger?: FastifyServerOptions['logger']
+}
+
+const BODY_LIMIT_BYTES = 4096
+
+/** The application, not yet listening: a test can inject requests. */
+export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
+  const { store, authenticator, transport, secureCookie, logger = false } = options
+  const app = fastify({
+    logger,
+    bodyLimit: BODY_LIMIT_BYTES,
+    requestTimeout: 30_000,
+    schemaErrorFormatter,
+    // While it closes, requests on open connections are still answered.
+    return503OnClosing: false,
+    forceCloseConnections: 'idle',
+  })
+  app.setValidatorCompiler(validatorCompiler)
+
+  await app.register(errorsPlugin)
+  await app.register(storePlugin, { store })
+  await app.register(sessionPlugin, { secureCookie })
+  await app.register(metricsPlugin, { transport })
+  await app.register(healthRoutes)
+  await app.register(publicRoutes, { authenticator })
+  await app.register(authenticatedRoutes)
+  return app
+}

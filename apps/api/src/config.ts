@@ -1,0 +1,77 @@
+import { strategyNames } from '@onetrip/session-store'
+import { envSchema } from 'env-schema'
+import { type Static, Type } from 'typebox'
+
+/** Every setting of the API, from the environment. `.env.example` lists the same, by test. */
+export const configSchema = Type.Object({
+  NODE_ENV: Type.String({ default: 'development' }),
+  HOST: Type.String({ default: '127.0.0.1', description: 'Address to listen on' }),
+  PORT: Type.Integer({
+    default: 3000,
+    minimum: 0,
+    maximum: 65535,
+    description: '0 picks a free port',
+  }),
+  STRATEGY: Type.String({
+    default: 'pipeline',
+    enum: [...strategyNames],
+    description: 'How updates are sent: naive, sequential or pipeline',
+  }),
+  REDIS_URL: Type.String({
+    default: 'redis://127.0.0.1:6390',
+    pattern: '^(redis|rediss|unix)://',
+    description: 'redis://, rediss:// or unix:///path/to/socket',
+  }),
+  REDIS_POOL_SIZE: Type.Integer({
+    default: 1,
+    minimum: 1,
+    maximum: 64,
+    description: 'Connections that the process shares',
+  }),
+  REDIS_DEADLINE_MS: Type.Integer({
+    default: 2000,
+    minimum: 10,
+    maximum: 60000,
+    description: 'How long one update may take',
+  }),
+  STARTUP_DEADLINE_MS: Type.Integer({
+    default: 10000,
+    minimum: 100,
+    maximum: 600000,
+    description: 'How long to wait for Redis at the start',
+  }),
+  SHUTDOWN_GRACE_MS: Type.Integer({
+    default: 10000,
+    minimum: 100,
+    maximum: 600000,
+    description: 'How long requests in flight may take when the process is told to stop',
+  }),
+  SESSION_SECRETS: Type.String({
+    minLength: 32,
+    description: 'Secrets of at least 32 characters, comma separated: the first signs, all verify',
+  }),
+  SESSION_LIFETIME_SECONDS: Type.Integer({
+    default: 2592000,
+    minimum: 60,
+    description: 'How long a token is good for, however much it is used',
+  }),
+  LOG_LEVEL: Type.String({
+    default: 'info',
+    enum: ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'],
+  }),
+})
+
+export type Config = Static<typeof configSchema>
+
+/**
+ * Reads and validates the environment (and a `.env` file in the current folder, if there is one).
+ *
+ * @throws Error that names the variable.
+ */
+export function loadConfig(environment: NodeJS.ProcessEnv = process.env): Config {
+  const config = envSchema<Config>({ schema: configSchema, data: environment, dotenv: true })
+  if (config.SESSION_SECRETS.split(',').some(({ length }) => length < 32)) {
+    throw new Error('env/SESSION_SECRETS must have at least 32 characters in each secret')
+  }
+  return config
+}

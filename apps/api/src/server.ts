@@ -1,0 +1,51 @@
+import { createSessionStore, type StrategyName } from '@onetrip/session-store'
+import closeWithGrace from 'close-with-grace'
+import { buildApp } from './app.ts'
+import { trustingAuthenticator } from './authenticator.ts'
+import { type Config, loadConfig } from './config.ts'
+
+const transports: Record<string, string> = { 'redis:': 'tcp', 'rediss:': 'tls', 'unix:': 'unix' }
+
+function loggerOptions({ LOG_LEVEL }: Config) {
+  const pretty = process.stdout.isTTY && { transport: { target: 'pino-pretty' } }
+  return { level: LOG_LEVEL, ...pretty }
+}
+
+async function start(): Promise<void> {
+  const config = loadConfig()
+  const authenticator = trustingAuthenticator(config.NODE_ENV)
+  const store = createSessionStore({
+    url: config.REDIS_URL,
+    strategy: config.STRATEGY as StrategyName,
+    poolSize: config.REDIS_POOL_SIZE,
+    deadlineMs: config.REDIS_DEADLINE_MS,
+    tokens: {
+      secrets: config.SESSION_SECRETS.split(','),
+      lifetimeSeconds: config.SESSION_LIFETIME_SECONDS,
+    },
+  })
+  const app = await buildApp({
+    store,
+    authenticator,
+    transport: transports[new URL(config.REDIS_URL).protocol] ?? 'tcp',
+    secureCookie: config.NODE_ENV !== 'development',
+    logger: loggerOptions(config),
+  })
+  closeWithGrace({ delay: config.SHUTDOWN_GRACE_MS, logger: app.log }, async ({ err }) => {
+    if (err) app.log.fatal({ err }, 'ending after an unexpected error')
+    await app.close()
+    await store.close()
+  })
+  await store.ready(config.STARTUP_DEADLINE_MS)
+  await app.listen({ host: config.HOST, port: config.PORT })
+}
+
+try {
+  await start()
+} catch (error) {
+  const { message, cause } = error as Error
+  const reason =
+    cause instanceof Error ? ` (${cause.message || (cause as { code?: string }).code})` : ''
+  process.stderr.write(`The API cannot start: ${message}${reason}\n`)
+  process.exit(1)
+}
