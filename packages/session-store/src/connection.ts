@@ -1,4 +1,7 @@
-import { Redis, type RedisOptions } from 'ioredis'
+import { type RedisOptions as AllOptions, Redis } from 'ioredis'
+
+// How RESP3 replies are mapped is a type parameter of ioredis's client; we speak RESP2.
+type RedisOptions = Omit<AllOptions, 'replyMapping'>
 
 /** Where Redis is: `redis://`, `rediss://` or `unix:///path/to/socket`. */
 export type RedisUrl = string

@@ -1,0 +1,117 @@
+import { expect, onTestFinished, test } from 'vitest'
+import { redisForThisTest } from '../../../.vitest/redis.ts'
+import { createSessionStore, type StrategyOptions, strategyNames } from '../src/index.ts'
+
+const tokens = { secrets: ['a-secret-for-tests-a-secret-for-tests'] }
+
+function storeOn(socket: string, options: Partial<StrategyOptions> & { strategy?: 'naive' } = {}) {
+  const store = createSessionStore({ url: `unix://${socket}`, tokens, ...options })
+  onTestFinished(() => store.close())
+  return store
+}
+
+const codes = (results: PromiseSettledResult<unknown>[]) =>
+  new Set(
+    results.map((result) =>
+      result.status === 'fulfilled' ? 'ok' : (result.reason as { code: string }).code,
+    ),
+  )
+
+test.each(strategyNames)(
+  '%s: no Redis at the start is told in a bounded time',
+  async (strategy) => {
+    const store = createSessionStore({ url: 'unix:///nowhere/redis.sock', tokens, strategy })
+    onTestFinished(() => store.close())
+    await expect(store.ready(300)).rejects.toMatchObject({
+      code: 'ONETRIP_NOT_SENT',
+      retrySafe: true,
+    })
+  },
+)
+
+test('a Redis that is killed fails what is in flight at once, and is used again when it is back', async () => {
+  const redis = await redisForThisTest({ config: { appendfsync: 'always' } })
+  const store = storeOn(redis.socket, { poolSize: 2, deadlineMs: 20_000 })
+  await store.ready()
+  const token = store.issueToken()
+  await store.updateToken(token, 'ada')
+
+  redis.program.signal('SIGSTOP') // so that the views are surely in flight when it dies
+  const inFlight = Array.from({ length: 20 }, () => store.recordView(token, 'book'))
+  const settled = Promise.allSettled(inFlight)
+  redis.program.signal('SIGKILL')
+  const results = await settled // long before the deadline
+  expect(codes(results)).toEqual(new Set(['ONETRIP_OUTCOME_UNKNOWN']))
+  await expect(store.recordView(token, 'book')).rejects.toMatchObject({
+    code: 'ONETRIP_NOT_SENT',
+    mayHaveWritten: false,
+  })
+
+  await redis.restart()
+  await expect
+    .poll(() => store.checkToken(token), { timeout: 15_000 })
+    .toMatchObject({ user: 'ada' })
+  const { views } = await store.recordView(token, 'book')
+  // Some of the 20 may have been written: each once at the most, and never again on reconnecting.
+  expect(views).toBeLessThanOrEqual(21)
+})
+
+test('a Redis that is stopped: the deadline answers, and work cannot pile up', async () => {
+  const redis = await redisForThisTest()
+  const store = storeOn(redis.socket, { deadlineMs: 300, maxInFlight: 10 })
+  await store.ready()
+  const token = store.issueToken()
+  await store.updateToken(token, 'ada')
+
+  redis.program.signal('SIGSTOP')
+  const views = Array.from({ length: 12 }, () => store.recordView(token, 'book'))
+  expect(codes(await Promise.allSettled(views))).toEqual(
+    new Set(['ONETRIP_OUTCOME_UNKNOWN', 'ONETRIP_OVERLOADED']),
+  )
+  // A late command is still in flight.
+  await expect(store.recordView(token, 'book')).rejects.toMatchObject({
+    code: 'ONETRIP_OVERLOADED',
+  })
+  redis.program.signal('SIGCONT')
+  await expect
+    .poll(() => store.recordView(token, 'book').catch(() => undefined))
+    .toMatchObject({
+      views: 11,
+    })
+})
+
+test('naive: a stopped Redis is answered by the deadline', async () => {
+  const redis = await redisForThisTest()
+  const store = storeOn(redis.socket, { strategy: 'naive', deadlineMs: 300 })
+  await store.ready()
+  const token = store.issueToken()
+  redis.program.signal('SIGSTOP')
+  await expect(store.updateToken(token, 'ada')).rejects.toMatchObject({ name: 'StoreError' })
+  redis.program.signal('SIGCONT')
+  await store.updateToken(token, 'ada')
+})
+
+test('writes that are refused for lack of memory say that nothing was written', async () => {
+  const redis = await redisForThisTest({
+    config: { maxmemory: '1', 'maxmemory-policy': 'noeviction' },
+  })
+  const store = storeOn(redis.socket)
+  await store.ready()
+  await expect(store.updateToken(store.issueToken(), 'ada')).rejects.toMatchObject({
+    code: 'ONETRIP_REFUSED',
+    mayHaveWritten: false,
+    message: expect.stringContaining('HSET (command 1 of 2): OOM'),
+  })
+})
+
+test('closing finishes what is in flight and refuses what comes later', async () => {
+  const redis = await redisForThisTest()
+  const store = storeOn(redis.socket)
+  await store.ready()
+  const token = store.issueToken()
+  const login = store.updateToken(token, 'ada')
+  const closed = store.close()
+  await expect(login).resolves.toBeUndefined()
+  await closed
+  await expect(store.checkToken(token)).rejects.toMatchObject({ code: 'ONETRIP_NOT_SENT' })
+})

@@ -1,0 +1,19 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { expect, test } from 'vitest'
+
+const root = fileURLToPath(new URL('../../..', import.meta.url))
+
+const sources = ['packages/session-store/src', 'apps/api/src', 'load/src'].flatMap((folder) =>
+  readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
+    .filter((name) => name.endsWith('.ts'))
+    .map((name) => join(folder, name)),
+)
+
+test('only keys.ts spells the name of a key', () => {
+  const spellers = sources.filter((file) =>
+    /['"`](login|recent|viewed):/.test(readFileSync(join(root, file), 'utf8')),
+  )
+  expect(spellers).toEqual(['packages/session-store/src/keys.ts'])
+})

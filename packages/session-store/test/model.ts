@@ -1,0 +1,44 @@
+import { KEPT_VIEWS } from '../src/updates.ts'
+
+/** What the store should hold, kept in plain maps. Times are Unix seconds. */
+export class Model {
+  readonly login = new Map<string, string>()
+  readonly recent = new Map<string, number>()
+  readonly viewed = new Map<string, Map<string, number>>()
+  readonly views = new Map<string, number>()
+
+  updateToken(token: string, user: string, item: string | undefined, now: number): void {
+    this.login.set(token, user)
+    this.recent.set(token, now)
+    if (item !== undefined) this.#view(token, item, now)
+  }
+
+  recordView(token: string, item: string, now: number) {
+    const user = this.login.get(token)
+    if (user === undefined) return 'ONETRIP_UNKNOWN_SESSION'
+    this.recent.set(token, now)
+    this.#view(token, item, now)
+    return { user, views: this.views.get(item) }
+  }
+
+  logout(token: string): boolean {
+    this.recent.delete(token)
+    this.viewed.delete(token)
+    return this.login.delete(token)
+  }
+
+  viewedItems(token: string) {
+    return [...(this.viewed.get(token) ?? [])]
+      .map(([item, viewedAt]) => ({ item, viewedAt }))
+      .sort((a, b) => b.viewedAt - a.viewedAt)
+  }
+
+  #view(token: string, item: string, now: number): void {
+    const views = this.viewed.get(token) ?? new Map<string, number>()
+    views.set(item, now)
+    const oldest = [...views].sort(([, a], [, b]) => a - b)
+    for (const [name] of oldest.slice(0, Math.max(0, views.size - KEPT_VIEWS))) views.delete(name)
+    this.viewed.set(token, views)
+    this.views.set(item, (this.views.get(item) ?? 0) + 1)
+  }
+}

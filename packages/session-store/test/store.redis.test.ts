@@ -1,0 +1,180 @@
+import fc from 'fast-check'
+import { Redis } from 'ioredis'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { type TestRedis, testRedis } from '../../../.vitest/redis.ts'
+import { createSessionStore, type SessionStore, strategyNames } from '../src/index.ts'
+import { Model } from './model.ts'
+
+const secrets = ['a-secret-for-tests-a-secret-for-tests']
+
+let server: TestRedis
+let redis: Redis
+
+beforeAll(async () => {
+  server = await testRedis()
+  redis = new Redis(server.socket)
+})
+
+afterAll(async () => {
+  redis.disconnect()
+  await server.stop()
+})
+
+beforeEach(async () => {
+  await redis.flushall() // a server of this file's own
+})
+
+const codeOf = (error: unknown) => (error as { code: string }).code
+
+describe.each(strategyNames)('%s', (strategy) => {
+  let now = 1_700_000_000_000
+  let store: SessionStore
+
+  beforeAll(async () => {
+    const tokens = { secrets, clock: () => now }
+    store = createSessionStore({ url: `unix://${server.socket}`, strategy, tokens })
+    await store.ready()
+  })
+
+  afterAll(() => store.close())
+
+  test('keeps the records that the documents name', async () => {
+    const token = store.issueToken()
+    const id = token.split('.')[0] ?? ''
+    await store.updateToken(token, 'ada', 'book')
+    expect(await redis.hgetall('login:')).toEqual({ [id]: 'ada' })
+    expect(await redis.zrange('recent:', 0, -1, 'WITHSCORES')).toEqual([id, String(now / 1000)])
+    expect(await redis.zrange(`viewed:${id}`, 0, -1)).toEqual(['book'])
+    expect(await redis.zrange('viewed:', 0, -1, 'WITHSCORES')).toEqual(['book', '-1'])
+  })
+
+  test('a view of a session that is gone leaves nothing behind', async () => {
+    const [here, gone] = [store.issueToken(), store.issueToken()]
+    await store.updateToken(here, 'ada', 'book')
+    const before = await dump()
+    for (const item of ['book', 'pen']) {
+      await expect(store.recordView(gone, item)).rejects.toMatchObject({
+        code: 'ONETRIP_UNKNOWN_SESSION',
+        mayHaveWritten: false,
+      })
+    }
+    expect(await dump()).toEqual(before)
+  })
+
+  test('a forged token or a bad name sends nothing', async () => {
+    const token = store.issueToken()
+    const forged = `${token.slice(0, -5)}AAAAA`
+    const before = await commandsProcessed()
+    await expect(store.recordView(forged, 'book')).rejects.toThrow('not genuine')
+    await expect(store.logout('')).rejects.toThrow('malformed')
+    for (const item of ['', 'x'.repeat(129), 'a\nb', '\u202ereversed', '\ud800']) {
+      await expect(store.recordView(token, item), item).rejects.toThrow(/^item must/)
+      await expect(store.updateToken(token, item), item).rejects.toThrow(/^user must/)
+    }
+    await expect(store.popularItems(0)).rejects.toThrow('limit')
+    expect(await commandsProcessed()).toBe(before + 1) // the INFO before
+  })
+
+  test('a refused command names itself and its place, and nothing of what was sent', async () => {
+    const token = store.issueToken()
+    await store.updateToken(token, 'ada')
+    await redis.set(`viewed:${token.split('.')[0]}`, 'not a sorted set')
+    const error = await store.recordView(token, 'book').catch((thrown: unknown) => thrown)
+    expect(error).toMatchObject({ code: 'ONETRIP_REFUSED', mayHaveWritten: true, retrySafe: false })
+    expect(String(error)).toContain('ZADD (command 3 of 5): WRONGTYPE')
+  })
+
+  test('does what a plain model in memory does', async () => {
+    const action = fc.record({
+      kind: fc.constantFrom('login', 'view', 'view', 'view', 'logout'),
+      session: fc.nat({ max: 2 }),
+      item: fc.option(
+        fc.oneof(
+          fc.nat({ max: 40 }).map((number) => `item ${number}`),
+          fc.constantFrom('__proto__', 'überraschung', '🦊'),
+        ),
+        { nil: undefined },
+      ),
+    })
+    await fc.assert(
+      fc.asyncProperty(fc.array(action, { maxLength: 60 }), async (actions) => {
+        await redis.flushall()
+        const model = new Model()
+        const sessions = [0, 1, 2].map(() => store.issueToken())
+        for (const { kind, session, item } of actions) {
+          now += 1
+          const token = sessions[session] ?? ''
+          const seconds = now / 1000
+          if (kind === 'login') {
+            await store.updateToken(token, `user ${session}`, item)
+            model.updateToken(token, `user ${session}`, item, seconds)
+          } else if (kind === 'view') {
+            const view = await store.recordView(token, item ?? 'nothing').catch(codeOf)
+            expect(view).toEqual(model.recordView(token, item ?? 'nothing', seconds))
+          } else {
+            expect(await store.logout(token)).toBe(model.logout(token))
+          }
+        }
+        for (const token of sessions) {
+          const user = model.login.get(token)
+          expect(await store.checkToken(token).catch(codeOf)).toEqual(
+            user ? { user, lastSeen: model.recent.get(token) } : 'ONETRIP_UNKNOWN_SESSION',
+          )
+          expect(await store.viewedItems(token).catch(codeOf)).toEqual(
+            user ? model.viewedItems(token) : 'ONETRIP_UNKNOWN_SESSION',
+          )
+        }
+        const popular = await store.popularItems(1_000)
+        expect(new Map(popular.map(({ item, views }) => [item, views]))).toEqual(model.views)
+        expect(popular.map(({ views }) => views)).toEqual(
+          [...model.views.values()].sort((a, b) => b - a),
+        )
+        expect((await store.recentSessions()).map(({ lastSeen }) => lastSeen)).toEqual(
+          [...model.recent.values()].sort((a, b) => b - a),
+        )
+      }),
+      { numRuns: strategy === 'naive' ? 10 : 30 },
+    )
+  })
+})
+
+test('all strategies send the same commands; only a pipeline needs one round trip', async () => {
+  const monitor = await redis.duplicate().monitor()
+  const seen: string[][] = []
+  monitor.on('monitor', (_time, args: string[]) => seen.push(args))
+  for (const strategy of strategyNames) {
+    seen.length = 0
+    const store = createSessionStore({
+      url: `unix://${server.socket}`,
+      strategy,
+      tokens: { secrets, clock: () => 1_700_000_000_000 },
+    })
+    await store.ready()
+    const token = store.issueToken()
+    await store.updateToken(token, 'ada', 'book')
+    await redis.echo(strategy)
+    await expect.poll(() => seen.some(([name]) => name?.toLowerCase() === 'echo')).toBe(true)
+    const ours = seen.filter(([name]) => /^(HSET|Z)/.test(name ?? ''))
+    expect(ours.map(([name]) => name)).toEqual([
+      'HSET',
+      'ZADD',
+      'ZADD',
+      'ZREMRANGEBYRANK',
+      'ZINCRBY',
+    ])
+    await store.close()
+  }
+  monitor.disconnect()
+})
+
+async function dump(): Promise<Record<string, string>> {
+  const keys = (await redis.keys('*')).sort()
+  const values = await Promise.all(
+    keys.map(async (key) => (await redis.dumpBuffer(key))?.toString('hex') ?? ''),
+  )
+  return Object.fromEntries(keys.map((key, index) => [key, values[index] ?? '']))
+}
+
+async function commandsProcessed(): Promise<number> {
+  return Number(/total_commands_processed:(\d+)/.exec(await redis.info('stats'))?.[1])
+}
