@@ -36,6 +36,11 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
     forceCloseConnections: 'idle',
   })
   app.setValidatorCompiler(validatorCompiler)
+  // A connection that was busy when closing began stays open after its answer, until somebody closes it.
+  app.addHook('preClose', async () => {
+    const timer = setInterval(() => app.server.closeIdleConnections(), 50)
+    app.server.once('close', () => clearInterval(timer))
+  })
 
   await app.register(errorsPlugin)
   await app.register(storePlugin, { store })

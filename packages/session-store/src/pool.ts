@@ -116,7 +116,8 @@ async function connected(redis: Redis, signal: AbortSignal): Promise<void> {
 }
 
 async function disconnect(redis: Redis): Promise<void> {
-  if (redis.status === 'end' || redis.status === 'wait') return redis.disconnect()
+  // Where no socket is open no 'end' follows: this only cancels the next attempt to connect.
+  if (['wait', 'reconnecting', 'close', 'end'].includes(redis.status)) return redis.disconnect()
   const ended = new Promise<void>((resolve) => redis.once('end', () => resolve()))
   redis.disconnect()
   await ended

@@ -23,7 +23,7 @@ export const metricsPlugin = fp<{ transport: string }>(
     )
     const errors = new Counter({
       name: 'onetrip_store_errors_total',
-      help: 'Answers of 503, by the code of their error',
+      help: 'Errors of the store, by code',
       labelNames: ['code'],
       registers,
     })

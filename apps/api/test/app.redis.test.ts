@@ -1,0 +1,175 @@
+import { strategyNames } from '@onetrip/session-store'
+import type { InjectOptions } from 'fastify'
+import { Redis } from 'ioredis'
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { type TestRedis, testRedis } from '../../../.vitest/redis.ts'
+import { appForThisTest, bearer, login } from './support.ts'
+
+let server: TestRedis
+let redis: Redis
+
+beforeAll(async () => {
+  server = await testRedis()
+  redis = new Redis(server.socket)
+})
+
+afterAll(async () => {
+  redis.disconnect()
+  await server.stop()
+})
+
+beforeEach(async () => {
+  await redis.flushall() // a server of this file's own
+})
+
+test.each(strategyNames)('%s: from login to logout', async (strategy) => {
+  const app = await appForThisTest(server.socket, { strategy })
+  const answer = await app.inject({ method: 'POST', url: '/login', payload: { user: 'ada' } })
+  expect(answer.statusCode).toBe(200)
+  const { token } = answer.json<{ token: string }>()
+  expect(answer.cookies).toMatchObject([
+    { name: 'onetrip', value: token, httpOnly: true, sameSite: 'Lax', secure: true },
+  ])
+
+  const view = { method: 'POST', url: '/views', payload: { item: 'book' } } as const
+  expect((await app.inject({ ...view, headers: bearer(token) })).json()).toEqual({
+    user: 'ada',
+    item: 'book',
+    views: 1,
+  })
+  expect((await app.inject({ ...view, cookies: { onetrip: token } })).json()).toMatchObject({
+    views: 2,
+  })
+  const get = async (url: string) => (await app.inject({ url, headers: bearer(token) })).json()
+  expect(await get('/me')).toMatchObject({ user: 'ada' })
+  expect(await get('/me/views')).toMatchObject({ items: [{ item: 'book' }] })
+  expect(await get('/items/popular?limit=1')).toEqual({ items: [{ item: 'book', views: 2 }] })
+  const recent = await app.inject({ url: '/recent', headers: bearer(token) })
+  expect(recent.json()).toMatchObject({ sessions: [{ user: 'ada' }] })
+  expect(recent.body).not.toContain(token.slice(0, 16))
+  expect(await get('/readyz')).toEqual({ status: 'ready', strategy })
+
+  const out = await app.inject({ method: 'POST', url: '/logout', headers: bearer(token) })
+  expect(out.statusCode).toBe(204)
+  expect(await get('/me')).toMatchObject({ statusCode: 401, code: 'ONETRIP_UNKNOWN_SESSION' })
+})
+
+test('a view costs one round trip of five commands, and no connection', async () => {
+  const app = await appForThisTest(server.socket)
+  const token = await login(app)
+  const metric = async (name: string) => {
+    const { body } = await app.inject('/metrics')
+    return Number(new RegExp(`^${name} (.*)$`, 'm').exec(body)?.[1])
+  }
+  const names = ['round_trips_total', 'commands_total', 'connections_opened_total']
+  const read = () => Promise.all(names.map((name) => metric(`onetrip_store_${name}`)))
+  const before = await read()
+  const views = Array.from({ length: 10 }, (_, index) =>
+    app.inject({
+      method: 'POST',
+      url: '/views',
+      headers: bearer(token),
+      payload: { item: `item ${index}` },
+    }),
+  )
+  await Promise.all(views)
+  const after = await read()
+  expect(after.map((value, index) => value - (before[index] ?? 0))).toEqual([10, 50, 0])
+  expect(await metric('process_cpu_seconds_total')).toBeGreaterThan(0)
+})
+
+test('each bad request gets its status, names what is wrong, and asks Redis nothing', async () => {
+  const app = await appForThisTest(server.socket)
+  const token = await login(app)
+  const headers = { ...bearer(token), 'content-type': 'application/json' }
+  const forged = bearer(`${token.slice(0, -5)}AAAAA`)
+  const view = (payload: string, more = {}) => ({
+    method: 'POST' as const,
+    url: '/views',
+    headers: { ...headers, ...more },
+    payload,
+  })
+  const bad: [InjectOptions, number, string][] = [
+    [view('{}'), 400, 'item'],
+    [view(''), 400, 'Body'],
+    [view('{'), 400, 'JSON'],
+    [view('[]'), 400, 'body must be object'],
+    [view('{"item":""}'), 400, 'body/item'],
+    [view('{"item":5}'), 400, 'body/item must be string'],
+    [view('{"item":null}'), 400, 'body/item must be string'],
+    [view('{"item":["a"]}'), 400, 'body/item must be string'],
+    [view('{"item":"a\\u0000"}'), 400, 'body/item must have no control characters'],
+    [view('{"item":"\\u202ea"}'), 400, 'body/item'],
+    [view('{"item":"\\ud800"}'), 400, 'body/item'],
+    [view('{"item":"a","price":1}'), 400, 'unknown property \\"price\\"'],
+    [view('{"item":"a","__proto__":{}}'), 400, 'JSON'],
+    [view(JSON.stringify({ item: 'x'.repeat(129) })), 400, 'body/item must NOT have more than 128'],
+    [view(JSON.stringify({ item: 'x'.repeat(5000) })), 413, 'too large'],
+    [view('item=a', { 'content-type': 'application/x-www-form-urlencoded' }), 415, 'Unsupported'],
+    [view('{"item":"a"}', { authorization: '' }), 401, 'log in first'],
+    [view('{"item":"a"}', { authorization: 'Bearer x' }), 401, 'malformed'],
+    [view('{"item":"a"}', forged), 401, 'not genuine'],
+    [{ url: '/me', headers: forged }, 401, 'not genuine'],
+    [{ url: '/recent' }, 401, 'log in first'],
+    [{ url: '/items/popular?limit=0' }, 400, 'querystring/limit'],
+    [{ url: '/items/popular?limit=ten' }, 400, 'querystring/limit'],
+    [{ url: '/items/popular?top=3' }, 400, 'unknown property \\"top\\"'],
+    [{ method: 'POST', url: '/login', payload: { user: '' } }, 400, 'body/user'],
+    [{ method: 'POST', url: '/login', payload: { user: 'a', admin: true } }, 400, 'admin'],
+    [{ url: '/nowhere' }, 404, 'not found'],
+  ]
+  const commands = async () =>
+    Number(/total_commands_processed:(\d+)/.exec(await redis.info('stats'))?.[1])
+  const before = await commands()
+  for (const [request, status, words] of bad) {
+    const answer = await app.inject(request)
+    expect(answer.body, JSON.stringify(request)).toContain(words)
+    expect(answer.json(), JSON.stringify(request)).toMatchObject({
+      statusCode: status,
+      error: expect.any(String),
+      message: expect.any(String),
+    })
+    expect(answer.statusCode).toBe(status)
+  }
+  expect(await commands()).toBe(before + 1) // the INFO before
+})
+
+test('128 characters are 128 characters, also those that take two UTF-16 units', async () => {
+  const app = await appForThisTest(server.socket)
+  const headers = bearer(await login(app))
+  const send = (item: string) =>
+    app.inject({ method: 'POST', url: '/views', headers, payload: { item } })
+  expect((await send('🦊'.repeat(128))).statusCode).toBe(200)
+  expect((await send('🦊'.repeat(129))).statusCode).toBe(400)
+})
+
+test('a Redis that is stopped: 503 within the deadline, told whether it was written, then back', async () => {
+  const own = await testRedis()
+  try {
+    const app = await appForThisTest(own.socket, { deadlineMs: 300 })
+    const headers = bearer(await login(app))
+    const view = () =>
+      app.inject({ method: 'POST', url: '/views', headers, payload: { item: 'book' } })
+    own.program.signal('SIGSTOP')
+    const [late, notReady, alive] = await Promise.all([
+      view(),
+      app.inject('/readyz'),
+      app.inject('/healthz'),
+    ])
+    expect(late.statusCode).toBe(503)
+    expect(late.headers['retry-after']).toBe('1')
+    expect(late.json()).toMatchObject({
+      code: 'ONETRIP_OUTCOME_UNKNOWN',
+      mayHaveWritten: true,
+      retrySafe: false,
+    })
+    expect(notReady.statusCode).toBe(503)
+    expect(notReady.json()).toMatchObject({ mayHaveWritten: false, retrySafe: true })
+    expect(alive.statusCode).toBe(200)
+    own.program.signal('SIGKILL')
+    await own.restart()
+    await expect.poll(async () => (await view()).statusCode, { timeout: 15_000 }).not.toBe(503)
+  } finally {
+    await own.stop()
+  }
+})
