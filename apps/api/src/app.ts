@@ -28,6 +28,8 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
   const { store, authenticator, transport, secureCookie, logger = false } = options
   const app = fastify({
     logger,
+    // Two lines per request cost more than the rest of the route; errors are logged by their handler.
+    disableRequestLogging: true,
     bodyLimit: BODY_LIMIT_BYTES,
     requestTimeout: 30_000,
     schemaErrorFormatter,

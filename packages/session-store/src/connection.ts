@@ -7,7 +7,7 @@ type RedisOptions = Omit<AllOptions, 'replyMapping'>
 export type RedisUrl = string
 
 /** @throws TypeError when the URL is of none of the three forms; the message has no password in it. */
-export function connectionOptions(url: RedisUrl): RedisOptions {
+function connectionOptions(url: RedisUrl): RedisOptions {
   const parsed = URL.canParse(url) ? new URL(url) : undefined
   if (parsed?.protocol === 'unix:') return { path: decodeURIComponent(parsed.pathname) }
   if (parsed?.protocol === 'redis:' || parsed?.protocol === 'rediss:') {
@@ -26,12 +26,10 @@ export function connectionOptions(url: RedisUrl): RedisOptions {
 
 /**
  * Nothing is sent again behind the caller's back, nothing waits in a queue, nothing hangs: with
- * ioredis's defaults a connection killed with 20 counts in flight applied all 20 twice
- * (`maxRetriesPerRequest: 0` failed them at once; ../shared/perf-notes.md of the project, 2026-11-21).
- * RESP2, since no reply of ours is of a type that RESP3 adds.
+ * ioredis's defaults a connection killed with 20 counts in flight applied all 20 twice;
+ * `maxRetriesPerRequest: 0` failed them at once (prototype on ioredis 6.0.0, 2026-11-21).
  */
 const neverTwice: RedisOptions = {
-  protocol: 2,
   enableOfflineQueue: false,
   autoResendUnfulfilledCommands: false,
   maxRetriesPerRequest: 0,
@@ -42,6 +40,7 @@ export function longLivedConnection(url: RedisUrl, connectTimeoutMs: number): Re
   const options: RedisOptions = {
     ...connectionOptions(url),
     ...neverTwice,
+    protocol: 2, // no reply of ours is of a type that RESP3 adds
     lazyConnect: true,
     connectTimeout: connectTimeoutMs,
     connectionName: 'onetrip',

@@ -43,9 +43,9 @@ describe.each(strategyNames)('%s', (strategy) => {
     const id = token.split('.')[0] ?? ''
     await store.updateToken(token, 'ada', 'book')
     expect(await redis.hgetall('login:')).toEqual({ [id]: 'ada' })
-    expect(await redis.zrange('recent:', 0, -1, 'WITHSCORES')).toEqual([id, String(now / 1000)])
-    expect(await redis.zrange(`viewed:${id}`, 0, -1)).toEqual(['book'])
-    expect(await redis.zrange('viewed:', 0, -1, 'WITHSCORES')).toEqual(['book', '-1'])
+    expect(await redis.zrange('recent:', '0', '-1', 'WITHSCORES')).toEqual([id, String(now / 1000)])
+    expect(await redis.zrange(`viewed:${id}`, '0', '-1')).toEqual(['book'])
+    expect(await redis.zrange('viewed:', '0', '-1', 'WITHSCORES')).toEqual(['book', '-1'])
   })
 
   test('a view of a session that is gone leaves nothing behind', async () => {

@@ -11,8 +11,8 @@ const RETRY_MS = 100
 
 /**
  * What the documents warn of: every update opens a connection, sends one command per round trip and
- * closes it. The connection is set up as ioredis does it by default (client info, INFO as a ready
- * check), but for RESP2 and no retries; closing costs no round trip (no QUIT).
+ * closes it, as an application would write it: ioredis's defaults (HELLO, client info, INFO as a ready
+ * check) and its graceful end (`quit`), but no retries.
  */
 export function naive(options: StrategyOptions): Strategy {
   const { url, deadlineMs = 2_000, maxInFlight = 1_000 } = options
@@ -25,7 +25,9 @@ export function naive(options: StrategyOptions): Strategy {
     const timer = setTimeout(() => destroy(redis), deadlineMs)
     try {
       await connect(redis)
-      return await sendOneByOne(redis, update)
+      const result = await sendOneByOne(redis, update)
+      await redis.quit().catch(() => undefined) // the result is there, however the connection ends
+      return result
     } finally {
       clearTimeout(timer)
       destroy(redis)
@@ -78,7 +80,7 @@ async function connect(redis: Redis): Promise<void> {
   }
 }
 
-/** Closes without a QUIT. After an attempt that failed, `disconnect()` would keep a timer of 2 s. */
+/** Closes what is still open. After an attempt that failed, `disconnect()` would keep a timer of 2 s. */
 function destroy(redis: Redis): void {
   if (redis.status !== 'end') redis.disconnect()
 }
