@@ -3,7 +3,8 @@ import { ioThreadsFor } from '../src/io-threads.ts'
 
 test.each([
   [1, 1],
-  [2, 2],
+  [2, 1],
+  [3, 1],
   [4, 2],
   [8, 4],
   [16, 8],
