@@ -1,5 +1,5 @@
 import type { SessionStore } from '@onetrip/session-store'
-import fastify, { type FastifyInstance, type FastifyServerOptions } from 'fastify'
+import fastify, { type FastifyInstance, type FastifyServerOptions, LogController } from 'fastify'
 import type { Authenticator } from './authenticator.ts'
 import { errorsPlugin } from './plugins/errors.ts'
 import { metricsPlugin } from './plugins/metrics.ts'
@@ -29,7 +29,7 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
   const app = fastify({
     logger,
     // Two lines per request cost more than the rest of the route; errors are logged by their handler.
-    disableRequestLogging: true,
+    logController: new LogController({ disableRequestLogging: true }),
     bodyLimit: BODY_LIMIT_BYTES,
     requestTimeout: 30_000,
     schemaErrorFormatter,

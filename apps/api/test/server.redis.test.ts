@@ -41,7 +41,10 @@ test('SIGTERM: what is in flight is answered, then it exits with 0', async () =>
     headers: { 'content-type': 'application/json', authorization: `Bearer ${token}` },
     body: JSON.stringify({ item: 'book' }),
   })
-  await expect.poll(() => api.lastLines.join('\n')).toContain('"url":"/views"')
+  // The login was the first round trip; the second says that the view is on its way.
+  await expect
+    .poll(async () => (await fetch(`${url}/metrics`)).text())
+    .toContain('onetrip_store_round_trips_total 2')
   api.signal('SIGTERM')
   redis.program.signal('SIGCONT')
   expect((await view).status).toBe(200)

@@ -25,8 +25,9 @@ const trimViews = (keys: Keys, id: string): Command => [
   -(KEPT_VIEWS + 1),
 ]
 
+/** RESP2 replies member, score, member, score …; RESP3 replies pairs. */
 const pairs = (reply: Reply | undefined): [member: string, score: number][] => {
-  const flat = Array.isArray(reply) ? (reply as readonly Reply[]) : []
+  const flat = Array.isArray(reply) ? (reply as readonly Reply[]).flat() : []
   return Array.from({ length: flat.length / 2 }, (_, index) => [
     String(flat[2 * index]),
     Number(flat[2 * index + 1]),
