@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { redisForThisTest } from '../../../.vitest/redis.ts'
 import { startProgram } from '../../../load/src/stack/program.ts'
 import { secret } from './support.ts'
@@ -27,6 +27,7 @@ test('SIGTERM: what is in flight is answered, then it exits with 0', async () =>
     env: environment({ REDIS_URL: `unix://${redis.socket}` }),
     ready: /listening at http/,
   })
+  onTestFinished(async () => void (await api.stop()))
   const url = /http:[^"]+/.exec(api.lastLines.join('\n'))?.[0]
   const answer = await fetch(`${url}/login`, {
     method: 'POST',
