@@ -75,13 +75,23 @@ export function createSessionStore(options: SessionStoreOptions) {
      * Records that the session viewed the item. One round trip (pipeline).
      *
      * @throws StoreError `ONETRIP_UNKNOWN_SESSION` when the session is gone; nothing of the view is
-     *   left then (that takes a second round trip). When the undoing fails, its error is thrown.
+     *   left then (that takes a second round trip). When the undoing fails:
+     *   `ONETRIP_OUTCOME_UNKNOWN`, with its error as the cause.
      */
     async recordView(token: string, item: string): Promise<updates.RecordedView> {
       const id = tokens.verify(token)
       checkName('item', item)
       const view = await strategy.run(updates.recordView(keys, { id, item }, now()))
-      if (view === undefined) await strategy.run(updates.undoView(keys, { id, item }))
+      if (view === undefined) {
+        await strategy.run(updates.undoView(keys, { id, item })).catch((cause: unknown) => {
+          // Whatever became of the undoing, the view itself was written.
+          throw new StoreError(
+            'ONETRIP_OUTCOME_UNKNOWN',
+            'there is no such session, and what its view wrote may be left behind',
+            { cause },
+          )
+        })
+      }
       return known(view)
     },
 

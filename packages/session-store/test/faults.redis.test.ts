@@ -1,3 +1,4 @@
+import { Redis } from 'ioredis'
 import { expect, onTestFinished, test } from 'vitest'
 import { redisForThisTest } from '../../../.vitest/redis.ts'
 import { createSessionStore, type StrategyOptions, strategyNames } from '../src/index.ts'
@@ -114,4 +115,19 @@ test('closing finishes what is in flight and refuses what comes later', async ()
   await expect(login).resolves.toBeUndefined()
   await closed
   await expect(store.checkToken(token)).rejects.toMatchObject({ code: 'ONETRIP_NOT_SENT' })
+})
+
+test('when a view of a gone session cannot be taken back, the error says that it may be there', async () => {
+  const redis = await redisForThisTest()
+  const admin = new Redis(redis.socket)
+  onTestFinished(() => admin.disconnect())
+  await admin.call('ACL', 'SETUSER', 'default', '-del')
+  const store = storeOn(redis.socket)
+  await store.ready()
+  await expect(store.recordView(store.issueToken(), 'book')).rejects.toMatchObject({
+    code: 'ONETRIP_OUTCOME_UNKNOWN',
+    mayHaveWritten: true,
+    retrySafe: false,
+    cause: { code: 'ONETRIP_REFUSED' },
+  })
 })
