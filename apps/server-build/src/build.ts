@@ -95,7 +95,7 @@ async function make(job: Job, build: BuildName, options: BuildOptions): Promise<
   const aside = join(job.home.builds, `${unfinished}${build}-${process.pid}`)
   try {
     const tree = join(aside, 'redis')
-    const fromDebian = await prepare(job, source, patches, aside, tree)
+    const fromDebian = await prepareTree(job, source, patches, aside, tree)
     const compileSeconds = await compile(job, { build, key, tree, jobs: options.jobs })
     const ready = join(aside, 'ready')
     await install(tree, ready)
@@ -123,8 +123,13 @@ async function make(job: Job, build: BuildName, options: BuildOptions): Promise<
   }
 }
 
-/** Unpacks and patches a source. Returns the patches of Debian that it got. */
-async function prepare(
+/**
+ * Unpacks a source into `tree` and patches it.
+ *
+ * @param aside a folder for what is not part of the tree, such as Debian's patches.
+ * @returns the patches of Debian that it got.
+ */
+export async function prepareTree(
   job: Job,
   source: StoredSource,
   patches: readonly Patch[],
