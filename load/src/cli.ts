@@ -3,25 +3,27 @@ import { compareHttp } from './http/compare.ts'
 import { type HttpOptions, httpCommand } from './http/options.ts'
 import { listenForInterrupts } from './interrupt.ts'
 import { describeError } from './problem.ts'
+import { redisCommand } from './redis/command.ts'
 import { printError, surviveClosedOutput } from './terminal.ts'
 
 const INTERRUPTED = 130
 
 const interrupts = listenForInterrupts(printError, INTERRUPTED)
 surviveClosedOutput(() => interrupts.interrupt('nobody reads the results'))
+const commandLine = ['npm run load --', ...process.argv.slice(2)].join(' ')
 
 const http = httpCommand()
 http.allowExcessArguments().action(async (options: HttpOptions) => {
   // `http` is the default, so the name of a command that does not exist ends up here.
   const [extra] = http.args
   if (extra !== undefined) http.error(`error: there is no command '${extra}'; see --help`)
-  const command = ['npm run load --', ...process.argv.slice(2)].join(' ')
-  await compareHttp(options, command, interrupts.signal)
+  await compareHttp(options, commandLine, interrupts.signal)
 })
 
 const program = new Command('npm run load --')
   .description('Measures what one round trip is worth. Without a command: http.')
   .addCommand(http, { isDefault: true })
+  .addCommand(redisCommand({ commandLine, interrupt: interrupts.signal }))
   .addHelpText(
     'after',
     `

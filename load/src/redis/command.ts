@@ -1,0 +1,63 @@
+import { Command } from 'commander'
+import type { Experiment } from './experiment.ts'
+import { info } from './experiments/info.ts'
+import { type CommonOptions, runExperiment } from './run.ts'
+
+/** How this process was called, and what ends it early. */
+export interface Invocation {
+  commandLine: string
+  interrupt: AbortSignal
+}
+
+/** `npm run load -- redis`: a subcommand per experiment. */
+export function redisCommand(invocation: Invocation): Command {
+  return new Command('redis')
+    .description("repeat the documents' experiments with Redis itself")
+    .addCommand(experimentCommand(info, invocation))
+    .addHelpText(
+      'after',
+      `
+Each experiment starts the builds of Redis that it needs (patched, stock, baseline; see
+npm run redis -- --help), on ports and sockets of its own, and removes them afterwards. It needs no
+stack, and goes to this machine only. Variants run in turn, round by round; figures are medians with
+the range. CPU time is what carries over to other machines: rates depend on how many cores Redis and
+its load share.
+
+Each takes --quick (about 10 seconds, a first impression) and --json FILE (everything, with all
+samples, the machine and the builds). Nothing else should run meanwhile.
+
+Examples:
+  npm run load -- redis short-connections --help
+  npm run load -- redis short-connections --quick
+  npm run load -- redis io-threads --json io-threads.json`,
+    )
+}
+
+function experimentCommand<Options extends object>(
+  experiment: Experiment<Options>,
+  { commandLine, interrupt }: Invocation,
+): Command {
+  const command = new Command(experiment.name).description(experiment.summary)
+  experiment.configure(command)
+  return command
+    .option('--quick', 'a first impression in about 10 seconds')
+    .option('--json <file>', 'write everything, with all samples, to this file')
+    .addHelpText('after', `\n${experiment.about.trim()}`)
+    .action(async () => {
+      await runExperiment(experiment, optionsOf(command, experiment.quick), commandLine, interrupt)
+    })
+}
+
+/** The options as given, else as `--quick` has them, else the defaults. */
+function optionsOf<Options extends object>(
+  command: Command,
+  quick: Partial<Options>,
+): Options & CommonOptions {
+  const options = command.opts<Options & CommonOptions>()
+  if (!options.quick) return options
+  const unset = Object.entries(quick).filter(([name]) => {
+    const source = command.getOptionValueSource(name)
+    return source === undefined || source === 'default'
+  })
+  return { ...options, ...Object.fromEntries(unset) }
+}

@@ -1,0 +1,41 @@
+import { type Command, InvalidArgumentError, Option } from 'commander'
+import { listOf, seconds, wholeNumber } from '../options.ts'
+import { type RedisBuild, redisBuilds } from '../stack/redis.ts'
+
+// Options that several experiments share; each gives its own defaults.
+
+export interface RoundsOptions {
+  rounds: number
+  /** Seconds per run. */
+  duration: number
+}
+
+/** `--rounds` and `--duration`. */
+export function addRounds(command: Command, defaults: RoundsOptions): void {
+  command
+    .option('--rounds <n>', 'how often each variant is run', wholeNumber(1, 1_000), defaults.rounds)
+    .option('--duration <seconds>', 'length of one run', seconds(0.1, 600), defaults.duration)
+}
+
+export interface BuildsOptions {
+  builds: RedisBuild[]
+}
+
+/** `--builds` */
+export function addBuilds(command: Command, defaults: readonly RedisBuild[]): void {
+  command.addOption(
+    new Option('--builds <list>', `out of ${redisBuilds.join(', ')}`)
+      .argParser(listOf(redisBuilds))
+      .default([...defaults], defaults.join(',')),
+  )
+}
+
+/** A parser for a list, separated by commas, of different whole numbers from `min` to `max`. */
+export function numbers(min: number, max: number): (text: string) => number[] {
+  const one = wholeNumber(min, max)
+  return (text) => {
+    const list = text.split(',').map(one)
+    if (new Set(list).size === list.length) return list
+    throw new InvalidArgumentError('Each may stand in the list only once.')
+  }
+}

@@ -1,0 +1,109 @@
+import { styleText } from 'node:util'
+import { runProgress } from '../http/progress.ts'
+import { resultFile } from '../http/result-file.ts'
+import { gitState, machine } from '../measure/machine.ts'
+import { print, step } from '../terminal.ts'
+import type { Context, Experiment, Progress, Server } from './experiment.ts'
+import { systemLimits } from './limits.ts'
+import { circumstances, documentLines, renderTable } from './report.ts'
+import { startServer } from './server.ts'
+
+/** What every experiment is told besides its own options. */
+export interface CommonOptions {
+  quick?: boolean
+  json?: string
+}
+
+/**
+ * Runs one experiment, prints what came out, writes the file. Every Redis of it is stopped when this
+ * resolves or rejects.
+ *
+ * @param commandLine for the record.
+ * @throws Problem, ProgramError when it cannot be measured; the reason of `interrupt`.
+ */
+export async function runExperiment<Options extends object>(
+  experiment: Experiment<Options>,
+  options: Options & CommonOptions,
+  commandLine: string,
+  interrupt: AbortSignal,
+): Promise<void> {
+  const file = options.json === undefined ? null : await resultFile(options.json)
+  const date = new Date().toISOString()
+  const broken = new AbortController()
+  const signal = AbortSignal.any([interrupt, broken.signal])
+  const servers: Server[] = []
+  const { progress, close } = experimentProgress()
+  await using undo = new AsyncDisposableStack()
+  undo.defer(close)
+  const context: Context = {
+    signal,
+    progress,
+    defer: (work) => undo.defer(async () => void (await work())),
+    async startRedis(wanted) {
+      const server = await step(`Starting Redis (${wanted.build})`, () =>
+        startServer(wanted, signal, (reason) => broken.abort(reason)),
+      )
+      servers.push(server)
+      undo.defer(() => server.stop())
+      return server
+    },
+  }
+  print(`${styleText('bold', experiment.name)}: ${experiment.summary}\n`)
+  let findings: Awaited<ReturnType<typeof experiment.run>>
+  try {
+    findings = await experiment.run(context, options)
+  } catch (error) {
+    // What went away explains the failure better than whoever noticed it.
+    signal.throwIfAborted()
+    throw error
+  }
+  close()
+  const { tables, conclusions, documents, data } = findings
+  const parts = [
+    circumstances(machine(), servers),
+    ...tables.map(renderTable),
+    conclusions.join('\n'),
+    documentLines(documents),
+  ]
+  print(`${parts.filter((part) => part !== '').join('\n\n')}`)
+  if (!file) return
+  const { json: _, ...given } = options
+  const result = {
+    format: 'onetrip-load-redis/1',
+    experiment: experiment.name,
+    date,
+    command: commandLine,
+    git: await gitState(),
+    machine: machine(),
+    limits: await systemLimits(),
+    options: given,
+    servers: servers.map(({ build, facts, config }) => ({ started: build, ...facts, config })),
+    documents,
+    ...data,
+  }
+  await file.save(`${JSON.stringify(result, null, 2)}\n`)
+  print(`\nAll samples are in ${file.path}`)
+}
+
+function experimentProgress(): { progress: Progress; close: () => void } {
+  const line = runProgress()
+  let label = ''
+  let closed = false
+  return {
+    progress: {
+      begin(text) {
+        label = text
+        line.begin(label)
+      },
+      update: (text) => line.begin(`${label}  ${text}`),
+      end(result) {
+        line.begin(label)
+        line.end(result)
+      },
+    },
+    close() {
+      if (!closed) line.close()
+      closed = true
+    },
+  }
+}

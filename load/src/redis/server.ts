@@ -1,0 +1,87 @@
+import { mkdir, mkdtemp, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { redisFacts } from '../measure/redis-info.ts'
+import { Problem } from '../problem.ts'
+import { unixUrl } from '../stack/address.ts'
+import { buildRedis } from '../stack/build.ts'
+import { places, socketIn } from '../stack/places.ts'
+import { freePorts } from '../stack/ports.ts'
+import { describeExit } from '../stack/program.ts'
+import { startRedis } from '../stack/redis.ts'
+import type { Server, ServerOptions } from './experiment.ts'
+import { readCpu } from './threads.ts'
+
+// What is measured is the work for connections and commands, not the disk.
+const MEASURED = { appendonly: 'no', save: '', 'io-threads': '1' }
+
+/**
+ * Makes a build of Redis if it is missing and starts it, in a folder that goes away with it.
+ *
+ * @param onLost is called with the reason when it ends although nobody stopped it.
+ * @throws Problem, ProgramError; the reason of `signal`. Nothing is left behind then.
+ */
+export async function startServer(
+  options: ServerOptions,
+  signal: AbortSignal,
+  onLost: (reason: Problem) => void,
+): Promise<Server> {
+  const { build, tcp = true } = options
+  if (process.env.REDIS_SERVER) {
+    throw new Problem('REDIS_SERVER is set, but this compares builds of ours: unset it.')
+  }
+  await buildRedis(build, signal)
+  const config: Record<string, string> = { ...MEASURED, ...options.config }
+  const [port = 0] = tcp ? await freePorts(1) : []
+  const { run } = places()
+  await mkdir(run, { recursive: true })
+  const folder = await mkdtemp(join(run, 'redis-'))
+  const socket = await socketIn(folder)
+  let stopping: Promise<void> | undefined
+  const removeFiles = async () => {
+    await socket.remove()
+    await rm(folder, { recursive: true, force: true })
+  }
+  try {
+    const program = await startRedis({
+      build,
+      port,
+      socket: socket.path,
+      directory: folder,
+      config,
+      signal,
+    })
+    void program.exited.then((exit) => {
+      if (stopping) return
+      const last = program.lastLines.slice(-12).map((line) => `\n  ${line}`)
+      onLost(
+        new Problem(`${program.name} ended by itself (${describeExit(exit)}):${last.join('')}`),
+      )
+    })
+    const stop = () => {
+      stopping ??= program.stop().then(removeFiles)
+      return stopping
+    }
+    const url = unixUrl(socket.path)
+    try {
+      const facts = await redisFacts(url)
+      const { pid } = program
+      return {
+        build,
+        pid,
+        socket: socket.path,
+        port,
+        url,
+        facts,
+        config,
+        stop,
+        cpu: () => readCpu(pid),
+      }
+    } catch (error) {
+      await stop()
+      throw error
+    }
+  } catch (error) {
+    await removeFiles()
+    throw error
+  }
+}
