@@ -1,4 +1,5 @@
 import { channel } from 'node:diagnostics_channel'
+import type { StoreErrorCode } from './errors.ts'
 
 /** One write of commands to Redis whose replies are then waited for. */
 export interface RoundTrip {
@@ -9,8 +10,33 @@ export interface RoundTrip {
 /** `onetrip:round-trip`: a message of type `RoundTrip` for every round trip of an update. */
 export const roundTripChannel = channel('onetrip:round-trip')
 
+/** The updates of concurrent callers that went to Redis together. */
+export interface SentBatch {
+  updates: number
+  /** After merging. */
+  commands: number
+  /** From the first write to the last reply. */
+  durationMs: number
+  /** How many of the updates failed. */
+  failed: number
+}
+
+/** `onetrip:batch`: a message of type `SentBatch` for every batch, once its replies are there. */
+export const batchChannel = channel('onetrip:batch')
+
 /** `onetrip:connection`: a message for every connection to Redis that was opened. */
 export const connectionChannel = channel('onetrip:connection')
+
+/** `onetrip:disconnection`: a message for every connection of a pool that was closed or lost. */
+export const disconnectionChannel = channel('onetrip:disconnection')
+
+/** Something that the store's caller was told as an error. */
+export interface StoreFailure {
+  code: StoreErrorCode
+}
+
+/** `onetrip:error`: a message of type `StoreFailure` for every error that an update ended with. */
+export const errorChannel = channel('onetrip:error')
 
 export function publishRoundTrip(commands: number): void {
   if (roundTripChannel.hasSubscribers) roundTripChannel.publish({ commands } satisfies RoundTrip)
@@ -18,4 +44,12 @@ export function publishRoundTrip(commands: number): void {
 
 export function publishConnection(): void {
   if (connectionChannel.hasSubscribers) connectionChannel.publish({})
+}
+
+export function publishDisconnection(): void {
+  if (disconnectionChannel.hasSubscribers) disconnectionChannel.publish({})
+}
+
+export function publishError(code: StoreErrorCode): void {
+  if (errorChannel.hasSubscribers) errorChannel.publish({ code } satisfies StoreFailure)
 }

@@ -1,7 +1,23 @@
-export { connectionChannel, type RoundTrip, roundTripChannel } from './diagnostics.ts'
+export {
+  type Client,
+  createCluster,
+  safeClusterOptions,
+  safeRedisOptions,
+} from './client.ts'
+export {
+  batchChannel,
+  connectionChannel,
+  disconnectionChannel,
+  errorChannel,
+  type RoundTrip,
+  roundTripChannel,
+  type SentBatch,
+  type StoreFailure,
+} from './diagnostics.ts'
 export { StoreError, type StoreErrorCode } from './errors.ts'
 export { MAX_NAME_LENGTH, NAME_PATTERN } from './input.ts'
 export { documentKeys, type Keys } from './keys.ts'
+export type { PoolState } from './pool.ts'
 export {
   createSessionStore,
   type RecentSession,

@@ -1,39 +1,81 @@
 import { once } from 'node:events'
-import type { Redis } from 'ioredis'
-import { longLivedConnection } from './connection.ts'
-import { publishConnection } from './diagnostics.ts'
-import { notSent, overloaded } from './send.ts'
+import { type Client, checkClient, longLivedConnection } from './client.ts'
+import { publishConnection, publishDisconnection } from './diagnostics.ts'
+import { notSent, overloaded } from './outcomes.ts'
 
 interface Slot {
-  readonly redis: Redis
+  readonly client: Client
+  inFlight: number
+}
+
+export interface PoolOptions {
+  /** `redis://`, `rediss://` or `unix:///path/to/socket`: the pool opens and closes its connections. */
+  url?: string | undefined
+  /** Connections to use instead of the pool's own. They are not closed. */
+  client?: Client | readonly Client[] | undefined
+  /** How many connections to open. */
+  size: number
+  /** Updates in flight on one connection, beyond which one is refused. */
+  maxInFlight: number
+  connectTimeoutMs: number
+  /** A connection that owes a reply for so long is taken for dead and opened anew. */
+  stalledAfterMs: number
+}
+
+export interface PoolState {
+  /** Of the pool, whether up or not. */
+  connections: number
+  /** Connections that are up. */
+  ready: number
+  /** Updates that were sent and whose replies are not there. */
   inFlight: number
 }
 
 /** A fixed set of long-lived connections that a process shares. */
 export class Pool {
   readonly #slots: readonly Slot[]
+  readonly #owned: boolean
   readonly #maxInFlight: number
+  readonly #stalledAfterMs: number
   #next = 0
   #closed = false
   #lastError: unknown
   #idle: (() => void) | undefined
 
-  /** Opens nothing yet: `ready()` connects. */
-  constructor(options: {
-    url: string
-    size: number
-    maxInFlight: number
-    connectTimeoutMs: number
-  }) {
+  /**
+   * Opens nothing yet: `ready()` connects.
+   *
+   * @throws TypeError when there is not exactly one of `url` and `client`, or a client is unsafe.
+   */
+  constructor(options: PoolOptions) {
+    const { url, client, size } = options
+    if ((url === undefined) === (client === undefined)) {
+      throw new TypeError('give either the URL of Redis or an ioredis client')
+    }
     this.#maxInFlight = options.maxInFlight
-    this.#slots = Array.from({ length: options.size }, () => {
-      const redis = longLivedConnection(options.url, options.connectTimeoutMs)
-      redis.on('error', (error) => {
-        this.#lastError = error
-      })
-      redis.on('connect', publishConnection)
-      return { redis, inFlight: 0 }
+    this.#stalledAfterMs = options.stalledAfterMs
+    this.#owned = url !== undefined
+    const clients =
+      url === undefined
+        ? [client as Client | readonly Client[]].flat()
+        : Array.from({ length: size }, () => longLivedConnection(url, options.connectTimeoutMs))
+    this.#slots = clients.map((client) => {
+      checkClient(client)
+      return { client, inFlight: 0 }
     })
+    for (const client of clients) {
+      client.on('error', this.#rememberError)
+      client.on('connect', publishConnection)
+      client.on('close', publishDisconnection)
+    }
+  }
+
+  get state(): PoolState {
+    return {
+      connections: this.#slots.length,
+      ready: this.#slots.filter(({ client }) => client.status === 'ready').length,
+      inFlight: this.#slots.reduce((sum, { inFlight }) => sum + inFlight, 0),
+    }
   }
 
   /**
@@ -44,7 +86,7 @@ export class Pool {
   async ready(timeoutMs: number): Promise<void> {
     const signal = AbortSignal.timeout(timeoutMs)
     try {
-      await Promise.all(this.#slots.map(({ redis }) => connected(redis, signal)))
+      await Promise.all(this.#slots.map(({ client }) => connected(client, signal)))
     } catch {
       throw notSent(`no connection after ${timeoutMs / 1000} s`, this.#lastError)
     }
@@ -53,25 +95,26 @@ export class Pool {
   /**
    * Lends the next connection that is up to `work`, until its promise is settled.
    *
+   * @param updates How many updates the work carries.
    * @throws StoreError `ONETRIP_NOT_SENT` when none is up, `ONETRIP_OVERLOADED` when all are full.
    */
-  use<Result>(work: (redis: Redis) => Promise<Result>): Promise<Result> {
-    if (this.#closed) return Promise.reject(notSent('the pool is closed'))
-    let connectedSlots = 0
-    for (let tried = 0; tried < this.#slots.length; tried++) {
-      const slot = this.#slots[this.#next++ % this.#slots.length]
-      if (slot?.redis.status !== 'ready') continue
-      connectedSlots++
-      if (slot.inFlight < this.#maxInFlight) return this.#lend(slot, work)
-    }
-    return Promise.reject(
-      connectedSlots === 0
-        ? notSent('there is no connection', this.#lastError)
-        : overloaded(connectedSlots * this.#maxInFlight),
-    )
+  use<Result>(work: (client: Client) => Promise<Result>, updates = 1): Promise<Result> {
+    const slot = this.#slotFor(updates)
+    if (slot instanceof Error) return Promise.reject(slot)
+    this.#next = (this.#slots.indexOf(slot) + 1) % this.#slots.length
+    return this.#lend(slot, updates, work)
   }
 
-  /** Waits until nothing is in flight (at most `graceMs`), then closes every connection. */
+  /** Why `use` would refuse so many updates now; undefined when it would not. */
+  refusal(updates: number): Error | undefined {
+    const slot = this.#slotFor(updates)
+    return slot instanceof Error ? slot : undefined
+  }
+
+  /**
+   * Waits until nothing is in flight (at most `graceMs`), then closes the connections that the pool
+   * opened.
+   */
   async close(graceMs: number): Promise<void> {
     this.#closed = true
     if (this.#slots.some(({ inFlight }) => inFlight > 0)) {
@@ -81,32 +124,69 @@ export class Pool {
       await promise
       clearTimeout(timer)
     }
-    await Promise.all(this.#slots.map(({ redis }) => disconnect(redis)))
+    if (this.#owned) await Promise.all(this.#slots.map(({ client }) => disconnect(client)))
+    for (const { client } of this.#slots) {
+      client.off('error', this.#rememberError)
+      client.off('connect', publishConnection)
+      client.off('close', publishDisconnection)
+      // ioredis prints errors that nobody listens to.
+      if (this.#owned) client.on('error', () => {})
+    }
   }
 
-  async #lend<Result>(slot: Slot, work: (redis: Redis) => Promise<Result>): Promise<Result> {
-    slot.inFlight++
+  readonly #rememberError = (error: unknown): void => {
+    this.#lastError = error
+  }
+
+  #slotFor(updates: number): Slot | Error {
+    if (this.#closed) return notSent('the pool is closed')
+    let connectedSlots = 0
+    for (let tried = 0; tried < this.#slots.length; tried++) {
+      const slot = this.#slots[(this.#next + tried) % this.#slots.length]
+      if (slot?.client.status !== 'ready') continue
+      connectedSlots++
+      if (slot.inFlight + updates <= this.#maxInFlight) return slot
+    }
+    return connectedSlots === 0
+      ? notSent('there is no connection', this.#lastError)
+      : overloaded(connectedSlots * this.#maxInFlight)
+  }
+
+  async #lend<Result>(
+    slot: Slot,
+    updates: number,
+    work: (client: Client) => Promise<Result>,
+  ): Promise<Result> {
+    slot.inFlight += updates
+    const stalled = setTimeout(() => reopen(slot.client), this.#stalledAfterMs)
     try {
-      return await work(slot.redis)
+      return await work(slot.client)
     } finally {
-      slot.inFlight--
+      clearTimeout(stalled)
+      slot.inFlight -= updates
       if (this.#idle && this.#slots.every(({ inFlight }) => inFlight === 0)) this.#idle()
     }
   }
 }
 
-async function connected(redis: Redis, signal: AbortSignal): Promise<void> {
-  if (redis.status === 'wait') redis.connect().catch(() => undefined) // told by the 'error' event
+/** Without this, a peer that vanished would be noticed after TCP's own 15 minutes. */
+function reopen(client: Client): void {
+  const connections = client.isCluster && 'nodes' in client ? client.nodes() : [client]
+  for (const connection of connections) connection.disconnect(true)
+}
+
+async function connected(client: Client, signal: AbortSignal): Promise<void> {
+  if (client.status === 'wait') client.connect().catch(() => undefined) // told by the 'error' event
   // ioredis emits 'error' for each attempt that failed, which must not end the wait.
-  while (redis.status !== 'ready') {
+  while (client.status !== 'ready') {
     const next = new AbortController()
     const any = AbortSignal.any([signal, next.signal])
     try {
       await Promise.race([
-        once(redis, 'ready', { signal: any }).catch((error: unknown) => {
+        once(client, 'ready', { signal: any }).catch((error: unknown) => {
           if (signal.aborted) throw error
         }),
-        once(redis, 'close', { signal: any }).catch(() => undefined),
+        once(client, 'close', { signal: any }).catch(() => undefined),
       ])
     } finally {
       next.abort()
@@ -115,10 +195,10 @@ async function connected(redis: Redis, signal: AbortSignal): Promise<void> {
   }
 }
 
-async function disconnect(redis: Redis): Promise<void> {
+async function disconnect(client: Client): Promise<void> {
   // Where no socket is open no 'end' follows: this only cancels the next attempt to connect.
-  if (['wait', 'reconnecting', 'close', 'end'].includes(redis.status)) return redis.disconnect()
-  const ended = new Promise<void>((resolve) => redis.once('end', () => resolve()))
-  redis.disconnect()
+  if (['wait', 'reconnecting', 'close', 'end'].includes(client.status)) return client.disconnect()
+  const ended = new Promise<void>((resolve) => client.once('end', () => resolve()))
+  client.disconnect()
   await ended
 }

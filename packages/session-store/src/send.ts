@@ -1,96 +1,83 @@
-import type { Redis } from 'ioredis'
+import { createHash } from 'node:crypto'
+import { type Client, isCluster } from './client.ts'
+import { sendPerNode } from './cluster.ts'
 import { publishRoundTrip } from './diagnostics.ts'
-import { StoreError } from './errors.ts'
-import type { Command, Reply, Update } from './updates.ts'
-
-/** Either what Redis replied to a command or why there is no reply. */
-type Outcome = { reply: Reply } | { error: Error }
-
-const isRefusal = (error: Error) => error.name === 'ReplyError'
-
-const READ_COMMANDS = new Set(['HGET', 'ZSCORE', 'ZRANGE', 'ZREVRANGE', 'PING'])
+import { isRefusal, lateReply, type Outcome } from './outcomes.ts'
+import { type Command, keysOf, type Reply } from './updates.ts'
 
 /**
- * The replies, or the error that the update ends with.
- *
- * @throws StoreError `ONETRIP_REFUSED`, naming the command and its place in the update, or
- *   `ONETRIP_OUTCOME_UNKNOWN`. Whether something may have been written is told from the replies.
+ * A way of putting commands on the wire. Resolves with one outcome for each command that was sent;
+ * rejects only with a `StoreError`.
  */
-function readOutcomes<Result>(update: Update<Result>, outcomes: readonly Outcome[]): Result {
-  const failed = outcomes.findIndex((outcome) => 'error' in outcome)
-  const failure = outcomes[failed]
-  if (failure === undefined || !('error' in failure)) {
-    return update.read(outcomes.map((outcome) => ('reply' in outcome ? outcome.reply : null)))
-  }
-  const mayHaveWritten = update.commands.some((command, index) => {
-    const outcome = outcomes[index]
-    const notExecuted = outcome === undefined || ('error' in outcome && isRefusal(outcome.error))
-    return !notExecuted && !READ_COMMANDS.has(command[0])
-  })
-  const lost = outcomes.find((outcome) => 'error' in outcome && !isRefusal(outcome.error))
-  if (lost && 'error' in lost) throw outcomeUnknown(mayHaveWritten, lost.error)
-  const name = update.commands[failed]?.[0]
-  throw new StoreError(
-    'ONETRIP_REFUSED',
-    // Redis's message may quote an argument; its first word is the kind of error.
-    `Redis refused ${name} (command ${failed + 1} of ${update.commands.length}): ${failure.error.message.split(' ', 1)}`,
-    { mayHaveWritten, cause: failure.error },
-  )
-}
-
-export function notSent(why: string, cause?: unknown): StoreError {
-  return new StoreError('ONETRIP_NOT_SENT', `not sent to Redis: ${why}`, { cause })
-}
-
-export function overloaded(inFlight: number): StoreError {
-  return new StoreError(
-    'ONETRIP_OVERLOADED',
-    `not sent to Redis: ${inFlight} updates are in flight`,
-  )
-}
-
-function outcomeUnknown(mayHaveWritten: boolean, cause?: unknown): StoreError {
-  return new StoreError('ONETRIP_OUTCOME_UNKNOWN', 'sent to Redis, but the reply was lost', {
-    mayHaveWritten,
-    cause,
-  })
-}
-
-const lateReply = (readOnly: boolean) =>
-  new StoreError('ONETRIP_OUTCOME_UNKNOWN', 'sent to Redis, but the reply is late', {
-    mayHaveWritten: !readOnly,
-  })
+export type Send = (client: Client, commands: readonly Command[]) => Promise<Outcome[]>
 
 /** Sends all commands at once, as one non-transactional pipeline: one round trip. */
-export async function sendPipeline<Result>(redis: Redis, update: Update<Result>): Promise<Result> {
-  const pipeline = redis.pipeline()
-  for (const [name, ...args] of update.commands) pipeline.call(name, ...args)
-  publishRoundTrip(update.commands.length)
+export const sendPipeline: Send = async (client, commands) => {
+  publishRoundTrip(commands.length)
+  if (isCluster(client)) return await sendPerNode(client, commands)
+  const pipeline = client.pipeline()
+  for (const [name, ...args] of commands) pipeline.call(name, ...args)
   const replies = await pipeline.exec()
-  return readOutcomes(
-    update,
-    (replies ?? []).map(([error, reply]) => (error ? { error } : { reply: reply as Reply })),
-  )
+  return (replies ?? []).map(([error, reply]) => error ?? (reply as Reply))
 }
 
 /** Sends one command after the other, each when the reply to the one before is there. */
-export async function sendOneByOne<Result>(redis: Redis, update: Update<Result>): Promise<Result> {
+export const sendOneByOne: Send = async (client, commands) => {
   const outcomes: Outcome[] = []
-  for (const command of update.commands) {
-    const outcome = await sendCommand(redis, command)
+  for (const command of commands) {
+    const outcome = await sendCommand(client, command)
     outcomes.push(outcome)
     // After a lost reply nothing more is sent; a refused command does not stop a pipeline either.
-    if ('error' in outcome && !isRefusal(outcome.error)) break
+    if (outcome instanceof Error && !isRefusal(outcome)) break
   }
-  return readOutcomes(update, outcomes)
+  return outcomes
 }
 
-async function sendCommand(redis: Redis, [name, ...args]: Command): Promise<Outcome> {
+/** Sends all commands at once between MULTI and EXEC: one round trip, all of them or none. */
+export const sendTransaction: Send = async (client, commands) => {
+  publishRoundTrip(commands.length + 2)
+  const transaction = client.multi()
+  for (const [name, ...args] of commands) transaction.call(name, ...args)
+  try {
+    const replies = await transaction.exec()
+    return (replies ?? []).map(([error, reply]) => error ?? (reply as Reply))
+  } catch (error) {
+    // EXECABORT, or the connection was lost: the same became of all of them.
+    const [reason = error] = (error as { previousErrors?: Error[] }).previousErrors ?? []
+    return commands.map(() => reason as Error)
+  }
+}
+
+/** KEYS: the keys of the commands. ARGV: for each command its length, its name and its arguments. */
+const SCRIPT = `
+local replies, at = {}, 1
+while at <= #ARGV do
+  local length = tonumber(ARGV[at])
+  replies[#replies + 1] = redis.pcall(unpack(ARGV, at + 1, at + length))
+  at = at + length + 1
+end
+return replies`
+
+const SCRIPT_SHA = createHash('sha1').update(SCRIPT).digest('hex')
+
+/** Sends all commands as arguments of one script on the server: one round trip, for comparison. */
+export const sendScript: Send = async (client, commands) => {
+  const keys = [...new Set(commands.flatMap((command) => keysOf(command)))]
+  const args = commands.flatMap((command) => [command.length, ...command])
+  let outcome = await sendCommand(client, ['EVALSHA', SCRIPT_SHA, keys.length, ...keys, ...args])
+  // A server that does not know the script has done nothing.
+  if (outcome instanceof Error && outcome.message.startsWith('NOSCRIPT')) {
+    outcome = await sendCommand(client, ['EVAL', SCRIPT, keys.length, ...keys, ...args])
+  }
+  return outcome instanceof Error ? commands.map(() => outcome) : (outcome as Outcome[])
+}
+
+export async function sendCommand(client: Client, [name, ...args]: Command): Promise<Outcome> {
   publishRoundTrip(1)
   try {
-    return { reply: (await redis.call(name, ...args)) as Reply }
+    return (await client.call(name, ...args)) as Reply
   } catch (error) {
-    return { error: error as Error }
+    return error as Error
   }
 }
 

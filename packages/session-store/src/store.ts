@@ -1,14 +1,15 @@
 import { StoreError } from './errors.ts'
 import { checkLimit, checkName } from './input.ts'
 import { documentKeys, type Keys } from './keys.ts'
+import { batch } from './strategies/batch.ts'
 import { naive } from './strategies/naive.ts'
-import { pipeline, sequential } from './strategies/pooled.ts'
+import { pipeline, script, sequential, transaction } from './strategies/pooled.ts'
 import type { Strategy, StrategyName, StrategyOptions } from './strategy.ts'
 import { createTokens, type TokensOptions } from './tokens.ts'
 import * as updates from './updates.ts'
 
 export interface SessionStoreOptions extends StrategyOptions {
-  /** Default `pipeline`. */
+  /** Default `batch`. */
   strategy?: StrategyName
   tokens: TokensOptions
   /** Default `documentKeys`. */
@@ -25,6 +26,9 @@ const strategies: Record<StrategyName, (options: StrategyOptions) => Strategy> =
   naive,
   sequential,
   pipeline,
+  transaction,
+  batch,
+  script,
 }
 
 export type SessionStore = ReturnType<typeof createSessionStore>
@@ -41,7 +45,7 @@ export function createSessionStore(options: SessionStoreOptions) {
   const { keys = documentKeys } = options
   const clock = options.tokens.clock ?? Date.now
   const tokens = createTokens(options.tokens)
-  const strategy = strategies[options.strategy ?? 'pipeline'](options)
+  const strategy = strategies[options.strategy ?? 'batch'](options)
   const now = () => clock() / 1000
 
   const known = <Found>(found: Found | undefined): Found => {

@@ -1,8 +1,12 @@
+import type { Client } from './client.ts'
+import type { PoolState } from './pool.ts'
 import type { Update } from './updates.ts'
 
-/** A way of sending an update to Redis. All strategies send the same commands in the same order. */
+/** A way of sending an update to Redis. All strategies send the commands of the same update. */
 export interface Strategy {
   readonly name: StrategyName
+  /** What the pool is doing; undefined for `naive`, which has none. */
+  readonly pool: PoolState | undefined
   /**
    * Sends the update and reads its replies.
    *
@@ -16,17 +20,32 @@ export interface Strategy {
    * @throws StoreError `ONETRIP_NOT_SENT` when it cannot within `timeoutMs`.
    */
   ready(timeoutMs: number): Promise<void>
-  /** Finishes what is in flight, then closes every connection. */
+  /** Finishes what is in flight, then closes every connection that it opened. */
   close(): Promise<void>
 }
 
-export const strategyNames = ['naive', 'sequential', 'pipeline'] as const
+export const strategyNames = [
+  'naive',
+  'sequential',
+  'pipeline',
+  'transaction',
+  'batch',
+  'script',
+] as const
 export type StrategyName = (typeof strategyNames)[number]
 
 export interface StrategyOptions {
-  /** `redis://`, `rediss://` or `unix:///path/to/socket`. */
-  url: string
-  /** Connections of the pool; the naive strategy has none. Default 1. */
+  /**
+   * `redis://`, `rediss://` or `unix:///path/to/socket`, each with user name and password if needed.
+   * Exactly one of `url` and `client` must be given; `naive` needs a URL.
+   */
+  url?: string | undefined
+  /**
+   * An ioredis client, several, or a `Cluster`, made with `safeRedisOptions` or `safeClusterOptions`.
+   * It is used, connected if it was lazy, and never closed.
+   */
+  client?: Client | readonly Client[] | undefined
+  /** Connections of the pool that `url` opens; the naive strategy has none. Default 1. */
   poolSize?: number
   /** How long an update may take, connecting included where it connects. Default 2,000. */
   deadlineMs?: number

@@ -3,6 +3,13 @@ import type { Keys } from './keys.ts'
 /** A Redis command as data: its name, then its arguments. */
 export type Command = readonly [name: string, ...args: (string | number)[]]
 
+/** The keys that a command names. */
+export function keysOf([name, ...args]: Command): string[] {
+  if (name === 'PING') return []
+  if (name === 'EVAL') return args.slice(2, 2 + Number(args[1])).map(String)
+  return [String(args[0])]
+}
+
 /** What Redis replied to one command. */
 export type Reply = string | number | null | readonly Reply[]
 
@@ -69,10 +76,11 @@ export interface RecordedView {
 }
 
 /**
- * An authenticated page view: five commands. `ZADD XX` refreshes a session but cannot create one, so a
- * view that races with a logout does not bring the session back.
+ * An authenticated page view: five commands. `ZADD XX` refreshes a session but cannot create one. Who
+ * is logged in is asked last: a session that ended while the view was written is found to be gone, and
+ * one that ends later takes the view with it.
  *
- * Keys: login, recent, viewed of the session, item counts. Reads undefined when the session is gone;
+ * Keys: recent, viewed of the session, item counts, login. Reads undefined when the session is gone;
  * the view has been written nevertheless and `undoView` takes it back.
  */
 export function recordView(
@@ -83,14 +91,14 @@ export function recordView(
   const { id, item } = input
   return {
     commands: [
-      ['HGET', keys.login(id), id],
       ['ZADD', keys.recent(id), 'XX', now, id],
       ['ZADD', keys.viewed(id), now, item],
       trimViews(keys, id),
       ['ZINCRBY', keys.popular(item), -1, item],
+      ['HGET', keys.login(id), id],
     ],
     readOnly: false,
-    read: ([user, , , , count]) =>
+    read: ([, , , count, user]) =>
       typeof user === 'string' ? { user, views: -Number(count) } : undefined,
   }
 }

@@ -1,8 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Redis } from 'ioredis'
-import { shortConnection } from '../connection.ts'
-import { publishConnection } from '../diagnostics.ts'
-import { notSent, overloaded, sendOneByOne, withDeadline } from '../send.ts'
+import { shortConnection } from '../client.ts'
+import { publishConnection, publishError } from '../diagnostics.ts'
+import type { StoreError } from '../errors.ts'
+import { notSent, overloaded, readOutcomes } from '../outcomes.ts'
+import { sendOneByOne, withDeadline } from '../send.ts'
 import type { Strategy, StrategyOptions } from '../strategy.ts'
 import type { Update } from '../updates.ts'
 
@@ -16,16 +18,18 @@ const RETRY_MS = 100
  */
 export function naive(options: StrategyOptions): Strategy {
   const { url, deadlineMs = 2_000, maxInFlight = 1_000 } = options
+  if (url === undefined) throw new TypeError('the strategy naive opens connections: it needs a URL')
+  const address = url
   const open = new Set<Promise<unknown>>()
   let closed = false
 
   async function onShortConnection<Result>(update: Update<Result>): Promise<Result> {
-    const redis = shortConnection(url, deadlineMs)
+    const redis = shortConnection(address, deadlineMs)
     redis.on('connect', publishConnection)
     const timer = setTimeout(() => destroy(redis), deadlineMs)
     try {
       await connect(redis)
-      const result = await sendOneByOne(redis, update)
+      const result = readOutcomes(update, await sendOneByOne(redis, update.commands))
       await redis.quit().catch(() => undefined) // the result is there, however the connection ends
       return result
     } finally {
@@ -34,7 +38,16 @@ export function naive(options: StrategyOptions): Strategy {
     }
   }
 
-  function run<Result>(update: Update<Result>): Promise<Result> {
+  async function run<Result>(update: Update<Result>): Promise<Result> {
+    try {
+      return await begin(update)
+    } catch (error) {
+      publishError((error as StoreError).code)
+      throw error
+    }
+  }
+
+  function begin<Result>(update: Update<Result>): Promise<Result> {
     if (closed) return Promise.reject(notSent('the store is closed'))
     if (open.size >= maxInFlight) return Promise.reject(overloaded(open.size))
     const work = onShortConnection(update)
@@ -49,6 +62,7 @@ export function naive(options: StrategyOptions): Strategy {
 
   return {
     name: 'naive',
+    pool: undefined,
     run,
     async ready(timeoutMs) {
       const end = Date.now() + timeoutMs

@@ -1,24 +1,62 @@
-import type { Redis } from 'ioredis'
+import { type Client, isCluster } from '../client.ts'
+import { publishError } from '../diagnostics.ts'
+import type { StoreError } from '../errors.ts'
+import { readOutcomes } from '../outcomes.ts'
 import { Pool } from '../pool.ts'
-import { sendOneByOne, sendPipeline, withDeadline } from '../send.ts'
+import {
+  type Send,
+  sendOneByOne,
+  sendPipeline,
+  sendScript,
+  sendTransaction,
+  withDeadline,
+} from '../send.ts'
 import type { Strategy, StrategyName, StrategyOptions } from '../strategy.ts'
 import type { Update } from '../updates.ts'
 
-type Send = <Result>(redis: Redis, update: Update<Result>) => Promise<Result>
+const DEADLINES_UNTIL_STALLED = 5
+
+export function openPool(options: StrategyOptions): { pool: Pool; deadlineMs: number } {
+  const { url, client, poolSize = 1, deadlineMs = 2_000, maxInFlight = 1_000 } = options
+  const pool = new Pool({
+    url,
+    client,
+    size: poolSize,
+    maxInFlight,
+    connectTimeoutMs: deadlineMs,
+    stalledAfterMs: DEADLINES_UNTIL_STALLED * deadlineMs,
+  })
+  return { pool, deadlineMs }
+}
 
 function pooled(name: StrategyName, send: Send, options: StrategyOptions): Strategy {
-  const { url, poolSize = 1, deadlineMs = 2_000, maxInFlight = 1_000 } = options
-  const pool = new Pool({ url, size: poolSize, maxInFlight, connectTimeoutMs: deadlineMs })
+  const { pool, deadlineMs } = openPool(options)
+
+  async function run<Result>(update: Update<Result>): Promise<Result> {
+    const sent = pool.use((client) => send(client, update.commands))
+    try {
+      return readOutcomes(update, await withDeadline(sent, deadlineMs, update.readOnly))
+    } catch (error) {
+      publishError((error as StoreError).code)
+      throw error
+    }
+  }
+
   return {
     name,
-    run: (update) =>
-      withDeadline(
-        pool.use((redis) => send(redis, update)),
-        deadlineMs,
-        update.readOnly,
-      ),
+    run,
+    get pool() {
+      return pool.state
+    },
     ready: (timeoutMs) => pool.ready(timeoutMs),
     close: () => pool.close(deadlineMs),
+  }
+}
+
+/** @throws TypeError for a cluster, where the keys of an update are on several nodes. */
+function onOneServer(name: StrategyName, { client }: StrategyOptions): void {
+  if (client && [client as Client | readonly Client[]].flat().some(isCluster)) {
+    throw new TypeError(`the strategy ${name} needs all keys on one server; use batch or pipeline`)
   }
 }
 
@@ -29,3 +67,15 @@ export const pipeline = (options: StrategyOptions): Strategy =>
 /** Shared connections, one round trip for each command. */
 export const sequential = (options: StrategyOptions): Strategy =>
   pooled('sequential', sendOneByOne, options)
+
+/** Shared connections, MULTI and EXEC around each update: one round trip, all of it or nothing. */
+export function transaction(options: StrategyOptions): Strategy {
+  onOneServer('transaction', options)
+  return pooled('transaction', sendTransaction, options)
+}
+
+/** Shared connections, each update as arguments of one server-side script. For comparison only. */
+export function script(options: StrategyOptions): Strategy {
+  onOneServer('script', options)
+  return pooled('script', sendScript, options)
+}

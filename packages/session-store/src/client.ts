@@ -1,0 +1,132 @@
+import {
+  type RedisOptions as AllOptions,
+  Cluster,
+  type ClusterNode,
+  type ClusterOptions,
+  Redis,
+} from 'ioredis'
+
+// How RESP3 replies are mapped is a type parameter of ioredis's client; we speak RESP2.
+type RedisOptions = Omit<AllOptions, 'replyMapping'>
+
+/** What commands are sent through: one connection, or the connections to the nodes of a cluster. */
+export type Client = Redis | Cluster
+
+export const isCluster = (client: Client): client is Cluster => client.isCluster
+
+/** Where Redis is: `redis://`, `rediss://` or `unix:///path/to/socket`. */
+export type RedisUrl = string
+
+/** @throws TypeError when the URL is of none of the three forms; the message has no password in it. */
+function connectionOptions(url: RedisUrl): RedisOptions {
+  const parsed = URL.canParse(url) ? new URL(url) : undefined
+  const credentials = {
+    ...(parsed?.username && { username: decodeURIComponent(parsed.username) }),
+    ...(parsed?.password && { password: decodeURIComponent(parsed.password) }),
+  }
+  if (parsed?.protocol === 'unix:') {
+    return { path: decodeURIComponent(parsed.pathname), ...credentials }
+  }
+  if (parsed?.protocol === 'redis:' || parsed?.protocol === 'rediss:') {
+    const db = parsed.pathname.slice(1)
+    return {
+      host: parsed.hostname.replace(/^\[|\]$/g, '') || '127.0.0.1',
+      port: Number(parsed.port || 6379),
+      ...credentials,
+      ...(db && { db: Number(db) }),
+      ...(parsed.protocol === 'rediss:' && { tls: {} }),
+    }
+  }
+  throw new TypeError('the URL of Redis must begin with redis://, rediss:// or unix:///')
+}
+
+/**
+ * What ioredis needs so that nothing is sent again behind the caller's back, nothing waits in a queue
+ * and nothing hangs: with its defaults a connection killed with 20 counts in flight applied all 20
+ * twice; `maxRetriesPerRequest: 0` failed them at once (prototype on ioredis 6.0.0, 2026-11-21).
+ */
+export const safeRedisOptions = {
+  enableOfflineQueue: false,
+  autoResendUnfulfilledCommands: false,
+  maxRetriesPerRequest: 0,
+} as const
+
+/**
+ * The same for `ioredis.Cluster`: by default it executes a pipeline again whose connection was closed.
+ * Commands that a node refuses with MOVED, ASK or TRYAGAIN are redirected all the same.
+ */
+export const safeClusterOptions = {
+  enableOfflineQueue: false,
+  retryDelayOnFailover: 0,
+  redisOptions: {
+    autoResendUnfulfilledCommands: false,
+    maxRetriesPerRequest: 0,
+  },
+} as const
+
+/** At most 2 s, growing from about 50 ms with each attempt, with jitter so that not all come at once. */
+const retryDelayMs = (attempt: number) => (0.5 + Math.random()) * Math.min(1_333, 50 * 2 ** attempt)
+
+/** A connection that stays open and comes back by itself. It connects when it is told to. */
+export function longLivedConnection(url: RedisUrl, connectTimeoutMs: number): Redis {
+  const options: RedisOptions = {
+    ...connectionOptions(url),
+    ...safeRedisOptions,
+    protocol: 2, // no reply of ours is of a type that RESP3 adds
+    lazyConnect: true,
+    connectTimeout: connectTimeoutMs,
+    connectionName: 'onetrip',
+    retryStrategy: retryDelayMs,
+  }
+  return new Redis(options)
+}
+
+/** A connection for one use, as ioredis makes it by default, but never resending and never retrying. */
+export function shortConnection(url: RedisUrl, connectTimeoutMs: number): Redis {
+  const options: RedisOptions = {
+    ...connectionOptions(url),
+    ...safeRedisOptions,
+    lazyConnect: true,
+    connectTimeout: connectTimeoutMs,
+    retryStrategy: null,
+  }
+  return new Redis(options)
+}
+
+/**
+ * A client of a Redis Cluster with the options that the store insists on. Give it to
+ * `createSessionStore({ client, keys: partitionedKeys() })`; close it with `disconnect()`.
+ *
+ * @param nodes Some of the nodes; the others are learnt from them.
+ * @param options `redisOptions` carries user name, password and TLS; the safe options win.
+ */
+export function createCluster(nodes: ClusterNode[], options: ClusterOptions = {}): Cluster {
+  const redisOptions = { ...options.redisOptions, ...safeClusterOptions.redisOptions, protocol: 2 }
+  return new Cluster(nodes, {
+    clusterRetryStrategy: retryDelayMs,
+    ...options,
+    ...safeClusterOptions,
+    lazyConnect: true,
+    // ioredis's type of these is made for options that are written out.
+    redisOptions: redisOptions as NonNullable<ClusterOptions['redisOptions']>,
+  })
+}
+
+/**
+ * Refuses a client that could execute a write twice.
+ *
+ * @throws TypeError naming the options to change.
+ */
+export function checkClient(client: Client): void {
+  const wanted = isCluster(client) ? safeClusterOptions : safeRedisOptions
+  const actual: Record<string, unknown> = { ...client.options }
+  const wrong = Object.entries(wanted)
+    .filter(([name, value]) => typeof value !== 'object' && actual[name] !== value)
+    .map(([name, value]) => `${name}: ${value}`)
+  if (wrong.length > 0) {
+    const preset = isCluster(client) ? 'safeClusterOptions' : 'safeRedisOptions'
+    throw new TypeError(
+      `this ioredis client could send a write twice or late; it needs ${wrong.join(', ')} (see ${preset})`,
+    )
+  }
+}

@@ -1,0 +1,137 @@
+import type { Outcome } from './outcomes.ts'
+import type { Command, Reply, Update } from './updates.ts'
+
+type Argument = string | number
+
+interface Merged {
+  readonly command: [name: string, ...args: Argument[]]
+  /** The place of the merged commands in their updates. */
+  readonly place: number
+  /** The updates whose command it carries. */
+  readonly updates: number[]
+}
+
+/** How commands of one name on one key become one command, and its reply theirs again. */
+interface Rule {
+  mergeable(into: Command, command: Command): boolean
+  add(into: Argument[], command: Command): void
+  /** The reply to the command that was merged as number `part`. */
+  split(reply: Reply, part: number, merged: Merged, updates: readonly Update<unknown>[]): Reply
+}
+
+/** `ZADD key [XX] score member …`: flags must agree. */
+const zaddOptions = (command: Command) => (command[2] === 'XX' ? 'XX' : '')
+
+const sharedReply = (reply: Reply) => reply
+
+const rules: Record<string, Rule> = {
+  HGET: {
+    mergeable: () => true,
+    add: (into, [, , field = '']) => into.push(field),
+    split: (reply, part) => (Array.isArray(reply) ? ((reply as Reply[])[part] ?? null) : reply),
+  },
+  HSET: {
+    mergeable: () => true,
+    add: (into, [, , ...pairs]) => into.push(...pairs),
+    split: sharedReply, // how many fields are new; nobody reads it
+  },
+  ZADD: {
+    mergeable: (into, command) => zaddOptions(into) === zaddOptions(command),
+    add(into, command) {
+      for (let at = zaddOptions(command) === '' ? 2 : 3; at < command.length; at++) {
+        into.push(command[at] ?? '')
+      }
+    },
+    split: sharedReply, // how many members are new; nobody reads it
+  },
+  ZINCRBY: {
+    mergeable: (into, command) => into[3] === command[3],
+    add(into, [, , increment]) {
+      into[2] = Number(into[2]) + Number(increment)
+    },
+    // As if they had been sent one after the other.
+    split(reply, part, { updates: members, place }, updates) {
+      let score = Number(reply)
+      for (const later of members.slice(part + 1)) {
+        score -= Number(updates[later]?.commands[place]?.[2])
+      }
+      return String(score)
+    },
+  },
+  ZREMRANGEBYRANK: {
+    mergeable: (into, command) => into[2] === command[2] && into[3] === command[3],
+    add() {},
+    split: sharedReply,
+  },
+}
+
+export interface Batch {
+  readonly commands: readonly Command[]
+  /** What became of each update's commands. */
+  split(outcomes: readonly Outcome[]): Outcome[][]
+}
+
+/**
+ * Merges the updates of concurrent callers into one list of as few commands as possible.
+ *
+ * The first commands of all updates come first, then all second ones, and so on; those of one place
+ * that are on the same key become one where a variadic form says the same. So each update's own order
+ * is kept, and the order between updates is one that callers who do not wait for each other could see
+ * anyway.
+ */
+export function merge(updates: readonly Update<unknown>[]): Batch {
+  const all: Merged[] = []
+  let longest = 0
+  for (const { commands } of updates) longest = Math.max(longest, commands.length)
+  for (let place = 0; place < longest; place++) {
+    const sameKey = new Map<Argument, Merged>()
+    for (let index = 0; index < updates.length; index++) {
+      const command = updates[index]?.commands[place]
+      if (command === undefined) continue
+      // Counts go by item; the key is the same for all of them.
+      const key = (command[0] === 'ZINCRBY' ? command[3] : command[1]) ?? ''
+      const candidate = sameKey.get(key)
+      const rule = rules[command[0]]
+      if (
+        rule &&
+        candidate?.command[0] === command[0] &&
+        candidate.command[1] === command[1] &&
+        rule.mergeable(candidate.command, command)
+      ) {
+        rule.add(candidate.command, command)
+        candidate.updates.push(index)
+        continue
+      }
+      const merged = { command: [...command] as Merged['command'], place, updates: [index] }
+      sameKey.set(key, merged)
+      all.push(merged)
+    }
+  }
+  return {
+    commands: all.map(({ command, updates: members }) =>
+      command[0] === 'HGET' && members.length > 1 ? ['HMGET', ...command.slice(1)] : command,
+    ),
+    split: (outcomes) => splitOutcomes(updates, all, outcomes),
+  }
+}
+
+function splitOutcomes(
+  updates: readonly Update<unknown>[],
+  all: readonly Merged[],
+  outcomes: readonly Outcome[],
+): Outcome[][] {
+  const own = updates.map(({ commands }) => new Array<Outcome>(commands.length).fill(null))
+  all.forEach((merged, index) => {
+    const outcome = outcomes[index] ?? null
+    const rule = rules[merged.command[0]]
+    merged.updates.forEach((update, part) => {
+      const target = own[update]
+      if (!target) return
+      target[merged.place] =
+        outcome instanceof Error || !rule || merged.updates.length === 1
+          ? outcome
+          : rule.split(outcome, part, merged, updates)
+    })
+  })
+  return own
+}

@@ -1,0 +1,75 @@
+import { StoreError } from './errors.ts'
+import type { Command, Reply, Update } from './updates.ts'
+
+/** What became of one command: what Redis replied, or why there is no reply. */
+export type Outcome = Reply | Error
+
+/** Redis answered with an error, as opposed to: the answer was lost. */
+export const isRefusal = (outcome: Outcome): outcome is Error =>
+  outcome instanceof Error && outcome.name === 'ReplyError'
+
+const isLost = (outcome: Outcome): outcome is Error =>
+  outcome instanceof Error && !isRefusal(outcome)
+
+const READ_COMMANDS = new Set(
+  'HGET HMGET HSCAN PING SCAN ZCARD ZMSCORE ZRANGE ZREVRANGE ZSCORE'.split(' '),
+)
+
+export const isRead = ([name]: Command): boolean => READ_COMMANDS.has(name)
+
+/** A script may have written before it failed; any other command that is refused did nothing. */
+const isExecuted = ([name]: Command, outcome: Outcome | undefined): boolean =>
+  outcome !== undefined && (!isRefusal(outcome) || name === 'EVAL')
+
+/**
+ * The update's result, or the error that it ends with.
+ *
+ * @param outcomes One for each command that was sent, in order.
+ * @throws StoreError `ONETRIP_REFUSED`, naming the command and its place in the update, or
+ *   `ONETRIP_OUTCOME_UNKNOWN`. Whether something may have been written is told from the outcomes.
+ */
+export function readOutcomes<Result>(update: Update<Result>, outcomes: readonly Outcome[]): Result {
+  let failed = -1
+  for (let index = 0; index < outcomes.length && failed < 0; index++) {
+    if (outcomes[index] instanceof Error) failed = index
+  }
+  if (failed < 0) return update.read(outcomes as readonly Reply[])
+
+  const mayHaveWritten = update.commands.some(
+    (command, index) => !isRead(command) && isExecuted(command, outcomes[index]),
+  )
+  const lost = outcomes.find(isLost)
+  if (lost?.name === 'StoreError') throw lost
+  if (lost) throw outcomeUnknown(mayHaveWritten, lost)
+  const refusal = outcomes[failed] as Error
+  const name = update.commands[failed]?.[0]
+  throw new StoreError(
+    'ONETRIP_REFUSED',
+    // Redis's message may quote an argument; its first word is the kind of error.
+    `Redis refused ${name} (command ${failed + 1} of ${update.commands.length}): ${refusal.message.split(' ', 1)}`,
+    { mayHaveWritten, cause: refusal },
+  )
+}
+
+export function notSent(why: string, cause?: unknown): StoreError {
+  return new StoreError('ONETRIP_NOT_SENT', `not sent to Redis: ${why}`, { cause })
+}
+
+export function overloaded(inFlight: number): StoreError {
+  return new StoreError(
+    'ONETRIP_OVERLOADED',
+    `not sent to Redis: ${inFlight} updates are in flight`,
+  )
+}
+
+function outcomeUnknown(mayHaveWritten: boolean, cause?: unknown): StoreError {
+  return new StoreError('ONETRIP_OUTCOME_UNKNOWN', 'sent to Redis, but the reply was lost', {
+    mayHaveWritten,
+    cause,
+  })
+}
+
+export const lateReply = (readOnly: boolean) =>
+  new StoreError('ONETRIP_OUTCOME_UNKNOWN', 'sent to Redis, but the reply is late', {
+    mayHaveWritten: !readOnly,
+  })
