@@ -108,7 +108,7 @@ export function createCluster(nodes: ClusterNode[], options: ClusterOptions = {}
     ...safeClusterOptions,
     lazyConnect: true,
     // ioredis's type of these is made for options that are written out.
-    redisOptions: redisOptions as NonNullable<ClusterOptions['redisOptions']>,
+    redisOptions: redisOptions as { protocol: 2 },
   })
 }
 
