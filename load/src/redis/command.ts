@@ -1,6 +1,7 @@
 import { Command } from 'commander'
 import type { Experiment } from './experiment.ts'
 import { info } from './experiments/info.ts'
+import { pipelining } from './experiments/pipelining.ts'
 import { type CommonOptions, runExperiment } from './run.ts'
 
 /** How this process was called, and what ends it early. */
@@ -14,6 +15,7 @@ export function redisCommand(invocation: Invocation): Command {
   return new Command('redis')
     .description("repeat the documents' experiments with Redis itself")
     .addCommand(experimentCommand(info, invocation))
+    .addCommand(experimentCommand(pipelining, invocation))
     .addHelpText(
       'after',
       `
