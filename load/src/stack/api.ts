@@ -1,13 +1,15 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
+import { type StrategyName, strategyNames } from '@onetrip/session-store'
 import { request } from 'undici'
+import { type ContenderName, contenderProgram, contenders, isContender } from './contenders.ts'
 import { type Program, startProgram } from './program.ts'
 
 const server = fileURLToPath(new URL('../../../apps/api/src/server.ts', import.meta.url))
 
-/** The strategies that the API can be started with. */
-export const variants = ['naive', 'sequential', 'pipeline'] as const
-export type Variant = (typeof variants)[number]
+/** The API with one of the store's strategies, or with what those are compared with. */
+export type Variant = StrategyName | ContenderName
+export const variants: readonly Variant[] = [...strategyNames, ...contenders]
 
 export interface ApiOptions {
   variant: Variant
@@ -55,14 +57,14 @@ export async function startApi(options: ApiOptions): Promise<Program> {
   return await startProgram({
     name: `the ${variant} API`,
     command: process.execPath,
-    args: [server],
+    args: [isContender(variant) ? contenderProgram(variant) : server],
     env: {
       ...process.env,
       NODE_ENV: 'development',
       LOG_LEVEL: logLevel,
       HOST: host,
       PORT: String(port),
-      STRATEGY: variant,
+      ...(!isContender(variant) && { STRATEGY: variant }),
       REDIS_URL: redisUrl,
       SESSION_SECRETS: sessionSecret,
     },

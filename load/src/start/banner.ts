@@ -7,7 +7,7 @@ import type { StartSettings } from './settings.ts'
 
 const bold = (text: string) => styleText('bold', text)
 
-const meanings: Record<Variant, [name: string, meaning: string]> = {
+const meanings: Partial<Record<Variant, [name: string, meaning: string]>> = {
   pipeline: ['Pooled API', 'one round trip per request, over connections that stay open'],
   sequential: ['Sequential API', 'the same connections, one round trip per command'],
   naive: ['Naive API', 'a new Redis connection per request, one round trip per command'],
@@ -23,7 +23,7 @@ export function banner(stack: Stack, facts: RedisFacts, settings: StartSettings)
     bold('Onetrip is ready.'),
     '',
     ...stack.apis.map(({ variant, url }) => {
-      const [name, meaning] = meanings[variant]
+      const [name, meaning] = meanings[variant] ?? [`${variant} API`, '']
       return row(name, `${url}   ${meaning}`)
     }),
     row('Redis', ...redisLines(stack, facts, settings)),

@@ -1,0 +1,26 @@
+import { Redis } from 'ioredis'
+import type { Outcome } from '../../packages/session-store/src/outcomes.ts'
+import type { Command, Reply } from '../../packages/session-store/src/updates.ts'
+import { type RedisOptions, redisAddress } from '../src/stack/address.ts'
+import { serve } from './support/serve.ts'
+
+// ioredis with `enableAutoPipelining`: plain calls, which it gathers into a pipeline for each turn of
+// the event loop.
+
+async function call(redis: Redis, [name, ...args]: Command): Promise<Outcome> {
+  try {
+    return (await redis.call(name, ...args)) as Reply
+  } catch (error) {
+    return error as Error
+  }
+}
+
+await serve('autopipelining', async ({ redisUrl }) => {
+  const options: RedisOptions = { ...redisAddress(redisUrl).options, enableAutoPipelining: true }
+  const redis = new Redis(options)
+  redis.on('error', (error: Error) => void process.stderr.write(`ioredis: ${error.message}\n`))
+  return {
+    send: ({ commands }) => Promise.all(commands.map((command) => call(redis, command))),
+    close: async () => void (await redis.quit()),
+  }
+})

@@ -1,0 +1,29 @@
+import { Batch, GlideClient } from '@valkey/valkey-glide'
+import type { Reply } from '../../packages/session-store/src/updates.ts'
+import { redisAddress } from '../src/stack/address.ts'
+import { refusal, words } from './support/contender.ts'
+import { serve } from './support/serve.ts'
+
+// valkey-glide, a non-atomic batch for each request.
+
+await serve('glide', async ({ redisUrl, deadlineMs }) => {
+  const { host, port, password, username, db } = redisAddress(redisUrl).options
+  if (!host) throw new Error(`valkey-glide reaches Redis by TCP only, not by ${redisUrl}`)
+  const client = await GlideClient.createClient({
+    addresses: [{ host, ...(port && { port }) }],
+    requestTimeout: deadlineMs,
+    ...(db && { databaseId: db }),
+    ...(password && { credentials: { password, ...(username && { username }) } }),
+  })
+  return {
+    async send({ commands }) {
+      const batch = new Batch(false)
+      for (const command of commands) batch.customCommand(words(command))
+      const replies = await client.exec(batch, false)
+      return (replies ?? []).map((reply) =>
+        reply instanceof Error ? refusal(reply) : (reply as Reply),
+      )
+    },
+    close: async () => client.close(),
+  }
+})

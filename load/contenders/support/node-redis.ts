@@ -1,0 +1,28 @@
+import { createClient, ErrorReply } from 'redis'
+import type { Outcome } from '../../../packages/session-store/src/outcomes.ts'
+import type { Command, Reply } from '../../../packages/session-store/src/updates.ts'
+import { type ContenderOptions, refusal, words } from './contender.ts'
+
+/** A node-redis client as its README sets one up, connected. */
+export async function nodeRedis({ redisUrl }: ContenderOptions) {
+  const client = createClient({ url: redisUrl })
+  client.on('error', (error: Error) => void process.stderr.write(`node-redis: ${error.message}\n`))
+  return await client.connect()
+}
+
+type Client = Awaited<ReturnType<typeof nodeRedis>>
+
+/** All commands as one pipeline. node-redis tells no more than the first error of a pipeline. */
+export async function sendPipeline(
+  client: Client,
+  commands: readonly Command[],
+): Promise<Outcome[]> {
+  const pipeline = client.multi()
+  for (const command of commands) pipeline.sendCommand(words(command))
+  try {
+    return (await pipeline.execAsPipeline()) as unknown as Reply[]
+  } catch (error) {
+    const outcome = error instanceof ErrorReply ? refusal(error) : (error as Error)
+    return commands.map(() => outcome)
+  }
+}

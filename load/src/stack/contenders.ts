@@ -1,0 +1,33 @@
+import { readFile } from 'node:fs/promises'
+import { findPackageJSON } from 'node:module'
+import { fileURLToPath } from 'node:url'
+
+/** Each program in `load/contenders`, and the package of the client that it stands for. */
+const clients = {
+  noop: null,
+  'node-redis': 'redis',
+  'node-redis-batch': 'redis',
+  glide: '@valkey/valkey-glide',
+  autopipelining: 'ioredis',
+} as const
+
+export type ContenderName = keyof typeof clients
+
+/** What our strategies are compared with: the same API, whose `POST /views` goes another way. */
+export const contenders = Object.keys(clients) as ContenderName[]
+
+export const isContender = (name: string): name is ContenderName => name in clients
+
+/** Path of the program that serves the API through it. */
+export const contenderProgram = (name: ContenderName): string =>
+  fileURLToPath(new URL(`../../contenders/${name}.ts`, import.meta.url))
+
+/** Name and installed version of the Redis client that a variant uses; null for the one without. */
+export async function clientOf(variant: string): Promise<string | null> {
+  const name = isContender(variant) ? clients[variant] : 'ioredis'
+  if (name === null) return null
+  const path = findPackageJSON(name, import.meta.url)
+  if (path === undefined) return name
+  const { version } = JSON.parse(await readFile(path, 'utf8')) as { version: string }
+  return `${name} ${version}`
+}
