@@ -13,9 +13,9 @@ export const configSchema = Type.Object({
     description: '0 picks a free port',
   }),
   STRATEGY: Type.String({
-    default: 'pipeline',
+    default: 'batch',
     enum: [...strategyNames],
-    description: 'How updates are sent: naive, sequential or pipeline',
+    description: `How updates are sent: ${strategyNames.join(', ')}`,
   }),
   REDIS_URL: Type.String({
     default: 'redis://127.0.0.1:6390',

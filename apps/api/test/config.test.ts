@@ -15,7 +15,7 @@ test('.env.example lists every setting with its default, and no other', () => {
 })
 
 test('defaults are filled in', () => {
-  expect(loadConfig({ SESSION_SECRETS })).toMatchObject({ PORT: 3000, STRATEGY: 'pipeline' })
+  expect(loadConfig({ SESSION_SECRETS })).toMatchObject({ PORT: 3000, STRATEGY: 'batch' })
 })
 
 test.each([

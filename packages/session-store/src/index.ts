@@ -16,13 +16,15 @@ export {
 } from './diagnostics.ts'
 export { StoreError, type StoreErrorCode } from './errors.ts'
 export { MAX_NAME_LENGTH, NAME_PATTERN } from './input.ts'
-export { documentKeys, type Keys } from './keys.ts'
+export { documentKeys, type Keys, partitionedKeys, type SessionsPart } from './keys.ts'
 export type { PoolState } from './pool.ts'
 export {
   createSessionStore,
+  type NewSession,
   type RecentSession,
   type SessionStore,
   type SessionStoreOptions,
+  type UserSession,
 } from './store.ts'
 export { type StrategyName, type StrategyOptions, strategyNames } from './strategy.ts'
 export type { PopularItem, RecordedView, Session, ViewedItem } from './updates.ts'

@@ -1,6 +1,6 @@
 /**
- * The only speller of Redis key names. Another layout (hash tags for Redis Cluster) is another object
- * of this type; nothing else in the store knows a name.
+ * The only speller of Redis key names. Another layout is another object of this type; nothing else in
+ * the store knows a name.
  */
 export interface Keys {
   /** Hash: session id → user. */
@@ -11,18 +11,84 @@ export interface Keys {
   viewed(id: string): string
   /** Sorted set: item → minus the number of its views. */
   popular(item: string): string
-  /** Every key that holds a part of the recent sessions. */
-  allRecent(): readonly string[]
+  /** Sorted set of one user: session id → when it logged in, Unix seconds with fraction. */
+  sessions(user: string): string
+  /** String: who is cleaning up, with an expiry. */
+  janitor(): string
+  /** Every part of the sessions. The keys of one part are in one slot of a cluster. */
+  parts(): readonly SessionsPart[]
   /** Every key that holds a part of the item counts. */
   allPopular(): readonly string[]
 }
 
-/** The key names of the documents (Redis in Action), for one Redis. */
+/** The keys that a part of the sessions is in. */
+export interface SessionsPart {
+  readonly login: string
+  readonly recent: string
+  /** For `SCAN MATCH`: the keys of this part's `viewed` sets. */
+  readonly viewedPattern: string
+  /** The session whose `viewed` key this is; undefined for any other key. */
+  viewedBy(key: string): string | undefined
+}
+
+function part(login: string, recent: string, viewedPrefix: string): SessionsPart {
+  return {
+    login,
+    recent,
+    viewedPattern: `${viewedPrefix}?*`.replace(/[[\]\\^]/g, '\\$&'),
+    viewedBy: (key) => (key.startsWith(viewedPrefix) ? key.slice(viewedPrefix.length) : undefined),
+  }
+}
+
+const documentParts = [part('login:', 'recent:', 'viewed:')]
+
+/** The key names of the documents (Redis in Action), for one Redis. The default. */
 export const documentKeys: Keys = {
   login: () => 'login:',
   recent: () => 'recent:',
   viewed: (id) => `viewed:${id}`,
   popular: () => 'viewed:',
-  allRecent: () => ['recent:'],
+  sessions: (user) => `sessions:${user}`,
+  janitor: () => 'janitor:lock',
+  parts: () => documentParts,
   allPopular: () => ['viewed:'],
+}
+
+const MAX_PARTITIONS = 16_384 // the slots of a cluster
+
+/**
+ * Key names for Redis Cluster: sessions and item counts are spread over `partitions`, and the keys of
+ * one partition share a hash tag, so that they are on one node. Every process must use the same number,
+ * for as long as the data lives.
+ *
+ * @param partitions 1 to 16,384, some ten times the nodes that the cluster may grow to. Default 64.
+ * @throws TypeError for any other number.
+ */
+export function partitionedKeys(partitions = 64): Keys {
+  if (!Number.isInteger(partitions) || partitions < 1 || partitions > MAX_PARTITIONS) {
+    throw new TypeError(`partitions must be a whole number from 1 to ${MAX_PARTITIONS}`)
+  }
+  const tags = Array.from({ length: partitions }, (_, index) => `{${index}}`)
+  const tagOf = (name: string) => tags[hash(name) % partitions] as string
+  const parts = tags.map((tag) => part(`login:${tag}`, `recent:${tag}`, `viewed:${tag}:`))
+  const allPopular = tags.map((tag) => `viewed:${tag}`)
+  return {
+    login: (id) => `login:${tagOf(id)}`,
+    recent: (id) => `recent:${tagOf(id)}`,
+    viewed: (id) => `viewed:${tagOf(id)}:${id}`,
+    popular: (item) => `viewed:${tagOf(item)}`,
+    sessions: (user) => `sessions:${user}`,
+    janitor: () => 'janitor:lock',
+    parts: () => parts,
+    allPopular: () => allPopular,
+  }
+}
+
+/** FNV-1a over UTF-16 units: cheap, and the same in every process and release. */
+function hash(name: string): number {
+  let value = 0x811c9dc5
+  for (let index = 0; index < name.length; index++) {
+    value = Math.imul(value ^ name.charCodeAt(index), 0x01000193)
+  }
+  return value >>> 0
 }

@@ -1,19 +1,33 @@
 import { StoreError } from './errors.ts'
 import { checkLimit, checkName } from './input.ts'
 import { documentKeys, type Keys } from './keys.ts'
+import type { PoolState } from './pool.ts'
 import { batch } from './strategies/batch.ts'
 import { naive } from './strategies/naive.ts'
 import { pipeline, script, sequential, transaction } from './strategies/pooled.ts'
 import type { Strategy, StrategyName, StrategyOptions } from './strategy.ts'
 import { createTokens, type TokensOptions } from './tokens.ts'
 import * as updates from './updates.ts'
+import * as userSessions from './user-sessions.ts'
 
 export interface SessionStoreOptions extends StrategyOptions {
   /** Default `batch`. */
   strategy?: StrategyName
   tokens: TokensOptions
-  /** Default `documentKeys`. */
+  /** Default `documentKeys`; `partitionedKeys()` for a cluster. */
   keys?: Keys
+  /**
+   * A session that was not seen for so long is gone: exactly for `checkToken`, `touch` and
+   * `userSessions`, to within one interval of the janitor for a view. Default 14 days.
+   */
+  idleSeconds?: number
+}
+
+export interface NewSession {
+  /** The credential: for its owner only. */
+  token: string
+  /** When the token stops being good at the latest, in Unix milliseconds. */
+  expiresAt: number
 }
 
 export interface RecentSession {
@@ -21,6 +35,22 @@ export interface RecentSession {
   /** Unix seconds with fraction. */
   lastSeen: number
 }
+
+export interface UserSession {
+  /** Names the session, for `revokeSession`; it is no credential. */
+  id: string
+  /** Unix seconds with fraction. */
+  loggedInAt: number
+  /** Unix seconds with fraction. */
+  lastSeen: number
+  /** It is the session of the token that asked. */
+  current: boolean
+}
+
+/** How long a login may take to write both its entry in the user's list and the session. */
+const LOGIN_MAY_TAKE_SECONDS = 60
+/** Sessions that are ended in one round trip. */
+const ENDED_AT_ONCE = 100
 
 const strategies: Record<StrategyName, (options: StrategyOptions) => Strategy> = {
   naive,
@@ -42,7 +72,7 @@ export type SessionStore = ReturnType<typeof createSessionStore>
  * @throws TypeError when the URL of Redis or a secret is unusable.
  */
 export function createSessionStore(options: SessionStoreOptions) {
-  const { keys = documentKeys } = options
+  const { keys = documentKeys, idleSeconds = 14 * 24 * 3600 } = options
   const clock = options.tokens.clock ?? Date.now
   const tokens = createTokens(options.tokens)
   const strategy = strategies[options.strategy ?? 'batch'](options)
@@ -55,8 +85,70 @@ export function createSessionStore(options: SessionStoreOptions) {
     return found
   }
 
+  const isIdle = ({ lastSeen }: { lastSeen: number }) => lastSeen < now() - idleSeconds
+
+  async function checkId(id: string): Promise<updates.Session> {
+    const session = known(await strategy.run(updates.checkToken(keys, id)))
+    return known(isIdle(session) ? undefined : session)
+  }
+
+  /** Ends sessions of one user and takes those that there were out of the user's list. */
+  async function end(ids: readonly string[]): Promise<number> {
+    let ended = 0
+    for (let from = 0; from < ids.length; from += ENDED_AT_ONCE) {
+      const some = ids.slice(from, from + ENDED_AT_ONCE)
+      const users = await strategy.run(userSessions.endSessions(keys, some))
+      const gone = some.filter((_, index) => users[index] !== undefined)
+      const user = users.find((user) => user !== undefined)
+      // A login that is just being written keeps its entry, or nobody would find it again.
+      if (user !== undefined) await strategy.run(userSessions.forgetSessions(keys, user, gone))
+      ended += gone.length
+    }
+    return ended
+  }
+
+  async function statesOf(user: string): Promise<Omit<UserSession, 'current'>[]> {
+    const listed = await strategy.run(userSessions.listedSessions(keys, user))
+    if (listed.length === 0) return []
+    const ids = listed.map(({ id }) => id)
+    const states = await strategy.run(userSessions.statesOf(keys, ids))
+    const there = listed.flatMap((entry, index) => {
+      const state = states[index]
+      return state?.user === user ? [{ ...entry, lastSeen: state.lastSeen }] : []
+    })
+    const present = new Set(there.map(({ id }) => id))
+    const stale = listed.filter(
+      ({ id, loggedInAt }) => !present.has(id) && loggedInAt < now() - LOGIN_MAY_TAKE_SECONDS,
+    )
+    if (stale.length > 0) {
+      const staleIds = stale.map(({ id }) => id)
+      await strategy.run(userSessions.forgetSessions(keys, user, staleIds))
+    }
+    return there.filter((session) => !isIdle(session))
+  }
+
+  async function endUserSessions(user: string): Promise<number> {
+    checkName('user', user)
+    const listed = await strategy.run(userSessions.listedSessions(keys, user))
+    return await end(listed.map(({ id }) => id))
+  }
+
   return {
     strategy: strategy.name,
+
+    /** What the pool is doing; undefined for `naive`, which has none. */
+    get pool(): PoolState | undefined {
+      return strategy.pool
+    },
+
+    /** Logs a user in on a new token, and lists the session for `userSessions`. One round trip. */
+    async login(user: string): Promise<NewSession> {
+      checkName('user', user)
+      const token = tokens.issue()
+      const id = tokens.verify(token)
+      await strategy.run(userSessions.login(keys, { id, user }, now()))
+      return { token, expiresAt: tokens.expiresAt(id) }
+    },
 
     /** A new token, good for `updateToken`. Nothing is sent to Redis. */
     issueToken: (): string => tokens.issue(),
@@ -66,7 +158,9 @@ export function createSessionStore(options: SessionStoreOptions) {
 
     /**
      * The documents' `update_token`: logs the user in on this token, and records a view of `item` if
-     * there is one. One round trip (pipeline).
+     * there is one. One round trip. It creates the session when there is none, so it is no way to record
+     * a view of somebody who may have logged out; and the session is not in the user's list, as after
+     * `login`.
      */
     async updateToken(token: string, user: string, item?: string): Promise<void> {
       const id = tokens.verify(token)
@@ -76,11 +170,12 @@ export function createSessionStore(options: SessionStoreOptions) {
     },
 
     /**
-     * Records that the session viewed the item. One round trip (pipeline).
+     * Records that the session viewed the item. One round trip.
      *
      * @throws StoreError `ONETRIP_UNKNOWN_SESSION` when the session is gone; nothing of the view is
-     *   left then (that takes a second round trip). When the undoing fails:
-     *   `ONETRIP_OUTCOME_UNKNOWN`, with its error as the cause.
+     *   left then (that takes a second round trip, and if the janitor halves the counts in between,
+     *   the item is counted one view too low). When the undoing fails: `ONETRIP_OUTCOME_UNKNOWN`,
+     *   with its error as the cause; what is left of the view is swept by the janitor.
      */
     async recordView(token: string, item: string): Promise<updates.RecordedView> {
       const id = tokens.verify(token)
@@ -99,9 +194,26 @@ export function createSessionStore(options: SessionStoreOptions) {
       return known(view)
     },
 
-    /** @throws StoreError `ONETRIP_UNKNOWN_SESSION`. */
+    /**
+     * Who is logged in. Writes nothing. One round trip.
+     *
+     * @throws StoreError `ONETRIP_UNKNOWN_SESSION`.
+     */
     async checkToken(token: string): Promise<updates.Session> {
-      return known(await strategy.run(updates.checkToken(keys, tokens.verify(token))))
+      return await checkId(tokens.verify(token))
+    },
+
+    /**
+     * As `checkToken`, and the session is seen now. Two round trips; one if it was seen less than
+     * `unlessWithinSeconds` (default 0) ago, so that frequent calls need not write each time.
+     *
+     * @throws StoreError `ONETRIP_UNKNOWN_SESSION`.
+     */
+    async touch(token: string, unlessWithinSeconds = 0): Promise<updates.Session> {
+      const id = tokens.verify(token)
+      const session = await checkId(id)
+      if (session.lastSeen > now() - unlessWithinSeconds) return session
+      return known(await strategy.run(updates.touchSession(keys, id, now())))
     },
 
     /** The newest `limit` (1 to 1,000, default 50) sessions, newest first. Two round trips. */
@@ -132,10 +244,49 @@ export function createSessionStore(options: SessionStoreOptions) {
       return await strategy.run(updates.popularItems(keys, limit))
     },
 
-    /** Ends the session and removes its views. Returns false when there was none. */
+    /** Ends the session and removes its views. Returns false when there was none. Two round trips. */
     async logout(token: string): Promise<boolean> {
-      return await strategy.run(updates.logout(keys, tokens.verify(token)))
+      return (await end([tokens.verify(token)])) === 1
     },
+
+    /**
+     * The sessions of the token's user that began with `login`, the latest first. Three round trips,
+     * and one more when entries without a session were found and removed.
+     *
+     * @throws StoreError `ONETRIP_UNKNOWN_SESSION` when the token's own session is gone.
+     */
+    async userSessions(token: string): Promise<UserSession[]> {
+      const own = tokens.verify(token)
+      const { user } = await checkId(own)
+      return (await statesOf(user)).map((session) => ({ ...session, current: session.id === own }))
+    },
+
+    /**
+     * Ends a session of the token's user, whichever token it has. Returns false when there is none of
+     * that id, or it is somebody else's.
+     *
+     * @throws StoreError `ONETRIP_UNKNOWN_SESSION` when the token's own session is gone.
+     */
+    async revokeSession(token: string, id: string): Promise<boolean> {
+      const { user } = await checkId(tokens.verify(token))
+      const [state] = await strategy.run(userSessions.statesOf(keys, [id]))
+      return state?.user === user && (await end([id])) === 1
+    },
+
+    /**
+     * Ends all sessions of the token's user, this one too. Returns how many.
+     *
+     * @throws StoreError `ONETRIP_UNKNOWN_SESSION` when the token's own session is gone.
+     */
+    async logoutEverywhere(token: string): Promise<number> {
+      const own = tokens.verify(token)
+      const { user } = await checkId(own)
+      const ended = await endUserSessions(user)
+      return ended + (await end([own])) // not in the list if it began with `updateToken`
+    },
+
+    /** Ends all sessions of a user that began with `login`. For administrators. Returns how many. */
+    endUserSessions,
 
     /** Resolves once Redis can be used; throws `ONETRIP_NOT_SENT` after `timeoutMs` (default 10,000). */
     ready: (timeoutMs = 10_000): Promise<void> => strategy.ready(timeoutMs),

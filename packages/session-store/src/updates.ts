@@ -33,7 +33,7 @@ const trimViews = (keys: Keys, id: string): Command => [
 ]
 
 /** RESP2 replies member, score, member, score …; RESP3 replies pairs. */
-const pairs = (reply: Reply | undefined): [member: string, score: number][] => {
+export const memberScores = (reply: Reply | undefined): [member: string, score: number][] => {
   const flat = Array.isArray(reply) ? (reply as readonly Reply[]).flat() : []
   return Array.from({ length: flat.length / 2 }, (_, index) => [
     String(flat[2 * index]),
@@ -132,25 +132,27 @@ export interface Session {
 export function checkToken(keys: Keys, id: string): Update<Session | undefined> {
   return {
     commands: [
-      ['HGET', keys.login(id), id],
       ['ZSCORE', keys.recent(id), id],
+      ['HGET', keys.login(id), id],
     ],
     readOnly: true,
-    read: ([user, lastSeen]) =>
+    read: ([lastSeen, user]) =>
       typeof user === 'string' ? { user, lastSeen: Number(lastSeen ?? 0) } : undefined,
   }
 }
 
-/** Keys: login, recent, viewed of the session. Reads whether there was a session. */
-export function logout(keys: Keys, id: string): Update<boolean> {
+/**
+ * The session is seen now, if it is there: `XX` creates nothing. Who is logged in is asked last, as in
+ * `recordView`. Keys: recent, login.
+ */
+export function touchSession(keys: Keys, id: string, now: number): Update<Session | undefined> {
   return {
     commands: [
-      ['HDEL', keys.login(id), id],
-      ['ZREM', keys.recent(id), id],
-      ['DEL', keys.viewed(id)],
+      ['ZADD', keys.recent(id), 'XX', now, id],
+      ['HGET', keys.login(id), id],
     ],
     readOnly: false,
-    read: ([removed]) => removed === 1,
+    read: ([, user]) => (typeof user === 'string' ? { user, lastSeen: now } : undefined),
   }
 }
 
@@ -158,12 +160,12 @@ export function logout(keys: Keys, id: string): Update<boolean> {
 export function recentIds(keys: Keys, limit: number): Update<{ id: string; lastSeen: number }[]> {
   return {
     commands: keys
-      .allRecent()
-      .map((key): Command => ['ZREVRANGE', key, 0, limit - 1, 'WITHSCORES']),
+      .parts()
+      .map(({ recent }): Command => ['ZREVRANGE', recent, 0, limit - 1, 'WITHSCORES']),
     readOnly: true,
     read: (replies) =>
       replies
-        .flatMap(pairs)
+        .flatMap(memberScores)
         .map(([id, lastSeen]) => ({ id, lastSeen }))
         .sort((a, b) => b.lastSeen - a.lastSeen)
         .slice(0, limit),
@@ -172,10 +174,21 @@ export function recentIds(keys: Keys, limit: number): Update<{ id: string; lastS
 
 /** The users of these sessions; undefined for one that is gone. Keys: login. */
 export function usersOf(keys: Keys, ids: readonly string[]): Update<(string | undefined)[]> {
+  const byKey = Map.groupBy(ids, (id) => keys.login(id))
   return {
-    commands: ids.map((id): Command => ['HGET', keys.login(id), id]),
+    commands: [...byKey].map(([key, members]): Command => ['HMGET', key, ...members]),
     readOnly: true,
-    read: (replies) => replies.map((user) => (typeof user === 'string' ? user : undefined)),
+    read(replies) {
+      const users = new Map<string, string>()
+      const membersOf = [...byKey.values()]
+      replies.forEach((reply, place) => {
+        membersOf[place]?.forEach((id, index) => {
+          const user = (reply as readonly Reply[])[index]
+          if (typeof user === 'string') users.set(id, user)
+        })
+      })
+      return ids.map((id) => users.get(id))
+    },
   }
 }
 
@@ -189,13 +202,13 @@ export interface ViewedItem {
 export function viewedItems(keys: Keys, id: string): Update<ViewedItem[] | undefined> {
   return {
     commands: [
-      ['HGET', keys.login(id), id],
       ['ZREVRANGE', keys.viewed(id), 0, -1, 'WITHSCORES'],
+      ['HGET', keys.login(id), id],
     ],
     readOnly: true,
-    read: ([user, views]) =>
+    read: ([views, user]) =>
       typeof user === 'string'
-        ? pairs(views).map(([item, viewedAt]) => ({ item, viewedAt }))
+        ? memberScores(views).map(([item, viewedAt]) => ({ item, viewedAt }))
         : undefined,
   }
 }
@@ -212,7 +225,7 @@ export function popularItems(keys: Keys, limit: number): Update<PopularItem[]> {
     readOnly: true,
     read: (replies) =>
       replies
-        .flatMap(pairs)
+        .flatMap(memberScores)
         .map(([item, score]) => ({ item, views: -score }))
         .sort((a, b) => b.views - a.views)
         .slice(0, limit),

@@ -19,9 +19,8 @@ export const publicRoutes: FastifyPluginAsyncTypebox<{ authenticator: Authentica
         throw new StoreError('ONETRIP_INVALID_TOKEN', 'these credentials prove nobody')
       }
       // Always a new token, never one that the client sent: no session fixation.
-      const token = store.issueToken()
-      await store.updateToken(token, user)
-      const expires = new Date(store.tokenExpiresAt(token))
+      const { token, expiresAt } = await store.login(user)
+      const expires = new Date(expiresAt)
       app.setTokenCookie(reply, token, expires)
       reply.header('cache-control', 'no-store')
       return { token, user, expiresAt: expires.toISOString() }
