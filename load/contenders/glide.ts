@@ -1,10 +1,17 @@
-import { Batch, GlideClient } from '@valkey/valkey-glide'
+import { Batch, GlideClient, RequestError } from '@valkey/valkey-glide'
 import type { Reply } from '../../packages/session-store/src/updates.ts'
 import { redisAddress } from '../src/stack/address.ts'
-import { refusal, words } from './support/contender.ts'
+import { words } from './support/contender.ts'
 import { serve } from './support/serve.ts'
 
 // valkey-glide, a non-atomic batch for each request.
+
+/** What Redis answered with an error, under the name by which the store knows such errors. */
+function refusal(error: Error): Error {
+  const renamed = new Error(error.message, { cause: error })
+  renamed.name = 'ReplyError'
+  return renamed
+}
 
 await serve('glide', async ({ redisUrl, deadlineMs }) => {
   const { host, port, password, username, db } = redisAddress(redisUrl).options
@@ -21,7 +28,7 @@ await serve('glide', async ({ redisUrl, deadlineMs }) => {
       for (const command of commands) batch.customCommand(words(command))
       const replies = await client.exec(batch, false)
       return (replies ?? []).map((reply) =>
-        reply instanceof Error ? refusal(reply) : (reply as Reply),
+        reply instanceof RequestError ? refusal(reply) : (reply as Reply),
       )
     },
     close: async () => client.close(),

@@ -2,7 +2,7 @@ import { merge } from '../../../packages/session-store/src/merge.ts'
 import type { Outcome } from '../../../packages/session-store/src/outcomes.ts'
 import type { Command, Update } from '../../../packages/session-store/src/updates.ts'
 
-const MOST_UPDATES = 16
+const MAX_UPDATES = 16
 
 interface Waiting {
   update: Update<unknown>
@@ -11,32 +11,37 @@ interface Waiting {
 }
 
 /**
- * The batching of our `batch` strategy for another client: all updates of one turn of the event loop,
- * at most 16 at a time, merged into variadic commands and sent together.
+ * The batching of our strategy `batch` (packages/session-store/src/strategies/batch.ts) for another
+ * client: the updates of one turn of the event loop, at most 16 at a time, merged into variadic
+ * commands and sent together.
  */
 export function batching(
   send: (commands: readonly Command[]) => Promise<Outcome[]>,
 ): (update: Update<unknown>) => Promise<Outcome[]> {
-  const waiting: Waiting[] = []
+  let queue: Waiting[] = []
+  let scheduled: NodeJS.Immediate | undefined
 
   const flush = () => {
-    while (waiting.length > 0) {
-      const callers = waiting.splice(0, MOST_UPDATES)
-      const batch = merge(callers.map(({ update }) => update))
-      send(batch.commands).then(
-        (outcomes) => {
-          const own = batch.split(outcomes)
-          callers.forEach((caller, index) => void caller.resolve(own[index] ?? []))
-        },
-        (error: unknown) => {
-          for (const caller of callers) caller.reject(error)
-        },
-      )
-    }
+    clearImmediate(scheduled)
+    scheduled = undefined
+    const callers = queue
+    queue = []
+    const batch = merge(callers.map(({ update }) => update))
+    send(batch.commands).then(
+      (outcomes) => {
+        const own = batch.split(outcomes)
+        callers.forEach((caller, index) => void caller.resolve(own[index] ?? []))
+      },
+      (error: unknown) => {
+        for (const caller of callers) caller.reject(error)
+      },
+    )
   }
 
   return (update) =>
     new Promise((resolve, reject) => {
-      if (waiting.push({ update, resolve, reject }) === 1) setImmediate(flush)
+      queue.push({ update, resolve, reject })
+      if (queue.length >= MAX_UPDATES) flush()
+      else scheduled ??= setImmediate(flush)
     })
 }

@@ -17,10 +17,3 @@ export interface ContenderOptions {
 
 /** A command as most clients want it. */
 export const words = (command: Command): string[] => command.map(String)
-
-/** What Redis answered with an error, by the name that the store knows such errors by. */
-export function refusal(error: Error): Error {
-  const renamed = new Error(error.message, { cause: error })
-  renamed.name = 'ReplyError'
-  return renamed
-}

@@ -1,7 +1,7 @@
-import { createClient, ErrorReply } from 'redis'
+import { createClient } from 'redis'
 import type { Outcome } from '../../../packages/session-store/src/outcomes.ts'
 import type { Command, Reply } from '../../../packages/session-store/src/updates.ts'
-import { type ContenderOptions, refusal, words } from './contender.ts'
+import { type ContenderOptions, words } from './contender.ts'
 
 /** A node-redis client as its README sets one up, connected. */
 export async function nodeRedis({ redisUrl }: ContenderOptions) {
@@ -12,7 +12,11 @@ export async function nodeRedis({ redisUrl }: ContenderOptions) {
 
 type Client = Awaited<ReturnType<typeof nodeRedis>>
 
-/** All commands as one pipeline. node-redis tells no more than the first error of a pipeline. */
+/**
+ * All commands as one pipeline, as its documentation has it. Of a pipeline in which Redis refuses a
+ * command, node-redis tells the first error and not which command it was: what became of the commands
+ * is unknown.
+ */
 export async function sendPipeline(
   client: Client,
   commands: readonly Command[],
@@ -22,7 +26,6 @@ export async function sendPipeline(
   try {
     return (await pipeline.execAsPipeline()) as unknown as Reply[]
   } catch (error) {
-    const outcome = error instanceof ErrorReply ? refusal(error) : (error as Error)
-    return commands.map(() => outcome)
+    return commands.map(() => error as Error)
   }
 }

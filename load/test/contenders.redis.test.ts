@@ -1,0 +1,162 @@
+import { Redis } from 'ioredis'
+import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
+import { type TestRedis, testRedis } from '../../.vitest/redis.ts'
+import { apiUrl, startApi, type Variant } from '../src/stack/api.ts'
+import { clientOf, contenders } from '../src/stack/contenders.ts'
+import { freePorts } from '../src/stack/ports.ts'
+import type { Program } from '../src/stack/program.ts'
+
+const peers = contenders.filter((name) => name !== 'noop')
+
+let server: TestRedis
+let redis: Redis
+let redisUrl: string
+
+beforeAll(async () => {
+  const [port = 0] = await freePorts(1)
+  server = await testRedis({ port }) // valkey-glide knows no Unix sockets
+  redis = new Redis(server.socket)
+  redisUrl = `redis://127.0.0.1:${port}`
+})
+
+afterAll(async () => {
+  redis.disconnect()
+  await server.stop()
+})
+
+beforeEach(async () => {
+  await redis.flushall() // a server of this file's own
+})
+
+interface Answer {
+  status: number
+  body: Record<string, unknown>
+}
+
+interface Api {
+  program: Program
+  login(user: string): Promise<string>
+  logout(token: string): Promise<void>
+  view(token: string, item: string): Promise<Answer>
+}
+
+/** A variant of the API, stopped when the current test ends. */
+async function started(variant: Variant): Promise<Api> {
+  const [port = 0] = await freePorts(1)
+  const sessionSecret = 'a-secret-for-tests-a-secret-for-tests'
+  const program = await startApi({ variant, host: '127.0.0.1', port, redisUrl, sessionSecret })
+  onTestFinished(async () => void (await program.stop()))
+  const post = async (path: string, token: string, body?: object) => {
+    const answer = await fetch(`${apiUrl('127.0.0.1', port)}${path}`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+      ...(body && { body: JSON.stringify(body) }),
+    })
+    const text = await answer.text()
+    return { status: answer.status, body: text && JSON.parse(text) }
+  }
+  return {
+    program,
+    login: async (user) => String((await post('/login', '', { user })).body.token),
+    logout: async (token) => void (await post('/logout', token, {})),
+    view: (token, item) => post('/views', token, { item }),
+  }
+}
+
+const users = ['ada', 'grace', 'mary']
+const items = ['tea', 'book', 'lamp', 'tea', 'cup', 'tea']
+
+/** Views by all users, all at the same time. Returns the answers, item by item. */
+async function manyViews(api: Api): Promise<Map<string, unknown[]>> {
+  const tokens = await Promise.all(users.map(api.login))
+  const answers = await Promise.all(
+    Array.from({ length: 10 }, () => tokens)
+      .flat()
+      .flatMap((token) => items.map((item) => api.view(token, item))),
+  )
+  const counts = new Map<string, unknown[]>()
+  for (const { status, body } of answers) {
+    expect(status).toBe(200)
+    expect(users).toContain(body.user)
+    counts.set(String(body.item), [...(counts.get(String(body.item)) ?? []), body.views])
+  }
+  return counts
+}
+
+/** What is in Redis, with users instead of ids, and without times. */
+async function records(): Promise<object> {
+  const logins = await redis.hgetall('login:')
+  const views = await Promise.all(
+    Object.entries(logins).map(async ([id, user]) => {
+      const viewed = await redis.zrange(`viewed:${id}`, '0', '-1')
+      return [user, { recent: (await redis.zscore('recent:', id)) !== null, viewed: viewed.sort() }]
+    }),
+  )
+  const types = (await redis.keys('*')).map((key) => key.replace(/:.+/, ':id')).sort()
+  const counts = await redis.zrange('viewed:', '0', '-1', 'WITHSCORES')
+  return { keys: types, sessions: Object.fromEntries(views), counts }
+}
+
+let expected: object
+
+describe.each(peers)('%s', (name) => {
+  test('counts each view once, and writes what our pipeline writes', async () => {
+    if (!expected) {
+      await manyViews(await started('pipeline'))
+      expected = await records()
+      await redis.flushall()
+    }
+    const api = await started(name)
+    const counts = await manyViews(api)
+    for (const item of new Set(items)) {
+      const total = 10 * users.length * items.filter((each) => each === item).length
+      // Each view was told another count: none was counted twice, none was lost.
+      expect(counts.get(item)?.toSorted((a, b) => Number(a) - Number(b))).toEqual(
+        Array.from({ length: total }, (_, index) => index + 1),
+      )
+    }
+    expect(await records()).toEqual(expected)
+  })
+
+  test('refuses a forged token, and a session that is gone, of which nothing is left', async () => {
+    const api = await started(name)
+    const token = await api.login('ada')
+    expect(await api.view(`${token.slice(0, -5)}AAAAA`, 'tea')).toMatchObject({ status: 401 })
+    await api.logout(token)
+    expect(await api.view(token, 'tea')).toMatchObject({
+      status: 401,
+      body: { code: 'ONETRIP_UNKNOWN_SESSION' },
+    })
+    expect(await redis.keys('*')).toEqual([])
+  })
+
+  test('tells of a command that Redis refused, and ends well', async () => {
+    const api = await started(name)
+    const token = await api.login('ada')
+    await redis.set(`viewed:${token.split('.')[0]}`, 'no sorted set')
+    const code = name.startsWith('node-redis') ? 'ONETRIP_OUTCOME_UNKNOWN' : 'ONETRIP_REFUSED'
+    expect(await api.view(token, 'tea')).toMatchObject({
+      status: 503,
+      body: { code, mayHaveWritten: true },
+    })
+    expect(await api.view(await api.login('grace'), 'tea')).toMatchObject({ status: 200 })
+    expect(await api.program.stop()).toEqual({ code: 0, signal: null })
+  })
+
+  test('has a version to be shown', async () => {
+    expect(await clientOf(name)).toMatch(/^\S+ \d+\.\d+\.\d+$/)
+  })
+})
+
+test('noop asks Redis nothing, but checks the token and answers in the same shape', async () => {
+  const api = await started('noop')
+  const token = await api.login('ada')
+  const commands = async () =>
+    Number(/total_commands_processed:(\d+)/.exec(await redis.info('stats'))?.[1])
+  const before = await commands()
+  const answer = await api.view(token, 'tea')
+  expect(answer).toEqual({ status: 200, body: { user: expect.any(String), item: 'tea', views: 1 } })
+  expect(await api.view('x', 'tea')).toMatchObject({ status: 401 })
+  expect(await commands()).toBe(before + 1) // the INFO before
+  expect(await api.program.stop()).toEqual({ code: 0, signal: null })
+})
