@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import { strategyNames } from '@onetrip/session-store'
 import { envSchema } from 'env-schema'
 import { type Static, Type } from 'typebox'
@@ -21,6 +22,10 @@ export const configSchema = Type.Object({
     default: 'redis://127.0.0.1:6390',
     pattern: '^(redis|rediss|unix)://',
     description: 'redis://, rediss:// or unix:///path/to/socket',
+  }),
+  REDIS_PASSWORD_FILE: Type.String({
+    default: '',
+    description: 'File with the password for REDIS_URL, which then has none',
   }),
   REDIS_POOL_SIZE: Type.Integer({
     default: 1,
@@ -47,8 +52,12 @@ export const configSchema = Type.Object({
     description: 'How long requests in flight may take when the process is told to stop',
   }),
   SESSION_SECRETS: Type.String({
-    minLength: 32,
+    default: '',
     description: 'Secrets of at least 32 characters, comma separated: the first signs, all verify',
+  }),
+  SESSION_SECRETS_FILE: Type.String({
+    default: '',
+    description: 'File with the SESSION_SECRETS, which are then not set themselves',
   }),
   SESSION_LIFETIME_SECONDS: Type.Integer({
     default: 2592000,
@@ -65,13 +74,49 @@ export type Config = Static<typeof configSchema>
 
 /**
  * Reads and validates the environment (and a `.env` file in the current folder, if there is one).
+ * What `REDIS_PASSWORD_FILE` and `SESSION_SECRETS_FILE` name is read, and is then in `REDIS_URL` and
+ * `SESSION_SECRETS`.
  *
  * @throws Error that names the variable.
  */
 export function loadConfig(environment: NodeJS.ProcessEnv = process.env): Config {
   const config = envSchema<Config>({ schema: configSchema, data: environment, dotenv: true })
-  if (config.SESSION_SECRETS.split(',').some(({ length }) => length < 32)) {
-    throw new Error('env/SESSION_SECRETS must have at least 32 characters in each secret')
+  const SESSION_SECRETS = sessionSecrets(config)
+  if (SESSION_SECRETS.split(',').some(({ length }) => length < 32)) {
+    throw new Error(
+      'env/SESSION_SECRETS (or SESSION_SECRETS_FILE) must have at least 32 characters in each secret',
+    )
   }
-  return config
+  return { ...config, SESSION_SECRETS, REDIS_URL: redisUrl(config) }
+}
+
+function sessionSecrets({ SESSION_SECRETS, SESSION_SECRETS_FILE }: Config): string {
+  if (SESSION_SECRETS_FILE === '') return SESSION_SECRETS
+  if (SESSION_SECRETS !== '') {
+    throw new Error(
+      'env/SESSION_SECRETS and SESSION_SECRETS_FILE are both set: only one can be used',
+    )
+  }
+  return secretIn('SESSION_SECRETS_FILE', SESSION_SECRETS_FILE)
+}
+
+function redisUrl({ REDIS_URL, REDIS_PASSWORD_FILE }: Config): string {
+  if (REDIS_PASSWORD_FILE === '') return REDIS_URL
+  const url = URL.parse(REDIS_URL)
+  if (!url?.host || url.password) {
+    throw new Error(
+      'env/REDIS_URL must name a host and have no password when REDIS_PASSWORD_FILE is set: redis://user@host:6379 or unix://user@localhost/path/to/socket',
+    )
+  }
+  url.password = encodeURIComponent(secretIn('REDIS_PASSWORD_FILE', REDIS_PASSWORD_FILE))
+  return url.href
+}
+
+function secretIn(variable: string, path: string): string {
+  try {
+    return readFileSync(path, 'utf8').trim()
+  } catch (error) {
+    // Node's message names the path and what is wrong with it.
+    throw new Error(`env/${variable} cannot be read: ${(error as Error).message}`)
+  }
 }

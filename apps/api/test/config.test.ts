@@ -1,5 +1,7 @@
-import { readFileSync } from 'node:fs'
-import { expect, test } from 'vitest'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, onTestFinished, test } from 'vitest'
 import { trustingAuthenticator } from '../src/authenticator.ts'
 import { configSchema, loadConfig } from '../src/config.ts'
 
@@ -27,6 +29,48 @@ test.each([
   [{ SESSION_SECRETS, REDIS_URL: 'http://127.0.0.1' }, 'REDIS_URL'],
 ])('%j is refused, naming %s', (environment, name) => {
   expect(() => loadConfig(environment)).toThrow(name)
+})
+
+function fileForThisTest(content: string): string {
+  const folder = mkdtempSync(join(tmpdir(), 'onetrip-config-'))
+  onTestFinished(() => rmSync(folder, { recursive: true }))
+  const path = join(folder, 'secret')
+  writeFileSync(path, content)
+  return path
+}
+
+test('secrets come from files, without the line end that editors leave', () => {
+  const config = loadConfig({
+    SESSION_SECRETS_FILE: fileForThisTest(`${SESSION_SECRETS}\n`),
+    REDIS_URL: 'redis://api@redis:6379',
+    REDIS_PASSWORD_FILE: fileForThisTest('p@ss/word\n'),
+  })
+  expect(config.SESSION_SECRETS).toBe(SESSION_SECRETS)
+  expect(config.REDIS_URL).toBe('redis://api:p%40ss%2Fword@redis:6379')
+  expect(
+    loadConfig({
+      SESSION_SECRETS,
+      REDIS_URL: 'unix://api@localhost/run/redis.sock',
+      REDIS_PASSWORD_FILE: fileForThisTest('word'),
+    }).REDIS_URL,
+  ).toBe('unix://api:word@localhost/run/redis.sock')
+})
+
+test.each([
+  [{ SESSION_SECRETS_FILE: '/nowhere/secret' }, 'SESSION_SECRETS_FILE cannot be read: ENOENT'],
+  [{ SESSION_SECRETS, SESSION_SECRETS_FILE: '/nowhere/secret' }, 'are both set'],
+  [{ SESSION_SECRETS, REDIS_PASSWORD_FILE: '/nowhere/secret' }, 'REDIS_PASSWORD_FILE cannot be'],
+  [
+    { SESSION_SECRETS, REDIS_URL: 'unix:///redis.sock', REDIS_PASSWORD_FILE: '/nowhere/secret' },
+    'must name a host',
+  ],
+])('%j is refused: %s', (environment, words) => {
+  expect(() => loadConfig(environment)).toThrow(words)
+})
+
+test('a file with too short a secret is refused without showing it', () => {
+  const SESSION_SECRETS_FILE = fileForThisTest('short-secret')
+  expect(() => loadConfig({ SESSION_SECRETS_FILE })).toThrow(/^(?!.*short-secret).*SESSION_SECRETS/)
 })
 
 test('the stand-in that believes every name refuses production', () => {
