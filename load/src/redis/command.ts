@@ -1,7 +1,9 @@
 import { Command } from 'commander'
 import type { Experiment } from './experiment.ts'
+import { client } from './experiments/client.ts'
 import { info } from './experiments/info.ts'
 import { pipelining } from './experiments/pipelining.ts'
+import { shortConnections } from './experiments/short-connections.ts'
 import { type CommonOptions, runExperiment } from './run.ts'
 
 /** How this process was called, and what ends it early. */
@@ -14,8 +16,10 @@ export interface Invocation {
 export function redisCommand(invocation: Invocation): Command {
   return new Command('redis')
     .description("repeat the documents' experiments with Redis itself")
+    .addCommand(experimentCommand(shortConnections, invocation))
     .addCommand(experimentCommand(info, invocation))
     .addCommand(experimentCommand(pipelining, invocation))
+    .addCommand(experimentCommand(client, invocation))
     .addHelpText(
       'after',
       `

@@ -17,6 +17,12 @@ export interface Experiment<Options extends object> {
   readonly about: string
   /** Adds its options; their defaults make a run of less than two minutes. */
   configure(command: Command): void
+  /**
+   * For load over TCP: has the experiment run in a network namespace of its own, where that is
+   * possible (see `isolateProcess`). Returns the builds that it will start, which have to be made
+   * before, as there is no internet in there.
+   */
+  isolated?(options: Options): readonly RedisBuild[]
   /** What `--quick` sets, unless the user says otherwise: less than 15 seconds. */
   readonly quick: Partial<Options>
   /**

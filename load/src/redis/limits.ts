@@ -16,6 +16,8 @@ export interface SystemLimits {
   reuseTimeWait: number | null
   /** `net.ipv4.tcp_max_tw_buckets` */
   timeWaitBuckets: number | null
+  /** `net.netfilter.nf_conntrack_count`: null or 0 where connections are not tracked. */
+  trackedConnections: number | null
 }
 
 export async function systemLimits(): Promise<SystemLimits> {
@@ -27,14 +29,16 @@ export async function systemLimits(): Promise<SystemLimits> {
     const content = await text(path)
     return content === null ? null : Number(content)
   }
-  const [descriptors, somaxconn, ports, reuseTimeWait, timeWaitBuckets] = await Promise.all([
-    descriptorLimit(),
-    number('core/somaxconn'),
-    text('ipv4/ip_local_port_range'),
-    number('ipv4/tcp_tw_reuse'),
-    number('ipv4/tcp_max_tw_buckets'),
-  ])
-  return { descriptors, somaxconn, ports, reuseTimeWait, timeWaitBuckets }
+  const [descriptors, somaxconn, ports, reuseTimeWait, timeWaitBuckets, trackedConnections] =
+    await Promise.all([
+      descriptorLimit(),
+      number('core/somaxconn'),
+      text('ipv4/ip_local_port_range'),
+      number('ipv4/tcp_tw_reuse'),
+      number('ipv4/tcp_max_tw_buckets'),
+      number('netfilter/nf_conntrack_count'),
+    ])
+  return { descriptors, somaxconn, ports, reuseTimeWait, timeWaitBuckets, trackedConnections }
 }
 
 /** The hard limit, up to which a process may raise its own; null where it cannot be read. */

@@ -2,8 +2,10 @@ import { styleText } from 'node:util'
 import { runProgress } from '../http/progress.ts'
 import { resultFile } from '../http/result-file.ts'
 import { gitState, machine } from '../measure/machine.ts'
+import { buildRedis } from '../stack/build.ts'
 import { print, step } from '../terminal.ts'
 import type { Context, Experiment, Progress, Server } from './experiment.ts'
+import { isIsolated, isolateProcess } from './generator/program.ts'
 import { systemLimits } from './limits.ts'
 import { circumstances, documentLines, renderTable } from './report.ts'
 import { startServer } from './server.ts'
@@ -27,6 +29,10 @@ export async function runExperiment<Options extends object>(
   commandLine: string,
   interrupt: AbortSignal,
 ): Promise<void> {
+  if (experiment.isolated && !isIsolated()) {
+    for (const build of experiment.isolated(options)) await buildRedis(build, interrupt)
+    await isolateProcess(interrupt)
+  }
   const file = options.json === undefined ? null : await resultFile(options.json)
   const date = new Date().toISOString()
   const broken = new AbortController()
@@ -61,6 +67,7 @@ export async function runExperiment<Options extends object>(
   const { tables, conclusions, documents, data } = findings
   const parts = [
     circumstances(machine(), servers),
+    ...(experiment.isolated && !isIsolated() ? [await warnOfSharedNetwork()] : []),
     ...tables.map(renderTable),
     conclusions.join('\n'),
     documentLines(documents),
@@ -75,6 +82,7 @@ export async function runExperiment<Options extends object>(
     command: commandLine,
     git: await gitState(),
     machine: machine(),
+    network: isIsolated() ? 'own namespace' : 'shared',
     limits: await systemLimits(),
     options: given,
     servers: servers.map(({ build, facts, config }) => ({ started: build, ...facts, config })),
@@ -83,6 +91,15 @@ export async function runExperiment<Options extends object>(
   }
   await file.save(`${JSON.stringify(result, null, 2)}\n`)
   print(`\nAll samples are in ${file.path}`)
+}
+
+/** What distorts load over TCP where there is no network namespace of one's own. */
+async function warnOfSharedNetwork(): Promise<string> {
+  const { trackedConnections } = await systemLimits()
+  const tracked = trackedConnections
+    ? `Connection tracking is on (${trackedConnections} entries; a container engine or a firewall): it makes each short connection over TCP dearer, and when it is full, SYNs are dropped.`
+    : 'Closed connections (TIME_WAIT) of earlier runs may be in the way.'
+  return `Note: measured in the network of this machine, for it gives us none of our own. ${tracked}`
 }
 
 function experimentProgress(): { progress: Progress; close: () => void } {

@@ -1,0 +1,238 @@
+import { type Command, Option } from 'commander'
+import { figure } from '../../http/report.ts'
+import { listOf, wholeNumber } from '../../options.ts'
+import { type Transport, transports } from '../../stack/address.ts'
+import { shortConnectionFigures } from '../documents.ts'
+import type { Context, Experiment, Findings, Server } from '../experiment.ts'
+import { mostConnections, requireConnections } from '../limits.ts'
+import {
+  addBuilds,
+  addRounds,
+  type BuildsOptions,
+  numbers,
+  type RoundsOptions,
+} from '../options.ts'
+import { interleave, samplesOf } from '../rounds.ts'
+import {
+  longTable,
+  shortConclusions,
+  shortTable,
+  summarizeShort,
+} from './short-connections-report.ts'
+import {
+  type Case,
+  countCalls,
+  type LongRun,
+  runLong,
+  runShort,
+  startCases,
+  type Way,
+} from './short-connections-runs.ts'
+import { runShapes, type Shape, shapes } from './short-connections-shapes.ts'
+
+interface ShortConnectionsOptions extends RoundsOptions, BuildsOptions {
+  idle: (number | 'most')[]
+  transports: Transport[]
+  ioThreads: number[]
+  connections: number
+  long: number
+  shape?: Shape
+  requests?: number
+}
+
+/** How long the system calls of one way are counted, in seconds. */
+const COUNTING_SECONDS = 0.4
+
+/** What opening and closing a connection for each command costs the server. */
+export const shortConnections: Experiment<ShortConnectionsOptions> = {
+  name: 'short-connections',
+  summary: 'a new connection for each command, beside idle and long connections',
+  about: `
+Redis before version 5 searched the list of all its clients for each connection that it closed. The
+documents made that a constant cost: +37 % with 8,000 short connections, +30 % with 10,000. baseline
+has that search again, stock is upstream of today, patched goes on from there. What makes the search
+dear is many clients that stay, hence the idle connections; redis-benchmark, which the documents used,
+closes its oldest connection first, where the search ends at once.
+
+Connections come from 200 loopback addresses, so that no port is needed twice within its minute of
+TIME_WAIT, and from a network namespace of their own where the system allows one. The generator is one
+thread: a rate that it limited is marked *, and then only CPU per connection tells the builds apart.
+
+  --shape get-8000        as in the documents: redis-benchmark -k 0 -t get -n 100000 -c 8000
+  --shape ping-10000      redis-benchmark -k 0 -t ping_mbulk -n 500000 -c 10000 (minutes)
+  --shape ping-10000-kept the same with -k 1: long connections
+
+Examples:
+  npm run load -- redis short-connections --quick
+  npm run load -- redis short-connections --idle 0,10000 --transports tcp --io-threads 1,2
+  npm run load -- redis short-connections --idle most --builds stock,patched
+  npm run load -- redis short-connections --shape get-8000 --rounds 3`,
+
+  configure(command: Command) {
+    addRounds(command, { rounds: 3, duration: 1 })
+    addBuilds(command, ['baseline', 'stock', 'patched'])
+    command
+      .addOption(
+        new Option('--idle <list>', 'connections that only stay; "most": as many as there can be')
+          .argParser(idleNumbers)
+          .default([0, 1_000, 10_000], '0,1000,10000'),
+      )
+      .addOption(
+        new Option('--transports <list>', `out of ${transports.join(', ')}`)
+          .argParser(listOf(transports))
+          .default([...transports], transports.join(',')),
+      )
+      .option('--io-threads <list>', "Redis's threads, its main one included", numbers(1, 128), [1])
+      .option('--connections <n>', 'short ones at the same time', wholeNumber(1, 100_000), 50)
+      .option(
+        '--long <n>',
+        'long connections, alone and beside short ones',
+        wholeNumber(0, 10_000),
+        20,
+      )
+      .addOption(new Option('--shape <name>', "a run of the documents' instead").choices(shapes))
+      .option('--requests <n>', 'with --shape: fewer than the documents', wholeNumber(1, 1e9))
+  },
+  quick: { rounds: 1, duration: 0.5, idle: [0, 10_000], transports: ['tcp'] },
+  isolated: ({ builds }) => builds,
+
+  async run(context, options) {
+    return options.shape
+      ? await runShapes(context, { ...options, shape: options.shape })
+      : await runChurn(context, options)
+  },
+}
+
+function idleNumbers(text: string): (number | 'most')[] {
+  const words = text.split(',').map((word) => word.trim())
+  const given = words.filter((word) => word !== 'most').join(',')
+  return [
+    ...(given === '' ? [] : numbers(0, 1_000_000)(given)),
+    ...(words.includes('most') ? ['most' as const] : []),
+  ]
+}
+
+async function runChurn(context: Context, options: ShortConnectionsOptions): Promise<Findings> {
+  const { rounds, duration, builds, ioThreads, connections, long } = options
+  const most = (await mostConnections()) - connections - long
+  const idle = [...new Set(options.idle.map((count) => (count === 'most' ? most : count)))]
+  await requireConnections(Math.max(...idle) + connections + long)
+
+  const cases: Case[] = ioThreads.flatMap((threads) =>
+    idle.flatMap((count) => builds.map((build) => ({ build, ioThreads: threads, idle: count }))),
+  )
+  const servers = await startCases(context, cases, connections + long)
+  const serverOf = (one: Case): Server => {
+    const server = servers.get(one)
+    if (!server) throw new Error('every case has a server')
+    return server
+  }
+  const pairs = options.transports.flatMap((transport) =>
+    cases.map((one) => ({ one, way: { ...one, transport } satisfies Way })),
+  )
+  const taken = await interleave(context, {
+    variants: pairs,
+    rounds,
+    label: ({ way }) => labelOf(way, ioThreads.length > 1),
+    measure: ({ one, way }) =>
+      runShort(context, {
+        server: serverOf(one),
+        transport: way.transport,
+        connections,
+        seconds: duration,
+      }),
+    describe: (run) =>
+      `${figure(run.connectionsPerSecond)} connections/s, ${figure(run.mainCpuMicros)} µs of the main thread`,
+  })
+
+  context.progress.begin('Counting system calls')
+  const summaries = []
+  for (const pair of pairs) {
+    context.signal.throwIfAborted()
+    const { one, way } = pair
+    const run = { server: serverOf(one), transport: way.transport, connections }
+    const calls =
+      way.idle === idle[0] ? await countCalls(context, { ...run, seconds: COUNTING_SECONDS }) : null
+    const reference = pairs.find(
+      ({ way: other }) =>
+        other.build === 'stock' &&
+        other.transport === way.transport &&
+        other.ioThreads === way.ioThreads &&
+        other.idle === way.idle,
+    )
+    summaries.push(
+      summarizeShort({
+        way,
+        label: labelOf(way, ioThreads.length > 1),
+        runs: samplesOf(taken, pair),
+        base: reference && reference !== pair ? samplesOf(taken, reference) : null,
+        calls,
+      }),
+    )
+  }
+  context.progress.end('done')
+
+  const longRuns = long > 0 ? await runLongConnections(context, options, cases, serverOf) : []
+  return {
+    tables: [
+      shortTable(summaries, connections),
+      ...(long > 0 ? [longTable(longRuns, builds, { long, short: connections })] : []),
+    ],
+    conclusions: shortConclusions(summaries),
+    documents: shortConnectionFigures,
+    data: {
+      short: {
+        summaries,
+        samples: taken.map(({ variant, round, sample }) => ({ ...variant.way, round, ...sample })),
+      },
+      long: longRuns,
+    },
+  }
+}
+
+function labelOf({ transport, idle, ioThreads, build }: Way, withThreads: boolean): string {
+  const threads = withThreads ? `, ${ioThreads} thread${ioThreads === 1 ? '' : 's'}` : ''
+  const way = transport === 'tcp' ? 'TCP ' : 'Unix'
+  return `${way} ${idle.toLocaleString('en-US').padStart(6)} idle${threads}  ${build}`
+}
+
+/** Long connections, which are not to suffer: on the first case of each build. */
+async function runLongConnections(
+  context: Context,
+  {
+    builds,
+    rounds,
+    duration,
+    long,
+    connections,
+    transports: [transport = 'tcp'],
+  }: ShortConnectionsOptions,
+  cases: readonly Case[],
+  serverOf: (one: Case) => Server,
+): Promise<({ build: string; beside: boolean; round: number } & LongRun)[]> {
+  const variants = builds.flatMap((build) => {
+    const one = cases.find((other) => other.build === build)
+    return one ? [false, true].map((beside) => ({ build, beside, one })) : []
+  })
+  const taken = await interleave(context, {
+    variants,
+    rounds,
+    label: ({ build, beside }) => `long${beside ? ' beside short' : ''}  ${build}`,
+    measure: ({ one, beside }) =>
+      runLong(context, {
+        server: serverOf(one),
+        transport,
+        connections: long,
+        seconds: duration,
+        short: beside ? connections : 0,
+      }),
+    describe: ({ commandsPerSecond, latency }) =>
+      `${figure(commandsPerSecond)} commands/s, p99 ${figure(latency.p99)} ms`,
+  })
+  return taken.map(({ variant: { build, beside }, round, sample }) => ({
+    build,
+    beside,
+    round,
+    ...sample,
+  }))
+}
