@@ -53,10 +53,10 @@ export const safeRedisOptions = {
 
 /**
  * The same for `ioredis.Cluster`: by default it executes a pipeline again whose connection was closed.
- * Commands that a node refuses with MOVED, ASK or TRYAGAIN are redirected all the same.
+ * Commands that a node refuses with MOVED, ASK or TRYAGAIN are redirected all the same. Its queue stays
+ * on, since ioredis connects to a node when the first command goes there.
  */
 export const safeClusterOptions = {
-  enableOfflineQueue: false,
   retryDelayOnFailover: 0,
   redisOptions: {
     autoResendUnfulfilledCommands: false,

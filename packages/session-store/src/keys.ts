@@ -15,32 +15,25 @@ export interface Keys {
   sessions(user: string): string
   /** String: who is cleaning up, with an expiry. */
   janitor(): string
+  /** Hash: task of the janitor → when it was last begun, Unix seconds with fraction. */
+  janitorTasks(): string
   /** Every part of the sessions. The keys of one part are in one slot of a cluster. */
   parts(): readonly SessionsPart[]
   /** Every key that holds a part of the item counts. */
   allPopular(): readonly string[]
+  /** For `SCAN MATCH`: the `viewed` keys of all sessions. Other keys may match it too. */
+  viewedPattern(): string
+  /** The session whose `viewed` key this is; undefined for any other key. */
+  viewedBy(key: string): string | undefined
 }
 
 /** The keys that a part of the sessions is in. */
 export interface SessionsPart {
   readonly login: string
   readonly recent: string
-  /** For `SCAN MATCH`: the keys of this part's `viewed` sets. */
-  readonly viewedPattern: string
-  /** The session whose `viewed` key this is; undefined for any other key. */
-  viewedBy(key: string): string | undefined
 }
 
-function part(login: string, recent: string, viewedPrefix: string): SessionsPart {
-  return {
-    login,
-    recent,
-    viewedPattern: `${viewedPrefix}?*`.replace(/[[\]\\^]/g, '\\$&'),
-    viewedBy: (key) => (key.startsWith(viewedPrefix) ? key.slice(viewedPrefix.length) : undefined),
-  }
-}
-
-const documentParts = [part('login:', 'recent:', 'viewed:')]
+const documentParts = [{ login: 'login:', recent: 'recent:' }]
 
 /** The key names of the documents (Redis in Action), for one Redis. The default. */
 export const documentKeys: Keys = {
@@ -50,8 +43,11 @@ export const documentKeys: Keys = {
   popular: () => 'viewed:',
   sessions: (user) => `sessions:${user}`,
   janitor: () => 'janitor:lock',
+  janitorTasks: () => 'janitor:tasks',
   parts: () => documentParts,
   allPopular: () => ['viewed:'],
+  viewedPattern: () => 'viewed:?*',
+  viewedBy: (key) => /^viewed:(.+)$/s.exec(key)?.[1],
 }
 
 const MAX_PARTITIONS = 16_384 // the slots of a cluster
@@ -70,17 +66,24 @@ export function partitionedKeys(partitions = 64): Keys {
   }
   const tags = Array.from({ length: partitions }, (_, index) => `{${index}}`)
   const tagOf = (name: string) => tags[hash(name) % partitions] as string
-  const parts = tags.map((tag) => part(`login:${tag}`, `recent:${tag}`, `viewed:${tag}:`))
+  const parts = tags.map((tag) => ({ login: `login:${tag}`, recent: `recent:${tag}` }))
   const allPopular = tags.map((tag) => `viewed:${tag}`)
+  const viewed = (id: string) => `viewed:${tagOf(id)}:${id}`
   return {
     login: (id) => `login:${tagOf(id)}`,
     recent: (id) => `recent:${tagOf(id)}`,
-    viewed: (id) => `viewed:${tagOf(id)}:${id}`,
+    viewed,
     popular: (item) => `viewed:${tagOf(item)}`,
     sessions: (user) => `sessions:${user}`,
     janitor: () => 'janitor:lock',
+    janitorTasks: () => 'janitor:tasks',
     parts: () => parts,
     allPopular: () => allPopular,
+    viewedPattern: () => 'viewed:{*}:?*',
+    viewedBy(key) {
+      const id = /^viewed:\{\d+\}:(.+)$/s.exec(key)?.[1]
+      return id !== undefined && viewed(id) === key ? id : undefined
+    },
   }
 }
 

@@ -17,9 +17,12 @@ const READ_COMMANDS = new Set(
 
 export const isRead = ([name]: Command): boolean => READ_COMMANDS.has(name)
 
+const isNotSent = (outcome: Outcome | undefined): outcome is StoreError =>
+  outcome instanceof StoreError && outcome.code === 'ONETRIP_NOT_SENT'
+
 /** A script may have written before it failed; any other command that is refused did nothing. */
-const isExecuted = ([name]: Command, outcome: Outcome | undefined): boolean =>
-  outcome !== undefined && (!isRefusal(outcome) || name === 'EVAL')
+const mayBeExecuted = ([name]: Command, outcome: Outcome | undefined): boolean =>
+  outcome !== undefined && !isNotSent(outcome) && (!isRefusal(outcome) || name === 'EVAL')
 
 /**
  * The update's result, or the error that it ends with.
@@ -36,10 +39,10 @@ export function readOutcomes<Result>(update: Update<Result>, outcomes: readonly 
   if (failed < 0) return update.read(outcomes as readonly Reply[])
 
   const mayHaveWritten = update.commands.some(
-    (command, index) => !isRead(command) && isExecuted(command, outcomes[index]),
+    (command, index) => !isRead(command) && mayBeExecuted(command, outcomes[index]),
   )
   const lost = outcomes.find(isLost)
-  if (lost?.name === 'StoreError') throw lost
+  if (isNotSent(lost) && !mayHaveWritten) throw lost
   if (lost) throw outcomeUnknown(mayHaveWritten, lost)
   const refusal = outcomes[failed] as Error
   const name = update.commands[failed]?.[0]

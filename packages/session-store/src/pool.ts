@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { type Client, checkClient, longLivedConnection } from './client.ts'
+import { type Client, checkClient, isCluster, longLivedConnection } from './client.ts'
 import { publishConnection, publishDisconnection } from './diagnostics.ts'
 import { notSent, overloaded } from './outcomes.ts'
 
@@ -171,7 +171,7 @@ export class Pool {
 
 /** Without this, a peer that vanished would be noticed after TCP's own 15 minutes. */
 function reopen(client: Client): void {
-  const connections = client.isCluster && 'nodes' in client ? client.nodes() : [client]
+  const connections = isCluster(client) ? client.nodes() : [client]
   for (const connection of connections) connection.disconnect(true)
 }
 

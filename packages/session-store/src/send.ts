@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { type Client, isCluster } from './client.ts'
-import { sendPerNode } from './cluster.ts'
+import { sendPerNode, sendToNode } from './cluster.ts'
 import { publishRoundTrip } from './diagnostics.ts'
 import { isRefusal, lateReply, type Outcome } from './outcomes.ts'
 import { type Command, keysOf, type Reply } from './updates.ts'
@@ -72,8 +72,10 @@ export const sendScript: Send = async (client, commands) => {
   return outcome instanceof Error ? commands.map(() => outcome) : (outcome as Outcome[])
 }
 
-export async function sendCommand(client: Client, [name, ...args]: Command): Promise<Outcome> {
+export async function sendCommand(client: Client, command: Command): Promise<Outcome> {
   publishRoundTrip(1)
+  if (isCluster(client)) return await sendToNode(client, command)
+  const [name, ...args] = command
   try {
     return (await client.call(name, ...args)) as Reply
   } catch (error) {

@@ -1,0 +1,135 @@
+import calculateSlot from 'cluster-key-slot'
+import { Cluster, Redis } from 'ioredis'
+import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
+import { type TestCluster, testCluster } from '../../../.vitest/cluster.ts'
+import { createCluster, createSessionStore, partitionedKeys } from '../src/index.ts'
+
+const tokens = { secrets: ['a-secret-for-tests-a-secret-for-tests'] }
+const strategies = ['sequential', 'pipeline', 'batch'] as const
+const keys = partitionedKeys(16)
+
+let servers: TestCluster
+
+beforeAll(async () => {
+  servers = await testCluster({ config: { appendfsync: 'always' } })
+}, 60_000)
+
+afterAll(() => servers.stop())
+
+beforeEach(async () => {
+  await Promise.all(servers.nodes.map(({ admin }) => admin.flushall()))
+})
+
+async function storeForThisTest(strategy: (typeof strategies)[number], deadlineMs = 2_000) {
+  const client = createCluster(servers.nodes.map(({ port }) => ({ host: '127.0.0.1', port })))
+  const store = createSessionStore({ client, keys, strategy, tokens, deadlineMs })
+  onTestFinished(async () => {
+    await store.close()
+    client.disconnect()
+  })
+  await store.ready()
+  return { store, client }
+}
+
+const codeOf = (error: unknown) => (error as { code: string }).code
+const items = Array.from({ length: 40 }, (_, index) => `item ${index}`)
+
+describe.each(strategies)('%s', (strategy) => {
+  test('keeps sessions and counts that are spread over the nodes', async () => {
+    const { store } = await storeForThisTest(strategy)
+    const sessions = await Promise.all(['ada', 'bob', 'cyd'].map((user) => store.login(user)))
+    const ada = sessions[0]?.token ?? ''
+    for (const { token } of sessions) {
+      await Promise.all(items.map((item) => store.recordView(token, item)))
+    }
+    expect(await store.checkToken(ada)).toMatchObject({ user: 'ada' })
+    expect(await store.viewedItems(ada)).toHaveLength(25)
+    expect(new Set((await store.recentSessions()).map(({ user }) => user))).toEqual(
+      new Set(['ada', 'bob', 'cyd']),
+    )
+    expect(await store.popularItems(100)).toEqual(
+      expect.arrayContaining(items.map((item) => ({ item, views: 3 }))),
+    )
+    const sizes = await Promise.all(servers.nodes.map(({ admin }) => admin.dbsize()))
+    expect(Math.min(...sizes)).toBeGreaterThan(0)
+
+    expect(await store.logoutEverywhere(ada)).toBe(1)
+    await expect(store.recordView(ada, 'item 0')).rejects.toMatchObject({
+      code: 'ONETRIP_UNKNOWN_SESSION',
+    })
+    expect(await store.popularItems(100)).toEqual(
+      expect.arrayContaining([{ item: 'item 0', views: 3 }]),
+    )
+  })
+
+  test('counts every acknowledged view once while slots move to another node', async () => {
+    const { store } = await storeForThisTest(strategy)
+    const sessions = await Promise.all(items.slice(0, 8).map((user) => store.login(user)))
+    const acknowledged = new Map<string, number>()
+    let moving = true
+    const viewer = async ({ token }: { token: string }, offset: number) => {
+      for (let turn = 0; moving; turn++) {
+        const item = items[(offset + turn) % items.length] ?? ''
+        await store.recordView(token, item)
+        acknowledged.set(item, (acknowledged.get(item) ?? 0) + 1)
+      }
+    }
+    const viewing = Promise.all(sessions.map(viewer))
+    const slots = [...new Set(keys.allPopular().map((key) => calculateSlot(key)))]
+    try {
+      for (let move = 0; move < slots.length || acknowledged.size < items.length; move++) {
+        const target = servers.nodes[(move + Math.floor(move / slots.length)) % 3]
+        if (target) await servers.moveSlot(slots[move % slots.length] ?? 0, target)
+      }
+    } finally {
+      moving = false
+      await viewing
+    }
+
+    const popular = await store.popularItems(100)
+    expect(new Map(popular.map(({ item, views }) => [item, views]))).toEqual(acknowledged)
+  })
+
+  test('a node that dies in the middle of a pipeline: nothing hangs, nothing counts twice', async () => {
+    const { store } = await storeForThisTest(strategy, 10_000)
+    const { token } = await store.login('ada')
+    await Promise.all(items.map((item) => store.recordView(token, item)))
+    const killed = servers.nodes[0]
+    killed?.program.signal('SIGSTOP') // so that the views are surely in flight when it dies
+    const views = items.map((item) => store.recordView(token, item).then(() => 'ok', codeOf))
+    killed?.program.signal('SIGKILL')
+    const results = await Promise.all(views)
+    expect(new Set(results)).not.toContain('ONETRIP_REFUSED')
+
+    await killed?.restart()
+    await expect
+      .poll(() => store.popularItems(100).then((found) => found.length, codeOf), {
+        timeout: 20_000,
+      })
+      .toBe(items.length)
+    const counts = new Map((await store.popularItems(100)).map(({ item, views }) => [item, views]))
+    for (const [index, item] of items.entries()) {
+      const count = counts.get(item) ?? 0
+      expect(count, item).toBeGreaterThanOrEqual(results[index] === 'ok' ? 2 : 1)
+      expect(count, item).toBeLessThanOrEqual(2)
+    }
+  })
+})
+
+test('a client that could send a write twice is refused, with the options to change', () => {
+  const unsafe = [
+    new Redis({ lazyConnect: true }),
+    new Cluster([{ host: '127.0.0.1', port: 1 }], { lazyConnect: true }),
+  ]
+  for (const client of unsafe) {
+    expect(() => createSessionStore({ client, tokens })).toThrow(
+      /needs (enableOfflineQueue: false|retryDelayOnFailover: 0)/,
+    )
+    client.disconnect()
+  }
+  const safe = createCluster([{ host: '127.0.0.1', port: 1 }])
+  for (const strategy of ['transaction', 'script'] as const) {
+    expect(() => createSessionStore({ client: safe, tokens, strategy })).toThrow(/one server/)
+  }
+  safe.disconnect()
+})
