@@ -1,0 +1,130 @@
+import { Redis } from 'ioredis'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { type TestRedis, testRedis } from '../../../.vitest/redis.ts'
+import {
+  createSessionStore,
+  documentKeys,
+  partitionedKeys,
+  type SessionStore,
+} from '../src/index.ts'
+
+const secrets = ['a-secret-for-tests-a-secret-for-tests']
+const START = 1_700_000_000_000
+
+let server: TestRedis
+let redis: Redis
+
+beforeAll(async () => {
+  server = await testRedis()
+  redis = new Redis(server.socket)
+})
+
+afterAll(async () => {
+  redis.disconnect()
+  await server.stop()
+})
+
+describe.each([
+  ['documents', documentKeys],
+  ['partitioned', partitionedKeys(8)],
+])('%s', (_name, keys) => {
+  let now = START
+  let store: SessionStore
+
+  beforeAll(async () => {
+    store = createSessionStore({
+      url: `unix://${server.socket}`,
+      keys,
+      idleSeconds: 100,
+      tokens: { secrets, clock: () => now },
+    })
+    await store.ready()
+  })
+
+  afterAll(() => store.close())
+
+  beforeEach(async () => {
+    now = START
+    await redis.flushall() // a server of this file's own
+  })
+
+  const idOf = (token: string) => token.split('.')[0] ?? ''
+
+  async function login(user: string): Promise<string> {
+    now += 1_000
+    return (await store.login(user)).token
+  }
+
+  test('lists the sessions of the own user only, the latest first', async () => {
+    const first = await login('ada')
+    await login('bob')
+    const second = await login('ada')
+    expect(await store.userSessions(first)).toEqual([
+      { id: idOf(second), loggedInAt: now / 1000, lastSeen: now / 1000, current: false },
+      { id: idOf(first), loggedInAt: now / 1000 - 2, lastSeen: now / 1000 - 2, current: true },
+    ])
+  })
+
+  test('revokes one session, but none of somebody else', async () => {
+    const [first, second, other] = [await login('ada'), await login('ada'), await login('bob')]
+    expect(await store.revokeSession(first, idOf(other))).toBe(false)
+    expect(await store.revokeSession(first, 'no-such-session')).toBe(false)
+    expect(await store.revokeSession(first, idOf(second))).toBe(true)
+    expect(await store.revokeSession(first, idOf(second))).toBe(false)
+    await expect(store.checkToken(second)).rejects.toMatchObject({
+      code: 'ONETRIP_UNKNOWN_SESSION',
+    })
+    expect(await store.checkToken(other)).toMatchObject({ user: 'bob' })
+    expect(await store.userSessions(first)).toHaveLength(1)
+  })
+
+  test('logs out everywhere, and leaves nothing of the user behind', async () => {
+    const tokens = await Promise.all(Array.from({ length: 250 }, () => store.login('ada')))
+    const listedNowhere = store.issueToken()
+    await store.updateToken(listedNowhere, 'ada', 'book')
+    expect(await store.logoutEverywhere(listedNowhere)).toBe(251)
+    for (const { token } of tokens.slice(0, 3)) {
+      await expect(store.checkToken(token)).rejects.toMatchObject({
+        code: 'ONETRIP_UNKNOWN_SESSION',
+      })
+    }
+    const counts = new Set(keys.allPopular())
+    expect((await redis.keys('*')).filter((key) => !counts.has(key))).toEqual([])
+  })
+
+  test('a listed session that is not there is taken out, but not while it may just be logging in', async () => {
+    const token = await login('ada')
+    const entry = keys.sessions('ada')
+    await redis.zadd(entry, START / 1000 - 100, 'long-gone', now / 1000, 'just-logging-in')
+    expect(await store.userSessions(token)).toHaveLength(1)
+    expect(await redis.zrange(entry, '0', '-1')).not.toContain('long-gone')
+    expect(await redis.zrange(entry, '0', '-1')).toContain('just-logging-in')
+  })
+
+  test('an idle session is gone for every question, and a touch keeps one', async () => {
+    const [idle, kept] = [await login('ada'), await login('ada')]
+    now += 60_000
+    expect(await store.touch(kept)).toEqual({ user: 'ada', lastSeen: now / 1000 })
+    now += 60_000
+    await expect(store.checkToken(idle)).rejects.toMatchObject({ code: 'ONETRIP_UNKNOWN_SESSION' })
+    await expect(store.touch(idle)).rejects.toMatchObject({ code: 'ONETRIP_UNKNOWN_SESSION' })
+    expect((await store.userSessions(kept)).map(({ id }) => id)).toEqual([idOf(kept)])
+  })
+
+  test('a touch soon after another writes nothing', async () => {
+    const token = await login('ada')
+    const seen = now / 1000
+    now += 5_000
+    expect(await store.touch(token, 10)).toEqual({ user: 'ada', lastSeen: seen })
+    expect(await store.checkToken(token)).toEqual({ user: 'ada', lastSeen: seen })
+    now += 10_000
+    expect(await store.touch(token, 10)).toEqual({ user: 'ada', lastSeen: now / 1000 })
+  })
+
+  test('ends all sessions of a user for an administrator', async () => {
+    const [ada, bob] = [await login('ada'), await login('bob')]
+    expect(await store.endUserSessions('ada')).toBe(1)
+    await expect(store.checkToken(ada)).rejects.toMatchObject({ code: 'ONETRIP_UNKNOWN_SESSION' })
+    expect(await store.checkToken(bob)).toMatchObject({ user: 'bob' })
+  })
+})
