@@ -1,4 +1,5 @@
 import { Batch, GlideClient, RequestError } from '@valkey/valkey-glide'
+import { publishRoundTrip } from '../../packages/session-store/src/diagnostics.ts'
 import type { Reply } from '../../packages/session-store/src/updates.ts'
 import { redisAddress } from '../src/stack/address.ts'
 import { words } from './support/contender.ts'
@@ -26,6 +27,7 @@ await serve('glide', async ({ redisUrl, deadlineMs }) => {
     async send({ commands }) {
       const batch = new Batch(false)
       for (const command of commands) batch.customCommand(words(command))
+      publishRoundTrip(commands.length)
       const replies = await client.exec(batch, false)
       return (replies ?? []).map((reply) =>
         reply instanceof RequestError ? refusal(reply) : (reply as Reply),

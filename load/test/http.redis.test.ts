@@ -1,4 +1,4 @@
-import { execFile } from 'node:child_process'
+import { execFile, spawnSync } from 'node:child_process'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
@@ -10,6 +10,7 @@ import { freePorts } from '../src/stack/ports.ts'
 import { filesIn, processesOf, temporaryFolder } from './support/places.ts'
 import { cleanEnv, run, source } from './support/programs.ts'
 
+const wrkIsHere = spawnSync('wrk', ['--version']).error === undefined
 const short = ['--rounds=1', '--duration=1', '--warmup=0', '--connections=8']
 
 async function start(state: string) {
@@ -35,10 +36,12 @@ describe('npm run load', () => {
 
     const result = JSON.parse(await readFile(json, 'utf8'))
     expect(result).toMatchObject({
-      format: 'onetrip-load-http/1',
+      format: 'onetrip-load-http/2',
       stack: 'own',
       options: { connections: 8, variants: ['naive', 'pipeline'], seed: 17 },
       redis: { transport: 'tcp', started: 'patched' },
+      poolSize: 1,
+      generator: expect.stringMatching(/^autocannon [\d.]+$/),
       machine: { node: process.version },
     })
     expect(result.samples).toHaveLength(2)
@@ -55,6 +58,34 @@ describe('npm run load', () => {
     expect(naive.perRequest.connections).toBeCloseTo(1, 2)
     expect(naive.perRequest.roundTrips).toBeCloseTo(5, 2)
     expect(naive.perRequest.commands).toBeGreaterThan(5) // what a client sends to connect counts
+  })
+
+  test.skipIf(!wrkIsHere)('contenders, driven by wrk', async () => {
+    const state = await temporaryFolder()
+    const json = join(await temporaryFolder(), 'result.json')
+    const variants = ['noop', 'batch', 'glide']
+    const args = ['http', ...short, '--generator=wrk', `--variants=${variants}`, '--json', json]
+    const env = { REDIS_POOL_SIZE: '2', REDIS_IO_THREADS: '2' }
+    const load = await run('cli.ts', { state, args, until: /All samples are in/, env })
+    expect(await load.exited).toEqual({ code: 0, signal: null })
+    const text = load.output.join('\n')
+    expect(text).toMatch(/^Redis .* 2 I\/O threads, TCP over loopback, pool of 2 connections$/m)
+    expect(text).toMatch(/@valkey\/valkey-glide [\d.]+ \(glide\)/)
+    expect(text).toMatch(/^requests\/s as a multiple of +noop$/m)
+    const result = JSON.parse(await readFile(json, 'utf8'))
+    expect(result).toMatchObject({ poolSize: 2, generator: expect.stringMatching(/^wrk [\d.]+$/) })
+    expect(Object.keys(result.clients)).toEqual(['batch', 'glide'])
+    const [noop, batch, glide] = result.samples
+    for (const sample of [noop, batch, glide]) {
+      expect(sample.errors).toEqual({})
+      expect(sample.ok).toBeGreaterThan(50)
+      expect(sample.perRequest.generatorCpuMicros).toBeGreaterThan(0)
+    }
+    expect(noop.perRequest.commands).toBeCloseTo(0, 1)
+    expect(batch.perRequest.commands).toBeLessThan(5)
+    expect(glide.perRequest.commands).toBeCloseTo(5, 1)
+    expect(await processesOf(state)).toEqual([])
+    expect(await filesIn(state)).toEqual([])
   })
 
   test('on what npm start runs', async () => {

@@ -1,7 +1,7 @@
 import { stripVTControlCharacters } from 'node:util'
 import { describe, expect, test } from 'vitest'
 import type { HttpOptions } from '../src/http/options.ts'
-import { conclusion, errorKinds, figure, header, table } from '../src/http/report.ts'
+import { conclusion, errorKinds, figure, header, ratioTable, table } from '../src/http/report.ts'
 import { orderOf, summarizeSamples } from '../src/http/summary.ts'
 import { sample } from './support/samples.ts'
 
@@ -10,6 +10,7 @@ const options: HttpOptions = {
   duration: 5,
   rounds: 2,
   variants: ['naive', 'pipeline'],
+  generator: 'autocannon',
   warmup: 2,
   items: 1000,
   seed: 17,
@@ -28,10 +29,10 @@ const rowOf = (text: string, variant: string) =>
 describe('the summary', () => {
   test('has medians over the rounds, and ratios within them', () => {
     const [naive, pipeline] = summarizeSamples(samples, options.variants)
-    expect(naive).toMatchObject({ ratio: null, requestsPerSecond: { median: 2_000 } })
+    expect(naive).toMatchObject({ ratios: {}, requestsPerSecond: { median: 2_000 } })
     expect(pipeline).toMatchObject({
       requestsPerSecond: { median: 17_500, min: 15_000, max: 20_000 },
-      ratio: { median: 9, min: 8, max: 10 },
+      ratios: { naive: { median: 9, min: 8, max: 10 } },
     })
   })
 
@@ -41,12 +42,15 @@ describe('the summary', () => {
     expect(errorKinds(naive?.errors ?? {})).toBe('timeout: 20, 503: 12')
   })
 
-  test('compares with the first variant where naive is not among them', () => {
+  test('compares with the first variant where none of the usual ones is there', () => {
     const some = samples.filter(({ variant }) => variant === 'pipeline')
-    const more = some.map((each) => ({ ...each, variant: 'sequential' as const }))
-    const [first, second] = summarizeSamples([...some, ...more], ['sequential', 'pipeline'])
-    expect(first?.ratio).toBeNull()
-    expect(second?.ratio?.median).toBe(1)
+    const [batch, glide] = (['batch', 'glide'] as const).map((variant) =>
+      some.map((each) => ({ ...each, variant })),
+    )
+    const both = [...(batch ?? []), ...(glide ?? [])]
+    const [first, second] = summarizeSamples(both, ['batch', 'glide'])
+    expect(first?.ratios).toEqual({})
+    expect(second?.ratios.batch?.median).toBe(1)
   })
 })
 
@@ -54,7 +58,7 @@ describe('the table', () => {
   const summaries = summarizeSamples(samples, options.variants)
 
   test('has a line per variant, in 120 columns', () => {
-    const text = table(summaries, options)
+    const text = table(summaries)
     expect(rowOf(text, 'naive').split(/\s{2,}/)).toEqual([
       'naive',
       '2,000 (1,500-2,500)',
@@ -64,9 +68,9 @@ describe('the table', () => {
       '1.00',
       '9.00',
       '5.00',
+      '25.4',
       '390',
       '282',
-      '1',
     ])
     expect(rowOf(text, 'pipeline').split(/\s{2,}/)).toEqual([
       'pipeline',
@@ -77,48 +81,67 @@ describe('the table', () => {
       '0.00',
       '5.00',
       '1.00',
+      '25.4',
       '61.2',
       '18.3',
-      '9.00 (8.00-10.0)',
     ])
     expect(Math.max(...text.split('\n').map((line) => line.length))).toBeLessThanOrEqual(120)
   })
 
   test('is followed by the result in a sentence', () => {
-    const text = stripVTControlCharacters(conclusion(summaries, options))
+    const text = stripVTControlCharacters(conclusion(summaries))
     expect(text).toBe(
       'pipeline answers 9.00 times as many requests per second as naive (8.00 to 10.0 round by round), with a p99 of 19.5 ms instead of 186 ms.',
     )
   })
 
-  test('marks a variant whose generator was at its limit', () => {
+  test('gives no ratio where the generator was at its limit', () => {
     const limited = samples.map((each) =>
       each.variant === 'pipeline' && each.round === 2
-        ? { ...each, generator: { cpuSeconds: 5, eventLoopUtilization: 0.97 } }
+        ? { ...each, generator: { cpuSeconds: 5, utilization: 0.97 } }
         : each,
     )
     const marked = summarizeSamples(limited, options.variants)
-    expect(rowOf(table(marked, options), 'pipeline')).toMatch(/^pipeline \*/)
-    expect(rowOf(table(marked, options), 'naive')).not.toContain('*')
-    expect(conclusion(marked, options)).toMatch(/\* The generator was busy 97 %.*Trust no ratio/)
-  })
-
-  test('says what it compares with if that is not naive', () => {
-    const two = { ...options, variants: ['sequential' as const, 'pipeline' as const] }
-    const renamed = samples.map((each) =>
-      each.variant === 'naive' ? { ...each, variant: 'sequential' as const } : each,
-    )
-    const text = summarizeSamples(renamed, two.variants)
-    expect(table(text, two)).toContain('× sequential')
-    expect(conclusion(text, two)).toContain('ratios refer to the first, sequential')
+    expect(rowOf(table(marked), 'pipeline')).toMatch(/^pipeline \*/)
+    expect(rowOf(table(marked), 'naive')).not.toContain('*')
+    expect(marked.map(({ ratios }) => ratios)).toEqual([{}, {}])
+    expect(rowOf(ratioTable(marked), 'pipeline').split(/\s{2,}/)).toEqual(['pipeline *', '-', '1'])
+    const text = conclusion(marked)
+    expect(text).toMatch(/^\* The generator was busy 97 %.*no ratio is given/)
+    expect(text).not.toContain('times as many')
   })
 
   test('has a single round without ranges', () => {
     const once = { ...options, rounds: 1 }
     const one = samples.filter(({ round }) => round === 1)
-    expect(rowOf(table(summarizeSamples(one, once.variants), once), 'pipeline')).toContain(
-      '20,000  3.00',
-    )
+    expect(rowOf(table(summarizeSamples(one, once.variants)), 'pipeline')).toContain('20,000  3.00')
+  })
+})
+
+describe('the table of ratios', () => {
+  const rate = { naive: 1_000, pipeline: 8_000, noop: 20_000, glide: 10_000 }
+  const variants = ['noop', 'naive', 'pipeline', 'glide'] as const
+  const many = variants.flatMap((variant) =>
+    [1, 2].map((round) => sample({ variant, round, requestsPerSecond: rate[variant] * round })),
+  )
+
+  test('compares with naive, pipeline and noop', () => {
+    const text = ratioTable(summarizeSamples(many, variants))
+    expect(
+      rowOf(text, 'requests/s')
+        .split(/\s{2,}/)
+        .slice(1),
+    ).toEqual(['naive', 'pipeline', 'noop'])
+    expect(rowOf(text, 'glide').split(/\s{2,}/)).toEqual(['glide', '10.0', '1.25', '0.50'])
+    expect(rowOf(text, 'noop').split(/\s{2,}/)).toEqual(['noop', '20.0', '2.50', '1'])
+  })
+
+  test('stands for the sentences where there are many variants', () => {
+    expect(conclusion(summarizeSamples(many, variants))).toBe('')
+  })
+
+  test('is not there for a single variant', () => {
+    expect(ratioTable(summarizeSamples(many, ['noop']))).toBe('')
   })
 })
 
@@ -133,11 +156,17 @@ test('the header says where and how', () => {
       transport: 'unix',
       url: 'unix:///s',
     },
+    poolSize: 2,
+    generator: 'wrk 4.1.0',
+    clients: { glide: 'valkey-glide 2', batch: 'ioredis 6', pipeline: 'ioredis 6' },
     options,
     sessions: 64,
   })
-  expect(text).toContain('7.0.15, NOT a build of Onetrip, 1 I/O thread, Unix socket')
-  expect(text).toContain('64 connections × 5 s × 2 rounds')
+  expect(text).toContain(
+    '7.0.15, NOT a build of Onetrip, 1 I/O thread, Unix socket, pool of 2 connections',
+  )
+  expect(text).toContain('wrk 4.1.0, 64 connections × 5 s × 2 rounds')
+  expect(text).toContain('ioredis 6 (batch, pipeline)')
   expect(text).toContain('seed 17')
 })
 

@@ -1,4 +1,5 @@
 import { createClient } from 'redis'
+import { publishRoundTrip } from '../../../packages/session-store/src/diagnostics.ts'
 import type { Outcome } from '../../../packages/session-store/src/outcomes.ts'
 import type { Command, Reply } from '../../../packages/session-store/src/updates.ts'
 import { type ContenderOptions, words } from './contender.ts'
@@ -23,6 +24,7 @@ export async function sendPipeline(
 ): Promise<Outcome[]> {
   const pipeline = client.multi()
   for (const command of commands) pipeline.sendCommand(words(command))
+  publishRoundTrip(commands.length)
   try {
     return (await pipeline.execAsPipeline()) as unknown as Reply[]
   } catch (error) {

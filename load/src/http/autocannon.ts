@@ -1,55 +1,15 @@
 import { createHistogram } from 'node:perf_hooks'
 import autocannon, { type Options, type Result } from 'autocannon'
 import { isLocal } from '../stack/address.ts'
-import type { View } from './workload.ts'
+import { type Saturate, TIMEOUT_S } from './generator.ts'
 
 // The only file that knows autocannon. It is used for saturation only: with a fixed rate, version 9
 // reports wrong latencies and sends in bursts, and `reconnectRate` drops responses (docs and
 // shared/design.md, section 8). Latencies are taken from its events, in microseconds, and times from
-// when its connections begin to work, not from when it begins to prepare them.
+// when its connections begin to work, not from when it begins to prepare them; the first answer of each
+// connection is left out of the latencies.
 
-export interface SaturationOptions {
-  /** Of the API; must be on this machine. */
-  url: string
-  /** What each connection sends; the number of lists is the number of connections. */
-  views: readonly (readonly View[])[]
-  seconds: number
-  /** Ends the run early; what was measured until then is returned. */
-  signal: AbortSignal
-  /** About once a second: answers per second since the last call. */
-  onProgress?: (progress: Progress) => void
-}
-
-export interface Progress {
-  requestsPerSecond: number
-  /** Requests in that time that failed without an answer. */
-  failures: number
-}
-
-export interface Saturation {
-  /** How long it took, in seconds. */
-  seconds: number
-  /** Requests that may have reached the API: answered, or in flight at the end, or given up. */
-  sent: number
-  /** Requests answered with 2xx. */
-  ok: number
-  /** Everything else, by status (`503`), error code (`ECONNREFUSED`), `timeout` or `lost`. */
-  errors: Record<string, number>
-  /** Of all answers but the first of each connection, in milliseconds. */
-  latency: { p50: number; p90: number; p99: number; p999: number; max: number; mean: number }
-  generator: {
-    /** CPU seconds of this process. */
-    cpuSeconds: number
-    /** Share of the time, 0 to 1, in which its event loop was busy. */
-    eventLoopUtilization: number
-  }
-}
-
-// A request without an answer counts as a timeout after so many seconds.
-const TIMEOUT_S = 10
-
-/** Sends `POST /views` over all connections, each as soon as its last request was answered. */
-export async function saturate(options: SaturationOptions): Promise<Saturation> {
+export const saturateByAutocannon: Saturate = async (options) => {
   const { url, views, seconds, signal, onProgress } = options
   if (!isLocal(url)) throw new Error(`load only goes to this machine, not to ${url}`)
   const latencies = createHistogram({ lowest: 1, highest: 60_000_000, figures: 3 })
@@ -146,7 +106,7 @@ export async function saturate(options: SaturationOptions): Promise<Saturation> 
     },
     generator: {
       cpuSeconds: (used.user + used.system) / 1e6,
-      eventLoopUtilization: busy,
+      utilization: busy,
     },
   }
 }

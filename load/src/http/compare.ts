@@ -2,13 +2,23 @@ import { gitState, machine } from '../measure/machine.ts'
 import { RedisMonitor } from '../measure/redis-info.ts'
 import { Problem } from '../problem.ts'
 import { hideCredentials } from '../stack/address.ts'
-import { isReady } from '../stack/api.ts'
+import { isReady, type Variant } from '../stack/api.ts'
+import { clientOf } from '../stack/contenders.ts'
 import { describeExit } from '../stack/program.ts'
 import { print, step } from '../terminal.ts'
-import type { Progress } from './autocannon.ts'
+import type { Progress } from './generator.ts'
+import { findGenerator, type Generator } from './generators.ts'
 import type { HttpOptions } from './options.ts'
 import { runProgress } from './progress.ts'
-import { type Circumstances, conclusion, errorKinds, figure, header, table } from './report.ts'
+import {
+  type Circumstances,
+  conclusion,
+  errorKinds,
+  figure,
+  header,
+  ratioTable,
+  table,
+} from './report.ts'
 import { resultFile } from './result-file.ts'
 import { type Sample, takeSample } from './sample.ts'
 import { logIn } from './sessions.ts'
@@ -29,6 +39,7 @@ export async function compareHttp(
   interrupt: AbortSignal,
 ): Promise<void> {
   const file = options.json === undefined ? null : await resultFile(options.json)
+  const generator = await findGenerator(options)
   await using cleanup = new AsyncDisposableStack()
   const target = await findTarget(options, interrupt)
   cleanup.defer(() => (target.kind === 'own' ? stopTarget(target) : target.close()))
@@ -47,6 +58,9 @@ export async function compareHttp(
   const circumstances: Circumstances = {
     machine: machine(),
     redis: { ...(await monitor.facts()), transport, url: hideCredentials(url) },
+    poolSize: target.poolSize,
+    generator: generator.name,
+    clients: await clientsOf(options.variants),
     options,
     sessions: sessions.tokens.length,
   }
@@ -54,6 +68,7 @@ export async function compareHttp(
 
   const samples = await runRounds({
     options,
+    generator,
     target,
     monitor,
     tokens: sessions.tokens,
@@ -62,11 +77,14 @@ export async function compareHttp(
   })
   const summaries = summarizeSamples(samples, options.variants)
   const failed = totalFailure(summaries)
-  if (!failed) print(`${table(summaries, options)}\n\n${conclusion(summaries, options)}`.trimEnd())
+  if (!failed) {
+    const parts = [table(summaries), ratioTable(summaries), conclusion(summaries)]
+    print(parts.filter((part) => part !== '').join('\n\n'))
+  }
   if (file) {
     const { variants, json: _, ...rest } = options
     const result = {
-      format: 'onetrip-load-http/1',
+      format: 'onetrip-load-http/2',
       date,
       command,
       git: await gitState(),
@@ -81,6 +99,15 @@ export async function compareHttp(
     print(`\nAll samples are in ${file.path}`)
   }
   if (failed) throw failed
+}
+
+async function clientsOf(variants: readonly Variant[]): Promise<Circumstances['clients']> {
+  const clients: Circumstances['clients'] = {}
+  for (const variant of variants) {
+    const client = await clientOf(variant)
+    if (client !== null) clients[variant] = client
+  }
+  return clients
 }
 
 async function stopTarget(target: Target): Promise<void> {
@@ -103,6 +130,7 @@ function watch(target: Target, monitor: RedisMonitor, broken: AbortController): 
 
 interface Rounds {
   options: HttpOptions
+  generator: Generator
   target: Target
   monitor: RedisMonitor
   tokens: readonly string[]
@@ -111,7 +139,7 @@ interface Rounds {
 }
 
 async function runRounds(rounds: Rounds): Promise<Sample[]> {
-  const { options, target, monitor, tokens, broken, signal } = rounds
+  const { options, generator, target, monitor, tokens, broken, signal } = rounds
   const { connections, items, seed } = options
   const views = workload({ tokens, connections, items, seed })
   const samples: Sample[] = []
@@ -128,6 +156,7 @@ async function runRounds(rounds: Rounds): Promise<Sample[]> {
       round,
       monitor,
       views,
+      saturate: generator.saturate,
       seconds,
       signal,
       onProgress(now) {

@@ -2,14 +2,21 @@ import { styleText } from 'node:util'
 import Table from 'cli-table3'
 import type { Machine } from '../measure/machine.ts'
 import type { RedisFacts } from '../measure/redis-info.ts'
+import type { Variant } from '../stack/api.ts'
 import type { Summary } from '../statistics.ts'
 import type { HttpOptions } from './options.ts'
-import { GENERATOR_LIMIT, referenceOf, type VariantSummary } from './summary.ts'
+import { GENERATOR_LIMIT, referencesOf, type VariantSummary } from './summary.ts'
 
 /** What the figures are about. */
 export interface Circumstances {
   machine: Machine
   redis: RedisFacts & { transport: string; url: string }
+  /** Connections that each API's pool has; null when that is not known. */
+  poolSize: number | null
+  /** Name and version of what sends the requests. */
+  generator: string
+  /** Name and version of the Redis client that each variant uses. */
+  clients: Partial<Record<Variant, string>>
   options: HttpOptions
   sessions: number
 }
@@ -35,22 +42,36 @@ export function errorKinds(errors: Readonly<Record<string, number>>): string {
 }
 
 /** The lines above the table. */
-export function header({ machine, redis, options, sessions }: Circumstances): string {
+export function header(circumstances: Circumstances): string {
+  const { machine, redis, poolSize, generator, clients, options, sessions } = circumstances
   const { connections, duration, rounds, warmup, items, seed } = options
   const gigabytes = (machine.memoryBytes / 2 ** 30).toFixed(0)
   const build = redis.build === null ? 'NOT a build of Onetrip' : `build ${redis.build}`
   const way = redis.transport === 'unix' ? 'Unix socket' : 'TCP over loopback'
+  const pool = poolSize === null ? '' : `, pool of ${counted(poolSize, 'connection')}`
   const rows = [
     ['Machine', `${machine.cpu}, ${machine.cores} cores, ${gigabytes} GiB, ${machine.kernel}`],
     ['Node', machine.node],
-    ['Redis', `${redis.version}, ${build}, ${counted(redis.ioThreads, 'I/O thread')}, ${way}`],
+    [
+      'Redis',
+      `${redis.version}, ${build}, ${counted(redis.ioThreads, 'I/O thread')}, ${way}${pool}`,
+    ],
     [
       'Load',
-      `${counted(connections, 'connection')} × ${duration} s × ${counted(rounds, 'round')}, ${warmup} s warm-up`,
+      `${generator}, ${counted(connections, 'connection')} × ${duration} s × ${counted(rounds, 'round')}, ${warmup} s warm-up`,
     ],
     ['Views', `${counted(sessions, 'session')}, ${counted(items, 'item')} (Zipf), seed ${seed}`],
+    ...clientLines(clients).map((line, index) => [index === 0 ? 'Clients' : '', line]),
   ]
   return rows.map(([label = '', text]) => `${label.padEnd(9)}${text}`).join('\n')
+}
+
+/** A line for each client: its version, and who uses it. */
+function clientLines(clients: Circumstances['clients']): string[] {
+  const users = Map.groupBy(Object.entries(clients), ([, client]) => client)
+  return [...users].map(
+    ([client, entries]) => `${client} (${entries.map(([variant]) => variant).join(', ')})`,
+  )
 }
 
 const columns: [title: string, align: 'left' | 'right'][] = [
@@ -62,6 +83,7 @@ const columns: [title: string, align: 'left' | 'right'][] = [
   ['Redis\nconn.\n/req.', 'right'],
   ['Redis\ncmds.\n/req.', 'right'],
   ['round\ntrips\n/req.', 'right'],
+  ['gener.\nCPU µs\n/req.', 'right'],
   ['API\nCPU µs\n/req.', 'right'],
   ['Redis\nCPU µs\n/req.', 'right'],
 ]
@@ -74,28 +96,56 @@ const chars = {
   ...{ right: '', 'right-mid': '', middle: '  ' },
 }
 
-/** The table: about 105 columns wide. */
-export function table(summaries: readonly VariantSummary[], options: HttpOptions): string {
-  const reference = referenceOf(options.variants)
-  const result = new Table({
-    head: [...columns.map(([title]) => title), `requests/s\n× ${reference}\n(range)`],
-    colAligns: [...columns.map(([, align]) => align), 'right'],
+function newTable(columns: readonly (readonly [title: string, align: 'left' | 'right'])[]) {
+  return new Table({
+    head: columns.map(([title]) => title),
+    colAligns: columns.map(([, align]) => align),
     chars,
     style: { head: [], border: [], 'padding-left': 0, 'padding-right': 0, compact: true },
   })
+}
+
+const nameOf = ({ variant, generatorAtLimit }: VariantSummary) =>
+  `${variant}${generatorAtLimit ? ' *' : ''}`
+
+/** The table: about 115 columns wide. */
+export function table(summaries: readonly VariantSummary[]): string {
+  const result = newTable(columns)
   for (const row of summaries) {
+    // Clients that gather commands by themselves do not tell how often they write.
+    const untold = row.roundTrips.median === 0 && row.commands.median > 0.5
     result.push([
-      `${row.variant}${row.generatorAtLimit ? ' *' : ''}`,
+      nameOf(row),
       withRange(row.requestsPerSecond),
       figure(row.p50.median),
       figure(row.p99.median),
       errorKinds(row.errors).replaceAll(', ', '\n'),
       row.connections.median.toFixed(2),
       row.commands.median.toFixed(2),
-      row.roundTrips.median.toFixed(2),
+      untold ? '-' : row.roundTrips.median.toFixed(2),
+      figure(row.generatorCpuMicros.median),
       figure(row.apiCpuMicros.median),
       figure(row.redisCpuMicros.median),
-      row.ratio ? withRange(row.ratio) : row.variant === reference ? '1' : '-',
+    ])
+  }
+  return result.toString()
+}
+
+/** The table of how many times as many requests per second; empty when there is only one variant. */
+export function ratioTable(summaries: readonly VariantSummary[]): string {
+  if (summaries.length < 2) return ''
+  const references = referencesOf(summaries.map(({ variant }) => variant))
+  const result = newTable([
+    ['requests/s as a multiple of', 'left'],
+    ...references.map((reference) => [`${reference}\nmedian (range)`, 'right'] as const),
+  ])
+  for (const row of summaries) {
+    result.push([
+      nameOf(row),
+      ...references.map((reference) => {
+        const ratio = row.ratios[reference]
+        return ratio ? withRange(ratio) : row.variant === reference ? '1' : '-'
+      }),
     ])
   }
   return result.toString()
@@ -105,12 +155,18 @@ function withRange({ median, min, max }: Summary): string {
   return min === max ? figure(median) : `${figure(median)} (${figure(min)}-${figure(max)})`
 }
 
-/** The result in a sentence or two, and what the marks in the table mean. */
-export function conclusion(summaries: readonly VariantSummary[], options: HttpOptions): string {
-  const base = summaries.find(({ variant }) => variant === referenceOf(options.variants))
-  const lines = summaries.flatMap((row) => {
-    if (!base || row === base || !row.ratio || row.ratio.median === 0) return []
-    const { median, min, max } = row.ratio
+/** More variants are easier to compare in the tables. */
+const MOST_SENTENCES = 2
+
+/** The result in sentences, and what the marks in the tables mean. */
+export function conclusion(summaries: readonly VariantSummary[]): string {
+  const [reference] = referencesOf(summaries.map(({ variant }) => variant))
+  const base = summaries.find(({ variant }) => variant === reference)
+  const told = summaries.length <= MOST_SENTENCES + 1 ? summaries : []
+  const lines = told.flatMap((row) => {
+    const ratio = reference && row.ratios[reference]
+    if (!base || !ratio || ratio.median === 0) return []
+    const { median, min, max } = ratio
     const range = min === max ? '' : ` (${figure(min)} to ${figure(max)} round by round)`
     const text =
       `${row.variant} answers ${figure(median)} times as many requests per second as ` +
@@ -118,15 +174,12 @@ export function conclusion(summaries: readonly VariantSummary[], options: HttpOp
       `instead of ${figure(base.p99.median)} ms.`
     return [styleText('bold', text)]
   })
-  if (base && base.variant !== 'naive' && summaries.length > 1) {
-    lines.push(`naive was not among the variants, so ratios refer to the first, ${base.variant}.`)
-  }
   const limited = summaries.filter(({ generatorAtLimit }) => generatorAtLimit)
   if (limited.length > 0) {
     const highest = Math.max(...limited.map((row) => row.generatorUtilization.max))
     lines.push(
       `* The generator was busy ${(highest * 100).toFixed(0)} % of the time (limit ${GENERATOR_LIMIT * 100} %): ` +
-        'it may have been the bottleneck. Trust no ratio of this row; fewer connections may help.',
+        'it may have been the bottleneck, so no ratio is given. Fewer connections or --generator wrk may help.',
     )
   }
   if (summaries.some(({ errors }) => Object.keys(errors).length > 0)) {

@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { type ApiReading, readApi } from '../measure/api-metrics.ts'
 import type { RedisMonitor, RedisReading } from '../measure/redis-info.ts'
 import type { Variant } from '../stack/api.ts'
-import { type Progress, type Saturation, saturate } from './autocannon.ts'
+import type { Progress, Saturate, Saturation } from './generator.ts'
 import type { View } from './workload.ts'
 
 /** One run of one variant. */
@@ -22,6 +22,8 @@ export interface Sample extends Saturation {
     /** Redis commands, those included that a client sends of its own accord when it connects. */
     commands: number
     roundTrips: number
+    /** CPU time of the generator, in microseconds. */
+    generatorCpuMicros: number
     /** CPU time of the API process, in microseconds. */
     apiCpuMicros: number
     /** CPU time of the Redis process, all threads, in microseconds. */
@@ -35,6 +37,7 @@ export interface SampleOptions {
   url: string
   monitor: RedisMonitor
   views: readonly (readonly View[])[]
+  saturate: Saturate
   seconds: number
   signal: AbortSignal
   onProgress?: (progress: Progress) => void
@@ -46,7 +49,7 @@ export interface SampleOptions {
  * @throws Problem when the API or Redis do not tell; the reason of `signal`.
  */
 export async function takeSample(options: SampleOptions): Promise<Sample> {
-  const { variant, round, url, monitor, views, seconds, signal, onProgress } = options
+  const { variant, round, url, monitor, views, saturate, seconds, signal, onProgress } = options
   const [redisBefore, apiBefore] = await Promise.all([monitor.read(), readApi(url)])
   const run = await saturate({ url, views, seconds, signal, ...(onProgress && { onProgress }) })
   signal.throwIfAborted()
@@ -66,6 +69,7 @@ export async function takeSample(options: SampleOptions): Promise<Sample> {
       connections: per(redis.connections),
       commands: per(redis.commands),
       roundTrips: per(api.roundTrips),
+      generatorCpuMicros: per(run.generator.cpuSeconds * 1e6),
       apiCpuMicros: per(api.cpuSeconds * 1e6),
       redisCpuMicros: per(redis.cpuSeconds * 1e6),
     },

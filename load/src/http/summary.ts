@@ -19,18 +19,25 @@ export interface VariantSummary {
   connections: Summary
   commands: Summary
   roundTrips: Summary
+  generatorCpuMicros: Summary
   apiCpuMicros: Summary
   redisCpuMicros: Summary
-  /** Requests/s as a multiple of the reference, pair by pair; null for the reference itself. */
-  ratio: Summary | null
+  /**
+   * Requests/s as a multiple of each reference, pair by pair. None of itself, and none where the
+   * generator was at its limit, with this variant or with the reference.
+   */
+  ratios: Partial<Record<Variant, Summary>>
   generatorUtilization: Summary
   /** Whether the generator was at its limit in any round. */
   generatorAtLimit: boolean
 }
 
-/** The variant that the others are compared with: naive, or else the first. */
-export function referenceOf(variants: readonly Variant[]): Variant | undefined {
-  return variants.find((variant) => variant === 'naive') ?? variants[0]
+const usualReferences: readonly Variant[] = ['naive', 'pipeline', 'noop']
+
+/** The variants that the others are compared with: naive, pipeline, noop, or else the first. */
+export function referencesOf(variants: readonly Variant[]): Variant[] {
+  const references = usualReferences.filter((reference) => variants.includes(reference))
+  return references.length > 0 ? references : variants.slice(0, 1)
 }
 
 /** @throws RangeError when a variant has no samples. */
@@ -38,33 +45,48 @@ export function summarizeSamples(
   samples: readonly Sample[],
   variants: readonly Variant[],
 ): VariantSummary[] {
-  const reference = referenceOf(variants)
-  const inRounds = (variant: Variant | undefined) =>
-    samples.filter((sample) => sample.variant === variant).toSorted((a, b) => a.round - b.round)
-  const rates = (runs: readonly Sample[]) => runs.map(({ requestsPerSecond }) => requestsPerSecond)
-  const base = rates(inRounds(reference))
-  return variants.map((variant) => {
-    const runs = inRounds(variant)
-    const over = (value: (sample: Sample) => number) => summarize(runs.map(value))
-    const ratios = variant === reference ? [] : pairwiseRatios(rates(runs), base)
-    const generatorUtilization = over(({ generator }) => generator.eventLoopUtilization)
-    return {
-      variant,
-      requestsPerSecond: summarize(rates(runs)),
-      p50: over(({ latency }) => latency.p50),
-      p99: over(({ latency }) => latency.p99),
-      errors: addUp(runs.map(({ errors }) => errors)),
-      ok: runs.reduce((sum, { ok }) => sum + ok, 0),
-      connections: over(({ perRequest }) => perRequest.connections),
-      commands: over(({ perRequest }) => perRequest.commands),
-      roundTrips: over(({ perRequest }) => perRequest.roundTrips),
-      apiCpuMicros: over(({ perRequest }) => perRequest.apiCpuMicros),
-      redisCpuMicros: over(({ perRequest }) => perRequest.redisCpuMicros),
-      ratio: ratios.length > 0 ? summarize(ratios) : null,
-      generatorUtilization,
-      generatorAtLimit: generatorUtilization.max >= GENERATOR_LIMIT,
+  const summaries = variants.map((variant) => summarizeVariant(inRounds(samples, variant)))
+  const comparable = summaries.filter(({ generatorAtLimit }) => !generatorAtLimit)
+  const references = referencesOf(variants)
+  for (const { variant: reference } of comparable) {
+    if (!references.includes(reference)) continue
+    const base = rates(inRounds(samples, reference))
+    for (const { variant, ratios } of comparable) {
+      if (variant === reference) continue
+      const multiples = pairwiseRatios(rates(inRounds(samples, variant)), base)
+      if (multiples.length > 0) ratios[reference] = summarize(multiples)
     }
-  })
+  }
+  return summaries
+}
+
+const inRounds = (samples: readonly Sample[], variant: Variant) =>
+  samples.filter((sample) => sample.variant === variant).toSorted((a, b) => a.round - b.round)
+
+const rates = (runs: readonly Sample[]) => runs.map(({ requestsPerSecond }) => requestsPerSecond)
+
+function summarizeVariant(runs: readonly Sample[]): VariantSummary {
+  const [first] = runs
+  if (!first) throw new RangeError('no samples')
+  const over = (value: (sample: Sample) => number) => summarize(runs.map(value))
+  const generatorUtilization = over(({ generator }) => generator.utilization)
+  return {
+    variant: first.variant,
+    requestsPerSecond: summarize(rates(runs)),
+    p50: over(({ latency }) => latency.p50),
+    p99: over(({ latency }) => latency.p99),
+    errors: addUp(runs.map(({ errors }) => errors)),
+    ok: runs.reduce((sum, { ok }) => sum + ok, 0),
+    connections: over(({ perRequest }) => perRequest.connections),
+    commands: over(({ perRequest }) => perRequest.commands),
+    roundTrips: over(({ perRequest }) => perRequest.roundTrips),
+    generatorCpuMicros: over(({ perRequest }) => perRequest.generatorCpuMicros),
+    apiCpuMicros: over(({ perRequest }) => perRequest.apiCpuMicros),
+    redisCpuMicros: over(({ perRequest }) => perRequest.redisCpuMicros),
+    ratios: {},
+    generatorUtilization,
+    generatorAtLimit: generatorUtilization.max >= GENERATOR_LIMIT,
+  }
 }
 
 function addUp(counts: readonly Record<string, number>[]): Record<string, number> {

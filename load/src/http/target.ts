@@ -17,6 +17,8 @@ import type { HttpOptions } from './options.ts'
 export interface Target {
   kind: 'running' | 'own'
   redis: { url: string; transport: Transport; build: string }
+  /** Connections that each API's pool has; null for a running stack, which does not tell. */
+  poolSize: number | null
   /** In the order of the wanted variants. */
   apis: { variant: Variant; url: string }[]
   /** Resolves when a program of an own stack ended by itself; else never. */
@@ -39,6 +41,7 @@ export async function findTarget(options: HttpOptions, signal: AbortSignal): Pro
     return {
       kind: 'running',
       redis: { url, transport, build },
+      poolSize: null,
       apis: options.variants.flatMap((variant) => {
         const api = record.apis.find((api) => api.variant === variant)
         return api ? [{ variant, url: api.url }] : []
@@ -126,6 +129,7 @@ async function ownTarget(options: HttpOptions, signal: AbortSignal): Promise<Tar
     return {
       kind: 'own',
       redis: { ...stack.redis, build: foreign ? 'foreign' : installed ? 'installed' : build },
+      poolSize: Number(process.env.REDIS_POOL_SIZE || 1),
       apis: [...stack.apis],
       lost: stack.lost,
       async close() {

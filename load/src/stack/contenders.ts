@@ -1,6 +1,5 @@
-import { readFile } from 'node:fs/promises'
-import { findPackageJSON } from 'node:module'
 import { fileURLToPath } from 'node:url'
+import { packageVersion } from '../measure/package-version.ts'
 
 /** Each program in `load/contenders`, and the package of the client that it stands for. */
 const clients = {
@@ -25,9 +24,5 @@ export const contenderProgram = (name: ContenderName): string =>
 /** Name and installed version of the Redis client that a variant uses; null for the one without. */
 export async function clientOf(variant: string): Promise<string | null> {
   const name = isContender(variant) ? clients[variant] : 'ioredis'
-  if (name === null) return null
-  const path = findPackageJSON(name, import.meta.url)
-  if (path === undefined) return name
-  const { version } = JSON.parse(await readFile(path, 'utf8')) as { version: string }
-  return `${name} ${version}`
+  return name === null ? null : await packageVersion(name)
 }

@@ -1,0 +1,183 @@
+import { spawnSync } from 'node:child_process'
+import { createServer, type RequestListener } from 'node:http'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { saturateByAutocannon } from '../src/http/autocannon.ts'
+import { findGenerator } from '../src/http/generators.ts'
+import { httpCommand } from '../src/http/options.ts'
+import { workload } from '../src/http/workload.ts'
+import { saturateByWrk, uncorrected } from '../src/http/wrk.ts'
+import { freePorts } from '../src/stack/ports.ts'
+
+async function serve(listener: RequestListener): Promise<string> {
+  const server = createServer(listener)
+  await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve))
+  onTestFinished(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  const address = server.address()
+  if (address === null || typeof address === 'string') throw new Error('no port')
+  return `http://127.0.0.1:${address.port}`
+}
+
+const views = workload({ tokens: ['a', 'b', 'c'], connections: 3, items: 10, seed: 1 })
+const never = new AbortController().signal
+const wrkIsHere = spawnSync('wrk', ['--version']).error === undefined
+
+describe.each([
+  { name: 'autocannon', saturate: saturateByAutocannon, seconds: 0.5, skip: false },
+  { name: 'wrk', saturate: saturateByWrk, seconds: 1, skip: !wrkIsHere },
+])('$name', ({ saturate, seconds, skip }) => {
+  test.skipIf(skip)('counts what the server counts, and sends what was prepared', async () => {
+    const heads = new Set<string>()
+    const items = new Set<string>()
+    let received = 0
+    const url = await serve(async (request, response) => {
+      received++
+      let body = ''
+      for await (const chunk of request) body += chunk
+      const { method, headers } = request
+      heads.add(`${method} ${request.url} ${headers.authorization} ${headers['content-type']}`)
+      items.add(JSON.parse(body).item)
+      response.end(body)
+    })
+    const result = await saturate({ url, views, seconds, signal: never })
+    // The server may not have read what was in flight at the end.
+    expect(result.sent - received).toBeGreaterThanOrEqual(0)
+    expect(result.sent - received).toBeLessThanOrEqual(views.length)
+    expect(result.ok).toBeGreaterThan(100)
+    expect(result.sent - result.ok).toBeLessThanOrEqual(views.length)
+    expect(result.errors).toEqual({})
+    expect(heads).toEqual(
+      new Set(['a', 'b', 'c'].map((token) => `POST /views Bearer ${token} application/json`)),
+    )
+    expect(items).toContain('load-item-1')
+    expect(items.size).toBeGreaterThan(3)
+    expect(result.seconds).toBeGreaterThanOrEqual(seconds)
+    const { p50, p90, p99, p999, max, mean } = result.latency
+    expect([p50, p90, p99, p999, max]).toEqual([p50, p90, p99, p999, max].toSorted((a, b) => a - b))
+    expect(p50).toBeGreaterThan(0)
+    expect(mean).toBeLessThan(max)
+    expect(result.generator.cpuSeconds).toBeGreaterThan(0)
+    expect(result.generator.utilization).toBeGreaterThan(0)
+  })
+
+  test.skipIf(skip)('errors are told apart by kind', async () => {
+    let received = 0
+    const url = await serve((request, response) => {
+      request.resume()
+      received++
+      if (received % 10 === 0) return void request.socket.destroy()
+      response.statusCode = received % 2 === 0 ? 503 : 200
+      response.end()
+    })
+    const { errors, ok } = await saturate({ url, views, seconds, signal: never })
+    expect(ok).toBeGreaterThan(10)
+    expect(errors['503']).toBeGreaterThan(10)
+    // Whether the client sees an end or a reset, the requests do not vanish from the books.
+    const { lost = 0, ECONNRESET = 0, EPIPE = 0, read = 0 } = errors
+    expect(lost + ECONNRESET + EPIPE + read).toBeGreaterThan(0)
+  })
+
+  test.skipIf(skip)('is ended by a signal', async () => {
+    const url = await serve((_request, response) => void response.end())
+    const controller = new AbortController()
+    const running = saturate({ url, views, seconds: 60, signal: controller.signal })
+    setImmediate(() => controller.abort(new Error('enough')))
+    const outcome = await running.catch((error: Error) => error)
+    if (outcome instanceof Error) expect(outcome.message).toBe('enough')
+    else expect(outcome.seconds).toBeLessThan(5)
+  })
+
+  test('goes nowhere but to this machine', async () => {
+    const elsewhere = saturate({ url: 'http://192.0.2.1', views, seconds, signal: never })
+    await expect(elsewhere).rejects.toThrow('this machine')
+  })
+})
+
+test('autocannon: nobody there', async () => {
+  const [port] = await freePorts(1)
+  const url = `http://127.0.0.1:${port}`
+  const options = { url, views, seconds: 0.5, signal: never }
+  const { ok, sent, errors } = await saturateByAutocannon(options)
+  expect(ok).toBe(0)
+  expect(errors.ECONNREFUSED).toBeGreaterThan(0)
+  expect(sent).toBeLessThanOrEqual(views.length)
+})
+
+test.skipIf(!wrkIsHere)('wrk: nobody there', async () => {
+  const [port] = await freePorts(1)
+  const url = `http://127.0.0.1:${port}`
+  const failing = saturateByWrk({ url, views, seconds: 1, signal: never })
+  await expect(failing).rejects.toThrow(/unable to connect to 127\.0\.0\.1:\d+ Connection refused/)
+})
+
+describe('what wrk invents', () => {
+  const failures = { connect: 0, read: 0, write: 0, status: 0, timeout: 0 }
+
+  /** As `stats_correct` of wrk 4: what a stall hid from the other requests, were there any. */
+  function corrected(counts: ReadonlyMap<number, number>, expected: number): [number, number][] {
+    const all = new Map(counts)
+    for (const [latency, count] of counts) {
+      for (let earlier = latency - expected; earlier > expected; earlier -= expected) {
+        all.set(earlier, (all.get(earlier) ?? 0) + count)
+      }
+    }
+    return [...all].toSorted(([a], [b]) => a - b)
+  }
+
+  const counts = new Map([
+    [90, 500],
+    [100, 300],
+    [101, 5],
+    [199, 20],
+    [200, 10],
+    [201, 10],
+    [2_050, 1],
+    [12_345, 1],
+  ])
+  const answers = [...counts.values()].reduce((sum, count) => sum + count, 0)
+  // 7 connections answered 121 times each, so that the expected time is 100 µs.
+  const microseconds = 100 * Math.floor(answers / 7) + 50
+
+  test('is taken away again', () => {
+    const latencies = corrected(counts, 100)
+    const told = latencies.reduce((sum, [, count]) => sum + count, 0)
+    expect(told).toBeGreaterThan(answers)
+    const original = uncorrected({ microseconds, answers, latencies, failures }, 7)
+    expect(new Map(original.filter(([, count]) => count > 0))).toEqual(counts)
+  })
+
+  test('need not be there', () => {
+    const latencies = [...counts]
+    expect(uncorrected({ microseconds, answers, latencies, failures }, 7)).toEqual(latencies)
+  })
+
+  test('is not guessed', () => {
+    const latencies = corrected(counts, 90) // by another rule
+    const result = () => uncorrected({ microseconds, answers, latencies, failures }, 7)
+    expect(result).toThrow('not known here')
+  })
+})
+
+describe('the choice', () => {
+  const options = (...args: string[]) => httpCommand().parse(args, { from: 'user' }).opts()
+
+  test('autocannon, by its version', async () => {
+    expect((await findGenerator(options() as never)).name).toMatch(/^autocannon \d+\.\d+\.\d+$/)
+  })
+
+  test.skipIf(!wrkIsHere)('wrk, by its version, for whole seconds', async () => {
+    const wrk = await findGenerator(options('--generator', 'wrk') as never)
+    expect(wrk.name).toMatch(/^wrk \d+\.\d+\.\d+$/)
+    const half = findGenerator(options('--generator', 'wrk', '--duration', '2.5') as never)
+    await expect(half).rejects.toThrow('--duration 2.5: wrk runs for whole seconds')
+  })
+
+  test('a wrk that is not installed: how to install it', async () => {
+    vi.stubEnv('PATH', '/nowhere')
+    onTestFinished(() => void vi.unstubAllEnvs())
+    const missing = findGenerator(options('--generator', 'wrk') as never)
+    await expect(missing).rejects.toThrow('apt-get install wrk')
+  })
+})
