@@ -171,8 +171,10 @@ export class Pool {
 
 /** Without this, a peer that vanished would be noticed after TCP's own 15 minutes. */
 function reopen(client: Client): void {
-  const connections = isCluster(client) ? client.nodes() : [client]
-  for (const connection of connections) connection.disconnect(true)
+  for (const connection of isCluster(client) ? client.nodes() : [client]) {
+    // Not disconnect(), which waits for the peer to say goodbye, too.
+    connection.stream?.destroy(new Error('no reply for too long'))
+  }
 }
 
 async function connected(client: Client, signal: AbortSignal): Promise<void> {

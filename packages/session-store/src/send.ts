@@ -62,6 +62,8 @@ const SCRIPT_SHA = createHash('sha1').update(SCRIPT).digest('hex')
 
 /** Sends all commands as arguments of one script on the server: one round trip, for comparison. */
 export const sendScript: Send = async (client, commands) => {
+  // A script cannot run another one.
+  if (commands.every(([name]) => name === 'EVAL')) return await sendOneByOne(client, commands)
   const keys = [...new Set(commands.flatMap((command) => keysOf(command)))]
   const args = commands.flatMap((command) => [command.length, ...command])
   let outcome = await sendCommand(client, ['EVALSHA', SCRIPT_SHA, keys.length, ...keys, ...args])
@@ -69,7 +71,9 @@ export const sendScript: Send = async (client, commands) => {
   if (outcome instanceof Error && outcome.message.startsWith('NOSCRIPT')) {
     outcome = await sendCommand(client, ['EVAL', SCRIPT, keys.length, ...keys, ...args])
   }
-  return outcome instanceof Error ? commands.map(() => outcome) : (outcome as Outcome[])
+  if (Array.isArray(outcome)) return outcome as Outcome[]
+  const failure = outcome instanceof Error ? outcome : new Error('the script replied with no list')
+  return commands.map(() => failure)
 }
 
 export async function sendCommand(client: Client, command: Command): Promise<Outcome> {

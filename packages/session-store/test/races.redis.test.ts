@@ -40,7 +40,7 @@ function* interleavings(first: number, second: number): Generator<(0 | 1)[]> {
 
 /** Runs two updates in one of those orders, as one pipeline. */
 async function inOrder<A, B>(order: (0 | 1)[], one: Update<A>, two: Update<B>): Promise<[A, B]> {
-  const left = [[...one.commands], [...two.commands]] as const
+  const left: [Command[], Command[]] = [[...one.commands], [...two.commands]]
   const commands = order.map((which) => left[which].shift() as Command)
   const outcomes: Outcome[] = await sendPipeline(redis, commands)
   const repliesTo = (which: 0 | 1) =>

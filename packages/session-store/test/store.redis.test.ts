@@ -1,8 +1,15 @@
+import { setImmediate } from 'node:timers/promises'
 import fc from 'fast-check'
 import { Redis } from 'ioredis'
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { type TestRedis, testRedis } from '../../../.vitest/redis.ts'
-import { createSessionStore, type SessionStore, strategyNames } from '../src/index.ts'
+import {
+  createSessionStore,
+  documentKeys,
+  partitionedKeys,
+  type SessionStore,
+  strategyNames,
+} from '../src/index.ts'
 import { Model } from './model.ts'
 
 const secrets = ['a-secret-for-tests-a-secret-for-tests']
@@ -137,6 +144,81 @@ describe.each(strategyNames)('%s', (strategy) => {
     )
   })
 })
+
+describe.each([
+  ['documents', documentKeys],
+  ['partitioned', partitionedKeys(8)],
+])('%s keys', (_name, keys) => {
+  test.each(strategyNames)(
+    '%s: sessions that go on at the same time leave what a plain model does',
+    async (strategy) => {
+      let now = 0
+      const tokens = { secrets, clock: () => now }
+      const options = { url: `unix://${server.socket}`, strategy, keys, tokens }
+      const store = createSessionStore({ ...options, idleSeconds: Number.POSITIVE_INFINITY })
+      onTestFinished(() => store.close())
+      await store.ready()
+      const step = fc.record({
+        kind: fc.constantFrom('login', 'view', 'view', 'view', 'check', 'logout'),
+        item: fc.nat({ max: 30 }).map((number) => `item ${number}`),
+        at: fc.integer({ min: 1_700_000_000_000, max: 1_700_000_100_000 }),
+        pause: fc.boolean(),
+      })
+      const script = fc.array(step, { maxLength: 15 })
+      await fc.assert(
+        fc.asyncProperty(fc.array(script, { minLength: 1, maxLength: 6 }), async (scripts) => {
+          await redis.flushall()
+          now = 1_700_000_000_000
+          const model = new Model()
+          const sessions = scripts.map(() => store.issueToken())
+          const play = async (steps: (typeof scripts)[number], session: number) => {
+            const token = sessions[session] ?? ''
+            for (const { kind, item, at, pause } of steps) {
+              if (pause) await setImmediate()
+              now = at // read before anything is awaited
+              if (kind === 'login') await store.updateToken(token, `user ${session}`, item)
+              else if (kind === 'view') await store.recordView(token, item).catch(codeOf)
+              else if (kind === 'logout') await store.logout(token)
+              else await store.checkToken(token).catch(codeOf)
+            }
+          }
+          await Promise.all(scripts.map(play))
+
+          for (const [session, steps] of scripts.entries()) {
+            const token = sessions[session] ?? ''
+            for (const { kind, item, at } of steps) {
+              if (kind === 'login') model.updateToken(token, `user ${session}`, item, at / 1000)
+              else if (kind === 'view') model.recordView(token, item, at / 1000)
+              else if (kind === 'logout') model.logout(token)
+            }
+          }
+          for (const token of sessions) {
+            const user = model.login.get(token)
+            expect(await store.checkToken(token).catch(codeOf)).toEqual(
+              user ? { user, lastSeen: model.recent.get(token) } : 'ONETRIP_UNKNOWN_SESSION',
+            )
+            const viewed = await store.viewedItems(token).catch(codeOf)
+            expect(byItem(viewed)).toEqual(
+              byItem(user ? model.viewedItems(token) : 'ONETRIP_UNKNOWN_SESSION'),
+            )
+          }
+          const popular = await store.popularItems(1_000)
+          expect(new Map(popular.map(({ item, views }) => [item, views]))).toEqual(model.views)
+          expect(await redis.keys('viewed:*')).toHaveLength(
+            model.viewed.size + new Set([...model.views.keys()].map(keys.popular)).size,
+          )
+        }),
+        { numRuns: strategy === 'naive' ? 4 : 20 },
+      )
+    },
+  )
+})
+
+/** Items that were viewed at the same moment have no order that matters. */
+const byItem = (viewed: unknown) =>
+  Array.isArray(viewed)
+    ? viewed.toSorted((a, b) => (a.item as string).localeCompare(b.item as string))
+    : viewed
 
 test('all strategies send the same commands; only a pipeline needs one round trip', async () => {
   const monitor = await redis.duplicate().monitor()

@@ -1,0 +1,216 @@
+import { once } from 'node:events'
+import { createServer, type Socket } from 'node:net'
+import { Redis } from 'ioredis'
+import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest'
+import { type TestRedis, testRedis } from '../../../.vitest/redis.ts'
+import {
+  batchChannel,
+  createSessionStore,
+  errorChannel,
+  type SentBatch,
+  type SessionStoreOptions,
+  type StoreFailure,
+  safeRedisOptions,
+} from '../src/index.ts'
+
+const tokens = { secrets: ['a-secret-for-tests-a-secret-for-tests'] }
+const idOf = (token: string) => token.split('.')[0] ?? ''
+const codeOf = (error: unknown) => (error as { code: string }).code
+
+let server: TestRedis
+let redis: Redis
+
+beforeAll(async () => {
+  server = await testRedis()
+  redis = new Redis(server.socket)
+})
+
+afterAll(async () => {
+  redis.disconnect()
+  await server.stop()
+})
+
+beforeEach(async () => {
+  await redis.flushall() // a server of this file's own
+})
+
+async function storeForThisTest(options: Partial<SessionStoreOptions> = {}) {
+  const where = options.client ? {} : { url: `unix://${server.socket}` }
+  const store = createSessionStore({ ...where, tokens, strategy: 'batch', ...options })
+  onTestFinished(() => store.close())
+  await store.ready()
+  return store
+}
+
+function messagesOf<Message>(channel: typeof batchChannel): Message[] {
+  const messages: Message[] = []
+  const listen = (message: unknown) => void messages.push(message as Message)
+  channel.subscribe(listen)
+  onTestFinished(() => void channel.unsubscribe(listen))
+  return messages
+}
+
+test('every caller of a batch gets its own result', async () => {
+  const store = await storeForThisTest()
+  const sessions = await Promise.all(['ada', 'bob', 'cyd'].map((user) => store.login(user)))
+  const batches = messagesOf<SentBatch>(batchChannel)
+  const gone = store.issueToken()
+  const [ada = '', bob = '', cyd = ''] = sessions.map(({ token }) => token)
+  const results = await Promise.all([
+    store.recordView(ada, 'book'),
+    store.recordView(bob, 'book'),
+    store.recordView(gone, 'book').catch(codeOf),
+    store.recordView(ada, 'pen'),
+    store.checkToken(cyd).then(({ user }) => user),
+    store.recordView(ada, 'book'),
+    store.logout(cyd),
+  ])
+  expect(results).toEqual([
+    { user: 'ada', views: 1 },
+    { user: 'bob', views: 2 },
+    'ONETRIP_UNKNOWN_SESSION',
+    { user: 'ada', views: 1 },
+    'cyd',
+    { user: 'ada', views: 4 }, // the one in between was of a session that is gone, and taken back
+    true,
+  ])
+  expect(batches[0]).toMatchObject({ updates: 7, failed: 0 })
+  expect(batches[0]?.commands).toBeLessThan(5 * 5 + 2 + 4)
+  expect(await store.popularItems()).toEqual([
+    { item: 'book', views: 3 },
+    { item: 'pen', views: 1 },
+  ])
+})
+
+test('a refused command fails only the callers whose it is', async () => {
+  const store = await storeForThisTest()
+  const [ada, bob] = await Promise.all([store.login('ada'), store.login('bob')])
+  await redis.set(`viewed:${idOf(ada.token)}`, 'not a sorted set')
+  const failures = messagesOf<StoreFailure>(errorChannel)
+  const results = await Promise.all([
+    store.recordView(ada.token, 'book').catch(codeOf),
+    store.recordView(bob.token, 'pen').catch(codeOf),
+    store.recordView(ada.token, 'pen').catch(codeOf),
+  ])
+  expect(results).toEqual(['ONETRIP_REFUSED', { user: 'bob', views: 1 }, 'ONETRIP_REFUSED'])
+  expect(failures).toEqual([{ code: 'ONETRIP_REFUSED' }, { code: 'ONETRIP_REFUSED' }])
+  await redis.del('login:')
+  await redis.set('login:', 'what all of them share')
+  const all = [ada, bob].map(({ token }) => store.checkToken(token).catch(codeOf))
+  expect(await Promise.all(all)).toEqual(['ONETRIP_REFUSED', 'ONETRIP_REFUSED'])
+})
+
+test('more callers than a batch holds are spread over several, and all are answered', async () => {
+  const store = await storeForThisTest({ poolSize: 3 })
+  const { token } = await store.login('ada')
+  const batches = messagesOf<SentBatch>(batchChannel)
+  const views = Array.from({ length: 100 }, () => store.recordView(token, 'book'))
+  const counts = (await Promise.all(views)).map(({ views }) => views)
+  expect(counts.toSorted((a, b) => a - b)).toEqual(Array.from({ length: 100 }, (_, n) => n + 1))
+  expect(batches.map(({ updates }) => updates)).toEqual([16, 16, 16, 16, 16, 16, 4])
+})
+
+test('text of any kind arrives as it was sent', async () => {
+  const store = await storeForThisTest()
+  const users = ['ada', 'Zoë', '中文', '🦊🦊', '"\\$5', '*3']
+  const sessions = await Promise.all(users.map((user) => store.login(user)))
+  const views = await Promise.all(
+    sessions.map(({ token }, index) => store.recordView(token, `${users[index]} – item`)),
+  )
+  expect(views.map(({ user }) => user)).toEqual(users)
+  const items = (await store.popularItems(100)).map(({ item }) => item)
+  expect(new Set(items)).toEqual(new Set(users.map((user) => `${user} – item`)))
+})
+
+test('an injected client is used, and left open', async () => {
+  const client = new Redis(server.socket, { ...safeRedisOptions, lazyConnect: true })
+  onTestFinished(() => client.disconnect())
+  const store = createSessionStore({ client, tokens })
+  await store.ready()
+  await store.login('ada')
+  await store.close()
+  expect(await client.ping()).toBe('PONG')
+})
+
+test('an injected client keeps its prefix', async () => {
+  const options = { ...safeRedisOptions, keyPrefix: 'shop:' }
+  const client = new Redis(server.socket, { ...options, lazyConnect: true })
+  onTestFinished(() => client.disconnect())
+  const store = await storeForThisTest({ client })
+  const { token } = await store.login('ada')
+  expect(await store.recordView(token, 'book')).toEqual({ user: 'ada', views: 1 })
+  expect((await redis.keys('*')).every((key) => key.startsWith('shop:'))).toBe(true)
+})
+
+test('a store needs one address or one client', () => {
+  expect(() => createSessionStore({ tokens })).toThrow(TypeError)
+  const client = new Redis({ ...safeRedisOptions, lazyConnect: true })
+  expect(() => createSessionStore({ tokens, client, url: 'redis://127.0.0.1' })).toThrow(TypeError)
+  expect(() => createSessionStore({ tokens, client, strategy: 'naive' })).toThrow(/URL/)
+  client.disconnect()
+})
+
+/** A server that answers ioredis's greeting like a Redis, and dies in the middle of what follows. */
+async function dyingServer(replyBeforeDeath: string): Promise<{ url: string; deaths(): number }> {
+  let deaths = 0
+  const sockets = new Set<Socket>()
+  const dying = createServer((socket) => {
+    sockets.add(socket)
+    socket.on('error', () => {})
+    socket.on('data', (data) => {
+      const text = data.toString()
+      if (text.includes('ZADD')) {
+        deaths++
+        socket.write(replyBeforeDeath, () => socket.destroy())
+        return
+      }
+      for (const command of text.match(/\*\d+\r\n\$\d+\r\n(\w+)/g) ?? []) {
+        const info = /INFO$/i.test(command)
+        const reply = 'redis_version:8.0.6\r\nloading:0'
+        socket.write(info ? `$${reply.length}\r\n${reply}\r\n` : '+OK\r\n')
+      }
+    })
+  })
+  dying.listen(0, '127.0.0.1')
+  await once(dying, 'listening')
+  onTestFinished(() => {
+    for (const socket of sockets) socket.destroy()
+    dying.close()
+  })
+  const { port } = dying.address() as { port: number }
+  return { url: `redis://127.0.0.1:${port}`, deaths: () => deaths }
+}
+
+test.each(['sequential', 'pipeline', 'transaction', 'batch', 'script'] as const)(
+  '%s: a server that dies in the middle of a pipeline leaves no promise pending, and is asked once',
+  async (strategy) => {
+    const dying = await dyingServer(':0\r\n:0\r\n')
+    const store = createSessionStore({ url: dying.url, tokens, strategy, deadlineMs: 20_000 })
+    onTestFinished(() => store.close())
+    await store.ready()
+    const views = Array.from({ length: 20 }, () => store.recordView(store.issueToken(), 'book'))
+    const results = await Promise.all(views.map((view) => view.then(() => 'ok', codeOf)))
+    expect(new Set(results)).toEqual(new Set(['ONETRIP_OUTCOME_UNKNOWN']))
+    await store.ready() // it has come back, and nothing was sent again
+    expect(dying.deaths()).toBe(1)
+  },
+)
+
+test('a connection that owes a reply for too long is opened anew', async () => {
+  const own = await testRedis()
+  onTestFinished(() => own.stop())
+  const store = await storeForThisTest({ url: `unix://${own.socket}`, deadlineMs: 100 })
+  const { token } = await store.login('ada')
+  const admin = new Redis(own.socket)
+  onTestFinished(() => admin.disconnect())
+  await admin.ping()
+  own.program.signal('SIGSTOP')
+  await expect(store.recordView(token, 'book')).rejects.toMatchObject({
+    code: 'ONETRIP_OUTCOME_UNKNOWN',
+  })
+  await expect.poll(() => store.pool?.ready).toBe(0) // given up: after five deadlines
+  own.program.signal('SIGCONT')
+  await expect
+    .poll(() => store.recordView(token, 'book').catch(codeOf), { timeout: 10_000 })
+    .toMatchObject({ user: 'ada' })
+})
