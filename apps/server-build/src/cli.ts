@@ -1,13 +1,15 @@
 import { Argument, Command, CommanderError, InvalidArgumentError, Option } from 'commander'
 import { type BuildOptions, ensureBuilt } from './build.ts'
-import { type BuildName, buildName, buildNames } from './builds.ts'
+import { type BuildName, buildNames } from './builds.ts'
 import { clean } from './clean.ts'
 import { RedisBuildError } from './errors.ts'
 import { homeOf } from './home.ts'
 import type { Job } from './job.ts'
+import { integer, parseBuild } from './options.ts'
 import { createProgress } from './progress.ts'
 import { type RunOptions, serverCommand } from './run.ts'
 import { describe, statusOf } from './status.ts'
+import { upstreamCommand } from './upstream/command.ts'
 
 const EXIT_FAILURE = 1
 const EXIT_USAGE = 2
@@ -87,6 +89,7 @@ program
   .option('--bind <addresses>', 'where to listen', '127.0.0.1')
   .option('--unixsocket <path>', 'listen on a Unix socket, too')
   .option('--dir <path>', 'data directory (default: $ONETRIP_HOME/redis/data/<build>)')
+  .option('--secrets <folder>', 'only the users of users.acl, with the passwords that are there')
   .addOption(
     new Option('--io-threads <n>', 'default: half of the cores, at most 8; 1 below four cores')
       .env('REDIS_IO_THREADS')
@@ -128,24 +131,10 @@ program
     process.stdout.write(removed.length > 0 ? `${megabytes(total)} freed\n` : 'nothing to remove\n')
   })
 
-function parseBuild(text: string): BuildName {
-  try {
-    return buildName(text)
-  } catch (error) {
-    throw new InvalidArgumentError(error instanceof Error ? error.message : '')
-  }
-}
+program.addCommand(upstreamCommand(job))
 
 function collectBuilds(text: string, before: BuildName[]): BuildName[] {
   return [...before, parseBuild(text)]
-}
-
-function integer(least: number, most: number): (text: string) => number {
-  return (text) => {
-    const value = Number(text)
-    if (/^\d+$/.test(text) && value >= least && value <= most) return value
-    throw new InvalidArgumentError(`A whole number from ${least} to ${most} is expected.`)
-  }
 }
 
 function sha256(text: string): string {

@@ -1,0 +1,123 @@
+import Table from 'cli-table3'
+import { type Difference, endOfFile, type Seen, type Verdict } from './compare.ts'
+import type { FileComparison, ResultRecord } from './record.ts'
+
+// Columns set apart by spaces, and one line below the header.
+const chars = {
+  ...{ top: '', 'top-mid': '', 'top-left': '', 'top-right': '' },
+  ...{ bottom: '', 'bottom-mid': '', 'bottom-left': '', 'bottom-right': '' },
+  ...{ left: '', 'left-mid': '', mid: '', 'mid-mid': '' },
+  ...{ right: '', 'right-mid': '', middle: '  ' },
+}
+
+const words: Record<Verdict, string> = {
+  worse: 'WORSE',
+  better: 'better',
+  flaky: 'flaky',
+  open: 'not run again',
+}
+
+/** The comparisons that are about some files and numbers of I/O threads, in words and tables. */
+export function report(record: ResultRecord, comparisons: readonly FileComparison[]): string {
+  const { reference, candidate } = record.builds
+  const title =
+    `Upstream's tests of Redis ${candidate.redisVersion} (${candidate.source}): ` +
+    `${candidate.build}-${candidate.key.slice(0, 12)} against ${reference.build}-${reference.key.slice(0, 12)}`
+  return [title, totals(comparisons), differing(record, comparisons), failing(comparisons)]
+    .filter((part) => part !== '')
+    .join('\n\n')
+}
+
+/** How many tests of the comparisons have a verdict. */
+export function count(comparisons: readonly FileComparison[], verdict: Verdict): number {
+  return comparisons.flatMap(({ differences }) => differences).filter(has(verdict)).length
+}
+
+/** What a comparison says, in a line. */
+export function describe({ tests, same, differences, failedInBoth }: FileComparison): string {
+  if (differences.length === 0) {
+    const aborted = failedInBoth.includes(endOfFile) ? ', and both stop before the end' : ''
+    const failed = same.failed > 0 ? `, ${same.failed} of them failures${aborted}` : aborted
+    const leftOut = same['left-out'] > 0 ? `, ${same['left-out']} left out` : ''
+    return `${tests} tests, all the same${failed}${leftOut}`
+  }
+  const list = differences.map(({ name, verdict }) => `${name}: ${words[verdict]}`)
+  return `${tests} tests, ${differences.length} differ (${list.join('; ')})`
+}
+
+function totals(comparisons: readonly FileComparison[]): string {
+  const table = new Table({
+    head: [
+      'I/O threads',
+      'files',
+      'tests',
+      'pass on both',
+      'left out',
+      'fail on both',
+      'flaky',
+      'not run again',
+      'better',
+      'WORSE',
+    ],
+    colAligns: Array.from({ length: 10 }, () => 'right' as const),
+    chars,
+    style: plain,
+  })
+  for (const ioThreads of new Set(comparisons.map((one) => one.ioThreads))) {
+    const rows = comparisons.filter((one) => one.ioThreads === ioThreads)
+    const sum = (value: (row: FileComparison) => number) =>
+      rows.reduce((total, row) => total + value(row), 0)
+    table.push([
+      ioThreads,
+      rows.length,
+      sum(({ tests }) => tests),
+      sum(({ same }) => same.passed),
+      sum(({ same }) => same['left-out']),
+      sum(({ same }) => same.failed),
+      ...(['flaky', 'open', 'better', 'worse'] as const).map((verdict) => count(rows, verdict)),
+    ])
+  }
+  return table.toString()
+}
+
+const plain = { head: [], border: [], 'padding-left': 0, 'padding-right': 0, compact: true }
+
+function differing({ builds }: ResultRecord, comparisons: readonly FileComparison[]): string {
+  const rows = comparisons.flatMap(({ file, ioThreads, differences }) =>
+    differences.map((difference) => ({ file, ioThreads, ...difference })),
+  )
+  if (rows.length === 0) return 'No test differs.'
+  const table = new Table({
+    head: ['I/O threads', 'file', 'test', builds.reference.build, builds.candidate.build, ''],
+    colAligns: ['right', 'left', 'left', 'left', 'left', 'left'],
+    colWidths: [null, null, 46, null, null, null],
+    wordWrap: true,
+    chars,
+    style: plain,
+  })
+  for (const { file, ioThreads, name, verdict, ...seen } of rows.toSorted(worstFirst)) {
+    table.push([ioThreads, file, name, runs(seen.reference), runs(seen.candidate), words[verdict]])
+  }
+  return `What differed, and how often each passed:\n${table.toString()}`
+}
+
+const order: Verdict[] = ['worse', 'open', 'flaky', 'better']
+
+function worstFirst(one: Difference, other: Difference): number {
+  return order.indexOf(one.verdict) - order.indexOf(other.verdict)
+}
+
+function runs(seen: readonly Seen[]): string {
+  return `${seen.filter((status) => status === 'passed').length} of ${seen.length}`
+}
+
+function failing(comparisons: readonly FileComparison[]): string {
+  const lines = comparisons.flatMap(({ file, ioThreads, failedInBoth }) =>
+    failedInBoth.map((name) => `  ${file}, I/O threads ${ioThreads}: ${name}`),
+  )
+  return lines.length > 0 ? `What fails on both:\n${lines.join('\n')}` : ''
+}
+
+function has(verdict: Verdict): (difference: Difference) => boolean {
+  return (difference) => difference.verdict === verdict
+}

@@ -1,0 +1,113 @@
+import { readdir, readFile } from 'node:fs/promises'
+import { basename, join } from 'node:path'
+import { runCommand } from '../command.ts'
+import { RedisBuildError } from '../errors.ts'
+import { parseInstances, parseRuntest, type SuiteOutput } from './output.ts'
+
+/** Upstream's suites; each is a runner at the top of its source. */
+export const suiteNames = ['main', 'modules', 'cluster', 'sentinel'] as const
+export type SuiteName = (typeof suiteNames)[number]
+
+/** A file of tests. */
+export interface TestFile {
+  suite: SuiteName
+  /** As upstream calls it (`unit/auth`); those of the last two suites are `cluster/…`, `sentinel/…`. */
+  name: string
+}
+
+/** Where a run's servers may listen: `count` ports from `first` on, and as many 10,000 higher. */
+export interface Ports {
+  first: number
+  count: number
+}
+
+interface Suite {
+  runner: string
+  list(tree: string, signal: AbortSignal): Promise<string[]>
+  /** Whether two of its files can run at the same time: its ports can be chosen. */
+  parallel: boolean
+  parse(output: string): SuiteOutput
+}
+
+const suites: Record<SuiteName, Suite> = {
+  main: { runner: 'runtest', list: mainFiles, parallel: true, parse: parseRuntest },
+  modules: { runner: 'runtest', list: moduleFiles, parallel: true, parse: parseRuntest },
+  cluster: instances('cluster'),
+  sentinel: instances('sentinel'),
+}
+
+function instances(name: 'cluster' | 'sentinel'): Suite {
+  return {
+    runner: `runtest-${name}`,
+    list: async (tree) =>
+      (await tclFiles(join(tree, 'tests', name, 'tests'))).map((file) => `${name}/${file}`),
+    parallel: false,
+    parse: parseInstances,
+  }
+}
+
+/** The files of some suites, in upstream's order. */
+export async function filesOf(
+  tree: string,
+  names: readonly SuiteName[],
+  signal: AbortSignal,
+): Promise<TestFile[]> {
+  const lists = await Promise.all(
+    names.map(async (suite) => {
+      const files = await suites[suite].list(tree, signal)
+      return files.map((name): TestFile => ({ suite, name }))
+    }),
+  )
+  return lists.flat()
+}
+
+export function canShareTheMachine({ suite }: TestFile): boolean {
+  return suites[suite].parallel
+}
+
+export function parse({ suite }: TestFile, output: string): SuiteOutput {
+  return suites[suite].parse(output)
+}
+
+/** The command that runs one file, to be run in the tree. */
+export function commandFor(
+  { suite, name }: TestFile,
+  { ioThreads, ports }: { ioThreads: number; ports: Ports },
+): [program: string, ...args: string[]] {
+  const { runner, parallel } = suites[suite]
+  const single = parallel ? name : basename(name)
+  return [
+    `./${runner}`,
+    ...['--single', single],
+    // A client runs one file at a time, so one is enough for one file.
+    ...(parallel ? ['--clients', '1', ...portArguments(ports)] : []),
+    ...(ioThreads > 1 ? ['--config', 'io-threads', String(ioThreads)] : []),
+  ]
+}
+
+function portArguments({ first, count }: Ports): string[] {
+  return ['--baseport', String(first), '--portcount', String(count)]
+}
+
+async function mainFiles(tree: string, signal: AbortSignal): Promise<string[]> {
+  const { code, stdout, stderr } = await runCommand('./runtest', ['--list-tests'], {
+    cwd: tree,
+    signal,
+  })
+  const names = stdout.split('\n').filter((line) => /^\S+\/\S+$/.test(line))
+  if (code === 0 && names.length > 0) return names
+  throw new RedisBuildError(
+    'TOOLS_MISSING',
+    `./runtest --list-tests, of upstream, does not list its tests:\n${stdout}${stderr}`,
+  )
+}
+
+async function moduleFiles(tree: string): Promise<string[]> {
+  const script = await readFile(join(tree, 'runtest-moduleapi'), 'utf8')
+  return [...script.matchAll(/^--single (\S+)/gm)].flatMap(([, name]) => name ?? [])
+}
+
+async function tclFiles(directory: string): Promise<string[]> {
+  const names = (await readdir(directory)).filter((name) => name.endsWith('.tcl')).sort()
+  return names.map((name) => basename(name, '.tcl'))
+}

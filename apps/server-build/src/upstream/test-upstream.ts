@@ -1,0 +1,82 @@
+import { mkdir } from 'node:fs/promises'
+import { dirname, join, resolve } from 'node:path'
+import { ensureBuilt } from '../build.ts'
+import type { Job } from '../job.ts'
+import { selectionFrom } from '../sources/select.ts'
+import { chosenFiles, type UpstreamOptions } from './options.ts'
+import { comparisonOf, earlierRuns, type FileComparison, newRecord, saveRecord } from './record.ts'
+import { count, report } from './report.ts'
+import { runAll } from './rounds.ts'
+import { filesOf } from './suites.ts'
+import { createWorkspace, requireTcl } from './workspace.ts'
+
+/** `incomplete`: not everything has run, and what has is not worse. */
+export type Outcome = 'same' | 'worse' | 'incomplete'
+
+/**
+ * Runs upstream's tests on two builds, compares them by name and prints what it found. The result file
+ * is written after each run.
+ *
+ * @throws RedisBuildError; the reason of `job.signal` after an interrupt. No process of the tests is
+ *   left then, nor anything in the folder for temporary files; the result file holds what has ended.
+ */
+export async function testUpstream(
+  job: Job,
+  options: UpstreamOptions,
+  command: string,
+): Promise<Outcome> {
+  await requireTcl(job.env)
+  const [reference, candidate] = options.builds
+  const builds = {
+    reference: await ensureBuilt(job, reference, selectionFrom(job.env)),
+    candidate: await ensureBuilt(job, candidate, selectionFrom(job.env)),
+  }
+  const path = resolve(options.json ?? join(job.home.redis, 'upstream-tests.json'))
+  const record = newRecord(command, builds)
+  if (options.resume) record.runs = await earlierRuns(path, record)
+  await mkdir(dirname(path), { recursive: true })
+  await saveRecord(path, record) // now, and not after hours, is the time to find that it cannot be
+  const workspace = await createWorkspace(job, Object.values(builds), {
+    modules: options.suites.includes('modules'),
+  })
+  try {
+    const files = chosenFiles(
+      await filesOf(workspace.source, options.suites, job.signal),
+      options.files,
+    )
+    const save = async () => {
+      record.updatedAt = new Date().toISOString()
+      await saveRecord(path, record)
+    }
+    record.complete = await runAll({
+      job,
+      options,
+      builds,
+      workspace,
+      files,
+      runs: record.runs,
+      save,
+    })
+    const pairs = options.ioThreads.flatMap((threads) =>
+      files.map(({ name }) => ({ threads, name })),
+    )
+    record.comparisons = pairs.flatMap(
+      ({ name, threads }) => comparisonOf(record.runs, name, threads) ?? [],
+    )
+    await save()
+    job.progress.end(true)
+    process.stdout.write(`\n${report(record, record.comparisons)}\n\nAll of it: ${path}\n`)
+    return outcomeOf(record.comparisons, record.complete)
+  } catch (error) {
+    job.progress.end(false)
+    if (job.signal.aborted) job.progress.note(`What has ended is in ${path}; --resume goes on.`)
+    throw error
+  } finally {
+    await workspace.remove()
+  }
+}
+
+function outcomeOf(comparisons: readonly FileComparison[], complete: boolean): Outcome {
+  if (count(comparisons, 'worse') > 0) return 'worse'
+  return complete && count(comparisons, 'open') === 0 ? 'same' : 'incomplete'
+}

@@ -1,0 +1,129 @@
+import { constants } from 'node:fs'
+import { access, copyFile, cp, link, mkdir, mkdtemp, readdir, rm, symlink } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { delimiter, join } from 'node:path'
+import { prepareTree } from '../build.ts'
+import { programs } from '../builds.ts'
+import { plainEnvironment, runCommand } from '../command.ts'
+import { RedisBuildError } from '../errors.ts'
+import type { InstalledBuild } from '../installed.ts'
+import type { Job } from '../job.ts'
+import { locked } from '../lock.ts'
+import { selectionFrom, selectSource } from '../sources/select.ts'
+import { programPath } from '../status.ts'
+
+/** What upstream's runners look for, in this order; the last one found is theirs. */
+const interpreters = ['tclsh8.5', 'tclsh8.6', 'tclsh8.7']
+
+/** redis-server under the names by which it is these programs. */
+const otherNames = ['redis-sentinel', 'redis-check-aof', 'redis-check-rdb']
+
+/** The tests of upstream, unpacked, and as many trees to run them in as are wanted. */
+export interface Workspace {
+  /** The source with Debian's patches. The tests of all builds are these, whatever ours change. */
+  source: string
+  /** A new tree with the tests and the programs of a build. Its path is short: sockets are in it. */
+  treeFor(build: InstalledBuild): Promise<string>
+  remove(): Promise<void>
+}
+
+/** @throws RedisBuildError (TOOLS_MISSING) which says how to install what is missing. */
+export async function requireTcl(env: NodeJS.ProcessEnv): Promise<void> {
+  const directories = (env.PATH ?? '').split(delimiter).filter((directory) => directory !== '')
+  for (const name of interpreters) {
+    for (const directory of directories) {
+      const found = await access(join(directory, name), constants.X_OK).then(
+        () => true,
+        () => false,
+      )
+      if (found) return
+    }
+  }
+  throw new RedisBuildError(
+    'TOOLS_MISSING',
+    `The tests of Redis are written in Tcl, and there is no ${interpreters.join(', ')} on the PATH.
+Install it with one of these:
+
+    apt-get install -y tcl          Debian, Ubuntu
+    dnf install -y tcl              Fedora, RHEL
+    apk add tcl                     Alpine
+    brew install tcl-tk@8           macOS`,
+  )
+}
+
+/**
+ * Unpacks the source that the builds were made of, in the folder for temporary files.
+ *
+ * @param modules whether the modules that some tests load are compiled, too.
+ * @throws RedisBuildError (SOURCE_UNAVAILABLE when it is not the source of all builds).
+ */
+export async function createWorkspace(
+  job: Job,
+  builds: readonly InstalledBuild[],
+  { modules }: { modules: boolean },
+): Promise<Workspace> {
+  const source = await locked(job, (job) => selectSource(job, selectionFrom(job.env)))
+  for (const { build, inputs } of builds) {
+    if (
+      inputs.archive === source.archive.sha256 &&
+      inputs.debian === (source.debian?.sha256 ?? null)
+    )
+      continue
+    throw new RedisBuildError(
+      'SOURCE_UNAVAILABLE',
+      `The ${build} build was not made of ${source.from}, whose tests would run. Make it anew: npm run redis -- build ${build}`,
+    )
+  }
+  const directory = await mkdtemp(join(tmpdir(), 'onetrip-upstream-'))
+  const remove = () => rm(directory, { recursive: true, force: true, maxRetries: 5 })
+  try {
+    const tree = join(directory, 'source')
+    await prepareTree(job, source, [], directory, tree)
+    if (modules) await compileModules(job, tree)
+    let trees = 0
+    return {
+      source: tree,
+      remove,
+      async treeFor(build) {
+        const copy = join(directory, String(trees++))
+        await copyTests(tree, copy)
+        await addPrograms(build, join(copy, 'src'))
+        return copy
+      },
+    }
+  } catch (error) {
+    await remove()
+    throw error
+  }
+}
+
+async function compileModules(job: Job, tree: string): Promise<void> {
+  job.progress.step("Compiling the tests' modules")
+  const { code, stdout, stderr } = await runCommand('make', ['-C', 'tests/modules', '-j2'], {
+    cwd: tree,
+    env: plainEnvironment(job.env),
+    signal: job.signal,
+  })
+  if (code === 0) return
+  const end = `${stdout}${stderr}`.trimEnd().split('\n').slice(-30).join('\n')
+  throw new RedisBuildError('COMPILE_FAILED', `The modules of the tests do not compile:\n\n${end}`)
+}
+
+async function copyTests(source: string, tree: string): Promise<void> {
+  await mkdir(tree)
+  const names = (await readdir(source)).filter((name) => name.startsWith('runtest'))
+  for (const name of ['tests', ...names]) {
+    await cp(join(source, name), join(tree, name), { recursive: true })
+  }
+}
+
+/** Not symbolic links: the path of a program tells which tree a process belongs to. */
+async function addPrograms(build: InstalledBuild, src: string): Promise<void> {
+  await mkdir(src)
+  for (const name of programs) {
+    const program = programPath(build, name)
+    const here = join(src, name)
+    await link(program, here).catch(() => copyFile(program, here))
+  }
+  for (const name of otherNames) await symlink('redis-server', join(src, name))
+}
