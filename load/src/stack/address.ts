@@ -51,9 +51,9 @@ function login({ username, password }: URL): RedisOptions {
   }
 }
 
-/** The URL as it may be printed: without user and password. */
+/** The URL as it may be printed: without user and password, also if it is no proper one. */
 export function hideCredentials(url: string): string {
-  return url.replace(/\/\/[^/]*@/, '//')
+  return url.replace(/^([a-z][a-z0-9+.-]*:\/\/)?.*@/is, '$1')
 }
 
 /** Whether a URL (of a Redis or an API) leads to this machine and nowhere else. */
@@ -63,4 +63,15 @@ export function isLocal(url: string): boolean {
   if (parsed.protocol === 'unix:') return true
   const host = parsed.hostname.replace(/^\[(.*)\]$/, '$1')
   return host === 'localhost' || host === '::1' || /^127\.\d+\.\d+\.\d+$/.test(host)
+}
+
+/** The option by which a user claims another machine; nothing else lets load go there. */
+export const ownHostOption = '--i-own-this-host'
+
+/** @throws Problem when a URL leads to another machine and the user has not said that it is theirs. */
+export function requireOwnHost(url: string, owned: boolean): void {
+  if (owned || isLocal(url)) return
+  throw new Problem(
+    `${hideCredentials(url)} is not this machine. If it is yours to put load on, say so with ${ownHostOption}.`,
+  )
 }

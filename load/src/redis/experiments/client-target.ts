@@ -1,0 +1,111 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { RedisMonitor } from '../../measure/redis-info.ts'
+import { Problem } from '../../problem.ts'
+import { hideCredentials, redisAddress, requireOwnHost } from '../../stack/address.ts'
+import type { Context, Server } from '../experiment.ts'
+import { type Caller, callers } from './client-loops.ts'
+
+/** The address of a server; written to a file or printed, it has no password in it. */
+export class Address {
+  readonly #url: string
+
+  constructor(url: string) {
+    this.#url = url
+  }
+
+  get url(): string {
+    return this.#url
+  }
+
+  toJSON(): string {
+    return hideCredentials(this.#url)
+  }
+}
+
+/** The server that is measured: one of this experiment's own, or the user's. */
+export interface Target {
+  url: string
+  /** What to call it. */
+  name: string
+  /** Most calls that one run makes, and most connections that one run opens. */
+  maxCalls: number
+  maxConnections: number
+  /** Null when it is the user's, whose counters tell of others, too. */
+  server: Server | null
+}
+
+/** Ours: connections closed by the client keep their ports for a minute, and there are 28,000. */
+const OWN = { maxCalls: 1_000_000, maxConnections: 800 }
+
+/** The user's, which has other work to do. */
+const GENTLE = { maxCalls: 1_000, maxConnections: 200 }
+
+/**
+ * @param address of the user's server; without one, a server of this experiment's own is started.
+ * @throws Problem when the address is none, has a password that everybody sees, or leads to another
+ *   machine which the user has not claimed as theirs (`owned`).
+ */
+export async function findTarget(
+  context: Context,
+  address: Address | undefined,
+  owned: boolean,
+): Promise<Target> {
+  if (address === undefined) {
+    const server = await context.startRedis({ build: 'patched' })
+    const url = `redis://127.0.0.1:${server.port}`
+    return { url, name: 'a Redis of its own', ...OWN, server }
+  }
+  const { url } = address
+  const { options } = redisAddress(url)
+  if (options.password && url !== process.env.REDIS_URL) {
+    throw new Problem(
+      'A password on the command line is seen by everybody who lists processes. Give the address as REDIS_URL in the environment, instead of --url.',
+    )
+  }
+  requireOwnHost(url, owned)
+  return { url, name: hideCredentials(url), ...GENTLE, server: null }
+}
+
+/**
+ * Sends one command, to see whether the server can be used at all.
+ *
+ * @throws Problem when it cannot.
+ */
+export async function reach(target: Target): Promise<void> {
+  let caller: Caller | undefined
+  try {
+    caller = await callers.raw(target.url)
+    await caller.call()
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error)
+    throw new Problem(`The Redis at ${target.name} cannot be used: ${why}`, { cause: error })
+  } finally {
+    await caller?.close()
+  }
+}
+
+/** What the others did on a server while nothing of ours ran. */
+export interface Others {
+  seconds: number
+  commands: number
+  connections: number
+}
+
+/** Looks for some time at the server's counters. Null when it does not show them to this user. */
+export async function watchOthers(
+  url: string,
+  seconds: number,
+  signal: AbortSignal,
+): Promise<Others | null> {
+  const monitor = await RedisMonitor.connect(url).catch(() => null)
+  if (!monitor) return null
+  try {
+    const before = await monitor.read()
+    await delay(seconds * 1_000, undefined, { signal })
+    const after = await monitor.read()
+    const commands = after.commands - before.commands
+    return { seconds, commands, connections: after.connections - before.connections }
+  } finally {
+    monitor.close()
+  }
+}
