@@ -30,6 +30,45 @@ export const connectionChannel = channel('onetrip:connection')
 /** `onetrip:disconnection`: a message for every connection of a pool that was closed or lost. */
 export const disconnectionChannel = channel('onetrip:disconnection')
 
+/** What the janitor changed. */
+export interface RetentionWork {
+  /** Sessions that were ended: idle, or beyond the maximum. */
+  evicted: number
+  /** Items whose counts were dropped: beyond those kept, or halved to nothing. */
+  itemsDropped: number
+  itemsHalved: number
+  /** Sessions of which there were only leftovers, and those were removed. */
+  swept: number
+}
+
+/** One step of the janitor: at most one batch of what it removes or changes. */
+export interface RetentionStep extends RetentionWork {
+  /** When it evicted: how many sessions are still beyond the maximum. */
+  surplus?: number
+  durationMs: number
+}
+
+/** One run of the janitor. */
+export interface RetentionRun extends RetentionWork {
+  /** False: another worker is at it, and this run did nothing. */
+  worked: boolean
+  /** A sweep is not at its end: the next run goes on with it. */
+  sweeping: boolean
+  /** Why it ended before its work was done. */
+  interrupted?: 'stopped' | 'lock lost'
+  durationMs: number
+}
+
+/** What the janitor tells while it works. */
+export type RetentionEvent =
+  | ({ type: 'step' } & RetentionStep)
+  | ({ type: 'run' } & RetentionRun)
+  /** A run failed, and the next begins as planned. */
+  | { type: 'failure'; error: unknown }
+
+/** `onetrip:retention`: a message of type `RetentionEvent` for every step and run of a janitor. */
+export const retentionChannel = channel('onetrip:retention')
+
 /** Something that the store's caller was told as an error. */
 export interface StoreFailure {
   code: StoreErrorCode

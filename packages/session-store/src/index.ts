@@ -9,13 +9,19 @@ export {
   connectionChannel,
   disconnectionChannel,
   errorChannel,
+  type RetentionEvent,
+  type RetentionRun,
+  type RetentionStep,
+  type RetentionWork,
   type RoundTrip,
+  retentionChannel,
   roundTripChannel,
   type SentBatch,
   type StoreFailure,
 } from './diagnostics.ts'
 export { StoreError, type StoreErrorCode } from './errors.ts'
 export { MAX_NAME_LENGTH, NAME_PATTERN } from './input.ts'
+export type { Janitor, JanitorOptions } from './janitor.ts'
 export { documentKeys, type Keys, partitionedKeys, type SessionsPart } from './keys.ts'
 export type { PoolState } from './pool.ts'
 export {

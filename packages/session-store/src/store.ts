@@ -1,5 +1,6 @@
 import { StoreError } from './errors.ts'
 import { checkLimit, checkName } from './input.ts'
+import { createJanitor, type Janitor, type JanitorOptions } from './janitor.ts'
 import { documentKeys, type Keys } from './keys.ts'
 import type { PoolState } from './pool.ts'
 import { batch } from './strategies/batch.ts'
@@ -47,8 +48,6 @@ export interface UserSession {
   current: boolean
 }
 
-/** How long a login may take to write both its entry in the user's list and the session. */
-const LOGIN_MAY_TAKE_SECONDS = 60
 /** Sessions that are ended in one round trip. */
 const ENDED_AT_ONCE = 100
 
@@ -77,6 +76,7 @@ export function createSessionStore(options: SessionStoreOptions) {
   const tokens = createTokens(options.tokens)
   const strategy = strategies[options.strategy ?? 'batch'](options)
   const now = () => clock() / 1000
+  const janitors: Janitor[] = []
 
   const known = <Found>(found: Found | undefined): Found => {
     if (found === undefined) {
@@ -118,7 +118,8 @@ export function createSessionStore(options: SessionStoreOptions) {
     })
     const present = new Set(there.map(({ id }) => id))
     const stale = listed.filter(
-      ({ id, loggedInAt }) => !present.has(id) && loggedInAt < now() - LOGIN_MAY_TAKE_SECONDS,
+      ({ id, loggedInAt }) =>
+        !present.has(id) && loggedInAt < now() - userSessions.LOGIN_MAY_TAKE_SECONDS,
     )
     if (stale.length > 0) {
       const staleIds = stale.map(({ id }) => id)
@@ -296,7 +297,23 @@ export function createSessionStore(options: SessionStoreOptions) {
       await strategy.run({ commands: [['PING']], readOnly: true, read: () => undefined })
     },
 
-    /** Finishes what is in flight, then closes all connections. */
-    close: (): Promise<void> => strategy.close(),
+    /**
+     * Keeps the store within its limits, once it is started: ends sessions that are idle or beyond the
+     * maximum, rescales the item counts and removes leftovers. Any number of processes may have one:
+     * one of them works at a time. Redis 7.0 or newer.
+     *
+     * @throws TypeError for an option that is out of its range.
+     */
+    janitor(limits: JanitorOptions = {}): Janitor {
+      const janitor = createJanitor({ strategy, keys, now, idleSeconds }, limits)
+      janitors.push(janitor)
+      return janitor
+    },
+
+    /** Stops its janitors, finishes what is in flight, then closes all connections. */
+    async close(): Promise<void> {
+      if (janitors.length > 0) await Promise.all(janitors.map((janitor) => janitor.stop()))
+      await strategy.close()
+    },
   }
 }

@@ -15,6 +15,12 @@ export interface Strategy {
    */
   run<Result>(update: Update<Result>): Promise<Result>
   /**
+   * One step of SCAN over all nodes that hold keys, beginning or going on at `from`.
+   *
+   * @throws StoreError as `run`.
+   */
+  scan(request: ScanRequest, from: ScanPosition | undefined): Promise<ScanStep>
+  /**
    * Resolves once Redis can be used.
    *
    * @throws StoreError `ONETRIP_NOT_SENT` when it cannot within `timeoutMs`.
@@ -22,6 +28,26 @@ export interface Strategy {
   ready(timeoutMs: number): Promise<void>
   /** Finishes what is in flight, then closes every connection that it opened. */
   close(): Promise<void>
+}
+
+export interface ScanRequest {
+  /** As `SCAN MATCH`. */
+  match: string
+  /** About how many keys one step looks at. */
+  count: number
+}
+
+/** Where a scan goes on. */
+export interface ScanPosition {
+  readonly node: string
+  readonly cursor: string
+}
+
+export interface ScanStep {
+  /** Some perhaps twice. */
+  readonly keys: readonly string[]
+  /** Undefined at the end. */
+  readonly next: ScanPosition | undefined
 }
 
 export const strategyNames = [

@@ -26,9 +26,16 @@ export interface Tokens {
 const TIME_BYTES = 6
 const RANDOM_BYTES = 18 // 144 random bits; with the time 24 bytes, which base64url writes unpadded
 const ID_LENGTH = ((TIME_BYTES + RANDOM_BYTES) * 4) / 3
+const ID_SHAPE = new RegExp(`^[A-Za-z0-9_-]{${ID_LENGTH}}$`)
 const SHAPE = new RegExp(`^[A-Za-z0-9_-]{${ID_LENGTH}}\\.[A-Za-z0-9_-]{43}$`)
 const CLOCK_SKEW_MS = 60_000
 const MIN_SECRET_LENGTH = 32
+
+const issueTimeOf = (id: string) => Buffer.from(id, 'base64url').readUIntBE(0, TIME_BYTES)
+
+/** When an id was issued, in Unix milliseconds; undefined when it cannot be one of ours. */
+export const issuedAt = (id: string): number | undefined =>
+  ID_SHAPE.test(id) ? issueTimeOf(id) : undefined
 
 const sign = (secret: string, id: string) => createHmac('sha256', secret).update(id).digest()
 
@@ -39,8 +46,7 @@ export function createTokens(options: TokensOptions): Tokens {
   if (signingSecret === undefined || secrets.some(({ length }) => length < MIN_SECRET_LENGTH)) {
     throw new TypeError(`secrets: at least one, each of at least ${MIN_SECRET_LENGTH} characters`)
   }
-  const issuedAt = (id: string) => Buffer.from(id, 'base64url').readUIntBE(0, TIME_BYTES)
-  const expiresAt = (id: string) => issuedAt(id) + lifetimeSeconds * 1000
+  const expiresAt = (id: string) => issueTimeOf(id) + lifetimeSeconds * 1000
 
   return {
     expiresAt,
@@ -61,7 +67,7 @@ export function createTokens(options: TokensOptions): Tokens {
         if (timingSafeEqual(sign(secret, id), signature)) genuine = true
       }
       const now = clock()
-      if (!genuine || issuedAt(id) > now + CLOCK_SKEW_MS) {
+      if (!genuine || issueTimeOf(id) > now + CLOCK_SKEW_MS) {
         throw new StoreError('ONETRIP_INVALID_TOKEN', 'the token is not genuine')
       }
       if (now >= expiresAt(id)) {

@@ -1,6 +1,9 @@
 import type { Keys } from './keys.ts'
 import { type Command, memberScores, type Update, updateToken } from './updates.ts'
 
+/** How long a login may take to write both its entry in the user's list and the session. */
+export const LOGIN_MAY_TAKE_SECONDS = 60
+
 /**
  * Logs a user in: `updateToken`, and before it the entry in the user's own list, so that a session that
  * exists can be found and revoked. A failure in between leaves an entry without a session, which

@@ -7,7 +7,7 @@ import { lateReply, type Outcome, readOutcomes } from '../outcomes.ts'
 import { sendPipeline } from '../send.ts'
 import type { Strategy, StrategyOptions } from '../strategy.ts'
 import type { Command, Update } from '../updates.ts'
-import { openPool } from './pooled.ts'
+import { openPool, scanWith } from './pooled.ts'
 
 /** 8 to 32 were alike; with 64 Redis and this process waited for each other in turn (perf-notes). */
 const MAX_UPDATES = 16
@@ -87,6 +87,7 @@ export function batch(options: StrategyOptions): Strategy {
   return {
     name: 'batch',
     run,
+    scan: scanWith({ pool, deadlineMs }),
     get pool() {
       return pool.state
     },

@@ -4,6 +4,7 @@ import { shortConnection } from '../client.ts'
 import { publishConnection, publishError } from '../diagnostics.ts'
 import type { StoreError } from '../errors.ts'
 import { notSent, overloaded, readOutcomes } from '../outcomes.ts'
+import { scanOne } from '../scan.ts'
 import { sendOneByOne, withDeadline } from '../send.ts'
 import type { Strategy, StrategyOptions } from '../strategy.ts'
 import type { Update } from '../updates.ts'
@@ -64,6 +65,7 @@ export function naive(options: StrategyOptions): Strategy {
     name: 'naive',
     pool: undefined,
     run,
+    scan: (request, from) => run(scanOne(request, from)),
     async ready(timeoutMs) {
       const end = Date.now() + timeoutMs
       for (;;) {

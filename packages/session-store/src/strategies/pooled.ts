@@ -3,6 +3,7 @@ import { publishError } from '../diagnostics.ts'
 import type { StoreError } from '../errors.ts'
 import { readOutcomes } from '../outcomes.ts'
 import { Pool } from '../pool.ts'
+import { scanNodes } from '../scan.ts'
 import {
   type Send,
   sendOneByOne,
@@ -29,6 +30,19 @@ export function openPool(options: StrategyOptions): { pool: Pool; deadlineMs: nu
   return { pool, deadlineMs }
 }
 
+/** Scans through a connection of the pool. */
+export function scanWith({ pool, deadlineMs }: ReturnType<typeof openPool>): Strategy['scan'] {
+  return async (request, from) => {
+    try {
+      const step = pool.use((client) => scanNodes(client, request, from))
+      return await withDeadline(step, deadlineMs, true)
+    } catch (error) {
+      publishError((error as StoreError).code)
+      throw error
+    }
+  }
+}
+
 function pooled(name: StrategyName, send: Send, options: StrategyOptions): Strategy {
   const { pool, deadlineMs } = openPool(options)
 
@@ -45,6 +59,7 @@ function pooled(name: StrategyName, send: Send, options: StrategyOptions): Strat
   return {
     name,
     run,
+    scan: scanWith({ pool, deadlineMs }),
     get pool() {
       return pool.state
     },

@@ -1,0 +1,172 @@
+import type { RetentionStep } from './diagnostics.ts'
+import { chooseDrops, dropItems, halveCounts, leastViewed } from './item-counts.ts'
+import type { Keys, SessionsPart } from './keys.ts'
+import * as retention from './retention.ts'
+import type { ScanPosition, Strategy } from './strategy.ts'
+import { issuedAt } from './tokens.ts'
+import { usersOf } from './updates.ts'
+import { LOGIN_MAY_TAKE_SECONDS } from './user-sessions.ts'
+
+export interface RetentionContext {
+  readonly strategy: Strategy
+  readonly keys: Keys
+  /** Unix seconds with fraction. */
+  now(): number
+  readonly maxSessions: number
+  readonly idleSeconds: number
+  readonly batchSize: number
+  readonly keptItems: number
+}
+
+/** What one step of a task did. Every step is a few round trips, each with at most one batch. */
+export type TaskStep = Partial<Omit<RetentionStep, 'durationMs'>>
+
+/**
+ * So many of each part are read that most of a batch can be told to be the oldest of all, although the
+ * parts are not equally old.
+ */
+const readOfEachPart = (batchSize: number, parts: number) =>
+  Math.min(batchSize, Math.ceil((4 * batchSize) / parts))
+
+/** Ends sessions that are idle or beyond the maximum, oldest first, batch by batch. */
+export async function* evict(context: RetentionContext): AsyncGenerator<TaskStep> {
+  const { strategy, keys, maxSessions, idleSeconds, batchSize } = context
+  const limit = readOfEachPart(batchSize, keys.parts().length)
+  for (;;) {
+    const parts = await strategy.run(retention.oldestSessions(keys, limit))
+    const idleBefore = context.now() - idleSeconds
+    const limits = { maxSessions, idleBefore, batchSize }
+    const evictions = retention.chooseEvictions(parts, limits)
+    if (evictions.length === 0) return
+    const ended = await strategy.run(retention.evictSessions(keys, evictions, idleBefore))
+    await forget(context, ended)
+    const sessions = parts.reduce((sum, { size }) => sum + size, 0) - ended.length
+    yield { evicted: ended.length, surplus: Math.max(0, sessions - maxSessions) }
+    // All of them were seen again meanwhile: the next run looks again.
+    if (ended.length === 0) return
+  }
+}
+
+/** The users' lists are in other slots of a cluster; an entry that is left heals when it is listed. */
+async function forget(
+  { strategy, keys }: RetentionContext,
+  ended: readonly retention.EndedSession[],
+): Promise<void> {
+  const update = retention.forgetEnded(keys, ended)
+  if (update.commands.length > 0) await strategy.run(update)
+}
+
+/** Drops the least viewed items, then halves the counts of all that stay, each once. */
+export async function* rescale(context: RetentionContext): AsyncGenerator<TaskStep> {
+  const { strategy, keys, keptItems, batchSize } = context
+  const limit = readOfEachPart(batchSize, keys.allPopular().length)
+  for (;;) {
+    const parts = await strategy.run(leastViewed(keys, limit))
+    const drops = chooseDrops(parts, { keptItems, batchSize })
+    if (drops.length === 0) break
+    yield { itemsDropped: await strategy.run(dropItems(drops)) }
+  }
+  for (const key of keys.allPopular()) yield* halveAll(context, key)
+}
+
+async function* halveAll(
+  { strategy, batchSize }: RetentionContext,
+  key: string,
+): AsyncGenerator<TaskStep> {
+  // All names first: counts that change while they are walked could be met twice, or not at all.
+  const items = new Set<string>()
+  let cursor: string | undefined
+  do {
+    const step = await strategy.run(retention.walk('ZSCAN', key, cursor, batchSize))
+    for (const item of step.members) items.add(item)
+    cursor = step.cursor
+    yield {}
+  } while (cursor !== undefined)
+  for (const batch of batches([...items], batchSize)) {
+    const { halved, gone } = await strategy.run(halveCounts(key, batch))
+    yield { itemsHalved: halved, itemsDropped: gone }
+  }
+}
+
+/** Removes what interrupted logins, logouts and views left behind. */
+export async function* sweep(context: RetentionContext): AsyncGenerator<TaskStep> {
+  for (const part of context.keys.parts()) {
+    yield* sweepRecords(context, part, 'HSCAN')
+    yield* sweepRecords(context, part, 'ZSCAN')
+  }
+  yield* sweepViews(context)
+}
+
+/** `HSCAN` for logins that were never seen, `ZSCAN` for sessions that nobody is logged in on. */
+async function* sweepRecords(
+  context: RetentionContext,
+  part: SessionsPart,
+  command: 'HSCAN' | 'ZSCAN',
+): AsyncGenerator<TaskStep> {
+  const { strategy, batchSize } = context
+  const unseen = command === 'HSCAN'
+  let cursor: string | undefined
+  do {
+    const key = unseen ? part.login : part.recent
+    const step = await strategy.run(retention.walk(command, key, cursor, batchSize))
+    let swept = 0
+    // A small hash or sorted set comes whole, however many are asked for.
+    for (const ids of batches(sweepable(context, step.members, unseen), batchSize)) {
+      const orphans = unseen
+        ? await strategy.run(retention.unseenOf(part, ids))
+        : await withoutLogin(context, ids)
+      swept += await remove(context, orphans, unseen)
+    }
+    cursor = step.cursor
+    yield { swept }
+  } while (cursor !== undefined)
+}
+
+async function* sweepViews(context: RetentionContext): AsyncGenerator<TaskStep> {
+  const { strategy, keys, batchSize } = context
+  let from: ScanPosition | undefined
+  do {
+    const request = { match: keys.viewedPattern(), count: batchSize }
+    const step = await strategy.scan(request, from)
+    const viewers = step.keys.flatMap((key) => keys.viewedBy(key) ?? [])
+    let swept = 0
+    for (const ids of batches(sweepable(context, viewers, false), batchSize)) {
+      swept += await remove(context, await withoutLogin(context, ids), false)
+    }
+    from = step.next
+    yield { swept }
+  } while (from !== undefined)
+}
+
+/** The ids that are ours; of logins, those that must have been written whole by now. */
+function sweepable({ now }: RetentionContext, ids: readonly string[], logins: boolean): string[] {
+  const issuedBefore = logins ? 1000 * (now() - LOGIN_MAY_TAKE_SECONDS) : Number.POSITIVE_INFINITY
+  return ids.filter((id) => {
+    const issued = issuedAt(id)
+    return issued !== undefined && issued < issuedBefore
+  })
+}
+
+async function withoutLogin(
+  { strategy, keys }: RetentionContext,
+  ids: readonly string[],
+): Promise<string[]> {
+  const users = await strategy.run(usersOf(keys, ids))
+  return ids.filter((_, index) => users[index] === undefined)
+}
+
+async function remove(
+  context: RetentionContext,
+  ids: readonly string[],
+  unseen: boolean,
+): Promise<number> {
+  if (ids.length === 0) return 0
+  const { strategy, keys } = context
+  const removed = await strategy.run(retention.removeOrphans(keys, ids, { unseen }))
+  await forget(context, removed)
+  return removed.length
+}
+
+function* batches<Item>(all: readonly Item[], size: number): Generator<Item[]> {
+  for (let from = 0; from < all.length; from += size) yield all.slice(from, from + size)
+}

@@ -1,0 +1,250 @@
+import type { Keys, SessionsPart } from './keys.ts'
+import { type Command, memberScores, type Reply, type Update } from './updates.ts'
+
+/** A session that was ended, and whose it was; no user when only leftovers of one were found. */
+export interface EndedSession {
+  id: string
+  user: string | undefined
+}
+
+/** The sessions of one part that were seen longest ago, oldest first. */
+export interface OldestOfPart {
+  readonly part: SessionsPart
+  /** All sessions of the part. */
+  readonly size: number
+  readonly oldest: readonly { id: string; lastSeen: number }[]
+}
+
+/** The `limit` oldest sessions of each part. Keys: recent of all parts. */
+export function oldestSessions(keys: Keys, limit: number): Update<OldestOfPart[]> {
+  const parts = keys.parts()
+  return {
+    commands: parts.flatMap(({ recent }): Command[] => [
+      ['ZCARD', recent],
+      ['ZRANGE', recent, 0, limit - 1, 'WITHSCORES'],
+    ]),
+    readOnly: true,
+    read: (replies) =>
+      parts.map((part, index) => ({
+        part,
+        size: Number(replies[2 * index]),
+        oldest: memberScores(replies[2 * index + 1]).map(([id, lastSeen]) => ({ id, lastSeen })),
+      })),
+  }
+}
+
+/** The sessions of one part that are to go, as they were read. */
+export interface Eviction {
+  readonly part: SessionsPart
+  /** So many sessions of the part stay, unless they are idle. */
+  readonly keep: number
+  readonly sessions: readonly { id: string; lastSeen: number }[]
+}
+
+export interface EvictionLimits {
+  maxSessions: number
+  /** Unix seconds: who was not seen since is idle. */
+  idleBefore: number
+  /** The most that are chosen. */
+  batchSize: number
+}
+
+/**
+ * Which of these sessions are to go: the oldest of all parts first, so that both key layouts end the
+ * same sessions. A session is passed over while a part may hold an older one that was not read.
+ */
+export function chooseEvictions(
+  parts: readonly OldestOfPart[],
+  { maxSessions, idleBefore, batchSize }: EvictionLimits,
+): Eviction[] {
+  const surplus = parts.reduce((sum, { size }) => sum + size, 0) - maxSessions
+  const readUpTo = Math.min(
+    ...parts
+      .filter(({ size, oldest }) => oldest.length < size)
+      .map(({ oldest }) => oldest.at(-1)?.lastSeen ?? Number.NEGATIVE_INFINITY),
+  )
+  const chosen = parts
+    .flatMap(({ part, oldest }) => oldest.map((session) => ({ part, ...session })))
+    .filter(({ lastSeen }) => lastSeen <= readUpTo)
+    .sort((a, b) => a.lastSeen - b.lastSeen)
+    .filter(({ lastSeen }, rank) => rank < surplus || lastSeen < idleBefore)
+    .slice(0, batchSize)
+  const byPart = Map.groupBy(chosen, ({ part }) => part)
+  return parts.flatMap(({ part, size }) => {
+    const sessions = byPart.get(part)
+    return sessions ? [{ part, keep: size - sessions.length, sessions }] : []
+  })
+}
+
+/** Ends the sessions of `doomed`, whose `viewed` keys are in `viewed`. */
+const END_DOOMED = `if #doomed > 0 then
+  redis.call('HDEL', KEYS[1], unpack(doomed))
+  redis.call('ZREM', KEYS[2], unpack(doomed))
+  redis.call('UNLINK', unpack(viewed))
+end
+return users`
+
+/**
+ * KEYS: login, recent, and the viewed key of each session. ARGV: idle before, how many sessions stay,
+ * then for each session its id and when it was last seen. Replies the user of each that was ended,
+ * nothing for one that stays.
+ */
+const EVICT = `
+local ids, seen, doomed, viewed, users = {}, {}, {}, {}, {}
+for at = 3, #ARGV, 2 do
+  ids[#ids + 1], seen[#seen + 1] = ARGV[at], tonumber(ARGV[at + 1])
+end
+local owners = redis.call('HMGET', KEYS[1], unpack(ids))
+local scores = redis.call('ZMSCORE', KEYS[2], unpack(ids))
+local surplus = redis.call('ZCARD', KEYS[2]) - tonumber(ARGV[2])
+for i, id in ipairs(ids) do
+  local score = tonumber(scores[i])
+  users[i] = false
+  if score and score == seen[i] and (score < tonumber(ARGV[1]) or surplus > 0) then
+    surplus = surplus - 1
+    doomed[#doomed + 1], viewed[#viewed + 1] = id, KEYS[i + 2]
+    users[i] = owners[i] or ''
+  end
+end
+${END_DOOMED}`
+
+/**
+ * Ends the chosen sessions, each part in one step of the server. A session that was seen again since
+ * it was read stays, and so does one that is not idle where enough others have ended meanwhile. So a
+ * worker that acts late, on what it read long ago, does no harm.
+ *
+ * A page view at the same time finds the session gone or is found by this: it cannot fall in between.
+ * An `updateToken` for such an old session can, and may lose the session that it renews.
+ *
+ * Keys of each part: login, recent, viewed of each session. The users' lists still name the sessions.
+ */
+export function evictSessions(
+  keys: Keys,
+  evictions: readonly Eviction[],
+  idleBefore: number,
+): Update<EndedSession[]> {
+  return {
+    commands: evictions.map(
+      ({ part, keep, sessions }): Command => [
+        'EVAL',
+        EVICT,
+        2 + sessions.length,
+        ...[part.login, part.recent, ...sessions.map(({ id }) => keys.viewed(id))],
+        ...[idleBefore, keep],
+        ...sessions.flatMap(({ id, lastSeen }) => [id, lastSeen]),
+      ],
+    ),
+    readOnly: false,
+    read: (replies) =>
+      evictions.flatMap(({ sessions }, index) =>
+        readEnded(
+          sessions.map(({ id }) => id),
+          replies[index],
+        ),
+      ),
+  }
+}
+
+/**
+ * KEYS: login, recent, and the viewed key of each session. ARGV: whether a session that was never seen
+ * goes too ('unseen' or ''), then the ids. Replies as EVICT.
+ */
+const REMOVE_ORPHANS = `
+local ids, doomed, viewed, users = {}, {}, {}, {}
+for at = 2, #ARGV do ids[#ids + 1] = ARGV[at] end
+local owners = redis.call('HMGET', KEYS[1], unpack(ids))
+local scores = redis.call('ZMSCORE', KEYS[2], unpack(ids))
+for i, id in ipairs(ids) do
+  users[i] = false
+  if not owners[i] or (ARGV[1] == 'unseen' and not scores[i]) then
+    doomed[#doomed + 1], viewed[#viewed + 1] = id, KEYS[i + 2]
+    users[i] = owners[i] or ''
+  end
+end
+${END_DOOMED}`
+
+/**
+ * Removes what is left of these sessions where nobody is logged in, and, if `unseen`, where somebody is
+ * but the session has no last time that it was seen. What is whole by now stays: an id comes back only
+ * by `updateToken`, the documents' login.
+ *
+ * Keys of each part: login, recent, viewed of each session.
+ */
+export function removeOrphans(
+  keys: Keys,
+  ids: readonly string[],
+  { unseen }: { unseen: boolean },
+): Update<EndedSession[]> {
+  const groups = [...Map.groupBy(ids, (id) => keys.login(id)).values()]
+  return {
+    commands: groups.map((members): Command => {
+      const [first = ''] = members
+      return [
+        'EVAL',
+        REMOVE_ORPHANS,
+        2 + members.length,
+        ...[keys.login(first), keys.recent(first), ...members.map((id) => keys.viewed(id))],
+        unseen ? 'unseen' : '',
+        ...members,
+      ]
+    }),
+    readOnly: false,
+    read: (replies) => groups.flatMap((members, index) => readEnded(members, replies[index])),
+  }
+}
+
+function readEnded(ids: readonly string[], reply: Reply | undefined): EndedSession[] {
+  const users = Array.isArray(reply) ? (reply as readonly Reply[]) : []
+  return ids.flatMap((id, index) => {
+    const user = users[index]
+    return typeof user === 'string' ? [{ id, user: user === '' ? undefined : user }] : []
+  })
+}
+
+/** Takes ended sessions out of their users' lists. Keys: sessions of each user. */
+export function forgetEnded(keys: Keys, ended: readonly EndedSession[]): Update<void> {
+  const byUser = Map.groupBy(ended, ({ user }) => user)
+  return {
+    commands: [...byUser].flatMap(([user, sessions]): Command[] =>
+      user === undefined ? [] : [['ZREM', keys.sessions(user), ...sessions.map(({ id }) => id)]],
+    ),
+    readOnly: false,
+    read: () => undefined,
+  }
+}
+
+/** One step of a walk over a hash or sorted set: its members, some perhaps twice. */
+export interface WalkStep {
+  /** Where to go on; undefined at the end. */
+  readonly cursor: string | undefined
+  readonly members: readonly string[]
+}
+
+/** `count` is a hint: a small hash or sorted set comes whole. Keys: the key. */
+export function walk(
+  command: 'HSCAN' | 'ZSCAN',
+  key: string,
+  cursor: string | undefined,
+  count: number,
+): Update<WalkStep> {
+  return {
+    commands: [[command, key, cursor ?? '0', 'COUNT', count]],
+    readOnly: true,
+    read([reply]) {
+      const [next, pairs] = reply as readonly [string, readonly string[]]
+      return {
+        cursor: next === '0' ? undefined : next,
+        members: pairs.filter((_, index) => index % 2 === 0),
+      }
+    },
+  }
+}
+
+/** Those of the sessions that have no last time that they were seen. Keys: recent of the part. */
+export function unseenOf(part: SessionsPart, ids: readonly string[]): Update<string[]> {
+  return {
+    commands: [['ZMSCORE', part.recent, ...ids]],
+    readOnly: true,
+    read: ([scores]) => ids.filter((_, index) => (scores as readonly Reply[])[index] === null),
+  }
+}
