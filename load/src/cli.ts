@@ -4,6 +4,8 @@ import { type HttpOptions, httpCommand } from './http/options.ts'
 import { listenForInterrupts } from './interrupt.ts'
 import { describeError } from './problem.ts'
 import { redisCommand } from './redis/command.ts'
+import { relayCommand } from './relay/options.ts'
+import { runRelay } from './relay/run.ts'
 import { printError, surviveClosedOutput } from './terminal.ts'
 
 const INTERRUPTED = 130
@@ -24,6 +26,7 @@ const program = new Command('npm run load --')
   .description('Measures what one round trip is worth. Without a command: http.')
   .addCommand(http, { isDefault: true })
   .addCommand(redisCommand({ commandLine, interrupt: interrupts.signal }))
+  .addCommand(relayCommand().action((flags) => runRelay(flags, interrupts.signal)))
   .addHelpText(
     'after',
     `

@@ -17,6 +17,8 @@ export interface Program {
   readonly lastLines: readonly string[]
   /** Sends a signal. Does nothing when the process has ended. */
   signal(signal: NodeJS.Signals): void
+  /** Gives a program that has `input` a line to read. */
+  write(line: string): void
   /** SIGTERM, then SIGKILL after `graceMs` (default 10,000). Resolves when the process has ended. */
   stop(graceMs?: number): Promise<Exit>
 }
@@ -30,6 +32,8 @@ export interface ProgramOptions {
   args: readonly string[]
   env?: NodeJS.ProcessEnv
   cwd?: string
+  /** Whether it gets a pipe as standard input (which ends when this process does); default none. */
+  input?: boolean
   /** The program counts as started when one of its lines matches, or when the probe resolves. */
   ready: RegExp | ReadyProbe
   /** Default 15,000. */
@@ -77,14 +81,16 @@ export async function startProgram(options: ProgramOptions): Promise<Program> {
   const child = spawn(command, args, {
     cwd: options.cwd,
     env: options.env ?? process.env,
-    stdio: ['ignore', 'pipe', 'pipe'],
+    stdio: [options.input ? 'pipe' : 'ignore', 'pipe', 'pipe'],
     detached: true,
   })
+  child.stdin?.on('error', () => {}) // it has ended, which `exited` tells
   const lastLines: string[] = []
   const isReady = Promise.withResolvers<void>()
   const hasExited = Promise.withResolvers<Exit>()
 
   for (const stream of [child.stdout, child.stderr]) {
+    if (!stream) continue
     createInterface({ input: stream }).on('line', (line) => {
       lastLines.push(line)
       if (lastLines.length > KEPT_LINES) lastLines.shift()
@@ -117,6 +123,7 @@ export async function startProgram(options: ProgramOptions): Promise<Program> {
     exited: hasExited.promise,
     lastLines,
     signal: (signal) => void child.kill(signal),
+    write: (line) => void child.stdin?.write(`${line}\n`),
     async stop(graceMs = 10_000) {
       child.kill('SIGTERM')
       const force = setTimeout(() => child.kill('SIGKILL'), graceMs)
