@@ -1,0 +1,61 @@
+import { expect, test } from 'vitest'
+import {
+  compare,
+  endOfFile,
+  type Results,
+  type Seen,
+  type Verdict,
+  verdictOn,
+} from '../../src/upstream/compare.ts'
+
+function results(statuses: Parameters<typeof Object.entries>[0]): Results {
+  return new Map(Object.entries(statuses)) as Results
+}
+
+test('counts what did the same on both, and keeps the end of the file out of the tests', () => {
+  const run = results({ a: 'passed', b: 'failed', c: 'left-out', [endOfFile]: 'failed' })
+  expect(compare([run], [run])).toEqual({
+    tests: 3,
+    same: { passed: 1, failed: 1, 'left-out': 1 },
+    failedInBoth: ['b', endOfFile],
+    differences: [],
+  })
+})
+
+test('a test that only one build got to differs', () => {
+  const whole = results({ a: 'passed', b: 'passed', [endOfFile]: 'passed' })
+  const aborted = results({ a: 'passed', [endOfFile]: 'failed' })
+  const runs = (first: Results) => [first, first, first]
+  const { differences, tests } = compare(runs(whole), runs(aborted))
+  expect(tests).toBe(2)
+  expect(differences.map(({ name, verdict }) => [name, verdict])).toEqual([
+    ['b', 'worse'],
+    [endOfFile, 'worse'],
+  ])
+})
+
+const cases: [verdict: Verdict, reference: string, candidate: string, why: string][] = [
+  ['open', '+', '-', 'it was not run again'],
+  ['worse', '++++++', '-++-++', 'it fails again, and never on the reference'],
+  ['flaky', '++++++', '-+++++', 'it fails once and never again'],
+  ['flaky', '++-+++', '-++-++', 'it fails on the reference, too'],
+  ['worse', '++-+++', '------', 'it always fails, and on the reference now and then'],
+  ['flaky', '-+----', '------', 'it passes on the reference by luck'],
+  ['worse', '++++++', '....+.', 'it always comes up on the reference, and seldom here'],
+  ['flaky', '+.....', '......', 'its name is another one in each run'],
+  ['flaky', '......', '+.....', 'the same, seen from the other side'],
+  ['worse', '......', '-...-.', 'only its failures have a name'],
+  ['worse', '++++++', 'oooooo', 'the suite leaves it out here only'],
+  ['better', '-+++-+', '++++++', 'it fails on the reference only'],
+  ['better', '------', '++++++', 'it always fails on the reference only'],
+]
+
+const seen: Record<string, Seen> = { '+': 'passed', '-': 'failed', o: 'left-out', '.': 'absent' }
+
+function seenAs(signs: string): Seen[] {
+  return [...signs].map((sign) => seen[sign] ?? 'absent')
+}
+
+test.each(cases)('%s: %s against %s, since %s', (verdict, reference, candidate) => {
+  expect(verdictOn(seenAs(reference), seenAs(candidate))).toBe(verdict)
+})

@@ -1,0 +1,62 @@
+import { expect, test } from 'vitest'
+import { chosenFiles, type UpstreamOptions, upstreamOptions } from '../../src/upstream/options.ts'
+import type { TestFile } from '../../src/upstream/suites.ts'
+
+const files = ['unit/auth', 'unit/type/list', 'unit/type/set', 'integration/aof'].map(
+  (name): TestFile => ({ suite: 'main', name }),
+)
+
+function chosen(...patterns: string[]): string[] {
+  return chosenFiles(files, patterns).map(({ name }) => name)
+}
+
+test('patterns choose files, in the order of the suite', () => {
+  expect(chosenFiles(files, undefined)).toEqual(files)
+  expect(chosen('unit/type/*', 'unit/auth')).toEqual([
+    'unit/auth',
+    'unit/type/list',
+    'unit/type/set',
+  ])
+  expect(chosen('unit/*')).toEqual(['unit/auth'])
+  expect(chosen('**')).toHaveLength(4)
+})
+
+test('a pattern without a file is refused, with what may be meant', () => {
+  expect(() => chosen('unit/auth', 'list')).toThrow('no file of tests')
+  expect(() => chosen('list')).toThrow('Did you mean unit/type/list?')
+  expect(() => chosen('nothing')).toThrow('Names look like unit/auth')
+})
+
+function parsed(...args: string[]): UpstreamOptions {
+  return upstreamOptions(4)
+    .exitOverride()
+    .configureOutput({ writeErr() {} })
+    .parse(args, {
+      from: 'user',
+    })
+    .opts()
+}
+
+test('defaults, and lists as people write them', () => {
+  expect(parsed()).toMatchObject({
+    builds: ['stock', 'patched'],
+    suites: ['main'],
+    ioThreads: [1, 2],
+    clients: 4,
+    timeout: 600,
+    reruns: 5,
+  })
+  expect(
+    parsed('--builds', 'stock,stock', '--io-threads', '4, 1,4', '--files', 'tests/unit/auth.tcl'),
+  ).toMatchObject({ builds: ['stock', 'stock'], ioThreads: [4, 1], files: ['unit/auth'] })
+})
+
+test.each([
+  [['--builds', 'stock'], 'Two builds'],
+  [['--builds', 'stock,fastest'], "no build 'fastest'"],
+  [['--suites', 'unit'], "'unit' is none of main, modules, cluster, sentinel"],
+  [['--io-threads', '0'], 'A whole number from 1 to 128'],
+  [['--files', 'a,,b'], 'Names, separated by commas'],
+])('refuses %s', (args, message) => {
+  expect(() => parsed(...args)).toThrow(message)
+})

@@ -1,0 +1,100 @@
+import { spawn } from 'node:child_process'
+import { mkdtemp, readdir, readFile, readlink, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { expect, onTestFinished, test } from 'vitest'
+import type { ResultRecord } from '../../src/upstream/record.ts'
+import { requireTcl } from '../../src/upstream/workspace.ts'
+
+const cli = fileURLToPath(new URL('../../src/cli.ts', import.meta.url))
+const hasTcl = await requireTcl(process.env).then(
+  () => true,
+  () => false,
+)
+
+async function temporaryDirectory(): Promise<string> {
+  const directory = await mkdtemp(join(tmpdir(), 'onetrip-suite-'))
+  onTestFinished(() => rm(directory, { recursive: true, force: true }))
+  return directory
+}
+
+/** Runs the command until it ends, or until `stopAt` is in what it says: then it gets Ctrl-C. */
+async function testUpstream(directory: string, args: readonly string[], stopAt?: string) {
+  const child = spawn(
+    process.execPath,
+    [cli, 'test', '--builds', 'patched,patched', '--io-threads', '1', '--clients', '1', ...args],
+    { env: { ...process.env, TMPDIR: directory }, stdio: ['ignore', 'pipe', 'pipe'] },
+  )
+  let said = ''
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.setEncoding('utf8').on('data', (text: string) => {
+      said += text
+      if (stopAt !== undefined && said.includes(stopAt)) child.kill('SIGINT')
+    })
+  }
+  const ended = Promise.withResolvers<{ code: number | null; signal: string | null }>()
+  child.once('close', (code, signal) => ended.resolve({ code, signal }))
+  return { ...(await ended.promise), said }
+}
+
+/** Programs that processes run out of a directory. */
+async function programsUnder(directory: string): Promise<string[]> {
+  const pids = (await readdir('/proc').catch(() => [])).filter((name) => /^\d+$/.test(name))
+  const programs = await Promise.all(
+    pids.map((pid) => readlink(`/proc/${pid}/exe`).catch(() => '')),
+  )
+  return programs.filter((program) => program.startsWith(directory))
+}
+
+test.skipIf(!hasTcl)(
+  "runs upstream's files; after Ctrl-C nothing is left, and --resume goes on",
+  async () => {
+    const directory = await temporaryDirectory()
+    const json = join(directory, 'result.json')
+    const record = async (): Promise<ResultRecord> => JSON.parse(await readFile(json, 'utf8'))
+
+    const files = ['--files', 'unit/quit,unit/scripting', '--json', json]
+    const stopped = await testUpstream(directory, files, 'unit/quit, I/O threads 1: 3 tests')
+    expect(stopped, stopped.said).toMatchObject({ code: null, signal: 'SIGINT' })
+    expect(stopped.said).toContain('--resume goes on')
+    expect(await programsUnder(directory)).toEqual([])
+    expect(await readdir(directory)).toEqual(['result.json'])
+    const partial = await record()
+    expect(partial.complete).toBe(false)
+    expect(partial.runs.map(({ file, role, end }) => [file, role, end])).toEqual([
+      ['unit/quit', 'reference', 'finished'],
+      ['unit/quit', 'candidate', 'finished'],
+    ])
+
+    const resumed = await testUpstream(directory, [
+      '--files',
+      'unit/quit',
+      '--json',
+      json,
+      '--resume',
+    ])
+    expect(resumed, resumed.said).toMatchObject({ code: 0, signal: null })
+    expect(resumed.said).toContain('No test differs.')
+    const { complete, comparisons, runs, builds } = await record()
+    expect(complete).toBe(true)
+    expect(runs).toEqual(partial.runs)
+    expect(comparisons).toEqual([
+      {
+        file: 'unit/quit',
+        ioThreads: 1,
+        tests: 3,
+        same: { passed: 3, failed: 0, 'left-out': 0 },
+        failedInBoth: [],
+        differences: [],
+      },
+    ])
+    expect(builds.candidate.patches.length).toBeGreaterThan(0)
+  },
+)
+
+test('says what is missing, and how to install it', async () => {
+  await expect(requireTcl({ PATH: await temporaryDirectory() })).rejects.toThrow(
+    'apt-get install -y tcl',
+  )
+})
