@@ -39,6 +39,9 @@ export async function serve(
   const app = await buildApp({
     store: {
       ...own,
+      get pool() {
+        return own.pool
+      },
       strategy: name as SessionStore['strategy'],
       recordView: recordViewThrough(contenders, config),
     },

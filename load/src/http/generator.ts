@@ -7,9 +7,10 @@ export type GeneratorName = (typeof generators)[number]
 /** Sends `POST /views` over all connections, each as soon as its last request was answered. */
 export type Saturate = (options: SaturationOptions) => Promise<Saturation>
 
-export interface SaturationOptions {
-  /** Of the API; must be on this machine. */
+interface SaturationOptions {
+  /** Of the API; must be on this machine, unless the user said that it is theirs (`owned`). */
   url: string
+  owned?: boolean
   /** What each connection sends; the number of lists is the number of connections. */
   views: readonly (readonly View[])[]
   seconds: number
