@@ -17,15 +17,23 @@ const words: Record<Verdict, string> = {
   open: 'not run again',
 }
 
+/** How much of what the suite says about a failure is shown; the result file has more. */
+const DETAIL_LINES = 10
+
 /** The comparisons that are about some files and numbers of I/O threads, in words and tables. */
 export function report(record: ResultRecord, comparisons: readonly FileComparison[]): string {
   const { reference, candidate } = record.builds
   const title =
     `Upstream's tests of Redis ${candidate.redisVersion} (${candidate.source}): ` +
     `${candidate.build}-${candidate.key.slice(0, 12)} against ${reference.build}-${reference.key.slice(0, 12)}`
-  return [title, totals(comparisons), differing(record, comparisons), failing(comparisons)]
-    .filter((part) => part !== '')
-    .join('\n\n')
+  const parts = [
+    title,
+    totals(comparisons),
+    differing(record, comparisons),
+    ...failures(record, comparisons),
+    failing(comparisons),
+  ]
+  return parts.filter((part) => part !== '').join('\n\n')
 }
 
 /** How many tests of the comparisons have a verdict. */
@@ -35,14 +43,17 @@ export function count(comparisons: readonly FileComparison[], verdict: Verdict):
 
 /** What a comparison says, in a line. */
 export function describe({ tests, same, differences, failedInBoth }: FileComparison): string {
-  if (differences.length === 0) {
-    const aborted = failedInBoth.includes(endOfFile) ? ', and both stop before the end' : ''
-    const failed = same.failed > 0 ? `, ${same.failed} of them failures${aborted}` : aborted
-    const leftOut = same['left-out'] > 0 ? `, ${same['left-out']} left out` : ''
-    return `${tests} tests, all the same${failed}${leftOut}`
+  const counted = `${tests} ${tests === 1 ? 'test' : 'tests'}`
+  if (differences.length > 0) {
+    const list = differences.map(({ name, verdict }) => `${name} (${words[verdict]})`)
+    return `${counted}, differing: ${list.join(', ')}`
   }
-  const list = differences.map(({ name, verdict }) => `${name}: ${words[verdict]}`)
-  return `${tests} tests, ${differences.length} differ (${list.join('; ')})`
+  const notes = [
+    same.failed > 0 ? `${same.failed} of them failures` : '',
+    failedInBoth.includes(endOfFile) ? 'both stop before the end' : '',
+    same['left-out'] > 0 ? `${same['left-out']} left out` : '',
+  ]
+  return [counted, 'all the same', ...notes.filter((note) => note !== '')].join(', ')
 }
 
 function totals(comparisons: readonly FileComparison[]): string {
@@ -109,6 +120,23 @@ function worstFirst(one: Difference, other: Difference): number {
 
 function runs(seen: readonly Seen[]): string {
   return `${seen.filter((status) => status === 'passed').length} of ${seen.length}`
+}
+
+/** What the suite said about each test that is worse. */
+function failures({ runs }: ResultRecord, comparisons: readonly FileComparison[]): string[] {
+  return comparisons.flatMap(({ file, ioThreads, differences }) =>
+    differences.filter(has('worse')).map(({ name }) => {
+      const details = runs
+        .filter((run) => run.file === file && run.ioThreads === ioThreads)
+        .filter(({ role }) => role === 'candidate')
+        .map(({ tests, reason }) =>
+          name === endOfFile ? reason : tests.find((test) => test.name === name)?.detail,
+        )
+      const detail = details.find((text) => text !== undefined) ?? 'It did not come up.'
+      const lines = detail.split('\n').slice(0, DETAIL_LINES)
+      return `${file}, I/O threads ${ioThreads}: ${name}\n${lines.map((line) => `    ${line}`).join('\n')}`
+    }),
+  )
 }
 
 function failing(comparisons: readonly FileComparison[]): string {

@@ -1,0 +1,90 @@
+import { expect, test } from 'vitest'
+import type { TestResult } from '../../src/upstream/output.ts'
+import {
+  comparisonOf,
+  type ResultRecord,
+  type RunRecord,
+  roles,
+} from '../../src/upstream/record.ts'
+import { count, describe, report } from '../../src/upstream/report.ts'
+
+const identity = {
+  redisVersion: '8.0.6',
+  source: 'Debian 8.0.6-3 (forky)',
+  archiveSha256: '',
+  debianPatches: [],
+  patches: [],
+  patchesSha256: '',
+  compilers: { cc: '', cxx: '' },
+}
+
+/** A result whose runs are given as `name: status` lists, the reference's and the candidate's in turn. */
+function record(...lists: TestResult[][]): ResultRecord {
+  return {
+    format: 1,
+    complete: true,
+    command: '',
+    updatedAt: '',
+    machine: { cpu: '', cores: 2, memoryBytes: 0, kernel: '', node: '' },
+    builds: {
+      reference: { build: 'stock', key: 'a'.repeat(64), ...identity },
+      candidate: { build: 'patched', key: 'b'.repeat(64), ...identity },
+    },
+    comparisons: [],
+    runs: lists.map(
+      (tests, index): RunRecord => ({
+        file: 'unit/limits',
+        ioThreads: 2,
+        role: roles[index % 2] ?? 'reference',
+        attempt: Math.floor(index / 2),
+        key: '',
+        startedAt: '',
+        seconds: 1,
+        end: 'finished',
+        tests,
+      }),
+    ),
+  }
+}
+
+const passed: TestResult[] = [{ name: 'maxclients', status: 'passed' }]
+const failed: TestResult[] = [
+  { name: 'maxclients', status: 'failed', detail: "Expected 'ERR max' to match '*max*'" },
+]
+
+function reported(of: ResultRecord) {
+  const comparisons = of.runs.slice(0, 1).flatMap(({ file, ioThreads }) => {
+    return comparisonOf(of.runs, file, ioThreads) ?? []
+  })
+  return { comparisons, text: report(of, comparisons), line: comparisons.map(describe).join('') }
+}
+
+test('all the same', () => {
+  const { text, line, comparisons } = reported(record(passed, passed))
+  expect(line).toBe('1 test, all the same')
+  expect(text).toContain('Redis 8.0.6 (Debian 8.0.6-3 (forky))')
+  expect(text).toContain('patched-bbbbbbbbbbbb against stock-aaaaaaaaaaaa')
+  expect(text).toContain('No test differs.')
+  expect(count(comparisons, 'worse')).toBe(0)
+})
+
+test('a test that is worse is shown with how often it passed and what the suite said', () => {
+  const { text, line, comparisons } = reported(
+    record(passed, failed, passed, passed, passed, failed),
+  )
+  expect(line).toBe('1 test, differing: maxclients (WORSE)')
+  expect(text).toMatch(/unit\/limits +maxclients +3 of 3 +1 of 3 +WORSE/)
+  expect(text).toContain("    Expected 'ERR max' to match '*max*'")
+  expect(count(comparisons, 'worse')).toBe(1)
+})
+
+test('what fails on both is no difference, and is listed', () => {
+  const { text, line } = reported(record(failed, failed))
+  expect(line).toBe('1 test, all the same, 1 of them failures')
+  expect(text).toContain('No test differs.')
+  expect(text).toContain('unit/limits, I/O threads 2: maxclients')
+})
+
+test('a file that has run on one build only is not compared', () => {
+  expect(reported(record(passed)).comparisons).toEqual([])
+})
