@@ -1,0 +1,38 @@
+/** Compiles the package to `dist/`, with a package.json of its own: what is published (`npm run pack`). */
+import { spawnSync } from 'node:child_process'
+import { copyFileSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+
+const here = (path: string) => fileURLToPath(new URL(path, import.meta.url))
+
+const NODE = '>=22'
+
+rmSync(here('dist'), { recursive: true, force: true })
+const tsc = here('../../node_modules/.bin/tsc')
+const { status } = spawnSync(process.execPath, [tsc, '-p', here('tsconfig.dist.json')], {
+  stdio: 'inherit',
+})
+if (status !== 0) process.exit(status ?? 1)
+
+const source = JSON.parse(readFileSync(here('package.json'), 'utf8'))
+const { name, version, description, license, type, dependencies } = source
+writeFileSync(
+  here('dist/package.json'),
+  `${JSON.stringify(
+    {
+      name,
+      version,
+      description,
+      license,
+      type,
+      engines: { node: NODE },
+      exports: { types: './index.d.ts', default: './index.js' },
+      sideEffects: false,
+      dependencies,
+    },
+    null,
+    2,
+  )}\n`,
+)
+copyFileSync(here('README.md'), here('dist/README.md'))
+copyFileSync(here('../../LICENSE'), here('dist/LICENSE'))
