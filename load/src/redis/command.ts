@@ -2,8 +2,10 @@ import { Command } from 'commander'
 import type { Experiment } from './experiment.ts'
 import { client } from './experiments/client.ts'
 import { info } from './experiments/info.ts'
+import { ioThreads } from './experiments/io-threads.ts'
 import { pipelining } from './experiments/pipelining.ts'
 import { shortConnections } from './experiments/short-connections.ts'
+import { slowReader } from './experiments/slow-reader.ts'
 import { type CommonOptions, runExperiment } from './run.ts'
 
 /** How this process was called, and what ends it early. */
@@ -17,7 +19,9 @@ export function redisCommand(invocation: Invocation): Command {
   return new Command('redis')
     .description("repeat the documents' experiments with Redis itself")
     .addCommand(experimentCommand(shortConnections, invocation))
+    .addCommand(experimentCommand(ioThreads, invocation))
     .addCommand(experimentCommand(info, invocation))
+    .addCommand(experimentCommand(slowReader, invocation))
     .addCommand(experimentCommand(pipelining, invocation))
     .addCommand(experimentCommand(client, invocation))
     .addHelpText(

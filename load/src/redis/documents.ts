@@ -21,7 +21,7 @@ export const pipeliningFigures: readonly DocumentFigure[] = [
   { what: 'GET -P 100', value: 826_446, unit: 'commands/s', source: BENCHMARK_SOURCE },
 ]
 
-const DIAGNOSIS_SOURCE = 'Redis in Action, 4.6: redis-benchmark -c 1 -q, and a Python client'
+const DIAGNOSIS_SOURCE = 'Redis性能优化方案, from Redis in Action: redis-benchmark -c 1 -q'
 
 /** What a single client reaches. */
 export const clientFigures: readonly DocumentFigure[] = [
@@ -57,4 +57,26 @@ export const shortConnectionFigures: readonly DocumentFigure[] = [
   { what: 'PING, -k 1 (long)', value: 93_580, unit: 'requests/s', source: TENCENT_SOURCE },
   { what: 'PING, -k 0, O(N) search', value: 16_472, unit: 'requests/s', source: TENCENT_SOURCE },
   { what: 'PING, -k 0, O(1), +30 %', value: 21_455, unit: 'requests/s', source: TENCENT_SOURCE },
+]
+
+const THREADS_SOURCE = 'Redis双核架构实测QPS: Redis 6.2.6, 24 cores, memtier, values of 100 bytes'
+
+/** One thread and four, and the rate over all commands by the number of threads. */
+export const ioThreadsFigures: readonly DocumentFigure[] = [
+  { what: 'SET, 1 thread', value: 85_200, unit: 'commands/s', source: THREADS_SOURCE },
+  { what: 'SET, 4 threads', value: 210_300, unit: 'commands/s', source: THREADS_SOURCE },
+  { what: 'GET, 1 thread', value: 87_500, unit: 'commands/s', source: THREADS_SOURCE },
+  { what: 'GET, 4 threads', value: 215_800, unit: 'commands/s', source: THREADS_SOURCE },
+  { what: 'MGET of 10, 1 thread', value: 42_100, unit: 'commands/s', source: THREADS_SOURCE },
+  { what: 'MGET of 10, 4 threads', value: 68_700, unit: 'commands/s', source: THREADS_SOURCE },
+  { what: 'LPUSH, 1 thread', value: 78_900, unit: 'commands/s', source: THREADS_SOURCE },
+  { what: 'LPUSH, 4 threads', value: 195_400, unit: 'commands/s', source: THREADS_SOURCE },
+  { what: 'all, 1 thread', value: 86_200, unit: 'commands/s', source: THREADS_SOURCE },
+  { what: 'all, 2 threads', value: 165_400, unit: 'commands/s', source: THREADS_SOURCE },
+  { what: 'all, 4 threads', value: 210_300, unit: 'commands/s', source: THREADS_SOURCE },
+  { what: 'all, 8 threads', value: 208_700, unit: 'commands/s', source: THREADS_SOURCE },
+  { what: 'below 1 ms, 1 thread', value: 89, unit: '%', source: THREADS_SOURCE },
+  { what: 'below 1 ms, 4 threads', value: 97, unit: '%', source: THREADS_SOURCE },
+  { what: 'over 2 ms, 1 thread', value: 3, unit: '%', source: THREADS_SOURCE },
+  { what: 'over 2 ms, 4 threads', value: 1, unit: '%', source: THREADS_SOURCE },
 ]

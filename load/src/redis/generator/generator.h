@@ -23,6 +23,7 @@ struct options {
     unsigned connections;  /* at the same time */
     double seconds;        /* 0: until `total` */
     uint64_t total;        /* 0: until `seconds` */
+    double rate;           /* MODE_LONG: commands per second in all; 0: as fast as it goes */
     uint64_t keys;         /* how many different keys stand for {key} */
     int command_length;
     char **command;
@@ -46,6 +47,23 @@ struct reply {
 void reply_begin(struct reply *reply);
 /* Returns how many of the bytes belong to the reply; sets *error if it is an error of Redis's. */
 size_t reply_read(struct reply *reply, const char *bytes, size_t length, bool *error);
+
+/* What happened. */
+enum step { STEP_CONNECT, STEP_SEND, STEP_RECEIVE, STEP_CLOSED, STEPS };
+#define MOST_ERRNO 256
+struct counts {
+    uint64_t completed, reply_errors, backlog_full;
+    uint64_t errors[STEPS][MOST_ERRNO];
+};
+
+/* CPU time of this process and how long it waited for a core, in seconds; the latter is 0 where the
+ * kernel does not tell. */
+struct cpu_time {
+    double ran, waited;
+};
+struct cpu_time read_cpu(void);
+/* A line of JSON. */
+void print_result(const struct counts *counts, double seconds, struct cpu_time before);
 
 /* Latencies in microseconds: exact below 0.1 s, to the millisecond above. */
 void latency_record(uint64_t microseconds);

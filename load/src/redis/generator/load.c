@@ -8,6 +8,7 @@
 #include <sys/epoll.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/timerfd.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -16,12 +17,8 @@
 #endif
 
 #define EVENTS 512
-#define RETRY_MS 1       /* after a failure to connect, so that a dead server is not hammered */
+#define RETRY_MS 1          /* after a failure to connect, so that a dead server is not hammered */
 #define OPENING_AT_ONCE 128 /* in a fleet that is held: below any backlog */
-#define MOST_ERRNO 256
-
-enum step { STEP_CONNECT, STEP_SEND, STEP_RECEIVE, STEP_CLOSED, STEPS };
-static const char *step_names[STEPS] = {"connect", "send", "receive", "closed"};
 
 struct connection {
     int fd;
@@ -34,9 +31,12 @@ static const struct options *options;
 static struct connection *connections;
 static unsigned *retries, retry_count; /* connections that are to be opened again */
 static unsigned opened;                /* MODE_HOLD: how many were begun */
-static uint64_t started, completed, reply_errors, backlog_full;
-static uint64_t errors[STEPS][MOST_ERRNO];
-static int poll_fd;
+static struct connection **idle;       /* with a rate: connections that wait for the next command */
+static unsigned idle_count;
+static uint64_t interval, due; /* with a rate: between commands, and when the next is due */
+static uint64_t started;
+static struct counts counts;
+static int poll_fd, timer_fd;
 static volatile sig_atomic_t stopped;
 
 static void stop(int signal) {
@@ -50,24 +50,6 @@ static uint64_t now(void) {
     return (uint64_t)time.tv_sec * 1000000 + (uint64_t)time.tv_nsec / 1000;
 }
 
-/* CPU time of this process and how long it waited for a core; without schedstat only the first. */
-static void read_cpu(double *ran, double *waited) {
-    unsigned long long ran_ns, waited_ns;
-    FILE *file = fopen("/proc/self/schedstat", "r");
-    bool known = file && fscanf(file, "%llu %llu", &ran_ns, &waited_ns) == 2;
-    if (file) fclose(file);
-    if (known) {
-        *ran = (double)ran_ns / 1e9;
-        *waited = (double)waited_ns / 1e9;
-        return;
-    }
-    struct rusage used;
-    getrusage(RUSAGE_SELF, &used);
-    *ran = (double)(used.ru_utime.tv_sec + used.ru_stime.tv_sec) +
-           (double)(used.ru_utime.tv_usec + used.ru_stime.tv_usec) / 1e6;
-    *waited = 0;
-}
-
 static void try_again(struct connection *c) {
     if (c->fd >= 0) close(c->fd);
     c->fd = -1;
@@ -76,7 +58,7 @@ static void try_again(struct connection *c) {
 }
 
 static void failed(struct connection *c, enum step step, int error) {
-    errors[step][error < MOST_ERRNO ? error : 0]++;
+    counts.errors[step][error < MOST_ERRNO ? error : 0]++;
     try_again(c);
     if (options->mode == MODE_HOLD) stopped = 1; /* a fleet is complete, or it is no use */
 }
@@ -119,7 +101,7 @@ static void open_connection(struct connection *c) {
     }
     int result = connect(c->fd, (const struct sockaddr *)&options->target, options->target_length);
     if (result < 0 && errno == EAGAIN && options->unix_socket) {
-        backlog_full++; /* a Unix socket says so, where TCP waits a second and tries again */
+        counts.backlog_full++; /* a Unix socket says so, where TCP waits a second and tries again */
         try_again(c);
         return;
     }
@@ -148,19 +130,47 @@ static void may_send(struct connection *c) {
 
 static bool may_start(void) { return !stopped && (!options->total || started < options->total); }
 
+static void send_next(struct connection *c, uint64_t began) {
+    started++;
+    c->sent = false;
+    c->began = began;
+    if (send_command(c) && !c->sent) failed(c, STEP_SEND, EAGAIN);
+}
+
+/* The clock of a command starts when it is due, not when a connection is free for it: otherwise a
+ * server that stands still would be asked less often, and look better than it is. */
+static void send_due(void) {
+    for (uint64_t time = now(); idle_count > 0 && due <= time && may_start(); due += interval)
+        send_next(idle[--idle_count], due);
+}
+
+static void tick_at_rate(double rate) {
+    interval = (uint64_t)(1e6 / rate);
+    if (interval == 0) interval = 1;
+    due = now() + interval;
+    struct timespec period = {.tv_sec = (time_t)(interval / 1000000),
+                              .tv_nsec = (long)(interval % 1000000) * 1000};
+    struct itimerspec timer = {.it_interval = period, .it_value = period};
+    struct epoll_event event = {.events = EPOLLIN, .data.ptr = NULL};
+    timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
+    timerfd_settime(timer_fd, 0, &timer, NULL);
+    epoll_ctl(poll_fd, EPOLL_CTL_ADD, timer_fd, &event);
+}
+
 static void answered(struct connection *c) {
-    completed++;
+    counts.completed++;
     latency_record(now() - c->began);
     if (options->mode == MODE_HOLD) {
         if (opened < options->connections) open_connection(&connections[opened++]);
         return;
     }
     if (options->mode == MODE_LONG) {
-        if (!may_start()) return;
-        started++;
-            c->sent = false;
-        c->began = now();
-        send_command(c);
+        if (interval > 0) {
+            idle[idle_count++] = c;
+            send_due();
+        } else if (may_start()) {
+            send_next(c, now());
+        }
         return;
     }
     close(c->fd);
@@ -178,7 +188,7 @@ static void may_receive(struct connection *c) {
         return;
     }
     reply_read(&c->reply, buffer, (size_t)length, &error);
-    if (error && reply_errors++ == 0) {
+    if (error && counts.reply_errors++ == 0) {
         printf("refused %.*s\n", (int)(length < 200 ? length - 2 : 200), buffer);
         fflush(stdout);
     }
@@ -194,25 +204,6 @@ static void open_again(void) {
     for (unsigned i = 0; i < count && may_start(); i++) open_connection(&connections[again[i]]);
 }
 
-static void print_result(double seconds, double ran, double waited) {
-    const char *comma = "";
-    printf("{\"seconds\":%.6f,\"completed\":%llu,\"replyErrors\":%llu,\"backlogFull\":%llu,"
-           "\"cpuSeconds\":%.6f,\"waitedSeconds\":%.6f,\"errors\":[",
-           seconds, (unsigned long long)completed, (unsigned long long)reply_errors,
-           (unsigned long long)backlog_full, ran, waited);
-    for (int step = 0; step < STEPS; step++) {
-        for (int error = 0; error < MOST_ERRNO; error++) {
-            if (errors[step][error] == 0) continue;
-            printf("%s{\"step\":\"%s\",\"errno\":%d,\"count\":%llu}", comma, step_names[step], error,
-                   (unsigned long long)errors[step][error]);
-            comma = ",";
-        }
-    }
-    printf("],\"latency\":");
-    latency_print();
-    printf("}\n");
-}
-
 static void raise_descriptor_limit(void) {
     struct rlimit limit;
     if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
@@ -226,6 +217,12 @@ static void serve_events(int timeout_ms) {
     int count = epoll_wait(poll_fd, events, EVENTS, timeout_ms);
     for (int i = 0; i < count; i++) {
         struct connection *c = events[i].data.ptr;
+        if (c == NULL) { /* the timer */
+            uint64_t ticks;
+            if (read(timer_fd, &ticks, sizeof ticks) < 0) continue;
+            send_due();
+            continue;
+        }
         if (c->fd < 0) continue;
         if (c->sent) may_receive(c);
         else may_send(c);
@@ -241,35 +238,35 @@ int run_load(const struct options *given) {
     raise_descriptor_limit();
     connections = calloc(options->connections, sizeof *connections);
     retries = calloc(options->connections, sizeof *retries);
+    idle = calloc(options->connections, sizeof(struct connection *));
     poll_fd = epoll_create1(EPOLL_CLOEXEC);
-    if (!connections || !retries || poll_fd < 0) return 1;
+    if (!connections || !retries || !idle || poll_fd < 0) return 1;
 
-    double ran_before, waited_before, ran, waited;
-    read_cpu(&ran_before, &waited_before);
+    struct cpu_time before = read_cpu();
     uint64_t began = now(), told = began, time = began;
     uint64_t end = began + (uint64_t)(options->seconds * 1e6);
     bool hold = options->mode == MODE_HOLD, holding = false;
     opened = hold && options->connections > OPENING_AT_ONCE ? OPENING_AT_ONCE : options->connections;
+    if (options->rate > 0) tick_at_rate(options->rate);
     puts("started");
     fflush(stdout);
     for (unsigned i = 0; i < options->connections; i++) connections[i].fd = -1;
     for (unsigned i = 0; i < opened && may_start(); i++) open_connection(&connections[i]);
     while (!stopped && (options->seconds == 0 || time < end)) {
-        if (options->total && completed >= options->total) break;
+        if (options->total && counts.completed >= options->total) break;
         serve_events(retry_count > 0 ? RETRY_MS : 100);
         time = now();
-        if (hold && !holding && completed == options->connections) {
+        if (hold && !holding && counts.completed == options->connections) {
             holding = true;
             puts("holding");
             fflush(stdout);
         }
         if (time - told > 500000 && !hold) {
             told = time;
-            printf("progress %llu\n", (unsigned long long)completed);
+            printf("progress %llu\n", (unsigned long long)counts.completed);
             fflush(stdout);
         }
     }
-    read_cpu(&ran, &waited);
-    print_result((double)(now() - began) / 1e6, ran - ran_before, waited - waited_before);
+    print_result(&counts, (double)(now() - began) / 1e6, before);
     return 0;
 }

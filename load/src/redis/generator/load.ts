@@ -18,6 +18,11 @@ export interface LoadOptions {
   command: readonly string[]
   /** Default 1. */
   keys?: number
+  /**
+   * Long connections only: commands per second in all, each with its clock started when it is due.
+   * Default: each connection sends as soon as its last command was answered.
+   */
+  rate?: number
   /** Ends it early; what was measured until then is returned. */
   signal: AbortSignal
   /** About twice a second: replies per second since the last call. */
@@ -69,7 +74,7 @@ const SOURCES = 200
  * @throws Problem when it cannot be compiled or does not end well.
  */
 export async function generateLoad(options: LoadOptions): Promise<Load> {
-  const { mode, connections, end, command, keys = 1, signal, onProgress } = options
+  const { mode, connections, end, command, keys = 1, rate, signal, onProgress } = options
   let result: Result | undefined
   let refused: string | undefined
   let told = { at: performance.now(), completed: 0 }
@@ -78,6 +83,7 @@ export async function generateLoad(options: LoadOptions): Promise<Load> {
   const program = await start(
     [
       ...['--mode', mode, ...targetArguments(options.target), ...limit],
+      ...(rate === undefined ? [] : ['--rate', String(rate)]),
       ...['--connections', String(connections), '--keys', String(keys), '--', ...command],
     ],
     'started',

@@ -10,8 +10,8 @@
 
 static const char usage[] =
     "usage: generator --mode short|long|hold (--unix PATH | --port N [--host 127.x.x.x])\n"
-    "                 [--connections N] [--seconds S | --total N] [--sources N] [--keys N]\n"
-    "                 [-- COMMAND [ARGUMENT...]]\n"
+    "                 [--connections N] [--seconds S | --total N] [--rate N] [--sources N]\n"
+    "                 [--keys N] [-- COMMAND [ARGUMENT...]]\n"
     "       generator isolate PROGRAM [ARGUMENT...]\n";
 
 static void refuse(const char *what, const char *value) {
@@ -57,6 +57,7 @@ struct options parse_options(int argc, char **argv) {
         {"mode", required_argument, NULL, 'm'},        {"unix", required_argument, NULL, 'u'},
         {"host", required_argument, NULL, 'h'},        {"port", required_argument, NULL, 'p'},
         {"connections", required_argument, NULL, 'c'}, {"seconds", required_argument, NULL, 's'},
+        {"rate", required_argument, NULL, 'r'},
         {"total", required_argument, NULL, 'n'},       {"sources", required_argument, NULL, 'a'},
         {"keys", required_argument, NULL, 'k'},        {NULL, 0, NULL, 0},
     };
@@ -75,6 +76,7 @@ struct options parse_options(int argc, char **argv) {
         case 's': options.seconds = number("--seconds", optarg, 0.01, 1e6); break;
         case 'n': options.total = (uint64_t)number("--total", optarg, 1, 1e12); break;
         case 'a': options.sources = (unsigned)number("--sources", optarg, 1, 250); break;
+        case 'r': options.rate = number("--rate", optarg, 0.1, 1e6); break;
         case 'k': options.keys = (uint64_t)number("--keys", optarg, 1, 1e12); break;
         default: fputs(usage, stderr); exit(2);
         }
