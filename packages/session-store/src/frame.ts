@@ -8,7 +8,7 @@ import type { Command, Reply } from './updates.ts'
  * `redis.call()` and the `Pipeline` object spend more on each command (a promise, closures, flattened
  * arguments, tracing) than Redis does. This hands ioredis only what it needs to match a reply to its
  * command. It leans on how ioredis 6.0.0, which package.json pins, treats a command inside
- * `sendCommand`; frame.redis.test.ts fails when that changes.
+ * `sendCommand`; batch.redis.test.ts fails when that changes.
  */
 export function sendFrame(redis: Redis, commands: readonly Command[]): Promise<Outcome[]> {
   return new Promise((resolve, reject) => {

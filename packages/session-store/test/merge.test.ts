@@ -1,0 +1,64 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { documentKeys as keys } from '../src/keys.ts'
+import { merge } from '../src/merge.ts'
+import { checkToken, recordView } from '../src/updates.ts'
+import { endSessions } from '../src/user-sessions.ts'
+
+const view = (id: string, item: string, now: number) => recordView(keys, { id, item }, now)
+
+test('views become one command for each key, or item', () => {
+  const { commands } = merge([view('a', 'book', 1), view('b', 'book', 2), view('a', 'pen', 3)])
+  expect(commands).toEqual([
+    ['ZADD', 'recent:', 'XX', 1, 'a', 2, 'b', 3, 'a'],
+    ['ZADD', 'viewed:a', 1, 'book', 3, 'pen'],
+    ['ZADD', 'viewed:b', 2, 'book'],
+    ['ZREMRANGEBYRANK', 'viewed:a', 0, -26],
+    ['ZREMRANGEBYRANK', 'viewed:b', 0, -26],
+    ['ZINCRBY', 'viewed:', -2, 'book'],
+    ['ZINCRBY', 'viewed:', -1, 'pen'],
+    ['HMGET', 'login:', 'a', 'b', 'a'],
+  ])
+})
+
+test('a single update is sent as it is', () => {
+  const update = view('a', 'book', 1)
+  expect(merge([update]).commands).toEqual(update.commands)
+})
+
+test('the count is what each view would have seen alone, and errors reach whom they concern', () => {
+  const refused = new Error('WRONGTYPE')
+  const { split } = merge([view('a', 'book', 1), view('b', 'book', 2)])
+  expect(split([0, refused, 1, 0, 0, '-12', ['ada', null]])).toEqual([
+    [0, refused, 0, '-11', 'ada'],
+    [0, 1, 0, '-12', null],
+  ])
+})
+
+test('the commands of each update keep their order, and none is lost or made up', () => {
+  const id = fc.constantFrom('a', 'b', 'c')
+  const update = fc.oneof(
+    fc.tuple(id, fc.constantFrom('book', 'pen')).map(([id, item]) => view(id, item, 1)),
+    id.map((id) => endSessions(keys, [id])),
+    id.map((id) => checkToken(keys, id)),
+  )
+  fc.assert(
+    fc.property(fc.array(update, { maxLength: 12 }), (updates) => {
+      const { commands, split } = merge(updates)
+      // Each reply is the place of its command, so that the places can be read off the other side.
+      const owned = split(commands.map((command, place) => (command[0] === 'HMGET' ? [] : place)))
+      expect(owned.map(({ length }) => length)).toEqual(
+        updates.map(({ commands }) => commands.length),
+      )
+      for (const outcomes of owned) {
+        const places = outcomes.filter((outcome) => typeof outcome === 'number')
+        expect(places).toEqual(places.toSorted((a, b) => a - b))
+      }
+      const members = (name: string) =>
+        updates.flatMap(({ commands }) => commands).filter(([command]) => command === name).length
+      const asked = commands.filter(([name]) => name === 'HGET' || name === 'HMGET')
+      const hgets = asked.reduce((sum, command) => sum + command.length - 2, 0)
+      expect(hgets).toBe(members('HGET'))
+    }),
+  )
+})
