@@ -44,7 +44,7 @@ export function verdictOf(rate: number, yardstick: Yardstick): Verdict {
   return rate >= reconnectsWithGreeting / 2 ? 'reconnects' : 'slower still'
 }
 
-export const advice: Record<Verdict, string> = {
+const advice: Record<Verdict, string> = {
   'more than one at a time':
     'More than a client can do that waits for each reply on one connection: it pipelines, or has several. Nothing to repair.',
   'as expected':
