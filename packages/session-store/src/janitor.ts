@@ -84,14 +84,14 @@ export function createJanitor(parts: JanitorParts, options: JanitorOptions): Jan
     batchSize: options.batchSize ?? 100,
     keptItems: options.keptItems ?? 20_000,
   }
-  check('maxSessions', context.maxSessions, 0, Number.POSITIVE_INFINITY)
-  check('idleSeconds', context.idleSeconds, 0, Number.POSITIVE_INFINITY)
-  check('intervalSeconds', intervalSeconds, 0.001, 86_400)
-  check('batchSize', context.batchSize, 1, 1_000)
-  check('keptItems', context.keptItems, 0, Number.POSITIVE_INFINITY)
-  check('rescaleEverySeconds', rescaleEverySeconds, 0, Number.POSITIVE_INFINITY)
-  check('sweepEverySeconds', sweepEverySeconds, 0, Number.POSITIVE_INFINITY)
-  check('lockSeconds', lockSeconds, 0.1, 86_400)
+  check('maxSessions', context.maxSessions, { least: 0, whole: true })
+  check('idleSeconds', context.idleSeconds, { least: 0 })
+  check('intervalSeconds', intervalSeconds, { least: 0.001, most: 86_400 })
+  check('batchSize', context.batchSize, { least: 1, most: 1_000, whole: true })
+  check('keptItems', context.keptItems, { least: 0, whole: true })
+  check('rescaleEverySeconds', rescaleEverySeconds, { least: 0 })
+  check('sweepEverySeconds', sweepEverySeconds, { least: 0 })
+  check('lockSeconds', lockSeconds, { least: 0.1, most: 86_400 })
 
   let current: Promise<RetentionRun> | undefined
   let stopping = new AbortController()
@@ -209,8 +209,17 @@ interface Run {
 const NOTHING: RetentionWork = { evicted: 0, itemsDropped: 0, itemsHalved: 0, swept: 0 }
 const kinds = Object.keys(NOTHING) as (keyof RetentionWork)[]
 
-function check(name: string, value: number, least: number, most: number): void {
-  if (!(value >= least && value <= most)) {
-    throw new TypeError(`${name} must be from ${least} to ${most}, not ${value}`)
+interface Range {
+  least: number
+  most?: number
+  whole?: boolean
+}
+
+function check(name: string, value: number, range: Range): void {
+  const { least, most = Number.POSITIVE_INFINITY, whole = false } = range
+  const fits = value >= least && value <= most
+  if (!fits || (whole && Number.isFinite(value) && !Number.isInteger(value))) {
+    const kind = whole ? 'a whole number' : 'a number'
+    throw new TypeError(`${name} must be ${kind} from ${least} to ${most}, not ${value}`)
   }
 }

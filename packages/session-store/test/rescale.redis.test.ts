@@ -1,0 +1,132 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { halveCounts } from '../src/item-counts.ts'
+import { recordView, undoView } from '../src/updates.ts'
+import { Clock, layouts, logIn, redisOfThisFile } from './retention-fixture.ts'
+
+const server = redisOfThisFile()
+const daily = { rescaleEverySeconds: 86_400, sweepEverySeconds: Number.POSITIVE_INFINITY }
+
+const asObject = (items: { item: string; views: number }[]) =>
+  Object.fromEntries(items.map(({ item, views }) => [item, views]))
+
+describe.each(layouts)('%s', (_, keys) => {
+  test('halves every count once, rounding down, and drops who falls to nothing', async () => {
+    const clock = new Clock()
+    const store = await server.storeForThisTest(clock, { keys })
+    const [token = ''] = await logIn(store, clock, 1) // a view of item 0
+    for (const count of [2, 3, 4, 5, 300]) {
+      for (let view = 0; view < count; view++) await store.recordView(token, `${count} times`)
+    }
+    const janitor = store.janitor({ ...daily, batchSize: 2 })
+    expect(await janitor.runOnce()).toMatchObject({ itemsHalved: 0 }) // the first period begins
+    clock.pass(86_399)
+    expect(await janitor.runOnce()).toMatchObject({ itemsHalved: 0 })
+    clock.pass(1)
+    expect(await janitor.runOnce()).toMatchObject({ itemsHalved: 5, itemsDropped: 1 })
+    expect(asObject(await store.popularItems(100))).toEqual({
+      '2 times': 1,
+      '3 times': 1,
+      '4 times': 2,
+      '5 times': 2,
+      '300 times': 150,
+    })
+    // Another process, in the same period.
+    const other = await server.storeForThisTest(clock, { keys })
+    expect(await other.janitor(daily).runOnce()).toMatchObject({ worked: true, itemsHalved: 0 })
+  })
+
+  test('keeps the most viewed items, of all partitions together', async () => {
+    const clock = new Clock()
+    const store = await server.storeForThisTest(clock, { keys })
+    const [token = ''] = await logIn(store, clock, 1)
+    for (let item = 2; item <= 12; item++) {
+      for (let view = 0; view < 2 * item; view++) await store.recordView(token, `item ${item}`)
+    }
+    const janitor = store.janitor({ ...daily, keptItems: 3, batchSize: 2 })
+    await janitor.runOnce()
+    clock.pass(86_400)
+    expect(await janitor.runOnce()).toMatchObject({ itemsHalved: 3, itemsDropped: 9 })
+    expect(asObject(await store.popularItems(100))).toEqual({
+      'item 12': 12,
+      'item 11': 11,
+      'item 10': 10,
+    })
+  })
+
+  test('views that come in at the same time are counted', async () => {
+    const clock = new Clock()
+    const store = await server.storeForThisTest(clock, { keys })
+    const [token = ''] = await logIn(store, clock, 1)
+    const items = Array.from({ length: 300 }, (_, index) => `item ${index}`)
+    const before = 7
+    for (let view = 0; view < before; view++) {
+      await Promise.all(items.map((item) => store.recordView(token, item)))
+    }
+    const janitor = store.janitor({ ...daily, batchSize: 10 })
+    await janitor.runOnce()
+    clock.pass(86_400)
+    const rescaled = janitor.runOnce()
+    let during = 0
+    let working = true
+    void rescaled.finally(() => {
+      working = false
+    })
+    while (working) {
+      await Promise.all(items.map((item) => store.recordView(token, item)))
+      during++
+    }
+    expect(await rescaled).toMatchObject({ itemsHalved: 300, itemsDropped: 0 })
+    expect(during).toBeGreaterThan(0)
+    for (const { item, views } of await store.popularItems(1_000)) {
+      const seen = item === 'item 0' ? before + 1 : before // logIn viewed it too
+      // All of the views may have come before the item was halved, or all after.
+      expect(views, item).toBeGreaterThanOrEqual(Math.floor((seen + during) / 2))
+      expect(views, item).toBeLessThanOrEqual(Math.floor(seen / 2) + during)
+    }
+  })
+
+  test('does what a plain model does, also to a view that is taken back after its count was halved', async () => {
+    const item = fc.constantFrom('book', 'pen', '__proto__')
+    const action = fc.oneof(
+      fc.record({ kind: fc.constantFrom('view' as const, 'undo' as const), item }),
+      fc.record({
+        kind: fc.constant('halve' as const),
+        items: fc.uniqueArray(item, { minLength: 1 }),
+      }),
+    )
+    await fc.assert(
+      fc.asyncProperty(fc.array(action, { maxLength: 40 }), async (actions) => {
+        await server.redis.flushall()
+        const counts = new Map<string, number>()
+        /** Views of a session that is gone, still to be taken back. */
+        const pending: string[] = []
+        for (const action of actions) {
+          if (action.kind === 'view') {
+            await server.run(recordView(keys, { id: 'gone', item: action.item }, 1))
+            pending.push(action.item)
+            counts.set(action.item, (counts.get(action.item) ?? 0) + 1)
+          } else if (action.kind === 'undo') {
+            const item = pending.shift()
+            if (item === undefined) continue
+            await server.run(undoView(keys, { id: 'gone', item }))
+            counts.set(item, Math.max(0, (counts.get(item) ?? 0) - 1))
+          } else {
+            for (const [key, items] of Map.groupBy(action.items, (item) => keys.popular(item))) {
+              await server.run(halveCounts(key, items))
+            }
+            for (const item of action.items)
+              counts.set(item, Math.floor((counts.get(item) ?? 0) / 2))
+          }
+        }
+        const stored = await Promise.all(
+          [...counts.keys()].map((item) => server.redis.zscore(keys.popular(item), item)),
+        )
+        expect(stored).toEqual(
+          [...counts.values()].map((views) => (views === 0 ? null : String(-views))),
+        )
+      }),
+      { numRuns: 100 },
+    )
+  })
+})

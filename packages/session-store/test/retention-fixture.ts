@@ -1,0 +1,124 @@
+import { Redis } from 'ioredis'
+import { afterAll, beforeAll, beforeEach, onTestFinished } from 'vitest'
+import { type TestRedis, testRedis } from '../../../.vitest/redis.ts'
+import {
+  createSessionStore,
+  documentKeys,
+  partitionedKeys,
+  type SessionStore,
+  type SessionStoreOptions,
+} from '../src/index.ts'
+import { sendPipeline } from '../src/send.ts'
+import type { Reply, Update } from '../src/updates.ts'
+
+export const layouts = Object.entries({
+  documents: documentKeys,
+  partitioned: partitionedKeys(8),
+})
+
+/** A janitor that only ends sessions. */
+export const evictOnly = {
+  rescaleEverySeconds: Number.POSITIVE_INFINITY,
+  sweepEverySeconds: Number.POSITIVE_INFINITY,
+}
+
+/** Of several clocks, the one of all stores of this test: a time that only the test moves. */
+export class Clock {
+  ms = 1_700_000_000_000
+
+  get seconds(): number {
+    return this.ms / 1000
+  }
+
+  pass(seconds: number): void {
+    this.ms += 1000 * seconds
+  }
+}
+
+export async function storeOn(
+  socket: string,
+  clock: Clock,
+  options: Partial<SessionStoreOptions> = {},
+): Promise<SessionStore> {
+  const secrets = ['a-secret-for-tests-a-secret-for-tests']
+  const tokens = { secrets, clock: () => clock.ms }
+  const store = createSessionStore({ url: `unix://${socket}`, tokens, ...options })
+  onTestFinished(() => store.close())
+  await store.ready()
+  return store
+}
+
+/** A Redis of a test file's own, emptied before each test. */
+export function redisOfThisFile() {
+  let server: TestRedis
+  let redis: Redis
+
+  beforeAll(async () => {
+    server = await testRedis()
+    redis = new Redis(server.socket)
+  })
+
+  afterAll(async () => {
+    redis.disconnect()
+    await server.stop()
+  })
+
+  beforeEach(async () => {
+    await redis.flushall()
+  })
+
+  return {
+    get redis() {
+      return redis
+    },
+
+    storeForThisTest: (clock: Clock, options?: Partial<SessionStoreOptions>) =>
+      storeOn(server.socket, clock, options),
+
+    async run<Result>(update: Update<Result>): Promise<Result> {
+      const outcomes = await sendPipeline(redis, update.commands)
+      const error = outcomes.find((outcome) => outcome instanceof Error)
+      if (error) throw error
+      return update.read(outcomes as readonly Reply[])
+    },
+
+    /** All keys, sorted, and what they hold. */
+    async dump(): Promise<Record<string, unknown>> {
+      const keys = (await redis.keys('*')).sort()
+      const values = await Promise.all(keys.map((key) => contents(redis, key)))
+      return Object.fromEntries(keys.map((key, index) => [key, values[index]]))
+    },
+  }
+}
+
+async function contents(redis: Redis, key: string): Promise<unknown> {
+  const type = await redis.type(key)
+  if (type === 'hash') return await redis.hgetall(key)
+  return type === 'zset' ? await redis.zrange(key, '0', '-1', 'WITHSCORES') : await redis.get(key)
+}
+
+/** The id that Redis knows a session by. */
+export const idOf = (token: string): string => token.split('.')[0] ?? ''
+
+/** Sessions that were last seen a second apart, each with a view of an item of its own. */
+export async function logIn(store: SessionStore, clock: Clock, count: number): Promise<string[]> {
+  const tokens: string[] = []
+  for (let index = 0; index < count; index++) {
+    clock.pass(1)
+    const { token } = await store.login(`user ${index % 7}`)
+    await store.recordView(token, `item ${index}`)
+    tokens.push(token)
+  }
+  return tokens
+}
+
+/** Which of these sessions there are. */
+export const present = (store: SessionStore, tokens: readonly string[]): Promise<boolean[]> =>
+  Promise.all(
+    tokens.map((token) =>
+      store.checkToken(token).then(
+        () => true,
+        () => false,
+      ),
+    ),
+  )

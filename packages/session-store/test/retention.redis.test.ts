@@ -1,0 +1,188 @@
+import fc from 'fast-check'
+import { Redis } from 'ioredis'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { redisForThisTest } from '../../../.vitest/redis.ts'
+import { strategyNames } from '../src/index.ts'
+import { chooseEvictions, evictSessions, oldestSessions } from '../src/retention.ts'
+import {
+  Clock,
+  evictOnly,
+  idOf,
+  layouts,
+  logIn,
+  present,
+  redisOfThisFile,
+  storeOn,
+} from './retention-fixture.ts'
+
+const server = redisOfThisFile()
+
+describe.each(layouts)('%s', (_, keys) => {
+  test.each(strategyNames)('%s: trims to the maximum, oldest first', async (strategy) => {
+    const clock = new Clock()
+    const store = await server.storeForThisTest(clock, { keys, strategy })
+    const tokens = await logIn(store, clock, 30)
+    await store.touch(tokens[0] ?? '') // the oldest, but seen again
+    const janitor = store.janitor({ ...evictOnly, maxSessions: 12, batchSize: 5 })
+    expect(await janitor.runOnce()).toMatchObject({ worked: true, evicted: 18 })
+    expect(await present(store, tokens)).toEqual(
+      tokens.map((_, index) => index === 0 || index >= 19),
+    )
+    expect(await janitor.runOnce()).toMatchObject({ worked: true, evicted: 0 })
+  })
+
+  test('ends who was idle for longer than the limit, and nobody else', async () => {
+    const clock = new Clock()
+    const store = await server.storeForThisTest(clock, { keys, idleSeconds: 100 })
+    const tokens = await logIn(store, clock, 10)
+    clock.pass(94) // they were seen 103, 102, 101, 100 … seconds ago
+    const run = await store.janitor({ ...evictOnly, batchSize: 2 }).runOnce()
+    expect(run.evicted).toBe(3)
+    expect(await present(store, tokens)).toEqual(tokens.map((_, index) => index >= 3))
+  })
+
+  test('leaves nothing of an evicted session but the counts of what it viewed', async () => {
+    const clock = new Clock()
+    const store = await server.storeForThisTest(clock, { keys })
+    await logIn(store, clock, 20)
+    await store.janitor({ ...evictOnly, maxSessions: 0, batchSize: 3 }).runOnce()
+    const left = await server.dump()
+    expect(Object.keys(left).filter((key) => !keys.allPopular().includes(key))).toEqual([])
+    expect(await store.popularItems(100)).toHaveLength(20)
+  })
+
+  test('a session that is seen again between reading and evicting stays', async () => {
+    const clock = new Clock()
+    const store = await server.storeForThisTest(clock, { keys })
+    const tokens = await logIn(store, clock, 6)
+    const limits = { maxSessions: 3, idleBefore: 0, batchSize: 10 }
+    const evictions = chooseEvictions(await server.run(oldestSessions(keys, 10)), limits)
+    clock.pass(1)
+    await store.recordView(tokens[1] ?? '', 'book')
+    const ended = await server.run(evictSessions(keys, evictions, limits.idleBefore))
+    expect(ended.map(({ id }) => id).sort()).toEqual(
+      [tokens[0], tokens[2]].map((token) => idOf(token ?? '')).sort(),
+    )
+    expect(await present(store, tokens)).toEqual([false, true, false, true, true, true])
+    expect((await store.viewedItems(tokens[1] ?? '')).map(({ item }) => item)).toEqual([
+      'book',
+      'item 1',
+    ])
+  })
+
+  test('does what a plain model in memory does', async () => {
+    const action = fc.oneof(
+      fc.record({ kind: fc.constant('login' as const) }),
+      fc.record({ kind: fc.constantFrom('view' as const, 'logout' as const), session: fc.nat(9) }),
+      fc.record({ kind: fc.constant('pass' as const), seconds: fc.nat(30) }),
+      fc.record({
+        kind: fc.constant('janitor' as const),
+        maxSessions: fc.nat(8),
+        idleSeconds: fc.integer({ min: 10, max: 60 }),
+        batchSize: fc.integer({ min: 1, max: 9 }),
+      }),
+    )
+    await fc.assert(
+      fc.asyncProperty(fc.array(action, { maxLength: 40 }), async (actions) => {
+        await server.redis.flushall()
+        const clock = new Clock()
+        const store = await storeOfRun(clock)
+        const tokens: string[] = []
+        const lastSeen = new Map<string, number>()
+        for (const action of actions) {
+          clock.pass(0.5)
+          if (action.kind === 'login') {
+            const { token } = await store.login(`user ${tokens.length % 2}`)
+            tokens.push(token)
+            lastSeen.set(token, clock.seconds)
+          } else if (action.kind === 'pass') {
+            clock.pass(action.seconds)
+          } else if (action.kind === 'janitor') {
+            await store.janitor({ ...evictOnly, ...action }).runOnce()
+            const idleBefore = clock.seconds - action.idleSeconds
+            const newestFirst = [...lastSeen].sort(([, a], [, b]) => b - a)
+            for (const [rank, [token, seen]] of newestFirst.entries()) {
+              if (rank >= action.maxSessions || seen < idleBefore) lastSeen.delete(token)
+            }
+          } else {
+            const token = tokens[action.session % tokens.length]
+            if (token === undefined) continue
+            if (action.kind === 'view') {
+              const seen = await store.recordView(token, 'book').then(
+                () => true,
+                () => false,
+              )
+              expect(seen).toBe(lastSeen.has(token))
+              if (seen) lastSeen.set(token, clock.seconds)
+            } else {
+              expect(await store.logout(token)).toBe(lastSeen.delete(token))
+            }
+          }
+        }
+        expect(await present(store, tokens)).toEqual(tokens.map((token) => lastSeen.has(token)))
+        const listed = Object.entries(await server.dump())
+          .filter(([key]) => key.startsWith(keys.sessions('')))
+          .flatMap(([, entries]) => (entries as string[]).filter((_, index) => index % 2 === 0))
+        expect(listed.sort()).toEqual([...lastSeen.keys()].map(idOf).sort())
+        await store.close()
+      }),
+      { numRuns: 60 },
+    )
+
+    function storeOfRun(clock: Clock) {
+      return server.storeForThisTest(clock, { keys, idleSeconds: 1_000_000 })
+    }
+  })
+
+  test('tells how far it is', async () => {
+    const clock = new Clock()
+    const store = await server.storeForThisTest(clock, { keys })
+    await logIn(store, clock, 12)
+    const surplus: (number | undefined)[] = []
+    const finished: number[] = []
+    await store
+      .janitor({
+        ...evictOnly,
+        maxSessions: 2,
+        batchSize: 5,
+        onProgress(event) {
+          if (event.type === 'step') surplus.push(event.surplus)
+          if (event.type === 'run') finished.push(event.evicted)
+        },
+      })
+      .runOnce()
+    expect(surplus.at(-1)).toBe(0)
+    expect(surplus).toEqual(surplus.toSorted((a, b) => Number(b) - Number(a)))
+    expect(finished).toEqual([10])
+  })
+})
+
+test('a full memory does not keep it from making room', async () => {
+  const server = await redisForThisTest()
+  const admin = new Redis(server.socket)
+  onTestFinished(() => admin.disconnect())
+  const clock = new Clock()
+  const store = await storeOn(server.socket, clock)
+  await logIn(store, clock, 20)
+  await store.janitor({ maxSessions: 20 }).runOnce() // a day ago: rescaling is due
+  clock.pass(86_400)
+  await admin.config('SET', 'maxmemory', '1')
+  await expect(store.login('ada')).rejects.toThrow('OOM')
+  const run = await store.janitor({ maxSessions: 5 }).runOnce()
+  expect(run).toMatchObject({ worked: true, evicted: 15, itemsDropped: 20 })
+})
+
+test.each([
+  ['maxSessions', -1],
+  ['batchSize', 0],
+  ['batchSize', 1_001],
+  ['batchSize', 1.5],
+  ['keptItems', -1],
+  ['intervalSeconds', 0],
+  ['intervalSeconds', 100_000],
+  ['lockSeconds', 0],
+  ['idleSeconds', Number.NaN],
+])('refuses %s: %d', async (option, value) => {
+  const store = await server.storeForThisTest(new Clock())
+  expect(() => store.janitor({ [option]: value })).toThrow(option)
+})
