@@ -102,21 +102,22 @@ describe.each(layouts)('%s', (_, keys) => {
         /** Views of a session that is gone, still to be taken back. */
         const pending: string[] = []
         for (const action of actions) {
-          if (action.kind === 'view') {
+          if (action.kind === 'halve') {
+            for (const [key, items] of Map.groupBy(action.items, (item) => keys.popular(item))) {
+              await server.run(halveCounts(key, items))
+            }
+            for (const item of action.items) {
+              counts.set(item, Math.floor((counts.get(item) ?? 0) / 2))
+            }
+          } else if (action.kind === 'view') {
             await server.run(recordView(keys, { id: 'gone', item: action.item }, 1))
             pending.push(action.item)
             counts.set(action.item, (counts.get(action.item) ?? 0) + 1)
-          } else if (action.kind === 'undo') {
+          } else {
             const item = pending.shift()
             if (item === undefined) continue
             await server.run(undoView(keys, { id: 'gone', item }))
             counts.set(item, Math.max(0, (counts.get(item) ?? 0) - 1))
-          } else {
-            for (const [key, items] of Map.groupBy(action.items, (item) => keys.popular(item))) {
-              await server.run(halveCounts(key, items))
-            }
-            for (const item of action.items)
-              counts.set(item, Math.floor((counts.get(item) ?? 0) / 2))
           }
         }
         const stored = await Promise.all(

@@ -1,0 +1,14 @@
+/** A process that is killed in the middle of its work: `node dying-janitor.ts <socket> <lockSeconds>`. */
+import { createSessionStore } from '../src/index.ts'
+
+const [socket, lockSeconds] = process.argv.slice(2)
+const secrets = ['a-secret-for-tests-a-secret-for-tests']
+const store = createSessionStore({ url: `unix://${socket}`, tokens: { secrets } })
+await store.ready()
+const janitor = store.janitor({
+  maxSessions: 0,
+  batchSize: 1,
+  lockSeconds: Number(lockSeconds),
+  onProgress: () => process.kill(process.pid, 'SIGKILL'),
+})
+await janitor.runOnce()

@@ -1,0 +1,171 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import type { Keys } from '../src/index.ts'
+import {
+  chooseEvictions,
+  evictSessions,
+  forgetEnded,
+  oldestSessions,
+  removeOrphans,
+} from '../src/retention.ts'
+import {
+  type Command,
+  type Reply,
+  recordView,
+  touchSession,
+  type Update,
+  undoView,
+} from '../src/updates.ts'
+import { endSessions, forgetSessions, login } from '../src/user-sessions.ts'
+import { layouts, redisOfThisFile } from './retention-fixture.ts'
+
+const server = redisOfThisFile()
+
+/** What one caller does: updates, one after the other, each told the result of the one before. */
+type Caller = Generator<Update<unknown>, void, unknown>
+
+/** One command of a caller's update at a time, so that those of other callers come in between. */
+class Running {
+  readonly #caller: Caller
+  #update: Update<unknown> | undefined
+  #commands: Command[] = []
+  #replies: Reply[] = []
+
+  constructor(caller: Caller) {
+    this.#caller = caller
+    this.#next(undefined)
+  }
+
+  get done(): boolean {
+    return this.#update === undefined
+  }
+
+  async step(): Promise<void> {
+    const [name = '', ...args] = this.#commands.shift() ?? []
+    this.#replies.push((await server.redis.call(String(name), ...args)) as Reply)
+    if (this.#commands.length === 0) this.#next(this.#update?.read(this.#replies))
+  }
+
+  #next(result: unknown): void {
+    const { done, value } = this.#caller.next(result)
+    this.#update = done ? undefined : value
+    this.#commands = [...(this.#update?.commands ?? [])]
+    this.#replies = []
+    // Nothing to send: it is done already.
+    if (this.#update && this.#commands.length === 0) this.#next(undefined)
+  }
+}
+
+const userOf = (id: string) => `user of ${id}`
+const action = fc.record({
+  kind: fc.constantFrom('login', 'view', 'view', 'touch', 'logout', 'evict', 'orphans'),
+  session: fc.nat(4),
+  item: fc.constantFrom('book', 'pen'),
+  limits: fc.record({
+    maxSessions: fc.nat(5),
+    idleBefore: fc.nat(30),
+    batchSize: fc.integer({ min: 1, max: 5 }),
+  }),
+})
+type Action = typeof action extends fc.Arbitrary<infer Value> ? Value : never
+
+describe.each(layouts)('%s', (_, keys) => {
+  test('views, logins and logouts between the steps of the janitor leave nothing behind', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(action, { minLength: 2, maxLength: 12 }),
+        fc.infiniteStream(fc.nat(100)),
+        async (actions, order) => {
+          await server.redis.flushall()
+          const counts = new Map<string, number>()
+          const ended = new Set<string>()
+          for (let id = 0; id < 3; id++) {
+            await server.run(login(keys, { id: `${id}`, user: userOf(`${id}`) }, id))
+          }
+          const running = actions.map(
+            (action, index) =>
+              new Running(callerOf(action, { keys, now: 10 + index, counts, ended })),
+          )
+          for (;;) {
+            const waiting = running.filter(({ done }) => !done)
+            const [pick = 0] = [...order.take(1)]
+            const next = waiting[pick % waiting.length]
+            if (!next) break
+            await next.step()
+          }
+
+          const state = await server.dump()
+          const ids = await server.run(oldestSessions(keys, 100))
+          const recent = ids.flatMap(({ oldest }) => oldest.map(({ id }) => id)).sort()
+          for (const id of recent) expect(ended, 'came back').not.toContain(id)
+          const expected = new Set([
+            ...recent.flatMap((id) => [
+              keys.login(id),
+              keys.recent(id),
+              keys.viewed(id),
+              keys.sessions(userOf(id)),
+            ]),
+            ...keys.allPopular(),
+          ])
+          expect(Object.keys(state).filter((key) => !expected.has(key))).toEqual([])
+          const logins = keys.parts().flatMap(({ login }) => Object.keys(state[login] ?? {}))
+          expect(logins.sort()).toEqual(recent)
+          for (const [item, views] of counts) {
+            const score = await server.redis.zscore(keys.popular(item), item)
+            expect(-Number(score), item).toBe(views)
+          }
+          expect(
+            (
+              await Promise.all(keys.allPopular().map((key) => server.redis.zcount(key, 0, '+inf')))
+            ).reduce((sum, count) => sum + count),
+          ).toBe(0)
+        },
+      ),
+      { numRuns: 150 },
+    )
+  })
+})
+
+interface World {
+  keys: Keys
+  now: number
+  /** Views of each item that were acknowledged. */
+  counts: Map<string, number>
+  /** Sessions that were ended, as their callers were told. */
+  ended: Set<string>
+}
+
+function* callerOf(action: Action, { keys, now, counts, ended }: World): Caller {
+  const { kind, item, limits } = action
+  const id = String(action.session)
+  if (kind === 'login') {
+    const id = `new ${now}`
+    yield login(keys, { id, user: userOf(id) }, now)
+  } else if (kind === 'view') {
+    if (yield recordView(keys, { id, item }, now)) counts.set(item, (counts.get(item) ?? 0) + 1)
+    else yield undoView(keys, { id, item })
+  } else if (kind === 'touch') {
+    yield touchSession(keys, id, now)
+  } else if (kind === 'logout') {
+    const [user] = (yield endSessions(keys, [id])) as (string | undefined)[]
+    if (user === undefined) return
+    ended.add(id)
+    yield forgetSessions(keys, user, [id])
+  } else {
+    const parts = (yield oldestSessions(keys, 10)) as Parameters<typeof chooseEvictions>[0]
+    const update =
+      kind === 'evict'
+        ? evictSessions(keys, chooseEvictions(parts, limits), limits.idleBefore)
+        : removeOrphans(
+            keys,
+            parts.flatMap(({ oldest }) => oldest.map(({ id }) => id)),
+            {
+              unseen: false,
+            },
+          )
+    if (update.commands.length === 0) return
+    const gone = (yield update) as Parameters<typeof forgetEnded>[1]
+    for (const { id } of gone) ended.add(id)
+    yield forgetEnded(keys, gone)
+  }
+}

@@ -1,0 +1,206 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { fileURLToPath } from 'node:url'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { redisForThisTest } from '../../../.vitest/redis.ts'
+import {
+  type JanitorOptions,
+  documentKeys as keys,
+  type RetentionEvent,
+  retentionChannel,
+  type SessionStore,
+} from '../src/index.ts'
+import { Clock, evictOnly, logIn, redisOfThisFile, storeOn } from './retention-fixture.ts'
+
+const server = redisOfThisFile()
+
+/** A janitor whose events can be awaited. */
+function janitorOf(store: SessionStore, options: JanitorOptions = {}) {
+  const events: RetentionEvent[] = []
+  let arrived = Promise.withResolvers<void>()
+  const janitor = store.janitor({
+    ...evictOnly,
+    ...options,
+    onProgress(event) {
+      events.push(event)
+      options.onProgress?.(event)
+      arrived.resolve()
+      arrived = Promise.withResolvers()
+    },
+  })
+  return {
+    ...janitor,
+    events,
+    /** Resolves with the first event of the type that was told after so many others of any. */
+    async event(type: RetentionEvent['type'], after = 0): Promise<RetentionEvent> {
+      for (;;) {
+        const found = events.slice(after).find((event) => event.type === type)
+        if (found) return found
+        await arrived.promise
+      }
+    },
+  }
+}
+
+/** Blocks this process, as a long garbage collection would. */
+function stall(seconds: number): void {
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1000 * seconds)
+}
+
+describe('one worker at a time', () => {
+  test('a second one finds the lock taken, and works when it is given back', async () => {
+    const clock = new Clock()
+    const store = await server.storeForThisTest(clock)
+    await logIn(store, clock, 5)
+    await server.redis.set(keys.janitor(), 'somebody else')
+    const janitor = store.janitor({ ...evictOnly, maxSessions: 2 })
+    expect(await janitor.runOnce()).toMatchObject({ worked: false, evicted: 0 })
+    expect(await server.redis.get(keys.janitor())).toBe('somebody else')
+    await server.redis.del(keys.janitor())
+    expect(await janitor.runOnce()).toMatchObject({ worked: true, evicted: 3 })
+    expect(await server.redis.exists(keys.janitor())).toBe(0)
+  })
+
+  test('of several at once each ends other sessions, and all together as many as they should', async () => {
+    const clock = new Clock()
+    const stores = await Promise.all([1, 2, 3].map(() => server.storeForThisTest(clock)))
+    await logIn(stores[0] as SessionStore, clock, 60)
+    const options = { ...evictOnly, maxSessions: 7, batchSize: 2 }
+    const runs = await Promise.all(stores.map((store) => store.janitor(options).runOnce()))
+    expect(runs.reduce((sum, { evicted }) => sum + evicted, 0)).toBe(53)
+    expect(await server.redis.zcard(keys.recent(''))).toBe(7)
+  })
+
+  test('a process that is killed at work is followed by another when its lock expires', async () => {
+    const clock = new Clock()
+    const own = await redisForThisTest()
+    const store = await storeOn(own.socket, clock)
+    await logIn(store, clock, 10)
+    const script = fileURLToPath(new URL('dying-janitor.ts', import.meta.url))
+    const dying = spawn(process.execPath, [script, own.socket, '2'], { stdio: 'ignore' })
+    onTestFinished(() => void dying.kill('SIGKILL'))
+    expect(await once(dying, 'exit')).toEqual([null, 'SIGKILL'])
+
+    const janitor = store.janitor({ ...evictOnly, maxSessions: 2 })
+    const evicted = async () => (await janitor.runOnce()).evicted
+    // One of the eight had gone before.
+    await expect.poll(evicted, { timeout: 20_000 }).toBe(7)
+  })
+
+  test('a worker that lost its lock stops before its next batch', async () => {
+    const clock = new Clock()
+    const store = await server.storeForThisTest(clock)
+    await logIn(store, clock, 20)
+    const janitor = janitorOf(store, {
+      maxSessions: 0,
+      batchSize: 2,
+      lockSeconds: 1,
+      onProgress: (event) => event.type === 'step' && stall(1.2),
+    })
+    expect(await janitor.runOnce()).toMatchObject({ evicted: 2, interrupted: 'lock lost' })
+    expect(await server.redis.zcard(keys.recent(''))).toBe(18)
+  })
+
+  test('a worker keeps its lock for longer than the lock lives', async () => {
+    const clock = new Clock()
+    const store = await server.storeForThisTest(clock)
+    await logIn(store, clock, 3)
+    const janitor = janitorOf(store, {
+      maxSessions: 0,
+      batchSize: 1,
+      lockSeconds: 2,
+      onProgress: (event) => event.type === 'step' && stall(0.8),
+    })
+    const run = await janitor.runOnce()
+    expect(run.evicted).toBe(3)
+    expect(run.interrupted).toBeUndefined()
+  })
+})
+
+describe('start and stop', () => {
+  test('runs at once and after each interval, until it is stopped', async () => {
+    const clock = new Clock()
+    const store = await server.storeForThisTest(clock)
+    await logIn(store, clock, 3)
+    const janitor = janitorOf(store, { maxSessions: 2, intervalSeconds: 0.01 })
+    janitor.start()
+    janitor.start() // once is enough
+    expect(await janitor.event('run')).toMatchObject({ evicted: 1 })
+    await logIn(store, clock, 3)
+    await expect.poll(() => server.redis.zcard(keys.recent(''))).toBe(2)
+    await janitor.stop()
+    const told = janitor.events.length
+    await logIn(store, clock, 3)
+    expect(await server.redis.zcard(keys.recent(''))).toBe(5)
+    expect(janitor.events).toHaveLength(told)
+    janitor.start()
+    await janitor.event('run', told)
+    expect(await server.redis.zcard(keys.recent(''))).toBe(2)
+  })
+
+  test('stopping in the middle waits for the batch in progress, and gives the lock back', async () => {
+    const clock = new Clock()
+    const store = await server.storeForThisTest(clock)
+    await logIn(store, clock, 20)
+    let stopped: Promise<void> | undefined
+    const janitor = janitorOf(store, {
+      maxSessions: 0,
+      batchSize: 3,
+      onProgress: () => {
+        stopped ??= janitor.stop()
+      },
+    })
+    expect(await janitor.runOnce()).toMatchObject({ evicted: 3, interrupted: 'stopped' })
+    await stopped
+    expect(await server.redis.zcard(keys.recent(''))).toBe(17)
+    expect(await server.redis.exists(keys.janitor())).toBe(0)
+    expect(await janitor.runOnce()).toMatchObject({ evicted: 17 })
+  })
+
+  test('an aborted signal stops it, and closing the store does', async () => {
+    const clock = new Clock()
+    const store = await server.storeForThisTest(clock)
+    const aborter = new AbortController()
+    const aborted = janitorOf(store, { intervalSeconds: 0.01, signal: aborter.signal })
+    const other = janitorOf(store, { intervalSeconds: 0.01 })
+    aborted.start()
+    other.start()
+    await Promise.all([aborted.event('run'), other.event('run')])
+    aborter.abort(new Error('no more'))
+    await expect(aborted.runOnce()).rejects.toThrow('no more')
+    await aborted.stop()
+    const told = aborted.events.length
+    await other.event('run', other.events.length)
+    aborted.start()
+    await other.event('run', other.events.length)
+    expect(aborted.events).toHaveLength(told)
+    await store.close()
+    expect(other.events.filter(({ type }) => type === 'failure')).toEqual([])
+  })
+
+  test('a run that fails is told, and the next one works when Redis is back', async () => {
+    const own = await redisForThisTest({ config: { appendfsync: 'always' } })
+    const clock = new Clock()
+    const store = await storeOn(own.socket, clock)
+    await logIn(store, clock, 5)
+    const janitor = janitorOf(store, { maxSessions: 2, intervalSeconds: 0.05 })
+    own.program.signal('SIGKILL')
+    await own.program.exited
+    janitor.start()
+    expect(await janitor.event('failure')).toMatchObject({ error: { name: 'StoreError' } })
+    await own.restart()
+    expect(await janitor.event('run')).toMatchObject({ evicted: 3 })
+  })
+
+  test('tells the diagnostics channel', async () => {
+    const store = await server.storeForThisTest(new Clock())
+    const messages: unknown[] = []
+    const listen = (message: unknown) => messages.push(message)
+    retentionChannel.subscribe(listen)
+    onTestFinished(() => void retentionChannel.unsubscribe(listen))
+    const janitor = janitorOf(store)
+    await janitor.runOnce()
+    expect(messages).toEqual(janitor.events)
+    expect(messages).toMatchObject([{ type: 'run', worked: true, evicted: 0 }])
+  })
+})

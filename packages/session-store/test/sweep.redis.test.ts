@@ -1,0 +1,125 @@
+import { describe, expect, test } from 'vitest'
+import { testCluster } from '../../../.vitest/cluster.ts'
+import { createCluster, partitionedKeys, type SessionStore } from '../src/index.ts'
+import { removeOrphans } from '../src/retention.ts'
+import { Clock, idOf, layouts, logIn, present, redisOfThisFile } from './retention-fixture.ts'
+
+const server = redisOfThisFile()
+const sweepOnly = { rescaleEverySeconds: Number.POSITIVE_INFINITY, sweepEverySeconds: 0 }
+
+/** Sweeps once, however many runs that takes. */
+async function sweep(store: SessionStore, batchSize = 3): Promise<{ swept: number; runs: number }> {
+  const janitor = store.janitor({ ...sweepOnly, batchSize })
+  let swept = 0
+  for (let runs = 1; ; runs++) {
+    const run = await janitor.runOnce()
+    swept += run.swept
+    if (!run.sweeping) return { swept, runs }
+  }
+}
+
+describe.each(layouts)('%s', (_, keys) => {
+  const lose = async (token: string, ...what: ('login' | 'recent' | 'viewed')[]) => {
+    const id = idOf(token)
+    if (what.includes('login')) await server.redis.hdel(keys.login(id), id)
+    if (what.includes('recent')) await server.redis.zrem(keys.recent(id), id)
+    if (what.includes('viewed')) await server.redis.del(keys.viewed(id))
+  }
+
+  test('removes what is left of sessions that are gone, and nothing else', async () => {
+    const clock = new Clock()
+    const store = await server.storeForThisTest(clock, { keys })
+    const whole = await logIn(store, clock, 20)
+    clock.pass(3600)
+    await store.janitor(sweepOnly).runOnce() // it keeps a note of its own
+    const foreign = keys.viewed('not-an-id-of-ours')
+    await server.redis.set('unrelated', 'x')
+    await server.redis.zadd(foreign, 1, 'x')
+    await server.redis.hset(keys.login('someone'), 'someone', 'x')
+    await server.redis.zadd(`viewed:{99}:${idOf(store.issueToken())}`, 1, 'x') // no such partition
+    const { 'janitor:tasks': _tasks, ...before } = await server.dump()
+
+    const broken = await logIn(store, clock, 9)
+    clock.pass(3600) // they were issued long ago
+    for (const [index, token] of broken.entries()) {
+      if (index < 3) await lose(token, 'login', 'recent')
+      else if (index < 6) await lose(token, 'recent')
+      else await lose(token, 'login')
+    }
+    expect((await sweep(store)).swept).toBe(9)
+    const { 'janitor:tasks': _later, ...after } = await server.dump()
+    const counted = (state: Record<string, unknown>) =>
+      Object.entries(state).filter(([key]) => !keys.allPopular().includes(key))
+    // Without a login nobody knows whose list the session is in; that heals when it is listed.
+    const users = [...Array(9).keys()].map((index) => keys.sessions(`user ${index % 7}`))
+    const others = (entries: [string, unknown][]) => entries.filter(([key]) => !users.includes(key))
+    expect(others(counted(after))).toEqual(others(counted(before)))
+    expect(await present(store, whole)).toEqual(whole.map(() => true))
+    expect(await sweep(store)).toMatchObject({ swept: 0 })
+  })
+
+  test('a login that is just being written stays; one that never was is removed a minute later', async () => {
+    const clock = new Clock()
+    const store = await server.storeForThisTest(clock, { keys })
+    const { token } = await store.login('ada')
+    await lose(token, 'recent')
+    clock.pass(59)
+    expect((await sweep(store)).swept).toBe(0)
+    clock.pass(2)
+    expect((await sweep(store)).swept).toBe(1)
+    expect(Object.keys(await server.dump())).toEqual(['janitor:tasks'])
+  })
+
+  test('an id that `updateToken` brought back in between stays', async () => {
+    const clock = new Clock()
+    const store = await server.storeForThisTest(clock, { keys })
+    const token = store.issueToken()
+    const ids = [idOf(token)]
+    await store.updateToken(token, 'ada', 'book')
+    for (const unseen of [true, false]) {
+      expect(await server.run(removeOrphans(keys, ids, { unseen }))).toEqual([])
+    }
+    expect(await store.viewedItems(token)).toMatchObject([{ item: 'book' }])
+  })
+
+  test('goes on in the next run where it had to end', async () => {
+    const clock = new Clock()
+    const store = await server.storeForThisTest(clock, { keys })
+    const tokens = await Promise.all(Array.from({ length: 700 }, () => store.login('ada')))
+    await Promise.all(tokens.map(({ token }) => store.recordView(token, 'book')))
+    await Promise.all(tokens.slice(0, 50).map(({ token }) => lose(token, 'login', 'recent')))
+    const { swept, runs } = await sweep(store, 1)
+    expect(swept).toBe(50)
+    expect(runs).toBeGreaterThan(1)
+  })
+})
+
+test('in a cluster it finds the keys of every node', async () => {
+  const servers = await testCluster()
+  const keys = partitionedKeys(16)
+  const client = createCluster(servers.nodes.map(({ port }) => ({ host: '127.0.0.1', port })))
+  try {
+    const clock = new Clock()
+    const store = await server.storeForThisTest(clock, { url: undefined, client, keys })
+    await logIn(store, clock, 60)
+    const nodes = servers.nodes.map(({ admin }) => admin)
+    for (const node of nodes) {
+      for (const key of await node.keys('*')) {
+        if (/^(login|recent):/.test(key)) await node.del(key)
+      }
+    }
+    expect((await sweep(store)).swept).toBe(60)
+    const left = (await Promise.all(nodes.map((node) => node.keys('*')))).flat()
+    expect(left.filter((key) => keys.viewedBy(key) !== undefined)).toEqual([])
+
+    // The rest of the work is spread over the nodes too.
+    const tokens = await logIn(store, clock, 60)
+    clock.pass(86_400)
+    const run = await store.janitor({ maxSessions: 5, batchSize: 7 }).runOnce()
+    expect(run).toMatchObject({ worked: true, evicted: 55 })
+    expect(await present(store, tokens)).toEqual(tokens.map((_, index) => index >= 55))
+  } finally {
+    client.disconnect()
+    await servers.stop()
+  }
+})
