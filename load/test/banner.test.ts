@@ -16,6 +16,7 @@ const settings: StartSettings = {
     transport: 'tcp',
     port: 6390,
     run: '/state/run',
+    secrets: '/state/redis/secrets',
     directory: '/state/redis/data/patched',
   },
 }
@@ -40,6 +41,7 @@ test('says where everything is, and on which Redis', () => {
   expect(text).toContain('8.0.6, build patched-ce8d76da85e6')
   expect(text).toContain('127.0.0.1:6390 and /state/run/redis.sock')
   expect(text).toContain('TCP; 2 I/O threads')
+  expect(text).toContain('users api and operator; their passwords are in /state/redis/secrets')
   expect(text).toContain('npm run load')
   expect(text).not.toContain('NOT')
 })

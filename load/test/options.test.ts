@@ -82,6 +82,7 @@ describe('start', () => {
         transport: 'tcp',
         port: 6390,
         run: '/state/run',
+        secrets: '/state/redis/secrets',
         directory: '/state/redis/data/patched',
       },
     })

@@ -3,6 +3,7 @@ import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { describe, expect, onTestFinished, test } from 'vitest'
+import { redisForThisTest } from '../../.vitest/redis.ts'
 import { freePorts } from '../src/stack/ports.ts'
 import { isAlive, readRecord, type StackRecord } from '../src/stack/record.ts'
 import { filesIn, processesOf, temporaryFolder } from './support/places.ts'
@@ -44,9 +45,11 @@ describe('npm start', () => {
     const stack = await started()
     expect(stack.record).toMatchObject({
       pid: stack.pid,
-      redis: { url: `redis://127.0.0.1:${stack.ports[2]}`, transport: 'tcp', build: 'patched' },
+      redis: { transport: 'tcp', build: 'patched' },
       apis: [{ variant: 'pipeline' }, { variant: 'naive' }],
     })
+    const { username, password, host } = new URL(stack.record.redis.url)
+    expect([username, host]).toEqual(['operator', `127.0.0.1:${stack.ports[2]}`])
     expect(stack.output.join('\n')).toMatch(/build patched-[0-9a-f]{12}/)
 
     const lines = stack.output.filter((line) => line.includes('curl '))
@@ -60,6 +63,8 @@ describe('npm start', () => {
     const naive = await sh(`${view} -H 'content-type: application/json' -d '{"item":"tea"}'`)
     expect(JSON.parse(naive)).toMatchObject({ item: 'tea', views: 2 })
 
+    expect(password).not.toBe('')
+    expect(stack.output.join('\n')).not.toContain(password)
     stack.signal('SIGINT')
     stack.signal('SIGINT') // npm passes on what the terminal has sent as well: this is one Ctrl-C
     expect(await stack.exited).toEqual({ code: 0, signal: null })
@@ -69,7 +74,8 @@ describe('npm start', () => {
 
   test.for(['SIGTERM', 'SIGHUP'] as const)('%s stops it, too', async (signal) => {
     const stack = await started({ TRANSPORT: 'unix' })
-    expect(stack.record.redis.url).toBe(`unix://${join(stack.state, 'run', 'redis.sock')}`)
+    const { pathname, username } = new URL(stack.record.redis.url)
+    expect([pathname, username]).toEqual([join(stack.state, 'run', 'redis.sock'), 'operator'])
     stack.signal(signal)
     expect(await stack.exited).toEqual({ code: 0, signal: null })
     await expectNothingLeft(stack)
@@ -108,15 +114,16 @@ describe('npm start', () => {
   })
 
   test("a Redis of the user's is used, named as such, and left running", async () => {
-    const theirs = await started()
-    const url = theirs.record.redis.url
+    const [port = 0] = await freePorts(1)
+    const theirs = await redisForThisTest({ port })
+    const url = `redis://127.0.0.1:${port}`
     const stack = await started({ REDIS_URL: url })
     expect(stack.output.join('\n')).toContain(`${url} (REDIS_URL)`)
     expect(stack.record.redis).toMatchObject({ url, build: 'foreign', pid: null })
     stack.signal('SIGINT')
     expect(await stack.exited).toEqual({ code: 0, signal: null })
     await expectNothingLeft(stack)
-    expect(isAlive(theirs.record.redis.pid ?? 0)).toBe(true)
+    expect(isAlive(theirs.program.pid)).toBe(true)
   })
 })
 

@@ -1,5 +1,5 @@
 import { constants } from 'node:fs'
-import { access, copyFile, mkdir, readFile, readlink, realpath, stat } from 'node:fs/promises'
+import { access, mkdir, readFile, readlink, realpath, stat, writeFile } from 'node:fs/promises'
 import { connect } from 'node:net'
 import { availableParallelism } from 'node:os'
 import { join, resolve } from 'node:path'
@@ -14,6 +14,7 @@ import { ioThreadsFor } from './io-threads.ts'
 import type { Job } from './job.ts'
 import { selectionFrom } from './sources/select.ts'
 import { programPath } from './status.ts'
+import { writeUsers } from './users.ts'
 
 export interface RunOptions {
   /** 0: no TCP. */
@@ -25,6 +26,8 @@ export interface RunOptions {
   dir?: string
   /** Default: by the number of cores. */
   ioThreads?: number
+  /** Folder of the passwords of `users.acl`, made where absent. Default: no users, no passwords. */
+  secrets?: string
 }
 
 export interface ServerCommand {
@@ -49,11 +52,21 @@ export async function serverCommand(
 ): Promise<ServerCommand> {
   const dir = resolve(options.dir ?? dataDirectory(job.home, build))
   const socket = options.unixsocket && resolve(options.unixsocket)
-  const { program, ioThreads } = await serverProgram(job, build)
+  const { program, version, ioThreads } = await serverProgram(job, build)
   await mkdir(dir, { recursive: true })
   await refuseSecondServer(dir, socket)
   const copy = join(dir, 'onetrip-redis.conf')
-  await copyFile(configuration, copy)
+  await writeFile(copy, configurationFor(version, await readFile(configuration, 'utf8')))
+  const users = join(dir, 'onetrip-users.acl')
+  if (options.secrets !== undefined) {
+    if (isOld(version)) {
+      throw new RedisBuildError(
+        'SERVER_UNUSABLE',
+        `--secrets needs Redis 8, whose commands users.acl names; REDIS_SERVER is ${version}.`,
+      )
+    }
+    await writeUsers(resolve(options.secrets), users)
+  }
   const args = [
     copy,
     ...['--port', String(options.port)],
@@ -61,6 +74,7 @@ export async function serverCommand(
     ...['--dir', dir],
     ...['--io-threads', String(options.ioThreads ?? ioThreads)],
     ...(socket ? ['--unixsocket', socket] : []),
+    ...(options.secrets === undefined ? [] : ['--aclfile', users]),
     ...extra,
   ]
   return { program, args }
@@ -69,7 +83,7 @@ export async function serverCommand(
 async function serverProgram(
   job: Job,
   build: BuildName,
-): Promise<{ program: string; ioThreads: number }> {
+): Promise<{ program: string; version: string; ioThreads: number }> {
   const ioThreads = ioThreadsFor(availableParallelism())
   const installed = job.env.REDIS_SERVER
   if (installed) {
@@ -78,7 +92,7 @@ async function serverProgram(
       `Redis ${version} is ${installed} (REDIS_SERVER), NOT the ${build} build of Onetrip.`,
     )
     // The I/O threads of older versions spin: with fewer idle cores than threads, they crawl.
-    return { program: installed, ioThreads: Number.parseInt(version, 10) < 8 ? 1 : ioThreads }
+    return { program: installed, version, ioThreads: isOld(version) ? 1 : ioThreads }
   }
   const made = await ensureBuilt(job, build, selectionFrom(job.env))
   const lack = lackOfFixes(made)
@@ -86,7 +100,16 @@ async function serverProgram(
   job.progress.note(
     `Redis ${made.redisVersion}, build ${build}-${shortKey(made.key)} (${made.source.from})`,
   )
-  return { program: programPath(made, 'redis-server'), ioThreads }
+  return { program: programPath(made, 'redis-server'), version: made.redisVersion, ioThreads }
+}
+
+function isOld(version: string): boolean {
+  return Number.parseInt(version, 10) < 8
+}
+
+/** The configuration without what an older server (`REDIS_SERVER`) does not know and ends for. */
+export function configurationFor(version: string, text: string): string {
+  return isOld(version) ? text.replaceAll(/^max-new-connections-per-cycle .*\n/gm, '') : text
 }
 
 async function versionOfInstalled(program: string): Promise<string> {

@@ -11,11 +11,13 @@ import type { Program } from '../stack/program.ts'
 import { runningStack, type StackRecord } from '../stack/record.ts'
 import { startStack } from '../stack/stack.ts'
 import { print, step } from '../terminal.ts'
+import { givenTarget } from './given.ts'
 import type { HttpOptions } from './options.ts'
 
 /** The stack that is measured. */
 export interface Target {
-  kind: 'running' | 'own'
+  /** Run by `npm start`, named by the user (`--url`), or started for this. */
+  kind: 'running' | 'given' | 'own'
   redis: { url: string; transport: Transport; build: string }
   /** Connections that each API's pool has; null for a running stack, which does not tell. */
   poolSize: number | null
@@ -28,11 +30,13 @@ export interface Target {
 }
 
 /**
- * Takes the stack that `npm start` runs if it fits, else starts one, and says which.
+ * Takes the stack that the user names, or the one that `npm start` runs if it fits, or else starts
+ * one, and says which.
  *
  * @throws Problem, ProgramError; the reason of `signal`. Nothing is left behind then.
  */
 export async function findTarget(options: HttpOptions, signal: AbortSignal): Promise<Target> {
+  if (options.url) return await givenTarget(options.url, options.iOwnThisHost === true)
   const record = await runningStack(places().record)
   const misfit = record ? await misfitOf(record, options) : 'Nothing is running'
   if (record && misfit === null) {
@@ -119,6 +123,7 @@ async function ownTarget(options: HttpOptions, signal: AbortSignal): Promise<Tar
               port: redisPort,
               run: folder,
               directory: join(folder, 'data'),
+              secrets: join(folder, 'secrets'),
             },
         host: '127.0.0.1',
         apis: options.variants.map((variant, index) => ({ variant, port: apiPorts[index] ?? 0 })),

@@ -66,7 +66,9 @@ export async function startApi(options: ApiOptions): Promise<Program> {
       PORT: String(port),
       ...(!isContender(variant) && { STRATEGY: variant }),
       REDIS_URL: redisUrl,
+      REDIS_PASSWORD_FILE: '', // whatever it is about, redisUrl has its password
       SESSION_SECRETS: sessionSecret,
+      SESSION_SECRETS_FILE: '',
     },
     async ready(signal) {
       while (!(await isReady(apiUrl(host, port), signal))) {

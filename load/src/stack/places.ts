@@ -18,6 +18,8 @@ export interface Places {
   record: string
   /** The secret that the APIs sign tokens with. */
   secret: string
+  /** Holds the passwords of Redis's users. */
+  secrets: string
   /** Holds Redis's data, one folder per build. */
   data: string
 }
@@ -34,6 +36,7 @@ export function places(env: NodeJS.ProcessEnv = process.env): Places {
     run,
     record: join(run, 'stack.json'),
     secret: join(state, 'session-secret'),
+    secrets: join(state, 'redis', 'secrets'),
     data: join(state, 'redis', 'data'),
   }
 }

@@ -16,6 +16,11 @@ export interface RedisOptions {
   socket: string
   /** Where Redis keeps its files. */
   directory: string
+  /**
+   * Folder of the users' passwords, made where absent (`redisUrlFor` reads them). Default: whoever
+   * connects may do anything.
+   */
+  secrets?: string
   /** Further configuration, such as `{ appendfsync: 'always' }`. */
   config?: Record<string, string>
   /** Gives the start up. */
@@ -30,7 +35,8 @@ export interface RedisOptions {
  * @throws ProgramError when it does not start.
  */
 export async function startRedis(options: RedisOptions): Promise<Program> {
-  const { build = 'patched', port = 0, socket, directory, config = {}, signal, onLine } = options
+  const { build = 'patched', port = 0, socket, directory, secrets, config = {} } = options
+  const { signal, onLine } = options
   return await startProgram({
     name: `Redis (${process.env.REDIS_SERVER || build})`, // `run` prefers an installed server
     command: process.execPath,
@@ -39,6 +45,7 @@ export async function startRedis(options: RedisOptions): Promise<Program> {
       'run',
       build,
       ...['--port', String(port), '--unixsocket', socket, '--dir', directory],
+      ...(secrets === undefined ? [] : ['--secrets', secrets]),
       '--',
       ...Object.entries(config).flatMap(([key, value]) => [`--${key}`, value]),
     ],

@@ -3,6 +3,7 @@ import { apiUrl, startApi, type Variant } from './api.ts'
 import { type SocketPlace, socketIn } from './places.ts'
 import type { Program } from './program.ts'
 import { type RedisBuild, startRedis } from './redis.ts'
+import { withPasswordOf } from './users.ts'
 
 /** A Redis that we start, and where it is and keeps its files. */
 export interface OwnRedis {
@@ -14,6 +15,8 @@ export interface OwnRedis {
   run: string
   /** Folder where it keeps its data. */
   directory: string
+  /** Folder of the passwords of its users, made where absent. */
+  secrets: string
 }
 
 /** A Redis of the user's, which is left running. */
@@ -37,6 +40,7 @@ export interface StackOptions {
 
 export interface Stack {
   readonly redis: {
+    /** To watch it by: of an own one, as the user `operator`, with the password. */
     url: string
     transport: Transport
     /** Null for a foreign one. */
@@ -85,20 +89,26 @@ export async function startStack(options: StackOptions): Promise<Stack> {
 
   try {
     let url: string
+    let forApis: string
     if (options.redis.kind === 'own') {
       const { build, port, transport, run, directory } = options.redis
+      // An installed server may be too old for the commands that our users are allowed.
+      const secrets = process.env.REDIS_SERVER ? undefined : options.redis.secrets
       socket = await socketIn(run)
       redis = await startRedis({
         build,
         port,
         socket: socket.path,
         directory,
+        ...(secrets !== undefined && { secrets }),
         signal: options.signal,
       })
       watch(redis)
-      url = transport === 'unix' ? unixUrl(socket.path) : `redis://127.0.0.1:${port}`
+      const bare = transport === 'unix' ? unixUrl(socket.path) : `redis://127.0.0.1:${port}`
+      url = secrets === undefined ? bare : await withPasswordOf('operator', bare, secrets)
+      forApis = secrets === undefined ? bare : await withPasswordOf('api', bare, secrets)
     } else {
-      url = options.redis.url
+      url = forApis = options.redis.url
     }
     const started = await Promise.allSettled(
       options.apis.map(async ({ variant, port }) => {
@@ -106,7 +116,7 @@ export async function startStack(options: StackOptions): Promise<Stack> {
           variant,
           host: options.host,
           port,
-          redisUrl: url,
+          redisUrl: forApis,
           sessionSecret: options.sessionSecret,
           ...(options.logLevel !== undefined && { logLevel: options.logLevel }),
           signal: options.signal,

@@ -56,6 +56,9 @@ function redisLines(
     `127.0.0.1:${redis.port} and ${stack.redis.socket}`,
     use,
     `data in ${redis.directory}`,
+    ...(installed === null
+      ? [`users api and operator; their passwords are in ${redis.secrets}`]
+      : []),
   ]
 }
 

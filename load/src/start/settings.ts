@@ -117,7 +117,7 @@ export function settingsOf(command: Command, env: NodeJS.ProcessEnv): StartSetti
       `--redis-build asks for a build of ours, but REDIS_SERVER (${installed}) says to run that one.`,
     )
   }
-  const { run, data } = places(env)
+  const { run, data, secrets } = places(env)
   return {
     host: flags.host,
     pooledPort: flags.port,
@@ -131,6 +131,7 @@ export function settingsOf(command: Command, env: NodeJS.ProcessEnv): StartSetti
           transport: flags.transport,
           port: flags.redisPort,
           run,
+          secrets,
           // Apart from the builds' data: another version may not be able to read it.
           directory: join(data, installed ? 'installed' : flags.redisBuild),
         },

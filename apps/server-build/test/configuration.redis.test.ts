@@ -1,0 +1,43 @@
+import { readFileSync } from 'node:fs'
+import { expect, test } from 'vitest'
+import { redisForThisTest } from '../../../.vitest/redis.ts'
+import { configurationFor } from '../src/run.ts'
+import { redisCli } from './real-redis.ts'
+
+const template = readFileSync(new URL('../redis.conf', import.meta.url), 'utf8')
+const settings = template.split('\n').filter((line) => /^[a-z]/.test(line))
+
+const UNITS: Record<string, number> = { kb: 2 ** 10, mb: 2 ** 20, gb: 2 ** 30 }
+
+/** As CONFIG GET writes it: bytes as a plain number, no quotes. */
+function plain(value: string): string {
+  return value
+    .replace(/^""$/, '')
+    .replaceAll(/\b(\d+)(kb|mb|gb)\b/g, (_, number, unit) => `${number * (UNITS[unit] ?? 1)}`)
+}
+
+test('the server starts with every line of redis.conf, and has its value', async () => {
+  const redis = await redisForThisTest()
+  expect(settings.length).toBeGreaterThan(20)
+  for (const line of settings) {
+    const [name = '', ...value] = line.split(' ')
+    const [known, ...actual] = (await redisCli(redis.socket, 'CONFIG', 'GET', name)).split('\n')
+    expect(known, `${name} is a setting of Redis`).toBe(name)
+    expect(` ${actual.join('\n')} `, line).toContain(` ${plain(value.join(' '))} `)
+  }
+})
+
+test('every setting has a reason above it', () => {
+  for (const line of settings) {
+    const before = template
+      .slice(0, template.indexOf(`\n${line}\n`))
+      .split('\n\n')
+      .at(-1)
+    expect(before, line).toMatch(/^# .+/)
+  }
+})
+
+test('an older server gets what it knows', () => {
+  expect(configurationFor('7.0.15', template)).not.toContain('\nmax-new-connections-per-cycle')
+  expect(configurationFor('8.0.2', template)).toBe(template)
+})
