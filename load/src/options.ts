@@ -22,6 +22,17 @@ export function seconds(min: number, max: number): (text: string) => number {
 
 export const port = wholeNumber(1, 65_535)
 
+/** A parser for a list of different URLs of HTTP servers, separated by commas. */
+export function listOfUrls(text: string): string[] {
+  const urls = text.split(',').map((part) => {
+    const url = URL.parse(part.trim())
+    if (url?.protocol === 'http:' && url.pathname === '/') return url.origin
+    throw new InvalidArgumentError(`"${part.trim()}" is not like http://127.0.0.1:3000.`)
+  })
+  if (new Set(urls).size === urls.length) return urls
+  throw new InvalidArgumentError('Each may stand in the list only once.')
+}
+
 /** A parser for a list, separated by commas, of different words out of `words`. */
 export function listOf<T extends string>(words: readonly T[]): (text: string) => T[] {
   return (text) => {

@@ -34,14 +34,15 @@ import { workload } from './workload.ts'
  * @throws Problem, ProgramError when it cannot be measured; the reason of `interrupt`.
  */
 export async function compareHttp(
-  options: HttpOptions,
+  wanted: HttpOptions,
   command: string,
   interrupt: AbortSignal,
 ): Promise<void> {
-  const file = options.json === undefined ? null : await resultFile(options.json)
-  const generator = await findGenerator(options)
+  const file = wanted.json === undefined ? null : await resultFile(wanted.json)
+  const generator = await findGenerator(wanted)
   await using cleanup = new AsyncDisposableStack()
-  const target = await findTarget(options, interrupt)
+  const target = await findTarget(wanted, interrupt)
+  const options = { ...wanted, variants: target.apis.map(({ variant }) => variant) }
   cleanup.defer(() => (target.kind === 'own' ? stopTarget(target) : target.close()))
   const monitor = await RedisMonitor.connect(target.redis.url)
   cleanup.defer(() => monitor.close())
@@ -157,6 +158,7 @@ async function runRounds(rounds: Rounds): Promise<Sample[]> {
       monitor,
       views,
       saturate: generator.saturate,
+      owned: options.iOwnThisHost === true,
       seconds,
       signal,
       onProgress(now) {

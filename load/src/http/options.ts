@@ -1,7 +1,7 @@
 import { strategyNames } from '@onetrip/session-store'
 import { Command, Option } from 'commander'
-import { listOf, seconds, wholeNumber } from '../options.ts'
-import type { Transport } from '../stack/address.ts'
+import { listOf, listOfUrls, seconds, wholeNumber } from '../options.ts'
+import { ownHostOption, type Transport } from '../stack/address.ts'
 import { type Variant, variants } from '../stack/api.ts'
 import type { RedisBuild } from '../stack/redis.ts'
 import { redisOptions } from '../start/settings.ts'
@@ -25,6 +25,9 @@ export interface HttpOptions {
   redisBuild?: RedisBuild
   /** Likewise. */
   transport?: Transport
+  /** APIs of a running stack, instead of one that npm start runs or this starts. */
+  url?: string[]
+  iOwnThisHost?: boolean
   json?: string
 }
 
@@ -55,6 +58,15 @@ export function httpCommand(): Command {
       1000,
     )
     .option('--seed <n>', 'for the same views again', wholeNumber(1, MAX_SEED), 17)
+    .addOption(
+      new Option(
+        '--url <list>',
+        'APIs that run already, wherever that is; their Redis is REDIS_URL',
+      )
+        .argParser(listOfUrls)
+        .conflicts(['variants', 'redisBuild', 'transport']),
+    )
+    .option(ownHostOption, 'these hosts are mine to put load on, though they are not this machine')
     .addOption(build)
     .addOption(transport)
     .option('--json <file>', 'write everything, with all samples, to this file')
@@ -75,6 +87,8 @@ Generators: autocannon comes with the repository. wrk has to be installed (apt-g
 a fraction of the CPU, and runs for whole seconds.
 
 Environment:
+  REDIS_URL         with --url: the Redis of those APIs, to be watched (it needs INFO only)
+  REDIS_PASSWORD_FILE   with --url: a file with the password for REDIS_URL
   REDIS_URL, REDIS_SERVER, ONETRIP_HOME, ONETRIP_STATE   as for npm start (npm start -- --help)
   REDIS_POOL_SIZE   connections that each API of an own stack shares (default 1)
   REDIS_IO_THREADS  I/O threads of the Redis of an own stack
@@ -84,6 +98,7 @@ Examples:
   npm run load -- --connections 8 --duration 2 --rounds 3
   npm run load -- --variants naive,sequential,pipeline --json results.json
   npm run load -- --generator wrk --variants noop,batch,pipeline,node-redis,glide
-  npm run load -- --redis-build baseline --transport unix`,
+  npm run load -- --redis-build baseline --transport unix
+  REDIS_URL=redis://127.0.0.1:6379 npm run load -- --url http://127.0.0.1:3000,http://127.0.0.1:3001`,
     )
 }

@@ -35,6 +35,7 @@ export interface SampleOptions {
   variant: Variant
   round: number
   url: string
+  owned: boolean
   monitor: RedisMonitor
   views: readonly (readonly View[])[]
   saturate: Saturate
@@ -49,9 +50,17 @@ export interface SampleOptions {
  * @throws Problem when the API or Redis do not tell; the reason of `signal`.
  */
 export async function takeSample(options: SampleOptions): Promise<Sample> {
-  const { variant, round, url, monitor, views, saturate, seconds, signal, onProgress } = options
+  const { variant, round, url, owned, monitor, views, saturate, seconds, signal, onProgress } =
+    options
   const [redisBefore, apiBefore] = await Promise.all([monitor.read(), readApi(url)])
-  const run = await saturate({ url, views, seconds, signal, ...(onProgress && { onProgress }) })
+  const run = await saturate({
+    url,
+    owned,
+    views,
+    seconds,
+    signal,
+    ...(onProgress && { onProgress }),
+  })
   signal.throwIfAborted()
   const redisAfter = await settled(monitor)
   const apiAfter = await readApi(url)

@@ -50,8 +50,8 @@ export async function wrkVersion(): Promise<string> {
 }
 
 /** @throws ProgramError, Problem when wrk cannot do it. */
-export const saturateByWrk: Saturate = async ({ url, views, seconds, signal }) => {
-  if (!isLocal(url)) throw new Error(`load only goes to this machine, not to ${url}`)
+export const saturateByWrk: Saturate = async ({ url, owned, views, seconds, signal }) => {
+  if (!owned && !isLocal(url)) throw new Error(`load only goes to this machine, not to ${url}`)
   const folder = await mkdtemp(join(tmpdir(), 'onetrip-wrk-'))
   try {
     const file = join(folder, 'views')

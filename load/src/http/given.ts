@@ -1,0 +1,49 @@
+import { apiFacts } from '../measure/api-metrics.ts'
+import { redisFacts } from '../measure/redis-info.ts'
+import { Problem } from '../problem.ts'
+import { redisAddress, requireOwnHost } from '../stack/address.ts'
+import { type Variant, variants } from '../stack/api.ts'
+import { withPasswordIn } from '../stack/users.ts'
+import { print } from '../terminal.ts'
+import type { Target } from './target.ts'
+
+/**
+ * The stack whose APIs the user names (`--url`): in containers, on another machine. What they are,
+ * they say themselves. Its Redis is `REDIS_URL`.
+ *
+ * @param owned whether the user says that these hosts are theirs, if they are not this machine.
+ * @throws Problem when an address is not to be used, does not answer, or is none of ours.
+ */
+export async function givenTarget(urls: readonly string[], owned: boolean): Promise<Target> {
+  const { REDIS_URL: bare, REDIS_PASSWORD_FILE: passwordFile } = process.env
+  if (!bare) {
+    throw new Problem(
+      '--url needs REDIS_URL, the Redis of these APIs: what it does is measured, too.',
+    )
+  }
+  const { transport } = redisAddress(bare)
+  for (const url of [bare, ...urls]) requireOwnHost(url, owned)
+  const apis = await Promise.all(urls.map(async (url) => ({ url, variant: await variantAt(url) })))
+  const twin = apis.find(({ variant }, index) =>
+    apis.slice(0, index).some((other) => other.variant === variant),
+  )
+  if (twin) throw new Problem(`--url names two APIs of the variant ${twin.variant}.`)
+  const url = passwordFile ? await withPasswordIn(bare, passwordFile) : bare
+  const { build } = await redisFacts(url)
+  print(`Measuring ${apis.map((api) => `${api.variant} at ${api.url}`).join(', ')}.`)
+  return {
+    kind: 'given',
+    redis: { url, transport, build: build ?? 'foreign' },
+    poolSize: null,
+    apis,
+    lost: new Promise(() => {}),
+    close: async () => {},
+  }
+}
+
+async function variantAt(url: string): Promise<Variant> {
+  const { strategy } = await apiFacts(url)
+  const variant = variants.find((known) => known === strategy)
+  if (variant) return variant
+  throw new Problem(`The API at ${url} is ${strategy}, which is no variant that is known here.`)
+}

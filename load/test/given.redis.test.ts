@@ -1,0 +1,66 @@
+import { readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { freePorts } from '../src/stack/ports.ts'
+import { readRecord } from '../src/stack/record.ts'
+import { temporaryFolder } from './support/places.ts'
+import { run } from './support/programs.ts'
+
+/** Runs it to its end, with nothing but what it is told. */
+async function refusal(args: string[], env: NodeJS.ProcessEnv = {}): Promise<string> {
+  const state = await temporaryFolder()
+  const load = await run('cli.ts', { state, args, until: /./, env })
+  expect(await load.exited).toMatchObject({ code: 1 })
+  return load.output.join('\n')
+}
+
+test('--url measures APIs that run, as what they say that they are', async () => {
+  const [pooled, naive, redis] = await freePorts(3)
+  const args = [`--port=${pooled}`, `--naive-port=${naive}`, `--redis-port=${redis}`]
+  const state = await temporaryFolder()
+  await run('start.ts', { state, args, until: /^\s*Stop / })
+  const record = await readRecord(join(state, 'run', 'stack.json'))
+  const url = new URL(record?.redis.url ?? '')
+  const password = join(state, 'password')
+  await writeFile(password, url.password)
+  const urls = record?.apis.map((api) => api.url).reverse() ?? []
+  const json = join(state, 'results.json')
+  const load = await run('cli.ts', {
+    state: await temporaryFolder(),
+    args: ['--url', urls.join(','), '--json', json, ...shortRun],
+    until: /All samples are in/,
+    env: { REDIS_URL: `redis://operator@${url.host}`, REDIS_PASSWORD_FILE: password },
+  })
+  expect(await load.exited).toEqual({ code: 0, signal: null })
+  const { stack, summaries } = JSON.parse(await readFile(json, 'utf8'))
+  expect(stack).toBe('given')
+  const variants = summaries.map(({ variant }: { variant: string }) => variant)
+  expect(variants).toEqual(record?.apis.map(({ variant }) => variant).reverse())
+  expect(load.output.join('\n')).not.toContain(url.password)
+})
+
+const shortRun = ['--duration=0.5', '--rounds=1', '--warmup=0.5', '--connections=4']
+
+test('--url refuses another machine that nobody claims, and says how to', async () => {
+  const url = 'http://192.0.2.1:3000' // for documentation: nobody's (RFC 5737)
+  const text = await refusal(['--url', url], { REDIS_URL: 'redis://127.0.0.1:1' })
+  expect(text).toContain(`${url} is not this machine`)
+  expect(text).toContain('--i-own-this-host')
+})
+
+test('--url needs to know its Redis, and what answers there', async () => {
+  expect(await refusal(['--url', 'http://127.0.0.1:1'])).toContain('--url needs REDIS_URL')
+  const [nobody] = await freePorts(1)
+  const env = { REDIS_URL: `redis://me:secret@127.0.0.1:${nobody}` }
+  const text = await refusal(['--url', `http://127.0.0.1:${nobody}`], env)
+  expect(text).toContain('does not tell its metrics')
+  expect(text).not.toContain('secret')
+})
+
+test.each([
+  [['--url', 'ftp://127.0.0.1'], 'is not like http://'],
+  [['--url', 'http://127.0.0.1:1,http://127.0.0.1:1'], 'only once'],
+  [['--url', 'http://127.0.0.1:1', '--variants', 'naive'], 'cannot be used with'],
+])('%j: %s', async (args, words) => {
+  expect(await refusal(args)).toContain(words)
+})
