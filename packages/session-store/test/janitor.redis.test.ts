@@ -10,6 +10,8 @@ import {
   retentionChannel,
   type SessionStore,
 } from '../src/index.ts'
+import { janitorLock } from '../src/janitor-lock.ts'
+import { batch } from '../src/strategies/batch.ts'
 import { Clock, evictOnly, logIn, redisOfThisFile, storeOn } from './retention-fixture.ts'
 
 const server = redisOfThisFile()
@@ -85,6 +87,26 @@ describe('one worker at a time', () => {
     const evicted = async () => (await janitor.runOnce()).evicted
     // One of the eight had gone before.
     await expect.poll(evicted, { timeout: 20_000 }).toBe(7)
+  })
+
+  test("a lock that expired and is another worker's is neither renewed nor given back", async () => {
+    const [late, next] = await Promise.all(
+      [0.1, 60].map(async (lockSeconds) => {
+        const strategy = batch({ url: `unix://${server.socket}` })
+        onTestFinished(() => strategy.close())
+        await strategy.ready(10_000)
+        return janitorLock(strategy, keys, lockSeconds)
+      }),
+    )
+    expect(await late?.acquire()).toBe(true)
+    await expect.poll(() => next?.acquire()).toBe(true)
+    const owner = await server.redis.get(keys.janitor())
+    expect(await late?.held()).toBe(false)
+    await late?.release()
+    expect(await server.redis.get(keys.janitor())).toBe(owner)
+    expect(await next?.held()).toBe(true)
+    await next?.release()
+    expect(await server.redis.exists(keys.janitor())).toBe(0)
   })
 
   test('a worker that lost its lock stops before its next batch', async () => {

@@ -72,6 +72,11 @@ export function redisOfThisFile() {
       return redis
     },
 
+    /** Path of its Unix socket. */
+    get socket() {
+      return server.socket
+    },
+
     storeForThisTest: (clock: Clock, options?: Partial<SessionStoreOptions>) =>
       storeOn(server.socket, clock, options),
 

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { Redis } from 'ioredis'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { redisForThisTest } from '../../../.vitest/redis.ts'
-import { strategyNames } from '../src/index.ts'
+import { documentKeys as keys, strategyNames } from '../src/index.ts'
 import { chooseEvictions, evictSessions, oldestSessions } from '../src/retention.ts'
 import {
   Clock,
@@ -155,6 +155,20 @@ describe.each(layouts)('%s', (_, keys) => {
     expect(surplus).toEqual(surplus.toSorted((a, b) => Number(b) - Number(a)))
     expect(finished).toEqual([10])
   })
+})
+
+test('sessions that end by themselves between reading and evicting count as ended', async () => {
+  const clock = new Clock()
+  const store = await server.storeForThisTest(clock)
+  const tokens = await logIn(store, clock, 6)
+  const { lastSeen } = await store.checkToken(tokens[0] ?? '')
+  const limits = { maxSessions: 4, idleBefore: lastSeen + 0.5, batchSize: 10 }
+  const evictions = chooseEvictions(await server.run(oldestSessions(keys, 10)), limits)
+  await Promise.all(tokens.slice(4).map((token) => store.logout(token)))
+  const ended = await server.run(evictSessions(keys, evictions, limits.idleBefore))
+  // Four are left, as many as may be; one of them is idle.
+  expect(ended.map(({ id }) => id)).toEqual([idOf(tokens[0] ?? '')])
+  expect(await present(store, tokens)).toEqual([false, true, true, true, false, false])
 })
 
 test('a full memory does not keep it from making room', async () => {
