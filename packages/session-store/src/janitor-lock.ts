@@ -12,9 +12,9 @@ const FLAGS = '#!lua flags=allow-oom'
 const ACQUIRE = `${FLAGS}
 return redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) and 1 or 0`
 
-const RENEW = `
+const RENEW = `${FLAGS}
 if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
-return redis.call('PEXPIRE', KEYS[1], ARGV[2])`
+return redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2]) and 1`
 
 const RELEASE = `
 if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end

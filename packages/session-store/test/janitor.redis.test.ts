@@ -1,6 +1,8 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
+import { Redis } from 'ioredis'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { redisForThisTest } from '../../../.vitest/redis.ts'
 import {
@@ -225,4 +227,29 @@ describe('start and stop', () => {
     expect(messages).toEqual(janitor.events)
     expect(messages).toMatchObject([{ type: 'run', worked: true, evicted: 0 }])
   })
+})
+
+test('the user that the API is on our own Redis may do all of this', async () => {
+  const template = new URL('../../../apps/server-build/users.acl', import.meta.url)
+  const [, rules = ''] = /^user api (.*(?:\n[ #].*)*)/m.exec(readFileSync(template, 'utf8')) ?? []
+  const allowed = rules
+    .split('\n')
+    .filter((line) => !line.trim().startsWith('#'))
+    .join(' ')
+  const words = allowed.split(/\s+/).filter((word) => !word.startsWith('#'))
+  const own = await redisForThisTest()
+  const admin = new Redis(own.socket)
+  onTestFinished(() => admin.disconnect())
+  await admin.call('ACL', 'SETUSER', 'api', ...words, '>secret')
+
+  const clock = new Clock()
+  const url = `unix://api:secret@localhost${own.socket}`
+  const store = await storeOn(own.socket, clock, { url })
+  await logIn(store, clock, 10)
+  const janitor = store.janitor({ maxSessions: 3, keptItems: 5, batchSize: 2 })
+  expect(await janitor.runOnce()).toMatchObject({ evicted: 7 })
+  clock.pass(86_400)
+  await admin.hdel(keys.login(''), (await admin.hkeys(keys.login('')))[0] ?? '')
+  const run = await janitor.runOnce()
+  expect(run).toMatchObject({ itemsDropped: 10, swept: 1, sweeping: false })
 })
