@@ -3,9 +3,10 @@ import { compareHttp } from './http/compare.ts'
 import { type HttpOptions, httpCommand } from './http/options.ts'
 import { listenForInterrupts } from './interrupt.ts'
 import { describeError } from './problem.ts'
-import { redisCommand } from './redis/command.ts'
+import { experimentCommand, redisCommand } from './redis/command.ts'
 import { relayCommand } from './relay/options.ts'
 import { runRelay } from './relay/run.ts'
+import { storeBenchmark } from './store/benchmark.ts'
 import { printError, surviveClosedOutput } from './terminal.ts'
 
 const INTERRUPTED = 130
@@ -13,6 +14,7 @@ const INTERRUPTED = 130
 const interrupts = listenForInterrupts(printError, INTERRUPTED)
 surviveClosedOutput(() => interrupts.interrupt('nobody reads the results'))
 const commandLine = ['npm run load --', ...process.argv.slice(2)].join(' ')
+const invocation = { commandLine, interrupt: interrupts.signal }
 
 const http = httpCommand()
 http.allowExcessArguments().action(async (options: HttpOptions) => {
@@ -25,7 +27,8 @@ http.allowExcessArguments().action(async (options: HttpOptions) => {
 const program = new Command('npm run load --')
   .description('Measures what one round trip is worth. Without a command: http.')
   .addCommand(http, { isDefault: true })
-  .addCommand(redisCommand({ commandLine, interrupt: interrupts.signal }))
+  .addCommand(redisCommand(invocation))
+  .addCommand(experimentCommand(storeBenchmark, invocation))
   .addCommand(relayCommand().action((flags) => runRelay(flags, interrupts.signal)))
   .addHelpText(
     'after',

@@ -43,7 +43,8 @@ Examples:
     )
 }
 
-function experimentCommand<Options extends object>(
+/** The command of one experiment. */
+export function experimentCommand<Options extends object>(
   experiment: Experiment<Options>,
   { commandLine, interrupt }: Invocation,
 ): Command {
