@@ -64,6 +64,22 @@ export const configSchema = Type.Object({
     minimum: 60,
     description: 'How long a token is good for, however much it is used',
   }),
+  SESSION_IDLE_SECONDS: Type.Integer({
+    default: 1209600,
+    minimum: 60,
+    description: 'A session that was not seen for so long ends',
+  }),
+  MAX_SESSIONS: Type.Integer({
+    default: 10000000,
+    minimum: 1,
+    description: 'Sessions beyond it end, those seen longest ago first',
+  }),
+  JANITOR_INTERVAL_SECONDS: Type.Integer({
+    default: 60,
+    minimum: 0,
+    maximum: 86400,
+    description: 'From one look at those limits to the next; 0: this process never looks',
+  }),
   LOG_LEVEL: Type.String({
     default: 'info',
     enum: ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'],

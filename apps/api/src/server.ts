@@ -1,5 +1,6 @@
-import { createSessionStore, type StrategyName } from '@onetrip/session-store'
+import { createSessionStore, type RetentionEvent, type StrategyName } from '@onetrip/session-store'
 import closeWithGrace from 'close-with-grace'
+import type { FastifyBaseLogger } from 'fastify'
 import { buildApp } from './app.ts'
 import { trustingAuthenticator } from './authenticator.ts'
 import { type Config, loadConfig } from './config.ts'
@@ -11,6 +12,11 @@ function loggerOptions({ LOG_LEVEL }: Config) {
   return { level: LOG_LEVEL, ...pretty }
 }
 
+function logRetention(log: FastifyBaseLogger, event: RetentionEvent): void {
+  if (event.type === 'failure') log.warn({ err: event.error }, 'the janitor will try again')
+  else if (event.type === 'run' && event.evicted > 0) log.info(event, 'sessions were ended')
+}
+
 async function start(): Promise<void> {
   const config = loadConfig()
   const authenticator = trustingAuthenticator(config.NODE_ENV)
@@ -19,6 +25,7 @@ async function start(): Promise<void> {
     strategy: config.STRATEGY as StrategyName,
     poolSize: config.REDIS_POOL_SIZE,
     deadlineMs: config.REDIS_DEADLINE_MS,
+    idleSeconds: config.SESSION_IDLE_SECONDS,
     tokens: {
       secrets: config.SESSION_SECRETS.split(','),
       lifetimeSeconds: config.SESSION_LIFETIME_SECONDS,
@@ -37,6 +44,15 @@ async function start(): Promise<void> {
     await store.close()
   })
   await store.ready(config.STARTUP_DEADLINE_MS)
+  // In every process, since they take turns; the naive variant has no connection for it.
+  if (config.JANITOR_INTERVAL_SECONDS > 0 && store.strategy !== 'naive') {
+    const janitor = store.janitor({
+      maxSessions: config.MAX_SESSIONS,
+      intervalSeconds: config.JANITOR_INTERVAL_SECONDS,
+      onProgress: (event) => logRetention(app.log, event),
+    })
+    janitor.start()
+  }
   await app.listen({ host: config.HOST, port: config.PORT })
 }
 

@@ -24,7 +24,8 @@ test('SIGTERM: what is in flight is answered, then it exits with 0', async () =>
     name: 'API',
     command: process.execPath,
     args: [server],
-    env: environment({ REDIS_URL: `unix://${redis.socket}` }),
+    // Without the janitor, whose round trips are counted, too.
+    env: environment({ REDIS_URL: `unix://${redis.socket}`, JANITOR_INTERVAL_SECONDS: '0' }),
     ready: /listening at http/,
   })
   onTestFinished(async () => void (await api.stop()))
@@ -51,6 +52,37 @@ test('SIGTERM: what is in flight is answered, then it exits with 0', async () =>
   expect((await view).status).toBe(200)
   expect(await api.exited).toEqual({ code: 0, signal: null })
   expect(api.lastLines.join('\n')).not.toContain(token)
+})
+
+test('ends sessions beyond the maximum by itself', async () => {
+  const redis = await redisForThisTest()
+  const api = await startProgram({
+    name: 'API',
+    command: process.execPath,
+    args: [server],
+    env: environment({
+      REDIS_URL: `unix://${redis.socket}`,
+      MAX_SESSIONS: '1',
+      JANITOR_INTERVAL_SECONDS: '1',
+    }),
+    ready: /listening at http/,
+  })
+  onTestFinished(async () => void (await api.stop()))
+  const url = /http:[^"]+/.exec(api.lastLines.join('\n'))?.[0]
+  const login = async () => {
+    const answer = await fetch(`${url}/login`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ user: 'ada' }),
+    })
+    const { token } = (await answer.json()) as { token: string }
+    return { authorization: `Bearer ${token}` }
+  }
+  const [older, newer] = [await login(), await login()]
+  await expect
+    .poll(async () => (await fetch(`${url}/me`, { headers: older })).status, { timeout: 10_000 })
+    .toBe(401)
+  expect((await fetch(`${url}/me`, { headers: newer })).status).toBe(200)
 })
 
 async function failure(more: Record<string, string>): Promise<{ code: number; stderr: string }> {
