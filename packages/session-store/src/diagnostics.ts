@@ -37,7 +37,7 @@ export interface RetentionWork {
   /** Items whose counts were dropped: beyond those kept, or halved to nothing. */
   itemsDropped: number
   itemsHalved: number
-  /** Sessions of which there were only leftovers, and those were removed. */
+  /** Leftovers of sessions that were removed; of one session there may be several. */
   swept: number
 }
 

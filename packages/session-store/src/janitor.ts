@@ -6,8 +6,9 @@ import {
 } from './diagnostics.ts'
 import { beginTask, type JanitorLock, janitorLock } from './janitor-lock.ts'
 import type { Keys } from './keys.ts'
-import { evict, type RetentionContext, rescale, sweep, type TaskStep } from './retention-tasks.ts'
+import { evict, type RetentionContext, rescale, type TaskStep } from './retention-tasks.ts'
 import type { Strategy } from './strategy.ts'
+import { sweep } from './sweep.ts'
 
 export interface JanitorOptions {
   /** Sessions beyond it end, those that were seen longest ago first. Default 10,000,000. */

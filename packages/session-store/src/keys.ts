@@ -25,6 +25,16 @@ export interface Keys {
   viewedPattern(): string
   /** The session whose `viewed` key this is; undefined for any other key. */
   viewedBy(key: string): string | undefined
+  /** For `SCAN MATCH`: the lists of all users' sessions. Other keys may match it too. */
+  sessionsPattern(): string
+  /** The user whose list of sessions this key is; undefined for any other key. */
+  sessionsOf(key: string): string | undefined
+}
+
+const sessions = {
+  sessions: (user: string) => `sessions:${user}`,
+  sessionsPattern: () => 'sessions:?*',
+  sessionsOf: (key: string) => /^sessions:(.+)$/s.exec(key)?.[1],
 }
 
 /** The keys that a part of the sessions is in. */
@@ -41,7 +51,7 @@ export const documentKeys: Keys = {
   recent: () => 'recent:',
   viewed: (id) => `viewed:${id}`,
   popular: () => 'viewed:',
-  sessions: (user) => `sessions:${user}`,
+  ...sessions,
   janitor: () => 'janitor:lock',
   janitorTasks: () => 'janitor:tasks',
   parts: () => documentParts,
@@ -74,7 +84,7 @@ export function partitionedKeys(partitions = 64): Keys {
     recent: (id) => `recent:${tagOf(id)}`,
     viewed,
     popular: (item) => `viewed:${tagOf(item)}`,
-    sessions: (user) => `sessions:${user}`,
+    ...sessions,
     janitor: () => 'janitor:lock',
     janitorTasks: () => 'janitor:tasks',
     parts: () => parts,

@@ -1,11 +1,8 @@
 import type { RetentionStep } from './diagnostics.ts'
 import { chooseDrops, dropItems, halveCounts, leastViewed } from './item-counts.ts'
-import type { Keys, SessionsPart } from './keys.ts'
+import type { Keys } from './keys.ts'
 import * as retention from './retention.ts'
-import type { ScanPosition, Strategy } from './strategy.ts'
-import { issuedAt } from './tokens.ts'
-import { usersOf } from './updates.ts'
-import { LOGIN_MAY_TAKE_SECONDS } from './user-sessions.ts'
+import type { Strategy } from './strategy.ts'
 
 export interface RetentionContext {
   readonly strategy: Strategy
@@ -48,7 +45,7 @@ export async function* evict(context: RetentionContext): AsyncGenerator<TaskStep
 }
 
 /** The users' lists are in other slots of a cluster; an entry that is left heals when it is listed. */
-async function forget(
+export async function forget(
   { strategy, keys }: RetentionContext,
   ended: readonly retention.EndedSession[],
 ): Promise<void> {
@@ -88,85 +85,6 @@ async function* halveAll(
   }
 }
 
-/** Removes what interrupted logins, logouts and views left behind. */
-export async function* sweep(context: RetentionContext): AsyncGenerator<TaskStep> {
-  for (const part of context.keys.parts()) {
-    yield* sweepRecords(context, part, 'HSCAN')
-    yield* sweepRecords(context, part, 'ZSCAN')
-  }
-  yield* sweepViews(context)
-}
-
-/** `HSCAN` for logins that were never seen, `ZSCAN` for sessions that nobody is logged in on. */
-async function* sweepRecords(
-  context: RetentionContext,
-  part: SessionsPart,
-  command: 'HSCAN' | 'ZSCAN',
-): AsyncGenerator<TaskStep> {
-  const { strategy, batchSize } = context
-  const unseen = command === 'HSCAN'
-  let cursor: string | undefined
-  do {
-    const key = unseen ? part.login : part.recent
-    const step = await strategy.run(retention.walk(command, key, cursor, batchSize))
-    let swept = 0
-    // A small hash or sorted set comes whole, however many are asked for.
-    for (const ids of batches(sweepable(context, step.members, unseen), batchSize)) {
-      const orphans = unseen
-        ? await strategy.run(retention.unseenOf(part, ids))
-        : await withoutLogin(context, ids)
-      swept += await remove(context, orphans, unseen)
-    }
-    cursor = step.cursor
-    yield { swept }
-  } while (cursor !== undefined)
-}
-
-async function* sweepViews(context: RetentionContext): AsyncGenerator<TaskStep> {
-  const { strategy, keys, batchSize } = context
-  let from: ScanPosition | undefined
-  do {
-    const request = { match: keys.viewedPattern(), count: batchSize }
-    const step = await strategy.scan(request, from)
-    const viewers = step.keys.flatMap((key) => keys.viewedBy(key) ?? [])
-    let swept = 0
-    for (const ids of batches(sweepable(context, viewers, false), batchSize)) {
-      swept += await remove(context, await withoutLogin(context, ids), false)
-    }
-    from = step.next
-    yield { swept }
-  } while (from !== undefined)
-}
-
-/** The ids that are ours; of logins, those that must have been written whole by now. */
-function sweepable({ now }: RetentionContext, ids: readonly string[], logins: boolean): string[] {
-  const issuedBefore = logins ? 1000 * (now() - LOGIN_MAY_TAKE_SECONDS) : Number.POSITIVE_INFINITY
-  return ids.filter((id) => {
-    const issued = issuedAt(id)
-    return issued !== undefined && issued < issuedBefore
-  })
-}
-
-async function withoutLogin(
-  { strategy, keys }: RetentionContext,
-  ids: readonly string[],
-): Promise<string[]> {
-  const users = await strategy.run(usersOf(keys, ids))
-  return ids.filter((_, index) => users[index] === undefined)
-}
-
-async function remove(
-  context: RetentionContext,
-  ids: readonly string[],
-  unseen: boolean,
-): Promise<number> {
-  if (ids.length === 0) return 0
-  const { strategy, keys } = context
-  const removed = await strategy.run(retention.removeOrphans(keys, ids, { unseen }))
-  await forget(context, removed)
-  return removed.length
-}
-
-function* batches<Item>(all: readonly Item[], size: number): Generator<Item[]> {
+export function* batches<Item>(all: readonly Item[], size: number): Generator<Item[]> {
   for (let from = 0; from < all.length; from += size) yield all.slice(from, from + size)
 }

@@ -76,8 +76,8 @@ export function chooseEvictions(
   })
 }
 
-/** Ends the sessions of `doomed`, whose `viewed` keys are in `viewed`. */
-const END_DOOMED = `if #doomed > 0 then
+/** The end of a script: ends the sessions of `doomed`, whose `viewed` keys are in `viewed`. */
+export const END_DOOMED = `if #doomed > 0 then
   redis.call('HDEL', KEYS[1], unpack(doomed))
   redis.call('ZREM', KEYS[2], unpack(doomed))
   redis.call('UNLINK', unpack(viewed))
@@ -145,55 +145,8 @@ export function evictSessions(
   }
 }
 
-/**
- * KEYS: login, recent, and the viewed key of each session. ARGV: whether a session that was never seen
- * goes too ('unseen' or ''), then the ids. Replies as EVICT.
- */
-const REMOVE_ORPHANS = `
-local ids, doomed, viewed, users = {}, {}, {}, {}
-for at = 2, #ARGV do ids[#ids + 1] = ARGV[at] end
-local owners = redis.call('HMGET', KEYS[1], unpack(ids))
-local scores = redis.call('ZMSCORE', KEYS[2], unpack(ids))
-for i, id in ipairs(ids) do
-  users[i] = false
-  if not owners[i] or (ARGV[1] == 'unseen' and not scores[i]) then
-    doomed[#doomed + 1], viewed[#viewed + 1] = id, KEYS[i + 2]
-    users[i] = owners[i] or ''
-  end
-end
-${END_DOOMED}`
-
-/**
- * Removes what is left of these sessions where nobody is logged in, and, if `unseen`, where somebody is
- * but the session has no last time that it was seen. What is whole by now stays: an id comes back only
- * by `updateToken`, the documents' login.
- *
- * Keys of each part: login, recent, viewed of each session.
- */
-export function removeOrphans(
-  keys: Keys,
-  ids: readonly string[],
-  { unseen }: { unseen: boolean },
-): Update<EndedSession[]> {
-  const groups = [...Map.groupBy(ids, (id) => keys.login(id)).values()]
-  return {
-    commands: groups.map((members): Command => {
-      const [first = ''] = members
-      return [
-        'EVAL',
-        REMOVE_ORPHANS,
-        2 + members.length,
-        ...[keys.login(first), keys.recent(first), ...members.map((id) => keys.viewed(id))],
-        unseen ? 'unseen' : '',
-        ...members,
-      ]
-    }),
-    readOnly: false,
-    read: (replies) => groups.flatMap((members, index) => readEnded(members, replies[index])),
-  }
-}
-
-function readEnded(ids: readonly string[], reply: Reply | undefined): EndedSession[] {
+/** What such a script replied: the user of each session that was ended, '' where nobody knows. */
+export function readEnded(ids: readonly string[], reply: Reply | undefined): EndedSession[] {
   const users = Array.isArray(reply) ? (reply as readonly Reply[]) : []
   return ids.flatMap((id, index) => {
     const user = users[index]
@@ -237,14 +190,5 @@ export function walk(
         members: pairs.filter((_, index) => index % 2 === 0),
       }
     },
-  }
-}
-
-/** Those of the sessions that have no last time that they were seen. Keys: recent of the part. */
-export function unseenOf(part: SessionsPart, ids: readonly string[]): Update<string[]> {
-  return {
-    commands: [['ZMSCORE', part.recent, ...ids]],
-    readOnly: true,
-    read: ([scores]) => ids.filter((_, index) => (scores as readonly Reply[])[index] === null),
   }
 }

@@ -1,13 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { Keys } from '../src/index.ts'
-import {
-  chooseEvictions,
-  evictSessions,
-  forgetEnded,
-  oldestSessions,
-  removeOrphans,
-} from '../src/retention.ts'
+import { removeOrphans } from '../src/orphans.ts'
+import { chooseEvictions, evictSessions, forgetEnded, oldestSessions } from '../src/retention.ts'
 import {
   type Command,
   type Reply,

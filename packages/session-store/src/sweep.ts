@@ -1,0 +1,139 @@
+import type { SessionsPart } from './keys.ts'
+import { oldestEntries, removeOrphans, unseenOf } from './orphans.ts'
+import { walk } from './retention.ts'
+import { batches, forget, type RetentionContext, type TaskStep } from './retention-tasks.ts'
+import type { ScanPosition } from './strategy.ts'
+import { issuedAt } from './tokens.ts'
+import { usersOf } from './updates.ts'
+import { LOGIN_MAY_TAKE_SECONDS } from './user-sessions.ts'
+
+/** Of one user's list. Whoever has more has them looked at when they are listed. */
+const ENTRIES_READ = 1_000
+
+/** Removes what logins, logouts and views left behind that were interrupted. */
+export async function* sweep(context: RetentionContext): AsyncGenerator<TaskStep> {
+  for (const part of context.keys.parts()) {
+    yield* sweepRecords(context, part, 'HSCAN')
+    yield* sweepRecords(context, part, 'ZSCAN')
+  }
+  yield* sweepViews(context)
+  yield* sweepLists(context)
+}
+
+/** `HSCAN` for logins that were never seen, `ZSCAN` for sessions that nobody is logged in on. */
+async function* sweepRecords(
+  context: RetentionContext,
+  part: SessionsPart,
+  command: 'HSCAN' | 'ZSCAN',
+): AsyncGenerator<TaskStep> {
+  const { strategy, batchSize } = context
+  const unseen = command === 'HSCAN'
+  let cursor: string | undefined
+  do {
+    const key = unseen ? part.login : part.recent
+    const step = await strategy.run(walk(command, key, cursor, batchSize))
+    let swept = 0
+    // A small hash or sorted set comes whole, however many are asked for.
+    for (const ids of batches(sweepable(context, step.members, unseen), batchSize)) {
+      const orphans = unseen
+        ? await strategy.run(unseenOf(part, ids))
+        : await withoutLogin(context, ids)
+      swept += await remove(context, orphans, unseen)
+    }
+    cursor = step.cursor
+    yield { swept }
+  } while (cursor !== undefined)
+}
+
+/** Views of sessions that nobody is logged in on. */
+async function* sweepViews(context: RetentionContext): AsyncGenerator<TaskStep> {
+  const { keys, batchSize } = context
+  for await (const found of scan(context, keys.viewedPattern())) {
+    const viewers = found.flatMap((key) => keys.viewedBy(key) ?? [])
+    let swept = 0
+    for (const ids of batches(sweepable(context, viewers, false), batchSize)) {
+      swept += await remove(context, await withoutLogin(context, ids), false)
+    }
+    yield { swept }
+  }
+}
+
+/** Entries of users' lists whose session is gone. */
+async function* sweepLists(context: RetentionContext): AsyncGenerator<TaskStep> {
+  const { strategy, keys, batchSize } = context
+  for await (const found of scan(context, keys.sessionsPattern())) {
+    const users = found.flatMap((key) => keys.sessionsOf(key) ?? [])
+    let swept = 0
+    for (const some of batches(users, batchSize)) {
+      const listed = await strategy.run(oldestEntries(keys, some, ENTRIES_READ))
+      for (const entries of batches(listed, batchSize)) swept += await unlist(context, entries)
+    }
+    yield { swept }
+  }
+}
+
+async function unlist(
+  context: RetentionContext,
+  entries: readonly { id: string; user: string }[],
+): Promise<number> {
+  const ids = new Set(
+    sweepable(
+      context,
+      entries.map(({ id }) => id),
+      true,
+    ),
+  )
+  const old = entries.filter(({ id }) => ids.has(id))
+  if (old.length === 0) return 0
+  const { strategy, keys } = context
+  const owners = await strategy.run(
+    usersOf(
+      keys,
+      old.map(({ id }) => id),
+    ),
+  )
+  const stale = old.filter(({ user }, index) => owners[index] !== user)
+  await forget(context, stale)
+  return stale.length
+}
+
+async function* scan(
+  { strategy, batchSize }: RetentionContext,
+  match: string,
+): AsyncGenerator<readonly string[]> {
+  let from: ScanPosition | undefined
+  do {
+    const step = await strategy.scan({ match, count: batchSize }, from)
+    yield step.keys
+    from = step.next
+  } while (from !== undefined)
+}
+
+/** The ids that are ours; of logins, those that must have been written whole by now. */
+function sweepable({ now }: RetentionContext, ids: readonly string[], logins: boolean): string[] {
+  const issuedBefore = logins ? 1000 * (now() - LOGIN_MAY_TAKE_SECONDS) : Number.POSITIVE_INFINITY
+  return ids.filter((id) => {
+    const issued = issuedAt(id)
+    return issued !== undefined && issued < issuedBefore
+  })
+}
+
+async function withoutLogin(
+  { strategy, keys }: RetentionContext,
+  ids: readonly string[],
+): Promise<string[]> {
+  const users = await strategy.run(usersOf(keys, ids))
+  return ids.filter((_, index) => users[index] === undefined)
+}
+
+async function remove(
+  context: RetentionContext,
+  ids: readonly string[],
+  unseen: boolean,
+): Promise<number> {
+  if (ids.length === 0) return 0
+  const { strategy, keys } = context
+  const removed = await strategy.run(removeOrphans(keys, ids, { unseen }))
+  await forget(context, removed)
+  return removed.length
+}
