@@ -38,7 +38,7 @@ export function upstreamOptions(cores: number): Command {
     .addOption(
       new Option('--suites <names>', `which of ${suiteNames.join(', ')}`)
         .argParser(suiteList)
-        .default(['main'] satisfies SuiteName[], 'main'),
+        .default(['main', 'patches'] satisfies SuiteName[], 'main,patches'),
     )
     .option('--files <names>', 'only these, such as unit/auth,unit/type/* (default: all)', names)
     .addOption(
@@ -67,6 +67,7 @@ and never on the reference.
 
 Suites:
   main      what ./runtest runs: about 100 files
+  patches   the tests beside our patches, on the candidate only, if that is patched
   modules   what ./runtest-moduleapi runs; needs a C compiler
   cluster   ./runtest-cluster, one file at a time
   sentinel  ./runtest-sentinel, one file at a time

@@ -1,6 +1,7 @@
 import Table from 'cli-table3'
 import { type Difference, endOfFile, type Seen, type Verdict } from './compare.ts'
 import type { FileComparison, ResultRecord } from './record.ts'
+import { isOurs } from './suites.ts'
 
 // Columns set apart by spaces, and one line below the header.
 const chars = {
@@ -107,7 +108,14 @@ function differing({ builds }: ResultRecord, comparisons: readonly FileCompariso
     style: plain,
   })
   for (const { file, ioThreads, name, verdict, ...seen } of rows.toSorted(worstFirst)) {
-    table.push([ioThreads, file, name, runs(seen.reference), runs(seen.candidate), words[verdict]])
+    table.push([
+      ioThreads,
+      file,
+      name,
+      isOurs(file) ? '-' : runs(seen.reference),
+      runs(seen.candidate),
+      words[verdict],
+    ])
   }
   return `What differed, and how often each passed:\n${table.toString()}`
 }

@@ -6,7 +6,14 @@ import { comparisonOf, type Role, type RunRecord, roles, type Task } from './rec
 import { describe } from './report.ts'
 import { runFile } from './run-file.ts'
 import { isSameTask, workOff } from './schedule.ts'
-import { canShareTheMachine, commandFor, type Ports, parse, type TestFile } from './suites.ts'
+import {
+  canShareTheMachine,
+  commandFor,
+  isOurs,
+  type Ports,
+  parse,
+  type TestFile,
+} from './suites.ts'
 import { createTracker } from './tracker.ts'
 import type { Workspace } from './workspace.ts'
 
@@ -41,7 +48,7 @@ export async function runAll(plan: Plan): Promise<boolean> {
     files.map((file) => ({ file: file.name, ioThreads })),
   )
   const round = (chosen: typeof pairs, attempt: number): Task[] =>
-    chosen.flatMap((pair) => roles.map((role) => ({ ...pair, role, attempt })))
+    chosen.flatMap((pair) => rolesFor(pair.file).map((role) => ({ ...pair, role, attempt })))
 
   const threads = options.ioThreads.join(' and ')
   job.progress.step(
@@ -57,6 +64,10 @@ export async function runAll(plan: Plan): Promise<boolean> {
   job.progress.step(`Testing again, ${options.reruns} times, ${different.length} files that differ`)
   const again = Array.from({ length: options.reruns }, (_, index) => round(different, index + 1))
   return await runTasks(plan, again.flat(), goOn)
+}
+
+function rolesFor(file: string): readonly Role[] {
+  return isOurs(file) ? ['candidate'] : roles
 }
 
 /** Runs what has not run yet: several files at a time, and then those that have to be alone. */
@@ -115,6 +126,7 @@ async function runTask(
   return {
     ...task,
     key: builds[task.role].key,
+    ...(file.sha256 !== undefined && { fileSha256: file.sha256 }),
     startedAt,
     seconds: Number(seconds.toFixed(1)),
     end: timedOut ? 'timed-out' : finished ? 'finished' : 'aborted',
@@ -156,6 +168,6 @@ function tell({ runs, job }: Plan, tasks: readonly Task[], { file, ioThreads }: 
   const comparison = comparisonOf(runs, file, ioThreads)
   if (!comparison || records.includes(undefined)) return
   const seconds = records.map((record) => `${record?.seconds.toFixed(0)} s`)
-  const times = seconds.length === roles.length ? ` (${seconds.join(', ')})` : ''
+  const times = own.every(({ attempt }) => attempt === 0) ? ` (${seconds.join(', ')})` : ''
   job.progress.note(`${file}, I/O threads ${ioThreads}: ${describe(comparison)}${times}`)
 }

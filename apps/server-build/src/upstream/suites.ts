@@ -1,11 +1,12 @@
-import { readdir, readFile } from 'node:fs/promises'
+import { readFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { runCommand } from '../command.ts'
 import { RedisBuildError } from '../errors.ts'
+import { namesIn, sha256OfFile } from '../files.ts'
 import { parseInstances, parseRuntest, type SuiteOutput } from './output.ts'
 
-/** Upstream's suites; each is a runner at the top of its source. */
-export const suiteNames = ['main', 'modules', 'cluster', 'sentinel'] as const
+/** Upstream's suites, and the tests beside our patches, which are written for its first one. */
+export const suiteNames = ['main', 'patches', 'modules', 'cluster', 'sentinel'] as const
 export type SuiteName = (typeof suiteNames)[number]
 
 /** A file of tests. */
@@ -13,12 +14,22 @@ export interface TestFile {
   suite: SuiteName
   /** As upstream calls it (`unit/auth`); those of the last two suites are `cluster/…`, `sentinel/…`. */
   name: string
+  /** Of our own files, which change more often than the builds. */
+  sha256?: string
 }
 
 /** Where a run's servers may listen: `count` ports from `first` on, and as many 10,000 higher. */
 export interface Ports {
   first: number
   count: number
+}
+
+/** Where the tests beside our patches are in a tree. */
+export const ourFolder = 'unit/onetrip'
+
+/** Whether a file is beside our patches: its tests are to pass on the candidate, whatever the reference. */
+export function isOurs(name: string): boolean {
+  return name.startsWith(`${ourFolder}/`)
 }
 
 interface Suite {
@@ -31,6 +42,7 @@ interface Suite {
 
 const suites: Record<SuiteName, Suite> = {
   main: { runner: 'runtest', list: mainFiles, parallel: true, parse: parseRuntest },
+  patches: { runner: 'runtest', list: ourFiles, parallel: true, parse: parseRuntest },
   modules: { runner: 'runtest', list: moduleFiles, parallel: true, parse: parseRuntest },
   cluster: instances('cluster'),
   sentinel: instances('sentinel'),
@@ -55,7 +67,12 @@ export async function filesOf(
   const lists = await Promise.all(
     names.map(async (suite) => {
       const files = await suites[suite].list(tree, signal)
-      return files.map((name): TestFile => ({ suite, name }))
+      return await Promise.all(
+        files.map(async (name): Promise<TestFile> => {
+          const hash = isOurs(name) && { sha256: await sha256OfFile(pathIn(tree, name)) }
+          return { suite, name, ...hash }
+        }),
+      )
     }),
   )
   return lists.flat()
@@ -102,12 +119,20 @@ async function mainFiles(tree: string, signal: AbortSignal): Promise<string[]> {
   )
 }
 
+async function ourFiles(tree: string): Promise<string[]> {
+  return (await tclFiles(join(tree, 'tests', ourFolder))).map((name) => `${ourFolder}/${name}`)
+}
+
+function pathIn(tree: string, name: string): string {
+  return join(tree, 'tests', `${name}.tcl`)
+}
+
 async function moduleFiles(tree: string): Promise<string[]> {
   const script = await readFile(join(tree, 'runtest-moduleapi'), 'utf8')
   return [...script.matchAll(/^--single (\S+)/gm)].flatMap(([, name]) => name ?? [])
 }
 
 async function tclFiles(directory: string): Promise<string[]> {
-  const names = (await readdir(directory)).filter((name) => name.endsWith('.tcl')).sort()
+  const names = (await namesIn(directory)).filter((name) => name.endsWith('.tcl'))
   return names.map((name) => basename(name, '.tcl'))
 }

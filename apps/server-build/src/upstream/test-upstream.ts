@@ -4,7 +4,14 @@ import { ensureBuilt } from '../build.ts'
 import type { Job } from '../job.ts'
 import { selectionFrom } from '../sources/select.ts'
 import { chosenFiles, type UpstreamOptions } from './options.ts'
-import { comparisonOf, earlierRuns, type FileComparison, newRecord, saveRecord } from './record.ts'
+import {
+  comparisonOf,
+  earlierRuns,
+  type FileComparison,
+  newRecord,
+  type RunRecord,
+  saveRecord,
+} from './record.ts'
 import { count, report } from './report.ts'
 import { runAll } from './rounds.ts'
 import { filesOf } from './suites.ts'
@@ -38,12 +45,16 @@ export async function testUpstream(
   await saveRecord(path, record) // now, and not after hours, is the time to find that it cannot be
   const workspace = await createWorkspace(job, Object.values(builds), {
     modules: options.suites.includes('modules'),
+    patches: candidate === 'patched',
   })
   try {
     const files = chosenFiles(
       await filesOf(workspace.source, options.suites, job.signal),
       options.files,
     )
+    const isCurrent = ({ file, fileSha256 }: RunRecord) =>
+      files.every(({ name, sha256 }) => name !== file || sha256 === fileSha256)
+    record.runs = record.runs.filter(isCurrent)
     const save = async () => {
       record.updatedAt = new Date().toISOString()
       await saveRecord(path, record)

@@ -6,11 +6,14 @@ import { prepareTree } from '../build.ts'
 import { programs } from '../builds.ts'
 import { plainEnvironment, runCommand } from '../command.ts'
 import { RedisBuildError } from '../errors.ts'
+import { namesIn } from '../files.ts'
 import type { InstalledBuild } from '../installed.ts'
 import type { Job } from '../job.ts'
 import { locked } from '../lock.ts'
+import { patchesDirectory } from '../patches.ts'
 import { selectionFrom, selectSource } from '../sources/select.ts'
 import { programPath } from '../status.ts'
+import { ourFolder } from './suites.ts'
 
 /** What upstream's runners look for, in this order; the last one found is theirs. */
 const interpreters = ['tclsh8.5', 'tclsh8.6', 'tclsh8.7']
@@ -55,12 +58,13 @@ Install it with one of these:
  * Unpacks the source that the builds were made of, in the folder for temporary files.
  *
  * @param modules whether the modules that some tests load are compiled, too.
+ * @param patches whether the tests beside our patches are added.
  * @throws RedisBuildError (SOURCE_UNAVAILABLE when it is not the source of all builds).
  */
 export async function createWorkspace(
   job: Job,
   builds: readonly InstalledBuild[],
-  { modules }: { modules: boolean },
+  { modules, patches }: { modules: boolean; patches: boolean },
 ): Promise<Workspace> {
   const source = await locked(job, (job) => selectSource(job, selectionFrom(job.env)))
   for (const { build, inputs } of builds) {
@@ -79,6 +83,7 @@ export async function createWorkspace(
   try {
     const tree = join(directory, 'source')
     await prepareTree(job, source, [], directory, tree)
+    if (patches) await addOurTests(patchesDirectory(job.env), tree)
     if (modules) await compileModules(job, tree)
     let trees = 0
     return {
@@ -95,6 +100,13 @@ export async function createWorkspace(
     await remove()
     throw error
   }
+}
+
+async function addOurTests(patches: string, tree: string): Promise<void> {
+  const from = join(patches, 'tests')
+  const into = join(tree, 'tests', ourFolder)
+  await mkdir(into)
+  for (const name of await namesIn(from)) await copyFile(join(from, name), join(into, name))
 }
 
 async function compileModules(job: Job, tree: string): Promise<void> {

@@ -40,7 +40,7 @@ function parsed(...args: string[]): UpstreamOptions {
 test('defaults, and lists as people write them', () => {
   expect(parsed()).toMatchObject({
     builds: ['stock', 'patched'],
-    suites: ['main'],
+    suites: ['main', 'patches'],
     ioThreads: [1, 2],
     clients: 4,
     timeout: 600,
@@ -54,7 +54,7 @@ test('defaults, and lists as people write them', () => {
 test.each([
   [['--builds', 'stock'], 'Two builds'],
   [['--builds', 'stock,fastest'], "no build 'fastest'"],
-  [['--suites', 'unit'], "'unit' is none of main, modules, cluster, sentinel"],
+  [['--suites', 'unit'], "'unit' is none of main, patches, modules, cluster, sentinel"],
   [['--io-threads', '0'], 'A whole number from 1 to 128'],
   [['--files', 'a,,b'], 'Names, separated by commas'],
 ])('refuses %s', (args, message) => {

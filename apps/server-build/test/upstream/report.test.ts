@@ -85,6 +85,17 @@ test('what fails on both is no difference, and is listed', () => {
   expect(text).toContain('unit/limits, I/O threads 2: maxclients')
 })
 
+test('our own tests are held to passing, and need no reference', () => {
+  const of = record([], failed, [], failed, [], passed)
+  of.runs = of.runs
+    .filter(({ role }) => role === 'candidate')
+    .map((run) => ({ ...run, file: 'unit/onetrip/closing' }))
+  expect(reported(of).line).toBe('1 test, differing: maxclients (WORSE)')
+  expect(reported(of).text).toMatch(/maxclients +- +1 of 3 +WORSE/)
+  for (const run of of.runs) run.tests = passed
+  expect(reported(of).line).toBe('1 test, all the same')
+})
+
 test('a file that has run on one build only is not compared', () => {
   expect(reported(record(passed)).comparisons).toEqual([])
 })
