@@ -1,20 +1,15 @@
 import { figure } from '../../http/report.ts'
 import { Problem } from '../../problem.ts'
-import type { Transport } from '../../stack/address.ts'
 import type { RedisBuild } from '../../stack/redis.ts'
 import { pairwiseRatios, summarize } from '../../statistics.ts'
 import { shortConnectionFigures } from '../documents.ts'
 import type { Context, Findings, Server } from '../experiment.ts'
+import { generateLoad } from '../generator/load.ts'
 import { requireConnections } from '../limits.ts'
-import {
-  type Benchmark,
-  findRedisBenchmark,
-  GENERATOR_LIMIT,
-  redisBenchmark,
-} from '../redis-benchmark.ts'
+import { findRedisBenchmark, GENERATOR_LIMIT, redisBenchmark } from '../redis-benchmark.ts'
 import { withRange } from '../report.ts'
 import { interleave, samplesOf } from '../rounds.ts'
-import { type CpuUse, cpuBetween } from '../threads.ts'
+import { cpuBetween } from '../threads.ts'
 
 export const shapes = ['get-8000', 'ping-10000', 'ping-10000-kept'] as const
 export type Shape = (typeof shapes)[number]
@@ -22,31 +17,68 @@ export type Shape = (typeof shapes)[number]
 interface ShapeOptions {
   shape: Shape
   builds: RedisBuild[]
-  transports: Transport[]
   rounds: number
   ioThreads: number[]
   /** Default: as the documents. */
   requests?: number
 }
 
+interface Given {
+  clients: number
+  requests: number
+  /** As redis-benchmark calls it. */
+  test: string
+  command: readonly string[]
+  /** Whether the connections stay. */
+  keep: boolean
+}
+
 /** As the documents called redis-benchmark. */
-const given: Record<Shape, { clients: number; requests: number; test: string; keep: '0' | '1' }> = {
-  'get-8000': { clients: 8_000, requests: 100_000, test: 'get', keep: '0' },
-  'ping-10000': { clients: 10_000, requests: 500_000, test: 'ping_mbulk', keep: '0' },
-  'ping-10000-kept': { clients: 10_000, requests: 500_000, test: 'ping_mbulk', keep: '1' },
+const given: Record<Shape, Given> = {
+  'get-8000': {
+    clients: 8_000,
+    requests: 100_000,
+    test: 'get',
+    command: ['GET', 'key'],
+    keep: false,
+  },
+  'ping-10000': {
+    ...{ clients: 10_000, requests: 500_000, test: 'ping_mbulk' },
+    ...{ command: ['PING'], keep: false },
+  },
+  'ping-10000-kept': {
+    ...{ clients: 10_000, requests: 500_000, test: 'ping_mbulk' },
+    ...{ command: ['PING'], keep: true },
+  },
 }
 
-interface ShapeRun {
-  benchmark: Benchmark
+const tools = ['redis-benchmark', 'our generator'] as const
+type Tool = (typeof tools)[number]
+
+/** What either tool tells of a run. */
+interface ToolRun {
+  perSecond: number
+  /** Milliseconds. */
+  p50: number
+  p99: number
+  max: number
+  demand: number | null
+  errors: Record<string, number>
+}
+
+interface ShapeRun extends ToolRun {
   mainCpuMicros: number
-  cpu: CpuUse
+  mainDemand: number
 }
 
-/** Runs redis-benchmark exactly as the documents did, on each build in turn. */
+/**
+ * Runs redis-benchmark exactly as the documents did, on each build in turn; and our generator, which
+ * closes a connection without searching for it, in the same shape.
+ */
 export async function runShapes(context: Context, options: ShapeOptions): Promise<Findings> {
-  const { shape, builds, transports, rounds, ioThreads } = options
-  const { clients, test, keep, ...defaults } = given[shape]
-  const requests = options.requests ?? defaults.requests
+  const { shape, builds, rounds, ioThreads } = options
+  const requests = options.requests ?? given[shape].requests
+  const { clients, test, keep } = given[shape]
   await requireConnections(clients)
   const program = await findRedisBenchmark(context.signal)
   if (!program) throw new Problem('There is no redis-benchmark beside the builds of Redis.')
@@ -57,73 +89,103 @@ export async function runShapes(context: Context, options: ShapeOptions): Promis
       servers.push({ server: await context.startRedis({ build, config }), threads })
     }
   }
-  const variants = servers.flatMap((one) => transports.map((transport) => ({ ...one, transport })))
-  const label = ({ server, threads, transport }: (typeof variants)[number]) =>
-    `${transport === 'tcp' ? 'TCP ' : 'Unix'}  ${threads} thread${threads === 1 ? ' ' : 's'}  ${server.build}`
+  const variants = tools.flatMap((tool) => servers.map((one) => ({ ...one, tool })))
+  const label = ({ tool, threads, server }: (typeof variants)[number]) =>
+    [
+      tool.padEnd('redis-benchmark'.length),
+      ...(ioThreads.length > 1 ? [`io-threads ${threads}`] : []),
+      server.build,
+    ].join('  ')
+  const benchmarkArgs = ['-k', keep ? '1' : '0', '-t', test, '-n', requests, '-c', clients].map(
+    String,
+  )
+
+  const runTool = async (tool: Tool, port: number): Promise<ToolRun> => {
+    if (tool === 'redis-benchmark') {
+      const args = ['-p', String(port), ...benchmarkArgs]
+      const { command: _, ...run } = await redisBenchmark({ program, args, signal: context.signal })
+      return { ...run, errors: {} }
+    }
+    const load = await generateLoad({
+      target: { port },
+      mode: keep ? 'long' : 'short',
+      connections: clients,
+      end: { replies: requests },
+      command: given[shape].command,
+      signal: context.signal,
+    })
+    const { p50, p99, max } = load.latency
+    const { errors, demand } = load
+    return { perSecond: load.completed / load.seconds, p50, p99, max, demand, errors }
+  }
+
   const taken = await interleave(context, {
     variants,
     rounds,
     label,
-    async measure({ server, transport }): Promise<ShapeRun> {
-      const where = transport === 'tcp' ? ['-p', String(server.port)] : ['-s', server.socket]
+    async measure({ server, tool }): Promise<ShapeRun> {
       const before = await server.cpu()
-      const benchmark = await redisBenchmark({
-        program,
-        args: [...where, '-k', keep, '-t', test, '-n', String(requests), '-c', String(clients)],
-        signal: context.signal,
-      })
-      const cpu = cpuBetween(before, await server.cpu())
-      return { benchmark, cpu, mainCpuMicros: (cpu.mainCpuSeconds * 1e6) / requests }
+      const run = await runTool(tool, server.port)
+      const { mainCpuSeconds, mainDemand } = cpuBetween(before, await server.cpu())
+      return { ...run, mainDemand, mainCpuMicros: (mainCpuSeconds * 1e6) / requests }
     },
-    describe: ({ benchmark, mainCpuMicros }) =>
-      `${figure(benchmark.perSecond)} requests/s, ${figure(mainCpuMicros)} µs of the main thread`,
+    describe: ({ perSecond, mainCpuMicros }) =>
+      `${figure(perSecond)} requests/s, ${figure(mainCpuMicros)} µs of the main thread`,
   })
-  const atLimit = ({ benchmark, cpu }: ShapeRun) =>
-    (benchmark.demand ?? 0) >= GENERATOR_LIMIT && cpu.mainDemand < GENERATOR_LIMIT
-  const rows = variants.map((variant) => {
+  const summaries = variants.map((variant) => {
+    const { server, threads, tool } = variant
     const runs = samplesOf(taken, variant)
     const stock = variants.find(
-      ({ server, threads, transport }) =>
-        server.build === 'stock' && threads === variant.threads && transport === variant.transport,
+      (other) => other.server.build === 'stock' && other.threads === threads && other.tool === tool,
     )
     const base = stock && stock !== variant ? samplesOf(taken, stock) : null
-    const rates = (list: readonly ShapeRun[]) => list.map(({ benchmark }) => benchmark.perSecond)
-    return [
-      label(variant),
-      `${runs.some(atLimit) ? '* ' : ''}${withRange(summarize(rates(runs)))}`,
-      base ? withRange(summarize(pairwiseRatios(rates(runs), rates(base)))) : '1',
-      withRange(summarize(runs.map(({ mainCpuMicros }) => mainCpuMicros))),
-      figure(summarize(runs.map(({ benchmark }) => benchmark.max)).median),
-    ]
+    const rates = (list: readonly ShapeRun[]) => list.map(({ perSecond }) => perSecond)
+    return {
+      tool,
+      build: server.build,
+      ioThreads: threads,
+      label: label(variant),
+      perSecond: summarize(rates(runs)),
+      ratio: base ? summarize(pairwiseRatios(rates(runs), rates(base))) : null,
+      mainCpuMicros: summarize(runs.map((run) => run.mainCpuMicros)),
+      max: summarize(runs.map((run) => run.max)),
+      toolAtLimit: runs.some(atLimit),
+    }
   })
-  const [first] = taken
   return {
     tables: [
       {
-        title: first?.sample.benchmark.command.replace(/ (-p \d+|-s \S+)/, '') ?? shape,
+        title: `redis-benchmark ${benchmarkArgs.join(' ')}, and the same shape by our generator`,
         head: [
-          'way, I/O threads, build',
+          'tool, build',
           'requests/s\nmedian (range)',
-          '× stock',
+          '× stock\n(range)',
           'main thread\nCPU µs/request',
           'longest\nms',
         ],
-        rows,
+        rows: summaries.map((row) => [
+          row.label,
+          `${row.toolAtLimit ? '* ' : ''}${withRange(row.perSecond)}`,
+          row.ratio ? withRange(row.ratio) : row.build === 'stock' ? '1' : '-',
+          withRange(row.mainCpuMicros),
+          figure(row.max.median),
+        ]),
       },
     ],
-    conclusions: taken.some(({ sample }) => atLimit(sample))
-      ? ["* redis-benchmark was busy all the time, Redis was not: the rate is redis-benchmark's."]
+    conclusions: summaries.some(({ toolAtLimit }) => toolAtLimit)
+      ? ["* The tool was busy all the time, Redis was not: the rate is the tool's."]
       : [],
     documents: shortConnectionFigures,
     data: {
       shape,
-      samples: taken.map(({ variant, round, sample }) => ({
-        build: variant.server.build,
-        ioThreads: variant.threads,
-        transport: variant.transport,
-        round,
+      summaries,
+      samples: taken.map(({ variant: { server, threads, tool }, round, sample }) => ({
+        ...{ tool, build: server.build, ioThreads: threads, round },
         ...sample,
       })),
     },
   }
 }
+
+const atLimit = ({ demand, mainDemand }: ShapeRun) =>
+  (demand ?? 0) >= GENERATOR_LIMIT && mainDemand < GENERATOR_LIMIT

@@ -181,10 +181,8 @@ async function runChurn(context: Context, options: ShortConnectionsOptions): Pro
     conclusions: shortConclusions(summaries),
     documents: shortConnectionFigures,
     data: {
-      short: {
-        summaries,
-        samples: taken.map(({ variant, round, sample }) => ({ ...variant.way, round, ...sample })),
-      },
+      summaries,
+      samples: taken.map(({ variant, round, sample }) => ({ ...variant.way, round, ...sample })),
       long: longRuns,
     },
   }
