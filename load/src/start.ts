@@ -56,7 +56,7 @@ async function start(settings: StartSettings, signal: AbortSignal): Promise<Stac
       redis,
       host,
       apis: [
-        { variant: 'pipeline', port: pooledPort },
+        { variant: 'batch', port: pooledPort },
         { variant: 'naive', port: naivePort },
       ],
       sessionSecret,

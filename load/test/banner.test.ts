@@ -25,7 +25,7 @@ function printed(given: Partial<StartSettings>, redis = facts): string {
   const stack = {
     redis: { url: '', transport: 'tcp' as const, pid: 2, socket: '/state/run/redis.sock' },
     apis: [
-      { variant: 'pipeline' as const, url: 'http://127.0.0.1:3000', pid: 3 },
+      { variant: 'batch' as const, url: 'http://127.0.0.1:3000', pid: 3 },
       { variant: 'naive' as const, url: 'http://127.0.0.1:3001', pid: 4 },
     ],
     lost: new Promise<never>(() => {}),

@@ -23,7 +23,7 @@ describe('npm run load', () => {
   test('on a stack of its own: a table, a file, and nothing left', async () => {
     const state = await temporaryFolder()
     const json = join(await temporaryFolder(), 'result.json')
-    const args = [...short, '--json', json]
+    const args = [...short, '--variants', 'naive,pipeline', '--json', json]
     const load = await run('cli.ts', { state, args, until: /All samples are in/ })
     expect(await load.exited).toEqual({ code: 0, signal: null })
     const text = load.output.join('\n')
@@ -91,8 +91,8 @@ describe('npm run load', () => {
   test('on what npm start runs', async () => {
     const state = await temporaryFolder()
     const stack = await start(state)
-    const args = ['http', ...short, '--variants', 'pipeline']
-    const load = await run('cli.ts', { state, args, until: /^pipeline / })
+    const args = ['http', ...short, '--variants', 'batch']
+    const load = await run('cli.ts', { state, args, until: /^batch / })
     expect(await load.exited).toEqual({ code: 0, signal: null })
     expect(load.output.join('\n')).toContain(`what npm start runs (process ${stack.pid})`)
   })
@@ -109,7 +109,7 @@ describe('npm run load', () => {
   test('an interrupt leaves nothing', async () => {
     const state = await temporaryFolder()
     const args = ['--duration=60', '--warmup=0.5', '--connections=8']
-    const load = await run('cli.ts', { state, args, until: /^Warm-up +pipeline/ })
+    const load = await run('cli.ts', { state, args, until: /^Warm-up +batch/ })
     load.signal('SIGINT')
     load.signal('SIGINT')
     expect(await load.exited).toEqual({ code: 130, signal: null })
@@ -132,14 +132,14 @@ describe('npm run load', () => {
   })
 
   test.for([
-    ['Redis', /Redis at .* closed the connection/],
-    // Whichever is noticed first: npm start stops its Redis when an API has gone.
-    ['the API', /is not ready any more|does not tell|closed the connection.*npm start tells more/],
+    // Whichever is noticed first: npm start stops the others when one of its programs has gone.
+    ['Redis', /closed the connection|is not ready any more|does not tell/],
+    ['the API', /closed the connection.*npm start tells more|is not ready any more|does not tell/],
   ] as const)('when %s goes away, it says so and leaves nothing', async ([who, message]) => {
     const state = await temporaryFolder()
     const stack = await start(state)
     const record = JSON.parse(await readFile(join(state, 'run', 'stack.json'), 'utf8'))
-    const args = ['--duration=60', '--warmup=0.5', '--connections=8', '--variants=pipeline']
+    const args = ['--duration=60', '--warmup=0.5', '--connections=8', '--variants=batch']
     const load = await run('cli.ts', { state, args, until: /^Warm-up/ })
     process.kill(who === 'Redis' ? record.redis.pid : record.apis[0].pid, 'SIGKILL')
     expect(await load.exited).toEqual({ code: 1, signal: null })

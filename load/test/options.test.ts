@@ -27,7 +27,7 @@ describe('http', () => {
       connections: 64,
       duration: 5,
       rounds: 5,
-      variants: ['naive', 'pipeline'],
+      variants: ['naive', 'batch'],
       generator: 'autocannon',
       warmup: 2,
       items: 1000,

@@ -46,7 +46,7 @@ describe('npm start', () => {
     expect(stack.record).toMatchObject({
       pid: stack.pid,
       redis: { transport: 'tcp', build: 'patched' },
-      apis: [{ variant: 'pipeline' }, { variant: 'naive' }],
+      apis: [{ variant: 'batch' }, { variant: 'naive' }],
     })
     const { username, password, host } = new URL(stack.record.redis.url)
     expect([username, host]).toEqual(['operator', `127.0.0.1:${stack.ports[2]}`])

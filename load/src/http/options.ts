@@ -42,7 +42,7 @@ export function httpCommand(): Command {
     .addOption(
       new Option('--variants <list>', `out of ${variants.join(', ')}`)
         .argParser(listOf(variants))
-        .default(['naive', 'pipeline'], 'naive,pipeline'),
+        .default(['naive', 'batch'], 'naive,batch'),
     )
     .addOption(
       new Option('--generator <name>', 'what sends the requests')

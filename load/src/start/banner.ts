@@ -8,7 +8,7 @@ import type { StartSettings } from './settings.ts'
 const bold = (text: string) => styleText('bold', text)
 
 const meanings: Partial<Record<Variant, [name: string, meaning: string]>> = {
-  pipeline: ['Pooled API', 'one round trip per request, over connections that stay open'],
+  batch: ['Pooled API', 'requests share round trips, over connections that stay open'],
   sequential: ['Sequential API', 'the same connections, one round trip per command'],
   naive: ['Naive API', 'a new Redis connection per request, one round trip per command'],
 }
@@ -17,7 +17,7 @@ const meanings: Partial<Record<Variant, [name: string, meaning: string]>> = {
 export function banner(stack: Stack, facts: RedisFacts, settings: StartSettings): string {
   const row = (label: string, ...lines: string[]) =>
     lines.map((line, index) => `  ${bold((index === 0 ? label : '').padEnd(12))}${line}`).join('\n')
-  const url = stack.apis.find(({ variant }) => variant === 'pipeline')?.url ?? ''
+  const url = stack.apis.find(({ variant }) => variant === 'batch')?.url ?? ''
   return [
     '',
     bold('Onetrip is ready.'),
