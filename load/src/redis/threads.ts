@@ -2,7 +2,7 @@ import { readdir, readFile } from 'node:fs/promises'
 import { Problem } from '../problem.ts'
 
 /** CPU time of one thread since its start. */
-export interface ThreadCpu {
+interface ThreadCpu {
   /** The thread's own name: `redis-server`, `io_thd_1`, `bio_close_file`. */
   name: string
   cpuSeconds: number
