@@ -22,6 +22,9 @@ export const evictOnly = {
   sweepEverySeconds: Number.POSITIVE_INFINITY,
 }
 
+/** A janitor that begins a sweep with every run. */
+export const sweepOnly = { rescaleEverySeconds: Number.POSITIVE_INFINITY, sweepEverySeconds: 0 }
+
 /** Of several clocks, the one of all stores of this test: a time that only the test moves. */
 export class Clock {
   ms = 1_700_000_000_000
@@ -127,3 +130,17 @@ export const present = (store: SessionStore, tokens: readonly string[]): Promise
       ),
     ),
   )
+
+/** Sweeps once, however many runs that takes. */
+export async function sweep(
+  store: SessionStore,
+  batchSize = 3,
+): Promise<{ swept: number; runs: number }> {
+  const janitor = store.janitor({ ...sweepOnly, batchSize })
+  let swept = 0
+  for (let runs = 1; ; runs++) {
+    const run = await janitor.runOnce()
+    swept += run.swept
+    if (!run.sweeping) return { swept, runs }
+  }
+}

@@ -1,0 +1,82 @@
+import calculateSlot from 'cluster-key-slot'
+import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest'
+import { type TestCluster, testCluster } from '../../../.vitest/cluster.ts'
+import { createCluster, createSessionStore, partitionedKeys } from '../src/index.ts'
+import { Clock, evictOnly, logIn, present, sweep } from './retention-fixture.ts'
+
+const keys = partitionedKeys(8)
+
+let servers: TestCluster
+
+beforeAll(async () => {
+  servers = await testCluster()
+}, 60_000)
+
+afterAll(() => servers.stop())
+
+beforeEach(async () => {
+  await Promise.all(servers.nodes.map(({ admin }) => admin.flushall()))
+})
+
+async function storeForThisTest(clock: Clock) {
+  const client = createCluster(servers.nodes.map(({ port }) => ({ host: '127.0.0.1', port })))
+  const secrets = ['a-secret-for-tests-a-secret-for-tests']
+  const store = createSessionStore({ client, keys, tokens: { secrets, clock: () => clock.ms } })
+  onTestFinished(async () => {
+    await store.close()
+    client.disconnect()
+  })
+  await store.ready()
+  return store
+}
+
+const allKeys = async () =>
+  (await Promise.all(servers.nodes.map(({ admin }) => admin.keys('*')))).flat()
+
+test('sweeps the keys of every node', async () => {
+  const clock = new Clock()
+  const store = await storeForThisTest(clock)
+  await logIn(store, clock, 60)
+  for (const { admin } of servers.nodes) {
+    for (const key of await admin.keys('*')) {
+      if (/^(login|recent):/.test(key)) await admin.del(key)
+    }
+  }
+  clock.pass(3600)
+  // The views and the entry in the user's list of each session.
+  expect((await sweep(store)).swept).toBe(60 + 60)
+  expect((await allKeys()).filter((key) => keys.viewedBy(key) ?? keys.sessionsOf(key))).toEqual([])
+})
+
+test('ends the oldest sessions of all nodes, and rescales the counts of all', async () => {
+  const clock = new Clock()
+  const store = await storeForThisTest(clock)
+  const tokens = await logIn(store, clock, 60)
+  const janitor = store.janitor({ maxSessions: 5, batchSize: 7, keptItems: 10 })
+  expect(await janitor.runOnce()).toMatchObject({ worked: true, evicted: 55 })
+  expect(await present(store, tokens)).toEqual(tokens.map((_, index) => index >= 55))
+  clock.pass(86_400)
+  expect(await janitor.runOnce()).toMatchObject({ itemsDropped: 60, itemsHalved: 0 })
+})
+
+test('trims while slots move to other nodes', async () => {
+  const clock = new Clock()
+  const store = await storeForThisTest(clock)
+  const options = { ...evictOnly, maxSessions: 5, batchSize: 2, intervalSeconds: 0.001 }
+  const janitor = store.janitor(options)
+  janitor.start() // a run that a move makes fail is followed by another
+  const tokens: string[] = []
+  const slots = new Set(keys.parts().map(({ login }) => calculateSlot(login)))
+  for (const [move, slot] of [...slots].entries()) {
+    const target = servers.nodes[move % 3]
+    const [created] = await Promise.all([
+      logIn(store, clock, 12),
+      target && servers.moveSlot(slot, target),
+    ])
+    tokens.push(...created)
+  }
+  const left = async () => (await present(store, tokens)).filter(Boolean).length
+  await expect.poll(left, { timeout: 20_000 }).toBe(5)
+  await janitor.stop()
+  expect(await present(store, tokens)).toEqual(tokens.map((_, index) => index >= tokens.length - 5))
+})
