@@ -1,6 +1,6 @@
 import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
 import { connect, createServer, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -83,25 +83,46 @@ function portIn(address: string | undefined): number {
   return Number.parseInt(address?.split(':')[1] ?? '', 16)
 }
 
-/** The calls of setsockopt that a process makes, in all of its threads, while `work` runs. */
-export async function setsockoptCalls(
+/** The calls of some names that a process makes, in all of its threads, while `work` runs. */
+export async function callsDuring(
   pid: number,
+  names: string,
   work: () => Promise<unknown>,
 ): Promise<string[]> {
   const directory = await mkdtemp(join(tmpdir(), 'onetrip-strace-'))
   onTestFinished(() => rm(directory, { recursive: true, force: true }))
   const output = join(directory, 'calls')
-  const strace = spawn(
-    'strace',
-    ['-f', '-e', 'trace=setsockopt', '-o', output, '-p', String(pid)],
-    {
-      stdio: ['ignore', 'ignore', 'pipe'],
-    },
-  )
+  await underStrace(['-f', '-e', `trace=${names}`, '-o', output, '-p', String(pid)], work)
+  return (await readFile(output, 'utf8')).split('\n').filter((line) => line.includes('('))
+}
+
+/** The calls of setsockopt that a process makes while `work` runs. */
+export async function setsockoptCalls(
+  pid: number,
+  work: () => Promise<unknown>,
+): Promise<string[]> {
+  return (await callsDuring(pid, 'setsockopt', work)).filter((call) => call.includes('setsockopt('))
+}
+
+/** Runs `work` while strace, with these arguments, is attached to a process. */
+export async function underStrace(args: string[], work: () => Promise<unknown>): Promise<void> {
+  const strace = spawn('strace', args, { stdio: ['ignore', 'ignore', 'pipe'] })
   const ended = once(strace, 'close')
   await once(strace.stderr, 'data') // "Process … attached"
-  await work()
-  strace.kill('SIGINT')
-  await ended
-  return (await readFile(output, 'utf8')).split('\n').filter((line) => line.includes('setsockopt('))
+  strace.stderr.resume()
+  try {
+    await work()
+  } finally {
+    strace.kill('SIGINT')
+    await ended
+  }
+}
+
+/** The id of a thread of a process, by the name that it has given itself. */
+export async function threadNamed(pid: number, name: string): Promise<number> {
+  for (const tid of await readdir(`/proc/${pid}/task`)) {
+    const comm = await readFile(`/proc/${pid}/task/${tid}/comm`, 'utf8')
+    if (comm.trim() === name) return Number(tid)
+  }
+  throw new Error(`process ${pid} has no thread ${name}`)
 }

@@ -1,0 +1,156 @@
+import { spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { readdir } from 'node:fs/promises'
+import { connect } from 'node:net'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { redisForThisTest } from '../../../.vitest/redis.ts'
+import { countSystemCalls } from '../../../load/src/redis/system-calls.ts'
+import {
+  callsDuring,
+  connected,
+  freePort,
+  redisCli,
+  threadNamed,
+  underStrace,
+} from './real-redis.ts'
+
+const linux = process.platform === 'linux'
+const strace = spawnSync('strace', ['--version']).status === 0
+const hasStrace = strace ? '' : ' (SKIPPED: there is no strace on this machine)'
+
+/** Connects, sends one command, reads to the end that the server makes. Returns what it read. */
+async function shortConnection(port: number): Promise<string> {
+  const socket = connect({ port, host: '127.0.0.1' })
+  onTestFinished(() => void socket.destroy())
+  let text = ''
+  socket.setEncoding('utf8').on('data', (part: string) => {
+    text += part
+    if (text === '+PONG\r\n') socket.end()
+  })
+  socket.write('PING\r\n')
+  await once(socket, 'close')
+  return text
+}
+
+async function shortConnections(port: number, total: number, atATime = 20): Promise<void> {
+  let begun = 0
+  const one = async () => {
+    while (begun < total) {
+      begun += 1
+      expect(await shortConnection(port)).toBe('+PONG\r\n')
+    }
+  }
+  await Promise.all(Array.from({ length: atATime }, one))
+}
+
+async function openDescriptors(pid: number | undefined): Promise<number> {
+  return (await readdir(`/proc/${pid}/fd`)).length
+}
+
+// As many turns of the event loop as there are depend on speed; what a connection costs does not.
+const perTurn = ['epoll_wait', 'futex']
+// One accept in a turn, so that none fails to tell that there are no more; few cron jobs; protected
+// mode asks for the peer of each connection as long as there is no password.
+const steady = {
+  'max-new-connections-per-cycle': '1',
+  hz: '1',
+  'dynamic-hz': 'no',
+  'protected-mode': 'no',
+  'io-threads': '1',
+}
+const CONNECTIONS = 300
+
+describe.runIf(linux && strace)(`system calls of the main thread${hasStrace}`, () => {
+  async function callsPerConnection(config: Record<string, string>) {
+    const port = await freePort()
+    const redis = await redisForThisTest({ port, config: { ...steady, ...config } })
+    await shortConnections(port, 50)
+    const { calls } = await countSystemCalls(
+      redis.program.pid ?? 0,
+      () => shortConnections(port, CONNECTIONS),
+      new AbortController().signal,
+    )
+    const byName = Object.entries(calls?.byName ?? {}).filter(([name]) => !perTurn.includes(name))
+    const total = byName.reduce((sum, [, count]) => sum + count, 0)
+    const of = (name: string) => (calls?.byName?.[name] ?? 0) / CONNECTIONS
+    return { total: total / CONNECTIONS, of }
+  }
+
+  test('a short connection costs six, and none of them closes', async () => {
+    const { total, of } = await callsPerConnection({})
+    expect(of('accept4')).toBeCloseTo(1, 1)
+    expect(of('epoll_ctl')).toBeCloseTo(2, 1)
+    expect(of('close')).toBeLessThan(0.1)
+    expect(total).toBeGreaterThan(5.5)
+    expect(total).toBeLessThan(6.5)
+  })
+
+  test('closing at once, as the setting can have it, is the seventh', async () => {
+    const { of } = await callsPerConnection({ 'close-sockets-in-background': 'no' })
+    expect(of('close')).toBeGreaterThan(0.95)
+  })
+
+  test('with I/O threads, it is registered and closed elsewhere', async () => {
+    const { of } = await callsPerConnection({ 'io-threads': '2' })
+    expect(of('accept4')).toBeCloseTo(1, 1)
+    expect(of('epoll_ctl')).toBeLessThan(0.1)
+    expect(of('close')).toBeLessThan(0.1)
+  })
+
+  test('one thread closes, and only after the descriptor has left epoll', async () => {
+    const port = await freePort()
+    const redis = await redisForThisTest({ port, config: steady })
+    const before = await openDescriptors(redis.program.pid)
+    const calls = await callsDuring(redis.program.pid, 'epoll_ctl,close', async () => {
+      await shortConnections(port, 50, 5)
+      await expect.poll(() => openDescriptors(redis.program.pid)).toBe(before)
+    })
+    const closer = String(await threadNamed(redis.program.pid, 'bio_close_sock'))
+    const registered = new Set<string>()
+    let closed = 0
+    for (const call of calls) {
+      const [, thread, change, changed] =
+        /^(\d+) +epoll_ctl\(\d+, EPOLL_CTL_(ADD|DEL), (\d+)/.exec(call) ?? []
+      const [, by, fd] = /^(\d+) +close\((\d+)/.exec(call) ?? []
+      if (change === 'ADD' && changed) registered.add(changed)
+      if (change === 'DEL' && changed) registered.delete(changed)
+      if (thread) expect(Number(thread)).toBe(redis.program.pid)
+      if (by !== closer || fd === undefined) continue
+      expect(registered).not.toContain(fd)
+      closed += 1
+    }
+    expect(closed).toBe(50)
+  })
+})
+
+describe.runIf(linux)('descriptors', () => {
+  test.each(['1', '2'])('are all free again after connections, %s I/O threads', async (threads) => {
+    const port = await freePort()
+    const redis = await redisForThisTest({ port, config: { 'io-threads': threads } })
+    await shortConnections(port, 20)
+    const before = await openDescriptors(redis.program.pid)
+    await shortConnections(port, 1_000, 100)
+    await expect.poll(() => openDescriptors(redis.program.pid)).toBe(before)
+    expect(await redisCli(redis.socket, 'INFO', 'clients')).toMatch(/^connected_clients:1\r?$/m)
+  })
+
+  test.runIf(strace)(`are never more than with closing at once${hasStrace}`, async () => {
+    const port = await freePort()
+    const redis = await redisForThisTest({ port, config: { maxclients: '20' } })
+    const { pid } = redis.program
+    const own = await openDescriptors(pid)
+    const closer = await threadNamed(pid, 'bio_close_sock')
+    // A closer that takes its time: what is killed stays open for a while.
+    const slowly = ['-e', 'trace=close', '-e', 'inject=close:delay_enter=20000']
+    await underStrace([...slowly, '-o', '/dev/null', '-p', String(closer)], async () => {
+      for (let round = 0; round < 3; round += 1) {
+        for (let client = 0; client < 19; client += 1) {
+          await connected(port)
+          expect(await openDescriptors(pid)).toBeLessThanOrEqual(own + 20)
+        }
+        expect(await redisCli(redis.socket, 'CLIENT', 'KILL', 'TYPE', 'normal')).toBe('19')
+      }
+    })
+    await expect.poll(() => openDescriptors(pid)).toBe(own)
+  })
+})
