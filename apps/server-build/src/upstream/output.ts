@@ -4,7 +4,6 @@ import { stripVTControlCharacters } from 'node:util'
 export type TestStatus = 'passed' | 'failed' | 'left-out'
 
 export interface TestResult {
-  /** The second test of a name in a file is called `name (2)`, and so on. */
   name: string
   status: TestStatus
   /** What the suite said about a failure, shortened. */
@@ -13,7 +12,10 @@ export interface TestResult {
 
 /** What a file's output tells. */
 export interface SuiteOutput {
-  /** In the order in which they ended. */
+  /**
+   * By name, which is how they are compared: one that came up more than once, as in a loop that goes on
+   * for some seconds, has failed if it failed once.
+   */
   tests: TestResult[]
   /** Whether the suite got to the end of the file; failed tests do not keep it from that. */
   finished: boolean
@@ -51,7 +53,7 @@ export function parseRuntest(output: string): SuiteOutput {
     }
   }
   const finished = reports.ended && reason === undefined
-  return { tests: numbered(found), finished, ...(!finished && { reason: reason ?? tail(output) }) }
+  return { tests: byName(found), finished, ...(!finished && { reason: reason ?? tail(output) }) }
 }
 
 interface Report {
@@ -138,21 +140,23 @@ export function parseInstances(output: string): SuiteOutput {
   }
   fail('It did not end.')
   const finished = ended && reason === undefined
-  return { tests: numbered(found), finished, ...(!finished && { reason: reason ?? tail(output) }) }
+  return { tests: byName(found), finished, ...(!finished && { reason: reason ?? tail(output) }) }
 }
 
 function linesOf(output: string): string[] {
   return stripVTControlCharacters(output).split('\n')
 }
 
-function numbered(tests: readonly TestResult[]): TestResult[] {
-  const seen = new Map<string, number>()
-  return tests.map((test) => {
-    const count = (seen.get(test.name) ?? 0) + 1
-    seen.set(test.name, count)
-    return count === 1 ? test : { ...test, name: `${test.name} (${count})` }
-  })
+function byName(tests: readonly TestResult[]): TestResult[] {
+  const merged = new Map<string, TestResult>()
+  for (const test of tests) {
+    const before = merged.get(test.name)
+    if (!before || severity[test.status] > severity[before.status]) merged.set(test.name, test)
+  }
+  return [...merged.values()]
 }
+
+const severity: Record<TestStatus, number> = { 'left-out': 0, passed: 1, failed: 2 }
 
 function shortened(text: string): string {
   const trimmed = text.trim()

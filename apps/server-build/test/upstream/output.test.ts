@@ -136,13 +136,11 @@ second line (2 ms)
   })
 })
 
-test('tests of the same name are told apart by number', () => {
+test('a name that comes up more than once has failed if it failed once', () => {
   const output = '[ok]: same (1 ms)\n[err]: same in tests/unit/a.tcl\nno\n[ok]: same (3 ms)\n'
   const { tests } = parseRuntest(`${output}[1/1 done]: unit/a (1 seconds)\n\n       The End\n`)
-  expect(tests.map(({ name, status }) => `${name}: ${status}`)).toEqual([
-    'same: passed',
-    'same (2): failed',
-    'same (3): passed',
+  expect(tests).toEqual([
+    { name: 'same', status: 'failed', detail: 'same in tests/unit/a.tcl\nno' },
   ])
 })
 
