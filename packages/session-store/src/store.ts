@@ -9,6 +9,7 @@ import { pipeline, script, sequential, transaction } from './strategies/pooled.t
 import type { Strategy, StrategyName, StrategyOptions } from './strategy.ts'
 import { createTokens, type TokensOptions } from './tokens.ts'
 import * as updates from './updates.ts'
+import { type ListedSession, userSessionLists } from './user-session-lists.ts'
 import * as userSessions from './user-sessions.ts'
 
 export interface SessionStoreOptions extends StrategyOptions {
@@ -37,19 +38,10 @@ export interface RecentSession {
   lastSeen: number
 }
 
-export interface UserSession {
-  /** Names the session, for `revokeSession`; it is no credential. */
-  id: string
-  /** Unix seconds with fraction. */
-  loggedInAt: number
-  /** Unix seconds with fraction. */
-  lastSeen: number
+export interface UserSession extends ListedSession {
   /** It is the session of the token that asked. */
   current: boolean
 }
-
-/** Sessions that are ended in one round trip. */
-const ENDED_AT_ONCE = 100
 
 const strategies: Record<StrategyName, (options: StrategyOptions) => Strategy> = {
   naive,
@@ -92,47 +84,7 @@ export function createSessionStore(options: SessionStoreOptions) {
     return known(isIdle(session) ? undefined : session)
   }
 
-  /** Ends sessions of one user and takes those that there were out of the user's list. */
-  async function end(ids: readonly string[]): Promise<number> {
-    let ended = 0
-    for (let from = 0; from < ids.length; from += ENDED_AT_ONCE) {
-      const some = ids.slice(from, from + ENDED_AT_ONCE)
-      const users = await strategy.run(userSessions.endSessions(keys, some))
-      const gone = some.filter((_, index) => users[index] !== undefined)
-      const user = users.find((user) => user !== undefined)
-      // A login that is just being written keeps its entry, or nobody would find it again.
-      if (user !== undefined) await strategy.run(userSessions.forgetSessions(keys, user, gone))
-      ended += gone.length
-    }
-    return ended
-  }
-
-  async function statesOf(user: string): Promise<Omit<UserSession, 'current'>[]> {
-    const listed = await strategy.run(userSessions.listedSessions(keys, user))
-    if (listed.length === 0) return []
-    const ids = listed.map(({ id }) => id)
-    const states = await strategy.run(userSessions.statesOf(keys, ids))
-    const there = listed.flatMap((entry, index) => {
-      const state = states[index]
-      return state?.user === user ? [{ ...entry, lastSeen: state.lastSeen }] : []
-    })
-    const present = new Set(there.map(({ id }) => id))
-    const stale = listed.filter(
-      ({ id, loggedInAt }) =>
-        !present.has(id) && loggedInAt < now() - userSessions.LOGIN_MAY_TAKE_SECONDS,
-    )
-    if (stale.length > 0) {
-      const staleIds = stale.map(({ id }) => id)
-      await strategy.run(userSessions.forgetSessions(keys, user, staleIds))
-    }
-    return there.filter((session) => !isIdle(session))
-  }
-
-  async function endUserSessions(user: string): Promise<number> {
-    checkName('user', user)
-    const listed = await strategy.run(userSessions.listedSessions(keys, user))
-    return await end(listed.map(({ id }) => id))
-  }
+  const lists = userSessionLists({ strategy, keys, now })
 
   return {
     strategy: strategy.name,
@@ -247,7 +199,7 @@ export function createSessionStore(options: SessionStoreOptions) {
 
     /** Ends the session and removes its views. Returns false when there was none. Two round trips. */
     async logout(token: string): Promise<boolean> {
-      return (await end([tokens.verify(token)])) === 1
+      return (await lists.end([tokens.verify(token)])) === 1
     },
 
     /**
@@ -259,7 +211,9 @@ export function createSessionStore(options: SessionStoreOptions) {
     async userSessions(token: string): Promise<UserSession[]> {
       const own = tokens.verify(token)
       const { user } = await checkId(own)
-      return (await statesOf(user)).map((session) => ({ ...session, current: session.id === own }))
+      return (await lists.of(user))
+        .filter((session) => !isIdle(session))
+        .map((session) => ({ ...session, current: session.id === own }))
     },
 
     /**
@@ -271,7 +225,7 @@ export function createSessionStore(options: SessionStoreOptions) {
     async revokeSession(token: string, id: string): Promise<boolean> {
       const { user } = await checkId(tokens.verify(token))
       const [state] = await strategy.run(userSessions.statesOf(keys, [id]))
-      return state?.user === user && (await end([id])) === 1
+      return state?.user === user && (await lists.end([id])) === 1
     },
 
     /**
@@ -282,12 +236,15 @@ export function createSessionStore(options: SessionStoreOptions) {
     async logoutEverywhere(token: string): Promise<number> {
       const own = tokens.verify(token)
       const { user } = await checkId(own)
-      const ended = await endUserSessions(user)
-      return ended + (await end([own])) // not in the list if it began with `updateToken`
+      const ended = await lists.endAll(user)
+      return ended + (await lists.end([own])) // not in the list if it began with `updateToken`
     },
 
     /** Ends all sessions of a user that began with `login`. For administrators. Returns how many. */
-    endUserSessions,
+    async endUserSessions(user: string): Promise<number> {
+      checkName('user', user)
+      return await lists.endAll(user)
+    },
 
     /** Resolves once Redis can be used; throws `ONETRIP_NOT_SENT` after `timeoutMs` (default 10,000). */
     ready: (timeoutMs = 10_000): Promise<void> => strategy.ready(timeoutMs),

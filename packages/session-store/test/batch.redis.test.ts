@@ -107,7 +107,8 @@ test('more callers than a batch holds are spread over several, and all are answe
   const views = Array.from({ length: 100 }, () => store.recordView(token, 'book'))
   const counts = (await Promise.all(views)).map(({ views }) => views)
   expect(counts.toSorted((a, b) => a - b)).toEqual(Array.from({ length: 100 }, (_, n) => n + 1))
-  expect(batches.map(({ updates }) => updates)).toEqual([16, 16, 16, 16, 16, 16, 4])
+  const sizes = batches.map(({ updates }) => updates).toSorted((a, b) => b - a)
+  expect(sizes).toEqual([16, 16, 16, 16, 16, 16, 4])
 })
 
 test('text of any kind arrives as it was sent', async () => {
