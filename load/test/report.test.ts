@@ -111,6 +111,12 @@ describe('the table', () => {
     expect(text).not.toContain('times as many')
   })
 
+  test('is followed by a warning when other programs had much of the CPU', () => {
+    const disturbed = samples.map((each) => ({ ...each, elsewhere: each.round === 2 ? 0.41 : 0 }))
+    expect(conclusion(summarizeSamples(disturbed, options.variants))).toContain('Up to 41 % of the')
+    expect(conclusion(summaries)).not.toContain('no part of this')
+  })
+
   test('has a single round without ranges', () => {
     const once = { ...options, rounds: 1 }
     const one = samples.filter(({ round }) => round === 1)

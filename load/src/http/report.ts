@@ -2,10 +2,11 @@ import { styleText } from 'node:util'
 import Table from 'cli-table3'
 import type { Machine } from '../measure/machine.ts'
 import type { RedisFacts } from '../measure/redis-info.ts'
+import { isLocal } from '../stack/address.ts'
 import type { Variant } from '../stack/api.ts'
 import type { Summary } from '../statistics.ts'
 import type { HttpOptions } from './options.ts'
-import { GENERATOR_LIMIT, referencesOf, type VariantSummary } from './summary.ts'
+import { GENERATOR_LIMIT, isDisturbed, referencesOf, type VariantSummary } from './summary.ts'
 
 /** What the figures are about. */
 export interface Circumstances {
@@ -47,7 +48,8 @@ export function header(circumstances: Circumstances): string {
   const { connections, duration, rounds, warmup, items, seed } = options
   const gigabytes = (machine.memoryBytes / 2 ** 30).toFixed(0)
   const build = redis.build === null ? 'NOT a build of Onetrip' : `build ${redis.build}`
-  const way = redis.transport === 'unix' ? 'Unix socket' : 'TCP over loopback'
+  const way =
+    redis.transport === 'unix' ? 'Unix socket' : isLocal(redis.url) ? 'TCP over loopback' : 'TCP'
   const pool = poolSize === null ? '' : `, pool of ${counted(poolSize, 'connection')}`
   const rows = [
     ['Machine', `${machine.cpu}, ${machine.cores} cores, ${gigabytes} GiB, ${machine.kernel}`],
@@ -180,6 +182,13 @@ export function conclusion(summaries: readonly VariantSummary[]): string {
     lines.push(
       `* The generator was busy ${(highest * 100).toFixed(0)} % of the time (limit ${GENERATOR_LIMIT * 100} %): ` +
         'it may have been the bottleneck, so no ratio is given. Fewer connections or --generator wrk may help.',
+    )
+  }
+  if (summaries.some(isDisturbed)) {
+    const most = Math.max(...summaries.map(({ elsewhere }) => elsewhere))
+    lines.push(
+      `Up to ${(most * 100).toFixed(0)} % of the CPU time went to programs that are no part of this, or to ` +
+        'other guests of the host: trust the CPU time per request rather than the rates, or repeat it.',
     )
   }
   if (summaries.some(({ errors }) => Object.keys(errors).length > 0)) {

@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { type ApiReading, readApi } from '../measure/api-metrics.ts'
+import { type MachineCpu, readMachineCpu } from '../measure/machine-cpu.ts'
 import type { RedisMonitor, RedisReading } from '../measure/redis-info.ts'
 import type { Variant } from '../stack/api.ts'
 import type { Progress, Saturate, Saturation } from './generator.ts'
@@ -15,6 +16,11 @@ export interface Sample extends Saturation {
   /** Differences of the counters between the beginning and the end of the run. */
   redis: RedisReading
   api: ApiReading
+  /**
+   * Share of this machine's CPU time, 0 to 1, that went elsewhere during the run: to programs that
+   * are no part of it, or to other guests of the same host. Null where the platform does not tell.
+   */
+  elsewhere: number | null
   /** The same per request that reached the API. */
   perRequest: {
     /** Connections opened to Redis. */
@@ -53,6 +59,7 @@ export async function takeSample(options: SampleOptions): Promise<Sample> {
   const { variant, round, url, owned, monitor, views, saturate, seconds, signal, onProgress } =
     options
   const [redisBefore, apiBefore] = await Promise.all([monitor.read(), readApi(url)])
+  const machineBefore = await readMachineCpu()
   const run = await saturate({
     url,
     owned,
@@ -61,6 +68,7 @@ export async function takeSample(options: SampleOptions): Promise<Sample> {
     signal,
     ...(onProgress && { onProgress }),
   })
+  const machineAfter = await readMachineCpu()
   signal.throwIfAborted()
   const redisAfter = await settled(monitor)
   const apiAfter = await readApi(url)
@@ -74,6 +82,11 @@ export async function takeSample(options: SampleOptions): Promise<Sample> {
     requestsPerSecond: run.ok / run.seconds,
     redis,
     api,
+    elsewhere: elsewhere(
+      machineBefore,
+      machineAfter,
+      run.generator.cpuSeconds + api.cpuSeconds + redis.cpuSeconds,
+    ),
     perRequest: {
       connections: per(redis.connections),
       commands: per(redis.commands),
@@ -83,6 +96,16 @@ export async function takeSample(options: SampleOptions): Promise<Sample> {
       redisCpuMicros: per(redis.cpuSeconds * 1e6),
     },
   }
+}
+
+function elsewhere(
+  before: MachineCpu | null,
+  after: MachineCpu | null,
+  ownSeconds: number,
+): number | null {
+  if (!before || !after) return null
+  const others = Math.max(0, after.used - before.used - ownSeconds)
+  return (others + after.stolen - before.stolen) / (after.all - before.all)
 }
 
 /**

@@ -5,6 +5,9 @@ import type { Sample } from './sample.ts'
 /** From this share of busy time on, the generator may have been what limited a run. */
 export const GENERATOR_LIMIT = 0.95
 
+/** From this share of CPU time that went elsewhere on, the rates are not what the machine can do. */
+const DISTURBED = 0.1
+
 /** All runs of one variant: each figure is the median (with the range) over the rounds. */
 export interface VariantSummary {
   variant: Variant
@@ -30,7 +33,12 @@ export interface VariantSummary {
   generatorUtilization: Summary
   /** Whether the generator was at its limit in any round. */
   generatorAtLimit: boolean
+  /** The highest share of the machine's CPU time that went elsewhere, of all rounds; 0 if not told. */
+  elsewhere: number
 }
+
+/** Whether other programs, or other guests of the host, took much of the CPU in any round. */
+export const isDisturbed = ({ elsewhere }: VariantSummary): boolean => elsewhere >= DISTURBED
 
 const usualReferences: readonly Variant[] = ['naive', 'pipeline', 'noop']
 
@@ -86,6 +94,7 @@ function summarizeVariant(runs: readonly Sample[]): VariantSummary {
     ratios: {},
     generatorUtilization,
     generatorAtLimit: generatorUtilization.max >= GENERATOR_LIMIT,
+    elsewhere: Math.max(...runs.map(({ elsewhere }) => elsewhere ?? 0)),
   }
 }
 

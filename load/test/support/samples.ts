@@ -16,6 +16,7 @@ export function sample(
     generator: { cpuSeconds: 2, utilization: 0.6 },
     redis: { ...used, mainThreadCpuSeconds: 0.9, reads: ok },
     api: { ...used, residentBytes: 1e8, roundTrips: ok },
+    elsewhere: 0.02,
     perRequest: {
       connections: naive ? 1 : 0,
       commands: naive ? 9 : 5,
