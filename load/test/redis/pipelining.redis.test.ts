@@ -1,6 +1,8 @@
 import { expect, test } from 'vitest'
 import type { Run } from '../../src/redis/experiments/pipelining-summary.ts'
 import { runExperiment } from '../support/experiment.ts'
+import { processesOf, temporaryFolder } from '../support/places.ts'
+import { run } from '../support/programs.ts'
 
 test('pipelining: one read from the socket for a whole pipeline', async () => {
   const args = ['--rounds=1', '--duration=0.1', '--pipelines=10', '--keys=10', '--clients=10']
@@ -15,4 +17,14 @@ test('pipelining: one read from the socket for a whole pipeline', async () => {
     expect(sample.mainMicrosPerValue).toBeGreaterThan(0)
     expect(sample.command).toMatch(/^redis-benchmark .*(GET|SET) key:/)
   }
+})
+
+test('an interrupt ends redis-benchmark, too', async () => {
+  const state = await temporaryFolder()
+  const args = ['redis', 'pipelining', '--duration=60', '--pipelines=2', '--keys=10']
+  const load = await run('cli.ts', { state, args, until: /^Warm-up/ })
+  load.signal('SIGINT')
+  expect((await load.exited).code).toBe(130)
+  expect(load.output.at(-1)).toBe('Interrupted; nothing is left running.')
+  expect(await processesOf(state)).toEqual([])
 })

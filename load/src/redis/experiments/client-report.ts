@@ -2,7 +2,7 @@ import { styleText } from 'node:util'
 import { figure } from '../../http/report.ts'
 import type { FindingsTable } from '../experiment.ts'
 import { percent, withRange } from '../report.ts'
-import { describeOthers, describeOwn, readingRows } from './client-diagnosis.ts'
+import { describeOthers, describeOwn, readingRows, type Yardstick } from './client-diagnosis.ts'
 import { type ClientName, type Row, yardstickOf } from './client-summary.ts'
 import type { Others } from './client-target.ts'
 
@@ -37,7 +37,7 @@ export function findings(diagnosed: Diagnosed): { tables: FindingsTable[]; concl
   const { rows, reference, mine, others } = diagnosed
   const yardstick = yardstickOf(rows, reference)
   const lines = [
-    ...reuse(rows),
+    ...(yardstick ? [reuse(yardstick)] : []),
     ...(yardstick && mine !== undefined ? [styleText('bold', describeOwn(mine, yardstick))] : []),
     ...(others ? [styleText('bold', describeOthers(others))] : []),
     ...(others === null
@@ -85,15 +85,12 @@ function clientTable(rows: readonly Row[]): FindingsTable {
 }
 
 /** What keeping the connection is worth here. */
-function reuse(rows: readonly Row[]): string[] {
-  const rate = (client: ClientName) => rows.find((row) => row.client === client)?.perSecond?.median
-  const [keeps, plain, whole] = [rate('ioredis'), rate('reconnect'), rate('reconnect-ioredis')]
-  if (!keeps || !plain || !whole) return []
+function reuse({ keeps, reconnects, reconnectsWithGreeting }: Yardstick): string {
   const text =
     `Beside ioredis on one connection, a client that opens one for each command does ` +
-    `${percent(plain / keeps)} of the commands, and ${percent(whole / keeps)} with what ioredis says ` +
-    `on each new connection (HELLO, CLIENT SETINFO twice, INFO).`
-  return [styleText('bold', text)]
+    `${percent(reconnects / keeps)} of the commands, and ${percent(reconnectsWithGreeting / keeps)} ` +
+    `with what ioredis says on each new connection (HELLO, CLIENT SETINFO twice, INFO).`
+  return styleText('bold', text)
 }
 
 function failures(rows: readonly Row[]): string[] {

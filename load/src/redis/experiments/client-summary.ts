@@ -78,8 +78,14 @@ export function summarizeRuns(
 
 /** What a rate of the user's is read by; null when one of the clients that it takes did not work. */
 export function yardstickOf(rows: readonly Row[], reference: ClientName): Yardstick | null {
-  const rate = (client: ClientName) => rows.find((row) => row.client === client)?.perSecond?.median
-  const [measured, keeps] = [rate(reference), rate('ioredis')]
+  const row = (client: ClientName) => rows.find((one) => one.client === client)
+  const measured = row(reference)?.perSecond?.median
+  // By the shares, for each of them compares two runs of the same round.
+  const rate = (client: ClientName) => {
+    const share = row(client)?.share?.median
+    return share === undefined || measured === undefined ? undefined : share * measured
+  }
+  const keeps = rate('ioredis')
   const [reconnects, reconnectsWithGreeting] = [rate('reconnect'), rate('reconnect-ioredis')]
   if (measured === undefined || keeps === undefined) return null
   if (reconnects === undefined || reconnectsWithGreeting === undefined) return null

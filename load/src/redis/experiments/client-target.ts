@@ -34,8 +34,8 @@ export interface Target {
   server: Server | null
 }
 
-/** Ours: connections closed by the client keep their ports for a minute, and there are 28,000. */
-const OWN = { maxCalls: 1_000_000, maxConnections: 800 }
+/** Ours: a connection keeps its port for a minute after it was closed, and there are 28,000. */
+const OWN = { maxCalls: 1_000_000, maxConnections: 300 }
 
 /** The user's, which has other work to do. */
 const GENTLE = { maxCalls: 1_000, maxConnections: 200 }

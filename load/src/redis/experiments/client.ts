@@ -50,7 +50,7 @@ Examples:
   REDIS_URL=rediss://me:secret@cache.example:6380 npm run load -- redis client ${ownHostOption}`,
 
   configure(command) {
-    addRounds(command, { rounds: 9, duration: 0.4 })
+    addRounds(command, { rounds: 25, duration: 0.12 })
     command
       .addOption(
         new Option('--url <url>', 'a server of yours, instead of one of its own')
@@ -61,7 +61,7 @@ Examples:
       .option('--mine <n>', 'commands per second of your own client', wholeNumber(1, 100_000_000))
       .option('--watch <seconds>', "how long to watch --url's other clients", seconds(0, 60), 3)
   },
-  quick: { rounds: 3, duration: 0.15, watch: 1 },
+  quick: { rounds: 5, duration: 0.1, watch: 1 },
 
   async run(context, options) {
     const { url, iOwnThisHost = false, rounds, duration, mine, watch } = options
