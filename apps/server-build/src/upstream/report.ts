@@ -1,5 +1,5 @@
 import Table from 'cli-table3'
-import { type Difference, endOfFile, type Seen, type Verdict } from './compare.ts'
+import { blotted, type Difference, endOfFile, type Seen, type Verdict } from './compare.ts'
 import type { FileComparison, ResultRecord } from './record.ts'
 import { isOurs } from './suites.ts'
 
@@ -138,7 +138,10 @@ function failures({ runs }: ResultRecord, comparisons: readonly FileComparison[]
         .filter((run) => run.file === file && run.ioThreads === ioThreads)
         .filter(({ role }) => role === 'candidate')
         .map(({ tests, reason }) =>
-          name === endOfFile ? reason : tests.find((test) => test.name === name)?.detail,
+          name === endOfFile
+            ? reason
+            : tests.find((test) => test.detail && [test.name, blotted(test.name)].includes(name))
+                ?.detail,
         )
       const detail = details.find((text) => text !== undefined) ?? 'It did not come up.'
       const lines = detail.split('\n').slice(0, DETAIL_LINES)

@@ -34,6 +34,33 @@ test('a test that only one build got to differs', () => {
   ])
 })
 
+test('numbers that chance decides in names are no difference', () => {
+  const runs = [69873, 101882, 56947].map((x) =>
+    results({ 'starts 5 servers': 'passed', [`is consistent (x = ${x})`]: 'passed' }),
+  )
+  expect(compare(runs.slice(0, 1), runs.slice(1, 2))).toMatchObject({
+    tests: 2,
+    same: { passed: 2 },
+    differences: [],
+  })
+  const failing = runs.map((run) => new Map(run).set('is consistent (x = 7)', 'failed' as const))
+  expect(compare(runs, failing).differences).toEqual([
+    {
+      name: 'is consistent (x = N)',
+      verdict: 'worse',
+      reference: ['passed', 'passed', 'passed'],
+      candidate: ['failed', 'failed', 'failed'],
+    },
+  ])
+})
+
+test('a name that both have is not mixed up with its like', () => {
+  const reference = results({ 'size 16': 'passed', 'size 32': 'failed' })
+  const candidate = results({ 'size 16': 'failed', 'size 32': 'passed' })
+  const { differences } = compare([reference], [candidate])
+  expect(differences.map(({ name }) => name)).toEqual(['size 16', 'size 32'])
+})
+
 const cases: [verdict: Verdict, reference: string, candidate: string, why: string][] = [
   ['open', '+', '-', 'it was not run again'],
   ['worse', '++++++', '-++-++', 'it fails again, and never on the reference'],
