@@ -6,6 +6,7 @@ import { describeError } from './problem.ts'
 import { experimentCommand, redisCommand } from './redis/command.ts'
 import { relayCommand } from './relay/options.ts'
 import { runRelay } from './relay/run.ts'
+import { retentionBenchmark } from './retention/benchmark.ts'
 import { storeBenchmark } from './store/benchmark.ts'
 import { printError, surviveClosedOutput } from './terminal.ts'
 
@@ -29,6 +30,7 @@ const program = new Command('npm run load --')
   .addCommand(http, { isDefault: true })
   .addCommand(redisCommand(invocation))
   .addCommand(experimentCommand(storeBenchmark, invocation))
+  .addCommand(experimentCommand(retentionBenchmark, invocation))
   .addCommand(relayCommand().action((flags) => runRelay(flags, interrupts.signal)))
   .addHelpText(
     'after',

@@ -1,0 +1,58 @@
+import { Redis } from 'ioredis'
+import { redisAddress } from '../stack/address.ts'
+
+/** What is asked of Redis about commands that hold up all others. */
+export interface Blocking {
+  /** Commands that ran for 1 ms or longer. */
+  slow: number
+  /** The one that ran longest, if it took `REMEMBERED_MICROS` or longer. */
+  longest: { command: string; milliseconds: number } | null
+  /** What LATENCY LATEST tells: the longest of each kind of event of 1 ms or more, in milliseconds. */
+  events: Record<string, number>
+}
+
+const SLOW_MICROS = 1_000
+/** Shorter commands are not remembered. */
+export const REMEMBERED_MICROS = 200
+const REMEMBERED = 100_000
+
+type SlowlogEntry = readonly [id: number, time: number, micros: number, args: readonly string[]]
+
+/** Watches a Redis, through a connection of its own, for what blocks it. */
+export class BlockingWatch {
+  readonly #redis: Redis
+
+  constructor(url: string) {
+    this.#redis = new Redis(redisAddress(url).options)
+  }
+
+  /** Forgets what was; from now on everything counts. */
+  async begin(): Promise<void> {
+    const settings = {
+      'latency-monitor-threshold': SLOW_MICROS / 1_000,
+      'slowlog-log-slower-than': REMEMBERED_MICROS,
+      'slowlog-max-len': REMEMBERED,
+    }
+    await this.#redis.config('SET', ...Object.entries(settings).flat())
+    await this.#redis.latency('RESET')
+    await this.#redis.slowlog('RESET')
+  }
+
+  /** What blocked it since `begin`. */
+  async end(): Promise<Blocking> {
+    const log = (await this.#redis.slowlog('GET', -1)) as SlowlogEntry[]
+    const latest = (await this.#redis.latency('LATEST')) as [string, number, number, number][]
+    const longest = log.toSorted(([, , a], [, , b]) => b - a)[0]
+    return {
+      slow: log.filter(([, , micros]) => micros >= SLOW_MICROS).length,
+      longest: longest
+        ? { command: (longest[3][0] ?? '').toUpperCase(), milliseconds: longest[2] / 1_000 }
+        : null,
+      events: Object.fromEntries(latest.map(([event, , , longestMs]) => [event, longestMs])),
+    }
+  }
+
+  close(): void {
+    this.#redis.disconnect()
+  }
+}
