@@ -1,4 +1,4 @@
-import { figure } from '../../http/report.ts'
+import { errorKinds, figure } from '../../http/report.ts'
 import type { RedisBuild } from '../../stack/redis.ts'
 import { pairwiseRatios, type Summary, summarize } from '../../statistics.ts'
 import type { FindingsTable } from '../experiment.ts'
@@ -62,6 +62,7 @@ function limitedByGenerator({ generator, mainDemand }: ShortRun): boolean {
 }
 
 export function shortTable(summaries: readonly ShortSummary[], connections: number): FindingsTable {
+  const failed = summaries.some(({ errors }) => Object.keys(errors).length > 0)
   return {
     title: `Short connections, ${connections} at a time: connect, GET, read the reply, close`,
     head: [
@@ -72,7 +73,7 @@ export function shortTable(summaries: readonly ShortSummary[], connections: numb
       'system\ncalls\n/conn.',
       'connections/s\nmedian (range)',
       'p99\nms',
-      'errors',
+      ...(failed ? ['errors'] : []),
     ],
     rows: summaries.map((row) => [
       row.label,
@@ -82,9 +83,7 @@ export function shortTable(summaries: readonly ShortSummary[], connections: numb
       row.systemCalls === null ? '' : figure(row.systemCalls),
       `${row.generatorAtLimit ? '* ' : ''}${withRange(row.connectionsPerSecond)}`,
       figure(row.p99.median),
-      Object.entries(row.errors)
-        .map(([kind, count]) => `${kind}: ${count}`)
-        .join('\n') || '0',
+      ...(failed ? [errorKinds(row.errors).replaceAll(', ', '\n')] : []),
     ]),
   }
 }
