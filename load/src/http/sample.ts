@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { type ApiReading, readApi } from '../measure/api-metrics.ts'
-import { type MachineCpu, readMachineCpu } from '../measure/machine-cpu.ts'
+import { readMachineCpu, shareElsewhere } from '../measure/machine-cpu.ts'
 import type { RedisMonitor, RedisReading } from '../measure/redis-info.ts'
 import type { Variant } from '../stack/api.ts'
 import type { Progress, Saturate, Saturation } from './generator.ts'
@@ -82,7 +82,7 @@ export async function takeSample(options: SampleOptions): Promise<Sample> {
     requestsPerSecond: run.ok / run.seconds,
     redis,
     api,
-    elsewhere: elsewhere(
+    elsewhere: shareElsewhere(
       machineBefore,
       machineAfter,
       run.generator.cpuSeconds + api.cpuSeconds + redis.cpuSeconds,
@@ -96,16 +96,6 @@ export async function takeSample(options: SampleOptions): Promise<Sample> {
       redisCpuMicros: per(redis.cpuSeconds * 1e6),
     },
   }
-}
-
-function elsewhere(
-  before: MachineCpu | null,
-  after: MachineCpu | null,
-  ownSeconds: number,
-): number | null {
-  if (!before || !after) return null
-  const others = Math.max(0, after.used - before.used - ownSeconds)
-  return (others + after.stolen - before.stolen) / (after.all - before.all)
 }
 
 /**

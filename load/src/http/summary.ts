@@ -1,12 +1,10 @@
+import { DISTURBED } from '../measure/machine-cpu.ts'
 import type { Variant } from '../stack/api.ts'
 import { pairwiseRatios, type Summary, summarize } from '../statistics.ts'
 import type { Sample } from './sample.ts'
 
 /** From this share of busy time on, the generator may have been what limited a run. */
 export const GENERATOR_LIMIT = 0.95
-
-/** From this share of CPU time that went elsewhere on, the rates are not what the machine can do. */
-const DISTURBED = 0.1
 
 /** All runs of one variant: each figure is the median (with the range) over the rounds. */
 export interface VariantSummary {

@@ -2,12 +2,13 @@ import { styleText } from 'node:util'
 import { runProgress } from '../http/progress.ts'
 import { resultFile } from '../http/result-file.ts'
 import { gitState, machine } from '../measure/machine.ts'
+import { DISTURBED, readFamilyCpu, readMachineCpu, shareElsewhere } from '../measure/machine-cpu.ts'
 import { buildRedis } from '../stack/build.ts'
 import { print, step } from '../terminal.ts'
 import type { Context, Experiment, Progress, Server } from './experiment.ts'
 import { isIsolated, isolateProcess } from './generator/program.ts'
 import { systemLimits } from './limits.ts'
-import { circumstances, documentLines, renderTable } from './report.ts'
+import { circumstances, documentLines, percent, renderTable } from './report.ts'
 import { startServer } from './server.ts'
 
 /** What every experiment is told besides its own options. */
@@ -54,6 +55,7 @@ export async function runExperiment<Options extends object>(
       return server
     },
   }
+  const [machineBefore, ownBefore] = [await readMachineCpu(), await readFamilyCpu(process.pid)]
   print(`${styleText('bold', experiment.name)}: ${experiment.summary}\n`)
   let findings: Awaited<ReturnType<typeof experiment.run>>
   try {
@@ -64,12 +66,17 @@ export async function runExperiment<Options extends object>(
     throw error
   }
   close()
+  const elsewhere = shareElsewhere(
+    machineBefore,
+    await readMachineCpu(),
+    ((await readFamilyCpu(process.pid)) ?? 0) - (ownBefore ?? 0),
+  )
   const { tables, conclusions, documents, data } = findings
   const parts = [
     circumstances(machine(), servers),
     ...(experiment.isolated && !isIsolated() ? [await warnOfSharedNetwork()] : []),
     ...tables.map(renderTable),
-    conclusions.join('\n'),
+    [...conclusions, ...disturbance(elsewhere)].join('\n'),
     documentLines(documents),
   ]
   print(`${parts.filter((part) => part !== '').join('\n\n')}`)
@@ -82,6 +89,7 @@ export async function runExperiment<Options extends object>(
     command: commandLine,
     git: await gitState(),
     machine: machine(),
+    elsewhere,
     network: isIsolated() ? 'own namespace' : 'shared',
     limits: await systemLimits(),
     options: given,
@@ -91,6 +99,15 @@ export async function runExperiment<Options extends object>(
   }
   await file.save(`${JSON.stringify(result, null, 2)}\n`)
   print(`\nAll samples are in ${file.path}`)
+}
+
+/** Says it when other programs had much of the CPU while this ran. */
+function disturbance(elsewhere: number | null): string[] {
+  if (elsewhere === null || elsewhere < DISTURBED) return []
+  return [
+    `${percent(elsewhere)} of the CPU time went to programs that are no part of this, or to other guests ` +
+      'of the host: trust the CPU times rather than the rates and latencies, or repeat it.',
+  ]
 }
 
 /** What distorts load over TCP where there is no network namespace of one's own. */
