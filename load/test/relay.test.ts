@@ -257,6 +257,13 @@ describe('the program', () => {
     await expect(relay.command('stall')).rejects.toThrow('has ended')
   })
 
+  test('SIGTERM ends it while something is on a long way', async () => {
+    const relay = await relayTo(await echoServer(), { roundTrip: '60s' })
+    const gone = readAll(await clientOf(relay))
+    expect(await relay.program.stop()).toEqual({ code: 0, signal: null })
+    await gone
+  })
+
   test('it ends with the process that started it', async () => {
     const { address } = await echoServer()
     const args = [source('relay.ts'), '--listen', '127.0.0.1:0', '--to', address]

@@ -21,6 +21,13 @@ export class Alarm {
     if (!this.#spinning) this.#plan()
   }
 
+  /** Will not ring any more. */
+  stop(): void {
+    this.#due = Number.NEGATIVE_INFINITY // nothing is sooner
+    clearTimeout(this.#timer)
+    clearImmediate(this.#spinning)
+  }
+
   #plan(): void {
     clearTimeout(this.#timer)
     if (this.#due === Number.POSITIVE_INFINITY) return

@@ -80,13 +80,19 @@ export class Direction {
 export class Link {
   readonly requests: Direction
   readonly replies: Direction
+  readonly #alarm: Alarm
 
   constructor({ roundTripMs, bitsPerSecond }: LinkOptions) {
-    const alarm = new Alarm((now) =>
+    this.#alarm = new Alarm((now) =>
       Math.min(this.requests.deliver(now), this.replies.deliver(now)),
     )
-    const due = (at: number) => alarm.set(at)
+    const due = (at: number) => this.#alarm.set(at)
     this.requests = new Direction(roundTripMs / 2, bitsPerSecond, due)
     this.replies = new Direction(roundTripMs / 2, bitsPerSecond, due)
+  }
+
+  /** Nothing arrives any more. */
+  close(): void {
+    this.#alarm.stop()
   }
 }

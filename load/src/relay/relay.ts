@@ -80,6 +80,7 @@ export class Relay {
   /** Resets every connection and stops listening. */
   async close(): Promise<void> {
     const closed = new Promise<void>((resolve) => void this.#server.close(() => resolve()))
+    this.#link.close()
     for (const socket of this.#sockets) reset(socket)
     await closed
   }
