@@ -40,7 +40,9 @@ The options of a command: npm run load -- http --help
 Examples:
   npm run load
   npm run load -- --connections 8 --duration 2
-  npm run load -- http --variants naive,sequential,pipeline --json results.json`,
+  npm run load -- http --variants naive,sequential,pipeline --json results.json
+  npm run load -- store --quick
+  npm run load -- retention`,
   )
 
 try {

@@ -1,4 +1,4 @@
-import { Command } from 'commander'
+import { Command, Option } from 'commander'
 import { type Endpoint, endpoint } from './endpoint.ts'
 import { bandwidth, duration } from './units.ts'
 
@@ -18,11 +18,10 @@ export function relayCommand(): Command {
     .requiredOption('--listen <address>', 'host:port (port 0: any) or path of a socket', endpoint)
     .requiredOption('--to <address>', 'where the server is: host:port or path', endpoint)
     .option('--round-trip <time>', 'there and back: 0.271ms, 135us, 2s', duration, 0)
-    .option(
-      '--bandwidth <rate>',
-      'each way, shared by all connections: 1Gb/s, 1.8Mb/s, unlimited',
-      bandwidth,
-      Number.POSITIVE_INFINITY,
+    .addOption(
+      new Option('--bandwidth <rate>', 'each way, shared by all connections: 1Gb/s, 1.8Mb/s')
+        .argParser(bandwidth)
+        .default(Number.POSITIVE_INFINITY, 'unlimited'),
     )
     .addHelpText(
       'after',
