@@ -1,7 +1,8 @@
 import { defineConfig } from 'vitest/config'
 
 // A file's suffix says what its tests need: *.test.ts nothing but Node, *.redis.test.ts a Redis that
-// apps/server-build built. Only the second kind waits for the build.
+// apps/server-build built, *.compose.test.ts a Docker engine. Only the second kind waits for the build,
+// and npm test leaves the third to npm run test:compose.
 export default defineConfig({
   test: {
     projects: [
@@ -9,7 +10,7 @@ export default defineConfig({
         test: {
           name: 'unit',
           include: ['**/*.test.ts', '.bootstrap/*.test.ts'],
-          exclude: ['**/node_modules/**', '**/.onetrip/**', '**/*.redis.test.ts'],
+          exclude: ['**/node_modules/**', '**/.onetrip/**', '**/*.{redis,compose}.test.ts'],
           testTimeout: 30_000,
         },
       },
@@ -21,6 +22,16 @@ export default defineConfig({
           globalSetup: ['.vitest/build-redis.ts'],
           testTimeout: 60_000,
           hookTimeout: 60_000,
+        },
+      },
+      {
+        test: {
+          name: 'compose',
+          include: ['docker/test/*.compose.test.ts'],
+          globalSetup: ['docker/test/setup.ts'],
+          fileParallelism: false,
+          testTimeout: 180_000,
+          hookTimeout: 180_000,
         },
       },
     ],

@@ -1,0 +1,108 @@
+import { setTimeout as delay } from 'node:timers/promises'
+
+/** What became of a view that was sent. */
+export type Outcome = 'done' | 'not written' | 'unknown'
+
+interface Answer {
+  status: number
+  body: Record<string, unknown>
+}
+
+/** A user of the API at a URL. */
+export class Client {
+  readonly #url: string
+  readonly #token: string
+
+  private constructor(url: string, token: string) {
+    this.#url = url
+    this.#token = token
+  }
+
+  /** @throws Error unless it succeeds. */
+  static async logIn(url: string, user: string): Promise<Client> {
+    const { status, body } = await ask(`${url}/login`, { user })
+    if (status !== 200 || typeof body.token !== 'string') {
+      throw new Error(`logging in at ${url} was answered with ${status} ${JSON.stringify(body)}`)
+    }
+    return new Client(url, body.token)
+  }
+
+  /** The same session by way of another API. */
+  at(url: string): Client {
+    return new Client(url, this.#token)
+  }
+
+  async view(item: string): Promise<Answer> {
+    return await ask(`${this.#url}/views`, { item }, this.#token)
+  }
+
+  /** Records a view, whatever comes of it. */
+  async tryView(item: string): Promise<Outcome> {
+    try {
+      const { status, body } = await this.view(item)
+      if (status === 200) return 'done'
+      // What a proxy answers says nothing of what the API had done.
+      return body.mayHaveWritten === false ? 'not written' : 'unknown'
+    } catch {
+      return 'unknown' // the connection was lost
+    }
+  }
+
+  async views(): Promise<string[]> {
+    const { body } = await ask(`${this.#url}/me/views`, undefined, this.#token)
+    return (body.items as { item: string }[]).map(({ item }) => item)
+  }
+}
+
+/** How often an item was viewed. */
+export async function countOf(url: string, item: string): Promise<number> {
+  const { body } = await ask(`${url}/items/popular?limit=100`)
+  const items = body.items as { item: string; views: number }[]
+  return items.find((found) => found.item === item)?.views ?? 0
+}
+
+async function ask(url: string, body?: object, token?: string): Promise<Answer> {
+  const answer = await fetch(url, {
+    method: body ? 'POST' : 'GET',
+    headers: {
+      ...(body && { 'content-type': 'application/json' }),
+      ...(token && { authorization: `Bearer ${token}` }),
+    },
+    ...(body && { body: JSON.stringify(body) }),
+    signal: AbortSignal.timeout(10_000),
+  })
+  const text = await answer.text()
+  const json = answer.headers.get('content-type')?.includes('json') ? JSON.parse(text) : {}
+  return { status: answer.status, body: json }
+}
+
+/** Views of one item, one after the other per user, until it is stopped. */
+export class Viewers {
+  /** When each view that was acknowledged was so, in milliseconds of `performance.now()`. */
+  readonly done: number[] = []
+  unknown = 0
+  #stopped = false
+  readonly #running: Promise<void>[]
+
+  constructor(clients: readonly Client[], item: string) {
+    this.#running = clients.map(async (client) => {
+      while (!this.#stopped) {
+        const outcome = await client.tryView(item)
+        if (outcome === 'done') this.done.push(performance.now())
+        else await delay(20) // nobody is there at the moment
+        if (outcome === 'unknown') this.unknown += 1
+      }
+    })
+  }
+
+  /** Resolves once `count` more views were acknowledged. */
+  async more(count: number): Promise<void> {
+    const wanted = this.done.length + count
+    while (this.done.length < wanted) await delay(20)
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped = true
+    await Promise.all(this.#running)
+  }
+}

@@ -1,0 +1,123 @@
+import { spawn } from 'node:child_process'
+import { closeSync, openSync } from 'node:fs'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { outputOf, run, succeeds } from './command.ts'
+
+const START_MS = 60_000
+
+/** Why the tests cannot run here, in words for whoever wants to run them. */
+export class CannotRun extends Error {
+  override name = 'CannotRun'
+}
+
+const engineAnswers = () => succeeds(['docker', 'version', '--format', '{{.Server.Version}}'])
+
+/**
+ * Makes sure that a Docker engine answers: the one that runs, or else, for root where there is a
+ * `dockerd`, one started for these tests, with its usual folders and images.
+ *
+ * @returns what stops the engine that was started, and takes back what it did to the network.
+ * @throws CannotRun when there is none.
+ */
+export async function requireEngine(): Promise<() => Promise<void>> {
+  if (await engineAnswers()) return async () => {}
+  if (process.getuid?.() !== 0 || !(await succeeds(['dockerd', '--version']))) {
+    throw new CannotRun(
+      'No Docker engine answers, and none can be started here (that takes root and dockerd). Start Docker, or on Debian, as root: apt-get install -y docker.io docker-compose',
+    )
+  }
+  process.stdout.write('No Docker engine answers: starting dockerd for these tests\n')
+  const folder = await mkdtemp(join(tmpdir(), 'onetrip-dockerd-'))
+  const logPath = join(folder, 'log')
+  const rules = (await run(['iptables-save']).catch(() => null))?.stdout
+  const log = openSync(logPath, 'w')
+  const engine = spawn('dockerd', ['--pidfile', join(folder, 'pid')], {
+    stdio: ['ignore', log, log],
+    detached: true, // Ctrl-C is for the tests, which then stop it
+  })
+  closeSync(log)
+  const ended = new Promise<void>((resolve) => {
+    engine.once('exit', () => resolve())
+    engine.once('error', () => resolve())
+  })
+  let gone = false
+  void ended.then(() => {
+    gone = true
+  })
+  const stop = async () => {
+    engine.kill('SIGTERM')
+    await ended
+    await run(['ip', 'link', 'delete', 'docker0']).catch(() => {})
+    if (rules !== undefined) await restoreRules(rules, join(folder, 'rules'))
+    await rm(folder, { recursive: true, force: true })
+  }
+  const deadline = performance.now() + START_MS
+  while (!(await engineAnswers())) {
+    if (gone || performance.now() > deadline) {
+      const lines = (await readFile(logPath, 'utf8')).trim().split('\n').slice(-10)
+      await stop()
+      throw new CannotRun(`dockerd does not start here. Its last lines:\n${lines.join('\n')}`)
+    }
+    await delay(200)
+  }
+  return stop
+}
+
+async function restoreRules(rules: string, path: string): Promise<void> {
+  await writeFile(path, rules)
+  await run(['iptables-restore', path]).catch(() => {})
+}
+
+/**
+ * The way to call Compose: `COMPOSE` if it is set, else `docker compose`, else `docker-compose`.
+ *
+ * @throws CannotRun when there is neither.
+ */
+export async function composeCommand(): Promise<string[]> {
+  const { COMPOSE: wanted } = process.env
+  if (wanted) return wanted.split(' ')
+  for (const command of [['docker', 'compose'], ['docker-compose']]) {
+    if (await succeeds([...command, 'version'])) return command
+  }
+  throw new CannotRun(
+    'There is no Docker Compose: neither `docker compose` nor `docker-compose` (1.29 or newer).',
+  )
+}
+
+/**
+ * Makes sure that the base images are there, pulling what is absent.
+ *
+ * @throws CannotRun that names the image which is neither there nor to be pulled.
+ */
+export async function requireBaseImages(images: readonly string[]): Promise<void> {
+  for (const image of images) {
+    if (await succeeds(['docker', 'image', 'inspect', image])) continue
+    process.stdout.write(`Pulling ${image}\n`)
+    const { code, output } = await run(['docker', 'pull', image])
+    if (code === 0) continue
+    throw new CannotRun(
+      `The base image ${image} is not on this machine, and cannot be pulled:
+  ${output.trim().split('\n').at(-1)}
+Pull it where there is a registry and bring it here (docker save, docker load), or make an image of that name.`,
+    )
+  }
+}
+
+/** The base images that Dockerfiles take by default. */
+export async function baseImagesOf(dockerfiles: readonly string[]): Promise<string[]> {
+  const texts = await Promise.all(dockerfiles.map((path) => readFile(path, 'utf8')))
+  const images = texts.flatMap((text) =>
+    Array.from(text.matchAll(/^ARG (?:NODE|BASE)_IMAGE=(\S+)$/gm), ([, image = '']) => image),
+  )
+  return [...new Set(images)]
+}
+
+/** The file with certificate authorities that npm is told to use on this machine, if any. */
+export async function authoritiesOfNpm(): Promise<string | undefined> {
+  const fromNode = process.env.NODE_EXTRA_CA_CERTS
+  const fromNpm = (await outputOf(['npm', 'config', 'get', 'cafile'])).trim()
+  return [fromNode, fromNpm].find((path) => path && path !== 'null' && path !== 'undefined')
+}

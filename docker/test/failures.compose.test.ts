@@ -1,0 +1,113 @@
+import { afterAll, beforeAll, describe, expect, inject, onTestFinished, test } from 'vitest'
+import { Client, countOf, Viewers } from './client.ts'
+import { Stack } from './stack.ts'
+
+/** The append-only file's `everysec` promises all but the last seconds. */
+const EVERYSEC_MS = 2_000
+
+let stack: Stack
+
+beforeAll(async () => {
+  stack = await Stack.create(inject('compose'))
+  await stack.up()
+})
+
+afterAll(async () => {
+  expect(await stack.down()).toEqual([])
+})
+
+async function viewersOf(item: string, count = 8): Promise<Viewers> {
+  const clients = await Promise.all(
+    Array.from({ length: count }, (_, index) =>
+      Client.logIn(stack.urls.pooled, `${item}-${index}`),
+    ),
+  )
+  const viewers = new Viewers(clients, item)
+  onTestFinished(() => viewers.stop())
+  return viewers
+}
+
+/** Kills Redis itself, so that its container ends by a crash and is started again. */
+async function crashRedis(): Promise<void> {
+  const { State } = await stack.container('redis')
+  await stack.exec('redis', 'kill -KILL $(cat /data/redis.pid)')
+  await stack.until('restarted', async () => {
+    const now = await stack.container('redis')
+    return now.State.StartedAt === State.StartedAt ? now.State.Status : undefined
+  })
+  await stack.untilHealthy('redis')
+}
+
+describe('Redis restarts', () => {
+  test('told to, it loses nothing, and the APIs come back by themselves', async () => {
+    const viewers = await viewersOf('restarted')
+    await viewers.more(200)
+    await stack.compose(['restart', 'redis'])
+    await viewers.more(200)
+    await viewers.stop()
+    const count = await countOf(stack.urls.pooled, 'restarted')
+    expect(count).toBeGreaterThanOrEqual(viewers.done.length)
+    expect(count).toBeLessThanOrEqual(viewers.done.length + viewers.unknown)
+  })
+
+  test('killed, it loses no more than the append-only file says (everysec)', async () => {
+    const viewers = await viewersOf('crashed')
+    await viewers.more(200)
+    const killedAt = performance.now()
+    await crashRedis()
+    await viewers.stop()
+    const promised = viewers.done.filter((at) => at < killedAt - EVERYSEC_MS).length
+    const after = viewers.done.filter((at) => at > killedAt).length
+    const count = await countOf(stack.urls.pooled, 'crashed')
+    expect(count).toBeGreaterThanOrEqual(Math.max(promised, after))
+    expect(count).toBeLessThanOrEqual(viewers.done.length + viewers.unknown)
+  })
+
+  test('killed with appendfsync always, it loses nothing that was acknowledged', async () => {
+    await stack.up({ REDIS_APPENDFSYNC: 'always' })
+    const viewers = await viewersOf('synced')
+    await viewers.more(200)
+    await crashRedis()
+    await viewers.more(50)
+    await viewers.stop()
+    const count = await countOf(stack.urls.pooled, 'synced')
+    expect(count).toBeGreaterThanOrEqual(viewers.done.length)
+    expect(count).toBeLessThanOrEqual(viewers.done.length + viewers.unknown)
+  })
+})
+
+describe('--scale api=3', () => {
+  beforeAll(async () => {
+    await stack.up({}, '--scale', 'api=3')
+  })
+
+  test('all three get requests, behind the one port', async () => {
+    const viewers = await viewersOf('scaled')
+    await viewers.more(300)
+    await viewers.stop()
+    const apis = await stack.containers('api')
+    expect(apis).toHaveLength(3)
+    const script = `fetch('http://127.0.0.1:3000/metrics').then(a=>a.text()).then(t=>console.log(/^onetrip_store_commands_total.* (\\d+)$/m.exec(t)[1]))`
+    for (const { Id, Name } of apis) {
+      expect(Number(await stack.inContainer(Id, ['node', '-e', script])), Name).toBeGreaterThan(0)
+    }
+    expect(viewers.unknown).toBe(0)
+    expect(await countOf(stack.urls.pooled, 'scaled')).toBe(viewers.done.length)
+  })
+
+  test('when one is killed the others go on, nothing is counted twice, and it comes back', async () => {
+    const [victim] = await stack.containers('api')
+    const viewers = await viewersOf('bereaved')
+    await viewers.more(100)
+    await stack.inContainer(victim?.Id ?? '', ['sh', '-c', 'kill -KILL $(pidof node)'])
+    await viewers.more(300)
+    await viewers.stop()
+    // At most what each viewer had under way in it was lost.
+    expect(viewers.unknown).toBeLessThanOrEqual(8)
+    const count = await countOf(stack.urls.pooled, 'bereaved')
+    expect(count).toBeGreaterThanOrEqual(viewers.done.length)
+    expect(count).toBeLessThanOrEqual(viewers.done.length + viewers.unknown)
+    await stack.untilHealthy('api')
+    expect(await stack.containers('api')).toHaveLength(3)
+  })
+})

@@ -1,0 +1,50 @@
+import { afterAll, beforeAll, expect, inject, test } from 'vitest'
+import { Client, countOf } from './client.ts'
+import { Stack } from './stack.ts'
+
+// A volume in memory that is soon full; Redis's user and group are those of its image.
+const SMALL_VOLUME = `
+volumes:
+  redis-data:
+    driver_opts: { type: tmpfs, device: tmpfs, o: 'size=8m,uid=999,gid=1000' }
+`
+
+let stack: Stack
+
+beforeAll(async () => {
+  stack = await Stack.create(inject('compose'), SMALL_VOLUME)
+  await stack.up()
+})
+
+afterAll(async () => {
+  expect(await stack.down()).toEqual([])
+})
+
+test('with a full volume views are refused, reading goes on, and it recovers by itself', async () => {
+  const client = await Client.logIn(stack.urls.pooled, 'ada')
+  expect(await client.view('before')).toMatchObject({ status: 200 })
+
+  await stack.exec('redis', 'cat /dev/zero >/data/filler')
+  await stack.until('full', async () => {
+    const { status } = await client.view('meanwhile')
+    return status === 503 ? undefined : `a view was answered with ${status}`
+  })
+  expect(await client.views()).toContain('before')
+  // Health checks say so, too: redis-cli PING is answered with MISCONF.
+  await stack.until('unhealthy', async () => {
+    const { State } = await stack.container('redis')
+    return State.Health?.Status === 'unhealthy' ? undefined : State.Health?.Status
+  })
+  expect((await fetch(`${stack.urls.pooled}/readyz`)).status).toBe(503)
+  const counted = await countOf(stack.urls.pooled, 'before').catch(() => 1)
+  expect(counted).toBe(1)
+
+  await stack.exec('redis', 'rm /data/filler')
+  await stack.untilHealthy()
+  await stack.until('writable', async () => {
+    const { status } = await client.view('after')
+    return status === 200 ? undefined : `a view was answered with ${status}`
+  })
+  expect(await countOf(stack.urls.pooled, 'before')).toBe(1)
+  expect(await countOf(stack.urls.pooled, 'after')).toBe(1)
+})

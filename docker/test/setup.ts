@@ -1,0 +1,69 @@
+import { existsSync } from 'node:fs'
+import { copyFile, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { TestProject } from 'vitest/node'
+import { repository } from '../../load/src/stack/places.ts'
+import { outputOf } from './command.ts'
+import {
+  authoritiesOfNpm,
+  baseImagesOf,
+  CannotRun,
+  composeCommand,
+  requireBaseImages,
+  requireEngine,
+} from './engine.ts'
+
+declare module 'vitest' {
+  export interface ProvidedContext {
+    /** How Compose is called here, such as `docker compose`. */
+    compose: string[]
+  }
+}
+
+const dockerfiles = [
+  'apps/server-build/Dockerfile',
+  'apps/api/Dockerfile',
+  'load/Dockerfile',
+  'docker/proxy/Dockerfile',
+].map((path) => join(repository, path))
+
+const builds = ['stock', 'baseline', 'patched']
+
+/** An engine, the base images and all images of ours; the first time this takes some minutes. */
+export default async function setup(project: TestProject): Promise<() => Promise<void>> {
+  const cleanup = new AsyncDisposableStack()
+  try {
+    cleanup.defer(await requireEngine())
+    const compose = await composeCommand()
+    await requireBaseImages(await baseImagesOf(dockerfiles))
+    cleanup.defer(await extraAuthorities())
+    for (const build of builds) {
+      process.stdout.write(`Building the images (Redis ${build})\n`)
+      const services = build === 'patched' ? ['redis', 'api', 'proxy', 'load'] : ['redis']
+      await outputOf([...compose, 'build', ...services], {
+        env: {
+          ...process.env,
+          COMPOSE_FILE: join(repository, 'docker-compose.yml'),
+          REDIS_BUILD: build,
+        },
+        show: process.stdout.isTTY,
+      })
+    }
+    project.provide('compose', compose)
+    return () => cleanup.disposeAsync()
+  } catch (error) {
+    await cleanup.disposeAsync()
+    // Without a stack: it is for whoever runs the tests, not for whoever wrote them.
+    if (error instanceof CannotRun) error.stack = error.message
+    throw error
+  }
+}
+
+/** Behind a proxy with an authority of its own, builds need it, as npm does (docs/compose.md). */
+async function extraAuthorities(): Promise<() => Promise<void>> {
+  const target = join(repository, 'docker', 'extra-ca.pem')
+  const authorities = await authoritiesOfNpm()
+  if (authorities === undefined || existsSync(target)) return async () => {}
+  await copyFile(authorities, target)
+  return () => rm(target, { force: true })
+}

@@ -1,0 +1,165 @@
+import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
+import { Client, countOf } from './client.ts'
+import { outputOf } from './command.ts'
+import { engineListeners, outsideAddresses, takesConnections } from './listeners.ts'
+import { Stack } from './stack.ts'
+
+let stack: Stack
+let listenersBefore: Set<string>
+
+beforeAll(async () => {
+  listenersBefore = await engineListeners()
+  stack = await Stack.create(inject('compose'))
+})
+
+afterAll(async () => {
+  expect(await stack.down()).toEqual([])
+})
+
+/** What redis-cli prints, as a user of users.acl. */
+async function redisCli(user: 'api' | 'operator', ...command: string[]): Promise<string> {
+  const password = `$(cat /secrets/${user}/redis-password)`
+  const script = `REDISCLI_AUTH=${password} redis-cli --user ${user} ${command.join(' ')}`
+  return (await stack.exec('redis', script)).stdout.trim()
+}
+
+describe.each(['stock', 'baseline', 'patched'])('with the %s Redis', (build) => {
+  test('it comes up healthy, and that is the Redis in it', async () => {
+    await stack.up({ REDIS_BUILD: build })
+    expect(await redisCli('operator', 'INFO', 'server')).toContain(`onetrip_build:${build}`)
+  })
+
+  test('logging in and viewing work by way of both APIs, which know each other’s tokens', async () => {
+    const pooled = await Client.logIn(stack.urls.pooled, `user-of-${build}`)
+    const naive = pooled.at(stack.urls.naive)
+    expect(await pooled.view(`tea-${build}`)).toMatchObject({ status: 200, body: { views: 1 } })
+    expect(await naive.view(`tea-${build}`)).toMatchObject({ status: 200, body: { views: 2 } })
+    expect(await naive.view('book')).toMatchObject({ status: 200 })
+    expect(await pooled.views()).toEqual(['book', `tea-${build}`])
+    expect(await countOf(stack.urls.naive, `tea-${build}`)).toBe(2)
+  })
+})
+
+describe('secrets', () => {
+  test('were made at the first start, and are in no environment and no image', async () => {
+    const script = 'cat /secrets/*/*'
+    const secrets = (await stack.exec('redis', script)).stdout
+      .split(/(?<=^.{43})|(?<=^.{86})/)
+      .map((secret) => secret.trim())
+    expect(secrets).toHaveLength(3)
+    for (const secret of secrets) expect(secret).toMatch(/^[\w-]{43}$/)
+    const containers = JSON.stringify(await stack.containers())
+    const images = await outputOf([
+      'docker',
+      'image',
+      'inspect',
+      'onetrip-redis:patched',
+      'onetrip-api',
+    ])
+    for (const secret of secrets) expect(containers + images).not.toContain(secret)
+  })
+
+  test('an API has its own, and not the operator’s', async () => {
+    expect((await stack.exec('api', 'ls /secrets')).stdout.trim()).toBe('api')
+    expect((await stack.exec('api', 'echo x >/secrets/api/x')).code).not.toBe(0)
+  })
+
+  test('the user api may not empty Redis, and nobody is let in without a password', async () => {
+    expect(await redisCli('api', 'FLUSHALL')).toContain('NOPERM')
+    expect((await stack.exec('redis', 'redis-cli PING')).stdout).toContain('NOAUTH')
+  })
+})
+
+describe('hardening', () => {
+  test('no process runs as root, and none may gain a privilege', async () => {
+    const containers = await stack.containers()
+    expect(containers).toHaveLength(4)
+    for (const { Id, Name, HostConfig } of containers) {
+      const processes = (await outputOf(['docker', 'top', Id, '-eo', 'uid,pid,comm'])).trim()
+      const uids = processes
+        .split('\n')
+        .slice(1)
+        .map((line) => Number.parseInt(line, 10))
+      expect(uids.length, Name).toBeGreaterThan(1)
+      expect(
+        uids.filter((uid) => !(uid > 0)),
+        `${Name}\n${processes}`,
+      ).toEqual([])
+      expect(HostConfig).toMatchObject({ ReadonlyRootfs: true, Init: true, CapDrop: ['ALL'] })
+      expect(HostConfig.Memory).toBeGreaterThan(0)
+      const status = await outputOf(['docker', 'exec', Id, 'cat', '/proc/self/status'])
+      expect(status).toMatch(/^NoNewPrivs:\s+1$/m)
+      expect(status).toMatch(/^CapEff:\s+0+$/m)
+    }
+  })
+
+  test.each(['redis', 'api', 'api-naive', 'proxy'])(
+    '%s cannot write to its image',
+    async (service) => {
+      const { code, output } = await stack.exec(service, 'touch /usr/local/x')
+      expect(code).not.toBe(0)
+      expect(output).toMatch(/read-only/i)
+    },
+  )
+
+  test('the kernel gives Redis the backlog and the descriptors that redis.conf asks for', async () => {
+    const { output } = await stack.try(['logs', 'redis'])
+    expect(output).not.toMatch(/backlog|maxclients/)
+    expect(await redisCli('operator', 'CONFIG', 'GET', 'maxclients')).toContain('10000')
+  })
+})
+
+describe('what the world sees', () => {
+  test('only the proxy publishes ports, on loopback', async () => {
+    for (const { Name, NetworkSettings } of await stack.containers()) {
+      const published = Object.values(NetworkSettings.Ports).flatMap((ports) => ports ?? [])
+      expect(published.length > 0, Name).toBe(Name.includes('proxy'))
+      for (const { HostIp } of published) expect(HostIp).toBe('127.0.0.1')
+    }
+  })
+
+  test('nothing listens outside loopback that did not before', async () => {
+    const added = [...(await engineListeners())].filter((socket) => !listenersBefore.has(socket))
+    expect(added).toEqual([])
+    for (const address of outsideAddresses()) {
+      for (const port of [...stack.ports, 6379]) {
+        expect(await takesConnections(address, port), `${address}:${port}`).toBe(false)
+      }
+    }
+  })
+
+  test('the proxy cannot reach Redis, and of all only the proxy has a way out', async () => {
+    const toRedis = await stack.exec('proxy', 'bash -c "exec 3<>/dev/tcp/redis/6379"')
+    expect(toRedis.code).not.toBe(0)
+    for (const { Name, NetworkSettings } of await stack.containers()) {
+      const networks = Object.keys(NetworkSettings.Networks)
+      const described = await outputOf(['docker', 'network', 'inspect', ...networks])
+      const internal = (JSON.parse(described) as { Internal: boolean }[]).map((one) => one.Internal)
+      expect(internal.every(Boolean), Name).toBe(!Name.includes('proxy'))
+    }
+  })
+})
+
+test('the load service prints its table and leaves its results on the volume', async () => {
+  const options = ['--duration', '1', '--rounds', '1', '--warmup', '0.5', '--connections', '8']
+  const printed = await stack.compose(['run', '--rm', '-T', 'load', ...options])
+  expect(printed).toMatch(/^variant +requests\/s/m)
+  expect(printed).toContain('All samples are in /results/http.json')
+  const json = await stack.compose([
+    ...['run', '--rm', '-T', '--no-deps', '--entrypoint', 'cat'],
+    ...['load', '/results/http.json'],
+  ])
+  const { stack: kind, summaries } = JSON.parse(json)
+  expect(kind).toBe('given')
+  expect(summaries.map(({ variant }: { variant: string }) => variant)).toEqual(['naive', 'batch'])
+  for (const { ok, errors } of summaries) {
+    expect(ok).toBeGreaterThan(0)
+    expect(errors).toEqual({})
+  }
+})
+
+test('told to stop, the APIs and Redis end by themselves, without being killed', async () => {
+  await stack.compose(['stop'])
+  const ends = (await stack.containers()).map(({ Name, State }) => [Name, State.ExitCode])
+  expect(ends.filter(([, code]) => code !== 0)).toEqual([])
+})

@@ -1,0 +1,158 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { repository } from '../../load/src/stack/places.ts'
+import { freePorts } from '../../load/src/stack/ports.ts'
+import { type Finished, outputOf, run } from './command.ts'
+
+const READY_MS = 120_000
+
+export type Variant = 'pooled' | 'naive'
+
+/** A container as `docker inspect` shows it, as far as it is used here. */
+export interface Container {
+  Id: string
+  Name: string
+  State: { Status: string; ExitCode: number; StartedAt: string; Health?: { Status: string } }
+  Config: { Env: string[]; Labels: Record<string, string> }
+  HostConfig: { ReadonlyRootfs: boolean; Init: boolean; CapDrop: string[]; Memory: number }
+  NetworkSettings: {
+    Ports: Record<string, { HostIp: string; HostPort: string }[] | null>
+    Networks: Record<string, unknown>
+  }
+}
+
+export type Settings = Record<string, string>
+
+/** The whole of docker-compose.yml as a project of its own, on free ports of loopback. */
+export class Stack {
+  readonly urls: Record<Variant, string>
+  readonly ports: readonly number[]
+  readonly #compose: readonly string[]
+  readonly #project: string
+  readonly #env: NodeJS.ProcessEnv
+  readonly #folder: string
+
+  private constructor(options: {
+    compose: readonly string[]
+    project: string
+    ports: readonly number[]
+    files: string
+    folder: string
+  }) {
+    const [pooled, naive] = options.ports
+    this.#compose = options.compose
+    this.#project = options.project
+    this.#folder = options.folder
+    this.ports = options.ports
+    this.urls = { pooled: `http://127.0.0.1:${pooled}`, naive: `http://127.0.0.1:${naive}` }
+    this.#env = {
+      ...process.env,
+      COMPOSE_PROJECT_NAME: options.project,
+      COMPOSE_FILE: options.files,
+      API_PORT: String(pooled),
+      NAIVE_PORT: String(naive),
+    }
+    for (const name of ['REDIS_BUILD', 'REDIS_APPENDFSYNC', 'STRATEGY', 'PUBLISH_ADDRESS']) {
+      delete this.#env[name]
+    }
+  }
+
+  /** @param override a Compose file (YAML) on top of ours. */
+  static async create(compose: readonly string[], override?: string): Promise<Stack> {
+    const folder = await mkdtemp(join(tmpdir(), 'onetrip-compose-'))
+    const files = [join(repository, 'docker-compose.yml')]
+    if (override !== undefined) {
+      files.push(join(folder, 'override.yml'))
+      await writeFile(join(folder, 'override.yml'), override)
+    }
+    const ports = await freePorts(2)
+    const project = `onetrip-test-${process.pid}-${ports[0]}`
+    return new Stack({ compose, project, ports, files: files.join(':'), folder })
+  }
+
+  /** Runs Compose; throws when it fails. Returns its standard output. */
+  async compose(args: readonly string[], settings: Settings = {}): Promise<string> {
+    return await outputOf([...this.#compose, ...args], { env: { ...this.#env, ...settings } })
+  }
+
+  /** Runs Compose, whatever its exit code. */
+  async try(args: readonly string[]): Promise<Finished> {
+    return await run([...this.#compose, ...args], { env: this.#env })
+  }
+
+  /** Runs a shell command in a container of a service, without a terminal. */
+  async exec(service: string, script: string): Promise<Finished> {
+    return await this.try(['exec', '-T', service, 'sh', '-c', script])
+  }
+
+  /** The standard output of a command in one container. */
+  async inContainer(id: string, command: readonly string[]): Promise<string> {
+    return await outputOf(['docker', 'exec', id, ...command])
+  }
+
+  /** Starts what is not running and waits until all are healthy: `up --wait` is unknown to 1.29. */
+  async up(settings: Settings = {}, ...args: readonly string[]): Promise<void> {
+    await this.compose(['up', '-d', '--no-build', ...args], settings)
+    await this.untilHealthy()
+  }
+
+  async containers(service?: string): Promise<Container[]> {
+    const filters = [`label=com.docker.compose.project=${this.#project}`]
+    if (service) filters.push(`label=com.docker.compose.service=${service}`)
+    const flags = filters.flatMap((filter) => ['--filter', filter])
+    const ids = (await outputOf(['docker', 'ps', '-aq', ...flags])).split('\n').filter(Boolean)
+    if (ids.length === 0) return []
+    return JSON.parse(await outputOf(['docker', 'inspect', ...ids]))
+  }
+
+  async container(service: string): Promise<Container> {
+    const [container] = await this.containers(service)
+    if (!container) throw new Error(`there is no container of ${service}`)
+    return container
+  }
+
+  /** Waits until every container of these services (default: of all) is healthy. */
+  async untilHealthy(...services: string[]): Promise<void> {
+    await this.until('healthy', async () => {
+      const all = await this.containers()
+      const wanted = all.filter(
+        ({ Config }) =>
+          services.length === 0 ||
+          services.includes(Config.Labels['com.docker.compose.service'] ?? ''),
+      )
+      const unwell = wanted.filter(({ State }) => State.Health?.Status !== 'healthy')
+      return wanted.length > 0 && unwell.length === 0
+        ? undefined
+        : unwell.map(({ Name, State }) => `${Name} ${State.Health?.Status ?? State.Status}`).join()
+    })
+  }
+
+  /** Asks again and again until `work` resolves with undefined; what it resolves with is the reason. */
+  async until(what: string, work: () => Promise<string | undefined>): Promise<void> {
+    const deadline = performance.now() + READY_MS
+    for (;;) {
+      const reason = await work()
+      if (reason === undefined) return
+      if (performance.now() > deadline) {
+        const { output } = await this.try(['logs', '--tail', '40'])
+        throw new Error(`not ${what} after ${READY_MS / 1000} s: ${reason}\n${output}`)
+      }
+      await delay(250)
+    }
+  }
+
+  /** Removes everything, volumes included, and says what is still there. */
+  async down(): Promise<string[]> {
+    await this.compose(['--profile', 'load', 'down', '--volumes', '--remove-orphans'])
+    await rm(this.#folder, { recursive: true, force: true })
+    const label = `label=com.docker.compose.project=${this.#project}`
+    const lists = [
+      ['ps', '-aq'],
+      ['volume', 'ls', '-q'],
+      ['network', 'ls', '-q'],
+    ].map((list) => outputOf(['docker', ...list, '--filter', label]))
+    return (await Promise.all(lists)).flatMap((text) => text.split('\n').filter(Boolean))
+  }
+}
