@@ -39,3 +39,14 @@ export function numbers(min: number, max: number): (text: string) => number[] {
     throw new InvalidArgumentError('Each may stand in the list only once.')
   }
 }
+
+/** An option for a list of numbers; `--help` shows its default as it would be typed. */
+export function numbersOption(
+  flags: string,
+  description: string,
+  { min, max, defaults }: { min: number; max: number; defaults: readonly number[] },
+): Option {
+  return new Option(flags, description)
+    .argParser(numbers(min, max))
+    .default([...defaults], defaults.join(','))
+}

@@ -97,7 +97,7 @@ export async function runExperiment<Options extends object>(
     documents,
     ...data,
   }
-  await file.save(`${JSON.stringify(result, null, 2)}\n`)
+  await file.save(`${JSON.stringify(result, rounded, 2)}\n`)
   print(`\nAll samples are in ${file.path}`)
 }
 
@@ -108,6 +108,13 @@ function disturbance(elsewhere: number | null): string[] {
     `${percent(elsewhere)} of the CPU time went to programs that are no part of this, or to other guests ` +
       'of the host: trust the CPU times rather than the rates and latencies, or repeat it.',
   ]
+}
+
+/** Keeps of a figure what is worth keeping: six digits. */
+function rounded(_key: string, value: unknown): unknown {
+  return typeof value === 'number' && !Number.isInteger(value)
+    ? Number(value.toPrecision(6))
+    : value
 }
 
 /** What distorts load over TCP where there is no network namespace of one's own. */

@@ -10,7 +10,7 @@ import {
   addBuilds,
   addRounds,
   type BuildsOptions,
-  numbers,
+  numbersOption,
   type RoundsOptions,
 } from '../options.ts'
 import { percent, withRange } from '../report.ts'
@@ -60,7 +60,11 @@ Examples:
     addRounds(command, { rounds: 3, duration: 2 })
     addBuilds(command, ['patched'])
     command
-      .option('--idle <list>', 'connections that only stay', numbers(0, 1_000_000), [10, 9_999])
+      .addOption(
+        numbersOption('--idle <list>', 'connections that only stay', {
+          ...{ min: 0, max: 1_000_000, defaults: [10, 9_999] },
+        }),
+      )
       .option(
         '--rate <n>',
         'GETs per second of the victims, together',

@@ -11,7 +11,7 @@ import {
   addBuilds,
   addRounds,
   type BuildsOptions,
-  numbers,
+  numbersOption,
   type RoundsOptions,
 } from '../options.ts'
 import { percent } from '../report.ts'
@@ -58,11 +58,15 @@ Examples:
     addRounds(command, { rounds: 3, duration: 1 })
     addBuilds(command, ['patched'])
     command
-      .option(
-        '--threads <list>',
-        'settings of io-threads (default: of 1, 2, 4, 8 those up to twice the cores)',
-        numbers(1, 128),
-        [1, 2, 4, 8].filter((threads) => threads <= most),
+      .addOption(
+        numbersOption(
+          '--threads <list>',
+          'settings of io-threads, up to twice the cores by default',
+          {
+            ...{ min: 1, max: 128 },
+            defaults: [1, 2, 4, 8].filter((threads) => threads <= most),
+          },
+        ),
       )
       .option('--connections <n>', 'long ones', wholeNumber(1, 10_000), 100)
       .option('--keys <n>', 'different keys', wholeNumber(1, 1_000_000), 10_000)

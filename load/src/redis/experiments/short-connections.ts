@@ -10,6 +10,7 @@ import {
   addRounds,
   type BuildsOptions,
   numbers,
+  numbersOption,
   type RoundsOptions,
 } from '../options.ts'
 import { interleave, samplesOf } from '../rounds.ts'
@@ -82,7 +83,11 @@ Examples:
           .argParser(listOf(transports))
           .default([...transports], transports.join(',')),
       )
-      .option('--io-threads <list>', "Redis's threads, its main one included", numbers(1, 128), [1])
+      .addOption(
+        numbersOption('--io-threads <list>', "Redis's threads, its main one included", {
+          ...{ min: 1, max: 128, defaults: [1] },
+        }),
+      )
       .option('--connections <n>', 'short ones at the same time', wholeNumber(1, 100_000), 50)
       .option(
         '--long <n>',
