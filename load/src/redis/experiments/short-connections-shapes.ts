@@ -21,6 +21,8 @@ interface ShapeOptions {
   ioThreads: number[]
   /** Default: as the documents. */
   requests?: number
+  /** Likewise. */
+  clients?: number
 }
 
 interface Given {
@@ -77,8 +79,8 @@ interface ShapeRun extends ToolRun {
  */
 export async function runShapes(context: Context, options: ShapeOptions): Promise<Findings> {
   const { shape, builds, rounds, ioThreads } = options
-  const requests = options.requests ?? given[shape].requests
-  const { clients, test, keep } = given[shape]
+  const { test, keep } = given[shape]
+  const { requests = given[shape].requests, clients = given[shape].clients } = options
   await requireConnections(clients)
   const program = await findRedisBenchmark(context.signal)
   if (!program) throw new Problem('There is no redis-benchmark beside the builds of Redis.')

@@ -39,6 +39,7 @@ interface ShortConnectionsOptions extends RoundsOptions, BuildsOptions {
   long: number
   shape?: Shape
   requests?: number
+  clients?: number
 }
 
 /** How long the system calls of one way are counted, in seconds. */
@@ -97,6 +98,7 @@ Examples:
       )
       .addOption(new Option('--shape <name>', "a run of the documents' instead").choices(shapes))
       .option('--requests <n>', 'with --shape: fewer than the documents', wholeNumber(1, 1e9))
+      .option('--clients <n>', 'likewise', wholeNumber(1, 100_000))
   },
   quick: { rounds: 1, duration: 0.5, idle: [0, 10_000], transports: ['tcp'] },
   isolated: ({ builds }) => builds,
