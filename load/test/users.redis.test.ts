@@ -66,6 +66,25 @@ describe('the user api', () => {
     expect(await store.recentSessions()).not.toHaveLength(0)
     expect(await store.logout(token)).toBe(true)
     await expect(store.recordView(token, 'book')).rejects.toThrow('no such session')
+    const [first, second] = [await store.login('eve'), await store.login('eve')]
+    await store.touch(first.token)
+    expect(await store.userSessions(first.token)).toHaveLength(2)
+    const [other] = (await store.userSessions(first.token)).filter(({ current }) => !current)
+    expect(await store.revokeSession(first.token, other?.id ?? '')).toBe(true)
+    await expect(store.checkToken(second.token)).rejects.toThrow('no such session')
+    expect(await store.logoutEverywhere(first.token)).toBe(1)
+    expect(await store.endUserSessions('eve')).toBe(0)
+  })
+
+  test('may keep the store within its limits: evict, rescale and sweep', async () => {
+    const store = await storeForThisTest('batch')
+    const token = store.issueToken()
+    await store.updateToken(token, 'ada', 'tea')
+    const often = { rescaleEverySeconds: 0.001, sweepEverySeconds: 0.001 }
+    const janitor = store.janitor({ maxSessions: 0, ...often })
+    expect(await janitor.runOnce()).toMatchObject({ worked: true, sweeping: false })
+    expect(await janitor.runOnce()).toMatchObject({ worked: true }) // what is due is known from the first run on
+    await expect(store.checkToken(token)).rejects.toThrow('no such session')
   })
 
   test.each([

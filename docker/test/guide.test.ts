@@ -1,0 +1,31 @@
+import { existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { repository } from '../../load/src/stack/places.ts'
+
+const read = (path: string) => readFileSync(join(repository, path), 'utf8')
+const guide = read('docs/compose.md')
+const compose = read('docker-compose.yml')
+
+const matches = (text: string, pattern: RegExp) =>
+  [...new Set(Array.from(text.matchAll(pattern), ([, match = '']) => match))].sort()
+
+test('the guide names every setting of docker-compose.yml', () => {
+  const settings = matches(compose, /\$\{([A-Z_]+):-/g)
+  expect(settings.length).toBeGreaterThan(10)
+  expect(
+    settings.filter((name) => !guide.includes(`\`${name}\``) && !guide.includes(`${name}=`)),
+  ).toEqual([])
+})
+
+test('every path that the guide names exists', () => {
+  const paths = matches(guide, /`((?:apps|packages|load|docs|docker)\/[\w./-]*)`/g)
+  expect(paths.filter((path) => !existsSync(join(repository, path)))).toEqual([])
+})
+
+test('docker-compose.yml keeps to what Compose 1.29 and the classic builder know', () => {
+  expect(compose).not.toMatch(/^name:|start_interval|^secrets:/m)
+  for (const path of ['apps/server-build', 'apps/api', 'load', 'docker/proxy']) {
+    expect(read(`${path}/Dockerfile`)).not.toMatch(/^RUN --mount|^COPY .*--chmod/m)
+  }
+})
