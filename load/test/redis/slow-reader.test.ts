@@ -12,7 +12,7 @@ test('memory over time as blocks, the highest of each tenth of a second', () => 
     { ms: 210, bytes: 500 },
     { ms: 300, bytes: 90 },
   ]
-  expect(sparkline({ baseBytes: 100, samples }, 800)).toBe('█▁▄▁')
+  expect(sparkline({ baseBytes: 100, samples }, 800)).toBe('██▄▁')
 })
 
 const sample = (given: Partial<Sample>): Sample => ({

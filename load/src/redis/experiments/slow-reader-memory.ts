@@ -2,10 +2,11 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { Redis } from 'ioredis'
 import { parseInfo } from '../../measure/redis-info.ts'
 
-/** What Redis has allocated at one moment, replies that wait to be sent included. */
+/** What Redis had allocated, replies that wait to be sent included. */
 interface MemorySample {
   /** Since the watch began. */
   ms: number
+  /** The most since the sample before. */
   bytes: number
 }
 
@@ -49,15 +50,18 @@ export async function watchMemory<Result>(
     ...{ closedByOutputLimit: 0, closedByClientMemory: 0, closedAfterMs: null },
     otherWrites: { done: 0, refused: 0 },
   }
+  let most = 0
   const lookOnce = async () => {
     const now = await look(redis)
     const ms = performance.now() - start
-    watch.peakBytes = Math.max(watch.peakBytes, now.used)
+    most = Math.max(most, now.used)
+    watch.peakBytes = Math.max(watch.peakBytes, most)
     watch.closedByOutputLimit = now.closedByOutputLimit - before.closedByOutputLimit
     watch.closedByClientMemory = now.closedByClientMemory - before.closedByClientMemory
     if (watch.closedByOutputLimit + watch.closedByClientMemory > 0) watch.closedAfterMs ??= ms
     if (ms < (watch.samples.at(-1)?.ms ?? -SAMPLE_MS) + SAMPLE_MS) return
-    watch.samples.push({ ms: Math.round(ms), bytes: now.used })
+    watch.samples.push({ ms: Math.round(ms), bytes: most })
+    most = 0
     watch.otherWrites[(await isRefused(redis)) ? 'refused' : 'done']++
   }
   await lookOnce()

@@ -16,7 +16,7 @@ const levels = '▁▂▃▄▅▆▇█'
 
 /**
  * The memory that was added, over time, as a line of blocks: one for each 0.1 s, of the highest sample
- * in it.
+ * in it, or of the one before on a machine that was too busy to look.
  *
  * @param highestBytes what the highest block stands for.
  */
@@ -29,8 +29,10 @@ export function sparkline(
     const step = Math.floor(ms / STEP_MS)
     steps[step] = Math.max(steps[step] ?? 0, bytes - baseBytes)
   }
-  return Array.from(steps, (added = 0) => {
-    const level = Math.ceil((levels.length * added) / highestBytes) - 1
+  let bytes = 0
+  return Array.from(steps, (step) => {
+    bytes = step ?? bytes
+    const level = Math.ceil((levels.length * bytes) / highestBytes) - 1
     return levels[Math.min(Math.max(level, 0), levels.length - 1)]
   }).join('')
 }
