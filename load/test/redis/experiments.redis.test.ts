@@ -32,7 +32,7 @@ describe('short-connections', () => {
     const { text, result } = await runExperiment<{ tool: string }>('short-connections', args)
     expect(text).toContain('redis-benchmark -k 0 -t get -n 2000 -c 300')
     expect(result.samples.map(({ tool }) => tool)).toEqual(['redis-benchmark', 'our generator'])
-    expect(result.servers).toMatchObject([{ ioThreads: 2, config: { maxclients: '400' } }])
+    expect(result.servers).toMatchObject([{ ioThreads: 2, config: { maxclients: '700' } }])
   })
 
   test.for([

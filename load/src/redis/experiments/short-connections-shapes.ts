@@ -84,10 +84,12 @@ export async function runShapes(context: Context, options: ShapeOptions): Promis
   await requireConnections(clients)
   const program = await findRedisBenchmark(context.signal)
   if (!program) throw new Problem('There is no redis-benchmark beside the builds of Redis.')
+  // A client closes and connects anew before Redis has noticed the former.
+  const maxclients = String(2 * clients + 100)
   const servers: { server: Server; threads: number }[] = []
   for (const build of builds) {
     for (const threads of ioThreads) {
-      const config = { 'io-threads': String(threads), maxclients: String(clients + 100) }
+      const config = { 'io-threads': String(threads), maxclients }
       servers.push({ server: await context.startRedis({ build, config }), threads })
     }
   }
