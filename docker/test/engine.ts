@@ -32,7 +32,7 @@ export async function requireEngine(): Promise<() => Promise<void>> {
   process.stdout.write('No Docker engine answers: starting dockerd for these tests\n')
   const folder = await mkdtemp(join(tmpdir(), 'onetrip-dockerd-'))
   const logPath = join(folder, 'log')
-  const rules = (await run(['iptables-save']).catch(() => null))?.stdout
+  const firewalls = await Promise.all(['iptables', 'ip6tables'].map(firewallOf))
   const log = openSync(logPath, 'w')
   const engine = spawn('dockerd', ['--pidfile', join(folder, 'pid')], {
     stdio: ['ignore', log, log],
@@ -51,7 +51,7 @@ export async function requireEngine(): Promise<() => Promise<void>> {
     engine.kill('SIGTERM')
     await ended
     await run(['ip', 'link', 'delete', 'docker0']).catch(() => {})
-    if (rules !== undefined) await restoreRules(rules, join(folder, 'rules'))
+    for (const firewall of firewalls) await restore(firewall, join(folder, 'rules'))
     await rm(folder, { recursive: true, force: true })
   }
   const deadline = performance.now() + START_MS
@@ -66,9 +66,34 @@ export async function requireEngine(): Promise<() => Promise<void>> {
   return stop
 }
 
-async function restoreRules(rules: string, path: string): Promise<void> {
+interface Firewall {
+  command: string
+  /** As `iptables-save` writes them; undefined where there is no such command. */
+  rules: string | undefined
+}
+
+async function firewallOf(command: string): Promise<Firewall> {
+  const saved = await run([`${command}-save`]).catch(() => undefined)
+  return { command, rules: saved?.code === 0 ? saved.stdout : undefined }
+}
+
+/** Takes back the rules of an engine: with them, the kernel tracks every connection of this machine. */
+async function restore({ command, rules }: Firewall, path: string): Promise<void> {
+  if (rules === undefined) return
+  const tables = (text: string) => Array.from(text.matchAll(/^\*(\w+)$/gm), ([, name = '']) => name)
+  const added = tables((await firewallOf(command)).rules ?? '').filter(
+    (table) => !tables(rules).includes(table),
+  )
+  for (const table of added) {
+    if (table === 'filter') await run([command, '-P', 'FORWARD', 'ACCEPT'])
+    await run([command, '-t', table, '-F'])
+    await run([command, '-t', table, '-X'])
+    // With nftables an empty table, too, has the kernel track connections.
+    const family = command === 'iptables' ? 'ip' : 'ip6'
+    await run(['nft', 'delete', 'table', family, table]).catch(() => {})
+  }
   await writeFile(path, rules)
-  await run(['iptables-restore', path]).catch(() => {})
+  await run([`${command}-restore`, path])
 }
 
 /**
