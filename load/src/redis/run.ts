@@ -3,13 +3,12 @@ import { runProgress } from '../http/progress.ts'
 import { resultFile } from '../http/result-file.ts'
 import { gitState, machine } from '../measure/machine.ts'
 import { DISTURBED, readFamilyCpu, readMachineCpu, shareElsewhere } from '../measure/machine-cpu.ts'
-import { buildRedis } from '../stack/build.ts'
 import { print, step } from '../terminal.ts'
 import type { Context, Experiment, Progress, Server } from './experiment.ts'
 import { isIsolated, isolateProcess } from './generator/program.ts'
 import { systemLimits } from './limits.ts'
 import { circumstances, documentLines, percent, renderTable } from './report.ts'
-import { startServer } from './server.ts'
+import { requireBuild, startServer } from './server.ts'
 
 /** What every experiment is told besides its own options. */
 export interface CommonOptions {
@@ -31,7 +30,7 @@ export async function runExperiment<Options extends object>(
   interrupt: AbortSignal,
 ): Promise<void> {
   if (experiment.isolated && !isIsolated()) {
-    for (const build of experiment.isolated(options)) await buildRedis(build, interrupt)
+    for (const build of experiment.isolated(options)) await requireBuild(build, interrupt)
     await isolateProcess(interrupt)
   }
   const file = options.json === undefined ? null : await resultFile(options.json)

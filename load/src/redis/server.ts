@@ -7,12 +7,24 @@ import { buildRedis } from '../stack/build.ts'
 import { places, socketIn } from '../stack/places.ts'
 import { freePorts } from '../stack/ports.ts'
 import { describeExit } from '../stack/program.ts'
-import { startRedis } from '../stack/redis.ts'
+import { type RedisBuild, startRedis } from '../stack/redis.ts'
 import type { Server, ServerOptions } from './experiment.ts'
 import { readCpu } from './threads.ts'
 
 // What is measured is the work for connections and commands, not the disk.
 const MEASURED = { appendonly: 'no', save: '', 'io-threads': '1' }
+
+/**
+ * Makes a build of Redis if it is missing.
+ *
+ * @throws Problem when it cannot be made, or when another Redis would be started in its place.
+ */
+export async function requireBuild(build: RedisBuild, signal: AbortSignal): Promise<void> {
+  if (process.env.REDIS_SERVER) {
+    throw new Problem('REDIS_SERVER is set, but this measures builds of ours: unset it.')
+  }
+  await buildRedis(build, signal)
+}
 
 /**
  * Makes a build of Redis if it is missing and starts it, in a folder that goes away with it.
@@ -26,10 +38,7 @@ export async function startServer(
   onLost: (reason: Problem) => void,
 ): Promise<Server> {
   const { build, tcp = true } = options
-  if (process.env.REDIS_SERVER) {
-    throw new Problem('REDIS_SERVER is set, but this compares builds of ours: unset it.')
-  }
-  await buildRedis(build, signal)
+  await requireBuild(build, signal)
   const config: Record<string, string> = { ...MEASURED, ...options.config }
   const [port = 0] = tcp ? await freePorts(1) : []
   const { run } = places()

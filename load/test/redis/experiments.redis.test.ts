@@ -78,6 +78,13 @@ test('info shows that CLIENT LIST costs more the more clients there are', async 
   expect(cost(null, 10)).toBeNull()
 })
 
+test('an installed Redis is no build of ours', async () => {
+  const state = await temporaryFolder()
+  const env = { REDIS_SERVER: '/usr/bin/redis-server' }
+  const load = await run('cli.ts', { state, args: ['redis', 'info'], env, until: /unset it/ })
+  expect((await load.exited).code).toBe(1)
+})
+
 test('an interrupt leaves nothing', async () => {
   const state = await temporaryFolder()
   const args = ['redis', 'short-connections', ...once, '--rounds=1000', '--idle=100']
