@@ -1,6 +1,6 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { delimiter, join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { repository } from '../../load/src/stack/places.ts'
 import { freePorts } from '../../load/src/stack/ports.ts'
@@ -69,7 +69,7 @@ export class Stack {
     }
     const ports = await freePorts(2)
     const project = `onetrip-test-${process.pid}-${ports[0]}`
-    return new Stack({ compose, project, ports, files: files.join(':'), folder })
+    return new Stack({ compose, project, ports, files: files.join(delimiter), folder })
   }
 
   /** Runs Compose; throws when it fails. Returns its standard output. */
