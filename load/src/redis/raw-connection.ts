@@ -4,6 +4,9 @@ import { connect as connectTls } from 'node:tls'
 import { Problem } from '../problem.ts'
 import type { RedisOptions } from '../stack/address.ts'
 
+/** A server that does not answer for so long is taken for gone. */
+const PATIENCE_MS = 3_000
+
 /** A command as Redis reads it from the wire. */
 export function encode(command: readonly (string | number)[]): Buffer {
   const parts = command.map(String)
@@ -47,11 +50,12 @@ export async function rawSocket(
 ): Promise<Socket> {
   const socket = openSocket(options)
   if (!reading) socket.pause()
+  const signal = AbortSignal.timeout(PATIENCE_MS)
   try {
-    await once(socket, options.tls ? 'secureConnect' : 'connect')
+    await once(socket, options.tls ? 'secureConnect' : 'connect', { signal })
   } catch (error) {
     socket.destroy()
-    throw error
+    throw signal.aborted ? new Error(`no connection after ${PATIENCE_MS / 1_000} s`) : error
   }
   socket.setNoDelay(true)
   return socket
@@ -68,6 +72,9 @@ export function exchanger(socket: Socket): (commands: Buffer, expected: Buffer) 
     | { expected: Buffer; received: number; settle: PromiseWithResolvers<void> }
     | undefined
   const fail = (error: Error) => waiting?.settle.reject(error)
+  socket.setTimeout(PATIENCE_MS, () =>
+    socket.destroy(new Error(`no answer for ${PATIENCE_MS / 1_000} s`)),
+  )
   socket.on('error', fail)
   socket.on('close', () => fail(new Error('Redis closed the connection')))
   socket.on('data', (chunk: Buffer) => {

@@ -75,6 +75,17 @@ describe('client', () => {
     })
   })
 
+  test('gives a server up that does not answer', async () => {
+    const [port = 0] = await freePorts(1)
+    const redis = await redisForThisTest({ port })
+    redis.program.signal('SIGSTOP')
+    const args = [source('cli.ts'), 'redis', 'client', `--url=redis://127.0.0.1:${port}`]
+    const env = cleanEnv(await temporaryFolder())
+    await expect(promisify(execFile)(process.execPath, args, { env })).rejects.toMatchObject({
+      stderr: `The Redis at redis://127.0.0.1:${port} cannot be used: no answer for 3 s\n`,
+    })
+  })
+
   // A network namespace with a hundred ports, none of which is used again within a minute.
   const few =
     'ip link set lo up && sysctl -qw net.ipv4.tcp_tw_reuse=0 net.ipv4.ip_local_port_range='

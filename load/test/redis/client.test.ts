@@ -8,6 +8,7 @@ import {
   verdictOf,
   type Yardstick,
 } from '../../src/redis/experiments/client-diagnosis.ts'
+import { loop } from '../../src/redis/experiments/client-loops.ts'
 import {
   type ClientName,
   type Run,
@@ -122,6 +123,40 @@ describe('addresses and passwords', () => {
     expect(() => requireOwnHost('redis://me:secret@10.0.0.1', false)).toThrow(
       'redis://10.0.0.1 is not this machine. If it is yours to put load on, say so with --i-own-this-host.',
     )
+  })
+})
+
+describe('a loop', () => {
+  const close = () => undefined
+  const { signal } = new AbortController()
+
+  test('makes as many calls as it may, so many at a time', async () => {
+    let waiting = 0
+    let most = 0
+    const call = async () => {
+      most = Math.max(most, ++waiting)
+      await new Promise(setImmediate)
+      waiting--
+    }
+    const options = { width: 4, seconds: 60, maxCalls: 10, signal }
+    expect(await loop({ call, close }, options)).toMatchObject({ calls: 10, error: null })
+    expect(most).toBe(4)
+  })
+
+  test('ends with the first error', async () => {
+    let calls = 0
+    const call = async () => {
+      if (++calls === 3) throw new Error('gone')
+    }
+    const ended = await loop({ call, close }, { seconds: 60, maxCalls: 10, signal })
+    expect(ended).toMatchObject({ calls: 2, error: { message: 'gone' } })
+  })
+
+  test('is interrupted at once, although an answer is awaited', async () => {
+    const interrupt = new AbortController()
+    const call = () => new Promise(() => interrupt.abort(new Error('interrupted')))
+    const options = { seconds: 60, maxCalls: 10, signal: interrupt.signal }
+    await expect(loop({ call, close }, options)).rejects.toThrow('interrupted')
   })
 })
 

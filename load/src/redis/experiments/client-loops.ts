@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import { createHistogram } from 'node:perf_hooks'
 import { createSessionStore, documentKeys, type Keys } from '@onetrip/session-store'
 import { Redis } from 'ioredis'
@@ -27,7 +28,8 @@ export const missingKey = 'onetrip-load:none'
 const get = encode(['GET', missingKey])
 const nil = Buffer.from('$-1\r\n')
 
-const CONNECT_MS = 2_000
+const CONNECT_MS = 1_500
+const REPLY_MS = 3_000
 
 /** The only key that the store is asked for here. */
 const missingKeys: Keys = { ...documentKeys, allPopular: () => [missingKey] }
@@ -135,9 +137,10 @@ export interface LoopOptions {
 }
 
 /**
- * Calls for some time, each caller again when it has its answer. The first error ends the loop.
+ * Calls for some time, each caller again when it has its answer. The first error ends the loop, and a
+ * server that does not answer within 3 s of the end is one.
  *
- * @throws the reason of `signal`.
+ * @throws the reason of `signal`, at once.
  */
 export async function loop(caller: Caller, options: LoopOptions): Promise<Loop> {
   const { width = 1, seconds, maxCalls, signal } = options
@@ -162,8 +165,17 @@ export async function loop(caller: Caller, options: LoopOptions): Promise<Loop> 
       latency.record(Math.max(1, Math.round((now - then) * 1e6)))
     }
   }
-  await Promise.all(Array.from({ length: width }, callOn))
+  // One timer for all calls: one for each would be a part of what is measured.
+  const late = new AbortController()
+  const timer = setTimeout(() => late.abort(), seconds * 1_000 + REPLY_MS)
+  const givenUp = once(AbortSignal.any([signal, late.signal]), 'abort')
+  try {
+    await Promise.race([givenUp, Promise.all(Array.from({ length: width }, callOn))])
+  } finally {
+    clearTimeout(timer)
+  }
   signal.throwIfAborted()
+  if (late.signal.aborted) error ??= new Error('the server does not answer any more')
   return {
     calls: answered,
     seconds: (performance.now() - start) / 1000,

@@ -1,4 +1,5 @@
 import { RedisMonitor } from '../../measure/redis-info.ts'
+import { Problem } from '../../problem.ts'
 import { redisAddress } from '../../stack/address.ts'
 import type { Context } from '../experiment.ts'
 import { redisBenchmark } from '../redis-benchmark.ts'
@@ -58,7 +59,7 @@ export async function runClient(bench: Bench, client: ClientName, seconds: numbe
     bench.rates.set(client, run.perSecond)
     return run
   } catch (error) {
-    if (!isOutOfPorts(error)) throw error
+    if (!isOutOfPorts(error)) throw unreachable(error, target)
     const none = { perSecond: 0, p50: 0, p99: 0, calls: 0, connections: null, mainMicros: null }
     return { ...none, error: failureOf(error as Error) }
   }
@@ -107,6 +108,13 @@ async function runCalls(
   } finally {
     await caller.close()
   }
+}
+
+/** An error of the system, not of ours, is about the server: it has gone away meanwhile. */
+function unreachable(error: unknown, { name }: Target): unknown {
+  const { code, message } = error as NodeJS.ErrnoException
+  if (error instanceof Problem || code === undefined) return error
+  return new Problem(`The Redis at ${name} cannot be used any more: ${message}`, { cause: error })
 }
 
 function failureOf(error: Error | null): Run['error'] {

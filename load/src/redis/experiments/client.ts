@@ -7,6 +7,7 @@ import type { Context, Experiment } from '../experiment.ts'
 import { addRounds, type RoundsOptions } from '../options.ts'
 import { findRedisBenchmark } from '../redis-benchmark.ts'
 import { interleave, samplesOf } from '../rounds.ts'
+import { missingKey } from './client-loops.ts'
 import { findings, labels } from './client-report.ts'
 import { type Bench, runClient, runnable } from './client-run.ts'
 import { summarizeRuns } from './client-summary.ts'
@@ -33,7 +34,7 @@ export const client: Experiment<ClientOptions> = {
   name: 'client',
   summary: 'one client beside redis-benchmark -c 1: does it keep its connection?',
   about: `
-Each client asks for a key that does not exist (GET ${'onetrip-load:none'}; the store, which has no
+Each client asks for a key that does not exist (GET ${missingKey}; the store, which has no
 such call, by one ZRANGE), one command at a time unless the row says otherwise, and nothing is
 written. Without --url it measures a Redis of its own; connections per command and the CPU time of
 Redis's main thread are counted there only.
