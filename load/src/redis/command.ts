@@ -29,9 +29,9 @@ export function redisCommand(invocation: Invocation): Command {
       `
 Each experiment starts the builds of Redis that it needs (patched, stock, baseline; see
 npm run redis -- --help), on ports and sockets of its own, and removes them afterwards. It needs no
-stack, and goes to this machine only. Variants run in turn, round by round; figures are medians with
-the range. CPU time is what carries over to other machines: rates depend on how many cores Redis and
-its load share.
+stack, and goes to this machine only (but for client, with a server that you say is yours). Variants
+run in turn, round by round; figures are medians with the range. CPU time is what carries over to
+other machines: rates depend on how many cores Redis and its load share.
 
 Each takes --quick (about 10 seconds, a first impression) and --json FILE (everything, with all
 samples, the machine and the builds). Nothing else should run meanwhile.
