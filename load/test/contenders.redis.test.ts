@@ -83,7 +83,7 @@ async function manyViews(api: Api): Promise<Map<string, unknown[]>> {
   return counts
 }
 
-/** What is in Redis, with users instead of ids, and without times. */
+/** What is in Redis but for the janitor's lock, with users instead of ids, and without times. */
 async function records(): Promise<object> {
   const logins = await redis.hgetall('login:')
   const views = await Promise.all(
@@ -92,7 +92,8 @@ async function records(): Promise<object> {
       return [user, { recent: (await redis.zscore('recent:', id)) !== null, viewed: viewed.sort() }]
     }),
   )
-  const types = (await redis.keys('*')).map((key) => key.replace(/:.+/, ':id')).sort()
+  const keys = (await redis.keys('*')).filter((key) => !key.startsWith('janitor:'))
+  const types = keys.map((key) => key.replace(/:.+/, ':id')).sort()
   const counts = await redis.zrange('viewed:', '0', '-1', 'WITHSCORES')
   return { keys: types, sessions: Object.fromEntries(views), counts }
 }
