@@ -23,7 +23,7 @@ export interface Task {
 export interface RunRecord extends Task {
   /** The build's key. */
   key: string
-  /** Of a file of ours. */
+  /** Of a file that is not as upstream has it. */
   fileSha256?: string
   startedAt: string
   seconds: number

@@ -126,7 +126,7 @@ async function runTask(
   return {
     ...task,
     key: builds[task.role].key,
-    ...(file.sha256 !== undefined && { fileSha256: file.sha256 }),
+    ...(task.role === 'candidate' && file.sha256 !== undefined && { fileSha256: file.sha256 }),
     startedAt,
     seconds: Number(seconds.toFixed(1)),
     end: timedOut ? 'timed-out' : finished ? 'finished' : 'aborted',

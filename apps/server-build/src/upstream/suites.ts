@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises'
-import { basename, join } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 import { runCommand } from '../command.ts'
 import { RedisBuildError } from '../errors.ts'
 import { namesIn, sha256OfFile } from '../files.ts'
@@ -14,7 +14,7 @@ export interface TestFile {
   suite: SuiteName
   /** As upstream calls it (`unit/auth`); those of the last two suites are `cluster/…`, `sentinel/…`. */
   name: string
-  /** Of our own files, which change more often than the builds. */
+  /** Of a file that is not as upstream has it: it changes more often than the builds do. */
   sha256?: string
 }
 
@@ -58,9 +58,13 @@ function instances(name: 'cluster' | 'sentinel'): Suite {
   }
 }
 
-/** The files of some suites, in upstream's order. */
+/**
+ * The files of some suites, in upstream's order.
+ *
+ * @param upstream a tree with upstream's tests, to tell which files of `tree` are not as there.
+ */
 export async function filesOf(
-  tree: string,
+  { tree, upstream }: { tree: string; upstream: string },
   names: readonly SuiteName[],
   signal: AbortSignal,
 ): Promise<TestFile[]> {
@@ -69,8 +73,10 @@ export async function filesOf(
       const files = await suites[suite].list(tree, signal)
       return await Promise.all(
         files.map(async (name): Promise<TestFile> => {
-          const hash = isOurs(name) && { sha256: await sha256OfFile(pathIn(tree, name)) }
-          return { suite, name, ...hash }
+          const [sha256, original] = await Promise.all(
+            [tree, upstream].map((root) => hashOf(root, { suite, name })),
+          )
+          return { suite, name, ...(sha256 && sha256 !== original && { sha256 }) }
         }),
       )
     }),
@@ -123,8 +129,9 @@ async function ourFiles(tree: string): Promise<string[]> {
   return (await tclFiles(join(tree, 'tests', ourFolder))).map((name) => `${ourFolder}/${name}`)
 }
 
-function pathIn(tree: string, name: string): string {
-  return join(tree, 'tests', `${name}.tcl`)
+async function hashOf(tree: string, { suite, name }: TestFile): Promise<string | undefined> {
+  const path = suites[suite].parallel ? name : `${dirname(name)}/tests/${basename(name)}`
+  return await sha256OfFile(join(tree, 'tests', `${path}.tcl`)).catch(() => undefined)
 }
 
 async function moduleFiles(tree: string): Promise<string[]> {

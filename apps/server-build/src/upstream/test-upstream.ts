@@ -45,14 +45,21 @@ export async function testUpstream(
   await saveRecord(path, record) // now, and not after hours, is the time to find that it cannot be
   const workspace = await createWorkspace(job, Object.values(builds), {
     modules: options.suites.includes('modules'),
-    patches: candidate === 'patched',
   })
   try {
     const files = chosenFiles(
-      await filesOf(workspace.source, options.suites, job.signal),
+      await filesOf(
+        {
+          tree: candidate === 'patched' ? workspace.patched : workspace.upstream,
+          upstream: workspace.upstream,
+        },
+        options.suites,
+        job.signal,
+      ),
       options.files,
     )
-    const isCurrent = ({ file, fileSha256 }: RunRecord) =>
+    const isCurrent = ({ role, file, fileSha256 }: RunRecord) =>
+      role === 'reference' ||
       files.every(({ name, sha256 }) => name !== file || sha256 === fileSha256)
     record.runs = record.runs.filter(isCurrent)
     const save = async () => {

@@ -10,7 +10,7 @@ import { namesIn } from '../files.ts'
 import type { InstalledBuild } from '../installed.ts'
 import type { Job } from '../job.ts'
 import { locked } from '../lock.ts'
-import { patchesDirectory } from '../patches.ts'
+import { applyPatch, patchesDirectory } from '../patches.ts'
 import { selectionFrom, selectSource } from '../sources/select.ts'
 import { programPath } from '../status.ts'
 import { ourFolder } from './suites.ts'
@@ -23,8 +23,10 @@ const otherNames = ['redis-sentinel', 'redis-check-aof', 'redis-check-rdb']
 
 /** The tests of upstream, unpacked, and as many trees to run them in as are wanted. */
 export interface Workspace {
-  /** The source with Debian's patches. The tests of all builds are these, whatever ours change. */
-  source: string
+  /** The source with Debian's patches, and so with upstream's tests and theirs. */
+  upstream: string
+  /** The tests for the patched build: the same, but for what is in `patches/tests`. */
+  patched: string
   /** A new tree with the tests and the programs of a build. Its path is short: sockets are in it. */
   treeFor(build: InstalledBuild): Promise<string>
   remove(): Promise<void>
@@ -58,13 +60,12 @@ Install it with one of these:
  * Unpacks the source that the builds were made of, in the folder for temporary files.
  *
  * @param modules whether the modules that some tests load are compiled, too.
- * @param patches whether the tests beside our patches are added.
  * @throws RedisBuildError (SOURCE_UNAVAILABLE when it is not the source of all builds).
  */
 export async function createWorkspace(
   job: Job,
   builds: readonly InstalledBuild[],
-  { modules, patches }: { modules: boolean; patches: boolean },
+  { modules }: { modules: boolean },
 ): Promise<Workspace> {
   const source = await locked(job, (job) => selectSource(job, selectionFrom(job.env)))
   for (const { build, inputs } of builds) {
@@ -81,17 +82,20 @@ export async function createWorkspace(
   const directory = await mkdtemp(join(tmpdir(), 'onetrip-upstream-'))
   const remove = () => rm(directory, { recursive: true, force: true, maxRetries: 5 })
   try {
-    const tree = join(directory, 'source')
-    await prepareTree(job, source, [], directory, tree)
-    if (patches) await addOurTests(patchesDirectory(job.env), tree)
-    if (modules) await compileModules(job, tree)
+    const upstream = join(directory, 'upstream')
+    const patched = join(directory, 'patched')
+    await prepareTree(job, source, [], directory, upstream)
+    if (modules) await compileModules(job, upstream)
+    await copyTests(upstream, patched)
+    await addOurs(job, patched)
     let trees = 0
     return {
-      source: tree,
+      upstream,
+      patched,
       remove,
       async treeFor(build) {
         const copy = join(directory, String(trees++))
-        await copyTests(tree, copy)
+        await copyTests(build.build === 'patched' ? patched : upstream, copy)
         await addPrograms(build, join(copy, 'src'))
         return copy
       },
@@ -102,11 +106,16 @@ export async function createWorkspace(
   }
 }
 
-async function addOurTests(patches: string, tree: string): Promise<void> {
-  const from = join(patches, 'tests')
+/** Adds the tests beside our patches, and changes those of upstream that cannot hold any more. */
+async function addOurs(job: Job, tree: string): Promise<void> {
+  const from = join(patchesDirectory(job.env), 'tests')
   const into = join(tree, 'tests', ourFolder)
   await mkdir(into)
-  for (const name of await namesIn(from)) await copyFile(join(from, name), join(into, name))
+  for (const name of await namesIn(from)) {
+    const path = join(from, name)
+    if (name.endsWith('.patch')) await applyPatch(tree, { name, path }, job)
+    else await copyFile(path, join(into, name))
+  }
 }
 
 async function compileModules(job: Job, tree: string): Promise<void> {
