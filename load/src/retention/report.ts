@@ -12,6 +12,8 @@ export interface Stage {
   steps: number
   seconds: number
   mainCpuSeconds: number
+  /** In which Redis's main thread had something to do, and another program had the core. */
+  waitedSeconds: number
   blocking: Blocking
   victim: VictimRun
 }
@@ -24,42 +26,52 @@ export function stageTable(stages: readonly Stage[], title: string): FindingsTab
       'sessions\nremoved',
       'seconds',
       'Redis\nCPU µs\n/session',
+      'waited\nfor CPU\nms',
       'commands\nof 1 ms\nor more',
       'longest\ncommand\nms',
-      'LATENCY\nms',
-      "victim's\np50 ms",
-      'p99\nms',
-      'longest\nms',
+      'longest\nLATENCY\nms',
+      'view\np50\nms',
+      'view\np99\nms',
+      'longest\nview\nms',
     ],
-    rows: stages.map(({ name, removed, seconds, mainCpuSeconds, blocking, victim }) => [
-      name,
-      removed === 0 ? '-' : figure(removed),
-      figure(seconds),
-      removed === 0 ? '-' : figure((mainCpuSeconds * 1e6) / removed),
-      String(blocking.slow),
-      longestOf(blocking),
-      Object.entries(blocking.events)
-        .map(([event, ms]) => `${event} ${ms}`)
-        .join('\n') || 'nothing',
-      figure(victim.p50),
-      figure(victim.p99),
-      figure(victim.max),
-    ]),
+    rows: stages.map((stage) => {
+      const { name, removed, seconds, mainCpuSeconds, waitedSeconds, blocking, victim } = stage
+      return [
+        name,
+        removed === 0 ? '-' : figure(removed),
+        figure(seconds),
+        removed === 0 ? '-' : figure((mainCpuSeconds * 1e6) / removed),
+        figure(waitedSeconds * 1_000),
+        String(blocking.slow),
+        `${longestOf(blocking)}\n${blocking.longest?.command ?? ''}`.trim(),
+        String(Math.max(0, ...Object.values(blocking.events)) || '-'),
+        figure(victim.p50),
+        figure(victim.p99),
+        figure(victim.max),
+      ]
+    }),
   }
 }
 
 function longestOf({ longest }: Blocking): string {
-  if (!longest) return `below ${REMEMBERED_MICROS / 1_000}`
-  return `${figure(longest.milliseconds)}\n${longest.command}`
+  return longest ? figure(longest.milliseconds) : `below ${REMEMBERED_MICROS / 1_000}`
 }
 
-export function conclusionsOf(stages: readonly Stage[]): string[] {
-  const janitors = stages.filter(({ name }) => name.startsWith('janitor'))
-  return janitors.map(({ name, removed, seconds, blocking, victim }) => {
-    const longest = blocking.longest?.milliseconds
-    const text =
-      `${name}: ${figure(removed)} sessions ended in ${figure(seconds)} s; no command took Redis longer than ` +
-      `${longest === undefined ? REMEMBERED_MICROS / 1_000 : figure(longest)} ms, and 99 % of the views no longer than ${figure(victim.p99)} ms.`
-    return styleText('bold', text)
-  })
+/** @param prioritised whether Redis had priority over other programs. */
+export function conclusionsOf(stages: readonly Stage[], prioritised: boolean): string[] {
+  const lines = stages
+    .filter(({ name }) => name.startsWith('janitor'))
+    .map(({ name, removed, seconds, blocking, victim }) => {
+      const longest = blocking.longest?.milliseconds ?? REMEMBERED_MICROS / 1_000
+      const text =
+        `${name}: ${figure(removed)} sessions ended in ${figure(seconds)} s; no command took Redis longer than ` +
+        `${figure(longest)} ms, and 99 % of the views no longer than ${figure(victim.p99)} ms.`
+      return styleText('bold', text)
+    })
+  if (!prioritised) {
+    lines.push(
+      'Redis had no priority over other programs here: a command that one of them interrupted counts as long.',
+    )
+  }
+  return lines
 }
