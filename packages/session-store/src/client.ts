@@ -118,6 +118,9 @@ export function createCluster(nodes: ClusterNode[], options: ClusterOptions = {}
  * @throws TypeError naming the options to change.
  */
 export function checkClient(client: Client): void {
+  if (isCluster(client) && client.options.keyPrefix) {
+    throw new TypeError('a cluster with a keyPrefix is not supported: the prefix changes the slots')
+  }
   const wanted = isCluster(client) ? safeClusterOptions : safeRedisOptions
   const actual: Record<string, unknown> = { ...client.options }
   const wrong = Object.entries(wanted)

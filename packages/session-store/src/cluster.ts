@@ -3,13 +3,9 @@ import type { Cluster, Redis } from 'ioredis'
 import { isRead, notSent, type Outcome } from './outcomes.ts'
 import { type Command, keysOf, type Reply } from './updates.ts'
 
-/**
- * What a node answers to a command that it has not executed because another node should, or what
- * ioredis says when the slots of a pipeline went to different nodes before it was sent.
- */
+/** What a node answers to a command that it has not executed because another node should. */
 const isRedirection = (outcome: Outcome | undefined): boolean =>
-  outcome instanceof Error &&
-  /^(MOVED|ASK|TRYAGAIN|All keys in the pipeline should)\b/.test(outcome.message)
+  outcome instanceof Error && /^(MOVED|ASK|TRYAGAIN)\b/.test(outcome.message)
 
 const slotOf = (command: Command): number => calculateSlot(keysOf(command)[0] ?? '')
 
@@ -19,18 +15,20 @@ const slotOf = (command: Command): number => calculateSlot(keysOf(command)[0] ??
  * A command that a node refused because its slot has moved is sent again alone; what was executed, or
  * may have been, never is. Reads after such a command are sent again too, since they must not be
  * older than the write before them.
+ *
+ * These are pipelines of the nodes' own connections: that of `ioredis.Cluster` would send all of it to
+ * where a slot is going when one command is to be asked there, and find nothing where keys have not
+ * arrived (seen with 6.0.0 on 2026-11-21 as sessions that were there and were not found).
  */
 export async function sendPerNode(
   cluster: Cluster,
   commands: readonly Command[],
 ): Promise<Outcome[]> {
   const outcomes = new Array<Outcome>(commands.length).fill(null)
-  // ioredis sends a pipeline only to slots that the same master and replicas serve.
-  const byNodes = Map.groupBy(commands.keys(), (index) => {
-    const slot = slotOf(commands[index] as Command)
-    return cluster.slots[slot]?.join(' ') ?? String(slot)
-  })
-  await Promise.all([...byNodes].map(([nodes, indexes]) => pipelineTo(nodes, indexes)))
+  const byMaster = Map.groupBy(commands.keys(), (index) =>
+    masterOf(cluster, commands[index] as Command),
+  )
+  await Promise.all([...byMaster].map(([master, indexes]) => pipelineTo(master, indexes)))
 
   const refused = outcomes.findIndex(isRedirection)
   if (refused >= 0) {
@@ -43,36 +41,39 @@ export async function sendPerNode(
   }
   return outcomes
 
-  async function pipelineTo(nodes: string, indexes: readonly number[]): Promise<void> {
-    const [master = ''] = nodes.split(' ', 1)
-    if (!(await isUp(cluster, master))) {
-      const reason = notSent(`there is no connection to the node ${master}`)
-      for (const index of indexes) outcomes[index] = reason
+  async function pipelineTo(master: string | undefined, indexes: readonly number[]) {
+    const connection = await connectionTo(cluster, master)
+    if (!connection) {
+      for (const index of indexes) outcomes[index] = noConnection(master)
       return
     }
-    const pipeline = cluster.pipeline()
+    const pipeline = connection.pipeline()
     for (const index of indexes) {
       const [name, ...args] = commands[index] as Command
       pipeline.call(name, ...args)
     }
-    const replies = await pipeline
-      .exec()
-      .catch((error: Error) => indexes.map((): [Error, unknown] => [error, null]))
+    const replies = await pipeline.exec()
     indexes.forEach((index, place) => {
-      const [error, reply] = replies?.[place] ?? [null, null]
+      const [error, reply] = replies?.[place] ?? [new Error('no reply')]
       outcomes[index] = error ?? (reply as Reply)
     })
   }
 }
+
+const noConnection = (master = 'that has the slot') =>
+  notSent(`there is no connection to the node ${master}`)
+
+const masterOf = (cluster: Cluster, command: Command): string | undefined =>
+  cluster.slots[slotOf(command)]?.[0]
 
 /**
  * Sends one command to the node that holds its key, or to any when it has none. It is redirected, but
  * never sent again once it may have been executed.
  */
 export async function sendToNode(cluster: Cluster, command: Command): Promise<Outcome> {
-  const [master] = cluster.slots[slotOf(command)] ?? []
-  if (keysOf(command).length > 0 && master && !(await isUp(cluster, master))) {
-    return notSent(`there is no connection to the node ${master}`)
+  const master = masterOf(cluster, command)
+  if (keysOf(command).length > 0 && !(await connectionTo(cluster, master))) {
+    return noConnection(master)
   }
   return await redirected(cluster, command)
 }
@@ -84,26 +85,26 @@ const redirected = (cluster: Cluster, [name, ...args]: Command): Promise<Outcome
   )
 
 /**
- * Whether there is a connection to the node; waits for one that is being opened.
+ * The connection to a node, if it is up; waits for one that is being opened.
  *
  * Without this ioredis would send the commands for a node that is down to another one, be told 16
  * times that they belong elsewhere, and report at last that their outcome is unknown.
  */
-async function isUp(cluster: Cluster, node: string): Promise<boolean> {
+async function connectionTo(cluster: Cluster, node: string | undefined) {
   const connection = cluster
     .nodes()
     .find(({ options: { host, port } }) => `${host}:${port}` === node)
   if (!connection) {
     // It was lost. This makes ioredis connect again to the nodes that there are.
     cluster.refreshSlotsCache()
-    return false
+    return undefined
   }
-  if (connection.status === 'ready') return true
+  if (connection.status === 'ready') return connection
   if (connection.status === 'wait') connection.connect().catch(() => undefined) // told by 'end'
-  if (!OPENING.has(connection.status)) return false
+  if (!OPENING.has(connection.status)) return undefined
   const opening = openings.get(connection) ?? opened(connection)
   openings.set(connection, opening)
-  return await opening
+  return (await opening) ? connection : undefined
 }
 
 const OPENING = new Set(['connecting', 'connect'])

@@ -90,6 +90,20 @@ describe.each(strategies)('%s', (strategy) => {
     expect(new Map(popular.map(({ item, views }) => [item, views]))).toEqual(acknowledged)
   })
 
+  test('a session is found, and its views are counted, wherever a move of its slot has got to', async () => {
+    const { store } = await storeForThisTest(strategy)
+    const { token } = await store.login('ada')
+    await store.recordView(token, 'book')
+    const slot = calculateSlot(keys.login(token.split('.')[0] ?? ''))
+    let views = 1
+    for (const target of servers.nodes) {
+      await servers.moveSlot(slot, target, async () => {
+        expect(await store.recordView(token, 'book')).toEqual({ user: 'ada', views: ++views })
+      })
+    }
+    expect(views).toBeGreaterThan(6) // two of the three moves were moves, of three keys each
+  })
+
   test('a node that dies in the middle of a pipeline: nothing hangs, nothing counts twice', async () => {
     const { store } = await storeForThisTest(strategy, 10_000)
     const { token } = await store.login('ada')

@@ -1,7 +1,8 @@
+import calculateSlot from 'cluster-key-slot'
 import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest'
 import { type TestCluster, testCluster } from '../../../.vitest/cluster.ts'
 import { createCluster, createSessionStore, partitionedKeys } from '../src/index.ts'
-import { Clock, logIn, present, sweep } from './retention-fixture.ts'
+import { Clock, evictOnly, logIn, present, sweep } from './retention-fixture.ts'
 
 const keys = partitionedKeys(8)
 
@@ -56,4 +57,26 @@ test('ends the oldest sessions of all nodes, and rescales the counts of all', as
   expect(await present(store, tokens)).toEqual(tokens.map((_, index) => index >= 55))
   clock.pass(86_400)
   expect(await janitor.runOnce()).toMatchObject({ itemsDropped: 60, itemsHalved: 0 })
+})
+
+test('trims while slots move to other nodes', async () => {
+  const clock = new Clock()
+  const store = await storeForThisTest(clock)
+  const options = { ...evictOnly, maxSessions: 5, batchSize: 2, intervalSeconds: 0.001 }
+  const janitor = store.janitor(options)
+  janitor.start() // a run that a move makes fail is followed by another
+  const tokens: string[] = []
+  const slots = new Set(keys.parts().map(({ login }) => calculateSlot(login)))
+  for (const [move, slot] of [...slots].entries()) {
+    const target = servers.nodes[move % 3]
+    const [created] = await Promise.all([
+      logIn(store, clock, 12),
+      target && servers.moveSlot(slot, target),
+    ])
+    tokens.push(...created)
+  }
+  const left = async () => (await present(store, tokens)).filter(Boolean).length
+  await expect.poll(left, { timeout: 20_000 }).toBe(5)
+  await janitor.stop()
+  expect(await present(store, tokens)).toEqual(tokens.map((_, index) => index >= tokens.length - 5))
 })
