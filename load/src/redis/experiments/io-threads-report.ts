@@ -121,7 +121,7 @@ export function ioThreadsConclusions(
   cores: number,
 ): string[] {
   const lines = [
-    `The ceiling is a projection: what the main thread could do if it never waited for a core or for its I/O threads. To reach it, a machine needs a core for each thread of Redis and as many for the load as it takes; this one has ${cores}. Traffic between distant cores, which makes every hand-over dearer, is not in it.`,
+    `The ceiling is a projection: what the main thread could do if it never waited for a core or for its I/O threads. To reach it, a machine needs a core for each thread of Redis and as many for the load as it takes; this one has ${cores}. Where cores are short, the main thread finds more commands waiting each time it runs, which makes each cheaper; between distant cores every hand-over is dearer. Take it as an upper bound.`,
   ]
   if (summaries.some(({ threads }) => threads > cores)) {
     lines.push(
