@@ -1,7 +1,7 @@
 import { copyFile, mkdir, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { unpackTarGz, unpackTarXz } from './archive.ts'
-import { type BuildName, makeFlags, programs } from './builds.ts'
+import { type BuildName, makeFlagsOf, programs, type Sanitizer } from './builds.ts'
 import { runCommand } from './command.ts'
 import { compile } from './compile.ts'
 import { RedisBuildError } from './errors.ts'
@@ -34,6 +34,8 @@ import type { StoredSource } from './sources/source.ts'
 import { requireTools } from './toolchain.ts'
 
 export interface BuildOptions extends Selection {
+  /** A build for tests, several times slower, which ends at the first thing that it finds. */
+  sanitizer?: Sanitizer
   /** Compilers at the same time. Default: one per core. */
   jobs?: number
 }
@@ -82,7 +84,7 @@ async function make(job: Job, build: BuildName, options: BuildOptions): Promise<
     archive: source.archive.sha256,
     debian: source.debian?.sha256 ?? null,
     patches: await hashOfPatches(patches),
-    makeFlags,
+    makeFlags: makeFlagsOf(options.sanitizer),
     compilers,
     platform: platform(),
   }
@@ -96,7 +98,13 @@ async function make(job: Job, build: BuildName, options: BuildOptions): Promise<
   try {
     const tree = join(aside, 'redis')
     const fromDebian = await prepareTree(job, source, patches, aside, tree)
-    const compileSeconds = await compile(job, { build, key, tree, jobs: options.jobs })
+    const compileSeconds = await compile(job, {
+      build,
+      key,
+      tree,
+      makeFlags: inputs.makeFlags,
+      jobs: options.jobs,
+    })
     const ready = join(aside, 'ready')
     await install(tree, ready)
     await checkThatItRuns(job, ready, `${build}-${shortKey(key)}`)

@@ -22,4 +22,15 @@ export type ProgramName = (typeof programs)[number]
  * take from the machine: no OpenSSL and no systemd libraries, whether they are there or not. The
  * allocator stays upstream's choice, which is the bundled jemalloc on Linux and libc's elsewhere.
  */
-export const makeFlags: readonly string[] = ['BUILD_TLS=no', 'USE_SYSTEMD=no']
+const makeFlags: readonly string[] = ['BUILD_TLS=no', 'USE_SYSTEMD=no']
+
+/** Compilers' checks at run time, for tests: of memory, and of what threads share. */
+export const sanitizers = ['address', 'thread'] as const
+export type Sanitizer = (typeof sanitizers)[number]
+
+/** The flags of a build. With a sanitizer the allocator is libc's, the only one that they see. */
+export function makeFlagsOf(sanitizer: Sanitizer | undefined): readonly string[] {
+  return sanitizer
+    ? [...makeFlags, `SANITIZER=${sanitizer}`, 'MALLOC=libc', 'OPTIMIZATION=-O1']
+    : makeFlags
+}

@@ -1,6 +1,6 @@
 import { Argument, Command, CommanderError, InvalidArgumentError, Option } from 'commander'
 import { type BuildOptions, ensureBuilt } from './build.ts'
-import { type BuildName, buildNames } from './builds.ts'
+import { type BuildName, buildNames, sanitizers } from './builds.ts'
 import { clean } from './clean.ts'
 import { RedisBuildError } from './errors.ts'
 import { homeOf } from './home.ts'
@@ -65,6 +65,11 @@ program
   .option('--suite <name>', "only this suite of Debian's, such as trixie")
   .option('--refresh', 'ask again for the newest source, although there is one')
   .option('--jobs <n>', 'compilers at the same time (default: one per core)', integer(1, 1024))
+  .addOption(
+    new Option('--sanitizer <name>', 'for tests: checks memory (address) or threads').choices(
+      sanitizers,
+    ),
+  )
   .action(async (builds: BuildName[], options: BuildOptions) => {
     const source = options.source || undefined // REDIS_SOURCE may be there and empty
     if (options.sha256 && !source) throw usage('--sha256 goes with --source.')

@@ -3,7 +3,7 @@ import { mkdir } from 'node:fs/promises'
 import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import { finished } from 'node:stream/promises'
-import { type BuildName, makeFlags, programs } from './builds.ts'
+import { type BuildName, programs } from './builds.ts'
 import { runCommand } from './command.ts'
 import { RedisBuildError } from './errors.ts'
 import { shortKey } from './installed.ts'
@@ -17,6 +17,8 @@ export interface CompileOptions {
   key: string
   /** The patched source. */
   tree: string
+  /** What make is told besides what to build. */
+  makeFlags: readonly string[]
   jobs?: number | undefined
 }
 
@@ -28,7 +30,7 @@ export interface CompileOptions {
  */
 export async function compile(
   { home, env, progress, signal }: Job,
-  { build, key, tree, jobs = availableParallelism() }: CompileOptions,
+  { build, key, tree, makeFlags, jobs = availableParallelism() }: CompileOptions,
 ): Promise<number> {
   await mkdir(home.logs, { recursive: true })
   const logPath = join(home.logs, `${build}-${shortKey(key)}.log`)
@@ -44,7 +46,7 @@ export async function compile(
     1_000,
   )
   try {
-    const { code } = await runCommand('make', makeArguments(build, key, jobs), {
+    const { code } = await runCommand('make', makeArguments(build, key, makeFlags, jobs), {
       cwd: join(tree, 'src'),
       signal,
       env: { ...apartFromOurRepository(tree, env), SOURCE_DATE_EPOCH: '0' },
@@ -70,7 +72,12 @@ export async function compile(
   }
 }
 
-function makeArguments(build: BuildName, key: string, jobs: number): string[] {
+function makeArguments(
+  build: BuildName,
+  key: string,
+  makeFlags: readonly string[],
+  jobs: number,
+): string[] {
   const identity = `-DONETRIP_BUILD=${build} -DONETRIP_BUILD_KEY=${shortKey(key)}`
   return [`-j${jobs}`, ...programs, ...makeFlags, `REDIS_CFLAGS=${identity}`]
 }

@@ -56,6 +56,27 @@ test('finds a finished build at once, without its source and without a network',
   expect(performance.now() - started).toBeLessThan(2_000)
 })
 
+test('a build with a sanitizer stands beside the one without', async () => {
+  const makefile =
+    'redis-server redis-cli redis-benchmark: main.c\n' +
+    '\t$(CC) $(REDIS_CFLAGS) $(if $(SANITIZER),-DSANITIZER_$(SANITIZER)) -o $@ $<\n'
+  const tiny = await tinyRedis({ makefile })
+  await tiny.run(['build', 'patched', ...fromTiny(tiny)])
+  const plain = await tiny.run(['build', 'patched'])
+  const checked = await tiny.run(['build', 'patched', '--sanitizer', 'thread'])
+  expect(checked.code).toBe(0)
+  expect(checked.stdout).not.toBe(plain.stdout)
+  expect(await builds(tiny)).toHaveLength(2)
+  expect((await tiny.run(['build', 'patched'])).stdout).toBe(plain.stdout)
+  const log = await readdir(join(tiny.redis, 'logs'))
+  const logs = await Promise.all(
+    log.map((name) => readFile(join(tiny.redis, 'logs', name), 'utf8')),
+  )
+  expect(logs.filter((text) => text.includes('-DSANITIZER_thread'))).toHaveLength(1)
+  const refused = await tiny.run(['build', 'patched', '--sanitizer', 'valgrind'])
+  expect(refused.stderr).toContain('Allowed choices are address, thread')
+})
+
 test('a build made elsewhere is used where there is no compiler', async () => {
   const tiny = await tinyRedis()
   await tiny.run(['build', 'patched', ...fromTiny(tiny)])

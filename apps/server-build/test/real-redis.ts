@@ -1,6 +1,6 @@
 import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
+import { mkdtemp, readdir, readFile, readlink, rm } from 'node:fs/promises'
 import { connect, createServer, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -116,6 +116,15 @@ export async function underStrace(args: string[], work: () => Promise<unknown>):
     strace.kill('SIGINT')
     await ended
   }
+}
+
+/** How many sockets a process has open; files come and go, as its cron opens some for a moment. */
+export async function openSockets(pid: number): Promise<number> {
+  const folder = `/proc/${pid}/fd`
+  const targets = await Promise.all(
+    (await readdir(folder)).map((fd) => readlink(join(folder, fd)).catch(() => '')),
+  )
+  return targets.filter((target) => target.startsWith('socket:')).length
 }
 
 /** The id of a thread of a process, by the name that it has given itself. */

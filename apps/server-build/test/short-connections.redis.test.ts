@@ -1,6 +1,5 @@
 import { spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { readdir } from 'node:fs/promises'
 import { connect } from 'node:net'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { redisForThisTest } from '../../../.vitest/redis.ts'
@@ -9,6 +8,7 @@ import {
   callsDuring,
   connected,
   freePort,
+  openSockets,
   redisCli,
   threadNamed,
   underStrace,
@@ -41,10 +41,6 @@ async function shortConnections(port: number, total: number, atATime = 20): Prom
     }
   }
   await Promise.all(Array.from({ length: atATime }, one))
-}
-
-async function openDescriptors(pid: number | undefined): Promise<number> {
-  return (await readdir(`/proc/${pid}/fd`)).length
 }
 
 // As many turns of the event loop as there are depend on speed; what a connection costs does not.
@@ -100,10 +96,10 @@ describe.runIf(linux && strace)(`system calls of the main thread${hasStrace}`, (
   test('one thread closes, and only after the descriptor has left epoll', async () => {
     const port = await freePort()
     const redis = await redisForThisTest({ port, config: steady })
-    const before = await openDescriptors(redis.program.pid)
+    const before = await openSockets(redis.program.pid)
     const calls = await callsDuring(redis.program.pid, 'epoll_ctl,close', async () => {
       await shortConnections(port, 50, 5)
-      await expect.poll(() => openDescriptors(redis.program.pid)).toBe(before)
+      await expect.poll(() => openSockets(redis.program.pid)).toBe(before)
     })
     const closer = String(await threadNamed(redis.program.pid, 'bio_close_sock'))
     const registered = new Set<string>()
@@ -123,14 +119,14 @@ describe.runIf(linux && strace)(`system calls of the main thread${hasStrace}`, (
   })
 })
 
-describe.runIf(linux)('descriptors', () => {
+describe.runIf(linux)('sockets', () => {
   test.each(['1', '2'])('are all free again after connections, %s I/O threads', async (threads) => {
     const port = await freePort()
     const redis = await redisForThisTest({ port, config: { 'io-threads': threads } })
     await shortConnections(port, 20)
-    const before = await openDescriptors(redis.program.pid)
+    const before = await openSockets(redis.program.pid)
     await shortConnections(port, 1_000, 100)
-    await expect.poll(() => openDescriptors(redis.program.pid)).toBe(before)
+    await expect.poll(() => openSockets(redis.program.pid)).toBe(before)
     expect(await redisCli(redis.socket, 'INFO', 'clients')).toMatch(/^connected_clients:1\r?$/m)
   })
 
@@ -138,7 +134,7 @@ describe.runIf(linux)('descriptors', () => {
     const port = await freePort()
     const redis = await redisForThisTest({ port, config: { maxclients: '20' } })
     const { pid } = redis.program
-    const own = await openDescriptors(pid)
+    const own = await openSockets(pid)
     const closer = await threadNamed(pid, 'bio_close_sock')
     // A closer that takes its time: what is killed stays open for a while.
     const slowly = ['-e', 'trace=close', '-e', 'inject=close:delay_enter=20000']
@@ -146,11 +142,11 @@ describe.runIf(linux)('descriptors', () => {
       for (let round = 0; round < 3; round += 1) {
         for (let client = 0; client < 19; client += 1) {
           await connected(port)
-          expect(await openDescriptors(pid)).toBeLessThanOrEqual(own + 20)
+          expect(await openSockets(pid)).toBeLessThanOrEqual(own + 20)
         }
         expect(await redisCli(redis.socket, 'CLIENT', 'KILL', 'TYPE', 'normal')).toBe('19')
       }
     })
-    await expect.poll(() => openDescriptors(pid)).toBe(own)
+    await expect.poll(() => openSockets(pid)).toBe(own)
   })
 })

@@ -1,0 +1,165 @@
+import { execFileSync } from 'node:child_process'
+import { readdir } from 'node:fs/promises'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { beforeAll, describe, expect, test } from 'vitest'
+import { threadNamed, underStrace } from '../test/real-redis.ts'
+import { ask, open, type Peer } from './peer.ts'
+import { type FaultServer, serverOf, startServer } from './server.ts'
+import { cut, states } from './states.ts'
+
+let program: string
+beforeAll(async () => {
+  program = await serverOf('patched')
+})
+
+/** Everything that clients had is free again, and the server serves. */
+async function expectAllFree(server: FaultServer, before: number): Promise<void> {
+  // Who asks is accepted after all who came before, and sees them go.
+  const clients = () => ask(server.port, 'INFO clients')
+  await expect.poll(clients, { timeout: 30_000 }).toMatch(/^connected_clients:1\r$/m)
+  await expect.poll(() => server.sockets(), { timeout: 30_000 }).toBe(before)
+  expect(server.lines.join('\n')).not.toMatch(/assert|crashed|Guru/i)
+}
+
+/** How many descriptors are taken but for a moment, as by its cron, which reads /proc. */
+async function fewestDescriptors(pid: number): Promise<number> {
+  const looks: number[] = []
+  while (looks.length < 10) {
+    looks.push((await readdir(`/proc/${pid}/fd`)).length)
+    await sleep(5)
+  }
+  return Math.min(...looks)
+}
+
+async function many(count: number, port: number): Promise<Peer[]> {
+  const peers: Peer[] = []
+  for (let begun = 0; begun < count; begun += 100) {
+    const part = Array.from({ length: Math.min(100, count - begun) }, () => open(port))
+    peers.push(...(await Promise.all(part)))
+  }
+  for (const peer of peers) peer.write('PING\r\n')
+  await Promise.all(peers.map((peer) => peer.until(/PONG/)))
+  return peers
+}
+
+describe.each(['1', '2'])('with %s I/O threads', (threads) => {
+  const start = (config: Record<string, string> = {}) =>
+    startServer(program, { 'io-threads': threads, ...config })
+
+  test.each(Object.keys(states))('clients %s are cut off', async (name) => {
+    const server = await start()
+    await ask(server.port, `SET large ${'x'.repeat(500_000)}`)
+    const before = await server.sockets()
+    for (const how of ['reset', 'end', 'both'] as const) {
+      for (let round = 0; round < 5; round += 1) {
+        const bring = states[name]
+        if (!bring) throw new Error(name)
+        // Clients that kill each other, or themselves, may be gone before they are cut off.
+        const peers = await Promise.allSettled(Array.from({ length: 20 }, () => bring(server.port)))
+        for (const peer of peers) if (peer.status === 'fulfilled') cut(peer.value, how)
+      }
+    }
+    await expectAllFree(server, before)
+  })
+
+  test.each(['CLIENT KILL', 'FIN', 'RST'])('10,000 connections end at once: %s', async (how) => {
+    const server = await start({ maxclients: '10100' })
+    const before = await server.sockets()
+    const peers = await many(10_000, server.port)
+    expect(await ask(server.port, 'INFO clients')).toMatch(/^connected_clients:10001\r$/m)
+    if (how === 'CLIENT KILL') {
+      expect(await ask(server.port, 'CLIENT KILL TYPE normal')).toBe(':10000\r\n')
+      expect(await ask(server.port, 'INFO clients')).toMatch(/^connected_clients:1\r$/m)
+    } else {
+      for (const peer of peers) cut(peer, how === 'FIN' ? 'end' : 'reset')
+    }
+    const ends = new Set(await Promise.all(peers.map((peer) => peer.over)))
+    if (how !== 'RST') expect(ends).toEqual(new Set(['end']))
+    await expectAllFree(server, before)
+  })
+
+  test('at the limit of descriptors, what is closed can be accepted again', async () => {
+    const server = await start({ maxclients: '1000' })
+    const before = await server.sockets()
+    const control = await open(server.port)
+    const room = 60
+    const { pid } = server.program
+    // One more, since accept4 wants a descriptor even to say that nobody waits.
+    const limit = (await fewestDescriptors(pid)) + room + 1
+    execFileSync('prlimit', ['--pid', String(pid), `--nofile=${limit}:`])
+    const closer = await threadNamed(pid, 'bio_close_sock')
+    const slowly = ['-e', 'trace=close', '-e', 'inject=close:delay_enter=20000']
+    await underStrace([...slowly, '-o', '/dev/null', '-p', String(closer)], async () => {
+      const killed: Peer[] = []
+      for (let round = 0; round < 3; round += 1) {
+        killed.push(...(await many(room, server.port)))
+        // All but that one are taken, and will be in the queue when the next clients come.
+        control.write('CLIENT KILL TYPE normal\r\n')
+        await control.until(new RegExp(`^(:${room}\r\n){${round + 1}}$`))
+      }
+      await Promise.all(killed.map((peer) => peer.over))
+    })
+    expect(server.lines.filter((line) => line.includes('Too many open files'))).toEqual([])
+    // Beyond the limit it is as ever: who cannot be accepted waits in the backlog.
+    const peers = await many(room + 1, server.port)
+    const waiting = await open(server.port)
+    waiting.write('PING\r\n')
+    await expect.poll(() => server.lines.join('\n')).toContain('Too many open files')
+    for (const peer of peers) peer.socket.end()
+    await waiting.until(/PONG/)
+    waiting.socket.end()
+    control.socket.end()
+    await expectAllFree(server, before)
+  })
+
+  test.each(['ECONNABORTED', 'EMFILE', 'ENFILE', 'ENOBUFS', 'ENOMEM', 'EINTR', 'EPERM'])(
+    'accept fails with %s, now and then',
+    async (error) => {
+      const server = await start()
+      const before = await server.sockets()
+      const failing = ['-e', 'trace=accept4', '-e', `inject=accept4:error=${error}:when=1+3`]
+      await underStrace(
+        [...failing, '-o', '/dev/null', '-p', String(server.program.pid)],
+        async () => {
+          for (let round = 0; round < 5; round += 1) {
+            const peers = await many(50, server.port)
+            for (const [index, peer] of peers.entries()) cut(peer, index % 2 ? 'end' : 'reset')
+          }
+        },
+      )
+      await expectAllFree(server, before)
+    },
+  )
+
+  test.each(['SHUTDOWN', 'SIGTERM'])(
+    '%s under churn: no acknowledged write is lost',
+    async (how) => {
+      const config = { appendonly: 'yes', appendfsync: 'always', 'io-threads': threads }
+      const server = await startServer(program, config)
+      let acknowledged = 0
+      let sent = 0
+      let over = false
+      const client = async () => {
+        while (!over) {
+          sent += 1
+          // Refused, or reset while the server goes: that is no reply.
+          const reply = await ask(server.port, 'INCR counter').catch(() => '')
+          expect(reply, 'a reply is whole').toMatch(/^(:\d+\r\n)?$/)
+          if (reply) acknowledged += 1
+          else await sleep(1)
+        }
+      }
+      const clients = Array.from({ length: 50 }, client)
+      await expect.poll(() => acknowledged, { timeout: 60_000 }).toBeGreaterThan(2_000)
+      if (how === 'SIGTERM') server.program.signal('SIGTERM')
+      else void ask(server.port, 'SHUTDOWN').catch(() => '')
+      expect(await server.program.exited).toEqual({ code: 0, signal: null })
+      over = true
+      await Promise.all(clients)
+      const again = await startServer(program, config, { directory: server.directory })
+      const kept = Number(/\r\n(\d+)/.exec(await ask(again.port, 'GET counter'))?.[1])
+      expect(kept).toBeGreaterThanOrEqual(acknowledged)
+      expect(kept).toBeLessThanOrEqual(sent)
+    },
+  )
+})

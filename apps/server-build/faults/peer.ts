@@ -1,0 +1,62 @@
+import { once } from 'node:events'
+import { connect, type Socket } from 'node:net'
+
+/** A connection that tells what came over it and how it ended. */
+export interface Peer {
+  readonly socket: Socket
+  /** All that was read so far. */
+  readonly text: string
+  /** Resolves when the connection is over: `end`, or the code of its error such as `ECONNRESET`. */
+  readonly over: Promise<string>
+  write(commands: string): void
+  /** Resolves with all that was read when it matches; rejects when the connection ends before. */
+  until(pattern: RegExp): Promise<string>
+}
+
+/** @throws the error of a connection that is refused. */
+export async function open(port: number): Promise<Peer> {
+  const socket = connect({ port, host: '127.0.0.1' })
+  let text = ''
+  let how = 'end'
+  const over = Promise.withResolvers<string>()
+  socket.setEncoding('utf8').on('data', (part: string) => {
+    text += part
+  })
+  socket.on('error', (error: NodeJS.ErrnoException) => {
+    how = error.code ?? error.message
+  })
+  socket.once('close', () => over.resolve(how))
+  await once(socket, 'connect')
+  return {
+    socket,
+    get text() {
+      return text
+    },
+    over: over.promise,
+    write: (commands) => void socket.write(commands),
+    async until(pattern) {
+      while (!pattern.test(text)) {
+        const more = Promise.withResolvers<boolean>()
+        const go = () => more.resolve(true)
+        const stop = () => more.resolve(false)
+        socket.once('data', go)
+        socket.once('close', stop)
+        const goesOn = !socket.closed && (await more.promise)
+        socket.off('data', go)
+        socket.off('close', stop)
+        if (!goesOn && !pattern.test(text)) {
+          throw new Error(`the connection ended (${how}) after ${JSON.stringify(text.slice(-200))}`)
+        }
+      }
+      return text
+    },
+  }
+}
+
+/** One command on a connection of its own. Returns the whole reply, as the protocol has it. */
+export async function ask(port: number, command: string): Promise<string> {
+  const peer = await open(port)
+  peer.write(`${command}\r\nQUIT\r\n`)
+  await peer.over
+  return peer.text.replace(/\+OK\r\n$/, '')
+}

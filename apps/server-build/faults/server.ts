@@ -1,0 +1,71 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { onTestFinished } from 'vitest'
+import { type Program, startProgram } from '../../../load/src/stack/program.ts'
+import { ensureBuilt } from '../src/build.ts'
+import type { BuildName, Sanitizer } from '../src/builds.ts'
+import { homeOf } from '../src/home.ts'
+import { createProgress } from '../src/progress.ts'
+import { programPath } from '../src/status.ts'
+import { freePort, openSockets } from '../test/real-redis.ts'
+
+export interface FaultServer {
+  readonly program: Program
+  readonly port: number
+  readonly directory: string
+  /** All that it has printed: its log, and the reports of a sanitizer. */
+  readonly lines: readonly string[]
+  /** How many sockets it has open, those that listen included. */
+  sockets(): Promise<number>
+}
+
+/** The redis-server of a build, which is made if it is not there. */
+export async function serverOf(build: BuildName, sanitizer?: Sanitizer): Promise<string> {
+  const made = await ensureBuilt(
+    {
+      home: homeOf(process.env),
+      env: process.env,
+      progress: createProgress({ ...process.env, CI: '1' }),
+      signal: new AbortController().signal,
+    },
+    build,
+    sanitizer ? { sanitizer } : {},
+  )
+  return programPath(made, 'redis-server')
+}
+
+/** Starts a redis-server for the current test, with a port and a folder of its own. */
+export async function startServer(
+  command: string,
+  config: Record<string, string>,
+  { env, directory }: { env?: NodeJS.ProcessEnv; directory?: string } = {},
+): Promise<FaultServer> {
+  const port = await freePort()
+  const own = directory ?? (await mkdtemp(join(tmpdir(), 'onetrip-fault-')))
+  const lines: string[] = []
+  const settings = { save: '', appendonly: 'no', 'protected-mode': 'no', ...config }
+  const program = await startProgram({
+    name: 'redis-server',
+    command,
+    args: [
+      ...['--port', String(port), '--bind', '127.0.0.1', '--dir', own],
+      ...Object.entries(settings).flatMap(([name, value]) => [`--${name}`, value]),
+    ],
+    env: { ...process.env, ...env },
+    ready: /ready to accept connections tcp/i,
+    readyTimeoutMs: 60_000,
+    onLine: (line) => lines.push(line),
+  })
+  onTestFinished(async () => {
+    await program.stop(30_000)
+    if (directory === undefined) await rm(own, { recursive: true, force: true })
+  })
+  return {
+    program,
+    port,
+    directory: own,
+    lines,
+    sockets: () => openSockets(program.pid),
+  }
+}

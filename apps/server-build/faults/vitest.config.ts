@@ -1,0 +1,14 @@
+import { fileURLToPath } from 'node:url'
+import { defineConfig } from 'vitest/config'
+
+// Minutes, not seconds: `npm run test:redis-faults`, apart from `npm test`.
+export default defineConfig({
+  root: fileURLToPath(new URL('.', import.meta.url)),
+  test: {
+    include: ['*.fault.ts'],
+    testTimeout: 300_000,
+    hookTimeout: 600_000,
+    fileParallelism: false,
+    reporters: ['verbose'],
+  },
+})
