@@ -137,15 +137,26 @@ function runsIn(text: string): RunRecord[] | undefined {
   }
 }
 
-/** Writes the result, in a way that there is never half a file. */
-export async function saveRecord(path: string, record: ResultRecord): Promise<void> {
+/**
+ * Writes the result as it is at each call, one time after the other, and in a way that there is never half
+ * a file.
+ */
+export function recordSaver(path: string, record: ResultRecord): () => Promise<void> {
   const draft = `${path}.${process.pid}.tmp`
-  try {
-    await writeFile(draft, `${JSON.stringify(record)}\n`)
-    await rename(draft, path)
-  } catch (error) {
-    await rm(draft, { force: true })
-    throw error
+  const write = async () => {
+    record.updatedAt = new Date().toISOString()
+    try {
+      await writeFile(draft, `${JSON.stringify(record)}\n`)
+      await rename(draft, path)
+    } catch (error) {
+      await rm(draft, { force: true })
+      throw error
+    }
+  }
+  let before = Promise.resolve()
+  return () => {
+    before = before.then(write)
+    return before
   }
 }
 

@@ -10,7 +10,7 @@ import {
   type FileComparison,
   newRecord,
   type RunRecord,
-  saveRecord,
+  recordSaver,
 } from './record.ts'
 import { count, report } from './report.ts'
 import { runAll } from './rounds.ts'
@@ -42,7 +42,8 @@ export async function testUpstream(
   const record = newRecord(command, builds)
   if (options.resume) record.runs = await earlierRuns(path, record)
   await mkdir(dirname(path), { recursive: true })
-  await saveRecord(path, record) // now, and not after hours, is the time to find that it cannot be
+  const save = recordSaver(path, record)
+  await save() // now, and not after hours, is the time to find that it cannot be
   const workspace = await createWorkspace(job, Object.values(builds), {
     modules: options.suites.includes('modules'),
   })
@@ -62,10 +63,6 @@ export async function testUpstream(
       role === 'reference' ||
       files.every(({ name, sha256 }) => name !== file || sha256 === fileSha256)
     record.runs = record.runs.filter(isCurrent)
-    const save = async () => {
-      record.updatedAt = new Date().toISOString()
-      await saveRecord(path, record)
-    }
     record.complete = await runAll({
       job,
       options,

@@ -1,0 +1,85 @@
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, onTestFinished, test } from 'vitest'
+import {
+  earlierRuns,
+  type ResultRecord,
+  type RunRecord,
+  recordSaver,
+} from '../../src/upstream/record.ts'
+
+const identity = {
+  redisVersion: '',
+  source: '',
+  archiveSha256: '',
+  debianPatches: [],
+  patches: [],
+  patchesSha256: '',
+  compilers: { cc: '', cxx: '' },
+}
+
+function emptyRecord(): ResultRecord {
+  return {
+    format: 1,
+    complete: false,
+    command: '',
+    updatedAt: '',
+    machine: { cpu: '', cores: 2, memoryBytes: 0, kernel: '', node: '' },
+    builds: {
+      reference: { build: 'stock', key: 'aa', ...identity },
+      candidate: { build: 'patched', key: 'bb', ...identity },
+    },
+    comparisons: [],
+    runs: [],
+  }
+}
+
+function run(file: string, role: RunRecord['role'], key: string): RunRecord {
+  const at = { startedAt: '', seconds: 1, end: 'finished' as const, tests: [] }
+  return { file, ioThreads: 1, role, attempt: 0, key, ...at }
+}
+
+async function resultFile(): Promise<{ directory: string; path: string }> {
+  const directory = await mkdtemp(join(tmpdir(), 'onetrip-record-'))
+  onTestFinished(() => rm(directory, { recursive: true, force: true }))
+  return { directory, path: join(directory, 'result.json') }
+}
+
+test('files that end at the same time are all in the result, and no draft is left', async () => {
+  const { directory, path } = await resultFile()
+  const record = emptyRecord()
+  const save = recordSaver(path, record)
+  const files = Array.from({ length: 20 }, (_, index) => `unit/${index}`)
+  await Promise.all(
+    files.map((file) => {
+      record.runs.push(run(file, 'reference', 'aa'))
+      return save()
+    }),
+  )
+  const written: ResultRecord = JSON.parse(await readFile(path, 'utf8'))
+  expect(written.runs.map(({ file }) => file)).toEqual(files)
+  expect(await readdir(directory)).toEqual(['result.json'])
+})
+
+test('only runs of the builds as they are now are kept', async () => {
+  const { path } = await resultFile()
+  const record = emptyRecord()
+  record.runs.push(
+    run('a', 'reference', 'aa'),
+    run('a', 'candidate', 'older'),
+    run('b', 'candidate', 'bb'),
+  )
+  await recordSaver(path, record)()
+  const kept = await earlierRuns(path, record)
+  expect(kept.map(({ file, role }) => `${file} ${role}`)).toEqual(['a reference', 'b candidate'])
+})
+
+test('nothing to resume is nothing; a file of something else is refused', async () => {
+  const { path } = await resultFile()
+  expect(await earlierRuns(path, emptyRecord())).toEqual([])
+  for (const text of ['not JSON', '{"format": 2}']) {
+    await writeFile(path, text)
+    await expect(earlierRuns(path, emptyRecord())).rejects.toThrow('is no result of these tests')
+  }
+})
