@@ -88,11 +88,13 @@ const documented: Record<string, number> = {
 
 export function ioThreadsTable(
   summaries: readonly ThreadsSummary[],
-  { connections, first }: { connections: number; first: number },
+  { connections, rate, first }: { connections: number; rate: number | undefined; first: number },
 ): FindingsTable {
   const reference = `× with\n${first}`
   return {
-    title: `${connections} long connections over TCP, one command at a time each`,
+    title:
+      `${connections} long connections over TCP, one command at a time each` +
+      (rate === undefined ? '' : `, ${figure(rate)} commands/s in all`),
     head: [
       'command\nI/O threads',
       'commands/s\nmedian (range)',
@@ -118,10 +120,14 @@ export function ioThreadsTable(
 
 export function ioThreadsConclusions(
   summaries: readonly ThreadsSummary[],
-  cores: number,
+  { cores, rate }: { cores: number; rate: number | undefined },
 ): string[] {
+  const bound =
+    rate === undefined
+      ? 'Where cores are short, the main thread finds more commands waiting each time it runs, which makes each cheaper; between distant cores every hand-over is dearer. Take it as an upper bound.'
+      : 'At a fixed rate the main thread finds few commands each time it runs, which makes each dearer than under full load. Take it as a lower bound.'
   const lines = [
-    `The ceiling is a projection: what the main thread could do if it never waited for a core or for its I/O threads. To reach it, a machine needs a core for each thread of Redis and as many for the load as it takes; this one has ${cores}. Where cores are short, the main thread finds more commands waiting each time it runs, which makes each cheaper; between distant cores every hand-over is dearer. Take it as an upper bound.`,
+    `The ceiling is a projection: what the main thread could do if it never waited for a core or for its I/O threads. To reach it, a machine needs a core for each thread of Redis and as many for the load as it takes; this one has ${cores}. ${bound}`,
   ]
   if (summaries.some(({ threads }) => threads > cores)) {
     lines.push(

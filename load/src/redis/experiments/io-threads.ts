@@ -29,6 +29,8 @@ interface IoThreadsOptions extends RoundsOptions, BuildsOptions {
   connections: number
   keys: number
   bytes: number
+  /** Commands per second; undefined: as fast as they go. */
+  rate?: number
 }
 
 const LIST = 'list'
@@ -46,11 +48,13 @@ the main thread.
 Rates only rise where there are cores for Redis's threads and for the load. What carries over from a
 small machine is the main thread's CPU time per command: its inverse is the ceiling, the rate at which
 the main thread would have no time left. The ceiling is a projection, not a measurement. Thread counts
-above the number of cores are marked !.
+above the number of cores are marked !. At a fixed --rate the threads do not crowd each other: latencies
+can then be compared, and the main thread finds fewer commands at a time, so that each costs it more.
 
 Examples:
   npm run load -- redis io-threads --quick
   npm run load -- redis io-threads --threads 1,2,4,8 --connections 400
+  npm run load -- redis io-threads --threads 1,2 --rate 20000
   npm run load -- redis io-threads --builds stock,patched --threads 1,2`,
 
   configure(command) {
@@ -71,12 +75,17 @@ Examples:
       .option('--connections <n>', 'long ones', wholeNumber(1, 10_000), 100)
       .option('--keys <n>', 'different keys', wholeNumber(1, 1_000_000), 10_000)
       .option('--bytes <n>', 'length of a value', wholeNumber(1, 10_000), 100)
+      .option(
+        '--rate <n>',
+        'commands per second in all (default: as fast as they go)',
+        wholeNumber(1, 1_000_000),
+      )
   },
   quick: { rounds: 1, duration: 0.4 },
   isolated: ({ builds }) => builds,
 
   async run(context, options) {
-    const { rounds, duration, builds, threads, connections, keys, bytes } = options
+    const { rounds, duration, builds, threads, connections, keys, bytes, rate } = options
     await requireConnections(connections)
     const servers: { server: Server; threads: number }[] = []
     for (const build of builds) {
@@ -106,7 +115,7 @@ Examples:
       rounds,
       label,
       measure: ({ server, command }) =>
-        measure(context, server, command, { connections, keys, seconds: duration }),
+        measure(context, server, command, { ...options, seconds: duration }),
       describe: ({ commandsPerSecond, mainCpuMicros, latency }) =>
         `${figure(commandsPerSecond)}/s, ${figure(mainCpuMicros)} µs of the main thread, below 1 ms ${percent(latency.below1)}`,
     })
@@ -128,8 +137,8 @@ Examples:
       })
     })
     return {
-      tables: [ioThreadsTable(summaries, { connections, first: threads[0] ?? 1 })],
-      conclusions: ioThreadsConclusions(summaries, cores),
+      tables: [ioThreadsTable(summaries, { connections, rate, first: threads[0] ?? 1 })],
+      conclusions: ioThreadsConclusions(summaries, { cores, rate }),
       documents: ioThreadsFigures,
       data: {
         summaries,
@@ -149,7 +158,7 @@ async function measure(
   { signal, progress }: Context,
   server: Server,
   command: readonly string[],
-  { connections, keys, seconds }: { connections: number; keys: number; seconds: number },
+  { connections, keys, rate, seconds }: IoThreadsOptions & { seconds: number },
 ): Promise<ThreadsRun> {
   const before = await server.cpu()
   const load = await generateLoad({
@@ -159,6 +168,7 @@ async function measure(
     end: { seconds },
     command,
     keys,
+    ...(rate !== undefined && { rate }),
     signal,
     onProgress: (rate) => progress.update(`${figure(rate)}/s`),
   })
