@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { sanitizers } from '../src/builds.ts'
 import { reportsIn } from './reports.ts'
 import { serverOf, startServer } from './server.ts'
@@ -13,14 +13,19 @@ const env = {
 }
 
 describe.each(sanitizers)('with the %s sanitizer', (sanitizer) => {
+  const programs = { stock: '', patched: '' }
+  beforeAll(async () => {
+    programs.stock = await serverOf('stock', sanitizer)
+    programs.patched = await serverOf('patched', sanitizer)
+  })
+
   test.each(['1', '3'])(
     'churn gives no report that stock does not give, %s I/O threads',
     async (threads) => {
       const seen = { stock: new Set<string>(), patched: new Set<string>() }
       for (const build of ['stock', 'patched'] as const) {
-        const program = await serverOf(build, sanitizer)
         const server = await startServer(
-          program,
+          programs[build],
           { 'io-threads': threads, appendonly: 'yes', maxclients: '200' },
           { env },
         )

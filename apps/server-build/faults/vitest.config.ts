@@ -7,7 +7,7 @@ export default defineConfig({
   test: {
     include: ['*.fault.ts'],
     testTimeout: 300_000,
-    hookTimeout: 600_000,
+    hookTimeout: 1_200_000, // builds
     fileParallelism: false,
     reporters: ['verbose'],
   },
