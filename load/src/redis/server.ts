@@ -14,6 +14,9 @@ import { readCpu } from './threads.ts'
 // What is measured is the work for connections and commands, not the disk.
 const MEASURED = { appendonly: 'no', save: '', 'io-threads': '1' }
 
+/** To look whether a build is there takes half a second, and an experiment may start ten of it. */
+const made = new Set<RedisBuild>()
+
 /**
  * Makes a build of Redis if it is missing.
  *
@@ -23,7 +26,9 @@ export async function requireBuild(build: RedisBuild, signal: AbortSignal): Prom
   if (process.env.REDIS_SERVER) {
     throw new Problem('REDIS_SERVER is set, but this measures builds of ours: unset it.')
   }
+  if (made.has(build)) return
   await buildRedis(build, signal)
+  made.add(build)
 }
 
 /**
