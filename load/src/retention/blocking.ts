@@ -34,14 +34,14 @@ export class BlockingWatch {
       'slowlog-max-len': REMEMBERED,
     }
     await this.#redis.config('SET', ...Object.entries(settings).flat())
-    await this.#redis.latency('RESET')
     await this.#redis.slowlog('RESET')
+    await this.#redis.latency('RESET') // the last, and read first: the others may take long themselves
   }
 
   /** What blocked it since `begin`. */
   async end(): Promise<Blocking> {
-    const log = (await this.#redis.slowlog('GET', -1)) as SlowlogEntry[]
     const latest = (await this.#redis.latency('LATEST')) as [string, number, number, number][]
+    const log = (await this.#redis.slowlog('GET', -1)) as SlowlogEntry[]
     const longest = log.toSorted(([, , a], [, , b]) => b - a)[0]
     return {
       slow: log.filter(([, , micros]) => micros >= SLOW_MICROS).length,
