@@ -111,7 +111,9 @@ describe('hardening', () => {
 
 describe('what the world sees', () => {
   test('only the proxy publishes ports, on loopback', async () => {
-    for (const { Name, NetworkSettings } of await stack.containers()) {
+    const containers = await stack.containers()
+    expect(containers).toHaveLength(4)
+    for (const { Name, NetworkSettings } of containers) {
       const published = Object.values(NetworkSettings.Ports).flatMap((ports) => ports ?? [])
       expect(published.length > 0, Name).toBe(Name.includes('proxy'))
       for (const { HostIp } of published) expect(HostIp).toBe('127.0.0.1')
@@ -121,6 +123,7 @@ describe('what the world sees', () => {
   test('nothing listens outside loopback that did not before', async () => {
     const added = [...(await engineListeners())].filter((socket) => !listenersBefore.has(socket))
     expect(added).toEqual([])
+    for (const port of stack.ports) expect(await takesConnections('127.0.0.1', port)).toBe(true)
     for (const address of outsideAddresses()) {
       for (const port of [...stack.ports, 6379]) {
         expect(await takesConnections(address, port), `${address}:${port}`).toBe(false)
@@ -129,8 +132,9 @@ describe('what the world sees', () => {
   })
 
   test('the proxy cannot reach Redis, and of all only the proxy has a way out', async () => {
-    const toRedis = await stack.exec('proxy', 'bash -c "exec 3<>/dev/tcp/redis/6379"')
-    expect(toRedis.code).not.toBe(0)
+    const connecting = (to: string) => stack.exec('proxy', `bash -c "exec 3<>/dev/tcp/${to}"`)
+    expect((await connecting('api/3000')).code).toBe(0)
+    expect((await connecting('redis/6379')).code).not.toBe(0)
     for (const { Name, NetworkSettings } of await stack.containers()) {
       const networks = Object.keys(NetworkSettings.Networks)
       const described = await outputOf(['docker', 'network', 'inspect', ...networks])
