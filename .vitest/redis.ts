@@ -1,7 +1,8 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { onTestFinished } from 'vitest'
+import { Redis } from 'ioredis'
+import { afterAll, beforeAll, beforeEach, onTestFinished } from 'vitest'
 import type { Program } from '../load/src/stack/program.ts'
 import { type RedisOptions, startRedis } from '../load/src/stack/redis.ts'
 
@@ -49,4 +50,37 @@ export async function redisForThisTest(
   const redis = await testRedis(options)
   onTestFinished(() => redis.stop())
   return redis
+}
+
+/**
+ * A Redis for all tests of a file, emptied before each of them, and a client of it. To be called at the
+ * file's top level; what it gives is there once tests run.
+ */
+export function redisOfThisFile() {
+  let server: TestRedis
+  let redis: Redis
+
+  beforeAll(async () => {
+    server = await testRedis()
+    redis = new Redis(server.socket)
+  })
+
+  beforeEach(async () => {
+    await redis.flushall()
+  })
+
+  afterAll(async () => {
+    redis.disconnect()
+    await server.stop()
+  })
+
+  return {
+    get redis(): Redis {
+      return redis
+    },
+    /** Path of its Unix socket. */
+    get socket(): string {
+      return server.socket
+    },
+  }
 }

@@ -1,26 +1,10 @@
 import { strategyNames } from '@onetrip/session-store'
 import type { InjectOptions } from 'fastify'
-import { Redis } from 'ioredis'
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { type TestRedis, testRedis } from '../../../.vitest/redis.ts'
+import { expect, test } from 'vitest'
+import { redisOfThisFile, testRedis } from '../../../.vitest/redis.ts'
 import { appForThisTest, bearer, login } from './support.ts'
 
-let server: TestRedis
-let redis: Redis
-
-beforeAll(async () => {
-  server = await testRedis()
-  redis = new Redis(server.socket)
-})
-
-afterAll(async () => {
-  redis.disconnect()
-  await server.stop()
-})
-
-beforeEach(async () => {
-  await redis.flushall() // a server of this file's own
-})
+const server = redisOfThisFile()
 
 test.each(strategyNames)('%s: from login to logout', async (strategy) => {
   const app = await appForThisTest(server.socket, { strategy })
@@ -120,7 +104,7 @@ test('each bad request gets its status, names what is wrong, and asks Redis noth
     [{ url: '/nowhere' }, 404, 'not found'],
   ]
   const commands = async () =>
-    Number(/total_commands_processed:(\d+)/.exec(await redis.info('stats'))?.[1])
+    Number(/total_commands_processed:(\d+)/.exec(await server.redis.info('stats'))?.[1])
   const before = await commands()
   for (const [request, status, words] of bad) {
     const answer = await app.inject(request)

@@ -1,8 +1,8 @@
 import { once } from 'node:events'
 import { createServer, type Socket } from 'node:net'
 import { Redis } from 'ioredis'
-import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest'
-import { type TestRedis, testRedis } from '../../../.vitest/redis.ts'
+import { expect, onTestFinished, test } from 'vitest'
+import { redisOfThisFile, testRedis } from '../../../.vitest/redis.ts'
 import {
   batchChannel,
   createSessionStore,
@@ -17,22 +17,7 @@ const tokens = { secrets: ['a-secret-for-tests-a-secret-for-tests'] }
 const idOf = (token: string) => token.split('.')[0] ?? ''
 const codeOf = (error: unknown) => (error as { code: string }).code
 
-let server: TestRedis
-let redis: Redis
-
-beforeAll(async () => {
-  server = await testRedis()
-  redis = new Redis(server.socket)
-})
-
-afterAll(async () => {
-  redis.disconnect()
-  await server.stop()
-})
-
-beforeEach(async () => {
-  await redis.flushall() // a server of this file's own
-})
+const server = redisOfThisFile()
 
 async function storeForThisTest(options: Partial<SessionStoreOptions> = {}) {
   const where = options.client ? {} : { url: `unix://${server.socket}` }
@@ -85,7 +70,7 @@ test('every caller of a batch gets its own result', async () => {
 test('a refused command fails only the callers whose it is', async () => {
   const store = await storeForThisTest()
   const [ada, bob] = await Promise.all([store.login('ada'), store.login('bob')])
-  await redis.set(`viewed:${idOf(ada.token)}`, 'not a sorted set')
+  await server.redis.set(`viewed:${idOf(ada.token)}`, 'not a sorted set')
   const failures = messagesOf<StoreFailure>(errorChannel)
   const results = await Promise.all([
     store.recordView(ada.token, 'book').catch(codeOf),
@@ -94,8 +79,8 @@ test('a refused command fails only the callers whose it is', async () => {
   ])
   expect(results).toEqual(['ONETRIP_REFUSED', { user: 'bob', views: 1 }, 'ONETRIP_REFUSED'])
   expect(failures).toEqual([{ code: 'ONETRIP_REFUSED' }, { code: 'ONETRIP_REFUSED' }])
-  await redis.del('login:')
-  await redis.set('login:', 'what all of them share')
+  await server.redis.del('login:')
+  await server.redis.set('login:', 'what all of them share')
   const all = [ada, bob].map(({ token }) => store.checkToken(token).catch(codeOf))
   expect(await Promise.all(all)).toEqual(['ONETRIP_REFUSED', 'ONETRIP_REFUSED'])
 })
@@ -140,7 +125,7 @@ test('an injected client keeps its prefix', async () => {
   const store = await storeForThisTest({ client })
   const { token } = await store.login('ada')
   expect(await store.recordView(token, 'book')).toEqual({ user: 'ada', views: 1 })
-  expect((await redis.keys('*')).every((key) => key.startsWith('shop:'))).toBe(true)
+  expect((await server.redis.keys('*')).every((key) => key.startsWith('shop:'))).toBe(true)
 })
 
 test('a store needs one address or one client', () => {

@@ -12,9 +12,9 @@ import {
   undoView,
 } from '../src/updates.ts'
 import { endSessions, forgetSessions, login } from '../src/user-sessions.ts'
-import { layouts, redisOfThisFile } from './retention-fixture.ts'
+import { layouts, retentionServer } from './retention-fixture.ts'
 
-const server = redisOfThisFile()
+const server = retentionServer()
 
 /** What one caller does: updates, one after the other, each told the result of the one before. */
 type Caller = Generator<Update<unknown>, void, unknown>

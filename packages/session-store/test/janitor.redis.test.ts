@@ -14,9 +14,9 @@ import {
 } from '../src/index.ts'
 import { janitorLock } from '../src/janitor-lock.ts'
 import { batch } from '../src/strategies/batch.ts'
-import { Clock, evictOnly, logIn, redisOfThisFile, storeOn } from './retention-fixture.ts'
+import { Clock, evictOnly, logIn, retentionServer, storeOn } from './retention-fixture.ts'
 
-const server = redisOfThisFile()
+const server = retentionServer()
 
 /** A janitor whose events can be awaited. */
 function janitorOf(store: SessionStore, options: JanitorOptions = {}) {

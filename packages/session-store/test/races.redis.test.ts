@@ -1,6 +1,5 @@
-import { Redis } from 'ioredis'
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type TestRedis, testRedis } from '../../../.vitest/redis.ts'
+import { expect, test } from 'vitest'
+import { redisOfThisFile } from '../../../.vitest/redis.ts'
 import { documentKeys as keys } from '../src/keys.ts'
 import type { Outcome } from '../src/outcomes.ts'
 import { sendPipeline } from '../src/send.ts'
@@ -18,18 +17,7 @@ import { endSessions, forgetSessions, login } from '../src/user-sessions.ts'
 const id = 'a-session'
 const item = 'book'
 
-let server: TestRedis
-let redis: Redis
-
-beforeAll(async () => {
-  server = await testRedis()
-  redis = new Redis(server.socket)
-})
-
-afterAll(async () => {
-  redis.disconnect()
-  await server.stop()
-})
+const server = redisOfThisFile()
 
 /** Every order in which the commands of two updates can reach Redis, each update's own order kept. */
 function* interleavings(first: number, second: number): Generator<(0 | 1)[]> {
@@ -42,22 +30,22 @@ function* interleavings(first: number, second: number): Generator<(0 | 1)[]> {
 async function inOrder<A, B>(order: (0 | 1)[], one: Update<A>, two: Update<B>): Promise<[A, B]> {
   const left: [Command[], Command[]] = [[...one.commands], [...two.commands]]
   const commands = order.map((which) => left[which].shift() as Command)
-  const outcomes: Outcome[] = await sendPipeline(redis, commands)
+  const outcomes: Outcome[] = await sendPipeline(server.redis, commands)
   const repliesTo = (which: 0 | 1) =>
     outcomes.filter((_, index) => order[index] === which) as readonly Reply[]
   return [one.read(repliesTo(0)), two.read(repliesTo(1))]
 }
 
 const state = async () => ({
-  login: await redis.hgetall('login:'),
-  recent: await redis.zrange('recent:', '0', '-1'),
-  viewed: await redis.exists(`viewed:${id}`),
-  count: await redis.zscore('viewed:', item),
+  login: await server.redis.hgetall('login:'),
+  recent: await server.redis.zrange('recent:', '0', '-1'),
+  viewed: await server.redis.exists(`viewed:${id}`),
+  count: await server.redis.zscore('viewed:', item),
 })
 
 async function fresh(): Promise<void> {
-  await redis.flushall()
-  await sendPipeline(redis, updateToken(keys, { id, user: 'ada' }, 1).commands)
+  await server.redis.flushall()
+  await sendPipeline(server.redis, updateToken(keys, { id, user: 'ada' }, 1).commands)
 }
 
 test('a view and a logout, in all 126 orders: the session stays gone, and the view counts or is undone', async () => {
@@ -70,7 +58,7 @@ test('a view and a logout, in all 126 orders: the session stays gone, and the vi
     await fresh()
     const [seen, ended] = await inOrder(order, view, logout)
     expect(ended).toEqual(['ada'])
-    if (seen === undefined) await sendPipeline(redis, undoView(keys, { id, item }).commands)
+    if (seen === undefined) await sendPipeline(server.redis, undoView(keys, { id, item }).commands)
     else acknowledged++
     const count = seen === undefined ? null : '-1'
     expect(await state(), order.join('')).toEqual({ login: {}, recent: [], viewed: 0, count })
@@ -101,15 +89,15 @@ test('two logouts at once: one of them ended the session', async () => {
 test('a login while the user is logged out everywhere: a session that stays is in the list', async () => {
   const orders = [...interleavings(3, 4)]
   for (const order of orders) {
-    await redis.flushall()
+    await server.redis.flushall()
     const [, [user]] = await inOrder(
       order,
       login(keys, { id, user: 'ada' }, 1),
       endSessions(keys, [id]),
     )
-    if (user) await sendPipeline(redis, forgetSessions(keys, user, [id]).commands)
-    const exists = await redis.hexists('login:', id)
-    const listed = await redis.zcard('sessions:ada')
+    if (user) await sendPipeline(server.redis, forgetSessions(keys, user, [id]).commands)
+    const exists = await server.redis.hexists('login:', id)
+    const listed = await server.redis.zcard('sessions:ada')
     expect(listed, order.join('')).toBeGreaterThanOrEqual(exists)
   }
 })

@@ -2,9 +2,9 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { halveCounts } from '../src/item-counts.ts'
 import { recordView, undoView } from '../src/updates.ts'
-import { Clock, layouts, logIn, redisOfThisFile } from './retention-fixture.ts'
+import { Clock, layouts, logIn, retentionServer } from './retention-fixture.ts'
 
-const server = redisOfThisFile()
+const server = retentionServer()
 const daily = { rescaleEverySeconds: 86_400, sweepEverySeconds: Number.POSITIVE_INFINITY }
 
 const asObject = (items: { item: string; views: number }[]) =>

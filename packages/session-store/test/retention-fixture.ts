@@ -1,6 +1,6 @@
-import { Redis } from 'ioredis'
-import { afterAll, beforeAll, beforeEach, onTestFinished } from 'vitest'
-import { type TestRedis, testRedis } from '../../../.vitest/redis.ts'
+import type { Redis } from 'ioredis'
+import { onTestFinished } from 'vitest'
+import { redisOfThisFile } from '../../../.vitest/redis.ts'
 import {
   createSessionStore,
   documentKeys,
@@ -51,31 +51,14 @@ export async function storeOn(
   return store
 }
 
-/** A Redis of a test file's own, emptied before each test. */
-export function redisOfThisFile() {
-  let server: TestRedis
-  let redis: Redis
-
-  beforeAll(async () => {
-    server = await testRedis()
-    redis = new Redis(server.socket)
-  })
-
-  afterAll(async () => {
-    redis.disconnect()
-    await server.stop()
-  })
-
-  beforeEach(async () => {
-    await redis.flushall()
-  })
-
+/** A Redis of a test file's own, emptied before each test, and what tests of retention do with it. */
+export function retentionServer() {
+  const server = redisOfThisFile()
   return {
     get redis() {
-      return redis
+      return server.redis
     },
 
-    /** Path of its Unix socket. */
     get socket() {
       return server.socket
     },
@@ -84,7 +67,7 @@ export function redisOfThisFile() {
       storeOn(server.socket, clock, options),
 
     async run<Result>(update: Update<Result>): Promise<Result> {
-      const outcomes = await sendPipeline(redis, update.commands)
+      const outcomes = await sendPipeline(server.redis, update.commands)
       const error = outcomes.find((outcome) => outcome instanceof Error)
       if (error) throw error
       return update.read(outcomes as readonly Reply[])
@@ -92,8 +75,8 @@ export function redisOfThisFile() {
 
     /** All keys, sorted, and what they hold. */
     async dump(): Promise<Record<string, unknown>> {
-      const keys = (await redis.keys('*')).sort()
-      const values = await Promise.all(keys.map((key) => contents(redis, key)))
+      const keys = (await server.redis.keys('*')).sort()
+      const values = await Promise.all(keys.map((key) => contents(server.redis, key)))
       return Object.fromEntries(keys.map((key, index) => [key, values[index]]))
     },
   }

@@ -11,11 +11,11 @@ import {
   layouts,
   logIn,
   present,
-  redisOfThisFile,
+  retentionServer,
   storeOn,
 } from './retention-fixture.ts'
 
-const server = redisOfThisFile()
+const server = retentionServer()
 
 describe.each(layouts)('%s', (_, keys) => {
   test.each(strategyNames)('%s: trims to the maximum, oldest first', async (strategy) => {

@@ -1,8 +1,7 @@
 import { setImmediate } from 'node:timers/promises'
 import fc from 'fast-check'
-import { Redis } from 'ioredis'
-import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
-import { type TestRedis, testRedis } from '../../../.vitest/redis.ts'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { redisOfThisFile } from '../../../.vitest/redis.ts'
 import {
   createSessionStore,
   documentKeys,
@@ -14,22 +13,7 @@ import { Model } from './model.ts'
 
 const secrets = ['a-secret-for-tests-a-secret-for-tests']
 
-let server: TestRedis
-let redis: Redis
-
-beforeAll(async () => {
-  server = await testRedis()
-  redis = new Redis(server.socket)
-})
-
-afterAll(async () => {
-  redis.disconnect()
-  await server.stop()
-})
-
-beforeEach(async () => {
-  await redis.flushall() // a server of this file's own
-})
+const server = redisOfThisFile()
 
 const codeOf = (error: unknown) => (error as { code: string }).code
 
@@ -49,10 +33,13 @@ describe.each(strategyNames)('%s', (strategy) => {
     const token = store.issueToken()
     const id = token.split('.')[0] ?? ''
     await store.updateToken(token, 'ada', 'book')
-    expect(await redis.hgetall('login:')).toEqual({ [id]: 'ada' })
-    expect(await redis.zrange('recent:', '0', '-1', 'WITHSCORES')).toEqual([id, String(now / 1000)])
-    expect(await redis.zrange(`viewed:${id}`, '0', '-1')).toEqual(['book'])
-    expect(await redis.zrange('viewed:', '0', '-1', 'WITHSCORES')).toEqual(['book', '-1'])
+    expect(await server.redis.hgetall('login:')).toEqual({ [id]: 'ada' })
+    expect(await server.redis.zrange('recent:', '0', '-1', 'WITHSCORES')).toEqual([
+      id,
+      String(now / 1000),
+    ])
+    expect(await server.redis.zrange(`viewed:${id}`, '0', '-1')).toEqual(['book'])
+    expect(await server.redis.zrange('viewed:', '0', '-1', 'WITHSCORES')).toEqual(['book', '-1'])
   })
 
   test('a view of a session that is gone leaves nothing behind', async () => {
@@ -85,7 +72,7 @@ describe.each(strategyNames)('%s', (strategy) => {
   test('a refused command names itself and its place, and nothing of what was sent', async () => {
     const token = store.issueToken()
     await store.updateToken(token, 'ada')
-    await redis.set(`viewed:${token.split('.')[0]}`, 'not a sorted set')
+    await server.redis.set(`viewed:${token.split('.')[0]}`, 'not a sorted set')
     const error = await store.recordView(token, 'book').catch((thrown: unknown) => thrown)
     expect(error).toMatchObject({ code: 'ONETRIP_REFUSED', mayHaveWritten: true, retrySafe: false })
     expect(String(error)).toContain('ZADD (command 2 of 5): WRONGTYPE')
@@ -105,7 +92,7 @@ describe.each(strategyNames)('%s', (strategy) => {
     })
     await fc.assert(
       fc.asyncProperty(fc.array(action, { maxLength: 60 }), async (actions) => {
-        await redis.flushall()
+        await server.redis.flushall()
         const model = new Model()
         const sessions = [0, 1, 2].map(() => store.issueToken())
         for (const { kind, session, item } of actions) {
@@ -167,7 +154,7 @@ describe.each([
       const script = fc.array(step, { maxLength: 15 })
       await fc.assert(
         fc.asyncProperty(fc.array(script, { minLength: 1, maxLength: 6 }), async (scripts) => {
-          await redis.flushall()
+          await server.redis.flushall()
           now = 1_700_000_000_000
           const model = new Model()
           const sessions = scripts.map(() => store.issueToken())
@@ -204,7 +191,7 @@ describe.each([
           }
           const popular = await store.popularItems(1_000)
           expect(new Map(popular.map(({ item, views }) => [item, views]))).toEqual(model.views)
-          expect(await redis.keys('viewed:*')).toHaveLength(
+          expect(await server.redis.keys('viewed:*')).toHaveLength(
             model.viewed.size + new Set([...model.views.keys()].map(keys.popular)).size,
           )
         }),
@@ -221,7 +208,7 @@ const byItem = (viewed: unknown) =>
     : viewed
 
 test('all strategies send the same commands; only a pipeline needs one round trip', async () => {
-  const monitor = await redis.duplicate().monitor()
+  const monitor = await server.redis.duplicate().monitor()
   const seen: string[][] = []
   monitor.on('monitor', (_time, args: string[]) => seen.push(args))
   for (const strategy of strategyNames) {
@@ -234,7 +221,7 @@ test('all strategies send the same commands; only a pipeline needs one round tri
     await store.ready()
     const token = store.issueToken()
     await store.updateToken(token, 'ada', 'book')
-    await redis.echo(strategy)
+    await server.redis.echo(strategy)
     await expect.poll(() => seen.some(([name]) => name?.toLowerCase() === 'echo')).toBe(true)
     const ours = seen.filter(([name]) => /^(HSET|Z)/.test(name ?? ''))
     expect(ours.map(([name]) => name)).toEqual([
@@ -250,13 +237,13 @@ test('all strategies send the same commands; only a pipeline needs one round tri
 })
 
 async function dump(): Promise<Record<string, string>> {
-  const keys = (await redis.keys('*')).sort()
+  const keys = (await server.redis.keys('*')).sort()
   const values = await Promise.all(
-    keys.map(async (key) => (await redis.dumpBuffer(key))?.toString('hex') ?? ''),
+    keys.map(async (key) => (await server.redis.dumpBuffer(key))?.toString('hex') ?? ''),
   )
   return Object.fromEntries(keys.map((key, index) => [key, values[index] ?? '']))
 }
 
 async function commandsProcessed(): Promise<number> {
-  return Number(/total_commands_processed:(\d+)/.exec(await redis.info('stats'))?.[1])
+  return Number(/total_commands_processed:(\d+)/.exec(await server.redis.info('stats'))?.[1])
 }

@@ -9,13 +9,13 @@ import {
   layouts,
   logIn,
   present,
-  redisOfThisFile,
+  retentionServer,
   storeOn,
   sweep,
   sweepOnly,
 } from './retention-fixture.ts'
 
-const server = redisOfThisFile()
+const server = retentionServer()
 
 describe.each(layouts)('%s', (_, keys) => {
   const lose = async (token: string, ...what: ('login' | 'recent' | 'viewed')[]) => {

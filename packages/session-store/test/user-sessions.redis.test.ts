@@ -1,6 +1,5 @@
-import { Redis } from 'ioredis'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { type TestRedis, testRedis } from '../../../.vitest/redis.ts'
+import { redisOfThisFile } from '../../../.vitest/redis.ts'
 import {
   createSessionStore,
   documentKeys,
@@ -11,18 +10,7 @@ import {
 const secrets = ['a-secret-for-tests-a-secret-for-tests']
 const START = 1_700_000_000_000
 
-let server: TestRedis
-let redis: Redis
-
-beforeAll(async () => {
-  server = await testRedis()
-  redis = new Redis(server.socket)
-})
-
-afterAll(async () => {
-  redis.disconnect()
-  await server.stop()
-})
+const server = redisOfThisFile()
 
 describe.each([
   ['documents', documentKeys],
@@ -43,9 +31,8 @@ describe.each([
 
   afterAll(() => store.close())
 
-  beforeEach(async () => {
+  beforeEach(() => {
     now = START
-    await redis.flushall() // a server of this file's own
   })
 
   const idOf = (token: string) => token.split('.')[0] ?? ''
@@ -89,16 +76,16 @@ describe.each([
       })
     }
     const counts = new Set(keys.allPopular())
-    expect((await redis.keys('*')).filter((key) => !counts.has(key))).toEqual([])
+    expect((await server.redis.keys('*')).filter((key) => !counts.has(key))).toEqual([])
   })
 
   test('a listed session that is not there is taken out, but not while it may just be logging in', async () => {
     const token = await login('ada')
     const entry = keys.sessions('ada')
-    await redis.zadd(entry, START / 1000 - 100, 'long-gone', now / 1000, 'just-logging-in')
+    await server.redis.zadd(entry, START / 1000 - 100, 'long-gone', now / 1000, 'just-logging-in')
     expect(await store.userSessions(token)).toHaveLength(1)
-    expect(await redis.zrange(entry, '0', '-1')).not.toContain('long-gone')
-    expect(await redis.zrange(entry, '0', '-1')).toContain('just-logging-in')
+    expect(await server.redis.zrange(entry, '0', '-1')).not.toContain('long-gone')
+    expect(await server.redis.zrange(entry, '0', '-1')).toContain('just-logging-in')
   })
 
   test('an idle session is gone for every question, and a touch keeps one', async () => {
