@@ -1,5 +1,4 @@
 import { readdir, readFile, readlink } from 'node:fs/promises'
-import { connect } from 'node:net'
 import { networkInterfaces } from 'node:os'
 
 const LISTEN = '0A'
@@ -50,18 +49,4 @@ export function outsideAddresses(): string[] {
     .flatMap((addresses) => addresses ?? [])
     .filter(({ internal, address }) => !internal && !address.startsWith('fe80:'))
     .map(({ address }) => address)
-}
-
-/** Whether somebody takes connections there. */
-export function takesConnections(host: string, port: number): Promise<boolean> {
-  const { promise, resolve } = Promise.withResolvers<boolean>()
-  const socket = connect({ host, port, timeout: 2_000 })
-  const answer = (yes: boolean) => {
-    socket.destroy()
-    resolve(yes)
-  }
-  socket.once('connect', () => answer(true))
-  socket.once('timeout', () => answer(false))
-  socket.once('error', () => answer(false))
-  return promise
 }

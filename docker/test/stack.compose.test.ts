@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
+import { takesConnections } from '../../load/src/stack/ports.ts'
 import { Client, countOf } from './client.ts'
 import { outputOf } from './command.ts'
-import { engineListeners, outsideAddresses, takesConnections } from './listeners.ts'
+import { engineListeners, outsideAddresses } from './listeners.ts'
 import { Stack } from './stack.ts'
 
 let stack: Stack

@@ -1,4 +1,4 @@
-import { createServer, type Server } from 'node:net'
+import { connect, createServer, type Server } from 'node:net'
 import { Problem } from '../problem.ts'
 
 /** A port that something of ours will listen on, and how the user can choose another. */
@@ -65,4 +65,18 @@ export async function freePorts(count: number): Promise<number[]> {
   })
   await Promise.all(servers.map(close))
   return ports
+}
+
+/** Whether something accepts a TCP connection there, within two seconds. Never rejects. */
+export function takesConnections(host: string, port: number): Promise<boolean> {
+  const { promise, resolve } = Promise.withResolvers<boolean>()
+  const socket = connect({ host, port, timeout: 2_000 })
+  const answer = (yes: boolean) => {
+    socket.destroy()
+    resolve(yes)
+  }
+  socket.once('connect', () => answer(true))
+  socket.once('timeout', () => answer(false))
+  socket.once('error', () => answer(false))
+  return promise
 }

@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs'
 import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
-import { createConnection } from 'node:net'
 import { dirname } from 'node:path'
 import type { Transport } from './address.ts'
 import type { Variant } from './api.ts'
+import { takesConnections } from './ports.ts'
 
 /** What `npm start` leaves for other programs to find it by. Removed when it ends. */
 export interface StackRecord {
@@ -54,8 +54,8 @@ export async function readRecord(path: string): Promise<StackRecord | null> {
 export async function runningStack(path: string): Promise<StackRecord | null> {
   const record = await readRecord(path)
   if (!record || !isAlive(record.pid)) return null
-  const answers = await Promise.all(record.apis.map(({ url }) => takesConnections(url)))
-  return answers.includes(true) ? record : null
+  const answering = await Promise.all(record.apis.map(({ url }) => answers(url)))
+  return answering.includes(true) ? record : null
 }
 
 /**
@@ -66,7 +66,7 @@ export async function leftBehind(path: string): Promise<number[]> {
   const record = await readRecord(path)
   if (!record || isAlive(record.pid)) return []
   const found = await Promise.all(
-    record.apis.map(async ({ url, pid }) => isAlive(pid) && (await takesConnections(url)) && pid),
+    record.apis.map(async ({ url, pid }) => isAlive(pid) && (await answers(url)) && pid),
   )
   const pids = found.filter((pid) => pid !== false)
   const { redis } = record
@@ -93,22 +93,9 @@ function isZombie(pid: number): boolean {
   }
 }
 
-function takesConnections(url: string): Promise<boolean> {
+function answers(url: string): Promise<boolean> {
   const { hostname, port } = new URL(url)
-  const { promise, resolve } = Promise.withResolvers<boolean>()
-  const socket = createConnection({
-    host: hostname.replace(/^\[(.*)\]$/, '$1'),
-    port: Number(port),
-    timeout: 1_000,
-  })
-  const answer = (yes: boolean) => {
-    socket.destroy()
-    resolve(yes)
-  }
-  socket.once('connect', () => answer(true))
-  socket.once('timeout', () => answer(false))
-  socket.once('error', () => answer(false))
-  return promise
+  return takesConnections(hostname.replace(/^\[(.*)\]$/, '$1'), Number(port))
 }
 
 function isRecord(value: unknown): value is StackRecord {

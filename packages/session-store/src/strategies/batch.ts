@@ -51,8 +51,8 @@ export function batch(options: StrategyOptions): Strategy {
   }
 
   async function send(waiting: readonly Waiting[]): Promise<void> {
-    const { commands, split } = merge(waiting.map(({ update }) => update))
     const startedAt = performance.now()
+    let sent = 0
     let failed = 0
     const fail = ({ reject }: Waiting, error: StoreError) => {
       failed++
@@ -63,6 +63,8 @@ export function batch(options: StrategyOptions): Strategy {
       for (const one of waiting) fail(one, lateReply(one.update.readOnly))
     }, deadlineMs)
     try {
+      const { commands, split } = merge(waiting.map(({ update }) => update))
+      sent = commands.length
       const outcomes = await pool.use((client) => write(client, commands), waiting.length)
       if (failed === 0) {
         split(outcomes).forEach((own, index) => {
@@ -77,7 +79,7 @@ export function batch(options: StrategyOptions): Strategy {
     if (batchChannel.hasSubscribers) {
       batchChannel.publish({
         updates: waiting.length,
-        commands: commands.length,
+        commands: sent,
         durationMs: performance.now() - startedAt,
         failed,
       } satisfies SentBatch)
