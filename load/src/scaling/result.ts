@@ -1,0 +1,91 @@
+import type { Sample } from '../http/sample.ts'
+import type { VariantSummary } from '../http/summary.ts'
+import type { GitState, Machine } from '../measure/machine.ts'
+import type { RedisFacts } from '../measure/redis-info.ts'
+import type { Variant } from '../stack/api.ts'
+import type { CallsRun } from '../store/calls.ts'
+import type { Contestant, StoreRow } from '../store/summary.ts'
+
+/** What `npm run load -- scaling` varies. */
+export const dimensions = ['connections', 'workers', 'distance'] as const
+export type Dimension = (typeof dimensions)[number]
+
+/** What `npm run load -- scaling --json` writes. */
+export interface ScalingResult {
+  format: 'onetrip-load-scaling/1'
+  /** When it began, in ISO 8601. */
+  date: string
+  /** The command line. */
+  command: string
+  git: GitState | null
+  machine: Machine
+  redis: RedisFacts & { started: string }
+  /** Connections that each API's pool has. */
+  poolSize: number
+  /** Name and version of what sends the requests. */
+  generator: string
+  /** Name and version of the Redis client that each variant uses. */
+  clients: Partial<Record<Variant, string>>
+  options: ScalingSettings
+  /** Whether it was ended early: then it has the rounds that were complete. */
+  interrupted: boolean
+  /** What was varied, each with everything else as usual; those that were not wanted are absent. */
+  series: ScalingSeries[]
+  /** The same distances for the store alone, as the documents measured; absent without `distance`. */
+  store?: StoreDistances
+}
+
+export interface ScalingSettings {
+  only: Dimension[]
+  variants: Variant[]
+  /** Seconds per run. */
+  duration: number
+  rounds: number
+  /** Seconds of warm-up per API. */
+  warmup: number
+  items: number
+  seed: number
+}
+
+export interface ScalingSeries {
+  by: Dimension
+  /** In the order of what is varied: from few to many, from near to far. */
+  points: ScalingPoint[]
+  samples: ScalingSample[]
+}
+
+/** What is the same for all variants that are compared. */
+export interface Setting {
+  /** HTTP connections of the generator. */
+  connections: number
+  /** Processes of each API. */
+  workers: number
+  /** Name of the way to Redis: `loopback`, `unix`, `switch`, `1ms`, `vpn`. */
+  link: string
+}
+
+export interface ScalingPoint extends Setting {
+  /** The way to Redis in words: `vpn: 48 ms at 1.8 Mb/s`. */
+  linkText: string
+  /** What a PING takes from here to Redis, in milliseconds; null where it was not asked. */
+  pingMs: number | null
+  /** Whether the API's processes, Redis and the generator want more cores than there are. */
+  oversubscribed: boolean
+  /** One for each variant. */
+  summaries: VariantSummary[]
+}
+
+/** One run over HTTP. */
+export interface ScalingSample extends Sample, Setting {}
+
+export interface StoreDistances {
+  links: { link: string; linkText: string; pingMs: number; rows: StoreRow[] }[]
+  samples: StoreSample[]
+}
+
+/** One run of calling the store's `updateToken`, one call at a time. */
+export interface StoreSample extends CallsRun, Contestant {
+  link: string
+  /** 1 for the first round. */
+  round: number
+}
