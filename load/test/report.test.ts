@@ -1,8 +1,9 @@
 import { stripVTControlCharacters } from 'node:util'
 import { describe, expect, test } from 'vitest'
 import type { HttpOptions } from '../src/http/options.ts'
-import { conclusion, errorKinds, figure, header, ratioTable, table } from '../src/http/report.ts'
+import { conclusion, header, ratioTable, table } from '../src/http/report.ts'
 import { orderOf, summarizeSamples } from '../src/http/summary.ts'
+import { errorKinds, figure } from '../src/table.ts'
 import { sample } from './support/samples.ts'
 
 const options: HttpOptions = {

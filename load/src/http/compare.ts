@@ -5,20 +5,13 @@ import { hideCredentials } from '../stack/address.ts'
 import { isReady, type Variant } from '../stack/api.ts'
 import { clientOf } from '../stack/contenders.ts'
 import { describeExit } from '../stack/program.ts'
+import { errorKinds, figure } from '../table.ts'
 import { print, step } from '../terminal.ts'
 import type { Progress } from './generator.ts'
 import { findGenerator, type Generator } from './generators.ts'
 import type { HttpOptions } from './options.ts'
 import { runProgress } from './progress.ts'
-import {
-  type Circumstances,
-  conclusion,
-  errorKinds,
-  figure,
-  header,
-  ratioTable,
-  table,
-} from './report.ts'
+import { type Circumstances, conclusion, header, ratioTable, table } from './report.ts'
 import { resultFile } from './result-file.ts'
 import { type Sample, takeSample } from './sample.ts'
 import { logIn } from './sessions.ts'

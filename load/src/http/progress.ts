@@ -1,6 +1,6 @@
 import type { Ora } from 'ora'
+import { figure } from '../table.ts'
 import { isLive, print, spinner } from '../terminal.ts'
-import { figure } from './report.ts'
 
 /** Shows what a comparison is doing: in a terminal by a line that changes, else by a line per run. */
 export interface RunProgress {

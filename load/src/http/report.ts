@@ -1,12 +1,14 @@
 import { styleText } from 'node:util'
-import Table from 'cli-table3'
 import type { Machine } from '../measure/machine.ts'
 import type { RedisFacts } from '../measure/redis-info.ts'
 import { isLocal } from '../stack/address.ts'
 import type { Variant } from '../stack/api.ts'
-import type { Summary } from '../statistics.ts'
+import { counted, errorKinds, figure, renderTable, withRange } from '../table.ts'
 import type { HttpOptions } from './options.ts'
 import { GENERATOR_LIMIT, isDisturbed, referencesOf, type VariantSummary } from './summary.ts'
+
+// Those that print experiments still take them from here.
+export { errorKinds, figure }
 
 /** What the figures are about. */
 export interface Circumstances {
@@ -20,26 +22,6 @@ export interface Circumstances {
   clients: Partial<Record<Variant, string>>
   options: HttpOptions
   sessions: number
-}
-
-/** `1 round`, `5 rounds`. */
-const counted = (count: number, noun: string) =>
-  `${whole.format(count)} ${noun}${count === 1 ? '' : 's'}`
-
-const whole = new Intl.NumberFormat('en-US', { maximumFractionDigits: 0 })
-
-/** A figure with as many digits as are worth reading: 12,345, 123, 12.3, 1.23. */
-export function figure(value: number): string {
-  if (!Number.isFinite(value)) return '-'
-  if (value >= 100) return whole.format(value)
-  return value.toFixed(value >= 10 ? 1 : 2)
-}
-
-/** Errors by kind: `0`, or `503: 12, timeout: 3`. */
-export function errorKinds(errors: Readonly<Record<string, number>>): string {
-  // A status would come first among an object's keys, however rare it is.
-  const kinds = Object.entries(errors).toSorted(([, a], [, b]) => b - a)
-  return kinds.map(([kind, count]) => `${kind}: ${whole.format(count)}`).join(', ') || '0'
 }
 
 /** The lines above the table. */
@@ -76,47 +58,29 @@ function clientLines(clients: Circumstances['clients']): string[] {
   )
 }
 
-const columns: [title: string, align: 'left' | 'right'][] = [
-  ['variant', 'left'],
-  ['requests/s\nmedian (range)', 'right'],
-  ['p50\nms', 'right'],
-  ['p99\nms', 'right'],
-  ['errors', 'right'],
-  ['Redis\nconn.\n/req.', 'right'],
-  ['Redis\ncmds.\n/req.', 'right'],
-  ['round\ntrips\n/req.', 'right'],
-  ['gener.\nCPU µs\n/req.', 'right'],
-  ['API\nCPU µs\n/req.', 'right'],
-  ['Redis\nCPU µs\n/req.', 'right'],
+const columns = [
+  'variant',
+  'requests/s\nmedian (range)',
+  'p50\nms',
+  'p99\nms',
+  'errors',
+  'Redis\nconn.\n/req.',
+  'Redis\ncmds.\n/req.',
+  'round\ntrips\n/req.',
+  'gener.\nCPU µs\n/req.',
+  'API\nCPU µs\n/req.',
+  'Redis\nCPU µs\n/req.',
 ]
-
-// Columns set apart by spaces, and one line below the header.
-const chars = {
-  ...{ top: '', 'top-mid': '', 'top-left': '', 'top-right': '' },
-  ...{ bottom: '', 'bottom-mid': '', 'bottom-left': '', 'bottom-right': '' },
-  ...{ left: '', 'left-mid': '', mid: '─', 'mid-mid': '──' },
-  ...{ right: '', 'right-mid': '', middle: '  ' },
-}
-
-function newTable(columns: readonly (readonly [title: string, align: 'left' | 'right'])[]) {
-  return new Table({
-    head: columns.map(([title]) => title),
-    colAligns: columns.map(([, align]) => align),
-    chars,
-    style: { head: [], border: [], 'padding-left': 0, 'padding-right': 0, compact: true },
-  })
-}
 
 const nameOf = ({ variant, generatorAtLimit }: VariantSummary) =>
   `${variant}${generatorAtLimit ? ' *' : ''}`
 
 /** The table: about 115 columns wide. */
 export function table(summaries: readonly VariantSummary[]): string {
-  const result = newTable(columns)
-  for (const row of summaries) {
+  const rows = summaries.map((row) => {
     // Clients that gather commands by themselves do not tell how often they write.
     const untold = row.roundTrips.median === 0 && row.commands.median > 0.5
-    result.push([
+    return [
       nameOf(row),
       withRange(row.requestsPerSecond),
       figure(row.p50.median),
@@ -128,33 +92,28 @@ export function table(summaries: readonly VariantSummary[]): string {
       figure(row.generatorCpuMicros.median),
       figure(row.apiCpuMicros.median),
       figure(row.redisCpuMicros.median),
-    ])
-  }
-  return result.toString()
+    ]
+  })
+  return renderTable({ head: columns, rows })
 }
 
 /** The table of how many times as many requests per second; empty when there is only one variant. */
 export function ratioTable(summaries: readonly VariantSummary[]): string {
   if (summaries.length < 2) return ''
   const references = referencesOf(summaries.map(({ variant }) => variant))
-  const result = newTable([
-    ['requests/s as a multiple of', 'left'],
-    ...references.map((reference) => [`${reference}\nmedian (range)`, 'right'] as const),
-  ])
-  for (const row of summaries) {
-    result.push([
+  return renderTable({
+    head: [
+      'requests/s as a multiple of',
+      ...references.map((reference) => `${reference}\nmedian (range)`),
+    ],
+    rows: summaries.map((row) => [
       nameOf(row),
       ...references.map((reference) => {
         const ratio = row.ratios[reference]
         return ratio ? withRange(ratio) : row.variant === reference ? '1' : '-'
       }),
-    ])
-  }
-  return result.toString()
-}
-
-function withRange({ median, min, max }: Summary): string {
-  return min === max ? figure(median) : `${figure(median)} (${figure(min)}-${figure(max)})`
+    ]),
+  })
 }
 
 /** More variants are easier to compare in the tables. */

@@ -1,6 +1,6 @@
 import { styleText } from 'node:util'
-import { figure } from '../http/report.ts'
 import type { FindingsTable } from '../redis/experiment.ts'
+import { figure } from '../table.ts'
 import { type Blocking, REMEMBERED_MICROS } from './blocking.ts'
 import type { VictimRun } from './victim.ts'
 
