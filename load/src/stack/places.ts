@@ -22,6 +22,8 @@ export interface Places {
   secrets: string
   /** Holds Redis's data, one folder per build. */
   data: string
+  /** The report of the latest measurement, a page. */
+  report: string
 }
 
 /**
@@ -38,6 +40,7 @@ export function places(env: NodeJS.ProcessEnv = process.env): Places {
     secret: join(state, 'session-secret'),
     secrets: join(state, 'redis', 'secrets'),
     data: join(state, 'redis', 'data'),
+    report: join(state, 'report', 'latest.html'),
   }
 }
 

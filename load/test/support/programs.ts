@@ -12,7 +12,7 @@ export function cleanEnv(state: string, extra: NodeJS.ProcessEnv = {}): NodeJS.P
     delete env[name]
   }
   for (const name of ['REDIS_URL', 'REDIS_SERVER', 'LOG_LEVEL', 'NO_COLOR']) delete env[name]
-  return { ...env, ONETRIP_STATE: state, NODE_OPTIONS: '', ...extra }
+  return { ...env, ONETRIP_STATE: state, ONETRIP_REPORT: 'off', NODE_OPTIONS: '', ...extra }
 }
 
 /** A program under test, and everything that it printed. */

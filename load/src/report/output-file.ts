@@ -1,0 +1,46 @@
+import { access, constants, rename, rm, stat, writeFile } from 'node:fs/promises'
+import { dirname, resolve } from 'node:path'
+import { Problem } from '../problem.ts'
+
+/** A file that appears, complete, when there is something to put into it. */
+export interface OutputFile {
+  readonly path: string
+  /** Writes the file aside and moves it into place, so that no reader sees half of it. */
+  save(text: string): Promise<void>
+}
+
+/**
+ * Makes sure that a file can be written, before the work for its content begins.
+ *
+ * @param option the one that names the file, for the message: `--json`.
+ * @throws Problem when it cannot.
+ */
+export async function outputFile(option: string, name: string): Promise<OutputFile> {
+  const path = resolve(name)
+  const draft = `${path}.${process.pid}.tmp`
+  const folder = dirname(path)
+  const unusable = (why: string) => new Problem(`${option} ${name} cannot be written: ${why}.`)
+  if ((await stat(path).catch(() => null))?.isDirectory()) throw unusable('it is a folder')
+  const found = await stat(folder).catch(() => null)
+  if (!found) throw unusable(`there is no folder ${folder}`)
+  if (!found.isDirectory()) throw unusable(`${folder} is no folder`)
+  try {
+    await access(folder, constants.W_OK)
+    await writeFile(draft, '') // a read-only file system, a full quota
+    await rm(draft)
+  } catch (error) {
+    throw unusable(error instanceof Error ? error.message : String(error))
+  }
+  return {
+    path,
+    async save(text) {
+      try {
+        await writeFile(draft, text)
+        await rename(draft, path)
+      } catch (error) {
+        await rm(draft, { force: true })
+        throw unusable(error instanceof Error ? error.message : String(error))
+      }
+    },
+  }
+}

@@ -1,0 +1,95 @@
+import { mkdir } from 'node:fs/promises'
+import { dirname } from 'node:path'
+import type { Command } from 'commander'
+import { places } from '../stack/places.ts'
+import { print, printError, step } from '../terminal.ts'
+import { type OutputFile, outputFile } from './output-file.ts'
+import { renderHtml, renderMarkdown } from './render.ts'
+
+/** What `addOutputs` adds to a command's options. */
+export interface OutputFlags {
+  json?: string
+  html?: string
+  markdown?: string
+  /** Whether to renew the latest report; default no, but commander makes it true. */
+  report?: boolean
+}
+
+/** A result in one of our formats: an object that says which, and can be written as JSON. */
+export interface ResultDocument {
+  /** `onetrip-load-http/3`, for instance. */
+  readonly format: string
+}
+
+export interface Outputs {
+  /** Writes what was asked for, each file whole or not at all, and says where it is. */
+  save(result: ResultDocument): Promise<void>
+}
+
+/** Adds `--json`, `--html`, `--markdown` and `--no-report` to a command that measures. */
+export function addOutputs(command: Command): Command {
+  return command
+    .option('--json <file>', 'write everything, with all samples, to this file')
+    .option('--html <file>', 'write the report to this file: one page, charts included')
+    .option('--markdown <file>', 'write the tables and the result as Markdown to this file')
+    .option('--no-report', 'leave the latest report (.onetrip/report/latest.html) as it is')
+}
+
+/**
+ * Makes sure, before anything is measured, that all files can be written which the options ask for.
+ * The latest report, which nobody asked for, is left out where it cannot be written;
+ * `ONETRIP_REPORT=off` does the same as `--no-report`.
+ *
+ * @throws Problem when one of the files cannot be written.
+ */
+export async function prepareOutputs(flags: OutputFlags): Promise<Outputs> {
+  const wanted = async (option: string, name: string | undefined) =>
+    name === undefined ? null : await outputFile(option, name)
+  const json = await wanted('--json', flags.json)
+  const html = await wanted('--html', flags.html)
+  const markdown = await wanted('--markdown', flags.markdown)
+  const latest = flags.report === true && process.env.ONETRIP_REPORT !== 'off'
+  const latestHtml = latest ? await latestReport() : null
+  return {
+    async save(result) {
+      // Through JSON and back: a report shows what the file says, and no more.
+      const text = `${JSON.stringify(result, sixDigits, 2)}\n`
+      if (json) {
+        await json.save(text)
+        print(`\nAll samples are in ${json.path}`)
+      }
+      if (!html && !markdown && !latestHtml) return
+      const document: unknown = JSON.parse(text)
+      if (markdown) {
+        await markdown.save(renderMarkdown([{ name: 'this run', document }]))
+        print(`The tables are in ${markdown.path}`)
+      }
+      if (!html && !latestHtml) return
+      const page = await step('Drawing the report', () =>
+        renderHtml([{ name: 'this run', document }]),
+      )
+      await html?.save(page)
+      await latestHtml?.save(page)
+      print(`The report is ${[html, latestHtml].flatMap((file) => file?.path ?? []).join(', ')}`)
+    },
+  }
+}
+
+/** The report that the API serves at /report; null, and a line about it, where it cannot be written. */
+async function latestReport(): Promise<OutputFile | null> {
+  const { report } = places()
+  try {
+    await mkdir(dirname(report), { recursive: true })
+    return await outputFile('the latest report,', report)
+  } catch (error) {
+    printError(`No latest report: ${error instanceof Error ? error.message : String(error)}`)
+    return null
+  }
+}
+
+/** Keeps of a figure what is worth keeping: six digits. */
+function sixDigits(_key: string, value: unknown): unknown {
+  return typeof value === 'number' && !Number.isInteger(value)
+    ? Number(value.toPrecision(6))
+    : value
+}
