@@ -13,6 +13,11 @@ export const configSchema = Type.Object({
     maximum: 65535,
     description: '0 picks a free port',
   }),
+  WORKERS: Type.String({
+    default: '1',
+    pattern: '^(auto|[1-9][0-9]?)$',
+    description: 'Processes on the one port; auto: as many as fit the machine',
+  }),
   STRATEGY: Type.String({
     default: 'batch',
     enum: [...strategyNames],

@@ -26,6 +26,8 @@ test.each([
   [{ SESSION_SECRETS: `${SESSION_SECRETS},short` }, 'SESSION_SECRETS'],
   [{ SESSION_SECRETS, PORT: '99999' }, 'PORT'],
   [{ SESSION_SECRETS, STRATEGY: 'fast' }, 'STRATEGY'],
+  [{ SESSION_SECRETS, WORKERS: '0' }, 'WORKERS'],
+  [{ SESSION_SECRETS, WORKERS: 'many' }, 'WORKERS'],
   [{ SESSION_SECRETS, REDIS_URL: 'http://127.0.0.1' }, 'REDIS_URL'],
 ])('%j is refused, naming %s', (environment, name) => {
   expect(() => loadConfig(environment)).toThrow(name)

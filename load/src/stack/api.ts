@@ -21,6 +21,8 @@ export interface ApiOptions {
   sessionSecret: string
   /** Default `warn`. */
   logLevel?: string
+  /** Processes on the one port. Default: WORKERS of the environment, or 1. Contenders have but one. */
+  workers?: number
   /** Gives the start up. */
   signal?: AbortSignal
   onLine?: (line: string) => void
@@ -64,6 +66,7 @@ export async function startApi(options: ApiOptions): Promise<Program> {
       LOG_LEVEL: logLevel,
       HOST: host,
       PORT: String(port),
+      ...(options.workers !== undefined && { WORKERS: String(options.workers) }),
       ...(!isContender(variant) && { STRATEGY: variant }),
       REDIS_URL: redisUrl,
       REDIS_PASSWORD_FILE: '', // whatever it is about, redisUrl has its password

@@ -32,6 +32,8 @@ export interface StackOptions {
   apis: readonly { variant: Variant; port: number }[]
   sessionSecret: string
   logLevel?: string
+  /** Processes of each API; default as for `startApi`. */
+  workers?: number
   /** Gives the start up; whatever runs by then is stopped. */
   signal: AbortSignal
   /** What an API prints. */
@@ -119,6 +121,7 @@ export async function startStack(options: StackOptions): Promise<Stack> {
           redisUrl: forApis,
           sessionSecret: options.sessionSecret,
           ...(options.logLevel !== undefined && { logLevel: options.logLevel }),
+          ...(options.workers !== undefined && { workers: options.workers }),
           signal: options.signal,
           onLine: (line) => options.onApiLine?.(variant, line),
         })
