@@ -81,11 +81,18 @@ export function longLivedConnection(url: RedisUrl, connectTimeoutMs: number): Re
   return new Redis(options)
 }
 
-/** A connection for one use, as ioredis makes it by default, but never resending and never retrying. */
-export function shortConnection(url: RedisUrl, connectTimeoutMs: number): Redis {
+/** Without what ioredis sends of its own accord when it connects: no HELLO, CLIENT SETINFO and INFO. */
+const silentGreeting = { protocol: 2, disableClientInfo: true, enableReadyCheck: false } as const
+
+/**
+ * A connection for one use, never resending and never retrying: as ioredis makes it by default, or
+ * `lean`, with which nothing is sent but what the caller sends.
+ */
+export function shortConnection(url: RedisUrl, connectTimeoutMs: number, lean: boolean): Redis {
   const options: RedisOptions = {
     ...connectionOptions(url),
     ...safeRedisOptions,
+    ...(lean && silentGreeting),
     lazyConnect: true,
     connectTimeout: connectTimeoutMs,
     retryStrategy: null,

@@ -1,6 +1,7 @@
 export {
   type Client,
   createCluster,
+  longLivedConnection,
   safeClusterOptions,
   safeRedisOptions,
 } from './client.ts'
@@ -23,6 +24,7 @@ export { StoreError, type StoreErrorCode } from './errors.ts'
 export { MAX_NAME_LENGTH, NAME_PATTERN } from './input.ts'
 export type { Janitor, JanitorOptions } from './janitor.ts'
 export { documentKeys, type Keys, partitionedKeys, type SessionsPart } from './keys.ts'
+export type { Outcome } from './outcomes.ts'
 export type { PoolState } from './pool.ts'
 export {
   createSessionStore,
@@ -32,5 +34,22 @@ export {
   type SessionStoreOptions,
   type UserSession,
 } from './store.ts'
-export { type StrategyName, type StrategyOptions, strategyNames } from './strategy.ts'
-export type { PopularItem, RecordedView, Session, ViewedItem } from './updates.ts'
+export { type Sender, strategyOf } from './strategies/own.ts'
+export {
+  type ScanPosition,
+  type ScanRequest,
+  type ScanStep,
+  type Strategy,
+  type StrategyName,
+  type StrategyOptions,
+  strategyNames,
+} from './strategy.ts'
+export type {
+  Command,
+  PopularItem,
+  RecordedView,
+  Reply,
+  Session,
+  Update,
+  ViewedItem,
+} from './updates.ts'

@@ -17,7 +17,7 @@ const READ_COMMANDS = new Set(
 
 export const isRead = ([name]: Command): boolean => READ_COMMANDS.has(name)
 
-const isNotSent = (outcome: Outcome | undefined): outcome is StoreError =>
+export const isNotSent = (outcome: unknown): outcome is StoreError =>
   outcome instanceof StoreError && outcome.code === 'ONETRIP_NOT_SENT'
 
 /** A script may have written before it failed; any other command that is refused did nothing. */

@@ -3,9 +3,7 @@ import { checkLimit, checkName } from './input.ts'
 import { createJanitor, type Janitor, type JanitorOptions } from './janitor.ts'
 import { documentKeys, type Keys } from './keys.ts'
 import type { PoolState } from './pool.ts'
-import { batch } from './strategies/batch.ts'
-import { naive } from './strategies/naive.ts'
-import { pipeline, script, sequential, transaction } from './strategies/pooled.ts'
+import { strategyFor } from './strategies/choice.ts'
 import type { Strategy, StrategyName, StrategyOptions } from './strategy.ts'
 import { createTokens, type TokensOptions } from './tokens.ts'
 import * as updates from './updates.ts'
@@ -13,8 +11,8 @@ import { type ListedSession, userSessionLists } from './user-session-lists.ts'
 import * as userSessions from './user-sessions.ts'
 
 export interface SessionStoreOptions extends StrategyOptions {
-  /** Default `batch`. */
-  strategy?: StrategyName
+  /** One of ours, or one of your own, which knows where Redis is. Default `batch`. */
+  strategy?: StrategyName | Strategy
   tokens: TokensOptions
   /** Default `documentKeys`; `partitionedKeys()` for a cluster. */
   keys?: Keys
@@ -43,15 +41,6 @@ export interface UserSession extends ListedSession {
   current: boolean
 }
 
-const strategies: Record<StrategyName, (options: StrategyOptions) => Strategy> = {
-  naive,
-  sequential,
-  pipeline,
-  transaction,
-  batch,
-  script,
-}
-
 export type SessionStore = ReturnType<typeof createSessionStore>
 
 /**
@@ -60,13 +49,14 @@ export type SessionStore = ReturnType<typeof createSessionStore>
  * Every function takes the signed token and refuses a malformed, forged or expired one without asking
  * Redis. Besides what each one names, all throw a `StoreError` of the codes that `Strategy.run` throws.
  *
- * @throws TypeError when the URL of Redis or a secret is unusable.
+ * @throws TypeError when the URL of Redis or a secret is unusable, or the strategy cannot work with the
+ *   other options.
  */
 export function createSessionStore(options: SessionStoreOptions) {
   const { keys = documentKeys, idleSeconds = 14 * 24 * 3600 } = options
   const clock = options.tokens.clock ?? Date.now
   const tokens = createTokens(options.tokens)
-  const strategy = strategies[options.strategy ?? 'batch'](options)
+  const strategy = strategyFor(options.strategy, options)
   const now = () => clock() / 1000
   const janitors: Janitor[] = []
 
@@ -89,7 +79,7 @@ export function createSessionStore(options: SessionStoreOptions) {
   return {
     strategy: strategy.name,
 
-    /** What the pool is doing; undefined for `naive`, which has none. */
+    /** What the pool is doing; undefined for a strategy that has none. */
     get pool(): PoolState | undefined {
       return strategy.pool
     },

@@ -2,10 +2,13 @@ import type { Client } from './client.ts'
 import type { PoolState } from './pool.ts'
 import type { Update } from './updates.ts'
 
-/** A way of sending an update to Redis. All strategies send the commands of the same update. */
+/**
+ * A way of sending an update to Redis. All strategies send the commands of the same update.
+ * `strategyOf` makes one of a function that sends.
+ */
 export interface Strategy {
-  readonly name: StrategyName
-  /** What the pool is doing; undefined for `naive`, which has none. */
+  readonly name: string
+  /** What the pool is doing; undefined for a strategy that has none, such as `naive`. */
   readonly pool: PoolState | undefined
   /**
    * Sends the update and reads its replies.
@@ -52,6 +55,7 @@ export interface ScanStep {
 
 export const strategyNames = [
   'naive',
+  'naive-lean',
   'sequential',
   'pipeline',
   'transaction',
@@ -63,7 +67,8 @@ export type StrategyName = (typeof strategyNames)[number]
 export interface StrategyOptions {
   /**
    * `redis://`, `rediss://` or `unix:///path/to/socket`, each with user name and password if needed.
-   * Exactly one of `url` and `client` must be given; `naive` needs a URL.
+   * Exactly one of `url` and `client` must be given; `naive` and `naive-lean` need
+   * a URL.
    */
   url?: string | undefined
   /**
@@ -71,7 +76,7 @@ export interface StrategyOptions {
    * It is used, connected if it was lazy, and never closed.
    */
   client?: Client | readonly Client[] | undefined
-  /** Connections of the pool that `url` opens; the naive strategy has none. Default 1. */
+  /** Connections of the pool that `url` opens; the naive strategies have none. Default 1. */
   poolSize?: number
   /** How long an update may take, connecting included where it connects. Default 2,000. */
   deadlineMs?: number

@@ -1,11 +1,19 @@
 import { Redis } from 'ioredis'
 import { expect, onTestFinished, test } from 'vitest'
 import { redisForThisTest } from '../../../.vitest/redis.ts'
-import { createSessionStore, type StrategyOptions, strategyNames } from '../src/index.ts'
+import {
+  createSessionStore,
+  type StrategyName,
+  type StrategyOptions,
+  strategyNames,
+} from '../src/index.ts'
 
 const tokens = { secrets: ['a-secret-for-tests-a-secret-for-tests'] }
 
-function storeOn(socket: string, options: Partial<StrategyOptions> & { strategy?: 'naive' } = {}) {
+function storeOn(
+  socket: string,
+  options: Partial<StrategyOptions> & { strategy?: StrategyName } = {},
+) {
   const store = createSessionStore({ url: `unix://${socket}`, tokens, ...options })
   onTestFinished(() => store.close())
   return store
@@ -81,16 +89,19 @@ test('a Redis that is stopped: the deadline answers, and work cannot pile up', a
     })
 })
 
-test('naive: a stopped Redis is answered by the deadline', async () => {
-  const redis = await redisForThisTest()
-  const store = storeOn(redis.socket, { strategy: 'naive', deadlineMs: 300 })
-  await store.ready()
-  const token = store.issueToken()
-  redis.program.signal('SIGSTOP')
-  await expect(store.updateToken(token, 'ada')).rejects.toMatchObject({ name: 'StoreError' })
-  redis.program.signal('SIGCONT')
-  await store.updateToken(token, 'ada')
-})
+test.each(['naive', 'naive-lean'] as const)(
+  '%s: the deadline answers for a stopped Redis',
+  async (strategy) => {
+    const redis = await redisForThisTest()
+    const store = storeOn(redis.socket, { strategy, deadlineMs: 300 })
+    await store.ready()
+    const token = store.issueToken()
+    redis.program.signal('SIGSTOP')
+    await expect(store.updateToken(token, 'ada')).rejects.toMatchObject({ name: 'StoreError' })
+    redis.program.signal('SIGCONT')
+    await store.updateToken(token, 'ada')
+  },
+)
 
 test('writes that are refused for lack of memory say that nothing was written', async () => {
   const redis = await redisForThisTest({

@@ -127,7 +127,7 @@ describe.each(strategyNames)('%s', (strategy) => {
           [...model.recent.values()].sort((a, b) => b - a),
         )
       }),
-      { numRuns: strategy === 'naive' ? 10 : 30 },
+      { numRuns: strategy.startsWith('naive') ? 10 : 30 },
     )
   })
 })
@@ -195,7 +195,7 @@ describe.each([
             model.viewed.size + new Set([...model.views.keys()].map(keys.popular)).size,
           )
         }),
-        { numRuns: strategy === 'naive' ? 4 : 20 },
+        { numRuns: strategy.startsWith('naive') ? 4 : 20 },
       )
     },
   )
@@ -234,6 +234,26 @@ test('all strategies send the same commands; only a pipeline needs one round tri
     await store.close()
   }
   monitor.disconnect()
+})
+
+test.each([
+  ['naive', 10], // HELLO, CLIENT SETINFO twice, INFO; QUIT
+  ['naive-lean', 6],
+] as const)('%s: a view is a connection and %i commands', async (strategy, expected) => {
+  const store = createSessionStore({
+    url: `unix://${server.socket}`,
+    strategy,
+    tokens: { secrets },
+  })
+  onTestFinished(() => store.close())
+  const { token } = await store.login('ada')
+  const connections = async () =>
+    Number(/total_connections_received:(\d+)/.exec(await server.redis.info('stats'))?.[1])
+  const opened = await connections()
+  const before = await commandsProcessed()
+  await store.recordView(token, 'book')
+  expect(await commandsProcessed()).toBe(before + expected + 1) // the INFO before
+  expect(await connections()).toBe(opened + 1)
 })
 
 async function dump(): Promise<Record<string, string>> {

@@ -1,87 +1,72 @@
-import { setTimeout as delay } from 'node:timers/promises'
 import type { Redis } from 'ioredis'
 import { shortConnection } from '../client.ts'
-import { publishConnection, publishError } from '../diagnostics.ts'
-import type { StoreError } from '../errors.ts'
-import { notSent, overloaded, readOutcomes } from '../outcomes.ts'
-import { scanOne } from '../scan.ts'
+import { publishConnection } from '../diagnostics.ts'
+import { notSent, type Outcome, overloaded } from '../outcomes.ts'
 import { sendOneByOne, withDeadline } from '../send.ts'
-import type { Strategy, StrategyOptions } from '../strategy.ts'
-import type { Update } from '../updates.ts'
+import type { Strategy, StrategyName, StrategyOptions } from '../strategy.ts'
+import type { Command } from '../updates.ts'
+import { strategyOf } from './own.ts'
 
-const PING: Update<void> = { commands: [['PING']], readOnly: true, read: () => undefined }
-const RETRY_MS = 100
+// The connection's own deadline tells better what happened, so that the other comes a little later.
+const LATER_MS = 100
 
 /**
  * What the documents warn of: every update opens a connection, sends one command per round trip and
  * closes it, as an application would write it: ioredis's defaults (HELLO, client info, INFO as a ready
  * check) and its graceful end (`quit`), but no retries.
  */
-export function naive(options: StrategyOptions): Strategy {
+export const naive = (options: StrategyOptions): Strategy =>
+  onShortConnections('naive', options, false)
+
+/**
+ * The same with a client that is told to send nothing of its own accord when it connects: the least
+ * that a connection for each request can cost.
+ */
+export const naiveLean = (options: StrategyOptions): Strategy =>
+  onShortConnections('naive-lean', options, true)
+
+function onShortConnections(name: StrategyName, options: StrategyOptions, lean: boolean): Strategy {
   const { url, deadlineMs = 2_000, maxInFlight = 1_000 } = options
-  if (url === undefined) throw new TypeError('the strategy naive opens connections: it needs a URL')
+  if (url === undefined) {
+    throw new TypeError(`the strategy ${name} opens connections: it needs a URL`)
+  }
   const address = url
   const open = new Set<Promise<unknown>>()
   let closed = false
 
-  async function onShortConnection<Result>(update: Update<Result>): Promise<Result> {
-    const redis = shortConnection(address, deadlineMs)
+  async function onShortConnection(commands: readonly Command[]): Promise<Outcome[]> {
+    const redis = shortConnection(address, deadlineMs, lean)
     redis.on('connect', publishConnection)
     const timer = setTimeout(() => destroy(redis), deadlineMs)
     try {
       await connect(redis)
-      const result = readOutcomes(update, await sendOneByOne(redis, update.commands))
-      await redis.quit().catch(() => undefined) // the result is there, however the connection ends
-      return result
+      const outcomes = await sendOneByOne(redis, commands)
+      await redis.quit().catch(() => undefined) // the replies are there, however the connection ends
+      return outcomes
     } finally {
       clearTimeout(timer)
       destroy(redis)
     }
   }
 
-  async function run<Result>(update: Update<Result>): Promise<Result> {
-    try {
-      return await begin(update)
-    } catch (error) {
-      publishError((error as StoreError).code)
-      throw error
-    }
-  }
-
-  function begin<Result>(update: Update<Result>): Promise<Result> {
-    if (closed) return Promise.reject(notSent('the store is closed'))
-    if (open.size >= maxInFlight) return Promise.reject(overloaded(open.size))
-    const work = onShortConnection(update)
-    const settled: Promise<unknown> = work.then(
-      () => open.delete(settled),
-      () => open.delete(settled),
-    )
-    open.add(settled)
-    // A little longer than the connection's own deadline, which tells better what happened.
-    return withDeadline(work, deadlineMs + RETRY_MS, update.readOnly)
-  }
-
-  return {
-    name: 'naive',
-    pool: undefined,
-    run,
-    scan: (request, from) => run(scanOne(request, from)),
-    async ready(timeoutMs) {
-      const end = Date.now() + timeoutMs
-      for (;;) {
-        try {
-          return await run(PING)
-        } catch (error) {
-          if (Date.now() >= end) throw error
-          await delay(RETRY_MS)
-        }
-      }
+  return strategyOf({
+    name,
+    async send({ commands, readOnly }) {
+      if (closed) throw notSent('the store is closed')
+      if (open.size >= maxInFlight) throw overloaded(open.size)
+      const work = onShortConnection(commands)
+      const settled: Promise<unknown> = work.then(
+        () => open.delete(settled),
+        () => open.delete(settled),
+      )
+      open.add(settled)
+      return await withDeadline(work, deadlineMs + LATER_MS, readOnly)
     },
     async close() {
       closed = true
       await Promise.all(open)
     },
-  }
+  })
 }
 
 async function connect(redis: Redis): Promise<void> {

@@ -1,0 +1,120 @@
+import { Redis } from 'ioredis'
+import { expect, onTestFinished, test } from 'vitest'
+import { redisOfThisFile } from '../../../.vitest/redis.ts'
+import {
+  createSessionStore,
+  type Outcome,
+  type Sender,
+  StoreError,
+  safeRedisOptions,
+  strategyOf,
+} from '../src/index.ts'
+
+const tokens = { secrets: ['a-secret-for-tests-a-secret-for-tests'] }
+const server = redisOfThisFile()
+
+/** A store that sends through `send`; `closed` tells whether it has closed what it sends by. */
+function storeSending(send: Sender['send']) {
+  let closed = false
+  const close = async () => {
+    closed = true
+  }
+  const store = createSessionStore({ strategy: strategyOf({ name: 'own', send, close }), tokens })
+  onTestFinished(() => store.close())
+  return { store, closed: () => closed }
+}
+
+/** A client of the test's own, and a way of sending through it. */
+async function ownClient(): Promise<{ redis: Redis; send: Sender['send'] }> {
+  const redis = new Redis(server.socket, { ...safeRedisOptions, lazyConnect: true })
+  onTestFinished(() => redis.disconnect())
+  await redis.connect()
+  const send: Sender['send'] = ({ commands }) =>
+    Promise.all(
+      commands.map(async ([name, ...args]) => {
+        try {
+          return (await redis.call(name, ...args)) as Outcome
+        } catch (error) {
+          return error as Error
+        }
+      }),
+    )
+  return { redis, send }
+}
+
+const noReply = async () => await new Promise<never>(() => {})
+
+test('everything goes the way that the application brings', async () => {
+  const { send } = await ownClient()
+  const names: string[] = []
+  const { store, closed } = storeSending((update) => {
+    names.push(...update.commands.map(([name]) => name))
+    return send(update)
+  })
+  await store.ready()
+  expect(store).toMatchObject({ strategy: 'own', pool: undefined })
+  const { token } = await store.login('ada')
+  expect(await store.recordView(token, 'book')).toEqual({ user: 'ada', views: 1 })
+  expect(await store.checkToken(token)).toMatchObject({ user: 'ada' })
+  expect(await store.viewedItems(token)).toMatchObject([{ item: 'book' }])
+  expect(await store.popularItems()).toEqual([{ item: 'book', views: 1 }])
+  await store.janitor({ maxSessions: 1 }).runOnce()
+  expect(await store.logout(token)).toBe(true)
+  await expect(store.recordView(token, 'book')).rejects.toMatchObject({
+    code: 'ONETRIP_UNKNOWN_SESSION',
+  })
+  expect(new Set(names)).toEqual(
+    new Set(
+      'PING ZADD HSET HMGET HSCAN ZCARD ZSCAN ZREMRANGEBYRANK ZINCRBY HGET ZSCORE ZREVRANGE ZRANGE EVAL SCAN HDEL ZREM UNLINK DEL ZREMRANGEBYSCORE'.split(
+        ' ',
+      ),
+    ),
+  )
+  await store.close()
+  expect(closed()).toBe(true)
+})
+
+test('what became of each command is told as with our strategies', async () => {
+  const { redis, send } = await ownClient()
+  const { store } = storeSending(send)
+  const token = store.issueToken()
+  await store.updateToken(token, 'ada')
+  await redis.set(`viewed:${token.split('.')[0]}`, 'not a sorted set')
+  await expect(store.recordView(token, 'book')).rejects.toMatchObject({
+    code: 'ONETRIP_REFUSED',
+    message: expect.stringContaining('ZADD (command 2 of 5): WRONGTYPE'),
+  })
+  redis.disconnect()
+  await expect(store.recordView(token, 'book')).rejects.toMatchObject({
+    code: 'ONETRIP_OUTCOME_UNKNOWN',
+    mayHaveWritten: true,
+  })
+})
+
+test('a sender that rejects leaves the outcome unknown, unless it says what happened', async () => {
+  const cause = new Error('the client is closed')
+  const rejecting = storeSending(() => Promise.reject(cause)).store
+  await expect(rejecting.login('ada')).rejects.toMatchObject({
+    code: 'ONETRIP_OUTCOME_UNKNOWN',
+    mayHaveWritten: true,
+    cause: { cause },
+  })
+  const notSent = new StoreError('ONETRIP_NOT_SENT', 'there is no connection')
+  const telling = storeSending(() => Promise.reject(notSent)).store
+  await expect(telling.login('ada')).rejects.toBe(notSent)
+})
+
+test('a sender without an answer is not ready in time', async () => {
+  const { store } = storeSending(noReply)
+  await expect(store.ready(50)).rejects.toMatchObject({
+    code: 'ONETRIP_NOT_SENT',
+    message: 'not sent to Redis: no answer after 0.05 s',
+  })
+})
+
+test('a strategy of its own leaves no room for another client', () => {
+  const strategy = strategyOf({ name: 'own', send: noReply, close: async () => {} })
+  expect(() => createSessionStore({ strategy, tokens, url: 'redis://127.0.0.1' })).toThrow(
+    'give neither url nor client',
+  )
+})
