@@ -1,10 +1,9 @@
 import type { TSchema } from 'typebox'
-import { Type } from 'typebox'
-import { Name } from './schemas.ts'
+import { UserCredentials } from './schemas.ts'
 
 /** Proves who somebody is. It belongs to the application that uses the store, not to Onetrip. */
 export interface Authenticator {
-  /** Schema of the body of `POST /login`. */
+  /** Schema of the body of `POST /login`; with `examples`, for the documentation. */
   readonly credentials: TSchema
   /** The user that these credentials prove, or undefined. */
   authenticate(credentials: unknown): Promise<string | undefined>
@@ -22,7 +21,7 @@ export function trustingAuthenticator(environment: string): Authenticator {
     )
   }
   return {
-    credentials: Type.Object({ user: Name }, { additionalProperties: false }),
+    credentials: UserCredentials,
     authenticate: async (credentials) => (credentials as { user: string }).user,
   }
 }

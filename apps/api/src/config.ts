@@ -56,6 +56,13 @@ export const configSchema = Type.Object({
     maximum: 600000,
     description: 'How long requests in flight may take when the process is told to stop',
   }),
+  SHUTDOWN_DRAIN_MS: Type.Integer({
+    default: 0,
+    minimum: 0,
+    maximum: 600000,
+    description:
+      'How long /readyz says no before the port is closed: longer than a load balancer takes to notice',
+  }),
   SESSION_SECRETS: Type.String({
     default: '',
     description: 'Secrets of at least 32 characters, comma separated: the first signs, all verify',
@@ -85,10 +92,24 @@ export const configSchema = Type.Object({
     maximum: 86400,
     description: 'From one look at those limits to the next; 0: this process never looks',
   }),
+  REDIS_INFO_INTERVAL_SECONDS: Type.Integer({
+    default: 15,
+    minimum: 0,
+    maximum: 3600,
+    description: 'How often Redis is asked for INFO, for /metrics; 0: never',
+  }),
+  PUBLIC_ORIGINS: Type.String({
+    default: '',
+    pattern: '^(https?://[^/,\\s]+(,https?://[^/,\\s]+)*)?$',
+    description:
+      'Origins, comma separated, whose pages may change state by cookie, as https://shop.example; for a proxy that changes Host',
+  }),
+  DOCS: Type.Boolean({ default: true, description: 'Serve /openapi.json and /docs' }),
   LOG_LEVEL: Type.String({
     default: 'info',
     enum: ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'],
   }),
+  LOG_REQUESTS: Type.Boolean({ default: false, description: 'A line for each request' }),
 })
 
 export type Config = Static<typeof configSchema>

@@ -1,5 +1,14 @@
 import { MAX_NAME_LENGTH, NAME_PATTERN } from '@onetrip/session-store'
-import { Type } from 'typebox'
+import { type TProperties, Type } from 'typebox'
+
+const NOW = 1_795_255_200.25
+const SESSION_ID = 'AZ3z4vYAc2Vzc2lvbi1vZi1hZGEtMTIz'
+
+/** An object with these properties, all required, and no others. */
+const Exactly = <Properties extends TProperties>(
+  properties: Properties,
+  options: { description: string; examples: unknown[] },
+) => Type.Object(properties, { additionalProperties: false, ...options })
 
 /** A user or an item. */
 export const Name = Type.String({
@@ -8,33 +17,117 @@ export const Name = Type.String({
   pattern: NAME_PATTERN,
 })
 
-const ANSWER = { additionalProperties: false } as const
+const UnixSeconds = Type.Number({ description: 'Seconds since 1970, with fraction' })
+const SessionId = Type.String({ pattern: '^[A-Za-z0-9_-]{32}$' })
 
-/** Seconds since 1970, with fraction. */
-const UnixSeconds = Type.Number()
+/** The demo's credentials; an application has its own. */
+export const UserCredentials = Exactly(
+  { user: Name },
+  { description: 'Who logs in', examples: [{ user: 'ada' }] },
+)
 
-export const Login = Type.Object(
-  { token: Type.String(), user: Type.String(), expiresAt: Type.String({ format: 'date-time' }) },
-  ANSWER,
+export const Login = Exactly(
+  { token: Type.String(), user: Name, expiresAt: Type.String({ format: 'date-time' }) },
+  {
+    description:
+      'The token, which a cookie carries, too, and when it stops being good at the latest',
+    examples: [
+      {
+        token: `${SESSION_ID}.c2lnbmF0dXJlLW9mLXRoZS1pZC1ieS10aGUtc2VydmVy`,
+        user: 'ada',
+        expiresAt: '2026-12-21T10:00:00.250Z',
+      },
+    ],
+  },
 )
-export const Me = Type.Object({ user: Type.String(), lastSeen: UnixSeconds }, ANSWER)
-export const ViewBody = Type.Object({ item: Name }, ANSWER)
-export const View = Type.Object(
-  { user: Type.String(), item: Type.String(), views: Type.Integer() },
-  ANSWER,
+
+export const Me = Exactly(
+  { user: Name, lastSeen: UnixSeconds },
+  {
+    description: 'The user of the session, and when it was last seen',
+    examples: [{ user: 'ada', lastSeen: NOW }],
+  },
 )
-export const Views = Type.Object(
-  { items: Type.Array(Type.Object({ item: Type.String(), viewedAt: UnixSeconds })) },
-  ANSWER,
+
+export const ViewBody = Exactly(
+  { item: Name },
+  { description: 'What is viewed', examples: [{ item: 'book' }] },
 )
-export const Recent = Type.Object(
-  { sessions: Type.Array(Type.Object({ user: Type.String(), lastSeen: UnixSeconds })) },
-  ANSWER,
+
+export const View = Exactly(
+  { user: Name, item: Name, views: Type.Integer() },
+  {
+    description: 'Who viewed it, and how often it has been viewed by all, this view included',
+    examples: [{ user: 'ada', item: 'book', views: 17 }],
+  },
 )
-export const Popular = Type.Object(
-  { items: Type.Array(Type.Object({ item: Type.String(), views: Type.Integer() })) },
-  ANSWER,
+
+export const Views = Exactly(
+  {
+    items: Type.Array(
+      Type.Object({ item: Name, viewedAt: UnixSeconds }, { additionalProperties: false }),
+    ),
+  },
+  {
+    description: 'Up to 25 items, the newest first',
+    examples: [{ items: [{ item: 'book', viewedAt: NOW }] }],
+  },
 )
+
+export const UserSessions = Exactly(
+  {
+    sessions: Type.Array(
+      Type.Object(
+        {
+          id: SessionId,
+          loggedInAt: UnixSeconds,
+          lastSeen: UnixSeconds,
+          current: Type.Boolean({ description: 'It is the session of the token that asked' }),
+        },
+        { additionalProperties: false },
+      ),
+    ),
+  },
+  {
+    description: 'The sessions, the latest login first',
+    examples: [
+      { sessions: [{ id: SESSION_ID, loggedInAt: NOW - 60, lastSeen: NOW, current: true }] },
+    ],
+  },
+)
+
+export const SessionParams = Type.Object({ id: SessionId })
+
+export const Ended = Exactly(
+  { ended: Type.Integer() },
+  { description: 'How many sessions there were', examples: [{ ended: 2 }] },
+)
+
+export const Recent = Exactly(
+  {
+    sessions: Type.Array(
+      Type.Object({ user: Name, lastSeen: UnixSeconds }, { additionalProperties: false }),
+    ),
+  },
+  {
+    description: 'Users and when they were seen, the newest first',
+    examples: [{ sessions: [{ user: 'ada', lastSeen: NOW }] }],
+  },
+)
+
+export const Popular = Exactly(
+  {
+    items: Type.Array(
+      Type.Object({ item: Name, views: Type.Integer() }, { additionalProperties: false }),
+    ),
+  },
+  {
+    description: 'Items and how often they were viewed, the most viewed first',
+    examples: [{ items: [{ item: 'book', views: 17 }] }],
+  },
+)
+
+export const NoContent = Type.Unsafe<undefined>({ type: 'null', description: 'Done' })
 
 export const limitQuery = (defaultLimit: number) =>
   Type.Object(

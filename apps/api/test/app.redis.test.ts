@@ -12,7 +12,14 @@ test.each(strategyNames)('%s: from login to logout', async (strategy) => {
   expect(answer.statusCode).toBe(200)
   const { token } = answer.json<{ token: string }>()
   expect(answer.cookies).toMatchObject([
-    { name: 'onetrip', value: token, httpOnly: true, sameSite: 'Lax', secure: true },
+    {
+      name: '__Host-onetrip',
+      value: token,
+      path: '/',
+      httpOnly: true,
+      sameSite: 'Lax',
+      secure: true,
+    },
   ])
 
   const view = { method: 'POST', url: '/views', payload: { item: 'book' } } as const
@@ -21,7 +28,9 @@ test.each(strategyNames)('%s: from login to logout', async (strategy) => {
     item: 'book',
     views: 1,
   })
-  expect((await app.inject({ ...view, cookies: { onetrip: token } })).json()).toMatchObject({
+  expect(
+    (await app.inject({ ...view, cookies: { '__Host-onetrip': token } })).json(),
+  ).toMatchObject({
     views: 2,
   })
   const get = async (url: string) => (await app.inject({ url, headers: bearer(token) })).json()
@@ -90,7 +99,8 @@ test('each bad request gets its status, names what is wrong, and asks Redis noth
     [view('{"item":"a","__proto__":{}}'), 400, 'JSON'],
     [view(JSON.stringify({ item: 'x'.repeat(129) })), 400, 'body/item must NOT have more than 128'],
     [view(JSON.stringify({ item: 'x'.repeat(5000) })), 413, 'too large'],
-    [view('item=a', { 'content-type': 'application/x-www-form-urlencoded' }), 415, 'Unsupported'],
+    [view('item=a', { 'content-type': 'application/x-www-form-urlencoded' }), 415, 'json'],
+    [view('{"item":"a"}', { 'content-type': 'text/plain' }), 415, 'json'],
     [view('{"item":"a"}', { authorization: '' }), 401, 'log in first'],
     [view('{"item":"a"}', { authorization: 'Bearer x' }), 401, 'malformed'],
     [view('{"item":"a"}', forged), 401, 'not genuine'],
@@ -102,6 +112,10 @@ test('each bad request gets its status, names what is wrong, and asks Redis noth
     [{ method: 'POST', url: '/login', payload: { user: '' } }, 400, 'body/user'],
     [{ method: 'POST', url: '/login', payload: { user: 'a', admin: true } }, 400, 'admin'],
     [{ url: '/nowhere' }, 404, 'not found'],
+    [{ url: '/%zz' }, 400, 'path'],
+    [{ method: 'PUT', url: '/views' }, 405, 'no such method'],
+    [{ method: 'DELETE', url: '/me/sessions/short', headers: bearer(token) }, 400, 'params/id'],
+    [{ method: 'DELETE', url: `/me/sessions/${'x'.repeat(101)}` }, 414, 'path'],
   ]
   const commands = async () =>
     Number(/total_commands_processed:(\d+)/.exec(await server.redis.info('stats'))?.[1])

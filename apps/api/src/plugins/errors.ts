@@ -1,55 +1,88 @@
-import { StoreError, type StoreErrorCode } from '@onetrip/session-store'
-import type { FastifyError } from 'fastify'
+import type { Socket } from 'node:net'
+import { StoreError } from '@onetrip/session-store'
+import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
-
-const statusOf: Record<StoreErrorCode, number> = {
-  ONETRIP_INVALID_INPUT: 400,
-  ONETRIP_INVALID_TOKEN: 401,
-  ONETRIP_EXPIRED_TOKEN: 401,
-  ONETRIP_UNKNOWN_SESSION: 401,
-  ONETRIP_NOT_SENT: 503,
-  ONETRIP_OVERLOADED: 503,
-  ONETRIP_OUTCOME_UNKNOWN: 503,
-  ONETRIP_REFUSED: 503,
-}
-
-const HTTP_ERRORS: Record<number, string> = {
-  400: 'Bad Request',
-  401: 'Unauthorized',
-  503: 'Service Unavailable',
-}
+import { ApiError, errorBody, fromStatus } from '../errors.ts'
 
 const RETRY_AFTER_SECONDS = 1
 
 /**
- * One place that turns errors into answers of Fastify's shape. An answer of 503 says whether the write
- * may have happened (`mayHaveWritten`) and whether the request may be sent again (`retrySafe`).
+ * One place that turns errors into answers (`errors.ts` is the table). What may be tried again says so:
+ * `mayHaveWritten`, `retrySafe` and `Retry-After`.
  */
 export const errorsPlugin = fp(
   async (app) => {
-    app.setErrorHandler<FastifyError | StoreError>((error, request, reply) => {
-      if (error instanceof StoreError) {
-        const statusCode = statusOf[error.code]
-        const { code, message, mayHaveWritten, retrySafe } = error
-        const shape = { statusCode, code, error: HTTP_ERRORS[statusCode], message }
-        if (statusCode === 401) {
-          return reply.code(401).header('www-authenticate', 'Bearer').send(shape)
-        }
-        if (statusCode !== 503) return reply.code(statusCode).send(shape)
-        request.log.warn({ code, mayHaveWritten }, message)
-        return reply
-          .code(503)
-          .header('retry-after', RETRY_AFTER_SECONDS)
-          .send({ ...shape, mayHaveWritten, retrySafe })
-      }
-      if (error.statusCode !== undefined && error.statusCode < 500) return reply.send(error)
-      request.log.error({ err: error }, 'unexpected error')
-      return reply.code(500).send({
-        statusCode: 500,
-        error: 'Internal Server Error',
-        message: 'Something went wrong here; it has been logged',
-      })
+    app.setErrorHandler<FastifyError | StoreError | ApiError>(answerError)
+    app.setNotFoundHandler(() => {
+      throw new ApiError('API_NOT_FOUND')
     })
   },
   { name: 'errors' },
 )
+
+function answerError(
+  error: FastifyError | StoreError | ApiError,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): FastifyReply {
+  if (error instanceof StoreError || error instanceof ApiError) return answer(error, request, reply)
+  const refusal = fromStatus(error.statusCode ?? 500, error.message)
+  if (refusal) return answer(refusal, request, reply)
+  request.log.error({ err: error }, 'unexpected error')
+  return answer(new ApiError('API_INTERNAL'), request, reply)
+}
+
+function answer(
+  error: StoreError | ApiError,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): FastifyReply {
+  const body = errorBody(error)
+  const { statusCode } = body
+  reply.code(statusCode)
+  if (statusCode === 401) reply.header('www-authenticate', 'Bearer')
+  if (statusCode === 429 || statusCode === 503) {
+    const { retryAfterSeconds = RETRY_AFTER_SECONDS } = error as Partial<ApiError>
+    reply.header('retry-after', retryAfterSeconds)
+  }
+  if (statusCode === 503) {
+    const { code, message, mayHaveWritten } = error
+    request.log.warn({ code, mayHaveWritten }, message)
+  }
+  return reply.send(body)
+}
+
+/** For what Fastify refuses before there is a route: a path that is no path, or too long. */
+export function answerFrameworkError(
+  error: FastifyError,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): void {
+  // Fastify's message repeats the path.
+  const refusal = fromStatus(error.statusCode ?? 500, 'the path is not valid')
+  answer(refusal ?? new ApiError('API_INTERNAL'), request, reply)
+}
+
+const codeOfConnectionError: Record<string, ApiError> = {
+  ERR_HTTP_REQUEST_TIMEOUT: new ApiError('API_REQUEST_TIMEOUT'),
+  HPE_HEADER_OVERFLOW: new ApiError('API_HEADERS_TOO_LARGE'),
+}
+const notHttp = new ApiError('API_BAD_REQUEST', 'this is not HTTP')
+
+/** For what is no request at all; the connection ends. Nothing of it is logged. */
+export function answerConnectionError(error: { code?: string }, socket: Socket): void {
+  // https://nodejs.org/api/http.html#event-clienterror
+  if (error.code === 'ECONNRESET' || !socket.writable) {
+    socket.destroy()
+    return
+  }
+  const body = errorBody(codeOfConnectionError[error.code ?? ''] ?? notHttp)
+  const text = JSON.stringify(body)
+  const head = [
+    `HTTP/1.1 ${body.statusCode} ${body.error}`,
+    'content-type: application/json; charset=utf-8',
+    `content-length: ${Buffer.byteLength(text)}`,
+    'connection: close',
+  ]
+  socket.end(`${head.join('\r\n')}\r\n\r\n${text}`, () => socket.destroy())
+}

@@ -1,40 +1,89 @@
-import cookie from '@fastify/cookie'
-import { StoreError } from '@onetrip/session-store'
+import { stringifySetCookie } from 'cookie'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
-
-const COOKIE = 'onetrip'
-const BEARER = 'Bearer '
+import { ApiError } from '../errors.ts'
 
 declare module 'fastify' {
   interface FastifyInstance {
-    /** The signed token that the request carries. Throws `StoreError` when it carries none. */
-    tokenOf(request: FastifyRequest): string
-    setTokenCookie(reply: FastifyReply, token: string, expires: Date): void
-    clearTokenCookie(reply: FastifyReply): void
+    tokens: TokenCarriers
   }
 }
 
-/** Where a request carries its token: in `Authorization: Bearer`, or else in a cookie. */
+/** How a token travels: in `Authorization: Bearer`, or in a cookie. */
+export interface TokenCarriers {
+  /** The token of `Authorization: Bearer`, if there is one. It is not verified: the store does that. */
+  fromHeader(request: FastifyRequest): string | undefined
+  /**
+   * The token of the cookie, if there is one; not verified either.
+   *
+   * @throws ApiError when there is more than one cookie of this name.
+   */
+  fromCookie(request: FastifyRequest): string | undefined
+  /** @param expiresAt Unix milliseconds. */
+  setCookie(reply: FastifyReply, token: string, expiresAt: number): void
+  clearCookie(reply: FastifyReply): void
+}
+
+/**
+ * A browser sends a cookie with the prefix `__Host-` back only to the host that set it, and takes it
+ * only over HTTPS: no other host of the same domain can plant one.
+ * https://www.rfc-editor.org/rfc/rfc6265bis.html#name-the-__host-prefix
+ */
+export const cookieName = (secure: boolean) => (secure ? '__Host-onetrip' : 'onetrip')
+
+const BEARER = /^bearer +/i
+
+/** Reads tokens from requests and writes them to replies; who may do what is not asked here. */
 export const sessionPlugin = fp<{ secureCookie: boolean }>(
   async (app, { secureCookie }) => {
-    // Cookies are parsed where they are needed, not on every request.
-    await app.register(cookie, { hook: false })
-    const attributes = { httpOnly: true, sameSite: 'lax', path: '/', secure: secureCookie } as const
+    const name = cookieName(secureCookie)
+    const attributes = {
+      name,
+      path: '/',
+      httpOnly: true,
+      sameSite: 'lax',
+      secure: secureCookie,
+    } as const
+    const cleared = stringifySetCookie({
+      ...attributes,
+      value: '',
+      maxAge: 0,
+      expires: new Date(0),
+    })
 
-    app.decorate('tokenOf', (request) => {
-      const { authorization, cookie: cookies } = request.headers
-      if (authorization?.startsWith(BEARER)) return authorization.slice(BEARER.length)
-      const token = cookies && app.parseCookie(cookies)[COOKIE]
-      if (token) return token
-      throw new StoreError('ONETRIP_INVALID_TOKEN', 'this needs a token: log in first')
-    })
-    app.decorate('setTokenCookie', (reply, token, expires) => {
-      reply.setCookie(COOKIE, token, { ...attributes, expires })
-    })
-    app.decorate('clearTokenCookie', (reply) => {
-      reply.clearCookie(COOKIE, attributes)
+    app.decorate('tokens', {
+      fromHeader({ headers: { authorization } }) {
+        if (authorization === undefined) return undefined
+        const scheme = BEARER.exec(authorization)
+        return scheme ? authorization.slice(scheme[0].length) : undefined
+      },
+      fromCookie: ({ headers: { cookie } }) =>
+        cookie === undefined ? undefined : onlyCookie(cookie, name),
+      // Not @fastify/cookie: its hook runs before every answer, and two answers have a cookie.
+      setCookie(reply, token, expiresAt) {
+        const maxAge = Math.max(0, Math.floor((expiresAt - Date.now()) / 1000))
+        const expires = new Date(expiresAt)
+        const cookie = stringifySetCookie({ ...attributes, value: token, maxAge, expires })
+        reply.header('set-cookie', cookie)
+      },
+      clearCookie(reply) {
+        reply.header('set-cookie', cleared)
+      },
     })
   },
   { name: 'session' },
 )
+
+/** The value of this cookie. Two of the name are refused: one may have been planted. */
+function onlyCookie(header: string, name: string): string | undefined {
+  let value: string | undefined
+  for (const pair of header.split(';')) {
+    const equals = pair.indexOf('=')
+    if (pair.slice(0, equals).trim() !== name) continue
+    if (value !== undefined) {
+      throw new ApiError('API_BAD_REQUEST', `there is more than one cookie ${name}`)
+    }
+    value = pair.slice(equals + 1).trim()
+  }
+  return value
+}

@@ -1,36 +1,51 @@
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import { limitQuery, Me, Recent, View, ViewBody, Views } from '../schemas.ts'
+import type { FastifyInstance } from 'fastify'
+import fp from 'fastify-plugin'
+import { ApiError } from '../errors.ts'
+import { sessionRoutes } from './sessions.ts'
+import { viewRoutes } from './views.ts'
 
-/** What needs a session. Every store call verifies the token before it asks Redis. */
-export const authenticatedRoutes: FastifyPluginAsyncTypebox = async (app) => {
-  const { store } = app
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** In authenticated routes: the token that came with the request. The store verifies it. */
+    token: string
+  }
+}
 
-  app.post('/views', { schema: { body: ViewBody, response: { 200: View } } }, async (request) => {
-    const { item } = request.body
-    const { user, views } = await store.recordView(app.tokenOf(request), item)
-    return { user, item, views }
-  })
+/**
+ * What needs a session. A route in here cannot forget to ask for the token; that it is genuine and its
+ * session still there, each store call finds out in the round trip that it makes anyway.
+ */
+export const authenticatedRoutes = fp(
+  async (app) => {
+    app.decorateRequest('token', '')
+    app.addHook('onRequest', (request, reply, done) => {
+      const { tokens } = app
+      const fromHeader = tokens.fromHeader(request)
+      if (fromHeader !== undefined) request.token = fromHeader
+      else {
+        // Only a cookie is sent without the sender's doing.
+        const fromCookie = tokens.fromCookie(request)
+        if (!fromCookie) throw new ApiError('API_LOGIN_FIRST')
+        app.refuseCrossSite(request)
+        request.token = fromCookie
+      }
+      if (request.method === 'GET') reply.header('cache-control', 'no-store')
+      done()
+    })
+    documentTokens(app)
 
-  app.get('/me', { schema: { response: { 200: Me } } }, async (request) =>
-    store.checkToken(app.tokenOf(request)),
-  )
+    await app.register(viewRoutes)
+    await app.register(sessionRoutes)
+  },
+  {
+    name: 'authenticated-routes',
+    dependencies: ['errors', 'store', 'session', 'cross-site'],
+    encapsulate: true,
+  },
+)
 
-  app.get('/me/views', { schema: { response: { 200: Views } } }, async (request) => ({
-    items: await store.viewedItems(app.tokenOf(request)),
-  }))
-
-  app.get(
-    '/recent',
-    { schema: { querystring: limitQuery(50), response: { 200: Recent } } },
-    async (request) => {
-      await store.checkToken(app.tokenOf(request))
-      return { sessions: await store.recentSessions(request.query.limit) }
-    },
-  )
-
-  app.post('/logout', async (request, reply) => {
-    await store.logout(app.tokenOf(request))
-    app.clearTokenCookie(reply)
-    return reply.code(204).send()
+function documentTokens(app: FastifyInstance): void {
+  app.addHook('onRoute', (route) => {
+    route.schema = { ...route.schema, security: [{ bearer: [] }, { cookie: [] }] }
   })
 }

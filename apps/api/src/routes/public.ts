@@ -1,35 +1,71 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { StoreError } from '@onetrip/session-store'
+import fp from 'fastify-plugin'
 import type { Authenticator } from '../authenticator.ts'
+import { ApiError } from '../errors.ts'
 import { Login, limitQuery, Popular } from '../schemas.ts'
 
-/** What needs no session. */
-export const publicRoutes: FastifyPluginAsyncTypebox<{ authenticator: Authenticator }> = async (
+const routes: FastifyPluginAsyncTypebox<{ authenticator: Authenticator }> = async (
   app,
   { authenticator },
 ) => {
-  const { store } = app
+  const { store, tokens } = app
 
   app.post(
     '/login',
-    { schema: { body: authenticator.credentials, response: { 200: Login } } },
+    {
+      schema: {
+        operationId: 'login',
+        summary: 'Log in',
+        description:
+          'Always on a new token. If a cookie came with a token, the session of that one is ended.',
+        tags: ['sessions'],
+        body: authenticator.credentials,
+        response: { 200: Login },
+        'x-errors': [401, 403, 429],
+      },
+      // Nobody may be logged in by a page of another origin: what they then view would be its author's.
+      onRequest: (request, _reply, done) => {
+        app.refuseCrossSite(request)
+        done()
+      },
+    },
     async (request, reply) => {
       const user = await authenticator.authenticate(request.body)
-      if (user === undefined) {
-        throw new StoreError('ONETRIP_INVALID_TOKEN', 'these credentials prove nobody')
-      }
-      // Always a new token, never one that the client sent: no session fixation.
+      if (user === undefined) throw new ApiError('API_WRONG_CREDENTIALS')
+      const replaced = tokens.fromCookie(request)
+      // Never the token that the client sent: no session fixation.
       const { token, expiresAt } = await store.login(user)
-      const expires = new Date(expiresAt)
-      app.setTokenCookie(reply, token, expires)
+      if (replaced) {
+        // The browser forgets it now. What is not ended here ends as idle; the login is done anyhow.
+        await store.logout(replaced).catch((error: unknown) => {
+          if (!(error instanceof StoreError)) throw error
+        })
+      }
+      tokens.setCookie(reply, token, expiresAt)
       reply.header('cache-control', 'no-store')
-      return { token, user, expiresAt: expires.toISOString() }
+      return { token, user, expiresAt: new Date(expiresAt).toISOString() }
     },
   )
 
   app.get(
     '/items/popular',
-    { schema: { querystring: limitQuery(10), response: { 200: Popular } } },
+    {
+      schema: {
+        operationId: 'listPopular',
+        summary: 'The most viewed items',
+        tags: ['views'],
+        querystring: limitQuery(10),
+        response: { 200: Popular },
+      },
+    },
     async (request) => ({ items: await store.popularItems(request.query.limit) }),
   )
 }
+
+/** What needs no session. */
+export const publicRoutes = fp(routes, {
+  name: 'public-routes',
+  dependencies: ['errors', 'store', 'session', 'cross-site'],
+  encapsulate: true,
+})

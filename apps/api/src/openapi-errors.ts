@@ -1,0 +1,101 @@
+import { STATUS_CODES } from 'node:http'
+import type { OpenAPIV3_1 } from 'openapi-types'
+import { errorTable } from './errors.ts'
+
+type Operation = OpenAPIV3_1.OperationObject & { 'x-errors'?: readonly number[] }
+
+const nameOf = (status: number) => (STATUS_CODES[status] ?? '').replaceAll(/[^A-Za-z]/g, '')
+
+const flags = {
+  mayHaveWritten: {
+    type: 'boolean',
+    description: 'Redis may have executed a write of this request',
+  },
+  retrySafe: {
+    type: 'boolean',
+    description: 'The same request may be sent again without counting anything twice',
+  },
+} as const
+
+const headersOf: Record<number, Record<string, OpenAPIV3_1.HeaderObject>> = {
+  401: { 'www-authenticate': { schema: { type: 'string' } } },
+  405: { allow: { description: 'The methods that there are', schema: { type: 'string' } } },
+  429: retryAfter(),
+  503: retryAfter(),
+}
+
+function retryAfter() {
+  return { 'retry-after': { description: 'Seconds to wait', schema: { type: 'integer' as const } } }
+}
+
+function responseOf(status: number): OpenAPIV3_1.ResponseObject {
+  const kinds = Object.entries(errorTable).filter(([, kind]) => kind.status === status)
+  const examples = kinds.map(([code, { meaning, mayHaveWritten, retrySafe }]) => [
+    code,
+    {
+      value: {
+        statusCode: status,
+        code,
+        error: STATUS_CODES[status],
+        message: meaning,
+        ...(status >= 500 && { mayHaveWritten, retrySafe }),
+      },
+    },
+  ])
+  const schema: OpenAPIV3_1.SchemaObject = {
+    type: 'object',
+    required: [
+      ...['statusCode', 'code', 'error', 'message'],
+      ...(status >= 500 ? Object.keys(flags) : []),
+    ],
+    additionalProperties: false,
+    properties: {
+      statusCode: { const: status },
+      code: { enum: kinds.map(([code]) => code) },
+      error: { const: STATUS_CODES[status] },
+      message: { type: 'string' },
+      ...(status >= 500 && flags),
+    },
+  }
+  return {
+    description: kinds.map(([code, { meaning }]) => `\`${code}\`: ${meaning}`).join('\n\n'),
+    ...(headersOf[status] && { headers: headersOf[status] }),
+    content: { 'application/json': { schema, examples: Object.fromEntries(examples) } },
+  }
+}
+
+const statuses = [...new Set(Object.values(errorTable).map(({ status }) => status))].sort()
+
+/** The answers to errors, for the document's components: one for each status of the table. */
+export const errorResponses: Pick<OpenAPIV3_1.ComponentsObject, 'responses'> = {
+  responses: Object.fromEntries(statuses.map((status) => [nameOf(status), responseOf(status)])),
+}
+
+/** What a route can answer follows from what it takes, so that none has to list it. */
+function errorsOf(method: string, operation: Operation): Set<number> {
+  const { security = [], parameters = [], 'x-errors': own = [] } = operation
+  const errors = new Set([500, 503, ...own])
+  const add = (...more: number[]) => {
+    for (const status of more) errors.add(status)
+  }
+  if (parameters.length > 0) add(400)
+  if (parameters.some((parameter) => 'in' in parameter && parameter.in === 'path')) add(414)
+  if (method !== 'get') add(400, 413, 415)
+  // 400: two cookies of the same name.
+  if (security.length > 0) add(400, 401, ...(method === 'get' ? [] : [403]))
+  return errors
+}
+
+/** The document, with every operation's errors. */
+export function withErrors(document: OpenAPIV3_1.Document): OpenAPIV3_1.Document {
+  for (const path of Object.values(document.paths ?? {})) {
+    for (const [method, operation] of Object.entries(path ?? {}) as [string, Operation][]) {
+      operation.responses ??= {}
+      for (const status of errorsOf(method, operation)) {
+        operation.responses[status] ??= { $ref: `#/components/responses/${nameOf(status)}` }
+      }
+      delete operation['x-errors']
+    }
+  }
+  return document
+}

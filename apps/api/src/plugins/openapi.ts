@@ -1,0 +1,61 @@
+import swagger from '@fastify/swagger'
+import fp from 'fastify-plugin'
+import type { OpenAPIV3_1 } from 'openapi-types'
+import { errorResponses, withErrors } from '../openapi-errors.ts'
+import { cookieName } from './session.ts'
+
+declare module 'fastify' {
+  interface FastifySchema {
+    /** Statuses that this route alone answers with; those that every such route has come by themselves. */
+    'x-errors'?: readonly number[]
+  }
+}
+
+const DESCRIPTION = `Logins, recent sessions and viewed items in Redis, with one round trip for a view.
+
+Every error has the same shape, and its \`code\` is one of a fixed list. What is wrong with a request before
+it reaches a route is answered in that shape, too: 400 (not HTTP, or a path that is none), 404, 405, 408
+and 431.`
+
+/** Serves `/openapi.json`, made from the routes' schemas, and a page to read it and try it at `/docs`. */
+export const openapiPlugin = fp<{ secureCookie: boolean }>(
+  async (app, { secureCookie }) => {
+    await app.register(swagger, {
+      openapi: {
+        openapi: '3.1.0',
+        info: { title: 'Onetrip', version: '0.1.0', description: DESCRIPTION },
+        servers: [{ url: '/' }],
+        tags: [
+          { name: 'sessions', description: 'Who is logged in, and where' },
+          { name: 'views', description: 'What is viewed' },
+          { name: 'operations', description: 'For what watches the service' },
+        ],
+        components: {
+          securitySchemes: {
+            bearer: { type: 'http', scheme: 'bearer', description: 'The token of POST /login' },
+            cookie: { type: 'apiKey', in: 'cookie', name: cookieName(secureCookie) },
+          },
+          ...errorResponses,
+        } as OpenAPIV3_1.ComponentsObject,
+      },
+      convertConstToEnum: false,
+      transformObject: (document) =>
+        withErrors((document as { openapiObject: OpenAPIV3_1.Document }).openapiObject),
+    })
+
+    // Loaded only where it is served.
+    const { default: swaggerUi } = await import('@fastify/swagger-ui')
+    await app.register(swaggerUi, { routePrefix: '/docs', staticCSP: true })
+
+    let document = ''
+    app.addHook('onReady', async () => {
+      document = JSON.stringify(app.swagger())
+    })
+    app.get(
+      '/openapi.json',
+      { schema: { hide: true }, logLevel: 'warn' },
+      async (_request, reply) => reply.type('application/json; charset=utf-8').send(document),
+    )
+  },
+  { name: 'openapi' },
+)

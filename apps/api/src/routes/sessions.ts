@@ -1,0 +1,122 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { ApiError } from '../errors.ts'
+import {
+  Ended,
+  limitQuery,
+  Me,
+  NoContent,
+  Recent,
+  SessionParams,
+  UserSessions,
+} from '../schemas.ts'
+
+/** How long ago a session must have been seen for `GET /me` to write that it is seen again. */
+const TOUCH_EVERY_SECONDS = 10
+
+/** The session of the token, and those of the same user. */
+export const sessionRoutes: FastifyPluginAsyncTypebox = async (app) => {
+  const { store, tokens } = app
+  const tags = ['sessions']
+
+  app.get(
+    '/me',
+    {
+      schema: {
+        operationId: 'getMe',
+        summary: 'Who is logged in',
+        description: `The session is seen by this, which is written once in ${TOUCH_EVERY_SECONDS} s at most.`,
+        tags,
+        response: { 200: Me },
+      },
+    },
+    async (request) => store.touch(request.token, TOUCH_EVERY_SECONDS),
+  )
+
+  app.get(
+    '/me/sessions',
+    {
+      schema: {
+        operationId: 'listSessions',
+        summary: "The user's sessions, the latest login first",
+        description: 'The id of a session is no credential: a token is an id and its signature.',
+        tags,
+        response: { 200: UserSessions },
+      },
+    },
+    async (request) => ({ sessions: await store.userSessions(request.token) }),
+  )
+
+  app.delete(
+    '/me/sessions/:id',
+    {
+      schema: {
+        operationId: 'endSession',
+        summary: "End one of the user's sessions",
+        tags,
+        params: SessionParams,
+        response: { 204: NoContent },
+        'x-errors': [404],
+      },
+    },
+    async (request, reply) => {
+      const { id } = request.params
+      if (!(await store.revokeSession(request.token, id))) {
+        throw new ApiError('API_NOT_FOUND', 'you have no session of this id')
+      }
+      if (request.token.startsWith(`${id}.`)) tokens.clearCookie(reply)
+      return reply.code(204).send()
+    },
+  )
+
+  app.delete(
+    '/me/sessions',
+    {
+      schema: {
+        operationId: 'logoutEverywhere',
+        summary: "End all of the user's sessions, this one too",
+        tags,
+        response: { 200: Ended },
+      },
+    },
+    async (request, reply) => {
+      const ended = await store.logoutEverywhere(request.token)
+      tokens.clearCookie(reply)
+      return { ended }
+    },
+  )
+
+  app.post(
+    '/logout',
+    {
+      schema: {
+        operationId: 'logout',
+        summary: 'End the session, if there still is one',
+        tags,
+        response: { 204: NoContent },
+      },
+    },
+    async (request, reply) => {
+      await store.logout(request.token)
+      tokens.clearCookie(reply)
+      return reply.code(204).send()
+    },
+  )
+
+  app.get(
+    '/recent',
+    {
+      schema: {
+        operationId: 'listRecent',
+        summary: 'Who was seen last, newest first',
+        description: 'Users and times; no token and no id of a session.',
+        tags,
+        querystring: limitQuery(50),
+        response: { 200: Recent },
+      },
+    },
+    async (request) => {
+      await store.checkToken(request.token)
+      return { sessions: await store.recentSessions(request.query.limit) }
+    },
+  )
+}

@@ -1,0 +1,39 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { View, ViewBody, Views } from '../schemas.ts'
+
+/** Page views: the hot path, and what it left. */
+export const viewRoutes: FastifyPluginAsyncTypebox = async (app) => {
+  const { store } = app
+
+  app.post(
+    '/views',
+    {
+      schema: {
+        operationId: 'recordView',
+        summary: 'Record that the session viewed an item',
+        description: 'One round trip to Redis, shared with the views that come at the same time.',
+        tags: ['views'],
+        body: ViewBody,
+        response: { 200: View },
+      },
+    },
+    async (request) => {
+      const { item } = request.body
+      const { user, views } = await store.recordView(request.token, item)
+      return { user, item, views }
+    },
+  )
+
+  app.get(
+    '/me/views',
+    {
+      schema: {
+        operationId: 'listViews',
+        summary: 'What the session viewed last, newest first',
+        tags: ['views'],
+        response: { 200: Views },
+      },
+    },
+    async (request) => ({ items: await store.viewedItems(request.token) }),
+  )
+}
