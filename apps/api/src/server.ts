@@ -1,16 +1,14 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import { createSessionStore, type RetentionEvent, type StrategyName } from '@onetrip/session-store'
 import closeWithGrace from 'close-with-grace'
 import type { FastifyBaseLogger } from 'fastify'
 import { buildApp } from './app.ts'
 import { trustingAuthenticator } from './authenticator.ts'
-import { type Config, loadConfig } from './config.ts'
+import { loadConfig } from './config.ts'
+import { loggerOptions } from './logging.ts'
+import { pollRedis } from './metrics/redis-poller.ts'
 
 const transports: Record<string, string> = { 'redis:': 'tcp', 'rediss:': 'tls', 'unix:': 'unix' }
-
-function loggerOptions({ LOG_LEVEL }: Config) {
-  const pretty = process.stdout.isTTY && { transport: { target: 'pino-pretty' } }
-  return { level: LOG_LEVEL, ...pretty }
-}
 
 function logRetention(log: FastifyBaseLogger, event: RetentionEvent): void {
   if (event.type === 'failure') log.warn({ err: event.error }, 'the janitor will try again')
@@ -36,10 +34,14 @@ async function start(): Promise<void> {
     authenticator,
     transport: transports[new URL(config.REDIS_URL).protocol] ?? 'tcp',
     secureCookie: config.NODE_ENV !== 'development',
-    logger: loggerOptions(config),
+    logger: loggerOptions(config.LOG_LEVEL, process.stdout.isTTY),
+    logRequests: config.LOG_REQUESTS,
   })
-  closeWithGrace({ delay: config.SHUTDOWN_GRACE_MS, logger: app.log }, async ({ err }) => {
+  const graceMs = config.SHUTDOWN_DRAIN_MS + config.SHUTDOWN_GRACE_MS
+  closeWithGrace({ delay: graceMs, logger: app.log }, async ({ err }) => {
     if (err) app.log.fatal({ err }, 'ending after an unexpected error')
+    app.readiness.stop()
+    if (!err) await delay(config.SHUTDOWN_DRAIN_MS)
     await app.close()
     await store.close()
   })
@@ -52,6 +54,15 @@ async function start(): Promise<void> {
       onProgress: (event) => logRetention(app.log, event),
     })
     janitor.start()
+  }
+  if (config.REDIS_INFO_INTERVAL_SECONDS > 0) {
+    pollRedis({
+      url: config.REDIS_URL,
+      intervalSeconds: config.REDIS_INFO_INTERVAL_SECONDS,
+      deadlineMs: config.REDIS_DEADLINE_MS,
+      registry: app.metrics,
+      log: app.log,
+    })
   }
   await app.listen({ host: config.HOST, port: config.PORT })
 }

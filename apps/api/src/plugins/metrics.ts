@@ -1,50 +1,42 @@
-import { connectionChannel, type RoundTrip, roundTripChannel } from '@onetrip/session-store'
 import fp from 'fastify-plugin'
-import { Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client'
+import { Gauge, type Registry } from 'prom-client'
+import { createRegistry } from '../metrics/registry.ts'
+import { measureRequests } from '../metrics/requests.ts'
+import { measureStore } from '../metrics/store.ts'
 
-/** Serves `GET /metrics`: the process (CPU, memory, event loop) and what the store did. */
-export const metricsPlugin = fp<{ transport: string }>(
-  async (app, { transport }) => {
-    const registry = new Registry()
-    const registers = [registry]
-    collectDefaultMetrics({ register: registry })
+declare module 'fastify' {
+  interface FastifyInstance {
+    /** What this process measures of itself; plugins may add to it. */
+    metrics: Registry
+  }
+}
+
+export interface MetricsOptions {
+  /** Where the store finds Redis: `tcp`, `tls` or `unix`. */
+  transport: string
+  /** Default: one of its own. */
+  registry?: Registry | undefined
+  /** What `/metrics` serves. Default: this process's; a worker serves those of all, merged. */
+  gather?: (() => Promise<string>) | undefined
+}
+
+/** Measures requests and store, and serves `GET /metrics` in Prometheus' text format. */
+export const metricsPlugin = fp<MetricsOptions>(
+  async (app, { transport, registry = createRegistry(), gather = () => registry.metrics() }) => {
+    app.decorate('metrics', registry)
     new Gauge({
       name: 'onetrip_info',
       help: 'Which variant of the API this is',
       labelNames: ['strategy', 'transport'],
-      registers,
+      aggregator: 'first',
+      registers: [registry],
     }).set({ strategy: app.store.strategy, transport }, 1)
-    const counter = (name: string, help: string) => new Counter({ name, help, registers })
-    const roundTrips = counter('onetrip_store_round_trips_total', 'Round trips of updates to Redis')
-    const commands = counter('onetrip_store_commands_total', 'Commands of updates sent to Redis')
-    const connections = counter(
-      'onetrip_store_connections_opened_total',
-      'Connections to Redis that were opened',
-    )
-    const errors = new Counter({
-      name: 'onetrip_store_errors_total',
-      help: 'Errors of the store, by code',
-      labelNames: ['code'],
-      registers,
-    })
-
-    const onRoundTrip = (message: unknown) => {
-      roundTrips.inc()
-      commands.inc((message as RoundTrip).commands)
-    }
-    const onConnection = () => connections.inc()
-    roundTripChannel.subscribe(onRoundTrip)
-    connectionChannel.subscribe(onConnection)
-    app.addHook('onClose', async () => {
-      roundTripChannel.unsubscribe(onRoundTrip)
-      connectionChannel.unsubscribe(onConnection)
-    })
-    app.addHook('onError', async (_request, reply, error) => {
-      if (reply.statusCode >= 500 || 'mayHaveWritten' in error) errors.inc({ code: error.code })
-    })
+    const stopMeasuring = measureStore(app.store, registry)
+    app.addHook('onClose', async () => stopMeasuring())
+    measureRequests(app, registry)
 
     app.get('/metrics', { logLevel: 'warn' }, async (_request, reply) =>
-      reply.type(registry.contentType).send(await registry.metrics()),
+      reply.type(registry.contentType).send(await gather()),
     )
   },
   { name: 'metrics', dependencies: ['store'] },

@@ -1,0 +1,75 @@
+import { randomBytes } from 'node:crypto'
+import type { IncomingMessage } from 'node:http'
+import {
+  type FastifyReply,
+  type FastifyRequest,
+  type FastifyServerOptions,
+  LogController,
+} from 'fastify'
+
+/**
+ * JSON lines, or pretty ones in a terminal.
+ *
+ * No line of ours has a token, a cookie or a password in it; these paths are for the line that somebody
+ * adds one day, and for ioredis, whose errors carry the arguments of their command.
+ */
+export function loggerOptions(level: string, terminal: boolean): FastifyServerOptions['logger'] {
+  return {
+    level,
+    redact: {
+      paths: ['req.headers', 'res.headers', 'headers', 'token', 'cookie', 'err.command.args'],
+      censor: '[hidden]',
+    },
+    ...(terminal && { transport: { target: 'pino-pretty' } }),
+  }
+}
+
+/** What a request id may look like that comes from outside: it goes into logs and headers. */
+const REQUEST_ID = /^[\w.:/+=-]{1,64}$/
+
+/**
+ * The `x-request-id` of a request if it is well-formed, or else an id of our own: random for the
+ * process and counted, since random bytes for every request cost as much as the rest of its head.
+ */
+export function requestIds(): (request: IncomingMessage) => string {
+  const prefix = randomBytes(6).toString('base64url')
+  let count = 0
+  return (request) => {
+    const given = request.headers['x-request-id'] as string | undefined
+    if (given !== undefined && REQUEST_ID.test(given)) return given
+    count = (count + 1) | 0
+    return `${prefix}-${(count >>> 0).toString(36)}`
+  }
+}
+
+/**
+ * One line for each request when it is answered, or none (the default: a line costs more than the
+ * route). Errors are logged by their handler in any case.
+ */
+export class RequestLog extends LogController {
+  constructor({ enabled }: { enabled: boolean }) {
+    super({ disableRequestLogging: !enabled })
+  }
+
+  override incomingRequest(): void {}
+
+  override requestCompleted(
+    error: Error | null,
+    request: FastifyRequest,
+    reply: FastifyReply,
+  ): void {
+    if (this.isLogDisabled(request)) return
+    const { method, url } = request
+    reply.log.info(
+      {
+        method,
+        // Without the query, in which anything may be.
+        path: url.split('?', 1)[0]?.slice(0, 200),
+        status: reply.statusCode,
+        milliseconds: Number(reply.elapsedTime.toFixed(3)),
+        ...(error && { err: error }),
+      },
+      'answered',
+    )
+  }
+}

@@ -1,0 +1,113 @@
+import { Counter, Gauge, type Registry } from 'prom-client'
+
+/** What INFO is asked for: nothing that costs Redis more with more clients or keys. */
+export const INFO_SECTIONS = ['clients', 'memory', 'persistence', 'stats', 'cpu', 'keyspace']
+
+/** The fields of a reply to INFO. */
+export type RedisInfo = ReadonlyMap<string, string>
+
+export function parseInfo(reply: string): RedisInfo {
+  return new Map(
+    reply.split('\r\n').flatMap((line) => {
+      const colon = line.startsWith('#') ? -1 : line.indexOf(':')
+      return colon < 0 ? [] : [[line.slice(0, colon), line.slice(colon + 1)] as const]
+    }),
+  )
+}
+
+interface Field {
+  /** Without `onetrip_redis_`; otherwise as the exporter of oliver006 calls it. */
+  name: string
+  help: string
+  kind: typeof Counter | typeof Gauge
+  /** Undefined where this Redis does not tell. */
+  value(info: RedisInfo): number | undefined
+}
+
+/** A number as it stands there; undefined when it is none. */
+const number = (field: string) => (info: RedisInfo) => finite(Number(info.get(field) ?? Number.NaN))
+const isOk = (field: string) => (info: RedisInfo) =>
+  info.has(field) ? Number(info.get(field) === 'ok') : undefined
+const finite = (value: number) => (Number.isFinite(value) ? value : undefined)
+
+const gauge = (name: string, help: string, value: Field['value']): Field => ({
+  ...{ name, help, value },
+  kind: Gauge,
+})
+const counter = (name: string, help: string, value: Field['value']): Field => ({
+  ...{ name: `${name}_total`, help, value },
+  kind: Counter,
+})
+
+const fields: readonly Field[] = [
+  gauge('connected_clients', 'Connections to Redis', number('connected_clients')),
+  gauge('max_clients', 'Connections that Redis allows (maxclients)', number('maxclients')),
+  gauge('memory_used_bytes', 'Memory that Redis allocated', number('used_memory')),
+  gauge('memory_rss_bytes', 'Memory of the Redis process', number('used_memory_rss')),
+  gauge('memory_max_bytes', 'maxmemory; 0: no limit', number('maxmemory')),
+  gauge(
+    'memory_fragmentation_ratio',
+    'Memory of the process to memory allocated; 1.15 is 15 % of fragmentation',
+    number('mem_fragmentation_ratio'),
+  ),
+  counter('commands_processed', 'Commands that Redis executed', number('total_commands_processed')),
+  counter(
+    'connections_received',
+    'Connections that Redis accepted',
+    number('total_connections_received'),
+  ),
+  counter(
+    'rejected_connections',
+    'Connections refused at maxclients',
+    number('rejected_connections'),
+  ),
+  counter('evicted_keys', 'Keys that Redis removed at maxmemory', number('evicted_keys')),
+  counter('error_replies', 'Errors that Redis replied', number('total_error_replies')),
+  counter('cpu_seconds', 'CPU time of the Redis process, all threads', (info) =>
+    finite(Number(info.get('used_cpu_user')) + Number(info.get('used_cpu_sys'))),
+  ),
+  gauge('rdb_last_save_ok', '1: the last snapshot was saved', isOk('rdb_last_bgsave_status')),
+  gauge('aof_enabled', '1: the append-only file is on', number('aof_enabled')),
+  gauge('aof_last_write_ok', '1: the append-only file takes writes', isOk('aof_last_write_status')),
+  gauge('aof_last_rewrite_ok', '1: its last rewrite worked', isOk('aof_last_bgrewrite_status')),
+]
+
+/** Serves what `latest` returns: the last reply to INFO, or undefined while Redis is away. */
+export function redisMetrics(registry: Registry, latest: () => RedisInfo | undefined): void {
+  const registers = [registry]
+  new Gauge({
+    name: 'onetrip_redis_up',
+    help: '1: Redis answered when it was last asked',
+    registers,
+    collect() {
+      this.set(latest() ? 1 : 0)
+    },
+  })
+  for (const { name, help, kind: Kind, value } of fields) {
+    new Kind({
+      name: `onetrip_redis_${name}`,
+      help,
+      registers,
+      collect() {
+        // Absent while Redis is away: a counter that falls to 0 and comes back would count twice.
+        this.remove()
+        const info = latest()
+        const current = info && value(info)
+        if (current !== undefined) this.inc(current)
+      },
+    })
+  }
+  new Gauge({
+    name: 'onetrip_redis_keys',
+    help: 'Keys, by database',
+    labelNames: ['db'],
+    registers,
+    collect() {
+      this.reset()
+      for (const [field, value] of latest() ?? []) {
+        const keys = /^db\d+$/.test(field) && /keys=(\d+)/.exec(value)?.[1]
+        if (keys) this.set({ db: field }, Number(keys))
+      }
+    },
+  })
+}

@@ -1,0 +1,34 @@
+import fp from 'fastify-plugin'
+
+declare module 'fastify' {
+  interface FastifyInstance {
+    readiness: Readiness
+  }
+}
+
+export interface Readiness {
+  readonly stopping: boolean
+  /**
+   * From now on `/readyz` says no, so that load balancers send nothing new here. Whatever comes is
+   * still answered: closing is another step, later.
+   */
+  stop(): void
+}
+
+/** Knows whether the process is about to stop. A server that closes is stopping, too. */
+export const readinessPlugin = fp(
+  async (app) => {
+    let stopping = false
+    const stop = () => {
+      stopping = true
+    }
+    app.decorate('readiness', {
+      get stopping() {
+        return stopping
+      },
+      stop,
+    })
+    app.addHook('preClose', async () => stop())
+  },
+  { name: 'readiness' },
+)
