@@ -2,8 +2,11 @@ import type { SessionStore } from '@onetrip/session-store'
 import fastify, { type FastifyInstance, type FastifyServerOptions } from 'fastify'
 import type { Authenticator } from './authenticator.ts'
 import { RequestLog, requestIds } from './logging.ts'
-import { errorsPlugin } from './plugins/errors.ts'
+import { crossSitePlugin } from './plugins/cross-site.ts'
+import { answerConnectionError, answerFrameworkError, errorsPlugin } from './plugins/errors.ts'
+import { methodsPlugin, otherMethodsPlugin } from './plugins/methods.ts'
 import { type MetricsOptions, metricsPlugin } from './plugins/metrics.ts'
+import { openapiPlugin } from './plugins/openapi.ts'
 import { readinessPlugin } from './plugins/readiness.ts'
 import { sessionPlugin } from './plugins/session.ts'
 import { storePlugin } from './plugins/store.ts'
@@ -18,8 +21,15 @@ export interface AppOptions {
   authenticator: Authenticator
   /** Where `store` finds Redis, for `/metrics`: `tcp`, `tls` or `unix`. */
   transport: string
-  /** Cookies only over HTTPS. */
+  /** Cookies only over HTTPS, and with the prefix `__Host-`. */
   secureCookie: boolean
+  /**
+   * Origins, as `https://shop.example`, whose pages may change state by cookie. Default: only the one
+   * whose host the request names in `Host`.
+   */
+  publicOrigins?: readonly string[]
+  /** Serve `/openapi.json` and `/docs`. Default true. */
+  docs?: boolean
   logger?: FastifyServerOptions['logger']
   /** Logs a line for each request. Default false. */
   logRequests?: boolean
@@ -31,6 +41,7 @@ const BODY_LIMIT_BYTES = 4096
 /** The application, not yet listening: a test can inject requests. */
 export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
   const { store, authenticator, transport, secureCookie, logger = false } = options
+  const { publicOrigins = [], docs = true } = options
   const app = fastify({
     logger,
     logController: new RequestLog({ enabled: options.logRequests ?? false }),
@@ -38,11 +49,14 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
     bodyLimit: BODY_LIMIT_BYTES,
     requestTimeout: 30_000,
     schemaErrorFormatter,
+    frameworkErrors: answerFrameworkError,
+    clientErrorHandler: answerConnectionError,
     // While it closes, requests on open connections are still answered.
     return503OnClosing: false,
     forceCloseConnections: 'idle',
   })
   app.setValidatorCompiler(validatorCompiler)
+  app.removeContentTypeParser('text/plain') // a page of another origin may send it without asking first
   // A connection that was busy when closing began stays open after its answer, until somebody closes it.
   app.addHook('preClose', async () => {
     const timer = setInterval(() => app.server.closeIdleConnections(), 50)
@@ -50,12 +64,16 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
   })
 
   await app.register(errorsPlugin)
+  await app.register(methodsPlugin)
   await app.register(storePlugin, { store })
   await app.register(sessionPlugin, { secureCookie })
+  await app.register(crossSitePlugin, { publicOrigins })
+  if (docs) await app.register(openapiPlugin, { secureCookie })
   await app.register(readinessPlugin)
   await app.register(metricsPlugin, { transport, ...options.metrics })
   await app.register(healthRoutes)
   await app.register(publicRoutes, { authenticator })
   await app.register(authenticatedRoutes)
+  await app.register(otherMethodsPlugin)
   return app
 }

@@ -98,6 +98,13 @@ export const configSchema = Type.Object({
     maximum: 3600,
     description: 'How often Redis is asked for INFO, for /metrics; 0: never',
   }),
+  PUBLIC_ORIGINS: Type.String({
+    default: '',
+    pattern: '^(https?://[^/,\\s]+(,https?://[^/,\\s]+)*)?$',
+    description:
+      'Origins, comma separated, whose pages may change state by cookie, as https://shop.example; for a proxy that changes Host',
+  }),
+  DOCS: Type.Boolean({ default: true, description: 'Serve /openapi.json and /docs' }),
   LOG_LEVEL: Type.String({
     default: 'info',
     enum: ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'],

@@ -34,6 +34,8 @@ async function start(): Promise<void> {
     authenticator,
     transport: transports[new URL(config.REDIS_URL).protocol] ?? 'tcp',
     secureCookie: config.NODE_ENV !== 'development',
+    publicOrigins: config.PUBLIC_ORIGINS.split(',').filter((origin) => origin !== ''),
+    docs: config.DOCS,
     logger: loggerOptions(config.LOG_LEVEL, process.stdout.isTTY),
     logRequests: config.LOG_REQUESTS,
   })
