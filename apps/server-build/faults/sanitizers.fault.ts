@@ -15,8 +15,8 @@ const env = {
 describe.each(sanitizers)('with the %s sanitizer', (sanitizer) => {
   const programs = { stock: '', patched: '' }
   beforeAll(async () => {
-    programs.stock = await serverOf('stock', sanitizer)
-    programs.patched = await serverOf('patched', sanitizer)
+    programs.stock = await serverOf('stock', { sanitizer })
+    programs.patched = await serverOf('patched', { sanitizer })
   })
 
   test.each(['1', '3'])(

@@ -1,7 +1,7 @@
 import { copyFile, mkdir, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { unpackTarGz, unpackTarXz } from './archive.ts'
-import { type BuildName, makeFlagsOf, programs, type Sanitizer } from './builds.ts'
+import { type BuildName, makeFlagsOf, programs, type Variant } from './builds.ts'
 import { runCommand } from './command.ts'
 import { compile } from './compile.ts'
 import { RedisBuildError } from './errors.ts'
@@ -31,11 +31,9 @@ import {
 } from './patches.ts'
 import { type Selection, selectSource, useKnownSource } from './sources/select.ts'
 import type { StoredSource } from './sources/source.ts'
-import { requireTools } from './toolchain.ts'
+import { requireOpenssl, requireTools } from './toolchain.ts'
 
-export interface BuildOptions extends Selection {
-  /** A build for tests, several times slower, which ends at the first thing that it finds. */
-  sanitizer?: Sanitizer
+export interface BuildOptions extends Selection, Variant {
   /** Compilers at the same time. Default: one per core. */
   jobs?: number
 }
@@ -75,6 +73,7 @@ export async function ensureBuilt(
 
 async function make(job: Job, build: BuildName, options: BuildOptions): Promise<InstalledBuild> {
   const compilers = await requireTools(job.env)
+  if (options.tls) await requireOpenssl(job.env)
   await removeUnfinished(job.home.sources)
   await removeUnfinished(job.home.builds)
   const source = await selectSource(job, options)
@@ -84,7 +83,7 @@ async function make(job: Job, build: BuildName, options: BuildOptions): Promise<
     archive: source.archive.sha256,
     debian: source.debian?.sha256 ?? null,
     patches: await hashOfPatches(patches),
-    makeFlags: makeFlagsOf(options.sanitizer),
+    makeFlags: makeFlagsOf(options),
     compilers,
     platform: platform(),
   }

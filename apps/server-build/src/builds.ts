@@ -17,20 +17,27 @@ export function buildName(text: string): BuildName {
 export const programs = ['redis-server', 'redis-cli', 'redis-benchmark'] as const
 export type ProgramName = (typeof programs)[number]
 
-/**
- * What make is told besides what to build. The values fix what upstream's Makefile would otherwise
- * take from the machine: no OpenSSL and no systemd libraries, whether they are there or not. The
- * allocator stays upstream's choice, which is the bundled jemalloc on Linux and libc's elsewhere.
- */
-const makeFlags: readonly string[] = ['BUILD_TLS=no', 'USE_SYSTEMD=no']
-
 /** Compilers' checks at run time, for tests: of memory, and of what threads share. */
 export const sanitizers = ['address', 'thread'] as const
 export type Sanitizer = (typeof sanitizers)[number]
 
-/** The flags of a build. With a sanitizer the allocator is libc's, the only one that they see. */
-export function makeFlagsOf(sanitizer: Sanitizer | undefined): readonly string[] {
-  return sanitizer
-    ? [...makeFlags, `SANITIZER=${sanitizer}`, 'MALLOC=libc', 'OPTIMIZATION=-O1']
-    : makeFlags
+/** What a build may be besides its name. */
+export interface Variant {
+  /** A build for tests, several times slower, which ends at the first thing that it finds. */
+  sanitizer?: Sanitizer
+  /** With TLS, which needs OpenSSL to build and to run. */
+  tls?: boolean
+}
+
+/**
+ * What make is told besides what to build. The values fix what upstream's Makefile would otherwise
+ * take from the machine: OpenSSL and systemd's libraries, whether they are there or not. The allocator
+ * stays upstream's choice, which is the bundled jemalloc on Linux and libc's elsewhere; with a
+ * sanitizer it is libc's, the only one that they see.
+ */
+export function makeFlagsOf({ sanitizer, tls = false }: Variant): readonly string[] {
+  return [
+    ...[`BUILD_TLS=${tls ? 'yes' : 'no'}`, 'USE_SYSTEMD=no'],
+    ...(sanitizer ? [`SANITIZER=${sanitizer}`, 'MALLOC=libc', 'OPTIMIZATION=-O1'] : []),
+  ]
 }

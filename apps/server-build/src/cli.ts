@@ -70,6 +70,7 @@ program
       sanitizers,
     ),
   )
+  .option('--tls', "with TLS (needs OpenSSL's headers); beside the one without, for tests")
   .action(async (builds: BuildName[], options: BuildOptions) => {
     const source = options.source || undefined // REDIS_SOURCE may be there and empty
     if (options.sha256 && !source) throw usage('--sha256 goes with --source.')

@@ -1,4 +1,4 @@
-import { type BuildName, makeFlagsOf, type Sanitizer } from './builds.ts'
+import { type BuildName, makeFlagsOf, type Variant } from './builds.ts'
 import type { Home } from './home.ts'
 import { type Inputs, type InstalledBuild, installedBuilds, platform } from './installed.ts'
 import { hashOfPatches, patchesDirectory, patchesOf } from './patches.ts'
@@ -17,7 +17,7 @@ import { findTools } from './toolchain.ts'
 export async function findBuild(
   home: Home,
   build: BuildName,
-  { sanitizer, ...selection }: Selection & { sanitizer?: Sanitizer },
+  selection: Selection & Variant,
   env: NodeJS.ProcessEnv,
 ): Promise<InstalledBuild | undefined> {
   if (selection.refresh) return undefined
@@ -31,7 +31,7 @@ export async function findBuild(
   if (chosen && !source) return undefined
   const wanted: Partial<Inputs> = {
     patches,
-    makeFlags: makeFlagsOf(sanitizer),
+    makeFlags: makeFlagsOf(selection),
     platform: platform(),
     ...(compilers && { compilers }),
     ...(source && { archive: source.archive.sha256, debian: source.debian?.sha256 ?? null }),

@@ -30,6 +30,22 @@ export async function requireTools(env: NodeJS.ProcessEnv): Promise<Compilers> {
   throw new RedisBuildError('TOOLS_MISSING', missingToolsMessage(missing, describeSystem(env)))
 }
 
+/** @throws RedisBuildError (TOOLS_MISSING) when the headers of OpenSSL are not there. */
+export async function requireOpenssl(env: NodeJS.ProcessEnv): Promise<void> {
+  const args = ['-E', '-include', 'openssl/ssl.h', '-x', 'c', '/dev/null', '-o', '/dev/null']
+  const { code } = await runCommand(env.CC || 'cc', args, { env: plainEnvironment(env) })
+  if (code === 0) return
+  throw new RedisBuildError(
+    'TOOLS_MISSING',
+    `A build with TLS needs the headers of OpenSSL, and the compiler does not find openssl/ssl.h.
+Install them with one of these:
+
+    apt-get install -y libssl-dev     Debian, Ubuntu
+    dnf install -y openssl-devel      Fedora, RHEL
+    apk add openssl-dev               Alpine`,
+  )
+}
+
 async function versionOf(tool: string, env: NodeJS.ProcessEnv): Promise<string | undefined> {
   try {
     const { code, stdout } = await runCommand(tool, ['--version'], { env: plainEnvironment(env) })

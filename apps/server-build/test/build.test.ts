@@ -77,6 +77,31 @@ test('a build with a sanitizer stands beside the one without', async () => {
   expect(refused.stderr).toContain('Allowed choices are address, thread')
 })
 
+test('a build with TLS stands beside the one without', async () => {
+  const makefile =
+    'redis-server redis-cli redis-benchmark: main.c\n' +
+    '\t$(CC) $(REDIS_CFLAGS) $(if $(filter yes,$(BUILD_TLS)),-DTLS) -o $@ $<\n'
+  const tiny = await tinyRedis({ makefile })
+  await tiny.run(['build', 'patched', ...fromTiny(tiny)])
+  const plain = await tiny.run(['build', 'patched'])
+  // A compiler that finds no header of OpenSSL, and one that finds all.
+  const compiler = async (name: string, headers: string) => {
+    const path = join(tiny.directory, name)
+    const script = `case "$*" in *openssl*) ${headers};; *) exec cc "$@";; esac`
+    await writeFile(path, `#!/bin/sh\n${script}\n`, { mode: 0o755 })
+    return path
+  }
+  const without = await tiny.run(['build', 'patched', '--tls'], {
+    CC: await compiler('no-openssl', 'exit 1'),
+  })
+  expect(without).toMatchObject({ code: 1, stderr: expect.stringContaining('libssl-dev') })
+  const CC = await compiler('openssl', 'exit 0')
+  const built = await tiny.run(['build', 'patched', '--tls'], { CC })
+  expect(built, built.stderr).toMatchObject({ code: 0 })
+  expect(built.stdout).not.toBe(plain.stdout)
+  expect((await tiny.run(['build', 'patched'])).stdout).toBe(plain.stdout)
+})
+
 test('a build made elsewhere is used where there is no compiler', async () => {
   const tiny = await tinyRedis()
   await tiny.run(['build', 'patched', ...fromTiny(tiny)])

@@ -36,8 +36,9 @@ start_server {tags {"external:skip"} overrides {save "" maxclients 1500}} {
     }
 
     test {a client that has sent its command before it is accepted is served} {
+        set connect [expr {$::tls ? "::tls::socket" : "socket"}]
         for {set j 0} {$j < 200} {incr j} {
-            set channel [socket [srv 0 host] [srv 0 port]]
+            set channel [$connect [srv 0 host] [srv 0 port]]
             puts -nonewline $channel "PING\r\nQUIT\r\n"
             flush $channel
             assert_equal {+PONG} [string trim [gets $channel]]

@@ -12,6 +12,8 @@ export interface UpstreamOptions {
   /** Names of test files, `*` for any part of one between slashes; all without it. */
   files?: string[]
   ioThreads: number[]
+  /** All connections with TLS, on builds that have it. */
+  tls?: boolean
   /** Files at the same time. */
   clients: number
   /** Seconds that one file may take. */
@@ -46,6 +48,10 @@ export function upstreamOptions(cores: number): Command {
         .argParser(threadCounts)
         .default([1, 2], '1,2'),
     )
+    .option(
+      '--tls',
+      'all connections with TLS, on builds with it (needs OpenSSL, and Tcl with TLS)',
+    )
     .addOption(
       new Option('--clients <n>', 'files tested at the same time; more is faster and flakier')
         .argParser(integer(1, 64))
@@ -79,6 +85,7 @@ Examples:
   npm run test:upstream                                          all of main, I/O threads off and on
   npm run test:upstream -- --files unit/auth,unit/networking     two files
   npm run test:upstream -- --files 'unit/cluster/*' --io-threads 1 --clients 1
+  npm run test:upstream -- --tls --files unit/tls,unit/auth      with TLS
   npm run test:upstream -- --builds stock,stock                  how flaky are the tests themselves?
   npm run test:upstream -- --resume --only-differences           go on; list only what differs`,
     )

@@ -118,7 +118,7 @@ async function runTask(
 ): Promise<RunRecord> {
   const startedAt = new Date().toISOString()
   const { output, timedOut, seconds } = await runFile(
-    commandFor(file, { ioThreads: task.ioThreads, ports }),
+    commandFor(file, { ioThreads: task.ioThreads, ports, tls: options.tls ?? false }),
     { tree, env: environment(job.env), limitSeconds: options.timeout, signal: job.signal },
   )
   const { tests, finished, reason } = parse(file, output)

@@ -95,7 +95,7 @@ export function parse({ suite }: TestFile, output: string): SuiteOutput {
 /** The command that runs one file, to be run in the tree. */
 export function commandFor(
   { suite, name }: TestFile,
-  { ioThreads, ports }: { ioThreads: number; ports: Ports },
+  { ioThreads, ports, tls = false }: { ioThreads: number; ports: Ports; tls?: boolean },
 ): [program: string, ...args: string[]] {
   const { runner, parallel } = suites[suite]
   const single = parallel ? name : basename(name)
@@ -104,6 +104,7 @@ export function commandFor(
     ...['--single', single],
     // A client runs one file at a time, so one is enough for one file.
     ...(parallel ? ['--clients', '1', ...portArguments(ports)] : []),
+    ...(tls ? ['--tls'] : []),
     ...(ioThreads > 1 ? ['--config', 'io-threads', String(ioThreads)] : []),
   ]
 }

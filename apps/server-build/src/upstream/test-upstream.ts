@@ -32,13 +32,17 @@ export async function testUpstream(
   options: UpstreamOptions,
   command: string,
 ): Promise<Outcome> {
-  await requireTcl(job.env)
+  const { tls = false } = options
+  await requireTcl(job.env, { tls })
   const [reference, candidate] = options.builds
+  const wanted = { ...selectionFrom(job.env), tls }
   const builds = {
-    reference: await ensureBuilt(job, reference, selectionFrom(job.env)),
-    candidate: await ensureBuilt(job, candidate, selectionFrom(job.env)),
+    reference: await ensureBuilt(job, reference, wanted),
+    candidate: await ensureBuilt(job, candidate, wanted),
   }
-  const path = resolve(options.json ?? join(job.home.redis, 'upstream-tests.json'))
+  const path = resolve(
+    options.json ?? join(job.home.redis, `upstream-tests${tls ? '-tls' : ''}.json`),
+  )
   const record = newRecord(command, builds)
   if (options.resume) record.runs = await earlierRuns(path, record)
   await mkdir(dirname(path), { recursive: true })
@@ -46,6 +50,7 @@ export async function testUpstream(
   await save() // now, and not after hours, is the time to find that it cannot be
   const workspace = await createWorkspace(job, Object.values(builds), {
     modules: options.suites.includes('modules'),
+    tls,
   })
   try {
     const files = chosenFiles(

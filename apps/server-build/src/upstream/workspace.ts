@@ -32,40 +32,67 @@ export interface Workspace {
   remove(): Promise<void>
 }
 
-/** @throws RedisBuildError (TOOLS_MISSING) which says how to install what is missing. */
-export async function requireTcl(env: NodeJS.ProcessEnv): Promise<void> {
-  const directories = (env.PATH ?? '').split(delimiter).filter((directory) => directory !== '')
-  for (const name of interpreters) {
-    for (const directory of directories) {
-      const found = await access(join(directory, name), constants.X_OK).then(
-        () => true,
-        () => false,
-      )
-      if (found) return
-    }
+/**
+ * @param tls whether Tcl needs its package for TLS, too.
+ * @throws RedisBuildError (TOOLS_MISSING) which says how to install what is missing.
+ */
+export async function requireTcl(
+  env: NodeJS.ProcessEnv,
+  { tls = false }: { tls?: boolean } = {},
+): Promise<void> {
+  const interpreter = await interpreterIn(env)
+  if (interpreter === undefined) throw new RedisBuildError('TOOLS_MISSING', withoutTcl)
+  if (tls && !(await hasTls(interpreter, env))) {
+    throw new RedisBuildError('TOOLS_MISSING', withoutTls)
   }
-  throw new RedisBuildError(
-    'TOOLS_MISSING',
-    `The tests of Redis are written in Tcl, and there is no ${interpreters.join(', ')} on the PATH.
+}
+
+async function interpreterIn(env: NodeJS.ProcessEnv): Promise<string | undefined> {
+  const directories = (env.PATH ?? '').split(delimiter).filter((directory) => directory !== '')
+  const paths = interpreters
+    .toReversed()
+    .flatMap((name) => directories.map((directory) => join(directory, name)))
+  for (const path of paths) {
+    const runs = await access(path, constants.X_OK).then(
+      () => true,
+      () => false,
+    )
+    if (runs) return path
+  }
+  return undefined
+}
+
+async function hasTls(interpreter: string, env: NodeJS.ProcessEnv): Promise<boolean> {
+  const ask = ['-c', 'echo "package require tls 1.6" | "$1"', 'sh', interpreter]
+  const { stderr } = await runCommand('sh', ask, { env: plainEnvironment(env) })
+  return stderr === ''
+}
+
+const withoutTls = `The tests need a package of Tcl for TLS. Install it, with OpenSSL, with one of these:
+
+    apt-get install -y tcl-tls openssl     Debian, Ubuntu
+    dnf install -y tcltls openssl          Fedora, RHEL
+    apk add tcl-tls openssl                Alpine`
+
+const withoutTcl = `The tests of Redis are written in Tcl, and there is no ${interpreters.join(', ')} on the PATH.
 Install it with one of these:
 
     apt-get install -y tcl          Debian, Ubuntu
     dnf install -y tcl              Fedora, RHEL
     apk add tcl                     Alpine
-    brew install tcl-tk@8           macOS`,
-  )
-}
+    brew install tcl-tk@8           macOS`
 
 /**
  * Unpacks the source that the builds were made of, in the folder for temporary files.
  *
  * @param modules whether the modules that some tests load are compiled, too.
+ * @param tls whether the certificates are made that tests with TLS use.
  * @throws RedisBuildError (SOURCE_UNAVAILABLE when it is not the source of all builds).
  */
 export async function createWorkspace(
   job: Job,
   builds: readonly InstalledBuild[],
-  { modules }: { modules: boolean },
+  { modules, tls }: { modules: boolean; tls: boolean },
 ): Promise<Workspace> {
   const source = await locked(job, (job) => selectSource(job, selectionFrom(job.env)))
   for (const { build, inputs } of builds) {
@@ -86,6 +113,7 @@ export async function createWorkspace(
     const patched = join(directory, 'patched')
     await prepareTree(job, source, [], directory, upstream)
     if (modules) await compileModules(job, upstream)
+    if (tls) await makeCertificates(job, upstream)
     await copyTests(upstream, patched)
     await addOurs(job, patched)
     let trees = 0
@@ -128,6 +156,21 @@ async function compileModules(job: Job, tree: string): Promise<void> {
   if (code === 0) return
   const end = `${stdout}${stderr}`.trimEnd().split('\n').slice(-30).join('\n')
   throw new RedisBuildError('COMPILE_FAILED', `The modules of the tests do not compile:\n\n${end}`)
+}
+
+/** With a script of upstream's, into `tests/tls`. */
+async function makeCertificates(job: Job, tree: string): Promise<void> {
+  job.progress.step('Making certificates')
+  const { code, stdout, stderr } = await runCommand('utils/gen-test-certs.sh', [], {
+    cwd: tree,
+    env: plainEnvironment(job.env),
+    signal: job.signal,
+  })
+  if (code === 0) return
+  throw new RedisBuildError(
+    'TOOLS_MISSING',
+    `utils/gen-test-certs.sh, of upstream, makes no certificates:\n${stdout}${stderr}`,
+  )
 }
 
 async function copyTests(source: string, tree: string): Promise<void> {

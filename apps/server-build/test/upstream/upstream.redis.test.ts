@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process'
-import { mkdtemp, readdir, readFile, readlink, rm } from 'node:fs/promises'
+import { mkdtemp, readdir, readFile, readlink, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -97,4 +97,12 @@ test('says what is missing, and how to install it', async () => {
   await expect(requireTcl({ PATH: await temporaryDirectory() })).rejects.toThrow(
     'apt-get install -y tcl',
   )
+  const PATH = await temporaryDirectory()
+  const answering = (script: string) =>
+    writeFile(join(PATH, 'tclsh8.6'), `#!/bin/sh\n${script}\n`, { mode: 0o755 })
+  await answering('cat > /dev/null; echo "can\'t find package tls" >&2')
+  await expect(requireTcl({ PATH })).resolves.toBeUndefined()
+  await expect(requireTcl({ PATH: `${PATH}:/bin` }, { tls: true })).rejects.toThrow('tcl-tls')
+  await answering('cat > /dev/null')
+  await expect(requireTcl({ PATH: `${PATH}:/bin` }, { tls: true })).resolves.toBeUndefined()
 })
