@@ -1,8 +1,8 @@
 import { defineConfig } from 'vitest/config'
 
 // A file's suffix says what its tests need: *.test.ts nothing but Node, *.redis.test.ts a Redis that
-// apps/server-build built, *.compose.test.ts a Docker engine. Only the second kind waits for the build,
-// and npm test leaves the third to npm run test:compose.
+// apps/server-build built, *.fault.ts the same, and minutes (npm run test:faults), *.compose.test.ts a
+// Docker engine (npm run test:compose). npm test leaves the last two out.
 export default defineConfig({
   test: {
     projects: [
@@ -22,6 +22,14 @@ export default defineConfig({
           globalSetup: ['.vitest/build-redis.ts'],
           testTimeout: 60_000,
           hookTimeout: 60_000,
+        },
+      },
+      {
+        test: {
+          name: 'faults',
+          include: ['apps/api/faults/*.fault.ts'],
+          globalSetup: ['.vitest/build-redis.ts'],
+          testTimeout: 60_000,
         },
       },
       {

@@ -1,0 +1,123 @@
+import { once } from 'node:events'
+import { connect, type Socket } from 'node:net'
+import { expect, onTestFinished, test } from 'vitest'
+import { answered, stand } from './stand.ts'
+import type { View } from './views.ts'
+
+const acknowledged = answered('200')
+const answers = (views: readonly View[]) => new Set(views.map(({ answer }) => answer))
+
+test.each(['batch', 'pipeline', 'transaction', 'sequential', 'naive'])(
+  '%s: Redis is killed under load, and started again',
+  async (strategy) => {
+    const { redis, viewing, settle } = await stand({ strategy })
+    redis.program.signal('SIGKILL')
+    await viewing.next(answered('ONETRIP_NOT_SENT'))
+    await redis.restart()
+    await viewing.next(acknowledged)
+    await settle()
+  },
+)
+
+test('Redis stops for five seconds, and goes on', async () => {
+  const { redis, viewing, settle } = await stand()
+  redis.program.signal('SIGSTOP')
+  const stopped = Date.now()
+  await viewing.next(answered('ONETRIP_OUTCOME_UNKNOWN'))
+  await viewing.next(() => Date.now() - stopped >= 5_000)
+  redis.program.signal('SIGCONT')
+  await viewing.next(acknowledged)
+  await settle()
+})
+
+test('Redis is out of memory, and then is not', async () => {
+  const { admin, viewing, settle } = await stand()
+  await admin.config('SET', 'maxmemory-policy', 'noeviction', 'maxmemory', '1')
+  await viewing.next(
+    ({ answer, outcome }) => answer === 'ONETRIP_REFUSED' && outcome === 'not written',
+  )
+  await admin.config('SET', 'maxmemory', '0')
+  await settle()
+})
+
+/** Connects until Redis takes no more. */
+async function fill(path: string): Promise<Socket[]> {
+  const sockets: Socket[] = []
+  onTestFinished(() => {
+    for (const socket of sockets) socket.destroy()
+  })
+  for (;;) {
+    const socket = connect(path)
+    sockets.push(socket)
+    socket.on('error', () => {})
+    socket.write('PING\r\n')
+    // One that is refused may be closed while it writes.
+    const [reply] = await once(socket, 'data').catch(() => [])
+    if (!String(reply).startsWith('+PONG')) return sockets
+  }
+}
+
+test('Redis takes no more clients: a pool has its connection, and gets it back if it loses it', async () => {
+  const { redis, admin, viewing, connections, settle } = await stand()
+  await admin.config('SET', 'maxclients', '32')
+  const others = await fill(redis.socket)
+  await viewing.next(acknowledged)
+  expect(answers(viewing.views)).toEqual(new Set(['200']))
+
+  await admin.config('SET', 'maxclients', '16') // so that no place becomes free
+  await Promise.all((await connections()).map((id) => admin.client('KILL', 'ID', id)))
+  await viewing.next(answered('ONETRIP_NOT_SENT'))
+  for (const socket of others) socket.destroy()
+  await settle()
+})
+
+test('naive: while Redis takes no more clients, no view is written', async () => {
+  const { redis, admin, viewing, settle } = await stand({ strategy: 'naive' })
+  await admin.config('SET', 'maxclients', '80')
+  const others = await fill(redis.socket)
+  await admin.config('SET', 'maxclients', '40') // fewer than there are already
+  await viewing.next(answered('ONETRIP_NOT_SENT'))
+  for (const socket of others) socket.destroy()
+  await settle()
+})
+
+test('Redis refuses one of the commands, until it is allowed again', async () => {
+  const { admin, viewing, settle } = await stand()
+  await admin.call('ACL', 'SETUSER', 'default', '-zincrby')
+  const refused = await viewing.next(answered('ONETRIP_REFUSED'))
+  expect(refused.outcome).toBe('unknown') // the others of its commands were not refused
+  await admin.call('ACL', 'SETUSER', 'default', '+@all')
+  await settle()
+})
+
+test('the connection is cut in the middle of a reply, again and again', async () => {
+  const { relay, viewing, settle } = await stand({ relay: true })
+  for (const bytes of [1, 7, 64, 333, 1_000]) {
+    const cut = relay?.event('connection cut')
+    await relay?.command(`cut replies ${bytes}`)
+    await cut
+    await viewing.next(({ outcome }) => outcome === 'unknown')
+    await viewing.next(acknowledged)
+  }
+  await settle()
+})
+
+test('replies come later than the deadline', async () => {
+  const { relay, viewing, settle } = await stand({ relay: true })
+  for (let turn = 0; turn < 2; turn++) {
+    await relay?.command('stall')
+    await viewing.next(answered('ONETRIP_OUTCOME_UNKNOWN'))
+    await relay?.command('resume')
+    await viewing.next(acknowledged)
+  }
+  await settle()
+})
+
+test('the API is killed under load, and started again', async () => {
+  const stage = await stand()
+  stage.api.signal('SIGKILL')
+  await stage.restartApi()
+  await stage.viewing.next(acknowledged)
+  const views = await stage.settle()
+  expect(views.some(({ outcome }) => outcome !== 'acknowledged')).toBe(true)
+})

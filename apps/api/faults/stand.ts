@@ -1,0 +1,139 @@
+import { readdir } from 'node:fs/promises'
+import { fileURLToPath } from 'node:url'
+import { Redis } from 'ioredis'
+import { expect, onTestFinished } from 'vitest'
+import { type TestRedis, testRedis } from '../../../.vitest/redis.ts'
+import { type RelayProcess, startRelay } from '../../../load/src/relay/process.ts'
+import { freePorts } from '../../../load/src/stack/ports.ts'
+import { type Program, startProgram } from '../../../load/src/stack/program.ts'
+import { discrepancies } from './account.ts'
+import { logIn, startViewing, type View, type Viewer, type Viewing } from './views.ts'
+
+const server = fileURLToPath(new URL('../src/server.ts', import.meta.url))
+
+const DEADLINE_MS = 1_000
+/** Above the deadline: the way there and back, and a machine that has other things to do. */
+const MARGIN_MS = 1_000
+const VIEWERS = 8
+
+/** A Redis, the real API in front of it, and clients that view without pause. */
+export interface Stand {
+  readonly redis: TestRedis
+  /** Past the relay, and past what the API may do. */
+  readonly admin: Redis
+  readonly relay: RelayProcess | undefined
+  readonly viewing: Viewing
+  readonly api: Program
+  /** Starts the API again, after it has ended, where it was. */
+  restartApi(): Promise<void>
+  /** Ids, as CLIENT KILL takes them, of the API's connections to Redis. */
+  connections(): Promise<string[]>
+  /**
+   * Waits until views are acknowledged again, stops, and checks what has to be true after every fault:
+   * the account, the time of every answer, that nothing is left behind.
+   */
+  settle(): Promise<readonly View[]>
+}
+
+export interface StandOptions {
+  strategy?: string
+  relay?: boolean
+  env?: Record<string, string>
+}
+
+/** Everything it starts has ended when the current test ends. */
+export async function stand(options: StandOptions = {}): Promise<Stand> {
+  const redis = await testRedis({ config: { appendfsync: 'always' } })
+  onTestFinished(() => redis.stop())
+  const relay = options.relay ? await startRelay({ to: redis.socket }) : undefined
+  if (relay) onTestFinished(() => relay.stop())
+  const [port = 0] = await freePorts(1)
+  const url = `http://127.0.0.1:${port}`
+  const lines: string[] = []
+  const startApi = () =>
+    startProgram({
+      name: 'API',
+      command: process.execPath,
+      args: [server],
+      env: {
+        ...process.env,
+        NODE_ENV: 'development',
+        PORT: String(port),
+        STRATEGY: options.strategy ?? 'batch',
+        REDIS_URL: relay ? `redis://${relay.address}` : `unix://${redis.socket}`,
+        REDIS_DEADLINE_MS: String(DEADLINE_MS),
+        SESSION_SECRETS: 'a-secret-for-tests-a-secret-for-tests',
+        JANITOR_INTERVAL_SECONDS: '0',
+        ...options.env,
+      },
+      ready: /listening at http/,
+      onLine: (line) => lines.push(line),
+    })
+  let api = await startApi()
+  onTestFinished(async () => void (await api.stop()))
+  const admin = new Redis(redis.socket, { maxRetriesPerRequest: null })
+  admin.on('error', () => {}) // the faults of the test
+  onTestFinished(() => admin.disconnect())
+  const viewers = await logIn(url, VIEWERS)
+  const viewing = startViewing({ url: () => url, viewers })
+  onTestFinished(async () => void (await viewing.stop().catch(() => {})))
+  await viewing.next(({ outcome }) => outcome === 'acknowledged')
+
+  const connections = async () => {
+    const own = String(await admin.client('ID'))
+    const clients = String(await admin.client('LIST')).split('\n')
+    return clients
+      .filter((client) => client.includes('lib-name=ioredis'))
+      .map((client) => /\bid=(\d+)/.exec(client)?.[1] ?? '')
+      .filter((id) => id !== own)
+  }
+
+  return {
+    redis,
+    admin,
+    relay,
+    viewing,
+    get api() {
+      return api
+    },
+    async restartApi() {
+      await api.exited
+      api = await startApi()
+    },
+    connections,
+    async settle() {
+      await viewing.next(({ outcome }) => outcome === 'acknowledged')
+      const views = await viewing.stop()
+      expect(await discrepancies(admin, views)).toEqual([])
+      const slowest = Math.max(...views.map(({ milliseconds }) => milliseconds))
+      expect(slowest).toBeLessThan(DEADLINE_MS + MARGIN_MS)
+      await expectNothingLeft({ api, admin, connections, viewers, lines })
+      return views
+    },
+  }
+}
+
+interface Remains {
+  api: Program
+  admin: Redis
+  connections: Stand['connections']
+  viewers: readonly Viewer[]
+  lines: readonly string[]
+}
+
+/** An API that was told to stop ends cleanly, with no connection left, and has logged no token. */
+async function expectNothingLeft(remains: Remains): Promise<void> {
+  const { api, connections, viewers, lines } = remains
+  api.signal('SIGTERM')
+  expect(await api.exited).toEqual({ code: 0, signal: null })
+  await expect(readdir(`/proc/${api.pid}`)).rejects.toThrow('ENOENT')
+  await expect.poll(connections, { timeout: 5_000 }).toEqual([])
+  const log = lines.join('\n')
+  expect(log).not.toContain('ending after an unexpected error')
+  for (const { token } of viewers) expect(log).not.toContain(token)
+}
+
+export const answered =
+  (answer: string) =>
+  (view: View): boolean =>
+    view.answer === answer
