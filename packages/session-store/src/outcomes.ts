@@ -20,9 +20,19 @@ export const isRead = ([name]: Command): boolean => READ_COMMANDS.has(name)
 export const isNotSent = (outcome: unknown): outcome is StoreError =>
   outcome instanceof StoreError && outcome.code === 'ONETRIP_NOT_SENT'
 
-/** A script may have written before it failed; any other command that is refused did nothing. */
-const mayBeExecuted = ([name]: Command, outcome: Outcome | undefined): boolean =>
-  outcome !== undefined && !isNotSent(outcome) && (!isRefusal(outcome) || name === 'EVAL')
+const REMOVALS = new Set('DEL HDEL UNLINK ZREM ZREMRANGEBYRANK ZREMRANGEBYSCORE'.split(' '))
+
+/**
+ * A script may have written before it failed; any other command that is refused did nothing, and
+ * neither did one that found nothing to remove. (Without memory, Redis refuses what adds and still
+ * trims.)
+ */
+function mayHaveChanged(command: Command, outcome: Outcome | undefined): boolean {
+  const [name] = command
+  if (isRead(command) || outcome === undefined || isNotSent(outcome)) return false
+  if (isRefusal(outcome)) return name === 'EVAL'
+  return !(outcome === 0 && REMOVALS.has(name))
+}
 
 /**
  * The update's result, or the error that it ends with.
@@ -38,8 +48,8 @@ export function readOutcomes<Result>(update: Update<Result>, outcomes: readonly 
   }
   if (failed < 0) return update.read(outcomes as readonly Reply[])
 
-  const mayHaveWritten = update.commands.some(
-    (command, index) => !isRead(command) && mayBeExecuted(command, outcomes[index]),
+  const mayHaveWritten = update.commands.some((command, index) =>
+    mayHaveChanged(command, outcomes[index]),
   )
   const lost = outcomes.find(isLost)
   if (isNotSent(lost) && !mayHaveWritten) throw lost

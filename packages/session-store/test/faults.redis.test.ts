@@ -114,6 +114,12 @@ test('writes that are refused for lack of memory say that nothing was written', 
     mayHaveWritten: false,
     message: expect.stringContaining('HSET (command 1 of 2): OOM'),
   })
+  // Its trimming is not refused, but there is nothing to trim.
+  await expect(store.recordView(store.issueToken(), 'book')).rejects.toMatchObject({
+    code: 'ONETRIP_REFUSED',
+    mayHaveWritten: false,
+    retrySafe: true,
+  })
 })
 
 test('closing finishes what is in flight and refuses what comes later', async () => {
