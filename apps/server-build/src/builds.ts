@@ -19,7 +19,7 @@ export type ProgramName = (typeof programs)[number]
 
 /** Compilers' checks at run time, for tests: of memory, and of what threads share. */
 export const sanitizers = ['address', 'thread'] as const
-export type Sanitizer = (typeof sanitizers)[number]
+type Sanitizer = (typeof sanitizers)[number]
 
 /** What a build may be besides its name. */
 export interface Variant {
