@@ -1,4 +1,5 @@
 import { Command } from 'commander'
+import { addOutputs } from '../report/outputs.ts'
 import type { Experiment } from './experiment.ts'
 import { client } from './experiments/client.ts'
 import { info } from './experiments/info.ts'
@@ -50,9 +51,7 @@ export function experimentCommand<Options extends object>(
 ): Command {
   const command = new Command(experiment.name).description(experiment.summary)
   experiment.configure(command)
-  return command
-    .option('--quick', 'a first impression in about 10 seconds')
-    .option('--json <file>', 'write everything, with all samples, to this file')
+  return addOutputs(command.option('--quick', 'a first impression in about 10 seconds'))
     .addHelpText('after', `\n${experiment.about.trim()}`)
     .action(async () => {
       await runExperiment(experiment, optionsOf(command, experiment.quick), commandLine, interrupt)

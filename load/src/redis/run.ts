@@ -1,23 +1,23 @@
-import { styleText } from 'node:util'
+import { stripVTControlCharacters, styleText } from 'node:util'
 import { runProgress } from '../http/progress.ts'
-import { resultFile } from '../http/result-file.ts'
 import { gitState, machine } from '../measure/machine.ts'
 import { DISTURBED, readFamilyCpu, readMachineCpu, shareElsewhere } from '../measure/machine-cpu.ts'
+import { type OutputFlags, prepareOutputs } from '../report/outputs.ts'
 import { print, step } from '../terminal.ts'
 import type { Context, Experiment, Progress, Server } from './experiment.ts'
 import { isIsolated, isolateProcess } from './generator/program.ts'
 import { systemLimits } from './limits.ts'
 import { circumstances, documentLines, percent, renderTable } from './report.ts'
+import type { ExperimentResult } from './result.ts'
 import { requireBuild, startServer } from './server.ts'
 
 /** What every experiment is told besides its own options. */
-export interface CommonOptions {
+export interface CommonOptions extends OutputFlags {
   quick?: boolean
-  json?: string
 }
 
 /**
- * Runs one experiment, prints what came out, writes the file. Every Redis of it is stopped when this
+ * Runs one experiment, prints what came out, writes the files that were asked for. Every Redis of it is stopped when this
  * resolves or rejects.
  *
  * @param commandLine for the record.
@@ -28,12 +28,12 @@ export async function runExperiment<Options extends object>(
   options: Options & CommonOptions,
   commandLine: string,
   interrupt: AbortSignal,
-): Promise<void> {
+): Promise<ExperimentResult> {
   if (experiment.isolated && !isIsolated()) {
     for (const build of experiment.isolated(options)) await requireBuild(build, interrupt)
     await isolateProcess(interrupt)
   }
-  const file = options.json === undefined ? null : await resultFile(options.json)
+  const outputs = await prepareOutputs(options)
   const date = new Date().toISOString()
   const broken = new AbortController()
   const signal = AbortSignal.any([interrupt, broken.signal])
@@ -79,11 +79,11 @@ export async function runExperiment<Options extends object>(
     documentLines(documents),
   ]
   print(`${parts.filter((part) => part !== '').join('\n\n')}`)
-  if (!file) return
-  const { json: _, ...given } = options
-  const result = {
+  const { json: _json, html: _html, markdown: _markdown, report: _report, ...given } = options
+  const result: ExperimentResult = {
     format: 'onetrip-load-redis/1',
     experiment: experiment.name,
+    summary: experiment.summary,
     date,
     command: commandLine,
     git: await gitState(),
@@ -94,10 +94,12 @@ export async function runExperiment<Options extends object>(
     options: given,
     servers: servers.map(({ build, facts, config }) => ({ started: build, ...facts, config })),
     documents,
+    tables,
+    conclusions: conclusions.map(stripVTControlCharacters),
     ...data,
   }
-  await file.save(`${JSON.stringify(result, rounded, 2)}\n`)
-  print(`\nAll samples are in ${file.path}`)
+  await outputs.save(result)
+  return result
 }
 
 /** Says it when other programs had much of the CPU while this ran. */
@@ -107,13 +109,6 @@ function disturbance(elsewhere: number | null): string[] {
     `${percent(elsewhere)} of the CPU time went to programs that are no part of this, or to other guests ` +
       'of the host: trust the CPU times rather than the rates and latencies, or repeat it.',
   ]
-}
-
-/** Keeps of a figure what is worth keeping: six digits. */
-function rounded(_key: string, value: unknown): unknown {
-  return typeof value === 'number' && !Number.isInteger(value)
-    ? Number(value.toPrecision(6))
-    : value
 }
 
 /** What distorts load over TCP where there is no network namespace of one's own. */

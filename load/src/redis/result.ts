@@ -1,0 +1,31 @@
+import type { GitState, Machine } from '../measure/machine.ts'
+import type { RedisFacts } from '../measure/redis-info.ts'
+import type { DocumentFigure, FindingsTable } from './experiment.ts'
+import type { SystemLimits } from './limits.ts'
+
+/** What an experiment, `store` or `retention` writes with `--json`; summaries and samples are its own. */
+export interface ExperimentResult {
+  format: 'onetrip-load-redis/1'
+  /** Its name: `short-connections`. */
+  experiment: string
+  /** What it measures, in a line. */
+  summary: string
+  /** When it began, in ISO 8601. */
+  date: string
+  /** The command line. */
+  command: string
+  git: GitState | null
+  machine: Machine
+  /** Share of the machine's CPU time, 0 to 1, that went elsewhere; null where it is not told. */
+  elsewhere: number | null
+  network: 'own namespace' | 'shared'
+  limits: SystemLimits
+  options: object
+  /** Every Redis that was started for it. */
+  servers: (RedisFacts & { started: string; config: Readonly<Record<string, string>> })[]
+  /** What the documents measured. */
+  documents: readonly DocumentFigure[]
+  /** As they were printed. */
+  tables: readonly FindingsTable[]
+  conclusions: readonly string[]
+}
