@@ -1,6 +1,6 @@
 import { Command } from 'commander'
-import { compareHttp } from './http/compare.ts'
-import { type HttpOptions, httpCommand } from './http/options.ts'
+import { httpCommand, httpOptions } from './http/options.ts'
+import { runHttp } from './http/run.ts'
 import { listenForInterrupts } from './interrupt.ts'
 import { describeError } from './problem.ts'
 import { experimentCommand, redisCommand } from './redis/command.ts'
@@ -18,11 +18,11 @@ const commandLine = ['npm run load --', ...process.argv.slice(2)].join(' ')
 const invocation = { commandLine, interrupt: interrupts.signal }
 
 const http = httpCommand()
-http.allowExcessArguments().action(async (options: HttpOptions) => {
+http.allowExcessArguments().action(async () => {
   // `http` is the default, so the name of a command that does not exist ends up here.
   const [extra] = http.args
   if (extra !== undefined) http.error(`error: there is no command '${extra}'; see --help`)
-  await compareHttp(options, commandLine, interrupts.signal)
+  await runHttp(httpOptions(http), commandLine, interrupts.signal)
 })
 
 const program = new Command('npm run load --')

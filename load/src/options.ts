@@ -1,4 +1,4 @@
-import { InvalidArgumentError } from 'commander'
+import { type Command, InvalidArgumentError, Option } from 'commander'
 
 // Parsers for commander: what they throw is shown together with the option's (or variable's) name.
 
@@ -18,6 +18,13 @@ export function seconds(min: number, max: number): (text: string) => number {
     if (value >= min && value <= max) return value
     throw new InvalidArgumentError(`It must be a number of seconds from ${min} to ${max}.`)
   }
+}
+
+/** A parser for a share from 0 to 1. */
+export function share(text: string): number {
+  const value = /^\d(\.\d{1,6})?$/.test(text.trim()) ? Number(text) : Number.NaN
+  if (value <= 1) return value
+  throw new InvalidArgumentError('It must be a share from 0 to 1, like 0.2.')
 }
 
 export const port = wholeNumber(1, 65_535)
@@ -45,4 +52,41 @@ export function listOf<T extends string>(words: readonly T[]): (text: string) =>
     if (new Set(list).size === list.length) return list
     throw new InvalidArgumentError('Each may stand in the list only once.')
   }
+}
+
+/** What `--quick` and `--full` set, unless the user says otherwise. */
+export interface Presets<Options> {
+  quick: Partial<Options>
+  full: Partial<Options>
+}
+
+/** Adds `--quick` and `--full` to a command. */
+export function addPresets(command: Command, about: { quick: string; full: string }): Command {
+  return command
+    .addOption(new Option('--quick', about.quick).conflicts('full'))
+    .addOption(new Option('--full', about.full).conflicts('quick'))
+}
+
+/** The options as given, else as the preset has them that was asked for, else the defaults. */
+export function withPresets<Options extends object>(
+  command: Command,
+  presets: Presets<Options>,
+): Options {
+  const { quick, full } = command.opts<{ quick?: boolean; full?: boolean }>()
+  return unlessGiven(command, quick ? presets.quick : full ? presets.full : {})
+}
+
+/** The options as given, else the values, else the defaults. */
+export function unlessGiven<Options extends object>(
+  command: Command,
+  values: Partial<Options>,
+): Options {
+  const open = Object.entries(values).filter(([name]) => !isGiven(command, name))
+  return { ...command.opts<Options>(), ...Object.fromEntries(open) }
+}
+
+/** Whether the user gave an option, on the command line or in the environment. */
+function isGiven(command: Command, name: string): boolean {
+  const source = command.getOptionValueSource(name)
+  return source !== undefined && source !== 'default'
 }

@@ -32,3 +32,89 @@ export function pairwiseRatios(values: readonly number[], base: readonly number[
     return below === undefined || below === 0 ? [] : [value / below]
   })
 }
+
+/** How many times as much as something else, over the rounds. */
+export interface Ratio extends Summary {
+  /** The geometric mean, so that turning the ratio round turns its mean round. */
+  mean: number
+  /** In which the mean is with a confidence of 95 %; null with fewer than two rounds. */
+  interval: Interval | null
+}
+
+interface Interval {
+  low: number
+  high: number
+}
+
+const CONFIDENCE = 0.95
+
+/**
+ * Sums up what `pairwiseRatios` gives. The interval is that of Student's t over the logarithms of the
+ * rounds' ratios (docs/method.md says why).
+ *
+ * @throws RangeError when there are no ratios, or one of them is not positive.
+ */
+export function summarizeRatios(ratios: readonly number[]): Ratio {
+  if (!ratios.every((ratio) => ratio > 0)) throw new RangeError('ratios must be positive')
+  const logarithms = ratios.map(Math.log)
+  const middle = average(logarithms)
+  const interval = meanInterval(logarithms)
+  return {
+    ...summarize(ratios),
+    mean: Math.exp(middle),
+    interval: interval && { low: Math.exp(interval.low), high: Math.exp(interval.high) },
+  }
+}
+
+/** Where the mean of what the values are samples of is, with 95 %; null with fewer than two. */
+function meanInterval(values: readonly number[]): Interval | null {
+  if (values.length < 2) return null
+  const middle = average(values)
+  const margin =
+    studentQuantile((1 + CONFIDENCE) / 2, values.length - 1) *
+    Math.sqrt(variance(values) / values.length)
+  return { low: middle - margin, high: middle + margin }
+}
+
+function average(values: readonly number[]): number {
+  return values.reduce((sum, value) => sum + value, 0) / values.length
+}
+
+/** Of the samples, with Bessel's correction. */
+function variance(values: readonly number[]): number {
+  const middle = average(values)
+  const squares = values.reduce((sum, value) => sum + (value - middle) ** 2, 0)
+  return squares / (values.length - 1)
+}
+
+/**
+ * The value that Student's t with so many (whole) degrees of freedom stays below with `probability`
+ * (at least 1/2), to nine digits.
+ */
+export function studentQuantile(probability: number, freedom: number): number {
+  let [low, high] = [0, 1]
+  while (studentBelow(high, freedom) < probability) high *= 2
+  while (high - low > 1e-9 * high) {
+    const middle = (low + high) / 2
+    if (studentBelow(middle, freedom) < probability) low = middle
+    else high = middle
+  }
+  return (low + high) / 2
+}
+
+/**
+ * The probability that Student's t is below `t` (Abramowitz and Stegun, Handbook of Mathematical
+ * Functions, 26.7.3 and 26.7.4).
+ */
+function studentBelow(t: number, freedom: number): number {
+  const angle = Math.atan(t / Math.sqrt(freedom))
+  const odd = freedom % 2 === 1
+  let term = odd ? Math.cos(angle) : 1
+  let sum = odd && freedom === 1 ? 0 : term
+  for (let k = odd ? 3 : 2; k <= freedom - 2; k += 2) {
+    term *= ((k - 1) / k) * Math.cos(angle) ** 2
+    sum += term
+  }
+  const within = odd ? (2 / Math.PI) * (angle + Math.sin(angle) * sum) : Math.sin(angle) * sum
+  return (1 + within) / 2
+}

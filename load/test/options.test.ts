@@ -1,6 +1,7 @@
 import type { Command } from 'commander'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import { type HttpOptions, httpCommand } from '../src/http/options.ts'
+import { httpCommand, httpOptions } from '../src/http/options.ts'
+import { variants } from '../src/stack/api.ts'
 import { settingsOf, startCommand } from '../src/start/settings.ts'
 
 beforeEach(() => {
@@ -17,7 +18,7 @@ function parsed(command: Command, args: readonly string[]): Command {
     .parse(args, { from: 'user' })
 }
 
-const http = (...args: string[]) => parsed(httpCommand(), args).opts<HttpOptions>()
+const http = (...args: string[]) => httpOptions(parsed(httpCommand(), args))
 const start = (args: string[], env: NodeJS.ProcessEnv = {}) =>
   settingsOf(parsed(startCommand(), args), { ONETRIP_STATE: '/state', ...env })
 
@@ -30,9 +31,33 @@ describe('http', () => {
       variants: ['naive', 'batch'],
       generator: 'autocannon',
       warmup: 2,
+      workload: 'realistic',
+      sessions: 1000,
       items: 1000,
+      reads: 0.2,
       seed: 17,
+      report: true,
     })
+  })
+
+  test('a preset yields to what is given, wherever it stands', () => {
+    expect(http('--quick')).toMatchObject({ rounds: 5, duration: 2, warmup: 1 })
+    expect(http('--rounds=2', '--quick')).toMatchObject({ rounds: 2, duration: 2 })
+    expect(http('--full', '--rounds=5')).toMatchObject({ rounds: 5, variants, warmup: 3 })
+    // The default, when it was given.
+    expect(http('--quick', '--duration=5')).toMatchObject({ rounds: 5, duration: 5 })
+    expect(() => http('--quick', '--full')).toThrow('--full')
+  })
+
+  test('there are at least as many sessions as connections, unless they are given', () => {
+    expect(http('--connections=2000').sessions).toBe(2000)
+    expect(http('--connections=2000', '--sessions=3').sessions).toBe(3)
+  })
+
+  test("the documents' workload is one session and one item, and no reads", () => {
+    const documents = { sessions: 1, items: 1, reads: 0 }
+    expect(http('--workload=documents')).toMatchObject({ ...documents, connections: 64 })
+    expect(http('--workload=documents', '--items=5')).toMatchObject({ ...documents, items: 5 })
   })
 
   test('a list keeps its order and may have spaces', () => {
@@ -64,6 +89,11 @@ describe('http', () => {
     ['--redis-build', 'mine'],
     ['--transport', 'pigeon'],
     ['--rate', '100'],
+    ['--reads', '2'],
+    ['--reads', '-0.1'],
+    ['--reads', '20 %'],
+    ['--workload', 'mine'],
+    ['--workers', '0'],
   ])('%s %s is refused, by name', ([flag = '', value = '']) => {
     expect(() => http(flag, value)).toThrow(flag)
   })

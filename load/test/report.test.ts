@@ -1,19 +1,23 @@
 import { stripVTControlCharacters } from 'node:util'
 import { describe, expect, test } from 'vitest'
-import type { HttpOptions } from '../src/http/options.ts'
 import { conclusion, header, ratioTable, table } from '../src/http/report.ts'
-import { orderOf, summarizeSamples } from '../src/http/summary.ts'
+import type { HttpSettings } from '../src/http/result.ts'
+import { summarizeSamples } from '../src/http/summary.ts'
+import { orderOf } from '../src/rounds.ts'
 import { errorKinds, figure } from '../src/table.ts'
 import { sample } from './support/samples.ts'
 
-const options: HttpOptions = {
+const options: HttpSettings = {
   connections: 64,
   duration: 5,
   rounds: 2,
   variants: ['naive', 'pipeline'],
   generator: 'autocannon',
   warmup: 2,
+  workload: 'realistic',
+  sessions: 1000,
   items: 1000,
+  reads: 0.2,
   seed: 17,
 }
 
@@ -166,15 +170,18 @@ test('the header says where and how', () => {
     poolSize: 2,
     generator: 'wrk 4.1.0',
     clients: { glide: 'valkey-glide 2', batch: 'ioredis 6', pipeline: 'ioredis 6' },
+    workers: 2,
     options,
-    sessions: 64,
   })
   expect(text).toContain(
     '7.0.15, NOT a build of Onetrip, 1 I/O thread, Unix socket, pool of 2 connections',
   )
   expect(text).toContain('wrk 4.1.0, 64 connections × 5 s × 2 rounds')
   expect(text).toContain('ioredis 6 (batch, pipeline)')
-  expect(text).toContain('seed 17')
+  expect(text).toContain(
+    'realistic: 1,000 sessions, 1,000 items (Zipf), 20.0 % of them read, seed 17',
+  )
+  expect(text).toContain('2 workers each')
 })
 
 test('figures have as many digits as are worth reading', () => {

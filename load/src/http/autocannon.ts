@@ -1,7 +1,8 @@
-import { createHistogram } from 'node:perf_hooks'
+import { createHistogram, type RecordableHistogram } from 'node:perf_hooks'
 import autocannon, { type Options, type Result } from 'autocannon'
 import { isLocal } from '../stack/address.ts'
-import { type Saturate, TIMEOUT_S } from './generator.ts'
+import { type Latency, percentilesOf, type Saturate, TIMEOUT_S } from './generator.ts'
+import { headersOf } from './workload.ts'
 
 // The only file that knows autocannon. It is used for saturation only: with a fixed rate, version 9
 // reports wrong latencies and sends in bursts, and `reconnectRate` drops responses (docs and
@@ -10,9 +11,12 @@ import { type Saturate, TIMEOUT_S } from './generator.ts'
 // connection is left out of the latencies.
 
 export const saturateByAutocannon: Saturate = async (options) => {
-  const { url, owned, views, seconds, signal, onProgress } = options
+  const { url, owned, calls, seconds, signal, onProgress } = options
   if (!owned && !isLocal(url)) throw new Error(`load only goes to this machine, not to ${url}`)
-  const latencies = createHistogram({ lowest: 1, highest: 60_000_000, figures: 3 })
+  const newHistogram = () => createHistogram({ lowest: 1, highest: 60_000_000, figures: 3 })
+  const latencies = newHistogram()
+  const latest = newHistogram() // since the last progress
+  const bytes = { sent: 0, received: 0 }
   const statuses = new Map<string, number>()
   const failures = new Map<string, number>()
   const count = (counts: Map<string, number>, kind: string) =>
@@ -22,19 +26,18 @@ export const saturateByAutocannon: Saturate = async (options) => {
   let connection = 0
   const finished = Promise.withResolvers<Result>()
   const settings: Options = {
-    url: `${url}/views`,
-    method: 'POST',
-    connections: views.length,
+    url,
+    connections: calls.length,
     duration: seconds,
     sampleInt: 50, // it ends, and hears stop(), on this beat
     timeout: TIMEOUT_S,
     setupClient(client) {
       client.setRequests(
-        (views[connection++] ?? []).map(({ token, item }) => ({
-          method: 'POST',
-          path: '/views',
-          headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
-          body: JSON.stringify({ item }),
+        (calls[connection++] ?? []).map((call) => ({
+          method: call.method,
+          path: call.path,
+          headers: headersOf(call),
+          ...(call.body !== null && { body: call.body }),
         })),
       )
     },
@@ -44,11 +47,17 @@ export const saturateByAutocannon: Saturate = async (options) => {
     else finished.resolve(result)
   })
   const warm = new Set<object>()
-  run.on('response', (client, status, _bytes, milliseconds) => {
+  run.on('response', (client, status, received, milliseconds) => {
     count(statuses, String(status))
+    bytes.received += received
+    bytes.sent += (client as unknown as RequestHolder).getRequestBuffer().length
     // The clock of a connection's first request ran while the other connections were prepared.
-    if (warm.size < views.length && !warm.has(client)) warm.add(client)
-    else latencies.record(Math.max(1, Math.round(milliseconds * 1_000)))
+    if (warm.size < calls.length && !warm.has(client)) warm.add(client)
+    else {
+      const microseconds = Math.max(1, Math.round(milliseconds * 1_000))
+      latencies.record(microseconds)
+      if (onProgress) latest.record(microseconds)
+    }
   })
   run.on('reqError', (error: NodeJS.ErrnoException) => {
     count(failures, error.message === 'request timed out' ? 'timeout' : (error.code ?? 'error'))
@@ -64,7 +73,12 @@ export const saturateByAutocannon: Saturate = async (options) => {
     onProgress?.({
       requestsPerSecond: ((now.answers - reported.answers) * 1_000) / (now.at - reported.at),
       failures: now.failures - reported.failures,
+      ...(latest.count > 0 && {
+        p50: latest.percentile(50) / 1_000,
+        p99: latest.percentile(99) / 1_000,
+      }),
     })
+    latest.reset()
     reported = now
   }, 1_000)
   const stop = () => run.stop()
@@ -84,30 +98,37 @@ export const saturateByAutocannon: Saturate = async (options) => {
   const unsent = sum(failures.values()) - timeouts
   // autocannon connects anew and says nothing when the API closes a connection; one request per
   // connection is still in flight at the end, and that is no loss.
-  const lost = sent - answers() - sum(failures.values()) - views.length
+  const lost = sent - answers() - sum(failures.values()) - calls.length
   if (lost > 0) failures.set('lost', lost)
   const ok = sum([...statuses].filter(([status]) => status.startsWith('2')).map(([, n]) => n))
   const bad = [...statuses].filter(([status]) => !status.startsWith('2'))
-  const milliseconds = (microseconds: number) => microseconds / 1_000
-  const any = latencies.count > 0
-  const percentile = (share: number) => (any ? milliseconds(latencies.percentile(share)) : 0)
   return {
     seconds: (performance.now() - startedAt) / 1_000,
     sent: sent - unsent,
+    answered: answers(),
     ok,
     errors: Object.fromEntries([...bad, ...failures].toSorted(([, a], [, b]) => b - a)),
-    latency: {
-      p50: percentile(50),
-      p90: percentile(90),
-      p99: percentile(99),
-      p999: percentile(99.9),
-      max: any ? milliseconds(latencies.max) : 0,
-      mean: any ? milliseconds(latencies.mean) : 0,
-    },
+    latency: latencyOf(latencies),
+    bytes,
     generator: {
       cpuSeconds: (used.user + used.system) / 1e6,
       utilization: busy,
     },
+  }
+}
+
+/** What the types of autocannon's client leave out: the request that was answered last. */
+interface RequestHolder {
+  getRequestBuffer(): Uint8Array
+}
+
+function latencyOf(histogram: RecordableHistogram): Latency {
+  const milliseconds = (microseconds: number) =>
+    histogram.count === 0 ? null : microseconds / 1_000
+  return {
+    ...percentilesOf((share) => milliseconds(histogram.percentile(share))),
+    max: milliseconds(histogram.max),
+    mean: milliseconds(histogram.mean),
   }
 }
 

@@ -1,10 +1,10 @@
-import type { View } from './workload.ts'
+import type { Call } from './workload.ts'
 
 /** What sends the requests. */
 export const generators = ['autocannon', 'wrk'] as const
 export type GeneratorName = (typeof generators)[number]
 
-/** Sends `POST /views` over all connections, each as soon as its last request was answered. */
+/** Sends requests over all connections, each as soon as the connection's last one was answered. */
 export type Saturate = (options: SaturationOptions) => Promise<Saturation>
 
 interface SaturationOptions {
@@ -12,7 +12,7 @@ interface SaturationOptions {
   url: string
   owned?: boolean
   /** What each connection sends; the number of lists is the number of connections. */
-  views: readonly (readonly View[])[]
+  calls: readonly (readonly Call[])[]
   seconds: number
   /** Ends the run early; what was measured until then is returned. */
   signal: AbortSignal
@@ -22,6 +22,9 @@ interface SaturationOptions {
 
 export interface Progress {
   requestsPerSecond: number
+  /** Median and 99th percentile of that time, in milliseconds, by a generator that tells. */
+  p50?: number
+  p99?: number
   /** Requests in that time that failed without an answer. */
   failures: number
 }
@@ -31,12 +34,15 @@ export interface Saturation {
   seconds: number
   /** Requests that may have reached the API: answered, or in flight at the end, or given up. */
   sent: number
+  /** Requests answered, with whatever status. */
+  answered: number
   /** Requests answered with 2xx. */
   ok: number
   /** Everything else, by status (`503`), error code (`ECONNREFUSED`), `timeout` or `lost`. */
   errors: Record<string, number>
-  /** Of the answers, in milliseconds. */
   latency: Latency
+  /** Of the requests that were answered: all that was written to, and read from, the connections. */
+  bytes: { sent: number; received: number }
   generator: {
     /** CPU seconds of the generator's process, all threads. */
     cpuSeconds: number
@@ -45,14 +51,30 @@ export interface Saturation {
   }
 }
 
-export interface Latency {
-  p50: number
-  p90: number
-  p99: number
-  p999: number
-  max: number
-  mean: number
+/** The percentiles that are kept, by their names. */
+export const percentiles = {
+  p50: 50,
+  p75: 75,
+  p90: 90,
+  p95: 95,
+  p975: 97.5,
+  p99: 99,
+  p999: 99.9,
+} as const
+
+/** A figure for each of the percentiles. */
+export function percentilesOf<Figure>(
+  figure: (percentile: number) => Figure,
+): Record<keyof typeof percentiles, Figure> {
+  const entries = Object.entries(percentiles).map(([name, share]) => [name, figure(share)])
+  return Object.fromEntries(entries) as Record<keyof typeof percentiles, Figure>
 }
+
+/**
+ * Of the answers, in milliseconds, from the sending of a request to the end of its answer. Null where
+ * there was no answer, and for what files of an older format do not have.
+ */
+export type Latency = Record<keyof typeof percentiles | 'max' | 'mean', number | null>
 
 /** A request without an answer counts as a timeout after so many seconds. */
 export const TIMEOUT_S = 10

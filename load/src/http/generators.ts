@@ -1,8 +1,7 @@
 import { packageVersion } from '../measure/package-version.ts'
 import { Problem } from '../problem.ts'
 import { saturateByAutocannon } from './autocannon.ts'
-import type { Saturate } from './generator.ts'
-import type { HttpOptions } from './options.ts'
+import type { GeneratorName, Saturate } from './generator.ts'
 import { saturateByWrk, wrkVersion } from './wrk.ts'
 
 export interface Generator {
@@ -11,12 +10,19 @@ export interface Generator {
   saturate: Saturate
 }
 
+export interface GeneratorOptions {
+  generator: GeneratorName
+  /** Seconds. */
+  duration: number
+  warmup: number
+}
+
 /**
  * The generator that the options ask for.
  *
  * @throws Problem when it is not installed, or cannot do what the options say.
  */
-export async function findGenerator(options: HttpOptions): Promise<Generator> {
+export async function findGenerator(options: GeneratorOptions): Promise<Generator> {
   if (options.generator === 'autocannon') {
     return { name: await packageVersion('autocannon'), saturate: saturateByAutocannon }
   }

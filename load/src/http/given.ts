@@ -35,6 +35,7 @@ export async function givenTarget(urls: readonly string[], owned: boolean): Prom
     kind: 'given',
     redis: { url, transport, build: build ?? 'foreign' },
     poolSize: null,
+    workers: null,
     apis,
     lost: new Promise(() => {}),
     close: async () => {},

@@ -1,41 +1,58 @@
 import { strategyNames } from '@onetrip/session-store'
 import { Command, Option } from 'commander'
-import { listOf, listOfUrls, seconds, wholeNumber } from '../options.ts'
-import { ownHostOption, type Transport } from '../stack/address.ts'
-import { type Variant, variants } from '../stack/api.ts'
-import type { RedisBuild } from '../stack/redis.ts'
+import {
+  addPresets,
+  listOf,
+  listOfUrls,
+  type Presets,
+  seconds,
+  share,
+  unlessGiven,
+  wholeNumber,
+  withPresets,
+} from '../options.ts'
+import { addOutputs, type OutputFlags } from '../report/outputs.ts'
+import { ownHostOption } from '../stack/address.ts'
+import { variants } from '../stack/api.ts'
+import { isContender } from '../stack/contenders.ts'
 import { redisOptions } from '../start/settings.ts'
-import { type GeneratorName, generators } from './generator.ts'
-import { MAX_SEED } from './workload.ts'
+import { generators } from './generator.ts'
+import type { HttpSettings } from './result.ts'
+import type { TargetOptions } from './target.ts'
+import { MAX_SEED, type WorkloadName, workloadNames } from './workload.ts'
 
-export interface HttpOptions {
-  connections: number
-  /** Seconds per run. */
-  duration: number
-  rounds: number
-  variants: Variant[]
-  generator: GeneratorName
-  /** Seconds of warm-up per variant. */
-  warmup: number
-  /** Default: as many as connections. */
-  sessions?: number
-  items: number
-  seed: number
-  /** Given only if the user wants this build, whatever runs already. */
-  redisBuild?: RedisBuild
-  /** Likewise. */
-  transport?: Transport
-  /** APIs of a running stack, instead of one that npm start runs or this starts. */
-  url?: string[]
-  iOwnThisHost?: boolean
-  json?: string
+export type HttpOptions = HttpSettings & TargetOptions & OutputFlags
+
+const presets: Presets<HttpOptions> = {
+  quick: { rounds: 5, duration: 2, warmup: 1 },
+  full: { rounds: 7, duration: 5, warmup: 3, variants: [...variants] },
+}
+
+/** At least so many sessions, so that they are not the same few over and over. */
+const SESSIONS = 1_000
+const READS = 0.2
+
+/** What the documents' own benchmark did: one token, one item, and nothing but updates. */
+const documents = { sessions: 1, items: 1, reads: 0 }
+
+/** The options of `http`, with presets and defaults filled in. */
+export function httpOptions(command: Command): HttpOptions {
+  const { workload } = command.opts<{ workload: WorkloadName }>()
+  const options = withPresets(command, presets)
+  const { connections } = options
+  const usual = {
+    sessions: Math.max(SESSIONS, connections),
+    reads: options.variants.some(isContender) ? 0 : READS,
+  }
+  const filled = { ...options, ...(workload === 'documents' ? documents : usual) }
+  return unlessGiven(command, filled)
 }
 
 /** The subcommand's options and help; what it does is added by the caller. */
 export function httpCommand(): Command {
   const { build, transport } = redisOptions()
-  return new Command('http')
-    .description('compare the variants of the API: POST /views at full speed')
+  const command = new Command('http')
+    .description('compare the variants of the API at full speed')
     .option('--connections <n>', 'HTTP connections at the same time', wholeNumber(1, 10_000), 64)
     .option('--duration <seconds>', 'length of one run', seconds(0.5, 3_600), 5)
     .option('--rounds <n>', 'how often each variant is run', wholeNumber(1, 1_000), 5)
@@ -50,38 +67,56 @@ export function httpCommand(): Command {
         .default('autocannon'),
     )
     .option('--warmup <seconds>', 'per variant, before the first round', seconds(0, 600), 2)
-    .option('--sessions <n>', 'users logged in (default: as connections)', wholeNumber(1, 100_000))
-    .option(
-      '--items <n>',
-      'items that are viewed, few of them often',
-      wholeNumber(1, 100_000),
-      1000,
+    .addOption(
+      new Option('--workload <name>', 'what is requested')
+        .choices(workloadNames)
+        .default('realistic'),
     )
-    .option('--seed <n>', 'for the same views again', wholeNumber(1, MAX_SEED), 17)
+    .option(
+      '--sessions <n>',
+      `users logged in (default: ${SESSIONS.toLocaleString('en-US')}, at least as connections)`,
+      wholeNumber(1, 100_000),
+    )
+    .option('--items <n>', "items, viewed by Zipf's law", wholeNumber(1, 100_000), 1000)
+    .option(
+      '--reads <share>',
+      `share of the requests that read (default: ${READS}; 0 beside other clients)`,
+      share,
+    )
+    .option('--seed <n>', 'for the same requests again', wholeNumber(1, MAX_SEED), 17)
+    .option('--workers <n>', 'processes of each API of an own stack', wholeNumber(1, 64))
     .addOption(
       new Option(
         '--url <list>',
         'APIs that run already, wherever that is; their Redis is REDIS_URL',
       )
         .argParser(listOfUrls)
-        .conflicts(['variants', 'redisBuild', 'transport']),
+        .conflicts(['variants', 'redisBuild', 'transport', 'workers']),
     )
     .option(ownHostOption, 'these hosts are mine to put load on, though they are not this machine')
     .addOption(build)
     .addOption(transport)
-    .option('--json <file>', 'write everything, with all samples, to this file')
-    .addHelpText(
-      'after',
-      `
-It measures what npm start runs. If nothing runs, or not what --variants, --redis-build or
---transport ask for, it starts a stack of its own and removes it afterwards.
+  addPresets(command, {
+    quick: 'a first impression in half a minute',
+    full: 'all variants, 7 rounds; about 10 minutes',
+  })
+  return addOutputs(command).addHelpText(
+    'after',
+    `
+It measures what npm start runs. If nothing runs, or not what --variants, --redis-build, --transport or
+--workers ask for, it starts a stack of its own and removes it afterwards.
 
 Each round runs every variant once, in changing order. Rates are medians over the rounds, with the
-range; a ratio compares two runs of the same round.
+range; a ratio compares two runs of the same round. How it measures, and what it cannot say:
+docs/method.md
 
 Variants: our strategies (${strategyNames.join(', ')}); noop, the route that asks Redis nothing; and
 other clients behind the same route: node-redis (a pipeline per request), node-redis-batch (batched as
 ours), glide (valkey-glide, a batch per request) and autopipelining (ioredis's own).
+
+Workloads:
+  realistic   many sessions; POST /views, and a share of GET /me, /me/views and /items/popular
+  documents   one session and one item, POST /views only: what the documents measured
 
 Generators: autocannon comes with the repository. wrk has to be installed (apt-get install wrk), costs
 a fraction of the CPU, and runs for whole seconds.
@@ -95,10 +130,11 @@ Environment:
 
 Examples:
   npm run load
+  npm run load -- --quick
   npm run load -- --connections 8 --duration 2 --rounds 3
   npm run load -- --variants naive,sequential,pipeline --json results.json
   npm run load -- --generator wrk --variants noop,batch,pipeline,node-redis,glide
   npm run load -- --redis-build baseline --transport unix
   REDIS_URL=redis://127.0.0.1:6379 npm run load -- --url http://127.0.0.1:3000,http://127.0.0.1:3001`,
-    )
+  )
 }

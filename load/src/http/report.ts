@@ -1,33 +1,16 @@
 import { styleText } from 'node:util'
-import type { Machine } from '../measure/machine.ts'
-import type { RedisFacts } from '../measure/redis-info.ts'
 import { isLocal } from '../stack/address.ts'
-import type { Variant } from '../stack/api.ts'
-import { counted, errorKinds, figure, renderTable, withRange } from '../table.ts'
-import type { HttpOptions } from './options.ts'
+import { counted, errorKinds, figure, percent, renderTable, withRange } from '../table.ts'
+import type { Circumstances, HttpSettings } from './result.ts'
 import { GENERATOR_LIMIT, isDisturbed, referencesOf, type VariantSummary } from './summary.ts'
 
 // Those that print experiments still take them from here.
 export { errorKinds, figure }
 
-/** What the figures are about. */
-export interface Circumstances {
-  machine: Machine
-  redis: RedisFacts & { transport: string; url: string }
-  /** Connections that each API's pool has; null when that is not known. */
-  poolSize: number | null
-  /** Name and version of what sends the requests. */
-  generator: string
-  /** Name and version of the Redis client that each variant uses. */
-  clients: Partial<Record<Variant, string>>
-  options: HttpOptions
-  sessions: number
-}
-
 /** The lines above the table. */
 export function header(circumstances: Circumstances): string {
-  const { machine, redis, poolSize, generator, clients, options, sessions } = circumstances
-  const { connections, duration, rounds, warmup, items, seed } = options
+  const { machine, redis, poolSize, workers, generator, clients, options } = circumstances
+  const { connections, duration, rounds, warmup } = options
   const gigabytes = (machine.memoryBytes / 2 ** 30).toFixed(0)
   const build = redis.build === null ? 'NOT a build of Onetrip' : `build ${redis.build}`
   const way =
@@ -44,10 +27,17 @@ export function header(circumstances: Circumstances): string {
       'Load',
       `${generator}, ${counted(connections, 'connection')} × ${duration} s × ${counted(rounds, 'round')}, ${warmup} s warm-up`,
     ],
-    ['Views', `${counted(sessions, 'session')}, ${counted(items, 'item')} (Zipf), seed ${seed}`],
+    ['Requests', requestsLine(options)],
+    ...(workers === null || workers === 1 ? [] : [['APIs', `${counted(workers, 'worker')} each`]]),
     ...clientLines(clients).map((line, index) => [index === 0 ? 'Clients' : '', line]),
   ]
   return rows.map(([label = '', text]) => `${label.padEnd(9)}${text}`).join('\n')
+}
+
+function requestsLine({ workload, sessions, items, reads, seed }: HttpSettings): string {
+  const what = reads === 0 ? 'POST /views only' : `${percent(reads)} of them read`
+  const zipf = items === 1 ? '' : ' (Zipf)'
+  return `${workload}: ${counted(sessions, 'session')}, ${counted(items, 'item')}${zipf}, ${what}, seed ${seed}`
 }
 
 /** A line for each client: its version, and who uses it. */
@@ -83,8 +73,8 @@ export function table(summaries: readonly VariantSummary[]): string {
     return [
       nameOf(row),
       withRange(row.requestsPerSecond),
-      figure(row.p50.median),
-      figure(row.p99.median),
+      figure(row.latency.p50?.median ?? Number.NaN),
+      figure(row.latency.p99?.median ?? Number.NaN),
       errorKinds(row.errors).replaceAll(', ', '\n'),
       row.connections.median.toFixed(2),
       row.commands.median.toFixed(2),
@@ -131,8 +121,8 @@ export function conclusion(summaries: readonly VariantSummary[]): string {
     const range = min === max ? '' : ` (${figure(min)} to ${figure(max)} round by round)`
     const text =
       `${row.variant} answers ${figure(median)} times as many requests per second as ` +
-      `${base.variant}${range}, with a p99 of ${figure(row.p99.median)} ms ` +
-      `instead of ${figure(base.p99.median)} ms.`
+      `${base.variant}${range}, with a p99 of ${figure(row.latency.p99?.median ?? Number.NaN)} ms ` +
+      `instead of ${figure(base.latency.p99?.median ?? Number.NaN)} ms.`
     return [styleText('bold', text)]
   })
   const limited = summaries.filter(({ generatorAtLimit }) => generatorAtLimit)

@@ -4,10 +4,12 @@ import { readMachineCpu, shareElsewhere } from '../measure/machine-cpu.ts'
 import type { RedisMonitor, RedisReading } from '../measure/redis-info.ts'
 import type { Variant } from '../stack/api.ts'
 import type { Progress, Saturate, Saturation } from './generator.ts'
-import type { View } from './workload.ts'
+import type { Call } from './workload.ts'
 
 /** One run of one variant. */
-export interface Sample extends Saturation {
+export interface Sample extends Omit<Saturation, 'bytes'> {
+  /** Null in files of an older format. */
+  bytes: Saturation['bytes'] | null
   variant: Variant
   /** 1 for the first round. */
   round: number
@@ -34,6 +36,9 @@ export interface Sample extends Saturation {
     apiCpuMicros: number
     /** CPU time of the Redis process, all threads, in microseconds. */
     redisCpuMicros: number
+    /** Of an answered request, over HTTP, headers included. Null in files of an older format. */
+    bytesSent: number | null
+    bytesReceived: number | null
   }
 }
 
@@ -43,7 +48,7 @@ export interface SampleOptions {
   url: string
   owned: boolean
   monitor: RedisMonitor
-  views: readonly (readonly View[])[]
+  calls: readonly (readonly Call[])[]
   saturate: Saturate
   seconds: number
   signal: AbortSignal
@@ -56,14 +61,14 @@ export interface SampleOptions {
  * @throws Problem when the API or Redis do not tell; the reason of `signal`.
  */
 export async function takeSample(options: SampleOptions): Promise<Sample> {
-  const { variant, round, url, owned, monitor, views, saturate, seconds, signal, onProgress } =
+  const { variant, round, url, owned, monitor, calls, saturate, seconds, signal, onProgress } =
     options
   const [redisBefore, apiBefore] = await Promise.all([monitor.read(), readApi(url)])
   const machineBefore = await readMachineCpu()
   const run = await saturate({
     url,
     owned,
-    views,
+    calls,
     seconds,
     signal,
     ...(onProgress && { onProgress }),
@@ -75,6 +80,7 @@ export async function takeSample(options: SampleOptions): Promise<Sample> {
   const redis = redisUsed(redisBefore, redisAfter)
   const api = apiUsed(apiBefore, apiAfter)
   const per = (amount: number) => (run.sent === 0 ? 0 : amount / run.sent)
+  const perAnswer = (amount: number) => (run.answered === 0 ? 0 : amount / run.answered)
   return {
     variant,
     round,
@@ -94,6 +100,8 @@ export async function takeSample(options: SampleOptions): Promise<Sample> {
       generatorCpuMicros: per(run.generator.cpuSeconds * 1e6),
       apiCpuMicros: per(api.cpuSeconds * 1e6),
       redisCpuMicros: per(redis.cpuSeconds * 1e6),
+      bytesSent: perAnswer(run.bytes.sent),
+      bytesReceived: perAnswer(run.bytes.received),
     },
   }
 }

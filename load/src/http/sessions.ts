@@ -19,29 +19,10 @@ const LOGOUT_MS = 5_000
  *   logged in by then are logged out.
  */
 export async function logIn(url: string, count: number, signal: AbortSignal): Promise<Sessions> {
-  const pool = new Pool(url, {
-    connections: AT_ONCE,
-    headersTimeout: TIMEOUT_MS,
-    bodyTimeout: TIMEOUT_MS,
-    connect: { timeout: TIMEOUT_MS },
-  })
   const name = `load-${process.pid}-${Date.now().toString(36)}`
   const tokens: string[] = []
-
-  const end = async () => {
-    const signal = AbortSignal.timeout(LOGOUT_MS)
-    await inParallel(tokens.length, async (index) => {
-      const { body } = await pool.request({
-        method: 'POST',
-        path: '/logout',
-        headers: { authorization: `Bearer ${tokens[index]}` },
-        signal,
-      })
-      await body.dump()
-    }).catch(() => {}) // the API is gone: nobody is left to log out from
-    await pool.destroy()
-  }
-
+  const sessions = { tokens, end: () => logOut(url, tokens) }
+  const pool = poolTo(url)
   try {
     await inParallel(count, async (index) => {
       signal.throwIfAborted()
@@ -55,13 +36,39 @@ export async function logIn(url: string, count: number, signal: AbortSignal): Pr
       if (statusCode !== 200) throw new Error(`it answered ${statusCode} ${text}`)
       tokens.push(tokenIn(text))
     })
-    return { tokens, end }
+    return sessions
   } catch (error) {
-    await end()
+    await sessions.end()
     signal.throwIfAborted()
     const why = error instanceof Error ? error.message : String(error)
     throw new Problem(`Logging in at ${url} failed: ${why}`, { cause: error })
+  } finally {
+    await pool.destroy()
   }
+}
+
+async function logOut(url: string, tokens: readonly string[]): Promise<void> {
+  const pool = poolTo(url)
+  const signal = AbortSignal.timeout(LOGOUT_MS)
+  await inParallel(tokens.length, async (index) => {
+    const { body } = await pool.request({
+      method: 'POST',
+      path: '/logout',
+      headers: { authorization: `Bearer ${tokens[index]}` },
+      signal,
+    })
+    await body.dump()
+  }).catch(() => {}) // the API is gone: nobody is left to log out from
+  await pool.destroy()
+}
+
+function poolTo(url: string): Pool {
+  return new Pool(url, {
+    connections: AT_ONCE,
+    headersTimeout: TIMEOUT_MS,
+    bodyTimeout: TIMEOUT_MS,
+    connect: { timeout: TIMEOUT_MS },
+  })
 }
 
 function tokenIn(text: string): string {

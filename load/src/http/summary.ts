@@ -1,6 +1,13 @@
 import { DISTURBED } from '../measure/machine-cpu.ts'
 import type { Variant } from '../stack/api.ts'
-import { pairwiseRatios, type Summary, summarize } from '../statistics.ts'
+import {
+  pairwiseRatios,
+  type Ratio,
+  type Summary,
+  summarize,
+  summarizeRatios,
+} from '../statistics.ts'
+import { type Latency, percentiles } from './generator.ts'
 import type { Sample } from './sample.ts'
 
 /** From this share of busy time on, the generator may have been what limited a run. */
@@ -10,9 +17,8 @@ export const GENERATOR_LIMIT = 0.95
 export interface VariantSummary {
   variant: Variant
   requestsPerSecond: Summary
-  /** Milliseconds. */
-  p50: Summary
-  p99: Summary
+  /** Milliseconds; null where no round has a figure. */
+  latency: Record<keyof Latency, Summary | null>
   /** Summed over the rounds, most frequent first. */
   errors: Record<string, number>
   /** Requests answered with 2xx, in all rounds. */
@@ -23,11 +29,14 @@ export interface VariantSummary {
   generatorCpuMicros: Summary
   apiCpuMicros: Summary
   redisCpuMicros: Summary
+  /** Over HTTP, per answered request; null where no round has a figure. */
+  bytesSent: Summary | null
+  bytesReceived: Summary | null
   /**
    * Requests/s as a multiple of each reference, pair by pair. None of itself, and none where the
    * generator was at its limit, with this variant or with the reference.
    */
-  ratios: Partial<Record<Variant, Summary>>
+  ratios: Partial<Record<Variant, Ratio>>
   generatorUtilization: Summary
   /** Whether the generator was at its limit in any round. */
   generatorAtLimit: boolean
@@ -60,11 +69,18 @@ export function summarizeSamples(
     for (const { variant, ratios } of comparable) {
       if (variant === reference) continue
       const multiples = pairwiseRatios(rates(inRounds(samples, variant)), base)
-      if (multiples.length > 0) ratios[reference] = summarize(multiples)
+      const positive = multiples.filter((ratio) => ratio > 0)
+      if (positive.length > 0) ratios[reference] = summarizeRatios(positive)
     }
   }
   return summaries
 }
+
+const figures = [
+  ...(Object.keys(percentiles) as (keyof typeof percentiles)[]),
+  'max',
+  'mean',
+] as const
 
 const inRounds = (samples: readonly Sample[], variant: Variant) =>
   samples.filter((sample) => sample.variant === variant).toSorted((a, b) => a.round - b.round)
@@ -75,12 +91,17 @@ function summarizeVariant(runs: readonly Sample[]): VariantSummary {
   const [first] = runs
   if (!first) throw new RangeError('no samples')
   const over = (value: (sample: Sample) => number) => summarize(runs.map(value))
+  const known = (value: (sample: Sample) => number | null) => {
+    const values = runs.map(value).filter((each) => each !== null)
+    return values.length > 0 ? summarize(values) : null
+  }
   const generatorUtilization = over(({ generator }) => generator.utilization)
   return {
     variant: first.variant,
     requestsPerSecond: summarize(rates(runs)),
-    p50: over(({ latency }) => latency.p50),
-    p99: over(({ latency }) => latency.p99),
+    latency: Object.fromEntries(
+      figures.map((name) => [name, known(({ latency }) => latency[name])]),
+    ) as VariantSummary['latency'],
     errors: addUp(runs.map(({ errors }) => errors)),
     ok: runs.reduce((sum, { ok }) => sum + ok, 0),
     connections: over(({ perRequest }) => perRequest.connections),
@@ -89,6 +110,8 @@ function summarizeVariant(runs: readonly Sample[]): VariantSummary {
     generatorCpuMicros: over(({ perRequest }) => perRequest.generatorCpuMicros),
     apiCpuMicros: over(({ perRequest }) => perRequest.apiCpuMicros),
     redisCpuMicros: over(({ perRequest }) => perRequest.redisCpuMicros),
+    bytesSent: known(({ perRequest }) => perRequest.bytesSent),
+    bytesReceived: known(({ perRequest }) => perRequest.bytesReceived),
     ratios: {},
     generatorUtilization,
     generatorAtLimit: generatorUtilization.max >= GENERATOR_LIMIT,
@@ -104,14 +127,5 @@ function addUp(counts: readonly Record<string, number>[]): Record<string, number
   return Object.fromEntries([...total].toSorted(([, a], [, b]) => b - a))
 }
 
-/**
- * The order in which a round runs the variants: rotated by one every other round and reversed in
- * between, so that over the rounds each comes early and late, and before and after each other one.
- *
- * @param round 0 for the first.
- */
-export function orderOf<T>(variants: readonly T[], round: number): T[] {
-  const shift = Math.floor(round / 2) % variants.length
-  const rotated = [...variants.slice(shift), ...variants.slice(0, shift)]
-  return round % 2 === 0 ? rotated : rotated.reverse()
-}
+// The experiments still take it from here.
+export { orderOf } from '../rounds.ts'

@@ -9,10 +9,24 @@ import { newSecret, places } from '../stack/places.ts'
 import { freePorts } from '../stack/ports.ts'
 import type { Program } from '../stack/program.ts'
 import { runningStack, type StackRecord } from '../stack/record.ts'
+import type { RedisBuild } from '../stack/redis.ts'
 import { startStack } from '../stack/stack.ts'
 import { print, step } from '../terminal.ts'
 import { givenTarget } from './given.ts'
-import type { HttpOptions } from './options.ts'
+
+/** What decides which stack is measured. */
+export interface TargetOptions {
+  variants: Variant[]
+  /** Given only if the user wants this build, whatever runs already. */
+  redisBuild?: RedisBuild
+  /** Likewise. */
+  transport?: Transport
+  /** Likewise: processes of each API. */
+  workers?: number
+  /** APIs of a running stack, instead of one that npm start runs or this starts. */
+  url?: string[]
+  iOwnThisHost?: boolean
+}
 
 /** The stack that is measured. */
 export interface Target {
@@ -21,6 +35,8 @@ export interface Target {
   redis: { url: string; transport: Transport; build: string }
   /** Connections that each API's pool has; null for a running stack, which does not tell. */
   poolSize: number | null
+  /** Processes of each API; null for a running stack, which does not tell. */
+  workers: number | null
   /** In the order of the wanted variants. */
   apis: { variant: Variant; url: string }[]
   /** Resolves when a program of an own stack ended by itself; else never. */
@@ -35,7 +51,7 @@ export interface Target {
  *
  * @throws Problem, ProgramError; the reason of `signal`. Nothing is left behind then.
  */
-export async function findTarget(options: HttpOptions, signal: AbortSignal): Promise<Target> {
+export async function findTarget(options: TargetOptions, signal: AbortSignal): Promise<Target> {
   if (options.url) return await givenTarget(options.url, options.iOwnThisHost === true)
   const record = await runningStack(places().record)
   const misfit = record ? await misfitOf(record, options) : 'Nothing is running'
@@ -46,6 +62,7 @@ export async function findTarget(options: HttpOptions, signal: AbortSignal): Pro
       kind: 'running',
       redis: { url, transport, build },
       poolSize: null,
+      workers: null,
       apis: options.variants.flatMap((variant) => {
         const api = record.apis.find((api) => api.variant === variant)
         return api ? [{ variant, url: api.url }] : []
@@ -59,7 +76,7 @@ export async function findTarget(options: HttpOptions, signal: AbortSignal): Pro
 }
 
 /** Why a running stack cannot be used, as the beginning of a sentence; null when it can. */
-async function misfitOf(record: StackRecord, options: HttpOptions): Promise<string | null> {
+async function misfitOf(record: StackRecord, options: TargetOptions): Promise<string | null> {
   const { redis, apis } = record
   for (const url of [redis.url, ...apis.map(({ url }) => url)]) {
     if (!isLocal(url)) {
@@ -68,7 +85,8 @@ async function misfitOf(record: StackRecord, options: HttpOptions): Promise<stri
       )
     }
   }
-  const { redisBuild, transport } = options
+  const { redisBuild, transport, workers } = options
+  if (workers !== undefined) return 'How many workers the running stack has, it does not tell'
   if (redisBuild && redisBuild !== redis.build) {
     return `The running stack has Redis ${redis.build}, not ${redisBuild}`
   }
@@ -84,7 +102,7 @@ async function misfitOf(record: StackRecord, options: HttpOptions): Promise<stri
   return null
 }
 
-async function ownTarget(options: HttpOptions, signal: AbortSignal): Promise<Target> {
+async function ownTarget(options: TargetOptions, signal: AbortSignal): Promise<Target> {
   const { REDIS_URL: foreign, REDIS_SERVER: installed } = process.env
   const { redisBuild, transport = 'tcp' } = options
   if (foreign && installed) {
@@ -128,6 +146,7 @@ async function ownTarget(options: HttpOptions, signal: AbortSignal): Promise<Tar
         host: '127.0.0.1',
         apis: options.variants.map((variant, index) => ({ variant, port: apiPorts[index] ?? 0 })),
         sessionSecret: newSecret(),
+        ...(options.workers !== undefined && { workers: options.workers }),
         signal,
       }),
     )
@@ -135,6 +154,7 @@ async function ownTarget(options: HttpOptions, signal: AbortSignal): Promise<Tar
       kind: 'own',
       redis: { ...stack.redis, build: foreign ? 'foreign' : installed ? 'installed' : build },
       poolSize: Number(process.env.REDIS_POOL_SIZE || 1),
+      workers: options.workers ?? Number(process.env.WORKERS || 1),
       apis: [...stack.apis],
       lost: stack.lost,
       async close() {

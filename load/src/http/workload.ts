@@ -43,16 +43,25 @@ export function skewedItems(count: number, random: Random): () => string {
   }
 }
 
-/** One page view: whose session, which item. */
-export interface View {
-  token: string
-  item: string
+/** One request, as any generator can send it. */
+export interface Call {
+  method: 'GET' | 'POST'
+  path: string
+  /** Of the session; null for a request that needs none. */
+  token: string | null
+  /** JSON; null where there is none. */
+  body: string | null
 }
+
+export const workloadNames = ['realistic', 'documents'] as const
+export type WorkloadName = (typeof workloadNames)[number]
 
 export interface WorkloadOptions {
   tokens: readonly string[]
   connections: number
   items: number
+  /** Share of the requests, 0 to 1, that read; all others are `POST /views`. Default 0. */
+  reads?: number
   seed: number
 }
 
@@ -61,19 +70,40 @@ export interface WorkloadOptions {
 const PREPARED = 20_000
 const [FEWEST, MOST] = [20, 1_000]
 
+/** What a page shows besides the item: each is a third of the reads. */
+const readPaths = ['/me', '/me/views', '/items/popular'] as const
+
 /**
- * The views that each connection sends, over and over: a list per connection. A connection has
- * sessions of its own, unless there are fewer sessions than connections.
+ * What each connection sends, over and over: a list per connection. A connection has sessions of its
+ * own, unless there are fewer sessions than connections.
  */
-export function workload({ tokens, connections, items, seed }: WorkloadOptions): View[][] {
+export function workload(options: WorkloadOptions): Call[][] {
+  const { tokens, connections, items, reads = 0, seed } = options
   const nextItem = skewedItems(items, seededRandom(seed))
+  const random = seededRandom(seed + 1) // of its own: the views are the same whatever is read
   const length = Math.min(MOST, Math.max(FEWEST, Math.ceil(PREPARED / connections)))
+  const call = (token: string): Call => {
+    if (random() < reads) return read(token, random)
+    return { method: 'POST', path: '/views', token, body: JSON.stringify({ item: nextItem() }) }
+  }
   return Array.from({ length: connections }, (_, connection) => {
     const own = tokens.filter((_, index) => index % connections === connection)
     const used = own.length > 0 ? own : tokens.slice(connection % tokens.length).slice(0, 1)
-    return Array.from({ length: Math.max(length, used.length) }, (_, index) => ({
-      token: used[index % used.length] ?? '',
-      item: nextItem(),
-    }))
+    return Array.from({ length: Math.max(length, used.length) }, (_, index) =>
+      call(used[index % used.length] ?? ''),
+    )
   })
+}
+
+function read(token: string, random: Random): Call {
+  const path = readPaths[Math.floor(random() * readPaths.length)] ?? '/me'
+  return { method: 'GET', path, token: path === '/items/popular' ? null : token, body: null }
+}
+
+/** The headers of a call that a generator has to set itself. */
+export function headersOf({ token, body }: Call): Record<string, string> {
+  return {
+    ...(token !== null && { authorization: `Bearer ${token}` }),
+    ...(body !== null && { 'content-type': 'application/json' }),
+  }
 }

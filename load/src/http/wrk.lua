@@ -1,5 +1,6 @@
--- What wrk runs: sends the prepared views in turn, and prints what it measured as a line of JSON.
--- The file of views comes in ONETRIP_VIEWS: on each line a token, a tab and the body of a request.
+-- What wrk runs: sends the prepared requests in turn, tells once a second how many were answered, and
+-- prints what it measured as a line of JSON. The file of requests comes in ONETRIP_REQUESTS: on each line
+-- a method, a path, a body (or nothing) and headers, set apart by tabs.
 
 local threads = {}
 
@@ -9,26 +10,36 @@ end
 
 function init()
   requests, turn = {}, 0
-  for line in io.lines(os.getenv("ONETRIP_VIEWS")) do
-    local token, body = line:match("^(%S+)\t(.+)$")
-    local headers = {
-      ["Authorization"] = "Bearer " .. token,
-      ["Content-Type"] = "application/json",
-    }
-    requests[#requests + 1] = wrk.format("POST", "/views", headers, body)
+  for line in io.lines(os.getenv("ONETRIP_REQUESTS")) do
+    local method, path, body, rest = line:match("^(%u+)\t(%S+)\t([^\t]*)(.*)$")
+    local headers = {}
+    for name, value in rest:gmatch("\t([^:]+): ([^\t]*)") do
+      headers[name] = value
+    end
+    requests[#requests + 1] = wrk.format(method, path, headers, body ~= "" and body or nil)
   end
   statuses = {}
+  requested, bytesSent = 0, 0
+  answered, toldAt = 0, os.time()
   cpuBefore = os.clock()
   io.stderr:write("wrk is ready\n")
 end
 
 function request()
   turn = turn % #requests + 1
-  return requests[turn]
+  local text = requests[turn]
+  requested = requested + 1
+  bytesSent = bytesSent + #text
+  return text
 end
 
 function response(status)
   statuses[status] = (statuses[status] or 0) + 1
+  answered = answered + 1
+  if answered % 64 == 0 and os.time() ~= toldAt then
+    toldAt = os.time()
+    io.stderr:write("answered ", answered, "\n")
+  end
 end
 
 local function object(fields)
@@ -40,7 +51,8 @@ local function object(fields)
 end
 
 function done(summary, latency)
-  local cpuSeconds = os.clock() - threads[1]:get("cpuBefore")
+  local thread = threads[1]
+  local cpuSeconds = os.clock() - thread:get("cpuBefore")
   local counts = {}
   for index = 1, #latency do
     counts[index] = string.format("[%d,%d]", latency(index))
@@ -48,8 +60,11 @@ function done(summary, latency)
   print(object({
     microseconds = summary.duration,
     answers = summary.requests,
+    bytesReceived = summary.bytes,
+    bytesSent = thread:get("bytesSent"),
+    requested = thread:get("requested"),
     cpuSeconds = cpuSeconds,
-    statuses = object(threads[1]:get("statuses")),
+    statuses = object(thread:get("statuses")),
     failures = object(summary.errors),
     latencies = "[" .. table.concat(counts, ",") .. "]",
   }))

@@ -7,11 +7,18 @@ import { promisify } from 'node:util'
 import { Problem } from '../problem.ts'
 import { isLocal } from '../stack/address.ts'
 import { describeExit, startProgram } from '../stack/program.ts'
-import { type Latency, type Saturate, type Saturation, TIMEOUT_S } from './generator.ts'
-import type { View } from './workload.ts'
+import {
+  type Latency,
+  type Progress,
+  percentilesOf,
+  type Saturate,
+  type Saturation,
+  TIMEOUT_S,
+} from './generator.ts'
+import { type Call, headersOf } from './workload.ts'
 
-// The only file that knows wrk, beside the script that wrk runs. Its one thread takes the views in
-// turn for whichever connection is free, so the views are the same ones but a connection has no
+// The only file that knows wrk, beside the script that wrk runs. Its one thread takes the requests in
+// turn for whichever connection is free, so the requests are the same ones but a connection has no
 // sessions of its own.
 
 const script = fileURLToPath(new URL('wrk.lua', import.meta.url))
@@ -20,6 +27,10 @@ const script = fileURLToPath(new URL('wrk.lua', import.meta.url))
 interface Printed {
   microseconds: number
   answers: number
+  /** Of all requests that the script handed out, and of all answers. */
+  bytesSent: number
+  bytesReceived: number
+  requested: number
   cpuSeconds: number
   statuses: Record<string, number>
   failures: { connect: number; read: number; write: number; status: number; timeout: number }
@@ -50,25 +61,35 @@ export async function wrkVersion(): Promise<string> {
 }
 
 /** @throws ProgramError, Problem when wrk cannot do it. */
-export const saturateByWrk: Saturate = async ({ url, owned, views, seconds, signal }) => {
+export const saturateByWrk: Saturate = async ({
+  url,
+  owned,
+  calls,
+  seconds,
+  signal,
+  onProgress,
+}) => {
   if (!owned && !isLocal(url)) throw new Error(`load only goes to this machine, not to ${url}`)
   const folder = await mkdtemp(join(tmpdir(), 'onetrip-wrk-'))
   try {
-    const file = join(folder, 'views')
-    await writeFile(file, viewLines(views))
+    const file = join(folder, 'requests')
+    await writeFile(file, requestLines(calls))
     let output = ''
+    const meter = rateMeter()
     const wrk = await startProgram({
       name: 'wrk',
       command: 'wrk',
       args: [
-        ...['--threads', '1', '--connections', String(views.length)],
+        ...['--threads', '1', '--connections', String(calls.length)],
         ...['--duration', `${seconds}s`, '--timeout', `${TIMEOUT_S}s`, '--script', script, url],
       ],
-      env: { ...process.env, ONETRIP_VIEWS: file },
+      env: { ...process.env, ONETRIP_REQUESTS: file },
       ready: /^wrk is ready$/,
       signal,
       onLine: (line) => {
         if (line.startsWith('{')) output = line
+        const answered = /^answered (\d+)$/.exec(line)?.[1]
+        if (answered !== undefined) onProgress?.(meter(Number(answered)))
       },
     })
     const stop = () => wrk.signal('SIGINT')
@@ -80,20 +101,36 @@ export const saturateByWrk: Saturate = async ({ url, owned, views, seconds, sign
       const last = wrk.lastLines.map((line) => `\n  ${line}`).join('')
       throw new Problem(`wrk printed no result (${describeExit(exit)}):${last}`)
     }
-    return resultOf(JSON.parse(output), views.length)
+    return resultOf(JSON.parse(output), calls.length)
   } finally {
     await rm(folder, { recursive: true, force: true })
   }
 }
 
-/** A line for each view, in the order in which the connections would send them. */
-function viewLines(views: readonly (readonly View[])[]): string {
+/** Turns the answers so far into those per second since the last time. */
+function rateMeter(): (answers: number) => Progress {
+  let last = { at: performance.now(), answers: 0 }
+  return (answers) => {
+    const now = { at: performance.now(), answers }
+    const requestsPerSecond = ((now.answers - last.answers) * 1_000) / (now.at - last.at)
+    last = now
+    return { requestsPerSecond, failures: 0 }
+  }
+}
+
+/**
+ * A line for each request, in the order in which the connections would send them: method, path and
+ * body, then its headers, all set apart by tabs.
+ */
+function requestLines(calls: readonly (readonly Call[])[]): string {
   const lines: string[] = []
-  const most = Math.max(...views.map(({ length }) => length))
+  const most = Math.max(...calls.map(({ length }) => length))
   for (let index = 0; index < most; index++) {
-    for (const list of views) {
-      const view = list[index]
-      if (view) lines.push(`${view.token}\t${JSON.stringify({ item: view.item })}\n`)
+    for (const list of calls) {
+      const call = list[index]
+      if (!call) continue
+      const headers = Object.entries(headersOf(call)).map(([name, value]) => `${name}: ${value}`)
+      lines.push(`${[call.method, call.path, call.body ?? '', ...headers].join('\t')}\n`)
     }
   }
   return lines.join('')
@@ -101,6 +138,7 @@ function viewLines(views: readonly (readonly View[])[]): string {
 
 function resultOf(printed: Printed, connections: number): Saturation {
   const { microseconds, answers, cpuSeconds, statuses, failures } = printed
+  const { bytesSent, bytesReceived, requested } = printed
   const seconds = microseconds / 1e6
   const ok = Object.entries(statuses).filter(([status]) => status.startsWith('2'))
   const { status: _, ...withoutAnswer } = failures
@@ -111,9 +149,15 @@ function resultOf(printed: Printed, connections: number): Saturation {
     seconds,
     // Answered, given up with their connection, or in flight at the end: one for each connection.
     sent: answers + failures.read + connections,
+    answered: answers,
     ok: ok.reduce((sum, [, count]) => sum + count, 0),
     errors: Object.fromEntries(errors.toSorted(([, a], [, b]) => b - a)),
     latency: latencyOf(uncorrected(printed, connections)),
+    bytes: {
+      // Without those that were handed out and not answered.
+      sent: requested === 0 ? 0 : (bytesSent / requested) * answers,
+      received: bytesReceived,
+    },
     generator: { cpuSeconds, utilization: cpuSeconds / seconds },
   }
 }
@@ -161,18 +205,15 @@ function latencyOf(histogram: Histogram): Latency {
     let below = 0
     for (const [latency, count] of histogram) {
       below += count
-      if (below >= total * share) return milliseconds(latency)
+      if (below >= (total * share) / 100) return milliseconds(latency)
     }
-    return 0
+    return null
   }
-  const taken = histogram.filter(([, count]) => count > 0)
+  const highest = histogram.findLast(([, count]) => count > 0)?.[0]
   const sum = histogram.reduce((time, [latency, count]) => time + latency * count, 0)
   return {
-    p50: percentile(0.5),
-    p90: percentile(0.9),
-    p99: percentile(0.99),
-    p999: percentile(0.999),
-    max: milliseconds(taken.at(-1)?.[0] ?? 0),
-    mean: total === 0 ? 0 : milliseconds(sum / total),
+    ...percentilesOf((share) => (total === 0 ? null : percentile(share))),
+    max: highest === undefined ? null : milliseconds(highest),
+    mean: total === 0 ? null : milliseconds(sum / total),
   }
 }

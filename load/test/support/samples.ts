@@ -10,9 +10,14 @@ export function sample(
   return {
     seconds: 5,
     sent: ok,
+    answered: ok,
     ok,
     errors: {},
-    latency: { p50: 3, p90: 5, p99: naive ? 186.4 : 19.5, p999: 200, max: 210, mean: 4 },
+    latency: {
+      ...{ p50: 3, p75: 4, p90: 5, p95: 7, p975: 9 },
+      ...{ p99: naive ? 186.4 : 19.5, p999: 200, max: 210, mean: 4 },
+    },
+    bytes: { sent: ok * 290, received: ok * 230 },
     generator: { cpuSeconds: 2, utilization: 0.6 },
     redis: { ...used, mainThreadCpuSeconds: 0.9, reads: ok },
     api: { ...used, residentBytes: 1e8, roundTrips: ok },
@@ -24,6 +29,8 @@ export function sample(
       generatorCpuMicros: 25.4,
       apiCpuMicros: naive ? 390 : 61.2,
       redisCpuMicros: naive ? 282 : 18.31,
+      bytesSent: 290,
+      bytesReceived: 230,
     },
     ...given,
   }

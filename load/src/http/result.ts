@@ -1,0 +1,62 @@
+import type { GitState, Machine } from '../measure/machine.ts'
+import type { RedisFacts } from '../measure/redis-info.ts'
+import type { Variant } from '../stack/api.ts'
+import type { GeneratorName } from './generator.ts'
+import type { Sample } from './sample.ts'
+import type { VariantSummary } from './summary.ts'
+import type { Target } from './target.ts'
+import type { WorkloadName } from './workload.ts'
+
+/** What the figures are about. */
+export interface Circumstances {
+  machine: Machine
+  redis: RedisFacts & { transport: string; url: string }
+  /** Connections that each API's pool has; null when that is not known. */
+  poolSize: number | null
+  /** Processes of each API; null when that is not known. */
+  workers: number | null
+  /** Name and version of what sends the requests. */
+  generator: string
+  /** Name and version of the Redis client that each variant uses. */
+  clients: Partial<Record<Variant, string>>
+  options: HttpSettings
+}
+
+/** What was asked for, with presets and defaults filled in. */
+export interface HttpSettings {
+  variants: Variant[]
+  connections: number
+  /** Seconds per run. */
+  duration: number
+  rounds: number
+  /** Seconds of warm-up per variant. */
+  warmup: number
+  generator: GeneratorName
+  workload: WorkloadName
+  /** Users logged in. */
+  sessions: number
+  items: number
+  /** Share of the requests, 0 to 1, that read; all others are `POST /views`. */
+  reads: number
+  seed: number
+}
+
+/** What `npm run load -- http --json` writes. */
+export interface HttpResult extends Omit<Circumstances, 'redis'> {
+  format: 'onetrip-load-http/3'
+  /** When it began, in ISO 8601. */
+  date: string
+  /** The command line. */
+  command: string
+  git: GitState | null
+  /** The stack ran already (`running`), was named (`given`), or was started for this (`own`). */
+  stack: Target['kind']
+  /** `started`: which build we started, or `installed`, or `foreign`. */
+  redis: Circumstances['redis'] & { started: string }
+  /** Whether it was ended early: then it has the rounds that were complete. */
+  interrupted: boolean
+  /** One for each variant, in the order of `options.variants`. */
+  summaries: VariantSummary[]
+  /** One for each variant and round, in the order in which they were run. */
+  samples: Sample[]
+}

@@ -1,0 +1,225 @@
+import { gitState, machine } from '../measure/machine.ts'
+import { RedisMonitor } from '../measure/redis-info.ts'
+import { Problem } from '../problem.ts'
+import { runProgress } from '../progress.ts'
+import { prepareOutputs } from '../report/outputs.ts'
+import { type RoundsRun, runRounds } from '../rounds.ts'
+import { hideCredentials } from '../stack/address.ts'
+import { isReady, type Variant } from '../stack/api.ts'
+import { clientOf } from '../stack/contenders.ts'
+import { describeExit } from '../stack/program.ts'
+import { counted, errorKinds, figure } from '../table.ts'
+import { print, step } from '../terminal.ts'
+import type { Progress } from './generator.ts'
+import { findGenerator, type Generator } from './generators.ts'
+import type { HttpOptions } from './options.ts'
+import { conclusion, header, ratioTable, table } from './report.ts'
+import type { Circumstances, HttpResult, HttpSettings } from './result.ts'
+import { type Sample, takeSample } from './sample.ts'
+import { logIn } from './sessions.ts'
+import { summarizeSamples, type VariantSummary } from './summary.ts'
+import { findTarget, type Target } from './target.ts'
+import { workload } from './workload.ts'
+
+/**
+ * The whole of `npm run load -- http`: finds or starts a stack, runs the rounds, prints the table,
+ * writes the files. What it started and logged in is gone when it resolves or rejects. An interrupt
+ * leaves what the rounds gave that were complete by then.
+ *
+ * @param command the command line, for the record.
+ * @throws Problem, ProgramError when it cannot be measured; the reason of `interrupt` when no round was
+ *   complete.
+ */
+export async function runHttp(
+  wanted: HttpOptions,
+  command: string,
+  interrupt: AbortSignal,
+): Promise<HttpResult> {
+  const outputs = await prepareOutputs(wanted)
+  const generator = await findGenerator(wanted)
+  const date = new Date().toISOString()
+  const { circumstances, stack, started, run } = await measure(wanted, generator, interrupt)
+  const { samples, interrupted } = run
+  if (samples.length === 0) throw interrupt.reason
+  const { options } = circumstances
+  const summaries = summarizeSamples(samples, options.variants)
+  const failed = totalFailure(summaries)
+  if (!failed) {
+    if (interrupted)
+      print(`Interrupted: this is of the ${roundsText(samples)} that are complete.\n`)
+    const parts = [table(summaries), ratioTable(summaries), conclusion(summaries)]
+    print(parts.filter((part) => part !== '').join('\n\n'))
+  }
+  const result: HttpResult = {
+    format: 'onetrip-load-http/3',
+    date,
+    command,
+    git: await gitState(),
+    stack,
+    ...circumstances,
+    redis: { ...circumstances.redis, started },
+    interrupted,
+    summaries,
+    samples,
+  }
+  await outputs.save(result)
+  if (failed) throw failed
+  return result
+}
+
+const roundsText = (samples: readonly Sample[]) =>
+  counted(Math.max(...samples.map(({ round }) => round)), 'round')
+
+async function measure(wanted: HttpOptions, generator: Generator, interrupt: AbortSignal) {
+  await using cleanup = new AsyncDisposableStack()
+  const target = await findTarget(wanted, interrupt)
+  cleanup.defer(() => (target.kind === 'own' ? stopTarget(target) : target.close()))
+  const monitor = await RedisMonitor.connect(target.redis.url)
+  cleanup.defer(() => monitor.close())
+  const broken = new AbortController()
+  watch(target, monitor, broken)
+  const signal = AbortSignal.any([interrupt, broken.signal])
+  if (target.apis.length === 0) throw new Problem('There is no variant to measure.')
+
+  const { url, transport, build: started } = target.redis
+  const settings = settingsOf(wanted, target)
+  const circumstances: Circumstances = {
+    machine: machine(),
+    redis: { ...(await monitor.facts()), transport, url: hideCredentials(url) },
+    poolSize: target.poolSize,
+    workers: target.workers,
+    generator: generator.name,
+    clients: await clientsOf(settings.variants),
+    options: settings,
+  }
+  print(`\n${header(circumstances)}\n`)
+  const tokens = new Map<Variant, readonly string[]>()
+  await step('Logging users in', async () => {
+    // By each API its own, for they need not share the secret that tokens are signed with.
+    for (const { variant, url } of target.apis) {
+      const sessions = await logIn(url, settings.sessions, signal)
+      // What an own stack knows goes with it.
+      if (target.kind !== 'own') cleanup.defer(() => sessions.end())
+      tokens.set(variant, sessions.tokens)
+    }
+  })
+  const owned = wanted.iOwnThisHost === true
+  const run = await runVariants({
+    ...{ settings, generator, target, monitor, tokens, owned, broken, interrupt, signal },
+  })
+  return { circumstances, stack: target.kind, started, run }
+}
+
+function settingsOf(wanted: HttpOptions, target: Target): HttpSettings {
+  const { connections, duration, rounds, warmup, generator, workload } = wanted
+  const { sessions, items, reads, seed } = wanted
+  const variants = target.apis.map(({ variant }) => variant)
+  const load = { connections, duration, rounds, warmup, generator }
+  return { variants, ...load, workload, sessions, items, reads, seed }
+}
+
+async function clientsOf(variants: readonly Variant[]): Promise<Circumstances['clients']> {
+  const clients: Circumstances['clients'] = {}
+  for (const variant of variants) {
+    const client = await clientOf(variant)
+    if (client !== null) clients[variant] = client
+  }
+  return clients
+}
+
+async function stopTarget(target: Target): Promise<void> {
+  await step('Stopping the stack of this comparison', () => target.close())
+}
+
+/** Aborts `broken`, with the reason, when a program of the stack is gone. */
+function watch(target: Target, monitor: RedisMonitor, broken: AbortController): void {
+  void target.lost.then(async (program) => {
+    const last = program.lastLines.slice(-12).map((line) => `\n  ${line}`)
+    const exit = describeExit(await program.exited)
+    broken.abort(new Problem(`${program.name} ended by itself (${exit}):${last.join('')}`))
+  })
+  void monitor.lost.then(() => {
+    const where = hideCredentials(target.redis.url)
+    const more = target.kind === 'running' ? ' npm start tells more, where it runs.' : ''
+    broken.abort(new Problem(`Redis at ${where} closed the connection: it was stopped.${more}`))
+  })
+}
+
+interface Runs {
+  settings: HttpSettings
+  generator: Generator
+  target: Target
+  monitor: RedisMonitor
+  tokens: ReadonlyMap<Variant, readonly string[]>
+  owned: boolean
+  broken: AbortController
+  interrupt: AbortSignal
+  signal: AbortSignal
+}
+
+async function runVariants(runs: Runs): Promise<RoundsRun<Sample>> {
+  const { settings, generator, target, monitor, tokens, owned, broken, interrupt, signal } = runs
+  const progress = runProgress()
+  const take = (api: Target['apis'][number], seconds: number, round: number) =>
+    takeSample({
+      ...api,
+      round,
+      monitor,
+      calls: workload({ ...settings, tokens: tokens.get(api.variant) ?? [] }),
+      saturate: generator.saturate,
+      owned,
+      seconds,
+      signal,
+      onProgress(now) {
+        progress.update(progressLine(now))
+        void giveUpIfGone(api.url, now, broken)
+      },
+    })
+  const warmUp = async (api: Target['apis'][number]) => {
+    const sample = await take(api, settings.warmup, 0)
+    const failed = totalFailure([sample])
+    if (failed) throw failed
+    return sample
+  }
+  try {
+    return await runRounds(
+      { interrupt, signal, progress },
+      {
+        variants: target.apis,
+        rounds: settings.rounds,
+        label: ({ variant }) => variant,
+        warmUp: settings.warmup > 0 ? warmUp : undefined,
+        measure: (api, round) => take(api, settings.duration, round),
+        describe: oneLine,
+      },
+    )
+  } finally {
+    progress.close()
+  }
+}
+
+function progressLine({ requestsPerSecond, p50, p99 }: Progress): string {
+  const latency =
+    p50 === undefined || p99 === undefined ? '' : `  p50 ${figure(p50)} ms  p99 ${figure(p99)} ms`
+  return `${figure(requestsPerSecond)} requests/s${latency}`
+}
+
+function oneLine({ requestsPerSecond, latency, errors }: Sample): string {
+  const kinds = errorKinds(errors)
+  const failed = kinds === '0' ? '' : `  errors ${kinds}`
+  return `${figure(requestsPerSecond)} requests/s  p99 ${figure(latency.p99 ?? Number.NaN)} ms${failed}`
+}
+
+/** A second of nothing but failures: the API may be gone, and then there is nothing to measure. */
+async function giveUpIfGone(url: string, now: Progress, broken: AbortController): Promise<void> {
+  if (now.requestsPerSecond > 0 || now.failures === 0 || (await isReady(url))) return
+  broken.abort(new Problem(`The API at ${url} is not ready any more.`))
+}
+
+/** What to say instead of showing a table when some variant did not work at all. */
+function totalFailure(summaries: readonly Pick<VariantSummary, 'variant' | 'ok' | 'errors'>[]) {
+  const failed = summaries.filter(({ ok }) => ok === 0)
+  if (failed.length === 0) return null
+  const names = failed.map(({ variant, errors }) => `${variant} (${errorKinds(errors)})`)
+  return new Problem(`No request succeeded for ${names.join(', ')}: there is nothing to compare.`)
+}
