@@ -1,6 +1,5 @@
+import type { Command, Outcome } from '@onetrip/session-store'
 import { Redis } from 'ioredis'
-import type { Outcome } from '../../packages/session-store/src/outcomes.ts'
-import type { Command, Reply } from '../../packages/session-store/src/updates.ts'
 import { type RedisOptions, redisAddress } from '../src/stack/address.ts'
 import { serve } from './support/serve.ts'
 
@@ -9,7 +8,7 @@ import { serve } from './support/serve.ts'
 
 async function call(redis: Redis, [name, ...args]: Command): Promise<Outcome> {
   try {
-    return (await redis.call(name, ...args)) as Reply
+    return (await redis.call(name, ...args)) as Outcome
   } catch (error) {
     return error as Error
   }

@@ -1,7 +1,8 @@
+import type { Reply } from '@onetrip/session-store'
 import { Batch, GlideClient, RequestError } from '@valkey/valkey-glide'
 import { publishRoundTrip } from '../../packages/session-store/src/diagnostics.ts'
-import type { Reply } from '../../packages/session-store/src/updates.ts'
 import { redisAddress } from '../src/stack/address.ts'
+import { removeGlideSockets } from '../src/stack/glide-sockets.ts'
 import { words } from './support/contender.ts'
 import { serve } from './support/serve.ts'
 
@@ -13,6 +14,17 @@ function refusal(error: Error): Error {
   renamed.name = 'ReplyError'
   return renamed
 }
+
+/** Replies as they came: it makes records of members with their scores. */
+function plain(reply: unknown): Reply {
+  if (Array.isArray(reply)) return reply.map(plain)
+  if (typeof reply === 'object' && reply !== null && 'key' in reply && 'value' in reply) {
+    return [String(reply.key), Number(reply.value)]
+  }
+  return reply as Reply
+}
+
+process.once('exit', () => removeGlideSockets(process.pid))
 
 await serve('glide', async ({ redisUrl, deadlineMs }) => {
   const { host, port, password, username, db } = redisAddress(redisUrl).options
@@ -30,7 +42,7 @@ await serve('glide', async ({ redisUrl, deadlineMs }) => {
       publishRoundTrip(commands.length)
       const replies = await client.exec(batch, false)
       return (replies ?? []).map((reply) =>
-        reply instanceof RequestError ? refusal(reply) : (reply as Reply),
+        reply instanceof RequestError ? refusal(reply) : plain(reply),
       )
     },
     close: async () => client.close(),

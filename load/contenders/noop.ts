@@ -1,9 +1,16 @@
+import type { Reply } from '@onetrip/session-store'
 import { serve } from './support/serve.ts'
 
-// The ceiling: the route without any Redis work. It still validates the body, verifies the token's
-// signature, makes the update and reads what Redis would have replied.
+// The ceiling: the routes without any Redis work. They still validate, verify the token's signature,
+// make the update and read what Redis would have replied: everybody is somebody, and seen just now.
+
+function reply(name: string): Reply {
+  if (name === 'HGET') return 'nobody'
+  if (name === 'ZSCORE') return String(Date.now() / 1000)
+  return name === 'ZRANGE' || name === 'ZREVRANGE' ? [] : '-1'
+}
 
 await serve('noop', async () => ({
-  send: async ({ commands }) => commands.map(([name]) => (name === 'HGET' ? 'nobody' : '-1')),
+  send: async ({ commands }) => commands.map(([name]) => reply(name)),
   close: async () => {},
 }))

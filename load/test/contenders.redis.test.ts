@@ -1,3 +1,4 @@
+import { readdir } from 'node:fs/promises'
 import { Redis } from 'ioredis'
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { type TestRedis, testRedis } from '../../.vitest/redis.ts'
@@ -6,7 +7,10 @@ import { clientOf, contenders } from '../src/stack/contenders.ts'
 import { freePorts } from '../src/stack/ports.ts'
 import type { Program } from '../src/stack/program.ts'
 
-const peers = contenders.filter((name) => name !== 'noop')
+/** Other clients behind our store: what they write is what ours writes. */
+const clients = contenders.filter((name) => name !== 'noop' && name !== 'connect-redis')
+
+const isClient = (name: Variant) => clients.some((client) => client === name)
 
 let server: TestRedis
 let redis: Redis
@@ -38,17 +42,40 @@ interface Api {
   login(user: string): Promise<string>
   logout(token: string): Promise<void>
   view(token: string, item: string): Promise<Answer>
+  get(path: string, token?: string): Promise<Answer>
+}
+
+/** A variant of the API for all tests of a `describe`. */
+function apiOfThese(variant: Variant): { readonly api: Api } {
+  let api: Api | undefined
+  beforeAll(async () => {
+    api = await start(variant)
+  })
+  afterAll(async () => {
+    expect(await api?.program.stop()).toEqual({ code: 0, signal: null })
+  })
+  return {
+    get api() {
+      if (!api) throw new Error('it runs while tests do')
+      return api
+    },
+  }
 }
 
 /** A variant of the API, stopped when the current test ends. */
 async function started(variant: Variant): Promise<Api> {
+  const api = await start(variant)
+  onTestFinished(async () => void (await api.program.stop()))
+  return api
+}
+
+async function start(variant: Variant): Promise<Api> {
   const [port = 0] = await freePorts(1)
   const sessionSecret = 'a-secret-for-tests-a-secret-for-tests'
   const program = await startApi({ variant, host: '127.0.0.1', port, redisUrl, sessionSecret })
-  onTestFinished(async () => void (await program.stop()))
-  const post = async (path: string, token: string, body?: object) => {
+  const ask = async (method: string, path: string, token: string, body?: object) => {
     const answer = await fetch(`${apiUrl('127.0.0.1', port)}${path}`, {
-      method: 'POST',
+      method,
       headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
       ...(body && { body: JSON.stringify(body) }),
     })
@@ -57,9 +84,10 @@ async function started(variant: Variant): Promise<Api> {
   }
   return {
     program,
-    login: async (user) => String((await post('/login', '', { user })).body.token),
-    logout: async (token) => void (await post('/logout', token, {})),
-    view: (token, item) => post('/views', token, { item }),
+    login: async (user) => String((await ask('POST', '/login', '', { user })).body.token),
+    logout: async (token) => void (await ask('POST', '/logout', token, {})),
+    view: (token, item) => ask('POST', '/views', token, { item }),
+    get: (path, token = '') => ask('GET', path, token),
   }
 }
 
@@ -100,14 +128,60 @@ async function records(): Promise<object> {
 
 let expected: object
 
-describe.each(peers)('%s', (name) => {
+describe.each([...clients, 'connect-redis', 'batch'] as const)('%s', (name) => {
+  const these = apiOfThese(name)
+
+  test('from login to logout', async () => {
+    const { api } = these
+    const token = await api.login('ada')
+    expect(await api.view(token, 'tea')).toEqual({
+      status: 200,
+      body: { user: 'ada', item: 'tea', views: 1 },
+    })
+    await api.view(token, 'book')
+    expect((await api.view(await api.login('grace'), 'tea')).body).toMatchObject({ views: 2 })
+    expect(await api.view(token, 'tea')).toMatchObject({ body: { views: 3 } })
+    expect(await api.get('/me', token)).toMatchObject({
+      status: 200,
+      body: { user: 'ada', lastSeen: expect.closeTo(Date.now() / 1000, -2) },
+    })
+    const { body } = await api.get('/me/views', token)
+    expect(body).toEqual({
+      items: [
+        { item: 'tea', viewedAt: expect.closeTo(Date.now() / 1000, -2) },
+        { item: 'book', viewedAt: expect.closeTo(Date.now() / 1000, -2) },
+      ],
+    })
+    expect(await api.get('/items/popular?limit=1')).toEqual({
+      status: 200,
+      body: { items: [{ item: 'tea', views: 3 }] },
+    })
+    for (let view = 0; view < 30; view++) await api.view(token, `item ${view}`)
+    const { items } = (await api.get('/me/views', token)).body as { items: { item: string }[] }
+    expect(items).toHaveLength(25)
+    expect(items[0]).toMatchObject({ item: 'item 29' })
+
+    expect(await api.view(`${token.slice(0, -5)}AAAAA`, 'tea')).toMatchObject({ status: 401 })
+    expect(await api.view(token, '')).toMatchObject({ status: 400 })
+    await api.logout(token)
+    expect(await api.view(token, 'tea')).toMatchObject({ status: 401 })
+    expect(await api.get('/me', token)).toMatchObject({ status: 401 })
+    expect(await api.get('/readyz')).toMatchObject({ status: 200 })
+  })
+
+  test('has a version to be shown', async () => {
+    expect(await clientOf(name)).toMatch(/^\S+ \d+\.\d+\.\d+$/)
+  })
+
+  if (!isClient(name)) return
+
   test('counts each view once, and writes what our pipeline writes', async () => {
     if (!expected) {
       await manyViews(await started('pipeline'))
       expected = await records()
       await redis.flushall()
     }
-    const api = await started(name)
+    const { api } = these
     const counts = await manyViews(api)
     for (const item of new Set(items)) {
       const total = 10 * users.length * items.filter((each) => each === item).length
@@ -120,7 +194,7 @@ describe.each(peers)('%s', (name) => {
   })
 
   test('refuses a forged token, and a session that is gone, of which nothing is left', async () => {
-    const api = await started(name)
+    const { api } = these
     const token = await api.login('ada')
     expect(await api.view(`${token.slice(0, -5)}AAAAA`, 'tea')).toMatchObject({ status: 401 })
     await api.logout(token)
@@ -131,8 +205,8 @@ describe.each(peers)('%s', (name) => {
     expect(await redis.keys('*')).toEqual([])
   })
 
-  test('tells of a command that Redis refused, and ends well', async () => {
-    const api = await started(name)
+  test('tells of a command that Redis refused, and goes on', async () => {
+    const { api } = these
     const token = await api.login('ada')
     await redis.set(`viewed:${token.split('.')[0]}`, 'no sorted set')
     const code = name.startsWith('node-redis') ? 'ONETRIP_OUTCOME_UNKNOWN' : 'ONETRIP_REFUSED'
@@ -141,12 +215,44 @@ describe.each(peers)('%s', (name) => {
       body: { code, mayHaveWritten: true },
     })
     expect(await api.view(await api.login('grace'), 'tea')).toMatchObject({ status: 200 })
-    expect(await api.program.stop()).toEqual({ code: 0, signal: null })
+  })
+})
+
+test('connect-redis: a view is three round trips; views at the same time overwrite each other', async () => {
+  const api = await started('connect-redis')
+  const token = await api.login('ada')
+  const commands = async () =>
+    Number(/total_commands_processed:(\d+)/.exec(await redis.info('stats'))?.[1])
+  const before = await commands()
+  await api.view(token, 'tea')
+  expect(await commands()).toBe(before + 4) // GET, ZINCRBY, SET; the INFO before
+
+  const viewed = Array.from({ length: 25 }, (_, index) => `item ${index}`)
+  await Promise.all(viewed.map((item) => api.view(token, item)))
+  const { items } = (await api.get('/me/views', token)).body as { items: unknown[] }
+  expect(items.length).toBeLessThan(25) // each wrote back the whole list that it had read
+  expect((await api.get('/items/popular?limit=100')).body).toMatchObject({
+    items: Array.from({ length: 26 }, () => ({ views: 1 })),
   })
 
-  test('has a version to be shown', async () => {
-    expect(await clientOf(name)).toMatch(/^\S+ \d+\.\d+\.\d+$/)
-  })
+  const ours = await started('batch')
+  const other = await ours.login('ada')
+  await Promise.all(viewed.map((item) => ours.view(other, item)))
+  expect((await ours.get('/me/views', other)).body).toMatchObject({ items: { length: 25 } })
+})
+
+test('glide leaves no socket behind, however it ends', async () => {
+  const sockets = async ({ pid }: Program) =>
+    (await readdir('/tmp')).filter((name) => name.startsWith(`glide-socket-${pid}-`))
+  const stopped = (await started('glide')).program
+  expect(await sockets(stopped)).toHaveLength(1)
+  await stopped.stop()
+  expect(await sockets(stopped)).toEqual([])
+
+  const killed = (await started('glide')).program
+  killed.signal('SIGKILL')
+  await killed.exited
+  expect(await sockets(killed)).toEqual([])
 })
 
 test('noop asks Redis nothing, but checks the token and answers in the same shape', async () => {
@@ -158,6 +264,10 @@ test('noop asks Redis nothing, but checks the token and answers in the same shap
   const answer = await api.view(token, 'tea')
   expect(answer).toEqual({ status: 200, body: { user: expect.any(String), item: 'tea', views: 1 } })
   expect(await api.view('x', 'tea')).toMatchObject({ status: 401 })
+  expect(await api.get('/me', token)).toMatchObject({ status: 200, body: { user: 'nobody' } })
+  expect(await api.get('/me/views', token)).toEqual({ status: 200, body: { items: [] } })
+  expect(await api.get('/items/popular')).toEqual({ status: 200, body: { items: [] } })
+  await api.logout(token)
   expect(await commands()).toBe(before + 1) // the INFO before
   expect(await api.program.stop()).toEqual({ code: 0, signal: null })
 })

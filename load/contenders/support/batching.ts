@@ -1,6 +1,5 @@
+import type { Command, Outcome, Update } from '@onetrip/session-store'
 import { merge } from '../../../packages/session-store/src/merge.ts'
-import type { Outcome } from '../../../packages/session-store/src/outcomes.ts'
-import type { Command, Update } from '../../../packages/session-store/src/updates.ts'
 
 const MAX_UPDATES = 16
 

@@ -1,12 +1,7 @@
-import type { Outcome } from '../../../packages/session-store/src/outcomes.ts'
-import type { Command, Update } from '../../../packages/session-store/src/updates.ts'
+import type { Command, Sender } from '@onetrip/session-store'
 
 /** One connection of a client that competes with ours. */
-export interface Contender {
-  /** Sends the commands of an update and resolves with what became of each, in order. */
-  send(update: Update<unknown>): Promise<Outcome[]>
-  close(): Promise<void>
-}
+export type Contender = Omit<Sender, 'name'>
 
 export interface ContenderOptions {
   /** `redis://…` or `unix:///…`. */

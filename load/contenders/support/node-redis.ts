@@ -1,11 +1,10 @@
+import type { Command, Outcome } from '@onetrip/session-store'
 import { createClient } from 'redis'
 import { publishRoundTrip } from '../../../packages/session-store/src/diagnostics.ts'
-import type { Outcome } from '../../../packages/session-store/src/outcomes.ts'
-import type { Command, Reply } from '../../../packages/session-store/src/updates.ts'
 import { type ContenderOptions, words } from './contender.ts'
 
 /** A node-redis client as its README sets one up, connected. */
-export async function nodeRedis({ redisUrl }: ContenderOptions) {
+export async function nodeRedis({ redisUrl }: Pick<ContenderOptions, 'redisUrl'>) {
   const client = createClient({ url: redisUrl })
   client.on('error', (error: Error) => void process.stderr.write(`node-redis: ${error.message}\n`))
   return await client.connect()
@@ -15,8 +14,8 @@ type Client = Awaited<ReturnType<typeof nodeRedis>>
 
 /**
  * All commands as one pipeline, as its documentation has it. Of a pipeline in which Redis refuses a
- * command, node-redis tells the first error and not which command it was: what became of the commands
- * is unknown.
+ * command, node-redis rejects with the first error and does not tell which command it was: what became
+ * of the commands is unknown.
  */
 export async function sendPipeline(
   client: Client,
@@ -25,9 +24,5 @@ export async function sendPipeline(
   const pipeline = client.multi()
   for (const command of commands) pipeline.sendCommand(words(command))
   publishRoundTrip(commands.length)
-  try {
-    return (await pipeline.execAsPipeline()) as unknown as Reply[]
-  } catch (error) {
-    return commands.map(() => error as Error)
-  }
+  return (await pipeline.execAsPipeline()) as unknown as Outcome[]
 }

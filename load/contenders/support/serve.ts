@@ -1,25 +1,16 @@
-import {
-  createSessionStore,
-  documentKeys,
-  type SessionStore,
-  StoreError,
-} from '@onetrip/session-store'
+import { createSessionStore, type Sender, strategyOf } from '@onetrip/session-store'
+import type { FastifyInstance } from 'fastify'
 // The only place in load/ that imports an application. A comparison of clients is honest only if all
-// of them stand behind the same route (schemas, token check, answers), and the route is apps/api's.
+// of them stand behind the same routes (schemas, token check, answers), and the routes are apps/api's.
 import { buildApp } from '../../../apps/api/src/app.ts'
 import { trustingAuthenticator } from '../../../apps/api/src/authenticator.ts'
-import { type Config, loadConfig } from '../../../apps/api/src/config.ts'
-import { checkName } from '../../../packages/session-store/src/input.ts'
-import { readOutcomes } from '../../../packages/session-store/src/outcomes.ts'
-import { createTokens } from '../../../packages/session-store/src/tokens.ts'
-import { recordView, type Update, undoView } from '../../../packages/session-store/src/updates.ts'
+import { loadConfig } from '../../../apps/api/src/config.ts'
 import { redisAddress } from '../../src/stack/address.ts'
 import type { Contender, ContenderOptions } from './contender.ts'
 
 /**
- * Serves the API of apps/api with `POST /views` through another client, until SIGTERM or SIGINT. The
- * settings are those of apps/api; as there, `REDIS_POOL_SIZE` connections take turns. All other
- * routes go through our own store.
+ * Serves the API of apps/api through another client, until SIGTERM or SIGINT. The settings are those of
+ * apps/api; as there, `REDIS_POOL_SIZE` connections take turns.
  */
 export async function serve(
   name: string,
@@ -30,58 +21,44 @@ export async function serve(
   const contenders = await Promise.all(
     Array.from({ length: config.REDIS_POOL_SIZE }, () => connect({ redisUrl, deadlineMs })),
   )
-  const own = createSessionStore({
-    url: redisUrl,
-    strategy: 'pipeline',
-    deadlineMs,
-    tokens: tokensOptions(config),
+  const store = createSessionStore({
+    strategy: strategyOf(inTurn(name, contenders)),
+    idleSeconds: config.SESSION_IDLE_SECONDS,
+    tokens: {
+      secrets: config.SESSION_SECRETS.split(','),
+      lifetimeSeconds: config.SESSION_LIFETIME_SECONDS,
+    },
   })
   const app = await buildApp({
-    store: {
-      ...own,
-      get pool() {
-        return own.pool
-      },
-      strategy: name as SessionStore['strategy'],
-      recordView: recordViewThrough(contenders, config),
-    },
+    store,
     authenticator: trustingAuthenticator(config.NODE_ENV),
     transport: redisAddress(redisUrl).transport,
     secureCookie: false,
     logger: { level: config.LOG_LEVEL },
   })
-  const stop = async () => {
-    await app.close()
-    await Promise.all([own.close(), ...contenders.map((contender) => contender.close())])
-  }
-  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => void stop())
-  await own.ready(config.STARTUP_DEADLINE_MS)
+  closeOnSignal(app, () => store.close())
+  await store.ready(config.STARTUP_DEADLINE_MS)
   await app.listen({ host: config.HOST, port: config.PORT })
 }
 
-const tokensOptions = (config: Config) => ({
-  secrets: config.SESSION_SECRETS.split(','),
-  lifetimeSeconds: config.SESSION_LIFETIME_SECONDS,
-})
-
-/** The store's `recordView`, the same but for the client. */
-function recordViewThrough(
-  contenders: readonly Contender[],
-  config: Config,
-): SessionStore['recordView'] {
-  const tokens = createTokens(tokensOptions(config))
-  let turn = 0
-  const run = async <Result>(update: Update<Result>): Promise<Result> => {
-    const contender = contenders[turn++ % contenders.length]
-    if (!contender) throw new Error('there is no connection')
-    return readOutcomes(update, await contender.send(update))
+/** Ends an application on SIGTERM or SIGINT, and then what it works with. */
+export function closeOnSignal(app: FastifyInstance, andThen: () => Promise<unknown>): void {
+  const stop = async () => {
+    await app.close()
+    await andThen()
   }
-  return async (token, item) => {
-    const id = tokens.verify(token)
-    checkName('item', item)
-    const view = await run(recordView(documentKeys, { id, item }, Date.now() / 1000))
-    if (view) return view
-    await run(undoView(documentKeys, { id, item }))
-    throw new StoreError('ONETRIP_UNKNOWN_SESSION', 'there is no such session (any more)')
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => void stop())
+}
+
+function inTurn(name: string, contenders: readonly Contender[]): Sender {
+  let turn = 0
+  return {
+    name,
+    async send(update) {
+      const contender = contenders[turn++ % contenders.length]
+      if (!contender) throw new Error('there is no connection')
+      return await contender.send(update)
+    },
+    close: async () => void (await Promise.all(contenders.map((contender) => contender.close()))),
   }
 }

@@ -3,6 +3,7 @@ import { fileURLToPath } from 'node:url'
 import { type StrategyName, strategyNames } from '@onetrip/session-store'
 import { request } from 'undici'
 import { type ContenderName, contenderProgram, contenders, isContender } from './contenders.ts'
+import { removeGlideSockets } from './glide-sockets.ts'
 import { type Program, startProgram } from './program.ts'
 
 const server = fileURLToPath(new URL('../../../apps/api/src/server.ts', import.meta.url))
@@ -56,7 +57,7 @@ export async function isReady(url: string, signal?: AbortSignal): Promise<boolea
  */
 export async function startApi(options: ApiOptions): Promise<Program> {
   const { variant, host, port, redisUrl, sessionSecret, logLevel = 'warn' } = options
-  return await startProgram({
+  const api = await startProgram({
     name: `the ${variant} API`,
     command: process.execPath,
     args: [isContender(variant) ? contenderProgram(variant) : server],
@@ -83,4 +84,7 @@ export async function startApi(options: ApiOptions): Promise<Program> {
     ...(options.signal && { signal: options.signal }),
     ...(options.onLine && { onLine: options.onLine }),
   })
+  // It does so itself unless it was killed.
+  if (variant === 'glide') void api.exited.then(() => removeGlideSockets(api.pid))
+  return api
 }

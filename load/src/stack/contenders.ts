@@ -8,11 +8,15 @@ const clients = {
   'node-redis-batch': 'redis',
   glide: '@valkey/valkey-glide',
   autopipelining: 'ioredis',
+  'connect-redis': 'connect-redis',
 } as const
 
 export type ContenderName = keyof typeof clients
 
-/** What our strategies are compared with: the same API, whose `POST /views` goes another way. */
+/**
+ * What our strategies are compared with: the same API through another client; and `connect-redis`, an
+ * application of another kind that looks the same from outside.
+ */
 export const contenders = Object.keys(clients) as ContenderName[]
 
 export const isContender = (name: string): name is ContenderName => name in clients
@@ -21,7 +25,7 @@ export const isContender = (name: string): name is ContenderName => name in clie
 export const contenderProgram = (name: ContenderName): string =>
   fileURLToPath(new URL(`../../contenders/${name}.ts`, import.meta.url))
 
-/** Name and installed version of the Redis client that a variant uses; null for the one without. */
+/** Name and installed version of what a variant talks to Redis with; null for the one without. */
 export async function clientOf(variant: string): Promise<string | null> {
   const name = isContender(variant) ? clients[variant] : 'ioredis'
   return name === null ? null : await packageVersion(name)
