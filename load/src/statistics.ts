@@ -41,12 +41,10 @@ export interface Ratio extends Summary {
   interval: Interval | null
 }
 
-interface Interval {
+export interface Interval {
   low: number
   high: number
 }
-
-const CONFIDENCE = 0.95
 
 /**
  * Sums up what `pairwiseRatios` gives. The interval is that of Student's t over the logarithms of the
@@ -55,25 +53,57 @@ const CONFIDENCE = 0.95
  * @throws RangeError when there are no ratios, or one of them is not positive.
  */
 export function summarizeRatios(ratios: readonly number[]): Ratio {
-  if (!ratios.every((ratio) => ratio > 0)) throw new RangeError('ratios must be positive')
-  const logarithms = ratios.map(Math.log)
+  const logarithms = logarithmsOf(ratios)
   const middle = average(logarithms)
-  const interval = meanInterval(logarithms)
+  const freedom = ratios.length - 1
+  const margin =
+    freedom > 0 && studentQuantile(0.975, freedom) * Math.sqrt(variance(logarithms) / ratios.length)
   return {
     ...summarize(ratios),
     mean: Math.exp(middle),
-    interval: interval && { low: Math.exp(interval.low), high: Math.exp(interval.high) },
+    interval:
+      margin === false ? null : { low: Math.exp(middle - margin), high: Math.exp(middle + margin) },
   }
 }
 
-/** Where the mean of what the values are samples of is, with 95 %; null with fewer than two. */
-function meanInterval(values: readonly number[]): Interval | null {
-  if (values.length < 2) return null
-  const middle = average(values)
-  const margin =
-    studentQuantile((1 + CONFIDENCE) / 2, values.length - 1) *
-    Math.sqrt(variance(values) / values.length)
-  return { low: middle - margin, high: middle + margin }
+/** How many times as much as before. */
+export interface Change {
+  mean: number
+  interval: Interval
+}
+
+/**
+ * How many times `before` the values of `after` are, of two runs that have nothing in common: Welch's
+ * interval over the logarithms, with degrees of freedom rounded down.
+ *
+ * @param confidence of the interval, 0.99 for 99 %.
+ * @throws RangeError when one of them has fewer than two values, or a value is not positive.
+ */
+export function changeBetween(
+  before: readonly number[],
+  after: readonly number[],
+  confidence: number,
+): Change {
+  if (before.length < 2 || after.length < 2) throw new RangeError('a change needs two values each')
+  const [old, now] = [logarithmsOf(before), logarithmsOf(after)]
+  const [oldError, nowError] = [variance(old) / old.length, variance(now) / now.length]
+  const error = oldError + nowError
+  const freedom =
+    error ** 2 / (oldError ** 2 / (old.length - 1) + nowError ** 2 / (now.length - 1)) || 1
+  // Of whole numbers only, and rounded a little before: 7.9999999 is 8.
+  const quantile = studentQuantile((1 + confidence) / 2, Math.floor(freedom + 1e-9))
+  const middle = average(now) - average(old)
+  const margin = quantile * Math.sqrt(error)
+  return {
+    mean: Math.exp(middle),
+    interval: { low: Math.exp(middle - margin), high: Math.exp(middle + margin) },
+  }
+}
+
+/** @throws RangeError when there are none, or one is not positive. */
+function logarithmsOf(values: readonly number[]): number[] {
+  if (values.length > 0 && values.every((value) => value > 0)) return values.map(Math.log)
+  throw new RangeError('there must be values, and all of them positive')
 }
 
 function average(values: readonly number[]): number {

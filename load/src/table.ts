@@ -1,5 +1,5 @@
 import Table from 'cli-table3'
-import type { Summary } from './statistics.ts'
+import type { Ratio, Summary } from './statistics.ts'
 
 // How all commands print figures and tables.
 
@@ -49,6 +49,14 @@ export function withRange(summary: Summary | null): string {
   if (!summary) return '-'
   const { median, min, max } = summary
   return min === max ? figure(median) : `${figure(median)} (${figure(min)}-${figure(max)})`
+}
+
+/** Mean with its interval: `13.4 (12.7-14.1)`; `-` for what could not be compared. */
+export function withInterval(ratio: Ratio | null): string {
+  if (!ratio) return '-'
+  const { mean, interval } = ratio
+  const range = interval ? ` (${figure(interval.low)}-${figure(interval.high)})` : ''
+  return `${figure(mean)}${range}`
 }
 
 /** A share of 0 to 1 as a percentage: `97.1 %`, `0.04 %`. */

@@ -1,6 +1,15 @@
 import { styleText } from 'node:util'
 import { isLocal } from '../stack/address.ts'
-import { counted, errorKinds, figure, percent, renderTable, withRange } from '../table.ts'
+import type { Ratio } from '../statistics.ts'
+import {
+  counted,
+  errorKinds,
+  figure,
+  percent,
+  renderTable,
+  withInterval,
+  withRange,
+} from '../table.ts'
 import type { Circumstances, HttpSettings } from './result.ts'
 import { GENERATOR_LIMIT, isDisturbed, referencesOf, type VariantSummary } from './summary.ts'
 
@@ -74,7 +83,7 @@ export function table(summaries: readonly VariantSummary[]): string {
       nameOf(row),
       withRange(row.requestsPerSecond),
       figure(row.latency.p50?.median ?? Number.NaN),
-      figure(row.latency.p99?.median ?? Number.NaN),
+      p99(row),
       errorKinds(row.errors).replaceAll(', ', '\n'),
       row.connections.median.toFixed(2),
       row.commands.median.toFixed(2),
@@ -94,16 +103,24 @@ export function ratioTable(summaries: readonly VariantSummary[]): string {
   return renderTable({
     head: [
       'requests/s as a multiple of',
-      ...references.map((reference) => `${reference}\nmedian (range)`),
+      ...references.map((reference) => `${reference}\nmean (95 % interval)`),
     ],
     rows: summaries.map((row) => [
       nameOf(row),
       ...references.map((reference) => {
-        const ratio = row.ratios[reference]
-        return ratio ? withRange(ratio) : row.variant === reference ? '1' : '-'
+        return row.variant === reference ? '1' : withInterval(row.ratios[reference] ?? null)
       }),
     ]),
   })
+}
+
+const p99 = ({ latency }: VariantSummary) => figure(latency.p99?.median ?? Number.NaN)
+
+/** How sure a ratio is, in brackets. */
+function certainty({ interval, min, max }: Ratio): string {
+  if (!interval) return ''
+  const sure = `95 % sure: ${figure(interval.low)} to ${figure(interval.high)}`
+  return ` (${sure}; round by round: ${figure(min)} to ${figure(max)})`
 }
 
 /** More variants are easier to compare in the tables. */
@@ -116,13 +133,10 @@ export function conclusion(summaries: readonly VariantSummary[]): string {
   const told = summaries.length <= MOST_SENTENCES + 1 ? summaries : []
   const lines = told.flatMap((row) => {
     const ratio = reference && row.ratios[reference]
-    if (!base || !ratio || ratio.median === 0) return []
-    const { median, min, max } = ratio
-    const range = min === max ? '' : ` (${figure(min)} to ${figure(max)} round by round)`
+    if (!base || !ratio || ratio.mean === 0) return []
     const text =
-      `${row.variant} answers ${figure(median)} times as many requests per second as ` +
-      `${base.variant}${range}, with a p99 of ${figure(row.latency.p99?.median ?? Number.NaN)} ms ` +
-      `instead of ${figure(base.latency.p99?.median ?? Number.NaN)} ms.`
+      `${row.variant} answers ${figure(ratio.mean)} times as many requests per second as ` +
+      `${base.variant}${certainty(ratio)}, with a p99 of ${p99(row)} ms instead of ${p99(base)} ms.`
     return [styleText('bold', text)]
   })
   const limited = summaries.filter(({ generatorAtLimit }) => generatorAtLimit)
