@@ -19,7 +19,7 @@ export interface RoundsContext {
   interrupt: AbortSignal
   /** Aborted when it cannot go on, and by `interrupt`. */
   signal: AbortSignal
-  progress: RunProgress
+  progress: Pick<RunProgress, 'begin' | 'end'>
 }
 
 export interface RoundsRun<Sample> {

@@ -13,9 +13,6 @@ import {
 import type { Circumstances, HttpSettings } from './result.ts'
 import { GENERATOR_LIMIT, isDisturbed, referencesOf, type VariantSummary } from './summary.ts'
 
-// Those that print experiments still take them from here.
-export { errorKinds, figure }
-
 /** The lines above the table. */
 export function header(circumstances: Circumstances): string {
   const { machine, redis, poolSize, workers, generator, clients, options } = circumstances

@@ -126,6 +126,3 @@ function addUp(counts: readonly Record<string, number>[]): Record<string, number
   }
   return Object.fromEntries([...total].toSorted(([, a], [, b]) => b - a))
 }
-
-// The experiments still take it from here.
-export { orderOf } from '../rounds.ts'

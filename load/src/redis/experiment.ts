@@ -1,6 +1,7 @@
 import type { Command } from 'commander'
 import type { RedisFacts } from '../measure/redis-info.ts'
 import type { RedisBuild } from '../stack/redis.ts'
+import type { TextTable } from '../table.ts'
 import type { CpuReading } from './threads.ts'
 
 /**
@@ -82,20 +83,13 @@ export interface Server {
 
 /** What came out. */
 export interface Findings {
-  readonly tables: readonly FindingsTable[]
+  readonly tables: readonly TextTable[]
   /** Sentences with the result, and what the marks in the tables mean. */
   readonly conclusions: readonly string[]
   /** What the documents measured, to be read beside ours. */
   readonly documents: readonly DocumentFigure[]
   /** Summaries and every sample, for the JSON file. */
   readonly data: object
-}
-
-export interface FindingsTable {
-  readonly title?: string
-  /** May break lines. All columns but the first are right-aligned. */
-  readonly head: readonly string[]
-  readonly rows: readonly (readonly string[])[]
 }
 
 /** A figure as a document prints it; see `documents.ts`. */

@@ -1,39 +1,6 @@
-import Table from 'cli-table3'
-import { figure } from '../http/report.ts'
 import type { Machine } from '../measure/machine.ts'
-import type { Summary } from '../statistics.ts'
-import type { DocumentFigure, FindingsTable, Server } from './experiment.ts'
-
-// Columns set apart by spaces, and one line below the header.
-const chars = {
-  ...{ top: '', 'top-mid': '', 'top-left': '', 'top-right': '' },
-  ...{ bottom: '', 'bottom-mid': '', 'bottom-left': '', 'bottom-right': '' },
-  ...{ left: '', 'left-mid': '', mid: '─', 'mid-mid': '──' },
-  ...{ right: '', 'right-mid': '', middle: '  ' },
-}
-
-export function renderTable({ title, head, rows }: FindingsTable): string {
-  const table = new Table({
-    head: [...head],
-    colAligns: head.map((_, index) => (index === 0 ? 'left' : 'right')),
-    chars,
-    style: { head: [], border: [], 'padding-left': 0, 'padding-right': 0, compact: true },
-  })
-  table.push(...rows.map((row) => [...row]))
-  return `${title === undefined ? '' : `${title}\n\n`}${table.toString()}`
-}
-
-/** Median with the range of the rounds: `13.9 (13.5-14.4)`; `-` for what could not be measured. */
-export function withRange(summary: Summary | null): string {
-  if (!summary) return '-'
-  const { median, min, max } = summary
-  return min === max ? figure(median) : `${figure(median)} (${figure(min)}-${figure(max)})`
-}
-
-/** A share of 0 to 1 as a percentage: `97.1 %`, `0.04 %`. */
-export function percent(share: number): string {
-  return `${figure(share * 100)} %`
-}
+import { figure } from '../table.ts'
+import type { DocumentFigure, Server } from './experiment.ts'
 
 /** The documents' own figures, a line each, under their source. */
 export function documentLines(figures: readonly DocumentFigure[]): string {

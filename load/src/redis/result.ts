@@ -1,6 +1,7 @@
 import type { GitState, Machine } from '../measure/machine.ts'
 import type { RedisFacts } from '../measure/redis-info.ts'
-import type { DocumentFigure, FindingsTable } from './experiment.ts'
+import type { TextTable } from '../table.ts'
+import type { DocumentFigure } from './experiment.ts'
 import type { SystemLimits } from './limits.ts'
 
 /** What an experiment, `store` or `retention` writes with `--json`; summaries and samples are its own. */
@@ -26,6 +27,6 @@ export interface ExperimentResult {
   /** What the documents measured. */
   documents: readonly DocumentFigure[]
   /** As they were printed. */
-  tables: readonly FindingsTable[]
+  tables: readonly TextTable[]
   conclusions: readonly string[]
 }

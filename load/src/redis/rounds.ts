@@ -1,16 +1,7 @@
-import { orderOf } from '../http/summary.ts'
+import { type RoundsPlan, runRounds } from '../rounds.ts'
 import type { Context } from './experiment.ts'
 
-export interface Rounds<Variant, Sample> {
-  variants: readonly Variant[]
-  rounds: number
-  /** What is run, for the progress line. */
-  label: (variant: Variant) => string
-  /** One run; its sample is what the summaries are made of. */
-  measure: (variant: Variant, round: number) => Promise<Sample>
-  /** The sample in a few words. */
-  describe: (sample: Sample) => string
-}
+type Rounds<Variant, Sample> = Omit<RoundsPlan<Variant, Sample>, 'warmUp'>
 
 /** A sample, of which variant, and of which round (from 1). */
 export interface Taken<Variant, Sample> {
@@ -20,33 +11,28 @@ export interface Taken<Variant, Sample> {
 }
 
 /**
- * Runs every variant once per round, in changing order, so that slow drifts of the machine meet all
- * alike.
+ * Runs every variant once per round, in changing order (see `runRounds`).
  *
  * @throws whatever `measure` throws; the reason of the context's signal, which explains it better.
  */
 export async function interleave<Variant, Sample>(
   { signal, progress }: Pick<Context, 'signal' | 'progress'>,
-  { variants, rounds, label, measure, describe }: Rounds<Variant, Sample>,
+  { measure, describe, ...plan }: Rounds<Variant, Sample>,
 ): Promise<Taken<Variant, Sample>[]> {
-  const taken: Taken<Variant, Sample>[] = []
-  const width = Math.max(...variants.map((variant) => label(variant).length))
-  for (let round = 1; round <= rounds; round++) {
-    for (const variant of orderOf(variants, round - 1)) {
-      signal.throwIfAborted()
-      progress.begin(`Round ${round}/${rounds}  ${label(variant).padEnd(width)}`)
-      try {
-        const sample = await measure(variant, round)
-        signal.throwIfAborted()
-        progress.end(describe(sample))
-        taken.push({ variant, round, sample })
-      } catch (error) {
-        signal.throwIfAborted()
-        throw error
-      }
-    }
-  }
-  return taken
+  const { samples } = await runRounds(
+    { interrupt: signal, signal, progress },
+    {
+      ...plan,
+      measure: async (variant, round) => ({
+        variant,
+        round,
+        sample: await measure(variant, round),
+      }),
+      describe: ({ sample }) => describe(sample),
+    },
+  )
+  signal.throwIfAborted() // an experiment needs all of its rounds
+  return samples
 }
 
 /** The samples of one variant, in the order of the rounds. */

@@ -1,6 +1,5 @@
 import { styleText } from 'node:util'
-import type { FindingsTable } from '../redis/experiment.ts'
-import { figure } from '../table.ts'
+import { figure, type TextTable } from '../table.ts'
 import { type Blocking, REMEMBERED_MICROS } from './blocking.ts'
 import type { VictimRun } from './victim.ts'
 
@@ -18,7 +17,7 @@ export interface Stage {
   victim: VictimRun
 }
 
-export function stageTable(stages: readonly Stage[], title: string): FindingsTable {
+export function stageTable(stages: readonly Stage[], title: string): TextTable {
   return {
     title,
     head: [

@@ -1,7 +1,6 @@
 import { styleText } from 'node:util'
-import type { FindingsTable } from '../redis/experiment.ts'
 import type { Summary } from '../statistics.ts'
-import { figure, withRange } from '../table.ts'
+import { figure, type TextTable, withRange } from '../table.ts'
 import { documentRow } from './documents.ts'
 import { describeLink, type LinkPlan } from './links.ts'
 import type { StoreRow } from './summary.ts'
@@ -22,7 +21,7 @@ const pingTimes = (milliseconds: readonly number[]) =>
   milliseconds.map((ms) => `${Number(ms.toPrecision(3))} ms`).join(', ')
 
 /** The documents' table, and ours beside it; undefined where nothing can be compared. */
-export function documentsTable(results: readonly LinkResult[]): FindingsTable | undefined {
+export function documentsTable(results: readonly LinkResult[]): TextTable | undefined {
   const rows = results.flatMap((result) => {
     const compared = pair(result)
     if (!compared) return []
@@ -67,7 +66,7 @@ function pair({ plan, rows }: LinkResult) {
 }
 
 /** Everything over one link. */
-export function linkTable({ plan, pingMs, rows }: LinkResult): FindingsTable {
+export function linkTable({ plan, pingMs, rows }: LinkResult): TextTable {
   const several = severalSettings(rows)
   return {
     title: `${describeLink(plan)} (PING: ${pingTimes(pingMs)})`,

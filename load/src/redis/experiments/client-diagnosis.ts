@@ -1,4 +1,4 @@
-import { figure } from '../../http/report.ts'
+import { figure } from '../../table.ts'
 import type { Others } from './client-target.ts'
 
 // Shares of what redis-benchmark -c 1 reaches, as in the documents.

@@ -1,7 +1,5 @@
 import { styleText } from 'node:util'
-import { figure } from '../../http/report.ts'
-import type { FindingsTable } from '../experiment.ts'
-import { percent, withRange } from '../report.ts'
+import { figure, percent, type TextTable, withRange } from '../../table.ts'
 import { describeOthers, describeOwn, readingRows, type Yardstick } from './client-diagnosis.ts'
 import { type ClientName, type Row, yardstickOf } from './client-summary.ts'
 import type { Others } from './client-target.ts'
@@ -33,7 +31,7 @@ export interface Diagnosed {
 }
 
 /** The tables and sentences of the diagnosis. */
-export function findings(diagnosed: Diagnosed): { tables: FindingsTable[]; conclusions: string[] } {
+export function findings(diagnosed: Diagnosed): { tables: TextTable[]; conclusions: string[] } {
   const { rows, reference, mine, others } = diagnosed
   const yardstick = yardstickOf(rows, reference)
   const lines = [
@@ -59,7 +57,7 @@ export function findings(diagnosed: Diagnosed): { tables: FindingsTable[]; concl
   return { tables, conclusions: lines }
 }
 
-function clientTable(rows: readonly Row[]): FindingsTable {
+function clientTable(rows: readonly Row[]): TextTable {
   return {
     head: [
       'client',

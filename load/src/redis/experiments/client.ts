@@ -1,7 +1,7 @@
 import { Option } from 'commander'
-import { figure } from '../../http/report.ts'
 import { seconds, wholeNumber } from '../../options.ts'
 import { ownHostOption, redisAddress } from '../../stack/address.ts'
+import { figure } from '../../table.ts'
 import { clientFigures } from '../documents.ts'
 import type { Context, Experiment } from '../experiment.ts'
 import { addRounds, type RoundsOptions } from '../options.ts'

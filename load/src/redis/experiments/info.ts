@@ -1,6 +1,6 @@
-import { figure } from '../../http/report.ts'
 import { wholeNumber } from '../../options.ts'
 import { summarize } from '../../statistics.ts'
+import { figure, percent, withRange } from '../../table.ts'
 import { infoFigures } from '../documents.ts'
 import type { Context, Experiment, Server } from '../experiment.ts'
 import { generateLoad, holdConnections, type Latency } from '../generator/load.ts'
@@ -13,7 +13,6 @@ import {
   numbersOption,
   type RoundsOptions,
 } from '../options.ts'
-import { percent, withRange } from '../report.ts'
 import { interleave, samplesOf } from '../rounds.ts'
 import { cpuBetween } from '../threads.ts'
 

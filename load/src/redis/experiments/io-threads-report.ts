@@ -1,9 +1,7 @@
-import { figure } from '../../http/report.ts'
 import { pairwiseRatios, type Summary, summarize } from '../../statistics.ts'
-import type { FindingsTable } from '../experiment.ts'
+import { figure, type TextTable, withRange } from '../../table.ts'
 import type { Latency } from '../generator/load.ts'
 import { GENERATOR_LIMIT } from '../redis-benchmark.ts'
-import { withRange } from '../report.ts'
 
 /** One run of one command. */
 export interface ThreadsRun {
@@ -89,7 +87,7 @@ const documented: Record<string, number> = {
 export function ioThreadsTable(
   summaries: readonly ThreadsSummary[],
   { connections, rate, first }: { connections: number; rate: number | undefined; first: number },
-): FindingsTable {
+): TextTable {
   const reference = `× with\n${first}`
   return {
     title:

@@ -1,7 +1,7 @@
 import { availableParallelism } from 'node:os'
 import { Redis } from 'ioredis'
-import { figure } from '../../http/report.ts'
 import { wholeNumber } from '../../options.ts'
+import { figure, percent } from '../../table.ts'
 import { ioThreadsFigures } from '../documents.ts'
 import type { Context, Experiment, Server } from '../experiment.ts'
 import { generateLoad } from '../generator/load.ts'
@@ -14,7 +14,6 @@ import {
   numbersOption,
   type RoundsOptions,
 } from '../options.ts'
-import { percent } from '../report.ts'
 import { interleave, samplesOf } from '../rounds.ts'
 import { cpuBetween } from '../threads.ts'
 import {

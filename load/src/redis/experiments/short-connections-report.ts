@@ -1,9 +1,7 @@
-import { errorKinds, figure } from '../../http/report.ts'
 import type { RedisBuild } from '../../stack/redis.ts'
 import { pairwiseRatios, type Summary, summarize } from '../../statistics.ts'
-import type { FindingsTable } from '../experiment.ts'
+import { errorKinds, figure, type TextTable, withRange } from '../../table.ts'
 import { GENERATOR_LIMIT } from '../redis-benchmark.ts'
-import { withRange } from '../report.ts'
 import type { SystemCalls } from '../system-calls.ts'
 import type { LongRun, ShortRun, Way } from './short-connections-runs.ts'
 
@@ -61,7 +59,7 @@ function limitedByGenerator({ generator, mainDemand }: ShortRun): boolean {
   return generator.demand >= GENERATOR_LIMIT && mainDemand < GENERATOR_LIMIT
 }
 
-export function shortTable(summaries: readonly ShortSummary[], connections: number): FindingsTable {
+export function shortTable(summaries: readonly ShortSummary[], connections: number): TextTable {
   const failed = summaries.some(({ errors }) => Object.keys(errors).length > 0)
   return {
     title: `Short connections, ${connections} at a time: connect, GET, read the reply, close`,
@@ -92,7 +90,7 @@ export function longTable(
   runs: readonly ({ build: string; beside: boolean } & LongRun)[],
   builds: readonly RedisBuild[],
   connections: { long: number; short: number },
-): FindingsTable {
+): TextTable {
   const rows = [false, true].flatMap((beside) =>
     builds.map((build) => {
       const own = runs.filter((run) => run.build === build && run.beside === beside)

@@ -1,7 +1,7 @@
 import { type Command, Option } from 'commander'
-import { figure } from '../../http/report.ts'
 import { listOf, wholeNumber } from '../../options.ts'
 import { type Transport, transports } from '../../stack/address.ts'
+import { figure } from '../../table.ts'
 import { shortConnectionFigures } from '../documents.ts'
 import type { Context, Experiment, Findings, Server } from '../experiment.ts'
 import { mostConnections, requireConnections } from '../limits.ts'

@@ -1,8 +1,6 @@
 import { styleText } from 'node:util'
-import { figure } from '../../http/report.ts'
 import { type Summary, summarize } from '../../statistics.ts'
-import type { FindingsTable } from '../experiment.ts'
-import { withRange } from '../report.ts'
+import { figure, type TextTable, withRange } from '../../table.ts'
 import { samplesOf, type Taken } from '../rounds.ts'
 import type { Reading } from './slow-reader-client.ts'
 import type { MemoryWatch } from './slow-reader-memory.ts'
@@ -76,7 +74,7 @@ function rowsOf(modes: readonly Mode[], taken: Runs): Row[] {
   })
 }
 
-export function table(modes: readonly Mode[], taken: Runs): FindingsTable {
+export function table(modes: readonly Mode[], taken: Runs): TextTable {
   const rows = rowsOf(modes, taken)
   const length = Math.max(...rows.map(({ chart }) => chart.length))
   return {

@@ -1,6 +1,6 @@
 import { Redis } from 'ioredis'
-import { figure } from '../../http/report.ts'
 import { seconds, wholeNumber } from '../../options.ts'
+import { figure } from '../../table.ts'
 import type { Experiment } from '../experiment.ts'
 import { interleave } from '../rounds.ts'
 import { fill } from './slow-reader-client.ts'
