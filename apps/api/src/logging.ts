@@ -1,11 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
-import {
-  type FastifyReply,
-  type FastifyRequest,
-  type FastifyServerOptions,
-  LogController,
-} from 'fastify'
+import { type FastifyReply, type FastifyRequest, LogController } from 'fastify'
+import type { LoggerOptions } from 'pino'
 
 /**
  * JSON lines, or pretty ones in a terminal.
@@ -13,7 +9,7 @@ import {
  * No line of ours has a token, a cookie or a password in it; these paths are for the line that somebody
  * adds one day, and for ioredis, whose errors carry the arguments of their command.
  */
-export function loggerOptions(level: string, terminal: boolean): FastifyServerOptions['logger'] {
+export function loggerOptions(level: string, terminal: boolean): LoggerOptions {
   return {
     level,
     redact: {

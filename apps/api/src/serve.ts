@@ -1,0 +1,100 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { createSessionStore, type RetentionEvent, type StrategyName } from '@onetrip/session-store'
+import closeWithGrace from 'close-with-grace'
+import type { FastifyBaseLogger } from 'fastify'
+import { buildApp } from './app.ts'
+import { trustingAuthenticator } from './authenticator.ts'
+import type { Config } from './config.ts'
+import { loggerOptions } from './logging.ts'
+import { pollRedis } from './metrics/redis-poller.ts'
+import { createRegistry } from './metrics/registry.ts'
+import type { WorkerLine } from './workers/worker.ts'
+
+const transports: Record<string, string> = { 'redis:': 'tcp', 'rediss:': 'tls', 'unix:': 'unix' }
+
+function logRetention(log: FastifyBaseLogger, event: RetentionEvent): void {
+  if (event.type === 'failure') log.warn({ err: event.error }, 'the janitor will try again')
+  else if (event.type === 'run' && event.evicted > 0) log.info(event, 'sessions were ended')
+}
+
+/**
+ * Serves the API from this process, until it is told to stop.
+ *
+ * @param primary The line to the primary process, in a worker.
+ * @throws Error that says why it cannot.
+ */
+export async function serve(config: Config, primary?: WorkerLine): Promise<void> {
+  const authenticator = trustingAuthenticator(config.NODE_ENV)
+  const store = createSessionStore({
+    url: config.REDIS_URL,
+    strategy: config.STRATEGY as StrategyName,
+    poolSize: config.REDIS_POOL_SIZE,
+    deadlineMs: config.REDIS_DEADLINE_MS,
+    idleSeconds: config.SESSION_IDLE_SECONDS,
+    tokens: {
+      secrets: config.SESSION_SECRETS.split(','),
+      lifetimeSeconds: config.SESSION_LIFETIME_SECONDS,
+    },
+  })
+  const registry = createRegistry()
+  const app = await buildApp({
+    store,
+    authenticator,
+    transport: transports[new URL(config.REDIS_URL).protocol] ?? 'tcp',
+    secureCookie: config.NODE_ENV !== 'development',
+    publicOrigins: config.PUBLIC_ORIGINS.split(',').filter((origin) => origin !== ''),
+    docs: config.DOCS,
+    logger: loggerOptions(config.LOG_LEVEL, process.stdout.isTTY),
+    logRequests: config.LOG_REQUESTS,
+    metrics: { registry, ...(primary && { gather: primary.mergeMetrics(registry) }) },
+  })
+  const ending = closeWithGrace(
+    {
+      delay: config.SHUTDOWN_DRAIN_MS + config.SHUTDOWN_GRACE_MS,
+      logger: app.log,
+      ...(primary && { skip: [...toldTwice] }),
+    },
+    async ({ err }) => {
+      if (err) app.log.fatal({ err }, 'ending after an unexpected error')
+      app.readiness.stop()
+      if (!err) await delay(config.SHUTDOWN_DRAIN_MS)
+      await app.close()
+      await store.close()
+    },
+  )
+  if (primary) endOnce(ending.close)
+  await store.ready(config.STARTUP_DEADLINE_MS)
+  // In every process, since they take turns; without a pool there is no connection for it.
+  if (config.JANITOR_INTERVAL_SECONDS > 0 && store.pool !== undefined) {
+    const janitor = store.janitor({
+      maxSessions: config.MAX_SESSIONS,
+      intervalSeconds: config.JANITOR_INTERVAL_SECONDS,
+      onProgress: (event) => logRetention(app.log, event),
+    })
+    janitor.start()
+  }
+  if (config.REDIS_INFO_INTERVAL_SECONDS > 0 && (primary === undefined || primary.isFirst)) {
+    pollRedis({
+      url: config.REDIS_URL,
+      intervalSeconds: config.REDIS_INFO_INTERVAL_SECONDS,
+      deadlineMs: config.REDIS_DEADLINE_MS,
+      registry,
+      log: app.log,
+    })
+  }
+  await primary?.mayListen()
+  await app.listen({ host: config.HOST, port: config.PORT })
+}
+
+/** What a worker gets from its primary and perhaps from a terminal or a service manager, too. */
+const toldTwice = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const
+
+/** As close-with-grace does it, but a second signal is no impatience: the primary knows when to kill. */
+function endOnce(end: () => void): void {
+  let told = false
+  const onSignal = () => {
+    if (!told) end()
+    told = true
+  }
+  for (const signal of toldTwice) process.on(signal, onSignal)
+}

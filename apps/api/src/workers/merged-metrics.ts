@@ -1,0 +1,70 @@
+import type { Worker } from 'node:cluster'
+import { setTimeout as delay } from 'node:timers/promises'
+import { AggregatorRegistry } from 'prom-client'
+import type { ProcessMetrics, ToWorker } from './messages.ts'
+
+/** A worker that is too busy to answer for so long is represented by what it answered before. */
+const PATIENCE_MS = 1_000
+
+/**
+ * The metrics of all processes as one text.
+ *
+ * prom-client's own `clusterMetrics` fails when one worker is slow or dies, and forgets what a dead one
+ * had counted, so that sums go down and rates jump. Here, counters of a worker that has ended stay in
+ * the sums, as of the last time that it was asked.
+ */
+export class MergedMetrics {
+  readonly #own: () => Promise<ProcessMetrics>
+  readonly #last = new Map<Worker, ProcessMetrics>()
+  readonly #awaited = new Map<Worker, () => void>()
+  #ofTheDead: ProcessMetrics = []
+  #collecting: Promise<string> | undefined
+
+  /** @param own What the primary itself has to add. */
+  constructor(own: () => Promise<ProcessMetrics>) {
+    this.#own = own
+  }
+
+  /** In Prometheus's text format. Whoever asks while they are being collected gets the same ones. */
+  text(workers: readonly Worker[]): Promise<string> {
+    this.#collecting ??= this.#collect(workers).finally(() => {
+      this.#collecting = undefined
+    })
+    return this.#collecting
+  }
+
+  /** What a worker answered. */
+  take(worker: Worker, metrics: ProcessMetrics): void {
+    this.#last.set(worker, metrics)
+    this.#awaited.get(worker)?.()
+  }
+
+  /** Keeps what a worker that has ended had counted. */
+  retire(worker: Worker): void {
+    const counted = (this.#last.get(worker) ?? []).filter(({ type }) =>
+      ['counter', 'histogram'].includes(String(type)),
+    )
+    this.#ofTheDead = [...this.#ofTheDead, ...counted]
+    this.#last.delete(worker)
+    this.#awaited.get(worker)?.()
+  }
+
+  async #collect(workers: readonly Worker[]): Promise<string> {
+    const answers = workers.map((worker) => {
+      const { promise, resolve } = Promise.withResolvers<void>()
+      this.#awaited.set(worker, resolve)
+      worker.send({ kind: 'collect' } satisfies ToWorker, (error) => error && resolve())
+      return promise
+    })
+    const patience = new AbortController()
+    await Promise.race([
+      Promise.all(answers),
+      delay(PATIENCE_MS, undefined, { signal: patience.signal }).catch(() => {}),
+    ])
+    patience.abort()
+    this.#awaited.clear()
+    this.#ofTheDead = await AggregatorRegistry.aggregate([this.#ofTheDead]).getMetricsAsJSON()
+    const all = [await this.#own(), this.#ofTheDead, ...this.#last.values()]
+    return await AggregatorRegistry.aggregate(all).metrics()
+  }
+}
