@@ -1,17 +1,19 @@
 import type { SessionStore } from '@onetrip/session-store'
 import fastify, { type FastifyInstance, type FastifyServerOptions } from 'fastify'
+import type { Registry } from 'prom-client'
 import type { Authenticator } from './authenticator.ts'
 import { RequestLog, requestIds } from './logging.ts'
 import { crossSitePlugin } from './plugins/cross-site.ts'
 import { answerConnectionError, answerFrameworkError, errorsPlugin } from './plugins/errors.ts'
 import { methodsPlugin, otherMethodsPlugin } from './plugins/methods.ts'
-import { type MetricsOptions, metricsPlugin } from './plugins/metrics.ts'
+import { metricsPlugin } from './plugins/metrics.ts'
 import { openapiPlugin } from './plugins/openapi.ts'
 import { readinessPlugin } from './plugins/readiness.ts'
 import { sessionPlugin } from './plugins/session.ts'
 import { storePlugin } from './plugins/store.ts'
 import { authenticatedRoutes } from './routes/authenticated.ts'
 import { healthRoutes } from './routes/health.ts'
+import { metricsRoutes } from './routes/metrics.ts'
 import { publicRoutes } from './routes/public.ts'
 import { schemaErrorFormatter, validatorCompiler } from './validation.ts'
 
@@ -33,7 +35,12 @@ export interface AppOptions {
   logger?: FastifyServerOptions['logger']
   /** Logs a line for each request. Default false. */
   logRequests?: boolean
-  metrics?: Omit<MetricsOptions, 'transport'>
+  metrics?: {
+    /** What this process measures of itself. Default: one of its own. */
+    registry?: Registry | undefined
+    /** What `/metrics` serves. Default: this process's; a worker serves those of all, merged. */
+    gather?: (() => Promise<string>) | undefined
+  }
 }
 
 const BODY_LIMIT_BYTES = 4096
@@ -68,10 +75,11 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
   await app.register(storePlugin, { store })
   await app.register(sessionPlugin, { secureCookie })
   await app.register(crossSitePlugin, { publicOrigins })
-  if (docs) await app.register(openapiPlugin, { secureCookie })
   await app.register(readinessPlugin)
-  await app.register(metricsPlugin, { transport, ...options.metrics })
+  await app.register(metricsPlugin, { transport, registry: options.metrics?.registry })
+  if (docs) await app.register(openapiPlugin, { secureCookie })
   await app.register(healthRoutes)
+  await app.register(metricsRoutes, { gather: options.metrics?.gather })
   await app.register(publicRoutes, { authenticator })
   await app.register(authenticatedRoutes)
   await app.register(otherMethodsPlugin)

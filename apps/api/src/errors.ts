@@ -66,6 +66,7 @@ const ownErrors = {
     meaning: 'something went wrong here; it has been logged',
   },
   API_OVERLOADED: later(503, 'too busy: nothing was done'),
+  API_STOPPING: later(503, 'this process is about to stop: ask another one'),
 } satisfies Record<string, ErrorKind>
 
 export type ApiErrorCode = keyof typeof ownErrors

@@ -88,6 +88,7 @@ export function redisMetrics(registry: Registry, latest: () => RedisInfo | undef
       name: `onetrip_redis_${name}`,
       help,
       registers,
+      aggregator: 'max', // two processes that ask have asked the same Redis
       collect() {
         // Absent while Redis is away: a counter that falls to 0 and comes back would count twice.
         this.remove()

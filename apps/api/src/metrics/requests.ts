@@ -46,9 +46,11 @@ export function measureRequests(app: FastifyInstance, registry: Registry): void 
     help: 'From the head of a request to its answer, by route and status; its count is the requests',
     bounds: BOUNDS_SECONDS,
   })
-  const unmatched = new RouteDurations(histogram, { method: 'ANY', route: 'unmatched' })
+  const unmatched = new RouteDurations(histogram, { method: 'OTHER', route: 'unmatched' })
   app.addHook('onRoute', (route) => {
-    const labels = { method: [route.method].flat().join(' '), route: route.url }
+    // Several methods: those that a path has not, answered with 405.
+    const method = typeof route.method === 'string' ? route.method : 'OTHER'
+    const labels = { method, route: route.url }
     route.config = { ...route.config, durations: new RouteDurations(histogram, labels) }
   })
   app.addHook('onResponse', (request, reply, done) => {

@@ -14,15 +14,12 @@ declare module 'fastify' {
 export interface MetricsOptions {
   /** Where the store finds Redis: `tcp`, `tls` or `unix`. */
   transport: string
-  /** Default: one of its own. */
   registry?: Registry | undefined
-  /** What `/metrics` serves. Default: this process's; a worker serves those of all, merged. */
-  gather?: (() => Promise<string>) | undefined
 }
 
-/** Measures requests and store, and serves `GET /metrics` in Prometheus' text format. */
+/** Measures requests and store. To be registered before the routes. */
 export const metricsPlugin = fp<MetricsOptions>(
-  async (app, { transport, registry = createRegistry(), gather = () => registry.metrics() }) => {
+  async (app, { transport, registry = createRegistry() }) => {
     app.decorate('metrics', registry)
     new Gauge({
       name: 'onetrip_info',
@@ -34,10 +31,6 @@ export const metricsPlugin = fp<MetricsOptions>(
     const stopMeasuring = measureStore(app.store, registry)
     app.addHook('onClose', async () => stopMeasuring())
     measureRequests(app, registry)
-
-    app.get('/metrics', { logLevel: 'warn' }, async (_request, reply) =>
-      reply.type(registry.contentType).send(await gather()),
-    )
   },
   { name: 'metrics', dependencies: ['store'] },
 )

@@ -1,0 +1,39 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import fp from 'fastify-plugin'
+import { Type } from 'typebox'
+
+interface MetricsRouteOptions {
+  /** Default: what this process measures. */
+  gather?: (() => Promise<string>) | undefined
+}
+
+const routes: FastifyPluginAsyncTypebox<MetricsRouteOptions> = async (app, options) => {
+  const { metrics } = app
+  const { gather = () => metrics.metrics() } = options
+
+  app.get(
+    '/metrics',
+    {
+      logLevel: 'warn',
+      schema: {
+        operationId: 'readMetrics',
+        summary: 'Metrics, for Prometheus',
+        tags: ['operations'],
+        response: {
+          200: {
+            description: "Prometheus' text format",
+            content: { 'text/plain; version=0.0.4': { schema: Type.String() } },
+          },
+        },
+      },
+    },
+    async (_request, reply) => reply.type(metrics.contentType).send(await gather()),
+  )
+}
+
+/** `/metrics`: docs/operations.md says what is in it. */
+export const metricsRoutes = fp(routes, {
+  name: 'metrics-routes',
+  dependencies: ['metrics'],
+  encapsulate: true,
+})
