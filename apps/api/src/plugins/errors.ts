@@ -28,7 +28,7 @@ function answerError(
   if (error instanceof StoreError || error instanceof ApiError) return answer(error, request, reply)
   const refusal = fromStatus(error.statusCode ?? 500, error.message)
   if (refusal) return answer(refusal, request, reply)
-  request.log.error({ err: error }, 'unexpected error')
+  request.log.error({ err: error, ...routeOf(request) }, 'unexpected error')
   return answer(new ApiError('API_INTERNAL'), request, reply)
 }
 
@@ -47,10 +47,14 @@ function answer(
   }
   if (statusCode === 503) {
     const { code, message, mayHaveWritten } = error
-    request.log.warn({ code, mayHaveWritten }, message)
+    request.log.warn({ code, mayHaveWritten, ...routeOf(request) }, message)
   }
+  // Only with errors, since it costs 1.5 us: what the log lines of this request have as `reqId`.
+  reply.header('x-request-id', request.id)
   return reply.send(body)
 }
+
+const routeOf = ({ method, routeOptions }: FastifyRequest) => ({ method, route: routeOptions.url })
 
 /** For what Fastify refuses before there is a route: a path that is no path, or too long. */
 export function answerFrameworkError(
