@@ -1,32 +1,46 @@
 import { createSessionStore, type StrategyName } from '@onetrip/session-store'
 import type { FastifyInstance } from 'fastify'
 import { onTestFinished } from 'vitest'
-import { buildApp } from '../src/app.ts'
+import { type AppOptions, buildApp } from '../src/app.ts'
 import { trustingAuthenticator } from '../src/authenticator.ts'
 
 export const secret = 'a-secret-for-tests-a-secret-for-tests'
 
-/** The whole application on this Redis, closed when the current test ends. */
-export async function appForThisTest(
-  socket: string,
-  options: { strategy?: StrategyName; deadlineMs?: number } = {},
-): Promise<FastifyInstance> {
+interface TestOptions extends Partial<Omit<AppOptions, 'store' | 'transport'>> {
+  strategy?: StrategyName
+  deadlineMs?: number
+  /** Milliseconds since 1970, for tokens. Default `Date.now`. */
+  clock?: () => number
+}
+
+/** The whole application on this Redis; `close` closes its store, too. */
+export async function appOn(socket: string, options: TestOptions = {}): Promise<FastifyInstance> {
+  const { strategy, deadlineMs, clock, ...appOptions } = options
   const store = createSessionStore({
     url: `unix://${socket}`,
-    tokens: { secrets: [secret] },
-    ...options,
+    tokens: { secrets: [secret], ...(clock && { clock }) },
+    ...(strategy && { strategy }),
+    ...(deadlineMs && { deadlineMs }),
   })
-  await store.ready()
   const app = await buildApp({
     store,
     authenticator: trustingAuthenticator('test'),
     transport: 'unix',
     secureCookie: true,
+    ...appOptions,
   })
-  onTestFinished(async () => {
-    await app.close()
-    await store.close()
-  })
+  app.addHook('onClose', () => store.close())
+  return app
+}
+
+/** As `appOn`, once Redis can be used, and closed when the current test ends. */
+export async function appForThisTest(
+  socket: string,
+  options: TestOptions = {},
+): Promise<FastifyInstance> {
+  const app = await appOn(socket, options)
+  onTestFinished(() => app.close())
+  await app.store.ready()
   return app
 }
 

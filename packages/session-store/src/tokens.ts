@@ -27,7 +27,8 @@ const TIME_BYTES = 6
 const RANDOM_BYTES = 18 // 144 random bits; with the time 24 bytes, which base64url writes unpadded
 const ID_LENGTH = ((TIME_BYTES + RANDOM_BYTES) * 4) / 3
 const ID_SHAPE = new RegExp(`^[A-Za-z0-9_-]{${ID_LENGTH}}$`)
-const SHAPE = new RegExp(`^[A-Za-z0-9_-]{${ID_LENGTH}}\\.[A-Za-z0-9_-]{43}$`)
+// 43 letters hold two bits more than a signature: only the spelling in which they are 0 is ours.
+const SHAPE = new RegExp(`^[A-Za-z0-9_-]{${ID_LENGTH}}\\.[A-Za-z0-9_-]{42}[AEIMQUYcgkosw048]$`)
 const CLOCK_SKEW_MS = 60_000
 const MIN_SECRET_LENGTH = 32
 

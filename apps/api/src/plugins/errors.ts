@@ -1,3 +1,4 @@
+import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { StoreError } from '@onetrip/session-store'
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
@@ -78,6 +79,13 @@ export function answerConnectionError(error: { code?: string }, socket: Socket):
   // https://nodejs.org/api/http.html#event-clienterror
   if (error.code === 'ECONNRESET' || !socket.writable) {
     socket.destroy()
+    return
+  }
+  // Behind a whole request came what is none: an error in place of its answer would say that nothing
+  // was written. Node has no other name for that answer; its own handler of this event asks the same.
+  const { _httpMessage: pending } = socket as { _httpMessage?: ServerResponse | null }
+  if (pending?.req.complete) {
+    pending.once('close', () => socket.destroy())
     return
   }
   const body = errorBody(codeOfConnectionError[error.code ?? ''] ?? notHttp)

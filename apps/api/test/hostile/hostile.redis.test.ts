@@ -1,0 +1,94 @@
+import type { AddressInfo } from 'node:net'
+import { createSessionStore } from '@onetrip/session-store'
+import type { FastifyInstance } from 'fastify'
+import { Redis } from 'ioredis'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { type TestRedis, testRedis } from '../../../../.vitest/redis.ts'
+import { appOn, bearer, login, secret } from '../support.ts'
+import { hostileRequests, type Tokens } from './requests.ts'
+import { bytesOf, exchange } from './wire.ts'
+
+const noTokens = { genuine: '', other: '', gone: '', expired: '', foreign: '', early: '' }
+const names = hostileRequests(noTokens).map(([what]) => what)
+
+test('there are at least 60, and each has a name of its own', () => {
+  expect(new Set(names).size).toBe(names.length)
+  expect(names.length).toBeGreaterThanOrEqual(60)
+})
+
+describe('answered as it should be, and nothing is changed:', () => {
+  let server: TestRedis
+  let redis: Redis
+  let app: FastifyInstance
+  let port: number
+  let tokens: Tokens
+
+  beforeAll(async () => {
+    server = await testRedis()
+    redis = new Redis(server.socket)
+    app = await appOn(server.socket)
+    await app.store.ready()
+    await app.listen({ host: '127.0.0.1', port: 0 })
+    port = (app.server.address() as AddressInfo).port
+    tokens = await hostileTokens()
+    const headers = bearer(tokens.genuine)
+    const view = { method: 'POST', url: '/views', headers, payload: { item: 'book' } } as const
+    expect((await app.inject(view)).statusCode).toBe(200)
+  })
+
+  afterAll(async () => {
+    await app.close()
+    redis.disconnect()
+    await server.stop()
+  })
+
+  async function hostileTokens(): Promise<Tokens> {
+    const genuine = await login(app, 'ada')
+    const other = await login(app, 'bob')
+    const gone = await login(app, 'ada')
+    await app.inject({ method: 'POST', url: '/logout', headers: bearer(gone) })
+    return {
+      genuine,
+      other,
+      gone,
+      foreign: await issuedBy('another-secret-of-somebody-else-32', 0),
+      expired: await issuedBy(secret, -31 * 24 * 3600),
+      early: await issuedBy(secret, 3600),
+    }
+  }
+
+  async function issuedBy(signingSecret: string, secondsFromNow: number): Promise<string> {
+    const store = createSessionStore({
+      url: `unix://${server.socket}`,
+      tokens: { secrets: [signingSecret], clock: () => Date.now() + secondsFromNow * 1000 },
+    })
+    try {
+      return store.issueToken()
+    } finally {
+      await store.close()
+    }
+  }
+
+  /** Everything that Redis holds, as it stores it. */
+  async function dump(): Promise<Record<string, string | undefined>> {
+    const keys = (await redis.keys('*')).toSorted()
+    const values = await Promise.all(keys.map((key) => redis.dumpBuffer(key)))
+    return Object.fromEntries(keys.map((key, index) => [key, values[index]?.toString('hex')]))
+  }
+
+  test.each(names.map((what, index) => [what, index] as const))('%s', async (_, index) => {
+    const [, bytes = Buffer.alloc(0), status] = hostileRequests(tokens)[index] ?? []
+    const before = await dump()
+    const { statuses, text } = await exchange(port, bytes)
+    expect(statuses).toEqual([status])
+    expect(await dump()).toEqual(before)
+    for (const token of Object.values(tokens)) expect(text).not.toContain(token)
+  })
+
+  test('after all of them it answers as before', async () => {
+    const me = bytesOf({ path: '/me/views', headers: [`authorization: Bearer ${tokens.genuine}`] })
+    const { statuses, text } = await exchange(port, me)
+    expect(statuses).toEqual([200])
+    expect(text).toContain('"item":"book"')
+  })
+})
