@@ -11,7 +11,7 @@ const Exactly = <Properties extends TProperties>(
 ) => Type.Object(properties, { additionalProperties: false, ...options })
 
 /** A user or an item. */
-export const Name = Type.String({
+const Name = Type.String({
   minLength: 1,
   maxLength: MAX_NAME_LENGTH,
   pattern: NAME_PATTERN,

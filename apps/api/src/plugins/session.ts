@@ -10,7 +10,7 @@ declare module 'fastify' {
 }
 
 /** How a token travels: in `Authorization: Bearer`, or in a cookie. */
-export interface TokenCarriers {
+interface TokenCarriers {
   /** The token of `Authorization: Bearer`, if there is one. It is not verified: the store does that. */
   fromHeader(request: FastifyRequest): string | undefined
   /**

@@ -1,0 +1,156 @@
+import type { InjectOptions } from 'fastify'
+import { expect, test } from 'vitest'
+import { redisOfThisFile } from '../../../.vitest/redis.ts'
+import { appForThisTest, bearer, login } from './support.ts'
+
+const server = redisOfThisFile()
+const COOKIE = '__Host-onetrip'
+
+interface Sessions {
+  sessions: { id: string; current: boolean; loggedInAt: number; lastSeen: number }[]
+}
+
+test('sessions are listed and ended one by one, and what they name is no credential', async () => {
+  const app = await appForThisTest(server.socket)
+  const [phone, laptop, stranger] = [await login(app), await login(app), await login(app, 'grace')]
+  const list = async (token: string) =>
+    (await app.inject({ url: '/me/sessions', headers: bearer(token) })).json<Sessions>().sessions
+  const sessions = await list(laptop)
+  expect(sessions.map(({ id, current }) => [`${id}.`, current])).toEqual([
+    [laptop.slice(0, 33), true],
+    [phone.slice(0, 33), false],
+  ])
+  const [, older] = sessions
+  const asCredential = await app.inject({ url: '/me', headers: bearer(older?.id ?? '') })
+  expect(asCredential.json()).toMatchObject({ statusCode: 401, code: 'ONETRIP_INVALID_TOKEN' })
+
+  const end = (token: string) =>
+    app.inject({ method: 'DELETE', url: `/me/sessions/${older?.id}`, headers: bearer(token) })
+  expect((await end(stranger)).json()).toMatchObject({ statusCode: 404, code: 'API_NOT_FOUND' })
+  const ended = await end(laptop)
+  expect([ended.statusCode, ended.body, ended.cookies]).toEqual([204, '', []])
+  expect((await end(laptop)).statusCode).toBe(404)
+  expect((await app.inject({ url: '/me', headers: bearer(phone) })).statusCode).toBe(401)
+  expect(await list(laptop)).toHaveLength(1)
+})
+
+test('ending one’s own session, or all, forgets the cookie', async () => {
+  const app = await appForThisTest(server.socket)
+  const forgotten = [{ name: COOKIE, value: '', maxAge: 0, path: '/', secure: true }]
+  const [first, second] = [await login(app), await login(app)]
+  const own = await app.inject({
+    method: 'DELETE',
+    url: `/me/sessions/${first.slice(0, 32)}`,
+    cookies: { [COOKIE]: first },
+  })
+  expect([own.statusCode, own.cookies]).toMatchObject([204, forgotten])
+  await login(app)
+  const all = await app.inject({
+    method: 'DELETE',
+    url: '/me/sessions',
+    cookies: { [COOKIE]: second },
+  })
+  expect(all.json()).toEqual({ ended: 2 })
+  expect(all.cookies).toMatchObject(forgotten)
+  const out = await app.inject({ method: 'POST', url: '/logout', headers: bearer(second) })
+  expect([out.statusCode, out.cookies]).toMatchObject([204, forgotten])
+})
+
+test('the cookie lives as long as the token, and has no prefix where it cannot be Secure', async () => {
+  const clock = () => Date.now()
+  const app = await appForThisTest(server.socket, { secureCookie: false, clock })
+  const answer = await app.inject({ method: 'POST', url: '/login', payload: { user: 'ada' } })
+  const { expiresAt } = answer.json<{ expiresAt: string }>()
+  const [cookie] = answer.cookies
+  expect(cookie).toMatchObject({ name: 'onetrip', path: '/', httpOnly: true, sameSite: 'Lax' })
+  expect(cookie).not.toHaveProperty('secure')
+  expect(cookie).not.toHaveProperty('domain')
+  // Cookies count whole seconds.
+  expect(cookie?.expires?.getTime()).toBe(Math.floor(Date.parse(expiresAt) / 1000) * 1000)
+  const lifetime = 30 * 24 * 3600
+  expect(cookie?.maxAge).toBeGreaterThan(lifetime - 60)
+  expect(cookie?.maxAge).toBeLessThanOrEqual(lifetime)
+  expect(answer.headers['cache-control']).toBe('no-store')
+  const me = await app.inject({ url: '/me', cookies: { onetrip: cookie?.value ?? '' } })
+  expect([me.statusCode, me.headers['cache-control']]).toEqual([200, 'no-store'])
+})
+
+test('a login never takes the token that came with it, and ends its session', async () => {
+  const app = await appForThisTest(server.socket)
+  const planted = await login(app, 'mallory')
+  const kept = await login(app, 'grace')
+  const answer = await app.inject({
+    method: 'POST',
+    url: '/login',
+    payload: { user: 'ada' },
+    cookies: { [COOKIE]: planted },
+    headers: bearer(kept),
+  })
+  const { token } = answer.json<{ token: string }>()
+  expect(token).not.toBe(planted)
+  const status = async (token: string) =>
+    (await app.inject({ url: '/me', headers: bearer(token) })).statusCode
+  expect(await Promise.all([token, planted, kept].map(status))).toEqual([200, 401, 200])
+  // A token that is none is no reason not to log in.
+  const again = await app.inject({
+    method: 'POST',
+    url: '/login',
+    payload: { user: 'ada' },
+    cookies: { [COOKIE]: 'x' },
+  })
+  expect(again.statusCode).toBe(200)
+})
+
+test('of two cookies with the same name none is believed', async () => {
+  const app = await appForThisTest(server.socket)
+  const cookie = `${COOKIE}=${await login(app)}; other=1; ${COOKIE}=${await login(app, 'mallory')}`
+  expect((await app.inject({ url: '/me', headers: { cookie } })).statusCode).toBe(400)
+  const out = await app.inject({ url: '/me', headers: { cookie: `other=1; x${COOKIE}=a; b` } })
+  expect(out.json()).toMatchObject({ statusCode: 401, code: 'API_LOGIN_FIRST' })
+})
+
+test('GET /me writes that the session is seen once in ten seconds', async () => {
+  let now = Date.now()
+  const app = await appForThisTest(server.socket, { clock: () => now })
+  const token = await login(app)
+  const lastSeen = async () => {
+    await app.inject({ url: '/me', headers: bearer(token) })
+    return Number(await server.redis.zscore('recent:', token.slice(0, 32)))
+  }
+  const loggedIn = now
+  now += 9_999
+  expect(await lastSeen()).toBe(loggedIn / 1000)
+  now += 2
+  expect(await lastSeen()).toBe(now / 1000)
+})
+
+const host = 'shop.example:8443'
+const same = { origin: `https://${host}` }
+const other = { origin: 'https://evil.example' }
+
+test.each<[string, InjectOptions['headers'], number]>([
+  ['no browser', {}, 200],
+  ['same origin', { ...same, 'sec-fetch-site': 'same-origin' }, 200],
+  ['typed by the user', { 'sec-fetch-site': 'none' }, 200],
+  ['an old browser, same origin', same, 200],
+  ['another site', { ...other, 'sec-fetch-site': 'cross-site' }, 403],
+  ['another host of the same site', { ...same, 'sec-fetch-site': 'same-site' }, 403],
+  ['what no browser sends', { ...same, 'sec-fetch-site': 'same-origin, cross-site' }, 403],
+  ['an old browser, another site', other, 403],
+  ['another port', { origin: 'https://shop.example' }, 403],
+  ['an origin that is hidden', { origin: 'null' }, 403],
+  ['a site of ours', { origin: 'https://pay.example', 'sec-fetch-site': 'cross-site' }, 200],
+])('state by cookie, from %s', async (_who, headers, status) => {
+  const app = await appForThisTest(server.socket, { publicOrigins: ['https://pay.example'] })
+  const cookie = `${COOKIE}=${await login(app)}`
+  const send = async (request: InjectOptions, more: InjectOptions['headers'] = {}) =>
+    (await app.inject({ ...request, headers: { host, ...headers, ...more } })).statusCode
+  const view = { method: 'POST', url: '/views', payload: { item: 'book' } } as const
+  expect(await send(view, { cookie })).toBe(status)
+  // No page can add a header to a request of another origin.
+  expect(await send(view, bearer(await login(app)))).toBe(200)
+  expect(await send({ url: '/me' }, { cookie })).toBe(200)
+  expect(await send({ method: 'POST', url: '/login', payload: { user: 'mallory' } })).toBe(status)
+  const logout = { method: 'POST', url: '/logout' } as const
+  expect(await send(logout, { cookie })).toBe(status === 200 ? 204 : status)
+})
