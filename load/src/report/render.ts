@@ -1,18 +1,16 @@
-/** A result as it was saved, and what to call it. */
-export interface NamedDocument {
-  /** Of the file. */
-  name: string
-  document: unknown
-}
+import { renderPage } from './page.ts'
+import { type NamedDocument, partsOf } from './read.ts'
 
-/** One page that needs nothing else. */
+export { renderMarkdown } from './markdown.ts'
+
+/**
+ * One page with everything that the documents have, which needs nothing else.
+ *
+ * @throws Problem when one of them is in none of our formats.
+ */
 export async function renderHtml(documents: readonly NamedDocument[]): Promise<string> {
-  const text = documents.map(({ document }) => JSON.stringify(document, null, 2)).join('\n')
-  const escaped = text.replaceAll('&', '&amp;').replaceAll('<', '&lt;')
-  return `<!doctype html><meta charset="utf-8"><title>Onetrip</title><pre>${escaped}</pre>\n`
-}
-
-export function renderMarkdown(documents: readonly NamedDocument[]): string {
-  const blocks = documents.map(({ document }) => JSON.stringify(document, null, 2))
-  return blocks.map((block) => `\`\`\`json\n${block}\n\`\`\`\n`).join('\n')
+  const parts = documents.flatMap(partsOf)
+  // A library of two megabytes, which no measurement has to wait for.
+  const { drawChart } = await import('./charts/draw.ts')
+  return renderPage(parts, drawChart)
 }

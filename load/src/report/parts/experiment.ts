@@ -1,0 +1,114 @@
+import { DISTURBED } from '../../measure/machine-cpu.ts'
+import type { DocumentFigure } from '../../redis/experiment.ts'
+import type { ExperimentResult } from '../../redis/result.ts'
+import { describeLink, type LinkPlan } from '../../store/links.ts'
+import { linkTable } from '../../store/report.ts'
+import type { StoreRow } from '../../store/summary.ts'
+import { percent, type TextTable } from '../../table.ts'
+import type { Part, ReportTable, Section } from '../model.ts'
+import { documentsTable, tableFour, tableFourChart } from './documents.ts'
+import { provenanceOf, redisText } from './provenance.ts'
+import { sampleTable } from './samples.ts'
+
+/** Files of before 10:20 on 2026-11-21 lack what is optional here. */
+type Stored = Omit<ExperimentResult, 'summary' | 'tables' | 'conclusions' | 'network'> &
+  Partial<Pick<ExperimentResult, 'summary' | 'tables' | 'conclusions' | 'network'>> &
+  Readonly<Record<string, unknown>>
+
+/** `npm run load -- redis …`, `store` or `retention`: the tables are as they were printed. */
+export function experimentPart(result: Stored): Part {
+  const { experiment, summary, tables = [], conclusions = [], documents, servers } = result
+  const builds = new Set(servers.map((server) => redisText(server)))
+  return {
+    name: experiment,
+    title: titleOf(experiment),
+    headline: [],
+    sections: [
+      {
+        title: 'What came out',
+        paragraphs: [...(summary ? [`${capital(summary)}.`] : []), ...conclusions],
+        tables: [...tables.map(printedTable), ...withoutTables(result)],
+        notes: disturbance(result.elsewhere),
+      },
+      ...distances(result),
+      ...besides(documents),
+    ],
+    provenance: provenanceOf(result, [
+      ['Redis', [...builds].join('; ') || '-'],
+      ['Options', JSON.stringify(result.options)],
+      ['Limits', JSON.stringify(result.limits)],
+      ...(result.network ? ([['Network', result.network]] as const) : []),
+    ]),
+    samples: ['samples', 'long', 'stages'].flatMap((name) => {
+      const list = result[name]
+      return isTable(list) ? [sampleTable(`Every run of ${experiment}: ${name}`, list)] : []
+    }),
+    document: result,
+  }
+}
+
+const titles: Record<string, string> = {
+  store: 'The store alone: updateToken',
+  retention: 'Retention: sessions trimmed while others use the store',
+  'short-connections': 'Redis: short connections',
+  'io-threads': 'Redis: I/O threads',
+  info: 'Redis: INFO beside many idle connections',
+  'slow-reader': 'Redis: replies that nobody reads',
+  pipelining: 'Redis: pipelines',
+  client: 'Redis: a single client',
+}
+
+const titleOf = (name: string) => titles[name] ?? `Redis: ${name}`
+
+const capital = (text: string) => `${text.charAt(0).toUpperCase()}${text.slice(1)}`
+
+const isTable = (value: unknown): value is object[] =>
+  Array.isArray(value) && value.length > 0 && value.every((each) => typeof each === 'object')
+
+/** A table for the terminal, whose heads have line breaks. */
+function printedTable({ title, head, rows }: TextTable): ReportTable {
+  return {
+    caption: title ?? '',
+    head: head.map((cell) => cell.replaceAll(/-\n/g, '').replaceAll('\n', ' ')),
+    rows,
+  }
+}
+
+/** What an old file has instead of the tables. */
+function withoutTables({ experiment, tables, summaries }: Stored): ReportTable[] {
+  if (tables !== undefined || !isTable(summaries)) return []
+  if (experiment === 'store') {
+    return linksOf(summaries).map(({ link, ...rest }) =>
+      printedTable(linkTable({ plan: link, ...rest })),
+    )
+  }
+  return [sampleTable('Summaries: medians of the rounds', summaries)]
+}
+
+function disturbance(elsewhere: number | null | undefined): string[] {
+  if (!elsewhere || elsewhere < DISTURBED) return []
+  return [
+    `${percent(elsewhere)} of the CPU time went to other programs, or to other guests of the host: trust the CPU times rather than the rates and latencies.`,
+  ]
+}
+
+const linksOf = (summaries: object[]) =>
+  summaries as { link: LinkPlan; pingMs: number[]; rows: StoreRow[] }[]
+
+/** Of `store`: the documents' table 4. */
+function distances({ experiment, summaries, options }: Stored): Section[] {
+  if (experiment !== 'store' || !isTable(summaries)) return []
+  const { operation, concurrency } = options as { operation?: string; concurrency?: number }
+  if (operation !== 'update-token' || concurrency !== 1) return []
+  const compared = linksOf(summaries).map(({ link, pingMs, rows }) => ({
+    ...{ link: link.name, linkText: describeLink(link), pingMs: pingMs[0] ?? null, rows },
+  }))
+  const [table, chart] = [tableFour(compared), tableFourChart(compared)]
+  if (!table || !chart) return []
+  return [{ title: "Beside the documents' table 4", charts: [chart], tables: [table] }]
+}
+
+function besides(documents: readonly DocumentFigure[]): Section[] {
+  if (documents.length === 0) return []
+  return [{ title: "The documents' figures", tables: [documentsTable(documents)] }]
+}

@@ -1,0 +1,104 @@
+import type { HttpResult } from '../../http/result.ts'
+import type { VariantSummary } from '../../http/summary.ts'
+import { counted, figure } from '../../table.ts'
+import type { Part } from '../model.ts'
+import {
+  cpuChart,
+  isDoubtful,
+  latencyTable,
+  notesOf,
+  ratioTable,
+  throughputChart,
+  throughputTable,
+} from './http-tables.ts'
+import { clientsText, loadFacts, provenanceOf, redisText } from './provenance.ts'
+import { sampleTable } from './samples.ts'
+
+/** `npm run load -- http`. */
+export function httpPart(result: HttpResult): Part {
+  const { summaries, samples, options, redis, poolSize, clients, generator } = result
+  const rounds = Math.max(...samples.map(({ round }) => round))
+  const ratios = ratioTable(summaries, 'Requests per second as a multiple, round by round')
+  const notes = notesOf(summaries)
+  return {
+    name: 'http',
+    title: 'Page views over HTTP, at full speed',
+    headline: headlineOf(result, rounds),
+    sections: [
+      {
+        title: 'Throughput',
+        paragraphs: [
+          ...(result.interrupted
+            ? [`Interrupted: of the ${counted(rounds, 'round')} that were complete.`]
+            : []),
+          `Each of ${counted(options.connections, 'connection')} sends its next request as soon as the last one was answered. Bars are medians over ${counted(rounds, 'round')}, lines across their ends the range.`,
+        ],
+        charts: [throughputChart(summaries)],
+        tables: [
+          throughputTable(summaries, 'Per request that reached the API; medians of the rounds'),
+          ...(ratios ? [ratios] : []),
+        ],
+        notes,
+      },
+      {
+        title: 'CPU time per request',
+        paragraphs: [
+          'This, and the ratios, carry over to other machines better than the rates, for generator, API and Redis share the cores of this one.',
+        ],
+        charts: [cpuChart(summaries)],
+      },
+      { title: 'Latency at full speed', tables: [latencyTable(summaries)] },
+    ],
+    provenance: provenanceOf(result, [
+      ['Redis', redisText(redis)],
+      [
+        'Pool',
+        poolSize === null ? 'not known' : `${counted(poolSize, 'connection')} per API process`,
+      ],
+      ['Clients', clientsText(clients)],
+      ...loadFacts(generator, options),
+    ]),
+    samples: [sampleTable('Every run over HTTP', samples)],
+    document: result,
+  }
+}
+
+/** The two that the headline compares: ours with what an application would write, if they ran. */
+function heroes(summaries: readonly VariantSummary[]) {
+  const find = (name: string) => summaries.find(({ variant }) => variant === name)
+  const base = find('naive') ?? find('naive-lean') ?? find('sequential') ?? find('pipeline')
+  const others = summaries.filter((row) => row !== base && row.variant !== 'noop')
+  const best = others.toSorted((a, b) => b.requestsPerSecond.median - a.requestsPerSecond.median)[0]
+  const hero = find('batch') ?? find('pipeline') ?? best
+  return base && hero && base !== hero ? { base, hero } : undefined
+}
+
+function headlineOf({ summaries, options }: HttpResult, rounds: number): string[] {
+  const pair = heroes(summaries)
+  if (!pair) return []
+  const { base, hero } = pair
+  const ratio = hero.ratios[base.variant]
+  if (!ratio || isDoubtful(base) || isDoubtful(hero)) {
+    return [
+      `No ratio is claimed between ${hero.variant} and ${base.variant}: the generator was at its limit, or the machine was busy with something else.`,
+    ]
+  }
+  const what = options.reads > 0 ? 'requests' : 'page views'
+  const range =
+    rounds === 1 ? 'one round' : `${figure(ratio.min)} to ${figure(ratio.max)}, ${rounds} rounds`
+  return [
+    `${hero.variant} answers ${figure(ratio.median)} times as many ${what} a second as ${base.variant} (${range}).`,
+    `For each request ${base.variant} opens ${count(base.connections)} to Redis, waits for ${trips(base)} and sends ${commands(base)}; ${hero.variant} opens ${count(hero.connections)}, waits for ${trips(hero)} and sends ${commands(hero)}.`,
+  ]
+}
+
+const plain = (value: number) => String(Number(value.toFixed(2)))
+
+const count = ({ median }: { median: number }) =>
+  median < 0.005
+    ? 'no connection'
+    : `${plain(median)} connection${plain(median) === '1' ? '' : 's'}`
+
+const trips = ({ roundTrips }: VariantSummary) => `${plain(roundTrips.median)} round trips`
+
+const commands = (row: VariantSummary) => `${plain(row.commands.median)} commands`

@@ -1,0 +1,193 @@
+import { referencesOf, type VariantSummary } from '../../http/summary.ts'
+import type { Dimension, ScalingPoint, ScalingResult, ScalingSeries } from '../../scaling/result.ts'
+import { documentRow } from '../../store/documents.ts'
+import { counted, figure, withRange } from '../../table.ts'
+import type { LineChart, Part, ReportTable, Section } from '../model.ts'
+import { tableFour, tableFourChart } from './documents.ts'
+import { isDoubtful, nameOf, notesOf } from './http-tables.ts'
+import { clientsText, loadFacts, provenanceOf, redisText } from './provenance.ts'
+import { sampleTable } from './samples.ts'
+
+/** `npm run load -- scaling`. */
+export function scalingPart(result: ScalingResult): Part {
+  const { series, store, options, redis, poolSize, clients, generator } = result
+  return {
+    name: 'scaling',
+    title: 'Scaling: connections, API processes, distance to Redis',
+    headline: series.flatMap(headlineOf),
+    sections: [...series.map((one) => section(one, result.interrupted)), ...storeSection(store)],
+    provenance: provenanceOf(result, [
+      ['Redis', redisText(redis)],
+      ['Pool', `${counted(poolSize, 'connection')} per API process`],
+      ['Clients', clientsText(clients)],
+      ...loadFacts(generator, options),
+    ]),
+    samples: [
+      ...series.map(({ by, samples }) => sampleTable(`Every run by ${by}`, samples)),
+      ...(store ? [sampleTable('Every run of the store alone', store.samples)] : []),
+    ],
+    document: result,
+  }
+}
+
+const titles: Record<Dimension, string> = {
+  connections: 'By HTTP connections',
+  workers: 'By API processes',
+  distance: 'By distance to Redis',
+}
+
+const labels: Record<Dimension, string> = {
+  connections: 'HTTP connections at the same time',
+  workers: 'API processes',
+  distance: 'way to Redis',
+}
+
+function settingOf(by: Dimension, point: ScalingPoint): string {
+  if (by === 'distance') return point.link
+  return String(by === 'connections' ? point.connections : point.workers)
+}
+
+function section({ by, points }: ScalingSeries, interrupted: boolean): Section {
+  const summaries = points.flatMap((point) => point.summaries)
+  return {
+    title: titles[by],
+    paragraphs: interrupted ? ['Interrupted: of the rounds that were complete.'] : [],
+    charts: points.length > 1 ? [chart(by, points)] : [],
+    tables: [table(by, points), ...(by === 'distance' ? distanceTable(points) : [])],
+    notes: [
+      ...(points.some(({ oversubscribed }) => oversubscribed)
+        ? [
+            '‡ The processes of the API, Redis and the generator want more cores than there are: they wait for each other.',
+          ]
+        : []),
+      ...notesOf(summaries),
+    ],
+  }
+}
+
+const variantsOf = (points: readonly ScalingPoint[]) => [
+  ...new Set(points.flatMap(({ summaries }) => summaries.map(({ variant }) => variant))),
+]
+
+const rowOf = ({ summaries }: ScalingPoint, name: string): VariantSummary | undefined =>
+  summaries.find(({ variant }) => variant === name)
+
+function chart(by: Dimension, points: readonly ScalingPoint[]): LineChart {
+  const names = points.map((point) => settingOf(by, point))
+  const lines = variantsOf(points).map((variant) => ({
+    name: variant,
+    points: points.map(
+      (point, index) => [index, rowOf(point, variant)?.requestsPerSecond.median ?? null] as const,
+    ),
+  }))
+  const told = lines.map(
+    ({ name, points }) => `${name} ${points.map(([, y]) => figure(y ?? Number.NaN)).join(', ')}`,
+  )
+  return {
+    kind: 'lines',
+    title: `Requests per second by ${labels[by]}`,
+    description: `Requests per second at ${names.join(', ')}: ${told.join('; ')}.`,
+    unit: 'requests/s',
+    x: { label: labels[by], names },
+    logarithmic: by === 'distance',
+    lines,
+  }
+}
+
+function table(by: Dimension, points: readonly ScalingPoint[]): ReportTable {
+  const [reference] = referencesOf(variantsOf(points))
+  return {
+    caption: `${titles[by]}: medians of the rounds (range)`,
+    head: [
+      labels[by],
+      'variant',
+      'requests/s (range)',
+      `× ${reference ?? ''} (range)`,
+      'p50 ms',
+      'p99 ms',
+      'API CPU µs /req.',
+      'Redis CPU µs /req.',
+    ],
+    rows: points.flatMap((point) =>
+      point.summaries.map((row, index) => [
+        index === 0 ? whereText(by, point) : '',
+        nameOf(row),
+        withRange(row.requestsPerSecond),
+        row.variant === reference ? '1' : withRange((reference && row.ratios[reference]) ?? null),
+        figure(row.latency.p50?.median ?? Number.NaN),
+        figure(row.latency.p99?.median ?? Number.NaN),
+        figure(row.apiCpuMicros.median),
+        figure(row.redisCpuMicros.median),
+      ]),
+    ),
+    texts: [1],
+  }
+}
+
+function whereText(by: Dimension, point: ScalingPoint): string {
+  const ping = point.pingMs === null ? '' : ` (PING ${Number(point.pingMs.toPrecision(3))} ms)`
+  const place = by === 'distance' ? `${point.linkText}${ping}` : settingOf(by, point)
+  return `${place}${point.oversubscribed ? ' ‡' : ''}`
+}
+
+/** Over HTTP, beside the documents' table of calls of the function alone. */
+function distanceTable(points: readonly ScalingPoint[]): ReportTable[] {
+  const rows = points.flatMap((point) => {
+    const theirs = documentRow(point.link)
+    const rate = (variant: string) =>
+      figure(rowOf(point, variant)?.requestsPerSecond.median ?? Number.NaN)
+    if (!theirs) return []
+    const { sequential, pipeline } = theirs
+    return [
+      [
+        ...[point.linkText, rate('sequential'), rate('pipeline'), rate('batch')],
+        ...[figure(sequential), figure(pipeline), (pipeline / sequential).toFixed(1)],
+      ],
+    ]
+  })
+  if (rows.length === 0) return []
+  return [
+    {
+      caption:
+        "POST /views beside the documents' table 4, which has calls per second of one caller",
+      head: [
+        'link',
+        'sequential',
+        'pipeline',
+        'batch',
+        'documents: sequential',
+        'documents: pipeline',
+        'documents: ratio',
+      ],
+      rows,
+    },
+  ]
+}
+
+function storeSection(store: ScalingResult['store']): Section[] {
+  if (!store) return []
+  const [table, chart] = [tableFour(store.links), tableFourChart(store.links)]
+  if (!table || !chart) return []
+  return [
+    {
+      title: 'The store alone, by distance to Redis',
+      paragraphs: ["One call of updateToken at a time, as in the documents' table 4."],
+      charts: [chart],
+      tables: [table],
+    },
+  ]
+}
+
+/** How batch compares with naive at the two ends of a series, where both rows are sound. */
+function headlineOf({ by, points }: ScalingSeries): string[] {
+  if (by !== 'distance') return []
+  const told = points.flatMap((point) => {
+    const [naive, batch] = [rowOf(point, 'naive'), rowOf(point, 'batch')]
+    const ratio = batch?.ratios.naive
+    if (!naive || !batch || !ratio || isDoubtful(naive) || isDoubtful(batch)) return []
+    return [`${figure(ratio.median)} times (${point.link})`]
+  })
+  const [near, far] = [told[0], told.at(-1)]
+  if (near === undefined || far === undefined || near === far) return []
+  return [`By distance to Redis, batch answers from ${near} to ${far} as many requests as naive.`]
+}

@@ -1,0 +1,116 @@
+import { readFile, stat } from 'node:fs/promises'
+import { basename } from 'node:path'
+import type { HttpResult } from '../http/result.ts'
+import { summarizeSamples } from '../http/summary.ts'
+import { Problem } from '../problem.ts'
+import type { Part } from './model.ts'
+import { experimentPart } from './parts/experiment.ts'
+import { httpPart } from './parts/http.ts'
+import { latencyPart } from './parts/latency.ts'
+import { scalingPart } from './parts/scaling.ts'
+
+/** A result as it was saved, and what to call it. */
+export interface NamedDocument {
+  /** Of the file. */
+  readonly name: string
+  readonly document: unknown
+}
+
+/** Several results in one document, in the order in which they were measured. */
+export interface AllResult {
+  format: 'onetrip-load-all/1'
+  /** When it began, in ISO 8601. */
+  date: string
+  /** The command line. */
+  command: string
+  /** Whether it was ended early: then it has the parts that were begun by then. */
+  interrupted: boolean
+  /** What failed, and why. */
+  failures: { part: string; message: string }[]
+  parts: { readonly format: string }[]
+}
+
+// What each reader relies on is what the types of its format promise; a file that breaks the promise is
+// told from an error of ours by `partsOf`.
+const readers: Record<string, (document: never) => Part> = {
+  'onetrip-load-http/2': (document: never) => httpPart(upgrade(document)),
+  'onetrip-load-http/3': httpPart,
+  'onetrip-load-latency/1': latencyPart,
+  'onetrip-load-scaling/1': scalingPart,
+  'onetrip-load-redis/1': experimentPart,
+}
+
+const ALL = 'onetrip-load-all/1'
+
+/** More than any of our files is, and less than what makes a page that no browser shows. */
+const MOST_BYTES = 64 * 2 ** 20
+
+/** @throws Problem when there is no such file, or no JSON in it. */
+export async function readDocument(path: string): Promise<NamedDocument> {
+  const unreadable = (why: string) => new Problem(`${path} cannot be read: ${why}.`)
+  const problem = (error: unknown) =>
+    unreadable(error instanceof Error ? error.message : `${error}`)
+  const found = await stat(path).catch((error: unknown) => Promise.reject(problem(error)))
+  if (!found.isFile()) throw unreadable('it is no file')
+  if (found.size > MOST_BYTES) throw unreadable(`it has ${found.size} bytes, too many for a report`)
+  try {
+    return { name: basename(path), document: JSON.parse(await readFile(path, 'utf8')) }
+  } catch (error) {
+    throw problem(error)
+  }
+}
+
+/**
+ * The parts of a report that a document gives: one, or several where it holds several results.
+ *
+ * @throws Problem when it is in none of our formats, or is not what its format promises.
+ */
+export function partsOf({ name, document }: NamedDocument): Part[] {
+  const format = formatOf(document)
+  if (format === ALL) {
+    const { parts } = document as AllResult
+    if (!Array.isArray(parts) || parts.length === 0) throw new Problem(`${name} has no parts.`)
+    return parts.flatMap((part, index) =>
+      partsOf({ name: `${name}, part ${index + 1}`, document: part }),
+    )
+  }
+  const reader = format === undefined ? undefined : readers[format]
+  if (!reader) {
+    const known = [...Object.keys(readers), ALL].join(', ')
+    throw new Problem(
+      format === undefined
+        ? `${name} is no result of npm run load: it has no "format" (${known}).`
+        : `${name} is in the format ${JSON.stringify(format)}, which is none of ${known}.`,
+    )
+  }
+  try {
+    return [reader(document as never)]
+  } catch (error) {
+    const what = error instanceof Error ? error.message : String(error)
+    throw new Problem(`${name} says that it is ${format}, but something in it is not: ${what}.`)
+  }
+}
+
+function formatOf(document: unknown): string | undefined {
+  if (typeof document !== 'object' || document === null || !('format' in document)) return undefined
+  return typeof document.format === 'string' ? document.format : undefined
+}
+
+/** A file of before 10:30 on 2026-11-21: without confidence intervals, bytes and the workload's name. */
+function upgrade(document: HttpResult): HttpResult {
+  const { options, samples } = document
+  const complete = samples.map((sample) => ({
+    ...sample,
+    bytes: null,
+    latency: { ...sample.latency, p75: null, p95: null, p975: null },
+    perRequest: { ...sample.perRequest, bytesSent: null, bytesReceived: null },
+  }))
+  return {
+    ...document,
+    options: { ...options, sessions: (document as { sessions?: number }).sessions ?? 0, reads: 0 },
+    interrupted: false,
+    workers: 1,
+    samples: complete,
+    summaries: summarizeSamples(complete, options.variants),
+  }
+}
