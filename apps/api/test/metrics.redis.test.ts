@@ -1,0 +1,151 @@
+import { AggregatorRegistry, Registry } from 'prom-client'
+import { expect, onTestFinished, test } from 'vitest'
+import { redisForThisTest, redisOfThisFile } from '../../../.vitest/redis.ts'
+import { type Metric, parseMetrics } from '../../../load/src/measure/api-metrics.ts'
+import { createHistogram } from '../src/metrics/histogram.ts'
+import { pollRedis } from '../src/metrics/redis-poller.ts'
+import { createRegistry } from '../src/metrics/registry.ts'
+import { appForThisTest, bearer, login } from './support.ts'
+
+const server = redisOfThisFile()
+
+type App = Awaited<ReturnType<typeof appForThisTest>>
+
+const metricsOf = async (app: App) => parseMetrics((await app.inject('/metrics')).body)
+
+const values = (metrics: readonly Metric[], name: string, labels: Record<string, string> = {}) =>
+  metrics
+    .filter((metric) => metric.name === name)
+    .filter((metric) => Object.entries(labels).every(([key, is]) => metric.labels[key] === is))
+    .map(({ value }) => value)
+
+test('requests are counted by route and status, whatever URLs are asked for', async () => {
+  const app = await appForThisTest(server.socket)
+  const headers = bearer(await login(app))
+  const payload = { item: 'book' }
+  await app.inject({ method: 'POST', url: '/views', headers, payload })
+  await app.inject({ method: 'POST', url: '/views?x=1', headers, payload })
+  await app.inject({ method: 'POST', url: '/views', payload })
+  await app.inject({ method: 'DELETE', url: '/views', headers })
+  for (let index = 0; index < 20; index++) await app.inject(`/nowhere/${index}`)
+  const counts = (await metricsOf(app)).filter(
+    ({ name }) => name === 'http_request_duration_seconds_count',
+  )
+  expect(counts.map(({ labels, value }) => [...Object.values(labels), value])).toEqual([
+    ['POST', '/login', '200', 1],
+    ['POST', '/views', '200', 2],
+    ['POST', '/views', '401', 1],
+    ['OTHER', '/views', '405', 1],
+    ['OTHER', 'unmatched', '404', 20],
+  ])
+})
+
+test('a histogram counts as Prometheus wants it, and merges over processes', async () => {
+  const registries = [1, 2].map(() => new Registry())
+  for (const registry of registries) {
+    const histogram = createHistogram(registry, { name: 'h', help: 'h', bounds: [0.5, 2] })
+    const series = histogram.series({ route: '/' })
+    for (const value of [0.25, 0.5, 0.75, 2, 3]) series.observe(value)
+    expect(histogram.series({ route: '/' })).toBe(series)
+    histogram.series({ route: '/other' }).observe(1)
+  }
+  const merged = AggregatorRegistry.aggregate(
+    await Promise.all(registries.map((registry) => registry.getMetricsAsJSON())),
+  )
+  const root = parseMetrics(await merged.metrics()).filter(({ labels }) => labels.route === '/')
+  expect(root.map(({ name, labels, value }) => [name, labels.le, value])).toEqual([
+    ['h_bucket', '0.5', 4],
+    ['h_bucket', '2', 8],
+    ['h_bucket', '+Inf', 10],
+    ['h_sum', undefined, 13],
+    ['h_count', undefined, 10],
+  ])
+})
+
+test('all that is served can be merged over processes', async () => {
+  const app = await appForThisTest(server.socket)
+  const json = await app.metrics.getMetricsAsJSON()
+  const twice = parseMetrics(await AggregatorRegistry.aggregate([json, json]).metrics())
+  const once = parseMetrics(await app.metrics.metrics())
+  expect(values(twice, 'onetrip_info')).toEqual([1])
+  expect(values(twice, 'onetrip_store_pool_connections', { state: 'ready' })).toEqual([2])
+  const names = (metrics: readonly Metric[]) => new Set(metrics.map(({ name }) => name))
+  // When each process started is nothing that all have together: prom-client leaves it out.
+  expect([...names(once)].filter((name) => !names(twice).has(name))).toEqual([
+    'process_start_time_seconds',
+  ])
+})
+
+test('the store’s batches, errors and connections are measured', async () => {
+  const redis = await redisForThisTest()
+  const app = await appForThisTest(redis.socket)
+  const headers = bearer(await login(app))
+  const view = () =>
+    app.inject({ method: 'POST', url: '/views', headers, payload: { item: 'book' } })
+  const before = await metricsOf(app)
+  await Promise.all(Array.from({ length: 10 }, view))
+  const after = await metricsOf(app)
+  const grown = (name: string) => (values(after, name)[0] ?? 0) - (values(before, name)[0] ?? 0)
+  expect(grown('onetrip_store_batch_updates_count')).toBe(1)
+  expect(grown('onetrip_store_batch_updates_sum')).toBe(10)
+  expect(grown('onetrip_store_batch_duration_seconds_count')).toBe(1)
+  expect(values(after, 'onetrip_store_in_flight')).toEqual([0])
+  expect(values(after, 'onetrip_event_loop_active_seconds_total')[0]).toBeGreaterThan(0)
+
+  redis.program.signal('SIGKILL')
+  await redis.program.exited
+  await expect.poll(async () => (await view()).json().code).toBe('ONETRIP_NOT_SENT')
+  const down = await metricsOf(app)
+  expect(values(down, 'onetrip_store_pool_connections', { state: 'down' })).toEqual([1])
+  expect(values(down, 'onetrip_store_connections_closed_total')).toEqual([1])
+  expect(
+    values(down, 'onetrip_store_errors_total', { code: 'ONETRIP_NOT_SENT' })[0],
+  ).toBeGreaterThan(0)
+})
+
+test('the janitor’s runs and what it removed are measured', async () => {
+  const app = await appForThisTest(server.socket)
+  await login(app)
+  await login(app)
+  await app.store.janitor({ maxSessions: 1 }).runOnce()
+  const metrics = await metricsOf(app)
+  expect(values(metrics, 'onetrip_janitor_runs_total', { result: 'worked' })).toEqual([1])
+  expect(values(metrics, 'onetrip_janitor_removed_total', { kind: 'session' })).toEqual([1])
+  const [lastRun = 0] = values(metrics, 'onetrip_janitor_last_run_timestamp_seconds')
+  expect(Math.abs(Date.now() / 1000 - lastRun)).toBeLessThan(60)
+})
+
+test('Redis is asked by one connection, and its going and coming is told once each', async () => {
+  const redis = await redisForThisTest()
+  const registry = createRegistry()
+  const lines: string[] = []
+  const log = (_details: object, message = '') => void lines.push(message)
+  const stop = pollRedis({
+    url: `unix://${redis.socket}`,
+    intervalSeconds: 0.02,
+    deadlineMs: 1_000,
+    registry,
+    log: { warn: log as never, info: (message: string) => void lines.push(message) } as never,
+  })
+  onTestFinished(stop)
+  const metrics = async () => parseMetrics(await registry.metrics())
+  const up = async () => values(await metrics(), 'onetrip_redis_up')
+  await expect.poll(up).toEqual([1])
+  const found = await metrics()
+  expect(values(found, 'onetrip_redis_connected_clients')).toEqual([1])
+  expect(values(found, 'onetrip_redis_memory_fragmentation_ratio')[0]).toBeGreaterThan(0)
+  expect(values(found, 'onetrip_redis_aof_last_write_ok')).toEqual([1])
+  const commands = async () =>
+    values(await metrics(), 'onetrip_redis_commands_processed_total')[0] ?? 0
+  const before = await commands()
+  await expect.poll(commands).toBeGreaterThan(before) // it goes on asking
+
+  redis.program.signal('SIGKILL')
+  await redis.program.exited
+  await expect.poll(up).toEqual([0])
+  // Absent: a counter at 0 would count everything again when Redis is back.
+  expect(values(await metrics(), 'onetrip_redis_commands_processed_total')).toEqual([])
+  await redis.restart()
+  await expect.poll(up, { timeout: 15_000 }).toEqual([1])
+  expect(lines).toEqual(['Redis does not answer', 'Redis answers again'])
+})

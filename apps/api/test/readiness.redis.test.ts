@@ -1,0 +1,72 @@
+import { fileURLToPath } from 'node:url'
+import { expect, onTestFinished, test } from 'vitest'
+import { redisForThisTest } from '../../../.vitest/redis.ts'
+import { startProgram } from '../../../load/src/stack/program.ts'
+import { appForThisTest, secret } from './support.ts'
+
+const server = fileURLToPath(new URL('../src/server.ts', import.meta.url))
+
+test('a Redis that does not answer: not ready soon, asked once for all who ask, and alive', async () => {
+  const redis = await redisForThisTest()
+  const app = await appForThisTest(redis.socket, { deadlineMs: 60_000 })
+  expect((await app.inject('/readyz')).statusCode).toBe(200)
+  redis.program.signal('SIGSTOP')
+  const asking = Promise.all(Array.from({ length: 20 }, () => app.inject('/readyz')))
+  expect((await app.inject('/healthz')).json()).toEqual({ status: 'ok' })
+  expect((await app.inject('/readyz?exclude=redis')).statusCode).toBe(200)
+  expect((await app.inject('/readyz?exclude=everything')).statusCode).toBe(400)
+  for (const answer of await asking) {
+    expect(answer.statusCode).toBe(503)
+    expect(answer.headers['retry-after']).toBe('1')
+  }
+  expect(app.store.pool?.inFlight).toBe(1)
+  redis.program.signal('SIGCONT')
+  await expect.poll(async () => (await app.inject('/readyz')).statusCode).toBe(200)
+})
+
+test('SIGTERM: not ready at once, still serving, and at the end all is answered', async () => {
+  const redis = await redisForThisTest()
+  const api = await startProgram({
+    name: 'API',
+    command: process.execPath,
+    args: [server],
+    env: {
+      ...process.env,
+      NODE_ENV: 'development',
+      PORT: '0',
+      SESSION_SECRETS: secret,
+      REDIS_URL: `unix://${redis.socket}`,
+      JANITOR_INTERVAL_SECONDS: '0',
+      REDIS_DEADLINE_MS: '60000',
+      SHUTDOWN_DRAIN_MS: '3000',
+      SHUTDOWN_GRACE_MS: '60000',
+    },
+    ready: /listening at http/,
+  })
+  onTestFinished(async () => void (await api.stop()))
+  const url = /http:[^"]+/.exec(api.lastLines.join('\n'))?.[0]
+  const statusOf = async (path: string) => (await fetch(`${url}${path}`)).status
+  const login = () =>
+    fetch(`${url}/login`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ user: 'ada' }),
+    })
+  expect(await statusOf('/readyz')).toBe(200)
+  redis.program.signal('SIGSTOP')
+  const before = login()
+  await expect
+    .poll(async () => (await fetch(`${url}/metrics`)).text())
+    .toMatch(/^onetrip_store_in_flight [1-9]/m)
+
+  api.signal('SIGTERM')
+  await expect.poll(() => statusOf('/readyz?exclude=redis')).toBe(503)
+  const answer = await fetch(`${url}/readyz`)
+  expect(await answer.json()).toMatchObject({ code: 'API_STOPPING', retrySafe: true })
+  expect(await statusOf('/healthz')).toBe(200)
+  const during = login()
+  redis.program.signal('SIGCONT')
+  expect((await before).status).toBe(200)
+  expect((await during).status).toBe(200)
+  expect(await api.exited).toEqual({ code: 0, signal: null })
+})
