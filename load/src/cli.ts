@@ -1,7 +1,10 @@
 import { Command } from 'commander'
+import { printComparison, REGRESSION, readBaseline } from './compare/compare.ts'
+import { type ComparisonFlags, compareCommand } from './compare/options.ts'
 import { httpCommand, httpOptions } from './http/options.ts'
 import { runHttp } from './http/run.ts'
 import { listenForInterrupts } from './interrupt.ts'
+import { portsExperiment } from './ports/experiment.ts'
 import { describeError } from './problem.ts'
 import { experimentCommand, redisCommand } from './redis/command.ts'
 import { relayCommand } from './relay/options.ts'
@@ -22,7 +25,13 @@ http.allowExcessArguments().action(async () => {
   // `http` is the default, so the name of a command that does not exist ends up here.
   const [extra] = http.args
   if (extra !== undefined) http.error(`error: there is no command '${extra}'; see --help`)
-  await runHttp(httpOptions(http), commandLine, interrupts.signal)
+  const worse = await runHttp(httpOptions(http), commandLine, interrupts.signal)
+  if (worse) process.exitCode = REGRESSION
+})
+
+const compare = compareCommand().action(async (old, newer, { threshold }: ComparisonFlags) => {
+  const worse = printComparison(await readBaseline(old), await readBaseline(newer), threshold)
+  if (worse) process.exitCode = REGRESSION
 })
 
 const program = new Command('npm run load --')
@@ -31,6 +40,8 @@ const program = new Command('npm run load --')
   .addCommand(redisCommand(invocation))
   .addCommand(experimentCommand(storeBenchmark, invocation))
   .addCommand(experimentCommand(retentionBenchmark, invocation))
+  .addCommand(compare)
+  .addCommand(experimentCommand(portsExperiment, invocation))
   .addCommand(relayCommand().action((flags) => runRelay(flags, interrupts.signal)))
   .addHelpText(
     'after',

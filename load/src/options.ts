@@ -27,6 +27,13 @@ export function share(text: string): number {
   throw new InvalidArgumentError('It must be a share from 0 to 1, like 0.2.')
 }
 
+/** A parser for percentages from 0.1 to 1,000. */
+export function percentage(text: string): number {
+  const value = /^\d{1,4}(\.\d{1,3})?$/.test(text.trim()) ? Number(text) : Number.NaN
+  if (value >= 0.1 && value <= 1_000) return value
+  throw new InvalidArgumentError('It must be a percentage from 0.1 to 1000, like 10.')
+}
+
 export const port = wholeNumber(1, 65_535)
 
 /** A parser for a list of different URLs of HTTP servers, separated by commas. */

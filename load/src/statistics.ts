@@ -41,7 +41,7 @@ export interface Ratio extends Summary {
   interval: Interval | null
 }
 
-export interface Interval {
+interface Interval {
   low: number
   high: number
 }

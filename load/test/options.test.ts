@@ -37,6 +37,7 @@ describe('http', () => {
       reads: 0.2,
       seed: 17,
       report: true,
+      threshold: 10,
     })
   })
 

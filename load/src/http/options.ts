@@ -1,5 +1,6 @@
 import { strategyNames } from '@onetrip/session-store'
 import { Command, Option } from 'commander'
+import { thresholdOption } from '../compare/options.ts'
 import {
   addPresets,
   listOf,
@@ -14,14 +15,15 @@ import {
 import { addOutputs, type OutputFlags } from '../report/outputs.ts'
 import { ownHostOption } from '../stack/address.ts'
 import { variants } from '../stack/api.ts'
-import { isContender } from '../stack/contenders.ts'
 import { redisOptions } from '../start/settings.ts'
 import { generators } from './generator.ts'
 import type { HttpSettings } from './result.ts'
 import type { TargetOptions } from './target.ts'
 import { MAX_SEED, type WorkloadName, workloadNames } from './workload.ts'
 
-export type HttpOptions = HttpSettings & TargetOptions & OutputFlags
+export type HttpOptions = HttpSettings &
+  TargetOptions &
+  OutputFlags & { compare?: string; threshold: number }
 
 const presets: Presets<HttpOptions> = {
   quick: { rounds: 5, duration: 2, warmup: 1 },
@@ -40,10 +42,7 @@ export function httpOptions(command: Command): HttpOptions {
   const { workload } = command.opts<{ workload: WorkloadName }>()
   const options = withPresets(command, presets)
   const { connections } = options
-  const usual = {
-    sessions: Math.max(SESSIONS, connections),
-    reads: options.variants.some(isContender) ? 0 : READS,
-  }
+  const usual = { sessions: Math.max(SESSIONS, connections), reads: READS }
   const filled = { ...options, ...(workload === 'documents' ? documents : usual) }
   return unlessGiven(command, filled)
 }
@@ -78,11 +77,7 @@ export function httpCommand(): Command {
       wholeNumber(1, 100_000),
     )
     .option('--items <n>', "items, viewed by Zipf's law", wholeNumber(1, 100_000), 1000)
-    .option(
-      '--reads <share>',
-      `share of the requests that read (default: ${READS}; 0 beside other clients)`,
-      share,
-    )
+    .option('--reads <share>', `share of the requests that read (default: ${READS})`, share)
     .option('--seed <n>', 'for the same requests again', wholeNumber(1, MAX_SEED), 17)
     .option('--workers <n>', 'processes of each API of an own stack', wholeNumber(1, 64))
     .addOption(
@@ -100,6 +95,12 @@ export function httpCommand(): Command {
     quick: 'a first impression in half a minute',
     full: 'all variants, 7 rounds; about 10 minutes',
   })
+  command
+    .option(
+      '--compare <file>',
+      'say what got better or worse since this result (see compare --help)',
+    )
+    .addOption(thresholdOption())
   return addOutputs(command).addHelpText(
     'after',
     `
@@ -131,6 +132,7 @@ Environment:
 Examples:
   npm run load
   npm run load -- --quick
+  npm run load -- --quick --compare before.json   # exits with 4 when something got worse
   npm run load -- --connections 8 --duration 2 --rounds 3
   npm run load -- --variants naive,sequential,pipeline --json results.json
   npm run load -- --generator wrk --variants noop,batch,pipeline,node-redis,glide

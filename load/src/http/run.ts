@@ -1,3 +1,4 @@
+import { printComparison, readBaseline } from '../compare/compare.ts'
 import { gitState, machine } from '../measure/machine.ts'
 import { RedisMonitor } from '../measure/redis-info.ts'
 import { Problem } from '../problem.ts'
@@ -27,6 +28,7 @@ import { workload } from './workload.ts'
  * leaves what the rounds gave that were complete by then.
  *
  * @param command the command line, for the record.
+ * @returns whether something got worse than in the result that `--compare` names.
  * @throws Problem, ProgramError when it cannot be measured; the reason of `interrupt` when no round was
  *   complete.
  */
@@ -34,7 +36,11 @@ export async function runHttp(
   wanted: HttpOptions,
   command: string,
   interrupt: AbortSignal,
-): Promise<HttpResult> {
+): Promise<boolean> {
+  const baseline = wanted.compare === undefined ? null : await readBaseline(wanted.compare)
+  if (baseline && wanted.rounds < 2) {
+    throw new Problem('--compare needs --rounds 2 or more, to tell a change from noise.')
+  }
   const outputs = await prepareOutputs(wanted)
   const generator = await findGenerator(wanted)
   const date = new Date().toISOString()
@@ -64,7 +70,9 @@ export async function runHttp(
   }
   await outputs.save(result)
   if (failed) throw failed
-  return result
+  if (!baseline) return false
+  print()
+  return printComparison(baseline, { name: 'This run', result }, wanted.threshold)
 }
 
 const roundsText = (samples: readonly Sample[]) =>

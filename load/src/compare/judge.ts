@@ -1,0 +1,110 @@
+import type { HttpResult } from '../http/result.ts'
+import type { Sample } from '../http/sample.ts'
+import { referencesOf } from '../http/summary.ts'
+import type { Variant } from '../stack/api.ts'
+import { type Change, changeBetween, median } from '../statistics.ts'
+import { commonVariants, type Differences } from './circumstances.ts'
+import { type Measure, measures } from './measures.ts'
+
+/**
+ * `better` and `worse`: by more than the threshold, and beyond noise. `same`: not so. `told`: not judged,
+ * because it depends on more than on what is compared.
+ */
+type Verdict = 'better' | 'worse' | 'same' | 'told'
+
+/** One figure of one variant, before and after. */
+export interface Comparison {
+  variant: Variant
+  measure: Measure
+  /** Whose figure of the same round this one is a multiple of; null where it stands by itself. */
+  reference: Variant | null
+  /** Medians over the rounds. */
+  before: number
+  after: number
+  change: Change
+  verdict: Verdict
+}
+
+/** Of the interval in which a change is: many are looked at together, and few shall be wrong. */
+export const CONFIDENCE = 0.99
+
+/**
+ * Compares two results, variant by variant. What depends on the pace of the machine is judged as a
+ * multiple of a reference that ran in the same rounds, where both results have one.
+ *
+ * @param threshold a smaller change is none: 0.1 for 10 %.
+ */
+export function compareResults(
+  before: HttpResult,
+  after: HttpResult,
+  differences: Differences,
+  threshold: number,
+): Comparison[] {
+  const variants = commonVariants(before, after)
+  const reference = referenceOf(before, after)
+  const limited = new Set(
+    [before, after].flatMap(({ summaries }) =>
+      summaries.flatMap(({ variant, generatorAtLimit }) => (generatorAtLimit ? [variant] : [])),
+    ),
+  )
+  const isJudged = (measure: Measure, variant: Variant, base: Variant | null) => {
+    if (differences.load.length > 0) return false
+    if (measure.kind === 'cpu') return differences.machine.length === 0
+    if (measure.kind === 'count') return true
+    return base === reference && !limited.has(variant) && (base === null || !limited.has(base))
+  }
+  return variants.flatMap((variant) =>
+    measures.flatMap((measure) => {
+      const relative = measure.kind === 'pace' && reference !== null && variant !== reference
+      const bases = relative ? [null, reference] : [null]
+      return bases.flatMap((base) => {
+        const old = figuresOf(before.samples, variant, measure, base)
+        const now = figuresOf(after.samples, variant, measure, base)
+        if (old.length < 2 || now.length < 2) return []
+        const least = base === null ? measure.least : 0
+        const atLeast = (figures: number[]) => figures.map((each) => Math.max(least, each))
+        const change = changeBetween(atLeast(old), atLeast(now), CONFIDENCE)
+        const judged = isJudged(measure, variant, base)
+        const verdict = judged ? verdictOf(change, measure, threshold) : ('told' as const)
+        const medians = { before: median(old), after: median(now) }
+        return [{ variant, measure, reference: base, ...medians, change, verdict }]
+      })
+    }),
+  )
+}
+
+/** The variant whose pace those of the others are compared with; null where there are no others. */
+export function referenceOf(before: HttpResult, after: HttpResult): Variant | null {
+  const variants = commonVariants(before, after)
+  return variants.length > 1 ? (referencesOf(variants)[0] ?? null) : null
+}
+
+/** What a measure is in each round; with a base, as a multiple of the base's in the same round. */
+function figuresOf(
+  samples: readonly Sample[],
+  variant: Variant,
+  measure: Measure,
+  base: Variant | null,
+): number[] {
+  const figureIn = (round: number, of: Variant) => {
+    const sample = samples.find((each) => each.variant === of && each.round === round)
+    return sample ? measure.of(sample) : null
+  }
+  return samples
+    .filter((sample) => sample.variant === variant)
+    .flatMap(({ round }) => {
+      const figure = figureIn(round, variant)
+      const below = base === null ? 1 : figureIn(round, base)
+      // Without a single answer there is no pace to be a multiple of.
+      if (figure === null || below === null || below === 0) return []
+      return base !== null && figure === 0 ? [] : [figure / below]
+    })
+}
+
+function verdictOf({ mean, interval }: Change, { better }: Measure, threshold: number): Verdict {
+  const unsure = interval.low <= 1 && 1 <= interval.high
+  // 10 % slower is 10 % more time for a request: of rates, it is the inverse that counts.
+  const cost = better === 'lower' ? mean : 1 / mean
+  if (unsure || Math.max(cost, 1 / cost) < 1 + threshold) return 'same'
+  return cost > 1 ? 'worse' : 'better'
+}

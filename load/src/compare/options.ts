@@ -1,0 +1,41 @@
+import { Command, Option } from 'commander'
+import { percentage } from '../options.ts'
+import { THRESHOLD_PERCENT } from './compare.ts'
+
+export interface ComparisonFlags {
+  threshold: number
+}
+
+/** `--threshold`, for every command that compares. */
+export function thresholdOption(): Option {
+  return new Option('--threshold <percent>', 'how much worse is a regression, in a comparison')
+    .argParser(percentage)
+    .default(THRESHOLD_PERCENT)
+}
+
+/** The subcommand's options and help; what it does is added by the caller. */
+export function compareCommand(): Command {
+  return new Command('compare')
+    .description('say what got better or worse between two results of http')
+    .argument('<old>', 'a file that http --json wrote')
+    .argument('<new>', 'a newer one')
+    .addOption(thresholdOption())
+    .addHelpText(
+      'after',
+      `
+A change counts when it is beyond noise (its 99 % interval, from the rounds of both files, leaves out
+"no change") and larger than the threshold. Judged are, of each variant that both have:
+  - requests/s and p99 as multiples of those of a reference (naive, or else pipeline, noop or the first
+    variant) in the same round, since two hours of a machine differ by more than two rounds;
+  - CPU time of the API and of Redis per request, unless the machine is another one;
+  - round trips, commands and connections per request.
+With another load (connections, workload, generator …) nothing is judged. docs/method.md says more.
+
+Exit codes: 0 nothing got worse; 4 something did; 1 the two cannot be compared.
+
+Examples:
+  npm run load -- compare main.json mine.json
+  npm run load -- compare main.json mine.json --threshold 5
+  npm run load -- http --quick --compare main.json`,
+    )
+}

@@ -1,0 +1,203 @@
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { differencesOf } from '../src/compare/circumstances.ts'
+import { readBaseline } from '../src/compare/compare.ts'
+import { compareResults } from '../src/compare/judge.ts'
+import type { HttpResult } from '../src/http/result.ts'
+import { repository } from '../src/stack/places.ts'
+import { httpResult, type Rates } from './support/http-results.ts'
+import { temporaryFolder } from './support/places.ts'
+import { run } from './support/programs.ts'
+
+// Rounds that differ by some percent, as they do.
+const naive = [2_500, 2_550, 2_450, 2_520, 2_480]
+const batch = [40_000, 41_000, 39_000, 40_300, 39_800]
+const times = (rates: readonly number[], factor: number) => rates.map((rate) => rate * factor)
+
+/** What is said, by `variant: figure`. */
+function judged(before: HttpResult, after: HttpResult, threshold = 0.1) {
+  const rows = compareResults(before, after, differencesOf(before, after), threshold)
+  return Object.fromEntries(
+    rows.map(({ variant, measure, reference, verdict }) => [
+      `${variant}: ${measure.name}${reference === null ? '' : ` ÷ ${reference}`}`,
+      verdict,
+    ]),
+  )
+}
+
+/** Those of them that are better or worse. */
+function changes(before: HttpResult, after: HttpResult, threshold?: number) {
+  return Object.fromEntries(
+    Object.entries(judged(before, after, threshold)).filter(([, verdict]) =>
+      ['better', 'worse'].includes(verdict),
+    ),
+  )
+}
+
+describe('what changed', () => {
+  const before = httpResult({ naive, batch })
+
+  test('of the same, nothing', () => {
+    expect(changes(before, httpResult({ naive: naive.toReversed(), batch }))).toEqual({})
+  })
+
+  test('a variant that got slower than its reference', () => {
+    const after = httpResult({ naive, batch: times(batch, 0.8) })
+    expect(changes(before, after)).toEqual({ 'batch: requests/s ÷ naive': 'worse' })
+    expect(changes(after, before)).toEqual({ 'batch: requests/s ÷ naive': 'better' })
+  })
+
+  test('a machine that is slower today is no regression', () => {
+    const after = httpResult({ naive: times(naive, 0.6), batch: times(batch, 0.6) })
+    expect(changes(before, after)).toEqual({})
+    expect(judged(before, after)['batch: requests/s']).toBe('told')
+  })
+
+  test('a single variant has no reference and is judged as it is', () => {
+    const after = httpResult({ batch: times(batch, 0.8) })
+    expect(changes(httpResult({ batch }), after)).toEqual({ 'batch: requests/s': 'worse' })
+  })
+
+  test('not what is smaller than the threshold, however sure', () => {
+    const after = httpResult({ naive, batch: times(batch, 0.93) })
+    expect(changes(before, after)).toEqual({})
+    expect(changes(before, after, 0.05)).toEqual({ 'batch: requests/s ÷ naive': 'worse' })
+  })
+
+  test('not what the rounds scatter by, however large', () => {
+    const wild = [20_000, 60_000, 25_000, 50_000, 22_000]
+    expect(changes(before, httpResult({ naive, batch: wild }))).toEqual({})
+  })
+
+  test('CPU time, round trips and connections that grew, of the reference as well', () => {
+    const more = ({ perRequest }: HttpResult['samples'][number]) => ({
+      perRequest: {
+        ...perRequest,
+        redisCpuMicros: perRequest.redisCpuMicros * 1.3,
+        roundTrips: perRequest.roundTrips * 2,
+        connections: perRequest.connections + 1,
+      },
+    })
+    expect(changes(before, httpResult({ naive, batch }, more))).toEqual({
+      'naive: Redis CPU µs /request': 'worse',
+      'naive: round trips /request': 'worse',
+      'naive: connections /request': 'worse',
+      'batch: Redis CPU µs /request': 'worse',
+      'batch: round trips /request': 'worse',
+      'batch: connections /request': 'worse', // from none at all
+    })
+  })
+
+  test('no rates where the generator was at its limit', () => {
+    const limited = httpResult({ naive, batch: times(batch, 0.8) }, (sample) => ({
+      generator: { cpuSeconds: 5, utilization: sample.variant === 'batch' ? 0.99 : 0.5 },
+    }))
+    expect(changes(before, limited)).toEqual({})
+    expect(judged(before, limited)['batch: requests/s ÷ naive']).toBe('told')
+  })
+
+  test('nothing, if the load was another one; no CPU time of another machine', () => {
+    const after = httpResult({ naive, batch: times(batch, 0.5) }, ({ perRequest }) => ({
+      perRequest: { ...perRequest, apiCpuMicros: 999 },
+    }))
+    const other = { ...after, options: { ...after.options, connections: 8 } }
+    expect(new Set(Object.values(judged(before, other)))).toEqual(new Set(['told']))
+    const elsewhere = { ...after, machine: { ...after.machine, cpu: 'Xeon' } }
+    expect(changes(before, elsewhere)).toEqual({ 'batch: requests/s ÷ naive': 'worse' })
+  })
+})
+
+test('what differs besides the figures is told', () => {
+  const before = httpResult({ naive, batch })
+  const after = httpResult({ naive, pipeline: batch }, () => ({}))
+  const { load, machine, software, extent } = differencesOf(before, {
+    ...after,
+    machine: { ...after.machine, cpu: 'Xeon', node: 'v27.0.0' },
+    redis: { ...after.redis, build: 'stock-2', ioThreads: 2 },
+    generator: 'autocannon 9.1.0',
+    options: { ...after.options, workload: 'documents', duration: 2 },
+  })
+  expect(load).toEqual(['workload: realistic, now documents', "Redis's I/O threads: 1, now 2"])
+  expect(machine).toEqual(['processor: EPYC, now Xeon'])
+  expect(software).toEqual([
+    'Node: v26.10.0, now v27.0.0',
+    'Redis: 8.0.6 patched-1, now 8.0.6 stock-2',
+    'version of the generator: autocannon 9.0.0, now autocannon 9.1.0',
+  ])
+  expect(extent).toEqual(['seconds per run: 5, now 2'])
+})
+
+describe('a file', () => {
+  async function file(content: string): Promise<string> {
+    const path = join(await temporaryFolder(), 'old.json')
+    await writeFile(path, content)
+    return path
+  }
+
+  test('of the older format can be read, its ratios with intervals', async () => {
+    const { result } = await readBaseline(join(repository, 'docs/load-2026-11-21.json'))
+    expect(result.options).toMatchObject({ sessions: 64, reads: 0, workload: 'realistic' })
+    const [, , batch] = result.summaries
+    expect(batch?.ratios.naive?.interval?.low).toBeGreaterThan(10)
+    expect(batch?.latency).toMatchObject({ p99: { median: expect.any(Number) }, p75: null })
+    expect(result.samples[0]).toMatchObject({ bytes: null, answered: result.samples[0]?.ok })
+  })
+
+  test.each([
+    ['is no JSON', ''],
+    ['has no format', '[]'],
+    ['has no format', 'null'],
+    ['is of the format onetrip-load-redis/1', '{"format":"onetrip-load-redis/1"}'],
+    ['machine is missing', '{"format":"onetrip-load-http/3"}'],
+    ['samples is missing', JSON.stringify({ ...httpResult({ naive }), samples: [] })],
+    ['samples[0].variant is missing', JSON.stringify({ ...httpResult({ naive }), samples: [{}] })],
+    ['has one round', JSON.stringify(httpResult({ naive: [1] }))],
+  ])('that will not do: %s', async (message, content) => {
+    await expect(readBaseline(await file(content))).rejects.toThrow(message)
+  })
+
+  test('that is not there: its name', async () => {
+    await expect(readBaseline('/no/such.json')).rejects.toThrow(
+      '/no/such.json cannot be read: there',
+    )
+    await expect(readBaseline('/')).rejects.toThrow('/ cannot be read: ')
+  })
+})
+
+describe('npm run load -- compare', () => {
+  async function compare(before: Rates, after: Rates, ...options: string[]) {
+    const state = await temporaryFolder()
+    const [old, now] = [join(state, 'old.json'), join(state, 'new.json')]
+    await writeFile(old, JSON.stringify(httpResult(before)))
+    await writeFile(now, JSON.stringify(httpResult(after)))
+    const args = ['compare', old, now, ...options]
+    const program = await run('cli.ts', { state, args, until: /./ })
+    const { code } = await program.exited
+    return { code, text: program.output.join('\n') }
+  }
+
+  test('exits with 4 when something got worse, and says what', async () => {
+    const { code, text } = await compare({ naive, batch }, { naive, batch: times(batch, 0.7) })
+    expect(text).toMatch(/^ +requests\/s ÷ naive's +16\.0 +11\.2 +-30\.0 % .* worse$/m)
+    expect(text).toMatch(/batch: requests\/s ÷ naive's is worse: -30\.0 %/)
+    expect(code).toBe(4)
+  })
+
+  test('exits with 0 otherwise, and obeys --threshold', async () => {
+    const slower = { naive, batch: times(batch, 0.7) }
+    const { code, text } = await compare({ naive, batch }, slower, '--threshold=50')
+    expect(text).toContain('Nothing changed by more than 50.0 % beyond noise.')
+    expect(code).toBe(0)
+  })
+
+  test.each([
+    ['none of the variants batch', { naive }, { batch }, []],
+    ['--threshold', { naive }, { naive }, ['--threshold=much']],
+    ['new.json has one round', { naive }, { naive: [1] }, []],
+  ])('refuses: %s', async (message, before, after, options) => {
+    const { code, text } = await compare(before, after, ...options)
+    expect(text).toContain(message)
+    expect(code).toBe(1)
+  })
+})
