@@ -39,7 +39,7 @@ test('--url measures APIs that run, as what they say that they are', async () =>
   expect(load.output.join('\n')).not.toContain(url.password)
 })
 
-const shortRun = ['--duration=0.5', '--rounds=1', '--warmup=0.5', '--connections=4']
+const shortRun = ['--duration=0.5', '--rounds=1', '--warmup=0.5', '--connections=4', '--sessions=4']
 
 test('--url refuses another machine that nobody claims, and says how to', async () => {
   const url = 'http://192.0.2.1:3000' // for documentation: nobody's (RFC 5737)

@@ -11,7 +11,8 @@ import { filesIn, processesOf, temporaryFolder } from './support/places.ts'
 import { cleanEnv, run, source } from './support/programs.ts'
 
 const wrkIsHere = spawnSync('wrk', ['--version']).error === undefined
-const short = ['--rounds=1', '--duration=1', '--warmup=0', '--connections=8']
+const few = ['--connections=8', '--sessions=16']
+const short = ['--rounds=1', '--duration=1', '--warmup=0', '--reads=0', ...few]
 
 async function start(state: string) {
   const [pooled, naive, redis] = await freePorts(3)
@@ -36,11 +37,19 @@ describe('npm run load', () => {
 
     const result = JSON.parse(await readFile(json, 'utf8'))
     expect(result).toMatchObject({
-      format: 'onetrip-load-http/2',
+      format: 'onetrip-load-http/3',
+      interrupted: false,
       stack: 'own',
-      options: { connections: 8, variants: ['naive', 'pipeline'], seed: 17 },
+      options: {
+        connections: 8,
+        sessions: 16,
+        reads: 0,
+        variants: ['naive', 'pipeline'],
+        seed: 17,
+      },
       redis: { transport: 'tcp', started: 'patched' },
       poolSize: 1,
+      workers: 1,
       generator: expect.stringMatching(/^autocannon [\d.]+$/),
       machine: { node: process.version },
     })
@@ -51,6 +60,9 @@ describe('npm run load', () => {
       expect(sample.ok).toBeGreaterThan(50)
       expect(sample.perRequest.apiCpuMicros).toBeGreaterThan(0)
       expect(sample.perRequest.redisCpuMicros).toBeGreaterThan(0)
+      expect(sample.perRequest.bytesSent).toBeGreaterThan(150)
+      expect(sample.perRequest.bytesReceived).toBeGreaterThan(150)
+      expect(sample.latency.p75).toBeGreaterThanOrEqual(sample.latency.p50)
     }
     expect(pipeline.perRequest).toMatchObject({ connections: 0 })
     expect(pipeline.perRequest.roundTrips).toBeCloseTo(1, 2)
@@ -88,19 +100,36 @@ describe('npm run load', () => {
     expect(await filesIn(state)).toEqual([])
   })
 
-  test('on what npm start runs', async () => {
+  test('on what npm start runs, and again, compared with the first time', async () => {
     const state = await temporaryFolder()
     const stack = await start(state)
-    const args = ['http', ...short, '--variants', 'batch']
-    const load = await run('cli.ts', { state, args, until: /^batch / })
+    const json = join(await temporaryFolder(), 'first.json')
+    const brief = [
+      '--quick',
+      '--variants=batch',
+      '--rounds=2',
+      '--duration=0.5',
+      '--warmup=0',
+      ...few,
+    ]
+    const first = ['http', ...brief, '--json', json]
+    const load = await run('cli.ts', { state, args: first, until: /All samples are in/ })
     expect(await load.exited).toEqual({ code: 0, signal: null })
     expect(load.output.join('\n')).toContain(`what npm start runs (process ${stack.pid})`)
+    expect(load.output.join('\n')).toContain('16 sessions, 1,000 items (Zipf), 20.0 % of them read')
+    const { samples } = JSON.parse(await readFile(json, 'utf8'))
+    expect(samples[0].errors).toEqual({})
+
+    const args = [...brief, '--compare', json, '--threshold=1000']
+    const again = await run('cli.ts', { state, args, until: /^ *batch +requests/ })
+    expect(await again.exited).toEqual({ code: 0, signal: null })
+    expect(again.output.at(-1)).toContain('Nothing changed by more than 1,000 % beyond noise.')
   })
 
   test('says why it does not take the running stack', async () => {
     const state = await temporaryFolder()
     await start(state)
-    const args = [...short, '--variants=sequential', '--connections=1', '--duration=0.5']
+    const args = [...short, '--variants=sequential', '--duration=0.5']
     const load = await run('cli.ts', { state, args, until: /^sequential / })
     expect(load.output[0]).toContain('The running stack has no sequential API: starting a stack')
     expect((await load.exited).code).toBe(0)
@@ -108,7 +137,7 @@ describe('npm run load', () => {
 
   test('an interrupt leaves nothing', async () => {
     const state = await temporaryFolder()
-    const args = ['--duration=60', '--warmup=0.5', '--connections=8']
+    const args = ['--duration=60', '--warmup=0.5', ...few]
     const load = await run('cli.ts', { state, args, until: /^Warm-up +batch/ })
     load.signal('SIGINT')
     load.signal('SIGINT')
@@ -118,9 +147,38 @@ describe('npm run load', () => {
     expect(await filesIn(state)).toEqual([])
   })
 
+  test('an interrupt keeps the rounds that are complete', async () => {
+    const state = await temporaryFolder()
+    const json = join(await temporaryFolder(), 'result.json')
+    const runs = [
+      '--rounds=99',
+      '--duration=0.5',
+      '--warmup=0',
+      '--variants=batch,pipeline',
+      ...few,
+    ]
+    const load = await run('cli.ts', {
+      state,
+      args: [...runs, '--json', json],
+      until: /^Round 2\//,
+    })
+    load.signal('SIGINT')
+    expect(await load.exited).toEqual({ code: 130, signal: null })
+    const { interrupted, samples, options } = JSON.parse(await readFile(json, 'utf8'))
+    const [first, second] = samples
+    expect([interrupted, options.rounds, first.round, second.round]).toEqual([true, 99, 1, 1])
+    expect(samples.length % 2).toBe(0)
+    expect(samples.length).toBeLessThan(20)
+    const text = load.output.join('\n')
+    expect(text).toMatch(/^Interrupted: this is of the \d+ rounds? that/m)
+    expect(text).toMatch(/^pipeline +[\d,]+/m)
+    expect(await processesOf(state)).toEqual([])
+    expect(await filesIn(state)).toEqual([])
+  })
+
   test('without a reader (| head) it ends, and leaves nothing', async () => {
     const state = await temporaryFolder()
-    const args = ['--duration=60', '--warmup=0.5', '--connections=8']
+    const args = ['--duration=60', '--warmup=0.5', ...few]
     const status = join(await temporaryFolder(), 'status')
     const script = `{ "$NODE" "$CLI" ${args.join(' ')}; echo $? >"${status}"; } | head -n 1`
     const env = { ...cleanEnv(state), NODE: process.execPath, CLI: source('cli.ts') }
@@ -139,7 +197,7 @@ describe('npm run load', () => {
     const state = await temporaryFolder()
     const stack = await start(state)
     const record = JSON.parse(await readFile(join(state, 'run', 'stack.json'), 'utf8'))
-    const args = ['--duration=60', '--warmup=0.5', '--connections=8', '--variants=batch']
+    const args = ['--duration=60', '--warmup=0.5', '--variants=batch', ...few]
     const load = await run('cli.ts', { state, args, until: /^Warm-up/ })
     process.kill(who === 'Redis' ? record.redis.pid : record.apis[0].pid, 'SIGKILL')
     expect(await load.exited).toEqual({ code: 1, signal: null })
