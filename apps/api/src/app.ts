@@ -2,12 +2,14 @@ import type { SessionStore } from '@onetrip/session-store'
 import fastify, { type FastifyInstance, type FastifyServerOptions } from 'fastify'
 import type { Registry } from 'prom-client'
 import type { Authenticator } from './authenticator.ts'
+import { defaultLimits, type Limits, limitConnections, serverOptions } from './limits.ts'
 import { RequestLog, requestIds } from './logging.ts'
 import { crossSitePlugin } from './plugins/cross-site.ts'
 import { answerConnectionError, answerFrameworkError, errorsPlugin } from './plugins/errors.ts'
 import { methodsPlugin, otherMethodsPlugin } from './plugins/methods.ts'
 import { metricsPlugin } from './plugins/metrics.ts'
 import { openapiPlugin } from './plugins/openapi.ts'
+import { overloadPlugin } from './plugins/overload.ts'
 import { readinessPlugin } from './plugins/readiness.ts'
 import { sessionPlugin } from './plugins/session.ts'
 import { storePlugin } from './plugins/store.ts'
@@ -35,6 +37,10 @@ export interface AppOptions {
   logger?: FastifyServerOptions['logger']
   /** Logs a line for each request. Default false. */
   logRequests?: boolean
+  /** Default: `defaultLimits`. */
+  limits?: Partial<Limits>
+  /** How late the event loop may be before requests are refused. Default 0: as late as it likes. */
+  maxEventLoopDelayMs?: number
   metrics?: {
     /** What this process measures of itself. Default: one of its own. */
     registry?: Registry | undefined
@@ -43,18 +49,16 @@ export interface AppOptions {
   }
 }
 
-const BODY_LIMIT_BYTES = 4096
-
 /** The application, not yet listening: a test can inject requests. */
 export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
   const { store, authenticator, transport, secureCookie, logger = false } = options
-  const { publicOrigins = [], docs = true } = options
+  const { publicOrigins = [], docs = true, maxEventLoopDelayMs = 0 } = options
+  const limits = { ...defaultLimits, ...options.limits }
   const app = fastify({
     logger,
     logController: new RequestLog({ enabled: options.logRequests ?? false }),
     genReqId: requestIds(),
-    bodyLimit: BODY_LIMIT_BYTES,
-    requestTimeout: 30_000,
+    ...serverOptions(limits),
     schemaErrorFormatter,
     frameworkErrors: answerFrameworkError,
     clientErrorHandler: answerConnectionError,
@@ -62,6 +66,7 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
     return503OnClosing: false,
     forceCloseConnections: 'idle',
   })
+  limitConnections(app, limits)
   app.setValidatorCompiler(validatorCompiler)
   app.removeContentTypeParser('text/plain') // a page of another origin may send it without asking first
   // A connection that was busy when closing began stays open after its answer, until somebody closes it.
@@ -80,8 +85,12 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
   if (docs) await app.register(openapiPlugin, { secureCookie })
   await app.register(healthRoutes)
   await app.register(metricsRoutes, { gather: options.metrics?.gather })
-  await app.register(publicRoutes, { authenticator })
-  await app.register(authenticatedRoutes)
+  // Those above are answered however busy the service is.
+  await app.register(async (service) => {
+    await service.register(overloadPlugin, { maxEventLoopDelayMs })
+    await service.register(publicRoutes, { authenticator })
+    await service.register(authenticatedRoutes)
+  })
   await app.register(otherMethodsPlugin)
   return app
 }

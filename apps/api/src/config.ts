@@ -63,6 +63,17 @@ export const configSchema = Type.Object({
     description:
       'How long /readyz says no before the port is closed: longer than a load balancer takes to notice',
   }),
+  MAX_CONNECTIONS: Type.Integer({
+    default: 10000,
+    minimum: 1,
+    description: 'Open connections of clients in one process, beyond which a new one is closed',
+  }),
+  MAX_EVENT_LOOP_DELAY_MS: Type.Integer({
+    default: 2000,
+    minimum: 0,
+    maximum: 60000,
+    description: 'How late the process may be before it refuses what has piled up; 0: never',
+  }),
   SESSION_SECRETS: Type.String({
     default: '',
     description: 'Secrets of at least 32 characters, comma separated: the first signs, all verify',

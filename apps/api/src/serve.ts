@@ -46,6 +46,8 @@ export async function serve(config: Config, primary?: WorkerLine): Promise<void>
     docs: config.DOCS,
     logger: loggerOptions(config.LOG_LEVEL, process.stdout.isTTY),
     logRequests: config.LOG_REQUESTS,
+    limits: { connections: config.MAX_CONNECTIONS },
+    maxEventLoopDelayMs: config.MAX_EVENT_LOOP_DELAY_MS,
     metrics: { registry, ...(primary && { gather: primary.mergeMetrics(registry) }) },
   })
   const ending = closeWithGrace(

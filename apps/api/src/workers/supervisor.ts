@@ -131,7 +131,8 @@ export class Supervisor {
   #letListen(worker: Worker): void {
     this.#ready.add(worker)
     if (!this.#serving && this.#ready.size < this.#places.length) return
-    for (const ready of this.#ready) ready.send({ kind: 'listen' } satisfies ToWorker)
+    // One that died in between is noticed as it exits.
+    for (const ready of this.#ready) ready.send({ kind: 'listen' } satisfies ToWorker, () => {})
     this.#ready.clear()
   }
 

@@ -1,0 +1,56 @@
+import type { FastifyInstance } from 'fastify'
+
+/** What one client may take of the process; times in milliseconds. */
+export interface Limits {
+  /** Of a body; the largest that is allowed anywhere is a name of 128 characters. 413. */
+  bodyBytes: number
+  /** Of the request line and all headers together: half of Node's own, and room for a few cookies. 431. */
+  headerBytes: number
+  /** Of a parameter in the path; an id of a session has fewer. 414. */
+  parameterCharacters: number
+  /** For the head of a request, counted from the opening of the connection or from its first byte. 408. */
+  headersMs: number
+  /** For a request with its body; how long it may take to be answered is the store's deadline. 408. */
+  requestMs: number
+  /** How late those two may be noticed. */
+  checkEveryMs: number
+  /**
+   * For a connection between two requests. Longer than a proxy keeps one (60 s is usual): it would
+   * lose a request that it sends while this side closes.
+   */
+  keepAliveMs: number
+  /** Open at the same time in this process, beyond which a new one is closed at once. */
+  connections: number
+}
+
+/** Not limited: requests on one connection (closing it would only cost) and the number of headers. */
+export const defaultLimits: Limits = {
+  bodyBytes: 4096,
+  headerBytes: 8192,
+  parameterCharacters: 100,
+  headersMs: 5_000,
+  requestMs: 10_000,
+  checkEveryMs: 1_000,
+  keepAliveMs: 72_000,
+  connections: 10_000,
+}
+
+/** The limits that Fastify and Node take as options. */
+export function serverOptions(limits: Limits) {
+  return {
+    bodyLimit: limits.bodyBytes,
+    requestTimeout: limits.requestMs,
+    keepAliveTimeout: limits.keepAliveMs,
+    routerOptions: { maxParamLength: limits.parameterCharacters },
+    http: {
+      maxHeaderSize: limits.headerBytes,
+      headersTimeout: limits.headersMs,
+      connectionsCheckingInterval: limits.checkEveryMs,
+    },
+  }
+}
+
+/** A worker that is full closes a connection as well: its primary would offer it to all, without end. */
+export function limitConnections(app: FastifyInstance, { connections }: Limits): void {
+  Object.assign(app.server, { maxConnections: connections, dropMaxConnection: true })
+}

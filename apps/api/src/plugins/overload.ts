@@ -1,0 +1,47 @@
+import type { FastifyInstance } from 'fastify'
+import fp from 'fastify-plugin'
+import { ApiError } from '../errors.ts'
+
+export interface OverloadOptions {
+  /** How late the event loop may be before requests are refused, in milliseconds. 0: as late as it likes. */
+  maxEventLoopDelayMs: number
+}
+
+const LOOK_EVERY_MS = 100
+
+const refusal = new ApiError('API_OVERLOADED')
+
+/**
+ * Refuses the requests of its scope with 503 while the event loop is so late that whoever waits has
+ * probably given up: what piled up while the process was blocked, stopped or starved is answered at
+ * once. What was accepted before goes on. It is over when the loop is in time again.
+ *
+ * That too much waits for Redis is the store's to say (`ONETRIP_OVERLOADED`).
+ *
+ * Not `@fastify/under-pressure` (9.2.0), whose cost would be no reason: it refuses by the mean of a
+ * second, in which one long block disappears, and takes a second without a timer for an infinite delay.
+ * With 5,000 busy connections libuv runs timers every 1.3 s only (up to 48 times 1,024 events in one
+ * turn), although each request was answered in 0.14 s: it would have refused all of them.
+ */
+export const overloadPlugin = fp<OverloadOptions>(
+  async (app: FastifyInstance, { maxEventLoopDelayMs }) => {
+    if (maxEventLoopDelayMs === 0) return
+    let delayMs = 0
+    let due = performance.now() + LOOK_EVERY_MS
+    const look = setInterval(() => {
+      const now = performance.now()
+      delayMs = now - due
+      due = now + LOOK_EVERY_MS
+      if (delayMs > maxEventLoopDelayMs) {
+        app.log.warn({ delayMs: Math.round(delayMs) }, 'overloaded: refusing what has piled up')
+      }
+    }, LOOK_EVERY_MS).unref()
+    app.addHook('onClose', async () => clearInterval(look))
+    app.addHook('onRequest', (_request, _reply, done) => {
+      // Requests may have their turn before a timer that is as late as they are.
+      const late = delayMs > maxEventLoopDelayMs || performance.now() - due > maxEventLoopDelayMs
+      done(late ? refusal : undefined)
+    })
+  },
+  { name: 'overload', dependencies: ['errors'] },
+)

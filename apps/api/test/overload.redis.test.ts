@@ -1,0 +1,102 @@
+import { once } from 'node:events'
+import { connect } from 'node:net'
+import { text } from 'node:stream/consumers'
+import { setTimeout as delay } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import { expect, onTestFinished, test } from 'vitest'
+import { redisForThisTest } from '../../../.vitest/redis.ts'
+import { startProgram } from '../../../load/src/stack/program.ts'
+import { appForThisTest, bearer, login, secret } from './support.ts'
+
+const MAX_IN_FLIGHT = 1_000 // the store's default
+
+test('too many requests for a Redis that is stopped: those beyond are refused, the others answered', async () => {
+  const redis = await redisForThisTest()
+  const app = await appForThisTest(redis.socket, { deadlineMs: 60_000 })
+  const headers = bearer(await login(app))
+  const view = () =>
+    app.inject({ method: 'POST', url: '/views', headers, payload: { item: 'book' } })
+  redis.program.signal('SIGSTOP')
+  const accepted = Array.from({ length: MAX_IN_FLIGHT }, view)
+  await expect.poll(() => app.store.pool?.inFlight).toBe(MAX_IN_FLIGHT)
+  for (const refused of await Promise.all(Array.from({ length: 50 }, view))) {
+    expect(refused.statusCode).toBe(503)
+    expect(refused.headers['retry-after']).toBe('1')
+    expect(refused.json()).toMatchObject({
+      code: 'ONETRIP_OVERLOADED',
+      mayHaveWritten: false,
+      retrySafe: true,
+    })
+  }
+  expect((await app.inject('/healthz')).statusCode).toBe(200)
+  redis.program.signal('SIGCONT')
+  const answers = await Promise.all(accepted)
+  expect(new Set(answers.map(({ statusCode }) => statusCode))).toEqual(new Set([200]))
+  expect((await view()).json()).toMatchObject({ views: MAX_IN_FLIGHT + 1 })
+})
+
+const server = fileURLToPath(new URL('../src/server.ts', import.meta.url))
+const MAX_DELAY_MS = 300
+
+test('what piled up while the process stood still is refused, what it had begun is answered', async () => {
+  const redis = await redisForThisTest()
+  const api = await startProgram({
+    name: 'API',
+    command: process.execPath,
+    args: [server],
+    env: {
+      ...process.env,
+      NODE_ENV: 'development',
+      PORT: '0',
+      SESSION_SECRETS: secret,
+      REDIS_URL: `unix://${redis.socket}`,
+      REDIS_DEADLINE_MS: '60000',
+      JANITOR_INTERVAL_SECONDS: '0', // its updates would be in flight, too
+      MAX_EVENT_LOOP_DELAY_MS: String(MAX_DELAY_MS),
+    },
+    ready: /listening at http/,
+  })
+  onTestFinished(async () => {
+    api.signal('SIGCONT')
+    await api.stop()
+  })
+  const port = Number(/listening at http:\/\/127.0.0.1:(\d+)/.exec(api.lastLines.join('\n'))?.[1])
+  const send = async (path: string, headers: string[] = [], body?: object) => {
+    const socket = connect(port, '127.0.0.1')
+    await once(socket, 'connect') // the kernel does that, also for a process that is stopped
+    const content = JSON.stringify(body) ?? ''
+    const head = [
+      `${body ? 'POST' : 'GET'} ${path} HTTP/1.1`,
+      'host: 127.0.0.1',
+      'connection: close',
+      ...headers,
+      ...(body ? ['content-type: application/json', `content-length: ${content.length}`] : []),
+    ]
+    socket.write(`${head.join('\r\n')}\r\n\r\n${content}`)
+    return { answer: text(socket) }
+  }
+  const loggedIn = await (await send('/login', [], { user: 'ada' })).answer
+  const token = /"token":"([^"]+)"/.exec(loggedIn)?.[1]
+  const view = () => send('/views', [`authorization: Bearer ${token}`], { item: 'book' })
+  const inFlight = async () =>
+    /^onetrip_store_in_flight (\d+)/m.exec(await (await send('/metrics')).answer)?.[1]
+
+  redis.program.signal('SIGSTOP')
+  const begun = await view()
+  await expect.poll(inFlight).toBe('1')
+  api.signal('SIGSTOP')
+  const piled = [await view(), await send('/items/popular')]
+  const exempt = [await send('/healthz'), await send('/metrics')]
+  await delay(3 * MAX_DELAY_MS) // how long it stands still
+  api.signal('SIGCONT')
+  for (const { answer } of piled) {
+    expect(await answer).toMatch(/^HTTP\/1.1 503 /)
+    expect(await answer).toMatch(/^retry-after: 1\r$/m)
+    expect(await answer).toContain('"code":"API_OVERLOADED"')
+    expect(await answer).toContain('"mayHaveWritten":false,"retrySafe":true')
+  }
+  for (const { answer } of exempt) expect(await answer).toMatch(/^HTTP\/1.1 200 /)
+  redis.program.signal('SIGCONT')
+  expect(await begun.answer).toMatch(/^HTTP\/1.1 200 .*"views":1/s)
+  await expect.poll(async () => (await view()).answer).toContain('"views":2')
+})
