@@ -1,25 +1,13 @@
 import { strategyNames } from '@onetrip/session-store'
 import { Command, Option } from 'commander'
 import { thresholdOption } from '../compare/options.ts'
-import {
-  addPresets,
-  listOf,
-  listOfUrls,
-  type Presets,
-  seconds,
-  share,
-  unlessGiven,
-  wholeNumber,
-  withPresets,
-} from '../options.ts'
+import { addPresets, listOf, type Presets, seconds, wholeNumber, withPresets } from '../options.ts'
 import { addOutputs, type OutputFlags } from '../report/outputs.ts'
-import { ownHostOption } from '../stack/address.ts'
 import { variants } from '../stack/api.ts'
-import { redisOptions } from '../start/settings.ts'
 import { generators } from './generator.ts'
 import type { HttpSettings } from './result.ts'
+import { addTarget, addWorkload, withWorkload } from './shared-options.ts'
 import type { TargetOptions } from './target.ts'
-import { MAX_SEED, type WorkloadName, workloadNames } from './workload.ts'
 
 export type HttpOptions = HttpSettings &
   TargetOptions &
@@ -30,26 +18,13 @@ const presets: Presets<HttpOptions> = {
   full: { rounds: 7, duration: 5, warmup: 3, variants: [...variants] },
 }
 
-/** At least so many sessions, so that they are not the same few over and over. */
-const SESSIONS = 1_000
-const READS = 0.2
-
-/** What the documents' own benchmark did: one token, one item, and nothing but updates. */
-const documents = { sessions: 1, items: 1, reads: 0 }
-
 /** The options of `http`, with presets and defaults filled in. */
 export function httpOptions(command: Command): HttpOptions {
-  const { workload } = command.opts<{ workload: WorkloadName }>()
-  const options = withPresets(command, presets)
-  const { connections } = options
-  const usual = { sessions: Math.max(SESSIONS, connections), reads: READS }
-  const filled = { ...options, ...(workload === 'documents' ? documents : usual) }
-  return unlessGiven(command, filled)
+  return withWorkload(command, withPresets(command, presets))
 }
 
 /** The subcommand's options and help; what it does is added by the caller. */
 export function httpCommand(): Command {
-  const { build, transport } = redisOptions()
   const command = new Command('http')
     .description('compare the variants of the API at full speed')
     .option('--connections <n>', 'HTTP connections at the same time', wholeNumber(1, 10_000), 64)
@@ -66,31 +41,7 @@ export function httpCommand(): Command {
         .default('autocannon'),
     )
     .option('--warmup <seconds>', 'per variant, before the first round', seconds(0, 600), 2)
-    .addOption(
-      new Option('--workload <name>', 'what is requested')
-        .choices(workloadNames)
-        .default('realistic'),
-    )
-    .option(
-      '--sessions <n>',
-      `users logged in (default: ${SESSIONS.toLocaleString('en-US')}, at least as connections)`,
-      wholeNumber(1, 100_000),
-    )
-    .option('--items <n>', "items, viewed by Zipf's law", wholeNumber(1, 100_000), 1000)
-    .option('--reads <share>', `share of the requests that read (default: ${READS})`, share)
-    .option('--seed <n>', 'for the same requests again', wholeNumber(1, MAX_SEED), 17)
-    .option('--workers <n>', 'processes of each API of an own stack', wholeNumber(1, 64))
-    .addOption(
-      new Option(
-        '--url <list>',
-        'APIs that run already, wherever that is; their Redis is REDIS_URL',
-      )
-        .argParser(listOfUrls)
-        .conflicts(['variants', 'redisBuild', 'transport', 'workers']),
-    )
-    .option(ownHostOption, 'these hosts are mine to put load on, though they are not this machine')
-    .addOption(build)
-    .addOption(transport)
+  addTarget(addWorkload(command))
   addPresets(command, {
     quick: 'a first impression in half a minute',
     full: 'all variants, 7 rounds; about 10 minutes',

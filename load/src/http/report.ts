@@ -13,8 +13,13 @@ import {
 import type { Circumstances, HttpSettings } from './result.ts'
 import { GENERATOR_LIMIT, isDisturbed, referencesOf, type VariantSummary } from './summary.ts'
 
+/** What `header` tells; any command's settings that have as much will do. */
+type Told = Omit<Circumstances, 'options'> & {
+  options: Omit<HttpSettings, 'variants' | 'generator'>
+}
+
 /** The lines above the table. */
-export function header(circumstances: Circumstances): string {
+export function header(circumstances: Told): string {
   const { machine, redis, poolSize, workers, generator, clients, options } = circumstances
   const { connections, duration, rounds, warmup } = options
   const gigabytes = (machine.memoryBytes / 2 ** 30).toFixed(0)
@@ -40,7 +45,7 @@ export function header(circumstances: Circumstances): string {
   return rows.map(([label = '', text]) => `${label.padEnd(9)}${text}`).join('\n')
 }
 
-function requestsLine({ workload, sessions, items, reads, seed }: HttpSettings): string {
+function requestsLine({ workload, sessions, items, reads, seed }: Told['options']): string {
   const what = reads === 0 ? 'POST /views only' : `${percent(reads)} of them read`
   const zipf = items === 1 ? '' : ' (Zipf)'
   return `${workload}: ${counted(sessions, 'session')}, ${counted(items, 'item')}${zipf}, ${what}, seed ${seed}`

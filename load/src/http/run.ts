@@ -1,25 +1,21 @@
 import { printComparison, readBaseline } from '../compare/compare.ts'
-import { gitState, machine } from '../measure/machine.ts'
-import { RedisMonitor } from '../measure/redis-info.ts'
+import { gitState } from '../measure/machine.ts'
 import { Problem } from '../problem.ts'
 import { runProgress } from '../progress.ts'
 import { prepareOutputs } from '../report/outputs.ts'
 import { type RoundsRun, runRounds } from '../rounds.ts'
-import { hideCredentials } from '../stack/address.ts'
-import { isReady, type Variant } from '../stack/api.ts'
-import { clientOf } from '../stack/contenders.ts'
-import { describeExit } from '../stack/program.ts'
+import type { Variant } from '../stack/api.ts'
 import { counted, errorKinds, figure } from '../table.ts'
-import { print, step } from '../terminal.ts'
+import { print } from '../terminal.ts'
 import type { Progress } from './generator.ts'
 import { findGenerator, type Generator } from './generators.ts'
 import type { HttpOptions } from './options.ts'
 import { conclusion, header, ratioTable, table } from './report.ts'
 import type { Circumstances, HttpResult, HttpSettings } from './result.ts'
 import { type Sample, takeSample } from './sample.ts'
-import { logIn } from './sessions.ts'
+import { logInEverywhere, openStand, type Stand } from './stand.ts'
 import { summarizeSamples, type VariantSummary } from './summary.ts'
-import { findTarget, type Target } from './target.ts'
+import type { Target } from './target.ts'
 import { workload } from './workload.ts'
 
 /**
@@ -80,93 +76,40 @@ const roundsText = (samples: readonly Sample[]) =>
 
 async function measure(wanted: HttpOptions, generator: Generator, interrupt: AbortSignal) {
   await using cleanup = new AsyncDisposableStack()
-  const target = await findTarget(wanted, interrupt)
-  cleanup.defer(() => (target.kind === 'own' ? stopTarget(target) : target.close()))
-  const monitor = await RedisMonitor.connect(target.redis.url)
-  cleanup.defer(() => monitor.close())
-  const broken = new AbortController()
-  watch(target, monitor, broken)
-  const signal = AbortSignal.any([interrupt, broken.signal])
-  if (target.apis.length === 0) throw new Problem('There is no variant to measure.')
-
-  const { url, transport, build: started } = target.redis
-  const settings = settingsOf(wanted, target)
+  const stand = await openStand(wanted, cleanup, interrupt)
+  const { kind, redis } = stand.target
+  const settings = settingsOf(wanted, stand)
   const circumstances: Circumstances = {
-    machine: machine(),
-    redis: { ...(await monitor.facts()), transport, url: hideCredentials(url) },
-    poolSize: target.poolSize,
-    workers: target.workers,
+    ...stand.circumstances,
     generator: generator.name,
-    clients: await clientsOf(settings.variants),
     options: settings,
   }
   print(`\n${header(circumstances)}\n`)
-  const tokens = new Map<Variant, readonly string[]>()
-  await step('Logging users in', async () => {
-    // By each API its own, for they need not share the secret that tokens are signed with.
-    for (const { variant, url } of target.apis) {
-      const sessions = await logIn(url, settings.sessions, signal)
-      // What an own stack knows goes with it.
-      if (target.kind !== 'own') cleanup.defer(() => sessions.end())
-      tokens.set(variant, sessions.tokens)
-    }
-  })
+  const tokens = await logInEverywhere(stand, settings.sessions, cleanup)
   const owned = wanted.iOwnThisHost === true
-  const run = await runVariants({
-    ...{ settings, generator, target, monitor, tokens, owned, broken, interrupt, signal },
-  })
-  return { circumstances, stack: target.kind, started, run }
+  const run = await runVariants({ settings, generator, stand, tokens, owned, interrupt })
+  return { circumstances, stack: kind, started: redis.build, run }
 }
 
-function settingsOf(wanted: HttpOptions, target: Target): HttpSettings {
+function settingsOf(wanted: HttpOptions, { variants }: Stand): HttpSettings {
   const { connections, duration, rounds, warmup, generator, workload } = wanted
   const { sessions, items, reads, seed } = wanted
-  const variants = target.apis.map(({ variant }) => variant)
   const load = { connections, duration, rounds, warmup, generator }
   return { variants, ...load, workload, sessions, items, reads, seed }
-}
-
-async function clientsOf(variants: readonly Variant[]): Promise<Circumstances['clients']> {
-  const clients: Circumstances['clients'] = {}
-  for (const variant of variants) {
-    const client = await clientOf(variant)
-    if (client !== null) clients[variant] = client
-  }
-  return clients
-}
-
-async function stopTarget(target: Target): Promise<void> {
-  await step('Stopping the stack of this comparison', () => target.close())
-}
-
-/** Aborts `broken`, with the reason, when a program of the stack is gone. */
-function watch(target: Target, monitor: RedisMonitor, broken: AbortController): void {
-  void target.lost.then(async (program) => {
-    const last = program.lastLines.slice(-12).map((line) => `\n  ${line}`)
-    const exit = describeExit(await program.exited)
-    broken.abort(new Problem(`${program.name} ended by itself (${exit}):${last.join('')}`))
-  })
-  void monitor.lost.then(() => {
-    const where = hideCredentials(target.redis.url)
-    const more = target.kind === 'running' ? ' npm start tells more, where it runs.' : ''
-    broken.abort(new Problem(`Redis at ${where} closed the connection: it was stopped.${more}`))
-  })
 }
 
 interface Runs {
   settings: HttpSettings
   generator: Generator
-  target: Target
-  monitor: RedisMonitor
+  stand: Stand
   tokens: ReadonlyMap<Variant, readonly string[]>
   owned: boolean
-  broken: AbortController
   interrupt: AbortSignal
-  signal: AbortSignal
 }
 
 async function runVariants(runs: Runs): Promise<RoundsRun<Sample>> {
-  const { settings, generator, target, monitor, tokens, owned, broken, interrupt, signal } = runs
+  const { settings, generator, stand, tokens, owned, interrupt } = runs
+  const { target, monitor, signal } = stand
   const progress = runProgress()
   const take = (api: Target['apis'][number], seconds: number, round: number) =>
     takeSample({
@@ -180,7 +123,7 @@ async function runVariants(runs: Runs): Promise<RoundsRun<Sample>> {
       signal,
       onProgress(now) {
         progress.update(progressLine(now))
-        void giveUpIfGone(api.url, now, broken)
+        stand.watch(api.url, now)
       },
     })
   const warmUp = async (api: Target['apis'][number]) => {
@@ -216,12 +159,6 @@ function oneLine({ requestsPerSecond, latency, errors }: Sample): string {
   const kinds = errorKinds(errors)
   const failed = kinds === '0' ? '' : `  errors ${kinds}`
   return `${figure(requestsPerSecond)} requests/s  p99 ${figure(latency.p99 ?? Number.NaN)} ms${failed}`
-}
-
-/** A second of nothing but failures: the API may be gone, and then there is nothing to measure. */
-async function giveUpIfGone(url: string, now: Progress, broken: AbortController): Promise<void> {
-  if (now.requestsPerSecond > 0 || now.failures === 0 || (await isReady(url))) return
-  broken.abort(new Problem(`The API at ${url} is not ready any more.`))
 }
 
 /** What to say instead of showing a table when some variant did not work at all. */
