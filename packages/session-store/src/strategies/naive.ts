@@ -32,20 +32,27 @@ function onShortConnections(name: StrategyName, options: StrategyOptions, lean: 
   }
   const address = url
   const open = new Set<Promise<unknown>>()
+  const connections = new Set<Redis>()
   let closed = false
 
   async function onShortConnection(commands: readonly Command[]): Promise<Outcome[]> {
     const redis = shortConnection(address, deadlineMs, lean)
+    connections.add(redis)
+    const timer = setTimeout(() => close(redis), deadlineMs)
     redis.on('connect', publishConnection)
-    const timer = setTimeout(() => destroy(redis), deadlineMs)
+    redis.once('end', () => {
+      clearTimeout(timer)
+      connections.delete(redis)
+    })
     try {
       await connect(redis)
       const outcomes = await sendOneByOne(redis, commands)
-      await redis.quit().catch(() => undefined) // the replies are there, however the connection ends
+      // Redis closes the connection then: whoever does so first keeps its port in TIME_WAIT.
+      await redis.quit().catch(() => close(redis))
       return outcomes
-    } finally {
-      clearTimeout(timer)
-      destroy(redis)
+    } catch (error) {
+      close(redis)
+      throw error
     }
   }
 
@@ -65,6 +72,7 @@ function onShortConnections(name: StrategyName, options: StrategyOptions, lean: 
     async close() {
       closed = true
       await Promise.all(open)
+      for (const redis of connections) close(redis)
     },
   })
 }
@@ -82,6 +90,6 @@ async function connect(redis: Redis): Promise<void> {
 }
 
 /** Closes what is still open. After an attempt that failed, `disconnect()` would keep a timer of 2 s. */
-function destroy(redis: Redis): void {
+function close(redis: Redis): void {
   if (redis.status !== 'end') redis.disconnect()
 }
