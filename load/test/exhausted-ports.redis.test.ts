@@ -1,0 +1,101 @@
+import { spawnSync } from 'node:child_process'
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { timeWaitIn } from '../src/ports/network.ts'
+import { callSteadily } from '../src/ports/pace.ts'
+import type { CaseRun } from '../src/ports/run-case.ts'
+import { kindOf } from '../src/ports/ways.ts'
+import { filesIn, processesOf, temporaryFolder } from './support/places.ts'
+import { run } from './support/programs.ts'
+
+/** As what is tested does, and whether its settings can be changed. */
+const namespaces =
+  spawnSync('unshare', ['-n', 'sh', '-c', 'echo 0 > /proc/sys/net/ipv4/tcp_tw_reuse']).status === 0
+
+const few = ['ports', '--ports=60', '--rate=200', '--duration=0.8']
+
+test.skipIf(!namespaces)('a client that closes runs out of ports, others do not', async () => {
+  const state = await temporaryFolder()
+  const json = join(await temporaryFolder(), 'ports.json')
+  const args = [...few, '--cases=no-reuse,few-waiting,quit,pool', '--json', json]
+  const load = await run('cli.ts', { state, args, until: /All samples are in/ })
+  expect(await load.exited).toEqual({ code: 0, signal: null })
+  expect(load.output.join('\n')).toMatch(/^client closes +60 +0 +[\d.]+ % /m)
+  expect(await processesOf(state)).toEqual([])
+
+  const { samples, network }: { samples: CaseRun[]; network: string } = JSON.parse(
+    await readFile(json, 'utf8'),
+  )
+  expect(network).toBe('own namespace')
+  expect(samples.map(({ name }) => name)).toEqual(['no-reuse', 'few-waiting', 'quit', 'pool'])
+  const [closes, ...others] = samples
+  expect(Object.keys(closes?.errors ?? {})).toEqual(['EADDRNOTAVAIL'])
+  expect(closes?.ok).toBeLessThanOrEqual(60)
+  expect(closes?.timeline.at(-1)?.waiting).toBeGreaterThan(50)
+  for (const other of others) {
+    expect(other, other.name).toMatchObject({ errors: {}, first: null })
+    expect(other.ok).toBeGreaterThan(60)
+  }
+  const [waiting, quit] = others
+  expect(Math.max(...(waiting?.timeline.map(({ waiting }) => waiting) ?? []))).toBeLessThan(20)
+  expect(quit?.waitingAtServer).toBeGreaterThan(0)
+})
+
+test.skipIf(!namespaces)('Ctrl-C leaves nothing behind', async () => {
+  const state = await temporaryFolder()
+  const load = await run('cli.ts', {
+    state,
+    args: ['ports', '--ports=60', '--rate=100', '--cases=quit,pool', '--duration=0.5'],
+    until: /naive: QUIT, Redis closes/,
+  })
+  load.signal('SIGINT')
+  expect(await load.exited).toEqual({ code: 130, signal: null })
+  expect(await processesOf(state)).toEqual([])
+  expect(await filesIn(state)).toEqual([])
+})
+
+test('without a namespace it says what is missing', async () => {
+  const load = await run('cli.ts', {
+    state: await temporaryFolder(),
+    args: few,
+    env: { ONETRIP_NETWORK: 'shared' }, // what it finds where it was not given one
+    until: /needs a network namespace of its own, .* run it as root/,
+  })
+  expect((await load.exited).code).toBe(1)
+})
+
+test('connections in TIME_WAIT are counted by whose port waits', () => {
+  const table = `  sl  local_address rem_address   st tx_queue rx_queue
+   0: 0100007F:1E61 00000000:0000 0A 00000000:00000000
+   1: 0100007F:1E61 0100007F:4E20 06 00000000:00000000
+   2: 0100007F:4E21 0100007F:1E61 06 00000000:00000000
+   3: 0100007F:4E22 0100007F:1E61 06 00000000:00000000
+   4: 0100007F:4E23 0100007F:1E61 01 00000000:00000000
+   5: 0100007F:4E24 0100007F:1E62 06 00000000:00000000`
+  expect(timeWaitIn(table, 0x1e61)).toEqual({ clients: 2, server: 1 })
+})
+
+test('an error is told by what the kernel said', () => {
+  const kernel = Object.assign(new Error('connect EADDRNOTAVAIL'), { code: 'EADDRNOTAVAIL' })
+  expect(kindOf(new Error('not sent', { cause: kernel }))).toBe('EADDRNOTAVAIL')
+  expect(kindOf(new Error('something else'))).toBe('something else')
+})
+
+test('calls begin at a steady rate, not more than so many at once', async () => {
+  let calls = 0
+  const never = new AbortController().signal
+  const pace = { perSecond: 500, seconds: 0.2, atOnce: 3, signal: never }
+  await callSteadily(async () => void calls++, pace)
+  expect(calls).toBeGreaterThan(3)
+  expect(calls).toBeLessThanOrEqual(100)
+
+  let open = 0
+  let most = 0
+  await callSteadily(async () => {
+    most = Math.max(most, ++open)
+    await new Promise((resolve) => setTimeout(resolve, 50))
+    open--
+  }, pace)
+  expect(most).toBe(3)
+})
