@@ -67,7 +67,10 @@ describe('what changed', () => {
 
   test('not what the rounds scatter by, however large', () => {
     const wild = [20_000, 60_000, 25_000, 50_000, 22_000]
-    expect(changes(before, httpResult({ naive, batch: wild }))).toEqual({})
+    const after = httpResult({ naive, batch: wild })
+    expect(changes(before, after)).toEqual({})
+    expect(judged(before, after)['batch: requests/s ÷ naive']).toBe('unclear')
+    expect(judged(before, before)['batch: requests/s ÷ naive']).toBe('same')
   })
 
   test('CPU time, round trips and connections that grew, of the reference as well', () => {

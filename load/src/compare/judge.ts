@@ -7,10 +7,11 @@ import { commonVariants, type Differences } from './circumstances.ts'
 import { type Measure, measures } from './measures.ts'
 
 /**
- * `better` and `worse`: by more than the threshold, and beyond noise. `same`: not so. `told`: not judged,
+ * `better` and `worse`: by the threshold or more, and beyond noise. `same`: it did not get worse by as
+ * much as the threshold, beyond noise. `unclear`: the rounds scatter too much to tell. `told`: not judged,
  * because it depends on more than on what is compared.
  */
-type Verdict = 'better' | 'worse' | 'same' | 'told'
+type Verdict = 'better' | 'worse' | 'same' | 'unclear' | 'told'
 
 /** One figure of one variant, before and after. */
 export interface Comparison {
@@ -101,10 +102,13 @@ function figuresOf(
     })
 }
 
-function verdictOf({ mean, interval }: Change, { better }: Measure, threshold: number): Verdict {
-  const unsure = interval.low <= 1 && 1 <= interval.high
+function verdictOf(change: Change, { better }: Measure, threshold: number): Verdict {
+  const { mean, interval } = change
+  const { low, high } = interval
   // 10 % slower is 10 % more time for a request: of rates, it is the inverse that counts.
-  const cost = better === 'lower' ? mean : 1 / mean
-  if (unsure || Math.max(cost, 1 / cost) < 1 + threshold) return 'same'
-  return cost > 1 ? 'worse' : 'better'
+  const cost =
+    better === 'lower' ? { mean, low, high } : { mean: 1 / mean, low: 1 / high, high: 1 / low }
+  if (cost.low > 1 && cost.mean >= 1 + threshold) return 'worse'
+  if (cost.high < 1 && 1 / cost.mean >= 1 + threshold) return 'better'
+  return cost.high < 1 + threshold ? 'same' : 'unclear'
 }

@@ -36,6 +36,8 @@ function described({ date, samples }: HttpResult): string {
   return `${date.slice(0, 16).replace('T', ' ')} UTC, ${counted(rounds, 'round')}`
 }
 
+const marks = { better: 'better', worse: 'worse', same: '=', unclear: '?', told: '' }
+
 /** A line for each figure of each variant. */
 export function comparisonTable(comparisons: readonly Comparison[]): string {
   const width = Math.max(...comparisons.map(({ variant }) => variant.length))
@@ -48,7 +50,7 @@ export function comparisonTable(comparisons: readonly Comparison[]): string {
       figure(after),
       signed(change.mean),
       `${signed(change.interval.low)} to ${signed(change.interval.high)}`,
-      verdict === 'told' ? '' : verdict === 'same' ? '=' : verdict,
+      marks[verdict],
     ]
   })
   const interval = `${(CONFIDENCE * 100).toFixed(0)} % interval`
@@ -76,7 +78,7 @@ export function verdicts(
   const reference = referenceOf(before, after)
   const judged = comparisons.filter(({ verdict }) => verdict !== 'told')
   const lines = judged
-    .filter(({ verdict }) => verdict !== 'same')
+    .filter(({ verdict }) => verdict === 'better' || verdict === 'worse')
     .map((row) => {
       const { low, high } = row.change.interval
       const text =
@@ -86,6 +88,12 @@ export function verdicts(
     })
   if (judged.length > 0 && lines.length === 0) {
     lines.push(`Nothing changed by more than ${percent(threshold)} beyond noise.`)
+  }
+  const unclear = judged.filter(({ verdict }) => verdict === 'unclear').length
+  if (unclear > 0) {
+    lines.push(
+      `? In ${unclear} of ${counted(judged.length, 'figure')}, ${percent(threshold)} worse could hide behind the noise: take more rounds, or a quieter machine.`,
+    )
   }
   if (reference !== null && judged.length > 0) {
     lines.push(
