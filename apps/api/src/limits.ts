@@ -15,7 +15,7 @@ export interface Limits {
   /** How late those two may be noticed. */
   checkEveryMs: number
   /**
-   * For a connection between two requests. Longer than a proxy keeps one (60 s is usual): it would
+   * For a connection between two requests. Longer than a proxy keeps one (60 s is usual), which would
    * lose a request that it sends while this side closes.
    */
   keepAliveMs: number
