@@ -24,7 +24,8 @@ const http = httpCommand()
 http.allowExcessArguments().action(async () => {
   // `http` is the default, so the name of a command that does not exist ends up here.
   const [extra] = http.args
-  if (extra !== undefined) http.error(`error: there is no command '${extra}'; see --help`)
+  const names = program.commands.map((command) => command.name()).join(', ')
+  if (extra !== undefined) http.error(`error: there is no command '${extra}', only ${names}`)
   const worse = await runHttp(httpOptions(http), commandLine, interrupts.signal)
   if (worse) process.exitCode = REGRESSION
 })
@@ -35,25 +36,37 @@ const compare = compareCommand().action(async (old, newer, { threshold }: Compar
 })
 
 const program = new Command('npm run load --')
-  .description('Measures what one round trip is worth. Without a command: http.')
+  .description(
+    'Measures what one round trip is worth. Without a command: http.\n' +
+      'How, and what the figures do not say: docs/method.md',
+  )
+  .helpCommand(false)
+  .configureHelp({ subcommandTerm: (command) => command.name() })
+  .commandsGroup('Over HTTP, variant beside variant:')
   .addCommand(http, { isDefault: true })
-  .addCommand(redisCommand(invocation))
+  .commandsGroup('The store, and Redis itself:')
   .addCommand(experimentCommand(storeBenchmark, invocation))
+  .addCommand(redisCommand(invocation))
   .addCommand(experimentCommand(retentionBenchmark, invocation))
-  .addCommand(compare)
   .addCommand(experimentCommand(portsExperiment, invocation))
+  .commandsGroup('Results:')
+  .addCommand(compare)
+  .commandsGroup('Tools:')
   .addCommand(relayCommand().action((flags) => runRelay(flags, interrupts.signal)))
   .addHelpText(
     'after',
     `
-The options of a command: npm run load -- http --help
+Each command tells its options: npm run load -- http --help
+Those that measure take --quick, write --json, --html and --markdown, start what they need and leave
+nothing running. Ctrl-C ends them early, twice at once.
 
 Examples:
-  npm run load
-  npm run load -- --connections 8 --duration 2
-  npm run load -- http --variants naive,sequential,pipeline --json results.json
-  npm run load -- store --quick
-  npm run load -- retention`,
+  npm run load                                      naive and batch side by side, in about a minute
+  npm run load -- --quick                           the same, for a first impression
+  npm run load -- --full --json full.json --html full.html
+  npm run load -- --quick --compare before.json     did my change make it slower?
+  npm run load -- store --quick                     the documents' table 4
+  npm run load -- redis short-connections --quick   what a short connection costs Redis`,
   )
 
 try {

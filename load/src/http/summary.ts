@@ -47,9 +47,9 @@ export interface VariantSummary {
 /** Whether other programs, or other guests of the host, took much of the CPU in any round. */
 export const isDisturbed = ({ elsewhere }: VariantSummary): boolean => elsewhere >= DISTURBED
 
-const usualReferences: readonly Variant[] = ['naive', 'pipeline', 'noop']
+const usualReferences: readonly Variant[] = ['naive', 'naive-lean', 'pipeline', 'noop']
 
-/** The variants that the others are compared with: naive, pipeline, noop, or else the first. */
+/** The variants that the others are compared with: the usual ones, or else the first. */
 export function referencesOf(variants: readonly Variant[]): Variant[] {
   const references = usualReferences.filter((reference) => variants.includes(reference))
   return references.length > 0 ? references : variants.slice(0, 1)
@@ -119,7 +119,8 @@ function summarizeVariant(runs: readonly Sample[]): VariantSummary {
   }
 }
 
-function addUp(counts: readonly Record<string, number>[]): Record<string, number> {
+/** The counts of several runs, most frequent first. */
+export function addUp(counts: readonly Record<string, number>[]): Record<string, number> {
   const total = new Map<string, number>()
   for (const [kind, count] of counts.flatMap((each) => Object.entries(each))) {
     total.set(kind, (total.get(kind) ?? 0) + count)
