@@ -74,6 +74,7 @@ describe('the user api', () => {
     await expect(store.checkToken(second.token)).rejects.toThrow('no such session')
     expect(await store.logoutEverywhere(first.token)).toBe(1)
     expect(await store.endUserSessions('eve')).toBe(0)
+    expect((await store.countAttempts(['eve'], 60)).counts).toHaveLength(1)
   })
 
   test('may keep the store within its limits: evict, rescale and sweep', async () => {

@@ -1,3 +1,4 @@
+export type { Attempts } from './attempts.ts'
 export {
   type Client,
   createCluster,

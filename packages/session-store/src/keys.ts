@@ -13,6 +13,8 @@ export interface Keys {
   popular(item: string): string
   /** Sorted set of one user: session id → when it logged in, Unix seconds with fraction. */
   sessions(user: string): string
+  /** String of one subject and window of time: how many attempts there were, with an expiry. */
+  attempts(subject: string, window: number): string
   /** String: who is cleaning up, with an expiry. */
   janitor(): string
   /** Hash: task of the janitor → when it was last begun, Unix seconds with fraction. */
@@ -31,7 +33,8 @@ export interface Keys {
   sessionsOf(key: string): string | undefined
 }
 
-const sessions = {
+const anyLayout = {
+  attempts: (subject: string, window: number) => `limit:${subject}:${window}`,
   sessions: (user: string) => `sessions:${user}`,
   sessionsPattern: () => 'sessions:?*',
   sessionsOf: (key: string) => /^sessions:(.+)$/s.exec(key)?.[1],
@@ -51,7 +54,7 @@ export const documentKeys: Keys = {
   recent: () => 'recent:',
   viewed: (id) => `viewed:${id}`,
   popular: () => 'viewed:',
-  ...sessions,
+  ...anyLayout,
   janitor: () => 'janitor:lock',
   janitorTasks: () => 'janitor:tasks',
   parts: () => documentParts,
@@ -84,7 +87,7 @@ export function partitionedKeys(partitions = 64): Keys {
     recent: (id) => `recent:${tagOf(id)}`,
     viewed,
     popular: (item) => `viewed:${tagOf(item)}`,
-    ...sessions,
+    ...anyLayout,
     janitor: () => 'janitor:lock',
     janitorTasks: () => 'janitor:tasks',
     parts: () => parts,

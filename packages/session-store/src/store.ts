@@ -1,3 +1,4 @@
+import { type Attempts, countAttempts } from './attempts.ts'
 import { StoreError } from './errors.ts'
 import { checkLimit, checkName } from './input.ts'
 import { createJanitor, type Janitor, type JanitorOptions } from './janitor.ts'
@@ -235,6 +236,14 @@ export function createSessionStore(options: SessionStoreOptions) {
       checkName('user', user)
       return await lists.endAll(user)
     },
+
+    /**
+     * Counts an attempt at something, such as logging in, by each of `subjects` (a user, an address: any
+     * text), over all processes, in windows of `windowSeconds`. What to refuse is the caller's to say.
+     * One round trip.
+     */
+    countAttempts: (subjects: readonly string[], windowSeconds: number): Promise<Attempts> =>
+      strategy.run(countAttempts(keys, { subjects, windowSeconds }, now())),
 
     /** Resolves once Redis can be used; throws `ONETRIP_NOT_SENT` after `timeoutMs` (default 10,000). */
     ready: (timeoutMs = 10_000): Promise<void> => strategy.ready(timeoutMs),

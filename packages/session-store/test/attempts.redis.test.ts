@@ -1,0 +1,70 @@
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { redisOfThisFile } from '../../../.vitest/redis.ts'
+import {
+  createSessionStore,
+  documentKeys,
+  partitionedKeys,
+  type StrategyName,
+  strategyNames,
+} from '../src/index.ts'
+
+const server = redisOfThisFile()
+const START = 1_700_000_000 // a window of 60 s began 20 s ago
+
+let now = START
+
+async function storeForThisTest(strategy: StrategyName, keys = documentKeys) {
+  now = START
+  const store = createSessionStore({
+    url: `unix://${server.socket}`,
+    strategy,
+    keys,
+    tokens: { secrets: ['x'.repeat(32)], clock: () => now * 1000 },
+  })
+  onTestFinished(() => store.close())
+  await store.ready()
+  return store
+}
+
+describe.each(strategyNames)('%s', (strategy) => {
+  test('counts attempts by subject, over several stores', async () => {
+    const [one, other] = [await storeForThisTest(strategy), await storeForThisTest(strategy)]
+    const windowEndsAt = START + 40
+    expect(await one.countAttempts(['ada', '::1'], 60)).toEqual({ counts: [1, 1], windowEndsAt })
+    expect(await other.countAttempts(['eve', '::1'], 60)).toEqual({ counts: [1, 2], windowEndsAt })
+    expect(await one.countAttempts(['ada', '::1'], 60)).toEqual({ counts: [2, 3], windowEndsAt })
+  })
+})
+
+test('concurrent attempts are all counted, and take one round trip', async () => {
+  const store = await storeForThisTest('batch', partitionedKeys(4))
+  const attempts = await Promise.all(
+    Array.from({ length: 10 }, () => store.countAttempts(['ada'], 60)),
+  )
+  const counts = attempts.flatMap(({ counts }) => counts).sort((a, b) => a - b)
+  expect(counts).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 10])
+})
+
+test('the next window begins with nothing, and no counter stays for ever', async () => {
+  const store = await storeForThisTest('batch')
+  await store.countAttempts(['ada'], 60)
+  now = START + 39
+  expect((await store.countAttempts(['ada'], 60)).counts).toEqual([2])
+  now = START + 40
+  expect(await store.countAttempts(['ada'], 60)).toEqual({
+    counts: [1],
+    windowEndsAt: START + 100,
+  })
+  const keys = await server.redis.keys('*')
+  expect(keys).toHaveLength(2)
+  for (const key of keys) expect(await server.redis.ttl(key)).toBeGreaterThan(100)
+})
+
+test('whatever a subject is, its key has a fixed length and no text of it', async () => {
+  const store = await storeForThisTest('batch')
+  const subjects = ['', 'x'.repeat(1_000_000), 'a\r\nFLUSHALL\r\n', '\u0000\ud800🦊', 'limit:x']
+  expect((await store.countAttempts(subjects, 60)).counts).toEqual([1, 1, 1, 1, 1])
+  const keys = await server.redis.keys('*')
+  expect(keys).toHaveLength(subjects.length)
+  for (const key of keys) expect(key).toMatch(/^limit:[\w-]{22}:28333333$/)
+})
