@@ -15,7 +15,7 @@ export interface PortsOptions {
 }
 
 /** The state after so many seconds. */
-export interface Moment {
+interface Moment {
   seconds: number
   /** Clients' ports in TIME_WAIT. */
   waiting: number
