@@ -4,6 +4,8 @@ import { type ComparisonFlags, compareCommand } from './compare/options.ts'
 import { httpCommand, httpOptions } from './http/options.ts'
 import { runHttp } from './http/run.ts'
 import { listenForInterrupts } from './interrupt.ts'
+import { latencyCommand, latencyOptions } from './latency/options.ts'
+import { runLatency } from './latency/run.ts'
 import { portsExperiment } from './ports/experiment.ts'
 import { describeError } from './problem.ts'
 import { experimentCommand, redisCommand } from './redis/command.ts'
@@ -35,6 +37,10 @@ const compare = compareCommand().action(async (old, newer, { threshold }: Compar
   if (worse) process.exitCode = REGRESSION
 })
 
+const latency = latencyCommand().action(() =>
+  runLatency(latencyOptions(latency), commandLine, interrupts.signal),
+)
+
 const program = new Command('npm run load --')
   .description(
     'Measures what one round trip is worth. Without a command: http.\n' +
@@ -42,8 +48,10 @@ const program = new Command('npm run load --')
   )
   .helpCommand(false)
   .configureHelp({ subcommandTerm: (command) => command.name() })
+  .configureOutput({ getOutHelpWidth: () => process.stdout.columns ?? 100 })
   .commandsGroup('Over HTTP, variant beside variant:')
   .addCommand(http, { isDefault: true })
+  .addCommand(latency)
   .commandsGroup('The store, and Redis itself:')
   .addCommand(experimentCommand(storeBenchmark, invocation))
   .addCommand(redisCommand(invocation))

@@ -2,9 +2,9 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { differencesOf } from '../src/compare/circumstances.ts'
-import { readBaseline } from '../src/compare/compare.ts'
+import { readBaseline, requireComparable } from '../src/compare/compare.ts'
 import { compareResults } from '../src/compare/judge.ts'
-import type { HttpResult } from '../src/http/result.ts'
+import type { HttpResult, HttpSettings } from '../src/http/result.ts'
 import { repository } from '../src/stack/places.ts'
 import { httpResult, type Rates } from './support/http-results.ts'
 import { temporaryFolder } from './support/places.ts'
@@ -147,8 +147,15 @@ describe('a file', () => {
     expect(result.samples[0]).toMatchObject({ bytes: null, answered: result.samples[0]?.ok })
   })
 
+  test('of load all: its part about http', async () => {
+    const parts = [{ format: 'onetrip-load-latency/1' }, httpResult({ naive, batch })]
+    const path = await file(JSON.stringify({ format: 'onetrip-load-all/1', parts }))
+    expect((await readBaseline(path)).result.samples).toHaveLength(10)
+  })
+
   test.each([
-    ['is no JSON', ''],
+    ['has no part about http', '{"format":"onetrip-load-all/1","parts":[]}'],
+    ['cannot be read: Unexpected end of JSON', ''],
     ['has no format', '[]'],
     ['has no format', 'null'],
     ['is of the format onetrip-load-redis/1', '{"format":"onetrip-load-redis/1"}'],
@@ -161,11 +168,20 @@ describe('a file', () => {
   })
 
   test('that is not there: its name', async () => {
-    await expect(readBaseline('/no/such.json')).rejects.toThrow(
-      '/no/such.json cannot be read: there',
-    )
+    await expect(readBaseline('/no/such.json')).rejects.toThrow('/no/such.json cannot be read: ')
     await expect(readBaseline('/')).rejects.toThrow('/ cannot be read: ')
   })
+})
+
+test('what cannot be compared is refused before it is measured', () => {
+  const baseline = { name: 'old.json', result: httpResult({ naive, batch }) }
+  const { options } = baseline.result
+  expect(() => requireComparable(baseline, { ...options, rounds: 3, duration: 1 })).not.toThrow()
+  const refusal = (change: Partial<HttpSettings>) => () =>
+    requireComparable(baseline, { ...options, ...change })
+  expect(refusal({ rounds: 1 })).toThrow('--rounds 2 or more')
+  expect(refusal({ variants: ['glide'] })).toThrow('none of the variants glide')
+  expect(refusal({ reads: 0 })).toThrow(/another load:\n +reads: 0.2, now 0/)
 })
 
 describe('npm run load -- compare', () => {

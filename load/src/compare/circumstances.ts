@@ -1,4 +1,4 @@
-import type { HttpResult } from '../http/result.ts'
+import type { HttpResult, HttpSettings } from '../http/result.ts'
 import type { Variant } from '../stack/api.ts'
 
 /** In what two results differ besides their figures, each as `what: before, after`. */
@@ -14,22 +14,11 @@ export interface Differences {
 }
 
 export function differencesOf(before: HttpResult, after: HttpResult): Differences {
-  const common = commonVariants(before, after)
-  const differing = (facts: (result: HttpResult) => Record<string, unknown>) => {
-    const [old, now] = [facts(before), facts(after)]
-    return Object.keys({ ...old, ...now })
-      .filter((name) => text(old[name]) !== text(now[name]))
-      .map((name) => `${name}: ${text(old[name])}, now ${text(now[name])}`)
-  }
+  const common = commonVariants(before.options, after.options)
+  const differing = (facts: (result: HttpResult) => Facts) => differ(facts(before), facts(after))
   return {
-    load: differing(({ options, redis, generator, poolSize, workers }) => ({
-      connections: options.connections,
-      generator: generator.split(' ')[0],
-      workload: options.workload,
-      sessions: options.sessions,
-      items: options.items,
-      reads: options.reads,
-      seed: options.seed,
+    load: differing(({ options, redis, poolSize, workers }) => ({
+      ...loadOf(options),
       'way to Redis': redis.transport,
       'pool size': poolSize,
       'workers of each API': workers,
@@ -52,9 +41,32 @@ export function differencesOf(before: HttpResult, after: HttpResult): Difference
   }
 }
 
-/** The variants that both results have, in the order of the newer one. */
-export function commonVariants(before: HttpResult, after: HttpResult): Variant[] {
-  return after.options.variants.filter((variant) => before.options.variants.includes(variant))
+/** In what the load differs that two sets of options ask for. */
+export function loadDifferences(before: HttpSettings, after: HttpSettings): string[] {
+  return differ(loadOf(before), loadOf(after))
+}
+
+/** The variants that both have, in the order of the newer one. */
+export function commonVariants(before: HttpSettings, after: HttpSettings): Variant[] {
+  return after.variants.filter((variant) => before.variants.includes(variant))
+}
+
+type Facts = Record<string, unknown>
+
+const loadOf = (options: HttpSettings): Facts => ({
+  connections: options.connections,
+  generator: options.generator,
+  workload: options.workload,
+  sessions: options.sessions,
+  items: options.items,
+  reads: options.reads,
+  seed: options.seed,
+})
+
+function differ(before: Facts, after: Facts): string[] {
+  return Object.keys({ ...before, ...after })
+    .filter((name) => text(before[name]) !== text(after[name]))
+    .map((name) => `${name}: ${text(before[name])}, now ${text(after[name])}`)
 }
 
 const text = (value: unknown) => (value === null || value === undefined ? 'unknown' : String(value))

@@ -1,9 +1,9 @@
-import { readFile } from 'node:fs/promises'
 import { readHttpResult } from '../http/read-result.ts'
-import type { HttpResult } from '../http/result.ts'
+import type { HttpResult, HttpSettings } from '../http/result.ts'
 import { Problem } from '../problem.ts'
+import { type AllResult, readDocument } from '../report/read.ts'
 import { print } from '../terminal.ts'
-import { commonVariants, differencesOf } from './circumstances.ts'
+import { commonVariants, differencesOf, loadDifferences } from './circumstances.ts'
 import { compareResults } from './judge.ts'
 import { comparisonHeader, comparisonTable, verdicts } from './report.ts'
 
@@ -25,27 +25,46 @@ export interface Baseline {
  * @throws Problem when there is none, or it has only one round.
  */
 export async function readBaseline(name: string): Promise<Baseline> {
-  const result = readHttpResult(parsed(await textOf(name), name), name)
+  const { document } = await readDocument(name)
+  const result = readHttpResult(httpPartOf(document, name), name)
   requireRounds(result, name)
   return { name, result }
 }
 
-async function textOf(name: string): Promise<string> {
-  try {
-    return await readFile(name, 'utf8')
-  } catch (error) {
-    const { code, message } = error as NodeJS.ErrnoException
-    const why = code === 'ENOENT' ? 'there is no such file' : message
-    throw new Problem(`${name} cannot be read: ${why}.`)
-  }
+/** The document itself, or the part about http of what `load all` wrote. */
+function httpPartOf(document: unknown, name: string): unknown {
+  const { format, parts } = (document ?? {}) as Partial<AllResult>
+  if (format !== 'onetrip-load-all/1') return document
+  const part = parts?.find((each) => each.format.startsWith('onetrip-load-http/'))
+  if (part) return part
+  throw new Problem(`${name} has no part about http.`)
 }
 
-function parsed(text: string, name: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch (error) {
-    throw new Problem(`${name} is no JSON: ${(error as Error).message}.`)
+/**
+ * Makes sure, before anything is measured, that it can be compared with a baseline.
+ *
+ * @throws Problem when it cannot.
+ */
+export function requireComparable({ name, result }: Baseline, wanted: HttpSettings): void {
+  if (wanted.rounds < 2) {
+    throw new Problem('--compare needs --rounds 2 or more, to tell a change from noise.')
   }
+  requireCommonVariant(name, result.options, wanted)
+  const differences = loadDifferences(result.options, wanted)
+  if (differences.length === 0) return
+  throw new Problem(
+    [`${name} was measured with another load:`, ...differences, 'Give the same options.'].join(
+      '\n  ',
+    ),
+  )
+}
+
+function requireCommonVariant(name: string, before: HttpSettings, after: HttpSettings): void {
+  if (commonVariants(before, after).length > 0) return
+  throw new Problem(
+    `${name} has none of the variants ${after.variants.join(', ')}, but ` +
+      `${before.variants.join(', ')}: nothing can be compared.`,
+  )
 }
 
 function requireRounds({ samples }: HttpResult, name: string): void {
@@ -69,13 +88,7 @@ export function printComparison(
   thresholdPercent: number,
 ): boolean {
   requireRounds(after.result, after.name)
-  const variants = commonVariants(before.result, after.result)
-  if (variants.length === 0) {
-    throw new Problem(
-      `${before.name} has none of the variants ${after.result.options.variants.join(', ')}, but ` +
-        `${before.result.options.variants.join(', ')}: nothing can be compared.`,
-    )
-  }
+  requireCommonVariant(before.name, before.result.options, after.result.options)
   const threshold = thresholdPercent / 100
   const differences = differencesOf(before.result, after.result)
   const comparisons = compareResults(before.result, after.result, differences, threshold)

@@ -41,7 +41,7 @@ export function compareResults(
   differences: Differences,
   threshold: number,
 ): Comparison[] {
-  const variants = commonVariants(before, after)
+  const variants = commonVariants(before.options, after.options)
   const reference = referenceOf(before, after)
   const limited = new Set(
     [before, after].flatMap(({ summaries }) =>
@@ -76,7 +76,7 @@ export function compareResults(
 
 /** The variant whose pace those of the others are compared with; null where there are no others. */
 export function referenceOf(before: HttpResult, after: HttpResult): Variant | null {
-  const variants = commonVariants(before, after)
+  const variants = commonVariants(before.options, after.options)
   return variants.length > 1 ? (referencesOf(variants)[0] ?? null) : null
 }
 

@@ -1,4 +1,4 @@
-import { printComparison, readBaseline } from '../compare/compare.ts'
+import { printComparison, readBaseline, requireComparable } from '../compare/compare.ts'
 import { gitState } from '../measure/machine.ts'
 import { Problem } from '../problem.ts'
 import { runProgress } from '../progress.ts'
@@ -34,9 +34,7 @@ export async function runHttp(
   interrupt: AbortSignal,
 ): Promise<boolean> {
   const baseline = wanted.compare === undefined ? null : await readBaseline(wanted.compare)
-  if (baseline && wanted.rounds < 2) {
-    throw new Problem('--compare needs --rounds 2 or more, to tell a change from noise.')
-  }
+  if (baseline) requireComparable(baseline, wanted)
   const outputs = await prepareOutputs(wanted)
   const generator = await findGenerator(wanted)
   const date = new Date().toISOString()

@@ -5,6 +5,7 @@ import { Problem } from '../problem.ts'
 import { hideCredentials, isLocal, redisAddress, type Transport } from '../stack/address.ts'
 import type { Variant } from '../stack/api.ts'
 import { buildRedis } from '../stack/build.ts'
+import { isContender } from '../stack/contenders.ts'
 import { newSecret, places } from '../stack/places.ts'
 import { freePorts } from '../stack/ports.ts'
 import type { Program } from '../stack/program.ts'
@@ -104,7 +105,11 @@ async function misfitOf(record: StackRecord, options: TargetOptions): Promise<st
 
 async function ownTarget(options: TargetOptions, signal: AbortSignal): Promise<Target> {
   const { REDIS_URL: foreign, REDIS_SERVER: installed } = process.env
-  const { redisBuild, transport = 'tcp' } = options
+  const { redisBuild, transport = 'tcp', workers = 1, variants } = options
+  const single = variants.find(isContender)
+  if (workers > 1 && single !== undefined) {
+    throw new Problem(`--workers ${workers}: ${single} runs as one process only; leave it out.`)
+  }
   if (foreign && installed) {
     throw new Problem('REDIS_URL and REDIS_SERVER are both set; only one Redis can be used.')
   }
