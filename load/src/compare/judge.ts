@@ -2,7 +2,7 @@ import type { HttpResult } from '../http/result.ts'
 import type { Sample } from '../http/sample.ts'
 import { referencesOf } from '../http/summary.ts'
 import type { Variant } from '../stack/api.ts'
-import { type Change, changeBetween, median } from '../statistics.ts'
+import { type Change, changeBetween, median, summarizeRatios } from '../statistics.ts'
 import { commonVariants, type Differences } from './circumstances.ts'
 import { type Measure, measures } from './measures.ts'
 
@@ -19,7 +19,7 @@ export interface Comparison {
   measure: Measure
   /** Whose figure of the same round this one is a multiple of; null where it stands by itself. */
   reference: Variant | null
-  /** Medians over the rounds. */
+  /** Over the rounds: geometric means, of which one is the change from the other. */
   before: number
   after: number
   change: Change
@@ -67,8 +67,8 @@ export function compareResults(
         const change = changeBetween(atLeast(old), atLeast(now), CONFIDENCE)
         const judged = isJudged(measure, variant, base)
         const verdict = judged ? verdictOf(change, measure, threshold) : ('told' as const)
-        const medians = { before: median(old), after: median(now) }
-        return [{ variant, measure, reference: base, ...medians, change, verdict }]
+        const means = { before: meanOf(old), after: meanOf(now) }
+        return [{ variant, measure, reference: base, ...means, change, verdict }]
       })
     }),
   )
@@ -78,6 +78,11 @@ export function compareResults(
 export function referenceOf(before: HttpResult, after: HttpResult): Variant | null {
   const variants = commonVariants(before.options, after.options)
   return variants.length > 1 ? (referencesOf(variants)[0] ?? null) : null
+}
+
+/** The geometric mean; the median where a round has nothing at all. */
+function meanOf(figures: readonly number[]): number {
+  return figures.every((figure) => figure > 0) ? summarizeRatios(figures).mean : median(figures)
 }
 
 /** What a measure is in each round; with a base, as a multiple of the base's in the same round. */
