@@ -4,9 +4,15 @@ import { ApiError } from '../errors.ts'
 
 declare module 'fastify' {
   interface FastifyInstance {
-    /** The methods of each path that was registered since and is not hidden from the documentation. */
-    methodsOf: ReadonlyMap<string, ReadonlySet<string>>
+    /** Each path, as it was registered, and its methods. */
+    paths: ReadonlyMap<string, Path>
   }
+}
+
+interface Path {
+  readonly methods: Set<string>
+  /** Not in the documentation. */
+  readonly hidden: boolean
 }
 
 const METHODS: readonly HTTPMethods[] = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']
@@ -14,13 +20,14 @@ const METHODS: readonly HTTPMethods[] = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 
 /** Remembers which methods each path has. To be registered before the routes. */
 export const methodsPlugin = fp(
   async (app) => {
-    const methodsOf = new Map<string, Set<string>>()
-    app.decorate('methodsOf', methodsOf)
+    const paths = new Map<string, Path>()
+    app.decorate('paths', paths)
     app.addHook('onRoute', ({ url, method, schema }) => {
-      if (schema?.hide) return
-      const methods = methodsOf.get(url) ?? new Set()
-      for (const one of [method].flat()) methods.add(one)
-      methodsOf.set(url, methods)
+      const hidden = schema?.hide === true
+      const path = paths.get(url) ?? { methods: new Set(), hidden }
+      if (hidden !== path.hidden) return // a refusal, from below
+      for (const one of [method].flat()) path.methods.add(one)
+      paths.set(url, path)
     })
   },
   { name: 'methods' },
@@ -32,11 +39,12 @@ export const methodsPlugin = fp(
  */
 export const otherMethodsPlugin = fp(
   async (app) => {
-    for (const [url, there] of [...app.methodsOf]) {
-      const allow = [...there].join(', ')
+    for (const [url, { methods, hidden }] of [...app.paths]) {
+      if (hidden) continue
+      const allow = [...methods].join(', ')
       app.route({
         url,
-        method: METHODS.filter((method) => !there.has(method)),
+        method: METHODS.filter((method) => !methods.has(method)),
         schema: { hide: true },
         onRequest: (_request, reply, done) => {
           reply.header('allow', allow)

@@ -22,7 +22,11 @@ const routes: FastifyPluginAsyncTypebox<MetricsRouteOptions> = async (app, optio
         response: {
           200: {
             description: "Prometheus' text format",
-            content: { 'text/plain; version=0.0.4': { schema: Type.String() } },
+            content: {
+              'text/plain; version=0.0.4': {
+                schema: Type.String({ examples: ['onetrip_info{strategy="batch"} 1\n'] }),
+              },
+            },
           },
         },
       },

@@ -1,0 +1,57 @@
+import * as fc from 'fast-check'
+import type { OpenAPIV3_1 } from 'openapi-types'
+
+type Schema = OpenAPIV3_1.SchemaObject
+
+/** Values that this schema allows. Knows what our schemas use, and throws for anything else. */
+export function arbitraryOf(schema: Schema): fc.Arbitrary<unknown> {
+  if ('const' in schema) return fc.constant(schema.const)
+  switch (schema.type) {
+    case 'object':
+      return objectOf(schema)
+    case 'string':
+      return stringOf(schema)
+    case 'integer':
+      return fc.integer({ min: schema.minimum ?? -1000, max: schema.maximum ?? 1000 })
+    default:
+      throw new TypeError(`no way to make values of ${JSON.stringify(schema)}`)
+  }
+}
+
+function objectOf({ properties = {}, required = [] }: Schema): fc.Arbitrary<object> {
+  const values = Object.entries(properties).map(([name, value]) => [
+    name,
+    arbitraryOf(value as Schema),
+  ])
+  return fc.record(Object.fromEntries(values), { requiredKeys: required as never[] })
+}
+
+function stringOf({ minLength = 0, maxLength = 200, pattern }: Schema): fc.Arbitrary<string> {
+  // fast-check cannot make strings of a pattern with \p{…}.
+  if (pattern !== undefined && !pattern.includes('\\p')) {
+    return fc.stringMatching(new RegExp(pattern, 'u'))
+  }
+  const text = fc.string({ unit: 'grapheme', minLength, maxLength })
+  const allowed = new RegExp(pattern ?? '', 'u')
+  return text.filter((value) => allowed.test(value) && [...value].length <= maxLength)
+}
+
+/** Values that this schema of an object nearly allows, and some that it allows by chance. */
+export function mutationOf(schema: Schema): fc.Arbitrary<unknown> {
+  const names = Object.keys(schema.properties ?? {})
+  const valid = objectOf(schema) as fc.Arbitrary<Record<string, unknown>>
+  const name = fc.constantFrom(...names)
+  const value = fc.oneof(
+    fc.jsonValue({ maxDepth: 3 }),
+    fc.string({ unit: 'binary', maxLength: 300 }),
+    fc.constantFrom('', '\u0000', '\u202e', '\ud800', 1e308, -0, null, true),
+  )
+  return fc.oneof(
+    fc.tuple(valid, name, value).map(([object, key, other]) => ({ ...object, [key]: other })),
+    fc.tuple(valid, name).map(([object, key]) => ({ ...object, [key]: undefined })),
+    fc
+      .tuple(valid, fc.string(), value)
+      .map(([object, key, other]) => ({ ...object, [key]: other })),
+    fc.jsonValue(),
+  )
+}

@@ -1,0 +1,187 @@
+import * as fc from 'fast-check'
+import type { FastifyInstance, InjectOptions } from 'fastify'
+import type { OpenAPIV3_1 } from 'openapi-types'
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { redisOfThisFile } from '../../../.vitest/redis.ts'
+import { arbitraryOf, mutationOf } from './arbitrary.ts'
+import {
+  type ApiDocument,
+  errorResponse,
+  type Operation,
+  operationsOf,
+} from './openapi-document.ts'
+import { appOn, bearer, login } from './support.ts'
+
+// Other requests: FUZZ_SEED=7 FUZZ_RUNS=100000 npx vitest run apps/api/test/fuzz
+const seed = Number(process.env.FUZZ_SEED ?? 20261121)
+const numRuns = Number(process.env.FUZZ_RUNS ?? 1500)
+
+const server = redisOfThisFile()
+let app: FastifyInstance
+let document: ApiDocument
+let operations: Operation[]
+/** A token whose session is there, as far as we know. */
+let token: string | undefined
+let ended: string
+
+beforeAll(async () => {
+  app = await appOn(server.socket, { docs: true })
+  await app.store.ready()
+  document = (await app.inject('/openapi.json')).json()
+  operations = operationsOf(document)
+})
+beforeEach(async () => {
+  ended = await login(app, 'gone')
+  await app.inject({ method: 'POST', url: '/logout', headers: bearer(ended) })
+})
+afterAll(() => app.close())
+
+/** Stands for the id of the session of `token`, which no schema can name. */
+const OWN_ID = Symbol('own id')
+
+const CREDENTIALS = ['bearer', 'cookie', 'none', 'ended', 'forged', 'garbage'] as const
+type Credential = (typeof CREDENTIALS)[number]
+
+const credentialHeaders = async (kind: Credential, garbage: string) => {
+  if (kind === 'none') return {}
+  if (kind === 'ended') return bearer(ended)
+  if (kind === 'garbage') return bearer(garbage)
+  token ??= await login(app)
+  if (kind === 'bearer') return bearer(token)
+  if (kind === 'cookie') return { cookie: `__Host-onetrip=${token}` }
+  return bearer(`${token.slice(0, -4)}AAAA`)
+}
+
+const printable = fc.string({
+  unit: fc.integer({ min: 33, max: 126 }).map((n) => String.fromCharCode(n)),
+})
+const sometimes = <Value>(usual: fc.Arbitrary<Value>, other: fc.Arbitrary<Value>) =>
+  fc.oneof({ arbitrary: usual, weight: 4 }, { arbitrary: other, weight: 1 })
+
+/** Requests of this operation, most of them nearly right. */
+function requestsOf(operation: Operation) {
+  const [body] = operation.requestBody
+  const schema = body?.content[0]?.schema
+  const parameters = (place: string, other: fc.Arbitrary<unknown>) =>
+    Object.fromEntries(
+      operation.parameters
+        .filter((one) => one.in === place)
+        .map(({ name, schema }) => {
+          const right = arbitraryOf(schema as OpenAPIV3_1.SchemaObject)
+          return [name, fc.oneof(right, other)]
+        }),
+    )
+  return fc.record({
+    operation: fc.constant(operation),
+    path: fc.record(
+      parameters('path', fc.oneof(fc.constant(OWN_ID), printable, fc.constant('x'.repeat(101)))),
+    ),
+    query: sometimes(
+      fc.record(parameters('query', fc.oneof(fc.integer(), printable)), { requiredKeys: [] }),
+      fc.dictionary(printable, printable, { maxKeys: 2 }),
+    ),
+    credential: sometimes<Credential>(
+      fc.constantFrom('bearer', 'cookie'),
+      fc.constantFrom(...CREDENTIALS),
+    ),
+    garbage: printable,
+    payload: schema
+      ? sometimes(
+          sometimes<unknown>(arbitraryOf(schema), mutationOf(schema)).map((v) => JSON.stringify(v)),
+          fc.oneof(printable, fc.constant(''), fc.string({ minLength: 4097, maxLength: 5000 })),
+        )
+      : sometimes(fc.constant(undefined), printable),
+    contentType: sometimes(
+      fc.constant('application/json'),
+      fc.constantFrom(
+        'text/plain',
+        'application/x-www-form-urlencoded',
+        'application/xml',
+        '',
+        undefined,
+      ),
+    ),
+    site: sometimes(fc.constant('same-origin'), fc.constantFrom('cross-site', 'same-site', 'none')),
+  })
+}
+
+type FuzzedRequest = ReturnType<typeof requestsOf> extends fc.Arbitrary<infer T> ? T : never
+
+async function send(fuzzed: FuzzedRequest) {
+  const { operation, path, query, credential, garbage, payload, contentType, site } = fuzzed
+  const credentials = await credentialHeaders(credential, garbage)
+  const url = operation.path.replaceAll(/\{(\w+)\}/g, (_, name: string) =>
+    encodeURIComponent(path[name] === OWN_ID ? String(token?.slice(0, 32)) : String(path[name])),
+  )
+  const search = new URLSearchParams(
+    Object.entries(query).map(([name, value]) => [name, String(value)]),
+  )
+  const request: InjectOptions = {
+    method: operation.method,
+    url: search.size > 0 ? `${url}?${search}` : url,
+    headers: {
+      ...credentials,
+      ...(payload !== undefined && contentType !== undefined && { 'content-type': contentType }),
+      'sec-fetch-site': site,
+    },
+    ...(payload !== undefined && { payload }),
+  }
+  return { request, answer: await app.inject(request) }
+}
+
+test(`${numRuns} requests made from the document get documented answers, and no 5xx`, async () => {
+  const statuses = new Map(
+    operations.map(({ operation }) => [operation.operationId, new Set<number>()]),
+  )
+  await fc.assert(
+    fc.asyncProperty(fc.oneof(...operations.map(requestsOf)), async (fuzzed) => {
+      const { request, answer } = await send(fuzzed)
+      const { operation, responses } = fuzzed.operation
+      const said = `${JSON.stringify(request)} → ${answer.statusCode} ${answer.body.slice(0, 300)}`
+      if (answer.statusCode < 300 && /log|end/.test(operation.operationId ?? '')) token = undefined
+      expect(answer.statusCode, said).toBeLessThan(500)
+      const documented = responses.find(({ status }) => status === answer.statusCode)
+      if (!documented) throw new Error(`a status that is not documented: ${said}`)
+      statuses.get(operation.operationId)?.add(answer.statusCode)
+      const [content] = documented.content
+      if (!content) expect(answer.body, said).toBe('')
+      else {
+        expect(String(answer.headers['content-type']), said).toContain(content.type)
+        const value = content.type === 'application/json' ? answer.json() : answer.body
+        expect(content.validate(value), said).toBe('')
+      }
+    }),
+    { seed, numRuns },
+  )
+  // A fuzzer that never gets in proves nothing.
+  for (const [name, seen] of statuses) {
+    expect(
+      [...seen].some((status) => status < 300),
+      `${name} never succeeded`,
+    ).toBe(true)
+  }
+  const all = [...statuses.values()].reduce((a, b) => a.union(b))
+  expect([...all].sort()).toEqual(
+    expect.arrayContaining([200, 204, 400, 401, 403, 404, 413, 414, 415]),
+  )
+})
+
+test('whatever the path and method, the answer to what there is not has its documented shape', async () => {
+  const paths = fc.oneof(
+    printable.map((text) => `/x${text.replaceAll(/[?#]/g, '')}`),
+    fc.constantFrom(...operations.map(({ path }) => path.replaceAll(/\{\w+\}/g, 'x'))),
+  )
+  const methods = fc.constantFrom('GET', 'PUT', 'PATCH', 'POST', 'DELETE', 'OPTIONS')
+  await fc.assert(
+    fc.asyncProperty(methods as fc.Arbitrary<'GET'>, paths, async (method, url) => {
+      const answer = await app.inject({ method, url })
+      const { statusCode } = answer
+      if (statusCode < 300) return
+      const content = errorResponse(document, statusCode)?.content[0]
+      expect(statusCode, url).toBeLessThan(500)
+      expect(content?.validate(answer.json()), `${method} ${url} ${answer.body}`).toBe('')
+      expect(statusCode === 405).toBe('allow' in answer.headers)
+    }),
+    { seed, numRuns: 300 },
+  )
+})

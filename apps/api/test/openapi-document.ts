@@ -1,0 +1,97 @@
+import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
+import formats from 'ajv-formats'
+import type { OpenAPIV3_1 } from 'openapi-types'
+
+export type ApiDocument = OpenAPIV3_1.Document
+
+interface Content {
+  readonly type: string
+  readonly schema: OpenAPIV3_1.SchemaObject
+  readonly examples: readonly unknown[]
+  /** What is wrong with a value; empty when nothing is. */
+  validate(value: unknown): string
+}
+
+interface Body {
+  readonly name: string
+  readonly status: number
+  readonly content: readonly Content[]
+}
+
+export interface Operation {
+  readonly method: 'GET' | 'POST' | 'DELETE'
+  readonly path: string
+  readonly operation: OpenAPIV3_1.OperationObject
+  readonly parameters: readonly OpenAPIV3_1.ParameterObject[]
+  readonly requestBody: readonly Body[]
+  readonly responses: readonly Body[]
+}
+
+const ajv = new Ajv2020({ strict: false })
+formats.default(ajv)
+const validators = new WeakMap<object, ValidateFunction>()
+
+function wrongWith(schema: object, value: unknown): string {
+  const validate = validators.getOrInsertComputed(schema, () => ajv.compile(schema))
+  return validate(value) ? '' : ajv.errorsText(validate.errors)
+}
+
+/** The document's operations, their references resolved. */
+export function operationsOf(document: ApiDocument): Operation[] {
+  return Object.entries(document.paths ?? {}).flatMap(([path, item]) =>
+    Object.entries(item as Record<string, OpenAPIV3_1.OperationObject>).map(
+      ([method, operation]) => ({
+        method: method.toUpperCase() as Operation['method'],
+        path,
+        operation,
+        parameters: (operation.parameters ?? []) as OpenAPIV3_1.ParameterObject[],
+        requestBody: operation.requestBody
+          ? [bodyOf(`${method} ${path}`, 0, operation.requestBody as OpenAPIV3_1.ResponseObject)]
+          : [],
+        responses: Object.entries(operation.responses ?? {}).map(([status, response]) =>
+          bodyOf(`${method} ${path} ${status}`, Number(status), resolve(document, response)),
+        ),
+      }),
+    ),
+  )
+}
+
+/** The document's answer to an error that no operation is to blame for. */
+export function errorResponse(document: ApiDocument, status: number): Body | undefined {
+  const responses = Object.values(document.components?.responses ?? {})
+  return responses
+    .map((response) => bodyOf(String(status), status, response as OpenAPIV3_1.ResponseObject))
+    .find(({ content }) =>
+      content.some(
+        ({ schema }) =>
+          (schema.properties?.statusCode as { const?: number } | undefined)?.const === status,
+      ),
+    )
+}
+
+function resolve(
+  document: ApiDocument,
+  response: OpenAPIV3_1.ReferenceObject | OpenAPIV3_1.ResponseObject,
+): OpenAPIV3_1.ResponseObject {
+  if (!('$ref' in response)) return response
+  const name = response.$ref.replace('#/components/responses/', '')
+  return document.components?.responses?.[name] as OpenAPIV3_1.ResponseObject
+}
+
+function bodyOf(
+  name: string,
+  status: number,
+  body: Pick<OpenAPIV3_1.ResponseObject, 'content'>,
+): Body {
+  const content = Object.entries(body.content ?? {}).map(([type, media]): Content => {
+    const schema = (media.schema ?? {}) as OpenAPIV3_1.SchemaObject
+    const named = Object.values(media.examples ?? {}) as OpenAPIV3_1.ExampleObject[]
+    const examples = [
+      ...(media.example === undefined ? [] : [media.example]),
+      ...named.map(({ value }) => value),
+      ...(schema.examples ?? []),
+    ]
+    return { type, schema, examples, validate: (value) => wrongWith(schema, value) }
+  })
+  return { name, status, content }
+}

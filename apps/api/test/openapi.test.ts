@@ -1,0 +1,99 @@
+import { Validator } from '@seriousme/openapi-schema-validator'
+import type { FastifyInstance } from 'fastify'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { errorTable } from '../src/errors.ts'
+import { type ApiDocument, operationsOf } from './openapi-document.ts'
+import { appOn } from './support.ts'
+
+const NO_REDIS = '/nowhere/redis.sock'
+
+let app: FastifyInstance
+let document: ApiDocument
+
+beforeAll(async () => {
+  app = await appOn(NO_REDIS)
+  document = (await app.inject('/openapi.json')).json()
+})
+afterAll(() => app.close())
+
+test('the document is OpenAPI 3.1', async () => {
+  const { errors, valid } = await new Validator().validate(structuredClone(document))
+  expect(errors).toBeUndefined()
+  expect(valid).toBe(true)
+  expect(document.openapi).toBe('3.1.0')
+})
+
+test('every route is in it, and nothing else', () => {
+  const routes = [...app.paths].flatMap(([path, { methods, hidden }]) => {
+    if (hidden) return []
+    // HEAD is GET without its body.
+    const documented = [...methods].filter((method) => method !== 'HEAD')
+    return documented.map((method) => `${method} ${path.replaceAll(/:(\w+)/g, '{$1}')}`)
+  })
+  expect(routes).toContain('POST /views')
+  const operations = operationsOf(document).map(({ method, path }) => `${method} ${path}`)
+  expect(operations.toSorted()).toEqual(routes.toSorted())
+  const hidden = [...app.paths].filter(([, { hidden }]) => hidden).map(([path]) => path)
+  expect(hidden.filter((path) => !path.startsWith('/docs'))).toEqual(['/openapi.json'])
+})
+
+test('every operation has a name of its own, a summary and a known tag', () => {
+  const operations = operationsOf(document).map(({ operation }) => operation)
+  const names = operations.map(({ operationId }) => operationId)
+  expect(names).not.toContain(undefined)
+  expect(new Set(names).size).toBe(names.length)
+  const tags = document.tags?.map(({ name }) => name)
+  for (const { summary, tags: [tag] = [] } of operations) {
+    expect(summary).toEqual(expect.any(String))
+    expect(tags).toContain(tag)
+  }
+})
+
+test('what needs a token says so, and all else does not', () => {
+  const open = operationsOf(document)
+    .filter(({ operation }) => !operation.security)
+    .map(({ path }) => path)
+  expect(open.toSorted()).toEqual(['/healthz', '/items/popular', '/login', '/metrics', '/readyz'])
+})
+
+describe('every body and answer has examples, which are as their schema says', async () => {
+  test.each(['requestBody', 'responses'] as const)('%s', (part) => {
+    const bodies = operationsOf(document).flatMap((operation) => operation[part])
+    for (const { name, content } of bodies) {
+      for (const { examples, validate } of content) {
+        expect(examples.length, name).toBeGreaterThan(0)
+        for (const example of examples) expect(validate(example), name).toBe('')
+      }
+    }
+    expect(bodies.length).toBeGreaterThan(1)
+  })
+})
+
+test('every code of the error table is documented', () => {
+  const documented = JSON.stringify(document.components?.responses)
+  for (const code of Object.keys(errorTable)) expect(documented).toContain(`"${code}"`)
+})
+
+test('the page needs nothing from elsewhere and no script of its own', async () => {
+  const page = await app.inject('/docs/')
+  expect(page.statusCode).toBe(200)
+  expect(page.body).not.toMatch(/https?:|<script>|style=/)
+  expect(page.headers['content-security-policy']).toContain("script-src 'self'")
+  const sources = [...page.body.matchAll(/(?:src|href)="([^"]+)"/g)].map(([, source]) => source)
+  expect(sources).toContain('./static/swagger-ui-bundle.js')
+  for (const source of sources) {
+    const { pathname } = new URL(source ?? '', 'http://localhost/docs/')
+    expect((await app.inject(pathname)).statusCode, pathname).toBe(200)
+  }
+})
+
+test('without docs there is neither', async () => {
+  const bare = await appOn(NO_REDIS, { docs: false })
+  try {
+    for (const url of ['/openapi.json', '/docs', '/docs/json']) {
+      expect((await bare.inject(url)).statusCode).toBe(404)
+    }
+  } finally {
+    await bare.close()
+  }
+})
