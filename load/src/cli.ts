@@ -11,6 +11,7 @@ import { describeError } from './problem.ts'
 import { experimentCommand, redisCommand } from './redis/command.ts'
 import { relayCommand } from './relay/options.ts'
 import { runRelay } from './relay/run.ts'
+import { reportCommand } from './report/command.ts'
 import { retentionBenchmark } from './retention/benchmark.ts'
 import { storeBenchmark } from './store/benchmark.ts'
 import { printError, surviveClosedOutput } from './terminal.ts'
@@ -60,6 +61,7 @@ const program = new Command('npm run load --')
   .commandsGroup('Results:')
   .addCommand(compare)
   .commandsGroup('Tools:')
+  .addCommand(reportCommand())
   .addCommand(relayCommand().action((flags) => runRelay(flags, interrupts.signal)))
   .addHelpText(
     'after',

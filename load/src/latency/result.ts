@@ -1,3 +1,4 @@
+import type { WorkloadName } from '../http/workload.ts'
 import type { GitState, Machine } from '../measure/machine.ts'
 import type { RedisFacts } from '../measure/redis-info.ts'
 import type { Variant } from '../stack/api.ts'
@@ -17,13 +18,13 @@ export interface LatencyResult {
   redis: RedisFacts & { transport: string; url: string; started: string }
   /** Connections that each API's pool has; null when that is not known. */
   poolSize: number | null
+  /** Processes of each API; null when that is not known. */
+  workers: number | null
   /** Name and version of what sends the requests at a fixed rate. */
   generator: string
   /** Name and version of the Redis client that each variant uses. */
   clients: Partial<Record<Variant, string>>
   options: LatencySettings
-  /** Users that were logged in. */
-  sessions: number
   /** Whether it was ended early: then it has the rounds that were complete. */
   interrupted: boolean
   /** What each variant answers at full speed; null when rates were given instead of shares. */
@@ -45,11 +46,17 @@ export interface LatencySettings {
   warmup: number
   /** When requests are due: evenly spaced, or at random times with the same mean rate. */
   arrivals: Arrivals
+  workload: WorkloadName
+  /** Users logged in. */
+  sessions: number
   items: number
+  /** Share of the requests, 0 to 1, that read; all others are `POST /views`. */
+  reads: number
   seed: number
 }
 
-export type Arrivals = 'even' | 'poisson'
+export const arrivals = ['even', 'poisson'] as const
+export type Arrivals = (typeof arrivals)[number]
 
 export interface Capacity {
   /** Name and version of what was used for it. */
@@ -119,7 +126,7 @@ export interface Extremes {
 }
 
 /** How well the generator kept to the schedule. */
-export interface Pacer {
+interface Pacer {
   /**
    * Milliseconds from when a request was due to when it was sent, of those for which a connection was
    * free. (It is a part of their latencies.)
@@ -129,7 +136,7 @@ export interface Pacer {
   utilization: number
 }
 
-export interface CpuPerRequest {
+interface CpuPerRequest {
   generatorCpuMicros: number
   apiCpuMicros: number
   redisCpuMicros: number
@@ -149,7 +156,7 @@ export interface LatencySummary extends Counts {
   /** For a curve: latencies in milliseconds at growing shares (0 to 1) of the requests of all rounds. */
   curve: { share: number; ms: number }[]
   longestLine: number
-  /** The worst of all rounds. */
+  /** Of the requests of all rounds together; the utilization is the highest of all rounds. */
   pacer: Pacer
   perRequest: Record<keyof CpuPerRequest, Summary>
   /** Why nothing is claimed from this row; empty for one that is sound. */
@@ -159,7 +166,8 @@ export interface LatencySummary extends Counts {
 }
 
 /**
- * - `pacer late`: requests were sent too long after they were due although a connection was free.
+ * - `pacer late`: of the requests for which a connection was free, one in a hundred was sent more than a
+ *   millisecond too late, and that is more than a fifth of the p99.
  * - `generator at its limit`: the thread that sends was busy nearly all the time.
  */
 export type Doubt = 'pacer late' | 'generator at its limit'

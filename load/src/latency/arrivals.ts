@@ -1,0 +1,51 @@
+import { seededRandom } from '../http/workload.ts'
+import { Problem } from '../problem.ts'
+import type { Arrivals } from './result.ts'
+
+export interface ArrivalsOptions {
+  /** Requests per second, on average. */
+  rate: number
+  seconds: number
+  arrivals: Arrivals
+  /** Of the random times; without effect on even ones. */
+  seed: number
+}
+
+/** A run's schedule is kept in memory, eight bytes for each request. */
+const MOST = 10_000_000
+
+/**
+ * When each request of a run is due: milliseconds since its start, ascending, all below `seconds`. The
+ * first of evenly spaced ones is due at 0. It is in memory that threads can share.
+ *
+ * @throws Problem when that would be more than ten million.
+ */
+export function arrivalTimes({ rate, seconds, arrivals, seed }: ArrivalsOptions): Float64Array {
+  const expected = Math.ceil(rate * seconds)
+  if (expected > MOST) {
+    throw new Problem(
+      `${rate} requests/s for ${seconds} s are more than ${MOST / 1e6} million in one run: choose a lower rate or a shorter run.`,
+    )
+  }
+  if (arrivals === 'even') {
+    const times = sharedTimes(expected)
+    for (let index = 0; index < expected; index++) times[index] = (index * 1_000) / rate
+    return times
+  }
+  // A Poisson process: the times between two requests are distributed exponentially.
+  const random = seededRandom(seed)
+  const drawn: number[] = []
+  const end = seconds * 1_000
+  for (;;) {
+    const at = (drawn.at(-1) ?? 0) - (Math.log(1 - random()) * 1_000) / rate
+    if (at >= end) break
+    drawn.push(at)
+  }
+  const times = sharedTimes(drawn.length)
+  times.set(drawn)
+  return times
+}
+
+function sharedTimes(count: number): Float64Array {
+  return new Float64Array(new SharedArrayBuffer(count * Float64Array.BYTES_PER_ELEMENT))
+}

@@ -1,0 +1,60 @@
+import { Worker } from 'node:worker_threads'
+import { Problem } from '../problem.ts'
+import { isLocal } from '../stack/address.ts'
+import type { Paced, PaceOptions, PaceProgress } from './pacer.ts'
+
+export type FromGenerator = { progress: PaceProgress } | { paced: Paced } | { error: string }
+
+interface PacedRun extends PaceOptions {
+  /** Whether the user said that the API's host is theirs, if it is not this machine. */
+  owned: boolean
+  onProgress?: (progress: PaceProgress) => void
+}
+
+/** A thread that sends requests when they are due. */
+export interface PacedGenerator {
+  /**
+   * Runs a schedule; one at a time.
+   *
+   * @throws Problem when the API takes no connections; the reason of the generator's signal.
+   */
+  run(options: PacedRun): Promise<Paced>
+  /** Ends the thread, and with it what is under way. */
+  close(): Promise<void>
+}
+
+/** @param signal ends a run at once; the generator cannot be used afterwards. */
+export function startGenerator(signal: AbortSignal): PacedGenerator {
+  const worker = new Worker(new URL('./generator-thread.ts', import.meta.url))
+  let finish = Promise.withResolvers<Paced>()
+  finish.promise.catch(() => {}) // ended before the first run
+  let onProgress: PacedRun['onProgress']
+  let running = ''
+  worker.on('message', (message: FromGenerator) => {
+    if ('progress' in message) onProgress?.(message.progress)
+    else if ('paced' in message) finish.resolve(message.paced)
+    else finish.reject(new Problem(`The API at ${running} takes no connections: ${message.error}`))
+  })
+  worker.on('error', (error) => finish.reject(error))
+  const onAbort = () => {
+    finish.reject(signal.reason)
+    void worker.terminate()
+  }
+  signal.addEventListener('abort', onAbort)
+  return {
+    async run({ owned, onProgress: listener, ...options }) {
+      signal.throwIfAborted()
+      const { url } = options
+      if (!owned && !isLocal(url)) throw new Error(`load only goes to this machine, not to ${url}`)
+      running = url
+      onProgress = listener
+      finish = Promise.withResolvers()
+      worker.postMessage(options satisfies PaceOptions)
+      return await finish.promise
+    },
+    async close() {
+      signal.removeEventListener('abort', onAbort)
+      await worker.terminate()
+    },
+  }
+}

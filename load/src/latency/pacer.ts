@@ -1,0 +1,216 @@
+import type { Histogram, RecordableHistogram } from 'node:perf_hooks'
+import type { Call } from '../http/workload.ts'
+import { sharedNow } from './clock.ts'
+import { Connection, type Listener } from './connection.ts'
+import { latencyHistogram, record } from './latencies.ts'
+import type { Counts } from './result.ts'
+import { prepareTicker } from './ticking.ts'
+
+export interface PaceOptions {
+  /** Of the API. */
+  url: string
+  /** What each connection sends; the number of lists is the number of connections. */
+  calls: readonly (readonly Call[])[]
+  /** When requests are due, in milliseconds since the start, ascending; in shared memory. */
+  schedule: Float64Array
+}
+
+/** What came of keeping to a schedule. */
+export interface Paced extends Counts {
+  /** Requests that may have reached the API, those included by which the connections were opened. */
+  sent: number
+  /** From the start to the last answer. */
+  seconds: number
+  /** Of the requests answered with 2xx, from when each was due to the end of its answer. */
+  latencies: Histogram
+  /** From due to sent, of the requests for which a connection was free when they were due. */
+  lateness: Histogram
+  longestLine: number
+  generator: {
+    /** CPU seconds of this process, all threads. */
+    cpuSeconds: number
+    /** Share of the time, 0 to 1, in which this thread was busy. */
+    utilization: number
+  }
+}
+
+/** What happened since it was told last, about a second ago. */
+export interface PaceProgress {
+  /** Answers with 2xx. */
+  requestsPerSecond: number
+  /** Of these, in milliseconds; NaN where there was none. */
+  p99: number
+  /** Requests that are due and wait for a connection, just now. */
+  line: number
+  failures: number
+}
+
+/** After the last request was due, those that still wait are sent for so long. */
+const GRACE_MS = 1_000
+const PROGRESS_MS = 1_000
+const SOON_MS = 20
+
+/** Sends requests when they are due, over connections of its own, and waits for none of them. */
+export class Pacer implements Listener {
+  readonly #schedule: Float64Array
+  readonly #connections: readonly Connection[]
+  readonly #latencies = latencyHistogram()
+  readonly #lateness = latencyHistogram()
+  #recent: RecordableHistogram = latencyHistogram()
+  readonly #errors = new Map<string, number>()
+  readonly #free: Connection[] = []
+  readonly #finished = Promise.withResolvers<void>()
+  #ok = 0
+  #failures = 0
+  #start = 0
+  /** The first request that has not been sent, and the first that is not due yet. */
+  #next = 0
+  #upcoming = 0
+  #longestLine = 0
+  /** Since when there has been a free connection without a break. */
+  #freeSince = 0
+  #ended = 0
+  #givenUp = false
+
+  constructor({ url, calls, schedule }: PaceOptions) {
+    this.#schedule = schedule
+    this.#connections = calls.map((list) => new Connection(url, list))
+  }
+
+  /**
+   * Keeps to the schedule, once.
+   *
+   * @throws Error when no connection can be opened.
+   */
+  async run(onProgress: (progress: PaceProgress) => void): Promise<Paced> {
+    const ticker = await prepareTicker(this.#schedule)
+    const timers: NodeJS.Timeout[] = []
+    try {
+      await this.#open()
+      const cpu = process.cpuUsage()
+      const utilization = performance.eventLoopUtilization()
+      this.#start = sharedNow() + SOON_MS
+      this.#freeSince = this.#start
+      const last = SOON_MS + (this.#schedule.at(-1) ?? 0)
+      timers.push(setTimeout(() => this.#giveUp(), last + GRACE_MS))
+      timers.push(setInterval(() => onProgress(this.#progress()), PROGRESS_MS))
+      ticker.start(this.#start, () => this.#send())
+      await this.#finished.promise
+      const used = process.cpuUsage(cpu)
+      return {
+        due: this.#schedule.length,
+        ok: this.#ok,
+        notSent: this.#schedule.length - this.#next,
+        errors: Object.fromEntries(this.#errors),
+        sent: this.#connections.length + this.#next,
+        seconds: (this.#ended - this.#start) / 1_000,
+        latencies: this.#latencies,
+        lateness: this.#lateness,
+        longestLine: this.#longestLine,
+        generator: {
+          cpuSeconds: (used.user + used.system) / 1e6,
+          utilization: performance.eventLoopUtilization(utilization).utilization,
+        },
+      }
+    } finally {
+      for (const timer of timers) clearTimeout(timer)
+      await ticker.stop()
+      await Promise.all(this.#connections.map((connection) => connection.close()))
+    }
+  }
+
+  /** Has each connection send a request that does not count, and waits for all of the answers. */
+  async #open(): Promise<void> {
+    const reasons = await Promise.all(
+      this.#connections.map((connection) => {
+        const ended = Promise.withResolvers<string | null>()
+        connection.send({
+          sent: () => {},
+          answered: () => ended.resolve(null),
+          failed: (_, reason) => ended.resolve(reason),
+        })
+        return ended.promise
+      }),
+    )
+    const [reason] = reasons
+    if (reason && !reasons.includes(null)) throw new Error(reason)
+    this.#free.push(...this.#connections)
+  }
+
+  /** Sends what is due, as far as there are free connections. */
+  #send(): void {
+    const now = sharedNow()
+    const elapsed = now - this.#start
+    const due = this.#schedule
+    while (this.#upcoming < due.length && (due[this.#upcoming] ?? 0) <= elapsed) this.#upcoming++
+    while (this.#next < this.#upcoming && !this.#givenUp) {
+      const connection = this.#free.shift()
+      if (!connection) break
+      connection.due = this.#start + (due[this.#next++] ?? 0)
+      connection.send(this)
+    }
+    this.#longestLine = Math.max(this.#longestLine, this.#line)
+  }
+
+  get #line(): number {
+    return this.#givenUp ? 0 : this.#upcoming - this.#next
+  }
+
+  sent({ due }: Connection): void {
+    if (due >= this.#freeSince) record(this.#lateness, sharedNow() - due)
+  }
+
+  answered(connection: Connection, status: number): void {
+    if (status >= 200 && status < 300) {
+      const latency = sharedNow() - connection.due
+      record(this.#latencies, latency)
+      record(this.#recent, latency)
+      this.#ok++
+    } else {
+      this.#count(String(status))
+    }
+    this.#release(connection)
+  }
+
+  failed(connection: Connection, reason: string): void {
+    this.#count(reason)
+    this.#release(connection)
+  }
+
+  #count(error: string): void {
+    this.#errors.set(error, (this.#errors.get(error) ?? 0) + 1)
+    this.#failures++
+  }
+
+  #release(connection: Connection): void {
+    if (this.#free.length === 0) this.#freeSince = sharedNow()
+    this.#free.push(connection)
+    this.#send()
+    this.#finishIfDone()
+  }
+
+  #giveUp(): void {
+    this.#givenUp = true
+    this.#finishIfDone()
+  }
+
+  #finishIfDone(): void {
+    const nothingToSend = this.#givenUp || this.#next === this.#schedule.length
+    if (!nothingToSend || this.#free.length < this.#connections.length) return
+    this.#ended = sharedNow()
+    this.#finished.resolve()
+  }
+
+  #progress(): PaceProgress {
+    const recent = this.#recent
+    const progress = {
+      requestsPerSecond: recent.count / (PROGRESS_MS / 1_000),
+      p99: recent.count > 0 ? recent.percentile(99) / 1_000 : Number.NaN,
+      line: this.#line,
+      failures: this.#failures,
+    }
+    this.#recent = latencyHistogram()
+    this.#failures = 0
+    return progress
+  }
+}

@@ -1,0 +1,60 @@
+import { once } from 'node:events'
+import { Worker } from 'node:worker_threads'
+
+// Both ends of what wakes the pacer whenever a request is due (see ticker.ts for the why).
+
+export interface TickerData {
+  /** When requests are due, in milliseconds since the start. */
+  schedule: Float64Array
+  shared: SharedArrayBuffer
+}
+
+export const tickerState = { waiting: 0, running: 1, stopped: 2 } as const
+
+/** The memory that both threads share. */
+export function cells(shared: SharedArrayBuffer) {
+  return {
+    ticks: new Int32Array(shared, 0, 1),
+    state: new Int32Array(shared, 4, 1),
+    startedAt: new Float64Array(shared, 8, 1),
+  }
+}
+
+export interface Ticker {
+  /** From now on `onTick` is called soon after each due time; `startedAt` is of the shared clock. */
+  start(startedAt: number, onTick: () => void): void
+  /** Resolves when its thread has ended. */
+  stop(): Promise<void>
+}
+
+/** Resolves when the ticker can be started without delay. */
+export async function prepareTicker(schedule: Float64Array): Promise<Ticker> {
+  const shared = new SharedArrayBuffer(16)
+  const { ticks, state, startedAt } = cells(shared)
+  const data: TickerData = { schedule, shared }
+  const worker = new Worker(new URL('./ticker.ts', import.meta.url), { workerData: data })
+  let stopped = false
+  await once(worker, 'message')
+  return {
+    start(at, onTick) {
+      startedAt[0] = at
+      Atomics.store(state, 0, tickerState.running)
+      Atomics.notify(state, 0)
+      const listen = () => {
+        if (stopped) return
+        const seen = Atomics.load(ticks, 0)
+        onTick()
+        const waiting = Atomics.waitAsync(ticks, 0, seen)
+        if (waiting.async) void waiting.value.then(listen)
+        else setImmediate(listen) // it has ticked meanwhile
+      }
+      listen()
+    },
+    async stop() {
+      stopped = true
+      Atomics.store(state, 0, tickerState.stopped)
+      Atomics.notify(state, 0)
+      await worker.terminate()
+    },
+  }
+}
