@@ -6,6 +6,7 @@ import { defaultLimits, type Limits, limitConnections, serverOptions } from './l
 import { RequestLog, requestIds } from './logging.ts'
 import { crossSitePlugin } from './plugins/cross-site.ts'
 import { answerConnectionError, answerFrameworkError, errorsPlugin } from './plugins/errors.ts'
+import { type LoginLimits, loginLimitPlugin } from './plugins/login-limit.ts'
 import { methodsPlugin, otherMethodsPlugin } from './plugins/methods.ts'
 import { metricsPlugin } from './plugins/metrics.ts'
 import { openapiPlugin } from './plugins/openapi.ts'
@@ -17,6 +18,7 @@ import { authenticatedRoutes } from './routes/authenticated.ts'
 import { healthRoutes } from './routes/health.ts'
 import { metricsRoutes } from './routes/metrics.ts'
 import { publicRoutes } from './routes/public.ts'
+import type { TrustedProxies } from './trust-proxy.ts'
 import { schemaErrorFormatter, validatorCompiler } from './validation.ts'
 
 export interface AppOptions {
@@ -41,6 +43,10 @@ export interface AppOptions {
   limits?: Partial<Limits>
   /** How late the event loop may be before requests are refused. Default 0: as late as it likes. */
   maxEventLoopDelayMs?: number
+  /** Default: none. */
+  loginLimits?: LoginLimits
+  /** Whose `X-Forwarded-For` is believed. Default: nobody's. */
+  trustProxy?: TrustedProxies | undefined
   metrics?: {
     /** What this process measures of itself. Default: one of its own. */
     registry?: Registry | undefined
@@ -48,6 +54,8 @@ export interface AppOptions {
     gather?: (() => Promise<string>) | undefined
   }
 }
+
+const NO_LOGIN_LIMITS: LoginLimits = { perUser: 0, perAddress: 0, windowSeconds: 1 }
 
 /** The application, not yet listening: a test can inject requests. */
 export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
@@ -59,6 +67,7 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
     logController: new RequestLog({ enabled: options.logRequests ?? false }),
     genReqId: requestIds(),
     ...serverOptions(limits),
+    trustProxy: options.trustProxy ?? false,
     schemaErrorFormatter,
     frameworkErrors: answerFrameworkError,
     clientErrorHandler: answerConnectionError,
@@ -80,6 +89,7 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
   await app.register(storePlugin, { store })
   await app.register(sessionPlugin, { secureCookie })
   await app.register(crossSitePlugin, { publicOrigins })
+  await app.register(loginLimitPlugin, options.loginLimits ?? NO_LOGIN_LIMITS)
   await app.register(readinessPlugin)
   await app.register(metricsPlugin, { transport, registry: options.metrics?.registry })
   if (docs) await app.register(openapiPlugin, { secureCookie })

@@ -5,6 +5,8 @@ import { UserCredentials } from './schemas.ts'
 export interface Authenticator {
   /** Schema of the body of `POST /login`; with `examples`, for the documentation. */
   readonly credentials: TSchema
+  /** Whom they are for, proven or not, in the one spelling by which attempts are counted. */
+  claimedUser(credentials: unknown): string
   /** The user that these credentials prove, or undefined. */
   authenticate(credentials: unknown): Promise<string | undefined>
 }
@@ -22,6 +24,7 @@ export function trustingAuthenticator(environment: string): Authenticator {
   }
   return {
     credentials: UserCredentials,
+    claimedUser: (credentials) => (credentials as { user: string }).user,
     authenticate: async (credentials) => (credentials as { user: string }).user,
   }
 }

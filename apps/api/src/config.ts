@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs'
 import { strategyNames } from '@onetrip/session-store'
 import { envSchema } from 'env-schema'
 import { type Static, Type } from 'typebox'
+import { trustedProxies } from './trust-proxy.ts'
 
 /** Every setting of the API, from the environment. `.env.example` lists the same, by test. */
 export const configSchema = Type.Object({
@@ -74,6 +75,27 @@ export const configSchema = Type.Object({
     maximum: 60000,
     description: 'How late the process may be before it refuses what has piled up; 0: never',
   }),
+  LOGIN_LIMIT_PER_USER: Type.Integer({
+    default: 20,
+    minimum: 0,
+    description: 'Attempts to log in as one user in a window, over all processes; 0: any number',
+  }),
+  LOGIN_LIMIT_PER_ADDRESS: Type.Integer({
+    default: 500,
+    minimum: 0,
+    description: 'The same from one address (IPv6: one /64 network); 0: any number',
+  }),
+  LOGIN_LIMIT_WINDOW_SECONDS: Type.Integer({
+    default: 300,
+    minimum: 1,
+    maximum: 86400,
+    description: 'The window of those two; who is over one has to wait for the next',
+  }),
+  TRUST_PROXY: Type.String({
+    default: '',
+    description:
+      'Whose X-Forwarded-For is believed: networks, comma separated, as 10.0.0.0/8; or, where none but proxies can connect, a number of them',
+  }),
   SESSION_SECRETS: Type.String({
     default: '',
     description: 'Secrets of at least 32 characters, comma separated: the first signs, all verify',
@@ -134,6 +156,7 @@ export type Config = Static<typeof configSchema>
  */
 export function loadConfig(environment: NodeJS.ProcessEnv = process.env): Config {
   const config = envSchema<Config>({ schema: configSchema, data: environment, dotenv: true })
+  trustedProxies(config.TRUST_PROXY)
   const SESSION_SECRETS = sessionSecrets(config)
   if (SESSION_SECRETS.split(',').some(({ length }) => length < 32)) {
     throw new Error(

@@ -8,6 +8,7 @@ import type { Config } from './config.ts'
 import { loggerOptions } from './logging.ts'
 import { pollRedis } from './metrics/redis-poller.ts'
 import { createRegistry } from './metrics/registry.ts'
+import { trustedProxies } from './trust-proxy.ts'
 import type { WorkerLine } from './workers/worker.ts'
 
 const transports: Record<string, string> = { 'redis:': 'tcp', 'rediss:': 'tls', 'unix:': 'unix' }
@@ -47,6 +48,12 @@ export async function serve(config: Config, primary?: WorkerLine): Promise<void>
     logger: loggerOptions(config.LOG_LEVEL, process.stdout.isTTY),
     logRequests: config.LOG_REQUESTS,
     limits: { connections: config.MAX_CONNECTIONS },
+    loginLimits: {
+      perUser: config.LOGIN_LIMIT_PER_USER,
+      perAddress: config.LOGIN_LIMIT_PER_ADDRESS,
+      windowSeconds: config.LOGIN_LIMIT_WINDOW_SECONDS,
+    },
+    trustProxy: trustedProxies(config.TRUST_PROXY),
     maxEventLoopDelayMs: config.MAX_EVENT_LOOP_DELAY_MS,
     metrics: { registry, ...(primary && { gather: primary.mergeMetrics(registry) }) },
   })

@@ -27,6 +27,9 @@ test.each([
   [{ SESSION_SECRETS, PORT: '99999' }, 'PORT'],
   [{ SESSION_SECRETS, STRATEGY: 'fast' }, 'STRATEGY'],
   [{ SESSION_SECRETS, WORKERS: '0' }, 'WORKERS'],
+  [{ SESSION_SECRETS, TRUST_PROXY: 'true' }, 'TRUST_PROXY'],
+  [{ SESSION_SECRETS, TRUST_PROXY: '10.0.0.0/33' }, 'TRUST_PROXY'],
+  [{ SESSION_SECRETS, TRUST_PROXY: '127.0.0.1,,::1' }, 'TRUST_PROXY'],
   [{ SESSION_SECRETS, WORKERS: 'many' }, 'WORKERS'],
   [{ SESSION_SECRETS, REDIS_URL: 'http://127.0.0.1' }, 'REDIS_URL'],
 ])('%j is refused, naming %s', (environment, name) => {

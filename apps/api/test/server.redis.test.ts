@@ -43,10 +43,10 @@ test('SIGTERM: what is in flight is answered, then it exits with 0', async () =>
     headers: { 'content-type': 'application/json', authorization: `Bearer ${token}` },
     body: JSON.stringify({ item: 'book' }),
   })
-  // The login was the first round trip; the second says that the view is on its way.
+  // What says that the view is on its way.
   await expect
     .poll(async () => (await fetch(`${url}/metrics`)).text())
-    .toContain('onetrip_store_round_trips_total 2')
+    .toContain('onetrip_store_in_flight 1')
   api.signal('SIGTERM')
   redis.program.signal('SIGCONT')
   expect((await view).status).toBe(200)

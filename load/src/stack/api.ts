@@ -71,6 +71,9 @@ export async function startApi(options: ApiOptions): Promise<Program> {
       ...(!isContender(variant) && { STRATEGY: variant }),
       REDIS_URL: redisUrl,
       REDIS_PASSWORD_FILE: '', // whatever it is about, redisUrl has its password
+      // The load generator logs in as many users as it is asked for, from one address.
+      LOGIN_LIMIT_PER_USER: process.env.LOGIN_LIMIT_PER_USER ?? '0',
+      LOGIN_LIMIT_PER_ADDRESS: process.env.LOGIN_LIMIT_PER_ADDRESS ?? '0',
       SESSION_SECRETS: sessionSecret,
       SESSION_SECRETS_FILE: '',
     },

@@ -31,6 +31,7 @@ const routes: FastifyPluginAsyncTypebox<{ authenticator: Authenticator }> = asyn
       },
     },
     async (request, reply) => {
+      await app.limitLogins(request, authenticator.claimedUser(request.body))
       const user = await authenticator.authenticate(request.body)
       if (user === undefined) throw new ApiError('API_WRONG_CREDENTIALS')
       const replaced = tokens.fromCookie(request)
@@ -66,6 +67,6 @@ const routes: FastifyPluginAsyncTypebox<{ authenticator: Authenticator }> = asyn
 /** What needs no session. */
 export const publicRoutes = fp(routes, {
   name: 'public-routes',
-  dependencies: ['errors', 'store', 'session', 'cross-site'],
+  dependencies: ['errors', 'store', 'session', 'cross-site', 'login-limit'],
   encapsulate: true,
 })

@@ -1,0 +1,131 @@
+import type { FastifyInstance } from 'fastify'
+import { expect, test } from 'vitest'
+import { redisOfThisFile } from '../../../.vitest/redis.ts'
+import type { AppOptions } from '../src/app.ts'
+import { networkOf } from '../src/plugins/login-limit.ts'
+import { trustedProxies } from '../src/trust-proxy.ts'
+import { appForThisTest } from './support.ts'
+
+const server = redisOfThisFile()
+
+const HOUR = { perUser: 0, perAddress: 0, windowSeconds: 3600 }
+
+const appWith = (loginLimits: AppOptions['loginLimits'], more: Partial<AppOptions> = {}) =>
+  appForThisTest(server.socket, { ...(loginLimits && { loginLimits }), ...more })
+
+interface Attempt {
+  user: string
+  from?: string
+  forwardedFor?: string
+}
+
+async function attempt(app: FastifyInstance, { user, from = '192.0.2.1', forwardedFor }: Attempt) {
+  const answer = await app.inject({
+    method: 'POST',
+    url: '/login',
+    payload: { user },
+    remoteAddress: from,
+    headers: { ...(forwardedFor !== undefined && { 'x-forwarded-for': forwardedFor }) },
+  })
+  return answer
+}
+
+const statuses = async (app: FastifyInstance, attempts: Attempt[]) => {
+  const all = []
+  for (const one of attempts) all.push((await attempt(app, one)).statusCode)
+  return all
+}
+
+test('so many attempts as one user, from wherever and in whichever process', async () => {
+  const limits = { ...HOUR, perUser: 3 }
+  const [one, other] = [await appWith(limits), await appWith(limits)]
+  const ada = (from: string) => ({ user: 'ada', from })
+  expect(await statuses(one, [ada('192.0.2.1'), ada('192.0.2.2')])).toEqual([200, 200])
+  expect(await statuses(other, [ada('192.0.2.3'), ada('192.0.2.4')])).toEqual([200, 429])
+  const refused = await attempt(one, ada('192.0.2.5'))
+  expect(refused.statusCode).toBe(429)
+  expect(refused.json()).toMatchObject({ code: 'API_TOO_MANY_REQUESTS', statusCode: 429 })
+  const seconds = Number(refused.headers['retry-after'])
+  expect(seconds).toBeGreaterThan(0)
+  expect(seconds).toBeLessThanOrEqual(3600)
+  expect(refused.headers['set-cookie']).toBeUndefined()
+  expect(await statuses(one, [{ user: 'eve' }])).toEqual([200])
+})
+
+test('so many attempts from one address, as whomever', async () => {
+  const app = await appWith({ ...HOUR, perAddress: 2 })
+  const users = ['ada', 'bob', 'eve'].map((user) => ({ user }))
+  expect(await statuses(app, users)).toEqual([200, 200, 429])
+  expect(await statuses(app, [{ user: 'eve', from: '192.0.2.2' }])).toEqual([200])
+  const v6 = ['2001:db8::1', '2001:db8:0:0:ffff::2', '2001:db8::3'].map((from) => ({
+    user: 'eve',
+    from,
+  }))
+  expect(await statuses(app, v6)).toEqual([200, 200, 429])
+})
+
+test('who is refused costs Redis nothing more', async () => {
+  const app = await appWith({ ...HOUR, perAddress: 1 })
+  expect(await statuses(app, [{ user: 'ada' }, { user: 'ada' }])).toEqual([200, 429])
+  const keys = await server.redis.dbsize()
+  const commands = async () =>
+    Number(/total_commands_processed:(\d+)/.exec(await server.redis.info('stats'))?.[1])
+  const before = await commands()
+  const users = Array.from({ length: 100 }, (_, index) => ({ user: `user ${index}` }))
+  expect(new Set(await statuses(app, users))).toEqual(new Set([429]))
+  expect(await commands()).toBe(before + 1) // the INFO before
+  expect(await server.redis.dbsize()).toBe(keys)
+})
+
+test('nobody is kept out for longer than the window', async () => {
+  const app = await appWith({ perUser: 1, perAddress: 1, windowSeconds: 1 })
+  const status = async () => (await attempt(app, { user: 'ada' })).statusCode
+  await expect.poll(status, { interval: 1, timeout: 10_000 }).toBe(429)
+  await expect.poll(status, { timeout: 10_000 }).toBe(200)
+})
+
+test('without limits nothing is counted', async () => {
+  const app = await appWith(undefined)
+  const attempts = Array.from({ length: 50 }, () => ({ user: 'ada' }))
+  expect(new Set(await statuses(app, attempts))).toEqual(new Set([200]))
+  expect(await server.redis.keys('limit:*')).toEqual([])
+})
+
+test('X-Forwarded-For is believed only if a proxy is trusted, and only what that one said', async () => {
+  const limits = { ...HOUR, perAddress: 1 }
+  const forged = ['203.0.113.1', '203.0.113.2'].map((forwardedFor) => ({
+    user: 'ada',
+    forwardedFor,
+  }))
+  expect(await statuses(await appWith(limits), forged)).toEqual([200, 429])
+
+  const behindOne = await appWith(limits, { trustProxy: trustedProxies('1') })
+  const throughProxy = [
+    { user: 'ada', forwardedFor: '203.0.113.1' },
+    { user: 'ada', forwardedFor: '203.0.113.2' },
+    { user: 'ada', forwardedFor: '203.0.113.9, 203.0.113.1' }, // the first is the client's invention
+  ]
+  expect(await statuses(behindOne, throughProxy)).toEqual([200, 200, 429])
+
+  const proxies = await appWith(limits, {
+    trustProxy: trustedProxies('192.0.2.0/24,::1'),
+  })
+  const from = [
+    { user: 'ada', forwardedFor: '203.0.113.3' },
+    { user: 'ada', forwardedFor: '203.0.113.4', from: '198.51.100.1' }, // no proxy of ours
+    { user: 'ada', forwardedFor: '203.0.113.5', from: '198.51.100.1' },
+  ]
+  expect(await statuses(proxies, from)).toEqual([200, 200, 429])
+})
+
+test.each([
+  ['192.0.2.1', '192.0.2.1'],
+  ['::ffff:192.0.2.1', '192.0.2.1'],
+  ['::1', '0:0:0:0'],
+  ['2001:db8:1:2:3:4:5:6', '2001:db8:1:2'],
+  ['2001:db8::6', '2001:db8:0:0'],
+  ['fe80::1%eth0', 'fe80:0:0:0'],
+  ['1::', '1:0:0:0'],
+])('%s counts as %s', (address, network) => {
+  expect(networkOf(address)).toBe(network)
+})
