@@ -4,8 +4,8 @@ import { logIn } from '../src/http/sessions.ts'
 
 const never = new AbortController().signal
 
-/** A door that lets `room` users in and then answers 503. */
-async function door(room = Number.POSITIVE_INFINITY) {
+/** A door that lets `room` users in and then answers `refusal`. */
+async function door(room = Number.POSITIVE_INFINITY, refusal = 503) {
   const users: string[] = []
   const inside = new Set<string>()
   const server = createServer(async (request, response) => {
@@ -17,7 +17,7 @@ async function door(room = Number.POSITIVE_INFINITY) {
       return void response.end()
     }
     if (inside.size >= room) {
-      response.statusCode = 503
+      response.statusCode = refusal
       return void response.end('full')
     }
     const { user } = JSON.parse(body)
@@ -50,6 +50,12 @@ test('whoever was let in before somebody was refused is logged out again', async
   const { url, users, inside } = await door(12)
   await expect(logIn(url, 20, never)).rejects.toThrow(/Logging in at .* failed.*503 full/)
   expect(users).toHaveLength(12)
+  expect(inside.size).toBe(0)
+})
+
+test('a limit on logins is named, with the setting that lifts it', async () => {
+  const { url, inside } = await door(12, 429)
+  await expect(logIn(url, 20, never)).rejects.toThrow(/\(429\).*LOGIN_LIMIT_PER_ADDRESS=0/)
   expect(inside.size).toBe(0)
 })
 

@@ -12,6 +12,9 @@ const TIMEOUT_MS = 10_000
 // For logging all of them out: by then the user waits for the prompt, and sessions expire anyway.
 const LOGOUT_MS = 5_000
 
+const LIMITED =
+  'it limits how many users log in from one address (429). If it is yours, start it with LOGIN_LIMIT_PER_ADDRESS=0 for the time of the measurement, or use fewer users.'
+
 /**
  * Logs `count` different users in.
  *
@@ -33,6 +36,7 @@ export async function logIn(url: string, count: number, signal: AbortSignal): Pr
         body: JSON.stringify({ user: `${name}-${index + 1}` }),
       })
       const text = await body.text()
+      if (statusCode === 429) throw new Error(LIMITED)
       if (statusCode !== 200) throw new Error(`it answered ${statusCode} ${text}`)
       tokens.push(tokenIn(text))
     })
