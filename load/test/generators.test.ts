@@ -1,8 +1,9 @@
 import { spawnSync } from 'node:child_process'
 import { createServer, type RequestListener } from 'node:http'
+import type { Socket } from 'node:net'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { saturateByAutocannon } from '../src/http/autocannon.ts'
-import { percentiles } from '../src/http/generator.ts'
+import { type Progress, percentiles } from '../src/http/generator.ts'
 import { findGenerator } from '../src/http/generators.ts'
 import { httpCommand } from '../src/http/options.ts'
 import { workload } from '../src/http/workload.ts'
@@ -21,7 +22,7 @@ async function serve(listener: RequestListener): Promise<string> {
   return `http://127.0.0.1:${address.port}`
 }
 
-const calls = workload({ tokens: ['a', 'b', 'c'], connections: 3, items: 10, seed: 1 })
+const calls = workload({ tokens: ['a', 'b', 'c'], connections: 3, items: 10, reads: 0.3, seed: 1 })
 const never = new AbortController().signal
 const wrkIsHere = spawnSync('wrk', ['--version']).error === undefined
 
@@ -32,14 +33,16 @@ describe.each([
   test.skipIf(skip)('counts what the server counts, and sends what was prepared', async () => {
     const heads = new Set<string>()
     const items = new Set<string>()
+    const sockets = new Set<Socket>()
     let received = 0
     const url = await serve(async (request, response) => {
       received++
+      sockets.add(request.socket)
       let body = ''
       for await (const chunk of request) body += chunk
       const { method, headers } = request
       heads.add(`${method} ${request.url} ${headers.authorization} ${headers['content-type']}`)
-      items.add(JSON.parse(body).item)
+      if (body !== '') items.add(JSON.parse(body).item)
       response.end(body)
     })
     const result = await saturate({ url, calls, seconds, signal: never })
@@ -50,8 +53,21 @@ describe.each([
     expect(result.sent - result.ok).toBeLessThanOrEqual(calls.length)
     expect(result.errors).toEqual({})
     expect(heads).toEqual(
-      new Set(['a', 'b', 'c'].map((token) => `POST /views Bearer ${token} application/json`)),
+      new Set([
+        'GET /items/popular undefined undefined',
+        ...['a', 'b', 'c'].flatMap((token) => [
+          `POST /views Bearer ${token} application/json`,
+          `GET /me Bearer ${token} undefined`,
+          `GET /me/views Bearer ${token} undefined`,
+        ]),
+      ]),
     )
+    // What a connection was about to send or to get at the end is a small part of it.
+    const [toServer, fromServer] = (['bytesRead', 'bytesWritten'] as const).map((direction) =>
+      [...sockets].reduce((sum, socket) => sum + socket[direction], 0),
+    )
+    expect((result.bytes.sent / (toServer ?? 0)) * (received / result.answered)).toBeCloseTo(1, 1)
+    expect(result.bytes.received / (fromServer ?? 0)).toBeCloseTo(1, 1)
     expect(items).toContain('load-item-1')
     expect(items.size).toBeGreaterThan(3)
     expect(result.seconds).toBeGreaterThanOrEqual(seconds)
@@ -64,6 +80,21 @@ describe.each([
     expect(mean).toBeLessThan(Number(max))
     expect(result.generator.cpuSeconds).toBeGreaterThan(0)
     expect(result.generator.utilization).toBeGreaterThan(0)
+  })
+
+  test.skipIf(skip)('tells how it goes', async () => {
+    const url = await serve((_request, response) => void response.end())
+    const enough = new AbortController()
+    const told: Progress[] = []
+    const onProgress = (progress: Progress) => {
+      told.push(progress)
+      enough.abort()
+    }
+    await saturate({ url, calls, seconds: 60, signal: enough.signal, onProgress })
+    const [{ requestsPerSecond = 0, failures, p50 = 0, p99 = 0 } = {}] = told
+    expect(requestsPerSecond).toBeGreaterThan(100)
+    expect(failures).toBe(0)
+    expect(p50).toBeLessThanOrEqual(p99)
   })
 
   test.skipIf(skip)('errors are told apart by kind', async () => {

@@ -3,7 +3,6 @@ import { describe, expect, test } from 'vitest'
 import { conclusion, header, ratioTable, table } from '../src/http/report.ts'
 import type { HttpSettings } from '../src/http/result.ts'
 import { summarizeSamples } from '../src/http/summary.ts'
-import { orderOf } from '../src/rounds.ts'
 import { errorKinds, figure } from '../src/table.ts'
 import { sample } from './support/samples.ts'
 
@@ -208,11 +207,4 @@ test('figures have as many digits as are worth reading', () => {
     '0.00',
   ])
   expect(figure(Number.NaN)).toBe('-')
-})
-
-test('every variant comes early and late, before and after each other one', () => {
-  const orders = Array.from({ length: 6 }, (_, round) => orderOf(['a', 'b', 'c'], round).join(''))
-  expect(new Set(orders).size).toBe(6)
-  const two = Array.from({ length: 4 }, (_, round) => orderOf(['a', 'b'], round).join(''))
-  expect(two).toEqual(['ab', 'ba', 'ba', 'ab'])
 })

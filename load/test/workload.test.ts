@@ -1,5 +1,5 @@
-import { expect, test } from 'vitest'
-import { seededRandom, skewedItems, workload } from '../src/http/workload.ts'
+import { describe, expect, test } from 'vitest'
+import { headersOf, seededRandom, skewedItems, workload } from '../src/http/workload.ts'
 
 const tokens = (count: number) => Array.from({ length: count }, (_, index) => `token-${index}`)
 
@@ -59,4 +59,50 @@ test('more sessions than connections are all used; fewer are shared', () => {
   ])
   const few = workload({ tokens: tokens(2), connections: 3, items: 10, seed: 1 })
   expect(few.map(([view]) => view?.token)).toEqual(['token-0', 'token-1', 'token-0'])
+})
+
+describe('reads', () => {
+  const plan = { tokens: tokens(40), connections: 8, items: 100, seed: 17 }
+  const calls = workload({ ...plan, reads: 0.2 }).flat()
+  const counts = new Map<string, number>()
+  for (const { method, path } of calls) {
+    counts.set(`${method} ${path}`, (counts.get(`${method} ${path}`) ?? 0) + 1)
+  }
+
+  test('are the share that was asked for, and a third each', () => {
+    const share = (name: string) => (counts.get(name) ?? 0) / calls.length
+    expect([...counts.keys()].toSorted()).toEqual([
+      ...['GET /items/popular', 'GET /me', 'GET /me/views', 'POST /views'],
+    ])
+    expect(share('POST /views')).toBeCloseTo(0.8, 1)
+    for (const name of ['GET /items/popular', 'GET /me', 'GET /me/views']) {
+      expect(share(name)).toBeCloseTo(0.2 / 3, 1.5)
+    }
+  })
+
+  test('show the views of the sessions that record some; what is popular needs no session', () => {
+    for (const { path, token, body } of calls) {
+      expect(token === null).toBe(path === '/items/popular')
+      expect(body === null).toBe(path !== '/views')
+    }
+    expect(headersOf({ method: 'GET', path: '/me', token: 'a', body: null })).toEqual({
+      authorization: 'Bearer a',
+    })
+  })
+
+  test('are none by default; the same seed asks for the same, another one for other things', () => {
+    expect(
+      workload(plan)
+        .flat()
+        .every(({ method }) => method === 'POST'),
+    ).toBe(true)
+    const seeded = (seed: number) => workload({ ...plan, reads: 0.2, seed })
+    expect(seeded(17)).toEqual(seeded(17))
+    expect(seeded(17)).not.toEqual(seeded(18))
+    expect(
+      workload({ ...plan, reads: 1 })
+        .flat()
+        .every(({ method }) => method === 'GET'),
+    ).toBe(true)
+  })
 })

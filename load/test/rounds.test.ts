@@ -1,0 +1,87 @@
+import { describe, expect, test } from 'vitest'
+import { orderOf, type RoundsPlan, runRounds } from '../src/rounds.ts'
+
+/** Two variants for three rounds; `at` is called before each run. */
+function plan(at: (run: string) => void = () => {}): RoundsPlan<string, string> {
+  const run = async (what: string) => {
+    at(what)
+    return what
+  }
+  return {
+    ...{ variants: ['a', 'b'], rounds: 3, label: (variant) => variant, describe: String },
+    warmUp: (variant) => run(`${variant}0`),
+    measure: (variant, round) => run(`${variant}${round}`),
+  }
+}
+
+/** Runs it, and tells what was shown. */
+async function running(given: RoundsPlan<string, string>, controllers = twoSignals()) {
+  const shown: string[] = []
+  const progress = { begin: (text: string) => void shown.push(text), end: () => {} }
+  const { interrupt, broken } = controllers
+  const signal = AbortSignal.any([interrupt.signal, broken.signal])
+  const run = await runRounds({ interrupt: interrupt.signal, signal, progress }, given)
+  return { ...run, shown }
+}
+
+const twoSignals = () => ({ interrupt: new AbortController(), broken: new AbortController() })
+
+test('each variant once per round, in changing order, after a warm-up', async () => {
+  const { samples, interrupted, shown } = await running(plan())
+  expect(samples).toEqual(['a1', 'b1', 'b2', 'a2', 'b3', 'a3'])
+  expect(interrupted).toBe(false)
+  expect(shown.slice(0, 3)).toEqual(['Warm-up    a', 'Warm-up    b', 'Round 1/3  a'])
+})
+
+test('no warm-up, if there is none', async () => {
+  const { shown } = await running({ ...plan(), warmUp: undefined })
+  expect(shown).toHaveLength(6)
+})
+
+describe('an interrupt', () => {
+  test.each([
+    ['b0', []],
+    ['b1', []],
+    ['b2', ['a1', 'b1']],
+    ['a2', ['a1', 'b1']],
+    ['b3', ['a1', 'b1', 'b2', 'a2']],
+  ])('in %s leaves %j', async (when, left) => {
+    const controllers = twoSignals()
+    const given = plan((run) => {
+      if (run === when) controllers.interrupt.abort(new Error('enough'))
+    })
+    expect(await running(given, controllers)).toMatchObject({ samples: left, interrupted: true })
+  })
+
+  test('is what ended it, also if that made a run fail', async () => {
+    const controllers = twoSignals()
+    const given = plan((run) => {
+      if (run !== 'a2') return
+      controllers.interrupt.abort(new Error('enough'))
+      throw new Error('connection lost')
+    })
+    const { samples, interrupted } = await running(given, controllers)
+    expect([samples, interrupted]).toEqual([['a1', 'b1'], true])
+  })
+})
+
+test('what broke explains it better than the run that noticed', async () => {
+  const controllers = twoSignals()
+  const given = plan((run) => {
+    if (run !== 'a2') return
+    controllers.broken.abort(new Error('Redis is gone'))
+    throw new Error('connection lost')
+  })
+  await expect(running(given, controllers)).rejects.toThrow('Redis is gone')
+  const failing = plan((run) => {
+    if (run === 'a2') throw new Error('connection lost')
+  })
+  await expect(running(failing)).rejects.toThrow('connection lost')
+})
+
+test('every variant comes early and late, before and after each other one', () => {
+  const orders = Array.from({ length: 6 }, (_, round) => orderOf(['a', 'b', 'c'], round).join(''))
+  expect(new Set(orders).size).toBe(6)
+  const two = Array.from({ length: 4 }, (_, round) => orderOf(['a', 'b'], round).join(''))
+  expect(two).toEqual(['ab', 'ba', 'ba', 'ab'])
+})
