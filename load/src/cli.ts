@@ -60,8 +60,8 @@ const program = new Command('npm run load --')
   .addCommand(experimentCommand(portsExperiment, invocation))
   .commandsGroup('Results:')
   .addCommand(compare)
-  .commandsGroup('Tools:')
   .addCommand(reportCommand())
+  .commandsGroup('Tools:')
   .addCommand(relayCommand().action((flags) => runRelay(flags, interrupts.signal)))
   .addHelpText(
     'after',

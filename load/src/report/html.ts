@@ -33,7 +33,7 @@ const entities: Record<string, string> = {
 }
 
 /** Text as it may stand between tags, and in an attribute's quotes. */
-export function escapeText(text: string): string {
+function escapeText(text: string): string {
   return text.replaceAll(/[&<>"']/g, (character) => entities[character] ?? character)
 }
 

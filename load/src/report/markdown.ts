@@ -62,7 +62,7 @@ export function tableMarkdown({ head, rows, texts = [] }: ReportTable): string {
 }
 
 /** Text that stays what it is in Markdown, and on one line. */
-function plain(text: string): string {
+export function plain(text: string): string {
   return text
     .replaceAll(/\s*\n\s*/g, ' ')
     .replaceAll(/[\\`*_[\]<>|#~]/g, (character) => `\\${character}`)

@@ -61,7 +61,7 @@ export interface BarChart extends ChartText {
   readonly bars: readonly Bar[]
 }
 
-export interface Bar {
+interface Bar {
   readonly name: string
   readonly value: number
   readonly low: number
@@ -86,7 +86,7 @@ export interface LineChart extends ChartText {
   readonly lines: readonly Line[]
 }
 
-export interface Line {
+interface Line {
   readonly name: string
   /** By the index of the name or, for percentiles, the share; null where there is no value. */
   readonly points: readonly (readonly [x: number, y: number | null])[]

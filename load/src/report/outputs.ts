@@ -16,7 +16,7 @@ export interface OutputFlags {
 }
 
 /** A result in one of our formats: an object that says which, and can be written as JSON. */
-export interface ResultDocument {
+interface ResultDocument {
   /** `onetrip-load-http/3`, for instance. */
   readonly format: string
 }
@@ -64,14 +64,25 @@ export async function prepareOutputs(flags: OutputFlags): Promise<Outputs> {
         await markdown.save(renderMarkdown([{ name: 'this run', document }]))
         print(`The tables are in ${markdown.path}`)
       }
-      if (!html && !latestHtml) return
-      const page = await step('Drawing the report', () =>
-        renderHtml([{ name: 'this run', document }]),
-      )
-      await html?.save(page)
-      await latestHtml?.save(page)
-      print(`The report is ${[html, latestHtml].flatMap((file) => file?.path ?? []).join(', ')}`)
+      if (html) {
+        await html.save(await page(document))
+        print(`The report is in ${html.path}`)
+      }
+      if (latestHtml) await renewLatest(latestHtml, document)
     },
+  }
+}
+
+const page = (document: unknown) =>
+  step('Drawing the report', () => renderHtml([{ name: 'this run', document }]))
+
+/** What nobody asked for, fails nothing. */
+async function renewLatest(file: OutputFile, document: unknown): Promise<void> {
+  try {
+    await file.save(await page(document))
+    print(`\nThe latest report: ${file.path}`)
+  } catch (error) {
+    printError(`No latest report: ${error instanceof Error ? error.message : String(error)}`)
   }
 }
 

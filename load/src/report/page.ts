@@ -30,7 +30,7 @@ ${first ? hero(first) : null}
 </header>
 ${parts.length > 1 ? contents(parts) : null}
 <main>
-${parts.map((part, index) => partHtml(part, index, draw))}
+${parts.map((_, index) => partHtml(parts, index, draw))}
 ${method()}
 </main>
 <footer><p>Made by <code>npm run load</code>; from saved files: <code>npm run load -- report FILE… --html report.html</code></p></footer>
@@ -50,17 +50,24 @@ ${more.map((text) => html`<p class="lead">${text}</p>`)}
 
 function contents(parts: readonly Part[]): Html {
   const items = parts.map(
-    ({ title }, index) => html`<li><a href="#part-${index}">${title}</a></li>`,
+    (part, index) => html`<li><a href="#part-${index}">${titleIn(parts, part)}</a></li>`,
   )
   return html`<nav aria-label="Contents"><ol>${items}</ol></nav>`
 }
 
-function partHtml(part: Part, index: number, draw: Draw): Html {
-  const { title, headline, sections } = part
+/** A part's title; where several have the same, with what tells them apart. */
+function titleIn(parts: readonly Part[], { title, name, provenance }: Part): string {
+  const twins = parts.filter((part) => part.title === title)
+  return twins.length === 1 ? title : `${title} (${name}, ${provenance.date.slice(0, 16)})`
+}
+
+function partHtml(parts: readonly Part[], index: number, draw: Draw): Html {
+  const part = parts[index] as Part
+  const { headline, sections } = part
   // The first part's headline is the page's.
   const sentences = index === 0 ? [] : headline
   return html`<section class="part" id="part-${index}">
-<h2>${title}</h2>
+<h2>${titleIn(parts, part)}</h2>
 ${sentences.map((text) => html`<p class="headline">${text}</p>`)}
 ${sections.map((section, number) => sectionHtml(section, `${index}-${number}`, draw))}
 ${provenanceHtml(part)}
@@ -73,7 +80,7 @@ function sectionHtml(section: Section, id: string, draw: Draw): Html {
   return html`<section>
 <h3>${title}</h3>
 ${paragraphs.map((text) => html`<p>${text}</p>`)}
-${charts.map((chart) => html`<figure>${draw(chart)}<figcaption>${chart.title}</figcaption></figure>`)}
+${charts.map((chart) => html`<figure><figcaption>${chart.title}</figcaption>${draw(chart)}</figure>`)}
 ${tables.map((table, number) => tableHtml(table, `table-${id}-${number}`))}
 ${notes.map((text) => html`<p class="note">${text}</p>`)}
 </section>`
@@ -81,20 +88,29 @@ ${notes.map((text) => html`<p class="note">${text}</p>`)}
 
 function tableHtml({ caption, head, rows, texts = [] }: ReportTable, id: string): Html {
   const kind = (column: number) => (texts.includes(column) ? html` class="text"` : null)
-  return html`<div class="table" role="region" aria-label="${caption || 'Table'}" tabindex="0">
-<table id="${id}">
-<caption>${caption}<button type="button" data-copy="${id}" hidden>Copy</button></caption>
+  return html`<div class="caption"><p id="${id}-caption">${caption || 'Table'}</p><button type="button" data-copy="${id}" hidden>Copy</button></div>
+<div class="table" role="region" aria-labelledby="${id}-caption" tabindex="0">
+<table id="${id}" aria-labelledby="${id}-caption">
 <thead><tr>${head.map((cell, column) => html`<th scope="col"${kind(column)}>${breakable(cell)}</th>`)}</tr></thead>
 <tbody>
 ${rows.map(
   (row) =>
     html`<tr>${row.map((cell, column) =>
-      column === 0 ? html`<th scope="row">${cell}</th>` : html`<td${kind(column)}>${cell}</td>`,
+      column === 0
+        ? html`<th scope="row">${cell}</th>`
+        : html`<td${kind(column)}>${withRange(cell)}</td>`,
     )}</tr>
 `,
 )}</tbody>
 </table>
 </div>`
+}
+
+/** A figure with its range, which is not broken and less prominent. */
+function withRange(cell: string): Html {
+  const [, figure, range] = /^(\S+) (\([^()]*\)(?: \*)?)$/.exec(cell) ?? []
+  if (figure === undefined || range === undefined) return html`${cell}`
+  return html`${figure} <span class="range">${range}</span>`
 }
 
 /** The path of a field may be broken at its dots. */

@@ -1,7 +1,6 @@
 import { readFile, stat } from 'node:fs/promises'
 import { basename } from 'node:path'
-import type { HttpResult } from '../http/result.ts'
-import { summarizeSamples } from '../http/summary.ts'
+import { readHttpResult } from '../http/read-result.ts'
 import { Problem } from '../problem.ts'
 import type { Part } from './model.ts'
 import { experimentPart } from './parts/experiment.ts'
@@ -32,13 +31,13 @@ export interface AllResult {
 
 // What each reader relies on is what the types of its format promise; a file that breaks the promise is
 // told from an error of ours by `partsOf`.
-const readers: Record<string, (document: never) => Part> = {
-  'onetrip-load-http/2': (document: never) => httpPart(upgrade(document)),
-  'onetrip-load-http/3': httpPart,
-  'onetrip-load-latency/1': latencyPart,
-  'onetrip-load-scaling/1': scalingPart,
-  'onetrip-load-redis/1': experimentPart,
-}
+const readers = new Map<string, (document: never, name: string) => Part>([
+  ['onetrip-load-http/2', (document, name) => httpPart(readHttpResult(document, name))],
+  ['onetrip-load-http/3', (document, name) => httpPart(readHttpResult(document, name))],
+  ['onetrip-load-latency/1', latencyPart],
+  ['onetrip-load-scaling/1', scalingPart],
+  ['onetrip-load-redis/1', experimentPart],
+])
 
 const ALL = 'onetrip-load-all/1'
 
@@ -74,9 +73,9 @@ export function partsOf({ name, document }: NamedDocument): Part[] {
       partsOf({ name: `${name}, part ${index + 1}`, document: part }),
     )
   }
-  const reader = format === undefined ? undefined : readers[format]
+  const reader = format === undefined ? undefined : readers.get(format)
   if (!reader) {
-    const known = [...Object.keys(readers), ALL].join(', ')
+    const known = [...readers.keys(), ALL].join(', ')
     throw new Problem(
       format === undefined
         ? `${name} is no result of npm run load: it has no "format" (${known}).`
@@ -84,8 +83,9 @@ export function partsOf({ name, document }: NamedDocument): Part[] {
     )
   }
   try {
-    return [reader(document as never)]
+    return [reader(document as never, name)]
   } catch (error) {
+    if (error instanceof Problem) throw error
     const what = error instanceof Error ? error.message : String(error)
     throw new Problem(`${name} says that it is ${format}, but something in it is not: ${what}.`)
   }
@@ -94,23 +94,4 @@ export function partsOf({ name, document }: NamedDocument): Part[] {
 function formatOf(document: unknown): string | undefined {
   if (typeof document !== 'object' || document === null || !('format' in document)) return undefined
   return typeof document.format === 'string' ? document.format : undefined
-}
-
-/** A file of before 10:30 on 2026-11-21: without confidence intervals, bytes and the workload's name. */
-function upgrade(document: HttpResult): HttpResult {
-  const { options, samples } = document
-  const complete = samples.map((sample) => ({
-    ...sample,
-    bytes: null,
-    latency: { ...sample.latency, p75: null, p95: null, p975: null },
-    perRequest: { ...sample.perRequest, bytesSent: null, bytesReceived: null },
-  }))
-  return {
-    ...document,
-    options: { ...options, sessions: (document as { sessions?: number }).sessions ?? 0, reads: 0 },
-    interrupted: false,
-    workers: 1,
-    samples: complete,
-    summaries: summarizeSamples(complete, options.variants),
-  }
 }

@@ -19,6 +19,7 @@ export function valueAxis(unit: string, { narrow }: Canvas) {
     nameLocation: 'middle',
     nameGap: 26,
     nameTextStyle: { color: muted, fontSize: FONT },
+    axisLine: { lineStyle: { color: muted } },
     splitNumber: narrow ? 2 : 5,
     axisLabel: { color: muted, fontSize: FONT, formatter: axisFigure, hideOverlap: true },
     splitLine: { lineStyle: { color: grid } },
@@ -26,7 +27,7 @@ export function valueAxis(unit: string, { narrow }: Canvas) {
 }
 
 /** A round figure of an axis: `20,000`, `0.5`. */
-export const axisFigure = (value: number) =>
+const axisFigure = (value: number) =>
   new Intl.NumberFormat('en-US', { maximumSignificantDigits: 3 }).format(value)
 
 export function nameAxis(names: readonly string[]) {
@@ -38,6 +39,13 @@ export function nameAxis(names: readonly string[]) {
     axisTick: { show: false },
   }
 }
+
+/** The names of the series, above the drawing. */
+export const legend = (itemHeight: number) => ({
+  ...{ top: 0, left: 0, selectedMode: false, itemWidth: 26, itemHeight, itemGap: 10 },
+  ...{ backgroundColor: 'transparent', borderColor: grid },
+  textStyle: { color: text, fontSize: FONT },
+})
 
 /** Horizontal bars, the range as a whisker, the figure beside it. */
 export function barOption(chart: BarChart, canvas: Canvas) {
@@ -53,9 +61,9 @@ export function barOption(chart: BarChart, canvas: Canvas) {
         type: 'bar',
         silent: true,
         barWidth: 20,
-        data: bars.map(({ name, value, doubtful }, index) => ({
+        data: bars.map(({ name, value, doubtful }) => ({
           value,
-          itemStyle: { color: colourOf(name, index), ...(doubtful && { decal: hatching }) },
+          itemStyle: { color: colourOf(name), ...(doubtful && { decal: hatching }) },
         })),
       },
       {
@@ -125,14 +133,7 @@ export function groupedOption(chart: GroupedChart, canvas: Canvas) {
   const total = (index: number) => groups.reduce((sum, { values }) => sum + (values[index] ?? 0), 0)
   const option: EChartsCoreOption = {
     grid: { left: widest(names) + 16, right: 64, top: 34, bottom: 48 },
-    legend: {
-      top: 0,
-      left: 0,
-      selectedMode: false,
-      itemWidth: 22,
-      itemHeight: 12,
-      textStyle: { color: text, fontSize: FONT },
-    },
+    legend: legend(12),
     yAxis: { ...nameAxis(names), inverse: true },
     xAxis: { ...valueAxis(unit, canvas), min: 0 },
     series: groups.map(({ name, values }, group) => ({

@@ -58,6 +58,7 @@ function finish(svg: string, { title, description }: Chart, { narrow }: Canvas):
   const id = `chart-${++drawn}`
   const body = svg
     .replaceAll(/<style[^>]*>.*?<\/style>/gs, '')
+    .replaceAll('fill="#000"', 'fill="none"') // of clip paths, and of lines in legends
     .replaceAll(/ (?:class|ecmeta_\w+|pointer-events)="[^"]*"/g, '')
     .replaceAll(/ style="([^"]*)"/g, (_, style: string) => attributes(style))
     .replace(/^<svg[^>]*?(viewBox="[^"]*")[^>]*>/, '<svg $1>')

@@ -1,6 +1,6 @@
 import type { EChartsCoreOption } from 'echarts/core'
 import type { LineChart } from '../model.ts'
-import { nameAxis, textWidth, valueAxis } from './bars.ts'
+import { legend, nameAxis, textWidth, valueAxis } from './bars.ts'
 import type { Canvas } from './draw.ts'
 import { colourOf, dashes, grid, muted, symbols, text } from './theme.ts'
 
@@ -17,28 +17,18 @@ export function lineOption(chart: LineChart, canvas: Canvas) {
   const values = lines.flatMap(({ points }) => points.flatMap(([, y]) => (y === null ? [] : [y])))
   const option: EChartsCoreOption = {
     grid: {
-      left: 56,
+      left: 64,
       right: narrow ? 16 : Math.max(...names.map(textWidth)) + 24,
       top,
       bottom: 48,
     },
-    ...(narrow && {
-      legend: {
-        top: 0,
-        left: 0,
-        selectedMode: false,
-        itemWidth: 30,
-        itemHeight: 8,
-        itemGap: 10,
-        textStyle: { color: text, fontSize: FONT },
-      },
-    }),
+    ...(narrow && { legend: legend(8) }),
     xAxis: chart.x === 'percentiles' ? percentileAxis(chart, narrow) : xAxis(chart.x),
     yAxis: {
       ...valueAxis(unit, canvas),
       nameLocation: 'end',
       nameGap: 10,
-      nameTextStyle: { color: muted, fontSize: FONT, align: 'left', padding: [0, 0, 0, -48] },
+      nameTextStyle: { color: muted, fontSize: FONT, align: 'left', padding: [0, 0, 0, -56] },
       splitNumber: 5,
       ...(logarithmic ? { type: 'log', ...decades(values) } : { min: 0 }),
     },
@@ -46,7 +36,8 @@ export function lineOption(chart: LineChart, canvas: Canvas) {
       type: 'line',
       name,
       silent: true,
-      color: colourOf(name, index),
+      clip: false,
+      color: colourOf(name),
       symbol: symbols[index % symbols.length],
       symbolSize: 7,
       showSymbol: chart.x !== 'percentiles' || points.length < 20,

@@ -1,19 +1,33 @@
-import { variants } from '../../stack/api.ts'
-
 // Colours are the page's CSS variables, so that one drawing suits both themes. Told apart are things by
 // more than colour: bars by their labels and by hatching, lines by labels, dashes and symbols.
 
 export const text = 'var(--text)'
 export const muted = 'var(--muted)'
 export const grid = 'var(--grid)'
-export const background = 'var(--background)'
+const background = 'var(--background)'
 
-const COLOURS = 8
+/** Ours each have one of their own; the others are told apart by all but colour. */
+const colours: readonly (readonly [name: string, colour: number])[] = [
+  ...([
+    ['naive', 0],
+    ['naive-lean', 1],
+    ['sequential', 2],
+    ['pipeline', 3],
+  ] as const),
+  ...([
+    ['transaction', 4],
+    ['batch', 5],
+    ['script', 8],
+    ['noop', 6],
+  ] as const),
+]
 
-/** The same variant has the same colour in all charts; `index` is for names that are no variants. */
-export function colourOf(name: string, index: number): string {
-  const known = (variants as readonly string[]).indexOf(name)
-  return `var(--colour-${(known === -1 ? index : known) % COLOURS})`
+const OTHERS = 7
+
+/** The same variant has the same colour in all charts. */
+export function colourOf(name: string): string {
+  const known = colours.find(([variant]) => variant === name)
+  return `var(--colour-${known?.[1] ?? OTHERS})`
 }
 
 export const symbols = [

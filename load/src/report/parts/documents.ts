@@ -4,14 +4,14 @@ import type { StoreRow } from '../../store/summary.ts'
 import { figure, withRange } from '../../table.ts'
 import type { GroupedChart, ReportTable } from '../model.ts'
 
-/** What the documents measured, as they print it. */
-export function documentsTable(figures: readonly DocumentFigure[]): ReportTable {
-  return {
-    caption: 'What the documents measured, on other machines',
-    head: ['in the documents', 'figure', 'unit', 'source'],
-    rows: figures.map(({ what, value, unit, source }) => [what, figure(value), unit, source]),
-    texts: [2, 3],
-  }
+/** What the documents measured, as they print it: a table for each of them. */
+export function documentsTables(figures: readonly DocumentFigure[]): ReportTable[] {
+  return [...Map.groupBy(figures, ({ source }) => source)].map(([source, list]) => ({
+    caption: `The documents measured (${source})`,
+    head: ['what', 'figure', 'unit'],
+    rows: list.map(({ what, value, unit }) => [what, figure(value), unit]),
+    texts: [2],
+  }))
 }
 
 /** What was measured of `updateToken`, one call at a time over one pooled connection, over a link. */

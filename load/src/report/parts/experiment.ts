@@ -6,7 +6,7 @@ import { linkTable } from '../../store/report.ts'
 import type { StoreRow } from '../../store/summary.ts'
 import { percent, type TextTable } from '../../table.ts'
 import type { Part, ReportTable, Section } from '../model.ts'
-import { documentsTable, tableFour, tableFourChart } from './documents.ts'
+import { documentsTables, tableFour, tableFourChart } from './documents.ts'
 import { provenanceOf, redisText } from './provenance.ts'
 import { sampleTable } from './samples.ts'
 
@@ -18,6 +18,7 @@ type Stored = Omit<ExperimentResult, 'summary' | 'tables' | 'conclusions' | 'net
 /** `npm run load -- redis …`, `store` or `retention`: the tables are as they were printed. */
 export function experimentPart(result: Stored): Part {
   const { experiment, summary, tables = [], conclusions = [], documents, servers } = result
+  const table4 = distances(result)
   const builds = new Set(servers.map((server) => redisText(server)))
   return {
     name: experiment,
@@ -30,13 +31,12 @@ export function experimentPart(result: Stored): Part {
         tables: [...tables.map(printedTable), ...withoutTables(result)],
         notes: disturbance(result.elsewhere),
       },
-      ...distances(result),
-      ...besides(documents),
+      ...(table4.length > 0 ? table4 : besides(documents)),
     ],
     provenance: provenanceOf(result, [
       ['Redis', [...builds].join('; ') || '-'],
-      ['Options', JSON.stringify(result.options)],
-      ['Limits', JSON.stringify(result.limits)],
+      ['Options', settingsText(result.options)],
+      ['Limits', settingsText(result.limits)],
       ...(result.network ? ([['Network', result.network]] as const) : []),
     ]),
     samples: ['samples', 'long', 'stages'].flatMap((name) => {
@@ -61,6 +61,18 @@ const titles: Record<string, string> = {
 const titleOf = (name: string) => titles[name] ?? `Redis: ${name}`
 
 const capital = (text: string) => `${text.charAt(0).toUpperCase()}${text.slice(1)}`
+
+/** `rounds 3, links unix loopback`; of what is no plain value, the name. */
+function settingsText(settings: object): string {
+  const text = (value: unknown): string => {
+    if (Array.isArray(value)) return value.map(text).join(' ')
+    if (typeof value !== 'object' || value === null) return String(value)
+    return 'name' in value ? String(value.name) : JSON.stringify(value)
+  }
+  return Object.entries(settings)
+    .map(([name, value]) => `${name} ${text(value)}`)
+    .join(', ')
+}
 
 const isTable = (value: unknown): value is object[] =>
   Array.isArray(value) && value.length > 0 && value.every((each) => typeof each === 'object')
@@ -110,5 +122,5 @@ function distances({ experiment, summaries, options }: Stored): Section[] {
 
 function besides(documents: readonly DocumentFigure[]): Section[] {
   if (documents.length === 0) return []
-  return [{ title: "The documents' figures", tables: [documentsTable(documents)] }]
+  return [{ title: "The documents' figures", tables: documentsTables(documents) }]
 }

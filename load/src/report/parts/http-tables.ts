@@ -59,6 +59,24 @@ export function throughputTable(
   }
 }
 
+/** What the README shows: how many times as fast as the first reference each is, and errors if any. */
+export function headlineTable(summaries: readonly VariantSummary[]): ReportTable {
+  const [reference] = referencesOf(summaries.map(({ variant }) => variant))
+  const { head, rows } = throughputTable(summaries, '')
+  const failed = summaries.some(({ errors }) => Object.keys(errors).length > 0)
+  const errors = (row: readonly string[]) => (failed ? row.slice(-1) : [])
+  return {
+    caption: '',
+    head: [...head.slice(0, -1), `× ${reference} (range)`, ...errors(head)],
+    rows: summaries.map(({ variant, ratios }, index) => {
+      const row = rows[index] ?? []
+      const ratio = (reference && ratios[reference]) ?? null
+      return [...row.slice(0, -1), variant === reference ? '1' : withRange(ratio), ...errors(row)]
+    }),
+    texts: failed ? [head.length] : [],
+  }
+}
+
 /** How many times as many requests per second; undefined where no two can be compared. */
 export function ratioTable(
   summaries: readonly VariantSummary[],
@@ -108,7 +126,7 @@ export function throughputChart(summaries: readonly VariantSummary[]): BarChart 
   )
   return {
     kind: 'bars',
-    title: 'Requests per second, median and range of the rounds',
+    title: 'Requests per second: medians of the rounds; the lines across the ends are their range',
     description: `Requests per second: ${told.join('; ')}.`,
     unit: 'requests/s',
     bars: summaries.map((row) => ({

@@ -11,12 +11,12 @@ import {
   throughputChart,
   throughputTable,
 } from './http-tables.ts'
-import { clientsText, loadFacts, provenanceOf, redisText } from './provenance.ts'
+import { apisText, clientsText, loadFacts, provenanceOf, redisText } from './provenance.ts'
 import { sampleTable } from './samples.ts'
 
 /** `npm run load -- http`. */
 export function httpPart(result: HttpResult): Part {
-  const { summaries, samples, options, redis, poolSize, clients, generator } = result
+  const { summaries, samples, options, redis, poolSize, workers, clients, generator } = result
   const rounds = Math.max(...samples.map(({ round }) => round))
   const ratios = ratioTable(summaries, 'Requests per second as a multiple, round by round')
   const notes = notesOf(summaries)
@@ -31,7 +31,7 @@ export function httpPart(result: HttpResult): Part {
           ...(result.interrupted
             ? [`Interrupted: of the ${counted(rounds, 'round')} that were complete.`]
             : []),
-          `Each of ${counted(options.connections, 'connection')} sends its next request as soon as the last one was answered. Bars are medians over ${counted(rounds, 'round')}, lines across their ends the range.`,
+          `Each of ${counted(options.connections, 'connection')} sends its next request as soon as the last one was answered. Figures are medians over ${counted(rounds, 'round')}, with the range.`,
         ],
         charts: [throughputChart(summaries)],
         tables: [
@@ -43,7 +43,7 @@ export function httpPart(result: HttpResult): Part {
       {
         title: 'CPU time per request',
         paragraphs: [
-          'This, and the ratios, carry over to other machines better than the rates, for generator, API and Redis share the cores of this one.',
+          'CPU time per request and the ratios carry over to other machines better than the rates: generator, API and Redis share the cores of this one.',
         ],
         charts: [cpuChart(summaries)],
       },
@@ -51,10 +51,7 @@ export function httpPart(result: HttpResult): Part {
     ],
     provenance: provenanceOf(result, [
       ['Redis', redisText(redis)],
-      [
-        'Pool',
-        poolSize === null ? 'not known' : `${counted(poolSize, 'connection')} per API process`,
-      ],
+      ['APIs', apisText(workers, poolSize)],
       ['Clients', clientsText(clients)],
       ...loadFacts(generator, options),
     ]),
@@ -88,17 +85,17 @@ function headlineOf({ summaries, options }: HttpResult, rounds: number): string[
     rounds === 1 ? 'one round' : `${figure(ratio.min)} to ${figure(ratio.max)}, ${rounds} rounds`
   return [
     `${hero.variant} answers ${figure(ratio.median)} times as many ${what} a second as ${base.variant} (${range}).`,
-    `For each request ${base.variant} opens ${count(base.connections)} to Redis, waits for ${trips(base)} and sends ${commands(base)}; ${hero.variant} opens ${count(hero.connections)}, waits for ${trips(hero)} and sends ${commands(hero)}.`,
+    `For each request ${deeds(base)}; ${deeds(hero)}.`,
   ]
 }
 
-const plain = (value: number) => String(Number(value.toFixed(2)))
+/** What makes the difference: `naive opens 1 connection to Redis, waits for 5 round trips and …`. */
+function deeds({ variant, connections, roundTrips, commands }: VariantSummary): string {
+  const opens = connections.median < 0.005 ? 'no connection' : some(connections, 'connection')
+  return `${variant} opens ${opens} to Redis, waits for ${some(roundTrips, 'round trip')} and sends ${some(commands, 'command')}`
+}
 
-const count = ({ median }: { median: number }) =>
-  median < 0.005
-    ? 'no connection'
-    : `${plain(median)} connection${plain(median) === '1' ? '' : 's'}`
-
-const trips = ({ roundTrips }: VariantSummary) => `${plain(roundTrips.median)} round trips`
-
-const commands = (row: VariantSummary) => `${plain(row.commands.median)} commands`
+function some({ median }: { median: number }, noun: string): string {
+  const number = String(Number(median.toFixed(2)))
+  return `${number} ${noun}${number === '1' ? '' : 's'}`
+}

@@ -1,13 +1,13 @@
 import type { LatencyRate, LatencyResult, LatencySummary } from '../../latency/result.ts'
 import { DISTURBED } from '../../measure/machine-cpu.ts'
-import { counted, errorKinds, figure } from '../../table.ts'
+import { errorKinds, figure } from '../../table.ts'
 import type { LineChart, Part, ReportTable, Section } from '../model.ts'
-import { clientsText, loadFacts, provenanceOf, redisText } from './provenance.ts'
+import { apisText, clientsText, loadFacts, provenanceOf, redisText } from './provenance.ts'
 import { sampleTable } from './samples.ts'
 
 /** `npm run load -- latency`. */
 export function latencyPart(result: LatencyResult): Part {
-  const { rates, samples, options, redis, poolSize, clients, generator } = result
+  const { rates, samples, options, redis, poolSize, workers, clients, generator } = result
   return {
     name: 'latency',
     title: 'Latency at a fixed rate',
@@ -25,12 +25,9 @@ export function latencyPart(result: LatencyResult): Part {
     ],
     provenance: provenanceOf(result, [
       ['Redis', redisText(redis)],
-      [
-        'Pool',
-        poolSize === null ? 'not known' : `${counted(poolSize, 'connection')} per API process`,
-      ],
+      ['APIs', apisText(workers, poolSize)],
       ['Clients', clientsText(clients)],
-      ...loadFacts(generator, { ...options, sessions: result.sessions }),
+      ...loadFacts(generator, options),
     ]),
     samples: [sampleTable('Every run at a fixed rate', samples)],
     document: result,
@@ -84,7 +81,7 @@ function table(rows: readonly LatencySummary[], rate: LatencyRate): ReportTable 
   const names = Object.keys(percentiles) as (keyof typeof percentiles)[]
   const ms = (value: number | null) => figure(value ?? Number.NaN)
   return {
-    caption: `Latency at ${rateText(rate)}, ms: all rounds together (range of the rounds)`,
+    caption: `ms at ${figure(rate.requestsPerSecond)} requests/s: all rounds together (range of the rounds)`,
     head: [
       'variant',
       ...names.map((name) => percentiles[name]),

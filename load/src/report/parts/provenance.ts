@@ -53,6 +53,14 @@ export function clientsText(clients: Readonly<Record<string, string>>): string {
   return texts.join('; ') || '-'
 }
 
+/** `2 processes of each, a pool of 1 connection in each process`. */
+export function apisText(workers: number | null, poolSize: number | null): string {
+  const processes =
+    workers === null ? 'not known' : workers === 1 ? '1 process' : `${workers} processes`
+  const pool = poolSize === null ? 'not known' : counted(poolSize, 'connection')
+  return `${processes} of each; pool: ${pool} per process`
+}
+
 interface LoadOfResult {
   connections?: number
   duration: number

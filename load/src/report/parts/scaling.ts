@@ -23,8 +23,12 @@ export function scalingPart(result: ScalingResult): Part {
       ...loadFacts(generator, options),
     ]),
     samples: [
-      ...series.map(({ by, samples }) => sampleTable(`Every run by ${by}`, samples)),
-      ...(store ? [sampleTable('Every run of the store alone', store.samples)] : []),
+      ...series
+        .filter(({ samples }) => samples.length > 0)
+        .map(({ by, samples }) => sampleTable(`Every run by ${by}`, samples)),
+      ...(store && store.samples.length > 0
+        ? [sampleTable('Every run of the store alone', store.samples)]
+        : []),
     ],
     document: result,
   }
@@ -51,7 +55,10 @@ function section({ by, points }: ScalingSeries, interrupted: boolean): Section {
   const summaries = points.flatMap((point) => point.summaries)
   return {
     title: titles[by],
-    paragraphs: interrupted ? ['Interrupted: of the rounds that were complete.'] : [],
+    paragraphs: [
+      ...(interrupted ? ['Interrupted: of the rounds that were complete.'] : []),
+      ...(by === 'distance' ? [`${points.map(({ linkText }) => linkText).join('; ')}.`] : []),
+    ],
     charts: points.length > 1 ? [chart(by, points)] : [],
     tables: [table(by, points), ...(by === 'distance' ? distanceTable(points) : [])],
     notes: [
@@ -100,6 +107,7 @@ function table(by: Dimension, points: readonly ScalingPoint[]): ReportTable {
     caption: `${titles[by]}: medians of the rounds (range)`,
     head: [
       labels[by],
+      ...(by === 'distance' ? ['PING takes'] : []),
       'variant',
       'requests/s (range)',
       `× ${reference ?? ''} (range)`,
@@ -109,8 +117,9 @@ function table(by: Dimension, points: readonly ScalingPoint[]): ReportTable {
       'Redis CPU µs /req.',
     ],
     rows: points.flatMap((point) =>
-      point.summaries.map((row, index) => [
-        index === 0 ? whereText(by, point) : '',
+      point.summaries.map((row) => [
+        `${settingOf(by, point)}${point.oversubscribed ? ' ‡' : ''}`,
+        ...(by === 'distance' ? [pingText(point)] : []),
         nameOf(row),
         withRange(row.requestsPerSecond),
         row.variant === reference ? '1' : withRange((reference && row.ratios[reference]) ?? null),
@@ -120,15 +129,12 @@ function table(by: Dimension, points: readonly ScalingPoint[]): ReportTable {
         figure(row.redisCpuMicros.median),
       ]),
     ),
-    texts: [1],
+    texts: [by === 'distance' ? 2 : 1],
   }
 }
 
-function whereText(by: Dimension, point: ScalingPoint): string {
-  const ping = point.pingMs === null ? '' : ` (PING ${Number(point.pingMs.toPrecision(3))} ms)`
-  const place = by === 'distance' ? `${point.linkText}${ping}` : settingOf(by, point)
-  return `${place}${point.oversubscribed ? ' ‡' : ''}`
-}
+const pingText = ({ pingMs }: ScalingPoint) =>
+  pingMs === null ? '-' : `${Number(pingMs.toPrecision(3))} ms`
 
 /** Over HTTP, beside the documents' table of calls of the function alone. */
 function distanceTable(points: readonly ScalingPoint[]): ReportTable[] {
@@ -140,7 +146,7 @@ function distanceTable(points: readonly ScalingPoint[]): ReportTable[] {
     const { sequential, pipeline } = theirs
     return [
       [
-        ...[point.linkText, rate('sequential'), rate('pipeline'), rate('batch')],
+        ...[point.link, rate('sequential'), rate('pipeline'), rate('batch')],
         ...[figure(sequential), figure(pipeline), (pipeline / sequential).toFixed(1)],
       ],
     ]

@@ -1,0 +1,57 @@
+import { Command } from 'commander'
+import { Problem } from '../problem.ts'
+import { print, step } from '../terminal.ts'
+import { outputFile } from './output-file.ts'
+import { readDocument } from './read.ts'
+import { renewRepository } from './readme.ts'
+import { renderHtml, renderMarkdown } from './render.ts'
+
+interface ReportFlags {
+  html?: string
+  markdown?: string
+  readme?: boolean
+}
+
+/** `npm run load -- report`: from files that were saved earlier. */
+export function reportCommand(): Command {
+  return new Command('report')
+    .description('make a report from files that were saved with --json')
+    .argument('<file...>', 'results in any of our formats, to be shown one after the other')
+    .option('--html <file>', 'write it to this file: one page, charts included')
+    .option('--markdown <file>', 'write the tables and the result as Markdown to this file')
+    .option('--readme', "renew this repository's README.md and docs/results.md from one file")
+    .addHelpText(
+      'after',
+      `
+The page needs no network: style, charts, tables, every sample and the files themselves are in it.
+Without --html, --markdown and --readme, the Markdown is printed.
+
+Examples:
+  npm run load -- report results.json --html report.html
+  npm run load -- report http.json store.json --html report.html --markdown report.md
+  npm run load -- report docs/results.json --readme`,
+    )
+    .action(makeReport)
+}
+
+/** @throws Problem for a file that is none of ours, or cannot be read or written. */
+async function makeReport(files: readonly string[], flags: ReportFlags): Promise<void> {
+  const { html, markdown, readme } = flags
+  const page = html === undefined ? null : await outputFile('--html', html)
+  const tables = markdown === undefined ? null : await outputFile('--markdown', markdown)
+  const documents = await Promise.all(files.map(readDocument))
+  if (readme) {
+    const [file, ...more] = files
+    if (file === undefined || more.length > 0) throw new Problem('--readme takes one file.')
+    for (const path of await renewRepository(file)) print(`Renewed ${path}`)
+  }
+  if (page) {
+    await page.save(await step('Drawing the report', () => renderHtml(documents)))
+    print(`The report is in ${page.path}`)
+  }
+  if (tables) {
+    await tables.save(renderMarkdown(documents))
+    print(`The tables are in ${tables.path}`)
+  }
+  if (!page && !tables && !readme) print(renderMarkdown(documents))
+}
