@@ -16,7 +16,9 @@ import { answers, bodies, limit } from './support/session-schemas.ts'
 // docs/other-clients.md tells what it does for it, and what that loses.
 
 const KEPT_VIEWS = 25
-const COUNTS = 'popular'
+// Keys that the API's user of our Redis may have (apps/server-build/users.acl), and no janitor sweeps.
+const SESSIONS = 'limit:sess:'
+const COUNTS = 'limit:popular'
 const BEARER = 'Bearer '
 const COOKIE = 'sessionId' // the default of @fastify/session
 
@@ -51,7 +53,7 @@ async function sessionRoutes(app: FastifyInstance, redis: Redis, config: Config)
   })
   await app.register(cookie)
   await app.register(session, {
-    store: new RedisStore({ client: redis }),
+    store: new RedisStore({ client: redis, prefix: SESSIONS }),
     secret: config.SESSION_SECRETS.split(','),
     saveUninitialized: false,
     // As with our store, a request that changes nothing writes nothing.
