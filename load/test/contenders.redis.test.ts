@@ -1,4 +1,6 @@
-import { readdir } from 'node:fs/promises'
+import { createHash } from 'node:crypto'
+import { readdir, readFile } from 'node:fs/promises'
+import { fileURLToPath } from 'node:url'
 import { Redis } from 'ioredis'
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { type TestRedis, testRedis } from '../../.vitest/redis.ts'
@@ -6,6 +8,8 @@ import { apiUrl, startApi, type Variant } from '../src/stack/api.ts'
 import { clientOf, contenders } from '../src/stack/contenders.ts'
 import { freePorts } from '../src/stack/ports.ts'
 import type { Program } from '../src/stack/program.ts'
+
+const usersFile = fileURLToPath(new URL('../../apps/server-build/users.acl', import.meta.url))
 
 /** Other clients behind our store: what they write is what ours writes. */
 const clients = contenders.filter((name) => name !== 'noop' && name !== 'connect-redis')
@@ -20,8 +24,19 @@ beforeAll(async () => {
   const [port = 0] = await freePorts(1)
   server = await testRedis({ port }) // valkey-glide knows no Unix sockets
   redis = new Redis(server.socket)
-  redisUrl = `redis://127.0.0.1:${port}`
+  redisUrl = `redis://api:${await addApiUser()}@127.0.0.1:${port}`
 })
+
+/** The user that a stack's APIs have, with no more rights than there. Returns the password. */
+async function addApiUser(): Promise<string> {
+  const password = 'a-password-for-tests'
+  const hash = createHash('sha256').update(password).digest('hex')
+  const [, rules = ''] = /^user api (.*(?:\n .*)*)/m.exec(await readFile(usersFile, 'utf8')) ?? []
+  const lines = rules.replace('@API_PASSWORD_SHA256@', hash).split('\n')
+  const words = lines.filter((line) => !line.startsWith(' # ')).flatMap((line) => line.split(' '))
+  await redis.call('ACL', 'SETUSER', 'api', ...words.filter((word) => word !== ''))
+  return password
+}
 
 afterAll(async () => {
   redis.disconnect()
@@ -91,12 +106,12 @@ async function start(variant: Variant): Promise<Api> {
   }
 }
 
-const users = ['ada', 'grace', 'mary']
+const viewers = ['ada', 'grace', 'mary']
 const items = ['tea', 'book', 'lamp', 'tea', 'cup', 'tea']
 
 /** Views by all users, all at the same time. Returns the answers, item by item. */
 async function manyViews(api: Api): Promise<Map<string, unknown[]>> {
-  const tokens = await Promise.all(users.map(api.login))
+  const tokens = await Promise.all(viewers.map(api.login))
   const answers = await Promise.all(
     Array.from({ length: 10 }, () => tokens)
       .flat()
@@ -105,7 +120,7 @@ async function manyViews(api: Api): Promise<Map<string, unknown[]>> {
   const counts = new Map<string, unknown[]>()
   for (const { status, body } of answers) {
     expect(status).toBe(200)
-    expect(users).toContain(body.user)
+    expect(viewers).toContain(body.user)
     counts.set(String(body.item), [...(counts.get(String(body.item)) ?? []), body.views])
   }
   return counts
@@ -184,7 +199,7 @@ describe.each([...clients, 'connect-redis', 'batch'] as const)('%s', (name) => {
     const { api } = these
     const counts = await manyViews(api)
     for (const item of new Set(items)) {
-      const total = 10 * users.length * items.filter((each) => each === item).length
+      const total = 10 * viewers.length * items.filter((each) => each === item).length
       // Each view was told another count: none was counted twice, none was lost.
       expect(counts.get(item)?.toSorted((a, b) => Number(a) - Number(b))).toEqual(
         Array.from({ length: total }, (_, index) => index + 1),
