@@ -29,7 +29,7 @@ export const authenticatedRoutes = fp(
         app.refuseCrossSite(request)
         request.token = fromCookie
       }
-      if (request.method === 'GET') reply.header('cache-control', 'no-store')
+      if (request.method !== 'POST') reply.header('cache-control', 'no-store')
       done()
     })
     documentTokens(app)

@@ -1,0 +1,76 @@
+import { readFileSync } from 'node:fs'
+import { STATUS_CODES } from 'node:http'
+import type { FastifyInstance } from 'fastify'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { configSchema } from '../src/config.ts'
+import { errorTable } from '../src/errors.ts'
+import { type ApiDocument, operationsOf } from './openapi-document.ts'
+import { appOn } from './support.ts'
+
+const path = new URL('../README.md', import.meta.url)
+
+let app: FastifyInstance
+let document: ApiDocument
+
+beforeAll(async () => {
+  app = await appOn('/nowhere/redis.sock')
+  document = (await app.inject('/openapi.json')).json()
+})
+afterAll(() => app.close())
+
+const table = (head: string[], rows: string[][]) =>
+  [head, head.map(() => '---'), ...rows].map((cells) => `| ${cells.join(' | ')} |`).join('\n')
+
+function settings(): string {
+  const rows = Object.entries(configSchema.properties).map(([name, schema]) => {
+    const { description, minimum, maximum } = schema as {
+      description?: string
+      minimum?: number
+      maximum?: number
+    }
+    const values = 'enum' in schema ? (schema.enum as string[]).join(', ') : ''
+    const range = maximum === undefined ? `from ${minimum}` : `${minimum} to ${maximum}`
+    const fallback = 'default' in schema ? String(schema.default) : ''
+    return [
+      `\`${name}\``,
+      fallback === '' ? '' : `\`${fallback}\``,
+      minimum === undefined ? values : range,
+      description ?? '',
+    ]
+  })
+  return table(['setting', 'default', 'values', 'what'], rows)
+}
+
+const errors = () =>
+  table(
+    ['status', 'code', 'may have written', 'safe to send again', 'meaning'],
+    Object.entries(errorTable)
+      .toSorted(([, a], [, b]) => a.status - b.status)
+      .map(([code, { status, mayHaveWritten, retrySafe, meaning }]) => [
+        `${status} ${STATUS_CODES[status]}`,
+        `\`${code}\``,
+        mayHaveWritten ? 'yes' : 'no',
+        retrySafe ? 'yes' : 'no',
+        meaning,
+      ]),
+  )
+
+const routes = () =>
+  table(
+    ['route', 'token', 'what'],
+    operationsOf(document).map(({ method, path, operation }) => [
+      `\`${method} ${path}\``,
+      operation.security ? 'yes' : '',
+      operation.summary ?? '',
+    ]),
+  )
+
+test('the README has every route, error and setting (vitest -u writes them)', async () => {
+  let readme = readFileSync(path, 'utf8')
+  for (const [name, content] of Object.entries({ routes, errors, settings })) {
+    const section = new RegExp(`(<!-- ${name} -->\n)[^]*?(<!-- /${name} -->)`)
+    expect(readme).toMatch(section)
+    readme = readme.replace(section, (_, before, after) => `${before}\n${content()}\n\n${after}`)
+  }
+  await expect(readme).toMatchFileSnapshot(path.pathname)
+})

@@ -1,0 +1,121 @@
+import { Writable } from 'node:stream'
+import type { InjectOptions } from 'fastify'
+import { expect, test } from 'vitest'
+import { redisOfThisFile, testRedis } from '../../../.vitest/redis.ts'
+import { loggerOptions } from '../src/logging.ts'
+import { appForThisTest, bearer, login, secret } from './support.ts'
+
+const server = redisOfThisFile()
+
+function logged() {
+  let text = ''
+  const stream = new Writable({
+    write(chunk: Buffer, _encoding, done) {
+      text += chunk
+      done()
+    },
+  })
+  return { stream, text: () => text }
+}
+
+test('no line of the log and no error has a token, a cookie or a secret in it', async () => {
+  const redis = await testRedis()
+  const log = logged()
+  try {
+    const app = await appForThisTest(redis.socket, {
+      logger: { ...(loggerOptions('trace', false) as object), stream: log.stream },
+      logRequests: true,
+      deadlineMs: 200,
+    })
+    const [kept, ended] = [await login(app), await login(app)]
+    await app.inject({ method: 'POST', url: '/logout', headers: bearer(ended) })
+    const forged = `${kept.slice(0, -5)}AAAAA`
+    const tokens = [kept, ended, forged]
+    const answers: string[] = []
+    const ask = async (request: InjectOptions) => answers.push((await app.inject(request)).body)
+
+    const askAll = async () => {
+      for (const token of tokens) {
+        const view = { method: 'POST', url: '/views', payload: { item: 'book' } } as const
+        await ask({ ...view, headers: bearer(token) })
+        await ask({ ...view, cookies: { '__Host-onetrip': token } })
+        await ask({ ...view, cookies: { '__Host-onetrip': token }, headers: { origin: 'null' } })
+        await ask({ ...view, headers: { cookie: `__Host-onetrip=${token};__Host-onetrip=b` } })
+        for (const url of ['/me', '/me/views', '/recent', '/items/popular', '/metrics']) {
+          await ask({ url, headers: bearer(token) })
+        }
+        // Where no token belongs.
+        await ask({ url: `/me?token=${token}`, headers: bearer(token) })
+        await ask({ url: `/items/popular?token=${token}` })
+        await ask({ url: `/nowhere/%zz?token=${token}` })
+        const headers = { ...bearer(token), 'content-type': `text/${token.slice(0, 32)}` }
+        await ask({ method: 'POST', url: '/views', headers, payload: token })
+        await ask({ method: 'POST', url: '/login', payload: { user: 'ada', token } })
+        await ask({ method: 'POST', url: '/login', payload: { user: 5, password: token } })
+      }
+    }
+    await askAll()
+    redis.program.signal('SIGSTOP')
+    await Promise.all([
+      ask({ method: 'POST', url: '/views', headers: bearer(kept), payload: { item: 'late' } }),
+      ask({ method: 'POST', url: '/logout', headers: bearer(kept) }),
+    ])
+    redis.program.signal('SIGKILL')
+    await redis.program.exited
+    await askAll()
+
+    const lines = log.text()
+    expect(lines).toContain('"status":200')
+    expect(lines).toContain('ONETRIP_OUTCOME_UNKNOWN')
+    expect(lines).toContain('ONETRIP_NOT_SENT')
+    for (const hidden of [...tokens.map((token) => token.slice(33)), secret]) {
+      expect(lines).not.toContain(hidden)
+      expect(answers.join('\n')).not.toContain(hidden)
+    }
+  } finally {
+    await redis.stop()
+  }
+})
+
+test('an unexpected error is logged, and its answer tells nothing of it', async () => {
+  const log = logged()
+  const app = await appForThisTest(server.socket, {
+    logger: { ...(loggerOptions('trace', false) as object), stream: log.stream },
+    authenticator: {
+      credentials: { type: 'object' },
+      claimedUser: () => 'ada',
+      authenticate: async () => {
+        throw Object.assign(new Error('the directory at 10.0.0.7 is away'), {
+          command: { name: 'HGET', args: ['a-token'] },
+        })
+      },
+    },
+  })
+  const answer = await app.inject({
+    method: 'POST',
+    url: '/login',
+    headers: { authorization: 'Bearer a-token', cookie: 'onetrip=a-token' },
+    payload: { password: 'a-password' },
+  })
+  expect(answer.json()).toEqual({
+    statusCode: 500,
+    code: 'API_INTERNAL',
+    error: 'Internal Server Error',
+    message: 'something went wrong here; it has been logged',
+    mayHaveWritten: true,
+    retrySafe: false,
+  })
+  expect(log.text()).toContain('the directory at 10.0.0.7 is away')
+  expect(log.text()).not.toMatch(/a-token|a-password/)
+})
+
+test('whoever logs a request whole logs neither its headers nor a token', async () => {
+  const log = logged()
+  const app = await appForThisTest(server.socket, {
+    logger: { ...(loggerOptions('trace', false) as object), stream: log.stream },
+  })
+  const token = await login(app)
+  app.log.info({ req: { headers: bearer(token) }, headers: bearer(token), token, cookie: token })
+  expect(log.text()).toContain('[hidden]')
+  expect(log.text()).not.toContain(token)
+})
