@@ -51,6 +51,7 @@ async function start(settings: StartSettings, signal: AbortSignal): Promise<Stac
   if (redis.kind === 'foreign') await redisFacts(redis.url)
   else if (installed === null) await buildRedis(redis.build, signal)
   const sessionSecret = await keptSecret(place.secret)
+  process.env.REPORT_FILE ||= place.report // what the APIs show at /report
   return await step('Starting Redis and the APIs', () =>
     startStack({
       redis,

@@ -18,6 +18,7 @@ import { authenticatedRoutes } from './routes/authenticated.ts'
 import { healthRoutes } from './routes/health.ts'
 import { metricsRoutes } from './routes/metrics.ts'
 import { publicRoutes } from './routes/public.ts'
+import { reportRoutes } from './routes/report.ts'
 import type { TrustedProxies } from './trust-proxy.ts'
 import { schemaErrorFormatter, validatorCompiler } from './validation.ts'
 
@@ -36,6 +37,8 @@ export interface AppOptions {
   publicOrigins?: readonly string[]
   /** Serve `/openapi.json` and `/docs`. Default true. */
   docs?: boolean
+  /** The page that `/report` serves. Default: none. */
+  reportFile?: string
   logger?: FastifyServerOptions['logger']
   /** Logs a line for each request. Default false. */
   logRequests?: boolean
@@ -100,6 +103,7 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
     await service.register(overloadPlugin, { maxEventLoopDelayMs })
     await service.register(publicRoutes, { authenticator })
     await service.register(authenticatedRoutes)
+    await service.register(reportRoutes, { file: options.reportFile ?? '' })
   })
   await app.register(otherMethodsPlugin)
   return app

@@ -6,7 +6,11 @@ import { trustedProxies } from './trust-proxy.ts'
 
 /** Every setting of the API, from the environment. `.env.example` lists the same, by test. */
 export const configSchema = Type.Object({
-  NODE_ENV: Type.String({ default: 'development' }),
+  NODE_ENV: Type.String({
+    default: 'development',
+    description:
+      'Anything else makes cookies Secure; the demo, which believes every name, refuses production',
+  }),
   HOST: Type.String({ default: '127.0.0.1', description: 'Address to listen on' }),
   PORT: Type.Integer({
     default: 3000,
@@ -22,7 +26,7 @@ export const configSchema = Type.Object({
   STRATEGY: Type.String({
     default: 'batch',
     enum: [...strategyNames],
-    description: `How updates are sent: ${strategyNames.join(', ')}`,
+    description: 'How updates are sent',
   }),
   REDIS_URL: Type.String({
     default: 'redis://127.0.0.1:6390',
@@ -137,10 +141,15 @@ export const configSchema = Type.Object({
     description:
       'Origins, comma separated, whose pages may change state by cookie, as https://shop.example; for a proxy that changes Host',
   }),
+  REPORT_FILE: Type.String({
+    default: '',
+    description: 'The page that /report serves: what npm run load made; none if empty',
+  }),
   DOCS: Type.Boolean({ default: true, description: 'Serve /openapi.json and /docs' }),
   LOG_LEVEL: Type.String({
     default: 'info',
     enum: ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'],
+    description: 'The least that is logged',
   }),
   LOG_REQUESTS: Type.Boolean({ default: false, description: 'A line for each request' }),
 })

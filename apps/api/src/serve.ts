@@ -45,6 +45,7 @@ export async function serve(config: Config, primary?: WorkerLine): Promise<void>
     secureCookie: config.NODE_ENV !== 'development',
     publicOrigins: config.PUBLIC_ORIGINS.split(',').filter((origin) => origin !== ''),
     docs: config.DOCS,
+    reportFile: config.REPORT_FILE,
     logger: loggerOptions(config.LOG_LEVEL, process.stdout.isTTY),
     logRequests: config.LOG_REQUESTS,
     limits: { connections: config.MAX_CONNECTIONS },

@@ -1,3 +1,4 @@
+import { fileURLToPath } from 'node:url'
 import * as fc from 'fast-check'
 import type { FastifyInstance, InjectOptions } from 'fastify'
 import type { OpenAPIV3_1 } from 'openapi-types'
@@ -25,7 +26,8 @@ let token: string | undefined
 let ended: string
 
 beforeAll(async () => {
-  app = await appOn(server.socket, { docs: true })
+  // Any file will do.
+  app = await appOn(server.socket, { reportFile: fileURLToPath(import.meta.url) })
   await app.store.ready()
   document = (await app.inject('/openapi.json')).json()
   operations = operationsOf(document)

@@ -1,0 +1,93 @@
+import { createHash } from 'node:crypto'
+import { mkdir, mkdtemp, rm, utimes, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { FastifyInstance } from 'fastify'
+import { expect, onTestFinished, test } from 'vitest'
+import { appOn } from './support.ts'
+
+const page = (script: string, body = '') =>
+  `<!doctype html><html><head><style>b{}</style><script>${script}</script></head><body>${body}</body></html>`
+
+const hashOf = (text: string) => `'sha256-${createHash('sha256').update(text).digest('base64')}'`
+
+async function reportOf(content: string | null) {
+  const folder = await mkdtemp(join(tmpdir(), 'onetrip-report-'))
+  const file = join(folder, 'latest.html')
+  if (content !== null) await writeFile(file, content)
+  const app = await appOn('/nowhere/redis.sock', { reportFile: file })
+  onTestFinished(async () => {
+    await app.close()
+    await rm(folder, { recursive: true })
+  })
+  return { app, file }
+}
+
+const get = (app: FastifyInstance, headers = {}, method: 'GET' | 'HEAD' = 'GET') =>
+  app.inject({ method, url: '/report', headers })
+
+test('the page comes whole, and may do nothing but run its own script', async () => {
+  const evil = '<style>i{}</style><script>alert(1)</script>'
+  const { app } = await reportOf(page('go()', `é ${evil}`))
+  const { statusCode, headers, body } = await get(app)
+  expect(statusCode).toBe(200)
+  expect(body).toBe(page('go()', `é ${evil}`))
+  expect(headers).toMatchObject({
+    'content-type': 'text/html; charset=utf-8',
+    'content-length': String(Buffer.byteLength(body)),
+    'x-content-type-options': 'nosniff',
+    'cache-control': 'no-cache',
+    'content-security-policy': `default-src 'none'; style-src ${hashOf('b{}')}; script-src ${hashOf('go()')}; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`,
+  })
+})
+
+test('a page without a head may run nothing at all', async () => {
+  const { app } = await reportOf('<body><script>alert(1)</script></body>')
+  const policy = (await get(app)).headers['content-security-policy']
+  expect(policy).toContain("style-src 'none'; script-src 'none'")
+})
+
+test('who has the page is told so, until there is another', async () => {
+  const { app, file } = await reportOf(page('one()'))
+  const { etag, 'last-modified': changed } = (await get(app)).headers
+  for (const headers of [
+    { 'if-none-match': etag },
+    { 'if-none-match': `"x", W/${etag}` },
+    { 'if-modified-since': changed },
+  ]) {
+    const again = await get(app, headers)
+    expect(again.statusCode).toBe(304)
+    expect(again.body).toBe('')
+    expect(again.headers).toMatchObject({ etag })
+  }
+  expect(
+    (await get(app, { 'if-none-match': '"x"', 'if-modified-since': changed })).statusCode,
+  ).toBe(200)
+  await writeFile(file, page('two()'))
+  await utimes(file, new Date(), new Date(Date.now() + 5_000))
+  const renewed = await get(app, { 'if-none-match': etag })
+  expect(renewed.statusCode).toBe(200)
+  expect(renewed.body).toBe(page('two()'))
+  expect(renewed.headers['content-security-policy']).toContain(hashOf('two()'))
+})
+
+test('HEAD tells the same without the page', async () => {
+  const { app } = await reportOf(page('go()'))
+  const { statusCode, headers, body } = await get(app, {}, 'HEAD')
+  expect(statusCode).toBe(200)
+  expect(body).toBe('')
+  expect(headers['content-length']).toBe(String(page('go()').length))
+})
+
+test('without a report it says how to make one', async () => {
+  const { app, file } = await reportOf(null)
+  const absent = await get(app)
+  expect(absent.statusCode).toBe(404)
+  expect(absent.json()).toMatchObject({ code: 'API_NOT_FOUND' })
+  expect(absent.json().message).toContain('npm run load makes one')
+  await mkdir(file)
+  expect((await get(app)).statusCode).toBe(404)
+  const bare = await appOn('/nowhere/redis.sock')
+  onTestFinished(() => bare.close())
+  expect((await get(bare)).json().message).toContain('REPORT_FILE')
+})
