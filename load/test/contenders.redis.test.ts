@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { readdir, readFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import { Redis } from 'ioredis'
-import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { type TestRedis, testRedis } from '../../.vitest/redis.ts'
 import { apiUrl, startApi, type Variant } from '../src/stack/api.ts'
 import { clientOf, contenders } from '../src/stack/contenders.ts'
@@ -254,6 +254,27 @@ test('connect-redis: a view is three round trips; views at the same time overwri
   const other = await ours.login('ada')
   await Promise.all(viewed.map((item) => ours.view(other, item)))
   expect((await ours.get('/me/views', other)).body).toMatchObject({ items: { length: 25 } })
+})
+
+test('connect-redis: a view brings back the session that was logged out meanwhile', async () => {
+  const api = await started('connect-redis')
+  const token = await api.login('ada')
+  const [session = ''] = await redis.keys('limit:sess:*')
+  const other = redis.duplicate() // as a second process of the application
+  onTestFinished(() => other.disconnect())
+  await other.ping()
+
+  await redis.call('CLIENT', 'PAUSE', 60_000, 'WRITE')
+  const view = api.view(token, 'tea')
+  // It has read the session by the time its first write waits.
+  await vi.waitFor(async () => {
+    expect(await redis.call('CLIENT', 'LIST')).toMatch(/flags=b .*cmd=zincrby /)
+  })
+  const logout = other.del(session)
+  await redis.call('CLIENT', 'UNPAUSE')
+  expect(await logout).toBe(1)
+  expect(await view).toMatchObject({ status: 200 })
+  expect(await api.get('/me', token)).toMatchObject({ status: 200, body: { user: 'ada' } })
 })
 
 test('glide leaves no socket behind, however it ends', async () => {
