@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import { AggregatorRegistry, Registry } from 'prom-client'
 import { expect, onTestFinished, test } from 'vitest'
 import { redisForThisTest, redisOfThisFile } from '../../../.vitest/redis.ts'
@@ -148,4 +149,21 @@ test('Redis is asked by one connection, and its going and coming is told once ea
   await redis.restart()
   await expect.poll(up, { timeout: 15_000 }).toEqual([1])
   expect(lines).toEqual(['Redis does not answer', 'Redis answers again'])
+})
+
+test('the guide tells of every metric of ours, and of none that is not served', async () => {
+  const app = await appForThisTest(server.socket)
+  const url = `unix://${server.socket}`
+  const log = { info: () => {}, warn: () => {} } as never
+  const { metrics: registry } = app
+  onTestFinished(pollRedis({ url, intervalSeconds: 60, deadlineMs: 1_000, registry, log }))
+  const served = new Set((await registry.getMetricsAsJSON()).map(({ name }) => name))
+  // Of a primary process.
+  for (const name of ['onetrip_workers', 'onetrip_worker_restarts_total']) served.add(name)
+  const guide = readFileSync(new URL('../../../docs/operations.md', import.meta.url), 'utf8')
+  const told = guide.matchAll(/`((?:onetrip|http|nodejs|process)_\w+)`/g)
+  const names = new Set(Array.from(told, ([, name = '']) => name))
+  expect([...names].filter((name) => !served.has(name))).toEqual([])
+  const ours = [...served].filter((name) => /^(onetrip|http)_/.test(name))
+  expect(ours.filter((name) => !names.has(name))).toEqual([])
 })

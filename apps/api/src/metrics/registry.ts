@@ -1,5 +1,5 @@
 import { performance } from 'node:perf_hooks'
-import { Counter, collectDefaultMetrics, Registry } from 'prom-client'
+import { Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client'
 
 /**
  * What each process serves, whether it is the only one or a worker: prom-client's defaults (CPU,
@@ -13,7 +13,7 @@ export function createRegistry(): Registry {
   collectDefaultMetrics({ register: registry })
   new Counter({
     name: 'onetrip_event_loop_active_seconds_total',
-    help: 'Time that the event loop was not idle: its rate is the share of a core, 1 is saturated',
+    help: 'Time that event loops were not idle: its rate by process is a share, 1 is saturated',
     registers: [registry],
     // A counter and not a utilization since the last time, which two readers would spoil each other.
     collect() {
@@ -21,5 +21,10 @@ export function createRegistry(): Registry {
       this.inc(performance.eventLoopUtilization().active / 1000)
     },
   })
+  new Gauge({
+    name: 'onetrip_processes',
+    help: 'Processes that serve requests and are measured here: what shares are shares of',
+    registers: [registry],
+  }).set(1)
   return registry
 }

@@ -6,7 +6,7 @@ declare module 'fastify' {
   }
 }
 
-export interface Readiness {
+interface Readiness {
   readonly stopping: boolean
   /**
    * From now on `/readyz` says no, so that load balancers send nothing new here. Whatever comes is

@@ -1,0 +1,14 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { repository } from '../../load/src/stack/places.ts'
+
+interface Panel {
+  targets?: { expr: string }[]
+}
+
+/** Every PromQL query of the dashboard that Grafana is given. */
+export function dashboardQueries(): string[] {
+  const text = readFileSync(join(repository, 'docker/grafana/dashboards/onetrip.json'), 'utf8')
+  const { panels } = JSON.parse(text) as { panels: Panel[] }
+  return panels.flatMap(({ targets = [] }) => targets.map(({ expr }) => expr))
+}

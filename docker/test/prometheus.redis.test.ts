@@ -1,0 +1,163 @@
+import { spawnSync } from 'node:child_process'
+import { copyFile, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { type TestRedis, testRedis } from '../../.vitest/redis.ts'
+import { apiUrl, startApi } from '../../load/src/stack/api.ts'
+import { newSecret, repository } from '../../load/src/stack/places.ts'
+import { freePorts } from '../../load/src/stack/ports.ts'
+import { type Program, startProgram } from '../../load/src/stack/program.ts'
+import { dashboardQueries } from './dashboard.ts'
+
+const installed = spawnSync('prometheus', ['--version']).status === 0
+
+interface Rule {
+  name: string
+  query: string
+  type: 'alerting' | 'recording'
+  health: string
+  lastError?: string
+  state?: 'inactive' | 'pending' | 'firing'
+}
+
+/** Debian: apt install prometheus. The images of docker-compose.yml are newer; this is what it can show. */
+describe.skipIf(!installed)('a real Prometheus with our configuration, on real APIs', () => {
+  let redis: TestRedis
+  let prometheus: string
+  const programs: Program[] = []
+  let directory: string
+
+  beforeAll(async () => {
+    redis = await testRedis()
+    directory = await mkdtemp(join(tmpdir(), 'onetrip-prometheus-'))
+    const [port = 0, pooled = 0, naive = 0] = await freePorts(3)
+    const sessionSecret = newSecret()
+    process.env.REDIS_INFO_INTERVAL_SECONDS = '1'
+    const start = (variant: 'batch' | 'naive', port: number) =>
+      startApi({
+        variant,
+        host: '127.0.0.1',
+        port,
+        redisUrl: `unix://${redis.socket}`,
+        sessionSecret,
+      })
+    programs.push(...(await Promise.all([start('batch', pooled), start('naive', naive)])))
+    delete process.env.REDIS_INFO_INTERVAL_SECONDS
+    await copyFile(join(repository, 'docker/prometheus/rules.yml'), join(directory, 'rules.yml'))
+    const config = await readFile(join(repository, 'docker/prometheus/prometheus.yml'), 'utf8')
+    // Docker's name server is what there is not; and nobody waits for 5 s here.
+    const targets = [pooled, naive]
+    const own = config
+      .replaceAll(/dns_sd_configs:(\n {6}.*)+/g, () => {
+        return `static_configs: [{ targets: ['127.0.0.1:${targets.shift()}'] }]`
+      })
+      .replaceAll(/(interval|timeout): \ds/g, '$1: 1s')
+    expect(targets).toEqual([])
+    await writeFile(join(directory, 'prometheus.yml'), own)
+    prometheus = `http://127.0.0.1:${port}`
+    programs.push(
+      await startProgram({
+        name: 'Prometheus',
+        command: 'prometheus',
+        args: [
+          `--config.file=${join(directory, 'prometheus.yml')}`,
+          `--storage.tsdb.path=${join(directory, 'data')}`,
+          `--web.listen-address=127.0.0.1:${port}`,
+        ],
+        ready: /Server is ready to receive web requests/,
+      }),
+    )
+    const api = apiUrl('127.0.0.1', pooled)
+    const json = { 'content-type': 'application/json' }
+    const login = await fetch(`${api}/login`, {
+      method: 'POST',
+      headers: json,
+      body: '{"user":"a"}',
+    })
+    const { token } = (await login.json()) as { token: string }
+    const headers = { ...json, authorization: `Bearer ${token}` }
+    for (const url of [api, apiUrl('127.0.0.1', naive)]) {
+      await fetch(`${url}/views`, { method: 'POST', headers, body: '{"item":"book"}' })
+    }
+  })
+
+  afterAll(async () => {
+    await Promise.all(programs.map((program) => program.stop()))
+    await redis.stop()
+    await rm(directory, { recursive: true, force: true })
+  })
+
+  async function ask<Data>(path: string): Promise<Data> {
+    const answer = await fetch(`${prometheus}/api/v1/${path}`)
+    const { data, error } = (await answer.json()) as { data: Data; error?: string }
+    if (error !== undefined) throw new Error(`${path}: ${error}`)
+    return data
+  }
+
+  const query = async (expr: string) =>
+    (
+      await ask<{ result: { metric: Record<string, string>; value: [number, string] }[] }>(
+        `query?query=${encodeURIComponent(expr)}`,
+      )
+    ).result
+
+  const rules = async () =>
+    (await ask<{ groups: { rules: Rule[] }[] }>('rules')).groups.flatMap(({ rules }) => rules)
+
+  test('it finds both variants, and every rule can be evaluated', async () => {
+    await expect
+      .poll(async () => (await query('up')).map(({ metric, value }) => [metric.job, value[1]]), {
+        timeout: 15_000,
+      })
+      .toEqual(
+        expect.arrayContaining([
+          ['api', '1'],
+          ['api-naive', '1'],
+        ]),
+      )
+    await expect
+      .poll(async () => (await rules()).filter(({ health }) => health !== 'ok'), {
+        timeout: 15_000,
+      })
+      .toEqual([])
+  })
+
+  test('every query of the dashboard has an answer, and those that need no event have data', async () => {
+    // Of these there is nothing while all is well.
+    const empty = /ALERTS|> 0\)?$|status=~"5/
+    const expected = dashboardQueries().filter((expr) => !empty.test(expr))
+    expect(expected.length).toBeGreaterThan(20)
+    for (const expr of dashboardQueries()) await query(expr)
+    await expect
+      .poll(
+        async () => {
+          const counts = await Promise.all(expected.map(async (expr) => (await query(expr)).length))
+          return expected.filter((_, index) => counts[index] === 0)
+        },
+        { timeout: 20_000 },
+      )
+      .toEqual([])
+  })
+
+  test('no rule and no query asks for a metric that is not served', async () => {
+    const known = new Set(await ask<string[]>('label/__name__/values'))
+    known.add('onetrip_worker_restarts_total') // with WORKERS only
+    const expressions = [...dashboardQueries(), ...(await rules()).map(({ query }) => query)]
+    const used = new Set(
+      expressions.join('\n').match(/\b(onetrip|http|nodejs|process)[_:]\w[\w:]*/g),
+    )
+    expect(used.size).toBeGreaterThan(30)
+    expect([...used].filter((name) => !known.has(name))).toEqual([])
+  })
+
+  test('nothing is firing, until Redis is killed', async () => {
+    const active = async () =>
+      (await rules()).filter(({ type, state }) => type === 'alerting' && state !== 'inactive')
+    expect((await active()).filter(({ state }) => state === 'firing')).toEqual([])
+    redis.program.signal('SIGKILL')
+    await expect
+      .poll(async () => (await active()).map(({ name }) => name), { timeout: 20_000 })
+      .toContain('RedisDown')
+  })
+})

@@ -1,0 +1,58 @@
+import { spawnSync } from 'node:child_process'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { repository } from '../../load/src/stack/places.ts'
+import { dashboardQueries } from './dashboard.ts'
+
+const folder = join(repository, 'docker/prometheus')
+const promtool = (...args: string[]) =>
+  spawnSync('promtool', args, { cwd: folder, encoding: 'utf8', timeout: 20_000 })
+
+const installed = promtool('--version').status === 0
+
+/** Debian: apt install prometheus. */
+describe.skipIf(!installed)('promtool', () => {
+  test.each([
+    ['check', 'config', 'prometheus.yml'],
+    ['check', 'rules', 'rules.yml'],
+    ['test', 'rules', 'rules.test.yml'],
+  ])('%s %s %s', (...args) => {
+    const { status, stdout, stderr } = promtool(...args)
+    expect(`${stdout}${stderr}`).toContain('SUCCESS')
+    expect(status, stderr).toBe(0)
+  })
+
+  test('understands every query of the dashboard', () => {
+    const queries = dashboardQueries()
+    expect(queries.length).toBeGreaterThan(20)
+    const directory = mkdtempSync(join(tmpdir(), 'onetrip-rules-'))
+    onTestFinished(() => rmSync(directory, { recursive: true }))
+    const file = join(directory, 'rules.json') // YAML, too
+    const rules = queries.map((expr, index) => ({ record: `query${index}`, expr }))
+    writeFileSync(file, JSON.stringify({ groups: [{ name: 'queries', rules }] }))
+    const { status, stderr } = promtool('check', 'rules', file)
+    expect(status, stderr).toBe(0)
+  })
+})
+
+test('every alert has a test in which it fires, and a line in the guide', () => {
+  const read = (path: string) => readFileSync(join(repository, path), 'utf8')
+  const alerts = Array.from(
+    read('docker/prometheus/rules.yml').matchAll(/- alert: (\w+)/g),
+    ([, name = '']) => name,
+  )
+  expect(alerts.length).toBeGreaterThan(10)
+  const tests = read('docker/prometheus/rules.test.yml')
+  const guide = read('docs/operations.md')
+  for (const alert of alerts) {
+    const cases = tests.split(/(?=- \{ alertname|- alertname)/)
+    const own = cases.filter((text) => new RegExp(`alertname: ${alert}\\b`).test(text))
+    expect(
+      own.some((text) => text.includes('exp_alerts:')),
+      `${alert} firing`,
+    ).toBe(true)
+    expect(guide, alert).toContain(`\`${alert}\``)
+  }
+})
