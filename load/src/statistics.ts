@@ -33,6 +33,8 @@ export function pairwiseRatios(values: readonly number[], base: readonly number[
   })
 }
 
+const RATIO_CONFIDENCE = 0.95
+
 /** How many times as much as something else, over the rounds. */
 export interface Ratio extends Summary {
   /** The geometric mean, so that turning the ratio round turns its mean round. */
@@ -55,15 +57,21 @@ interface Interval {
 export function summarizeRatios(ratios: readonly number[]): Ratio {
   const logarithms = logarithmsOf(ratios)
   const middle = average(logarithms)
+  const error = variance(logarithms) / ratios.length
   const freedom = ratios.length - 1
-  const margin =
-    freedom > 0 && studentQuantile(0.975, freedom) * Math.sqrt(variance(logarithms) / ratios.length)
-  return {
-    ...summarize(ratios),
-    mean: Math.exp(middle),
-    interval:
-      margin === false ? null : { low: Math.exp(middle - margin), high: Math.exp(middle + margin) },
-  }
+  const interval = freedom > 0 ? intervalAround(middle, error, freedom, RATIO_CONFIDENCE) : null
+  return { ...summarize(ratios), mean: Math.exp(middle), interval }
+}
+
+/** The interval around a mean of logarithms, as factors; `error` is the variance of that mean. */
+function intervalAround(
+  middle: number,
+  error: number,
+  freedom: number,
+  confidence: number,
+): Interval {
+  const margin = studentQuantile((1 + confidence) / 2, freedom) * Math.sqrt(error)
+  return { low: Math.exp(middle - margin), high: Math.exp(middle + margin) }
 }
 
 /** How many times as much as before. */
@@ -90,14 +98,10 @@ export function changeBetween(
   const error = oldError + nowError
   const freedom =
     error ** 2 / (oldError ** 2 / (old.length - 1) + nowError ** 2 / (now.length - 1)) || 1
-  // Of whole numbers only, and rounded a little before: 7.9999999 is 8.
-  const quantile = studentQuantile((1 + confidence) / 2, Math.floor(freedom + 1e-9))
   const middle = average(now) - average(old)
-  const margin = quantile * Math.sqrt(error)
-  return {
-    mean: Math.exp(middle),
-    interval: { low: Math.exp(middle - margin), high: Math.exp(middle + margin) },
-  }
+  // Whole degrees of freedom only; 7.9999999 is 8.
+  const whole = Math.floor(freedom + 1e-9)
+  return { mean: Math.exp(middle), interval: intervalAround(middle, error, whole, confidence) }
 }
 
 /** @throws RangeError when there are none, or one is not positive. */

@@ -62,9 +62,10 @@ Each round runs every variant once, in changing order. Rates are medians over th
 range; a ratio compares two runs of the same round. How it measures, and what it cannot say:
 docs/method.md
 
-Variants: our strategies (${strategyNames.join(', ')}); noop, the route that asks Redis nothing; and
-other clients behind the same route: node-redis (a pipeline per request), node-redis-batch (batched as
-ours), glide (valkey-glide, a batch per request) and autopipelining (ioredis's own).
+Variants: our strategies (${strategyNames.join(', ')}); noop, the routes that ask Redis nothing; other
+clients behind the same routes: node-redis (a pipeline per request), node-redis-batch (batched as ours),
+glide (valkey-glide, a batch per request) and autopipelining (ioredis's own); and connect-redis, with
+@fastify/session, which keeps the views in the session.
 
 Workloads:
   realistic   many sessions; POST /views, and a share of GET /me, /me/views and /items/popular

@@ -38,14 +38,14 @@ export function header(circumstances: Told): string {
       'Load',
       `${generator}, ${counted(connections, 'connection')} × ${duration} s × ${counted(rounds, 'round')}, ${warmup} s warm-up`,
     ],
-    ['Requests', requestsLine(options)],
+    ['Workload', workloadLine(options)],
     ...(workers === null || workers === 1 ? [] : [['APIs', `${counted(workers, 'worker')} each`]]),
     ...clientLines(clients).map((line, index) => [index === 0 ? 'Clients' : '', line]),
   ]
   return rows.map(([label = '', text]) => `${label.padEnd(9)}${text}`).join('\n')
 }
 
-function requestsLine({ workload, sessions, items, reads, seed }: Told['options']): string {
+function workloadLine({ workload, sessions, items, reads, seed }: Told['options']): string {
   const what = reads === 0 ? 'POST /views only' : `${percent(reads)} of them read`
   const zipf = items === 1 ? '' : ' (Zipf)'
   return `${workload}: ${counted(sessions, 'session')}, ${counted(items, 'item')}${zipf}, ${what}, seed ${seed}`

@@ -33,8 +33,8 @@ export interface VariantSummary {
   bytesSent: Summary | null
   bytesReceived: Summary | null
   /**
-   * Requests/s as a multiple of each reference, pair by pair. None of itself, and none where the
-   * generator was at its limit, with this variant or with the reference.
+   * Requests/s as a multiple of each reference, pair by pair. None of itself, none where the generator
+   * was at its limit, with this variant or with the reference, and none if a round had no answer.
    */
   ratios: Partial<Record<Variant, Ratio>>
   generatorUtilization: Summary
@@ -69,8 +69,9 @@ export function summarizeSamples(
     for (const { variant, ratios } of comparable) {
       if (variant === reference) continue
       const multiples = pairwiseRatios(rates(inRounds(samples, variant)), base)
-      const positive = multiples.filter((ratio) => ratio > 0)
-      if (positive.length > 0) ratios[reference] = summarizeRatios(positive)
+      if (multiples.length > 0 && multiples.every((ratio) => ratio > 0)) {
+        ratios[reference] = summarizeRatios(multiples)
+      }
     }
   }
   return summaries
