@@ -1,4 +1,6 @@
 import { Command } from 'commander'
+import { allCommand } from './all/command.ts'
+import { runAll } from './all/run.ts'
 import { printComparison, REGRESSION, readBaseline } from './compare/compare.ts'
 import { type ComparisonFlags, compareCommand } from './compare/options.ts'
 import { httpCommand, httpOptions } from './http/options.ts'
@@ -13,6 +15,8 @@ import { relayCommand } from './relay/options.ts'
 import { runRelay } from './relay/run.ts'
 import { reportCommand } from './report/command.ts'
 import { retentionBenchmark } from './retention/benchmark.ts'
+import { scalingCommand, scalingOptions } from './scaling/options.ts'
+import { runScaling } from './scaling/run.ts'
 import { storeBenchmark } from './store/benchmark.ts'
 import { printError, surviveClosedOutput } from './terminal.ts'
 
@@ -42,6 +46,12 @@ const latency = latencyCommand().action(() =>
   runLatency(latencyOptions(latency), commandLine, interrupts.signal),
 )
 
+const scaling = scalingCommand().action(() =>
+  runScaling(scalingOptions(scaling), commandLine, interrupts.signal),
+)
+
+const all = allCommand().action((options) => runAll(options, commandLine, interrupts.signal))
+
 const program = new Command('npm run load --')
   .description(
     'Measures what one round trip is worth. Without a command: http.\n' +
@@ -53,11 +63,14 @@ const program = new Command('npm run load --')
   .commandsGroup('Over HTTP, variant beside variant:')
   .addCommand(http, { isDefault: true })
   .addCommand(latency)
+  .addCommand(scaling)
   .commandsGroup('The store, and Redis itself:')
   .addCommand(experimentCommand(storeBenchmark, invocation))
   .addCommand(redisCommand(invocation))
   .addCommand(experimentCommand(retentionBenchmark, invocation))
   .addCommand(experimentCommand(portsExperiment, invocation))
+  .commandsGroup('All of these:')
+  .addCommand(all)
   .commandsGroup('Results:')
   .addCommand(compare)
   .addCommand(reportCommand())

@@ -27,7 +27,7 @@ const FEWEST_BEYOND = 10
  * @param share 0 to 1.
  * @param due all requests, those that failed or were not sent included.
  */
-export function latencyAt(histogram: Histogram, share: number, due: number): number | null {
+function latencyAt(histogram: Histogram, share: number, due: number): number | null {
   // Without the small part, 0.9 * 10 would be 9.000000000000002 one day.
   const rank = Math.max(1, Math.ceil(due * share - 1e-6))
   if (due - rank < FEWEST_BEYOND || rank > histogram.count) return null

@@ -123,19 +123,18 @@ export function conclusions(result: Result): string {
   return lines.join('\n')
 }
 
-/** At the highest rate where all is sound: each variant beside the slowest one. */
+/** At the highest rate at which most rows are sound: each variant beside the slowest one. */
 function sentences(result: Result): string[] {
-  for (const rate of result.rates.toReversed()) {
-    const rows = atRate(result, rate).filter((row) => row.doubts.length === 0 && row.latency.p99)
-    const [base, ...others] = rows.toSorted((a, b) => (b.latency.p99 ?? 0) - (a.latency.p99 ?? 0))
-    if (!base || others.length === 0) continue
-    const told = [...others, base].map((row) => `${percentile(row, 'p99')} ms with ${row.variant}`)
-    return [
-      styleText(
-        'bold',
-        `At ${rateText(rate, result.capacity)}, 99 % of the answers take at most ${told.join(', ')}.`,
-      ),
-    ]
-  }
-  return []
+  const sound = result.rates.map((rate) => ({
+    rate,
+    rows: atRate(result, rate).filter((row) => row.doubts.length === 0 && row.latency.p99 !== null),
+  }))
+  const most = Math.max(...sound.map(({ rows }) => rows.length))
+  const best = sound.findLast(({ rows }) => rows.length === most)
+  if (!best || most < 2) return []
+  const told = best.rows
+    .toSorted((a, b) => (a.latency.p99 ?? 0) - (b.latency.p99 ?? 0))
+    .map((row) => `${percentile(row, 'p99')} ms with ${row.variant}`)
+  const at = rateText(best.rate, result.capacity)
+  return [styleText('bold', `At ${at}, 99 % of the answers take at most ${told.join(', ')}.`)]
 }

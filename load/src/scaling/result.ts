@@ -1,10 +1,12 @@
+import type { GeneratorName } from '../http/generator.ts'
 import type { Sample } from '../http/sample.ts'
 import type { VariantSummary } from '../http/summary.ts'
+import type { WorkloadName } from '../http/workload.ts'
 import type { GitState, Machine } from '../measure/machine.ts'
 import type { RedisFacts } from '../measure/redis-info.ts'
 import type { Variant } from '../stack/api.ts'
-import type { CallsRun } from '../store/calls.ts'
-import type { Contestant, StoreRow } from '../store/summary.ts'
+import type { LinkSample } from '../store/benchmark.ts'
+import type { StoreRow } from '../store/summary.ts'
 
 /** What `npm run load -- scaling` varies. */
 export const dimensions = ['connections', 'workers', 'distance'] as const
@@ -37,13 +39,20 @@ export interface ScalingResult {
 
 export interface ScalingSettings {
   only: Dimension[]
+  /** Distance has `sequential` besides, where it has `pipeline`. */
   variants: Variant[]
-  /** Seconds per run. */
+  /** Seconds per run; at least 3 with 500 connections and more, 6 over links of 10 ms and more. */
   duration: number
   rounds: number
   /** Seconds of warm-up per API. */
   warmup: number
+  generator: GeneratorName
+  workload: WorkloadName
+  /** Users logged in. */
+  sessions: number
   items: number
+  /** Share of the requests, 0 to 1, that read; all others are `POST /views`. */
+  reads: number
   seed: number
 }
 
@@ -60,7 +69,7 @@ export interface Setting {
   connections: number
   /** Processes of each API. */
   workers: number
-  /** Name of the way to Redis: `loopback`, `unix`, `switch`, `1ms`, `vpn`. */
+  /** Name of the way to Redis: `loopback`, `unix`, `switch`, `1ms@1Gb/s`, `vpn`. */
   link: string
 }
 
@@ -69,7 +78,10 @@ export interface ScalingPoint extends Setting {
   linkText: string
   /** What a PING takes from here to Redis, in milliseconds; null where it was not asked. */
   pingMs: number | null
-  /** Whether the API's processes, Redis and the generator want more cores than there are. */
+  /**
+   * Whether the API's processes and the generator, each of which can fill a core, are more than there are
+   * cores.
+   */
   oversubscribed: boolean
   /** One for each variant. */
   summaries: VariantSummary[]
@@ -78,14 +90,7 @@ export interface ScalingPoint extends Setting {
 /** One run over HTTP. */
 export interface ScalingSample extends Sample, Setting {}
 
-export interface StoreDistances {
+interface StoreDistances {
   links: { link: string; linkText: string; pingMs: number; rows: StoreRow[] }[]
-  samples: StoreSample[]
-}
-
-/** One run of calling the store's `updateToken`, one call at a time. */
-export interface StoreSample extends CallsRun, Contestant {
-  link: string
-  /** 1 for the first round. */
-  round: number
+  samples: LinkSample[]
 }

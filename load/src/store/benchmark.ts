@@ -13,7 +13,7 @@ import { type LinkPlan, linkNames, links, type OpenLink, openLink } from './link
 import { conclusionsOf, documentsTable, type LinkResult, linkTable } from './report.ts'
 import { type Contestant, summarizeCalls } from './summary.ts'
 
-interface StoreBenchmarkOptions extends RoundsOptions {
+export interface StoreBenchmarkOptions extends RoundsOptions {
   operation: Operation
   strategies: StrategyName[]
   links: LinkPlan[]
@@ -53,46 +53,7 @@ Examples:
   quick: { rounds: 1, duration: 0.1 },
 
   async run(context, options) {
-    const servers = new Map<number, Server>()
-    for (const count of options.ioThreads) {
-      const config = { 'io-threads': String(count) }
-      servers.set(count, await context.startRedis({ build: 'patched', config }))
-    }
-    const contestants = options.ioThreads.flatMap((ioThreads) =>
-      options.poolSizes.flatMap((poolSize) =>
-        options.strategies.map((strategy): Contestant => ({ strategy, poolSize, ioThreads })),
-      ),
-    )
-    const several = options.ioThreads.length * options.poolSizes.length > 1
-    const results: LinkResult[] = []
-    const samples: object[] = []
-    for (const plan of options.links) {
-      const open = new Map<number, { server: Server; link: OpenLink }>()
-      for (const [ioThreads, server] of servers) {
-        open.set(ioThreads, { server, link: await openLink(plan, server, context) })
-      }
-      const taken = await interleave(context, {
-        variants: contestants,
-        rounds: options.rounds,
-        label: ({ strategy, poolSize, ioThreads }) =>
-          `${plan.name}  ${strategy}${several ? `, ${poolSize} connections, ${ioThreads} I/O threads` : ''}`,
-        measure(contestant) {
-          const at = open.get(contestant.ioThreads)
-          if (!at) throw new RangeError('there is no such Redis')
-          return runOnce(contestant, at.link.url, at.server, options, context)
-        },
-        describe: (run) =>
-          `${figure(run.callsPerSecond)} calls/s  p99 ${figure(run.latency.p99)} ms`,
-      })
-      results.push({
-        plan,
-        pingMs: [...open.values()].map(({ link }) => link.pingMs),
-        rows: summarizeCalls(contestants, taken),
-      })
-      for (const { variant, round, sample } of taken) {
-        samples.push({ link: plan.name, ...variant, round, ...sample })
-      }
-    }
+    const { results, samples } = await measureLinks(context, options)
     const asDocumented = options.operation === 'update-token' && options.concurrency === 1
     const compared = asDocumented ? documentsTable(results) : undefined
     return {
@@ -105,6 +66,60 @@ Examples:
       },
     }
   },
+}
+
+/** One run over one link. */
+export interface LinkSample extends CallsRun, Contestant {
+  link: string
+  /** 1 for the first round. */
+  round: number
+}
+
+/** What the options ask for, link by link. */
+export async function measureLinks(
+  context: Context,
+  options: StoreBenchmarkOptions,
+): Promise<{ results: LinkResult[]; samples: LinkSample[] }> {
+  const servers = new Map<number, Server>()
+  for (const count of options.ioThreads) {
+    const config = { 'io-threads': String(count) }
+    servers.set(count, await context.startRedis({ build: 'patched', config }))
+  }
+  const contestants = options.ioThreads.flatMap((ioThreads) =>
+    options.poolSizes.flatMap((poolSize) =>
+      options.strategies.map((strategy): Contestant => ({ strategy, poolSize, ioThreads })),
+    ),
+  )
+  const several = options.ioThreads.length * options.poolSizes.length > 1
+  const results: LinkResult[] = []
+  const samples: LinkSample[] = []
+  for (const plan of options.links) {
+    const open = new Map<number, { server: Server; link: OpenLink }>()
+    for (const [ioThreads, server] of servers) {
+      open.set(ioThreads, { server, link: await openLink(plan, server, context) })
+    }
+    const taken = await interleave(context, {
+      variants: contestants,
+      rounds: options.rounds,
+      label: ({ strategy, poolSize, ioThreads }) =>
+        `${plan.name}  ${strategy}${several ? `, ${poolSize} connections, ${ioThreads} I/O threads` : ''}`,
+      measure(contestant) {
+        const at = open.get(contestant.ioThreads)
+        if (!at) throw new RangeError('there is no such Redis')
+        return runOnce(contestant, at.link.url, at.server, options, context)
+      },
+      describe: (run) => `${figure(run.callsPerSecond)} calls/s  p99 ${figure(run.latency.p99)} ms`,
+    })
+    results.push({
+      plan,
+      pingMs: [...open.values()].map(({ link }) => link.pingMs),
+      rows: summarizeCalls(contestants, taken),
+    })
+    for (const { variant, round, sample } of taken) {
+      samples.push({ link: plan.name, ...variant, round, ...sample })
+    }
+  }
+  return { results, samples }
 }
 
 function configure(command: Command): void {

@@ -1,0 +1,101 @@
+import { findGenerator, type Generator } from '../http/generators.ts'
+import { clientsOf } from '../http/stand.ts'
+import { gitState, machine } from '../measure/machine.ts'
+import { runProgress } from '../progress.ts'
+import { prepareOutputs } from '../report/outputs.ts'
+import { counted, renderTable, type TextTable } from '../table.ts'
+import { print } from '../terminal.ts'
+import { openBench } from './bench.ts'
+import type { ScalingOptions } from './options.ts'
+import { conclusions, seriesTable } from './report.ts'
+import type { ScalingResult, ScalingSeries, ScalingSettings } from './result.ts'
+import { measureSeries } from './series.ts'
+import { measureStore } from './store.ts'
+
+/**
+ * The whole of `npm run load -- scaling`: starts what it needs, measures one dimension after the other,
+ * prints the tables, writes the files. What it started is gone when it resolves or rejects. An interrupt
+ * leaves the rounds that were complete by then.
+ *
+ * @param command the command line, for the record.
+ * @throws Problem, ProgramError when it cannot be measured; the reason of `interrupt` when no round was
+ *   complete.
+ */
+export async function runScaling(
+  wanted: ScalingOptions,
+  command: string,
+  interrupt: AbortSignal,
+): Promise<void> {
+  const outputs = await prepareOutputs(wanted)
+  const generator = await findGenerator(wanted)
+  const date = new Date().toISOString()
+  const { storeTable, ...measured } = await measure(wanted, generator, interrupt)
+  const { series, interrupted } = measured
+  if (series.length === 0) throw interrupt.reason
+  const variants = series.flatMap(({ points }) => points.flatMap((point) => point.summaries))
+  const result: ScalingResult = {
+    format: 'onetrip-load-scaling/1',
+    ...{ date, command, git: await gitState(), machine: machine() },
+    poolSize: Number(process.env.REDIS_POOL_SIZE || 1),
+    generator: generator.name,
+    clients: await clientsOf([...new Set(variants.map(({ variant }) => variant))]),
+    options: settingsOf(wanted),
+    ...measured,
+  }
+  if (interrupted) print('Interrupted: this is of the rounds that are complete.\n')
+  const parts = [
+    ...series.map(seriesTable),
+    ...(storeTable ? [renderTable(storeTable)] : []),
+    conclusions(series),
+  ]
+  print(parts.filter((part) => part !== '').join('\n\n'))
+  await outputs.save(result)
+}
+
+type Measured = Pick<ScalingResult, 'redis' | 'series' | 'store' | 'interrupted'>
+
+async function measure(
+  wanted: ScalingOptions,
+  generator: Generator,
+  interrupt: AbortSignal,
+): Promise<Measured & { storeTable: TextTable | undefined }> {
+  await using cleanup = new AsyncDisposableStack()
+  const bench = await openBench(cleanup, interrupt)
+  const { facts, build } = bench.redis
+  const { cpu, cores, kernel } = machine()
+  print(`Machine  ${cpu}, ${counted(cores, 'core')}, ${kernel}`)
+  print(
+    `Redis    ${facts.version}, build ${facts.build}, ${counted(facts.ioThreads, 'I/O thread')}`,
+  )
+  print(`Load     ${generator.name}, ${counted(wanted.rounds, 'round')} of ${wanted.duration} s\n`)
+  const progress = runProgress()
+  cleanup.defer(() => progress.close())
+  const measured = { redis: { ...facts, started: build as string }, storeTable: undefined }
+  const all: ScalingSeries[] = []
+  for (const by of wanted.only) {
+    try {
+      const context = { bench, options: wanted, generator, interrupt, progress }
+      const { series, interrupted } = await measureSeries(by, context)
+      all.push(series)
+      if (interrupted) return { ...measured, series: all, interrupted }
+    } catch (error) {
+      if (!interrupt.aborted) throw error
+      return { ...measured, series: all, interrupted: true }
+    }
+  }
+  if (!wanted.only.includes('distance')) return { ...measured, series: all, interrupted: false }
+  try {
+    const { store, table } = await measureStore(bench, wanted, progress, cleanup)
+    return { ...measured, storeTable: table, series: all, store, interrupted: false }
+  } catch (error) {
+    if (!interrupt.aborted) throw error
+    return { ...measured, series: all, interrupted: true }
+  }
+}
+
+function settingsOf(wanted: ScalingOptions): ScalingSettings {
+  const { only, variants, duration, rounds, warmup, generator } = wanted
+  const { workload, sessions, items, reads, seed } = wanted
+  const load = { duration, rounds, warmup, generator }
+  return { only, variants, ...load, workload, sessions, items, reads, seed }
+}
