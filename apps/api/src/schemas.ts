@@ -131,6 +131,6 @@ export const NoContent = Type.Unsafe<undefined>({ type: 'null', description: 'Do
 
 export const limitQuery = (defaultLimit: number) =>
   Type.Object(
-    { limit: Type.Integer({ minimum: 1, maximum: 100, default: defaultLimit }) },
+    { limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 100, default: defaultLimit })) },
     { additionalProperties: false },
   )

@@ -7,10 +7,10 @@ export const MAX_NAME_LENGTH = 128
  * What a user or item consists of, as the source of a regular expression with the `u` flag: no control
  * characters, none that reverse the direction of text (they make a list show something else than it
  * holds), no halves of surrogate pairs (which UTF-8 cannot carry), and no U+FFFD (which is what decoders
- * make of bytes that are no UTF-8).
+ * make of bytes that are no UTF-8). Without \p{…}, which not every reader of a JSON Schema knows.
  */
 export const NAME_PATTERN =
-  '^[^\\p{Cc}\\p{Cs}\\u061c\\u200e\\u200f\\u202a-\\u202e\\u2066-\\u2069\\ufffd]+$'
+  '^[^\\u0000-\\u001f\\u007f-\\u009f\\ud800-\\udfff\\u061c\\u200e\\u200f\\u202a-\\u202e\\u2066-\\u2069\\ufffd]+$'
 
 const namePattern = new RegExp(NAME_PATTERN, 'u')
 

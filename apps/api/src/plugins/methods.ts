@@ -15,8 +15,6 @@ interface Path {
   readonly hidden: boolean
 }
 
-const METHODS: readonly HTTPMethods[] = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']
-
 /** Remembers which methods each path has. To be registered before the routes. */
 export const methodsPlugin = fp(
   async (app) => {
@@ -44,7 +42,7 @@ export const otherMethodsPlugin = fp(
       const allow = [...methods].join(', ')
       app.route({
         url,
-        method: METHODS.filter((method) => !methods.has(method)),
+        method: app.supportedMethods.filter((method) => !methods.has(method)) as HTTPMethods[],
         schema: { hide: true },
         onRequest: (_request, reply, done) => {
           reply.header('allow', allow)

@@ -234,7 +234,7 @@ export function hostileRequests(tokens: Tokens): Hostile[] {
     ['a method in small letters', raw('get /healthz HTTP/1.1', 'host: a'), 400],
     ['a method that there is not', wire({ method: 'BREW', path: '/views' }), 400],
     ['a method for something else', wire({ method: 'PUT', path: '/views', headers: [mine] }), 405],
-    ['TRACE', wire({ method: 'TRACE', path: '/me', headers: [mine] }), 404],
+    ['TRACE', wire({ method: 'TRACE', path: '/me', headers: [mine] }), 405],
     [
       'a method in a header',
       wire({ path: '/me/sessions', headers: ['x-http-method-override: DELETE'] }),
