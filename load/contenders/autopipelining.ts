@@ -1,5 +1,6 @@
 import type { Command, Outcome } from '@onetrip/session-store'
 import { Redis } from 'ioredis'
+import { publishRoundTrip } from '../../packages/session-store/src/diagnostics.ts'
 import { type RedisOptions, redisAddress } from '../src/stack/address.ts'
 import { serve } from './support/serve.ts'
 
@@ -14,9 +15,24 @@ async function call(redis: Redis, [name, ...args]: Command): Promise<Outcome> {
   }
 }
 
+/** Lets the client publish a round trip for each pipeline that it makes, as our store does. */
+function countPipelines(redis: Redis): void {
+  const begin = redis.pipeline.bind(redis)
+  redis.pipeline = (commands) => {
+    const pipeline = begin(commands)
+    const execute = pipeline.exec.bind(pipeline)
+    pipeline.exec = (callback) => {
+      publishRoundTrip(pipeline.length)
+      return execute(callback)
+    }
+    return pipeline
+  }
+}
+
 await serve('autopipelining', async ({ redisUrl }) => {
   const options: RedisOptions = { ...redisAddress(redisUrl).options, enableAutoPipelining: true }
   const redis = new Redis(options)
+  countPipelines(redis)
   redis.on('error', (error: Error) => void process.stderr.write(`ioredis: ${error.message}\n`))
   return {
     send: ({ commands }) => Promise.all(commands.map((command) => call(redis, command))),

@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url'
 import { Redis } from 'ioredis'
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { type TestRedis, testRedis } from '../../.vitest/redis.ts'
+import { apiFacts, readApi } from '../src/measure/api-metrics.ts'
 import { apiUrl, startApi, type Variant } from '../src/stack/api.ts'
 import { clientOf, contenders } from '../src/stack/contenders.ts'
 import { freePorts } from '../src/stack/ports.ts'
@@ -54,6 +55,7 @@ interface Answer {
 
 interface Api {
   program: Program
+  url: string
   login(user: string): Promise<string>
   logout(token: string): Promise<void>
   view(token: string, item: string): Promise<Answer>
@@ -99,6 +101,7 @@ async function start(variant: Variant): Promise<Api> {
   }
   return {
     program,
+    url: apiUrl('127.0.0.1', port),
     login: async (user) => String((await ask('POST', '/login', '', { user })).body.token),
     logout: async (token) => void (await ask('POST', '/logout', token, {})),
     view: (token, item) => ask('POST', '/views', token, { item }),
@@ -182,6 +185,22 @@ describe.each([...clients, 'connect-redis', 'batch'] as const)('%s', (name) => {
     expect(await api.view(token, 'tea')).toMatchObject({ status: 401 })
     expect(await api.get('/me', token)).toMatchObject({ status: 401 })
     expect(await api.get('/readyz')).toMatchObject({ status: 200 })
+  })
+
+  test('tells what it costs', async () => {
+    const { api } = these
+    const token = await api.login('ada')
+    const before = await readApi(api.url)
+    await api.view(token, 'tea')
+    const after = await readApi(api.url)
+    expect({
+      commands: after.commands - before.commands,
+      roundTrips: after.roundTrips - before.roundTrips,
+    }).toEqual(
+      name === 'connect-redis' ? { commands: 3, roundTrips: 3 } : { commands: 5, roundTrips: 1 },
+    )
+    expect(after.cpuSeconds).toBeGreaterThan(before.cpuSeconds)
+    expect((await apiFacts(api.url)).strategy).toBe(name)
   })
 
   test('has a version to be shown', async () => {
