@@ -2,7 +2,7 @@ import { stripVTControlCharacters, styleText } from 'node:util'
 import { gitState, machine } from '../measure/machine.ts'
 import { DISTURBED, readFamilyCpu, readMachineCpu, shareElsewhere } from '../measure/machine-cpu.ts'
 import { runProgress } from '../progress.ts'
-import { type OutputFlags, prepareOutputs } from '../report/outputs.ts'
+import { type OutputFlags, prepareOutputs, withoutOutputs } from '../report/outputs.ts'
 import { percent, renderTable } from '../table.ts'
 import { print, step } from '../terminal.ts'
 import type { Context, Experiment, Progress, Server } from './experiment.ts'
@@ -80,7 +80,7 @@ export async function runExperiment<Options extends object>(
     documentLines(documents),
   ]
   print(`${parts.filter((part) => part !== '').join('\n\n')}`)
-  const { json: _json, html: _html, markdown: _markdown, report: _report, ...given } = options
+  const given = withoutOutputs(options)
   const result: ExperimentResult = {
     format: 'onetrip-load-redis/1',
     experiment: experiment.name,

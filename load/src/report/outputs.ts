@@ -13,10 +13,12 @@ export interface OutputFlags {
   markdown?: string
   /** Whether to renew the latest report; default no, but commander makes it true. */
   report?: boolean
+  /** Is given the result, for a command that runs others. */
+  collect?: (result: ResultDocument) => void
 }
 
 /** A result in one of our formats: an object that says which, and can be written as JSON. */
-interface ResultDocument {
+export interface ResultDocument {
   /** `onetrip-load-http/3`, for instance. */
   readonly format: string
 }
@@ -33,6 +35,14 @@ export function addOutputs(command: Command): Command {
     .option('--html <file>', 'write the report to this file: one page, charts included')
     .option('--markdown <file>', 'write the tables and the result as Markdown to this file')
     .option('--no-report', 'leave the latest report (.onetrip/report/latest.html) as it is')
+}
+
+/** The options that are about what is measured, for the record. */
+export function withoutOutputs<Options extends OutputFlags>(
+  options: Options,
+): Omit<Options, keyof OutputFlags> {
+  const { json, html, markdown, report, collect, ...rest } = options
+  return rest
 }
 
 /**
@@ -52,6 +62,7 @@ export async function prepareOutputs(flags: OutputFlags): Promise<Outputs> {
   const latestHtml = latest ? await latestReport() : null
   return {
     async save(result) {
+      flags.collect?.(result)
       // Through JSON and back: a report shows what the file says, and no more.
       const text = `${JSON.stringify(result, sixDigits, 2)}\n`
       if (json) {

@@ -123,6 +123,7 @@ export function scalingResult(): ScalingResult {
       only: ['connections', 'distance'],
       variants: ['naive', 'sequential', 'pipeline', 'batch'],
       ...{ duration: 2, rounds: 2, warmup: 1, items: 1_000, seed: 17 },
+      ...{ generator: 'wrk', workload: 'realistic', sessions: 1_000, reads: 0.2 },
     },
     series: [
       { by: 'connections', points: connections, samples: [] },

@@ -1,0 +1,95 @@
+import { Command } from 'commander'
+import { httpCommand, httpOptions } from '../http/options.ts'
+import { runHttp } from '../http/run.ts'
+import { latencyCommand, latencyOptions } from '../latency/options.ts'
+import { runLatency } from '../latency/run.ts'
+import { portsExperiment } from '../ports/experiment.ts'
+import type { Experiment } from '../redis/experiment.ts'
+import { client } from '../redis/experiments/client.ts'
+import { info } from '../redis/experiments/info.ts'
+import { ioThreads } from '../redis/experiments/io-threads.ts'
+import { pipelining } from '../redis/experiments/pipelining.ts'
+import { shortConnections } from '../redis/experiments/short-connections.ts'
+import { slowReader } from '../redis/experiments/slow-reader.ts'
+import { runExperiment } from '../redis/run.ts'
+import type { OutputFlags } from '../report/outputs.ts'
+import { scalingCommand, scalingOptions } from '../scaling/options.ts'
+import { runScaling } from '../scaling/run.ts'
+import { storeBenchmark } from '../store/benchmark.ts'
+
+export type Preset = 'quick' | 'usual' | 'full'
+
+/** A measurement with a command of its own. */
+export interface AllPart {
+  readonly name: string
+  /** About how long it takes, in seconds; null where it is left out, unless named. */
+  readonly seconds: Readonly<Record<Preset, number | null>>
+  /** Measures, and prints what came out; results go where `outputs` says. */
+  run(plan: {
+    preset: Preset
+    outputs: OutputFlags
+    commandLine: string
+    interrupt: AbortSignal
+  }): Promise<unknown>
+}
+
+// Measured on 2 cores on 2026-11-21. Those that may move this process into a network of its own come
+// last: what npm start runs could not be reached from there.
+export const allParts: readonly AllPart[] = [
+  {
+    name: 'http',
+    seconds: { quick: 35, usual: 70, full: 620 },
+    async run({ preset, outputs, commandLine, interrupt }) {
+      const command = parsed(httpCommand(), preset)
+      await runHttp({ ...httpOptions(command), ...outputs }, commandLine, interrupt)
+    },
+  },
+  {
+    name: 'latency',
+    seconds: { quick: 45, usual: 140, full: 240 },
+    async run({ preset, outputs, commandLine, interrupt }) {
+      const command = parsed(latencyCommand(), preset)
+      await runLatency({ ...latencyOptions(command), ...outputs }, commandLine, interrupt)
+    },
+  },
+  {
+    name: 'scaling',
+    seconds: { quick: 60, usual: 240, full: 600 },
+    async run({ preset, outputs, commandLine, interrupt }) {
+      const command = parsed(scalingCommand(), preset)
+      await runScaling({ ...scalingOptions(command), ...outputs }, commandLine, interrupt)
+    },
+  },
+  experimentPart(storeBenchmark, { quick: 15, usual: 90, full: 90 }),
+  experimentPart(client, { quick: null, usual: 40, full: 40 }),
+  experimentPart(pipelining, { quick: 10, usual: 60, full: 60 }),
+  experimentPart(slowReader, { quick: null, usual: null, full: 30 }),
+  experimentPart(info, { quick: null, usual: 45, full: 45 }),
+  experimentPart(shortConnections, { quick: 12, usual: 80, full: 80 }),
+  experimentPart(ioThreads, { quick: null, usual: 60, full: 60 }),
+  experimentPart(portsExperiment, { quick: null, usual: null, full: 45 }),
+]
+
+/** A command's options as they are with `--quick`, `--full` or neither. */
+function parsed(command: Command, preset: Preset): Command {
+  return command.parse(preset === 'usual' ? [] : [`--${preset}`], { from: 'user' })
+}
+
+function experimentPart<Options extends object>(
+  experiment: Experiment<Options>,
+  seconds: AllPart['seconds'],
+): AllPart {
+  return {
+    name: experiment.name,
+    seconds,
+    async run({ preset, outputs, commandLine, interrupt }) {
+      const command = new Command()
+      experiment.configure(command)
+      const options: Options = {
+        ...command.opts<Options>(),
+        ...(preset === 'quick' && experiment.quick),
+      }
+      await runExperiment(experiment, { ...options, ...outputs }, commandLine, interrupt)
+    },
+  }
+}

@@ -1,0 +1,76 @@
+import { styleText } from 'node:util'
+import { describeError, Problem } from '../problem.ts'
+import { prepareOutputs, type ResultDocument } from '../report/outputs.ts'
+import type { AllResult } from '../report/read.ts'
+import { print, printError } from '../terminal.ts'
+import { type AllOptions, presetOf } from './command.ts'
+import { type AllPart, allParts, type Preset } from './parts.ts'
+
+/**
+ * The whole of `npm run load -- all`: runs one part after the other, and writes one file and one report
+ * with what they gave. A part that fails does not keep the others from running; an interrupt does.
+ *
+ * @param commandLine for the record.
+ * @param parts what there is to run; default: all.
+ * @throws Problem when a part failed, after all was written; the reason of `interrupt` when nothing was
+ *   complete.
+ */
+export async function runAll(
+  options: AllOptions,
+  commandLine: string,
+  interrupt: AbortSignal,
+  parts: readonly AllPart[] = allParts,
+): Promise<void> {
+  const preset = presetOf(options)
+  const chosen = parts.filter(({ name, seconds }) =>
+    options.parts ? options.parts.includes(name) : seconds[preset] !== null,
+  )
+  const outputs = await prepareOutputs(options)
+  const date = new Date().toISOString()
+  const results: ResultDocument[] = []
+  const failures: AllResult['failures'] = []
+  for (const [index, part] of chosen.entries()) {
+    if (interrupt.aborted) break
+    print(`${index === 0 ? '' : '\n\n'}${heading(chosen, index, preset)}\n`)
+    const collect = (result: ResultDocument) => void results.push(result)
+    try {
+      await part.run({ preset, outputs: { collect, report: false }, commandLine, interrupt })
+    } catch (error) {
+      if (interrupt.aborted) break
+      printError(describeError(error))
+      failures.push({ part: part.name, message: messageOf(error) })
+    }
+  }
+  if (results.length === 0) {
+    interrupt.throwIfAborted()
+    throw new Problem(`Nothing was measured: ${failureText(failures)}`)
+  }
+  const interrupted = interrupt.aborted
+  const whole: AllResult = {
+    format: 'onetrip-load-all/1',
+    ...{ date, command: commandLine, interrupted, failures, parts: results },
+  }
+  print()
+  await outputs.save(whole)
+  if (failures.length > 0) throw new Problem(`Not measured: ${failureText(failures)}`)
+}
+
+/** `[2/5] latency: about 2 minutes; 6 minutes to the end`. */
+function heading(parts: readonly AllPart[], index: number, preset: Preset): string {
+  const secondsOf = ({ seconds }: AllPart) => seconds[preset] ?? seconds.full ?? 0
+  const left = parts.slice(index).map(secondsOf)
+  const all = left.reduce((sum, seconds) => sum + seconds, 0)
+  const [own = 0] = left
+  const name = styleText('bold', parts[index]?.name ?? '')
+  return `[${index + 1}/${parts.length}] ${name}: about ${inWords(own)}; ${inWords(all)} to the end`
+}
+
+function inWords(seconds: number): string {
+  if (seconds < 90) return `${Math.round(seconds / 5) * 5} s`
+  return `${Math.round(seconds / 60)} minutes`
+}
+
+const messageOf = (error: unknown) => (error instanceof Error ? error.message : String(error))
+
+const failureText = (failures: AllResult['failures']) =>
+  failures.map(({ part, message }) => `${part} (${message.split('\n', 1)[0]})`).join(', ')

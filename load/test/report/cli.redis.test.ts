@@ -1,0 +1,35 @@
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { filesIn, processesOf, temporaryFolder } from '../support/places.ts'
+import { run } from '../support/programs.ts'
+
+test('all measures parts into one file, of which report makes a page', async () => {
+  const state = await temporaryFolder()
+  const folder = await temporaryFolder()
+  const [json, html] = [join(folder, 'all.json'), join(folder, 'all.html')]
+  const all = ['all', '--quick', '--parts=store', '--json', json]
+  const load = await run('cli.ts', { state, args: all, until: /All samples are in/ })
+  expect(await load.exited).toEqual({ code: 0, signal: null })
+  expect(load.output[0]).toMatch(/^\[1\/1\] store: about 15 s; 15 s to the end$/)
+  expect(await processesOf(state)).toEqual([])
+  expect(await filesIn(state)).toEqual([])
+  const result = JSON.parse(await readFile(json, 'utf8'))
+  expect(result).toMatchObject({
+    format: 'onetrip-load-all/1',
+    parts: [{ format: 'onetrip-load-redis/1', experiment: 'store', options: { rounds: 1 } }],
+  })
+  expect(Object.keys(result.parts[0].options)).not.toContain('report')
+
+  const args = ['report', json, '--html', html]
+  const report = await run('cli.ts', { state, args, until: /The report is in/ })
+  expect(await report.exited).toEqual({ code: 0, signal: null })
+  expect(await readFile(html, 'utf8')).toContain('The store alone: updateToken')
+})
+
+test('report says what is wrong with a file', async () => {
+  const state = await temporaryFolder()
+  const args = ['report', 'package.json']
+  const report = await run('cli.ts', { state, args, until: /package.json is no result of npm run/ })
+  expect(await report.exited).toEqual({ code: 1, signal: null })
+})
