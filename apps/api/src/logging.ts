@@ -39,6 +39,34 @@ export function requestIds(): (request: IncomingMessage) => string {
 }
 
 /**
+ * So that an outage costs no more in lines than in answers: of each code, `perSecond` lines are let
+ * through in a second. How many failed, `/metrics` tells.
+ *
+ * @param now Milliseconds, from any beginning.
+ * @returns What says, for a code, how many lines were left out since the one before, or undefined: leave
+ *   this one out, too.
+ */
+export function lineLimit(
+  perSecond: number,
+  now: () => number = () => performance.now(),
+): (code: string) => number | undefined {
+  const byCode = new Map<string, { second: number; lines: number; leftOut: number }>()
+  return (code) => {
+    const second = Math.floor(now() / 1000)
+    const last = byCode.get(code) ?? { second, lines: 0, leftOut: 0 }
+    byCode.set(code, last)
+    if (last.second !== second) Object.assign(last, { second, lines: 0 })
+    if (last.lines === perSecond) {
+      last.leftOut++
+      return undefined
+    }
+    const { leftOut } = last
+    Object.assign(last, { lines: last.lines + 1, leftOut: 0 })
+    return leftOut
+  }
+}
+
+/**
  * One line for each request when it is answered, or none (the default: a line costs more than the
  * route). Errors are logged by their handler in any case.
  */

@@ -1,7 +1,7 @@
 import { Writable } from 'node:stream'
 import type { FastifyInstance } from 'fastify'
 import { expect, onTestFinished, test } from 'vitest'
-import { loggerOptions, requestIds } from '../src/logging.ts'
+import { lineLimit, loggerOptions, requestIds } from '../src/logging.ts'
 import { appOn } from './support.ts'
 
 type Line = Record<string, unknown>
@@ -32,6 +32,17 @@ test('an error is one line, with the route, the code and the id that the answer 
   expect(lines).toMatchObject([
     { reqId: 'from-the-proxy/1', method: 'POST', route: '/login', code: 'ONETRIP_NOT_SENT' },
   ])
+})
+
+test('an outage is no flood: of each code some lines in a second, then how many were left out', () => {
+  let now = 0
+  const leftOut = lineLimit(2, () => now)
+  expect(Array.from({ length: 5 }, () => leftOut('A'))).toEqual([0, 0, ...Array(3)])
+  expect(leftOut('B')).toBe(0)
+  now = 999
+  expect(leftOut('A')).toBe(undefined)
+  now = 1_000
+  expect([leftOut('A'), leftOut('A'), leftOut('A')]).toEqual([4, 0, undefined])
 })
 
 test('answers that are no error are no line, unless asked for', async () => {

@@ -4,8 +4,12 @@ import { StoreError } from '@onetrip/session-store'
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import { ApiError, errorBody, fromStatus } from '../errors.ts'
+import { lineLimit } from '../logging.ts'
 
 const RETRY_AFTER_SECONDS = 1
+
+/** How many lines of a code were left out before this one; undefined: so is this one. */
+const linesLeftOut = lineLimit(10)
 
 /**
  * One place that turns errors into answers (`errors.ts` is the table). What may be tried again says so:
@@ -48,7 +52,11 @@ function answer(
   }
   if (statusCode === 503) {
     const { code, message, mayHaveWritten } = error
-    request.log.warn({ code, mayHaveWritten, ...routeOf(request) }, message)
+    const leftOut = linesLeftOut(code)
+    if (leftOut !== undefined) {
+      const details = { code, mayHaveWritten, ...routeOf(request), ...(leftOut > 0 && { leftOut }) }
+      request.log.warn(details, message)
+    }
   }
   // Only with errors, since it costs 1.5 us: what the log lines of this request have as `reqId`.
   reply.header('x-request-id', request.id)
