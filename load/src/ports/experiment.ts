@@ -31,11 +31,11 @@ container. Nothing outside of the namespace is touched, and it goes away with th
 Examples:
   npm run load -- ports
   npm run load -- ports --quick --cases no-reuse,pool
-  npm run load -- ports --ports 28232 --rate 3000 --duration 70 --cases no-reuse`,
+  npm run load -- ports --ports 20000 --rate 3000 --duration 15 --cases no-reuse`,
 
   configure(command: Command) {
     command
-      .option('--ports <n>', 'ports that clients may have', wholeNumber(20, 10_000), 1_000)
+      .option('--ports <n>', 'ports that clients may have', wholeNumber(20, 20_000), 500)
       .option('--rate <n>', 'views asked for per second', wholeNumber(1, 10_000), 1_000)
       .option('--duration <seconds>', 'length of each case', seconds(0.1, 300), 5)
       .addOption(
@@ -45,7 +45,7 @@ Examples:
       )
   },
   isolated: () => ['patched'],
-  quick: { ports: 300, rate: 500, duration: 2, cases: ['no-reuse', 'loopback', 'quit', 'pool'] },
+  quick: { ports: 250, rate: 500, duration: 2, cases: ['no-reuse', 'loopback', 'quit', 'pool'] },
 
   async run(context, options) {
     if (!isIsolated()) {
