@@ -53,6 +53,7 @@ describe('http', () => {
   test('there are at least as many sessions as connections, unless they are given', () => {
     expect(http('--connections=2000').sessions).toBe(2000)
     expect(http('--connections=2000', '--sessions=3').sessions).toBe(3)
+    expect(http('--url=http://127.0.0.1:3000').sessions).toBe(64)
   })
 
   test("the documents' workload is one session and one item, and no reads", () => {

@@ -6,7 +6,10 @@ import { MAX_SEED, type WorkloadName, workloadNames } from './workload.ts'
 
 // Options of all commands that send requests over HTTP.
 
-/** At least so many sessions, so that they are not the same few over and over. */
+/**
+ * At least so many sessions, so that they are not the same few over and over. Only as many as connections
+ * on a stack that was named: it may limit how many users log in from one address.
+ */
 const SESSIONS = 1_000
 const READS = 0.2
 
@@ -23,7 +26,7 @@ export function addWorkload(command: Command): Command {
     )
     .option(
       '--sessions <n>',
-      `users logged in (default: ${SESSIONS.toLocaleString('en-US')}, at least as connections)`,
+      `users logged in (default: ${SESSIONS.toLocaleString('en-US')}, at least as connections; with --url as connections)`,
       wholeNumber(1, 100_000),
     )
     .option('--items <n>', "items, viewed by Zipf's law", wholeNumber(1, 100_000), 1000)
@@ -31,13 +34,20 @@ export function addWorkload(command: Command): Command {
     .option('--seed <n>', 'for the same requests again', wholeNumber(1, MAX_SEED), 17)
 }
 
+interface NeededHere {
+  connections: number
+  workload: WorkloadName
+  url?: string[]
+}
+
 /** The options, with what the workload stands for where the user does not say otherwise. */
-export function withWorkload<Options extends { connections: number; workload: WorkloadName }>(
+export function withWorkload<Options extends NeededHere>(
   command: Command,
   options: Options,
 ): Options {
-  const { connections, workload } = options
-  const usual = { sessions: Math.max(SESSIONS, connections), reads: READS }
+  const { connections, workload, url } = options
+  const sessions = url ? connections : Math.max(SESSIONS, connections)
+  const usual = { sessions, reads: READS }
   return unlessGiven<Options>(command, {
     ...options,
     ...(workload === 'documents' ? documents : usual),
