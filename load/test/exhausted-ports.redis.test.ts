@@ -60,7 +60,7 @@ test('without a namespace it says what is missing', async () => {
     state: await temporaryFolder(),
     args: few,
     env: { ONETRIP_NETWORK: 'shared' }, // what it finds where it was not given one
-    until: /needs a network namespace of its own, .* run it as root/,
+    until: /needs a network namespace of its own, .* Run it as root/,
   })
   expect((await load.exited).code).toBe(1)
 })

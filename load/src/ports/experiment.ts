@@ -25,8 +25,8 @@ and how many ports wait in TIME_WAIT meanwhile. The cases differ in what decides
 all: who closes the connection, the number of ports (net.ipv4.ip_local_port_range), tcp_tw_reuse,
 tcp_max_tw_buckets, and whether the address is one of loopback.
 
-It needs the right to make a network namespace and to change its settings: root, and not in an ordinary
-container. Nothing outside of the namespace is touched, and it goes away with the command.
+It needs the right to make a network namespace and to change its settings: root, or where the system
+allows it "unshare -r npm run load -- ports", and not in an ordinary container. Nothing outside of the namespace is touched, and it goes away with the command.
 
 Examples:
   npm run load -- ports
@@ -50,7 +50,7 @@ Examples:
   async run(context, options) {
     if (!isIsolated()) {
       throw new Problem(
-        'This needs a network namespace of its own, which this system does not allow: run it as root, outside of a container.',
+        'This needs a network namespace of its own, which this system does not allow. Run it as root, or as "unshare -r npm run load -- ports", and outside of a container.',
       )
     }
     const chosen = cases.filter(({ name }) => options.cases.includes(name))

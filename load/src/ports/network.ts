@@ -31,7 +31,7 @@ async function set(name: string, value: string): Promise<void> {
     await writeFile(`/proc/sys/net/ipv4/${name}`, value)
   } catch (error) {
     throw new Problem(
-      `The setting net.ipv4.${name} cannot be changed here (${(error as NodeJS.ErrnoException).code}), not even in a network namespace of its own: run this as root, outside of a container.`,
+      `The setting net.ipv4.${name} cannot be changed here (${(error as NodeJS.ErrnoException).code}), not even in a network namespace of its own. Run it as root, or as "unshare -r npm run load -- ports", and outside of a container.`,
       { cause: error },
     )
   }
