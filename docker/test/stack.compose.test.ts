@@ -163,6 +163,14 @@ test('the load service prints its table and leaves its results on the volume', a
   }
 })
 
+test('the report of the load service is shown at /report', async () => {
+  const answer = await fetch(`http://127.0.0.1:${stack.ports[0]}/report`)
+  expect(answer.status).toBe(200)
+  expect(await answer.text()).toContain('Page views over HTTP, at full speed')
+  const again = { headers: { 'if-none-match': answer.headers.get('etag') ?? '' } }
+  expect((await fetch(answer.url, again)).status).toBe(304)
+})
+
 test('told to stop, the APIs and Redis end by themselves, without being killed', async () => {
   await stack.compose(['stop'])
   const ends = (await stack.containers()).map(({ Name, State }) => [Name, State.ExitCode])
