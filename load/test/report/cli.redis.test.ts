@@ -8,23 +8,23 @@ test('all measures parts into one file, of which report makes a page', async () 
   const state = await temporaryFolder()
   const folder = await temporaryFolder()
   const [json, html] = [join(folder, 'all.json'), join(folder, 'all.html')]
-  const all = ['all', '--quick', '--parts=store', '--json', json]
+  const all = ['all', '--quick', '--parts=client', '--json', json]
   const load = await run('cli.ts', { state, args: all, until: /All samples are in/ })
   expect(await load.exited).toEqual({ code: 0, signal: null })
-  expect(load.output[0]).toMatch(/^\[1\/1\] store: about 15 s; 15 s to the end$/)
+  expect(load.output[0]).toMatch(/^\[1\/1\] client: about 40 s; 40 s to the end$/)
   expect(await processesOf(state)).toEqual([])
   expect(await filesIn(state)).toEqual([])
   const result = JSON.parse(await readFile(json, 'utf8'))
   expect(result).toMatchObject({
     format: 'onetrip-load-all/1',
-    parts: [{ format: 'onetrip-load-redis/1', experiment: 'store', options: { rounds: 1 } }],
+    parts: [{ format: 'onetrip-load-redis/1', experiment: 'client', options: { rounds: 5 } }],
   })
   expect(Object.keys(result.parts[0].options)).not.toContain('report')
 
   const args = ['report', json, '--html', html]
   const report = await run('cli.ts', { state, args, until: /The report is in/ })
   expect(await report.exited).toEqual({ code: 0, signal: null })
-  expect(await readFile(html, 'utf8')).toContain('The store alone: updateToken')
+  expect(await readFile(html, 'utf8')).toContain('Redis: a single client')
 })
 
 test('report says what is wrong with a file', async () => {
