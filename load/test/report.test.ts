@@ -1,6 +1,6 @@
 import { stripVTControlCharacters } from 'node:util'
 import { describe, expect, test } from 'vitest'
-import { conclusion, header, ratioTable, table } from '../src/http/report.ts'
+import { conclusion, header, latencyTable, ratioTable, table } from '../src/http/report.ts'
 import type { HttpSettings } from '../src/http/result.ts'
 import { summarizeSamples } from '../src/http/summary.ts'
 import { errorKinds, figure } from '../src/table.ts'
@@ -90,6 +90,22 @@ describe('the table', () => {
       '18.3',
     ])
     expect(Math.max(...text.split('\n').map((line) => line.length))).toBeLessThanOrEqual(120)
+  })
+
+  test('is followed by latencies and bytes', () => {
+    const text = latencyTable(summaries)
+    expect(
+      text
+        .split('\n')[1]
+        ?.trim()
+        .split(/\s{2,}/),
+    ).toEqual([
+      ...['(medians)', 'p50', 'p75', 'p90', 'p95', 'p97.5', 'p99', 'p99.9', 'longest'],
+      ...['/request', '/request'],
+    ])
+    expect(rowOf(text, 'pipeline').split(/\s{2,}/)).toEqual([
+      ...['pipeline', '3.00', '4.00', '5.00', '7.00', '9.00', '19.5', '200', '210', '290', '230'],
+    ])
   })
 
   test('is followed by the result in a sentence', () => {

@@ -1,6 +1,6 @@
 import { styleText } from 'node:util'
 import { isLocal } from '../stack/address.ts'
-import type { Ratio } from '../statistics.ts'
+import type { Ratio, Summary } from '../statistics.ts'
 import {
   counted,
   errorKinds,
@@ -10,6 +10,7 @@ import {
   withInterval,
   withRange,
 } from '../table.ts'
+import { percentiles } from './generator.ts'
 import type { Circumstances, HttpSettings } from './result.ts'
 import { GENERATOR_LIMIT, isDisturbed, referencesOf, type VariantSummary } from './summary.ts'
 
@@ -96,6 +97,28 @@ export function table(summaries: readonly VariantSummary[]): string {
     ]
   })
   return renderTable({ head: columns, rows })
+}
+
+/** The table of latencies and bytes, both of HTTP. */
+export function latencyTable(summaries: readonly VariantSummary[]): string {
+  const names = Object.entries(percentiles) as [keyof typeof percentiles, number][]
+  const middle = (summary: Summary | null) => figure(summary?.median ?? Number.NaN)
+  return renderTable({
+    head: [
+      'latency, ms\n(medians)',
+      ...names.map(([, percentile]) => `\np${percentile}`),
+      '\nlongest',
+      'bytes sent\n/request',
+      'received\n/request',
+    ],
+    rows: summaries.map((row) => [
+      nameOf(row),
+      ...names.map(([name]) => middle(row.latency[name])),
+      middle(row.latency.max),
+      middle(row.bytesSent),
+      middle(row.bytesReceived),
+    ]),
+  })
 }
 
 /** The table of how many times as many requests per second; empty when there is only one variant. */

@@ -10,7 +10,7 @@ import { print } from '../terminal.ts'
 import type { Progress } from './generator.ts'
 import { findGenerator, type Generator } from './generators.ts'
 import type { HttpOptions } from './options.ts'
-import { conclusion, header, ratioTable, table } from './report.ts'
+import { conclusion, header, latencyTable, ratioTable, table } from './report.ts'
 import type { Circumstances, HttpResult, HttpSettings } from './result.ts'
 import { type Sample, takeSample } from './sample.ts'
 import { logInEverywhere, openStand, type Stand } from './stand.ts'
@@ -47,7 +47,8 @@ export async function runHttp(
   if (!failed) {
     if (interrupted)
       print(`Interrupted: this is of the ${roundsText(samples)} that are complete.\n`)
-    const parts = [table(summaries), ratioTable(summaries), conclusion(summaries)]
+    const tables = [table(summaries), latencyTable(summaries), ratioTable(summaries)]
+    const parts = [...tables, conclusion(summaries)]
     print(parts.filter((part) => part !== '').join('\n\n'))
   }
   const result: HttpResult = {
