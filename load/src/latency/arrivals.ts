@@ -14,6 +14,14 @@ export interface ArrivalsOptions {
 /** A run's schedule is kept in memory, eight bytes for each request. */
 const MOST = 10_000_000
 
+/** @throws Problem when a run would have more than ten million requests. */
+export function requireBounded({ rate, seconds }: Pick<ArrivalsOptions, 'rate' | 'seconds'>): void {
+  if (rate * seconds <= MOST) return
+  throw new Problem(
+    `${rate} requests/s for ${seconds} s are more than ${MOST / 1e6} million in one run: choose a lower rate or a shorter run.`,
+  )
+}
+
 /**
  * When each request of a run is due: milliseconds since its start, ascending, all below `seconds`. The
  * first of evenly spaced ones is due at 0. It is in memory that threads can share.
@@ -21,12 +29,8 @@ const MOST = 10_000_000
  * @throws Problem when that would be more than ten million.
  */
 export function arrivalTimes({ rate, seconds, arrivals, seed }: ArrivalsOptions): Float64Array {
+  requireBounded({ rate, seconds })
   const expected = Math.ceil(rate * seconds)
-  if (expected > MOST) {
-    throw new Problem(
-      `${rate} requests/s for ${seconds} s are more than ${MOST / 1e6} million in one run: choose a lower rate or a shorter run.`,
-    )
-  }
   if (arrivals === 'even') {
     const times = sharedTimes(expected)
     for (let index = 0; index < expected; index++) times[index] = (index * 1_000) / rate

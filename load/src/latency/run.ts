@@ -14,7 +14,7 @@ import type { Variant } from '../stack/api.ts'
 import { type Summary, summarize } from '../statistics.ts'
 import { errorKinds, figure } from '../table.ts'
 import { print } from '../terminal.ts'
-import { arrivalTimes } from './arrivals.ts'
+import { arrivalTimes, requireBounded } from './arrivals.ts'
 import { startGenerator } from './generator.ts'
 import type { LatencyOptions } from './options.ts'
 import { capacityLine, conclusions, rateText, tables } from './report.ts'
@@ -36,6 +36,7 @@ export async function runLatency(
   command: string,
   interrupt: AbortSignal,
 ): Promise<void> {
+  for (const rate of wanted.rate ?? []) requireBounded({ rate, seconds: wanted.duration })
   const outputs = await prepareOutputs(wanted)
   const date = new Date().toISOString()
   const { run, ...measured } = await measure(wanted, interrupt)
