@@ -17,6 +17,11 @@ const flags = {
   },
 } as const
 
+const requestId: OpenAPIV3_1.HeaderObject = {
+  description: 'The request, as the log names it',
+  schema: { type: 'string' },
+}
+
 const headersOf: Record<number, Record<string, OpenAPIV3_1.HeaderObject>> = {
   401: { 'www-authenticate': { schema: { type: 'string' } } },
   405: { allow: { description: 'The methods that there are', schema: { type: 'string' } } },
@@ -59,7 +64,7 @@ function responseOf(status: number): OpenAPIV3_1.ResponseObject {
   }
   return {
     description: kinds.map(([code, { meaning }]) => `\`${code}\`: ${meaning}`).join('\n\n'),
-    ...(headersOf[status] && { headers: headersOf[status] }),
+    headers: { ...headersOf[status], 'x-request-id': requestId },
     content: { 'application/json': { schema, examples: Object.fromEntries(examples) } },
   }
 }

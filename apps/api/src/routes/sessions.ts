@@ -1,4 +1,5 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import fp from 'fastify-plugin'
 import { ApiError } from '../errors.ts'
 import {
   Ended,
@@ -13,8 +14,7 @@ import {
 /** How long ago a session must have been seen for `GET /me` to write that it is seen again. */
 const TOUCH_EVERY_SECONDS = 10
 
-/** The session of the token, and those of the same user. */
-export const sessionRoutes: FastifyPluginAsyncTypebox = async (app) => {
+const routes: FastifyPluginAsyncTypebox = async (app) => {
   const { store, tokens } = app
   const tags = ['sessions']
 
@@ -120,3 +120,10 @@ export const sessionRoutes: FastifyPluginAsyncTypebox = async (app) => {
     },
   )
 }
+
+/** The session of the token, and those of the same user. */
+export const sessionRoutes = fp(routes, {
+  name: 'session-routes',
+  dependencies: ['store', 'session'],
+  encapsulate: true,
+})

@@ -1,8 +1,8 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import fp from 'fastify-plugin'
 import { View, ViewBody, Views } from '../schemas.ts'
 
-/** Page views: the hot path, and what it left. */
-export const viewRoutes: FastifyPluginAsyncTypebox = async (app) => {
+const routes: FastifyPluginAsyncTypebox = async (app) => {
   const { store } = app
 
   app.post(
@@ -37,3 +37,10 @@ export const viewRoutes: FastifyPluginAsyncTypebox = async (app) => {
     async (request) => ({ items: await store.viewedItems(request.token) }),
   )
 }
+
+/** Page views: the hot path, and what it left. */
+export const viewRoutes = fp(routes, {
+  name: 'view-routes',
+  dependencies: ['store'],
+  encapsulate: true,
+})
