@@ -6,7 +6,8 @@ const PLAIN_MS = 10_000
 
 /** Shows what is being run: in a terminal by a line that changes, else by a line per run. */
 export interface RunProgress {
-  begin(text: string): void
+  /** A run begins; `note` is for a terminal only. */
+  begin(text: string, note?: string): void
   /** How it goes, just now. */
   update(text: string): void
   /** The run is over; `text` says with what. */
@@ -17,20 +18,22 @@ export interface RunProgress {
 
 export function runProgress(): RunProgress {
   let current = ''
+  let noted = ''
   let toldAt = 0
   let line: Ora | undefined
   const live = isLive()
   return {
-    begin(text) {
+    begin(text, note = '') {
       current = text
+      noted = note === '' ? '' : `  (${note})`
       toldAt = performance.now()
       if (live) {
         line ??= spinner('')
-        line.start(text)
+        line.start(`${text}${noted}`)
       }
     },
     update(text) {
-      if (line) line.text = `${current}  ${text}`
+      if (line) line.text = `${current}  ${text}${noted}`
       else if (performance.now() - toldAt >= PLAIN_MS) {
         toldAt = performance.now()
         print(`${current}  ${text} …`)

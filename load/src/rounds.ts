@@ -44,7 +44,7 @@ export async function runRounds<Variant, Sample>(
   const run = async (when: string, variant: Variant, take: () => Promise<Sample>) => {
     signal.throwIfAborted()
     const longest = `Round ${rounds}/${rounds}`.length
-    progress.begin(`${when.padEnd(longest)}  ${label(variant).padEnd(width)}`)
+    progress.begin(`${when.padEnd(longest)}  ${label(variant).padEnd(width)}`, left())
     const sample = await take()
     signal.throwIfAborted()
     progress.end(describe(sample))
@@ -52,14 +52,23 @@ export async function runRounds<Variant, Sample>(
   }
 
   const samples: Sample[] = []
+  let startedAt = performance.now()
+  let done = 0
+  const left = () => {
+    if (done === 0) return ''
+    const each = (performance.now() - startedAt) / done
+    return timeLeft(each * (rounds * variants.length - done))
+  }
   try {
     for (const variant of warmUp ? variants : []) {
       if (warmUp) await run('Warm-up', variant, () => warmUp(variant))
     }
+    startedAt = performance.now()
     for (let round = 1; round <= rounds; round++) {
       const taken: Sample[] = []
       for (const variant of orderOf(variants, round - 1)) {
         taken.push(await run(`Round ${round}/${rounds}`, variant, () => measure(variant, round)))
+        done += 1
       }
       samples.push(...taken)
     }
@@ -69,6 +78,12 @@ export async function runRounds<Variant, Sample>(
     signal.throwIfAborted()
     throw error
   }
+}
+
+/** `40 s left`, `3 min left`. */
+function timeLeft(milliseconds: number): string {
+  const seconds = Math.ceil(milliseconds / 1_000)
+  return seconds < 100 ? `${seconds} s left` : `${Math.round(seconds / 60)} min left`
 }
 
 /**

@@ -17,11 +17,18 @@ function plan(at: (run: string) => void = () => {}): RoundsPlan<string, string> 
 /** Runs it, and tells what was shown. */
 async function running(given: RoundsPlan<string, string>, controllers = twoSignals()) {
   const shown: string[] = []
-  const progress = { begin: (text: string) => void shown.push(text), end: () => {} }
+  const notes: (string | undefined)[] = []
+  const progress = {
+    begin(text: string, note?: string) {
+      shown.push(text)
+      notes.push(note)
+    },
+    end: () => {},
+  }
   const { interrupt, broken } = controllers
   const signal = AbortSignal.any([interrupt.signal, broken.signal])
   const run = await runRounds({ interrupt: interrupt.signal, signal, progress }, given)
-  return { ...run, shown }
+  return { ...run, shown, notes }
 }
 
 const twoSignals = () => ({ interrupt: new AbortController(), broken: new AbortController() })
@@ -31,6 +38,12 @@ test('each variant once per round, in changing order, after a warm-up', async ()
   expect(samples).toEqual(['a1', 'b1', 'b2', 'a2', 'b3', 'a3'])
   expect(interrupted).toBe(false)
   expect(shown.slice(0, 3)).toEqual(['Warm-up    a', 'Warm-up    b', 'Round 1/3  a'])
+})
+
+test('how long it still takes is told once there is a run to tell it from', async () => {
+  const { notes } = await running(plan())
+  expect(notes.slice(0, 3)).toEqual(['', '', ''])
+  for (const note of notes.slice(3)) expect(note).toBe('1 s left')
 })
 
 test('no warm-up, if there is none', async () => {
