@@ -11,15 +11,15 @@ async function resultIn(json: string): Promise<ScalingResult> {
   return JSON.parse(await readFile(json, 'utf8'))
 }
 
-test('all that can be varied: tables, a file, and nothing left', async () => {
+test('by workers and distance: tables, a file, and nothing left', async () => {
   const state = await temporaryFolder()
   const json = join(await temporaryFolder(), 'result.json')
-  const varied = ['--connections=1,8', '--workers=2', '--links=unix,1ms@1Gb/s']
+  const varied = ['--only=workers,distance', '--workers=2', '--links=1ms@1Gb/s']
   const args = ['scaling', ...short, ...varied, '--variants=batch', '--json', json]
   const load = await run('cli.ts', { state, args, until: /All samples are in/ })
   expect(await load.exited).toEqual({ code: 0, signal: null })
   const text = load.output.join('\n')
-  expect(text).toMatch(/^By HTTP connections$/m)
+  expect(text).toMatch(/^By API processes, over 64 connections$/m)
   expect(text).toMatch(/^1ms@1Gb\/s +[\d.]+ ms +batch /m)
   expect(await processesOf(state)).toEqual([])
   expect(await filesIn(state)).toEqual([])
@@ -31,22 +31,21 @@ test('all that can be varied: tables, a file, and nothing left', async () => {
     options: { variants: ['batch'], sessions: 8 },
     clients: { batch: expect.stringMatching(/^ioredis /) },
   })
-  const [connections, workers, distance] = result.series
-  expect(connections?.points.map((point) => point.connections)).toEqual([1, 8])
+  const [workers, distance] = result.series
   expect(workers?.points.map((point) => point.workers)).toEqual([2])
-  expect(distance?.points.map((point) => point.link)).toEqual(['unix', '1ms@1Gb/s'])
-  expect(distance?.points[1]?.pingMs).toBeGreaterThanOrEqual(1)
+  expect(distance?.points.map((point) => point.link)).toEqual(['1ms@1Gb/s'])
+  expect(distance?.points[0]?.pingMs).toBeGreaterThanOrEqual(1)
   const samples = result.series.flatMap((one) => one.samples)
-  expect(samples).toHaveLength(2 + 1 + 2)
+  expect(samples).toHaveLength(2)
   for (const sample of samples) {
     expect(sample.errors).toEqual({})
     expect(sample.ok).toBeGreaterThan(0)
     expect(sample.perRequest.roundTrips).toBeGreaterThan(0)
   }
-  expect(result.store?.links.map(({ rows }) => rows.length)).toEqual([2, 2])
+  expect(result.store?.links.map(({ rows }) => rows.length)).toEqual([2])
 })
 
-test('an interrupt keeps the rounds that are complete', async () => {
+test('by connections; an interrupt keeps the rounds that are complete', async () => {
   const state = await temporaryFolder()
   const json = join(await temporaryFolder(), 'result.json')
   const args = [
