@@ -43,7 +43,7 @@ test('each variant once per round, in changing order, after a warm-up', async ()
 test('how long it still takes is told once there is a run to tell it from', async () => {
   const { notes } = await running(plan())
   expect(notes.slice(0, 3)).toEqual(['', '', ''])
-  for (const note of notes.slice(3)) expect(note).toBe('1 s left')
+  for (const note of notes.slice(3)) expect(note).toMatch(/^\d+ s left$/)
 })
 
 test('no warm-up, if there is none', async () => {
