@@ -1,5 +1,5 @@
 import type { Part, ReportTable, Section } from './model.ts'
-import { type NamedDocument, partsOf } from './read.ts'
+import { type NamedDocument, noticesOf, partsOf } from './read.ts'
 
 /**
  * The sentences and tables of the documents as GitHub's Markdown; the samples and charts are left out.
@@ -7,7 +7,8 @@ import { type NamedDocument, partsOf } from './read.ts'
  * @throws Problem when one of them is in none of our formats.
  */
 export function renderMarkdown(documents: readonly NamedDocument[]): string {
-  return `${documents.flatMap(partsOf).map(partMarkdown).join('\n\n')}\n`
+  const notices = documents.flatMap(noticesOf).map(plain)
+  return `${[...notices, ...documents.flatMap(partsOf).map(partMarkdown)].join('\n\n')}\n`
 }
 
 export function partMarkdown(part: Part): string {

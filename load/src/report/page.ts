@@ -8,7 +8,7 @@ const asset = (name: string) => readFileSync(new URL(`page/${name}`, import.meta
 type Draw = (chart: Chart) => Html
 
 /** The whole page: style, script and data are in it, and it may load nothing from anywhere. */
-export function renderPage(parts: readonly Part[], draw: Draw): string {
+export function renderPage(parts: readonly Part[], notices: readonly string[], draw: Draw): string {
   const [style, script] = [asset('page.css'), asset('page.js')]
   const policy = `default-src 'none'; style-src '${hash(style)}'; script-src '${hash(script)}'; base-uri 'none'; form-action 'none'`
   const [first] = parts
@@ -27,6 +27,7 @@ export function renderPage(parts: readonly Part[], draw: Draw): string {
 <header>
 <p class="product">Onetrip · every web request, one trip to Redis</p>
 ${first ? hero(first) : null}
+${notices.map((text) => html`<p class="notice">${text}</p>`)}
 </header>
 ${parts.length > 1 ? contents(parts) : null}
 <main>

@@ -91,6 +91,16 @@ export function partsOf({ name, document }: NamedDocument): Part[] {
   }
 }
 
+/** What a document says of itself that readers of its parts have to know. */
+export function noticesOf({ document }: NamedDocument): string[] {
+  if (formatOf(document) !== ALL) return []
+  const { interrupted, failures = [] } = document as AllResult
+  return [
+    ...(interrupted ? ['This run was interrupted: it has the parts that were complete.'] : []),
+    ...failures.map(({ part, message }) => `Not measured: ${part} (${message}).`),
+  ]
+}
+
 function formatOf(document: unknown): string | undefined {
   if (typeof document !== 'object' || document === null || !('format' in document)) return undefined
   return typeof document.format === 'string' ? document.format : undefined

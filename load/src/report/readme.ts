@@ -7,7 +7,7 @@ import { partMarkdown, plain, tableMarkdown } from './markdown.ts'
 import type { Part } from './model.ts'
 import { outputFile } from './output-file.ts'
 import { headlineTable, notesOf } from './parts/http-tables.ts'
-import { partsOf, readDocument } from './read.ts'
+import { noticesOf, partsOf, readDocument } from './read.ts'
 
 // README.md has its figures between two comments, the first of which names the file that they are from;
 // docs/results.md is made from the same file as a whole. A test compares both with it.
@@ -41,11 +41,12 @@ export async function renewRepository(path: string): Promise<string[]> {
 
 /** What README.md and docs/results.md shall hold, by their names. */
 export async function repositoryTexts(source: string): Promise<Map<string, string>> {
-  const parts = partsOf(await readDocument(join(repository, source)))
+  const document = await readDocument(join(repository, source))
+  const parts = partsOf(document)
   const readme = await readFile(join(repository, README), 'utf8')
   return new Map([
     [README, withFigures(readme, source, parts)],
-    [RESULTS, resultsText(source, parts)],
+    [RESULTS, resultsText(source, parts, noticesOf(document))],
   ])
 }
 
@@ -104,7 +105,7 @@ function wrap(text: string): string {
   return lines.join('\n')
 }
 
-function resultsText(source: string, parts: readonly Part[]): string {
+function resultsText(source: string, parts: readonly Part[], notices: readonly string[]): string {
   const contents = parts.map(({ title, headline }) =>
     headline[0] === undefined ? `- ${title}` : `- ${title}: ${headline[0]}`,
   )
@@ -112,6 +113,7 @@ function resultsText(source: string, parts: readonly Part[]): string {
     `<!-- Made from ${source} by npm run load -- report ${source} --readme. Do not edit. -->`,
     '# Results',
     `Every table of one run on one machine; every sample is in \`${source}\`, and \`npm run load -- report ${source} --html report.html\` makes a page of it, with charts. How it is measured is in \`docs/method.md\`.`,
+    ...notices.map(plain),
     contents.join('\n'),
     ...parts.map(partMarkdown),
   ].join('\n\n')}\n`

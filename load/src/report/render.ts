@@ -1,5 +1,5 @@
 import { renderPage } from './page.ts'
-import { type NamedDocument, partsOf } from './read.ts'
+import { type NamedDocument, noticesOf, partsOf } from './read.ts'
 
 export { renderMarkdown } from './markdown.ts'
 
@@ -12,5 +12,5 @@ export async function renderHtml(documents: readonly NamedDocument[]): Promise<s
   const parts = documents.flatMap(partsOf)
   // A library of two megabytes, which no measurement has to wait for.
   const { drawChart } = await import('./charts/draw.ts')
-  return renderPage(parts, drawChart)
+  return renderPage(parts, documents.flatMap(noticesOf), drawChart)
 }

@@ -5,6 +5,7 @@ import type { AllPart } from '../../src/all/parts.ts'
 import { runAll } from '../../src/all/run.ts'
 import { Problem } from '../../src/problem.ts'
 import { prepareOutputs, type ResultDocument } from '../../src/report/outputs.ts'
+import { renderHtml, renderMarkdown } from '../../src/report/render.ts'
 import { httpResult } from '../support/http-results.ts'
 import { filesIn, temporaryFolder } from '../support/places.ts'
 import { experimentResult, latencyResult } from './support/results.ts'
@@ -65,6 +66,9 @@ test('a part that fails is told at the end, and the others are measured', async 
   expect((outcome as Problem).message).toBe('Not measured: latency (wrk is not installed)')
   expect(formatsOf(result)).toEqual(['onetrip-load-http/3'])
   expect(result.failures).toEqual([{ part: 'latency', message: 'wrk is not installed' }])
+  const named = [{ name: 'all', document: result }]
+  expect(await renderHtml(named)).toContain('Not measured: latency (wrk is not installed).')
+  expect(renderMarkdown(named)).toMatch(/^Not measured: latency/)
 })
 
 test('an interrupt keeps the parts that are complete', async () => {
