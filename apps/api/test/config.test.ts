@@ -31,6 +31,8 @@ test.each([
   [{ SESSION_SECRETS, TRUST_PROXY: '10.0.0.0/33' }, 'TRUST_PROXY'],
   [{ SESSION_SECRETS, TRUST_PROXY: '127.0.0.1,,::1' }, 'TRUST_PROXY'],
   [{ SESSION_SECRETS, WORKERS: 'many' }, 'WORKERS'],
+  [{ SESSION_SECRETS, PUBLIC_ORIGINS: 'shop.example' }, 'PUBLIC_ORIGINS'],
+  [{ SESSION_SECRETS, PUBLIC_ORIGINS: 'https://shop.example/' }, 'PUBLIC_ORIGINS'],
   [{ SESSION_SECRETS, REDIS_URL: 'http://127.0.0.1' }, 'REDIS_URL'],
 ])('%j is refused, naming %s', (environment, name) => {
   expect(() => loadConfig(environment)).toThrow(name)

@@ -141,7 +141,7 @@ test.each<[string, InjectOptions['headers'], number]>([
   ['an origin that is hidden', { origin: 'null' }, 403],
   ['a site of ours', { origin: 'https://pay.example', 'sec-fetch-site': 'cross-site' }, 200],
 ])('state by cookie, from %s', async (_who, headers, status) => {
-  const app = await appForThisTest(server.socket, { publicOrigins: ['https://pay.example'] })
+  const app = await appForThisTest(server.socket, { publicOrigins: ['https://Pay.example:443'] })
   const cookie = `${COOKIE}=${await login(app)}`
   const send = async (request: InjectOptions, more: InjectOptions['headers'] = {}) =>
     (await app.inject({ ...request, headers: { host, ...headers, ...more } })).statusCode

@@ -20,10 +20,12 @@ declare module 'fastify' {
  */
 export const crossSitePlugin = fp<{ publicOrigins: readonly string[] }>(
   async (app, { publicOrigins }) => {
+    // As browsers write them: in small letters, without the port that goes without saying.
+    const trusted = new Set(publicOrigins.map((origin) => new URL(origin).origin))
     app.decorate('refuseCrossSite', ({ method, headers }) => {
       if (method === 'GET' || method === 'HEAD') return
       const { origin, host } = headers
-      if (origin !== undefined && publicOrigins.includes(origin)) return
+      if (origin !== undefined && trusted.has(origin)) return
       const site = headers['sec-fetch-site']
       if (site === undefined) {
         // No browser of today; or, over plain HTTP to another host than localhost, one that says less.
