@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process'
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
@@ -35,6 +35,17 @@ describe.skipIf(!installed)('promtool', () => {
     const { status, stderr } = promtool('check', 'rules', file)
     expect(status, stderr).toBe(0)
   })
+})
+
+test('what docker-compose.yml mounts exists, and what is not built here is pinned', () => {
+  const compose = readFileSync(join(repository, 'docker-compose.yml'), 'utf8')
+  const all = (pattern: RegExp) => Array.from(compose.matchAll(pattern), ([, match = '']) => match)
+  const mounts = all(/^ +- (\.\/[^:]+):/gm)
+  expect(mounts.length).toBeGreaterThan(2)
+  expect(mounts.filter((path) => !existsSync(join(repository, path)))).toEqual([])
+  const foreign = all(/^ +image: (.+)/gm).filter((image) => !image.startsWith('onetrip-'))
+  expect(foreign).toHaveLength(2)
+  for (const image of foreign) expect(image).toMatch(/:v?\d+\.\d+\.\d+@sha256:[0-9a-f]{64}$/)
 })
 
 test('every alert has a test in which it fires, and a line in the guide', () => {

@@ -27,7 +27,7 @@ const Exclusion = Type.Object(
   { additionalProperties: false },
 )
 
-/** Shorter than a probe waits: HAProxy 2 s, Kubernetes 1 s by default. */
+/** Shorter than a probe waits: in Kubernetes 1 s by default. */
 const REDIS_WITHIN_MS = 900
 
 const routes: FastifyPluginAsyncTypebox = async (app) => {
