@@ -9,7 +9,7 @@ export interface Viewer {
 }
 
 /** What the client knows about a view: it was counted, it was not, or neither of them for certain. */
-export type Outcome = 'acknowledged' | 'unknown' | 'not written'
+type Outcome = 'acknowledged' | 'unknown' | 'not written'
 
 export interface View {
   readonly viewer: Viewer
