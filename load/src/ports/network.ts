@@ -69,12 +69,13 @@ export async function timeWaitOf(serverPort: number): Promise<TimeWait> {
 /** @param table as `/proc/net/tcp` (proc_net_tcp(5)) shows it. */
 export function timeWaitIn(table: string, serverPort: number): TimeWait {
   const end = `:${serverPort.toString(16).toUpperCase().padStart(4, '0')}`
-  const found = { clients: 0, server: 0 }
+  // A line may come twice in a table that changes while it is read.
+  const [clients, server] = [new Set<string>(), new Set<string>()]
   for (const line of table.split('\n')) {
     const [, local = '', remote = '', state] = line.trim().split(/\s+/)
     if (state !== TIME_WAIT) continue
-    if (remote.endsWith(end)) found.clients++
-    else if (local.endsWith(end)) found.server++
+    if (remote.endsWith(end)) clients.add(local)
+    else if (local.endsWith(end)) server.add(remote)
   }
-  return found
+  return { clients: clients.size, server: server.size }
 }
