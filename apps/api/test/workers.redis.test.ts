@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import { Agent, request } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
@@ -66,6 +67,26 @@ function connection(url: string): (path: string) => Promise<string> {
   }
 }
 
+/** A request that a worker has begun to read. */
+async function halfALogin(url: string): Promise<{ finish(): Promise<string> }> {
+  const body = JSON.stringify({ user: 'ada' })
+  const headers = {
+    'content-type': 'application/json',
+    'content-length': body.length,
+    expect: '100-continue',
+  }
+  const login = request(`${url}/login`, { method: 'POST', headers })
+  login.flushHeaders()
+  await once(login, 'continue')
+  return {
+    async finish() {
+      login.end(body)
+      const [answer] = await once(login, 'response')
+      return await text(answer)
+    },
+  }
+}
+
 const OK = '{"status":"ok"}'
 
 /** A connection to each of the workers: they get them in turns. */
@@ -107,8 +128,11 @@ test('all processes answer on the one port, and any tells what all of them count
   expect(await metric(second, 'onetrip_info')).toBe(1)
 
   // Ctrl-C goes to all processes of a terminal, and the primary tells its workers, too.
+  const login = await halfALogin(url)
   for (const pid of workers) process.kill(pid, 'SIGINT')
   primary.signal('SIGINT')
+  await expect.poll(() => connection(url)('/healthz').catch(() => 'closed')).toBe('closed')
+  expect(await login.finish()).toContain('"user":"ada"')
   expect(await primary.exited).toEqual({ code: 0, signal: null })
   expect(workers.filter(isAlive)).toEqual([])
 })
