@@ -98,7 +98,7 @@ ${rows.map(
   (row) =>
     html`<tr>${row.map((cell, column) =>
       column === 0
-        ? html`<th scope="row">${cell}</th>`
+        ? html`<th scope="row">${withMarks(cell)}</th>`
         : html`<td${kind(column)}>${withRange(cell)}</td>`,
     )}</tr>
 `,
@@ -110,14 +110,17 @@ ${rows.map(
 /** A figure with its range, which is not broken and less prominent. */
 function withRange(cell: string): Html {
   const [, figure, range] = /^(\S+) (\([^()]*\)(?: \*)?)$/.exec(cell) ?? []
-  if (figure === undefined || range === undefined) return html`${cell}`
+  if (figure === undefined || range === undefined) return html`${withMarks(cell)}`
   return html`${figure} <span class="range">${range}</span>`
 }
+
+/** Marks stay beside what they mark. */
+const withMarks = (cell: string) => cell.replaceAll(/ (?=[*†‡]( |$))/g, '\u00a0')
 
 /** The path of a field may be broken at its dots. */
 function breakable(text: string): Html {
   const [first = '', ...rest] = text.split('.')
-  const isPath = /^\w+(\.\w+)+$/.test(text)
+  const isPath = /^[a-z]\w*(\.[a-z]\w*)+$/i.test(text)
   if (!isPath) return html`${text}`
   return html`${first}${rest.map((part) => html`<wbr>.${part}`)}`
 }
