@@ -99,7 +99,7 @@ describe('rows that nothing is claimed from', () => {
       variant === 'batch' ? { generator: { cpuSeconds: 5, utilization: 0.99 } } : {},
     )
     const html = await page([limited])
-    expect(html).toContain('<th scope="row">batch *</th>')
+    expect(html).toContain('<th scope="row">batch\u00a0*</th>')
     expect(html).toMatch(/<h1>No ratio is claimed between batch and naive/)
     expect(html).not.toMatch(/times as many/)
   })
@@ -107,7 +107,7 @@ describe('rows that nothing is claimed from', () => {
   test('of a disturbed machine are marked, and no sentence claims a ratio', async () => {
     const rates = { naive: [3_000, 3_000], batch: [40_000, 40_000] }
     const html = await page([httpResult(rates, () => ({ elsewhere: 0.4 }))])
-    expect(html).toContain('<th scope="row">batch †</th>')
+    expect(html).toContain('<th scope="row">batch\u00a0†</th>')
     expect(html).toMatch(/<h1>No ratio is claimed/)
     expect(wordsOf(html)).toContain('had up to 40 % of the CPU time')
   })

@@ -6,6 +6,9 @@ import { colourOf, dashes, grid, muted, symbols, text } from './theme.ts'
 
 const FONT = 12
 
+/** More on a line hide what they are on. */
+const MOST_SYMBOLS = 25
+
 /** Lines with their names at their ends; in narrow windows, where there is no room for that, above. */
 export function lineOption(chart: LineChart, canvas: Canvas) {
   const { lines, unit, logarithmic } = chart
@@ -14,6 +17,7 @@ export function lineOption(chart: LineChart, canvas: Canvas) {
   const rowsOfLegend = Math.ceil(names.reduce((sum, name) => sum + textWidth(name) + 44, 0) / 340)
   const top = narrow ? rowsOfLegend * 22 + 28 : 26
   const height = (narrow ? 250 : 300) + top
+  const longest = Math.max(...lines.map(({ points }) => points.length))
   const values = lines.flatMap(({ points }) => points.flatMap(([, y]) => (y === null ? [] : [y])))
   const option: EChartsCoreOption = {
     grid: {
@@ -40,7 +44,7 @@ export function lineOption(chart: LineChart, canvas: Canvas) {
       color: colourOf(name),
       symbol: symbols[index % symbols.length],
       symbolSize: 7,
-      showSymbol: chart.x !== 'percentiles' || points.length < 20,
+      showSymbol: chart.x !== 'percentiles' || longest < MOST_SYMBOLS,
       lineStyle: { width: 2, type: dashes[index % dashes.length] },
       data: points.map(([x, y]) => [chart.x === 'percentiles' ? 1 / (1 - x) : x, y]),
       endLabel: { show: !narrow, formatter: '{a}', color: text, fontSize: FONT, distance: 8 },

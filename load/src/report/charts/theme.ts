@@ -30,14 +30,7 @@ export function colourOf(name: string): string {
   return `var(--colour-${known?.[1] ?? OTHERS})`
 }
 
-export const symbols = [
-  'circle',
-  'rect',
-  'triangle',
-  'diamond',
-  'roundRect',
-  'emptyCircle',
-] as const
+export const symbols = ['circle', 'rect', 'triangle', 'diamond', 'roundRect', 'arrow'] as const
 export const dashes = ['solid', [6, 3], [2, 3], [8, 3, 2, 3], [12, 4]] as const
 
 /** Slanting lines over the colour. */

@@ -168,7 +168,7 @@ export function notesOf(summaries: readonly VariantSummary[]): string[] {
   if (summaries.some(isDisturbed)) {
     const most = Math.max(...summaries.map(({ elsewhere }) => elsewhere))
     notes.push(
-      `† Other programs, or other guests of the host, had up to ${(most * 100).toFixed(0)} % of the CPU time: trust the CPU time per request rather than the rates.`,
+      `† Other programs, or other guests of the host, had up to ${(most * 100).toFixed(0)} % of the CPU time: no ratio is claimed; trust the CPU time per request rather than the rates.`,
     )
   }
   if (summaries.some(({ errors }) => Object.keys(errors).length > 0)) {

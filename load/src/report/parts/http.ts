@@ -77,7 +77,8 @@ function headlineOf({ summaries, options }: HttpResult, rounds: number): string[
   const ratio = hero.ratios[base.variant]
   if (!ratio || isDoubtful(base) || isDoubtful(hero)) {
     return [
-      `No ratio is claimed between ${hero.variant} and ${base.variant}: the generator was at its limit, or the machine was busy with something else.`,
+      `No ratio is claimed between ${hero.variant} and ${base.variant}.`,
+      'The generator was at its limit, or the machine was busy with something else: the rows that this is about are marked.',
     ]
   }
   const what = options.reads > 0 ? 'requests' : 'page views'

@@ -15,7 +15,7 @@ export interface Browser {
   close(): Promise<void>
 }
 
-export interface Page {
+interface Page {
   /** The value of an expression, which may be a promise, in the page. */
   evaluate<Value>(expression: string): Promise<Value>
   /** Everything that the page complained of or asked the network for, since it was opened. */
