@@ -160,16 +160,17 @@ async function capacityOf(runs: Runs): Promise<Capacity> {
   return capacity
 }
 
-/** In growing order. */
+/** In growing order, each once: of little, several shares may be the same rate. */
 function ratesOf(wanted: LatencyOptions, capacity: Capacity | null): LatencyRate[] {
   const all = capacity?.requestsPerSecond[capacity.slowest]?.median ?? 0
-  const rates = wanted.rate
+  const rates: LatencyRate[] = wanted.rate
     ? wanted.rate.map((requestsPerSecond) => ({ share: null, requestsPerSecond }))
     : wanted.shares.map((percent) => ({
         share: percent / 100,
         requestsPerSecond: Math.max(1, Math.round((all * percent) / 100)),
       }))
-  return rates.toSorted((a, b) => a.requestsPerSecond - b.requestsPerSecond)
+  const different = new Map(rates.map((rate) => [rate.requestsPerSecond, rate]))
+  return [...different.values()].toSorted((a, b) => a.requestsPerSecond - b.requestsPerSecond)
 }
 
 async function runRates(runs: Runs, rates: readonly LatencyRate[]): Promise<RoundsRun<LatencyRun>> {
@@ -204,10 +205,11 @@ async function runRates(runs: Runs, rates: readonly LatencyRate[]): Promise<Roun
       },
     })
   try {
-    for (const api of options.warmup > 0 && highest ? target.apis : []) {
+    for (const api of options.warmup > 0 ? target.apis : []) {
+      if (!highest) break
       signal.throwIfAborted()
       progress.begin(`Warm-up  ${api.variant}`)
-      const { sample } = await take({ rate: highest as LatencyRate, api }, options.warmup, 0)
+      const { sample } = await take({ rate: highest, api }, options.warmup, 0)
       requireAnswers(sample)
       progress.end(describe(sample))
     }
