@@ -74,7 +74,7 @@ export const configSchema = Type.Object({
     description: 'Open connections of clients in one process, beyond which a new one is closed',
   }),
   MAX_EVENT_LOOP_DELAY_MS: Type.Integer({
-    default: 2000,
+    default: 3000,
     minimum: 0,
     maximum: 60000,
     description: 'How late the process may be before it refuses what has piled up; 0: never',
