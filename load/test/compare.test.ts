@@ -100,6 +100,20 @@ describe('what changed', () => {
     expect(judged(before, limited)['batch: requests/s ÷ naive']).toBe('told')
   })
 
+  test('only counts, if other programs took more of the machine', () => {
+    const busy = httpResult({ naive, batch: times(batch, 0.5) }, ({ perRequest }) => ({
+      elsewhere: 0.5,
+      perRequest: { ...perRequest, apiCpuMicros: 999, roundTrips: perRequest.roundTrips * 2 },
+    }))
+    expect(changes(before, busy)).toEqual({
+      'naive: round trips /request': 'worse',
+      'batch: round trips /request': 'worse',
+    })
+    expect(differencesOf(before, busy).disturbance).toEqual([
+      'CPU time that went elsewhere: 2.00 %, now 50.0 %',
+    ])
+  })
+
   test('nothing, if the load was another one; no CPU time of another machine', () => {
     const after = httpResult({ naive, batch: times(batch, 0.5) }, ({ perRequest }) => ({
       perRequest: { ...perRequest, apiCpuMicros: 999 },
@@ -206,7 +220,7 @@ describe('npm run load -- compare', () => {
   test('exits with 0 otherwise, and obeys --threshold', async () => {
     const slower = { naive, batch: times(batch, 0.7) }
     const { code, text } = await compare({ naive, batch }, slower, '--threshold=50')
-    expect(text).toContain('Nothing changed by more than 50.0 % beyond noise.')
+    expect(text).toContain('none changed by 50.0 % or more beyond noise.')
     expect(code).toBe(0)
   })
 

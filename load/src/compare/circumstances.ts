@@ -1,5 +1,8 @@
 import type { HttpResult, HttpSettings } from '../http/result.ts'
+import { DISTURBED } from '../measure/machine-cpu.ts'
 import type { Variant } from '../stack/api.ts'
+import { median } from '../statistics.ts'
+import { percent } from '../table.ts'
 
 /** In what two results differ besides their figures, each as `what: before, after`. */
 export interface Differences {
@@ -7,6 +10,8 @@ export interface Differences {
   load: string[]
   /** In the machine: then CPU times are not judged. */
   machine: string[]
+  /** In what other programs took of it: then rates, latencies and CPU times are not judged. */
+  disturbance: string[]
   /** In software and code, which may be why something changed. */
   software: string[]
   /** In how much was measured. */
@@ -25,6 +30,7 @@ export function differencesOf(before: HttpResult, after: HttpResult): Difference
       "Redis's I/O threads": redis.ioThreads,
     })),
     machine: differing(({ machine }) => ({ processor: machine.cpu, cores: machine.cores })),
+    disturbance: disturbanceOf(before, after),
     software: differing(({ machine, redis, clients, generator, git }) => ({
       commit: git && `${git.commit.slice(0, 12)}${git.dirty ? ' with changes' : ''}`,
       Node: machine.node,
@@ -39,6 +45,18 @@ export function differencesOf(before: HttpResult, after: HttpResult): Difference
       'seconds of warm-up': options.warmup,
     })),
   }
+}
+
+/**
+ * Beside busy programs a request costs more CPU time (caches, the other half of the core), and the cheap
+ * variants lose more than the dear ones: a calm run and a disturbed one differ although nothing changed.
+ */
+function disturbanceOf(before: HttpResult, after: HttpResult): string[] {
+  const shareOf = ({ samples }: HttpResult) =>
+    median(samples.map(({ elsewhere }) => elsewhere ?? 0))
+  const [old, now] = [shareOf(before), shareOf(after)]
+  if (Math.abs(now - old) < DISTURBED) return []
+  return [`CPU time that went elsewhere: ${percent(old)}, now ${percent(now)}`]
 }
 
 /** In what the load differs that two sets of options ask for. */

@@ -50,8 +50,9 @@ export function compareResults(
   )
   const isJudged = (measure: Measure, variant: Variant, base: Variant | null) => {
     if (differences.load.length > 0) return false
-    if (measure.kind === 'cpu') return differences.machine.length === 0
     if (measure.kind === 'count') return true
+    if (differences.disturbance.length > 0) return false
+    if (measure.kind === 'cpu') return differences.machine.length === 0
     return base === reference && !limited.has(variant) && (base === null || !limited.has(base))
   }
   return variants.flatMap((variant) =>

@@ -19,6 +19,7 @@ export function comparisonHeader(
   }
   list('Not the same load, so nothing is judged:', differences.load)
   list('Another machine, so CPU time is not judged:', differences.machine)
+  list('One more disturbed than the other, so only counts are judged:', differences.disturbance)
   list('Measured for longer or shorter:', differences.extent)
   list('Other software, which may be why:', differences.software)
   for (const [result, when] of [
@@ -87,7 +88,10 @@ export function verdicts(
       return styleText(row.verdict === 'worse' ? ['bold', 'red'] : ['bold'], text)
     })
   if (judged.length > 0 && lines.length === 0) {
-    lines.push(`Nothing changed by more than ${percent(threshold)} beyond noise.`)
+    const judgedOnes = counted(judged.length, 'figure')
+    lines.push(
+      `Of ${judgedOnes} that are judged, none changed by ${percent(threshold)} or more beyond noise.`,
+    )
   }
   const unclear = judged.filter(({ verdict }) => verdict === 'unclear').length
   if (unclear > 0) {
