@@ -9,27 +9,18 @@ import { processMetrics } from './support/metrics.ts'
 import { nodeRedis } from './support/node-redis.ts'
 import { countRoundTrips } from './support/round-trips.ts'
 import { closeOnSignal } from './support/serve.ts'
+import { COUNTS, SESSION_PREFIX, type SessionContent, withView } from './support/session-data.ts'
 import { answers, bodies, limit } from './support/session-schemas.ts'
 
 // What many sites have: @fastify/session with connect-redis, set up as their READMEs have it, the last
 // 25 views in the session, and a counter of what is popular. The same work as seen from outside;
 // docs/other-clients.md tells what it does for it, and what that loses.
 
-const KEPT_VIEWS = 25
-// Keys that the API's user of our Redis may have (apps/server-build/users.acl), and no janitor sweeps.
-const SESSIONS = 'limit:sess:'
-const COUNTS = 'limit:popular'
 const BEARER = 'Bearer '
 const COOKIE = 'sessionId' // the default of @fastify/session
 
 declare module 'fastify' {
-  interface Session {
-    user?: string
-    /** Unix seconds with fraction. */
-    lastSeen?: number
-    /** Newest first. */
-    views?: { item: string; viewedAt: number }[]
-  }
+  interface Session extends SessionContent {}
 }
 
 type Redis = Awaited<ReturnType<typeof nodeRedis>>
@@ -53,7 +44,7 @@ async function sessionRoutes(app: FastifyInstance, redis: Redis, config: Config)
   })
   await app.register(cookie)
   await app.register(session, {
-    store: new RedisStore({ client: redis, prefix: SESSIONS }),
+    store: new RedisStore({ client: redis, prefix: SESSION_PREFIX }),
     secret: config.SESSION_SECRETS.split(','),
     saveUninitialized: false,
     // As with our store, a request that changes nothing writes nothing.
@@ -81,8 +72,7 @@ async function sessionRoutes(app: FastifyInstance, redis: Redis, config: Config)
       const { user } = loggedIn(request)
       const { item } = request.body
       const viewedAt = now()
-      const others = request.session.views?.filter((view) => view.item !== item) ?? []
-      request.session.views = [{ item, viewedAt }, ...others].slice(0, KEPT_VIEWS)
+      request.session.views = withView(request.session.views, { item, viewedAt })
       request.session.lastSeen = viewedAt
       // The session itself is saved when the answer is about to be sent.
       return { user, item, views: await redis.zIncrBy(COUNTS, 1, item) }

@@ -1,5 +1,4 @@
 import { createSessionStore, type Sender, strategyOf } from '@onetrip/session-store'
-import type { FastifyInstance } from 'fastify'
 // The only place in load/ that imports an application. A comparison of clients is honest only if all
 // of them stand behind the same routes (schemas, token check, answers), and the routes are apps/api's.
 import { buildApp } from '../../../apps/api/src/app.ts'
@@ -42,7 +41,10 @@ export async function serve(
 }
 
 /** Ends an application on SIGTERM or SIGINT, and then what it works with. */
-export function closeOnSignal(app: FastifyInstance, andThen: () => Promise<unknown>): void {
+export function closeOnSignal(
+  app: { close(): Promise<unknown> },
+  andThen: () => Promise<unknown>,
+): void {
   const stop = async () => {
     await app.close()
     await andThen()

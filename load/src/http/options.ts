@@ -64,8 +64,8 @@ docs/method.md
 
 Variants: our strategies (${strategyNames.join(', ')}); noop, the routes that ask Redis nothing; other
 clients behind the same routes: node-redis (a pipeline per request), node-redis-batch (batched as ours),
-glide (valkey-glide, a batch per request) and autopipelining (ioredis's own); and connect-redis, with
-@fastify/session, which keeps the views in the session.
+glide (valkey-glide, a batch per request) and autopipelining (ioredis's own); and connect-redis with
+@fastify/session, and with Express (express), which keep the views in the session.
 
 Workloads:
   realistic   many sessions; POST /views, and a share of GET /me, /me/views and /items/popular

@@ -9,13 +9,14 @@ const clients = {
   glide: '@valkey/valkey-glide',
   autopipelining: 'ioredis',
   'connect-redis': 'connect-redis',
+  express: 'connect-redis',
 } as const
 
 export type ContenderName = keyof typeof clients
 
 /**
- * What our strategies are compared with: the same API through another client; and `connect-redis`, an
- * application of another kind that looks the same from outside.
+ * What our strategies are compared with: the same API through another client; and `connect-redis` and
+ * `express`, applications of another kind that look the same from outside.
  */
 export const contenders = Object.keys(clients) as ContenderName[]
 

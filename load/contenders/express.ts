@@ -1,0 +1,151 @@
+import { createHmac } from 'node:crypto'
+import { once } from 'node:events'
+import { RedisStore } from 'connect-redis'
+import express, { type ErrorRequestHandler, type Request, type RequestHandler } from 'express'
+import session from 'express-session'
+import { type Config, loadConfig } from '../../apps/api/src/config.ts'
+import { checkName } from '../../packages/session-store/src/input.ts'
+import { redisAddress } from '../src/stack/address.ts'
+import { processMetrics } from './support/metrics.ts'
+import { nodeRedis } from './support/node-redis.ts'
+import { countRoundTrips } from './support/round-trips.ts'
+import { closeOnSignal } from './support/serve.ts'
+import { COUNTS, SESSION_PREFIX, type SessionContent, withView } from './support/session-data.ts'
+
+// As connect-redis.ts, with Express and express-session, for which connect-redis was made.
+
+const BEARER = 'Bearer '
+const COOKIE = 'connect.sid' // the default of express-session
+
+declare module 'express-session' {
+  interface SessionData extends SessionContent {}
+}
+
+type Redis = Awaited<ReturnType<typeof nodeRedis>>
+
+const now = () => Date.now() / 1000
+
+function loggedIn({ session }: Request): { user: string; lastSeen: number } {
+  const { user, lastSeen } = session
+  if (user !== undefined && lastSeen !== undefined) return { user, lastSeen }
+  throw Object.assign(new Error('there is no such session (any more)'), { status: 401 })
+}
+
+/** Express answers with what a promise rejects with, and so with what this throws. */
+function nameIn(body: unknown, field: 'user' | 'item'): string {
+  const name = (body as Record<string, unknown> | undefined)?.[field]
+  if (typeof name !== 'string')
+    throw Object.assign(new Error(`${field} is missing`), { status: 400 })
+  checkName(field, name)
+  return name
+}
+
+/** The load generator sends the token as an API's client does; a browser would send this cookie. */
+const cookieOfToken: RequestHandler = ({ headers }, _response, next) => {
+  const { authorization } = headers
+  if (authorization?.startsWith(BEARER)) {
+    headers.cookie = `${COOKIE}=${authorization.slice(BEARER.length)}`
+  }
+  next()
+}
+
+/** What needs a session, which is loaded for these routes only. */
+function sessionRoutes(redis: Redis, config: Config): express.Router {
+  const [secret = ''] = config.SESSION_SECRETS.split(',')
+  const maxAge = 1000 * config.SESSION_IDLE_SECONDS
+  const routes = express.Router()
+  routes.use(
+    cookieOfToken,
+    session({
+      // A request that changes nothing writes nothing, as with our store.
+      store: new RedisStore({ client: redis, prefix: SESSION_PREFIX, disableTouch: true }),
+      secret: config.SESSION_SECRETS.split(','),
+      resave: false,
+      saveUninitialized: false,
+      cookie: { secure: false, sameSite: 'lax', maxAge },
+    }),
+    express.json({ limit: '4kb' }),
+  )
+
+  routes.post('/login', async (request, response) => {
+    const user = nameIn(request.body, 'user')
+    if (request.session.user !== undefined) {
+      await new Promise((resolve) => void request.session.regenerate(resolve))
+    }
+    Object.assign(request.session, { user, lastSeen: now(), views: [] })
+    // What the cookie will hold.
+    const signature = createHmac('sha256', secret).update(request.sessionID).digest('base64')
+    const value = `s:${request.sessionID}.${signature.replace(/=+$/, '')}`
+    const expiresAt = new Date(Date.now() + maxAge).toISOString()
+    response.json({ token: encodeURIComponent(value), user, expiresAt })
+  })
+
+  routes.post('/views', async (request, response) => {
+    const { user } = loggedIn(request)
+    const item = nameIn(request.body, 'item')
+    const viewedAt = now()
+    request.session.views = withView(request.session.views, { item, viewedAt })
+    request.session.lastSeen = viewedAt
+    // The session itself is saved when the answer is about to be sent.
+    response.json({ user, item, views: await redis.zIncrBy(COUNTS, 1, item) })
+  })
+
+  routes.get('/me', (request, response) => void response.json(loggedIn(request)))
+
+  routes.get('/me/views', (request, response) => {
+    loggedIn(request)
+    response.json({ items: request.session.views ?? [] })
+  })
+
+  routes.post('/logout', async (request, response) => {
+    loggedIn(request)
+    await new Promise((resolve) => void request.session.destroy(resolve))
+    response.clearCookie(COOKIE).status(204).end()
+  })
+  return routes
+}
+
+function publicRoutes(redis: Redis, config: Config): express.Router {
+  const routes = express.Router()
+  routes.get('/items/popular', async ({ query }, response) => {
+    const limit = Number(query.limit ?? 10)
+    const counts = await redis.zRangeWithScores(COUNTS, 0, limit - 1, { REV: true })
+    response.json({ items: counts.map(({ value, score }) => ({ item: value, views: score })) })
+  })
+  routes.get('/healthz', (_request, response) => void response.json({ status: 'ok' }))
+  routes.get('/readyz', async (_request, response) => {
+    await redis.ping()
+    response.json({ status: 'ready', strategy: 'express' })
+  })
+  const { transport } = redisAddress(config.REDIS_URL)
+  const metrics = processMetrics({ strategy: 'express', transport })
+  routes.get('/metrics', (_request, response) => void response.type('text/plain').send(metrics()))
+  return routes
+}
+
+const answerError: ErrorRequestHandler = (error, _request, response, _next) => {
+  const status = error.code === 'ONETRIP_INVALID_INPUT' ? 400 : (error.status ?? 500)
+  if (status >= 500) process.stderr.write(`${error.stack}\n`)
+  response.status(status).json({ statusCode: status, message: error.message })
+}
+
+const config = loadConfig()
+const redis = await nodeRedis({ redisUrl: config.REDIS_URL })
+countRoundTrips(redis)
+const app = express()
+app.disable('x-powered-by')
+app.disable('etag') // as apps/api, which answers without one
+app.use(publicRoutes(redis, config), sessionRoutes(redis, config), answerError)
+const server = app.listen(config.PORT, config.HOST)
+await once(server, 'listening')
+closeOnSignal(
+  {
+    async close() {
+      const closed = once(server, 'close')
+      server.close()
+      server.closeIdleConnections()
+      await closed
+    },
+  },
+  () => redis.close(),
+)
