@@ -54,6 +54,7 @@ export async function prepareTicker(schedule: Float64Array): Promise<Ticker> {
       stopped = true
       Atomics.store(state, 0, tickerState.stopped)
       Atomics.notify(state, 0)
+      Atomics.notify(ticks, 0) // nobody waits for it any more
       await worker.terminate()
     },
   }
