@@ -33,7 +33,7 @@ export interface AllPart {
   }): Promise<unknown>
 }
 
-// Measured on 2 cores on 2026-11-21. Those that may move this process into a network of its own come
+// Of --quick as measured on 2 cores on 2026-11-21, else worked out. Those that may move this process into a network of its own come
 // last: what npm start runs could not be reached from there.
 export const allParts: readonly AllPart[] = [
   {
@@ -46,7 +46,7 @@ export const allParts: readonly AllPart[] = [
   },
   {
     name: 'latency',
-    seconds: { quick: 45, usual: 140, full: 240 },
+    seconds: { quick: 50, usual: 140, full: 240 },
     async run({ preset, outputs, commandLine, interrupt }) {
       const command = parsed(latencyCommand(), preset)
       await runLatency({ ...latencyOptions(command), ...outputs }, commandLine, interrupt)
@@ -54,7 +54,7 @@ export const allParts: readonly AllPart[] = [
   },
   {
     name: 'scaling',
-    seconds: { quick: 60, usual: 240, full: 600 },
+    seconds: { quick: 80, usual: 240, full: 600 },
     async run({ preset, outputs, commandLine, interrupt }) {
       const command = parsed(scalingCommand(), preset)
       await runScaling({ ...scalingOptions(command), ...outputs }, commandLine, interrupt)

@@ -113,6 +113,21 @@ describe('rows that nothing is claimed from', () => {
   })
 })
 
+test('a run in which nothing succeeded is shown all the same', async () => {
+  const none = httpResult({ naive: [0], batch: [0] }, ({ perRequest, latency }) => ({
+    ok: 0,
+    errors: { ECONNREFUSED: 7 },
+    perRequest: Object.fromEntries(
+      Object.keys(perRequest).map((name) => [name, Number.NaN]),
+    ) as typeof perRequest,
+    latency: Object.fromEntries(Object.keys(latency).map((name) => [name, null])) as typeof latency,
+  }))
+  const saved: unknown = JSON.parse(JSON.stringify(none))
+  const html = await page([saved as object])
+  expect(html).toMatch(/<h1>No ratio is claimed between batch and naive/)
+  expect(wordsOf(html)).toContain('ECONNREFUSED: 7')
+})
+
 test('nothing in a result becomes a part of the page', async () => {
   const evil = '</script><script>alert(1)</script><img src=x onerror=alert(1)>"\'&`$x<!--'
   const spoil = (value: unknown): unknown => {

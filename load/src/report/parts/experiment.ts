@@ -56,6 +56,7 @@ const titles: Record<string, string> = {
   'slow-reader': 'Redis: replies that nobody reads',
   pipelining: 'Redis: pipelines',
   client: 'Redis: a single client',
+  ports: 'Running out of ports',
 }
 
 const titleOf = (name: string) => titles[name] ?? `Redis: ${name}`

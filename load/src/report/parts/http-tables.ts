@@ -21,6 +21,9 @@ export const isDoubtful = (row: VariantSummary): boolean => row.generatorAtLimit
 const medianOf = (summary: { median: number } | null | undefined) =>
   figure(summary?.median ?? Number.NaN)
 
+/** Of a run in which nothing succeeded, the file has null. */
+const twoDigits = ({ median }: { median: number | null }) => median?.toFixed(2) ?? '-'
+
 export function throughputTable(
   summaries: readonly VariantSummary[],
   caption: string,
@@ -47,9 +50,9 @@ export function throughputTable(
         withRange(row.requestsPerSecond),
         medianOf(row.latency.p50),
         medianOf(row.latency.p99),
-        row.connections.median.toFixed(2),
-        row.commands.median.toFixed(2),
-        untold ? '-' : row.roundTrips.median.toFixed(2),
+        twoDigits(row.connections),
+        twoDigits(row.commands),
+        untold ? '-' : twoDigits(row.roundTrips),
         medianOf(row.apiCpuMicros),
         medianOf(row.redisCpuMicros),
         errorKinds(row.errors),
