@@ -123,7 +123,7 @@ describe('npm run load', () => {
     const args = [...brief, '--compare', json, '--threshold=1000']
     const again = await run('cli.ts', { state, args, until: /^ *batch +requests/ })
     expect(await again.exited).toEqual({ code: 0, signal: null })
-    expect(again.output.at(-1)).toContain('none changed by 1,000 % or more beyond noise.')
+    expect(again.output.join('\n')).toContain('none changed by 1,000 % or more beyond noise.')
   })
 
   test('says why it does not take the running stack', async () => {
