@@ -3,6 +3,7 @@ import { dirname } from 'node:path'
 import type { Command } from 'commander'
 import { places } from '../stack/places.ts'
 import { print, printError, step } from '../terminal.ts'
+import { toJson } from './json.ts'
 import { type OutputFile, outputFile } from './output-file.ts'
 import { renderHtml, renderMarkdown } from './render.ts'
 
@@ -64,7 +65,7 @@ export async function prepareOutputs(flags: OutputFlags): Promise<Outputs> {
     async save(result) {
       flags.collect?.(result)
       // Through JSON and back: a report shows what the file says, and no more.
-      const text = `${JSON.stringify(result, sixDigits, 2)}\n`
+      const text = toJson(result)
       if (json) {
         await json.save(text)
         print(`\nAll samples are in ${json.path}`)
@@ -107,11 +108,4 @@ async function latestReport(): Promise<OutputFile | null> {
     printError(`No latest report: ${error instanceof Error ? error.message : String(error)}`)
     return null
   }
-}
-
-/** Keeps of a figure what is worth keeping: six digits. */
-function sixDigits(_key: string, value: unknown): unknown {
-  return typeof value === 'number' && !Number.isInteger(value)
-    ? Number(value.toPrecision(6))
-    : value
 }
