@@ -86,8 +86,9 @@ nothing running. Ctrl-C ends them early, twice at once.
 Examples:
   npm run load                                      naive and batch side by side, in about a minute
   npm run load -- --quick                           the same, for a first impression
-  npm run load -- --full --json full.json --html full.html
   npm run load -- --quick --compare before.json     did my change make it slower?
+  npm run load -- latency --quick                   how long answers take while it keeps up
+  npm run load -- all --quick --html report.html    some of everything, as one page
   npm run load -- store --quick                     the documents' table 4
   npm run load -- redis short-connections --quick   what a short connection costs Redis`,
   )

@@ -1,0 +1,29 @@
+import { expect, test } from 'vitest'
+import { temporaryFolder } from './support/places.ts'
+import { run } from './support/programs.ts'
+
+async function load(...args: string[]) {
+  const program = await run('cli.ts', { state: await temporaryFolder(), args, until: /./ })
+  const { code } = await program.exited
+  return { code, lines: program.output }
+}
+
+test('--help lists every command on a line of its own, and gives examples', async () => {
+  const { code, lines } = await load('--help')
+  expect(code).toBe(0)
+  const commands = ['http', 'latency', 'scaling', 'store', 'redis', 'retention', 'ports', 'compare']
+  for (const command of [...commands, 'report', 'all', 'relay']) {
+    const line = lines.find((each) => each.startsWith(`  ${command} `)) ?? ''
+    expect(line, command).toMatch(/^ {2}\w+ +\w.{15}/)
+    expect(line.length).toBeLessThanOrEqual(100)
+  }
+  const examples = lines.slice(lines.indexOf('Examples:') + 1).filter((line) => line !== '')
+  expect(examples.length).toBeGreaterThan(4)
+  for (const line of examples) expect(line).toMatch(/^ {2}npm run load/)
+})
+
+test('a command that does not exist is an error, which names those that do', async () => {
+  const { code, lines } = await load('htpp', '--quick')
+  expect(code).toBe(1)
+  expect(lines.join('\n')).toMatch(/there is no command 'htpp', only http, .*relay/)
+})
