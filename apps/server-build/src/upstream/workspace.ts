@@ -159,13 +159,14 @@ async function compileModules(job: Job, tree: string): Promise<void> {
 }
 
 /**
- * With a script of upstream's, into `tests/tls`. The parameters for Diffie-Hellman, which take it up to a
- * minute, are there already, of a kind that is made at once.
+ * With a script of upstream's, into `tests/tls`. It would look for parameters for Diffie-Hellman for up to a
+ * minute, if those of RFC 7919 were not there already (from OpenSSL 3 on).
  */
 async function makeCertificates(job: Job, tree: string): Promise<void> {
   job.progress.step('Making certificates')
-  const parameters = 'openssl dhparam -dsaparam -out tests/tls/redis.dh 2048'
-  const script = `mkdir tests/tls && ${parameters} && utils/gen-test-certs.sh`
+  const file = 'tests/tls/redis.dh'
+  const known = `openssl genpkey -genparam -algorithm DH -pkeyopt group:ffdhe2048 -out ${file}`
+  const script = `mkdir tests/tls && { ${known} || rm -f ${file}; } && utils/gen-test-certs.sh`
   const { code, stdout, stderr } = await runCommand('sh', ['-c', script], {
     cwd: tree,
     env: plainEnvironment(job.env),
