@@ -1,16 +1,10 @@
-import { createHash } from 'node:crypto'
-import { readdir, readFile } from 'node:fs/promises'
-import { fileURLToPath } from 'node:url'
-import { Redis } from 'ioredis'
-import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
-import { type TestRedis, testRedis } from '../../.vitest/redis.ts'
+import { readdir } from 'node:fs/promises'
+import { describe, expect, test } from 'vitest'
 import { apiFacts, readApi } from '../src/measure/api-metrics.ts'
-import { apiUrl, startApi, type Variant } from '../src/stack/api.ts'
+import type { Variant } from '../src/stack/api.ts'
 import { clientOf, contenders } from '../src/stack/contenders.ts'
-import { freePorts } from '../src/stack/ports.ts'
 import type { Program } from '../src/stack/program.ts'
-
-const usersFile = fileURLToPath(new URL('../../apps/server-build/users.acl', import.meta.url))
+import { type Api, apisOfThisFile } from './support/apis.ts'
 
 /** Applications of another kind, with the views in the session. */
 const hasSessions = (name: Variant) => name === 'connect-redis' || name === 'express'
@@ -20,97 +14,7 @@ const clients = contenders.filter((name) => name !== 'noop' && !hasSessions(name
 
 const isClient = (name: Variant) => clients.some((client) => client === name)
 
-let server: TestRedis
-let redis: Redis
-let redisUrl: string
-
-beforeAll(async () => {
-  const [port = 0] = await freePorts(1)
-  server = await testRedis({ port }) // valkey-glide knows no Unix sockets
-  redis = new Redis(server.socket)
-  redisUrl = `redis://api:${await addApiUser()}@127.0.0.1:${port}`
-})
-
-/** The user that a stack's APIs have, with no more rights than there. Returns the password. */
-async function addApiUser(): Promise<string> {
-  const password = 'a-password-for-tests'
-  const hash = createHash('sha256').update(password).digest('hex')
-  const [, rules = ''] = /^user api (.*(?:\n .*)*)/m.exec(await readFile(usersFile, 'utf8')) ?? []
-  const lines = rules.replace('@API_PASSWORD_SHA256@', hash).split('\n')
-  const words = lines.filter((line) => !line.startsWith(' # ')).flatMap((line) => line.split(' '))
-  await redis.call('ACL', 'SETUSER', 'api', ...words.filter((word) => word !== ''))
-  return password
-}
-
-afterAll(async () => {
-  redis.disconnect()
-  await server.stop()
-})
-
-beforeEach(async () => {
-  await redis.flushall() // a server of this file's own
-})
-
-interface Answer {
-  status: number
-  body: Record<string, unknown>
-}
-
-interface Api {
-  program: Program
-  url: string
-  login(user: string): Promise<string>
-  logout(token: string): Promise<void>
-  view(token: string, item: string): Promise<Answer>
-  get(path: string, token?: string): Promise<Answer>
-}
-
-/** A variant of the API for all tests of a `describe`. */
-function apiOfThese(variant: Variant): { readonly api: Api } {
-  let api: Api | undefined
-  beforeAll(async () => {
-    api = await start(variant)
-  })
-  afterAll(async () => {
-    expect(await api?.program.stop()).toEqual({ code: 0, signal: null })
-  })
-  return {
-    get api() {
-      if (!api) throw new Error('it runs while tests do')
-      return api
-    },
-  }
-}
-
-/** A variant of the API, stopped when the current test ends. */
-async function started(variant: Variant): Promise<Api> {
-  const api = await start(variant)
-  onTestFinished(async () => void (await api.program.stop()))
-  return api
-}
-
-async function start(variant: Variant): Promise<Api> {
-  const [port = 0] = await freePorts(1)
-  const sessionSecret = 'a-secret-for-tests-a-secret-for-tests'
-  const program = await startApi({ variant, host: '127.0.0.1', port, redisUrl, sessionSecret })
-  const ask = async (method: string, path: string, token: string, body?: object) => {
-    const answer = await fetch(`${apiUrl('127.0.0.1', port)}${path}`, {
-      method,
-      headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
-      ...(body && { body: JSON.stringify(body) }),
-    })
-    const text = await answer.text()
-    return { status: answer.status, body: text && JSON.parse(text) }
-  }
-  return {
-    program,
-    url: apiUrl('127.0.0.1', port),
-    login: async (user) => String((await ask('POST', '/login', '', { user })).body.token),
-    logout: async (token) => void (await ask('POST', '/logout', token, {})),
-    view: (token, item) => ask('POST', '/views', token, { item }),
-    get: (path, token = '') => ask('GET', path, token),
-  }
-}
+const apis = apisOfThisFile()
 
 const viewers = ['ada', 'grace', 'mary']
 const items = ['tea', 'book', 'lamp', 'tea', 'cup', 'tea']
@@ -134,23 +38,26 @@ async function manyViews(api: Api): Promise<Map<string, unknown[]>> {
 
 /** What is in Redis but for the janitor's lock, with users instead of ids, and without times. */
 async function records(): Promise<object> {
-  const logins = await redis.hgetall('login:')
+  const logins = await apis.redis.hgetall('login:')
   const views = await Promise.all(
     Object.entries(logins).map(async ([id, user]) => {
-      const viewed = await redis.zrange(`viewed:${id}`, '0', '-1')
-      return [user, { recent: (await redis.zscore('recent:', id)) !== null, viewed: viewed.sort() }]
+      const viewed = await apis.redis.zrange(`viewed:${id}`, '0', '-1')
+      return [
+        user,
+        { recent: (await apis.redis.zscore('recent:', id)) !== null, viewed: viewed.sort() },
+      ]
     }),
   )
-  const keys = (await redis.keys('*')).filter((key) => !key.startsWith('janitor:'))
+  const keys = (await apis.redis.keys('*')).filter((key) => !key.startsWith('janitor:'))
   const types = keys.map((key) => key.replace(/:.+/, ':id')).sort()
-  const counts = await redis.zrange('viewed:', '0', '-1', 'WITHSCORES')
+  const counts = await apis.redis.zrange('viewed:', '0', '-1', 'WITHSCORES')
   return { keys: types, sessions: Object.fromEntries(views), counts }
 }
 
 let expected: object
 
 describe.each([...clients, 'connect-redis', 'express', 'batch'] as const)('%s', (name) => {
-  const these = apiOfThese(name)
+  const these = apis.forThese(name)
 
   test('from login to logout', async () => {
     const { api } = these
@@ -212,9 +119,9 @@ describe.each([...clients, 'connect-redis', 'express', 'batch'] as const)('%s', 
 
   test('counts each view once, and writes what our pipeline writes', async () => {
     if (!expected) {
-      await manyViews(await started('pipeline'))
+      await manyViews(await apis.forThisTest('pipeline'))
       expected = await records()
-      await redis.flushall()
+      await apis.redis.flushall()
     }
     const { api } = these
     const counts = await manyViews(api)
@@ -237,13 +144,13 @@ describe.each([...clients, 'connect-redis', 'express', 'batch'] as const)('%s', 
       status: 401,
       body: { code: 'ONETRIP_UNKNOWN_SESSION' },
     })
-    expect(await redis.keys('*')).toEqual([])
+    expect(await apis.redis.keys('*')).toEqual([])
   })
 
   test('tells of a command that Redis refused, and goes on', async () => {
     const { api } = these
     const token = await api.login('ada')
-    await redis.set(`viewed:${token.split('.')[0]}`, 'no sorted set')
+    await apis.redis.set(`viewed:${token.split('.')[0]}`, 'no sorted set')
     const code = name.startsWith('node-redis') ? 'ONETRIP_OUTCOME_UNKNOWN' : 'ONETRIP_REFUSED'
     expect(await api.view(token, 'tea')).toMatchObject({
       status: 503,
@@ -253,70 +160,24 @@ describe.each([...clients, 'connect-redis', 'express', 'batch'] as const)('%s', 
   })
 })
 
-test('connect-redis: a view is three round trips; views at the same time overwrite each other', async () => {
-  const api = await started('connect-redis')
-  const token = await api.login('ada')
-  const commands = async () =>
-    Number(/total_commands_processed:(\d+)/.exec(await redis.info('stats'))?.[1])
-  const before = await commands()
-  await api.view(token, 'tea')
-  expect(await commands()).toBe(before + 4) // GET, ZINCRBY, SET; the INFO before
-
-  const viewed = Array.from({ length: 25 }, (_, index) => `item ${index}`)
-  await Promise.all(viewed.map((item) => api.view(token, item)))
-  const { items } = (await api.get('/me/views', token)).body as { items: unknown[] }
-  expect(items.length).toBeLessThan(25) // each wrote back the whole list that it had read
-  expect((await api.get('/items/popular?limit=100')).body).toMatchObject({
-    items: Array.from({ length: 26 }, () => ({ views: 1 })),
-  })
-
-  const ours = await started('batch')
-  const other = await ours.login('ada')
-  await Promise.all(viewed.map((item) => ours.view(other, item)))
-  expect((await ours.get('/me/views', other)).body).toMatchObject({ items: { length: 25 } })
-})
-
-test('connect-redis: a view brings back the session that was logged out meanwhile', async () => {
-  const api = await started('connect-redis')
-  const token = await api.login('ada')
-  const [session = ''] = await redis.keys('limit:sess:*')
-  const other = redis.duplicate() // as a second process of the application
-  onTestFinished(() => other.disconnect())
-  await other.ping()
-
-  await redis.call('CLIENT', 'PAUSE', 60_000, 'WRITE')
-  const view = api.view(token, 'tea')
-  // It has read the session by the time its first write waits.
-  await vi.waitFor(async () => {
-    expect(await redis.call('CLIENT', 'LIST')).toMatch(/flags=b .*cmd=zincrby /)
-  })
-  const logout = other.del(session)
-  await redis.call('CLIENT', 'UNPAUSE')
-  expect(await logout).toBe(1)
-  expect(await view).toMatchObject({ status: 200 })
-  expect(await api.get('/me', token)).toMatchObject({ status: 200, body: { user: 'ada' } })
-})
-
 test('glide leaves no socket behind, however it ends', async () => {
   const sockets = async ({ pid }: Program) =>
     (await readdir('/tmp')).filter((name) => name.startsWith(`glide-socket-${pid}-`))
-  const stopped = (await started('glide')).program
+  const stopped = (await apis.forThisTest('glide')).program
   expect(await sockets(stopped)).toHaveLength(1)
   await stopped.stop()
   expect(await sockets(stopped)).toEqual([])
 
-  const killed = (await started('glide')).program
+  const killed = (await apis.forThisTest('glide')).program
   killed.signal('SIGKILL')
   await killed.exited
   expect(await sockets(killed)).toEqual([])
 })
 
 test('noop asks Redis nothing, but checks the token and answers in the same shape', async () => {
-  const api = await started('noop')
+  const api = await apis.forThisTest('noop')
   const token = await api.login('ada')
-  const commands = async () =>
-    Number(/total_commands_processed:(\d+)/.exec(await redis.info('stats'))?.[1])
-  const before = await commands()
+  const before = await apis.commands()
   const answer = await api.view(token, 'tea')
   expect(answer).toEqual({ status: 200, body: { user: expect.any(String), item: 'tea', views: 1 } })
   expect(await api.view('x', 'tea')).toMatchObject({ status: 401 })
@@ -324,6 +185,6 @@ test('noop asks Redis nothing, but checks the token and answers in the same shap
   expect(await api.get('/me/views', token)).toEqual({ status: 200, body: { items: [] } })
   expect(await api.get('/items/popular')).toEqual({ status: 200, body: { items: [] } })
   await api.logout(token)
-  expect(await commands()).toBe(before + 1) // the INFO before
+  expect(await apis.commands()).toBe(before + 1) // the INFO before
   expect(await api.program.stop()).toEqual({ code: 0, signal: null })
 })
