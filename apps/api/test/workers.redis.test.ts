@@ -3,7 +3,7 @@ import { Agent, request } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import { expect, onTestFinished, test } from 'vitest'
-import { redisOfThisFile } from '../../../.vitest/redis.ts'
+import { redisForThisTest, redisOfThisFile } from '../../../.vitest/redis.ts'
 import { parseMetrics } from '../../../load/src/measure/api-metrics.ts'
 import { type Program, startProgram } from '../../../load/src/stack/program.ts'
 import { isAlive } from '../../../load/src/stack/record.ts'
@@ -138,7 +138,11 @@ test('all processes answer on the one port, and any tells what all of them count
 })
 
 test('a worker that is killed is replaced, while the others go on; its counts remain', async () => {
-  const { primary, url, workers } = await clusterForThisTest()
+  const own = await redisForThisTest()
+  const { primary, url, workers } = await clusterForThisTest({
+    REDIS_URL: `unix://${own.socket}`,
+    STARTUP_DEADLINE_MS: '1000',
+  })
   for (const get of await connections(url)) await get('/items/popular')
   const get = connection(url)
   const name = 'http_request_duration_seconds_count'
@@ -155,6 +159,16 @@ test('a worker that is killed is replaced, while the others go on; its counts re
   expect(await metric(after, name, '/items/popular')).toBe(WORKERS)
   expect(await metric(after, 'process_cpu_seconds_total')).toBeGreaterThan(cpu)
   expect(await metric(after, 'onetrip_worker_restarts_total')).toBe(1)
+
+  // A replacement that cannot start is tried again.
+  own.program.signal('SIGKILL')
+  process.kill(other, 'SIGKILL')
+  await expect
+    .poll(() => primary.lastLines.join('\n'), { timeout: 20_000 })
+    .toContain('"reason":"not sent to Redis: no connection after 1 s')
+  expect(await connection(url)('/healthz')).toBe(OK)
+  await own.restart()
+  await expect.poll(() => workers.length, { timeout: 30_000 }).toBe(4)
 
   primary.signal('SIGTERM')
   expect(await primary.exited).toEqual({ code: 0, signal: null })
