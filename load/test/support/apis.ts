@@ -10,7 +10,7 @@ import type { Program } from '../../src/stack/program.ts'
 
 const usersFile = fileURLToPath(new URL('../../../apps/server-build/users.acl', import.meta.url))
 
-export interface Answer {
+interface Answer {
   status: number
   body: Record<string, unknown>
 }
