@@ -1,5 +1,6 @@
 import { Command } from 'commander'
 import { addOutputs } from '../report/outputs.ts'
+import { fillDocument } from './document.ts'
 import type { Experiment } from './experiment.ts'
 import { client } from './experiments/client.ts'
 import { info } from './experiments/info.ts'
@@ -25,6 +26,12 @@ export function redisCommand(invocation: Invocation): Command {
     .addCommand(experimentCommand(slowReader, invocation))
     .addCommand(experimentCommand(pipelining, invocation))
     .addCommand(experimentCommand(client, invocation))
+    .addCommand(
+      new Command('document')
+        .description('put the tables of the JSON files beside a document into it')
+        .argument('<file>', 'with lines such as <!-- FILE.json, table 1 -->')
+        .action(fillDocument),
+    )
     .addHelpText(
       'after',
       `

@@ -72,6 +72,34 @@ export async function startCases(
   return servers
 }
 
+/**
+ * Stops all servers but the one that is measured: a Redis with many idle clients looks at each of them
+ * every second, which would cost the others CPU.
+ *
+ * @returns what lets one of them run while something is done with it.
+ */
+export function takingTurns(context: Context, servers: readonly Server[]) {
+  const send = (signal: 'SIGSTOP' | 'SIGCONT', { pid }: Server) => {
+    try {
+      process.kill(pid, signal)
+    } catch {
+      // It has ended, which whoever waits for it is told.
+    }
+  }
+  for (const server of servers) send('SIGSTOP', server)
+  context.defer(() => {
+    for (const server of servers) send('SIGCONT', server) // to end, it has to run
+  })
+  return async <T>(server: Server, work: () => Promise<T>): Promise<T> => {
+    send('SIGCONT', server)
+    try {
+      return await work()
+    } finally {
+      send('SIGSTOP', server)
+    }
+  }
+}
+
 const targetOf = (server: Server, transport: Transport) =>
   transport === 'tcp' ? { port: server.port } : { socket: server.socket }
 

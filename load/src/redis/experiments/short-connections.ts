@@ -27,6 +27,7 @@ import {
   runLong,
   runShort,
   startCases,
+  takingTurns,
   type Way,
 } from './short-connections-runs.ts'
 import { runShapes, type Shape, shapes } from './short-connections-shapes.ts'
@@ -134,6 +135,7 @@ async function runChurn(context: Context, options: ShortConnectionsOptions): Pro
     if (!server) throw new Error('every case has a server')
     return server
   }
+  const turnOf = takingTurns(context, [...servers.values()])
   const pairs = options.transports.flatMap((transport) =>
     cases.map((one) => ({ one, way: { ...one, transport } satisfies Way })),
   )
@@ -141,13 +143,11 @@ async function runChurn(context: Context, options: ShortConnectionsOptions): Pro
     variants: pairs,
     rounds,
     label: ({ way }) => labelOf(way, ioThreads.length > 1),
-    measure: ({ one, way }) =>
-      runShort(context, {
-        server: serverOf(one),
-        transport: way.transport,
-        connections,
-        seconds: duration,
-      }),
+    measure: ({ one, way: { transport } }) => {
+      const server = serverOf(one)
+      const run = { server, transport, connections, seconds: duration }
+      return turnOf(server, () => runShort(context, run))
+    },
     describe: (run) =>
       `${figure(run.connectionsPerSecond)} connections/s, ${figure(run.mainCpuMicros)} µs of the main thread`,
   })
@@ -158,8 +158,8 @@ async function runChurn(context: Context, options: ShortConnectionsOptions): Pro
     context.signal.throwIfAborted()
     const { one, way } = pair
     const run = { server: serverOf(one), transport: way.transport, connections }
-    const calls =
-      way.idle === idle[0] ? await countCalls(context, { ...run, seconds: COUNTING_SECONDS }) : null
+    const count = () => countCalls(context, { ...run, seconds: COUNTING_SECONDS })
+    const calls = way.idle === idle[0] ? await turnOf(run.server, count) : null
     const reference = pairs.find(
       ({ way: other }) =>
         other.build === 'stock' &&
@@ -179,7 +179,8 @@ async function runChurn(context: Context, options: ShortConnectionsOptions): Pro
   }
   context.progress.end('done')
 
-  const longRuns = long > 0 ? await runLongConnections(context, options, cases, serverOf) : []
+  const longRuns =
+    long > 0 ? await runLongConnections(context, options, cases, serverOf, turnOf) : []
   return {
     tables: [
       shortTable(summaries, connections),
@@ -214,6 +215,7 @@ async function runLongConnections(
   }: ShortConnectionsOptions,
   cases: readonly Case[],
   serverOf: (one: Case) => Server,
+  turnOf: ReturnType<typeof takingTurns>,
 ): Promise<({ build: string; beside: boolean; round: number } & LongRun)[]> {
   const variants = builds.flatMap((build) => {
     const one = cases.find((other) => other.build === build)
@@ -223,14 +225,12 @@ async function runLongConnections(
     variants,
     rounds,
     label: ({ build, beside }) => `long${beside ? ' beside short' : ''}  ${build}`,
-    measure: ({ one, beside }) =>
-      runLong(context, {
-        server: serverOf(one),
-        transport,
-        connections: long,
-        seconds: duration,
-        short: beside ? connections : 0,
-      }),
+    measure: ({ one, beside }) => {
+      const server = serverOf(one)
+      const short = beside ? connections : 0
+      const run = { server, transport, connections: long, seconds: duration, short }
+      return turnOf(server, () => runLong(context, run))
+    },
     describe: ({ commandsPerSecond, latency }) =>
       `${figure(commandsPerSecond)} commands/s, p99 ${figure(latency.p99)} ms`,
   })
