@@ -13,7 +13,9 @@ const sources = ['packages/session-store/src', 'apps/api/src', 'load/src'].flatM
 
 test('only keys.ts spells the name of a key', () => {
   const spellers = sources.filter((file) =>
-    /['"`](login|recent|viewed|sessions|janitor|limit):/.test(readFileSync(join(root, file), 'utf8')),
+    /['"`](login|recent|viewed|sessions|janitor|limit):/.test(
+      readFileSync(join(root, file), 'utf8'),
+    ),
   )
   expect(spellers).toEqual(['packages/session-store/src/keys.ts'])
 })
