@@ -1,13 +1,18 @@
 import { once } from 'node:events'
 import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { stripVTControlCharacters } from 'node:util'
 import fc from 'fast-check'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import type { Call } from '../src/http/workload.ts'
 import { arrivalTimes } from '../src/latency/arrivals.ts'
 import { type PacedGenerator, startGenerator } from '../src/latency/generator.ts'
 import { curveOf, figuresOf, latencyHistogram, record } from '../src/latency/latencies.ts'
-import { doubtsOf } from '../src/latency/summary.ts'
+import { conclusions, tables } from '../src/latency/report.ts'
+import type { LatencySample } from '../src/latency/result.ts'
+import type { LatencyRun } from '../src/latency/sample.ts'
+import { doubtsOf, summarizeLatencies } from '../src/latency/summary.ts'
+import type { Variant } from '../src/stack/api.ts'
 
 describe('when requests are due', () => {
   const rates = fc.double({ min: 0.5, max: 5_000, noNaN: true })
@@ -21,7 +26,7 @@ describe('when requests are due', () => {
         expect(times).toHaveLength(Math.ceil(rate * seconds))
         expect(times[0]).toBe(0)
         const apart = 1_000 / rate
-        for (const [index, time] of times.entries()) expect(time).toBeCloseTo(index * apart, 6)
+        expect(times.every((time, index) => Math.abs(time - index * apart) < 1e-6)).toBe(true)
         expect(times.at(-1)).toBeLessThan(seconds * 1_000)
       }),
     )
@@ -105,7 +110,91 @@ test('a row is doubtful when the generator was late or busy', () => {
   expect(doubtsOf(pacer(1.1), 4)).toEqual(['pacer late'])
   expect(doubtsOf(pacer(1.1), 40)).toEqual([])
   expect(doubtsOf(pacer(1.1), null)).toEqual(['pacer late'])
+  expect(doubtsOf(pacer(1.1), Number.POSITIVE_INFINITY)).toEqual([])
   expect(doubtsOf(pacer(0.1, 0.97), 1)).toEqual(['generator at its limit'])
+})
+
+describe('what is told', () => {
+  const rates = [{ share: 0.5, requestsPerSecond: 1_000 }]
+  const capacity = {
+    ...{ generator: 'autocannon 9.0.0', slowest: 'naive' as const },
+    requestsPerSecond: { naive: { median: 2_000, min: 1_900, max: 2_100 } },
+  }
+
+  /** Two rounds of 1,000 requests, each of which took so many milliseconds, as far as they succeeded. */
+  function runsOf(variant: Variant, ms: number, notSent: number, late = 0.1): LatencyRun[] {
+    return [1, 2].map((round) => {
+      const [latencies, lateness] = [latencyHistogram(), latencyHistogram()]
+      for (let index = notSent; index < 1_000; index++) {
+        record(latencies, ms * round)
+        record(lateness, late)
+      }
+      const ok = 1_000 - notSent
+      const sample: LatencySample = {
+        ...{ variant, round, rate: 1_000, due: 1_000, ok, notSent, errors: {}, seconds: 1 },
+        latency: figuresOf(latencies, 1_000),
+        longestLine: notSent,
+        pacer: { lateness: { p50: late, p99: late, max: late }, utilization: 0.2 },
+        perRequest: { generatorCpuMicros: 30, apiCpuMicros: 40, redisCpuMicros: 10 },
+        elsewhere: 0.01,
+      }
+      return { sample, latencies, lateness }
+    })
+  }
+
+  function told(runs: readonly LatencyRun[], variants: Variant[]) {
+    const summaries = summarizeLatencies(runs, rates, variants)
+    const result = { rates, capacity, summaries }
+    return {
+      summaries,
+      text: stripVTControlCharacters(`${tables(result)}\n${conclusions(result)}`),
+    }
+  }
+
+  test('percentiles of all rounds, with the range of the rounds', () => {
+    const { summaries, text } = told(
+      [...runsOf('naive', 4, 0), ...runsOf('batch', 1, 0)],
+      ['naive', 'batch'],
+    )
+    expect(summaries[1]).toMatchObject({
+      due: 2_000,
+      ok: 2_000,
+      notSent: 0,
+      doubts: [],
+      share: 0.5,
+    })
+    expect(text).toContain('1,000 requests/s (50 % of what naive can do)')
+    expect(text).toMatch(/^batch +1\.00 +2\.00 +2\.00 +2\.00 \(1\.00-2\.00\) +- +- +2\.00 +0 /m)
+    expect(text).toContain(
+      '99 % of the answers take at most 2.00 ms with batch, 8.00 ms with naive.',
+    )
+  })
+
+  test('what failed is no latency, and no claim is made of it', () => {
+    const { summaries, text } = told(
+      [...runsOf('naive', 4, 200), ...runsOf('batch', 1, 0)],
+      ['naive', 'batch'],
+    )
+    expect(summaries[0]).toMatchObject({
+      notSent: 400,
+      latency: { p75: expect.closeTo(8, 1), p90: null, p99: null },
+    })
+    expect(text).toMatch(
+      /^naive +4\.00 +8\.00 +failed +failed +failed +failed +8\.00 +not sent: 400 /m,
+    )
+    expect(text).not.toContain('99 % of the answers')
+    expect(text).toContain('count as slower than all others')
+  })
+
+  test('a late generator is marked', () => {
+    const { text } = told(
+      [...runsOf('naive', 4, 0), ...runsOf('batch', 1, 0, 1.5)],
+      ['naive', 'batch'],
+    )
+    expect(text).toMatch(/^batch \* /m)
+    expect(text).toMatch(/^\* Requests were sent too late/m)
+    expect(text).not.toContain('99 % of the answers')
+  })
 })
 
 describe('the generator', () => {

@@ -17,6 +17,12 @@ export function record(histogram: RecordableHistogram, milliseconds: number): vo
   histogram.record(Math.min(HIGHEST_MICROS, Math.max(1, micros)))
 }
 
+/** Which of so many requests, by their latency from 1 on, is at this share of them. */
+function rankOf(share: number, due: number): number {
+  // Without the small part, rounding errors would make 991 of 0.99 * 1,000 one day.
+  return Math.max(1, Math.ceil(due * share - 1e-6))
+}
+
 /** How many requests have to be beyond a percentile for it to be told. */
 const FEWEST_BEYOND = 10
 
@@ -28,13 +34,12 @@ const FEWEST_BEYOND = 10
  * @param due all requests, those that failed or were not sent included.
  */
 function latencyAt(histogram: Histogram, share: number, due: number): number | null {
-  // Without the small part, 0.9 * 10 would be 9.000000000000002 one day.
-  const rank = Math.max(1, Math.ceil(due * share - 1e-6))
+  const rank = rankOf(share, due)
   if (due - rank < FEWEST_BEYOND || rank > histogram.count) return null
   return histogram.percentile((rank / histogram.count) * 100) / 1_000
 }
 
-export const percentileShares = {
+const percentileShares = {
   p50: 0.5,
   p75: 0.75,
   p90: 0.9,
@@ -58,6 +63,14 @@ export function figuresOf(histogram: Histogram, due: number): Percentiles & Extr
     max: any ? histogram.max / 1_000 : null,
     mean: any ? histogram.mean / 1_000 : null,
   }
+}
+
+/** Whether so many requests failed, or were not sent, that a percentile is one of them. */
+export function isAmongFailed(
+  { due, ok, latency }: { due: number; ok: number; latency: Percentiles },
+  name: keyof Percentiles,
+): boolean {
+  return latency[name] === null && rankOf(percentileShares[name], due) > ok
 }
 
 /** Points of a curve in each tenth part: from 90 to 99 %, from 99 to 99.9 %, and so on. */

@@ -2,7 +2,7 @@ import { styleText } from 'node:util'
 import { DISTURBED } from '../measure/machine-cpu.ts'
 import type { Summary } from '../statistics.ts'
 import { errorKinds, figure, percent, renderTable } from '../table.ts'
-import { percentileShares } from './latencies.ts'
+import { isAmongFailed } from './latencies.ts'
 import type { Doubt, LatencyRate, LatencyResult, LatencySummary, Percentiles } from './result.ts'
 
 /** `1,875 requests/s (75 % of what naive can do)`. */
@@ -69,7 +69,7 @@ function cells(row: LatencySummary): string[] {
     percentile(row, 'p50'),
     percentile(row, 'p75'),
     percentile(row, 'p90'),
-    `${percentile(row, 'p99')}${range(rounds.p99)}`,
+    percentile(row, 'p99', rounds.p99),
     percentile(row, 'p999'),
     percentile(row, 'p9999'),
     figure(latency.max ?? Number.NaN),
@@ -80,13 +80,10 @@ function cells(row: LatencySummary): string[] {
   ]
 }
 
-function percentile(row: LatencySummary, name: keyof Percentiles): string {
-  return isAmongFailed(row, name) ? 'failed' : figure(row.latency[name] ?? Number.NaN)
+function percentile(row: LatencySummary, name: keyof Percentiles, rounds?: Summary | null) {
+  if (isAmongFailed(row, name)) return 'failed'
+  return `${figure(row.latency[name] ?? Number.NaN)}${range(rounds ?? null)}`
 }
-
-/** Whether so many requests failed that the percentile is one of them. */
-const isAmongFailed = ({ due, ok, latency }: LatencySummary, name: keyof Percentiles) =>
-  latency[name] === null && Math.ceil(due * percentileShares[name]) > ok
 
 function range(rounds: Summary | null): string {
   if (!rounds || rounds.min === rounds.max) return ''
@@ -123,11 +120,14 @@ export function conclusions(result: Result): string {
   return lines.join('\n')
 }
 
+const isSound = ({ doubts, elsewhere, latency }: LatencySummary) =>
+  doubts.length === 0 && elsewhere < DISTURBED && latency.p99 !== null
+
 /** At the highest rate at which most rows are sound: each variant beside the slowest one. */
 function sentences(result: Result): string[] {
   const sound = result.rates.map((rate) => ({
     rate,
-    rows: atRate(result, rate).filter((row) => row.doubts.length === 0 && row.latency.p99 !== null),
+    rows: atRate(result, rate).filter(isSound),
   }))
   const most = Math.max(...sound.map(({ rows }) => rows.length))
   const best = sound.findLast(({ rows }) => rows.length === most)

@@ -2,13 +2,22 @@ import type { Histogram, RecordableHistogram } from 'node:perf_hooks'
 import { addUp, GENERATOR_LIMIT } from '../http/summary.ts'
 import type { Variant } from '../stack/api.ts'
 import { type Summary, summarize } from '../statistics.ts'
-import { curveOf, figuresOf, latencyHistogram, percentileNames } from './latencies.ts'
+import {
+  curveOf,
+  figuresOf,
+  isAmongFailed,
+  latencyHistogram,
+  percentileNames,
+} from './latencies.ts'
 import type { Doubt, LatencyRate, LatencySummary } from './result.ts'
 import { type LatencyRun, latenessOf } from './sample.ts'
 
 /** From here on a request was sent late, in milliseconds and as a share of the p99. */
 const LATE_MS = 1
 const LATE_SHARE = 0.2
+
+/** What a request that failed took, as it counts. */
+const FAILED = Number.POSITIVE_INFINITY
 
 /** One for each rate and variant that has runs. */
 export function summarizeLatencies(
@@ -37,6 +46,7 @@ function summarizeRuns(
     samples.reduce((sum, sample) => sum + value(sample), 0)
   const over = (value: (sample: LatencyRun['sample']) => number) => summarize(samples.map(value))
   const due = total((sample) => sample.due)
+  const ok = total((sample) => sample.ok)
   const latency = figuresOf(latencies, due)
   const pacer = {
     lateness: latenessOf(together(runs.map((run) => run.lateness))),
@@ -47,7 +57,7 @@ function summarizeRuns(
     rate: requestsPerSecond,
     share,
     due,
-    ok: total((sample) => sample.ok),
+    ok,
     notSent: total((sample) => sample.notSent),
     errors: addUp(samples.map(({ errors }) => errors)),
     latency,
@@ -62,7 +72,7 @@ function summarizeRuns(
       apiCpuMicros: over(({ perRequest }) => perRequest.apiCpuMicros),
       redisCpuMicros: over(({ perRequest }) => perRequest.redisCpuMicros),
     },
-    doubts: doubtsOf(pacer, latency.p99),
+    doubts: doubtsOf(pacer, isAmongFailed({ due, ok, latency }, 'p99') ? FAILED : latency.p99),
     elsewhere: Math.max(...samples.map(({ elsewhere }) => elsewhere ?? 0)),
   }
 }
@@ -79,7 +89,7 @@ function known(values: readonly (number | null)[]): Summary | null {
   return numbers.length > 0 ? summarize(numbers) : null
 }
 
-/** @param p99 in milliseconds; null where it is not told. */
+/** @param p99 in milliseconds; null where too few requests are beyond it. */
 export function doubtsOf(
   { lateness, utilization }: LatencySummary['pacer'],
   p99: number | null,
