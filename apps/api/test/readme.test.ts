@@ -18,8 +18,19 @@ beforeAll(async () => {
 })
 afterAll(() => app.close())
 
-const table = (head: string[], rows: string[][]) =>
-  [head, head.map(() => '---'), ...rows].map((cells) => `| ${cells.join(' | ')} |`).join('\n')
+/** Aligned, as the formatter would. */
+function table(head: string[], rows: string[][]): string {
+  const widths = head.map((cell, column) =>
+    Math.max(3, cell.length, ...rows.map((row) => row[column]?.length ?? 0)),
+  )
+  const line = (cells: string[], fill = ' ') =>
+    `| ${cells.map((cell, column) => cell.padEnd(widths[column] ?? 0, fill)).join(' | ')} |`
+  const rule = line(
+    head.map(() => ''),
+    '-',
+  )
+  return [line(head), rule, ...rows.map((row) => line(row))].join('\n')
+}
 
 function settings(): string {
   const rows = Object.entries(configSchema.properties).map(([name, schema]) => {
