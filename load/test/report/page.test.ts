@@ -113,6 +113,12 @@ describe('rows that nothing is claimed from', () => {
   })
 })
 
+test('sentences that were broken for the terminal are whole', async () => {
+  const conclusions = ['A port is kept', 'for 60 s.', 'With a pool it is not.']
+  const html = await page([experimentResult({ conclusions })])
+  expect(html).toContain('<p>A port is kept for 60 s.</p><p>With a pool it is not.</p>')
+})
+
 test('a run in which nothing succeeded is shown all the same', async () => {
   const none = httpResult({ naive: [0], batch: [0] }, ({ perRequest, latency }) => ({
     ok: 0,

@@ -27,7 +27,7 @@ export function experimentPart(result: Stored): Part {
     sections: [
       {
         title: 'What came out',
-        paragraphs: [...(summary ? [`${capital(summary)}.`] : []), ...conclusions],
+        paragraphs: [...(summary ? [`${capital(summary)}.`] : []), ...inParagraphs(conclusions)],
         tables: [...tables.map(printedTable), ...withoutTables(result)],
         notes: disturbance(result.elsewhere),
       },
@@ -45,6 +45,17 @@ export function experimentPart(result: Stored): Part {
     }),
     document: result,
   }
+}
+
+/** Sentences that were broken into lines for the terminal, each in one. */
+function inParagraphs(lines: readonly string[]): string[] {
+  const paragraphs: string[] = []
+  for (const line of lines) {
+    const last = paragraphs.at(-1)
+    if (last !== undefined && !/[.:!?]$/.test(last)) paragraphs.splice(-1, 1, `${last} ${line}`)
+    else paragraphs.push(line)
+  }
+  return paragraphs
 }
 
 const titles: Record<string, string> = {
