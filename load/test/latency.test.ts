@@ -180,7 +180,7 @@ describe('what is told', () => {
       latency: { p75: expect.closeTo(8, 1), p90: null, p99: null },
     })
     expect(text).toMatch(
-      /^naive +4\.00 +8\.00 +failed +failed +failed +failed +8\.00 +not sent: 400 /m,
+      /^naive +8\.00 +8\.00 +failed +failed +failed +failed +8\.00 +not sent: 400 /m,
     )
     expect(text).not.toContain('99 % of the answers')
     expect(text).toContain('count as slower than all others')
