@@ -20,15 +20,17 @@ export function allCommand(): Command {
     .description('measure everything, one after the other, into one file and one report')
     .addOption(new Option('--parts <list>', `out of ${names.join(', ')}`).argParser(listOf(names)))
   addPresets(command, {
-    quick: `a first impression: ${told('quick')}`,
-    full: `everything at full length: ${told('full')}`,
+    quick: `a first impression, ${minutes('quick')}`,
+    full: `everything at full length, ${minutes('full')}`,
   })
   return addOutputs(command).addHelpText(
     'after',
     `
-Without --quick or --full: ${told('usual')}. Each part is as its own command with the same preset; what
---parts names runs even if the preset leaves it out. A part that fails is told at the end, and the others
-are measured. Ctrl-C keeps what is complete. The machine should have nothing else to do meanwhile.
+Without --quick or --full: ${minutes('usual')}. Each part is as its own command with the same preset.
+  --quick leaves out   ${leftOut('quick')}
+  else left out        ${leftOut('usual')}
+What --parts names runs in any case. A part that fails is told at the end, and the others are measured.
+Ctrl-C keeps what is complete. The machine should have nothing else to do meanwhile.
 
 Examples:
   npm run load -- all --quick --html report.html
@@ -37,9 +39,10 @@ Examples:
   )
 }
 
-/** `http, latency; about 5 minutes`. */
-function told(preset: Preset): string {
-  const parts = allParts.filter(({ seconds }) => seconds[preset] !== null)
-  const seconds = parts.reduce((sum, part) => sum + (part.seconds[preset] ?? 0), 0)
-  return `${parts.map(({ name }) => name).join(', ')}; about ${Math.ceil(seconds / 60)} minutes`
+function minutes(preset: Preset): string {
+  const seconds = allParts.reduce((sum, part) => sum + (part.seconds[preset] ?? 0), 0)
+  return `about ${Math.ceil(seconds / 60)} minutes`
 }
+
+const leftOut = (preset: Preset) =>
+  allParts.flatMap(({ name, seconds }) => (seconds[preset] === null ? name : [])).join(', ')

@@ -15,6 +15,9 @@ import { noticesOf, partsOf, readDocument } from './read.ts'
 const README = 'README.md'
 export const RESULTS = 'docs/results.md'
 
+/** Of many variants, those that the argument is about; all are in docs/results.md. */
+const TOLD = ['naive', 'naive-lean', 'connect-redis', 'pipeline', 'batch', 'noop']
+
 const BEGIN = /<!-- figures of (\S+), by npm run load -- report \S+ --readme -->\n/
 const END = '<!-- end of the figures -->'
 
@@ -74,10 +77,15 @@ function figuresText(source: string, parts: readonly Part[]): string {
     throw new Problem(`${source} has no comparison over HTTP, which the README's figures are of.`)
   }
   const result = part.document as HttpResult
+  const some = result.summaries.filter(({ variant }) => TOLD.includes(variant))
+  const told = some.length > 1 ? some : result.summaries
   return [
     wrap(circumstances(result, source)),
-    tableMarkdown(headlineTable(result.summaries)),
-    ...notesOf(result.summaries).map((note) => wrap(plain(note))),
+    tableMarkdown(headlineTable(told)),
+    ...(told.length < result.summaries.length
+      ? [`All ${result.summaries.length} variants are in \`${RESULTS}\`.`]
+      : []),
+    ...notesOf(told).map((note) => wrap(plain(note))),
   ].join('\n\n')
 }
 
