@@ -11,15 +11,15 @@ async function resultIn(json: string): Promise<ScalingResult> {
   return JSON.parse(await readFile(json, 'utf8'))
 }
 
-test('by workers and distance: tables, a file, and nothing left', async () => {
+test('by distance, over HTTP and for the store: tables, a file, and nothing left', async () => {
   const state = await temporaryFolder()
   const json = join(await temporaryFolder(), 'result.json')
-  const varied = ['--only=workers,distance', '--workers=2', '--links=1ms@1Gb/s']
+  const varied = ['--only=distance', '--links=1ms@1Gb/s']
   const args = ['scaling', ...short, ...varied, '--variants=batch', '--json', json]
   const load = await run('cli.ts', { state, args, until: /All samples are in/ })
   expect(await load.exited).toEqual({ code: 0, signal: null })
   const text = load.output.join('\n')
-  expect(text).toMatch(/^By API processes, over 64 connections$/m)
+  expect(text).toMatch(/^By distance to Redis, over 64 connections$/m)
   expect(text).toMatch(/^1ms@1Gb\/s +[\d.]+ ms +batch /m)
   expect(await processesOf(state)).toEqual([])
   expect(await filesIn(state)).toEqual([])
@@ -31,12 +31,11 @@ test('by workers and distance: tables, a file, and nothing left', async () => {
     options: { variants: ['batch'], sessions: 8 },
     clients: { batch: expect.stringMatching(/^ioredis /) },
   })
-  const [workers, distance] = result.series
-  expect(workers?.points.map((point) => point.workers)).toEqual([2])
+  const [distance] = result.series
   expect(distance?.points.map((point) => point.link)).toEqual(['1ms@1Gb/s'])
   expect(distance?.points[0]?.pingMs).toBeGreaterThanOrEqual(1)
   const samples = result.series.flatMap((one) => one.samples)
-  expect(samples).toHaveLength(2)
+  expect(samples).toHaveLength(1)
   for (const sample of samples) {
     expect(sample.errors).toEqual({})
     expect(sample.ok).toBeGreaterThan(0)
@@ -45,11 +44,11 @@ test('by workers and distance: tables, a file, and nothing left', async () => {
   expect(result.store?.links.map(({ rows }) => rows.length)).toEqual([2])
 })
 
-test('by connections; an interrupt keeps the rounds that are complete', async () => {
+test('by workers; an interrupt keeps the rounds that are complete', async () => {
   const state = await temporaryFolder()
   const json = join(await temporaryFolder(), 'result.json')
   const args = [
-    ...['scaling', ...short, '--only=connections', '--connections=2', '--variants=batch'],
+    ...['scaling', ...short, '--only=workers', '--workers=2', '--variants=batch'],
     ...['--rounds=1000', '--json', json],
   ]
   const load = await run('cli.ts', { state, args, until: /^Round 2\// })
@@ -57,6 +56,7 @@ test('by connections; an interrupt keeps the rounds that are complete', async ()
   expect(await load.exited).toEqual({ code: 130, signal: null })
   const result = await resultIn(json)
   expect(result.interrupted).toBe(true)
+  expect(result.series[0]?.points.map((point) => point.workers)).toEqual([2])
   expect(result.series[0]?.samples.length).toBeGreaterThanOrEqual(2)
   expect(await processesOf(state)).toEqual([])
   expect(await filesIn(state)).toEqual([])
