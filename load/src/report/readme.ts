@@ -93,10 +93,12 @@ function circumstances(result: HttpResult, source: string): string {
   const { date, machine, redis, options, samples, generator } = result
   const errors = samples.some((sample) => Object.keys(sample.errors).length > 0)
   const rounds = Math.max(...samples.map(({ round }) => round))
+  const reads =
+    options.reads > 0 ? `, ${(options.reads * 100).toFixed(0)} % of the requests read` : ''
   const way = redis.transport === 'unix' ? 'a Unix socket' : 'loopback TCP'
   return (
     `On ${date.slice(0, 10)} (${machine.cpu}, ${machine.cores} cores, ${machine.kernel}, Node ${machine.node.slice(1)}, ` +
-    `Redis ${redis.version} \`${redis.started}\` over ${way}, ${generator} with ${options.connections} connections; ` +
+    `Redis ${redis.version} \`${redis.started}\` over ${way}, ${generator} with ${options.connections} connections${reads}; ` +
     `medians of ${rounds} interleaved rounds of ${options.duration} s${errors ? '' : ', no errors'}; all samples in \`${source}\`):`
   )
 }
