@@ -79,7 +79,7 @@ function onlyCookie(header: string, name: string): string | undefined {
   let value: string | undefined
   for (const pair of header.split(';')) {
     const equals = pair.indexOf('=')
-    if (pair.slice(0, equals).trim() !== name) continue
+    if (equals < 0 || pair.slice(0, equals).trim() !== name) continue
     if (value !== undefined) {
       throw new ApiError('API_BAD_REQUEST', `there is more than one cookie ${name}`)
     }
