@@ -66,6 +66,13 @@ export function lineLimit(
   }
 }
 
+/** Without the query, in which anything may be, and without the signature of a token that was put here. */
+const pathOf = (url: string) =>
+  url
+    .split('?', 1)[0]
+    ?.replace(/([\w-]{32})\.[\w-]{43}/g, '$1.[hidden]')
+    .slice(0, 200)
+
 /**
  * One line for each request when it is answered, or none (the default: a line costs more than the
  * route). Errors are logged by their handler in any case.
@@ -87,8 +94,7 @@ export class RequestLog extends LogController {
     reply.log.info(
       {
         method,
-        // Without the query, in which anything may be.
-        path: url.split('?', 1)[0]?.slice(0, 200),
+        path: pathOf(url),
         status: reply.statusCode,
         milliseconds: Number(reply.elapsedTime.toFixed(3)),
         ...(error && { err: error }),

@@ -48,6 +48,8 @@ test('no line of the log and no error has a token, a cookie or a secret in it', 
         await ask({ url: `/me?token=${token}`, headers: bearer(token) })
         await ask({ url: `/items/popular?token=${token}` })
         await ask({ url: `/nowhere/%zz?token=${token}` })
+        await ask({ url: `/nowhere/${token}` })
+        await ask({ method: 'DELETE', url: `/me/sessions/${token}`, headers: bearer(token) })
         const headers = { ...bearer(token), 'content-type': `text/${token.slice(0, 32)}` }
         await ask({ method: 'POST', url: '/views', headers, payload: token })
         await ask({ method: 'POST', url: '/login', payload: { user: 'ada', token } })
