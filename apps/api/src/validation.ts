@@ -1,3 +1,4 @@
+import { NAME_PATTERN } from '@onetrip/session-store'
 import { Ajv } from 'ajv'
 import type { FastifySchemaCompiler, FastifySchemaValidationError } from 'fastify'
 import type { TSchema } from 'typebox'
@@ -21,6 +22,7 @@ export function schemaErrorFormatter(
     // What the client sent is quoted, short and printable.
     return new Error(`${dataVar} has an unknown property ${JSON.stringify(unknown.slice(0, 40))}`)
   }
-  const message = error?.keyword === 'pattern' ? 'must have no control characters' : error?.message
+  const isName = error?.params.pattern === NAME_PATTERN // too long to be shown
+  const message = isName ? 'must have no control characters' : error?.message
   return new Error(`${dataVar}${error?.instancePath ?? ''} ${message}`)
 }
