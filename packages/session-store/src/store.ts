@@ -195,7 +195,7 @@ export function createSessionStore(options: SessionStoreOptions) {
 
     /**
      * The sessions of the token's user that began with `login`, the latest first. Three round trips,
-     * and one more when entries without a session were found and removed.
+     * one for each 100 sessions more, and one when entries without a session were found and removed.
      *
      * @throws StoreError `ONETRIP_UNKNOWN_SESSION` when the token's own session is gone.
      */

@@ -1,9 +1,11 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { redisOfThisFile } from '../../../.vitest/redis.ts'
 import {
   createSessionStore,
   documentKeys,
   partitionedKeys,
+  type RoundTrip,
+  roundTripChannel,
   type SessionStore,
 } from '../src/index.ts'
 
@@ -50,6 +52,19 @@ describe.each([
       { id: idOf(second), loggedInAt: now / 1000, lastSeen: now / 1000, current: false },
       { id: idOf(first), loggedInAt: now / 1000 - 2, lastSeen: now / 1000 - 2, current: true },
     ])
+  })
+
+  test('lists many sessions in pieces, so that nobody else has to wait for all of them', async () => {
+    const tokens = await Promise.all(Array.from({ length: 250 }, () => store.login('ada')))
+    const sent: number[] = []
+    const listen = (message: unknown) => void sent.push((message as RoundTrip).commands)
+    roundTripChannel.subscribe(listen)
+    onTestFinished(() => void roundTripChannel.unsubscribe(listen))
+    const sessions = await store.userSessions(tokens[0]?.token ?? '')
+    expect(new Set(sessions.map(({ id }) => id))).toEqual(
+      new Set(tokens.map(({ token }) => idOf(token))),
+    )
+    expect(Math.max(...sent)).toBeLessThanOrEqual(200)
   })
 
   test('revokes one session, but none of somebody else', async () => {
