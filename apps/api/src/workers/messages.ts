@@ -19,5 +19,5 @@ export type ToPrimary =
 export type ToWorker =
   | { kind: 'listen' }
   | { kind: 'collect' }
-  /** The answer to `merge`. */
-  | { kind: 'merged'; request: number; text: string }
+  /** The answer to `merge`; null if that failed, which the primary has logged. */
+  | { kind: 'merged'; request: number; text: string | null }

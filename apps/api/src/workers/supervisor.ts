@@ -148,12 +148,15 @@ export class Supervisor {
     const delayMs = proven ? 0 : Math.min(FIRST_DELAY_MS * 2 ** (place.failures - 1), MAX_DELAY_MS)
     this.#own.restarts.inc()
     this.#log.error({ worker: number, reason, delayMs }, 'a worker has died and is replaced')
-    await delay(delayMs, undefined, this.#stopping).catch(() => {})
+    await delay(delayMs, undefined, { signal: this.#stopping.signal }).catch(() => {})
     if (!this.#stopping.signal.aborted) this.#fork(place)
   }
 
   async #answerMerged(worker: Worker, request: number): Promise<void> {
-    const text = await this.#metrics.text(this.#workers)
+    const text = await this.#metrics.text(this.#workers).catch((err: unknown) => {
+      this.#log.error({ err }, 'the metrics of the workers cannot be merged')
+      return null
+    })
     // It may have ended by now.
     worker.send({ kind: 'merged', request, text } satisfies ToWorker, () => {})
   }

@@ -20,7 +20,7 @@ export interface WorkerLine {
 /** To be called once, in a worker. */
 export function lineToPrimary(): WorkerLine {
   const listen = Promise.withResolvers<void>()
-  const requests = new Map<number, (text: string) => void>()
+  const requests = new Map<number, (text: string | null) => void>()
   let lastRequest = 0
   let registry: Registry | undefined
 
@@ -50,10 +50,12 @@ export function lineToPrimary(): WorkerLine {
       registry = own
       return async () => {
         const request = ++lastRequest
-        const { promise, resolve } = Promise.withResolvers<string>()
+        const { promise, resolve } = Promise.withResolvers<string | null>()
         requests.set(request, resolve)
         await send({ kind: 'merge', request })
-        return await promise.finally(() => requests.delete(request))
+        const text = await promise.finally(() => requests.delete(request))
+        if (text === null) throw new Error('the metrics of the workers cannot be merged')
+        return text
       }
     },
   }
