@@ -1,3 +1,5 @@
+import { once } from 'node:events'
+import { Agent, get } from 'node:http'
 import { fileURLToPath } from 'node:url'
 import { expect, onTestFinished, test } from 'vitest'
 import { redisForThisTest } from '../../../.vitest/redis.ts'
@@ -22,6 +24,28 @@ test('a Redis that does not answer: not ready soon, asked once for all who ask, 
   expect(app.store.pool?.inFlight).toBe(1)
   redis.program.signal('SIGCONT')
   await expect.poll(async () => (await app.inject('/readyz')).statusCode).toBe(200)
+})
+
+test('about to stop: each connection ends with its next answer, so that none is cut', async () => {
+  const redis = await redisForThisTest()
+  const app = await appForThisTest(redis.socket)
+  const url = await app.listen({ host: '127.0.0.1', port: 0 })
+  const agent = new Agent({ keepAlive: true, maxSockets: 1 })
+  onTestFinished(() => agent.destroy())
+  const ask = async () => {
+    const [answer] = await once(get(`${url}/items/popular`, { agent }), 'response')
+    await answer.resume().toArray()
+    return [answer.statusCode, answer.headers.connection]
+  }
+  expect([await ask(), await ask()]).toEqual([
+    [200, 'keep-alive'],
+    [200, 'keep-alive'],
+  ])
+  app.readiness.stop()
+  expect([await ask(), await ask()]).toEqual([
+    [200, 'close'],
+    [200, 'close'],
+  ])
 })
 
 test('SIGTERM: not ready at once, still serving, and at the end all is answered', async () => {

@@ -10,7 +10,8 @@ interface Readiness {
   readonly stopping: boolean
   /**
    * From now on `/readyz` says no, so that load balancers send nothing new here. Whatever comes is
-   * still answered: closing is another step, later.
+   * still answered, and is the last on its connection: closing is another step, later, and would cut those
+   * whose clients just send.
    */
   stop(): void
 }
@@ -21,6 +22,7 @@ export const readinessPlugin = fp(
     let stopping = false
     const stop = () => {
       stopping = true
+      app.server.maxRequestsPerSocket = 1 // counted from now on
     }
     app.decorate('readiness', {
       get stopping() {
