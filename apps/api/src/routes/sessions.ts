@@ -124,6 +124,6 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
 /** The session of the token, and those of the same user. */
 export const sessionRoutes = fp(routes, {
   name: 'session-routes',
-  dependencies: ['store', 'session'],
+  dependencies: ['errors', 'store', 'session'],
   encapsulate: true,
 })
