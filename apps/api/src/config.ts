@@ -164,7 +164,12 @@ export type Config = Static<typeof configSchema>
  * @throws Error that names the variable.
  */
 export function loadConfig(environment: NodeJS.ProcessEnv = process.env): Config {
-  const config = envSchema<Config>({ schema: configSchema, data: environment, dotenv: true })
+  const config = envSchema<Config>({
+    schema: configSchema,
+    data: environment,
+    env: false, // or process.env would count, too
+    dotenv: true,
+  })
   trustedProxies(config.TRUST_PROXY)
   const SESSION_SECRETS = sessionSecrets(config)
   if (SESSION_SECRETS.split(',').some(({ length }) => length < 32)) {

@@ -83,3 +83,9 @@ test('a file with too short a secret is refused without showing it', () => {
 test('the stand-in that believes every name refuses production', () => {
   expect(() => trustingAuthenticator('production')).toThrow('NODE_ENV=production')
 })
+
+test('only the environment that is given counts', () => {
+  process.env.LOG_LEVEL = 'trace'
+  onTestFinished(() => void delete process.env.LOG_LEVEL)
+  expect(loadConfig({ SESSION_SECRETS }).LOG_LEVEL).toBe('info')
+})
