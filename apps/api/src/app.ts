@@ -81,6 +81,8 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
   limitConnections(app, limits)
   app.setValidatorCompiler(validatorCompiler)
   app.removeContentTypeParser('text/plain') // a page of another origin may send it without asking first
+  // Node's own answer to it has no body, and so no code; RFC 9110, 10.1.1, allows either.
+  app.server.on('checkExpectation', (...request) => app.server.emit('request', ...request))
   // A connection that was busy when closing began stays open after its answer, until somebody closes it.
   app.addHook('preClose', async () => {
     const timer = setInterval(() => app.server.closeIdleConnections(), 50)

@@ -241,6 +241,7 @@ export function hostileRequests(tokens: Tokens): Hostile[] {
       401,
     ],
     ['a path that there is not', get('/admin', mine), 404],
+    ['an expectation that nobody has heard of', get('/admin', 'expect: magic'), 404],
   ]
 
   function endAll(...headers: string[]) {
