@@ -81,6 +81,8 @@ export class Viewers {
   /** When each view that was acknowledged was so, in milliseconds of `performance.now()`. */
   readonly done: number[] = []
   unknown = 0
+  /** Views that were refused, and surely not written. */
+  refused = 0
   #stopped = false
   readonly #running: Promise<void>[]
 
@@ -91,6 +93,7 @@ export class Viewers {
         if (outcome === 'done') this.done.push(performance.now())
         else await delay(20) // nobody is there at the moment
         if (outcome === 'unknown') this.unknown += 1
+        if (outcome === 'not written') this.refused += 1
       }
     })
   }

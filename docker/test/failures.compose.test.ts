@@ -1,9 +1,22 @@
 import { afterAll, beforeAll, describe, expect, inject, onTestFinished, test } from 'vitest'
 import { Client, countOf, Viewers } from './client.ts'
+import { outputOf, run } from './command.ts'
 import { Stack } from './stack.ts'
 
 /** The append-only file's `everysec` promises all but the last seconds. */
 const EVERYSEC_MS = 2_000
+
+// In a container of an API: what /readyz answers once it is no longer 200.
+const WATCH_READINESS = `
+import fs from 'node:fs'
+const ask = async () => (await fetch('http://127.0.0.1:3000/readyz')).status
+let status = await ask()
+fs.writeFileSync('/tmp/watched', '')
+while (status === 200) {
+  await new Promise((resolve) => setTimeout(resolve, 20))
+  status = await ask()
+}
+console.log(status)`
 
 let stack: Stack
 
@@ -109,5 +122,31 @@ describe('--scale api=3', () => {
     expect(count).toBeLessThanOrEqual(viewers.done.length + viewers.unknown)
     await stack.untilHealthy('api')
     expect(await stack.containers('api')).toHaveLength(3)
+  })
+
+  test('when one is told to stop it says so first, and nobody notices', async () => {
+    const [leaving] = await stack.containers('api')
+    const id = leaving?.Id ?? ''
+    const viewers = await viewersOf('bidden')
+    await viewers.more(100)
+    const stop = async () => {
+      await stack.until('watched', async () => {
+        const { code } = await run(['docker', 'exec', id, 'test', '-e', '/tmp/watched'])
+        return code === 0 ? undefined : 'the script has not started'
+      })
+      await outputOf(['docker', 'stop', '-t', '20', id])
+    }
+    const watch = ['node', '--input-type=module', '-e', WATCH_READINESS]
+    const [answer] = await Promise.all([stack.inContainer(id, watch), stop()])
+    expect(answer.trim()).toBe('503')
+    await viewers.more(100)
+    await viewers.stop()
+    expect({ unknown: viewers.unknown, refused: viewers.refused }).toEqual({
+      unknown: 0,
+      refused: 0,
+    })
+    expect(await countOf(stack.urls.pooled, 'bidden')).toBe(viewers.done.length)
+    const stopped = (await stack.containers('api')).find(({ Id }) => Id === id)
+    expect(stopped?.State).toMatchObject({ Status: 'exited', ExitCode: 0 })
   })
 })

@@ -145,6 +145,13 @@ describe('what the world sees', () => {
   })
 })
 
+test('the profile observability has Prometheus and Grafana, as well as the rest', async () => {
+  const config = await stack.compose(['--profile', 'observability', 'config'])
+  for (const image of ['onetrip-api', 'onetrip-proxy', 'prom/prometheus', 'grafana/grafana']) {
+    expect(config).toContain(`image: ${image}`)
+  }
+})
+
 test('the load service prints its table and leaves its results on the volume', async () => {
   const options = ['--duration', '1', '--rounds', '1', '--warmup', '0.5', '--connections', '8']
   const printed = await stack.compose(['run', '--rm', '-T', 'load', ...options])
@@ -169,6 +176,42 @@ test('the report of the load service is shown at /report', async () => {
   expect(await answer.text()).toContain('Page views over HTTP, at full speed')
   const again = { headers: { 'if-none-match': answer.headers.get('etag') ?? '' } }
   expect((await fetch(answer.url, again)).status).toBe(304)
+})
+
+test('the limit on logins is by the address that the proxy sees, over all processes', async () => {
+  await stack.up({ WORKERS: '2', LOGIN_LIMIT_PER_ADDRESS: '4' })
+  const statuses: number[] = []
+  for (let n = 1; n <= 12; n += 1) {
+    const { status } = await fetch(`${stack.urls.pooled}/login`, {
+      method: 'POST',
+      headers: {
+        'content-type': 'application/json',
+        'x-forwarded-for': `192.0.2.${n}`,
+        connection: 'close', // so that both processes may get some
+      },
+      body: JSON.stringify({ user: `by-address-${n}` }),
+    })
+    statuses.push(status)
+  }
+  expect(new Set(statuses)).toEqual(new Set([200, 429]))
+  // Eight, should a window end meanwhile.
+  expect(statuses.filter((status) => status === 200).length).toBeLessThanOrEqual(8)
+
+  // The proxy itself is somebody else to it, even if it says that it is who was refused.
+  const { Id, NetworkSettings } = await stack.container('proxy')
+  const gateways = Object.values(NetworkSettings.Networks).map(({ Gateway }) => Gateway)
+  const request = [
+    'POST /login HTTP/1.0',
+    'Content-Type: application/json',
+    'Content-Length: 16',
+    `X-Forwarded-For: ${gateways.filter(Boolean).join(', ')}`,
+    '',
+    '{"user":"proxy"}',
+  ].join('\r\n')
+  const script =
+    'exec 3<>/dev/tcp/127.0.0.1/3000; printf %s "$1" >&3; read -r status <&3; echo "$status"'
+  const answer = await stack.inContainer(Id, ['bash', '-c', script, 'bash', request])
+  expect(answer).toMatch(/^HTTP\/1\.[01] 200 /)
 })
 
 test('told to stop, the APIs and Redis end by themselves, without being killed', async () => {

@@ -8,6 +8,17 @@ import { type Finished, outputOf, run } from './command.ts'
 
 const READY_MS = 120_000
 
+// What the tests decide themselves, whatever is set in the shell that they are run from.
+const OUR_SETTINGS = [
+  'REDIS_BUILD',
+  'REDIS_APPENDFSYNC',
+  'STRATEGY',
+  'PUBLISH_ADDRESS',
+  'WORKERS',
+  'LOGIN_LIMIT_PER_ADDRESS',
+  'LOAD_RESULTS',
+]
+
 export type Variant = 'pooled' | 'naive'
 
 /** A container as `docker inspect` shows it, as far as it is used here. */
@@ -19,7 +30,7 @@ export interface Container {
   HostConfig: { ReadonlyRootfs: boolean; Init: boolean; CapDrop: string[]; Memory: number }
   NetworkSettings: {
     Ports: Record<string, { HostIp: string; HostPort: string }[] | null>
-    Networks: Record<string, unknown>
+    Networks: Record<string, { Gateway: string }>
   }
 }
 
@@ -54,9 +65,7 @@ export class Stack {
       API_PORT: String(pooled),
       NAIVE_PORT: String(naive),
     }
-    for (const name of ['REDIS_BUILD', 'REDIS_APPENDFSYNC', 'STRATEGY', 'PUBLISH_ADDRESS']) {
-      delete this.#env[name]
-    }
+    for (const name of OUR_SETTINGS) delete this.#env[name]
   }
 
   /** @param override a Compose file (YAML) on top of ours. */
