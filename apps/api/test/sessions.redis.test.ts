@@ -54,6 +54,12 @@ test('ending one’s own session, or all, forgets the cookie', async () => {
   expect(all.cookies).toMatchObject(forgotten)
   const out = await app.inject({ method: 'POST', url: '/logout', headers: bearer(second) })
   expect([out.statusCode, out.cookies]).toMatchObject([204, forgotten])
+  const stale = await app.inject({
+    method: 'POST',
+    url: '/logout',
+    cookies: { [COOKIE]: `${second.slice(0, -2)}AA` },
+  })
+  expect([stale.statusCode, stale.cookies]).toMatchObject([401, forgotten])
 })
 
 test('the cookie lives as long as the token, and has no prefix where it cannot be Secure', async () => {

@@ -96,8 +96,8 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
       },
     },
     async (request, reply) => {
+      tokens.clearCookie(reply) // also one with a token that is no longer good
       await store.logout(request.token)
-      tokens.clearCookie(reply)
       return reply.code(204).send()
     },
   )

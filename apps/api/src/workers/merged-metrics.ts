@@ -39,10 +39,14 @@ export class MergedMetrics {
     this.#awaited.get(worker)?.()
   }
 
-  /** Keeps what a worker that has ended had counted. */
+  /**
+   * Keeps what a worker that has ended had counted of its own. What several processes read from the same
+   * place (of Redis the largest value counts) is for those that live to tell.
+   */
   retire(worker: Worker): void {
-    const counted = (this.#last.get(worker) ?? []).filter(({ type }) =>
-      ['counter', 'histogram'].includes(String(type)),
+    const counted = (this.#last.get(worker) ?? []).filter(
+      ({ type, aggregator }) =>
+        ['counter', 'histogram'].includes(String(type)) && aggregator === 'sum',
     )
     this.#ofTheDead = [...this.#ofTheDead, ...counted]
     this.#last.delete(worker)
