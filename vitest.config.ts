@@ -5,6 +5,7 @@ import { defineConfig } from 'vitest/config'
 // Docker engine (npm run test:compose). npm test leaves the last two out.
 export default defineConfig({
   test: {
+    maxWorkers: '100%', // of the cores; the default leaves one of them to a developer
     projects: [
       {
         test: {
