@@ -1,12 +1,14 @@
 import { Command } from 'commander'
 import { Problem } from '../problem.ts'
 import { print, step } from '../terminal.ts'
+import { toJson } from './json.ts'
 import { outputFile } from './output-file.ts'
-import { readDocument } from './read.ts'
+import { joined, readDocument } from './read.ts'
 import { renewRepository } from './readme.ts'
 import { renderHtml, renderMarkdown } from './render.ts'
 
 interface ReportFlags {
+  json?: string
   html?: string
   markdown?: string
   readme?: boolean
@@ -17,6 +19,7 @@ export function reportCommand(): Command {
   return new Command('report')
     .description('make a report from files that were saved with --json')
     .argument('<file...>', 'results in any of our formats, to be shown one after the other')
+    .option('--json <file>', 'write what these files hold to this one, as load all would')
     .option('--html <file>', 'write it to this file: one page, charts included')
     .option('--markdown <file>', 'write the tables and the result as Markdown to this file')
     .option('--readme', "renew this repository's README.md and docs/results.md from one file")
@@ -24,11 +27,12 @@ export function reportCommand(): Command {
       'after',
       `
 The page needs no network: style, charts, tables, every sample and the files themselves are in it.
-Without --html, --markdown and --readme, the Markdown is printed.
+Without --json, --html, --markdown and --readme, the Markdown is printed.
 
 Examples:
   npm run load -- report results.json --html report.html
   npm run load -- report http.json store.json --html report.html --markdown report.md
+  npm run load -- report http.json latency.json --json docs/results.json
   npm run load -- report docs/results.json --readme`,
     )
     .action(makeReport)
@@ -36,10 +40,16 @@ Examples:
 
 /** @throws Problem for a file that is none of ours, or cannot be read or written. */
 async function makeReport(files: readonly string[], flags: ReportFlags): Promise<void> {
-  const { html, markdown, readme } = flags
+  const { json, html, markdown, readme } = flags
+  const whole = json === undefined ? null : await outputFile('--json', json)
   const page = html === undefined ? null : await outputFile('--html', html)
   const tables = markdown === undefined ? null : await outputFile('--markdown', markdown)
   const documents = await Promise.all(files.map(readDocument))
+  if (whole) {
+    const command = ['npm run load -- report', ...files, '--json', json].join(' ')
+    await whole.save(toJson(joined(documents, command)))
+    print(`The results are in ${whole.path}`)
+  }
   if (readme) {
     const [file, ...more] = files
     if (file === undefined || more.length > 0) throw new Problem('--readme takes one file.')
@@ -53,5 +63,5 @@ async function makeReport(files: readonly string[], flags: ReportFlags): Promise
     await tables.save(renderMarkdown(documents))
     print(`The tables are in ${tables.path}`)
   }
-  if (!page && !tables && !readme) print(renderMarkdown(documents))
+  if (!whole && !page && !tables && !readme) print(renderMarkdown(documents))
 }

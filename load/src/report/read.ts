@@ -91,6 +91,27 @@ export function partsOf({ name, document }: NamedDocument): Part[] {
   }
 }
 
+/**
+ * The results of several documents in one, as `load all` writes them.
+ *
+ * @param command what joined them; each part has its own.
+ * @throws Problem when one is in none of our formats.
+ */
+export function joined(documents: readonly NamedDocument[], command: string): AllResult {
+  for (const document of documents) partsOf(document)
+  const all = documents.map(({ document }) => document as AllResult)
+  const parts = all.flatMap((one) => (one.format === ALL ? one.parts : [one]))
+  const dates = parts.map((part) => String((part as { date?: string }).date ?? ''))
+  return {
+    format: ALL,
+    date: dates.toSorted()[0] ?? '',
+    command,
+    interrupted: all.some((one) => one.format === ALL && one.interrupted),
+    failures: all.flatMap((one) => (one.format === ALL ? one.failures : [])),
+    parts,
+  }
+}
+
 /** What a document says of itself that readers of its parts have to know. */
 export function noticesOf({ document }: NamedDocument): string[] {
   if (formatOf(document) !== ALL) return []
