@@ -256,7 +256,8 @@ int run_load(const struct options *given) {
         if (options->total && counts.completed >= options->total) break;
         serve_events(retry_count > 0 ? RETRY_MS : 100);
         time = now();
-        if (hold && !holding && counts.completed == options->connections) {
+        /* Those that were refused have been answered, too. */
+        if (hold && !holding && !stopped && counts.completed == options->connections) {
             holding = true;
             puts("holding");
             fflush(stdout);
