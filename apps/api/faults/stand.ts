@@ -1,15 +1,13 @@
 import { readdir } from 'node:fs/promises'
-import { fileURLToPath } from 'node:url'
 import { Redis } from 'ioredis'
 import { expect, onTestFinished } from 'vitest'
 import { type TestRedis, testRedis } from '../../../.vitest/redis.ts'
 import { type RelayProcess, startRelay } from '../../../load/src/relay/process.ts'
 import { freePorts } from '../../../load/src/stack/ports.ts'
-import { type Program, startProgram } from '../../../load/src/stack/program.ts'
+import type { Program } from '../../../load/src/stack/program.ts'
+import { startApiProcess } from '../test/api-process.ts'
 import { discrepancies } from './account.ts'
 import { logIn, startViewing, type View, type Viewer, type Viewing } from './views.ts'
-
-const server = fileURLToPath(new URL('../src/server.ts', import.meta.url))
 
 const DEADLINE_MS = 1_000
 /** Above the deadline: the way there and back, and a machine that has other things to do. */
@@ -38,7 +36,6 @@ export interface Stand {
 export interface StandOptions {
   strategy?: string
   relay?: boolean
-  env?: Record<string, string>
 }
 
 /** Everything it starts has ended when the current test ends. */
@@ -51,24 +48,16 @@ export async function stand(options: StandOptions = {}): Promise<Stand> {
   const url = `http://127.0.0.1:${port}`
   const lines: string[] = []
   const startApi = () =>
-    startProgram({
-      name: 'API',
-      command: process.execPath,
-      args: [server],
-      env: {
-        ...process.env,
-        NODE_ENV: 'development',
+    startApiProcess(
+      {
         PORT: String(port),
         STRATEGY: options.strategy ?? 'batch',
         REDIS_URL: relay ? `redis://${relay.address}` : `unix://${redis.socket}`,
         REDIS_DEADLINE_MS: String(DEADLINE_MS),
-        SESSION_SECRETS: 'a-secret-for-tests-a-secret-for-tests',
         JANITOR_INTERVAL_SECONDS: '0',
-        ...options.env,
       },
-      ready: /listening at http/,
-      onLine: (line) => lines.push(line),
-    })
+      { onLine: (line) => lines.push(line) },
+    )
   let api = await startApi()
   onTestFinished(async () => void (await api.stop()))
   const admin = new Redis(redis.socket, { maxRetriesPerRequest: null })

@@ -2,11 +2,10 @@ import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { setTimeout as delay } from 'node:timers/promises'
-import { fileURLToPath } from 'node:url'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { redisForThisTest } from '../../../.vitest/redis.ts'
-import { startProgram } from '../../../load/src/stack/program.ts'
-import { appForThisTest, bearer, login, secret } from './support.ts'
+import { apiProcessForThisTest } from './api-process.ts'
+import { appForThisTest, bearer, login } from './support.ts'
 
 const MAX_IN_FLIGHT = 1_000 // the store's default
 /** For a machine that does other things as well. */
@@ -37,33 +36,17 @@ test('too many requests for a Redis that is stopped: those beyond are refused, t
   expect((await view()).json()).toMatchObject({ views: MAX_IN_FLIGHT + 1 })
 })
 
-const server = fileURLToPath(new URL('../src/server.ts', import.meta.url))
 const MAX_DELAY_MS = 300
 
 test('what piled up while the process stood still is refused, what it had begun is answered', async () => {
   const redis = await redisForThisTest()
-  const api = await startProgram({
-    name: 'API',
-    command: process.execPath,
-    args: [server],
-    env: {
-      ...process.env,
-      NODE_ENV: 'development',
-      PORT: '0',
-      SESSION_SECRETS: secret,
-      REDIS_URL: `unix://${redis.socket}`,
-      REDIS_DEADLINE_MS: '60000',
-      JANITOR_INTERVAL_SECONDS: '0', // its updates would be in flight, too
-      MAX_EVENT_LOOP_DELAY_MS: String(MAX_DELAY_MS),
-    },
-    ready: /listening at http/,
-    readyTimeoutMs: 45_000,
+  const { api, url } = await apiProcessForThisTest({
+    REDIS_URL: `unix://${redis.socket}`,
+    REDIS_DEADLINE_MS: '60000',
+    JANITOR_INTERVAL_SECONDS: '0', // its updates would be in flight, too
+    MAX_EVENT_LOOP_DELAY_MS: String(MAX_DELAY_MS),
   })
-  onTestFinished(async () => {
-    api.signal('SIGCONT')
-    await api.stop()
-  })
-  const port = Number(/listening at http:\/\/127.0.0.1:(\d+)/.exec(api.lastLines.join('\n'))?.[1])
+  const port = Number(new URL(url).port)
   const connected = async () => {
     const socket = connect(port, '127.0.0.1')
     await once(socket, 'connect') // the kernel does that, also for a process that is stopped

@@ -1,12 +1,9 @@
 import { once } from 'node:events'
 import { Agent, get } from 'node:http'
-import { fileURLToPath } from 'node:url'
 import { expect, onTestFinished, test } from 'vitest'
 import { redisForThisTest } from '../../../.vitest/redis.ts'
-import { startProgram } from '../../../load/src/stack/program.ts'
-import { appForThisTest, secret } from './support.ts'
-
-const server = fileURLToPath(new URL('../src/server.ts', import.meta.url))
+import { apiProcessForThisTest } from './api-process.ts'
+import { appForThisTest } from './support.ts'
 
 test('a Redis that does not answer: not ready soon, asked once for all who ask, and alive', async () => {
   const redis = await redisForThisTest()
@@ -50,25 +47,13 @@ test('about to stop: each connection ends with its next answer, so that none is 
 
 test('SIGTERM: not ready at once, still serving, and at the end all is answered', async () => {
   const redis = await redisForThisTest()
-  const api = await startProgram({
-    name: 'API',
-    command: process.execPath,
-    args: [server],
-    env: {
-      ...process.env,
-      NODE_ENV: 'development',
-      PORT: '0',
-      SESSION_SECRETS: secret,
-      REDIS_URL: `unix://${redis.socket}`,
-      JANITOR_INTERVAL_SECONDS: '0',
-      REDIS_DEADLINE_MS: '60000',
-      SHUTDOWN_DRAIN_MS: '3000',
-      SHUTDOWN_GRACE_MS: '60000',
-    },
-    ready: /listening at http/,
+  const { api, url } = await apiProcessForThisTest({
+    REDIS_URL: `unix://${redis.socket}`,
+    JANITOR_INTERVAL_SECONDS: '0',
+    REDIS_DEADLINE_MS: '60000',
+    SHUTDOWN_DRAIN_MS: '3000',
+    SHUTDOWN_GRACE_MS: '60000',
   })
-  onTestFinished(async () => void (await api.stop()))
-  const url = /http:[^"]+/.exec(api.lastLines.join('\n'))?.[0]
   const statusOf = async (path: string) => (await fetch(`${url}${path}`)).status
   const login = () =>
     fetch(`${url}/login`, {

@@ -1,35 +1,16 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { text } from 'node:stream/consumers'
-import { fileURLToPath } from 'node:url'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { redisForThisTest } from '../../../.vitest/redis.ts'
-import { startProgram } from '../../../load/src/stack/program.ts'
-import { secret } from './support.ts'
-
-// vitest compiles types in its own way: these run the real entry with plain Node.
-const server = fileURLToPath(new URL('../src/server.ts', import.meta.url))
-
-const environment = (more: Record<string, string>) => ({
-  ...process.env,
-  NODE_ENV: 'development',
-  PORT: '0',
-  SESSION_SECRETS: secret,
-  ...more,
-})
+import { apiEnvironment, apiProcessForThisTest, apiProgram } from './api-process.ts'
 
 test('SIGTERM: what is in flight is answered, then it exits with 0', async () => {
   const redis = await redisForThisTest()
-  const api = await startProgram({
-    name: 'API',
-    command: process.execPath,
-    args: [server],
-    // Without the janitor, whose round trips are counted, too.
-    env: environment({ REDIS_URL: `unix://${redis.socket}`, JANITOR_INTERVAL_SECONDS: '0' }),
-    ready: /listening at http/,
+  const { api, url } = await apiProcessForThisTest({
+    REDIS_URL: `unix://${redis.socket}`,
+    JANITOR_INTERVAL_SECONDS: '0', // its updates would be in flight, too
   })
-  onTestFinished(async () => void (await api.stop()))
-  const url = /http:[^"]+/.exec(api.lastLines.join('\n'))?.[0]
   const answer = await fetch(`${url}/login`, {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
@@ -56,19 +37,11 @@ test('SIGTERM: what is in flight is answered, then it exits with 0', async () =>
 
 test('ends sessions beyond the maximum by itself', async () => {
   const redis = await redisForThisTest()
-  const api = await startProgram({
-    name: 'API',
-    command: process.execPath,
-    args: [server],
-    env: environment({
-      REDIS_URL: `unix://${redis.socket}`,
-      MAX_SESSIONS: '1',
-      JANITOR_INTERVAL_SECONDS: '1',
-    }),
-    ready: /listening at http/,
+  const { url } = await apiProcessForThisTest({
+    REDIS_URL: `unix://${redis.socket}`,
+    MAX_SESSIONS: '1',
+    JANITOR_INTERVAL_SECONDS: '1',
   })
-  onTestFinished(async () => void (await api.stop()))
-  const url = /http:[^"]+/.exec(api.lastLines.join('\n'))?.[0]
   const login = async () => {
     const answer = await fetch(`${url}/login`, {
       method: 'POST',
@@ -86,7 +59,7 @@ test('ends sessions beyond the maximum by itself', async () => {
 })
 
 async function failure(more: Record<string, string>): Promise<{ code: number; stderr: string }> {
-  const child = spawn(process.execPath, [server], { env: environment(more) })
+  const child = spawn(process.execPath, [apiProgram], { env: apiEnvironment(more) })
   const [stderr, [code]] = await Promise.all([text(child.stderr), once(child, 'exit')])
   return { code: code as number, stderr }
 }

@@ -1,16 +1,14 @@
 import { once } from 'node:events'
 import { Agent, request } from 'node:http'
 import { text } from 'node:stream/consumers'
-import { fileURLToPath } from 'node:url'
 import { expect, onTestFinished, test } from 'vitest'
 import { redisForThisTest, redisOfThisFile } from '../../../.vitest/redis.ts'
 import { parseMetrics } from '../../../load/src/measure/api-metrics.ts'
 import { takesConnections } from '../../../load/src/stack/ports.ts'
-import { type Program, startProgram } from '../../../load/src/stack/program.ts'
+import type { Program } from '../../../load/src/stack/program.ts'
 import { isAlive } from '../../../load/src/stack/record.ts'
-import { secret } from './support.ts'
+import { startApiProcess } from './api-process.ts'
 
-const server = fileURLToPath(new URL('../src/server.ts', import.meta.url))
 const redis = redisOfThisFile()
 
 const WORKERS = 2
@@ -28,28 +26,19 @@ async function clusterForThisTest(environment: Record<string, string> = {}): Pro
   const workers: number[] = []
   const allListen = Promise.withResolvers<void>()
   let url = ''
-  const primary = await startProgram({
-    name: 'API',
-    command: process.execPath,
-    args: [server],
-    env: {
-      ...process.env,
-      NODE_ENV: 'development',
-      PORT: '0',
-      WORKERS: String(WORKERS),
-      SESSION_SECRETS: secret,
-      REDIS_URL: `unix://${redis.socket}`,
-      ...environment,
+  const settings = { WORKERS: String(WORKERS), REDIS_URL: `unix://${redis.socket}` }
+  const primary = await startApiProcess(
+    { ...settings, ...environment },
+    {
+      ready: () => allListen.promise,
+      onLine(line) {
+        url ||= /listening at (http:[^"]+)/.exec(line)?.[1] ?? ''
+        const pid = /"workerPid":(\d+)/.exec(line)?.[1]
+        if (pid !== undefined) workers.push(Number(pid))
+        if (workers.length === WORKERS) allListen.resolve()
+      },
     },
-    ready: () => allListen.promise,
-    readyTimeoutMs: 45_000,
-    onLine(line) {
-      url ||= /listening at (http:[^"]+)/.exec(line)?.[1] ?? ''
-      const pid = /"workerPid":(\d+)/.exec(line)?.[1]
-      if (pid !== undefined) workers.push(Number(pid))
-      if (workers.length === WORKERS) allListen.resolve()
-    },
-  })
+  )
   onTestFinished(async () => {
     for (const pid of workers.filter(isAlive)) process.kill(pid, 'SIGCONT')
     await primary.stop()

@@ -22,8 +22,19 @@ export interface Circumstances {
   options: HttpSettings
 }
 
+/** What is requested, as the options of all commands over HTTP say it. */
+export interface WorkloadSettings {
+  workload: WorkloadName
+  /** Users logged in. */
+  sessions: number
+  items: number
+  /** Share of the requests, 0 to 1, that read; all others are `POST /views`. */
+  reads: number
+  seed: number
+}
+
 /** What was asked for, with presets and defaults filled in. */
-export interface HttpSettings {
+export interface HttpSettings extends WorkloadSettings {
   variants: Variant[]
   connections: number
   /** Seconds per run. */
@@ -32,13 +43,6 @@ export interface HttpSettings {
   /** Seconds of warm-up per variant. */
   warmup: number
   generator: GeneratorName
-  workload: WorkloadName
-  /** Users logged in. */
-  sessions: number
-  items: number
-  /** Share of the requests, 0 to 1, that read; all others are `POST /views`. */
-  reads: number
-  seed: number
 }
 
 /** What `npm run load -- http --json` writes. */

@@ -1,4 +1,4 @@
-import type { WorkloadName } from '../http/workload.ts'
+import type { WorkloadSettings } from '../http/result.ts'
 import type { GitState, Machine } from '../measure/machine.ts'
 import type { RedisFacts } from '../measure/redis-info.ts'
 import type { Variant } from '../stack/api.ts'
@@ -36,7 +36,7 @@ export interface LatencyResult {
   samples: LatencySample[]
 }
 
-export interface LatencySettings {
+export interface LatencySettings extends WorkloadSettings {
   variants: Variant[]
   connections: number
   /** Seconds per run. */
@@ -46,13 +46,6 @@ export interface LatencySettings {
   warmup: number
   /** When requests are due: evenly spaced, or at random times with the same mean rate. */
   arrivals: Arrivals
-  workload: WorkloadName
-  /** Users logged in. */
-  sessions: number
-  items: number
-  /** Share of the requests, 0 to 1, that read; all others are `POST /views`. */
-  reads: number
-  seed: number
 }
 
 export const arrivals = ['even', 'poisson'] as const

@@ -1,7 +1,7 @@
 import type { GeneratorName } from '../http/generator.ts'
+import type { WorkloadSettings } from '../http/result.ts'
 import type { Sample } from '../http/sample.ts'
 import type { VariantSummary } from '../http/summary.ts'
-import type { WorkloadName } from '../http/workload.ts'
 import type { GitState, Machine } from '../measure/machine.ts'
 import type { RedisFacts } from '../measure/redis-info.ts'
 import type { Variant } from '../stack/api.ts'
@@ -37,7 +37,7 @@ export interface ScalingResult {
   store?: StoreDistances
 }
 
-export interface ScalingSettings {
+export interface ScalingSettings extends WorkloadSettings {
   only: Dimension[]
   /** Distance has `sequential` besides, where it has `pipeline`. */
   variants: Variant[]
@@ -47,13 +47,6 @@ export interface ScalingSettings {
   /** Seconds of warm-up per API. */
   warmup: number
   generator: GeneratorName
-  workload: WorkloadName
-  /** Users logged in. */
-  sessions: number
-  items: number
-  /** Share of the requests, 0 to 1, that read; all others are `POST /views`. */
-  reads: number
-  seed: number
 }
 
 export interface ScalingSeries {

@@ -1,0 +1,43 @@
+import { fileURLToPath } from 'node:url'
+import { onTestFinished } from 'vitest'
+import { type Program, type ProgramOptions, startProgram } from '../../../load/src/stack/program.ts'
+import { secret } from './support.ts'
+
+// vitest compiles types in its own way: this is the real entry, for plain Node.
+export const apiProgram = fileURLToPath(new URL('../src/server.ts', import.meta.url))
+
+/** Settings with which it starts, on a port of its own choice; those given win. */
+export const apiEnvironment = (settings: Record<string, string>) => ({
+  ...process.env,
+  NODE_ENV: 'development',
+  PORT: '0',
+  SESSION_SECRETS: secret,
+  ...settings,
+})
+
+/** The API as a process of its own, which is for the caller to stop. */
+export const startApiProcess = (
+  settings: Record<string, string>,
+  options: Partial<Pick<ProgramOptions, 'ready' | 'onLine'>> = {},
+): Promise<Program> =>
+  startProgram({
+    name: 'API',
+    command: process.execPath,
+    args: [apiProgram],
+    env: apiEnvironment(settings),
+    ready: /listening at http/,
+    readyTimeoutMs: 45_000, // on a machine that does other things as well
+    ...options,
+  })
+
+/** As `startApiProcess`, stopped when the current test ends, and where it listens. */
+export async function apiProcessForThisTest(
+  settings: Record<string, string>,
+): Promise<{ api: Program; url: string }> {
+  const api = await startApiProcess(settings)
+  onTestFinished(async () => {
+    api.signal('SIGCONT') // a stopped process takes SIGTERM only when it goes on
+    await api.stop()
+  })
+  return { api, url: /listening at (http:[^"]+)/.exec(api.lastLines.join('\n'))?.[1] ?? '' }
+}
