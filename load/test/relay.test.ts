@@ -9,7 +9,15 @@ import { startRelay } from '../src/relay/process.ts'
 import { bandwidth, describeBandwidth, duration } from '../src/relay/units.ts'
 import { filesIn, temporaryFolder } from './support/places.ts'
 import { source } from './support/programs.ts'
-import { clientOf, echoServer, read, readAll, relayTo, testServer } from './support/relay.ts'
+import {
+  clientOf,
+  connecting,
+  echoServer,
+  read,
+  readAll,
+  relayTo,
+  testServer,
+} from './support/relay.ts'
 
 describe('what is written', () => {
   test.each([
@@ -111,7 +119,7 @@ describe('what comes through', () => {
 
   test('that there is no server', async () => {
     const relay = await relayTo({ address: join(await temporaryFolder(), 'nobody.sock') })
-    expect(await readAll(await clientOf(relay))).toEqual({ text: '', error: 'ECONNRESET' })
+    expect(await readAll(connecting(relay))).toEqual({ text: '', error: 'ECONNRESET' })
   })
 
   test('no more than the server takes: the sender has to wait', async () => {

@@ -148,7 +148,7 @@ describe('idle connections', () => {
 
   test('that Redis does not take: says so', async () => {
     const small = await redisForThisTest({ config: { maxclients: '100' } })
-    // Redis writes why and closes; with our PING unread, that may overtake what it wrote.
+    // Redis writes why and closes; over TCP, with our PING unread, that may overtake what it wrote.
     await expect(holdConnections(small, 200, signal)).rejects.toThrow(
       /200 idle connections cannot be had: .*(max number of clients|ECONNRESET)/,
     )

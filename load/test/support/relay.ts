@@ -62,9 +62,15 @@ export async function relayTo(
 
 /** A connection to the relay, which keeps its side open when the other ends; closed with the test. */
 export async function clientOf(relay: RelayProcess): Promise<Socket> {
+  const client = connecting(relay)
+  await once(client, 'connect')
+  return client
+}
+
+/** As `clientOf`, not connected yet: a relay that refuses may do so before this process has looked. */
+export function connecting(relay: RelayProcess): Socket {
   const client = connect({ ...endpoint(relay.address), allowHalfOpen: true, noDelay: true })
   onTestFinished(() => void client.destroy())
-  await once(client, 'connect')
   return client
 }
 

@@ -80,7 +80,8 @@ static bool send_command(struct connection *c) {
     size_t length;
     const char *payload = next_payload(&length);
     ssize_t sent = send(c->fd, payload, length, MSG_NOSIGNAL);
-    if (sent == (ssize_t)length) {
+    /* Who has closed already may have said why before: that is still to be read. */
+    if (sent == (ssize_t)length || (sent < 0 && errno == EPIPE)) {
         c->sent = true;
         reply_begin(&c->reply);
         return true;
