@@ -8,6 +8,7 @@ import { checkPorts, type WantedPort } from './stack/ports.ts'
 import { describeExit } from './stack/program.ts'
 import { leftBehind, removeRecord, runningStack, writeRecord } from './stack/record.ts'
 import { type Stack, startStack } from './stack/stack.ts'
+import { redisOfEnvironment } from './stack/users.ts'
 import { banner } from './start/banner.ts'
 import { type StartSettings, settingsOf, startCommand } from './start/settings.ts'
 import { print, printError, step, surviveClosedOutput } from './terminal.ts'
@@ -46,8 +47,11 @@ function wantedPorts({ host, pooledPort, naivePort, redis }: StartSettings): Wan
 }
 
 async function start(settings: StartSettings, signal: AbortSignal): Promise<Stack> {
-  const { host, pooledPort, naivePort, redis, installed } = settings
+  const { host, pooledPort, naivePort, installed } = settings
   await checkNothingIsInTheWay(settings)
+  const foreign = await redisOfEnvironment()
+  const redis: StartSettings['redis'] =
+    foreign === undefined ? settings.redis : { kind: 'foreign', url: foreign }
   if (redis.kind === 'foreign') await redisFacts(redis.url)
   else if (installed === null) await buildRedis(redis.build, signal)
   const sessionSecret = await keptSecret(place.secret)

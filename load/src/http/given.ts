@@ -3,7 +3,7 @@ import { redisFacts } from '../measure/redis-info.ts'
 import { Problem } from '../problem.ts'
 import { redisAddress, requireOwnHost } from '../stack/address.ts'
 import { type Variant, variants } from '../stack/api.ts'
-import { withPasswordIn } from '../stack/users.ts'
+import { redisOfEnvironment } from '../stack/users.ts'
 import { print } from '../terminal.ts'
 import type { Target } from './target.ts'
 
@@ -15,25 +15,24 @@ import type { Target } from './target.ts'
  * @throws Problem when an address is not to be used, does not answer, or is none of ours.
  */
 export async function givenTarget(urls: readonly string[], owned: boolean): Promise<Target> {
-  const { REDIS_URL: bare, REDIS_PASSWORD_FILE: passwordFile } = process.env
-  if (!bare) {
+  const redisUrl = await redisOfEnvironment()
+  if (redisUrl === undefined) {
     throw new Problem(
       '--url needs REDIS_URL, the Redis of these APIs: what it does is measured, too.',
     )
   }
-  const { transport } = redisAddress(bare)
-  for (const url of [bare, ...urls]) requireOwnHost(url, owned)
+  const { transport } = redisAddress(redisUrl)
+  for (const url of [redisUrl, ...urls]) requireOwnHost(url, owned)
   const apis = await Promise.all(urls.map(async (url) => ({ url, variant: await variantAt(url) })))
   const twin = apis.find(({ variant }, index) =>
     apis.slice(0, index).some((other) => other.variant === variant),
   )
   if (twin) throw new Problem(`--url names two APIs of the variant ${twin.variant}.`)
-  const url = passwordFile ? await withPasswordIn(bare, passwordFile) : bare
-  const { build } = await redisFacts(url)
+  const { build } = await redisFacts(redisUrl)
   print(`Measuring ${apis.map((api) => `${api.variant} at ${api.url}`).join(', ')}.`)
   return {
     kind: 'given',
-    redis: { url, transport, build: build ?? 'foreign' },
+    redis: { url: redisUrl, transport, build: build ?? 'foreign' },
     poolSize: null,
     workers: null,
     apis,

@@ -4,6 +4,7 @@ import { apiFacts } from '../measure/api-metrics.ts'
 import { Problem } from '../problem.ts'
 import { hideCredentials, isLocal, redisAddress, type Transport } from '../stack/address.ts'
 import type { Variant } from '../stack/api.ts'
+import { apiSettings } from '../stack/api-settings.ts'
 import { buildRedis } from '../stack/build.ts'
 import { isContender } from '../stack/contenders.ts'
 import { newSecret, places } from '../stack/places.ts'
@@ -12,6 +13,7 @@ import type { Program } from '../stack/program.ts'
 import { runningStack, type StackRecord } from '../stack/record.ts'
 import type { RedisBuild } from '../stack/redis.ts'
 import { startStack } from '../stack/stack.ts'
+import { redisOfEnvironment } from '../stack/users.ts'
 import { print, step } from '../terminal.ts'
 import { givenTarget } from './given.ts'
 
@@ -104,11 +106,15 @@ async function misfitOf(record: StackRecord, options: TargetOptions): Promise<st
 }
 
 async function ownTarget(options: TargetOptions, signal: AbortSignal): Promise<Target> {
-  const { REDIS_URL: foreign, REDIS_SERVER: installed } = process.env
-  const { redisBuild, transport = 'tcp', workers = 1, variants } = options
+  const foreign = await redisOfEnvironment()
+  const { REDIS_SERVER: installed } = process.env
+  const { redisBuild, transport = 'tcp', variants } = options
+  const settings = apiSettings()
+  const workers = options.workers ?? settings.workers
   const single = variants.find(isContender)
   if (workers > 1 && single !== undefined) {
-    throw new Problem(`--workers ${workers}: ${single} runs as one process only; leave it out.`)
+    const asked = options.workers === undefined ? 'WORKERS' : '--workers'
+    throw new Problem(`${asked}: ${single} runs as one process only, not as ${workers}.`)
   }
   if (foreign && installed) {
     throw new Problem('REDIS_URL and REDIS_SERVER are both set; only one Redis can be used.')
@@ -151,15 +157,14 @@ async function ownTarget(options: TargetOptions, signal: AbortSignal): Promise<T
         host: '127.0.0.1',
         apis: options.variants.map((variant, index) => ({ variant, port: apiPorts[index] ?? 0 })),
         sessionSecret: newSecret(),
-        ...(options.workers !== undefined && { workers: options.workers }),
+        ...{ workers, poolSize: settings.poolSize },
         signal,
       }),
     )
     return {
       kind: 'own',
       redis: { ...stack.redis, build: foreign ? 'foreign' : installed ? 'installed' : build },
-      poolSize: Number(process.env.REDIS_POOL_SIZE || 1),
-      workers: options.workers ?? Number(process.env.WORKERS || 1),
+      ...{ workers, poolSize: settings.poolSize },
       apis: [...stack.apis],
       lost: stack.lost,
       async close() {

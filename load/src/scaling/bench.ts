@@ -3,6 +3,7 @@ import { Problem } from '../problem.ts'
 import type { Context, Server, ServerOptions } from '../redis/experiment.ts'
 import { startServer } from '../redis/server.ts'
 import { apiUrl, startApi, type Variant } from '../stack/api.ts'
+import { apiSettings } from '../stack/api-settings.ts'
 import { newSecret } from '../stack/places.ts'
 import { freePorts } from '../stack/ports.ts'
 import { describeExit } from '../stack/program.ts'
@@ -45,6 +46,7 @@ export async function openBench(
   cleanup: AsyncDisposableStack,
   interrupt: AbortSignal,
 ): Promise<Bench> {
+  const { poolSize } = apiSettings()
   const broken = new AbortController()
   const signal = AbortSignal.any([interrupt, broken.signal])
   const startRedis = async (options: ServerOptions) => {
@@ -80,6 +82,7 @@ export async function openBench(
           host: '127.0.0.1',
           port,
           sessionSecret,
+          poolSize,
           deadlineMs: DEADLINE_MS,
           signal,
         })

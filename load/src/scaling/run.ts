@@ -3,6 +3,7 @@ import { clientsOf } from '../http/stand.ts'
 import { gitState, machine } from '../measure/machine.ts'
 import { runProgress } from '../progress.ts'
 import { prepareOutputs } from '../report/outputs.ts'
+import { apiSettings } from '../stack/api-settings.ts'
 import { counted, renderTable, type TextTable } from '../table.ts'
 import { print } from '../terminal.ts'
 import { openBench } from './bench.ts'
@@ -36,7 +37,7 @@ export async function runScaling(
   const result: ScalingResult = {
     format: 'onetrip-load-scaling/1',
     ...{ date, command, git: await gitState(), machine: machine() },
-    poolSize: Number(process.env.REDIS_POOL_SIZE || 1),
+    poolSize: apiSettings().poolSize,
     generator: generator.name,
     clients: await clientsOf([...new Set(variants.map(({ variant }) => variant))]),
     options: settingsOf(wanted),

@@ -24,6 +24,8 @@ export interface ApiOptions {
   logLevel?: string
   /** Processes on the one port. Default: WORKERS of the environment, or 1. Contenders have but one. */
   workers?: number
+  /** Connections to Redis. Default: REDIS_POOL_SIZE of the environment, or the API's own. */
+  poolSize?: number
   /** How long one update may take. Default: REDIS_DEADLINE_MS of the environment, or the API's own. */
   deadlineMs?: number
   /** Gives the start up. */
@@ -70,6 +72,7 @@ export async function startApi(options: ApiOptions): Promise<Program> {
       HOST: host,
       PORT: String(port),
       ...(options.workers !== undefined && { WORKERS: String(options.workers) }),
+      ...(options.poolSize !== undefined && { REDIS_POOL_SIZE: String(options.poolSize) }),
       ...(options.deadlineMs !== undefined && { REDIS_DEADLINE_MS: String(options.deadlineMs) }),
       ...(!isContender(variant) && { STRATEGY: variant }),
       REDIS_URL: redisUrl,

@@ -32,8 +32,9 @@ export interface StackOptions {
   apis: readonly { variant: Variant; port: number }[]
   sessionSecret: string
   logLevel?: string
-  /** Processes of each API; default as for `startApi`. */
+  /** Processes of each API, and connections of each; default as for `startApi`. */
   workers?: number
+  poolSize?: number
   /** Gives the start up; whatever runs by then is stopped. */
   signal: AbortSignal
   /** What an API prints. */
@@ -122,6 +123,7 @@ export async function startStack(options: StackOptions): Promise<Stack> {
           sessionSecret: options.sessionSecret,
           ...(options.logLevel !== undefined && { logLevel: options.logLevel }),
           ...(options.workers !== undefined && { workers: options.workers }),
+          ...(options.poolSize !== undefined && { poolSize: options.poolSize }),
           signal: options.signal,
           onLine: (line) => options.onApiLine?.(variant, line),
         })

@@ -24,6 +24,18 @@ export async function withPasswordOf(
 }
 
 /**
+ * The Redis that `REDIS_URL` names, with the password that the file has that `REDIS_PASSWORD_FILE` names:
+ * as the API reads them. Undefined where the environment names none.
+ *
+ * @throws Problem when the password cannot be read, or has no place in the URL.
+ */
+export async function redisOfEnvironment(): Promise<string | undefined> {
+  const { REDIS_URL: url, REDIS_PASSWORD_FILE: file } = process.env
+  if (!url) return undefined
+  return file ? await withPasswordIn(url, file) : url
+}
+
+/**
  * The URL with the password that a file has.
  *
  * @throws Problem when the file cannot be read, or the URL has a password or no host.
