@@ -139,6 +139,13 @@ program
 
 program.addCommand(upstreamCommand(job))
 
+program.hook('preAction', (_, command) => {
+  if (serverArguments.length === 0 || command.name() === 'run') return
+  throw usage(
+    `'${command.name()}' takes nothing after -- (there is '${serverArguments.join(' ')}'): only run does, for redis-server.`,
+  )
+})
+
 function collectBuilds(text: string, before: BuildName[]): BuildName[] {
   return [...before, parseBuild(text)]
 }

@@ -26,9 +26,22 @@ async function readSeries(series: string): Promise<Patch[]> {
     .map((name) => ({ name, path: join(dirname(series), name) }))
 }
 
-/** The patches of a build of ours. */
+/**
+ * The patches of a build of ours.
+ *
+ * @throws RedisBuildError (USAGE) when the folder has none for it.
+ */
 export async function patchesOf(build: BuildName, directory: string): Promise<Patch[]> {
-  return await readSeries(join(directory, `${build}.series`))
+  const series = join(directory, `${build}.series`)
+  try {
+    return await readSeries(series)
+  } catch (error) {
+    throw new RedisBuildError(
+      'USAGE',
+      `${series} cannot be read, which names the patches of ${build} (REDIS_PATCHES chooses the folder).`,
+      { cause: error },
+    )
+  }
 }
 
 /**

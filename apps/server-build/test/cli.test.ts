@@ -15,23 +15,34 @@ test('an unknown build is an error that lists the builds', async () => {
   }
 })
 
-test('wrong usage ends with 2 and says what is expected', async () => {
-  const tiny = await tinyRedis()
-  const cases: [string[], string][] = [
-    [[], 'Usage:'],
-    [['compile'], "unknown command 'compile'"],
-    [['build', '--jobs', 'many'], 'A whole number from 1 to 1024'],
-    [['build', '--sha256', 'abc'], '64 hexadecimal digits'],
-    [['build', '--sha256', 'ab'.repeat(32)], '--sha256 goes with --source'],
-    [['build', '--source', 'x.tar.gz', '--suite', 'trixie'], 'cannot be used with'],
-    [['run', '--port', '65536'], 'A whole number from 0 to 65535'],
-    [['run', '--', 'appendonly', 'no'], 'must begin with a setting'],
-  ]
-  for (const [args, message] of cases) {
+const wrongUsage: [args: string[], message: string][] = [
+  [[], 'Usage:'],
+  [['compile'], "unknown command 'compile'"],
+  [['build', '--jobs', 'many'], 'A whole number from 1 to 1024'],
+  [['build', '--sha256', 'abc'], '64 hexadecimal digits'],
+  [['build', '--sha256', 'ab'.repeat(32)], '--sha256 goes with --source'],
+  [['build', '--source', 'x.tar.gz', '--suite', 'trixie'], 'cannot be used with'],
+  [['run', '--port', '65536'], 'A whole number from 0 to 65535'],
+  [['run', '--', 'appendonly', 'no'], 'must begin with a setting'],
+  [['build', '--', '--jobs', '2'], "'build' takes nothing after --"],
+]
+
+test.each(wrongUsage)(
+  'wrong usage %j ends with 2 and says what is expected',
+  async (args, message) => {
+    const tiny = await tinyRedis()
     const { code, stderr } = await tiny.run(args)
     expect(stderr).toContain(message)
     expect(code).toBe(2)
-  }
+  },
+)
+
+test('a folder of patches without a series is named', async () => {
+  const tiny = await tinyRedis()
+  const { code, stderr } = await tiny.run(['status'], { REDIS_PATCHES: tiny.directory })
+  expect(stderr).toContain(`${join(tiny.directory, 'patched.series')} cannot be read`)
+  expect(stderr).toContain('REDIS_PATCHES')
+  expect(code).toBe(2)
 })
 
 test('help is no error and names builds, options and environment', async () => {

@@ -117,7 +117,10 @@ export async function existingFile(file: string): Promise<string> {
   const path = resolve(file)
   const found = await stat(path).catch(() => undefined)
   if (found?.isFile()) return path
-  throw new RedisBuildError('SOURCE_UNAVAILABLE', `There is no file ${path} to build Redis from.`)
+  throw new RedisBuildError(
+    'SOURCE_UNAVAILABLE',
+    `There is no file ${path} with the source of Redis (--source, or REDIS_SOURCE).`,
+  )
 }
 
 async function fetchAndVerify(

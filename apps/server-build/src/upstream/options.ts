@@ -127,11 +127,12 @@ function twoBuilds(text: string): UpstreamOptions['builds'] {
 }
 
 function suiteList(text: string): SuiteName[] {
-  return names(text).map((name) => {
+  const suites = names(text).map((name) => {
     const suite = suiteNames.find((known) => known === name)
     if (suite) return suite
     throw new InvalidArgumentError(`'${name}' is none of ${suiteNames.join(', ')}.`)
   })
+  return [...new Set(suites)]
 }
 
 function threadCounts(text: string): number[] {

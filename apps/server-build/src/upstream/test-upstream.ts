@@ -47,7 +47,6 @@ export async function testUpstream(
   if (options.resume) record.runs = await earlierRuns(path, record)
   await mkdir(dirname(path), { recursive: true })
   const save = recordSaver(path, record)
-  await save() // now, and not after hours, is the time to find that it cannot be
   const workspace = await createWorkspace(job, Object.values(builds), {
     modules: options.suites.includes('modules'),
     tls,
@@ -68,6 +67,7 @@ export async function testUpstream(
       role === 'reference' ||
       files.every(({ name, sha256 }) => name !== file || sha256 === fileSha256)
     record.runs = record.runs.filter(isCurrent)
+    await save() // now, and not after hours, is the time to find that it cannot be
     record.complete = await runAll({
       job,
       options,

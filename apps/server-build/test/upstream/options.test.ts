@@ -49,6 +49,7 @@ test('defaults, and lists as people write them', () => {
   expect(
     parsed('--builds', 'stock,stock', '--io-threads', '4, 1,4', '--files', 'tests/unit/auth.tcl'),
   ).toMatchObject({ builds: ['stock', 'stock'], ioThreads: [4, 1], files: ['unit/auth'] })
+  expect(parsed('--suites', 'cluster,main,cluster').suites).toEqual(['cluster', 'main'])
 })
 
 test.each([

@@ -67,6 +67,10 @@ test.skipIf(!hasTcl)(
       ['unit/quit', 'candidate', 'finished'],
     ])
 
+    const mistaken = await testUpstream(directory, ['--files', 'unit/none', '--json', json])
+    expect(mistaken, mistaken.said).toMatchObject({ code: 2, signal: null })
+    expect(await record(), 'a mistake costs no result').toEqual(partial)
+
     const resumed = await testUpstream(directory, [
       '--files',
       'unit/quit',
