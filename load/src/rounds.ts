@@ -1,3 +1,4 @@
+import { describeError } from './problem.ts'
 import type { RunProgress } from './progress.ts'
 
 /** What is to be run, over and over. */
@@ -14,26 +15,68 @@ export interface RoundsPlan<Variant, Sample> {
   describe: (sample: Sample) => string
 }
 
-export interface RoundsContext {
-  /** Aborted by Ctrl-C: the rounds that are complete by then are kept. */
+interface Signals {
+  /** Aborted by Ctrl-C. */
   interrupt: AbortSignal
   /** Aborted when it cannot go on, and by `interrupt`. */
   signal: AbortSignal
+}
+
+export interface RoundsContext extends Signals {
   progress: Pick<RunProgress, 'begin' | 'end'>
 }
 
 export interface RoundsRun<Sample> {
   /** Of complete rounds only, in the order in which they were taken. */
   samples: Sample[]
+  early: EarlyEnd | null
+}
+
+/** Why rounds are missing: an interrupt, or something failed. */
+export interface EarlyEnd {
   interrupted: boolean
+  reason: unknown
+}
+
+/** What a result says of how its measurement ended. */
+export interface Ending {
+  /** Whether the user ended it early: then it has the rounds that were complete. */
+  interrupted: boolean
+  /** What went wrong before the last round; likewise. */
+  failure?: string
+}
+
+export function endingOf(early: EarlyEnd | null): Ending {
+  if (early === null || early.interrupted) return { interrupted: early !== null }
+  const { reason } = early
+  return { interrupted: false, failure: reason instanceof Error ? reason.message : String(reason) }
+}
+
+/** The same for a report; empty when no rounds are missing. */
+export function endingText({ interrupted, failure }: Partial<Ending>): string[] {
+  if (interrupted) return ['Interrupted: of the rounds that were complete.']
+  if (failure === undefined) return []
+  return [`Of the rounds that were complete when it failed: ${failure.split('\n', 1)[0]}`]
+}
+
+/** What to print above figures of fewer rounds than were wanted; empty when none are missing. */
+export function earlyText(early: EarlyEnd | null, what = 'the rounds'): string {
+  if (early === null) return ''
+  if (early.interrupted) return `Interrupted: this is of ${what} that are complete.\n`
+  return `${describeError(early.reason)}\nSo this is of ${what} that are complete.\n`
+}
+
+/** @throws the reason, when it did not end by an interrupt. To be called when what there is was saved. */
+export function throwFailure(early: EarlyEnd | null): void {
+  if (early !== null && !early.interrupted) throw early.reason
 }
 
 /**
  * Runs every variant once per round, in changing order, so that slow drifts of the machine meet all
- * alike. An interrupt ends it with the rounds that are complete; in the warm-up and in the first round
- * that is none.
+ * alike. An interrupt, or what makes a run fail, ends it with the rounds that are complete.
  *
- * @throws what a run throws; the reason of `signal`, which explains it better, unless interrupted.
+ * @throws what a run throws, or the reason of `signal`, which explains it better, when no round is
+ *   complete.
  */
 export async function runRounds<Variant, Sample>(
   { interrupt, signal, progress }: RoundsContext,
@@ -72,12 +115,27 @@ export async function runRounds<Variant, Sample>(
       }
       samples.push(...taken)
     }
-    return { samples, interrupted: false }
+    return { samples, early: null }
   } catch (error) {
-    if (interrupt.aborted) return { samples, interrupted: true }
-    signal.throwIfAborted()
-    throw error
+    const early = await earlyEnd(error, { interrupt, signal })
+    if (samples.length === 0) throw early.reason
+    return { samples, early }
   }
+}
+
+/** In milliseconds: that a program has ended is known a moment after its connections have broken. */
+export const EXPLANATION_MS = 1_000
+
+/** Why an error ended it: the reason of `signal` explains that better, if there soon is one. */
+export async function earlyEnd(error: unknown, { interrupt, signal }: Signals): Promise<EarlyEnd> {
+  if (!signal.aborted) {
+    const { promise, resolve } = Promise.withResolvers<void>()
+    const timer = setTimeout(resolve, EXPLANATION_MS)
+    signal.addEventListener('abort', () => resolve(), { once: true })
+    await promise
+    clearTimeout(timer)
+  }
+  return { interrupted: interrupt.aborted, reason: signal.aborted ? signal.reason : error }
 }
 
 /** `40 s left`, `3 min left`. */

@@ -5,7 +5,7 @@ import type { Variant } from './stack/api.ts'
 import { buildRedis } from './stack/build.ts'
 import { keptSecret, places } from './stack/places.ts'
 import { checkPorts, type WantedPort } from './stack/ports.ts'
-import { describeExit } from './stack/program.ts'
+import { endOf } from './stack/program.ts'
 import { leftBehind, removeRecord, runningStack, writeRecord } from './stack/record.ts'
 import { type Stack, startStack } from './stack/stack.ts'
 import { redisOfEnvironment } from './stack/users.ts'
@@ -100,9 +100,7 @@ async function run(settings: StartSettings, signal: AbortSignal): Promise<number
     })
     const lost = await Promise.race([stack.lost, interrupted])
     if (lost === null) return 0
-    const exit = describeExit(await lost.exited)
-    printError(`\n${lost.name} ended by itself (${exit}). Its last lines:`)
-    for (const line of lost.lastLines.slice(-12)) printError(`  ${line}`)
+    printError(`\n${(await endOf(lost)).message}`)
     printError('Stopping the rest.')
     return 1
   } finally {

@@ -1,5 +1,12 @@
 import { describe, expect, test } from 'vitest'
-import { orderOf, type RoundsPlan, runRounds } from '../src/rounds.ts'
+import {
+  earlyText,
+  endingOf,
+  orderOf,
+  type RoundsPlan,
+  runRounds,
+  throwFailure,
+} from '../src/rounds.ts'
 
 /** Two variants for three rounds; `at` is called before each run. */
 function plan(at: (run: string) => void = () => {}): RoundsPlan<string, string> {
@@ -34,9 +41,9 @@ async function running(given: RoundsPlan<string, string>, controllers = twoSigna
 const twoSignals = () => ({ interrupt: new AbortController(), broken: new AbortController() })
 
 test('each variant once per round, in changing order, after a warm-up', async () => {
-  const { samples, interrupted, shown } = await running(plan())
+  const { samples, early, shown } = await running(plan())
   expect(samples).toEqual(['a1', 'b1', 'b2', 'a2', 'b3', 'a3'])
-  expect(interrupted).toBe(false)
+  expect(early).toBeNull()
   expect(shown.slice(0, 3)).toEqual(['Warm-up    a', 'Warm-up    b', 'Round 1/3  a'])
 })
 
@@ -52,9 +59,15 @@ test('no warm-up, if there is none', async () => {
 })
 
 describe('an interrupt', () => {
+  test.each(['b0', 'b1'])('in %s leaves nothing', async (when) => {
+    const controllers = twoSignals()
+    const given = plan((run) => {
+      if (run === when) controllers.interrupt.abort(new Error('enough'))
+    })
+    await expect(running(given, controllers)).rejects.toThrow('enough')
+  })
+
   test.each([
-    ['b0', []],
-    ['b1', []],
     ['b2', ['a1', 'b1']],
     ['a2', ['a1', 'b1']],
     ['b3', ['a1', 'b1', 'b2', 'a2']],
@@ -63,7 +76,8 @@ describe('an interrupt', () => {
     const given = plan((run) => {
       if (run === when) controllers.interrupt.abort(new Error('enough'))
     })
-    expect(await running(given, controllers)).toMatchObject({ samples: left, interrupted: true })
+    const run = await running(given, controllers)
+    expect(run).toMatchObject({ samples: left, early: { interrupted: true } })
   })
 
   test('is what ended it, also if that made a run fail', async () => {
@@ -73,23 +87,41 @@ describe('an interrupt', () => {
       controllers.interrupt.abort(new Error('enough'))
       throw new Error('connection lost')
     })
-    const { samples, interrupted } = await running(given, controllers)
-    expect([samples, interrupted]).toEqual([['a1', 'b1'], true])
+    const { samples, early } = await running(given, controllers)
+    expect([samples, early?.interrupted]).toEqual([['a1', 'b1'], true])
   })
 })
 
-test('what broke explains it better than the run that noticed', async () => {
-  const controllers = twoSignals()
-  const given = plan((run) => {
-    if (run !== 'a2') return
-    controllers.broken.abort(new Error('Redis is gone'))
-    throw new Error('connection lost')
+describe('a failure', () => {
+  test('leaves the rounds that are complete', async () => {
+    const { samples, early } = await running(
+      plan((run) => {
+        if (run === 'a2') throw new Error('connection lost')
+      }),
+    )
+    expect(samples).toEqual(['a1', 'b1'])
+    expect(endingOf(early)).toEqual({ interrupted: false, failure: 'connection lost' })
+    expect(earlyText(early)).toMatch(/connection lost(.|\n)*of the rounds that are complete/)
+    expect(() => throwFailure(early)).toThrow('connection lost')
   })
-  await expect(running(given, controllers)).rejects.toThrow('Redis is gone')
-  const failing = plan((run) => {
-    if (run === 'a2') throw new Error('connection lost')
+
+  test('in the first round leaves nothing', async () => {
+    const failing = plan((run) => {
+      if (run === 'b1') throw new Error('connection lost')
+    })
+    await expect(running(failing)).rejects.toThrow('connection lost')
   })
-  await expect(running(failing)).rejects.toThrow('connection lost')
+
+  test('is explained by what broke, also if that is known a moment later', async () => {
+    const controllers = twoSignals()
+    const given = plan((run) => {
+      if (run !== 'a2') return
+      setImmediate(() => controllers.broken.abort(new Error('Redis is gone')))
+      throw new Error('connection lost')
+    })
+    const { early } = await running(given, controllers)
+    expect(endingOf(early)).toEqual({ interrupted: false, failure: 'Redis is gone' })
+  })
 })
 
 test('every variant comes early and late, before and after each other one', () => {

@@ -1,5 +1,6 @@
 import type { GitState, Machine } from '../measure/machine.ts'
 import type { RedisFacts } from '../measure/redis-info.ts'
+import type { Ending } from '../rounds.ts'
 import type { Variant } from '../stack/api.ts'
 import type { GeneratorName } from './generator.ts'
 import type { Sample } from './sample.ts'
@@ -46,7 +47,7 @@ export interface HttpSettings extends WorkloadSettings {
 }
 
 /** What `npm run load -- http --json` writes. */
-export interface HttpResult extends Omit<Circumstances, 'redis'> {
+export interface HttpResult extends Omit<Circumstances, 'redis'>, Ending {
   format: 'onetrip-load-http/3'
   /** When it began, in ISO 8601. */
   date: string
@@ -57,8 +58,6 @@ export interface HttpResult extends Omit<Circumstances, 'redis'> {
   stack: Target['kind']
   /** `started`: which build we started, or `installed`, or `foreign`. */
   redis: Circumstances['redis'] & { started: string }
-  /** Whether it was ended early: then it has the rounds that were complete. */
-  interrupted: boolean
   /** One for each variant, in the order of `options.variants`. */
   summaries: VariantSummary[]
   /** One for each variant and round, in the order in which they were run. */

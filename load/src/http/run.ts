@@ -3,7 +3,7 @@ import { gitState } from '../measure/machine.ts'
 import { Problem } from '../problem.ts'
 import { runProgress } from '../progress.ts'
 import { prepareOutputs } from '../report/outputs.ts'
-import { type RoundsRun, runRounds } from '../rounds.ts'
+import { earlyText, endingOf, type RoundsRun, runRounds, throwFailure } from '../rounds.ts'
 import type { Variant } from '../stack/api.ts'
 import { counted, errorKinds, figure } from '../table.ts'
 import { print } from '../terminal.ts'
@@ -20,13 +20,13 @@ import { workload } from './workload.ts'
 
 /**
  * The whole of `npm run load -- http`: finds or starts a stack, runs the rounds, prints the table,
- * writes the files. What it started and logged in is gone when it resolves or rejects. An interrupt
- * leaves what the rounds gave that were complete by then.
+ * writes the files. What it started and logged in is gone when it resolves or rejects. An interrupt,
+ * or a failure, leaves what the rounds gave that were complete by then.
  *
  * @param command the command line, for the record.
  * @returns whether something got worse than in the result that `--compare` names.
- * @throws Problem, ProgramError when it cannot be measured; the reason of `interrupt` when no round was
- *   complete.
+ * @throws Problem, ProgramError when it cannot be measured, or not to the end; the reason of `interrupt`
+ *   when no round was complete.
  */
 export async function runHttp(
   wanted: HttpOptions,
@@ -39,14 +39,12 @@ export async function runHttp(
   const generator = await findGenerator(wanted)
   const date = new Date().toISOString()
   const { circumstances, stack, started, run } = await measure(wanted, generator, interrupt)
-  const { samples, interrupted } = run
-  if (samples.length === 0) throw interrupt.reason
+  const { samples, early } = run
   const { options } = circumstances
   const summaries = summarizeSamples(samples, options.variants)
   const failed = totalFailure(summaries)
   if (!failed) {
-    if (interrupted)
-      print(`Interrupted: this is of the ${roundsText(samples)} that are complete.\n`)
+    if (early) print(earlyText(early, `the ${roundsText(samples)}`))
     const tables = [table(summaries), latencyTable(summaries), ratioTable(summaries)]
     const parts = [...tables, conclusion(summaries)]
     print(parts.filter((part) => part !== '').join('\n\n'))
@@ -59,12 +57,13 @@ export async function runHttp(
     stack,
     ...circumstances,
     redis: { ...circumstances.redis, started },
-    interrupted,
+    ...endingOf(early),
     summaries,
     samples,
   }
   await outputs.save(result)
   if (failed) throw failed
+  throwFailure(early)
   if (!baseline) return false
   print()
   return printComparison(baseline, { name: 'This run', result }, wanted.threshold)

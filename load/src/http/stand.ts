@@ -1,10 +1,12 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import { machine } from '../measure/machine.ts'
 import { RedisMonitor } from '../measure/redis-info.ts'
 import { Problem } from '../problem.ts'
+import { EXPLANATION_MS } from '../rounds.ts'
 import { hideCredentials } from '../stack/address.ts'
 import { isReady, type Variant } from '../stack/api.ts'
 import { clientOf } from '../stack/contenders.ts'
-import { describeExit } from '../stack/program.ts'
+import { endOf } from '../stack/program.ts'
 import { step } from '../terminal.ts'
 import type { Circumstances } from './result.ts'
 import { logIn } from './sessions.ts'
@@ -97,12 +99,10 @@ async function stopTarget(target: Target): Promise<void> {
 
 /** Aborts `broken`, with the reason, when a program of the stack is gone. */
 function watchPrograms(target: Target, monitor: RedisMonitor, broken: AbortController): void {
-  void target.lost.then(async (program) => {
-    const last = program.lastLines.slice(-12).map((line) => `\n  ${line}`)
-    const exit = describeExit(await program.exited)
-    broken.abort(new Problem(`${program.name} ended by itself (${exit}):${last.join('')}`))
-  })
-  void monitor.lost.then(() => {
+  const told = target.lost.then(async (program) => broken.abort(await endOf(program)))
+  void monitor.lost.then(async () => {
+    // Of a Redis of our own it is known, in a moment, how it ended.
+    if (target.kind === 'own') await Promise.race([told, delay(EXPLANATION_MS)])
     const where = hideCredentials(target.redis.url)
     const more = target.kind === 'running' ? ' npm start tells more, where it runs.' : ''
     broken.abort(new Problem(`Redis at ${where} closed the connection: it was stopped.${more}`))

@@ -1,11 +1,12 @@
 import type { WorkloadSettings } from '../http/result.ts'
 import type { GitState, Machine } from '../measure/machine.ts'
 import type { RedisFacts } from '../measure/redis-info.ts'
+import type { Ending } from '../rounds.ts'
 import type { Variant } from '../stack/api.ts'
 import type { Summary } from '../statistics.ts'
 
 /** What `npm run load -- latency --json` writes. */
-export interface LatencyResult {
+export interface LatencyResult extends Ending {
   format: 'onetrip-load-latency/1'
   /** When it began, in ISO 8601. */
   date: string
@@ -25,8 +26,6 @@ export interface LatencyResult {
   /** Name and version of the Redis client that each variant uses. */
   clients: Partial<Record<Variant, string>>
   options: LatencySettings
-  /** Whether it was ended early: then it has the rounds that were complete. */
-  interrupted: boolean
   /** What each variant answers at full speed; null when rates were given instead of shares. */
   capacity: Capacity | null
   /** In the order in which they were asked for. */

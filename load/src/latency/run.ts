@@ -9,7 +9,14 @@ import { packageVersion } from '../measure/package-version.ts'
 import { Problem } from '../problem.ts'
 import { type RunProgress, runProgress } from '../progress.ts'
 import { prepareOutputs } from '../report/outputs.ts'
-import { type RoundsRun, runRounds } from '../rounds.ts'
+import {
+  type Ending,
+  earlyText,
+  endingOf,
+  type RoundsRun,
+  runRounds,
+  throwFailure,
+} from '../rounds.ts'
 import type { Variant } from '../stack/api.ts'
 import { type Summary, summarize } from '../statistics.ts'
 import { errorKinds, figure } from '../table.ts'
@@ -25,11 +32,11 @@ import { summarizeLatencies } from './summary.ts'
 /**
  * The whole of `npm run load -- latency`: finds or starts a stack, finds out what the variants can do,
  * runs the rounds, prints the tables, writes the files. What it started and logged in is gone when it
- * resolves or rejects. An interrupt leaves what the rounds gave that were complete by then.
+ * resolves or rejects. An interrupt, or a failure, leaves what the rounds gave that were complete by then.
  *
  * @param command the command line, for the record.
- * @throws Problem, ProgramError when it cannot be measured; the reason of `interrupt` when no round was
- *   complete.
+ * @throws Problem, ProgramError when it cannot be measured, or not to the end; the reason of `interrupt`
+ *   when no round was complete.
  */
 export async function runLatency(
   wanted: LatencyOptions,
@@ -40,7 +47,6 @@ export async function runLatency(
   const outputs = await prepareOutputs(wanted)
   const date = new Date().toISOString()
   const { run, ...measured } = await measure(wanted, interrupt)
-  if (run.samples.length === 0) throw interrupt.reason
   const { rates, options } = measured
   const result: LatencyResult = {
     format: 'onetrip-load-latency/1',
@@ -48,18 +54,19 @@ export async function runLatency(
     command,
     git: await gitState(),
     ...measured,
-    interrupted: run.interrupted,
+    ...endingOf(run.early),
     summaries: summarizeLatencies(run.samples, rates, options.variants),
     samples: run.samples.map(({ sample }) => sample),
   }
-  if (run.interrupted) print('Interrupted: this is of the rounds that are complete.\n')
+  if (run.early) print(earlyText(run.early))
   print([tables(result), conclusions(result)].filter((part) => part !== '').join('\n\n'))
   await outputs.save(result)
+  throwFailure(run.early)
 }
 
 type Measured = Omit<
   LatencyResult,
-  'format' | 'date' | 'command' | 'git' | 'interrupted' | 'summaries' | 'samples'
+  'format' | 'date' | 'command' | 'git' | keyof Ending | 'summaries' | 'samples'
 >
 
 async function measure(
@@ -120,7 +127,7 @@ async function capacityOf(runs: Runs): Promise<Capacity> {
   const { stand, options, owned, interrupt, progress } = runs
   const { monitor, signal, target, variants } = stand
   print('What each variant can do at full speed:')
-  const { samples, interrupted } = await runRounds(
+  const { samples, early } = await runRounds(
     { interrupt, signal, progress },
     {
       variants: target.apis,
@@ -147,7 +154,7 @@ async function capacityOf(runs: Runs): Promise<Capacity> {
       describe: ({ requestsPerSecond }) => `${figure(requestsPerSecond)} requests/s`,
     },
   )
-  if (interrupted) throw interrupt.reason
+  if (early) throw early.reason
   const requestsPerSecond: Partial<Record<Variant, Summary>> = {}
   for (const variant of variants) {
     const own = samples.filter((sample) => sample.variant === variant)

@@ -1,5 +1,6 @@
 import type { Command } from 'commander'
 import type { RedisFacts } from '../measure/redis-info.ts'
+import type { EarlyEnd } from '../rounds.ts'
 import type { RedisBuild } from '../stack/redis.ts'
 import type { TextTable } from '../table.ts'
 import type { CpuReading } from './threads.ts'
@@ -36,6 +37,8 @@ export interface Experiment<Options extends object> {
 
 /** What an experiment is given. */
 export interface Context {
+  /** Aborted by Ctrl-C. */
+  readonly interrupt: AbortSignal
   /** Aborted by Ctrl-C, and when a Redis of this experiment ends although nobody stopped it. */
   readonly signal: AbortSignal
   readonly progress: Progress
@@ -90,6 +93,8 @@ export interface Findings {
   readonly documents: readonly DocumentFigure[]
   /** Summaries and every sample, for the JSON file. */
   readonly data: object
+  /** Why there are fewer rounds than were wanted, from an experiment that makes sense of those. */
+  readonly early?: EarlyEnd | null
 }
 
 /** A figure as a document prints it; see `documents.ts`. */

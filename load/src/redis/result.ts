@@ -1,11 +1,12 @@
 import type { GitState, Machine } from '../measure/machine.ts'
 import type { RedisFacts } from '../measure/redis-info.ts'
+import type { Ending } from '../rounds.ts'
 import type { TextTable } from '../table.ts'
 import type { DocumentFigure } from './experiment.ts'
 import type { SystemLimits } from './limits.ts'
 
 /** What an experiment, `store` or `retention` writes with `--json`; summaries and samples are its own. */
-export interface ExperimentResult {
+export interface ExperimentResult extends Partial<Ending> {
   format: 'onetrip-load-redis/1'
   /** Its name: `short-connections`. */
   experiment: string

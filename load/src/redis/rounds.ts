@@ -1,4 +1,4 @@
-import { type RoundsPlan, runRounds } from '../rounds.ts'
+import { type RoundsPlan, type RoundsRun, runRounds } from '../rounds.ts'
 import type { Context } from './experiment.ts'
 
 type Rounds<Variant, Sample> = Omit<RoundsPlan<Variant, Sample>, 'warmUp'>
@@ -10,29 +10,40 @@ export interface Taken<Variant, Sample> {
   sample: Sample
 }
 
+type RoundsContext = Pick<Context, 'interrupt' | 'signal' | 'progress'>
+
 /**
- * Runs every variant once per round, in changing order (see `runRounds`).
+ * Runs every variant once per round, in changing order (see `runRounds`), for what needs all rounds.
  *
  * @throws whatever `measure` throws; the reason of the context's signal, which explains it better.
  */
 export async function interleave<Variant, Sample>(
-  { signal, progress }: Pick<Context, 'signal' | 'progress'>,
-  { measure, describe, ...plan }: Rounds<Variant, Sample>,
+  context: RoundsContext,
+  plan: Rounds<Variant, Sample>,
 ): Promise<Taken<Variant, Sample>[]> {
-  const { samples } = await runRounds(
-    { interrupt: signal, signal, progress },
-    {
-      ...plan,
-      measure: async (variant, round) => ({
-        variant,
-        round,
-        sample: await measure(variant, round),
-      }),
-      describe: ({ sample }) => describe(sample),
-    },
-  )
-  signal.throwIfAborted() // an experiment needs all of its rounds
+  const { samples, early } = await completeRounds(context, plan)
+  if (early) throw early.reason
   return samples
+}
+
+/**
+ * The same for what makes sense of fewer rounds.
+ *
+ * @throws the same, when no round is complete.
+ */
+export async function completeRounds<Variant, Sample>(
+  context: RoundsContext,
+  { measure, describe, ...plan }: Rounds<Variant, Sample>,
+): Promise<RoundsRun<Taken<Variant, Sample>>> {
+  return await runRounds(context, {
+    ...plan,
+    measure: async (variant, round) => ({
+      variant,
+      round,
+      sample: await measure(variant, round),
+    }),
+    describe: ({ sample }) => describe(sample),
+  })
 }
 
 /** The samples of one variant, in the order of the rounds. */

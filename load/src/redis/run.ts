@@ -3,6 +3,7 @@ import { gitState, machine } from '../measure/machine.ts'
 import { DISTURBED, readFamilyCpu, readMachineCpu, shareElsewhere } from '../measure/machine-cpu.ts'
 import { runProgress } from '../progress.ts'
 import { type OutputFlags, prepareOutputs, withoutOutputs } from '../report/outputs.ts'
+import { earlyText, endingOf, throwFailure } from '../rounds.ts'
 import { percent, renderTable } from '../table.ts'
 import { print, step } from '../terminal.ts'
 import type { Context, Experiment, Progress, Server } from './experiment.ts'
@@ -43,6 +44,7 @@ export async function runExperiment<Options extends object>(
   await using undo = new AsyncDisposableStack()
   undo.defer(close)
   const context: Context = {
+    interrupt,
     signal,
     progress,
     defer: (work) => undo.defer(async () => void (await work())),
@@ -71,8 +73,9 @@ export async function runExperiment<Options extends object>(
     await readMachineCpu(),
     ((await readFamilyCpu(process.pid)) ?? 0) - (ownBefore ?? 0),
   )
-  const { tables, conclusions, documents, data } = findings
+  const { tables, conclusions, documents, data, early = null } = findings
   const parts = [
+    earlyText(early).trim(),
     circumstances(machine(), servers),
     ...(experiment.isolated && !isIsolated() ? [await warnOfSharedNetwork()] : []),
     ...tables.map(renderTable),
@@ -97,9 +100,11 @@ export async function runExperiment<Options extends object>(
     documents,
     tables,
     conclusions: conclusions.map(stripVTControlCharacters),
+    ...(early && endingOf(early)),
     ...data,
   }
   await outputs.save(result)
+  throwFailure(early)
   return result
 }
 

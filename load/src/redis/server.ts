@@ -6,7 +6,7 @@ import { unixUrl } from '../stack/address.ts'
 import { buildRedis } from '../stack/build.ts'
 import { places, socketIn } from '../stack/places.ts'
 import { freePorts } from '../stack/ports.ts'
-import { describeExit } from '../stack/program.ts'
+import { endOf } from '../stack/program.ts'
 import { type RedisBuild, startRedis } from '../stack/redis.ts'
 import type { Server, ServerOptions } from './experiment.ts'
 import { readCpu } from './threads.ts'
@@ -40,7 +40,7 @@ export async function requireBuild(build: RedisBuild, signal: AbortSignal): Prom
 export async function startServer(
   options: ServerOptions,
   signal: AbortSignal,
-  onLost: (reason: Problem) => void,
+  onLost: (reason: Error) => void,
 ): Promise<Server> {
   const { build, tcp = true } = options
   await requireBuild(build, signal)
@@ -64,12 +64,8 @@ export async function startServer(
       config,
       signal,
     })
-    void program.exited.then((exit) => {
-      if (stopping) return
-      const last = program.lastLines.slice(-12).map((line) => `\n  ${line}`)
-      onLost(
-        new Problem(`${program.name} ended by itself (${describeExit(exit)}):${last.join('')}`),
-      )
+    void program.exited.then(async () => {
+      if (!stopping) onLost(await endOf(program))
     })
     const stop = () => {
       stopping ??= program.stop().then(removeFiles)

@@ -1,12 +1,11 @@
 import { RedisMonitor } from '../measure/redis-info.ts'
-import { Problem } from '../problem.ts'
 import type { Context, Server, ServerOptions } from '../redis/experiment.ts'
 import { startServer } from '../redis/server.ts'
 import { apiUrl, startApi, type Variant } from '../stack/api.ts'
 import { apiSettings } from '../stack/api-settings.ts'
 import { newSecret } from '../stack/places.ts'
 import { freePorts } from '../stack/ports.ts'
-import { describeExit } from '../stack/program.ts'
+import { endOf } from '../stack/program.ts'
 import { type LinkPlan, type OpenLink, openLink } from '../store/links.ts'
 import { step } from '../terminal.ts'
 
@@ -15,7 +14,9 @@ export interface Bench {
   /** The Redis of the APIs, which writes to disk as that of npm start does. */
   redis: Server
   monitor: RedisMonitor
-  /** Aborted by Ctrl-C, and when a program ends although nobody stopped it. */
+  /** Aborted by Ctrl-C. */
+  interrupt: AbortSignal
+  /** Likewise, and when a program ends although nobody stopped it. */
   signal: AbortSignal
   /** A further Redis. */
   startRedis: Context['startRedis']
@@ -64,6 +65,7 @@ export async function openBench(
   return {
     redis,
     monitor,
+    interrupt,
     signal,
     startRedis,
     async openLink(plan) {
@@ -91,12 +93,8 @@ export async function openBench(
           stopping = true
           await program.stop()
         })
-        void program.exited.then((exit) => {
-          if (stopping) return
-          const last = program.lastLines.slice(-12).map((line) => `\n  ${line}`)
-          broken.abort(
-            new Problem(`${program.name} ended by itself (${describeExit(exit)}):${last.join('')}`),
-          )
+        void program.exited.then(async () => {
+          if (!stopping) broken.abort(await endOf(program))
         })
         return { ...api, url: apiUrl('127.0.0.1', port) }
       }

@@ -4,6 +4,7 @@ import type { Sample } from '../http/sample.ts'
 import type { VariantSummary } from '../http/summary.ts'
 import type { GitState, Machine } from '../measure/machine.ts'
 import type { RedisFacts } from '../measure/redis-info.ts'
+import type { Ending } from '../rounds.ts'
 import type { Variant } from '../stack/api.ts'
 import type { LinkSample } from '../store/benchmark.ts'
 import type { StoreRow } from '../store/summary.ts'
@@ -13,7 +14,7 @@ export const dimensions = ['connections', 'workers', 'distance'] as const
 export type Dimension = (typeof dimensions)[number]
 
 /** What `npm run load -- scaling --json` writes. */
-export interface ScalingResult {
+export interface ScalingResult extends Ending {
   format: 'onetrip-load-scaling/1'
   /** When it began, in ISO 8601. */
   date: string
@@ -29,8 +30,6 @@ export interface ScalingResult {
   /** Name and version of the Redis client that each variant uses. */
   clients: Partial<Record<Variant, string>>
   options: ScalingSettings
-  /** Whether it was ended early: then it has the rounds that were complete. */
-  interrupted: boolean
   /** What was varied, each with everything else as usual; those that were not wanted are absent. */
   series: ScalingSeries[]
   /** The same distances for the store alone, as the documents measured; absent without `distance`. */

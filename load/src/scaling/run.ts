@@ -3,24 +3,25 @@ import { clientsOf } from '../http/stand.ts'
 import { gitState, machine } from '../measure/machine.ts'
 import { runProgress } from '../progress.ts'
 import { prepareOutputs } from '../report/outputs.ts'
+import { type EarlyEnd, earlyEnd, earlyText, endingOf, throwFailure } from '../rounds.ts'
 import { apiSettings } from '../stack/api-settings.ts'
 import { counted, renderTable, type TextTable } from '../table.ts'
 import { print } from '../terminal.ts'
 import { openBench } from './bench.ts'
 import type { ScalingOptions } from './options.ts'
 import { conclusions, seriesTable } from './report.ts'
-import type { ScalingResult, ScalingSeries, ScalingSettings } from './result.ts'
+import type { ScalingResult, ScalingSettings } from './result.ts'
 import { measureSeries } from './series.ts'
 import { measureStore } from './store.ts'
 
 /**
  * The whole of `npm run load -- scaling`: starts what it needs, measures one dimension after the other,
- * prints the tables, writes the files. What it started is gone when it resolves or rejects. An interrupt
- * leaves the rounds that were complete by then.
+ * prints the tables, writes the files. What it started is gone when it resolves or rejects. An interrupt,
+ * or a failure, leaves the rounds that were complete by then.
  *
  * @param command the command line, for the record.
- * @throws Problem, ProgramError when it cannot be measured; the reason of `interrupt` when no round was
- *   complete.
+ * @throws Problem, ProgramError when it cannot be measured, or not to the end; the reason of `interrupt`
+ *   when no round was complete.
  */
 export async function runScaling(
   wanted: ScalingOptions,
@@ -30,9 +31,8 @@ export async function runScaling(
   const outputs = await prepareOutputs(wanted)
   const generator = await findGenerator(wanted)
   const date = new Date().toISOString()
-  const { storeTable, ...measured } = await measure(wanted, generator, interrupt)
-  const { series, interrupted } = measured
-  if (series.length === 0) throw interrupt.reason
+  const { storeTable, early, ...measured } = await measure(wanted, generator, interrupt)
+  const { series } = measured
   const variants = series.flatMap(({ points }) => points.flatMap((point) => point.summaries))
   const result: ScalingResult = {
     format: 'onetrip-load-scaling/1',
@@ -41,9 +41,10 @@ export async function runScaling(
     generator: generator.name,
     clients: await clientsOf([...new Set(variants.map(({ variant }) => variant))]),
     options: settingsOf(wanted),
+    ...endingOf(early),
     ...measured,
   }
-  if (interrupted) print('Interrupted: this is of the rounds that are complete.\n')
+  if (early) print(earlyText(early))
   const parts = [
     ...series.map(seriesTable),
     ...(storeTable ? [renderTable(storeTable)] : []),
@@ -51,15 +52,19 @@ export async function runScaling(
   ]
   print(parts.filter((part) => part !== '').join('\n\n'))
   await outputs.save(result)
+  throwFailure(early)
 }
 
-type Measured = Pick<ScalingResult, 'redis' | 'series' | 'store' | 'interrupted'>
+type Measured = Pick<ScalingResult, 'redis' | 'series' | 'store'> & {
+  storeTable?: TextTable | undefined
+  early: EarlyEnd | null
+}
 
 async function measure(
   wanted: ScalingOptions,
   generator: Generator,
   interrupt: AbortSignal,
-): Promise<Measured & { storeTable: TextTable | undefined }> {
+): Promise<Measured> {
   await using cleanup = new AsyncDisposableStack()
   const bench = await openBench(cleanup, interrupt)
   const { facts, build } = bench.redis
@@ -71,26 +76,20 @@ async function measure(
   print(`Load     ${generator.name}, ${counted(wanted.rounds, 'round')} of ${wanted.duration} s\n`)
   const progress = runProgress()
   cleanup.defer(() => progress.close())
-  const measured = { redis: { ...facts, started: build as string }, storeTable: undefined }
-  const all: ScalingSeries[] = []
-  for (const by of wanted.only) {
-    try {
-      const context = { bench, options: wanted, generator, interrupt, progress }
-      const { series, interrupted } = await measureSeries(by, context)
-      all.push(series)
-      if (interrupted) return { ...measured, series: all, interrupted }
-    } catch (error) {
-      if (!interrupt.aborted) throw error
-      return { ...measured, series: all, interrupted: true }
-    }
-  }
-  if (!wanted.only.includes('distance')) return { ...measured, series: all, interrupted: false }
+  const measured: Measured = { redis: { ...facts, started: build }, series: [], early: null }
+  const context = { bench, options: wanted, generator, progress }
   try {
-    const { store, table } = await measureStore(bench, wanted, progress, cleanup)
-    return { ...measured, storeTable: table, series: all, store, interrupted: false }
+    for (const by of wanted.only) {
+      const { series, early } = await measureSeries(by, context)
+      measured.series.push(series)
+      if (early) return { ...measured, early }
+    }
+    if (!wanted.only.includes('distance')) return measured
+    const { store, table, early } = await measureStore(bench, wanted, progress, cleanup)
+    return { ...measured, store, storeTable: table, early }
   } catch (error) {
-    if (!interrupt.aborted) throw error
-    return { ...measured, series: all, interrupted: true }
+    if (measured.series.length === 0) throw error
+    return { ...measured, early: await earlyEnd(error, bench) }
   }
 }
 

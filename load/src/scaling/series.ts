@@ -6,7 +6,7 @@ import { summarizeSamples } from '../http/summary.ts'
 import { workload } from '../http/workload.ts'
 import { Problem } from '../problem.ts'
 import type { RunProgress } from '../progress.ts'
-import { runRounds } from '../rounds.ts'
+import { type EarlyEnd, runRounds } from '../rounds.ts'
 import type { Variant } from '../stack/api.ts'
 import { counted, errorKinds, figure } from '../table.ts'
 import { step } from '../terminal.ts'
@@ -19,7 +19,6 @@ export interface SeriesContext {
   bench: Bench
   options: ScalingOptions
   generator: Generator
-  interrupt: AbortSignal
   progress: RunProgress
 }
 
@@ -30,8 +29,8 @@ interface Place {
 }
 
 /**
- * Measures what one dimension does. Its APIs are gone when it resolves or rejects. An interrupt leaves
- * the rounds that were complete.
+ * Measures what one dimension does. Its APIs are gone when it resolves or rejects. An interrupt,
+ * or a failure, leaves the rounds that were complete.
  *
  * @throws Problem, ProgramError when it cannot be measured; the reason of the interrupt when no round
  *   was complete.
@@ -39,16 +38,16 @@ interface Place {
 export async function measureSeries(
   by: Dimension,
   context: SeriesContext,
-): Promise<{ series: ScalingSeries; interrupted: boolean }> {
-  const { bench, options, interrupt, progress } = context
+): Promise<{ series: ScalingSeries; early: EarlyEnd | null }> {
+  const { bench, options, progress } = context
   const points = pointsOf(by, options)
   const apis = new AsyncDisposableStack()
   await using cleanup = new AsyncDisposableStack()
   cleanup.defer(() => step('Stopping the APIs', () => apis.disposeAsync()))
   const places = await placesOf(points, bench, apis)
   const [near] = places
-  if (!near) return { series: { by, points: [], samples: [] }, interrupted: false }
-  const { signal } = bench
+  if (!near) return { series: { by, points: [], samples: [] }, early: null }
+  const { interrupt, signal } = bench
   const { tokens } = await step('Logging users in', () =>
     logIn(near.api.url, options.sessions, signal),
   )
@@ -72,7 +71,7 @@ export async function measureSeries(
     if (sample.ok === 0) throw nothingFrom(sample)
     progress.end(describe(sample))
   }
-  const { samples, interrupted } = await runRounds(
+  const { samples, early } = await runRounds(
     { interrupt, signal, progress },
     {
       variants: places,
@@ -82,7 +81,6 @@ export async function measureSeries(
       describe,
     },
   )
-  if (samples.length === 0) throw interrupt.reason
   const pingMs = new Map(places.map(({ point, api }) => [point, api.pingMs]))
   return {
     series: {
@@ -90,7 +88,7 @@ export async function measureSeries(
       points: points.map((point) => pointResult(point, pingMs.get(point) ?? null, samples)),
       samples,
     },
-    interrupted,
+    early,
   }
 }
 

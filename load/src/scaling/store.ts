@@ -1,4 +1,5 @@
 import type { RunProgress } from '../progress.ts'
+import type { EarlyEnd } from '../rounds.ts'
 import { measureLinks } from '../store/benchmark.ts'
 import { describeLink } from '../store/links.ts'
 import { documentsTable } from '../store/report.ts'
@@ -10,16 +11,23 @@ import type { ScalingResult } from './result.ts'
 /** One caller has done enough calls by then, in seconds. */
 const MOST_S = 0.5
 
+interface DistantStore {
+  store: NonNullable<ScalingResult['store']>
+  table: TextTable | undefined
+  early: EarlyEnd | null
+}
+
 /** As `npm run load -- store` does, with a Redis of its own that keeps nothing on disk. */
 export async function measureStore(
   bench: Bench,
   options: ScalingOptions,
   progress: RunProgress,
   cleanup: AsyncDisposableStack,
-): Promise<{ store: NonNullable<ScalingResult['store']>; table: TextTable | undefined }> {
+): Promise<DistantStore> {
   const defer = (undo: () => unknown) => cleanup.defer(async () => void (await undo()))
-  const { results, samples } = await measureLinks(
-    { signal: bench.signal, startRedis: bench.startRedis, progress, defer },
+  const { interrupt, signal, startRedis } = bench
+  const { results, samples, early } = await measureLinks(
+    { interrupt, signal, startRedis, progress, defer },
     {
       operation: 'update-token',
       strategies: ['sequential', 'pipeline'],
@@ -37,5 +45,5 @@ export async function measureStore(
     pingMs,
     rows: [...rows],
   }))
-  return { store: { links, samples }, table: documentsTable(results) }
+  return { store: { links, samples }, table: documentsTable(results), early }
 }

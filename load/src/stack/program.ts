@@ -66,6 +66,17 @@ export function describeExit({ code, signal }: Exit): string {
   return signal ?? `exit code ${code}`
 }
 
+const TOLD_LINES = 12
+
+/** That a program has ended although nobody stopped it: how, and what it printed last. */
+export async function endOf(program: Program): Promise<ProgramError> {
+  const exit = describeExit(await program.exited)
+  const last = program.lastLines.slice(-TOLD_LINES).map((line) => `\n  ${line}`)
+  const lines =
+    last.length === 0 ? '; it had printed nothing.' : `. Its last lines:${last.join('')}`
+  return new ProgramError(`${program.name} ended by itself (${exit})${lines}`)
+}
+
 /**
  * Starts a program and waits until it says that it is ready.
  *

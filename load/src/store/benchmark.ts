@@ -4,7 +4,8 @@ import { listOf, wholeNumber } from '../options.ts'
 import { Problem } from '../problem.ts'
 import type { Context, Experiment, Server } from '../redis/experiment.ts'
 import { addRounds, numbers, type RoundsOptions } from '../redis/options.ts'
-import { interleave } from '../redis/rounds.ts'
+import { completeRounds } from '../redis/rounds.ts'
+import { type EarlyEnd, earlyEnd } from '../rounds.ts'
 import { newSecret } from '../stack/places.ts'
 import { figure } from '../table.ts'
 import { type CallsRun, measureCalls, type Operation, operations } from './calls.ts'
@@ -53,7 +54,7 @@ Examples:
   quick: { rounds: 1, duration: 0.1 },
 
   async run(context, options) {
-    const { results, samples } = await measureLinks(context, options)
+    const { results, samples, early } = await measureLinks(context, options)
     const asDocumented = options.operation === 'update-token' && options.concurrency === 1
     const compared = asDocumented ? documentsTable(results) : undefined
     return {
@@ -64,6 +65,7 @@ Examples:
         summaries: results.map(({ plan, ...rest }) => ({ link: plan, ...rest })),
         samples,
       },
+      early,
     }
   },
 }
@@ -75,11 +77,21 @@ export interface LinkSample extends CallsRun, Contestant {
   round: number
 }
 
-/** What the options ask for, link by link. */
+interface MeasuredLinks {
+  results: LinkResult[]
+  samples: LinkSample[]
+  early: EarlyEnd | null
+}
+
+/**
+ * What the options ask for, link by link. An interrupt, or a failure, leaves the rounds that were complete.
+ *
+ * @throws Problem, ProgramError when no round was complete; the reason of the context's signal.
+ */
 export async function measureLinks(
   context: Context,
   options: StoreBenchmarkOptions,
-): Promise<{ results: LinkResult[]; samples: LinkSample[] }> {
+): Promise<MeasuredLinks> {
   const servers = new Map<number, Server>()
   for (const count of options.ioThreads) {
     const config = { 'io-threads': String(count) }
@@ -91,14 +103,12 @@ export async function measureLinks(
     ),
   )
   const several = options.ioThreads.length * options.poolSizes.length > 1
-  const results: LinkResult[] = []
-  const samples: LinkSample[] = []
-  for (const plan of options.links) {
+  const measureLink = async (plan: LinkPlan) => {
     const open = new Map<number, { server: Server; link: OpenLink }>()
     for (const [ioThreads, server] of servers) {
       open.set(ioThreads, { server, link: await openLink(plan, server, context) })
     }
-    const taken = await interleave(context, {
+    const run = await completeRounds(context, {
       variants: contestants,
       rounds: options.rounds,
       label: ({ strategy, poolSize, ioThreads }) =>
@@ -110,16 +120,24 @@ export async function measureLinks(
       },
       describe: (run) => `${figure(run.callsPerSecond)} calls/s  p99 ${figure(run.latency.p99)} ms`,
     })
-    results.push({
-      plan,
-      pingMs: [...open.values()].map(({ link }) => link.pingMs),
-      rows: summarizeCalls(contestants, taken),
-    })
-    for (const { variant, round, sample } of taken) {
-      samples.push({ link: plan.name, ...variant, round, ...sample })
-    }
+    return { ...run, pingMs: [...open.values()].map(({ link }) => link.pingMs) }
   }
-  return { results, samples }
+
+  const measured: MeasuredLinks = { results: [], samples: [], early: null }
+  try {
+    for (const plan of options.links) {
+      const { samples, early, pingMs } = await measureLink(plan)
+      measured.results.push({ plan, pingMs, rows: summarizeCalls(contestants, samples) })
+      for (const { variant, round, sample } of samples) {
+        measured.samples.push({ link: plan.name, ...variant, round, ...sample })
+      }
+      if (early) return { ...measured, early }
+    }
+    return measured
+  } catch (error) {
+    if (measured.results.length === 0) throw error
+    return { ...measured, early: await earlyEnd(error, context) }
+  }
 }
 
 function configure(command: Command): void {

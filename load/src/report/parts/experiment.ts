@@ -1,6 +1,7 @@
 import { DISTURBED } from '../../measure/machine-cpu.ts'
 import type { DocumentFigure } from '../../redis/experiment.ts'
 import type { ExperimentResult } from '../../redis/result.ts'
+import { endingText } from '../../rounds.ts'
 import { describeLink, type LinkPlan } from '../../store/links.ts'
 import { linkTable } from '../../store/report.ts'
 import type { StoreRow } from '../../store/summary.ts'
@@ -27,7 +28,11 @@ export function experimentPart(result: Stored): Part {
     sections: [
       {
         title: 'What came out',
-        paragraphs: [...(summary ? [`${capital(summary)}.`] : []), ...inParagraphs(conclusions)],
+        paragraphs: [
+          ...endingText(result),
+          ...(summary ? [`${capital(summary)}.`] : []),
+          ...inParagraphs(conclusions),
+        ],
         tables: [...tables.map(printedTable), ...withoutTables(result)],
         notes: disturbance(result.elsewhere),
       },

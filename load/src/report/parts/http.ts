@@ -1,5 +1,6 @@
 import type { HttpResult } from '../../http/result.ts'
 import type { VariantSummary } from '../../http/summary.ts'
+import { endingText } from '../../rounds.ts'
 import { counted, figure } from '../../table.ts'
 import type { Part } from '../model.ts'
 import {
@@ -28,9 +29,7 @@ export function httpPart(result: HttpResult): Part {
       {
         title: 'Throughput',
         paragraphs: [
-          ...(result.interrupted
-            ? [`Interrupted: of the ${counted(rounds, 'round')} that were complete.`]
-            : []),
+          ...endingText(result),
           `Each of ${counted(options.connections, 'connection')} sends its next request as soon as the last one was answered. Figures are medians over ${counted(rounds, 'round')}, with the range.`,
         ],
         charts: [throughputChart(summaries)],

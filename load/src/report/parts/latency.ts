@@ -1,5 +1,6 @@
 import type { LatencyRate, LatencyResult, LatencySummary } from '../../latency/result.ts'
 import { DISTURBED } from '../../measure/machine-cpu.ts'
+import { endingText } from '../../rounds.ts'
 import { errorKinds, figure } from '../../table.ts'
 import type { LineChart, Part, ReportTable, Section } from '../model.ts'
 import { apisText, clientsText, loadFacts, provenanceOf, redisText } from './provenance.ts'
@@ -16,7 +17,7 @@ export function latencyPart(result: LatencyResult): Part {
       {
         title: 'How it is measured',
         paragraphs: [
-          ...(result.interrupted ? ['Interrupted: of the rounds that were complete.'] : []),
+          ...endingText(result),
           `Requests are due at a fixed rate (${options.arrivals === 'even' ? 'evenly spaced' : 'at random times, Poisson'}), whatever the API does. The clock of each starts when it was due, so a stall counts for every request that had to wait for it; one that failed or was not sent counts as slower than all others. A percentile needs ten requests beyond it.`,
           ...capacityText(result),
         ],

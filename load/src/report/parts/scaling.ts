@@ -1,4 +1,5 @@
 import { referencesOf, type VariantSummary } from '../../http/summary.ts'
+import { type Ending, endingText } from '../../rounds.ts'
 import type { Dimension, ScalingPoint, ScalingResult, ScalingSeries } from '../../scaling/result.ts'
 import { documentRow } from '../../store/documents.ts'
 import { counted, figure, withRange } from '../../table.ts'
@@ -15,7 +16,7 @@ export function scalingPart(result: ScalingResult): Part {
     name: 'scaling',
     title: 'Scaling: connections, API processes, distance to Redis',
     headline: series.flatMap(headlineOf),
-    sections: [...series.map((one) => section(one, result.interrupted)), ...storeSection(store)],
+    sections: [...series.map((one) => section(one, result)), ...storeSection(store)],
     provenance: provenanceOf(result, [
       ['Redis', redisText(redis)],
       ['Pool', `${counted(poolSize, 'connection')} per API process`],
@@ -51,12 +52,12 @@ function settingOf(by: Dimension, point: ScalingPoint): string {
   return String(by === 'connections' ? point.connections : point.workers)
 }
 
-function section({ by, points }: ScalingSeries, interrupted: boolean): Section {
+function section({ by, points }: ScalingSeries, ending: Ending): Section {
   const summaries = points.flatMap((point) => point.summaries)
   return {
     title: titles[by],
     paragraphs: [
-      ...(interrupted ? ['Interrupted: of the rounds that were complete.'] : []),
+      ...endingText(ending),
       ...(by === 'distance' ? [`${points.map(({ linkText }) => linkText).join('; ')}.`] : []),
     ],
     charts: points.length > 1 ? [chart(by, points)] : [],

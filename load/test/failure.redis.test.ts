@@ -1,0 +1,47 @@
+import { readdir, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { filesIn, processesOf, temporaryFolder } from './support/places.ts'
+import { run } from './support/programs.ts'
+
+// What dies in the middle of a run leaves the rounds that were complete, as an interrupt does.
+
+/** The process of this test's run whose command line has all of these words. */
+async function processOf(state: string, words: readonly string[]): Promise<number> {
+  for (const pid of await processesOf(state)) {
+    const line = await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '')
+    if (words.every((word) => line.includes(word))) return pid
+  }
+  throw new Error(`no process has ${words.join(' and ')}: ${await readdir('/proc')}`)
+}
+
+const brief = ['--rounds=1000', '--duration=0.5', '--no-report']
+const served = ['--warmup=0', '--variants=batch', '--sessions=8', '--connections=4']
+const redis = { name: 'Redis (patched)', words: ['redis-server'] }
+const api = { name: 'the batch API', words: ['apps/api/src/server.ts'] }
+
+test.for([
+  ['http', redis, served],
+  ['http', api, served],
+  ['latency', api, [...served, '--rate=20']],
+  ['scaling', redis, [...served, '--only=connections']],
+  ['store', redis, ['--strategies=pipeline', '--links=unix']],
+] as const)('%s, when a program is killed', async ([command, victim, options]) => {
+  const state = await temporaryFolder()
+  const json = join(await temporaryFolder(), 'result.json')
+  const args = [command, ...brief, ...options, '--json', json]
+  const load = await run('cli.ts', { state, args, until: /^Round 2\// })
+  process.kill(await processOf(state, victim.words), 'SIGKILL')
+  expect(await load.exited).toEqual({ code: 1, signal: null })
+  const text = load.output.join('\n')
+  const message = `${victim.name} ended by itself (SIGKILL)`
+  expect(text).toContain(message)
+  expect(text).toMatch(/^So this is of the .*rounds? that are complete\.$/m)
+  const result = JSON.parse(await readFile(json, 'utf8'))
+  expect(result).toMatchObject({ interrupted: false, failure: expect.stringContaining(message) })
+  const samples = result.samples ?? result.series[0].samples
+  expect(samples.length).toBeGreaterThan(0)
+  expect(samples.length).toBeLessThan(1_000)
+  expect(await processesOf(state)).toEqual([])
+  expect(await filesIn(state)).toEqual([])
+})
