@@ -128,12 +128,10 @@ export function parseInstances(output: string): SuiteOutput {
       fail(trace)
     } else if (text.startsWith('FAILED: ')) {
       fail(text)
+    } else if (text.startsWith('ERROR: Sentinel has leaked fds')) {
+      found.push(nameless('No descriptor is left to a script', lines.slice(index)))
     } else if (text.startsWith('*** Crash report found')) {
-      found.push({
-        name: 'No server crashes',
-        status: 'failed',
-        detail: shortened(lines.slice(index).join('\n')),
-      })
+      found.push(nameless('No server crashes', lines.slice(index)))
       break
     }
     if (INSTANCES_END.test(line)) ended = true
@@ -141,6 +139,11 @@ export function parseInstances(output: string): SuiteOutput {
   fail('It did not end.')
   const finished = ended && reason === undefined
   return { tests: byName(found), finished, ...(!finished && { reason: reason ?? tail(output) }) }
+}
+
+/** A failure that the suite counts without a test's name. */
+function nameless(name: string, lines: readonly string[]): TestResult {
+  return { name, status: 'failed', detail: shortened(lines.join('\n')) }
 }
 
 function linesOf(output: string): string[] {

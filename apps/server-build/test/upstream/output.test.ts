@@ -201,3 +201,27 @@ WARNING: Aborting the test.
     tests: [],
   })
 })
+
+test('what a suite of instances finds outside of its tests has failed, too', () => {
+  const output = `07:07:21> Sentinel runs a script: OK
+ERROR: Sentinel has leaked fds to scripts:
+lrwx------ 1 root root 64 3 -> socket:[123]
+----
+*** Crash report found in redis_0/log.txt ***
+REDIS BUG REPORT START: Cut & paste starting from here
+WARNING 3 test(s) failed.
+`
+  expect(parseInstances(output).tests).toEqual([
+    { name: 'Sentinel runs a script', status: 'passed' },
+    {
+      name: 'No descriptor is left to a script',
+      status: 'failed',
+      detail: expect.stringContaining('socket:[123]'),
+    },
+    {
+      name: 'No server crashes',
+      status: 'failed',
+      detail: expect.stringContaining('REDIS BUG REPORT'),
+    },
+  ])
+})
