@@ -1,14 +1,19 @@
+import { mkdir } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
 import { styleText } from 'node:util'
 import { describeError, Problem } from '../problem.ts'
-import { prepareOutputs, type ResultDocument } from '../report/outputs.ts'
+import { type Outputs, prepareOutputs, type ResultDocument } from '../report/outputs.ts'
 import type { AllResult } from '../report/read.ts'
+import { places } from '../stack/places.ts'
+import { counted } from '../table.ts'
 import { print, printError } from '../terminal.ts'
 import { type AllOptions, presetOf } from './command.ts'
 import { type AllPart, allParts, type Preset } from './parts.ts'
 
 /**
  * The whole of `npm run load -- all`: runs one part after the other, and writes one file and one report
- * with what they gave. A part that fails does not keep the others from running; an interrupt does.
+ * with what they gave; the file after each part, so that a crash costs no more than the part it is in.
+ * A part that fails does not keep the others from running; an interrupt does.
  *
  * @param commandLine for the record.
  * @param parts what there is to run; default: all.
@@ -25,34 +30,55 @@ export async function runAll(
   const chosen = parts.filter(({ name, seconds }) =>
     options.parts ? options.parts.includes(name) : seconds[preset] !== null,
   )
-  const outputs = await prepareOutputs(options)
+  const outputs = await prepareOutputs({ ...(await jsonBesideReport(options)), ...options })
   const date = new Date().toISOString()
   const results: ResultDocument[] = []
   const failures: AllResult['failures'] = []
+  const whole = (interrupted: boolean): AllResult => ({
+    format: 'onetrip-load-all/1',
+    ...{ date, command: commandLine, interrupted, failures, parts: results },
+  })
   for (const [index, part] of chosen.entries()) {
     if (interrupt.aborted) break
     print(`${index === 0 ? '' : '\n\n'}${heading(chosen, index, preset)}\n`)
+    const before = results.length
     const collect = (result: ResultDocument) => void results.push(result)
     try {
       await part.run({ preset, outputs: { collect, report: false }, commandLine, interrupt })
     } catch (error) {
       if (interrupt.aborted) break
       printError(describeError(error))
-      failures.push({ part: part.name, message: messageOf(error) })
+      const kept = results.length > before
+      failures.push({ part: part.name, message: messageOf(error), ...(kept && { kept }) })
     }
+    // Until the last part is done, the file is one of a run that was ended early.
+    if (results.length > before) await keep(outputs, whole(true), index + 1, chosen.length)
   }
   if (results.length === 0) {
     interrupt.throwIfAborted()
     throw new Problem(`Nothing was measured: ${failureText(failures)}`)
   }
-  const interrupted = interrupt.aborted
-  const whole: AllResult = {
-    format: 'onetrip-load-all/1',
-    ...{ date, command: commandLine, interrupted, failures, parts: results },
-  }
   print()
-  await outputs.save(whole)
-  if (failures.length > 0) throw new Problem(`Not measured: ${failureText(failures)}`)
+  await outputs.save(whole(interrupt.aborted))
+  if (failures.length > 0) throw new Problem(`Not measured to the end: ${failureText(failures)}`)
+}
+
+/** Where results are kept when no file was asked for; nowhere if there is to be no report either. */
+async function jsonBesideReport({ json, report }: AllOptions): Promise<{ json?: string }> {
+  if (json !== undefined || report !== true || process.env.ONETRIP_REPORT === 'off') return {}
+  const folder = dirname(places().report)
+  await mkdir(folder, { recursive: true })
+  return { json: join(folder, 'all.json') }
+}
+
+/** Saves the parts that are complete; a full disk ends nothing before the end. */
+async function keep(outputs: Outputs, result: AllResult, done: number, all: number) {
+  try {
+    const path = await outputs.keep(result)
+    if (path !== null) print(`\nSaved: ${counted(done, 'part')} of ${all}, in ${path}`)
+  } catch (error) {
+    printError(describeError(error))
+  }
 }
 
 /** `[2/5] latency: about 2 minutes; 6 minutes to the end`. */

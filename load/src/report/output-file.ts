@@ -1,11 +1,14 @@
-import { access, constants, rename, rm, stat, writeFile } from 'node:fs/promises'
+import { access, constants, open, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
 import { Problem } from '../problem.ts'
 
 /** A file that appears, complete, when there is something to put into it. */
 export interface OutputFile {
   readonly path: string
-  /** Writes the file aside and moves it into place, so that no reader sees half of it. */
+  /**
+   * Writes the file aside and moves it into place, so that no reader sees half of it; it is on the disk
+   * then, whatever happens to this process or to the machine.
+   */
   save(text: string): Promise<void>
 }
 
@@ -35,12 +38,23 @@ export async function outputFile(option: string, name: string): Promise<OutputFi
     path,
     async save(text) {
       try {
-        await writeFile(draft, text)
+        await writeFile(draft, text, { flush: true })
         await rename(draft, path)
+        await flushFolder(folder)
       } catch (error) {
         await rm(draft, { force: true })
         throw unusable(error instanceof Error ? error.message : String(error))
       }
     },
+  }
+}
+
+/** Has the names in a folder written to the disk. */
+async function flushFolder(path: string): Promise<void> {
+  const folder = await open(path)
+  try {
+    await folder.sync()
+  } finally {
+    await folder.close()
   }
 }

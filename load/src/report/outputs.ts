@@ -25,6 +25,8 @@ export interface ResultDocument {
 }
 
 export interface Outputs {
+  /** Writes the JSON file alone, with what there is so far. Says where it is; null where none is written. */
+  keep(result: ResultDocument): Promise<string | null>
   /** Writes what was asked for, each file whole or not at all, and says where it is. */
   save(result: ResultDocument): Promise<void>
 }
@@ -62,6 +64,10 @@ export async function prepareOutputs(flags: OutputFlags): Promise<Outputs> {
   const latest = flags.report === true && process.env.ONETRIP_REPORT !== 'off'
   const latestHtml = latest ? await latestReport() : null
   return {
+    async keep(result) {
+      await json?.save(toJson(result))
+      return json?.path ?? null
+    },
     async save(result) {
       flags.collect?.(result)
       // Through JSON and back: a report shows what the file says, and no more.

@@ -22,10 +22,10 @@ export interface AllResult {
   date: string
   /** The command line. */
   command: string
-  /** Whether it was ended early: then it has the parts that were begun by then. */
+  /** Whether it was ended early, by whatever: then it has the parts that were begun by then. */
   interrupted: boolean
-  /** What failed, and why. */
-  failures: { part: string; message: string }[]
+  /** What failed, and why; `kept`: the rounds are there that were complete. */
+  failures: { part: string; message: string; kept?: boolean }[]
   parts: { readonly format: string }[]
 }
 
@@ -118,7 +118,10 @@ export function noticesOf({ document }: NamedDocument): string[] {
   const { interrupted, failures = [] } = document as AllResult
   return [
     ...(interrupted ? ['This run was interrupted: it has the parts that were complete.'] : []),
-    ...failures.map(({ part, message }) => `Not measured: ${part} (${message}).`),
+    ...failures.map(
+      ({ part, message, kept }) =>
+        `${kept ? 'Not measured to the end' : 'Not measured'}: ${part} (${message}).`,
+    ),
   ]
 }
 

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { expect, test } from 'vitest'
+import { afterEach, expect, test, vi } from 'vitest'
 import type { AllPart } from '../../src/all/parts.ts'
 import { runAll } from '../../src/all/run.ts'
 import { Problem } from '../../src/problem.ts'
@@ -9,6 +9,8 @@ import { renderHtml, renderMarkdown } from '../../src/report/render.ts'
 import { httpResult } from '../support/http-results.ts'
 import { filesIn, temporaryFolder } from '../support/places.ts'
 import { experimentResult, latencyResult } from './support/results.ts'
+
+afterEach(() => void vi.unstubAllEnvs())
 
 const http = httpResult({ naive: [3_000], batch: [40_000] })
 
@@ -63,12 +65,59 @@ test('a part that fails is told at the end, and the others are measured', async 
   const broken: AllPart = { ...part('latency', http), run: async () => fail() }
   const { outcome, result } = await run([broken, part('http', http)])
   expect(outcome).toBeInstanceOf(Problem)
-  expect((outcome as Problem).message).toBe('Not measured: latency (wrk is not installed)')
+  expect((outcome as Problem).message).toBe(
+    'Not measured to the end: latency (wrk is not installed)',
+  )
   expect(formatsOf(result)).toEqual(['onetrip-load-http/3'])
   expect(result.failures).toEqual([{ part: 'latency', message: 'wrk is not installed' }])
   const named = [{ name: 'all', document: result }]
   expect(await renderHtml(named)).toContain('Not measured: latency (wrk is not installed).')
   expect(renderMarkdown(named)).toMatch(/^Not measured: latency/)
+})
+
+test('a part is on the disk before the next one begins, as of a run that was ended early', async () => {
+  const json = join(await temporaryFolder(), 'all.json')
+  let during: unknown
+  const second: AllPart = {
+    ...part('latency', latencyResult()),
+    async run({ outputs }) {
+      during = JSON.parse(await readFile(json, 'utf8'))
+      await (await prepareOutputs(outputs)).save(latencyResult())
+    },
+  }
+  const { result } = await run([part('http', http), second], { json })
+  expect(during).toMatchObject({ interrupted: true, parts: [{ format: 'onetrip-load-http/3' }] })
+  expect(renderMarkdown([{ name: 'all', document: during }])).toMatch(/^This run was interrupted/)
+  expect(result).toBeNull() // which is another file
+  expect(JSON.parse(await readFile(json, 'utf8'))).toMatchObject({ interrupted: false })
+  expect(await filesIn(join(json, '..'))).toEqual(['all.json'])
+})
+
+test('without --json the parts are kept beside the latest report', async () => {
+  const state = await temporaryFolder()
+  for (const [name, value] of Object.entries({ ONETRIP_STATE: state, ONETRIP_REPORT: '' })) {
+    vi.stubEnv(name, value)
+  }
+  const signal = new AbortController().signal
+  const killed = new Error('killed')
+  const unending: AllPart = { ...part('latency', http), run: () => Promise.reject(killed) }
+  const options = { report: true }
+  await runAll(options, 'npm run load -- all', signal, [part('http', http), unending]).catch(
+    () => {},
+  )
+  const kept = JSON.parse(await readFile(join(state, 'report', 'all.json'), 'utf8'))
+  expect(formatsOf(kept)).toEqual(['onetrip-load-http/3'])
+})
+
+test('a part that fails after some rounds is told, and its rounds are kept', async () => {
+  const failing = part('http', http, () => {
+    throw new Problem('Redis ended by itself')
+  })
+  const { outcome, result } = await run([failing])
+  expect((outcome as Problem).message).toContain('to the end: http (Redis ended by itself)')
+  expect(formatsOf(result)).toEqual(['onetrip-load-http/3'])
+  const named = [{ name: 'all', document: result }]
+  expect(renderMarkdown(named)).toMatch(/^Not measured to the end: http/)
 })
 
 test('an interrupt keeps the parts that are complete', async () => {
