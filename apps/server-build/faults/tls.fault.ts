@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { connect, type TLSSocket } from 'node:tls'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { callsDuring, freePort, tcpSocket, threadNamed } from '../test/real-redis.ts'
+import { callsDuring, closingIn, freePort, tcpSocket, threadNamed } from '../test/real-redis.ts'
 import { ask } from './peer.ts'
 import { type FaultServer, serverOf, startServer } from './server.ts'
 
@@ -125,18 +125,7 @@ describe.each(['1', '2'])('TLS, with %s I/O threads', (threads) => {
       await expect.poll(() => server.sockets()).toBe(before)
     })
     const closer = await threadNamed(server.program.pid, 'bio_close_sock')
-    const registered = new Set<string>()
-    let closed = 0
-    for (const call of calls) {
-      const [, change, changed] = /epoll_ctl\(\d+, EPOLL_CTL_(ADD|DEL), (\d+)/.exec(call) ?? []
-      if (change === 'ADD' && changed) registered.add(changed)
-      if (change === 'DEL' && changed) registered.delete(changed)
-      const [, by, fd] = /^(\d+) +close\((\d+)/.exec(call) ?? []
-      if (Number(by) !== closer || fd === undefined) continue
-      expect(registered).not.toContain(fd)
-      closed += 1
-    }
-    expect(closed).toBe(50)
+    expect(closingIn(calls, closer)).toMatchObject({ closed: 50, tooEarly: [] })
   })
 
   test.each(Object.keys(cuts))('clients are cut off %s', async (name) => {

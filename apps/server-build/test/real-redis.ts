@@ -96,6 +96,36 @@ export async function callsDuring(
   return (await readFile(output, 'utf8')).split('\n').filter((line) => line.includes('('))
 }
 
+/** What calls of `epoll_ctl` and `close` say of the thread that closes sockets. */
+interface Closing {
+  /** How many descriptors it closed. */
+  closed: number
+  /** Those of them that were in an epoll then. */
+  tooEarly: string[]
+  /** The threads that added descriptors to an epoll or removed them. */
+  threadsWithEpoll: number[]
+}
+
+/** Follows descriptors through the calls that `callsDuring` got, up to where a thread closes them. */
+export function closingIn(calls: readonly string[], closer: number): Closing {
+  const registered = new Set<string>()
+  const threads = new Set<number>()
+  const tooEarly: string[] = []
+  let closed = 0
+  for (const call of calls) {
+    const [, thread, change, changed] =
+      /^(\d+) +epoll_ctl\(\d+, EPOLL_CTL_(ADD|DEL), (\d+)/.exec(call) ?? []
+    const [, by, fd] = /^(\d+) +close\((\d+)/.exec(call) ?? []
+    if (thread !== undefined) threads.add(Number(thread))
+    if (change === 'ADD' && changed) registered.add(changed)
+    if (change === 'DEL' && changed) registered.delete(changed)
+    if (Number(by) !== closer || fd === undefined) continue
+    if (registered.has(fd)) tooEarly.push(fd)
+    closed += 1
+  }
+  return { closed, tooEarly, threadsWithEpoll: [...threads] }
+}
+
 /** The calls of setsockopt that a process makes while `work` runs. */
 export async function setsockoptCalls(
   pid: number,
