@@ -5,7 +5,7 @@ import { renderTable } from '../src/table.ts'
 import { print, step } from '../src/terminal.ts'
 import { findDefects } from './checks.ts'
 
-// Why this repository does not take latencies at a fixed rate from autocannon (docs/method.md): shows
+// Why this repository does not take latencies at a fixed rate from autocannon (docs/generators.md): shows
 // what it reports beside what is true. To be run again when its version changes.
 
 const command = new Command('npm run autocannon-defects --')

@@ -50,7 +50,7 @@ interface Interval {
 
 /**
  * Sums up what `pairwiseRatios` gives. The interval is that of Student's t over the logarithms of the
- * rounds' ratios (docs/method.md says why).
+ * rounds' ratios (docs/statistics.md says why).
  *
  * @throws RangeError when there are no ratios, or one of them is not positive.
  */

@@ -29,7 +29,7 @@ A change counts when it is beyond noise (its 99 % interval, from the rounds of b
     variant) in the same round, since two hours of a machine differ by more than two rounds;
   - CPU time of the API and of Redis per request, unless the machine is another one;
   - round trips, commands and connections per request.
-With another load (connections, workload, generator …) nothing is judged. docs/method.md says more.
+With another load (connections, workload, generator …) nothing is judged. docs/statistics.md says more.
 
 Exit codes: 0 nothing got worse; 4 something did; 1 the two cannot be compared.
 

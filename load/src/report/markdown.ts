@@ -71,7 +71,7 @@ export function plain(text: string): string {
 }
 
 /** Text as code, however many backticks it has. */
-function code(text: string): string {
+export function code(text: string): string {
   const line = text.replaceAll(/\s*\n\s*/g, ' ')
   const longest = Math.max(0, ...(line.match(/`+/g) ?? []).map(({ length }) => length))
   const fence = '`'.repeat(longest + 1)

@@ -3,7 +3,7 @@ import type { DocumentFigure } from '../../redis/experiment.ts'
 import type { ExperimentResult } from '../../redis/result.ts'
 import { endingText } from '../../rounds.ts'
 import { describeLink, type LinkPlan } from '../../store/links.ts'
-import { linkTable } from '../../store/report.ts'
+import { COMPARISON, linkTable } from '../../store/report.ts'
 import type { StoreRow } from '../../store/summary.ts'
 import { percent, type TextTable } from '../../table.ts'
 import type { Part, ReportTable, Section } from '../model.ts'
@@ -33,7 +33,13 @@ export function experimentPart(result: Stored): Part {
           ...(summary ? [`${capital(summary)}.`] : []),
           ...inParagraphs(conclusions),
         ],
-        tables: [...tables.map(printedTable), ...withoutTables(result)],
+        tables: [
+          // Below, the same with ranges.
+          ...tables
+            .filter(({ title }) => table4.length === 0 || title !== COMPARISON)
+            .map(printedTable),
+          ...withoutTables(result),
+        ],
         notes: disturbance(result.elsewhere),
       },
       ...(table4.length > 0 ? table4 : besides(documents)),
@@ -94,11 +100,13 @@ function settingsText(settings: object): string {
 const isTable = (value: unknown): value is object[] =>
   Array.isArray(value) && value.length > 0 && value.every((each) => typeof each === 'object')
 
-/** A table for the terminal, whose heads have line breaks. */
-function printedTable({ title, head, rows }: TextTable): ReportTable {
+/** A table for the terminal, whose heads have line breaks, some of them within a word. */
+export function printedTable({ title, head, rows }: TextTable): ReportTable {
   return {
     caption: title ?? '',
-    head: head.map((cell) => cell.replaceAll(/-\n/g, '').replaceAll('\n', ' ')),
+    head: head.map((cell) =>
+      cell.replaceAll(/-\n/g, '').replaceAll('_\n', '_').replaceAll('\n', ' '),
+    ),
     rows,
   }
 }

@@ -89,10 +89,7 @@ export function ratioTable(
   if (!summaries.some(({ ratios }) => Object.keys(ratios).length > 0)) return undefined
   return {
     caption,
-    head: [
-      'variant',
-      ...references.flatMap((name) => [`× ${name} (range)`, `95 % interval of the mean`]),
-    ],
+    head: ['variant', ...references.flatMap((name) => [`× ${name} (range)`, '95 % interval'])],
     rows: summaries.map((row) => [
       nameOf(row),
       ...references.flatMap((name) => {
@@ -129,7 +126,9 @@ export function throughputChart(summaries: readonly VariantSummary[]): BarChart 
   )
   return {
     kind: 'bars',
-    title: 'Requests per second: medians of the rounds; the lines across the ends are their range',
+    title: `Requests per second: medians of the rounds; the lines across the ends are their range${
+      summaries.some(isDoubtful) ? '; hatched is what no ratio is claimed from' : ''
+    }`,
     description: `Requests per second: ${told.join('; ')}.`,
     unit: 'requests/s',
     bars: summaries.map((row) => ({

@@ -14,12 +14,16 @@ import {
 } from './http-tables.ts'
 import { apisText, clientsText, loadFacts, provenanceOf, redisText } from './provenance.ts'
 import { sampleTable } from './samples.ts'
+import { variantsTable } from './variants.ts'
 
 /** `npm run load -- http`. */
 export function httpPart(result: HttpResult): Part {
   const { summaries, samples, options, redis, poolSize, workers, clients, generator } = result
   const rounds = Math.max(...samples.map(({ round }) => round))
-  const ratios = ratioTable(summaries, 'Requests per second as a multiple, round by round')
+  const ratios = ratioTable(
+    summaries,
+    'Requests per second as a multiple, round by round: median (range), and the 95 % interval of the geometric mean',
+  )
   const notes = notesOf(summaries)
   return {
     name: 'http',
@@ -30,7 +34,7 @@ export function httpPart(result: HttpResult): Part {
         title: 'Throughput',
         paragraphs: [
           ...endingText(result),
-          `Each of ${counted(options.connections, 'connection')} sends its next request as soon as the last one was answered. Figures are medians over ${counted(rounds, 'round')}, with the range.`,
+          `Each of ${counted(options.connections, 'connection')} sends its next request as soon as the last one was answered. Figures are medians over ${counted(rounds, 'round')}, with the range.${shared(summaries)}`,
         ],
         charts: [throughputChart(summaries)],
         tables: [
@@ -47,6 +51,10 @@ export function httpPart(result: HttpResult): Part {
         charts: [cpuChart(summaries)],
       },
       { title: 'Latency at full speed', tables: [latencyTable(summaries)] },
+      {
+        title: 'What the variants are',
+        tables: [variantsTable(summaries.map(({ variant }) => variant))],
+      },
     ],
     provenance: provenanceOf(result, [
       ['Redis', redisText(redis)],
@@ -57,6 +65,12 @@ export function httpPart(result: HttpResult): Part {
     samples: [sampleTable('Every run over HTTP', samples)],
     document: result,
   }
+}
+
+/** How there can be less than one round trip for a request. */
+function shared(summaries: readonly VariantSummary[]): string {
+  const some = summaries.some(({ roundTrips: { median } }) => median > 0 && median < 1)
+  return some ? ' Requests whose commands are sent together share a round trip.' : ''
 }
 
 /** The two that the headline compares: ours with what an application would write, if they ran. */

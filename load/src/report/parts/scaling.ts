@@ -49,7 +49,7 @@ const labels: Record<Dimension, string> = {
 
 function settingOf(by: Dimension, point: ScalingPoint): string {
   if (by === 'distance') return point.link
-  return String(by === 'connections' ? point.connections : point.workers)
+  return (by === 'connections' ? point.connections : point.workers).toLocaleString('en-US')
 }
 
 function section({ by, points }: ScalingSeries, ending: Ending): Section {
@@ -156,7 +156,7 @@ function distanceTable(points: readonly ScalingPoint[]): ReportTable[] {
   return [
     {
       caption:
-        "POST /views beside the documents' table 4, which has calls per second of one caller",
+        "Requests per second over HTTP beside the documents' table 4, which has calls per second of one caller",
       head: [
         'link',
         'sequential',
