@@ -76,18 +76,12 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
     clientErrorHandler: answerConnectionError,
     // While it closes, requests on open connections are still answered.
     return503OnClosing: false,
-    forceCloseConnections: 'idle',
   })
   limitConnections(app, limits)
   app.setValidatorCompiler(validatorCompiler)
   app.removeContentTypeParser('text/plain') // a page of another origin may send it without asking first
   // Node's own answer to it has no body, and so no code; RFC 9110, 10.1.1, allows either.
   app.server.on('checkExpectation', (...request) => app.server.emit('request', ...request))
-  // A connection that was busy when closing began stays open after its answer, until somebody closes it.
-  app.addHook('preClose', async () => {
-    const timer = setInterval(() => app.server.closeIdleConnections(), 50)
-    app.server.once('close', () => clearInterval(timer))
-  })
 
   await app.register(errorsPlugin)
   await app.register(methodsPlugin)
@@ -95,7 +89,7 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
   await app.register(sessionPlugin, { secureCookie })
   await app.register(crossSitePlugin, { publicOrigins })
   await app.register(loginLimitPlugin, options.loginLimits ?? NO_LOGIN_LIMITS)
-  await app.register(readinessPlugin)
+  await app.register(readinessPlugin, limits)
   await app.register(metricsPlugin, { transport, registry: options.metrics?.registry })
   if (docs) await app.register(openapiPlugin, { secureCookie })
   await app.register(healthRoutes)

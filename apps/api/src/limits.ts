@@ -19,6 +19,8 @@ export interface Limits {
    * lose a request that it sends while this side closes.
    */
   keepAliveMs: number
+  /** The same once the process is about to stop: enough for a request that is on its way. */
+  leaveMs: number
   /** Open at the same time in this process, beyond which a new one is closed at once. */
   connections: number
 }
@@ -32,6 +34,7 @@ export const defaultLimits: Limits = {
   requestMs: 10_000,
   checkEveryMs: 1_000,
   keepAliveMs: 72_000,
+  leaveMs: 250,
   connections: 10_000,
 }
 

@@ -5,6 +5,7 @@ import type { FastifyBaseLogger } from 'fastify'
 import { buildApp } from './app.ts'
 import { trustingAuthenticator } from './authenticator.ts'
 import type { Config } from './config.ts'
+import { defaultLimits } from './limits.ts'
 import { loggerOptions } from './logging.ts'
 import { pollRedis } from './metrics/redis-poller.ts'
 import { createRegistry } from './metrics/registry.ts'
@@ -48,7 +49,10 @@ export async function serve(config: Config, primary?: WorkerLine): Promise<void>
     reportFile: config.REPORT_FILE,
     logger: loggerOptions(config.LOG_LEVEL, process.stdout.isTTY),
     logRequests: config.LOG_REQUESTS,
-    limits: { connections: config.MAX_CONNECTIONS },
+    limits: {
+      connections: config.MAX_CONNECTIONS,
+      leaveMs: Math.min(defaultLimits.leaveMs, config.SHUTDOWN_GRACE_MS / 2),
+    },
     loginLimits: {
       perUser: config.LOGIN_LIMIT_PER_USER,
       perAddress: config.LOGIN_LIMIT_PER_ADDRESS,

@@ -42,7 +42,6 @@ test('what piled up while the process stood still is refused, what it had begun 
   const redis = await redisForThisTest()
   const { api, url } = await apiProcessForThisTest({
     REDIS_URL: `unix://${redis.socket}`,
-    REDIS_DEADLINE_MS: '60000',
     JANITOR_INTERVAL_SECONDS: '0', // its updates would be in flight, too
     MAX_EVENT_LOOP_DELAY_MS: String(MAX_DELAY_MS),
   })

@@ -1,9 +1,22 @@
 import { once } from 'node:events'
 import { Agent, get } from 'node:http'
+import { connect } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
 import { redisForThisTest } from '../../../.vitest/redis.ts'
+import { takesConnections } from '../../../load/src/stack/ports.ts'
 import { apiProcessForThisTest } from './api-process.ts'
 import { appForThisTest } from './support.ts'
+
+/** Asks on one connection as long as it is kept: the status, and what becomes of the connection. */
+function keptConnection(url: string): (path: string) => Promise<[number, string]> {
+  const agent = new Agent({ keepAlive: true, maxSockets: 1 })
+  onTestFinished(() => agent.destroy())
+  return async (path) => {
+    const [answer] = await once(get(`${url}${path}`, { agent }), 'response')
+    await answer.resume().toArray()
+    return [answer.statusCode, answer.headers.connection]
+  }
+}
 
 test('a Redis that does not answer: not ready soon, asked once for all who ask, and alive', async () => {
   const redis = await redisForThisTest()
@@ -27,13 +40,8 @@ test('about to stop: each connection ends with its next answer, so that none is 
   const redis = await redisForThisTest()
   const app = await appForThisTest(redis.socket)
   const url = await app.listen({ host: '127.0.0.1', port: 0 })
-  const agent = new Agent({ keepAlive: true, maxSockets: 1 })
-  onTestFinished(() => agent.destroy())
-  const ask = async () => {
-    const [answer] = await once(get(`${url}/items/popular`, { agent }), 'response')
-    await answer.resume().toArray()
-    return [answer.statusCode, answer.headers.connection]
-  }
+  const connection = keptConnection(url)
+  const ask = () => connection('/items/popular')
   expect([await ask(), await ask()]).toEqual([
     [200, 'keep-alive'],
     [200, 'keep-alive'],
@@ -45,12 +53,46 @@ test('about to stop: each connection ends with its next answer, so that none is 
   ])
 })
 
+test('closing: a client that keeps its connection can send once more, and no port is left', async () => {
+  const redis = await redisForThisTest()
+  const app = await appForThisTest(redis.socket, {
+    deadlineMs: 60_000,
+    limits: { leaveMs: 60_000 },
+  })
+  const url = await app.listen({ host: '127.0.0.1', port: 0 })
+  const [idle, busy] = [keptConnection(url), keptConnection(url)]
+  expect([await idle('/items/popular'), await busy('/items/popular')]).toEqual([
+    [200, 'keep-alive'],
+    [200, 'keep-alive'],
+  ])
+  redis.program.signal('SIGSTOP')
+  const inFlight = busy('/items/popular')
+  await expect.poll(() => app.store.pool?.inFlight).toBe(1)
+  const closed = app.close()
+  await expect.poll(() => takesConnections('127.0.0.1', Number(new URL(url).port))).toBe(false)
+  expect(await idle('/healthz')).toEqual([200, 'close'])
+  redis.program.signal('SIGCONT')
+  expect(await inFlight).toEqual([200, 'keep-alive'])
+  expect(await busy('/items/popular')).toEqual([200, 'close'])
+  await closed // long before the minute is over, since all have left
+})
+
+test('closing: who neither sends nor leaves is cut when the time to leave is over', async () => {
+  const redis = await redisForThisTest()
+  const app = await appForThisTest(redis.socket, { limits: { leaveMs: 10 } })
+  const url = await app.listen({ host: '127.0.0.1', port: 0 })
+  const silent = connect(Number(new URL(url).port), '127.0.0.1').resume()
+  onTestFinished(() => void silent.destroy())
+  expect(await keptConnection(url)('/healthz')).toEqual([200, 'keep-alive'])
+  const [cut] = await Promise.all([once(silent, 'close'), app.close()])
+  expect(cut).toEqual([false])
+})
+
 test('SIGTERM: not ready at once, still serving, and at the end all is answered', async () => {
   const redis = await redisForThisTest()
   const { api, url } = await apiProcessForThisTest({
     REDIS_URL: `unix://${redis.socket}`,
     JANITOR_INTERVAL_SECONDS: '0',
-    REDIS_DEADLINE_MS: '60000',
     SHUTDOWN_DRAIN_MS: '3000',
     SHUTDOWN_GRACE_MS: '60000',
   })

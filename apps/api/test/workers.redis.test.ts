@@ -131,6 +131,33 @@ test('all processes answer on the one port, and any tells what all of them count
   expect(workers.filter(isAlive)).toEqual([])
 })
 
+test('SIGTERM under load: what was sent before it on a kept connection is answered', async () => {
+  const { primary, url } = await clusterForThisTest()
+  let told = false
+  const answered: number[] = []
+  const lost: string[] = []
+  const client = async (get: (path: string) => Promise<string>, number: number) => {
+    for (;;) {
+      const sentBefore = !told
+      try {
+        expect(await get('/items/popular')).toContain('items')
+        answered[number] = (answered[number] ?? 0) + 1
+      } catch (error) {
+        if (sentBefore) lost.push(String(error))
+        if (told) return // by now nobody listens
+      }
+    }
+  }
+  const clients = Array.from({ length: 8 }, (_, number) => client(connection(url), number))
+  const most = () => answered.filter((count) => count > 2).length
+  await expect.poll(most, PATIENCE).toBe(clients.length)
+  told = true
+  primary.signal('SIGTERM')
+  await Promise.all(clients)
+  expect(lost).toEqual([])
+  expect(await primary.exited).toEqual({ code: 0, signal: null })
+})
+
 test('a worker that is killed is replaced, while the others go on; its counts remain', async () => {
   const own = await redisForThisTest()
   const { primary, url, workers } = await clusterForThisTest({
