@@ -6,9 +6,11 @@ import type { Ratio, Summary } from './statistics.ts'
 /** A table to be printed. */
 export interface TextTable {
   readonly title?: string
-  /** May break lines. The first column is left-aligned, all others are right-aligned. */
+  /** May break lines. The first column is left-aligned, and so are those in `texts`. */
   readonly head: readonly string[]
   readonly rows: readonly (readonly string[])[]
+  /** Indexes of columns with text. */
+  readonly texts?: readonly number[]
 }
 
 // Columns set apart by spaces, and one line below the header.
@@ -19,10 +21,10 @@ const chars = {
   ...{ right: '', 'right-mid': '', middle: '  ' },
 }
 
-export function renderTable({ title, head, rows }: TextTable): string {
+export function renderTable({ title, head, rows, texts = [] }: TextTable): string {
   const table = new Table({
     head: [...head],
-    colAligns: head.map((_, index) => (index === 0 ? 'left' : 'right')),
+    colAligns: head.map((_, index) => (index === 0 || texts.includes(index) ? 'left' : 'right')),
     chars,
     style: { head: [], border: [], 'padding-left': 0, 'padding-right': 0, compact: true },
   })

@@ -1,67 +1,95 @@
 import { readFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { Problem } from '../problem.ts'
-import { tableMarkdown } from '../report/markdown.ts'
+import { code, plain, tableMarkdown } from '../report/markdown.ts'
 import { outputFile } from '../report/output-file.ts'
+import { experimentPart, printedTable } from '../report/parts/experiment.ts'
+import { readDocument } from '../report/read.ts'
+import { percent } from '../table.ts'
 import { print } from '../terminal.ts'
 import type { ExperimentResult } from './result.ts'
 
-/** In a document: which table of which file stands below, `<!-- redis-info.json, table 1 -->`. */
-const mark = /^<!-- (\S+\.json), table (\d+) -->$/
-
-/** Files of before 2026-11-21, 10:20, have no tables. */
-type Stored = Partial<Pick<ExperimentResult, 'tables'>>
+// Marks in a document, each with what stands below it: a table, or a list of sentences.
+const tables = /^(<!-- (\S+\.json), table (\d+) -->)\n*(?:\|.*\n?)*\n*/gm
+const lists = /^(<!-- (\S+\.json), (conclusions|provenance) -->)\n*(?:- .*\n?)*\n*/gm
 
 /**
- * The text of a document with the tables below its marks as they are in the results. Where a result has
- * none, what stands there stays.
+ * The text of a document with what stands below its marks as it is in the results; all else stays.
  *
  * @param resultOf gives the result in a file that a mark names.
- * @returns also the names of files without tables.
- * @throws Problem for a mark with a number that the file's tables do not go up to.
+ * @throws Problem when it has no marks, and for a table that the file does not have.
  */
-export async function fillTables(
+export async function fillMarks(
   text: string,
-  resultOf: (file: string) => Promise<Stored>,
-): Promise<{ filled: string; without: string[] }> {
-  const lines: string[] = []
-  const without = new Set<string>()
-  let skipping = false
-  for (const line of text.split('\n')) {
-    if (skipping && line.startsWith('|')) continue
-    if (skipping && line !== '') skipping = false
-    if (skipping && line === '' && lines.at(-1) === '') continue
-    lines.push(line)
-    const [, file, number] = mark.exec(line) ?? []
-    if (file === undefined) continue
-    const { tables } = await resultOf(file)
-    if (tables === undefined) {
-      without.add(file)
-      continue
-    }
-    const table = tables[Number(number) - 1]
-    if (!table) throw new Problem(`${file} has ${tables.length} tables, and not number ${number}.`)
-    lines.push('', tableMarkdown({ caption: '', head: table.head, rows: table.rows }), '')
-    skipping = true
+  resultOf: (file: string) => Promise<ExperimentResult>,
+): Promise<string> {
+  const files = [tables, lists].flatMap((marks) =>
+    [...text.matchAll(marks)].map(([, , file]) => file),
+  )
+  if (files.length === 0) {
+    throw new Problem('It has no line such as <!-- redis-info.json, table 1 -->.')
   }
-  return { filled: lines.join('\n'), without: [...without] }
+  const results = new Map<string, ExperimentResult>()
+  for (const file of new Set(files)) if (file) results.set(file, await resultOf(file))
+  const fill = (mark: string, file: string, what: string) => {
+    const result = results.get(file)
+    return result ? `${mark}\n\n${content(result, file, what)}\n\n` : mark
+  }
+  const filled = text
+    .replaceAll(tables, (_, mark, file, number) => fill(mark, file, number))
+    .replaceAll(lists, (_, mark, file, what) => fill(mark, file, what))
+  return filled.replace(/\n+$/, '\n')
+}
+
+function content(result: ExperimentResult, file: string, what: string): string {
+  if (what === 'provenance') return provenanceText(result)
+  if (what === 'conclusions') return result.conclusions.map((line) => `- ${plain(line)}`).join('\n')
+  const table = result.tables[Number(what) - 1]
+  if (table) return tableMarkdown(printedTable(table))
+  throw new Problem(`${file} has ${result.tables.length} tables, and not number ${what}.`)
+}
+
+/** When, by which command and on what, in one line. */
+function provenanceText(result: ExperimentResult): string {
+  const { date, command, facts } = experimentPart({ ...result }).provenance
+  const fact = (name: string) => plain(facts.find(([label]) => label === name)?.[1] ?? '-')
+  const elsewhere = result.elsewhere === null ? 'an unknown share' : percent(result.elsewhere)
+  return (
+    `- ${date.slice(0, 10)}, ${date.slice(11, 16)} UTC: ${code(command)}. ${fact('Machine')}; ` +
+    `Redis ${fact('Redis')}; ${elsewhere} of the CPU time went elsewhere.`
+  )
 }
 
 /**
- * `npm run load -- redis document FILE`: puts the tables of the JSON files beside a document into it.
+ * `npm run load -- redis document FILE`: puts the figures of the JSON files beside a document into it.
  *
- * @throws Problem when a file is missing or has no such table; the document is as it was then.
+ * @throws Problem when a file is missing, is the result of no experiment, or has no such table; the
+ *   document is as it was then.
  */
 export async function fillDocument(path: string): Promise<void> {
-  const read = (file: string) =>
-    readFile(file, 'utf8').catch((error: Error) => {
-      throw new Problem(`${file} cannot be read: ${error.message}`)
-    })
-  const text = await read(path)
+  const text = await readFile(path, 'utf8').catch((error: Error) => {
+    throw new Problem(`${path} cannot be read: ${error.message}`)
+  })
   const document = await outputFile('the document', path)
-  const resultOf = async (file: string) => JSON.parse(await read(join(dirname(path), file)))
-  const { filled, without } = await fillTables(text, resultOf)
+  const filled = await fillMarks(text, (file) => readExperiment(join(dirname(path), file))).catch(
+    (error: Error) => {
+      throw error instanceof Problem
+        ? new Problem(`${path} stays as it is. ${error.message}`)
+        : error
+    },
+  )
   await document.save(filled)
-  for (const file of without) print(`${file} has no tables: what stands below it stays.`)
-  print(filled === text ? `${path} is up to date.` : `${path} has the tables anew.`)
+  print(filled === text ? `${path} is up to date.` : `${path} has the figures anew.`)
+}
+
+/** @throws Problem when it is not what an experiment writes with `--json`, tables included. */
+export async function readExperiment(path: string): Promise<ExperimentResult> {
+  const { document } = await readDocument(path)
+  const result = document as Partial<ExperimentResult> | null
+  if (result?.format === 'onetrip-load-redis/1' && result.tables && result.conclusions) {
+    return result as ExperimentResult
+  }
+  throw new Problem(
+    `${path} is no result of an experiment with tables in it: measure it again with --json.`,
+  )
 }

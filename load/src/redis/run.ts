@@ -31,11 +31,11 @@ export async function runExperiment<Options extends object>(
   commandLine: string,
   interrupt: AbortSignal,
 ): Promise<ExperimentResult> {
+  const outputs = await prepareOutputs(options)
   if (experiment.isolated && !isIsolated()) {
     for (const build of experiment.isolated(options)) await requireBuild(build, interrupt)
     await isolateProcess(interrupt)
   }
-  const outputs = await prepareOutputs(options)
   const date = new Date().toISOString()
   const broken = new AbortController()
   const signal = AbortSignal.any([interrupt, broken.signal])

@@ -141,7 +141,7 @@ const SESSIONS_PER_USER = 4
 const VIEWS_PER_SESSION = 5
 const SEEN_WITHIN_SECONDS = 10 * 24 * 3600
 
-async function fill({ context, options, server, keys }: Bench, sessions: number): Promise<void> {
+async function fill({ context, server, keys }: Bench, sessions: number): Promise<void> {
   const { signal, progress } = context
   progress.begin(`Filling  ${figure(sessions)} sessions`)
   const start = performance.now()
@@ -151,7 +151,7 @@ async function fill({ context, options, server, keys }: Bench, sessions: number)
     viewsPerSession: VIEWS_PER_SESSION,
     withinSeconds: SEEN_WITHIN_SECONDS,
     signal,
-    onProgress: (filled) => progress.update(`${figure(filled)} of ${figure(options.sessions)}`),
+    onProgress: (filled) => progress.update(`${figure(filled)} of ${figure(sessions)}`),
   })
   const seconds = (performance.now() - start) / 1_000
   progress.end(`${figure(sessions / seconds)} sessions/s`)

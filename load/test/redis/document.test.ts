@@ -1,50 +1,68 @@
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { expect, onTestFinished, test } from 'vitest'
-import { fillDocument, fillTables } from '../../src/redis/document.ts'
+import { fillDocument, fillMarks, readExperiment } from '../../src/redis/document.ts'
+import { experimentResult } from '../report/support/results.ts'
 
-const docs = new URL('../../../docs/', import.meta.url)
+const docs = fileURLToPath(new URL('../../../docs/', import.meta.url))
 
 const table = (cell: string) => ({ head: ['way', 'CPU µs\n(range)'], rows: [['TCP', cell]] })
 
-test('the tables below the marks are those of the files, and all else stays', async () => {
-  const text = [
-    'Before.\n\n<!-- a.json, table 2 -->\n\n| old | table |\n| --- | ----: |\n| x | y |\n\nBetween.\n',
-    '<!-- a.json, table 1 -->\n\nAfter, | with a bar.\n\n| another | table |\n',
-  ].join('\n')
-  const resultOf = async () => ({ tables: [table('1'), table('2 *')] })
-  const { filled, without } = await fillTables(text, resultOf)
-  expect(without).toEqual([])
-  expect(filled).toBe(
-    [
-      'Before.\n\n<!-- a.json, table 2 -->\n\n| way | CPU µs (range) |\n| --- | -------------: |',
-      '| TCP |           2 \\* |\n\nBetween.\n\n<!-- a.json, table 1 -->\n',
-      '| way | CPU µs (range) |\n| --- | -------------: |\n| TCP |              1 |\n',
-      'After, | with a bar.\n\n| another | table |\n',
-    ].join('\n'),
-  )
-  expect(await fillTables(filled, resultOf)).toEqual({ filled, without })
-  // A file of before there were tables in them.
-  const old = await fillTables(text, async () => ({}))
-  expect(old).toEqual({ filled: text, without: ['a.json'] })
+const result = experimentResult({
+  ...{ date: '2026-11-21T14:20:59.123Z', command: 'npm run load -- redis info', elsewhere: 0.031 },
+  ...{ tables: [table('1'), table('2 *')], conclusions: ['It costs 2 µs.', '* Not sure.'] },
 })
 
-test('a table that there is not is a problem, and the document stays as it is', async () => {
+test('what stands below the marks is what the files have, and all else stays', async () => {
+  const text = [
+    'Before.\n\n<!-- a.json, table 2 -->\n\n| old | table |\n| --- | ----: |\n| x | y |\n\nBetween.\n',
+    '<!-- a.json, provenance -->\n<!-- a.json, conclusions -->\n\n- It cost 3 µs.\n- Old.\n\n- Stays.\n',
+    '<!-- a.json, table 1 -->\n\nAfter, | with a bar.\n\n| another | table |\n',
+  ].join('\n')
+  const filled = await fillMarks(text, async () => result)
+  expect(filled).toMatch(/^- 2026-11-21, 14:20 UTC: `npm run load -- redis info`\. .*; 3\.10 % of/m)
+  expect(filled.replace(/^- 2026.*/m, '- Made.')).toBe(
+    [
+      'Before.\n\n<!-- a.json, table 2 -->\n\n| way | CPU µs (range) |\n| --- | -------------: |',
+      '| TCP |           2 \\* |\n\nBetween.\n\n<!-- a.json, provenance -->\n\n- Made.\n',
+      '<!-- a.json, conclusions -->\n\n- It costs 2 µs.\n- \\* Not sure.\n\n- Stays.\n',
+      '<!-- a.json, table 1 -->\n\n| way | CPU µs (range) |\n| --- | -------------: |',
+      '| TCP |              1 |\n\nAfter, | with a bar.\n\n| another | table |\n',
+    ].join('\n'),
+  )
+  expect(await fillMarks(filled, async () => result)).toBe(filled)
+  const last = await fillMarks('<!-- a.json, conclusions -->\n', async () => result)
+  expect(last).toMatch(/ -->\n\n- It costs 2 µs\.\n- \\\* Not sure\.\n$/)
+})
+
+test('what is not there is a problem, and the document stays as it is', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'onetrip-document-'))
   onTestFinished(() => rm(folder, { recursive: true, force: true }))
   const path = join(folder, 'document.md')
-  const text = '<!-- a.json, table 2 -->\n'
+  await expect(fillDocument(path)).rejects.toThrow(`${path} cannot be read`)
+  await writeFile(path, 'No mark.')
+  await expect(fillDocument(path)).rejects.toThrow(`${path} stays as it is. It has no line such as`)
+  const text = '<!-- a.json, table 3 -->\n'
   await writeFile(path, text)
   await expect(fillDocument(path)).rejects.toThrow('a.json cannot be read')
-  await writeFile(join(folder, 'a.json'), JSON.stringify({ tables: [table('1')] }))
-  await expect(fillDocument(path)).rejects.toThrow('has 1 tables, and not number 2.')
+  for (const other of [null, {}, { ...result, tables: undefined }]) {
+    await writeFile(join(folder, 'a.json'), JSON.stringify(other))
+    await expect(fillDocument(path)).rejects.toThrow('a.json is no result of an experiment')
+  }
+  await writeFile(join(folder, 'a.json'), JSON.stringify(result))
+  await expect(fillDocument(path)).rejects.toThrow('has 2 tables, and not number 3.')
   expect(await readFile(path, 'utf8')).toBe(text)
 })
 
-test('docs/redis-experiments.md has the tables of its files', async () => {
-  const text = await readFile(new URL('redis-experiments.md', docs), 'utf8')
-  const resultOf = async (file: string) => JSON.parse(await readFile(new URL(file, docs), 'utf8'))
-  expect(text).toBe((await fillTables(text, resultOf)).filled)
-  expect(text).toMatch(/^<!-- \S+\.json, table \d+ -->$/m)
-})
+test.each(['redis-experiments.md', 'ports.md'])(
+  'docs/%s has the figures of its files, and says how they are renewed',
+  async (name) => {
+    const text = await readFile(join(docs, name), 'utf8')
+    expect(text).toBe(await fillMarks(text, (file) => readExperiment(join(docs, file))))
+    const marked = [...text.matchAll(/^<!-- (\S+\.json), /gm)].map(([, file]) => `docs/${file}`)
+    const renewed = [...text.matchAll(/^npm run load -- .* --json (\S+)/gm)]
+    expect(renewed.map(([, file]) => file).toSorted()).toEqual([...new Set(marked)].toSorted())
+  },
+)

@@ -76,7 +76,6 @@ function rowsOf(modes: readonly Mode[], taken: Runs): Row[] {
 
 export function table(modes: readonly Mode[], taken: Runs): TextTable {
   const rows = rowsOf(modes, taken)
-  const length = Math.max(...rows.map(({ chart }) => chart.length))
   return {
     head: [
       'client and setting',
@@ -92,8 +91,9 @@ export function table(modes: readonly Mode[], taken: Runs): TextTable {
       figure(row.readMegabytes.median),
       row.closedAfter === null ? '-' : `${row.closedAfter.toFixed(2)} s`,
       row.refusedWrites === 0 ? '0' : `${figure(row.refusedWrites * 100)} %`,
-      row.chart.padEnd(length),
+      row.chart,
     ]),
+    texts: [5],
   }
 }
 

@@ -101,15 +101,23 @@ const isTable = (value: unknown): value is object[] =>
   Array.isArray(value) && value.length > 0 && value.every((each) => typeof each === 'object')
 
 /** A table for the terminal, whose heads have line breaks, some of them within a word. */
-export function printedTable({ title, head, rows }: TextTable): ReportTable {
+export function printedTable({ title, head, rows, texts }: TextTable): ReportTable {
   return {
     caption: title ?? '',
     head: head.map((cell) =>
       cell.replaceAll(/-\n/g, '').replaceAll('_\n', '_').replaceAll('\n', ' '),
     ),
-    rows,
+    rows: rows.map(([first = '', ...rest]) => [unpadded(first), ...rest]),
+    ...(texts && { texts }),
   }
 }
+
+/** A label whose parts stand below each other in the terminal. */
+const unpadded = (label: string) =>
+  label
+    .trim()
+    .replaceAll(/ +(?=\d)/g, ' ')
+    .replaceAll(/ {2,}/g, ', ')
 
 /** What an old file has instead of the tables. */
 function withoutTables({ experiment, tables, summaries }: Stored): ReportTable[] {
