@@ -27,28 +27,31 @@ surviveClosedOutput(() => interrupts.interrupt('nobody reads the results'))
 const commandLine = ['npm run load --', ...process.argv.slice(2)].join(' ')
 const invocation = { commandLine, interrupt: interrupts.signal }
 
+/** Tells whoever called whether a comparison found something worse. */
+function tell(worse: boolean): void {
+  if (worse) process.exitCode = REGRESSION
+}
+
 const http = httpCommand()
 http.allowExcessArguments().action(async () => {
   // `http` is the default, so the name of a command that does not exist ends up here.
   const [extra] = http.args
   const names = program.commands.map((command) => command.name()).join(', ')
   if (extra !== undefined) http.error(`error: there is no command '${extra}', only ${names}`)
-  const worse = await runHttp(httpOptions(http), commandLine, interrupts.signal)
-  if (worse) process.exitCode = REGRESSION
+  tell(await runHttp(httpOptions(http), commandLine, interrupts.signal))
 })
 
 const compare = compareCommand().action(async (old, newer, { threshold }: ComparisonFlags) => {
-  const worse = printComparison(await readBaseline(old), await readBaseline(newer), threshold)
-  if (worse) process.exitCode = REGRESSION
+  tell(printComparison(await readBaseline(old), await readBaseline(newer), threshold))
 })
 
-const latency = latencyCommand().action(() =>
-  runLatency(latencyOptions(latency), commandLine, interrupts.signal),
-)
+const latency = latencyCommand().action(async () => {
+  tell(await runLatency(latencyOptions(latency), commandLine, interrupts.signal))
+})
 
-const scaling = scalingCommand().action(() =>
-  runScaling(scalingOptions(scaling), commandLine, interrupts.signal),
-)
+const scaling = scalingCommand().action(async () => {
+  tell(await runScaling(scalingOptions(scaling), commandLine, interrupts.signal))
+})
 
 const all = allCommand().action((options) => runAll(options, commandLine, interrupts.signal))
 

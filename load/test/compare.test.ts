@@ -2,10 +2,14 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { differencesOf } from '../src/compare/circumstances.ts'
-import { readBaseline, requireComparable } from '../src/compare/compare.ts'
-import { compareResults } from '../src/compare/judge.ts'
+import { baselineOf, readBaseline, requireComparable } from '../src/compare/compare.ts'
+import { judge } from '../src/compare/judge.ts'
+import { comparableHttp, httpLoad } from '../src/compare/parts.ts'
+import { readHttpResult } from '../src/http/read-result.ts'
 import type { HttpResult, HttpSettings } from '../src/http/result.ts'
+import { readDocument } from '../src/report/read.ts'
 import { repository } from '../src/stack/places.ts'
+import { latencyResult } from './report/support/results.ts'
 import { httpResult, type Rates } from './support/http-results.ts'
 import { temporaryFolder } from './support/places.ts'
 import { run } from './support/programs.ts'
@@ -17,10 +21,11 @@ const times = (rates: readonly number[], factor: number) => rates.map((rate) => 
 
 /** What is said, by `variant: figure`. */
 function judged(before: HttpResult, after: HttpResult, threshold = 0.1) {
-  const rows = compareResults(before, after, differencesOf(before, after), threshold)
+  const [old, now] = [comparableHttp(before, 'old'), comparableHttp(after, 'new')]
+  const { comparisons } = judge(old, now, differencesOf(old, now), threshold)
   return Object.fromEntries(
-    rows.map(({ variant, measure, reference, verdict }) => [
-      `${variant}: ${measure.name}${reference === null ? '' : ` ÷ ${reference}`}`,
+    comparisons.map(({ row, measure, reference, verdict }) => [
+      `${row.variant}: ${measure.name}${reference === null ? '' : ` ÷ ${reference}`}`,
       verdict,
     ]),
   )
@@ -109,7 +114,8 @@ describe('what changed', () => {
       'naive: round trips /request': 'worse',
       'batch: round trips /request': 'worse',
     })
-    expect(differencesOf(before, busy).disturbance).toEqual([
+    const [old, now] = [comparableHttp(before, 'old'), comparableHttp(busy, 'new')]
+    expect(differencesOf(old, now).disturbance).toEqual([
       'CPU time that went elsewhere: 2.00 %, now 50.0 %',
     ])
   })
@@ -128,13 +134,17 @@ describe('what changed', () => {
 test('what differs besides the figures is told', () => {
   const before = httpResult({ naive, batch })
   const after = httpResult({ naive, pipeline: batch }, () => ({}))
-  const { load, machine, software, extent } = differencesOf(before, {
+  const changed = {
     ...after,
     machine: { ...after.machine, cpu: 'Xeon', node: 'v27.0.0' },
     redis: { ...after.redis, build: 'stock-2', ioThreads: 2 },
     generator: 'autocannon 9.1.0',
-    options: { ...after.options, workload: 'documents', duration: 2 },
-  })
+    options: { ...after.options, workload: 'documents' as const, duration: 2 },
+  }
+  const { load, machine, software, extent } = differencesOf(
+    comparableHttp(before, 'old'),
+    comparableHttp(changed, 'new'),
+  )
   expect(load).toEqual(['workload: realistic, now documents', "Redis's I/O threads: 1, now 2"])
   expect(machine).toEqual(['processor: EPYC, now Xeon'])
   expect(software).toEqual([
@@ -153,7 +163,10 @@ describe('a file', () => {
   }
 
   test('of the older format can be read, its ratios with intervals', async () => {
-    const { result } = await readBaseline(join(repository, 'docs/load-2026-11-21.json'))
+    const path = join(repository, 'docs/load-2026-11-21.json')
+    const { parts } = await readBaseline(path, 'http')
+    expect(parts[0]?.comparable).toMatchObject({ part: 'http', rounds: expect.any(Number) })
+    const result = readHttpResult((await readDocument(path)).document, path)
     expect(result.options).toMatchObject({ sessions: 64, reads: 0, workload: 'realistic' })
     const [, , batch] = result.summaries
     expect(batch?.ratios.naive?.interval?.low).toBeGreaterThan(10)
@@ -162,23 +175,29 @@ describe('a file', () => {
   })
 
   test('of load all: its part about http', async () => {
-    const parts = [{ format: 'onetrip-load-latency/1' }, httpResult({ naive, batch })]
+    const parts = [latencyResult(), httpResult({ naive, batch })]
     const path = await file(JSON.stringify({ format: 'onetrip-load-all/1', parts }))
-    expect((await readBaseline(path)).result.samples).toHaveLength(10)
+    const { parts: read } = await readBaseline(path, 'http')
+    expect(read.map(({ comparable }) => [comparable.part, comparable.rounds])).toEqual([
+      ['http', 5],
+    ])
   })
 
   test.each([
-    ['has no part about http', '{"format":"onetrip-load-all/1","parts":[]}'],
+    ['has nothing that can be compared', '{"format":"onetrip-load-all/1","parts":[]}'],
+    ['has no part about http, only about latency', JSON.stringify(latencyResult())],
+    ['something in it is not', '{"format":"onetrip-load-latency/1"}'],
     ['cannot be read: Unexpected end of JSON', ''],
     ['has no format', '[]'],
     ['has no format', 'null'],
-    ['is of the format onetrip-load-redis/1', '{"format":"onetrip-load-redis/1"}'],
+    ['has nothing that can be compared', '{"format":"onetrip-load-redis/1"}'],
+    ['is of the format onetrip/1', '{"format":"onetrip/1"}'],
     ['machine is missing', '{"format":"onetrip-load-http/3"}'],
     ['samples is missing', JSON.stringify({ ...httpResult({ naive }), samples: [] })],
     ['samples[0].variant is missing', JSON.stringify({ ...httpResult({ naive }), samples: [{}] })],
     ['has one round', JSON.stringify(httpResult({ naive: [1] }))],
   ])('that will not do: %s', async (message, content) => {
-    await expect(readBaseline(await file(content))).rejects.toThrow(message)
+    await expect(readBaseline(await file(content), 'http')).rejects.toThrow(message)
   })
 
   test('that is not there: its name', async () => {
@@ -188,11 +207,13 @@ describe('a file', () => {
 })
 
 test('what cannot be compared is refused before it is measured', () => {
-  const baseline = { name: 'old.json', result: httpResult({ naive, batch }) }
-  const { options } = baseline.result
-  expect(() => requireComparable(baseline, { ...options, rounds: 3, duration: 1 })).not.toThrow()
-  const refusal = (change: Partial<HttpSettings>) => () =>
-    requireComparable(baseline, { ...options, ...change })
+  const result = httpResult({ naive, batch })
+  const baseline = baselineOf('old.json', result)
+  const refusal = (change: Partial<HttpSettings>) => () => {
+    const wanted = { ...result.options, ...change }
+    requireComparable(baseline, { ...wanted, load: httpLoad(wanted) })
+  }
+  expect(refusal({ rounds: 3, duration: 1 })).not.toThrow()
   expect(refusal({ rounds: 1 })).toThrow('--rounds 2 or more')
   expect(refusal({ variants: ['glide'] })).toThrow('none of the variants glide')
   expect(refusal({ reads: 0 })).toThrow(/another load:\n +reads: 0.2, now 0/)

@@ -1,13 +1,13 @@
-import type { HttpResult, HttpSettings } from '../http/result.ts'
 import { DISTURBED } from '../measure/machine-cpu.ts'
-import type { Variant } from '../stack/api.ts'
-import { median } from '../statistics.ts'
 import { percent } from '../table.ts'
+import type { Comparable, Facts, Row } from './comparable.ts'
 
 /** In what two results differ besides their figures, each as `what: before, after`. */
 export interface Differences {
   /** In what was sent to what: then the figures are of different things, and nothing is judged. */
   load: string[]
+  /** In rates by more than a tenth: then nothing is judged at these. */
+  rates: string[]
   /** In the machine: then CPU times are not judged. */
   machine: string[]
   /** In what other programs took of it: then rates, latencies and CPU times are not judged. */
@@ -18,32 +18,27 @@ export interface Differences {
   extent: string[]
 }
 
-export function differencesOf(before: HttpResult, after: HttpResult): Differences {
-  const common = commonVariants(before.options, after.options)
-  const differing = (facts: (result: HttpResult) => Facts) => differ(facts(before), facts(after))
+export function differencesOf(before: Comparable, after: Comparable): Differences {
+  const pairs = commonRows(before.rows, after.rows)
+  const common = new Set(pairs.map(({ row }) => row.variant))
+  const clients = (of: Comparable) =>
+    Object.fromEntries([...common].map((name) => [`client of ${name}`, of.clients[name]]))
   return {
-    load: differing(({ options, redis, poolSize, workers }) => ({
-      ...loadOf(options),
-      'way to Redis': redis.transport,
-      'pool size': poolSize,
-      'workers of each API': workers,
-      "Redis's I/O threads": redis.ioThreads,
-    })),
-    machine: differing(({ machine }) => ({ processor: machine.cpu, cores: machine.cores })),
+    load: differ(before.load, after.load),
+    rates: [
+      ...new Set(
+        pairs
+          .filter((pair) => !haveSameRate(pair))
+          .map(({ row, old }) => `${old.where}, now ${row.where}`),
+      ),
+    ],
+    machine: differ(before.machine, after.machine),
     disturbance: disturbanceOf(before, after),
-    software: differing(({ machine, redis, clients, generator, git }) => ({
-      commit: git && `${git.commit.slice(0, 12)}${git.dirty ? ' with changes' : ''}`,
-      Node: machine.node,
-      kernel: machine.kernel,
-      Redis: `${redis.version} ${redis.build ?? 'of another build'}`,
-      'version of the generator': generator,
-      ...Object.fromEntries(common.map((name) => [`client of ${name}`, clients[name]])),
-    })),
-    extent: differing(({ options, samples }) => ({
-      rounds: new Set(samples.map(({ round }) => round)).size,
-      'seconds per run': options.duration,
-      'seconds of warm-up': options.warmup,
-    })),
+    software: differ(
+      { ...before.software, ...clients(before) },
+      { ...after.software, ...clients(after) },
+    ),
+    extent: differ(before.extent, after.extent),
   }
 }
 
@@ -51,37 +46,37 @@ export function differencesOf(before: HttpResult, after: HttpResult): Difference
  * Beside busy programs a request costs more CPU time (caches, the other half of the core), and the cheap
  * variants lose more than the dear ones: a calm run and a disturbed one differ although nothing changed.
  */
-function disturbanceOf(before: HttpResult, after: HttpResult): string[] {
-  const shareOf = ({ samples }: HttpResult) =>
-    median(samples.map(({ elsewhere }) => elsewhere ?? 0))
-  const [old, now] = [shareOf(before), shareOf(after)]
+function disturbanceOf(before: Comparable, after: Comparable): string[] {
+  const [old, now] = [before.elsewhere.median, after.elsewhere.median]
   if (Math.abs(now - old) < DISTURBED) return []
   return [`CPU time that went elsewhere: ${percent(old)}, now ${percent(now)}`]
 }
 
-/** In what the load differs that two sets of options ask for. */
-export function loadDifferences(before: HttpSettings, after: HttpSettings): string[] {
-  return differ(loadOf(before), loadOf(after))
+/** The same row of two results. */
+export interface Pair {
+  /** Of the newer result. */
+  row: Row
+  old: Row
 }
 
-/** The variants that both have, in the order of the newer one. */
-export function commonVariants(before: HttpSettings, after: HttpSettings): Variant[] {
-  return after.variants.filter((variant) => before.variants.includes(variant))
+/** Rates that differ by a larger factor are another load. */
+const SAME_RATE = 1.1
+
+export function haveSameRate({ row, old }: Pair): boolean {
+  if (row.rate === null || old.rate === null) return true
+  const factor = row.rate / old.rate
+  return factor < SAME_RATE && 1 / factor < SAME_RATE
 }
 
-type Facts = Record<string, unknown>
+/** The rows that both have, in the order of the newer one. */
+export function commonRows(before: readonly Row[], after: readonly Row[]): Pair[] {
+  return after.flatMap((row) => {
+    const old = before.find(({ at, variant }) => at === row.at && variant === row.variant)
+    return old ? [{ row, old }] : []
+  })
+}
 
-const loadOf = (options: HttpSettings): Facts => ({
-  connections: options.connections,
-  generator: options.generator,
-  workload: options.workload,
-  sessions: options.sessions,
-  items: options.items,
-  reads: options.reads,
-  seed: options.seed,
-})
-
-function differ(before: Facts, after: Facts): string[] {
+export function differ(before: Facts, after: Facts): string[] {
   return Object.keys({ ...before, ...after })
     .filter((name) => text(before[name]) !== text(after[name]))
     .map((name) => `${name}: ${text(before[name])}, now ${text(after[name])}`)

@@ -1,10 +1,6 @@
-import type { HttpResult } from '../http/result.ts'
-import type { Sample } from '../http/sample.ts'
-import { referencesOf } from '../http/summary.ts'
-import type { Variant } from '../stack/api.ts'
 import { type Change, changeBetween, median, summarizeRatios } from '../statistics.ts'
-import { commonVariants, type Differences } from './circumstances.ts'
-import { type Measure, measures } from './measures.ts'
+import { commonRows, type Differences, haveSameRate, type Pair } from './circumstances.ts'
+import type { Comparable, Measure, Row } from './comparable.ts'
 
 /**
  * `better` and `worse`: by the threshold or more, and beyond noise. `same`: it did not get worse by as
@@ -15,10 +11,11 @@ type Verdict = 'better' | 'worse' | 'same' | 'unclear' | 'told'
 
 /** One figure of one variant, before and after. */
 export interface Comparison {
-  variant: Variant
+  /** Of the newer result. */
+  row: Row
   measure: Measure
   /** Whose figure of the same round this one is a multiple of; null where it stands by itself. */
-  reference: Variant | null
+  reference: string | null
   /** Over the rounds: geometric means, of which one is the change from the other. */
   before: number
   after: number
@@ -26,59 +23,93 @@ export interface Comparison {
   verdict: Verdict
 }
 
-/** Of the interval in which a change is: many are looked at together, and few shall be wrong. */
-export const CONFIDENCE = 0.99
+export interface Judgement {
+  comparisons: Comparison[]
+  /** Of the intervals in which the changes are. */
+  confidence: number
+}
+
+/** Of the interval of a change, while a dozen are looked at together. */
+const CONFIDENCE = 0.99
+const A_DOZEN = 12
+
+/** What the pace of the others is a multiple of, the first of these that is there. */
+const references = ['naive', 'naive-lean', 'sequential', 'pipeline', 'noop']
+
+interface Candidate extends Omit<Comparison, 'change' | 'verdict'> {
+  figures: { old: number[]; now: number[] }
+  isJudged: boolean
+}
 
 /**
- * Compares two results, variant by variant. What depends on the pace of the machine is judged as a
- * multiple of a reference that ran in the same rounds, where both results have one.
+ * Compares two results, row by row. What depends on the pace of the machine is judged as a multiple of a
+ * reference that ran in the same rounds, where both results have one. Of more than a dozen figures the
+ * intervals are as much wider as it takes for no more of all of them to be wrong.
  *
  * @param threshold a smaller change is none: 0.1 for 10 %.
  */
-export function compareResults(
-  before: HttpResult,
-  after: HttpResult,
+export function judge(
+  before: Comparable,
+  after: Comparable,
   differences: Differences,
   threshold: number,
-): Comparison[] {
-  const variants = commonVariants(before.options, after.options)
-  const reference = referenceOf(before, after)
-  const limited = new Set(
-    [before, after].flatMap(({ summaries }) =>
-      summaries.flatMap(({ variant, generatorAtLimit }) => (generatorAtLimit ? [variant] : [])),
-    ),
-  )
-  const isJudged = (measure: Measure, variant: Variant, base: Variant | null) => {
-    if (differences.load.length > 0) return false
-    if (measure.kind === 'count') return true
-    if (differences.disturbance.length > 0) return false
-    if (measure.kind === 'cpu') return differences.machine.length === 0
-    return base === reference && !limited.has(variant) && (base === null || !limited.has(base))
-  }
-  return variants.flatMap((variant) =>
-    measures.flatMap((measure) => {
-      const relative = measure.kind === 'pace' && reference !== null && variant !== reference
-      const bases = relative ? [null, reference] : [null]
-      return bases.flatMap((base) => {
-        const old = figuresOf(before.samples, variant, measure, base)
-        const now = figuresOf(after.samples, variant, measure, base)
-        if (old.length < 2 || now.length < 2) return []
-        const least = base === null ? measure.least : 0
-        const atLeast = (figures: number[]) => figures.map((each) => Math.max(least, each))
-        const change = changeBetween(atLeast(old), atLeast(now), CONFIDENCE)
-        const judged = isJudged(measure, variant, base)
-        const verdict = judged ? verdictOf(change, measure, threshold) : ('told' as const)
-        const means = { before: meanOf(old), after: meanOf(now) }
-        return [{ variant, measure, reference: base, ...means, change, verdict }]
-      })
-    }),
-  )
+): Judgement {
+  const candidates = commonRows(before.rows, after.rows).flatMap((pair) => {
+    const all = { before: before.rows, after: after.rows }
+    return candidatesOf(pair, referenceRow(pair, all), differences)
+  })
+  const judged = candidates.filter(({ isJudged }) => isJudged).length
+  const confidence = 1 - ((1 - CONFIDENCE) * A_DOZEN) / Math.max(A_DOZEN, judged)
+  const comparisons = candidates.map(({ figures: { old, now }, isJudged, ...candidate }) => {
+    const change = changeBetween(old, now, confidence)
+    const verdict = isJudged ? verdictOf(change, candidate.measure, threshold) : ('told' as const)
+    return { ...candidate, change, verdict }
+  })
+  return { comparisons, confidence }
 }
 
-/** The variant whose pace those of the others are compared with; null where there are no others. */
-export function referenceOf(before: HttpResult, after: HttpResult): Variant | null {
-  const variants = commonVariants(before.options, after.options)
-  return variants.length > 1 ? (referencesOf(variants)[0] ?? null) : null
+/** The row whose pace those of the others at its place are compared with; null where there are no others. */
+function referenceRow(
+  { row: { at } }: Pair,
+  { before, after }: { before: readonly Row[]; after: readonly Row[] },
+): Pair | null {
+  const here = commonRows(before, after).filter(({ row }) => row.at === at)
+  const named = (name: string) => here.find(({ row }) => row.variant === name)
+  const usual = references.map(named).find((pair) => pair !== undefined)
+  return here.length > 1 ? (usual ?? here[0] ?? null) : null
+}
+
+function candidatesOf(pair: Pair, reference: Pair | null, differences: Differences): Candidate[] {
+  const { row, old } = pair
+  const isReference = reference?.row.variant === row.variant
+  const isJudged = ({ kind }: Measure, base: Pair | null) => {
+    if (differences.load.length > 0 || !haveSameRate(pair)) return false
+    if (kind === 'count') return true
+    if (differences.disturbance.length > 0) return false
+    if (kind === 'cpu') return differences.machine.length === 0
+    const limited = [row, old, base?.row, base?.old].some((one) => one?.limited)
+    return base === reference && !limited
+  }
+  return row.figures.flatMap(({ measure }) => {
+    const relative = measure.kind === 'pace' && reference !== null && !isReference
+    return (relative ? [null, reference] : [null]).flatMap((base) => {
+      const figures = {
+        old: figuresIn(old, measure, base?.old ?? null),
+        now: figuresIn(row, measure, base?.row ?? null),
+      }
+      if (figures.old.length < 2 || figures.now.length < 2) return []
+      const least = base === null ? measure.least : 0
+      const atLeast = (each: number) => Math.max(least, each)
+      return [
+        {
+          ...{ row, measure, reference: base?.row.variant ?? null },
+          ...{ before: meanOf(figures.old), after: meanOf(figures.now) },
+          figures: { old: figures.old.map(atLeast), now: figures.now.map(atLeast) },
+          isJudged: isJudged(measure, base),
+        },
+      ]
+    })
+  })
 }
 
 /** The geometric mean; the median where a round has nothing at all. */
@@ -87,25 +118,14 @@ function meanOf(figures: readonly number[]): number {
 }
 
 /** What a measure is in each round; with a base, as a multiple of the base's in the same round. */
-function figuresOf(
-  samples: readonly Sample[],
-  variant: Variant,
-  measure: Measure,
-  base: Variant | null,
-): number[] {
-  const figureIn = (round: number, of: Variant) => {
-    const sample = samples.find((each) => each.variant === of && each.round === round)
-    return sample ? measure.of(sample) : null
-  }
-  return samples
-    .filter((sample) => sample.variant === variant)
-    .flatMap(({ round }) => {
-      const figure = figureIn(round, variant)
-      const below = base === null ? 1 : figureIn(round, base)
-      // Without a single answer there is no pace to be a multiple of.
-      if (figure === null || below === null || below === 0) return []
-      return base !== null && figure === 0 ? [] : [figure / below]
-    })
+function figuresIn(row: Row, { name }: Measure, base: Row | null): number[] {
+  const roundsOf = (of: Row) => of.figures.find(({ measure }) => measure.name === name)?.rounds
+  return [...(roundsOf(row) ?? [])].flatMap(([round, figure]) => {
+    const below = base === null ? 1 : roundsOf(base)?.get(round)
+    // Without a single answer there is no pace to be a multiple of.
+    if (below === undefined || below === 0) return []
+    return base !== null && figure === 0 ? [] : [figure / below]
+  })
 }
 
 function verdictOf(change: Change, { better }: Measure, threshold: number): Verdict {

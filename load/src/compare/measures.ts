@@ -1,29 +1,15 @@
 import type { Sample } from '../http/sample.ts'
+import type { LatencySample } from '../latency/result.ts'
+import type { LinkSample } from '../store/benchmark.ts'
+import type { Measure, MeasureOf } from './comparable.ts'
 
-/** A figure by which two results are compared. */
-export interface Measure {
-  name: string
-  better: 'higher' | 'lower'
-  /**
-   * What else it depends on. `pace`: on how fast the machine is just now, so it is judged as a multiple of
-   * what a reference reached in the same round. `cpu`: on the processor. `count`: on neither.
-   */
-  kind: 'pace' | 'cpu' | 'count'
-  /** Below this the figure counts as this: next to nothing is no multiple of next to nothing. */
-  least: number
-  /** Null where the sample has none. */
-  of: (sample: Sample) => number | null
-}
-
-export const measures: readonly Measure[] = [
+/** Of requests at full speed. */
+export const saturationMeasures: readonly MeasureOf<Sample>[] = [
   {
     ...{ name: 'requests/s', better: 'higher', kind: 'pace', least: 0.1 },
     of: (sample) => sample.requestsPerSecond,
   },
-  {
-    ...{ name: 'p99 ms', better: 'lower', kind: 'pace', least: 0.01 },
-    of: ({ latency }) => latency.p99,
-  },
+  { ...milliseconds('p99'), of: ({ latency }) => latency.p99 },
   perRequest('API CPU µs', 'cpu', 1, 'apiCpuMicros'),
   perRequest('Redis CPU µs', 'cpu', 1, 'redisCpuMicros'),
   perRequest('round trips', 'count', 0.05, 'roundTrips'),
@@ -31,12 +17,43 @@ export const measures: readonly Measure[] = [
   perRequest('connections', 'count', 0.01, 'connections'),
 ]
 
+/** Of requests at a fixed rate. */
+export const latencyMeasures: readonly MeasureOf<LatencySample>[] = [
+  { ...milliseconds('p50'), of: ({ latency }) => latency.p50 },
+  { ...milliseconds('p99'), of: ({ latency }) => latency.p99 },
+  { ...micros('API', 'request'), of: ({ perRequest }) => perRequest.apiCpuMicros },
+  { ...micros('Redis', 'request'), of: ({ perRequest }) => perRequest.redisCpuMicros },
+]
+
+const callsPerSecond: MeasureOf<LinkSample> = {
+  ...{ name: 'calls/s', better: 'higher', kind: 'pace', least: 0.1 },
+  of: (sample) => sample.callsPerSecond,
+}
+
+/** Of calls of the store. */
+export const storeMeasures: readonly MeasureOf<LinkSample>[] = [
+  callsPerSecond,
+  { ...micros('client', 'call'), of: (sample) => sample.clientCpuMicros },
+  { ...micros('Redis', 'call'), of: (sample) => sample.redisCpuMicros },
+]
+
+/** Of so few calls that CPU time cannot be told. */
+export const fewCallsMeasures: readonly MeasureOf<LinkSample>[] = [callsPerSecond]
+
+function milliseconds(percentile: string): Measure {
+  return { name: `${percentile} ms`, better: 'lower', kind: 'pace', least: 0.01 }
+}
+
+function micros(whose: string, per: string): Measure {
+  return { name: `${whose} CPU µs /${per}`, better: 'lower', kind: 'cpu', least: 1 }
+}
+
 function perRequest(
   what: string,
   kind: Measure['kind'],
   least: number,
   field: keyof Sample['perRequest'],
-): Measure {
+): MeasureOf<Sample> {
   return {
     ...{ name: `${what} /request`, better: 'lower', kind, least },
     of: (sample) => sample.perRequest[field],

@@ -1,6 +1,6 @@
 import { strategyNames } from '@onetrip/session-store'
 import { Command, Option } from 'commander'
-import { thresholdOption } from '../compare/options.ts'
+import { addComparison, type ComparisonOptions } from '../compare/options.ts'
 import { addPresets, listOf, type Presets, seconds, wholeNumber, withPresets } from '../options.ts'
 import { addOutputs, type OutputFlags } from '../report/outputs.ts'
 import { variants } from '../stack/api.ts'
@@ -9,9 +9,7 @@ import type { HttpSettings } from './result.ts'
 import { addTarget, addWorkload, withWorkload } from './shared-options.ts'
 import type { TargetOptions } from './target.ts'
 
-export type HttpOptions = HttpSettings &
-  TargetOptions &
-  OutputFlags & { compare?: string; threshold: number }
+export type HttpOptions = HttpSettings & TargetOptions & OutputFlags & ComparisonOptions
 
 const presets: Presets<HttpOptions> = {
   quick: { rounds: 5, duration: 2, warmup: 1 },
@@ -46,13 +44,7 @@ export function httpCommand(): Command {
     quick: 'a first impression in half a minute',
     full: 'all variants, 7 rounds; about 10 minutes',
   })
-  command
-    .option(
-      '--compare <file>',
-      'say what got better or worse since this result (see compare --help)',
-    )
-    .addOption(thresholdOption())
-  return addOutputs(command).addHelpText(
+  return addOutputs(addComparison(command)).addHelpText(
     'after',
     `
 It measures what npm start runs. If nothing runs, or not what --variants, --redis-build, --transport or

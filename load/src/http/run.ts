@@ -1,4 +1,5 @@
-import { printComparison, readBaseline, requireComparable } from '../compare/compare.ts'
+import { baselineOf, printComparison, readBaseline, requireComparable } from '../compare/compare.ts'
+import { httpLoad } from '../compare/parts.ts'
 import { gitState } from '../measure/machine.ts'
 import { Problem } from '../problem.ts'
 import { runProgress } from '../progress.ts'
@@ -33,8 +34,8 @@ export async function runHttp(
   command: string,
   interrupt: AbortSignal,
 ): Promise<boolean> {
-  const baseline = wanted.compare === undefined ? null : await readBaseline(wanted.compare)
-  if (baseline) requireComparable(baseline, wanted)
+  const baseline = wanted.compare === undefined ? null : await readBaseline(wanted.compare, 'http')
+  if (baseline) requireComparable(baseline, { ...wanted, load: httpLoad(wanted) })
   const outputs = await prepareOutputs(wanted)
   const generator = await findGenerator(wanted)
   const date = new Date().toISOString()
@@ -66,7 +67,7 @@ export async function runHttp(
   throwFailure(early)
   if (!baseline) return false
   print()
-  return printComparison(baseline, { name: 'This run', result }, wanted.threshold)
+  return printComparison(baseline, baselineOf('This run', result), wanted.threshold)
 }
 
 const roundsText = (samples: readonly Sample[]) =>

@@ -1,4 +1,5 @@
 import { Command, Option } from 'commander'
+import { addComparison, type ComparisonOptions } from '../compare/options.ts'
 import { addTarget, addWorkload, withWorkload } from '../http/shared-options.ts'
 import type { TargetOptions } from '../http/target.ts'
 import { addPresets, listOf, type Presets, seconds, wholeNumber, withPresets } from '../options.ts'
@@ -9,7 +10,8 @@ import { arrivals, type LatencySettings } from './result.ts'
 
 export type LatencyOptions = LatencySettings &
   TargetOptions &
-  OutputFlags & {
+  OutputFlags &
+  ComparisonOptions & {
     /** Requests per second; instead of shares. */
     rate?: number[]
     /** Of the slowest variant's capacity, in percent. */
@@ -61,7 +63,7 @@ export function latencyCommand(): Command {
     quick: 'a first impression in less than a minute',
     full: '5 rounds; about 4 minutes',
   })
-  return addOutputs(command).addHelpText(
+  return addOutputs(addComparison(command)).addHelpText(
     'after',
     `
 Requests are due at a fixed rate, whatever the API does, as the visitors of a site come whether or not it
@@ -79,6 +81,8 @@ longer runs.
 
 "sent late" says how well the generator kept to the schedule. Rows where it did not, or where it was busy
 all the time, are marked, and nothing is claimed from them. docs/method.md has more.
+
+With --compare it takes the rates of that file, unless --rate says others, and measures no capacity.
 
 It measures what npm start runs, or starts a stack of its own (see npm run load -- http --help, also for the
 environment variables and what --workload means).

@@ -1,3 +1,11 @@
+import {
+  type Baseline,
+  baselineOf,
+  printComparison,
+  readBaseline,
+  requireComparable,
+} from '../compare/compare.ts'
+import { latencyLoad } from '../compare/parts.ts'
 import { saturateByAutocannon } from '../http/autocannon.ts'
 import { header } from '../http/report.ts'
 import { takeSample } from '../http/sample.ts'
@@ -35,6 +43,7 @@ import { summarizeLatencies } from './summary.ts'
  * resolves or rejects. An interrupt, or a failure, leaves what the rounds gave that were complete by then.
  *
  * @param command the command line, for the record.
+ * @returns whether something got worse than in the result that `--compare` names.
  * @throws Problem, ProgramError when it cannot be measured, or not to the end; the reason of `interrupt`
  *   when no round was complete.
  */
@@ -42,11 +51,15 @@ export async function runLatency(
   wanted: LatencyOptions,
   command: string,
   interrupt: AbortSignal,
-): Promise<void> {
+): Promise<boolean> {
+  const baseline =
+    wanted.compare === undefined ? null : await readBaseline(wanted.compare, 'latency')
+  if (baseline) requireComparable(baseline, { ...wanted, load: latencyLoad(wanted) })
   for (const rate of wanted.rate ?? []) requireBounded({ rate, seconds: wanted.duration })
   const outputs = await prepareOutputs(wanted)
   const date = new Date().toISOString()
-  const { run, ...measured } = await measure(wanted, interrupt)
+  const known = wanted.rate ? null : ratesIn(baseline)
+  const { run, ...measured } = await measure(wanted, known, interrupt)
   const { rates, options } = measured
   const result: LatencyResult = {
     format: 'onetrip-load-latency/1',
@@ -62,6 +75,15 @@ export async function runLatency(
   print([tables(result), conclusions(result)].filter((part) => part !== '').join('\n\n'))
   await outputs.save(result)
   throwFailure(run.early)
+  if (!baseline) return false
+  print()
+  return printComparison(baseline, baselineOf('This run', result), wanted.threshold)
+}
+
+/** The rates of a result that is compared with. */
+function ratesIn(baseline: Baseline | null): LatencyRate[] | null {
+  const [part] = baseline?.parts ?? []
+  return part ? (part.document as LatencyResult).rates : null
 }
 
 type Measured = Omit<
@@ -71,6 +93,7 @@ type Measured = Omit<
 
 async function measure(
   wanted: LatencyOptions,
+  known: LatencyRate[] | null,
   interrupt: AbortSignal,
 ): Promise<Measured & { run: RoundsRun<LatencyRun> }> {
   await using cleanup = new AsyncDisposableStack()
@@ -84,8 +107,8 @@ async function measure(
   cleanup.defer(() => progress.close())
   const owned = wanted.iOwnThisHost === true
   const runs: Runs = { stand, options, tokens, owned, interrupt, progress }
-  const capacity = wanted.rate ? null : await capacityOf(runs)
-  const rates = ratesOf(wanted, capacity)
+  const capacity = wanted.rate || known ? null : await capacityOf(runs)
+  const rates = known ?? ratesOf(wanted, capacity)
   return {
     ...circumstances,
     redis: { ...circumstances.redis, started: target.redis.build },

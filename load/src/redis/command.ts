@@ -1,5 +1,15 @@
 import { Command } from 'commander'
+import {
+  baselineOf,
+  printComparison,
+  REGRESSION,
+  readBaseline,
+  requireComparable,
+} from '../compare/compare.ts'
+import { addComparison, type ComparisonOptions } from '../compare/options.ts'
+import { unlessGiven } from '../options.ts'
 import { addOutputs } from '../report/outputs.ts'
+import { print } from '../terminal.ts'
 import { fillDocument } from './document.ts'
 import type { Experiment } from './experiment.ts'
 import { client } from './experiments/client.ts'
@@ -28,7 +38,7 @@ export function redisCommand(invocation: Invocation): Command {
     .addCommand(experimentCommand(client, invocation))
     .addCommand(
       new Command('document')
-        .description('put the tables of the JSON files beside a document into it')
+        .description('put the figures of the JSON files beside a document into it')
         .argument('<file>', 'with lines such as <!-- FILE.json, table 1 -->')
         .action(fillDocument),
     )
@@ -58,23 +68,28 @@ export function experimentCommand<Options extends object>(
 ): Command {
   const command = new Command(experiment.name).description(experiment.summary)
   experiment.configure(command)
+  if (experiment.compared) addComparison(command)
   return addOutputs(command.option('--quick', 'a first impression in about 10 seconds'))
     .addHelpText('after', `\n${experiment.about.trim()}`)
     .action(async () => {
-      await runExperiment(experiment, optionsOf(command, experiment.quick), commandLine, interrupt)
+      const { quick } = command.opts<CommonOptions>()
+      const options = unlessGiven<Options & CommonOptions>(command, quick ? experiment.quick : {})
+      await runCompared(experiment, options, { commandLine, interrupt })
     })
 }
 
-/** The options as given, else as `--quick` has them, else the defaults. */
-function optionsOf<Options extends object>(
-  command: Command,
-  quick: Partial<Options>,
-): Options & CommonOptions {
-  const options = command.opts<Options & CommonOptions>()
-  if (!options.quick) return options
-  const unset = Object.entries(quick).filter(([name]) => {
-    const source = command.getOptionValueSource(name)
-    return source === undefined || source === 'default'
-  })
-  return { ...options, ...Object.fromEntries(unset) }
+async function runCompared<Options extends object>(
+  experiment: Experiment<Options>,
+  { compare, threshold, ...rest }: Options & CommonOptions & Partial<ComparisonOptions>,
+  { commandLine, interrupt }: Invocation,
+): Promise<void> {
+  const options = rest as unknown as Options & CommonOptions
+  const baseline = compare === undefined ? null : await readBaseline(compare, experiment.name)
+  const wanted = experiment.compared?.(options)
+  if (baseline && wanted) requireComparable(baseline, wanted)
+  const result = await runExperiment(experiment, options, commandLine, interrupt)
+  if (!baseline) return
+  print()
+  const worse = printComparison(baseline, baselineOf('This run', result), threshold ?? 0)
+  if (worse) process.exitCode = REGRESSION
 }

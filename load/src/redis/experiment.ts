@@ -1,4 +1,5 @@
 import type { Command } from 'commander'
+import type { Facts } from '../compare/comparable.ts'
 import type { RedisFacts } from '../measure/redis-info.ts'
 import type { EarlyEnd } from '../rounds.ts'
 import type { RedisBuild } from '../stack/redis.ts'
@@ -25,6 +26,8 @@ export interface Experiment<Options extends object> {
    * before, as there is no internet in there.
    */
   isolated?(options: Options): readonly RedisBuild[]
+  /** For one whose results can be compared: which of them, and what of the options makes the load. */
+  compared?(options: Options): { variants: readonly string[]; rounds: number; load: Facts }
   /** What `--quick` sets, unless the user says otherwise: less than 15 seconds. */
   readonly quick: Partial<Options>
   /**

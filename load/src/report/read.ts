@@ -39,7 +39,7 @@ const readers = new Map<string, (document: never, name: string) => Part>([
   ['onetrip-load-redis/1', experimentPart],
 ])
 
-const ALL = 'onetrip-load-all/1'
+export const ALL = 'onetrip-load-all/1'
 
 /** More than any of our files is, and less than what makes a page that no browser shows. */
 const MOST_BYTES = 64 * 2 ** 20

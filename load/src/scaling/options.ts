@@ -1,4 +1,5 @@
 import { Command, Option } from 'commander'
+import { addComparison, type ComparisonOptions } from '../compare/options.ts'
 import { generators } from '../http/generator.ts'
 import { addWorkload, withWorkload } from '../http/shared-options.ts'
 import { addPresets, listOf, type Presets, seconds, wholeNumber, withPresets } from '../options.ts'
@@ -9,7 +10,8 @@ import { type LinkPlan, links } from '../store/links.ts'
 import { dimensions, type ScalingSettings } from './result.ts'
 
 export type ScalingOptions = ScalingSettings &
-  OutputFlags & {
+  OutputFlags &
+  ComparisonOptions & {
     connections: number[]
     workers: number[]
     links: LinkPlan[]
@@ -76,7 +78,7 @@ export function scalingCommand(): Command {
     quick: 'a first impression in about a minute',
     full: '5 rounds of 2 s; about 10 minutes',
   })
-  return addOutputs(command).addHelpText(
+  return addOutputs(addComparison(command)).addHelpText(
     'after',
     `
 Full speed, as with npm run load -- http, while one thing changes and the rest stays as it is: 64

@@ -1,3 +1,5 @@
+import { baselineOf, printComparison, readBaseline, requireComparable } from '../compare/compare.ts'
+import { scalingLoad } from '../compare/parts.ts'
 import { findGenerator, type Generator } from '../http/generators.ts'
 import { clientsOf } from '../http/stand.ts'
 import { gitState, machine } from '../measure/machine.ts'
@@ -20,6 +22,7 @@ import { measureStore } from './store.ts'
  * or a failure, leaves the rounds that were complete by then.
  *
  * @param command the command line, for the record.
+ * @returns whether something got worse than in the result that `--compare` names.
  * @throws Problem, ProgramError when it cannot be measured, or not to the end; the reason of `interrupt`
  *   when no round was complete.
  */
@@ -27,7 +30,10 @@ export async function runScaling(
   wanted: ScalingOptions,
   command: string,
   interrupt: AbortSignal,
-): Promise<void> {
+): Promise<boolean> {
+  const baseline =
+    wanted.compare === undefined ? null : await readBaseline(wanted.compare, 'scaling')
+  if (baseline) requireComparable(baseline, { ...wanted, load: scalingLoad(wanted) })
   const outputs = await prepareOutputs(wanted)
   const generator = await findGenerator(wanted)
   const date = new Date().toISOString()
@@ -53,6 +59,9 @@ export async function runScaling(
   print(parts.filter((part) => part !== '').join('\n\n'))
   await outputs.save(result)
   throwFailure(early)
+  if (!baseline) return false
+  print()
+  return printComparison(baseline, baselineOf('This run', result), wanted.threshold)
 }
 
 type Measured = Pick<ScalingResult, 'redis' | 'series' | 'store'> & {

@@ -1,5 +1,6 @@
 import { createSessionStore, type StrategyName, strategyNames } from '@onetrip/session-store'
 import { type Command, Option } from 'commander'
+import { storeLoad } from '../compare/parts.ts'
 import { listOf, wholeNumber } from '../options.ts'
 import { Problem } from '../problem.ts'
 import type { Context, Experiment, Server } from '../redis/experiment.ts'
@@ -52,6 +53,11 @@ Examples:
 
   configure: (command) => configure(command),
   quick: { rounds: 1, duration: 0.1 },
+  compared: (options) => ({
+    variants: options.strategies,
+    rounds: options.rounds,
+    load: storeLoad(options),
+  }),
 
   async run(context, options) {
     const { results, samples, early } = await measureLinks(context, options)
