@@ -1,10 +1,11 @@
 import { spawn } from 'node:child_process'
 import { closeSync, openSync } from 'node:fs'
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { outputOf, run, succeeds } from './command.ts'
+import { firewallOf, restore } from './firewall.ts'
 
 const START_MS = 60_000
 
@@ -64,36 +65,6 @@ export async function requireEngine(): Promise<() => Promise<void>> {
     await delay(200)
   }
   return stop
-}
-
-interface Firewall {
-  command: string
-  /** As `iptables-save` writes them; undefined where there is no such command. */
-  rules: string | undefined
-}
-
-async function firewallOf(command: string): Promise<Firewall> {
-  const saved = await run([`${command}-save`]).catch(() => undefined)
-  return { command, rules: saved?.code === 0 ? saved.stdout : undefined }
-}
-
-/** Takes back the rules of an engine: with them, the kernel tracks every connection of this machine. */
-async function restore({ command, rules }: Firewall, path: string): Promise<void> {
-  if (rules === undefined) return
-  const tables = (text: string) => Array.from(text.matchAll(/^\*(\w+)$/gm), ([, name = '']) => name)
-  const added = tables((await firewallOf(command)).rules ?? '').filter(
-    (table) => !tables(rules).includes(table),
-  )
-  for (const table of added) {
-    if (table === 'filter') await run([command, '-P', 'FORWARD', 'ACCEPT'])
-    await run([command, '-t', table, '-F'])
-    await run([command, '-t', table, '-X'])
-    // With nftables an empty table, too, has the kernel track connections.
-    const family = command === 'iptables' ? 'ip' : 'ip6'
-    await run(['nft', 'delete', 'table', family, table]).catch(() => {})
-  }
-  await writeFile(path, rules)
-  await run([`${command}-restore`, path])
 }
 
 /**

@@ -4,8 +4,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type TestRedis, testRedis } from '../../.vitest/redis.ts'
-import { apiUrl, startApi } from '../../load/src/stack/api.ts'
-import { newSecret, repository } from '../../load/src/stack/places.ts'
+import { startApiProcess } from '../../apps/api/test/api-process.ts'
+import { apiUrl } from '../../load/src/stack/api.ts'
+import { repository } from '../../load/src/stack/places.ts'
 import { freePorts } from '../../load/src/stack/ports.ts'
 import { type Program, startProgram } from '../../load/src/stack/program.ts'
 import { dashboardQueries } from './dashboard.ts'
@@ -32,18 +33,14 @@ describe.skipIf(!installed)('a real Prometheus with our configuration, on real A
     redis = await testRedis()
     directory = await mkdtemp(join(tmpdir(), 'onetrip-prometheus-'))
     const [port = 0, pooled = 0, naive = 0] = await freePorts(3)
-    const sessionSecret = newSecret()
-    process.env.REDIS_INFO_INTERVAL_SECONDS = '1'
-    const start = (variant: 'batch' | 'naive', port: number) =>
-      startApi({
-        variant,
-        host: '127.0.0.1',
-        port,
-        redisUrl: `unix://${redis.socket}`,
-        sessionSecret,
+    const start = (strategy: 'batch' | 'naive', port: number) =>
+      startApiProcess({
+        STRATEGY: strategy,
+        PORT: String(port),
+        REDIS_URL: `unix://${redis.socket}`,
+        REDIS_INFO_INTERVAL_SECONDS: '1',
       })
     programs.push(...(await Promise.all([start('batch', pooled), start('naive', naive)])))
-    delete process.env.REDIS_INFO_INTERVAL_SECONDS
     await copyFile(join(repository, 'docker/prometheus/rules.yml'), join(directory, 'rules.yml'))
     const config = await readFile(join(repository, 'docker/prometheus/prometheus.yml'), 'utf8')
     // Docker's name server is what there is not; and nobody waits for 5 s here.

@@ -132,6 +132,15 @@ describe('what the world sees', () => {
     }
   })
 
+  test('metrics are for those inside: the proxy has none, however they are asked for', async () => {
+    for (const url of [stack.urls.pooled, stack.urls.naive]) {
+      for (const path of ['/metrics', '/%6detrics', '/metrics?all', '//metrics']) {
+        expect((await fetch(`${url}${path}`)).status, path).toBe(404)
+      }
+      expect((await fetch(`${url}/openapi.json`)).status).toBe(200)
+    }
+  })
+
   test('the proxy cannot reach Redis, and of all only the proxy has a way out', async () => {
     const connecting = (to: string) => stack.exec('proxy', `bash -c "exec 3<>/dev/tcp/${to}"`)
     expect((await connecting('api/3000')).code).toBe(0)
