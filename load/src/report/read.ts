@@ -52,10 +52,13 @@ export async function readDocument(path: string): Promise<NamedDocument> {
   const found = await stat(path).catch((error: unknown) => Promise.reject(problem(error)))
   if (!found.isFile()) throw unreadable('it is no file')
   if (found.size > MOST_BYTES) throw unreadable(`it has ${found.size} bytes, too many for a report`)
+  const text = await readFile(path, 'utf8').catch((error: unknown) =>
+    Promise.reject(problem(error)),
+  )
   try {
-    return { name: basename(path), document: JSON.parse(await readFile(path, 'utf8')) }
+    return { name: basename(path), document: JSON.parse(text) }
   } catch (error) {
-    throw problem(error)
+    throw unreadable(`it is no JSON (${(error as Error).message.replaceAll(/\s+/g, ' ')})`)
   }
 }
 

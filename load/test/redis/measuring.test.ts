@@ -1,4 +1,6 @@
+import { Command } from 'commander'
 import { describe, expect, test } from 'vitest'
+import { shortConnections } from '../../src/redis/experiments/short-connections.ts'
 import {
   shortConclusions,
   shortTable,
@@ -132,4 +134,17 @@ describe('the report on short connections', () => {
       reply: 2,
     })
   })
+})
+
+test('--idle takes numbers and "most", each of them once', () => {
+  const idle = (text: string) => {
+    const command = new Command().exitOverride().configureOutput({ writeErr: () => {} })
+    shortConnections.configure(command)
+    return command.parse(['--idle', text], { from: 'user' }).opts<{ idle: unknown }>().idle
+  }
+  expect(idle('0, most,1000')).toEqual([0, 'most', 1_000])
+  for (const bad of ['banana', '', ',', '1,', '-1', '1e3', '1000001', 'most,mostly']) {
+    expect(() => idle(bad), bad).toThrow('It must be whole numbers up to 1000000, or "most".')
+  }
+  for (const twice of ['most,most', '7,007']) expect(() => idle(twice)).toThrow('only once')
 })

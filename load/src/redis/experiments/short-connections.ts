@@ -1,5 +1,6 @@
-import { type Command, Option } from 'commander'
+import { type Command, InvalidArgumentError, Option } from 'commander'
 import { listOf, wholeNumber } from '../../options.ts'
+import { Problem } from '../../problem.ts'
 import { type Transport, transports } from '../../stack/address.ts'
 import { figure } from '../../table.ts'
 import { shortConnectionFigures } from '../documents.ts'
@@ -9,7 +10,6 @@ import {
   addBuilds,
   addRounds,
   type BuildsOptions,
-  numbers,
   numbersOption,
   type RoundsOptions,
 } from '../options.ts'
@@ -105,19 +105,25 @@ Examples:
   isolated: ({ builds }) => builds,
 
   async run(context, options) {
-    return options.shape
-      ? await runShapes(context, { ...options, shape: options.shape })
-      : await runChurn(context, options)
+    const { shape, requests, clients } = options
+    if (shape) return await runShapes(context, { ...options, shape })
+    if (requests !== undefined || clients !== undefined) {
+      throw new Problem('--requests and --clients change what --shape runs: give that, too.')
+    }
+    return await runChurn(context, options)
   },
 }
 
+const MOST_IDLE = 1_000_000
+
 function idleNumbers(text: string): (number | 'most')[] {
-  const words = text.split(',').map((word) => word.trim())
-  const given = words.filter((word) => word !== 'most').join(',')
-  return [
-    ...(given === '' ? [] : numbers(0, 1_000_000)(given)),
-    ...(words.includes('most') ? ['most' as const] : []),
-  ]
+  const list = text.split(',').map((word) => {
+    if (word.trim() === 'most') return 'most'
+    if (/^\d{1,7}$/.test(word.trim()) && Number(word) <= MOST_IDLE) return Number(word)
+    throw new InvalidArgumentError(`It must be whole numbers up to ${MOST_IDLE}, or "most".`)
+  })
+  if (new Set(list).size === list.length) return list
+  throw new InvalidArgumentError('Each may stand in the list only once.')
 }
 
 async function runChurn(context: Context, options: ShortConnectionsOptions): Promise<Findings> {
