@@ -16,4 +16,6 @@ test('of a worker that has ended its own counts remain, and nothing that it had 
   const text = await merged.text([])
   expect(text).toContain('own_total 7')
   expect(text).not.toContain('read_total')
+  merged.take(worker, await registry.getMetricsAsJSON()) // was on its way when it ended
+  expect(await merged.text([])).toBe(text)
 })

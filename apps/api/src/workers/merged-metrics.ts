@@ -17,6 +17,7 @@ export class MergedMetrics {
   readonly #own: () => Promise<ProcessMetrics>
   readonly #last = new Map<Worker, ProcessMetrics>()
   readonly #awaited = new Map<Worker, () => void>()
+  readonly #retired = new WeakSet<Worker>()
   #ofTheDead: ProcessMetrics = []
   #collecting: Promise<string> | undefined
 
@@ -33,8 +34,9 @@ export class MergedMetrics {
     return this.#collecting
   }
 
-  /** What a worker answered. */
+  /** What a worker answered; its end may be known before its last answer is read. */
   take(worker: Worker, metrics: ProcessMetrics): void {
+    if (this.#retired.has(worker)) return
     this.#last.set(worker, metrics)
     this.#awaited.get(worker)?.()
   }
@@ -44,6 +46,7 @@ export class MergedMetrics {
    * place (of Redis the largest value counts) is for those that live to tell.
    */
   retire(worker: Worker): void {
+    this.#retired.add(worker)
     const counted = (this.#last.get(worker) ?? []).filter(
       ({ type, aggregator }) =>
         ['counter', 'histogram'].includes(String(type)) && aggregator === 'sum',
