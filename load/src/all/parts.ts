@@ -46,7 +46,7 @@ export const allParts: readonly AllPart[] = [
   },
   {
     name: 'latency',
-    seconds: { quick: 50, usual: 140, full: 240 },
+    seconds: { quick: 50, usual: 140, full: 650 },
     async run({ preset, outputs, commandLine, interrupt }) {
       const command = parsed(latencyCommand(), preset)
       await runLatency({ ...latencyOptions(command), ...outputs }, commandLine, interrupt)

@@ -75,9 +75,13 @@ function nameOf({ measure, reference }: Comparison): string {
   return reference === null ? measure.name : `${measure.name} ÷ ${reference}'s`
 }
 
+/** What two rounds give can be anything. */
+const MOST = 1_000
+
 /** A factor as a change: 1.05 is `+5.0 %`. */
 function signed(factor: number): string {
   const change = (factor - 1) * 100
+  if (factor > MOST) return `> × ${figure(MOST)}`
   if (change >= 1_000) return `× ${figure(factor)}`
   return `${change < 0 ? '-' : '+'}${Math.abs(change).toFixed(1)} %`
 }

@@ -1,6 +1,6 @@
 import { seededRandom } from '../http/workload.ts'
 import { Problem } from '../problem.ts'
-import type { Arrivals } from './result.ts'
+import type { Arrivals, LatencySettings } from './result.ts'
 
 export interface ArrivalsOptions {
   /** Requests per second, on average. */
@@ -20,6 +20,21 @@ export function requireBounded({ rate, seconds }: Pick<ArrivalsOptions, 'rate' |
   throw new Problem(
     `${rate} requests/s for ${seconds} s are more than ${MOST / 1e6} million in one run: choose a lower rate or a shorter run.`,
   )
+}
+
+/** A run that would have to be longer to have the requests that are wanted is not made longer. */
+export const MOST_SECONDS = 20
+
+/**
+ * How long a run at so many requests per second takes: as long as its part of the requests of all rounds
+ * that are wanted, where that is reasonable; at least, and else, as long as `duration` says.
+ */
+export function secondsAt(
+  rate: number,
+  { duration, requests = 0, rounds }: Pick<LatencySettings, 'duration' | 'requests' | 'rounds'>,
+): number {
+  const needed = requests / rounds / rate
+  return needed > MOST_SECONDS ? duration : Math.max(duration, needed)
 }
 
 /**

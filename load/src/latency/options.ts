@@ -6,6 +6,7 @@ import { addPresets, listOf, type Presets, seconds, wholeNumber, withPresets } f
 import { numbers, numbersOption } from '../redis/options.ts'
 import { addOutputs, type OutputFlags } from '../report/outputs.ts'
 import { variants } from '../stack/api.ts'
+import { MOST_SECONDS } from './arrivals.ts'
 import { arrivals, type LatencySettings } from './result.ts'
 
 export type LatencyOptions = LatencySettings &
@@ -20,7 +21,7 @@ export type LatencyOptions = LatencySettings &
 
 const presets: Presets<LatencyOptions> = {
   quick: { rounds: 1, duration: 2, warmup: 0.5 },
-  full: { rounds: 5, duration: 3, warmup: 2 },
+  full: { rounds: 5, duration: 3, warmup: 2, requests: 100_000 },
 }
 
 /** The options of `latency`, with presets and defaults filled in. */
@@ -56,12 +57,18 @@ export function latencyCommand(): Command {
     )
     .option('--connections <n>', 'HTTP connections at the same time', wholeNumber(1, 10_000), 64)
     .option('--duration <seconds>', 'length of one run', seconds(0.5, 3_600), 3)
+    .option(
+      '--requests <n>',
+      `of each variant at each rate, over all rounds: runs are longer than --duration where ${MOST_SECONDS} s are enough for that`,
+      wholeNumber(0, 10_000_000),
+      0,
+    )
     .option('--rounds <n>', 'how often each variant is run at each rate', wholeNumber(1, 1_000), 3)
     .option('--warmup <seconds>', 'per variant, before the first round', seconds(0, 600), 1)
   addTarget(addWorkload(command))
   addPresets(command, {
     quick: 'a first impression in less than a minute',
-    full: '5 rounds; about 4 minutes',
+    full: '5 rounds, 100,000 requests where the rate allows; about 11 minutes',
   })
   return addOutputs(addComparison(command)).addHelpText(
     'after',
@@ -76,8 +83,8 @@ do, so that all can keep up, and the same for all. With --rate they are as you s
 
 A request that is due while all connections are busy waits in line, and its clock runs. One that fails, or
 is still in line a second after the end, counts as slower than all others. A percentile is shown when at
-least ten requests are beyond it: p99.99 needs 100,000 requests of a variant at a rate, so more rounds or
-longer runs.
+least ten requests are beyond it: p99.99 needs 100,000 requests of a variant at a rate, so more rounds,
+longer runs, or --requests 100000.
 
 "sent late" says how well the generator kept to the schedule. Rows where it did not, or where it was busy
 all the time, are marked, and nothing is claimed from them. docs/method.md has more.

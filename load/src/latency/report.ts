@@ -2,8 +2,16 @@ import { styleText } from 'node:util'
 import { DISTURBED } from '../measure/machine-cpu.ts'
 import type { Summary } from '../statistics.ts'
 import { errorKinds, figure, percent, renderTable } from '../table.ts'
+import { secondsAt } from './arrivals.ts'
 import { isAmongFailed } from './latencies.ts'
-import type { Doubt, LatencyRate, LatencyResult, LatencySummary, Percentiles } from './result.ts'
+import type {
+  Doubt,
+  LatencyRate,
+  LatencyResult,
+  LatencySettings,
+  LatencySummary,
+  Percentiles,
+} from './result.ts'
 
 /** `1,875 requests/s (75 % of what naive can do)`. */
 export function rateText(
@@ -26,6 +34,14 @@ export function capacityLine({
     ([variant, { median }]) => `${variant} ${figure(median)}`,
   )
   return `At full speed, requests/s: ${told.join(', ')}. The shares are of what ${slowest} can do.`
+}
+
+/** How long runs are that are not all equally long. */
+export function lengthLine(rates: readonly LatencyRate[], options: LatencySettings): string {
+  const told = rates.map(
+    ({ requestsPerSecond: rate }) => `${figure(rate)} for ${figure(secondsAt(rate, options))} s`,
+  )
+  return `Runs, requests/s: ${told.join(', ')}.`
 }
 
 const columns = [

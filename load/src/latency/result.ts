@@ -40,6 +40,11 @@ export interface LatencySettings extends WorkloadSettings {
   connections: number
   /** Seconds per run. */
   duration: number
+  /**
+   * Of each variant at each rate, over all rounds: runs are longer where that many are due in reasonable
+   * time (see `secondsAt`). 0, and absent in older files, for runs that are all equally long.
+   */
+  requests?: number | undefined
   rounds: number
   /** Seconds of warm-up per variant. */
   warmup: number

@@ -29,10 +29,10 @@ import type { Variant } from '../stack/api.ts'
 import { type Summary, summarize } from '../statistics.ts'
 import { errorKinds, figure } from '../table.ts'
 import { print } from '../terminal.ts'
-import { arrivalTimes, requireBounded } from './arrivals.ts'
+import { arrivalTimes, requireBounded, secondsAt } from './arrivals.ts'
 import { startGenerator } from './generator.ts'
 import type { LatencyOptions } from './options.ts'
-import { capacityLine, conclusions, rateText, tables } from './report.ts'
+import { capacityLine, conclusions, lengthLine, rateText, tables } from './report.ts'
 import type { Capacity, LatencyRate, LatencyResult, LatencySettings } from './result.ts'
 import { type LatencyRun, takeLatencies } from './sample.ts'
 import { summarizeLatencies } from './summary.ts'
@@ -109,6 +109,7 @@ async function measure(
   const runs: Runs = { stand, options, tokens, owned, interrupt, progress }
   const capacity = wanted.rate || known ? null : await capacityOf(runs)
   const rates = known ?? ratesOf(wanted, capacity)
+  if (options.requests) print(`${lengthLine(rates, options)}\n`)
   return {
     ...circumstances,
     redis: { ...circumstances.redis, started: target.redis.build },
@@ -122,9 +123,9 @@ async function measure(
 }
 
 function settingsOf(wanted: LatencyOptions, { variants }: Stand): LatencySettings {
-  const { connections, duration, rounds, warmup, arrivals } = wanted
+  const { connections, duration, requests, rounds, warmup, arrivals } = wanted
   const { workload, sessions, items, reads, seed } = wanted
-  const load = { connections, duration, rounds, warmup, arrivals }
+  const load = { connections, duration, requests, rounds, warmup, arrivals }
   return { variants, ...load, workload, sessions, items, reads, seed }
 }
 
@@ -249,7 +250,8 @@ async function runRates(runs: Runs, rates: readonly LatencyRate[]): Promise<Roun
         variants: pairs,
         rounds: options.rounds,
         label: ({ rate, api }) => `${rateText(rate, null)}  ${api.variant}`,
-        measure: (pair, round) => take(pair, options.duration, round),
+        measure: (pair, round) =>
+          take(pair, secondsAt(pair.rate.requestsPerSecond, options), round),
         describe: ({ sample }) => describe(sample),
       },
     )

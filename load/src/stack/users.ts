@@ -40,7 +40,7 @@ export async function redisOfEnvironment(): Promise<string | undefined> {
  *
  * @throws Problem when the file cannot be read, or the URL has a password or no host.
  */
-export async function withPasswordIn(url: string, path: string): Promise<string> {
+async function withPasswordIn(url: string, path: string): Promise<string> {
   const parsed = URL.parse(url)
   if (!parsed?.host || parsed.password) {
     throw new Problem(`${hideCredentials(url)} must have a host, and no password beside ${path}.`)

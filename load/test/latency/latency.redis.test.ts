@@ -1,9 +1,9 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import type { LatencyResult } from '../src/latency/result.ts'
-import { filesIn, processesOf, temporaryFolder } from './support/places.ts'
-import { run } from './support/programs.ts'
+import type { LatencyResult } from '../../src/latency/result.ts'
+import { filesIn, processesOf, temporaryFolder } from '../support/places.ts'
+import { run } from '../support/programs.ts'
 
 const short = ['--connections=4', '--sessions=8', '--no-report', '--duration=0.5']
 
@@ -72,6 +72,31 @@ test('at rates that are given; an interrupt keeps the rounds that are complete',
   expect([slow?.due, fast?.due]).toEqual([10, 20])
   expect(await processesOf(state)).toEqual([])
   expect(await filesIn(state)).toEqual([])
+})
+
+test('again, compared with a file: at the same rates, and with the same load only', async () => {
+  const state = await temporaryFolder()
+  const json = join(await temporaryFolder(), 'first.json')
+  const few = [...short, '--rounds=2', '--warmup=0', '--variants=batch']
+  const args = ['latency', ...few, '--rate=20', '--requests=30', '--json', json]
+  const first = await run('cli.ts', { state, args, until: /All samples are in/ })
+  expect(await first.exited).toEqual({ code: 0, signal: null })
+  expect((await resultIn(json)).samples.map(({ due }) => due)).toEqual([15, 15])
+
+  const compared = ['--compare', json, '--threshold=1000']
+  const again = await run('cli.ts', {
+    state,
+    args: ['latency', ...few, ...compared],
+    until: /^ *$/,
+  })
+  await again.exited
+  const text = again.output.join('\n')
+  expect(text).toMatch(/^latency, compared with .*first\.json/m)
+  expect(text).toMatch(/^20\.0 requests\/s, batch +/m)
+
+  const other = ['latency', ...few, '--seed=18', ...compared]
+  const refused = await run('cli.ts', { state, args: other, until: /another load/ })
+  expect(await refused.exited).toEqual({ code: 1, signal: null })
 })
 
 test('more requests than memory holds are refused before anything is started', async () => {

@@ -1,0 +1,110 @@
+import { once } from 'node:events'
+import { createServer, type RequestListener } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import type { Call } from '../../src/http/workload.ts'
+import { arrivalTimes } from '../../src/latency/arrivals.ts'
+import { type PacedGenerator, startGenerator } from '../../src/latency/generator.ts'
+
+describe('the generator', () => {
+  const call: Call = { method: 'POST', path: '/views', token: 'x', body: '{"item":"a"}' }
+  const over = (connections: number) => Array.from({ length: connections }, () => [call])
+  const even = (rate: number, seconds: number) =>
+    arrivalTimes({ rate, seconds, arrivals: 'even', seed: 1 })
+
+  async function serve(answer: RequestListener): Promise<string> {
+    const server = createServer(answer)
+    server.listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    onTestFinished(async () => {
+      server.closeAllConnections()
+      await new Promise((resolve) => void server.close(resolve))
+    })
+    return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  }
+
+  function generator(signal = new AbortController().signal): PacedGenerator {
+    const started = startGenerator(signal)
+    onTestFinished(() => started.close())
+    return started
+  }
+
+  test('a stall counts in full for every request that was due meanwhile', async () => {
+    const stallMs = 300
+    let answers = 0
+    const url = await serve((_, response) => {
+      answers++
+      // This thread serves and does not send: everything that comes meanwhile has to wait.
+      if (answers === 100) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, stallMs)
+      response.end()
+    })
+    const run = await generator().run({ url, owned: false, calls: over(4), schedule: even(500, 1) })
+    expect(run).toMatchObject({ due: 500, ok: 500, notSent: 0, errors: {} })
+    // One every 2 ms: 75 of them were due in the first half of the stall, and waited for the second.
+    expect(run.latencies.percentile(100 * (1 - 74 / 500)) / 1_000).toBeGreaterThan(stallMs / 2)
+    expect(run.latencies.max / 1_000).toBeGreaterThan(stallMs - 4)
+    // With four connections, all the others were in line.
+    expect(run.longestLine).toBeGreaterThan(140)
+    // Having to wait for a connection is not the pacer's lateness.
+    expect(run.lateness.count).toBeLessThan(500 - 140)
+  })
+
+  test('what is not sent in time is counted', async () => {
+    const url = await serve((_, response) => void setTimeout(() => response.end(), 300))
+    const run = await generator().run({
+      url,
+      owned: false,
+      calls: over(1),
+      schedule: even(20, 0.5),
+    })
+    expect(run.due).toBe(10)
+    expect(run.notSent).toBeGreaterThan(0)
+    expect(run.ok).toBe(10 - run.notSent)
+    expect(run.sent).toBe(run.ok + 1)
+  })
+
+  test('errors are counted by kind, and make no latency', async () => {
+    let answers = 0
+    const url = await serve((request, response) => {
+      answers++
+      if (answers % 5 === 0) request.socket.destroy()
+      else response.writeHead(answers % 5 === 1 ? 503 : 200).end()
+    })
+    const run = await generator().run({
+      url,
+      owned: false,
+      calls: over(5),
+      schedule: even(100, 0.5),
+    })
+    expect(run.errors['503']).toBe(10)
+    expect(run.errors.UND_ERR_SOCKET).toBe(10)
+    expect(run.ok).toBe(30)
+    expect(run.latencies.count).toBe(30)
+  })
+
+  test('an interrupt ends it at once', async () => {
+    const stop = new AbortController()
+    const closed = Promise.withResolvers<void>()
+    const url = await serve((request, response) => {
+      request.socket.once('close', () => closed.resolve())
+      response.end()
+      stop.abort(new Error('enough'))
+    })
+    const running = generator(stop.signal).run({
+      ...{ url, owned: false, calls: over(1), schedule: even(10, 60) },
+    })
+    await expect(running).rejects.toThrow('enough')
+    await closed.promise
+  })
+
+  test('says when nobody is there, and goes to this machine only', async () => {
+    const options = { owned: false, calls: over(1), schedule: even(10, 1) }
+    const port = new URL(await serve(() => {})).port
+    await expect(generator().run({ ...options, url: `http://127.0.0.2:${port}` })).rejects.toThrow(
+      /takes no connections: ECONNREFUSED/,
+    )
+    await expect(generator().run({ ...options, url: 'http://192.0.2.1' })).rejects.toThrow(
+      /only goes to this machine/,
+    )
+  })
+})
