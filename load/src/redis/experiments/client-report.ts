@@ -59,6 +59,7 @@ export function findings(diagnosed: Diagnosed): { tables: TextTable[]; conclusio
 
 function clientTable(rows: readonly Row[]): TextTable {
   return {
+    title: 'One client, one command at a time unless the row says otherwise',
     head: [
       'client',
       'commands/s\nmedian (range)',

@@ -118,7 +118,7 @@ Examples:
     return {
       tables: [
         {
-          title: `One client asks without pause; ${VICTIMS} others send ${rate} GET/s meanwhile`,
+          title: `One client asks without pause; ${VICTIMS} others send ${figure(rate)} GET/s meanwhile`,
           head: [
             'beside, asked for',
             'CPU of the main\nthread, % of a core',

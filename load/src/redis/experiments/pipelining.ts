@@ -83,7 +83,7 @@ Examples:
     })
     const rows = summarizeRuns(list, (work) => samplesOf(taken, work))
     return {
-      tables: [table(rows)],
+      tables: [{ title: `redis-benchmark, ${clients} clients`, ...table(rows) }],
       conclusions: conclusions(rows),
       documents: pipeliningFigures,
       data: {

@@ -205,7 +205,7 @@ async function runChurn(context: Context, options: ShortConnectionsOptions): Pro
 function labelOf({ transport, idle, ioThreads, build }: Way, withThreads: boolean): string {
   const threads = withThreads ? `, ${ioThreads} thread${ioThreads === 1 ? '' : 's'}` : ''
   const way = transport === 'tcp' ? 'TCP ' : 'Unix'
-  return `${way} ${idle.toLocaleString('en-US').padStart(6)} idle${threads}  ${build}`
+  return `${way}  ${idle.toLocaleString('en-US').padStart(6)} idle${threads}  ${build}`
 }
 
 /** Long connections, which are not to suffer: on the first case of each build. */

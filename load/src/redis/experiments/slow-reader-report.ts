@@ -77,6 +77,7 @@ function rowsOf(modes: readonly Mode[], taken: Runs): Row[] {
 export function table(modes: readonly Mode[], taken: Runs): TextTable {
   const rows = rowsOf(modes, taken)
   return {
+    title: 'Memory of Redis beyond what it had before',
     head: [
       'client and setting',
       'memory added, MB\npeak (range)',

@@ -23,14 +23,14 @@ export function experimentPart(result: Stored): Part {
   const builds = new Set(servers.map((server) => redisText(server)))
   return {
     name: experiment,
-    title: titleOf(experiment),
+    title: titleOf(result),
     headline: [],
     sections: [
       {
         title: 'What came out',
         paragraphs: [
           ...endingText(result),
-          ...(summary ? [`${capital(summary)}.`] : []),
+          ...(summary ? [sentence(summary)] : []),
           ...inParagraphs(conclusions),
         ],
         tables: [
@@ -81,9 +81,13 @@ const titles: Record<string, string> = {
   ports: 'Running out of ports',
 }
 
-const titleOf = (name: string) => titles[name] ?? `Redis: ${name}`
+function titleOf({ experiment, options }: Stored): string {
+  const { shape } = options as { shape?: string }
+  return `${titles[experiment] ?? `Redis: ${experiment}`}${shape ? `, shape ${shape}` : ''}`
+}
 
-const capital = (text: string) => `${text.charAt(0).toUpperCase()}${text.slice(1)}`
+const sentence = (text: string) =>
+  `${text.charAt(0).toUpperCase()}${text.slice(1)}${/[.?!]$/.test(text) ? '' : '.'}`
 
 /** `rounds 3, links unix loopback`; of what is no plain value, the name. */
 function settingsText(settings: object): string {
@@ -113,11 +117,7 @@ export function printedTable({ title, head, rows, texts }: TextTable): ReportTab
 }
 
 /** A label whose parts stand below each other in the terminal. */
-const unpadded = (label: string) =>
-  label
-    .trim()
-    .replaceAll(/ +(?=\d)/g, ' ')
-    .replaceAll(/ {2,}/g, ', ')
+const unpadded = (label: string) => label.trim().replaceAll(/ {2,}/g, ', ')
 
 /** What an old file has instead of the tables. */
 function withoutTables({ experiment, tables, summaries }: Stored): ReportTable[] {
