@@ -20,7 +20,10 @@ test('every npm script that the README names exists', () => {
 })
 
 test('every path that the README names exists', () => {
-  const named = matches(/`((?:apps|packages|load|docs)\/[\w./-]*|LICENSE)`/g)
+  const named = [
+    ...matches(/`((?:apps|packages|load|docs)\/[\w./-]*)`/g),
+    ...matches(/\]\((?!https?:)([^)#]+)/g),
+  ]
   expect(named).not.toEqual([])
   expect(named.filter((path) => !existsSync(join(root, path)))).toEqual([])
 })
