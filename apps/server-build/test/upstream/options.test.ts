@@ -43,7 +43,7 @@ test('defaults, and lists as people write them', () => {
     suites: ['main', 'patches'],
     ioThreads: [1, 2],
     clients: 4,
-    timeout: 600,
+    timeout: 1_200,
     reruns: 5,
   })
   expect(
