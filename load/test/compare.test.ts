@@ -187,7 +187,7 @@ describe('a file', () => {
     ['has nothing that can be compared', '{"format":"onetrip-load-all/1","parts":[]}'],
     ['has no part about http, only about latency', JSON.stringify(latencyResult())],
     ['something in it is not', '{"format":"onetrip-load-latency/1"}'],
-    ['cannot be read: Unexpected end of JSON', ''],
+    ['Unexpected end of JSON', ''],
     ['has no format', '[]'],
     ['has no format', 'null'],
     ['has nothing that can be compared', '{"format":"onetrip-load-redis/1"}'],

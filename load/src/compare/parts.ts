@@ -1,7 +1,7 @@
 import { readHttpResult } from '../http/read-result.ts'
 import type { HttpResult, HttpSettings, WorkloadSettings } from '../http/result.ts'
 import type { LatencyRate, LatencyResult, LatencySettings } from '../latency/result.ts'
-import type { GitState, Machine } from '../measure/machine.ts'
+import type { Origin } from '../measure/machine.ts'
 import type { RedisFacts } from '../measure/redis-info.ts'
 import type { ExperimentResult } from '../redis/result.ts'
 import type { ScalingResult, ScalingSample, ScalingSettings, Setting } from '../scaling/result.ts'
@@ -174,15 +174,9 @@ function storeRows(samples: readonly LinkSample[], what: string): Row[] {
   })
 }
 
-interface Provenance {
-  date: string
-  git: GitState | null
-  machine: Machine
-}
-
 function common(
   part: string,
-  { date, machine }: Provenance,
+  { date, machine }: Origin,
   elsewhere: readonly number[],
 ): Pick<Comparable, 'part' | 'date' | 'machine' | 'elsewhere'> {
   return {
@@ -204,7 +198,7 @@ const wayTo = (redis: RedisFacts & { transport?: string }): Facts => ({
   "Redis's I/O threads": redis.ioThreads,
 })
 
-const softwareOf = ({ git, machine }: Provenance, redis: RedisFacts): Facts => ({
+const softwareOf = ({ git, machine }: Origin, redis: RedisFacts): Facts => ({
   commit: git && `${git.commit.slice(0, 12)}${git.dirty ? ' with changes' : ''}`,
   Node: machine.node,
   kernel: machine.kernel,

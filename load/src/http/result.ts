@@ -1,4 +1,4 @@
-import type { GitState, Machine } from '../measure/machine.ts'
+import type { Machine, Origin } from '../measure/machine.ts'
 import type { RedisFacts } from '../measure/redis-info.ts'
 import type { Ending } from '../rounds.ts'
 import type { Variant } from '../stack/api.ts'
@@ -8,18 +8,30 @@ import type { VariantSummary } from './summary.ts'
 import type { Target } from './target.ts'
 import type { WorkloadName } from './workload.ts'
 
-/** What the figures are about. */
-export interface Circumstances {
-  machine: Machine
+/** The stack that requests go to. */
+export interface StackFacts {
   redis: RedisFacts & { transport: string; url: string }
   /** Connections that each API's pool has; null when that is not known. */
   poolSize: number | null
   /** Processes of each API; null when that is not known. */
   workers: number | null
-  /** Name and version of what sends the requests. */
-  generator: string
   /** Name and version of the Redis client that each variant uses. */
   clients: Partial<Record<Variant, string>>
+}
+
+/** The same of a result. */
+export interface MeasuredStack extends StackFacts {
+  /** The stack ran already (`running`), was named (`given`), or was started for this (`own`). */
+  stack: Target['kind']
+  /** `started`: which build we started, or `installed`, or `foreign`. */
+  redis: StackFacts['redis'] & { started: string }
+}
+
+/** What the figures are about. */
+export interface Circumstances extends StackFacts {
+  machine: Machine
+  /** Name and version of what sends the requests. */
+  generator: string
   options: HttpSettings
 }
 
@@ -47,17 +59,11 @@ export interface HttpSettings extends WorkloadSettings {
 }
 
 /** What `npm run load -- http --json` writes. */
-export interface HttpResult extends Omit<Circumstances, 'redis'>, Ending {
+export interface HttpResult extends Origin, Ending, MeasuredStack {
   format: 'onetrip-load-http/3'
-  /** When it began, in ISO 8601. */
-  date: string
-  /** The command line. */
-  command: string
-  git: GitState | null
-  /** The stack ran already (`running`), was named (`given`), or was started for this (`own`). */
-  stack: Target['kind']
-  /** `started`: which build we started, or `installed`, or `foreign`. */
-  redis: Circumstances['redis'] & { started: string }
+  /** Name and version of what sends the requests. */
+  generator: string
+  options: HttpSettings
   /** One for each variant, in the order of `options.variants`. */
   summaries: VariantSummary[]
   /** One for each variant and round, in the order in which they were run. */

@@ -1,5 +1,5 @@
-import { baselineOf, printComparison, readBaseline, requireComparable } from '../compare/compare.ts'
 import { httpLoad } from '../compare/parts.ts'
+import { plannedComparison } from '../compare/planned.ts'
 import { gitState } from '../measure/machine.ts'
 import { Problem } from '../problem.ts'
 import { runProgress } from '../progress.ts'
@@ -13,7 +13,7 @@ import { findGenerator, type Generator } from './generators.ts'
 import type { HttpOptions } from './options.ts'
 import { conclusion, header, latencyTable, ratioTable, table } from './report.ts'
 import type { Circumstances, HttpResult, HttpSettings } from './result.ts'
-import { type Sample, takeSample } from './sample.ts'
+import { describeSample, requireAnswers, type Sample, takeSample } from './sample.ts'
 import { logInEverywhere, openStand, type Stand } from './stand.ts'
 import { summarizeSamples, type VariantSummary } from './summary.ts'
 import type { Target } from './target.ts'
@@ -34,8 +34,7 @@ export async function runHttp(
   command: string,
   interrupt: AbortSignal,
 ): Promise<boolean> {
-  const baseline = wanted.compare === undefined ? null : await readBaseline(wanted.compare, 'http')
-  if (baseline) requireComparable(baseline, { ...wanted, load: httpLoad(wanted) })
+  const comparison = await plannedComparison('http', wanted, { ...wanted, load: httpLoad(wanted) })
   const outputs = await prepareOutputs(wanted)
   const generator = await findGenerator(wanted)
   const date = new Date().toISOString()
@@ -65,9 +64,7 @@ export async function runHttp(
   await outputs.save(result)
   if (failed) throw failed
   throwFailure(early)
-  if (!baseline) return false
-  print()
-  return printComparison(baseline, baselineOf('This run', result), wanted.threshold)
+  return comparison?.finish(result) ?? false
 }
 
 const roundsText = (samples: readonly Sample[]) =>
@@ -127,8 +124,7 @@ async function runVariants(runs: Runs): Promise<RoundsRun<Sample>> {
     })
   const warmUp = async (api: Target['apis'][number]) => {
     const sample = await take(api, settings.warmup, 0)
-    const failed = totalFailure([sample])
-    if (failed) throw failed
+    requireAnswers(sample)
     return sample
   }
   try {
@@ -140,7 +136,7 @@ async function runVariants(runs: Runs): Promise<RoundsRun<Sample>> {
         label: ({ variant }) => variant,
         warmUp: settings.warmup > 0 ? warmUp : undefined,
         measure: (api, round) => take(api, settings.duration, round),
-        describe: oneLine,
+        describe: describeSample,
       },
     )
   } finally {
@@ -152,12 +148,6 @@ function progressLine({ requestsPerSecond, p50, p99 }: Progress): string {
   const latency =
     p50 === undefined || p99 === undefined ? '' : `  p50 ${figure(p50)} ms  p99 ${figure(p99)} ms`
   return `${figure(requestsPerSecond)} requests/s${latency}`
-}
-
-function oneLine({ requestsPerSecond, latency, errors }: Sample): string {
-  const kinds = errorKinds(errors)
-  const failed = kinds === '0' ? '' : `  errors ${kinds}`
-  return `${figure(requestsPerSecond)} requests/s  p99 ${figure(latency.p99 ?? Number.NaN)} ms${failed}`
 }
 
 /** What to say instead of showing a table when some variant did not work at all. */

@@ -1,6 +1,8 @@
 import type { RedisMonitor } from '../measure/redis-info.ts'
 import { type Usage, usageOf } from '../measure/usage.ts'
+import { Problem } from '../problem.ts'
 import type { Variant } from '../stack/api.ts'
+import { errorKinds, figure } from '../table.ts'
 import type { Progress, Saturate, Saturation } from './generator.ts'
 import type { Call } from './workload.ts'
 
@@ -43,6 +45,27 @@ export interface SampleOptions {
   seconds: number
   signal: AbortSignal
   onProgress?: (progress: Progress) => void
+}
+
+/** In a few words, for the progress line. */
+export function describeSample({ requestsPerSecond, latency, errors }: Sample): string {
+  const kinds = errorKinds(errors)
+  const failed = kinds === '0' ? '' : `  errors ${kinds}`
+  return `${figure(requestsPerSecond)} requests/s  p99 ${figure(latency.p99 ?? Number.NaN)} ms${failed}`
+}
+
+/**
+ * @param where is told besides the variant: ` over vpn`.
+ * @throws Problem when nothing succeeded.
+ */
+export function requireAnswers(
+  { variant, ok, errors }: Pick<Sample, 'variant' | 'ok' | 'errors'>,
+  where = '',
+): void {
+  if (ok > 0) return
+  throw new Problem(
+    `No request succeeded for ${variant}${where} (${errorKinds(errors)}): there is nothing to compare.`,
+  )
 }
 
 /**

@@ -8,7 +8,7 @@ import { isReady, type Variant } from '../stack/api.ts'
 import { clientOf } from '../stack/contenders.ts'
 import { endOf } from '../stack/program.ts'
 import { step } from '../terminal.ts'
-import type { Circumstances } from './result.ts'
+import type { Circumstances, StackFacts } from './result.ts'
 import { logIn } from './sessions.ts'
 import { findTarget, type Target, type TargetOptions } from './target.ts'
 
@@ -18,7 +18,7 @@ export interface Stand {
   monitor: RedisMonitor
   /** In the order of the target's APIs. */
   variants: Variant[]
-  circumstances: Pick<Circumstances, 'machine' | 'redis' | 'poolSize' | 'workers' | 'clients'>
+  circumstances: StackFacts & Pick<Circumstances, 'machine'>
   /** Aborted by Ctrl-C, and when a program of the stack is gone. */
   signal: AbortSignal
   /** To be called about once a second: gives up, by `signal`, when there is nothing left to measure. */

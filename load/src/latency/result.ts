@@ -1,30 +1,14 @@
-import type { WorkloadSettings } from '../http/result.ts'
-import type { GitState, Machine } from '../measure/machine.ts'
-import type { RedisFacts } from '../measure/redis-info.ts'
+import type { MeasuredStack, WorkloadSettings } from '../http/result.ts'
+import type { Origin } from '../measure/machine.ts'
 import type { Ending } from '../rounds.ts'
 import type { Variant } from '../stack/api.ts'
 import type { Summary } from '../statistics.ts'
 
 /** What `npm run load -- latency --json` writes. */
-export interface LatencyResult extends Ending {
+export interface LatencyResult extends Origin, Ending, MeasuredStack {
   format: 'onetrip-load-latency/1'
-  /** When it began, in ISO 8601. */
-  date: string
-  /** The command line. */
-  command: string
-  git: GitState | null
-  machine: Machine
-  /** The stack ran already (`running`), was named (`given`), or was started for this (`own`). */
-  stack: 'running' | 'given' | 'own'
-  redis: RedisFacts & { transport: string; url: string; started: string }
-  /** Connections that each API's pool has; null when that is not known. */
-  poolSize: number | null
-  /** Processes of each API; null when that is not known. */
-  workers: number | null
   /** Name and version of what sends the requests at a fixed rate. */
   generator: string
-  /** Name and version of the Redis client that each variant uses. */
-  clients: Partial<Record<Variant, string>>
   options: LatencySettings
   /** What each variant answers at full speed; null when rates were given instead of shares. */
   capacity: Capacity | null

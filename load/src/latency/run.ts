@@ -1,21 +1,11 @@
-import {
-  type Baseline,
-  baselineOf,
-  printComparison,
-  readBaseline,
-  requireComparable,
-} from '../compare/compare.ts'
 import { latencyLoad } from '../compare/parts.ts'
-import { saturateByAutocannon } from '../http/autocannon.ts'
+import { plannedComparison } from '../compare/planned.ts'
 import { header } from '../http/report.ts'
-import { takeSample } from '../http/sample.ts'
+import { requireAnswers } from '../http/sample.ts'
 import { logInEverywhere, openStand, type Stand } from '../http/stand.ts'
-import type { Target } from '../http/target.ts'
-import { workload } from '../http/workload.ts'
 import { gitState } from '../measure/machine.ts'
 import { packageVersion } from '../measure/package-version.ts'
-import { Problem } from '../problem.ts'
-import { type RunProgress, runProgress } from '../progress.ts'
+import { runProgress } from '../progress.ts'
 import { prepareOutputs } from '../report/outputs.ts'
 import {
   type Ending,
@@ -25,15 +15,14 @@ import {
   runRounds,
   throwFailure,
 } from '../rounds.ts'
-import type { Variant } from '../stack/api.ts'
-import { type Summary, summarize } from '../statistics.ts'
 import { errorKinds, figure } from '../table.ts'
 import { print } from '../terminal.ts'
 import { arrivalTimes, requireBounded, secondsAt } from './arrivals.ts'
+import { callsFor, capacityOf, type Runs, ratesOf } from './capacity.ts'
 import { startGenerator } from './generator.ts'
 import type { LatencyOptions } from './options.ts'
-import { capacityLine, conclusions, lengthLine, rateText, tables } from './report.ts'
-import type { Capacity, LatencyRate, LatencyResult, LatencySettings } from './result.ts'
+import { conclusions, lengthLine, rateText, tables } from './report.ts'
+import type { LatencyRate, LatencyResult, LatencySettings } from './result.ts'
 import { type LatencyRun, takeLatencies } from './sample.ts'
 import { summarizeLatencies } from './summary.ts'
 
@@ -52,13 +41,13 @@ export async function runLatency(
   command: string,
   interrupt: AbortSignal,
 ): Promise<boolean> {
-  const baseline =
-    wanted.compare === undefined ? null : await readBaseline(wanted.compare, 'latency')
-  if (baseline) requireComparable(baseline, { ...wanted, load: latencyLoad(wanted) })
+  const load = latencyLoad(wanted)
+  const comparison = await plannedComparison('latency', wanted, { ...wanted, load })
   for (const rate of wanted.rate ?? []) requireBounded({ rate, seconds: wanted.duration })
   const outputs = await prepareOutputs(wanted)
   const date = new Date().toISOString()
-  const known = wanted.rate ? null : ratesIn(baseline)
+  const older = comparison?.document as LatencyResult | undefined
+  const known = wanted.rate ? undefined : older?.rates
   const { run, ...measured } = await measure(wanted, known, interrupt)
   const { rates, options } = measured
   const result: LatencyResult = {
@@ -75,15 +64,7 @@ export async function runLatency(
   print([tables(result), conclusions(result)].filter((part) => part !== '').join('\n\n'))
   await outputs.save(result)
   throwFailure(run.early)
-  if (!baseline) return false
-  print()
-  return printComparison(baseline, baselineOf('This run', result), wanted.threshold)
-}
-
-/** The rates of a result that is compared with. */
-function ratesIn(baseline: Baseline | null): LatencyRate[] | null {
-  const [part] = baseline?.parts ?? []
-  return part ? (part.document as LatencyResult).rates : null
+  return comparison?.finish(result) ?? false
 }
 
 type Measured = Omit<
@@ -93,7 +74,7 @@ type Measured = Omit<
 
 async function measure(
   wanted: LatencyOptions,
-  known: LatencyRate[] | null,
+  known: LatencyRate[] | undefined,
   interrupt: AbortSignal,
 ): Promise<Measured & { run: RoundsRun<LatencyRun> }> {
   await using cleanup = new AsyncDisposableStack()
@@ -127,81 +108,6 @@ function settingsOf(wanted: LatencyOptions, { variants }: Stand): LatencySetting
   const { workload, sessions, items, reads, seed } = wanted
   const load = { connections, duration, requests, rounds, warmup, arrivals }
   return { variants, ...load, workload, sessions, items, reads, seed }
-}
-
-interface Runs {
-  stand: Stand
-  options: LatencySettings
-  tokens: ReadonlyMap<Variant, readonly string[]>
-  owned: boolean
-  interrupt: AbortSignal
-  progress: RunProgress
-}
-
-type Api = Target['apis'][number]
-
-const callsFor = ({ options, tokens }: Runs, { variant }: Api) =>
-  workload({ ...options, tokens: tokens.get(variant) ?? [] })
-
-const CAPACITY_ROUNDS = 2
-const CAPACITY_S = 2
-
-/** @throws Problem when a variant answers nothing; the reason of the interrupt. */
-async function capacityOf(runs: Runs): Promise<Capacity> {
-  const { stand, options, owned, interrupt, progress } = runs
-  const { monitor, signal, target, variants } = stand
-  print('What each variant can do at full speed:')
-  const { samples, early } = await runRounds(
-    { interrupt, signal, progress },
-    {
-      variants: target.apis,
-      rounds: options.rounds === 1 ? 1 : CAPACITY_ROUNDS,
-      label: ({ variant }) => variant,
-      async measure(api, round) {
-        const sample = await takeSample({
-          ...api,
-          round,
-          monitor,
-          calls: callsFor(runs, api),
-          saturate: saturateByAutocannon,
-          owned,
-          seconds: Math.min(CAPACITY_S, options.duration),
-          signal,
-          onProgress(now) {
-            progress.update(`${figure(now.requestsPerSecond)} requests/s`)
-            stand.watch(api.url, now)
-          },
-        })
-        requireAnswers(sample)
-        return sample
-      },
-      describe: ({ requestsPerSecond }) => `${figure(requestsPerSecond)} requests/s`,
-    },
-  )
-  if (early) throw early.reason
-  const requestsPerSecond: Partial<Record<Variant, Summary>> = {}
-  for (const variant of variants) {
-    const own = samples.filter((sample) => sample.variant === variant)
-    requestsPerSecond[variant] = summarize(own.map((sample) => sample.requestsPerSecond))
-  }
-  const median = (variant: Variant) => requestsPerSecond[variant]?.median ?? 0
-  const slowest = variants.reduce((a, b) => (median(b) < median(a) ? b : a))
-  const capacity = { generator: await packageVersion('autocannon'), requestsPerSecond, slowest }
-  print(`\n${capacityLine(capacity)}\n`)
-  return capacity
-}
-
-/** In growing order, each once: of little, several shares may be the same rate. */
-function ratesOf(wanted: LatencyOptions, capacity: Capacity | null): LatencyRate[] {
-  const all = capacity?.requestsPerSecond[capacity.slowest]?.median ?? 0
-  const rates: LatencyRate[] = wanted.rate
-    ? wanted.rate.map((requestsPerSecond) => ({ share: null, requestsPerSecond }))
-    : wanted.shares.map((percent) => ({
-        share: percent / 100,
-        requestsPerSecond: Math.max(1, Math.round((all * percent) / 100)),
-      }))
-  const different = new Map(rates.map((rate) => [rate.requestsPerSecond, rate]))
-  return [...different.values()].toSorted((a, b) => a.requestsPerSecond - b.requestsPerSecond)
 }
 
 async function runRates(runs: Runs, rates: readonly LatencyRate[]): Promise<RoundsRun<LatencyRun>> {
@@ -258,17 +164,6 @@ async function runRates(runs: Runs, rates: readonly LatencyRate[]): Promise<Roun
   } finally {
     await generator.close()
   }
-}
-
-function requireAnswers({
-  variant,
-  ok,
-  errors,
-}: Pick<LatencyRun['sample'], 'variant' | 'ok' | 'errors'>) {
-  if (ok > 0) return
-  throw new Problem(
-    `No request succeeded for ${variant} (${errorKinds(errors)}): there is nothing to compare.`,
-  )
 }
 
 function describe({ latency, notSent, errors }: LatencyRun['sample']): string {

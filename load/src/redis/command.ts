@@ -1,15 +1,9 @@
 import { Command } from 'commander'
-import {
-  baselineOf,
-  printComparison,
-  REGRESSION,
-  readBaseline,
-  requireComparable,
-} from '../compare/compare.ts'
+import { REGRESSION, THRESHOLD_PERCENT } from '../compare/compare.ts'
 import { addComparison, type ComparisonOptions } from '../compare/options.ts'
+import { plannedComparison } from '../compare/planned.ts'
 import { unlessGiven } from '../options.ts'
 import { addOutputs } from '../report/outputs.ts'
-import { print } from '../terminal.ts'
 import { fillDocument } from './document.ts'
 import type { Experiment } from './experiment.ts'
 import { client } from './experiments/client.ts'
@@ -80,16 +74,15 @@ export function experimentCommand<Options extends object>(
 
 async function runCompared<Options extends object>(
   experiment: Experiment<Options>,
-  { compare, threshold, ...rest }: Options & CommonOptions & Partial<ComparisonOptions>,
+  { compare, threshold = THRESHOLD_PERCENT, ...rest }: Options & CommonOptions & Flags,
   { commandLine, interrupt }: Invocation,
 ): Promise<void> {
   const options = rest as unknown as Options & CommonOptions
-  const baseline = compare === undefined ? null : await readBaseline(compare, experiment.name)
+  const flags = { threshold, ...(compare !== undefined && { compare }) }
   const wanted = experiment.compared?.(options)
-  if (baseline && wanted) requireComparable(baseline, wanted)
+  const comparison = wanted ? await plannedComparison(experiment.name, flags, wanted) : null
   const result = await runExperiment(experiment, options, commandLine, interrupt)
-  if (!baseline) return
-  print()
-  const worse = printComparison(baseline, baselineOf('This run', result), threshold ?? 0)
-  if (worse) process.exitCode = REGRESSION
+  if (comparison?.finish(result)) process.exitCode = REGRESSION
 }
+
+type Flags = Partial<ComparisonOptions>

@@ -1,4 +1,4 @@
-import type { GitState, Machine } from '../measure/machine.ts'
+import type { Origin } from '../measure/machine.ts'
 import type { RedisFacts } from '../measure/redis-info.ts'
 import type { Ending } from '../rounds.ts'
 import type { TextTable } from '../table.ts'
@@ -6,18 +6,12 @@ import type { DocumentFigure } from './experiment.ts'
 import type { SystemLimits } from './limits.ts'
 
 /** What an experiment, `store` or `retention` writes with `--json`; summaries and samples are its own. */
-export interface ExperimentResult extends Partial<Ending> {
+export interface ExperimentResult extends Origin, Partial<Ending> {
   format: 'onetrip-load-redis/1'
   /** Its name: `short-connections`. */
   experiment: string
   /** What it measures, in a line. */
   summary: string
-  /** When it began, in ISO 8601. */
-  date: string
-  /** The command line. */
-  command: string
-  git: GitState | null
-  machine: Machine
   /** Share of the machine's CPU time, 0 to 1, that went elsewhere; null where it is not told. */
   elsewhere: number | null
   network: 'own namespace' | 'shared'

@@ -2,7 +2,7 @@ import type { GeneratorName } from '../http/generator.ts'
 import type { WorkloadSettings } from '../http/result.ts'
 import type { Sample } from '../http/sample.ts'
 import type { VariantSummary } from '../http/summary.ts'
-import type { GitState, Machine } from '../measure/machine.ts'
+import type { Origin } from '../measure/machine.ts'
 import type { RedisFacts } from '../measure/redis-info.ts'
 import type { Ending } from '../rounds.ts'
 import type { Variant } from '../stack/api.ts'
@@ -14,14 +14,8 @@ export const dimensions = ['connections', 'workers', 'distance'] as const
 export type Dimension = (typeof dimensions)[number]
 
 /** What `npm run load -- scaling --json` writes. */
-export interface ScalingResult extends Ending {
+export interface ScalingResult extends Origin, Ending {
   format: 'onetrip-load-scaling/1'
-  /** When it began, in ISO 8601. */
-  date: string
-  /** The command line. */
-  command: string
-  git: GitState | null
-  machine: Machine
   redis: RedisFacts & { started: string }
   /** Connections that each API's pool has. */
   poolSize: number

@@ -1,5 +1,5 @@
-import { baselineOf, printComparison, readBaseline, requireComparable } from '../compare/compare.ts'
 import { scalingLoad } from '../compare/parts.ts'
+import { plannedComparison } from '../compare/planned.ts'
 import { findGenerator, type Generator } from '../http/generators.ts'
 import { clientsOf } from '../http/stand.ts'
 import { gitState, machine } from '../measure/machine.ts'
@@ -31,9 +31,8 @@ export async function runScaling(
   command: string,
   interrupt: AbortSignal,
 ): Promise<boolean> {
-  const baseline =
-    wanted.compare === undefined ? null : await readBaseline(wanted.compare, 'scaling')
-  if (baseline) requireComparable(baseline, { ...wanted, load: scalingLoad(wanted) })
+  const load = scalingLoad(wanted)
+  const comparison = await plannedComparison('scaling', wanted, { ...wanted, load })
   const outputs = await prepareOutputs(wanted)
   const generator = await findGenerator(wanted)
   const date = new Date().toISOString()
@@ -59,9 +58,7 @@ export async function runScaling(
   print(parts.filter((part) => part !== '').join('\n\n'))
   await outputs.save(result)
   throwFailure(early)
-  if (!baseline) return false
-  print()
-  return printComparison(baseline, baselineOf('This run', result), wanted.threshold)
+  return comparison?.finish(result) ?? false
 }
 
 type Measured = Pick<ScalingResult, 'redis' | 'series' | 'store'> & {

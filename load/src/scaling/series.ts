@@ -1,14 +1,13 @@
 import { availableParallelism } from 'node:os'
 import type { Generator } from '../http/generators.ts'
-import { takeSample } from '../http/sample.ts'
+import { describeSample, requireAnswers, takeSample } from '../http/sample.ts'
 import { logIn } from '../http/sessions.ts'
 import { summarizeSamples } from '../http/summary.ts'
 import { workload } from '../http/workload.ts'
-import { Problem } from '../problem.ts'
 import type { RunProgress } from '../progress.ts'
 import { type EarlyEnd, runRounds } from '../rounds.ts'
 import type { Variant } from '../stack/api.ts'
-import { counted, errorKinds, figure } from '../table.ts'
+import { counted, figure } from '../table.ts'
 import { step } from '../terminal.ts'
 import type { Bench, RunningApi, WantedApi } from './bench.ts'
 import type { ScalingOptions } from './options.ts'
@@ -68,8 +67,8 @@ export async function measureSeries(
     signal.throwIfAborted()
     progress.begin(`Warm-up  ${label(by, place)}`)
     const sample = await take(place, options.warmup, 0)
-    if (sample.ok === 0) throw nothingFrom(sample)
-    progress.end(describe(sample))
+    requireAnswers(sample, ` over ${sample.link}`)
+    progress.end(describeSample(sample))
   }
   const { samples, early } = await runRounds(
     { interrupt, signal, progress },
@@ -78,7 +77,7 @@ export async function measureSeries(
       rounds: options.rounds,
       label: (place) => label(by, place),
       measure: (place, round) => take(place, secondsAt(place.point, options.duration), round),
-      describe,
+      describe: describeSample,
     },
   )
   const pingMs = new Map(places.map(({ point, api }) => [point, api.pingMs]))
@@ -148,14 +147,3 @@ function label(by: Dimension, { point, api }: Place): string {
   }
   return `${where[by].padEnd(17)}  ${api.variant}`
 }
-
-function describe({ requestsPerSecond, latency, errors }: ScalingSample): string {
-  const kinds = errorKinds(errors)
-  const failed = kinds === '0' ? '' : `  errors ${kinds}`
-  return `${figure(requestsPerSecond)} requests/s  p99 ${figure(latency.p99 ?? Number.NaN)} ms${failed}`
-}
-
-const nothingFrom = ({ variant, link, errors }: ScalingSample) =>
-  new Problem(
-    `No request succeeded for ${variant} over ${link} (${errorKinds(errors)}): there is nothing to compare.`,
-  )

@@ -1,19 +1,11 @@
-import type { GitState, Machine } from '../../measure/machine.ts'
+import type { Origin } from '../../measure/machine.ts'
 import { counted } from '../../table.ts'
 import type { Provenance } from '../model.ts'
-
-/** What all formats tell. */
-interface Common {
-  date: string
-  command: string
-  git: GitState | null
-  machine: Machine
-}
 
 type Fact = readonly [label: string, text: string]
 
 /** Where and how something was measured; `facts` are put between the machine and the commit. */
-export function provenanceOf(result: Common, facts: readonly Fact[]): Provenance {
+export function provenanceOf(result: Origin, facts: readonly Fact[]): Provenance {
   const { date, command, git, machine } = result
   const { cpu, cores, memoryBytes, kernel, node } = machine
   const gigabytes = (memoryBytes / 2 ** 30).toFixed(0)
