@@ -13,7 +13,7 @@ import { run } from './support/programs.ts'
 const namespaces =
   spawnSync('unshare', ['-n', 'sh', '-c', 'echo 0 > /proc/sys/net/ipv4/tcp_tw_reuse']).status === 0
 
-const few = ['ports', '--ports=60', '--rate=200', '--duration=0.8']
+const few = ['ports', '--ports=60', '--rate=200', '--duration=1.5']
 
 test.skipIf(!namespaces)('a client that closes runs out of ports, others do not', async () => {
   const state = await temporaryFolder()

@@ -47,6 +47,9 @@ const FOR_SERVERS = { first: 61_000, last: 65_000 }
 const SAMPLE_MS = 100
 const AT_ONCE = 200
 
+/** Of the ports: it is those that wait which shall use them up, not those of open connections. */
+const MOST_OPEN = 1 / 3
+
 /** Plenty, so that it limits nothing unless that is what is shown. */
 const ANY_NUMBER = 262_144
 
@@ -100,7 +103,10 @@ export async function runCase(
             if (kind === EXHAUSTED) first ??= { seconds: elapsed(), connections: ok }
           }
         },
-        { perSecond: rate, seconds: duration, atOnce: AT_ONCE, signal: context.signal },
+        {
+          ...{ perSecond: rate, seconds: duration, signal: context.signal },
+          atOnce: Math.min(AT_ONCE, Math.floor(MOST_OPEN * ports)),
+        },
       )
     } finally {
       clearInterval(looking)
