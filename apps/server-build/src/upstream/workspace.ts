@@ -13,6 +13,7 @@ import { locked } from '../lock.ts'
 import { applyPatch, patchesDirectory } from '../patches.ts'
 import { selectionFrom, selectSource } from '../sources/select.ts'
 import { programPath } from '../status.ts'
+import { requireTools } from '../toolchain.ts'
 import { ourFolder } from './suites.ts'
 
 /** What upstream's runners look for, in this order; the last one found is theirs. */
@@ -147,6 +148,7 @@ async function addOurs(job: Job, tree: string): Promise<void> {
 }
 
 async function compileModules(job: Job, tree: string): Promise<void> {
+  await requireTools(job.env)
   job.progress.step("Compiling the tests' modules")
   const { code, stdout, stderr } = await runCommand('make', ['-C', 'tests/modules', '-j2'], {
     cwd: tree,
