@@ -41,6 +41,7 @@ export class Pool {
   #closed = false
   #lastError: unknown
   #idle: (() => void) | undefined
+  readonly #stopTelling: (() => void)[] = []
 
   /**
    * Opens nothing yet: `ready()` connects.
@@ -65,8 +66,7 @@ export class Pool {
     })
     for (const client of clients) {
       client.on('error', this.#rememberError)
-      client.on('connect', publishConnection)
-      client.on('close', publishDisconnection)
+      this.#stopTelling.push(tellOfConnections(client))
     }
   }
 
@@ -125,10 +125,9 @@ export class Pool {
       clearTimeout(timer)
     }
     if (this.#owned) await Promise.all(this.#slots.map(({ client }) => disconnect(client)))
+    for (const stop of this.#stopTelling) stop()
     for (const { client } of this.#slots) {
       client.off('error', this.#rememberError)
-      client.off('connect', publishConnection)
-      client.off('close', publishDisconnection)
       // ioredis prints errors that nobody listens to.
       if (this.#owned) client.on('error', () => {})
     }
@@ -167,6 +166,22 @@ export class Pool {
       if (this.#idle && this.#slots.every(({ inFlight }) => inFlight === 0)) this.#idle()
     }
   }
+}
+
+/** Publishes each connection that a client opens, and its end. Returns what ends that. */
+function tellOfConnections(client: Client): () => void {
+  let isOpen = client.status === 'ready'
+  const onConnect = () => {
+    isOpen = true
+    publishConnection()
+  }
+  // ioredis emits it for each attempt to connect that failed, too.
+  const onClose = () => {
+    if (isOpen) publishDisconnection()
+    isOpen = false
+  }
+  client.on('connect', onConnect).on('close', onClose)
+  return () => void client.off('connect', onConnect).off('close', onClose)
 }
 
 /** Without this, a peer that vanished would be noticed after TCP's own 15 minutes. */

@@ -222,7 +222,8 @@ test('all strategies send the same commands; only a pipeline needs one round tri
     const token = store.issueToken()
     await store.updateToken(token, 'ada', 'book')
     await server.redis.echo(strategy)
-    await expect.poll(() => seen.some(([name]) => name?.toLowerCase() === 'echo')).toBe(true)
+    const all = () => seen.some(([name]) => name?.toLowerCase() === 'echo')
+    await expect.poll(all, { timeout: 20_000 }).toBe(true)
     const ours = seen.filter(([name]) => /^(HSET|Z)/.test(name ?? ''))
     expect(ours.map(([name]) => name)).toEqual([
       'HSET',
