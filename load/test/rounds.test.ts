@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest'
 import {
   earlyText,
   endingOf,
+  endingText,
   orderOf,
   type RoundsPlan,
   runRounds,
@@ -102,6 +103,9 @@ describe('a failure', () => {
     expect(samples).toEqual(['a1', 'b1'])
     expect(endingOf(early)).toEqual({ interrupted: false, failure: 'connection lost' })
     expect(earlyText(early)).toMatch(/connection lost(.|\n)*of the rounds that are complete/)
+    expect(endingText(endingOf(early))).toEqual([
+      'Of the rounds that were complete when it failed: connection lost',
+    ])
     expect(() => throwFailure(early)).toThrow('connection lost')
   })
 

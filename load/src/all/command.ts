@@ -31,7 +31,8 @@ Without --quick or --full: ${minutes('usual')}. Each part is as its own command 
   else left out        ${leftOut('usual')}
 What --parts names runs in any case. A part that fails is told at the end, and the others are measured.
 Ctrl-C keeps what is complete. Each part is saved as soon as it is complete, in the file of --json or else
-in .onetrip/report/all.json: what kills the command costs the part that it was in. The machine should have nothing else to do meanwhile.
+in .onetrip/report/all.json: what kills the command costs the part that it was in. The machine
+should have nothing else to do meanwhile.
 
 Examples:
   npm run load -- all --quick --html report.html

@@ -68,7 +68,8 @@ a fraction of the CPU, and runs for whole seconds.
 
 Environment:
   REDIS_URL         with --url: the Redis of those APIs, to be watched (it needs INFO only)
-  REDIS_PASSWORD_FILE   with --url: a file with the password for REDIS_URL
+  REDIS_PASSWORD_FILE   a file with the password for REDIS_URL
+  WORKERS           processes of each API of an own stack, or auto (default 1; --workers goes first)
   REDIS_URL, REDIS_SERVER, ONETRIP_HOME, ONETRIP_STATE   as for npm start (npm start -- --help)
   REDIS_POOL_SIZE   connections that each API of an own stack shares (default 1)
   REDIS_IO_THREADS  I/O threads of the Redis of an own stack
