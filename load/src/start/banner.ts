@@ -9,7 +9,6 @@ const bold = (text: string) => styleText('bold', text)
 
 const meanings: Partial<Record<Variant, [name: string, meaning: string]>> = {
   batch: ['Pooled API', 'requests share round trips, over connections that stay open'],
-  sequential: ['Sequential API', 'the same connections, one round trip per command'],
   naive: ['Naive API', 'a new Redis connection per request, one round trip per command'],
 }
 
