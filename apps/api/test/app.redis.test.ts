@@ -149,7 +149,7 @@ test('128 characters are 128 characters, also those that take two UTF-16 units',
 test('a Redis that is stopped: 503 within the deadline, told whether it was written, then back', async () => {
   const own = await testRedis()
   try {
-    const app = await appForThisTest(own.socket)
+    const app = await appForThisTest(own.socket, { deadlineMs: 2_000 })
     const headers = bearer(await login(app))
     const view = () =>
       app.inject({ method: 'POST', url: '/views', headers, payload: { item: 'book' } })

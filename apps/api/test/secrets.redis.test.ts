@@ -25,6 +25,7 @@ test('no line of the log and no error has a token, a cookie or a secret in it', 
     const app = await appForThisTest(redis.socket, {
       logger: { ...(loggerOptions('trace', false) as object), stream: log.stream },
       logRequests: true,
+      deadlineMs: 2_000,
     })
     const [kept, ended] = [await login(app), await login(app)]
     await app.inject({ method: 'POST', url: '/logout', headers: bearer(ended) })

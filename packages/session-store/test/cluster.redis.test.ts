@@ -20,9 +20,9 @@ beforeEach(async () => {
   await Promise.all(servers.nodes.map(({ admin }) => admin.flushall()))
 })
 
-async function storeForThisTest(strategy: (typeof strategies)[number], deadlineMs = 2_000) {
+async function storeForThisTest(strategy: (typeof strategies)[number]) {
   const client = createCluster(servers.nodes.map(({ port }) => ({ host: '127.0.0.1', port })))
-  const store = createSessionStore({ client, keys, strategy, tokens, deadlineMs })
+  const store = createSessionStore({ client, keys, strategy, tokens, deadlineMs: 20_000 })
   onTestFinished(async () => {
     await store.close()
     client.disconnect()
@@ -105,7 +105,7 @@ describe.each(strategies)('%s', (strategy) => {
   })
 
   test('a node that dies in the middle of a pipeline: nothing hangs, nothing counts twice', async () => {
-    const { store } = await storeForThisTest(strategy, 10_000)
+    const { store } = await storeForThisTest(strategy)
     const { token } = await store.login('ada')
     await Promise.all(items.map((item) => store.recordView(token, item)))
     const killed = servers.nodes[0]
@@ -118,7 +118,7 @@ describe.each(strategies)('%s', (strategy) => {
     await killed?.restart()
     await expect
       .poll(() => store.popularItems(100).then((found) => found.length, codeOf), {
-        timeout: 20_000,
+        timeout: 40_000,
       })
       .toBe(items.length)
     const counts = new Map((await store.popularItems(100)).map(({ item, views }) => [item, views]))
