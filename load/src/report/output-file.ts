@@ -49,11 +49,11 @@ export async function outputFile(option: string, name: string): Promise<OutputFi
   }
 }
 
-/** Has the names in a folder written to the disk. */
+/** Has the names in a folder written to the disk, where the file system can do that. */
 async function flushFolder(path: string): Promise<void> {
   const folder = await open(path)
   try {
-    await folder.sync()
+    await folder.sync().catch(() => {})
   } finally {
     await folder.close()
   }
