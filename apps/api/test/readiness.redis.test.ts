@@ -94,7 +94,7 @@ test('SIGTERM: not ready at once, still serving, and at the end all is answered'
   const { api, url } = await apiProcessForThisTest({
     REDIS_URL: `unix://${redis.socket}`,
     JANITOR_INTERVAL_SECONDS: '0',
-    SHUTDOWN_DRAIN_MS: '3000',
+    SHUTDOWN_DRAIN_MS: '6000', // in which all of the following is asked
     SHUTDOWN_GRACE_MS: '60000',
   })
   const statusOf = async (path: string) => (await fetch(`${url}${path}`)).status
