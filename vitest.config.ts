@@ -3,6 +3,10 @@ import { defineConfig } from 'vitest/config'
 // A file's suffix says what its tests need: *.test.ts nothing but Node, *.redis.test.ts a Redis that
 // apps/server-build built, *.fault.ts the same, and minutes (npm run test:faults), *.compose.test.ts a
 // Docker engine (npm run test:compose). npm test leaves the last two out.
+
+/** For a machine that does other things as well; vitest itself gives a second. */
+const expectOptions = { poll: { timeout: 30_000 } }
+
 export default defineConfig({
   test: {
     maxWorkers: '100%', // of the cores; the default leaves one of them to a developer
@@ -10,6 +14,7 @@ export default defineConfig({
       {
         test: {
           name: 'unit',
+          expect: expectOptions,
           include: ['**/*.test.ts', '.bootstrap/*.test.ts'],
           exclude: ['**/node_modules/**', '**/.onetrip/**', '**/*.{redis,compose}.test.ts'],
           testTimeout: 30_000,
@@ -18,6 +23,7 @@ export default defineConfig({
       {
         test: {
           name: 'redis',
+          expect: expectOptions,
           include: ['**/*.redis.test.ts'],
           exclude: ['**/node_modules/**', '**/.onetrip/**'],
           globalSetup: ['.vitest/build-redis.ts'],
@@ -28,6 +34,7 @@ export default defineConfig({
       {
         test: {
           name: 'faults',
+          expect: expectOptions,
           include: ['apps/api/faults/*.fault.ts'],
           globalSetup: ['.vitest/build-redis.ts'],
           testTimeout: 60_000,
@@ -36,6 +43,7 @@ export default defineConfig({
       {
         test: {
           name: 'compose',
+          expect: expectOptions,
           include: ['docker/test/*.compose.test.ts'],
           globalSetup: ['docker/test/setup.ts'],
           fileParallelism: false,

@@ -15,7 +15,7 @@ describe('when requests are due', () => {
         expect(times[0]).toBe(0)
         const apart = 1_000 / rate
         expect(times.every((time, index) => Math.abs(time - index * apart) < 1e-6)).toBe(true)
-        expect(times.at(-1)).toBeLessThan(seconds * 1_000)
+        expect(times.at(-1)).toBeLessThan(seconds * 1_000 + 1e-6) // as far as such numbers can tell
       }),
     )
   })
