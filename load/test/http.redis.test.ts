@@ -116,7 +116,9 @@ describe('npm run load', () => {
     const load = await run('cli.ts', { state, args: first, until: /All samples are in/ })
     expect(await load.exited).toEqual({ code: 0, signal: null })
     expect(load.output.join('\n')).toContain(`what npm start runs (process ${stack.pid})`)
-    expect(load.output.join('\n')).toContain('16 sessions, 1,000 items (Zipf), 20.0 % of them read')
+    expect(load.output.join('\n')).toContain(
+      '16 sessions, 1,000 items (Zipf), 20.0 % of the requests read',
+    )
     const { samples } = JSON.parse(await readFile(json, 'utf8'))
     expect(samples[0].errors).toEqual({})
 

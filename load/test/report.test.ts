@@ -208,7 +208,7 @@ test('the header says where and how', () => {
   expect(text).toContain('wrk 4.1.0, 64 connections × 5 s × 2 rounds')
   expect(text).toContain('ioredis 6 (batch, pipeline)')
   expect(text).toContain(
-    'realistic: 1,000 sessions, 1,000 items (Zipf), 20.0 % of them read, seed 17',
+    'realistic: 1,000 sessions, 1,000 items (Zipf), 20.0 % of the requests read, seed 17',
   )
   expect(text).toContain('2 workers each')
 })

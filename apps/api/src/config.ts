@@ -21,7 +21,7 @@ export const configSchema = Type.Object({
   WORKERS: Type.String({
     default: '1',
     pattern: '^(auto|[1-9][0-9]?)$',
-    description: 'Processes on the one port; auto: as many as fit the machine',
+    description: 'Processes on the one port, 1 to 99; auto: as many as fit the machine',
   }),
   STRATEGY: Type.String({
     default: 'batch',
@@ -164,28 +164,52 @@ export type Config = Static<typeof configSchema>
  * @throws Error that names the variable.
  */
 export function loadConfig(environment: NodeJS.ProcessEnv = process.env): Config {
-  const config = envSchema<Config>({
-    schema: configSchema,
-    data: environment,
-    env: false, // or process.env would count, too
-    dotenv: true,
-  })
+  const config = validated(environment)
   trustedProxies(config.TRUST_PROXY)
   const SESSION_SECRETS = sessionSecrets(config)
   if (SESSION_SECRETS.split(',').some(({ length }) => length < 32)) {
     throw new Error(
-      'env/SESSION_SECRETS (or SESSION_SECRETS_FILE) must have at least 32 characters in each secret',
+      'SESSION_SECRETS (or SESSION_SECRETS_FILE) must have at least 32 characters in each secret',
     )
   }
   return { ...config, SESSION_SECRETS, REDIS_URL: redisUrl(config) }
 }
 
+function validated(environment: NodeJS.ProcessEnv): Config {
+  try {
+    return envSchema<Config>({
+      schema: configSchema,
+      data: environment,
+      env: false, // or process.env would count, too
+      dotenv: true,
+    })
+  } catch (error) {
+    const { errors } = error as { errors?: readonly ValidationError[] }
+    throw errors ? new Error(errors.map(whatIsWrong).join('; ')) : error
+  }
+}
+
+/** What Ajv says of a value, as far as it is used here. */
+interface ValidationError {
+  instancePath: string
+  keyword: string
+  params: { allowedValues?: readonly string[] }
+  message?: string
+}
+
+/** In words for whoever sets it. The value is left out: it may be a secret. */
+function whatIsWrong({ instancePath, keyword, params, message }: ValidationError): string {
+  const name = instancePath.slice(1) as keyof Config
+  if (params.allowedValues) return `${name} must be one of ${params.allowedValues.join(', ')}`
+  if (keyword !== 'pattern') return `${name} ${message}`
+  const { description } = configSchema.properties[name] as { description?: string }
+  return `${name} is not in its form: ${description}`
+}
+
 function sessionSecrets({ SESSION_SECRETS, SESSION_SECRETS_FILE }: Config): string {
   if (SESSION_SECRETS_FILE === '') return SESSION_SECRETS
   if (SESSION_SECRETS !== '') {
-    throw new Error(
-      'env/SESSION_SECRETS and SESSION_SECRETS_FILE are both set: only one can be used',
-    )
+    throw new Error('SESSION_SECRETS and SESSION_SECRETS_FILE are both set: only one can be used')
   }
   return secretIn('SESSION_SECRETS_FILE', SESSION_SECRETS_FILE)
 }
@@ -195,7 +219,7 @@ function redisUrl({ REDIS_URL, REDIS_PASSWORD_FILE }: Config): string {
   const url = URL.parse(REDIS_URL)
   if (!url?.host || url.password) {
     throw new Error(
-      'env/REDIS_URL must name a host and have no password when REDIS_PASSWORD_FILE is set: redis://user@host:6379 or unix://user@localhost/path/to/socket',
+      'REDIS_URL must name a host and have no password when REDIS_PASSWORD_FILE is set: redis://user@host:6379 or unix://user@localhost/path/to/socket',
     )
   }
   url.password = encodeURIComponent(secretIn('REDIS_PASSWORD_FILE', REDIS_PASSWORD_FILE))
@@ -207,6 +231,6 @@ function secretIn(variable: string, path: string): string {
     return readFileSync(path, 'utf8').trim()
   } catch (error) {
     // Node's message names the path and what is wrong with it.
-    throw new Error(`env/${variable} cannot be read: ${(error as Error).message}`)
+    throw new Error(`${variable} cannot be read: ${(error as Error).message}`)
   }
 }

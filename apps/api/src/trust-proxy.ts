@@ -20,7 +20,7 @@ export function trustedProxies(TRUST_PROXY: string): TrustedProxies | undefined 
   const wrong = networks.find((network) => !isNetwork(network))
   if (wrong === undefined) return networks
   throw new Error(
-    `env/TRUST_PROXY must be a number of proxies (1 to 9) or networks as 10.0.0.0/8,::1, comma separated; ${JSON.stringify(wrong)} is neither`,
+    `TRUST_PROXY must be a number of proxies (1 to 9) or networks as 10.0.0.0/8,::1, comma separated; ${JSON.stringify(wrong)} is neither`,
   )
 }
 

@@ -38,6 +38,14 @@ test.each([
   expect(() => loadConfig(environment)).toThrow(name)
 })
 
+test.each([
+  [{ WORKERS: '0' }, 'WORKERS is not in its form: Processes on the one port, 1 to 99; auto:'],
+  [{ STRATEGY: 'fast' }, 'STRATEGY must be one of naive, '],
+  [{ PORT: '3000x', MAX_SESSIONS: '0' }, 'PORT must be integer; MAX_SESSIONS must be >= 1'],
+])('%j: the error tells what is allowed', (environment, words) => {
+  expect(() => loadConfig({ SESSION_SECRETS, ...environment })).toThrow(words)
+})
+
 function fileForThisTest(content: string): string {
   const folder = mkdtempSync(join(tmpdir(), 'onetrip-config-'))
   onTestFinished(() => rmSync(folder, { recursive: true }))

@@ -47,7 +47,7 @@ export function header(circumstances: Told): string {
 }
 
 function workloadLine({ workload, sessions, items, reads, seed }: Told['options']): string {
-  const what = reads === 0 ? 'POST /views only' : `${percent(reads)} of them read`
+  const what = reads === 0 ? 'POST /views only' : `${percent(reads)} of the requests read`
   const zipf = items === 1 ? '' : ' (Zipf)'
   return `${workload}: ${counted(sessions, 'session')}, ${counted(items, 'item')}${zipf}, ${what}, seed ${seed}`
 }

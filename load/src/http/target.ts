@@ -1,4 +1,4 @@
-import { mkdir, mkdtemp, rm } from 'node:fs/promises'
+import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { apiFacts } from '../measure/api-metrics.ts'
 import { Problem } from '../problem.ts'
@@ -7,7 +7,7 @@ import type { Variant } from '../stack/api.ts'
 import { apiSettings } from '../stack/api-settings.ts'
 import { buildRedis } from '../stack/build.ts'
 import { isContender } from '../stack/contenders.ts'
-import { newSecret, places } from '../stack/places.ts'
+import { newSecret, places, temporaryRunFolder } from '../stack/places.ts'
 import { freePorts } from '../stack/ports.ts'
 import type { Program } from '../stack/program.ts'
 import { runningStack, type StackRecord } from '../stack/record.ts'
@@ -134,10 +134,7 @@ async function ownTarget(options: TargetOptions, signal: AbortSignal): Promise<T
   const build = redisBuild ?? 'patched'
   if (!foreign && !installed) await buildRedis(build, signal)
 
-  const { run } = places()
-  await mkdir(run, { recursive: true })
-  // On the same disk as the data of npm start, so that the append-only file costs the same.
-  const folder = await mkdtemp(join(run, 'load-'))
+  const folder = await temporaryRunFolder('load-')
   const removeFolder = () => rm(folder, { recursive: true, force: true })
   try {
     const [redisPort = 0, ...apiPorts] = await freePorts(1 + options.variants.length)

@@ -1,10 +1,9 @@
-import { mkdir, mkdtemp, rm } from 'node:fs/promises'
-import { join } from 'node:path'
+import { rm } from 'node:fs/promises'
 import { redisFacts } from '../measure/redis-info.ts'
 import { Problem } from '../problem.ts'
 import { unixUrl } from '../stack/address.ts'
 import { buildRedis } from '../stack/build.ts'
-import { places, socketIn } from '../stack/places.ts'
+import { socketIn, temporaryRunFolder } from '../stack/places.ts'
 import { freePorts } from '../stack/ports.ts'
 import { endOf } from '../stack/program.ts'
 import { type RedisBuild, startRedis } from '../stack/redis.ts'
@@ -46,9 +45,7 @@ export async function startServer(
   await requireBuild(build, signal)
   const config: Record<string, string> = { ...MEASURED, ...options.config }
   const [port = 0] = tcp ? await freePorts(1) : []
-  const { run } = places()
-  await mkdir(run, { recursive: true })
-  const folder = await mkdtemp(join(run, 'redis-'))
+  const folder = await temporaryRunFolder('redis-')
   const socket = await socketIn(folder)
   let stopping: Promise<void> | undefined
   const removeFiles = async () => {

@@ -16,7 +16,7 @@ const README = 'README.md'
 export const RESULTS = 'docs/results.md'
 
 /** Of many variants, those that the argument is about; all are in docs/results.md. */
-const TOLD = ['naive', 'naive-lean', 'connect-redis', 'pipeline', 'batch', 'noop']
+const TOLD = ['naive', 'naive-lean', 'connect-redis', 'node-redis', 'pipeline', 'batch', 'noop']
 
 const BEGIN = /<!-- figures of (\S+), by npm run load -- report \S+ --readme -->\n/
 const END = '<!-- end of the figures -->'

@@ -3,6 +3,7 @@ import { mkdir, mkdtemp, open, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { Problem } from '../problem.ts'
 
 export const repository = fileURLToPath(new URL('../../../', import.meta.url))
 
@@ -61,6 +62,25 @@ export async function socketIn(directory: string): Promise<SocketPlace> {
   return {
     path: join(short, 'redis.sock'),
     remove: () => rm(short, { recursive: true, force: true }),
+  }
+}
+
+/**
+ * A new folder for a stack that is only there for a measurement; on the same disk as the data of
+ * `npm start`, so that an append-only file costs the same.
+ *
+ * @throws Problem when it cannot be made.
+ */
+export async function temporaryRunFolder(prefix: string): Promise<string> {
+  const { run } = places()
+  try {
+    await mkdir(run, { recursive: true })
+    return await mkdtemp(join(run, prefix))
+  } catch (error) {
+    throw new Problem(
+      `No folder can be made in ${run}: ${(error as Error).message}\n` +
+        'Set ONETRIP_STATE to a folder in which you may write.',
+    )
   }
 }
 

@@ -30,6 +30,7 @@ export function banner(stack: Stack, facts: RedisFacts, settings: StartSettings)
     bold('Try it'),
     ...curlLines(url).map((line) => `  ${line}`),
     '',
+    row('API', `${url}/docs`),
     row('Compare', `npm run load, and look at ${url}/report`),
     row('Stop', `Ctrl-C here, or kill ${process.pid}`),
     '',
