@@ -24,11 +24,16 @@ await app.register(sessions)
 app.setErrorHandler((error, _request, reply) => {
   if (!(error instanceof StoreError)) return reply.send(error)
   const { code, message, retrySafe, mayHaveWritten } = error
-  const unauthorized = /TOKEN|SESSION/.test(code)
-  return reply.code(unauthorized ? 401 : 503).send({ code, message, retrySafe, mayHaveWritten })
+  const status = code === 'ONETRIP_INVALID_INPUT' ? 400 : /TOKEN|SESSION/.test(code) ? 401 : 503
+  return reply.code(status).send({ code, message, retrySafe, mayHaveWritten })
 })
 
-app.post<{ Body: { item: string } }>('/views', (request) => {
+const body = {
+  type: 'object',
+  required: ['item'],
+  properties: { item: { type: 'string' } },
+}
+app.post<{ Body: { item: string } }>('/views', { schema: { body } }, (request) => {
   const token = request.headers.authorization?.replace('Bearer ', '') ?? ''
   return app.sessions.recordView(token, request.body.item)
 })
