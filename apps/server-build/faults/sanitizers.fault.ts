@@ -5,6 +5,7 @@ import { serverOf, startServer } from './server.ts'
 import { stress } from './stress.ts'
 
 const SECONDS = 15
+const MOST_AGAIN = 6
 
 const env = {
   // Goes on after a race, so that all are seen; reports have their own code at the end otherwise.
@@ -19,34 +20,39 @@ describe.each(sanitizers)('with the %s sanitizer', (sanitizer) => {
     programs.patched = await serverOf('patched', { sanitizer })
   })
 
+  /** What the sanitizer reports in one run, by name. */
+  async function reportsOf(build: 'stock' | 'patched', threads: string) {
+    const server = await startServer(
+      programs[build],
+      { 'io-threads': threads, appendonly: 'yes', maxclients: '200' },
+      { env },
+    )
+    const done = await stress(server.port, SECONDS)
+    server.program.signal('SIGTERM')
+    const { code } = await server.program.exited
+    console.log(
+      `${build}: ${done.whole} whole conversations, ${done.cut} cut off, ended with ${code}`,
+    )
+    const reports = reportsIn(server.lines)
+    if (build === 'patched' && reports.size === 0) expect(code).toBe(0)
+    expect(done.whole).toBeGreaterThan(100)
+    return reports
+  }
+
   test.each(['1', '3'])(
     'churn gives no report that stock does not give, %s I/O threads',
     async (threads) => {
-      const seen = { stock: new Set<string>(), patched: new Set<string>() }
-      for (const build of ['stock', 'patched'] as const) {
-        const server = await startServer(
-          programs[build],
-          { 'io-threads': threads, appendonly: 'yes', maxclients: '200' },
-          { env },
-        )
-        const done = await stress(server.port, SECONDS)
-        server.program.signal('SIGTERM')
-        const { code } = await server.program.exited
-        const reports = reportsIn(server.lines)
-        console.log(
-          `${build}: ${done.whole} whole conversations, ${done.cut} cut off, ended with ${code}`,
-        )
-        for (const [name, text] of reports) {
-          seen[build].add(name)
-          if (build === 'patched' && !seen.stock.has(name)) console.log(text)
-        }
-        if (build === 'patched' && reports.size === 0) expect(code).toBe(0)
-        expect(done.whole).toBeGreaterThan(100)
+      const stock = await reportsOf('stock', threads)
+      const patched = await reportsOf('patched', threads)
+      const onlyPatched = () => [...patched.keys()].filter((name) => !stock.has(name))
+      // A race is a matter of chance, and `patched` gets two or three times as far in the same time.
+      for (let again = 0; again < MOST_AGAIN && onlyPatched().length > 0; again++) {
+        for (const [name, text] of await reportsOf('stock', threads)) stock.set(name, text)
       }
-      console.log(
-        `in both: ${[...seen.patched].filter((name) => seen.stock.has(name)).join('; ') || 'no report'}`,
-      )
-      expect([...seen.patched].filter((name) => !seen.stock.has(name))).toEqual([])
+      for (const name of onlyPatched()) console.log(patched.get(name))
+      const inBoth = [...patched.keys()].filter((name) => stock.has(name))
+      console.log(`in both: ${inBoth.join('; ') || 'no report'}`)
+      expect(onlyPatched()).toEqual([])
     },
   )
 })
