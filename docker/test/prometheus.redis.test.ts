@@ -153,8 +153,6 @@ describe.skipIf(!installed)('a real Prometheus with our configuration, on real A
       (await rules()).filter(({ type, state }) => type === 'alerting' && state !== 'inactive')
     expect((await active()).filter(({ state }) => state === 'firing')).toEqual([])
     redis.program.signal('SIGKILL')
-    await expect
-      .poll(async () => (await active()).map(({ name }) => name), { timeout: 20_000 })
-      .toContain('RedisDown')
+    await expect.poll(async () => (await active()).map(({ name }) => name)).toContain('RedisDown')
   })
 })

@@ -116,7 +116,7 @@ async function expectNothingLeft(remains: Remains): Promise<void> {
   api.signal('SIGTERM')
   expect(await api.exited).toEqual({ code: 0, signal: null })
   await expect(readdir(`/proc/${api.pid}`)).rejects.toThrow('ENOENT')
-  await expect.poll(connections, { timeout: 30_000 }).toEqual([])
+  await expect.poll(connections).toEqual([])
   const log = lines.join('\n')
   expect(log).not.toContain('ending after an unexpected error')
   for (const { token } of viewers) expect(log).not.toContain(token)

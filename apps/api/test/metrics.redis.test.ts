@@ -6,7 +6,7 @@ import { type Metric, parseMetrics } from '../../../load/src/measure/api-metrics
 import { createHistogram } from '../src/metrics/histogram.ts'
 import { pollRedis } from '../src/metrics/redis-poller.ts'
 import { createRegistry } from '../src/metrics/registry.ts'
-import { appForThisTest, bearer, login, PATIENCE } from './support.ts'
+import { appForThisTest, bearer, login } from './support.ts'
 
 const server = redisOfThisFile()
 
@@ -95,7 +95,7 @@ test('the store’s batches, errors and connections are measured', async () => {
 
   redis.program.signal('SIGKILL')
   await redis.program.exited
-  await expect.poll(async () => (await view()).json().code, PATIENCE).toBe('ONETRIP_NOT_SENT')
+  await expect.poll(async () => (await view()).json().code).toBe('ONETRIP_NOT_SENT')
   const down = await metricsOf(app)
   expect(values(down, 'onetrip_store_pool_connections', { state: 'down' })).toEqual([1])
   expect(values(down, 'onetrip_store_connections_closed_total')).toEqual([1])
@@ -131,7 +131,7 @@ test('Redis is asked by one connection, and its going and coming is told once ea
   onTestFinished(stop)
   const metrics = async () => parseMetrics(await registry.metrics())
   const up = async () => values(await metrics(), 'onetrip_redis_up')
-  await expect.poll(up, PATIENCE).toEqual([1])
+  await expect.poll(up).toEqual([1])
   const found = await metrics()
   expect(values(found, 'onetrip_redis_connected_clients')).toEqual([1])
   expect(values(found, 'onetrip_redis_memory_fragmentation_ratio')[0]).toBeGreaterThan(0)
@@ -139,15 +139,15 @@ test('Redis is asked by one connection, and its going and coming is told once ea
   const commands = async () =>
     values(await metrics(), 'onetrip_redis_commands_processed_total')[0] ?? 0
   const before = await commands()
-  await expect.poll(commands, PATIENCE).toBeGreaterThan(before) // it goes on asking
+  await expect.poll(commands).toBeGreaterThan(before) // it goes on asking
 
   redis.program.signal('SIGKILL')
   await redis.program.exited
-  await expect.poll(up, PATIENCE).toEqual([0])
+  await expect.poll(up).toEqual([0])
   // Absent: a counter at 0 would count everything again when Redis is back.
   expect(values(await metrics(), 'onetrip_redis_commands_processed_total')).toEqual([])
   await redis.restart()
-  await expect.poll(up, PATIENCE).toEqual([1])
+  await expect.poll(up).toEqual([1])
   expect(lines).toEqual(['Redis does not answer', 'Redis answers again'])
 })
 

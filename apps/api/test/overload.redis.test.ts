@@ -5,7 +5,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { redisForThisTest } from '../../../.vitest/redis.ts'
 import { apiProcessForThisTest } from './api-process.ts'
-import { appForThisTest, bearer, login, PATIENCE } from './support.ts'
+import { appForThisTest, bearer, login } from './support.ts'
 
 const MAX_IN_FLIGHT = 1_000 // the store's default
 
@@ -17,7 +17,7 @@ test('too many requests for a Redis that is stopped: those beyond are refused, t
     app.inject({ method: 'POST', url: '/views', headers, payload: { item: 'book' } })
   redis.program.signal('SIGSTOP')
   const accepted = Array.from({ length: MAX_IN_FLIGHT }, view)
-  await expect.poll(() => app.store.pool?.inFlight, PATIENCE).toBe(MAX_IN_FLIGHT)
+  await expect.poll(() => app.store.pool?.inFlight).toBe(MAX_IN_FLIGHT)
   for (const refused of await Promise.all(Array.from({ length: 50 }, view))) {
     expect(refused.statusCode).toBe(503)
     expect(refused.headers['retry-after']).toBe('1')
@@ -80,7 +80,7 @@ test('what piled up while the process stood still is refused, what it had begun 
 
   redis.program.signal('SIGSTOP')
   const begun = await view()
-  await expect.poll(inFlight, PATIENCE).toBe('1')
+  await expect.poll(inFlight).toBe('1')
   api.signal('SIGSTOP')
   const piled = [await view(open[0]), await send('/items/popular', [], undefined, open[1])]
   const exempt = [await send('/healthz'), await send('/metrics')]
@@ -95,5 +95,5 @@ test('what piled up while the process stood still is refused, what it had begun 
   for (const { answer } of exempt) expect(await answer).toMatch(/^HTTP\/1.1 200 /)
   redis.program.signal('SIGCONT')
   expect(await begun.answer).toMatch(/^HTTP\/1.1 200 .*"views":1/s)
-  await expect.poll(async () => (await view()).answer, PATIENCE).toContain('"views":2')
+  await expect.poll(async () => (await view()).answer).toContain('"views":2')
 })

@@ -5,7 +5,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { redisForThisTest } from '../../../.vitest/redis.ts'
 import { takesConnections } from '../../../load/src/stack/ports.ts'
 import { apiProcessForThisTest } from './api-process.ts'
-import { appForThisTest, PATIENCE } from './support.ts'
+import { appForThisTest } from './support.ts'
 
 /** Asks on one connection as long as it is kept: the status, and what becomes of the connection. */
 function keptConnection(url: string): (path: string) => Promise<[number, string]> {
@@ -33,7 +33,7 @@ test('a Redis that does not answer: not ready soon, asked once for all who ask, 
   }
   expect(app.store.pool?.inFlight).toBe(1)
   redis.program.signal('SIGCONT')
-  await expect.poll(async () => (await app.inject('/readyz')).statusCode, PATIENCE).toBe(200)
+  await expect.poll(async () => (await app.inject('/readyz')).statusCode).toBe(200)
 })
 
 test('about to stop: each connection ends with its next answer, so that none is cut', async () => {
@@ -67,10 +67,10 @@ test('closing: a client that keeps its connection can send once more, and no por
   ])
   redis.program.signal('SIGSTOP')
   const inFlight = busy('/items/popular')
-  await expect.poll(() => app.store.pool?.inFlight, PATIENCE).toBe(1)
+  await expect.poll(() => app.store.pool?.inFlight).toBe(1)
   const closed = app.close()
   const port = Number(new URL(url).port)
-  await expect.poll(() => takesConnections('127.0.0.1', port), PATIENCE).toBe(false)
+  await expect.poll(() => takesConnections('127.0.0.1', port)).toBe(false)
   expect(await idle('/healthz')).toEqual([200, 'close'])
   redis.program.signal('SIGCONT')
   expect(await inFlight).toEqual([200, 'keep-alive'])
@@ -108,11 +108,11 @@ test('SIGTERM: not ready at once, still serving, and at the end all is answered'
   redis.program.signal('SIGSTOP')
   const before = login()
   await expect
-    .poll(async () => (await fetch(`${url}/metrics`)).text(), PATIENCE)
+    .poll(async () => (await fetch(`${url}/metrics`)).text())
     .toMatch(/^onetrip_store_in_flight [1-9]/m)
 
   api.signal('SIGTERM')
-  await expect.poll(() => statusOf('/readyz?exclude=redis'), PATIENCE).toBe(503)
+  await expect.poll(() => statusOf('/readyz?exclude=redis')).toBe(503)
   const answer = await fetch(`${url}/readyz`)
   expect(await answer.json()).toMatchObject({ code: 'API_STOPPING', retrySafe: true })
   expect(await statusOf('/healthz')).toBe(200)

@@ -4,7 +4,6 @@ import { text } from 'node:stream/consumers'
 import { expect, test } from 'vitest'
 import { redisForThisTest } from '../../../.vitest/redis.ts'
 import { apiEnvironment, apiProcessForThisTest, apiProgram } from './api-process.ts'
-import { PATIENCE } from './support.ts'
 
 test('SIGTERM: what is in flight is answered, then it exits with 0', async () => {
   const redis = await redisForThisTest()
@@ -27,7 +26,7 @@ test('SIGTERM: what is in flight is answered, then it exits with 0', async () =>
   })
   // What says that the view is on its way.
   await expect
-    .poll(async () => (await fetch(`${url}/metrics`)).text(), PATIENCE)
+    .poll(async () => (await fetch(`${url}/metrics`)).text())
     .toContain('onetrip_store_in_flight 1')
   api.signal('SIGTERM')
   redis.program.signal('SIGCONT')
@@ -53,9 +52,7 @@ test('ends sessions beyond the maximum by itself', async () => {
     return { authorization: `Bearer ${token}` }
   }
   const [older, newer] = [await login(), await login()]
-  await expect
-    .poll(async () => (await fetch(`${url}/me`, { headers: older })).status, PATIENCE)
-    .toBe(401)
+  await expect.poll(async () => (await fetch(`${url}/me`, { headers: older })).status).toBe(401)
   expect((await fetch(`${url}/me`, { headers: newer })).status).toBe(200)
 })
 

@@ -6,9 +6,6 @@ import { trustingAuthenticator } from '../src/authenticator.ts'
 
 export const secret = 'a-secret-for-tests-a-secret-for-tests'
 
-/** How long to poll on a machine that does other things as well; vitest's default is a second. */
-export const PATIENCE = { timeout: 30_000 }
-
 interface TestOptions extends Partial<Omit<AppOptions, 'store' | 'transport'>> {
   strategy?: StrategyName
   /** Default: so long that nothing depends on how busy the machine is. */

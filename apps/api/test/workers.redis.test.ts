@@ -8,7 +8,6 @@ import { takesConnections } from '../../../load/src/stack/ports.ts'
 import type { Program } from '../../../load/src/stack/program.ts'
 import { isAlive } from '../../../load/src/stack/record.ts'
 import { startApiProcess } from './api-process.ts'
-import { PATIENCE } from './support.ts'
 
 const redis = redisOfThisFile()
 
@@ -102,7 +101,7 @@ test('all processes answer on the one port, and any tells what all of them count
   const [stopped = 0] = workers
   const countedBy = (get: typeof first) =>
     metric(get, 'http_request_duration_seconds_count', '/healthz')
-  await expect.poll(() => countedBy(first), PATIENCE).toBe(WORKERS) // so all have been asked
+  await expect.poll(() => countedBy(first)).toBe(WORKERS) // so all have been asked
 
   process.kill(stopped, 'SIGSTOP')
   const answered: string[] = []
@@ -113,11 +112,11 @@ test('all processes answer on the one port, and any tells what all of them count
   await Promise.any(answers)
   const running = answered[0] === 'first' ? first : second
   // The stopped one stands with what it said last; so does one that takes long to answer.
-  await expect.poll(() => countedBy(running), PATIENCE).toBe(2 * 1 + 1)
+  await expect.poll(() => countedBy(running)).toBe(2 * 1 + 1)
   expect(answered).toHaveLength(1)
   process.kill(stopped, 'SIGCONT')
   await Promise.all(answers)
-  await expect.poll(() => countedBy(first), PATIENCE).toBe(4)
+  await expect.poll(() => countedBy(first)).toBe(4)
   expect(await metric(second, 'onetrip_workers')).toBe(WORKERS)
   expect(await metric(second, 'onetrip_info')).toBe(1)
 
@@ -126,7 +125,7 @@ test('all processes answer on the one port, and any tells what all of them count
   for (const pid of workers) process.kill(pid, 'SIGINT')
   primary.signal('SIGINT')
   const port = Number(new URL(url).port)
-  await expect.poll(() => takesConnections('127.0.0.1', port), PATIENCE).toBe(false)
+  await expect.poll(() => takesConnections('127.0.0.1', port)).toBe(false)
   expect(await login.finish()).toContain('"user":"ada"')
   expect(await primary.exited).toEqual({ code: 0, signal: null })
   expect(workers.filter(isAlive)).toEqual([])
@@ -151,7 +150,7 @@ test('SIGTERM under load: what was sent before it on a kept connection is answer
   }
   const clients = Array.from({ length: 8 }, (_, number) => client(connection(url), number))
   const most = () => answered.filter((count) => count > 2).length
-  await expect.poll(most, PATIENCE).toBe(clients.length)
+  await expect.poll(most).toBe(clients.length)
   told = true
   primary.signal('SIGTERM')
   await Promise.all(clients)
@@ -169,12 +168,12 @@ test('a worker that is killed is replaced, while the others go on; its counts re
   const get = connection(url)
   const name = 'http_request_duration_seconds_count'
   const viewed = () => metric(get, name, '/items/popular')
-  await expect.poll(viewed, PATIENCE).toBe(WORKERS)
+  await expect.poll(viewed).toBe(WORKERS)
   const cpu = await metric(get, 'process_cpu_seconds_total')
 
   const [killed = 0, other = 0] = workers
   process.kill(killed, 'SIGKILL')
-  await expect.poll(() => workers.length, PATIENCE).toBe(3)
+  await expect.poll(() => workers.length).toBe(3)
   expect(isAlive(killed)).toBe(false)
   expect(isAlive(other)).toBe(true)
   for (const again of await connections(url)) expect(await again('/readyz')).toContain('ready')
@@ -187,11 +186,11 @@ test('a worker that is killed is replaced, while the others go on; its counts re
   own.program.signal('SIGKILL')
   process.kill(other, 'SIGKILL')
   await expect
-    .poll(() => primary.lastLines.join('\n'), PATIENCE)
+    .poll(() => primary.lastLines.join('\n'))
     .toContain('"reason":"not sent to Redis: no connection after 3 s')
   expect(await connection(url)('/healthz')).toBe(OK)
   await own.restart()
-  await expect.poll(() => workers.length, PATIENCE).toBe(4)
+  await expect.poll(() => workers.length).toBe(4)
 
   primary.signal('SIGTERM')
   expect(await primary.exited).toEqual({ code: 0, signal: null })
@@ -210,7 +209,7 @@ test('no worker outlives a primary that was killed', async () => {
   const { primary, workers } = await clusterForThisTest()
   primary.signal('SIGKILL')
   await primary.exited // their output is closed, too
-  await expect.poll(() => workers.filter(isAlive), PATIENCE).toEqual([])
+  await expect.poll(() => workers.filter(isAlive)).toEqual([])
 })
 
 test('no Redis at the start: one message, exit code 1', async () => {

@@ -101,7 +101,7 @@ describe.runIf(linux)('socket options that accepted connections inherit', () => 
     const replica = await redisForThisTest({ config: { 'tcp-keepalive': '123', appendonly: 'no' } })
     await redisCli(replica.socket, 'REPLICAOF', '127.0.0.1', String(port))
     const status = () => redisCli(replica.socket, 'INFO', 'replication')
-    await expect.poll(status, { timeout: 20_000 }).toContain('master_link_status:up')
+    await expect.poll(status).toContain('master_link_status:up')
     const ownPort = await portOfReplica(master.socket)
     // Between two pings of the master, one in ten seconds, the timer counts down.
     const { keepAlive } = await tcpSocket(ownPort, port)

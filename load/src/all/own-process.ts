@@ -34,6 +34,7 @@ export async function inProcessOfItsOwn(
     })
     const stop = () => void program.stop()
     interrupt.addEventListener('abort', stop, { once: true })
+    if (interrupt.aborted) stop()
     const { code } = await program.exited
     interrupt.removeEventListener('abort', stop)
     interrupt.throwIfAborted()

@@ -67,7 +67,11 @@ export async function runAll(
 async function jsonBesideReport({ json, report }: AllOptions): Promise<{ json?: string }> {
   if (json !== undefined || report !== true || process.env.ONETRIP_REPORT === 'off') return {}
   const folder = dirname(places().report)
-  await mkdir(folder, { recursive: true })
+  try {
+    await mkdir(folder, { recursive: true })
+  } catch {
+    return {} // that the report cannot be written there is said elsewhere
+  }
   return { json: join(folder, 'all.json') }
 }
 

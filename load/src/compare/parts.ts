@@ -16,13 +16,11 @@ import { fewCallsMeasures, latencyMeasures, saturationMeasures, storeMeasures } 
 
 export function comparableHttp(document: unknown, name: string): Comparable {
   const result: HttpResult = readHttpResult(document, name)
-  const { options, samples, summaries, redis, poolSize, workers, clients, generator } = result
+  const { options, samples, summaries } = result
   const limited = new Set(
     summaries.flatMap(({ variant, generatorAtLimit }) => (generatorAtLimit ? [variant] : [])),
   )
   return {
-    ...common('http', result, samples.map(shareOf)),
-    rounds: roundsIn(samples),
     rows: options.variants.map((variant) => ({
       ...{ at: '', where: '', variant, rate: null, limited: limited.has(variant) },
       figures: figuresOf(
@@ -30,15 +28,7 @@ export function comparableHttp(document: unknown, name: string): Comparable {
         samples.filter((sample) => sample.variant === variant),
       ),
     })),
-    load: {
-      ...httpLoad(options),
-      ...wayTo(redis),
-      'pool size': poolSize,
-      'workers of each API': workers,
-    },
-    clients,
-    software: { ...softwareOf(result, redis), 'version of the generator': generator },
-    extent: extentOf(options, samples),
+    ...overHttp('http', result, httpLoad(options)),
   }
 }
 
@@ -49,10 +39,8 @@ export const httpLoad = (options: HttpSettings): Facts => ({
 })
 
 export function comparableLatency(result: LatencyResult): Comparable {
-  const { options, samples, summaries, redis, poolSize, workers, clients, generator } = result
+  const { options, samples, summaries } = result
   return {
-    ...common('latency', result, samples.map(shareOf)),
-    rounds: roundsIn(samples),
     rows: summaries.map(({ variant, rate, share, doubts }) => ({
       ...{ ...placeOf({ share, requestsPerSecond: rate }), variant, rate },
       limited: doubts.length > 0,
@@ -61,15 +49,7 @@ export function comparableLatency(result: LatencyResult): Comparable {
         samples.filter((sample) => sample.variant === variant && sample.rate === rate),
       ),
     })),
-    load: {
-      ...latencyLoad(options),
-      ...wayTo(redis),
-      'pool size': poolSize,
-      'workers of each API': workers,
-    },
-    clients,
-    software: { ...softwareOf(result, redis), 'version of the generator': generator },
-    extent: extentOf(options, samples),
+    ...overHttp('latency', result, latencyLoad(options)),
   }
 }
 
@@ -172,6 +152,28 @@ function storeRows(samples: readonly LinkSample[], what: string): Row[] {
       },
     ]
   })
+}
+
+/** What `http` and `latency` have in common. */
+function overHttp(
+  part: string,
+  result: HttpResult | LatencyResult,
+  load: Facts,
+): Omit<Comparable, 'rows'> {
+  const { options, samples, redis, poolSize, workers, clients, generator } = result
+  return {
+    ...common(part, result, samples.map(shareOf)),
+    rounds: roundsIn(samples),
+    load: {
+      ...load,
+      ...wayTo(redis),
+      'pool size': poolSize,
+      'workers of each API': workers,
+    },
+    clients,
+    software: { ...softwareOf(result, redis), 'version of the generator': generator },
+    extent: extentOf(options, samples),
+  }
 }
 
 function common(

@@ -20,9 +20,6 @@ function storeOn(
   return store
 }
 
-/** For a machine that does other things as well. */
-const PATIENCE = { timeout: 30_000 }
-
 const codes = (results: PromiseSettledResult<unknown>[]) =>
   new Set(
     results.map((result) =>
@@ -59,14 +56,14 @@ test('a Redis that is killed fails what is in flight at once, and is used again 
   redis.program.signal('SIGKILL')
   const results = await settled // long before the deadline
   expect(codes(results)).toEqual(new Set(['ONETRIP_OUTCOME_UNKNOWN']))
-  await expect.poll(() => store.pool?.ready, PATIENCE).toBe(0)
+  await expect.poll(() => store.pool?.ready).toBe(0)
   await expect(store.recordView(token, 'book')).rejects.toMatchObject({
     code: 'ONETRIP_NOT_SENT',
     mayHaveWritten: false,
   })
 
   await redis.restart()
-  await expect.poll(() => store.checkToken(token), PATIENCE).toMatchObject({ user: 'ada' })
+  await expect.poll(() => store.checkToken(token)).toMatchObject({ user: 'ada' })
   const { views } = await store.recordView(token, 'book')
   // Some of the 20 may have been written: each once at the most, and never again on reconnecting.
   expect(views).toBeLessThanOrEqual(21)
@@ -91,7 +88,7 @@ test('a Redis that is stopped: the deadline answers, and work cannot pile up', a
     code: 'ONETRIP_OVERLOADED',
   })
   redis.program.signal('SIGCONT')
-  await expect.poll(() => store.pool?.inFlight, PATIENCE).toBe(0)
+  await expect.poll(() => store.pool?.inFlight).toBe(0)
   expect(await patient.recordView(token, 'book')).toMatchObject({ views: 11 })
 })
 
@@ -106,7 +103,7 @@ test.each(['naive', 'naive-lean'] as const)(
     await expect(store.updateToken(token, 'ada')).rejects.toMatchObject({ name: 'StoreError' })
     redis.program.signal('SIGCONT')
     const again = () => store.updateToken(token, 'ada').then(() => 'done', String)
-    await expect.poll(again, PATIENCE).toBe('done')
+    await expect.poll(again).toBe('done')
   },
 )
 

@@ -88,7 +88,7 @@ describe('one worker at a time', () => {
     const janitor = store.janitor({ ...evictOnly, maxSessions: 2 })
     const evicted = async () => (await janitor.runOnce()).evicted
     // One of the eight had gone before.
-    await expect.poll(evicted, { timeout: 20_000 }).toBe(7)
+    await expect.poll(evicted).toBe(7)
   })
 
   test("a lock that expired and is another worker's is neither renewed nor given back", async () => {
@@ -101,7 +101,7 @@ describe('one worker at a time', () => {
       }),
     )
     expect(await late?.acquire()).toBe(true)
-    await expect.poll(() => next?.acquire(), { timeout: 20_000 }).toBe(true)
+    await expect.poll(() => next?.acquire()).toBe(true)
     const owner = await server.redis.get(keys.janitor())
     expect(await late?.held()).toBe(false)
     await late?.release()
@@ -151,7 +151,7 @@ describe('start and stop', () => {
     janitor.start() // once is enough
     expect(await janitor.event('run')).toMatchObject({ evicted: 1 })
     await logIn(store, clock, 3)
-    await expect.poll(() => server.redis.zcard(keys.recent('')), { timeout: 20_000 }).toBe(2)
+    await expect.poll(() => server.redis.zcard(keys.recent(''))).toBe(2)
     await janitor.stop()
     const told = janitor.events.length
     await logIn(store, clock, 3)

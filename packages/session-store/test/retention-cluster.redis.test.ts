@@ -76,7 +76,7 @@ test('trims while slots move to other nodes', async () => {
     tokens.push(...created)
   }
   const left = async () => (await present(store, tokens)).filter(Boolean).length
-  await expect.poll(left, { timeout: 20_000 }).toBe(5)
+  await expect.poll(left).toBe(5)
   await janitor.stop()
   expect(await present(store, tokens)).toEqual(tokens.map((_, index) => index >= tokens.length - 5))
 })
