@@ -105,25 +105,27 @@ describe.each(['1', '2'])('with %s I/O threads', (threads) => {
   })
 
   test('accept tries again when descriptors became free after it had failed', async () => {
-    const server = await start({ maxclients: '1000' })
+    const server = await start({ maxclients: '1000', 'max-new-connections-per-cycle': '1' })
     const [control] = (await many(1, server.port)) as [Peer]
     const { pid } = server.program
-    const limit = (await fewestDescriptors(pid)) + 2
-    execFileSync('prlimit', ['--pid', String(pid), `--nofile=${limit}:`])
     const closer = await threadNamed(pid, 'bio_close_sock')
-    const [last] = await many(1, server.port)
-    // The thread is still to close when accept4 fails, and is done when accept4 returns.
-    const slowly = ['close:delay_enter=200000', 'accept4:delay_exit=400000']
+    const [last] = (await many(1, server.port)) as [Peer]
+    const descriptors = new Set(await readdir(`/proc/${pid}/fd`))
+    let limit = 0
+    while (descriptors.has(String(limit))) limit += 1
+    execFileSync('prlimit', ['--pid', String(pid), `--nofile=${limit}:`])
+    // The thread has yet to close when accept4 fails, and has closed when accept4 returns.
+    const slowly = ['close:delay_enter=300000', 'accept4:delay_exit=600000']
     const inject = slowly.flatMap((what) => ['-e', `inject=${what}`])
     const threads = [pid, closer].flatMap((tid) => ['-p', String(tid)])
     const traced = ['-e', 'trace=close,accept4', ...inject, '-o', '/dev/null', ...threads]
     await underStrace(traced, async () => {
-      const next = open(server.port)
       control.write('CLIENT KILL TYPE normal\r\n')
-      await Promise.all([last?.over, control.until(/:1\r\n/)])
-      const peer = await next
-      peer.write('PING\r\n')
-      await peer.until(/PONG/)
+      await control.until(/:1\r\n/)
+      const next = await open(server.port)
+      next.write('PING\r\n')
+      await next.until(/PONG/)
+      await last.over
     })
     expect(server.lines.filter((line) => line.includes('Too many open files'))).toEqual([])
   })
