@@ -1,11 +1,14 @@
 import { execFileSync } from 'node:child_process'
 import { readdir } from 'node:fs/promises'
+import { availableParallelism } from 'node:os'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { threadNamed, underStrace } from '../test/real-redis.ts'
-import { ask, open, type Peer } from './peer.ts'
+import { ask, many, open, type Peer } from './peer.ts'
 import { type FaultServer, serverOf, startServer } from './server.ts'
 import { cut, states } from './states.ts'
+
+const SETTING = 'close-sockets-in-background'
 
 let program: string
 beforeAll(async () => {
@@ -29,17 +32,6 @@ async function fewestDescriptors(pid: number): Promise<number> {
     await sleep(5)
   }
   return Math.min(...looks)
-}
-
-async function many(count: number, port: number): Promise<Peer[]> {
-  const peers: Peer[] = []
-  for (let begun = 0; begun < count; begun += 100) {
-    const part = Array.from({ length: Math.min(100, count - begun) }, () => open(port))
-    peers.push(...(await Promise.all(part)))
-  }
-  for (const peer of peers) peer.write('PING\r\n')
-  await Promise.all(peers.map((peer) => peer.until(/PONG/)))
-  return peers
 }
 
 describe.each(['1', '2'])('with %s I/O threads', (threads) => {
@@ -81,7 +73,7 @@ describe.each(['1', '2'])('with %s I/O threads', (threads) => {
   test('at the limit of descriptors, what is closed can be accepted again', async () => {
     const server = await start({ maxclients: '1000' })
     const before = await server.sockets()
-    const control = await open(server.port)
+    const [control] = (await many(1, server.port)) as [Peer]
     const room = 60
     const { pid } = server.program
     // One more, since accept4 wants a descriptor even to say that nobody waits.
@@ -95,7 +87,7 @@ describe.each(['1', '2'])('with %s I/O threads', (threads) => {
         killed.push(...(await many(room, server.port)))
         // All but that one are taken, and will be in the queue when the next clients come.
         control.write('CLIENT KILL TYPE normal\r\n')
-        await control.until(new RegExp(`^(:${room}\r\n){${round + 1}}$`))
+        await control.until(new RegExp(`^\\+PONG\r\n(:${room}\r\n){${round + 1}}$`))
       }
       await Promise.all(killed.map((peer) => peer.over))
     })
@@ -110,6 +102,63 @@ describe.each(['1', '2'])('with %s I/O threads', (threads) => {
     waiting.socket.end()
     control.socket.end()
     await expectAllFree(server, before)
+  })
+
+  test('accept tries again when descriptors became free after it had failed', async () => {
+    const server = await start({ maxclients: '1000', 'max-new-connections-per-cycle': '1' })
+    const [control] = (await many(1, server.port)) as [Peer]
+    const { pid } = server.program
+    const closer = await threadNamed(pid, 'bio_close_sock')
+    const [last] = (await many(1, server.port)) as [Peer]
+    const descriptors = new Set(await readdir(`/proc/${pid}/fd`))
+    let limit = 0
+    while (descriptors.has(String(limit))) limit += 1
+    execFileSync('prlimit', ['--pid', String(pid), `--nofile=${limit}:`])
+    // The thread has yet to close when accept4 fails, and has closed when accept4 returns.
+    const slowly = ['close:delay_enter=300000', 'accept4:delay_exit=600000']
+    const inject = slowly.flatMap((what) => ['-e', `inject=${what}`])
+    const threads = [pid, closer].flatMap((tid) => ['-p', String(tid)])
+    const traced = ['-e', 'trace=close,accept4', ...inject, '-o', '/dev/null', ...threads]
+    await underStrace(traced, async () => {
+      control.write('CLIENT KILL TYPE normal\r\n')
+      await control.until(/:1\r\n/)
+      const next = await open(server.port)
+      next.write('PING\r\n')
+      await next.until(/PONG/)
+      await last.over
+    })
+    expect(server.lines.filter((line) => line.includes('Too many open files'))).toEqual([])
+  })
+
+  test('latest_fork_usec includes the wait for sockets that are being closed', async () => {
+    const server = await start()
+    const [control] = (await many(1, server.port)) as [Peer]
+    const peers = await many(10, server.port)
+    const closer = await threadNamed(server.program.pid, 'bio_close_sock')
+    const slowly = ['-e', 'trace=close', '-e', 'inject=close:delay_enter=200000']
+    await underStrace([...slowly, '-o', '/dev/null', '-p', String(closer)], async () => {
+      control.write('CLIENT KILL TYPE normal\r\n')
+      await control.until(/:10\r\n/)
+      control.write('BGSAVE\r\n')
+      await control.until(/Background saving started/)
+      await Promise.all(peers.map((peer) => peer.over))
+    })
+    const stats = await ask(server.port, 'INFO stats')
+    expect(stats).toMatch(/^background_closed_sockets:10\r$/m)
+    expect(stats).toMatch(/^background_close_drains:1\r$/m)
+    expect(Number(/^latest_fork_usec:(\d+)/m.exec(stats)?.[1])).toBeGreaterThan(200_000)
+  })
+
+  test.each([
+    ['one core', ['taskset', '-c', '0'], {}, '0'],
+    ['one core, and it is asked for', ['taskset', '-c', '0'], { [SETTING]: 'yes' }, '1'],
+    ['all cores, and it is not wanted', [], { [SETTING]: 'no' }, '0'],
+    ['all cores', [], {}, availableParallelism() > 1 ? '1' : '0'],
+  ])('where sockets are closed by default: %s', async (_name, wrapper, config, closed) => {
+    const server = await startServer(program, { 'io-threads': threads, ...config }, { wrapper })
+    await ask(server.port, 'PING')
+    const stats = () => ask(server.port, 'INFO stats')
+    expect(await stats()).toMatch(new RegExp(`^background_closed_sockets:${closed}\r$`, 'm'))
   })
 
   test.each(['ECONNABORTED', 'EMFILE', 'ENFILE', 'ENOBUFS', 'ENOMEM', 'EINTR', 'EPERM'])(

@@ -13,9 +13,14 @@ export interface Peer {
   until(pattern: RegExp): Promise<string>
 }
 
-/** @throws the error of a connection that is refused. */
-export async function open(port: number): Promise<Peer> {
-  const socket = connect({ port, host: '127.0.0.1' })
+/**
+ * Connects to a server on this machine.
+ *
+ * @param localAddress the address that the server sees.
+ * @throws the error of a connection that is refused.
+ */
+export async function open(port: number, localAddress = '127.0.0.1'): Promise<Peer> {
+  const socket = connect({ port, host: '127.0.0.1', localAddress })
   let text = ''
   let how = 'end'
   const over = Promise.withResolvers<string>()
@@ -51,6 +56,18 @@ export async function open(port: number): Promise<Peer> {
       return text
     },
   }
+}
+
+/** Opens connections, a hundred at a time, and waits until each has had a reply. */
+export async function many(count: number, port: number): Promise<Peer[]> {
+  const peers: Peer[] = []
+  for (let begun = 0; begun < count; begun += 100) {
+    const part = Array.from({ length: Math.min(100, count - begun) }, () => open(port))
+    peers.push(...(await Promise.all(part)))
+  }
+  for (const peer of peers) peer.write('PING\r\n')
+  await Promise.all(peers.map((peer) => peer.until(/PONG/)))
+  return peers
 }
 
 /** One command on a connection of its own. Returns the whole reply, as the protocol has it. */

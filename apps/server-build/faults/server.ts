@@ -35,20 +35,30 @@ export async function serverOf(build: BuildName, variant: Variant = {}): Promise
   return programPath(made, 'redis-server')
 }
 
+interface StartOptions {
+  env?: NodeJS.ProcessEnv
+  /** Its data, kept when the test ends. Default: a new one, removed then. */
+  directory?: string
+  /** A command to start it with, such as `taskset -c 0`. */
+  wrapper?: readonly string[]
+}
+
 /** Starts a redis-server for the current test, with a port and a folder of its own. */
 export async function startServer(
-  command: string,
+  server: string,
   config: Record<string, string>,
-  { env, directory }: { env?: NodeJS.ProcessEnv; directory?: string } = {},
+  { env, directory, wrapper = [] }: StartOptions = {},
 ): Promise<FaultServer> {
   const port = await freePort()
   const own = directory ?? (await mkdtemp(join(tmpdir(), 'onetrip-fault-')))
   const lines: string[] = []
   const settings = { save: '', appendonly: 'no', 'protected-mode': 'no', ...config }
+  const [command = server, ...before] = [...wrapper, server]
   const program = await startProgram({
     name: 'redis-server',
     command,
     args: [
+      ...before,
       ...['--port', String(port), '--bind', '127.0.0.1', '--dir', own],
       ...Object.entries(settings).flatMap(([name, value]) => [`--${name}`, value]),
     ],

@@ -2,6 +2,8 @@ import { execFileSync, spawnSync } from 'node:child_process'
 import { networkInterfaces } from 'node:os'
 import { describe, expect, test } from 'vitest'
 import { redisForThisTest } from '../../../.vitest/redis.ts'
+import { startServer } from '../faults/server.ts'
+import { sharedLibrary } from '../faults/shared-library.ts'
 import { connected, freePort, program, redisCli, setsockoptCalls, tcpSocket } from './real-redis.ts'
 
 const linux = process.platform === 'linux'
@@ -92,6 +94,15 @@ describe.runIf(linux)('socket options that accepted connections inherit', () => 
     await redisCli(redis.socket, 'CONFIG', 'SET', 'tcp-keepalive', '100')
     expect(await keepAliveOfNewConnection(port, '::1')).toBe(100)
     expect(await keepAliveOfNewConnection(port, '127.0.0.1')).toBe(100)
+  })
+
+  test('where the kernel does not pass options on, each connection gets them', async () => {
+    const preload = { LD_PRELOAD: await sharedLibrary('plain-accept.c') }
+    const server = await startServer(await program('redis-server'), {}, { env: preload })
+    expect(await keepAliveOfNewConnection(server.port)).toBe(300)
+    expect(await keepAliveOfNewConnection(server.port)).toBe(300)
+    const notices = server.lines.filter((line) => line.includes('do not inherit the options'))
+    expect(notices).toHaveLength(1)
   })
 
   test("a replica's connection to its master, which it opens itself, has its own", async () => {

@@ -47,8 +47,8 @@ proc with_child {kind body} {
 }
 
 start_server {tags {"external:skip"} overrides {save "" appendonly no maxclients 100}} {
-    test {close-sockets-in-background is on, and can be turned off and on} {
-        assert_equal {close-sockets-in-background yes} [r config get close-sockets-in-background]
+    test {close-sockets-in-background is auto, and can be turned off and on} {
+        assert_equal {close-sockets-in-background auto} [r config get close-sockets-in-background]
         r config set close-sockets-in-background no
         set client [client_with_id id]
         r client kill id $id
