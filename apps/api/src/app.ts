@@ -6,6 +6,7 @@ import { defaultLimits, type Limits, limitConnections, serverOptions } from './l
 import { RequestLog, requestIds } from './logging.ts'
 import { crossSitePlugin } from './plugins/cross-site.ts'
 import { answerConnectionError, answerFrameworkError, errorsPlugin } from './plugins/errors.ts'
+import { hostPlugin } from './plugins/host.ts'
 import { type LoginLimits, loginLimitPlugin } from './plugins/login-limit.ts'
 import { methodsPlugin, otherMethodsPlugin } from './plugins/methods.ts'
 import { metricsPlugin } from './plugins/metrics.ts'
@@ -84,6 +85,7 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
   app.server.on('checkExpectation', (...request) => app.server.emit('request', ...request))
 
   await app.register(errorsPlugin)
+  await app.register(hostPlugin)
   await app.register(methodsPlugin)
   await app.register(storePlugin, { store })
   await app.register(sessionPlugin, { secureCookie })

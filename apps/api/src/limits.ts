@@ -49,6 +49,8 @@ export function serverOptions(limits: Limits) {
       maxHeaderSize: limits.headerBytes,
       headersTimeout: limits.headersMs,
       connectionsCheckingInterval: limits.checkEveryMs,
+      requireHostHeader: false, // plugins/host.ts does, and answers as for any other error
+      joinDuplicateHeaders: true, // Node ignores all but the first otherwise
     },
   }
 }
