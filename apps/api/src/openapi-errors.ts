@@ -79,7 +79,8 @@ export const errorResponses: Pick<OpenAPIV3_1.ComponentsObject, 'responses'> = {
 /** What a route can answer follows from what it takes, so that none has to list it. */
 function errorsOf(method: string, operation: Operation): Set<number> {
   const { security = [], parameters = [], 'x-errors': own = [] } = operation
-  const errors = new Set([400, 500, 503, ...own]) // 400: a wrong Host header, for one
+  // 400: a wrong Host header, for one; 429: too many requests on one connection.
+  const errors = new Set([400, 429, 500, 503, ...own])
   const add = (...more: number[]) => {
     for (const status of more) errors.add(status)
   }
