@@ -4,8 +4,10 @@ import type { Registry } from 'prom-client'
 import type { Authenticator } from './authenticator.ts'
 import { defaultLimits, type Limits, limitConnections, serverOptions } from './limits.ts'
 import { RequestLog, requestIds } from './logging.ts'
+import { connectionsPlugin } from './plugins/connections.ts'
 import { crossSitePlugin } from './plugins/cross-site.ts'
 import { answerConnectionError, answerFrameworkError, errorsPlugin } from './plugins/errors.ts'
+import { hostPlugin } from './plugins/host.ts'
 import { type LoginLimits, loginLimitPlugin } from './plugins/login-limit.ts'
 import { methodsPlugin, otherMethodsPlugin } from './plugins/methods.ts'
 import { metricsPlugin } from './plugins/metrics.ts'
@@ -84,12 +86,14 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
   app.server.on('checkExpectation', (...request) => app.server.emit('request', ...request))
 
   await app.register(errorsPlugin)
+  await app.register(readinessPlugin, limits)
+  await app.register(connectionsPlugin, limits)
+  await app.register(hostPlugin)
   await app.register(methodsPlugin)
   await app.register(storePlugin, { store })
   await app.register(sessionPlugin, { secureCookie })
   await app.register(crossSitePlugin, { publicOrigins })
   await app.register(loginLimitPlugin, options.loginLimits ?? NO_LOGIN_LIMITS)
-  await app.register(readinessPlugin, limits)
   await app.register(metricsPlugin, { transport, registry: options.metrics?.registry })
   if (docs) await app.register(openapiPlugin, { secureCookie })
   await app.register(healthRoutes)

@@ -51,6 +51,7 @@ const ownErrors = {
   API_LOGIN_FIRST: refused(401, 'this needs a token: log in first'),
   API_WRONG_CREDENTIALS: refused(401, 'these credentials prove nobody'),
   API_CROSS_SITE: refused(403, 'this comes from a page of another origin'),
+  API_FORBIDDEN: refused(403, 'this is not allowed'),
   API_NOT_FOUND: refused(404, 'not found'),
   API_METHOD_NOT_ALLOWED: refused(405, 'this path has no such method'),
   API_REQUEST_TIMEOUT: later(408, 'the request took too long to arrive'),
@@ -122,14 +123,29 @@ export function errorBody(error: StoreError | ApiError): ErrorBody {
   return { ...body, message: meaning, mayHaveWritten, retrySafe }
 }
 
-const codeOfStatus = new Map(
-  Object.entries(ownErrors).map(([code, { status }]) => [status, code as ApiErrorCode]),
-).set(401, 'API_LOGIN_FIRST')
+/** For errors of Fastify and of plugins. Not here: codes that have one cause, as `API_CROSS_SITE`. */
+const codeOfStatus: Partial<Record<number, ApiErrorCode>> = {
+  401: 'API_LOGIN_FIRST',
+  403: 'API_FORBIDDEN',
+  404: 'API_NOT_FOUND',
+  405: 'API_METHOD_NOT_ALLOWED',
+  408: 'API_REQUEST_TIMEOUT',
+  413: 'API_BODY_TOO_LARGE',
+  414: 'API_URL_TOO_LONG',
+  415: 'API_UNSUPPORTED_MEDIA_TYPE',
+  429: 'API_TOO_MANY_REQUESTS',
+  431: 'API_HEADERS_TOO_LARGE',
+}
 
-/** An error of Fastify's with a status of the client's fault, as one of ours; else undefined. */
+/**
+ * An error of Fastify or of a plugin that is the client's fault, as one of ours. A status of 4xx that is
+ * not in the table becomes `API_BAD_REQUEST`.
+ *
+ * @returns undefined for any other status: the error is a defect of the server.
+ */
 export function fromStatus(status: number, message?: string): ApiError | undefined {
-  if (status >= 500) return undefined
+  if (status < 400 || status >= 500) return undefined
   // Of a bad request Fastify's message says what is wrong; elsewhere it may repeat what was sent.
-  const code = codeOfStatus.get(status)
-  return new ApiError(code ?? 'API_BAD_REQUEST', status === 400 ? message : undefined)
+  const code = codeOfStatus[status] ?? 'API_BAD_REQUEST'
+  return new ApiError(code, status === 400 ? message : undefined)
 }

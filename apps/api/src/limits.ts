@@ -21,11 +21,17 @@ export interface Limits {
   keepAliveMs: number
   /** The same once the process is about to stop: enough for a request that is on its way. */
   leaveMs: number
+  /** Requests in flight on one connection, beyond which the next are rejected. 429. */
+  pipelinedRequests: number
+  /** For a client to take more of its answers; a stalled one is noticed within twice this time. */
+  stalledMs: number
+  /** For the clients to take the last answers when the process stops, before their connections are cut. */
+  flushMs: number
   /** Open at the same time in this process, beyond which a new one is closed at once. */
   connections: number
 }
 
-/** Not limited: requests on one connection (closing it would only cost) and the number of headers. */
+/** Not limited: requests over the life of a connection (closing it would only cost), and the number of headers. */
 export const defaultLimits: Limits = {
   bodyBytes: 4096,
   headerBytes: 8192,
@@ -35,6 +41,9 @@ export const defaultLimits: Limits = {
   checkEveryMs: 1_000,
   keepAliveMs: 72_000,
   leaveMs: 250,
+  pipelinedRequests: 100,
+  stalledMs: 30_000,
+  flushMs: 2_000,
   connections: 10_000,
 }
 
@@ -49,6 +58,8 @@ export function serverOptions(limits: Limits) {
       maxHeaderSize: limits.headerBytes,
       headersTimeout: limits.headersMs,
       connectionsCheckingInterval: limits.checkEveryMs,
+      requireHostHeader: false, // plugins/host.ts does, and answers as for any other error
+      joinDuplicateHeaders: true, // Node ignores all but the first otherwise
     },
   }
 }

@@ -66,11 +66,17 @@ export function lineLimit(
   }
 }
 
-/** Without the query, in which anything may be, and without the signature of a token that was put here. */
+/**
+ * What a part of a path may look like in the log. A token has 76 characters and its signature 43, so
+ * neither fits, and nothing is percent-encoded.
+ */
+const PLAIN_SEGMENT = /^[\w.-]{0,32}$/
+
+/** The path without its query, in which anything may be, and with `[hidden]` for parts that are not plain. */
 const pathOf = (url: string) =>
   url
     .split('?', 1)[0]
-    ?.replace(/([\w-]{32})\.[\w-]{43}/g, '$1.[hidden]')
+    ?.replace(/[^/]+/g, (segment) => (PLAIN_SEGMENT.test(segment) ? segment : '[hidden]'))
     .slice(0, 200)
 
 /**

@@ -79,15 +79,14 @@ export const errorResponses: Pick<OpenAPIV3_1.ComponentsObject, 'responses'> = {
 /** What a route can answer follows from what it takes, so that none has to list it. */
 function errorsOf(method: string, operation: Operation): Set<number> {
   const { security = [], parameters = [], 'x-errors': own = [] } = operation
-  const errors = new Set([500, 503, ...own])
+  // 400: a wrong Host header, for one; 429: too many requests on one connection.
+  const errors = new Set([400, 429, 500, 503, ...own])
   const add = (...more: number[]) => {
     for (const status of more) errors.add(status)
   }
-  if (parameters.length > 0) add(400)
   if (parameters.some((parameter) => 'in' in parameter && parameter.in === 'path')) add(414)
-  if (method !== 'get') add(400, 413, 415)
-  // 400: two cookies of the same name.
-  if (security.length > 0) add(400, 401, ...(method === 'get' ? [] : [403]))
+  if (method !== 'get') add(413, 415)
+  if (security.length > 0) add(401, ...(method === 'get' ? [] : [403]))
   return errors
 }
 

@@ -52,6 +52,7 @@ export async function serve(config: Config, primary?: WorkerLine): Promise<void>
     limits: {
       connections: config.MAX_CONNECTIONS,
       leaveMs: Math.min(defaultLimits.leaveMs, config.SHUTDOWN_GRACE_MS / 2),
+      flushMs: Math.min(defaultLimits.flushMs, config.SHUTDOWN_GRACE_MS / 4),
     },
     loginLimits: {
       perUser: config.LOGIN_LIMIT_PER_USER,

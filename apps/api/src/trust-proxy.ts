@@ -1,7 +1,9 @@
 import { isIP } from 'node:net'
+import proxyAddr from '@fastify/proxy-addr'
+import { withoutPort } from './client-address.ts'
 
-/** Networks, or whether to believe the proxy of this address, the nearest of them being number 0. */
-export type TrustedProxies = string[] | ((address: string, hop: number) => boolean)
+/** Whether to believe the proxy of this address, the nearest of them being number 0. */
+export type TrustedProxies = (address: string, hop: number) => boolean
 
 /**
  * Whose `X-Forwarded-For` is believed: that of proxies in these networks, or of so many in a row.
@@ -18,10 +20,13 @@ export function trustedProxies(TRUST_PROXY: string): TrustedProxies | undefined 
   if (/^[1-9]$/.test(TRUST_PROXY)) return (_address, hop) => hop < Number(TRUST_PROXY)
   const networks = TRUST_PROXY.split(',').map((network) => network.trim())
   const wrong = networks.find((network) => !isNetwork(network))
-  if (wrong === undefined) return networks
-  throw new Error(
-    `TRUST_PROXY must be a number of proxies (1 to 9) or networks as 10.0.0.0/8,::1, comma separated; ${JSON.stringify(wrong)} is neither`,
-  )
+  if (wrong !== undefined) {
+    throw new Error(
+      `TRUST_PROXY must be a number of proxies (1 to 9) or networks as 10.0.0.0/8,::1, comma separated; ${JSON.stringify(wrong)} is neither`,
+    )
+  }
+  const trusts = proxyAddr.compile(networks)
+  return (address, hop) => trusts(withoutPort(address), hop)
 }
 
 function isNetwork(text: string): boolean {

@@ -137,6 +137,37 @@ test('each bad request gets its status, names what is wrong, and asks Redis noth
   expect(await commands()).toBe(before + 1) // the INFO before
 })
 
+test.each([
+  [400, 400, 'API_BAD_REQUEST'],
+  [401, 401, 'API_LOGIN_FIRST'],
+  [403, 403, 'API_FORBIDDEN'],
+  [404, 404, 'API_NOT_FOUND'],
+  [405, 405, 'API_METHOD_NOT_ALLOWED'],
+  [408, 408, 'API_REQUEST_TIMEOUT'],
+  [409, 400, 'API_BAD_REQUEST'],
+  [413, 413, 'API_BODY_TOO_LARGE'],
+  [414, 414, 'API_URL_TOO_LONG'],
+  [415, 415, 'API_UNSUPPORTED_MEDIA_TYPE'],
+  [422, 400, 'API_BAD_REQUEST'],
+  [429, 429, 'API_TOO_MANY_REQUESTS'],
+  [431, 431, 'API_HEADERS_TOO_LARGE'],
+  [200, 500, 'API_INTERNAL'],
+  [302, 500, 'API_INTERNAL'],
+  [500, 500, 'API_INTERNAL'],
+  [503, 500, 'API_INTERNAL'],
+])(
+  'an error of a plugin with status %i is answered with %i and %s',
+  async (status, answered, code) => {
+    const app = await appForThisTest(server.socket)
+    app.addHook('preHandler', async () => {
+      throw Object.assign(new Error('of a plugin'), { statusCode: status, code: 'PLUGIN_ERROR' })
+    })
+    const answer = await app.inject({ method: 'POST', url: '/login', payload: { user: 'ada' } })
+    expect(answer.statusCode).toBe(answered)
+    expect(answer.json()).toMatchObject({ statusCode: answered, code })
+  },
+)
+
 test('128 characters are 128 characters, also those that take two UTF-16 units', async () => {
   const app = await appForThisTest(server.socket)
   const headers = bearer(await login(app))

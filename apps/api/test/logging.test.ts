@@ -1,4 +1,5 @@
 import { Writable } from 'node:stream'
+import fc from 'fast-check'
 import type { FastifyInstance } from 'fastify'
 import { expect, onTestFinished, test } from 'vitest'
 import { lineLimit, loggerOptions, requestIds } from '../src/logging.ts'
@@ -69,6 +70,83 @@ test('no token and no cookie is in a line, also when somebody logs the headers',
   app.log.error({ err: failed }, 'careless')
   expect(lines).toHaveLength(3)
   expect(JSON.stringify(lines)).not.toMatch(/my-token|my-cookie/)
+})
+
+const SESSION_ID = 'AZ3z4vYAc2Vzc2lvbi1vZi1hZGEtMTIz'
+const SIGNATURE = 'c2lnbmF0dXJlLW9mLXRoZS1pZC1ieS10aGUtc2VydmV'
+
+/** What an encoded text stands for, however often it was encoded. */
+function fullyDecoded(text: string): string {
+  const once = text.replace(/%([\da-f]{2})/gi, (_, hex) =>
+    String.fromCharCode(Number.parseInt(hex, 16)),
+  )
+  return once === text ? text : fullyDecoded(once)
+}
+
+/** The path in the line of a request for this URL. */
+async function loggedPath(url: string): Promise<unknown> {
+  const { app, lines } = await loggingApp(true)
+  await app.inject({ url })
+  expect(lines).toHaveLength(1)
+  return lines[0]?.path
+}
+
+test.each([
+  `${SESSION_ID}.${SIGNATURE}`,
+  `${SESSION_ID}%2e${SIGNATURE}`,
+  `${SESSION_ID}%2E${SIGNATURE}`,
+  `${SESSION_ID}%252e${SIGNATURE}`,
+  `${SESSION_ID}%25252e${SIGNATURE}`,
+  `%41${SESSION_ID.slice(1)}.${SIGNATURE}`,
+  `${SESSION_ID}.%63${SIGNATURE.slice(1)}`,
+  `${SESSION_ID}%00.${SIGNATURE}`,
+  `${SESSION_ID}/${SIGNATURE}`,
+  `${SESSION_ID}/.${SIGNATURE}`,
+  `${SESSION_ID};${SIGNATURE}`,
+  SIGNATURE,
+  `x${SESSION_ID}.${SIGNATURE}x`,
+])('no spelling of a token in a path is in a line: %s', async (spelling) => {
+  for (const url of [`/nowhere/${spelling}`, `/nowhere/${spelling}/more`, `/${spelling}?a=b`]) {
+    const path = String(await loggedPath(url))
+    expect(fullyDecoded(path)).not.toContain(SIGNATURE)
+    expect(path).toContain('[hidden]')
+  }
+})
+
+test('a token is not in a line, whichever of its characters are percent-encoded', async () => {
+  const { app, lines } = await loggingApp(true)
+  const token = `${SESSION_ID}.${SIGNATURE}`
+  const spelling = fc
+    .array(fc.nat(2), { minLength: token.length, maxLength: token.length })
+    .map((times) =>
+      Array.from(token, (letter, index) => encoded(letter, times[index] ?? 0)).join(''),
+    )
+  await fc.assert(
+    fc.asyncProperty(spelling, async (text) => {
+      lines.length = 0
+      await app.inject({ url: `/nowhere/${text}` })
+      expect(fullyDecoded(JSON.stringify(lines))).not.toContain(SIGNATURE)
+      expect(lines).toMatchObject([{ path: '/nowhere/[hidden]' }])
+    }),
+    { numRuns: 50 },
+  )
+})
+
+/** This letter, percent-encoded so many times. */
+const encoded = (letter: string, times: number): string => {
+  if (times === 0) return letter
+  const hex = letter.charCodeAt(0).toString(16)
+  return `%${'25'.repeat(times - 1)}${hex}`
+}
+
+test.each([
+  ['/me/views', '/me/views'],
+  [`/me/sessions/${SESSION_ID}`, `/me/sessions/${SESSION_ID}`],
+  ['/docs/static/swagger-ui-standalone-preset.js', '/docs/static/swagger-ui-standalone-preset.js'],
+  ['//a//b/', '//a//b/'],
+  ['/a%20b/c', '/[hidden]/c'],
+])('%s is logged as %s', async (url, path) => {
+  expect(await loggedPath(url)).toBe(path)
 })
 
 test('ids of requests are different, and those that come from outside are well-formed', () => {

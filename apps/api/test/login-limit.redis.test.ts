@@ -2,7 +2,6 @@ import type { FastifyInstance } from 'fastify'
 import { expect, test } from 'vitest'
 import { redisOfThisFile } from '../../../.vitest/redis.ts'
 import type { AppOptions } from '../src/app.ts'
-import { networkOf } from '../src/plugins/login-limit.ts'
 import { trustedProxies } from '../src/trust-proxy.ts'
 import { appForThisTest } from './support.ts'
 
@@ -120,14 +119,27 @@ test('X-Forwarded-For is believed only if a proxy is trusted, and only what that
   expect(await statuses(proxies, from)).toEqual([200, 200, 429])
 })
 
-test.each([
-  ['192.0.2.1', '192.0.2.1'],
-  ['::ffff:192.0.2.1', '192.0.2.1'],
-  ['::1', '0:0:0:0'],
-  ['2001:db8:1:2:3:4:5:6', '2001:db8:1:2'],
-  ['2001:db8::6', '2001:db8:0:0'],
-  ['fe80::1%eth0', 'fe80:0:0:0'],
-  ['1::', '1:0:0:0'],
-])('%s counts as %s', (address, network) => {
-  expect(networkOf(address)).toBe(network)
+test('a proxy that appends the port, or another spelling, does not get round the limit', async () => {
+  const trustProxy = trustedProxies('192.0.2.0/24,2001:db8:ffff::/48')
+  const app = await appWith({ ...LONG, perAddress: 1 }, { trustProxy })
+  const attempts = (...spellings: string[]) =>
+    statuses(
+      app,
+      spellings.map((forwardedFor) => ({ user: 'ada', forwardedFor })),
+    )
+  const ipv4 = ['203.0.113.9:40001', '203.0.113.9:40002', '203.0.113.9', '::ffff:cb00:7109']
+  expect(await attempts(...ipv4)).toEqual([200, 429, 429, 429])
+  expect(await attempts('203.0.113.10:40001')).toEqual([200])
+  const ipv6 = ['[2001:db8::1]:443', '2001:DB8::2', '[2001:0db8:0:0:ffff::3]:444']
+  expect(await attempts(...ipv6)).toEqual([200, 429, 429])
+  // The inner of two proxies is trusted, although the outer one appends its port.
+  const throughTwo = ['203.0.113.11, 192.0.2.7:5001', '203.0.113.12, 192.0.2.7:5002']
+  expect(await attempts(...throughTwo)).toEqual([200, 200])
+  expect(await attempts('203.0.113.99, 198.51.100.7:1', '203.0.113.98, 198.51.100.7:2')).toEqual([
+    200, 429,
+  ])
+  // What is not an address counts as the proxy that sent it.
+  expect(await attempts('unknown', '_hidden-1', '_hidden-2', '203.0.113.13, x')).toEqual([
+    200, 429, 429, 429,
+  ])
 })

@@ -1,6 +1,6 @@
-import { isIPv4 } from 'node:net'
 import type { FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
+import { clientNetwork } from '../client-address.ts'
 import { ApiError } from '../errors.ts'
 
 /** 0 means any number. */
@@ -48,7 +48,7 @@ export const loginLimitPlugin = fp<LoginLimits>(
     app.decorate('limitLogins', async (request, user) => {
       const limits = [
         { subject: `user ${user}`, max: perUser },
-        { subject: `address ${networkOf(request.ip)}`, max: perAddress },
+        { subject: `address ${clientNetwork(request)}`, max: perAddress },
       ].filter(({ max }) => max > 0)
       if (limits.length === 0) return
       const subjects = limits.map(({ subject }) => subject)
@@ -69,15 +69,3 @@ export const loginLimitPlugin = fp<LoginLimits>(
   },
   { name: 'login-limit', dependencies: ['store'] },
 )
-
-/** An IPv4 address, or the first 64 bits of an IPv6 one: all that one customer usually has. */
-export function networkOf(address: string): string {
-  const mapped = address.replace(/^::ffff:(?=\d+\.)/i, '')
-  if (isIPv4(mapped)) return mapped
-  const [head = '', tail] = address.split('%', 1)[0]?.split('::') ?? []
-  const groups = (text: string) => text.split(':').filter((group) => group !== '')
-  const before = groups(head)
-  const after = groups(tail ?? '')
-  const missing = Math.max(0, 8 - before.length - after.length)
-  return [...before, ...Array<string>(missing).fill('0'), ...after].slice(0, 4).join(':')
-}

@@ -22,7 +22,7 @@ const routes: FastifyPluginAsyncTypebox<{ authenticator: Authenticator }> = asyn
         tags: ['sessions'],
         body: authenticator.credentials,
         response: { 200: Login },
-        'x-errors': [401, 403, 429],
+        'x-errors': [401, 403],
       },
       // Nobody may be logged in by a page of another origin: what they then view would be its author's.
       onRequest: (request, _reply, done) => {

@@ -35,6 +35,7 @@ export function hostileRequests(tokens: Tokens): Hostile[] {
   const login = (body: string | Buffer, ...headers: string[]) =>
     bytesOf({ method: 'POST', path: '/login', headers: [JSON_TYPE, ...headers], body })
   const get = (path: string, ...headers: string[]) => bytesOf({ path, headers })
+  const put = (path: string, ...headers: string[]) => bytesOf({ method: 'PUT', path, headers })
   const popular = (query: string) => get(`/items/popular?${query}`)
   const end = (session: string, ...headers: string[]) =>
     bytesOf({ method: 'DELETE', path: `/me/sessions/${session}`, headers })
@@ -201,8 +202,20 @@ export function hostileRequests(tokens: Tokens): Hostile[] {
 
     // Duplicate headers.
     ['two tokens', viewWith(bearer(tokens.foreign), mine), 401],
+    ['two tokens, the genuine one first', viewWith(mine, bearer(tokens.foreign)), 401],
     ['two cookies', viewWith(`${cookie(tokens.foreign)}; __Host-onetrip=${tokens.genuine}`), 400],
-    ['two hosts: Node takes the first', get('/healthz', 'host: a', 'host: b'), 200],
+    ['two hosts', get('/healthz', 'host: a', 'host: b'), 400],
+    ['the same host twice', get('/healthz', 'host: a', 'Host: a'), 400],
+    ['two hosts, one of them empty', get('/healthz', 'host:', 'host: a'), 400],
+    ['a list of hosts', get('/healthz', 'host: a, b'), 400],
+    ['a list of hosts without a space', get('/healthz', 'host: a,b'), 400],
+    ['two hosts on a path that there is not', get('/admin', 'host: a', 'host: b'), 400],
+    ['two hosts for a method that there is not', put('/views', 'host: a', 'host: b'), 400],
+    ['a host with a space', get('/healthz', 'host: a b'), 400],
+    ['a host with a path', get('/healthz', 'host: a/b'), 400],
+    ['a host with a user', get('/healthz', 'host: ada@a'), 400],
+    ['a host with half a bracket', get('/healthz', 'host: [::1'), 400],
+    ['a host with a port that is none', get('/healthz', 'host: a:b'), 400],
     [
       'two lengths',
       view('{"item":"a"}', [JSON_TYPE, mine, 'content-length: 12', 'content-length: 0']),

@@ -1,0 +1,83 @@
+import type { ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
+import { setTimeout as delay } from 'node:timers/promises'
+import fp from 'fastify-plugin'
+import { ApiError } from '../errors.ts'
+import type { Limits } from '../limits.ts'
+
+interface Connection {
+  /** In flight: not yet handed to the operating system. Node sends them in order. */
+  readonly responses: Set<ServerResponse>
+  /** Bytes that the operating system had taken at the last look. */
+  taken: number
+}
+
+const LOOK_EVERY_MS = 20
+
+/** The handler has the whole request and has not answered it yet. */
+const isWaiting = (response: ServerResponse) => response.req.complete && !response.headersSent
+
+/**
+ * Keeps a client that does not read its answers from holding a connection, memory or the shutdown.
+ *
+ * - Beyond `pipelinedRequests` in flight on one connection a request is rejected with 429. How many bytes
+ *   of answers wait is bounded by Node, which then stops reading the connection.
+ * - A connection is cut when its answers have made no progress for `stalledMs`. This does not use the
+ *   timeout of the socket, since reading a request restarts that one.
+ * - A server that closes cuts the connections that are left `flushMs` after the last request was answered.
+ *   Otherwise one such client, or one that sent half a request, would keep the process from ending.
+ */
+export const connectionsPlugin = fp<Limits>(
+  async (app, { pipelinedRequests, stalledMs, flushMs }) => {
+    const connections = new Map<Socket, Connection>()
+    app.server.on('connection', (socket: Socket) => {
+      connections.set(socket, { responses: new Set(), taken: -1 })
+      socket.once('close', () => connections.delete(socket))
+    })
+
+    const refusal = new ApiError(
+      'API_TOO_MANY_REQUESTS',
+      `more than ${pipelinedRequests} requests are in flight on this connection`,
+    )
+    app.addHook('onRequest', ({ raw: { socket } }, { raw: response }, done) => {
+      const responses = connections.get(socket)?.responses.add(response)
+      done(responses && responses.size > pipelinedRequests ? refusal : undefined)
+    })
+    app.addHook('onResponse', ({ raw: { socket } }, { raw: response }, done) => {
+      connections.get(socket)?.responses.delete(response)
+      done()
+    })
+
+    const look = setInterval(() => {
+      for (const [socket, connection] of connections) {
+        if (socket.writableLength === 0) continue
+        const taken = socket.bytesWritten - socket.writableLength // bytesWritten has what is queued, too
+        if (taken === connection.taken) socket.destroy()
+        connection.taken = taken
+      }
+    }, stalledMs).unref()
+    app.addHook('onClose', async () => clearInterval(look))
+
+    async function cutWhenAnswered(): Promise<void> {
+      let cutAt = performance.now() + flushMs
+      while (connections.size > 0) {
+        const now = performance.now()
+        const waiting = connections
+          .values()
+          .some(({ responses }) => responses.values().some(isWaiting))
+        if (waiting) cutAt = now + flushMs
+        else if (now >= cutAt) {
+          app.log.warn({ connections: connections.size }, 'cutting connections that are still open')
+          for (const socket of connections.keys()) socket.destroy()
+        }
+        await delay(LOOK_EVERY_MS)
+      }
+    }
+    // Not awaited: Fastify bounds the time of this hook, and then waits for the connections.
+    app.addHook('preClose', (done) => {
+      void cutWhenAnswered()
+      done()
+    })
+  },
+  { name: 'connections', dependencies: ['errors', 'readiness'] },
+)

@@ -1,0 +1,187 @@
+import { once } from 'node:events'
+import { type AddressInfo, connect, type Socket } from 'node:net'
+import type { FastifyInstance } from 'fastify'
+import { expect, onTestFinished, test, vi } from 'vitest'
+import { redisForThisTest, redisOfThisFile } from '../../../.vitest/redis.ts'
+import type { Limits } from '../src/limits.ts'
+import { apiProcessForThisTest } from './api-process.ts'
+import { appForThisTest, login } from './support.ts'
+
+const server = redisOfThisFile()
+
+/** An API with these limits that listens on a free port. */
+async function listening(
+  limits: Partial<Limits>,
+  socket = server.socket,
+): Promise<{ app: FastifyInstance; port: number }> {
+  const app = await appForThisTest(socket, { limits })
+  await app.listen({ host: '127.0.0.1', port: 0 })
+  return { app, port: (app.server.address() as AddressInfo).port }
+}
+
+async function connectTo(port: number): Promise<Socket> {
+  const socket = connect(port, '127.0.0.1')
+  socket.on('error', () => undefined) // the server cuts it
+  onTestFinished(() => void socket.destroy())
+  await once(socket, 'connect')
+  return socket
+}
+
+const get = (path: string, ...headers: string[]) =>
+  `GET ${path} HTTP/1.1\r\nhost: a\r\n${headers.map((header) => `${header}\r\n`).join('')}\r\n`
+
+/** More than all buffers on the way hold: 1.5 MB each, streamed. */
+const LARGE = '/docs/static/swagger-ui-bundle.js'
+/** Small answers, each at once. */
+const SMALL = '/openapi.json'
+
+/** Pipelines requests and reads nothing of the answers. Resolves when the first of them has arrived. */
+async function pipelineUnread(port: number, path: string, count: number): Promise<Socket> {
+  const socket = await connectTo(port)
+  socket.write(get(path).repeat(count))
+  await once(socket, 'readable') // has arrived, and is not read
+  return socket
+}
+
+/** The first that the server said, or nothing if it closed the connection. */
+async function firstOf(socket: Socket): Promise<string> {
+  const [chunk = ''] = await Promise.race([
+    once(socket, 'data'),
+    once(socket, 'close').then(() => []),
+  ])
+  return String(chunk)
+}
+
+const openConnections = (app: FastifyInstance) =>
+  new Promise<number>((resolve, reject) => {
+    app.server.getConnections((error, count) => (error ? reject(error) : resolve(count)))
+  })
+
+test.each([
+  ['large answers', LARGE, 50],
+  ['small answers', SMALL, 5_000],
+])('a client that pipelines requests and never reads is cut: %s', async (_what, path, count) => {
+  const { app, port } = await listening({ stalledMs: 100, pipelinedRequests: 10_000 })
+  await pipelineUnread(port, path, count)
+  await expect.poll(() => openConnections(app)).toBe(0)
+})
+
+test('a client that never reads and goes on sending is cut, too', async () => {
+  const { app, port } = await listening({ stalledMs: 200 })
+  const socket = await pipelineUnread(port, LARGE, 50)
+  const dripping = setInterval(() => socket.write(get('/healthz')), 10)
+  onTestFinished(() => clearInterval(dripping))
+  await expect.poll(() => openConnections(app)).toBe(0)
+})
+
+test('a client that waits for its answer is not cut', async () => {
+  const redis = await redisForThisTest()
+  const { app, port } = await listening({ stalledMs: 100 }, redis.socket)
+  const token = await login(app)
+  redis.program.signal('SIGSTOP')
+  const waiting = await connectTo(port)
+  waiting.write(get('/me/views', `authorization: Bearer ${token}`))
+  await expect.poll(() => openConnections(app)).toBe(1)
+  await pipelineUnread(port, LARGE, 50)
+  await expect.poll(() => openConnections(app)).toBe(1) // the other one was cut
+  redis.program.signal('SIGCONT')
+  expect(await firstOf(waiting)).toMatch(/^HTTP\/1.1 200 /)
+})
+
+test('a client that reads slowly is not cut', async () => {
+  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
+  onTestFinished(() => void vi.useRealTimers())
+  const { app, port } = await listening({ stalledMs: 1_000 })
+  const [[served], socket] = await Promise.all([
+    once(app.server, 'connection') as Promise<[Socket]>,
+    pipelineUnread(port, LARGE, 50),
+  ])
+  const taken = () => served.bytesWritten - served.writableLength
+  for (let look = 0; look < 5; look++) {
+    await expect.poll(() => served.writableLength).toBeGreaterThan(0)
+    vi.advanceTimersByTime(1_000)
+    const before = taken()
+    await expect
+      .poll(
+        () => {
+          socket.read()
+          return taken()
+        },
+        { interval: 1 },
+      )
+      .toBeGreaterThan(before)
+  }
+  expect(served.destroyed).toBe(false)
+  await expect.poll(() => served.writableLength).toBeGreaterThan(0)
+  vi.advanceTimersByTime(2_000)
+  expect(served.destroyed).toBe(true)
+})
+
+test('requests beyond the limit in flight on one connection are rejected, in order', async () => {
+  const redis = await redisForThisTest()
+  const { app, port } = await listening({ pipelinedRequests: 5 }, redis.socket)
+  const token = await login(app)
+  const view = get('/me/views', `authorization: Bearer ${token}`)
+  const inFlight = async () =>
+    /onetrip_store_in_flight (\d+)/.exec((await app.inject('/metrics')).body)?.[1]
+  redis.program.signal('SIGSTOP')
+  const socket = await connectTo(port)
+  let text = ''
+  socket.on('data', (chunk) => {
+    text += chunk
+  })
+  socket.write(view.repeat(8))
+  await expect.poll(inFlight).toBe('5')
+  redis.program.signal('SIGCONT')
+  const statuses = () =>
+    Array.from(text.matchAll(/HTTP\/1\.1 (\d+)/g), ([, status]) => Number(status))
+  await expect.poll(statuses).toEqual([200, 200, 200, 200, 200, 429, 429, 429])
+  expect(text).toContain('more than 5 requests are in flight on this connection')
+  socket.write(view)
+  await expect.poll(() => statuses().at(-1)).toBe(200)
+  expect(statuses()).toHaveLength(9)
+})
+
+test.each([
+  ['does not read its answers: large ones', get(LARGE).repeat(50)],
+  ['does not read its answers: small ones', get(SMALL).repeat(5_000)],
+  ['has sent half a head', `${get('/healthz')}GET /hea`],
+  [
+    'has sent half a body',
+    `${get('/healthz')}POST /login HTTP/1.1\r\nhost: a\r\ncontent-type: application/json\r\ncontent-length: 10\r\n\r\n{`,
+  ],
+])('SIGTERM: the process exits with 0 in time although a client %s', async (_what, bytes) => {
+  const redis = await redisForThisTest()
+  const { api, url } = await apiProcessForThisTest({
+    REDIS_URL: `unix://${redis.socket}`,
+    SHUTDOWN_GRACE_MS: '60000',
+  })
+  const socket = await connectTo(Number(new URL(url).port))
+  socket.write(bytes)
+  await once(socket, 'readable')
+  const told = performance.now()
+  api.signal('SIGTERM')
+  expect(await api.exited).toEqual({ code: 0, signal: null })
+  expect(performance.now() - told).toBeLessThan(30_000)
+})
+
+test('closing cuts no connection while a request waits for Redis', async () => {
+  const redis = await redisForThisTest()
+  const app = await appForThisTest(redis.socket, { limits: { leaveMs: 1, flushMs: 0 } })
+  const preClosed = new Promise<void>((resolve) => {
+    app.addHook('preClose', async () => resolve())
+  })
+  await app.listen({ host: '127.0.0.1', port: 0 })
+  const { port } = app.server.address() as AddressInfo
+  const unread = await pipelineUnread(port, LARGE, 50)
+  redis.program.signal('SIGSTOP')
+  const waiting = await connectTo(port)
+  waiting.write(get('/items/popular'))
+  await expect.poll(async () => (await app.inject('/metrics')).body).toContain('in_flight 1')
+  const closed = app.close()
+  await preClosed
+  redis.program.signal('SIGCONT')
+  expect(await firstOf(waiting)).toMatch(/^HTTP\/1.1 200 /)
+  await closed
+  unread.destroy()
+})
