@@ -114,7 +114,7 @@ test('killed workers leave no client waiting, and no socket open in the primary'
   await Promise.all(clients)
   // Only connections that the killed worker had accepted are lost; the port is never closed.
   expect(errors.filter((code) => !['ECONNRESET', 'EPIPE'].includes(code))).toEqual([])
-})
+}, 120_000)
 
 test('a worker that does not end in time is killed, which counts as a failure', async () => {
   const { primary, workers } = await clusterForThisTest({
