@@ -2,7 +2,7 @@ import type { SessionStore } from '@onetrip/session-store'
 import fastify, { type FastifyInstance, type FastifyServerOptions } from 'fastify'
 import type { Registry } from 'prom-client'
 import type { Authenticator } from './authenticator.ts'
-import { defaultLimits, type Limits, limitConnections, serverOptions } from './limits.ts'
+import { defaultLimits, type Limits, serverOptions } from './limits.ts'
 import { RequestLog, requestIds } from './logging.ts'
 import { connectionsPlugin } from './plugins/connections.ts'
 import { crossSitePlugin } from './plugins/cross-site.ts'
@@ -79,7 +79,7 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
     // While it closes, requests on open connections are still answered.
     return503OnClosing: false,
   })
-  limitConnections(app, limits)
+  app.server.maxConnections = limits.connections
   app.setValidatorCompiler(validatorCompiler)
   app.removeContentTypeParser('text/plain') // a page of another origin may send it without asking first
   // Node's own answer to it has no body, and so no code; RFC 9110, 10.1.1, allows either.

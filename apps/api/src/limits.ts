@@ -1,5 +1,3 @@
-import type { FastifyInstance } from 'fastify'
-
 /** What one client may take of the process; times in milliseconds. */
 export interface Limits {
   /** Of a body; the largest that is allowed anywhere is a name of 128 characters. 413. */
@@ -62,9 +60,4 @@ export function serverOptions(limits: Limits) {
       joinDuplicateHeaders: true, // Node ignores all but the first otherwise
     },
   }
-}
-
-/** A worker that is full closes a connection as well: its primary would offer it to all, without end. */
-export function limitConnections(app: FastifyInstance, { connections }: Limits): void {
-  Object.assign(app.server, { maxConnections: connections, dropMaxConnection: true })
 }

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { createSessionStore, type RetentionEvent, type StrategyName } from '@onetrip/session-store'
 import closeWithGrace from 'close-with-grace'
-import type { FastifyBaseLogger } from 'fastify'
+import type { FastifyBaseLogger, FastifyInstance } from 'fastify'
 import { buildApp } from './app.ts'
 import { trustingAuthenticator } from './authenticator.ts'
 import type { Config } from './config.ts'
@@ -98,7 +98,18 @@ export async function serve(config: Config, primary?: WorkerLine): Promise<void>
     })
   }
   await primary?.mayListen()
-  await app.listen({ host: config.HOST, port: config.PORT })
+  await listen(app, config)
+}
+
+/** @throws Error that names the port if it is in use. */
+async function listen(app: FastifyInstance, { HOST, PORT }: Config): Promise<void> {
+  try {
+    await app.listen({ host: HOST, port: PORT })
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EADDRINUSE') throw error
+    const message = `port ${PORT} on ${HOST} is in use; stop the program that listens there, or set PORT`
+    throw new Error(message, { cause: error })
+  }
 }
 
 /** What a worker gets from its primary and perhaps from a terminal or a service manager, too. */

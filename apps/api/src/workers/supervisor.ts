@@ -63,6 +63,9 @@ export class Supervisor {
    */
   async start(): Promise<void> {
     process.once('exit', () => this.#kill())
+    // All workers accept from one listening socket. With Node's default, round robin, the primary accepts
+    // and passes each connection on; one on its way to a worker that dies is never closed or answered.
+    cluster.schedulingPolicy = cluster.SCHED_NONE
     for (const place of this.#places) this.#fork(place)
     await this.#start.promise
     this.#serving = true
@@ -127,7 +130,7 @@ export class Supervisor {
     })
   }
 
-  /** At the start, all together: the first would get the connections of all. */
+  /** At the start, all workers listen at the same time: the first would accept the connections of all. */
   #letListen(worker: Worker): void {
     this.#ready.add(worker)
     if (!this.#serving && this.#ready.size < this.#places.length) return
