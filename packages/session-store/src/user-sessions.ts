@@ -9,7 +9,7 @@ export const LOGIN_MAY_TAKE_SECONDS = 60
  * exists can be found and revoked. A failure in between leaves an entry without a session, which
  * listing removes.
  *
- * Keys: sessions of the user, login, recent.
+ * Keys: sessions of the user, recent, login.
  */
 export function login(keys: Keys, input: { id: string; user: string }, now: number): Update<void> {
   const update = updateToken(keys, input, now)

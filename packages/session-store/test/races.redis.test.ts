@@ -13,18 +13,12 @@ import {
   updateToken,
 } from '../src/updates.ts'
 import { endSessions, forgetSessions, login } from '../src/user-sessions.ts'
+import { interleavings } from './interleavings.ts'
 
 const id = 'a-session'
 const item = 'book'
 
 const server = redisOfThisFile()
-
-/** Every order in which the commands of two updates can reach Redis, each update's own order kept. */
-function* interleavings(first: number, second: number): Generator<(0 | 1)[]> {
-  if (first === 0 && second === 0) yield []
-  if (first > 0) for (const rest of interleavings(first - 1, second)) yield [0, ...rest]
-  if (second > 0) for (const rest of interleavings(first, second - 1)) yield [1, ...rest]
-}
 
 /** Runs two updates in one of those orders, as one pipeline. */
 async function inOrder<A, B>(order: (0 | 1)[], one: Update<A>, two: Update<B>): Promise<[A, B]> {

@@ -226,8 +226,8 @@ test('all strategies send the same commands; only a pipeline needs one round tri
     await expect.poll(all).toBe(true)
     const ours = seen.filter(([name]) => /^(HSET|Z)/.test(name ?? ''))
     expect(ours.map(([name]) => name)).toEqual([
-      'HSET',
       'ZADD',
+      'HSET',
       'ZADD',
       'ZREMRANGEBYRANK',
       'ZINCRBY',
