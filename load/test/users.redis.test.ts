@@ -32,6 +32,7 @@ async function storeForThisTest(strategy: (typeof strategyNames)[number]): Promi
     url: await withPasswordOf('api', url, secrets),
     strategy,
     tokens: { secrets: ['x'.repeat(32)] },
+    janitor: false,
   })
   onTestFinished(() => store.close())
   await store.ready()
@@ -77,8 +78,8 @@ describe('the user api', () => {
     expect((await store.countAttempts(['eve'], 60)).counts).toHaveLength(1)
   })
 
-  test('may keep the store within its limits: evict, rescale and sweep', async () => {
-    const store = await storeForThisTest('batch')
+  test.each(strategyNames)('may keep the store within its limits: %s', async (strategy) => {
+    const store = await storeForThisTest(strategy)
     const token = store.issueToken()
     await store.updateToken(token, 'ada', 'tea')
     const often = { rescaleEverySeconds: 0.001, sweepEverySeconds: 0.001 }

@@ -127,7 +127,8 @@ export const configSchema = Type.Object({
     default: 60,
     minimum: 0,
     maximum: 86400,
-    description: 'From one look at those limits to the next; 0: this process never looks',
+    description:
+      'Janitor interval in seconds. Until its next run, a view refreshes an idle session. 0: no janitor in this process',
   }),
   REDIS_INFO_INTERVAL_SECONDS: Type.Integer({
     default: 15,

@@ -35,26 +35,30 @@ test('SIGTERM: what is in flight is answered, then it exits with 0', async () =>
   expect(api.lastLines.join('\n')).not.toContain(token)
 })
 
-test('ends sessions beyond the maximum by itself', async () => {
-  const redis = await redisForThisTest()
-  const { url } = await apiProcessForThisTest({
-    REDIS_URL: `unix://${redis.socket}`,
-    MAX_SESSIONS: '1',
-    JANITOR_INTERVAL_SECONDS: '1',
-  })
-  const login = async () => {
-    const answer = await fetch(`${url}/login`, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json' },
-      body: JSON.stringify({ user: 'ada' }),
+test.each(['batch', 'naive'])(
+  '%s: ends sessions beyond the maximum by itself',
+  async (strategy) => {
+    const redis = await redisForThisTest()
+    const { url } = await apiProcessForThisTest({
+      REDIS_URL: `unix://${redis.socket}`,
+      STRATEGY: strategy,
+      MAX_SESSIONS: '1',
+      JANITOR_INTERVAL_SECONDS: '1',
     })
-    const { token } = (await answer.json()) as { token: string }
-    return { authorization: `Bearer ${token}` }
-  }
-  const [older, newer] = [await login(), await login()]
-  await expect.poll(async () => (await fetch(`${url}/me`, { headers: older })).status).toBe(401)
-  expect((await fetch(`${url}/me`, { headers: newer })).status).toBe(200)
-})
+    const login = async () => {
+      const answer = await fetch(`${url}/login`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({ user: 'ada' }),
+      })
+      const { token } = (await answer.json()) as { token: string }
+      return { authorization: `Bearer ${token}` }
+    }
+    const [older, newer] = [await login(), await login()]
+    await expect.poll(async () => (await fetch(`${url}/me`, { headers: older })).status).toBe(401)
+    expect((await fetch(`${url}/me`, { headers: newer })).status).toBe(200)
+  },
+)
 
 async function failure(more: Record<string, string>): Promise<{ code: number; stderr: string }> {
   const child = spawn(process.execPath, [apiProgram], { env: apiEnvironment(more) })

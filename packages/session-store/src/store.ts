@@ -22,6 +22,11 @@ export interface SessionStoreOptions extends StrategyOptions {
    * `userSessions`, to within one interval of the janitor for a view. Default 14 days.
    */
   idleSeconds?: number
+  /**
+   * Limits of the janitor, which ends idle sessions and those beyond the maximum from the store's
+   * creation until `close()`. `false`: this store has none. Default: the default limits.
+   */
+  janitor?: JanitorOptions | false
 }
 
 export interface NewSession {
@@ -50,8 +55,10 @@ export type SessionStore = ReturnType<typeof createSessionStore>
  * Every function takes the signed token and refuses a malformed, forged or expired one without asking
  * Redis. Besides what each one names, all throw a `StoreError` of the codes that `Strategy.run` throws.
  *
- * @throws TypeError when the URL of Redis or a secret is unusable, or the strategy cannot work with the
- *   other options.
+ * The store keeps itself within its limits (`janitor`), once in an interval, from now until `close()`.
+ *
+ * @throws TypeError when the URL of Redis or a secret is unusable, the strategy cannot work with the
+ *   other options, or an option of the janitor is out of its range.
  */
 export function createSessionStore(options: SessionStoreOptions) {
   const { keys = documentKeys, idleSeconds = 14 * 24 * 3600 } = options
@@ -60,6 +67,11 @@ export function createSessionStore(options: SessionStoreOptions) {
   const strategy = strategyFor(options.strategy, options)
   const now = () => clock() / 1000
   const janitors: Janitor[] = []
+  const janitor = (limits: JanitorOptions = {}): Janitor => {
+    const added = createJanitor({ strategy, keys, now, idleSeconds }, limits)
+    janitors.push(added)
+    return added
+  }
 
   const known = <Found>(found: Found | undefined): Found => {
     if (found === undefined) {
@@ -76,6 +88,7 @@ export function createSessionStore(options: SessionStoreOptions) {
   }
 
   const lists = userSessionLists({ strategy, keys, now })
+  if (options.janitor !== false) janitor(options.janitor).start()
 
   return {
     strategy: strategy.name,
@@ -254,17 +267,13 @@ export function createSessionStore(options: SessionStoreOptions) {
     },
 
     /**
-     * Keeps the store within its limits, once it is started: ends sessions that are idle or beyond the
-     * maximum, rescales the item counts and removes leftovers. Any number of processes may have one:
-     * one of them works at a time. Redis 7.0 or newer.
+     * Another janitor, to start or to run by hand: it ends sessions that are idle or beyond the
+     * maximum, rescales the item counts and removes leftovers. Any number of processes may have any
+     * number: one of them works at a time. Redis 7.0 or newer.
      *
      * @throws TypeError for an option that is out of its range.
      */
-    janitor(limits: JanitorOptions = {}): Janitor {
-      const janitor = createJanitor({ strategy, keys, now, idleSeconds }, limits)
-      janitors.push(janitor)
-      return janitor
-    },
+    janitor,
 
     /** Stops its janitors, finishes what is in flight, then closes all connections. */
     async close(): Promise<void> {

@@ -22,7 +22,11 @@ beforeEach(async () => {
 
 async function storeForThisTest(strategy: (typeof strategies)[number]) {
   const client = createCluster(servers.nodes.map(({ port }) => ({ host: '127.0.0.1', port })))
-  const store = createSessionStore({ client, keys, strategy, tokens, deadlineMs: 20_000 })
+  const store = createSessionStore({
+    ...{ client, keys, strategy, tokens },
+    deadlineMs: 20_000,
+    janitor: false,
+  })
   onTestFinished(async () => {
     await store.close()
     client.disconnect()

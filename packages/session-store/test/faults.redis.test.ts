@@ -15,7 +15,7 @@ function storeOn(
   socket: string,
   options: Partial<StrategyOptions> & { strategy?: StrategyName } = {},
 ) {
-  const store = createSessionStore({ url: `unix://${socket}`, tokens, ...options })
+  const store = createSessionStore({ url: `unix://${socket}`, tokens, janitor: false, ...options })
   onTestFinished(() => store.close())
   return store
 }

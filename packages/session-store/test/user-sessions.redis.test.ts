@@ -26,6 +26,7 @@ describe.each([
       url: `unix://${server.socket}`,
       keys,
       idleSeconds: 100,
+      janitor: false,
       tokens: { secrets, clock: () => now },
     })
     await store.ready()
