@@ -69,8 +69,9 @@ describe('the user api', () => {
     await expect(store.recordView(token, 'book')).rejects.toThrow('no such session')
     const [first, second] = [await store.login('eve'), await store.login('eve')]
     await store.touch(first.token)
-    expect(await store.userSessions(first.token)).toHaveLength(2)
-    const [other] = (await store.userSessions(first.token)).filter(({ current }) => !current)
+    const { sessions } = await store.userSessions(first.token)
+    expect(sessions).toHaveLength(2)
+    const [other] = sessions.filter(({ current }) => !current)
     expect(await store.revokeSession(first.token, other?.id ?? '')).toBe(true)
     await expect(store.checkToken(second.token)).rejects.toThrow('no such session')
     expect(await store.logoutEverywhere(first.token)).toBe(1)

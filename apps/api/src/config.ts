@@ -123,6 +123,11 @@ export const configSchema = Type.Object({
     minimum: 1,
     description: 'Sessions beyond it end, those seen longest ago first',
   }),
+  MAX_SESSIONS_PER_USER: Type.Integer({
+    default: 100,
+    minimum: 1,
+    description: 'A login beyond it ends the oldest sessions of the user, at most 100 at a time',
+  }),
   JANITOR_INTERVAL_SECONDS: Type.Integer({
     default: 60,
     minimum: 0,

@@ -39,6 +39,7 @@ export async function serve(config: Config, primary?: WorkerLine): Promise<void>
     poolSize: config.REDIS_POOL_SIZE,
     deadlineMs: config.REDIS_DEADLINE_MS,
     idleSeconds: config.SESSION_IDLE_SECONDS,
+    maxSessionsPerUser: config.MAX_SESSIONS_PER_USER,
     janitor: config.JANITOR_INTERVAL_SECONDS > 0 && {
       maxSessions: config.MAX_SESSIONS,
       intervalSeconds: config.JANITOR_INTERVAL_SECONDS,

@@ -54,7 +54,7 @@ export function removeOrphans(
 }
 
 /** The entries of each user's list that are oldest, at most `limit`. Keys: sessions of each user. */
-export function oldestEntries(
+export function oldestOfUsers(
   keys: Keys,
   users: readonly string[],
   limit: number,

@@ -1,5 +1,5 @@
 import type { SessionsPart } from './keys.ts'
-import { oldestEntries, removeOrphans, unseenOf } from './orphans.ts'
+import { oldestOfUsers, removeOrphans, unseenOf } from './orphans.ts'
 import { walk } from './retention.ts'
 import {
   batches,
@@ -12,8 +12,8 @@ import type { ScanPosition } from './strategy.ts'
 import { issuedAt } from './tokens.ts'
 import { usersOf } from './updates.ts'
 
-/** Of one user's list. Whoever has more has them looked at when they are listed. */
-const ENTRIES_READ = 1_000
+/** Of one user's list, the oldest. Later ones are looked at when they are listed. */
+const ENTRIES_READ = 100
 
 /** Removes what logins, logouts and views left behind that were interrupted. */
 export async function* sweep(context: RetentionContext): AsyncGenerator<TaskStep> {
@@ -70,7 +70,7 @@ async function* sweepLists(context: RetentionContext): AsyncGenerator<TaskStep> 
     const users = found.flatMap((key) => keys.sessionsOf(key) ?? [])
     let swept = 0
     for (const some of batches(users, batchSize)) {
-      const listed = await strategy.run(oldestEntries(keys, some, ENTRIES_READ))
+      const listed = await strategy.run(oldestOfUsers(keys, some, ENTRIES_READ))
       for (const entries of batches(listed, batchSize)) swept += await unlist(context, entries)
     }
     yield { swept }
