@@ -1,4 +1,5 @@
 import { type Attempts, countAttempts } from './attempts.ts'
+import { checkSessionSlots } from './cluster.ts'
 import { cursorOf, positionOf } from './cursor.ts'
 import { StoreError } from './errors.ts'
 import { checkLimit, checkName } from './input.ts'
@@ -30,7 +31,8 @@ export type SessionStore = ReturnType<typeof createSessionStore>
  * The store keeps itself within its limits (`janitor`), once in an interval, from now until `close()`.
  *
  * @throws TypeError when the URL of Redis or a secret is unusable, the strategy cannot work with the
- *   other options, or `maxSessionsPerUser` or an option of the janitor is out of its range.
+ *   other options, `maxSessionsPerUser` or an option of the janitor is out of its range, or the janitor
+ *   cannot work on a cluster with these keys.
  */
 export function createSessionStore(options: SessionStoreOptions) {
   const { keys = documentKeys, idleSeconds = 14 * 24 * 3600, maxSessionsPerUser = 100 } = options
@@ -41,6 +43,7 @@ export function createSessionStore(options: SessionStoreOptions) {
   const now = () => clock() / 1000
   const janitors: Janitor[] = []
   const janitor = (limits: JanitorOptions = {}): Janitor => {
+    checkSessionSlots(options.client, keys)
     const added = createJanitor({ strategy, keys, now, idleSeconds }, limits)
     janitors.push(added)
     return added
@@ -264,7 +267,8 @@ export function createSessionStore(options: SessionStoreOptions) {
      * maximum, rescales the item counts and removes leftovers. Any number of processes may have any
      * number: one of them works at a time. Redis 7.0 or newer.
      *
-     * @throws TypeError for an option that is out of its range.
+     * @throws TypeError for an option that is out of its range, and for a cluster with keys that are
+     *   not made for one.
      */
     janitor,
 

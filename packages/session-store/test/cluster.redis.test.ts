@@ -151,3 +151,15 @@ test('a client that could send a write twice is refused, with the options to cha
   }
   safe.disconnect()
 })
+
+test('keys that are not made for a cluster are refused with a janitor, which could not work', () => {
+  const client = createCluster([{ host: '127.0.0.1', port: 1 }])
+  onTestFinished(() => client.disconnect())
+  expect(() => createSessionStore({ client, tokens })).toThrow(
+    'use partitionedKeys(), or janitor: false',
+  )
+  const store = createSessionStore({ client, tokens, janitor: false })
+  expect(() => store.janitor()).toThrow('use partitionedKeys()')
+  const fit = createSessionStore({ client, tokens, keys: partitionedKeys(3) })
+  onTestFinished(() => fit.close())
+})
