@@ -6,7 +6,7 @@ import {
 } from './diagnostics.ts'
 import { beginTask, type JanitorLock, janitorLock } from './janitor-lock.ts'
 import type { Keys } from './keys.ts'
-import { checkRange } from './range.ts'
+import { checkRange as check } from './range.ts'
 import { evict, type RetentionContext, rescale, type TaskStep } from './retention-tasks.ts'
 import type { Strategy } from './strategy.ts'
 import { sweep } from './sweep.ts'
@@ -93,14 +93,14 @@ export function createJanitor(parts: JanitorParts, options: JanitorOptions): Jan
     batchSize: options.batchSize ?? 100,
     keptItems: options.keptItems ?? 20_000,
   }
-  checkRange('maxSessions', context.maxSessions, { least: 0, whole: true })
-  checkRange('idleSeconds', context.idleSeconds, { least: 0 })
-  checkRange('intervalSeconds', intervalSeconds, { least: 0.001, most: 86_400 })
-  checkRange('batchSize', context.batchSize, { least: 1, most: 1_000, whole: true })
-  checkRange('keptItems', context.keptItems, { least: 0, whole: true })
-  checkRange('rescaleEverySeconds', rescaleEverySeconds, { least: 0 })
-  checkRange('sweepEverySeconds', sweepEverySeconds, { least: 0 })
-  checkRange('lockSeconds', lockSeconds, { least: 0.1, most: 86_400 })
+  check('maxSessions', context.maxSessions, { least: 0, whole: true })
+  check('idleSeconds', context.idleSeconds, { least: 0 })
+  check('intervalSeconds', intervalSeconds, { least: 0.001, most: 86_400 })
+  check('batchSize', context.batchSize, { least: 1, most: 1_000, whole: true })
+  check('keptItems', context.keptItems, { least: 0, whole: true })
+  check('rescaleEverySeconds', rescaleEverySeconds, { least: 0 })
+  check('sweepEverySeconds', sweepEverySeconds, { least: 0 })
+  check('lockSeconds', lockSeconds, { least: 0.1, most: 86_400 })
 
   let current: Promise<RetentionRun> | undefined
   let stopping = new AbortController()
