@@ -32,6 +32,7 @@ async function storeForThisTest(strategy: (typeof strategyNames)[number]): Promi
     url: await withPasswordOf('api', url, secrets),
     strategy,
     tokens: { secrets: ['x'.repeat(32)] },
+    janitor: false,
   })
   onTestFinished(() => store.close())
   await store.ready()
@@ -68,8 +69,9 @@ describe('the user api', () => {
     await expect(store.recordView(token, 'book')).rejects.toThrow('no such session')
     const [first, second] = [await store.login('eve'), await store.login('eve')]
     await store.touch(first.token)
-    expect(await store.userSessions(first.token)).toHaveLength(2)
-    const [other] = (await store.userSessions(first.token)).filter(({ current }) => !current)
+    const { sessions } = await store.userSessions(first.token)
+    expect(sessions).toHaveLength(2)
+    const [other] = sessions.filter(({ current }) => !current)
     expect(await store.revokeSession(first.token, other?.id ?? '')).toBe(true)
     await expect(store.checkToken(second.token)).rejects.toThrow('no such session')
     expect(await store.logoutEverywhere(first.token)).toBe(1)
@@ -77,8 +79,8 @@ describe('the user api', () => {
     expect((await store.countAttempts(['eve'], 60)).counts).toHaveLength(1)
   })
 
-  test('may keep the store within its limits: evict, rescale and sweep', async () => {
-    const store = await storeForThisTest('batch')
+  test.each(strategyNames)('may keep the store within its limits: %s', async (strategy) => {
+    const store = await storeForThisTest(strategy)
     const token = store.issueToken()
     await store.updateToken(token, 'ada', 'tea')
     const often = { rescaleEverySeconds: 0.001, sweepEverySeconds: 0.001 }

@@ -123,11 +123,17 @@ export const configSchema = Type.Object({
     minimum: 1,
     description: 'Sessions beyond it end, those seen longest ago first',
   }),
+  MAX_SESSIONS_PER_USER: Type.Integer({
+    default: 100,
+    minimum: 1,
+    description: 'A login beyond it ends the oldest sessions of the user, at most 100 at a time',
+  }),
   JANITOR_INTERVAL_SECONDS: Type.Integer({
     default: 60,
     minimum: 0,
     maximum: 86400,
-    description: 'From one look at those limits to the next; 0: this process never looks',
+    description:
+      'Janitor interval in seconds. Until its next run, a view refreshes an idle session. 0: no janitor in this process',
   }),
   REDIS_INFO_INTERVAL_SECONDS: Type.Integer({
     default: 15,

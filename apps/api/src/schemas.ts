@@ -1,8 +1,10 @@
-import { MAX_NAME_LENGTH, NAME_PATTERN } from '@onetrip/session-store'
+import { MAX_CURSOR_LENGTH, MAX_NAME_LENGTH, NAME_PATTERN } from '@onetrip/session-store'
 import { type TProperties, Type } from 'typebox'
 
 const NOW = 1_795_255_200.25
 const SESSION_ID = 'AZ3z4vYAc2Vzc2lvbi1vZi1hZGEtMTIz'
+
+const NEXT_CURSOR = Buffer.from(`${NOW} ${SESSION_ID}`).toString('base64url')
 
 /** An object with these properties, all required, and no others. */
 const Exactly = <Properties extends TProperties>(
@@ -18,6 +20,11 @@ const Name = Type.String({
 })
 
 const UnixSeconds = Type.Number({ description: 'Seconds since 1970, with fraction' })
+const Cursor = Type.String({
+  pattern: '^[A-Za-z0-9_-]+$',
+  maxLength: MAX_CURSOR_LENGTH,
+  description: 'The nextCursor of the page before',
+})
 const SessionId = Type.String({ pattern: '^[A-Za-z0-9_-]{32}$' })
 
 /** The demo's credentials; an application has its own. */
@@ -74,7 +81,7 @@ export const Views = Exactly(
   },
 )
 
-export const UserSessions = Exactly(
+export const UserSessions = Type.Object(
   {
     sessions: Type.Array(
       Type.Object(
@@ -87,11 +94,16 @@ export const UserSessions = Exactly(
         { additionalProperties: false },
       ),
     ),
+    nextCursor: Type.Optional(
+      Type.String({ description: 'For the page that follows; not there on the last one' }),
+    ),
   },
   {
-    description: 'The sessions, the latest login first',
+    additionalProperties: false,
+    description: 'A page of the sessions, the latest login first',
     examples: [
       { sessions: [{ id: SESSION_ID, loggedInAt: NOW - 60, lastSeen: NOW, current: true }] },
+      { sessions: [], nextCursor: NEXT_CURSOR },
     ],
   },
 )
@@ -129,8 +141,14 @@ export const Popular = Exactly(
 
 export const NoContent = Type.Unsafe<undefined>({ type: 'null', description: 'Done' })
 
+const limitOf = (defaultLimit: number) =>
+  Type.Optional(Type.Integer({ minimum: 1, maximum: 100, default: defaultLimit }))
+
 export const limitQuery = (defaultLimit: number) =>
+  Type.Object({ limit: limitOf(defaultLimit) }, { additionalProperties: false })
+
+export const pageQuery = (defaultLimit: number) =>
   Type.Object(
-    { limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 100, default: defaultLimit })) },
+    { limit: limitOf(defaultLimit), cursor: Type.Optional(Cursor) },
     { additionalProperties: false },
   )

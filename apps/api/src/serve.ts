@@ -1,5 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { createSessionStore, type RetentionEvent, type StrategyName } from '@onetrip/session-store'
+import {
+  createSessionStore,
+  type RetentionEvent,
+  retentionChannel,
+  type StrategyName,
+} from '@onetrip/session-store'
 import closeWithGrace from 'close-with-grace'
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify'
 import { buildApp } from './app.ts'
@@ -15,7 +20,8 @@ import type { WorkerLine } from './workers/worker.ts'
 const transports: Record<string, string> = { 'redis:': 'tcp', 'rediss:': 'tls', 'unix:': 'unix' }
 
 function logRetention(log: FastifyBaseLogger, event: RetentionEvent): void {
-  if (event.type === 'failure') log.warn({ err: event.error }, 'the janitor will try again')
+  if (event.type === 'failure')
+    log.warn({ err: event.error }, 'the janitor failed and will try again')
   else if (event.type === 'run' && event.evicted > 0) log.info(event, 'sessions were ended')
 }
 
@@ -33,6 +39,11 @@ export async function serve(config: Config, primary?: WorkerLine): Promise<void>
     poolSize: config.REDIS_POOL_SIZE,
     deadlineMs: config.REDIS_DEADLINE_MS,
     idleSeconds: config.SESSION_IDLE_SECONDS,
+    maxSessionsPerUser: config.MAX_SESSIONS_PER_USER,
+    janitor: config.JANITOR_INTERVAL_SECONDS > 0 && {
+      maxSessions: config.MAX_SESSIONS,
+      intervalSeconds: config.JANITOR_INTERVAL_SECONDS,
+    },
     tokens: {
       secrets: config.SESSION_SECRETS.split(','),
       lifetimeSeconds: config.SESSION_LIFETIME_SECONDS,
@@ -63,6 +74,7 @@ export async function serve(config: Config, primary?: WorkerLine): Promise<void>
     maxEventLoopDelayMs: config.MAX_EVENT_LOOP_DELAY_MS,
     metrics: { registry, ...(primary && { gather: primary.mergeMetrics(registry) }) },
   })
+  retentionChannel.subscribe((event) => logRetention(app.log, event as RetentionEvent))
   const ending = closeWithGrace(
     {
       delay: config.SHUTDOWN_DRAIN_MS + config.SHUTDOWN_GRACE_MS,
@@ -79,15 +91,6 @@ export async function serve(config: Config, primary?: WorkerLine): Promise<void>
   )
   if (primary) endOnce(ending.close)
   await store.ready(config.STARTUP_DEADLINE_MS)
-  // In every process, since they take turns; without a pool there is no connection for it.
-  if (config.JANITOR_INTERVAL_SECONDS > 0 && store.pool !== undefined) {
-    const janitor = store.janitor({
-      maxSessions: config.MAX_SESSIONS,
-      intervalSeconds: config.JANITOR_INTERVAL_SECONDS,
-      onProgress: (event) => logRetention(app.log, event),
-    })
-    janitor.start()
-  }
   if (config.REDIS_INFO_INTERVAL_SECONDS > 0 && (primary === undefined || primary.isFirst)) {
     pollRedis({
       url: config.REDIS_URL,

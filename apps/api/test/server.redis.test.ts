@@ -5,6 +5,17 @@ import { expect, test } from 'vitest'
 import { redisForThisTest } from '../../../.vitest/redis.ts'
 import { apiEnvironment, apiProcessForThisTest, apiProgram } from './api-process.ts'
 
+/** Logs in, and returns the header that says so. */
+async function loginAt(url: string): Promise<{ authorization: string }> {
+  const answer = await fetch(`${url}/login`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ user: 'ada' }),
+  })
+  const { token } = (await answer.json()) as { token: string }
+  return { authorization: `Bearer ${token}` }
+}
+
 test('SIGTERM: what is in flight is answered, then it exits with 0', async () => {
   const redis = await redisForThisTest()
   const { api, url } = await apiProcessForThisTest({
@@ -35,24 +46,30 @@ test('SIGTERM: what is in flight is answered, then it exits with 0', async () =>
   expect(api.lastLines.join('\n')).not.toContain(token)
 })
 
-test('ends sessions beyond the maximum by itself', async () => {
+test.each(['batch', 'naive'])(
+  '%s: ends sessions beyond the maximum by itself',
+  async (strategy) => {
+    const redis = await redisForThisTest()
+    const { url } = await apiProcessForThisTest({
+      REDIS_URL: `unix://${redis.socket}`,
+      STRATEGY: strategy,
+      MAX_SESSIONS: '1',
+      JANITOR_INTERVAL_SECONDS: '1',
+    })
+    const [older, newer] = [await loginAt(url), await loginAt(url)]
+    await expect.poll(async () => (await fetch(`${url}/me`, { headers: older })).status).toBe(401)
+    expect((await fetch(`${url}/me`, { headers: newer })).status).toBe(200)
+  },
+)
+
+test('a login beyond the maximum per user ends the oldest session', async () => {
   const redis = await redisForThisTest()
   const { url } = await apiProcessForThisTest({
     REDIS_URL: `unix://${redis.socket}`,
-    MAX_SESSIONS: '1',
-    JANITOR_INTERVAL_SECONDS: '1',
+    MAX_SESSIONS_PER_USER: '1',
   })
-  const login = async () => {
-    const answer = await fetch(`${url}/login`, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json' },
-      body: JSON.stringify({ user: 'ada' }),
-    })
-    const { token } = (await answer.json()) as { token: string }
-    return { authorization: `Bearer ${token}` }
-  }
-  const [older, newer] = [await login(), await login()]
-  await expect.poll(async () => (await fetch(`${url}/me`, { headers: older })).status).toBe(401)
+  const [older, newer] = [await loginAt(url), await loginAt(url)]
+  expect((await fetch(`${url}/me`, { headers: older })).status).toBe(401)
   expect((await fetch(`${url}/me`, { headers: newer })).status).toBe(200)
 })
 

@@ -7,6 +7,7 @@ const server = redisOfThisFile()
 const COOKIE = '__Host-onetrip'
 
 interface Sessions {
+  nextCursor?: string
   sessions: { id: string; current: boolean; loggedInAt: number; lastSeen: number }[]
 }
 
@@ -32,6 +33,29 @@ test('sessions are listed and ended one by one, and what they name is no credent
   expect((await end(laptop)).statusCode).toBe(404)
   expect((await app.inject({ url: '/me', headers: bearer(phone) })).statusCode).toBe(401)
   expect(await list(laptop)).toHaveLength(1)
+})
+
+test('sessions are listed page by page, and a cursor of no page is refused', async () => {
+  const app = await appForThisTest(server.socket)
+  const tokens = [await login(app), await login(app), await login(app)]
+  const get = (query: string) =>
+    app.inject({ url: `/me/sessions${query}`, headers: bearer(tokens[0] ?? '') })
+  const listed: string[] = []
+  let cursor: string | undefined = ''
+  while (cursor !== undefined) {
+    const page: Sessions = (await get(`?limit=2${cursor && `&cursor=${cursor}`}`)).json<Sessions>()
+    listed.push(...page.sessions.map(({ id }) => id))
+    cursor = page.nextCursor
+  }
+  expect(listed).toHaveLength(3)
+  expect(listed.toSorted()).toEqual(tokens.map((token) => token.slice(0, 32)).toSorted())
+  expect((await get('')).json()).not.toHaveProperty('nextCursor')
+
+  for (const query of ['?cursor=a.b', '?cursor=', `?cursor=${'x'.repeat(201)}`, '?limit=101']) {
+    expect((await get(query)).json()).toMatchObject({ statusCode: 400, code: 'API_BAD_REQUEST' })
+  }
+  const forged = (await get('?cursor=bm8gY3Vyc29y')).json()
+  expect(forged).toMatchObject({ statusCode: 400, code: 'ONETRIP_INVALID_INPUT' })
 })
 
 test('ending one’s own session, or all, forgets the cookie', async () => {

@@ -22,6 +22,7 @@ export async function appOn(socket: string, options: TestOptions = {}): Promise<
     tokens: { secrets: [secret], ...(clock && { clock }) },
     ...(strategy && { strategy }),
     deadlineMs,
+    janitor: false,
   })
   const app = await buildApp({
     store,

@@ -155,6 +155,7 @@ async function ownTarget(options: TargetOptions, signal: AbortSignal): Promise<T
         apis: options.variants.map((variant, index) => ({ variant, port: apiPorts[index] ?? 0 })),
         sessionSecret: newSecret(),
         ...{ workers, poolSize: settings.poolSize },
+        janitor: false,
         signal,
       }),
     )

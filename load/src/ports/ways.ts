@@ -8,10 +8,10 @@ const DEADLINE_MS = 2_000
 
 /** A store that records views by a connection each, or by one for all. */
 export function storeBy(way: Way, url: string): SessionStore {
-  const tokens = { secrets: [newSecret()] }
+  const options = { tokens: { secrets: [newSecret()] }, janitor: false } as const
   return way === 'closes-itself'
-    ? createSessionStore({ tokens, strategy: closingItself(url) })
-    : createSessionStore({ tokens, strategy: way, url, deadlineMs: DEADLINE_MS })
+    ? createSessionStore({ ...options, strategy: closingItself(url) })
+    : createSessionStore({ ...options, strategy: way, url, deadlineMs: DEADLINE_MS })
 }
 
 /**

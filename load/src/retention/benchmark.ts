@@ -56,6 +56,7 @@ Examples:
       keys,
       tokens: { secrets: [newSecret()] },
       deadlineMs: 60_000,
+      janitor: false,
     })
     context.defer(() => store.close())
     await store.ready()

@@ -6,7 +6,8 @@ import { type JanitorWork, keysOf } from './janitor.ts'
 // The other end of `janitor.ts`: a thread, and so an event loop, of the janitor's own.
 
 const { url, layout, limits, untilSwept, secret } = workerData as JanitorWork & { secret: string }
-const store = createSessionStore({ url, keys: keysOf(layout), tokens: { secrets: [secret] } })
+const keys = keysOf(layout)
+const store = createSessionStore({ url, keys, tokens: { secrets: [secret] }, janitor: false })
 const janitor = store.janitor({
   ...limits,
   onProgress(event) {

@@ -86,6 +86,7 @@ export async function openBench(
           sessionSecret,
           poolSize,
           deadlineMs: DEADLINE_MS,
+          janitor: false,
           signal,
         })
         let stopping = false

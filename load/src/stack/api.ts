@@ -28,6 +28,8 @@ export interface ApiOptions {
   poolSize?: number
   /** How long one update may take. Default: REDIS_DEADLINE_MS of the environment, or the API's own. */
   deadlineMs?: number
+  /** Whether it runs a janitor. Default: as the environment has it; false for a measurement. */
+  janitor?: boolean
   /** Gives the start up. */
   signal?: AbortSignal
   onLine?: (line: string) => void
@@ -74,6 +76,7 @@ export async function startApi(options: ApiOptions): Promise<Program> {
       ...(options.workers !== undefined && { WORKERS: String(options.workers) }),
       ...(options.poolSize !== undefined && { REDIS_POOL_SIZE: String(options.poolSize) }),
       ...(options.deadlineMs !== undefined && { REDIS_DEADLINE_MS: String(options.deadlineMs) }),
+      ...(options.janitor === false && { JANITOR_INTERVAL_SECONDS: '0' }),
       ...(!isContender(variant) && { STRATEGY: variant }),
       REDIS_URL: redisUrl,
       REDIS_PASSWORD_FILE: '', // whatever it is about, redisUrl has its password

@@ -35,6 +35,8 @@ export interface StackOptions {
   /** Processes of each API, and connections of each; default as for `startApi`. */
   workers?: number
   poolSize?: number
+  /** Whether the APIs run a janitor; default as for `startApi`. */
+  janitor?: boolean
   /** Gives the start up; whatever runs by then is stopped. */
   signal: AbortSignal
   /** What an API prints. */
@@ -124,6 +126,7 @@ export async function startStack(options: StackOptions): Promise<Stack> {
           ...(options.logLevel !== undefined && { logLevel: options.logLevel }),
           ...(options.workers !== undefined && { workers: options.workers }),
           ...(options.poolSize !== undefined && { poolSize: options.poolSize }),
+          ...(options.janitor !== undefined && { janitor: options.janitor }),
           signal: options.signal,
           onLine: (line) => options.onApiLine?.(variant, line),
         })

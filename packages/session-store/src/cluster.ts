@@ -1,6 +1,9 @@
 import calculateSlot from 'cluster-key-slot'
 import type { Cluster, Redis } from 'ioredis'
+import { isCluster } from './client.ts'
+import type { Keys } from './keys.ts'
 import { isRead, notSent, type Outcome } from './outcomes.ts'
+import type { StrategyOptions } from './strategy.ts'
 import { type Command, keysOf, type Reply } from './updates.ts'
 
 /** What a node answers to a command that it has not executed because another node should. */
@@ -122,4 +125,18 @@ function opened(connection: Redis): Promise<boolean> {
       resolve(isUp)
     }
   })
+}
+
+/**
+ * The janitor's scripts need all keys of a session in one slot.
+ *
+ * @throws TypeError when they are in several, and the client is a cluster.
+ */
+export function checkSessionSlots(client: StrategyOptions['client'], keys: Keys): void {
+  if (![client ?? []].flat().some(isCluster)) return
+  if (keys.parts().some(({ login, recent }) => calculateSlot(login) !== calculateSlot(recent))) {
+    throw new TypeError(
+      'the janitor needs the keys of a session in one slot of the cluster: use partitionedKeys(), or janitor: false',
+    )
+  }
 }

@@ -6,6 +6,7 @@ export {
   safeClusterOptions,
   safeRedisOptions,
 } from './client.ts'
+export { MAX_CURSOR_LENGTH } from './cursor.ts'
 export {
   batchChannel,
   connectionChannel,
@@ -27,14 +28,15 @@ export type { Janitor, JanitorOptions } from './janitor.ts'
 export { documentKeys, type Keys, partitionedKeys, type SessionsPart } from './keys.ts'
 export type { Outcome } from './outcomes.ts'
 export type { PoolState } from './pool.ts'
-export {
-  createSessionStore,
-  type NewSession,
-  type RecentSession,
-  type SessionStore,
-  type SessionStoreOptions,
-  type UserSession,
-} from './store.ts'
+export { createSessionStore, type SessionStore } from './store.ts'
+export type {
+  NewSession,
+  PageOptions,
+  RecentSession,
+  SessionStoreOptions,
+  UserSession,
+  UserSessionPage,
+} from './store-types.ts'
 export { type Sender, strategyOf } from './strategies/own.ts'
 export {
   type ScanPosition,

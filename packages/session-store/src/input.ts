@@ -26,9 +26,9 @@ export function checkName(field: 'user' | 'item', value: string): void {
   }
 }
 
-/** @throws StoreError `ONETRIP_INVALID_INPUT` unless it is a whole number from 1 to 1,000. */
-export function checkLimit(limit: number): void {
-  if (!Number.isInteger(limit) || limit < 1 || limit > 1_000) {
-    throw new StoreError('ONETRIP_INVALID_INPUT', 'limit must be a whole number from 1 to 1000')
+/** @throws StoreError `ONETRIP_INVALID_INPUT` unless it is a whole number from 1 to `most`. */
+export function checkLimit(limit: number, most = 1_000): void {
+  if (!Number.isInteger(limit) || limit < 1 || limit > most) {
+    throw new StoreError('ONETRIP_INVALID_INPUT', `limit must be a whole number from 1 to ${most}`)
   }
 }

@@ -6,6 +6,7 @@ import {
 } from './diagnostics.ts'
 import { beginTask, type JanitorLock, janitorLock } from './janitor-lock.ts'
 import type { Keys } from './keys.ts'
+import { checkRange as check } from './range.ts'
 import { evict, type RetentionContext, rescale, type TaskStep } from './retention-tasks.ts'
 import type { Strategy } from './strategy.ts'
 import { sweep } from './sweep.ts'
@@ -15,7 +16,10 @@ export interface JanitorOptions {
   maxSessions?: number
   /** A session that was not seen for so long ends. Default: the store's `idleSeconds`. */
   idleSeconds?: number
-  /** From the end of one run to the beginning of the next. At most a day. Default 60. */
+  /**
+   * From the end of one run to the beginning of the next. At most a day. Default 60. A view refreshes
+   * an idle session until the run that ends it.
+   */
   intervalSeconds?: number
   /** What one command removes or changes at the most, 1 to 1,000. Default 100. */
   batchSize?: number
@@ -41,7 +45,11 @@ export interface JanitorOptions {
 
 /** Keeps the store within its limits. One works at a time, over all processes. */
 export interface Janitor {
-  /** Begins a run now, and another after each interval. Keeps no process alive. */
+  /**
+   * Begins a run within one interval, at a random moment so that processes that start together take
+   * turns, and another after each interval. A run that fails is published as an event of type
+   * `failure`; the next one begins as planned. Keeps no process alive.
+   */
   start(): void
   /** Waits for the step in progress; nothing runs afterwards. It can be started again. */
   stop(): Promise<void>
@@ -184,11 +192,22 @@ export function createJanitor(parts: JanitorParts, options: JanitorOptions): Jan
     if (loop || signal?.aborted) return
     const own: Loop = {}
     loop = own
-    const begin = async () => {
-      await runOnce().catch((error: unknown) => tell({ type: 'failure', error }))
-      if (loop === own) own.timer = setTimeout(begin, intervalSeconds * 1000).unref()
+    const beginAfter = (seconds: number) => {
+      own.timer = setTimeout(begin, seconds * 1000).unref()
     }
-    void begin()
+    const begin = async () => {
+      await runOnce().catch(fail)
+      if (loop === own) beginAfter(intervalSeconds)
+    }
+    beginAfter(Math.random() * intervalSeconds)
+  }
+
+  function fail(error: unknown): void {
+    try {
+      tell({ type: 'failure', error })
+    } catch {
+      // `onProgress` threw, perhaps the error itself. The channel has been told; the loop goes on.
+    }
   }
 
   signal?.addEventListener('abort', () => void stop(), { once: true })
@@ -209,18 +228,3 @@ interface Run {
 
 const NOTHING: RetentionWork = { evicted: 0, itemsDropped: 0, itemsHalved: 0, swept: 0 }
 const kinds = Object.keys(NOTHING) as (keyof RetentionWork)[]
-
-interface Range {
-  least: number
-  most?: number
-  whole?: boolean
-}
-
-function check(name: string, value: number, range: Range): void {
-  const { least, most = Number.POSITIVE_INFINITY, whole = false } = range
-  const fits = value >= least && value <= most
-  if (!fits || (whole && Number.isFinite(value) && !Number.isInteger(value))) {
-    const kind = whole ? 'a whole number' : 'a number'
-    throw new TypeError(`${name} must be ${kind} from ${least} to ${most}, not ${value}`)
-  }
-}

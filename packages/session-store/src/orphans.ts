@@ -4,16 +4,18 @@ import type { Command, Reply, Update } from './updates.ts'
 
 /**
  * KEYS: login, recent, and the viewed key of each session. ARGV: whether a session that was never seen
- * goes too ('unseen' or ''), then the ids. Replies as EVICT.
+ * goes too ('unseen' or ''), settled before, then the ids. Replies as EVICT.
  */
 const REMOVE_ORPHANS = `
 local ids, doomed, viewed, users = {}, {}, {}, {}
-for at = 2, #ARGV do ids[#ids + 1] = ARGV[at] end
+for at = 3, #ARGV do ids[#ids + 1] = ARGV[at] end
 local owners = redis.call('HMGET', KEYS[1], unpack(ids))
 local scores = redis.call('ZMSCORE', KEYS[2], unpack(ids))
 for i, id in ipairs(ids) do
+  local score = tonumber(scores[i])
   users[i] = false
-  if not owners[i] or (ARGV[1] == 'unseen' and not scores[i]) then
+  local nobody = not owners[i] and (not score or score < tonumber(ARGV[2]))
+  if nobody or (ARGV[1] == 'unseen' and not score) then
     doomed[#doomed + 1], viewed[#viewed + 1] = id, KEYS[i + 2]
     users[i] = owners[i] or ''
   end
@@ -22,15 +24,15 @@ ${END_DOOMED}`
 
 /**
  * Removes what is left of these sessions where nobody is logged in, and, if `unseen`, where somebody is
- * but the session has no last time that it was seen. What is whole by now stays: an id comes back only
- * by `updateToken`, the documents' login.
+ * but the session has no last time that it was seen. What is whole by now stays, and so does a login
+ * that may still be written: an id comes back only by `updateToken`, which writes `recent` first.
  *
  * Keys of each part: login, recent, viewed of each session.
  */
 export function removeOrphans(
   keys: Keys,
   ids: readonly string[],
-  { unseen }: { unseen: boolean },
+  { unseen, settledBefore }: { unseen: boolean; settledBefore: number },
 ): Update<EndedSession[]> {
   const groups = [...Map.groupBy(ids, (id) => keys.login(id)).values()]
   return {
@@ -42,6 +44,7 @@ export function removeOrphans(
         2 + members.length,
         ...[keys.login(first), keys.recent(first), ...members.map((id) => keys.viewed(id))],
         unseen ? 'unseen' : '',
+        settledBefore,
         ...members,
       ]
     }),
@@ -51,7 +54,7 @@ export function removeOrphans(
 }
 
 /** The entries of each user's list that are oldest, at most `limit`. Keys: sessions of each user. */
-export function oldestEntries(
+export function oldestOfUsers(
   keys: Keys,
   users: readonly string[],
   limit: number,

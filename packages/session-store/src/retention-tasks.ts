@@ -3,6 +3,7 @@ import { chooseDrops, dropItems, halveCounts, leastViewed } from './item-counts.
 import type { Keys } from './keys.ts'
 import * as retention from './retention.ts'
 import type { Strategy } from './strategy.ts'
+import { LOGIN_MAY_TAKE_SECONDS } from './user-sessions.ts'
 
 export interface RetentionContext {
   readonly strategy: Strategy
@@ -17,6 +18,9 @@ export interface RetentionContext {
 
 /** What one step of a task did. Every step is a few round trips, each with at most one batch. */
 export type TaskStep = Partial<Omit<RetentionStep, 'durationMs'>>
+
+/** A login that began before this time has been written completely, or never will be. */
+export const settledBefore = ({ now }: RetentionContext): number => now() - LOGIN_MAY_TAKE_SECONDS
 
 /**
  * So many of each part are read that most of a batch can be told to be the oldest of all, although the
@@ -35,7 +39,8 @@ export async function* evict(context: RetentionContext): AsyncGenerator<TaskStep
     const limits = { maxSessions, idleBefore, batchSize }
     const evictions = retention.chooseEvictions(parts, limits)
     if (evictions.length === 0) return
-    const ended = await strategy.run(retention.evictSessions(keys, evictions, idleBefore))
+    const times = { idleBefore, settledBefore: settledBefore(context) }
+    const ended = await strategy.run(retention.evictSessions(keys, evictions, times))
     await forget(context, ended)
     const sessions = parts.reduce((sum, { size }) => sum + size, 0) - ended.length
     yield { evicted: ended.length, surplus: Math.max(0, sessions - maxSessions) }

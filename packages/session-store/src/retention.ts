@@ -41,10 +41,17 @@ export interface Eviction {
   readonly sessions: readonly { id: string; lastSeen: number }[]
 }
 
+/** Times in Unix seconds. */
+export interface EvictionTimes {
+  /** Who was not seen since is idle. */
+  idleBefore: number
+  /** A login that began before it has been written completely, or never will be. */
+  settledBefore: number
+}
+
 export interface EvictionLimits {
   maxSessions: number
-  /** Unix seconds: who was not seen since is idle. */
-  idleBefore: number
+  idleBefore: EvictionTimes['idleBefore']
   /** The most that are chosen. */
   batchSize: number
 }
@@ -85,22 +92,23 @@ end
 return users`
 
 /**
- * KEYS: login, recent, and the viewed key of each session. ARGV: idle before, how many sessions stay,
- * then for each session its id and when it was last seen. Replies the user of each that was ended,
- * nothing for one that stays.
+ * KEYS: login, recent, and the viewed key of each session. ARGV: idle before, settled before, how many
+ * sessions stay, then for each session its id and when it was last seen. Replies the user of each that
+ * was ended, nothing for one that stays.
  */
 const EVICT = `
 local ids, seen, doomed, viewed, users = {}, {}, {}, {}, {}
-for at = 3, #ARGV, 2 do
+for at = 4, #ARGV, 2 do
   ids[#ids + 1], seen[#seen + 1] = ARGV[at], tonumber(ARGV[at + 1])
 end
 local owners = redis.call('HMGET', KEYS[1], unpack(ids))
 local scores = redis.call('ZMSCORE', KEYS[2], unpack(ids))
-local surplus = redis.call('ZCARD', KEYS[2]) - tonumber(ARGV[2])
+local surplus = redis.call('ZCARD', KEYS[2]) - tonumber(ARGV[3])
 for i, id in ipairs(ids) do
   local score = tonumber(scores[i])
   users[i] = false
-  if score and score == seen[i] and (score < tonumber(ARGV[1]) or surplus > 0) then
+  local settled = owners[i] or (score and score < tonumber(ARGV[2]))
+  if settled and score == seen[i] and (score < tonumber(ARGV[1]) or surplus > 0) then
     surplus = surplus - 1
     doomed[#doomed + 1], viewed[#viewed + 1] = id, KEYS[i + 2]
     users[i] = owners[i] or ''
@@ -114,14 +122,18 @@ ${END_DOOMED}`
  * worker that acts late, on what it read long ago, does no harm.
  *
  * A page view at the same time finds the session gone or is found by this: it cannot fall in between.
- * An `updateToken` for such an old session can, and may lose the session that it renews.
+ * An `updateToken` that renews an idle session never loses it either: the session is ended before the
+ * update, which creates it again, or is no longer idle. A session without a user is a login that is
+ * being written, until that must have been done. Only where the maximum ends a session at the very
+ * moment at which `updateToken` renews it, its login may stay behind alone: `checkToken` refuses it,
+ * and the sweep removes it.
  *
  * Keys of each part: login, recent, viewed of each session. The users' lists still name the sessions.
  */
 export function evictSessions(
   keys: Keys,
   evictions: readonly Eviction[],
-  idleBefore: number,
+  { idleBefore, settledBefore }: EvictionTimes,
 ): Update<EndedSession[]> {
   return {
     commands: evictions.map(
@@ -130,7 +142,7 @@ export function evictSessions(
         EVICT,
         2 + sessions.length,
         ...[part.login, part.recent, ...sessions.map(({ id }) => keys.viewed(id))],
-        ...[idleBefore, keep],
+        ...[idleBefore, settledBefore, keep],
         ...sessions.flatMap(({ id, lastSeen }) => [id, lastSeen]),
       ],
     ),

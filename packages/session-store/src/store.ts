@@ -1,46 +1,24 @@
 import { type Attempts, countAttempts } from './attempts.ts'
+import { checkSessionSlots } from './cluster.ts'
+import { cursorOf, positionOf } from './cursor.ts'
 import { StoreError } from './errors.ts'
 import { checkLimit, checkName } from './input.ts'
 import { createJanitor, type Janitor, type JanitorOptions } from './janitor.ts'
-import { documentKeys, type Keys } from './keys.ts'
+import { documentKeys } from './keys.ts'
 import type { PoolState } from './pool.ts'
+import { checkRange } from './range.ts'
+import type {
+  NewSession,
+  PageOptions,
+  RecentSession,
+  SessionStoreOptions,
+  UserSessionPage,
+} from './store-types.ts'
 import { strategyFor } from './strategies/choice.ts'
-import type { Strategy, StrategyName, StrategyOptions } from './strategy.ts'
-import { createTokens, type TokensOptions } from './tokens.ts'
+import { createTokens } from './tokens.ts'
 import * as updates from './updates.ts'
-import { type ListedSession, userSessionLists } from './user-session-lists.ts'
+import { PAGE, userSessionLists } from './user-session-lists.ts'
 import * as userSessions from './user-sessions.ts'
-
-export interface SessionStoreOptions extends StrategyOptions {
-  /** One of ours, or one of your own, which knows where Redis is. Default `batch`. */
-  strategy?: StrategyName | Strategy
-  tokens: TokensOptions
-  /** Default `documentKeys`; `partitionedKeys()` for a cluster. */
-  keys?: Keys
-  /**
-   * A session that was not seen for so long is gone: exactly for `checkToken`, `touch` and
-   * `userSessions`, to within one interval of the janitor for a view. Default 14 days.
-   */
-  idleSeconds?: number
-}
-
-export interface NewSession {
-  /** The credential: for its owner only. */
-  token: string
-  /** When the token stops being good at the latest, in Unix milliseconds. */
-  expiresAt: number
-}
-
-export interface RecentSession {
-  user: string
-  /** Unix seconds with fraction. */
-  lastSeen: number
-}
-
-export interface UserSession extends ListedSession {
-  /** It is the session of the token that asked. */
-  current: boolean
-}
 
 export type SessionStore = ReturnType<typeof createSessionStore>
 
@@ -50,16 +28,26 @@ export type SessionStore = ReturnType<typeof createSessionStore>
  * Every function takes the signed token and refuses a malformed, forged or expired one without asking
  * Redis. Besides what each one names, all throw a `StoreError` of the codes that `Strategy.run` throws.
  *
- * @throws TypeError when the URL of Redis or a secret is unusable, or the strategy cannot work with the
- *   other options.
+ * The store keeps itself within its limits (`janitor`), once in an interval, from now until `close()`.
+ *
+ * @throws TypeError when the URL of Redis or a secret is unusable, the strategy cannot work with the
+ *   other options, `maxSessionsPerUser` or an option of the janitor is out of its range, or the janitor
+ *   cannot work on a cluster with these keys.
  */
 export function createSessionStore(options: SessionStoreOptions) {
-  const { keys = documentKeys, idleSeconds = 14 * 24 * 3600 } = options
+  const { keys = documentKeys, idleSeconds = 14 * 24 * 3600, maxSessionsPerUser = 100 } = options
+  checkRange('maxSessionsPerUser', maxSessionsPerUser, { least: 1, whole: true })
   const clock = options.tokens.clock ?? Date.now
   const tokens = createTokens(options.tokens)
   const strategy = strategyFor(options.strategy, options)
   const now = () => clock() / 1000
   const janitors: Janitor[] = []
+  const janitor = (limits: JanitorOptions = {}): Janitor => {
+    checkSessionSlots(options.client, keys)
+    const added = createJanitor({ strategy, keys, now, idleSeconds }, limits)
+    janitors.push(added)
+    return added
+  }
 
   const known = <Found>(found: Found | undefined): Found => {
     if (found === undefined) {
@@ -76,6 +64,7 @@ export function createSessionStore(options: SessionStoreOptions) {
   }
 
   const lists = userSessionLists({ strategy, keys, now })
+  if (options.janitor !== false) janitor(options.janitor).start()
 
   return {
     strategy: strategy.name,
@@ -85,12 +74,19 @@ export function createSessionStore(options: SessionStoreOptions) {
       return strategy.pool
     },
 
-    /** Logs a user in on a new token, and lists the session for `userSessions`. One round trip. */
+    /**
+     * Logs a user in on a new token, and lists the session for `userSessions`. One round trip; up to
+     * four more when the user then has more than `maxSessionsPerUser`, to end the oldest. If that
+     * fails, the login has succeeded all the same, and the next one tries again.
+     */
     async login(user: string): Promise<NewSession> {
       checkName('user', user)
       const token = tokens.issue()
       const id = tokens.verify(token)
-      await strategy.run(userSessions.login(keys, { id, user }, now()))
+      const listed = await strategy.run(userSessions.login(keys, { id, user }, now()))
+      if (listed > maxSessionsPerUser) {
+        await lists.endOldest(user, listed - maxSessionsPerUser, id).catch(() => undefined)
+      }
       return { token, expiresAt: tokens.expiresAt(id) }
     },
 
@@ -190,21 +186,33 @@ export function createSessionStore(options: SessionStoreOptions) {
 
     /** Ends the session and removes its views. Returns false when there was none. Two round trips. */
     async logout(token: string): Promise<boolean> {
-      return (await lists.end([tokens.verify(token)])) === 1
+      return await lists.end(tokens.verify(token))
     },
 
     /**
-     * The sessions of the token's user that began with `login`, the latest first. Three round trips,
-     * one for each 100 sessions more, and one when entries without a session were found and removed.
+     * A page of the sessions of the token's user that began with `login`, the latest first. It may have
+     * fewer than `limit`, even none, where some have just ended: another page follows for as long as
+     * there is a `nextCursor`. Logins and logouts in between neither skip nor repeat a session. Three
+     * round trips, and one more when entries without a session were found and removed.
      *
-     * @throws StoreError `ONETRIP_UNKNOWN_SESSION` when the token's own session is gone.
+     * @throws StoreError `ONETRIP_UNKNOWN_SESSION` when the token's own session is gone,
+     *   `ONETRIP_INVALID_INPUT` for a cursor that no page had.
      */
-    async userSessions(token: string): Promise<UserSession[]> {
+    async userSessions(
+      token: string,
+      { limit = PAGE, cursor }: PageOptions = {},
+    ): Promise<UserSessionPage> {
       const own = tokens.verify(token)
+      checkLimit(limit, PAGE)
+      const after = cursor === undefined ? undefined : positionOf(cursor)
       const { user } = await checkId(own)
-      return (await lists.of(user))
-        .filter((session) => !isIdle(session))
-        .map((session) => ({ ...session, current: session.id === own }))
+      const { sessions, last } = await lists.page(user, { limit, after })
+      return {
+        sessions: sessions
+          .filter((session) => !isIdle(session))
+          .map((session) => ({ ...session, current: session.id === own })),
+        ...(last && { nextCursor: cursorOf(last) }),
+      }
     },
 
     /**
@@ -216,11 +224,11 @@ export function createSessionStore(options: SessionStoreOptions) {
     async revokeSession(token: string, id: string): Promise<boolean> {
       const { user } = await checkId(tokens.verify(token))
       const [state] = await strategy.run(userSessions.statesOf(keys, [id]))
-      return state?.user === user && (await lists.end([id])) === 1
+      return state?.user === user && (await lists.end(id))
     },
 
     /**
-     * Ends all sessions of the token's user, this one too. Returns how many.
+     * Ends all sessions of the token's user, this one too, 100 at a time. Returns how many.
      *
      * @throws StoreError `ONETRIP_UNKNOWN_SESSION` when the token's own session is gone.
      */
@@ -228,7 +236,8 @@ export function createSessionStore(options: SessionStoreOptions) {
       const own = tokens.verify(token)
       const { user } = await checkId(own)
       const ended = await lists.endAll(user)
-      return ended + (await lists.end([own])) // not in the list if it began with `updateToken`
+      // Not in the list if it began with `updateToken`.
+      return (await lists.end(own)) ? ended + 1 : ended
     },
 
     /** Ends all sessions of a user that began with `login`. For administrators. Returns how many. */
@@ -254,17 +263,14 @@ export function createSessionStore(options: SessionStoreOptions) {
     },
 
     /**
-     * Keeps the store within its limits, once it is started: ends sessions that are idle or beyond the
-     * maximum, rescales the item counts and removes leftovers. Any number of processes may have one:
-     * one of them works at a time. Redis 7.0 or newer.
+     * Another janitor, to start or to run by hand: it ends sessions that are idle or beyond the
+     * maximum, rescales the item counts and removes leftovers. Any number of processes may have any
+     * number: one of them works at a time. Redis 7.0 or newer.
      *
-     * @throws TypeError for an option that is out of its range.
+     * @throws TypeError for an option that is out of its range, and for a cluster with keys that are
+     *   not made for one.
      */
-    janitor(limits: JanitorOptions = {}): Janitor {
-      const janitor = createJanitor({ strategy, keys, now, idleSeconds }, limits)
-      janitors.push(janitor)
-      return janitor
-    },
+    janitor,
 
     /** Stops its janitors, finishes what is in flight, then closes all connections. */
     async close(): Promise<void> {

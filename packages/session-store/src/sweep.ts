@@ -1,14 +1,19 @@
 import type { SessionsPart } from './keys.ts'
-import { oldestEntries, removeOrphans, unseenOf } from './orphans.ts'
+import { oldestOfUsers, removeOrphans, unseenOf } from './orphans.ts'
 import { walk } from './retention.ts'
-import { batches, forget, type RetentionContext, type TaskStep } from './retention-tasks.ts'
+import {
+  batches,
+  forget,
+  type RetentionContext,
+  settledBefore,
+  type TaskStep,
+} from './retention-tasks.ts'
 import type { ScanPosition } from './strategy.ts'
 import { issuedAt } from './tokens.ts'
 import { usersOf } from './updates.ts'
-import { LOGIN_MAY_TAKE_SECONDS } from './user-sessions.ts'
 
-/** Of one user's list. Whoever has more has them looked at when they are listed. */
-const ENTRIES_READ = 1_000
+/** Of one user's list, the oldest. Later ones are looked at when they are listed. */
+const ENTRIES_READ = 100
 
 /** Removes what logins, logouts and views left behind that were interrupted. */
 export async function* sweep(context: RetentionContext): AsyncGenerator<TaskStep> {
@@ -65,7 +70,7 @@ async function* sweepLists(context: RetentionContext): AsyncGenerator<TaskStep> 
     const users = found.flatMap((key) => keys.sessionsOf(key) ?? [])
     let swept = 0
     for (const some of batches(users, batchSize)) {
-      const listed = await strategy.run(oldestEntries(keys, some, ENTRIES_READ))
+      const listed = await strategy.run(oldestOfUsers(keys, some, ENTRIES_READ))
       for (const entries of batches(listed, batchSize)) swept += await unlist(context, entries)
     }
     yield { swept }
@@ -110,8 +115,8 @@ async function* scan(
 }
 
 /** The ids that are ours; of logins, those that must have been written whole by now. */
-function sweepable({ now }: RetentionContext, ids: readonly string[], logins: boolean): string[] {
-  const issuedBefore = logins ? 1000 * (now() - LOGIN_MAY_TAKE_SECONDS) : Number.POSITIVE_INFINITY
+function sweepable(context: RetentionContext, ids: readonly string[], logins: boolean): string[] {
+  const issuedBefore = logins ? 1000 * settledBefore(context) : Number.POSITIVE_INFINITY
   return ids.filter((id) => {
     const issued = issuedAt(id)
     return issued !== undefined && issued < issuedBefore
@@ -133,7 +138,9 @@ async function remove(
 ): Promise<number> {
   if (ids.length === 0) return 0
   const { strategy, keys } = context
-  const removed = await strategy.run(removeOrphans(keys, ids, { unseen }))
+  const removed = await strategy.run(
+    removeOrphans(keys, ids, { unseen, settledBefore: settledBefore(context) }),
+  )
   await forget(context, removed)
   return removed.length
 }

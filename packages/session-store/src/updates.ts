@@ -42,10 +42,13 @@ export const memberScores = (reply: Reply | undefined): [member: string, score: 
 }
 
 /**
- * The documents' `update_token`, command for command: two commands, or five with an item. It is a
- * login: it creates the session when it is not there.
+ * The documents' `update_token`: its commands, two or five with an item. It is a login: it creates the
+ * session when it is not there.
  *
- * Keys: login, recent, viewed of the session, item counts. A failure in between leaves the records of
+ * The documents write `login` first. Here `recent` comes first: the janitor ends a session that was not
+ * seen for long, and must not do so between the two commands that renew it.
+ *
+ * Keys: recent, login, viewed of the session, item counts. A failure in between leaves the records of
  * the commands before it.
  */
 export function updateToken(
@@ -55,8 +58,8 @@ export function updateToken(
 ): Update<void> {
   const { id, user, item } = input
   const login: Command[] = [
-    ['HSET', keys.login(id), id, user],
     ['ZADD', keys.recent(id), now, id],
+    ['HSET', keys.login(id), id, user],
   ]
   const view: Command[] =
     item === undefined

@@ -1,10 +1,12 @@
 import type { Keys } from './keys.ts'
 import type { Strategy } from './strategy.ts'
 import {
+  type Entry,
   endSessions,
   forgetSessions,
   LOGIN_MAY_TAKE_SECONDS,
-  listedSessions,
+  newestEntries,
+  oldestEntries,
   statesOf,
 } from './user-sessions.ts'
 
@@ -17,63 +19,112 @@ export interface ListedSession {
   lastSeen: number
 }
 
+interface Range {
+  /** How many entries of the list to look at. */
+  limit: number
+  /** The entry, whether or not it is still there, after which to begin; undefined: at the latest. */
+  after?: Entry | undefined
+}
+
 /**
- * Sessions that are looked at or ended in one round trip. Of 20,000 in one, this process was busy for more
- * than a second (2026-11-21), and answered nobody else.
+ * Entries of a list that are read, looked at or ended in one round trip. Of 20,000 in one, this process
+ * was busy for more than a second (2026-11-21), and answered nobody else.
  */
-const AT_ONCE = 100
+export const PAGE = 100
 
 /** The lists of each user's sessions, which `login` writes and which mend themselves when read. */
 export function userSessionLists(parts: { strategy: Strategy; keys: Keys; now: () => number }) {
   const { strategy, keys, now } = parts
 
-  /**
-   * Ends sessions of one user and takes those that there were out of the user's list. Returns how many
-   * there were.
-   */
-  async function end(ids: readonly string[]): Promise<number> {
-    let ended = 0
-    for (let from = 0; from < ids.length; from += AT_ONCE) {
-      const some = ids.slice(from, from + AT_ONCE)
-      const users = await strategy.run(endSessions(keys, some))
-      const gone = some.filter((_, index) => users[index] !== undefined)
-      const user = users.find((user) => user !== undefined)
-      // A login that is just being written keeps its entry, or nobody would find it again.
-      if (user !== undefined) await strategy.run(forgetSessions(keys, user, gone))
-      ended += gone.length
-    }
+  /** Ends sessions of one user. Returns the ids of those that there were. */
+  async function end(ids: readonly string[]): Promise<string[]> {
+    const users = await strategy.run(endSessions(keys, ids))
+    const ended = ids.filter((_, index) => users[index] !== undefined)
+    const user = users.find((user) => user !== undefined)
+    if (user !== undefined) await strategy.run(forgetSessions(keys, user, ended))
     return ended
   }
 
-  const statesOfSome = (ids: readonly string[]) => strategy.run(statesOf(keys, ids))
+  /**
+   * Which of the entries have a session of the user. Those that have none are removed, but for a login
+   * that may still be written, since nobody would find its session then.
+   */
+  async function existing(user: string, entries: readonly Entry[]): Promise<ListedSession[]> {
+    if (entries.length === 0) return []
+    const ids = entries.map(({ id }) => id)
+    const states = await strategy.run(statesOf(keys, ids))
+    const sessions: ListedSession[] = []
+    const stale: string[] = []
+    entries.forEach((entry, index) => {
+      const state = states[index]
+      if (state?.user === user) sessions.push({ ...entry, lastSeen: state.lastSeen })
+      else if (entry.loggedInAt < now() - LOGIN_MAY_TAKE_SECONDS) stale.push(entry.id)
+    })
+    if (stale.length > 0) await strategy.run(forgetSessions(keys, user, stale))
+    return sessions
+  }
+
+  async function endEntries(user: string, entries: readonly Entry[]): Promise<number> {
+    const ids = (await existing(user, entries)).map(({ id }) => id)
+    return ids.length === 0 ? 0 : (await end(ids)).length
+  }
+
+  /** The next entries of a user's list; `last` is the last of them where others follow. */
+  async function read(user: string, { limit, after }: Range) {
+    // The one at `after`, and one to know whether others follow. Only where more than that logged in at
+    // the same time as `after`, more has to be read to get past them.
+    for (let count = limit + 2; ; count *= 2) {
+      const from = after?.loggedInAt
+      const found = await strategy.run(newestEntries(keys, user, { from, count }))
+      const next = after ? found.filter((entry) => isAfter(entry, after)) : found
+      if (next.length <= limit && found.length === count) continue
+      const entries = next.slice(0, limit)
+      return { entries, last: next.length > limit ? entries.at(-1) : undefined }
+    }
+  }
 
   return {
-    end,
+    /** Ends a session, whoever's it is. Returns whether there was one. */
+    end: async (id: string): Promise<boolean> => (await end([id])).length === 1,
 
-    /** Ends all sessions in a user's list. Returns how many there were. */
+    /** Ends all sessions in a user's list, page by page. Returns how many there were. */
     async endAll(user: string): Promise<number> {
-      const listed = await strategy.run(listedSessions(keys, user))
-      return await end(listed.map(({ id }) => id))
+      let ended = 0
+      let after: Entry | undefined
+      do {
+        const { entries, last } = await read(user, { limit: PAGE, after })
+        ended += await endEntries(user, entries)
+        after = last
+      } while (after !== undefined)
+      return ended
     },
 
-    /** A user's sessions, the latest login first. Entries without a session are removed. */
-    async of(user: string): Promise<ListedSession[]> {
-      const listed = await strategy.run(listedSessions(keys, user))
-      if (listed.length === 0) return []
-      const ids = listed.map(({ id }) => id)
-      const states: Awaited<ReturnType<typeof statesOfSome>> = []
-      for (let from = 0; from < ids.length; from += AT_ONCE) {
-        states.push(...(await statesOfSome(ids.slice(from, from + AT_ONCE))))
-      }
-      const there: ListedSession[] = []
-      const stale: string[] = []
-      listed.forEach((entry, index) => {
-        const state = states[index]
-        if (state?.user === user) there.push({ ...entry, lastSeen: state.lastSeen })
-        else if (entry.loggedInAt < now() - LOGIN_MAY_TAKE_SECONDS) stale.push(entry.id)
-      })
-      if (stale.length > 0) await strategy.run(forgetSessions(keys, user, stale))
-      return there
+    /**
+     * Ends the oldest sessions of a user, at most one page of them.
+     *
+     * @param count How many.
+     * @param except The id of a session that stays.
+     */
+    async endOldest(user: string, count: number, except: string): Promise<void> {
+      const entries = await strategy.run(oldestEntries(keys, user, Math.min(count, PAGE)))
+      await endEntries(
+        user,
+        entries.filter(({ id }) => id !== except),
+      )
+    },
+
+    /**
+     * The user's sessions among the next `limit` entries of the list, the latest login first. `last` is
+     * where the next page begins, if there is one.
+     */
+    async page(user: string, range: Range) {
+      const { entries, last } = await read(user, range)
+      return { sessions: await existing(user, entries), last }
     },
   }
 }
+
+/** Whether an entry comes after another: the latest login first, then the highest id. */
+const isAfter = (entry: Entry, other: Entry): boolean =>
+  entry.loggedInAt < other.loggedInAt ||
+  (entry.loggedInAt === other.loggedInAt && entry.id < other.id)

@@ -1,5 +1,12 @@
 import type { Keys } from './keys.ts'
-import { type Command, memberScores, type Update, updateToken } from './updates.ts'
+import {
+  type Command,
+  memberScores,
+  type Reply,
+  type Session,
+  type Update,
+  updateToken,
+} from './updates.ts'
 
 /** How long a login may take to write both its entry in the user's list and the session. */
 export const LOGIN_MAY_TAKE_SECONDS = 60
@@ -7,15 +14,24 @@ export const LOGIN_MAY_TAKE_SECONDS = 60
 /**
  * Logs a user in: `updateToken`, and before it the entry in the user's own list, so that a session that
  * exists can be found and revoked. A failure in between leaves an entry without a session, which
- * listing removes.
+ * listing removes. Reads how many entries the list has.
  *
- * Keys: sessions of the user, login, recent.
+ * Keys: sessions of the user, recent, login, sessions of the user.
  */
-export function login(keys: Keys, input: { id: string; user: string }, now: number): Update<void> {
-  const update = updateToken(keys, input, now)
+export function login(
+  keys: Keys,
+  input: { id: string; user: string },
+  now: number,
+): Update<number> {
+  const list = keys.sessions(input.user)
   return {
-    ...update,
-    commands: [['ZADD', keys.sessions(input.user), now, input.id], ...update.commands],
+    commands: [
+      ['ZADD', list, now, input.id],
+      ...updateToken(keys, input, now).commands,
+      ['ZCARD', list],
+    ],
+    readOnly: false,
+    read: (replies) => Number(replies.at(-1)),
   }
 }
 
@@ -51,33 +67,57 @@ export function forgetSessions(keys: Keys, user: string, ids: readonly string[])
   }
 }
 
-/** A user's list as it is written down. Keys: sessions of the user. */
-export function listedSessions(
-  keys: Keys,
-  user: string,
-): Update<{ id: string; loggedInAt: number }[]> {
-  return {
-    commands: [['ZREVRANGE', keys.sessions(user), 0, -1, 'WITHSCORES']],
-    readOnly: true,
-    read: ([reply]) => memberScores(reply).map(([id, loggedInAt]) => ({ id, loggedInAt })),
-  }
+/** An entry of a user's list. */
+export interface Entry {
+  id: string
+  /** Unix seconds with fraction. */
+  loggedInAt: number
 }
 
-/** Who each session belongs to and when it was last seen. Keys of each: login, recent. */
-export function statesOf(
+const entries = (command: Command): Update<Entry[]> => ({
+  commands: [command],
+  readOnly: true,
+  read: ([reply]) => memberScores(reply).map(([id, loggedInAt]) => ({ id, loggedInAt })),
+})
+
+/**
+ * At most `count` entries of a user's list that logged in at `from` or before, the latest first, and of
+ * those that logged in at the same time the highest id first. Keys: sessions of the user.
+ */
+export function newestEntries(
   keys: Keys,
-  ids: readonly string[],
-): Update<({ user: string; lastSeen: number } | undefined)[]> {
+  user: string,
+  { from, count }: { from: number | undefined; count: number },
+): Update<Entry[]> {
+  const range = [from ?? '+inf', '-inf', 'BYSCORE', 'REV', 'LIMIT', 0, count, 'WITHSCORES'] as const
+  return entries(['ZRANGE', keys.sessions(user), ...range])
+}
+
+/** At most `count` entries of a user's list, the earliest login first. Keys: sessions of the user. */
+export function oldestEntries(keys: Keys, user: string, count: number): Update<Entry[]> {
+  return entries(['ZRANGE', keys.sessions(user), 0, count - 1, 'WITHSCORES'])
+}
+
+/** Who each session belongs to and when it was last seen. Keys of each part: recent, login. */
+export function statesOf(keys: Keys, ids: readonly string[]): Update<(Session | undefined)[]> {
+  const groups = [...Map.groupBy(ids, (id) => keys.login(id))]
   return {
-    commands: ids.flatMap((id): Command[] => [
-      ['ZSCORE', keys.recent(id), id],
-      ['HGET', keys.login(id), id],
+    commands: groups.flatMap(([login, members]): Command[] => [
+      ['ZMSCORE', keys.recent(members[0] ?? ''), ...members],
+      ['HMGET', login, ...members],
     ]),
     readOnly: true,
-    read: (replies) =>
-      ids.map((_, index) => {
-        const [lastSeen, user] = replies.slice(2 * index)
-        return typeof user === 'string' ? { user, lastSeen: Number(lastSeen ?? 0) } : undefined
-      }),
+    read(replies) {
+      const states = new Map<string, Session>()
+      groups.forEach(([, members], place) => {
+        const [times, users] = replies.slice(2 * place) as [readonly Reply[], readonly Reply[]]
+        members.forEach((id, index) => {
+          const user = users[index]
+          if (typeof user === 'string')
+            states.set(id, { user, lastSeen: Number(times[index] ?? 0) })
+        })
+      })
+      return ids.map((id) => states.get(id))
+    },
   }
 }

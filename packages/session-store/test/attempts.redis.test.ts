@@ -20,6 +20,7 @@ async function storeForThisTest(strategy: StrategyName, keys = documentKeys) {
     strategy,
     keys,
     tokens: { secrets: ['x'.repeat(32)], clock: () => now * 1000 },
+    janitor: false,
   })
   onTestFinished(() => store.close())
   await store.ready()

@@ -21,7 +21,13 @@ const server = redisOfThisFile()
 
 async function storeForThisTest(options: Partial<SessionStoreOptions> = {}) {
   const where = options.client ? {} : { url: `unix://${server.socket}` }
-  const store = createSessionStore({ ...where, tokens, strategy: 'batch', ...options })
+  const store = createSessionStore({
+    ...where,
+    tokens,
+    strategy: 'batch',
+    janitor: false,
+    ...options,
+  })
   onTestFinished(() => store.close())
   await store.ready()
   return store
@@ -111,7 +117,7 @@ test('text of any kind arrives as it was sent', async () => {
 test('an injected client is used, and left open', async () => {
   const client = new Redis(server.socket, { ...safeRedisOptions, lazyConnect: true })
   onTestFinished(() => client.disconnect())
-  const store = createSessionStore({ client, tokens })
+  const store = createSessionStore({ client, tokens, janitor: false })
   await store.ready()
   await store.login('ada')
   await store.close()
@@ -171,7 +177,11 @@ test.each(['sequential', 'pipeline', 'transaction', 'batch', 'script'] as const)
   '%s: a server that dies in the middle of a pipeline leaves no promise pending, and is asked once',
   async (strategy) => {
     const dying = await dyingServer(':0\r\n:0\r\n')
-    const store = createSessionStore({ url: dying.url, tokens, strategy, deadlineMs: 20_000 })
+    const store = createSessionStore({
+      ...{ url: dying.url, tokens, strategy },
+      deadlineMs: 20_000,
+      janitor: false,
+    })
     onTestFinished(() => store.close())
     await store.ready()
     const views = Array.from({ length: 20 }, () => store.recordView(store.issueToken(), 'book'))

@@ -22,7 +22,11 @@ beforeEach(async () => {
 
 async function storeForThisTest(strategy: (typeof strategies)[number]) {
   const client = createCluster(servers.nodes.map(({ port }) => ({ host: '127.0.0.1', port })))
-  const store = createSessionStore({ client, keys, strategy, tokens, deadlineMs: 20_000 })
+  const store = createSessionStore({
+    ...{ client, keys, strategy, tokens },
+    deadlineMs: 20_000,
+    janitor: false,
+  })
   onTestFinished(async () => {
     await store.close()
     client.disconnect()
@@ -146,4 +150,16 @@ test('a client that could send a write twice is refused, with the options to cha
     expect(() => createSessionStore({ client: safe, tokens, strategy })).toThrow(/one server/)
   }
   safe.disconnect()
+})
+
+test('keys that are not made for a cluster are refused with a janitor, which could not work', () => {
+  const client = createCluster([{ host: '127.0.0.1', port: 1 }])
+  onTestFinished(() => client.disconnect())
+  expect(() => createSessionStore({ client, tokens })).toThrow(
+    'use partitionedKeys(), or janitor: false',
+  )
+  const store = createSessionStore({ client, tokens, janitor: false })
+  expect(() => store.janitor()).toThrow('use partitionedKeys()')
+  const fit = createSessionStore({ client, tokens, keys: partitionedKeys(3) })
+  onTestFinished(() => fit.close())
 })

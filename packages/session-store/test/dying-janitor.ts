@@ -3,7 +3,7 @@ import { createSessionStore } from '../src/index.ts'
 
 const [socket, lockSeconds] = process.argv.slice(2)
 const secrets = ['a-secret-for-tests-a-secret-for-tests']
-const store = createSessionStore({ url: `unix://${socket}`, tokens: { secrets } })
+const store = createSessionStore({ url: `unix://${socket}`, tokens: { secrets }, janitor: false })
 await store.ready()
 const janitor = store.janitor({
   maxSessions: 0,

@@ -15,7 +15,7 @@ function storeOn(
   socket: string,
   options: Partial<StrategyOptions> & { strategy?: StrategyName } = {},
 ) {
-  const store = createSessionStore({ url: `unix://${socket}`, tokens, ...options })
+  const store = createSessionStore({ url: `unix://${socket}`, tokens, janitor: false, ...options })
   onTestFinished(() => store.close())
   return store
 }
@@ -116,7 +116,7 @@ test('writes that are refused for lack of memory say that nothing was written', 
   await expect(store.updateToken(store.issueToken(), 'ada')).rejects.toMatchObject({
     code: 'ONETRIP_REFUSED',
     mayHaveWritten: false,
-    message: expect.stringContaining('HSET (command 1 of 2): OOM'),
+    message: expect.stringContaining('ZADD (command 1 of 2): OOM'),
   })
   // Its trimming is not refused, but there is nothing to trim.
   await expect(store.recordView(store.issueToken(), 'book')).rejects.toMatchObject({

@@ -3,53 +3,15 @@ import { describe, expect, test } from 'vitest'
 import type { Keys } from '../src/index.ts'
 import { removeOrphans } from '../src/orphans.ts'
 import { chooseEvictions, evictSessions, forgetEnded, oldestSessions } from '../src/retention.ts'
-import {
-  type Command,
-  type Reply,
-  recordView,
-  touchSession,
-  type Update,
-  undoView,
-} from '../src/updates.ts'
+import { recordView, touchSession, undoView } from '../src/updates.ts'
 import { endSessions, forgetSessions, login } from '../src/user-sessions.ts'
+import { type Caller, Running } from './interleavings.ts'
 import { layouts, retentionServer } from './retention-fixture.ts'
 
 const server = retentionServer()
 
-/** What one caller does: updates, one after the other, each told the result of the one before. */
-type Caller = Generator<Update<unknown>, void, unknown>
-
-/** One command of a caller's update at a time, so that those of other callers come in between. */
-class Running {
-  readonly #caller: Caller
-  #update: Update<unknown> | undefined
-  #commands: Command[] = []
-  #replies: Reply[] = []
-
-  constructor(caller: Caller) {
-    this.#caller = caller
-    this.#next(undefined)
-  }
-
-  get done(): boolean {
-    return this.#update === undefined
-  }
-
-  async step(): Promise<void> {
-    const [name = '', ...args] = this.#commands.shift() ?? []
-    this.#replies.push((await server.redis.call(String(name), ...args)) as Reply)
-    if (this.#commands.length === 0) this.#next(this.#update?.read(this.#replies))
-  }
-
-  #next(result: unknown): void {
-    const { done, value } = this.#caller.next(result)
-    this.#update = done ? undefined : value
-    this.#commands = [...(this.#update?.commands ?? [])]
-    this.#replies = []
-    // Nothing to send: it is done already.
-    if (this.#update && this.#commands.length === 0) this.#next(undefined)
-  }
-}
+// Sessions of before the play were seen before it, all others later.
+const settledBefore = 10
 
 const userOf = (id: string) => `user of ${id}`
 const action = fc.record({
@@ -77,10 +39,10 @@ describe.each(layouts)('%s', (_, keys) => {
           for (let id = 0; id < 3; id++) {
             await server.run(login(keys, { id: `${id}`, user: userOf(`${id}`) }, id))
           }
-          const running = actions.map(
-            (action, index) =>
-              new Running(callerOf(action, { keys, now: 10 + index, counts, ended })),
-          )
+          const running = actions.map((action, index) => {
+            const world = { keys, now: settledBefore + index, counts, ended }
+            return new Running(server.redis, callerOf(action, world))
+          })
           for (;;) {
             const waiting = running.filter(({ done }) => !done)
             const [pick = 0] = [...order.take(1)]
@@ -150,13 +112,11 @@ function* callerOf(action: Action, { keys, now, counts, ended }: World): Caller 
     const parts = (yield oldestSessions(keys, 10)) as Parameters<typeof chooseEvictions>[0]
     const update =
       kind === 'evict'
-        ? evictSessions(keys, chooseEvictions(parts, limits), limits.idleBefore)
+        ? evictSessions(keys, chooseEvictions(parts, limits), { ...limits, settledBefore })
         : removeOrphans(
             keys,
             parts.flatMap(({ oldest }) => oldest.map(({ id }) => id)),
-            {
-              unseen: false,
-            },
+            { unseen: false, settledBefore },
           )
     if (update.commands.length === 0) return
     const gone = (yield update) as Parameters<typeof forgetEnded>[1]

@@ -142,7 +142,7 @@ describe('one worker at a time', () => {
 })
 
 describe('start and stop', () => {
-  test('runs at once and after each interval, until it is stopped', async () => {
+  test('runs within an interval and after each one, until it is stopped', async () => {
     const clock = new Clock()
     const store = await server.storeForThisTest(clock)
     await logIn(store, clock, 3)

@@ -19,7 +19,11 @@ function storeSending(send: Sender['send']) {
   const close = async () => {
     closed = true
   }
-  const store = createSessionStore({ strategy: strategyOf({ name: 'own', send, close }), tokens })
+  const store = createSessionStore({
+    strategy: strategyOf({ name: 'own', send, close }),
+    tokens,
+    janitor: false,
+  })
   onTestFinished(() => store.close())
   return { store, closed: () => closed }
 }

@@ -13,18 +13,12 @@ import {
   updateToken,
 } from '../src/updates.ts'
 import { endSessions, forgetSessions, login } from '../src/user-sessions.ts'
+import { interleavings } from './interleavings.ts'
 
 const id = 'a-session'
 const item = 'book'
 
 const server = redisOfThisFile()
-
-/** Every order in which the commands of two updates can reach Redis, each update's own order kept. */
-function* interleavings(first: number, second: number): Generator<(0 | 1)[]> {
-  if (first === 0 && second === 0) yield []
-  if (first > 0) for (const rest of interleavings(first - 1, second)) yield [0, ...rest]
-  if (second > 0) for (const rest of interleavings(first, second - 1)) yield [1, ...rest]
-}
 
 /** Runs two updates in one of those orders, as one pipeline. */
 async function inOrder<A, B>(order: (0 | 1)[], one: Update<A>, two: Update<B>): Promise<[A, B]> {
@@ -87,14 +81,11 @@ test('two logouts at once: one of them ended the session', async () => {
 })
 
 test('a login while the user is logged out everywhere: a session that stays is in the list', async () => {
-  const orders = [...interleavings(3, 4)]
+  const begins = login(keys, { id, user: 'ada' }, 1)
+  const orders = [...interleavings(begins.commands.length, 4)]
   for (const order of orders) {
     await server.redis.flushall()
-    const [, [user]] = await inOrder(
-      order,
-      login(keys, { id, user: 'ada' }, 1),
-      endSessions(keys, [id]),
-    )
+    const [, [user]] = await inOrder(order, begins, endSessions(keys, [id]))
     if (user) await sendPipeline(server.redis, forgetSessions(keys, user, [id]).commands)
     const exists = await server.redis.hexists('login:', id)
     const listed = await server.redis.zcard('sessions:ada')

@@ -21,7 +21,12 @@ beforeEach(async () => {
 async function storeForThisTest(clock: Clock) {
   const client = createCluster(servers.nodes.map(({ port }) => ({ host: '127.0.0.1', port })))
   const secrets = ['a-secret-for-tests-a-secret-for-tests']
-  const store = createSessionStore({ client, keys, tokens: { secrets, clock: () => clock.ms } })
+  const store = createSessionStore({
+    client,
+    keys,
+    tokens: { secrets, clock: () => clock.ms },
+    janitor: false,
+  })
   onTestFinished(async () => {
     await store.close()
     client.disconnect()

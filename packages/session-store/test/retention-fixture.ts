@@ -45,7 +45,7 @@ export async function storeOn(
 ): Promise<SessionStore> {
   const secrets = ['a-secret-for-tests-a-secret-for-tests']
   const tokens = { secrets, clock: () => clock.ms }
-  const store = createSessionStore({ url: `unix://${socket}`, tokens, ...options })
+  const store = createSessionStore({ url: `unix://${socket}`, tokens, janitor: false, ...options })
   onTestFinished(() => store.close())
   await store.ready()
   return store

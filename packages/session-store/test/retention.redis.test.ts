@@ -55,11 +55,11 @@ describe.each(layouts)('%s', (_, keys) => {
     const clock = new Clock()
     const store = await server.storeForThisTest(clock, { keys })
     const tokens = await logIn(store, clock, 6)
-    const limits = { maxSessions: 3, idleBefore: 0, batchSize: 10 }
+    const limits = { maxSessions: 3, idleBefore: 0, settledBefore: 0, batchSize: 10 }
     const evictions = chooseEvictions(await server.run(oldestSessions(keys, 10)), limits)
     clock.pass(1)
     await store.recordView(tokens[1] ?? '', 'book')
-    const ended = await server.run(evictSessions(keys, evictions, limits.idleBefore))
+    const ended = await server.run(evictSessions(keys, evictions, limits))
     expect(ended.map(({ id }) => id).sort()).toEqual(
       [tokens[0], tokens[2]].map((token) => idOf(token ?? '')).sort(),
     )
@@ -162,10 +162,15 @@ test('sessions that end by themselves between reading and evicting count as ende
   const store = await server.storeForThisTest(clock)
   const tokens = await logIn(store, clock, 6)
   const { lastSeen } = await store.checkToken(tokens[0] ?? '')
-  const limits = { maxSessions: 4, idleBefore: lastSeen + 0.5, batchSize: 10 }
+  const limits = {
+    maxSessions: 4,
+    idleBefore: lastSeen + 0.5,
+    settledBefore: 0,
+    batchSize: 10,
+  }
   const evictions = chooseEvictions(await server.run(oldestSessions(keys, 10)), limits)
   await Promise.all(tokens.slice(4).map((token) => store.logout(token)))
-  const ended = await server.run(evictSessions(keys, evictions, limits.idleBefore))
+  const ended = await server.run(evictSessions(keys, evictions, limits))
   // Four are left, as many as may be; one of them is idle.
   expect(ended.map(({ id }) => id)).toEqual([idOf(tokens[0] ?? '')])
   expect(await present(store, tokens)).toEqual([false, true, true, true, false, false])

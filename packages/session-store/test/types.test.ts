@@ -13,7 +13,7 @@ import {
   StoreError,
   type StoreErrorCode,
   type StrategyName,
-  type UserSession,
+  type UserSessionPage,
 } from '../src/index.ts'
 
 // Checked by `npm run typecheck`; at run time these only import the package.
@@ -25,7 +25,7 @@ test('what the store takes and gives', () => {
     (token: string, item: string) => Promise<RecordedView>
   >()
   expectTypeOf<SessionStore['checkToken']>().toEqualTypeOf<(token: string) => Promise<Session>>()
-  expectTypeOf<SessionStore['userSessions']>().returns.resolves.toEqualTypeOf<UserSession[]>()
+  expectTypeOf<SessionStore['userSessions']>().returns.resolves.toEqualTypeOf<UserSessionPage>()
   expectTypeOf<SessionStore['popularItems']>().returns.resolves.toEqualTypeOf<PopularItem[]>()
   expectTypeOf(partitionedKeys).returns.toEqualTypeOf<Keys>()
   expectTypeOf<Redis | Cluster>().toExtend<Client>()

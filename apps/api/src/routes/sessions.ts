@@ -6,6 +6,7 @@ import {
   limitQuery,
   Me,
   NoContent,
+  pageQuery,
   Recent,
   SessionParams,
   UserSessions,
@@ -38,12 +39,14 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
       schema: {
         operationId: 'listSessions',
         summary: "The user's sessions, the latest login first",
-        description: 'The id of a session is no credential: a token is an id and its signature.',
+        description:
+          'The id of a session is no credential: a token is an id and its signature. A page may have fewer sessions than `limit`, even none: another one follows for as long as there is a `nextCursor`.',
         tags,
+        querystring: pageQuery(50),
         response: { 200: UserSessions },
       },
     },
-    async (request) => ({ sessions: await store.userSessions(request.token) }),
+    async (request) => store.userSessions(request.token, request.query),
   )
 
   app.delete(

@@ -95,6 +95,7 @@ export const callers: Record<CallerName, (url: string) => Promise<Caller>> = {
       url,
       tokens: { secrets: [newSecret()] },
       keys: missingKeys,
+      janitor: false,
     })
     try {
       await store.ready(CONNECT_MS)

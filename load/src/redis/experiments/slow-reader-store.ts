@@ -22,7 +22,7 @@ export interface StoreReading {
 }
 
 async function readViews({ url, calls, atATime, stallMs }: StoreWork): Promise<StoreReading> {
-  const store = createSessionStore({ url, tokens: { secrets: [newSecret()] } })
+  const store = createSessionStore({ url, tokens: { secrets: [newSecret()] }, janitor: false })
   try {
     await store.ready()
     const token = store.issueToken()

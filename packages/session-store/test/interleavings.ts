@@ -1,0 +1,46 @@
+import type { Redis } from 'ioredis'
+import type { Command, Reply, Update } from '../src/updates.ts'
+
+/** Every order in which the steps of two callers can happen, each caller's own order kept. */
+export function* interleavings(first: number, second: number): Generator<(0 | 1)[]> {
+  if (first === 0 && second === 0) yield []
+  if (first > 0) for (const rest of interleavings(first - 1, second)) yield [0, ...rest]
+  if (second > 0) for (const rest of interleavings(first, second - 1)) yield [1, ...rest]
+}
+
+/** What one caller does: updates, one after the other, each told the result of the one before. */
+export type Caller = Generator<Update<unknown>, void, unknown>
+
+/** One command of a caller's update at a time, so that those of other callers come in between. */
+export class Running {
+  readonly #redis: Redis
+  readonly #caller: Caller
+  #update: Update<unknown> | undefined
+  #commands: Command[] = []
+  #replies: Reply[] = []
+
+  constructor(redis: Redis, caller: Caller) {
+    this.#redis = redis
+    this.#caller = caller
+    this.#next(undefined)
+  }
+
+  get done(): boolean {
+    return this.#update === undefined
+  }
+
+  async step(): Promise<void> {
+    const [name = '', ...args] = this.#commands.shift() ?? []
+    this.#replies.push((await this.#redis.call(String(name), ...args)) as Reply)
+    if (this.#commands.length === 0) this.#next(this.#update?.read(this.#replies))
+  }
+
+  #next(result: unknown): void {
+    const { done, value } = this.#caller.next(result)
+    this.#update = done ? undefined : value
+    this.#commands = [...(this.#update?.commands ?? [])]
+    this.#replies = []
+    // Nothing to send: it is done already.
+    if (this.#update && this.#commands.length === 0) this.#next(undefined)
+  }
+}

@@ -1,0 +1,96 @@
+import { describe, expect, test } from 'vitest'
+import { documentKeys, partitionedKeys } from '../src/index.ts'
+import { removeOrphans, unseenOf } from '../src/orphans.ts'
+import { chooseEvictions, evictSessions, oldestSessions } from '../src/retention.ts'
+import { checkToken, updateToken, usersOf } from '../src/updates.ts'
+import { endSessions, login } from '../src/user-sessions.ts'
+import { type Caller, interleavings, Running } from './interleavings.ts'
+import { retentionServer } from './retention-fixture.ts'
+
+const server = retentionServer()
+
+const id = 'a-session'
+const now = 100
+const times = { idleBefore: 50, settledBefore: 40 }
+const whole = { user: 'ada', lastSeen: now }
+
+describe.each([
+  ['documents', documentKeys],
+  ['partitioned', partitionedKeys(1)],
+])('%s', (_, keys) => {
+  const [part = { login: '', recent: '' }] = keys.parts()
+
+  const begun = updateToken(keys, { id, user: 'ada' }, 1)
+  const renewed = updateToken(keys, { id, user: 'ada', item: 'book' }, now)
+  const loggedIn = login(keys, { id, user: 'ada' }, now)
+
+  /** Reads which session is the oldest, and ends it if it is beyond the limits. */
+  function* evict(maxSessions: number): Caller {
+    const parts = (yield oldestSessions(keys, 1)) as Parameters<typeof chooseEvictions>[0]
+    const limits = { maxSessions, idleBefore: times.idleBefore, batchSize: 1 }
+    const evictions = chooseEvictions(parts, limits)
+    if (evictions.length > 0) yield evictSessions(keys, evictions, times)
+  }
+
+  function* sweepLogins(): Caller {
+    const unseen = (yield unseenOf(part, [id])) as string[]
+    if (unseen.length > 0) yield removeOrphans(keys, unseen, { unseen: true, ...times })
+  }
+
+  function* sweepSeen(): Caller {
+    const [user] = (yield usersOf(keys, [id])) as (string | undefined)[]
+    if (user === undefined) yield removeOrphans(keys, [id], { unseen: false, ...times })
+  }
+
+  /** What the session is after each order in which the update and the other caller can happen. */
+  async function* orders({ update = renewed, idle = true }, other: () => Caller, steps: number) {
+    for (const order of interleavings(update.commands.length, steps)) {
+      await server.redis.flushall()
+      if (idle) await server.run(begun)
+      const callers = [new Running(server.redis, [update].values() as unknown as Caller)]
+      callers.push(new Running(server.redis, other()))
+      for (const which of order) if (!callers[which]?.done) await callers[which]?.step()
+      yield { order: order.join(''), session: await server.run(checkToken(keys, id)) }
+    }
+  }
+
+  test.each([
+    ['the end of the idle session', {}, () => evict(10), 3],
+    ['the sweep of logins', {}, sweepLogins, 2],
+    ['the sweep of what was seen', {}, sweepSeen, 2],
+    ['the sweep of logins, of a session that had ended', { idle: false }, sweepLogins, 2],
+    ['the sweep of what was seen, of a session that had ended', { idle: false }, sweepSeen, 2],
+  ])('`updateToken` never loses the session to %s', async (_, begun, other, steps) => {
+    let played = 0
+    for await (const { order, session } of orders(begun, other, steps)) {
+      expect(session, order).toEqual(whole)
+      played++
+    }
+    expect(played).toBeGreaterThan(20)
+  })
+
+  test('`login` loses no part of the session to the maximum: it is there, or not at all', async () => {
+    const begun = { update: loggedIn, idle: false }
+    for await (const { order } of orders(begun, () => evict(0), 3)) {
+      const user = await server.redis.hget(keys.login(id), id)
+      const seen = await server.redis.zscore(keys.recent(id), id)
+      expect([user === null, seen === null], order).toSatisfy(([a, b]) => a === b)
+    }
+  })
+
+  test('what a renewal leaves of a session that was ended on purpose is swept', async () => {
+    for (const [other, steps] of [
+      [() => evict(0), 3],
+      [() => [endSessions(keys, [id])].values() as unknown as Caller, 4],
+    ] as const) {
+      for await (const { order, session } of orders({}, other, steps)) {
+        await server.run(removeOrphans(keys, [id], { unseen: true, settledBefore: now + 1 }))
+        const left = new Set(await server.redis.keys('*'))
+        for (const key of [keys.login(id), keys.recent(id)]) {
+          expect(left.has(key), order).toBe(session?.lastSeen === now)
+        }
+        if (session?.lastSeen !== now) expect(left).not.toContain(keys.viewed(id))
+      }
+    }
+  })
+})

@@ -1,0 +1,291 @@
+import fc from 'fast-check'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import {
+  createSessionStore,
+  documentKeys,
+  type Keys,
+  partitionedKeys,
+  type SessionStore,
+  strategyNames,
+  strategyOf,
+} from '../src/index.ts'
+import type { Outcome } from '../src/outcomes.ts'
+import { sendPipeline } from '../src/send.ts'
+import { Clock, idOf, layouts, retentionServer } from './retention-fixture.ts'
+
+const server = retentionServer()
+const USER = 'ada'
+
+/** The ids of all pages, page by page. */
+async function pages(store: SessionStore, token: string, limit: number): Promise<string[][]> {
+  const ids: string[][] = []
+  let cursor: string | undefined
+  do {
+    const page = await store.userSessions(token, { limit, cursor })
+    ids.push(page.sessions.map(({ id }) => id))
+    cursor = page.nextCursor
+  } while (cursor !== undefined)
+  return ids
+}
+
+/** As many sessions of one user, from before there was a maximum. Returns their ids. */
+async function fill(keys: Keys, clock: Clock, count: number): Promise<string[]> {
+  const pipeline = server.redis.pipeline()
+  const ids = Array.from({ length: count }, (_, index) => `old-session-${index}`)
+  for (const [index, id] of ids.entries()) {
+    const loggedInAt = clock.seconds - 1_000 + index / count
+    pipeline.zadd(keys.sessions(USER), loggedInAt, id)
+    pipeline.zadd(keys.recent(id), loggedInAt, id)
+    pipeline.hset(keys.login(id), id, USER)
+  }
+  await pipeline.exec()
+  return ids
+}
+
+/** A store that tells how many values each of its round trips sent or received. */
+function weighingStore(keys: Keys, clock: Clock) {
+  const weights: number[] = []
+  const weigh = (value: unknown): number =>
+    Array.isArray(value) ? value.reduce((sum: number, item) => sum + weigh(item), 0) : 1
+  const store = createSessionStore({
+    strategy: strategyOf({
+      name: 'weighing',
+      async send({ commands }): Promise<Outcome[]> {
+        const outcomes = await sendPipeline(server.redis, commands)
+        weights.push(weigh(commands) + weigh(outcomes))
+        return outcomes
+      },
+      close: async () => {},
+    }),
+    keys,
+    tokens: { secrets: ['a-secret-for-tests-a-secret-for-tests'], clock: () => clock.ms },
+    janitor: false,
+  })
+  onTestFinished(() => store.close())
+  return { store, weights }
+}
+
+describe.each(layouts)('%s', (_, keys) => {
+  test('pages have every session once, in order, whatever logs in and out in between', async () => {
+    const action = fc.record({
+      kind: fc.constantFrom('login', 'login', 'logout', 'page'),
+      session: fc.nat(20),
+      seconds: fc.nat(1), // several log in at the same time
+    })
+    const actions = fc.array(action, { maxLength: 40 })
+    await fc.assert(
+      fc.asyncProperty(actions, actions, fc.integer({ min: 1, max: 4 }), async (...drawn) => {
+        const [before, meanwhile, limit] = drawn
+        await server.redis.flushall()
+        const clock = new Clock()
+        const store = await server.storeForThisTest(clock, { keys })
+        const { token: own } = await store.login(USER)
+        const model = new Map([[own, clock.seconds]])
+        const act = async ({ kind, session, seconds }: (typeof before)[number]) => {
+          clock.pass(seconds)
+          if (kind === 'login') {
+            const { token } = await store.login(USER)
+            model.set(token, clock.seconds)
+          } else if (kind === 'logout') {
+            const token = [...model.keys()][session]
+            if (token === undefined || token === own) return
+            await store.logout(token)
+            model.delete(token)
+          }
+        }
+        const listed: string[] = []
+        let cursor: string | undefined
+        const nextPage = async () => {
+          const page = await store.userSessions(own, { limit, cursor })
+          expect(page.sessions.length).toBeLessThanOrEqual(limit)
+          listed.push(...page.sessions.map(({ id }) => id))
+          cursor = page.nextCursor
+        }
+        for (const one of before) await act(one)
+        const atFirst = new Set(model.keys())
+        await nextPage()
+        for (const one of meanwhile) {
+          if (one.kind !== 'page') await act(one)
+          else if (cursor !== undefined) await nextPage()
+        }
+        while (cursor !== undefined) await nextPage()
+
+        expect(new Set(listed).size).toBe(listed.length)
+        const stayed = [...model].filter(([token]) => atFirst.has(token))
+        const newestFirst = stayed
+          .map(([token, loggedInAt]) => ({ id: idOf(token), loggedInAt }))
+          .sort((a, b) => b.loggedInAt - a.loggedInAt || (a.id < b.id ? 1 : -1))
+          .map(({ id }) => id)
+        expect(listed.filter((id) => newestFirst.includes(id))).toEqual(newestFirst)
+        await store.close()
+      }),
+      { numRuns: 40 },
+    )
+  })
+
+  test('a page, and each step of ending all, is a bounded piece of 50,000 sessions', async () => {
+    const clock = new Clock()
+    const ids = await fill(keys, clock, 50_000)
+    const { store, weights } = weighingStore(keys, clock)
+    const token = store.issueToken()
+    await store.updateToken(token, USER)
+    weights.length = 0
+    const listed = await Promise.all(
+      Array.from({ length: 20 }, () => store.userSessions(token, { limit: 50 })),
+    )
+    for (const { sessions, nextCursor } of listed) {
+      expect(sessions.map(({ id }) => id)).toEqual(ids.slice(-50).toReversed())
+      expect(nextCursor).toMatch(/^[\w-]+$/)
+    }
+    expect(weights).toHaveLength(20 * 3)
+    expect(Math.max(...weights)).toBeLessThan(500)
+
+    weights.length = 0
+    expect(await store.logoutEverywhere(token)).toBe(50_001)
+    expect(Math.max(...weights)).toBeLessThan(2_500)
+    expect(await server.redis.keys('*')).toEqual([])
+  })
+
+  test('more sessions than a page that logged in at the same time are all listed', async () => {
+    const store = await server.storeForThisTest(new Clock(), { keys, maxSessionsPerUser: 1_000 })
+    const logins = await Promise.all(Array.from({ length: 250 }, () => store.login(USER)))
+    const [{ token } = { token: '' }] = logins
+    const listed = await pages(store, token, 7)
+    expect(listed.map(({ length }) => length)).toEqual([...Array(35).fill(7), 5])
+    expect(listed.flat().sort()).toEqual(logins.map(({ token }) => idOf(token)).sort())
+  })
+})
+
+const LIMIT = 5
+
+describe('the maximum of sessions per user', () => {
+  test.each(strategyNames)('%s: a login beyond it ends the oldest', async (strategy) => {
+    const clock = new Clock()
+    const store = await server.storeForThisTest(clock, { strategy, maxSessionsPerUser: LIMIT })
+    const other = await store.login('grace')
+    const tokens: string[] = []
+    for (let logins = 0; logins < LIMIT + 3; logins++) {
+      clock.pass(1)
+      tokens.push((await store.login(USER)).token)
+    }
+    const newest = tokens.at(-1) ?? ''
+    const kept = tokens.slice(-LIMIT).map(idOf).toReversed()
+    expect(await pages(store, newest, 100)).toEqual([kept])
+    for (const token of tokens.slice(0, -LIMIT)) {
+      await expect(store.recordView(token, 'book')).rejects.toMatchObject({
+        code: 'ONETRIP_UNKNOWN_SESSION',
+      })
+    }
+    expect(await store.checkToken(other.token)).toMatchObject({ user: 'grace' })
+    expect(await server.redis.zcard(documentKeys.recent(''))).toBe(LIMIT + 1)
+  })
+
+  test('is 100 by default, and needs no round trip below that', async () => {
+    const clock = new Clock()
+    const { store, weights } = weighingStore(documentKeys, clock)
+    for (let logins = 0; logins < 100; logins++) {
+      clock.pass(1)
+      await store.login(USER)
+    }
+    expect(weights).toHaveLength(100)
+    clock.pass(1)
+    const { token } = await store.login(USER)
+    expect(weights).toHaveLength(100 + 1 + 4)
+    expect((await pages(store, token, 100)).flat()).toHaveLength(100)
+  })
+
+  test('logins at the same time may exceed it; those that follow do not', async () => {
+    const clock = new Clock()
+    const options = { maxSessionsPerUser: LIMIT }
+    const stores = await Promise.all([1, 2].map(() => server.storeForThisTest(clock, options)))
+    await Promise.all(
+      stores.flatMap((store) => Array.from({ length: 20 }, () => store.login(USER))),
+    )
+    clock.pass(1)
+    await stores[0]?.login(USER)
+    expect(await server.redis.zcard(documentKeys.sessions(USER))).toBe(LIMIT)
+    expect(await server.redis.zcard(documentKeys.recent(''))).toBe(LIMIT)
+  })
+
+  test.each(layouts)('%s: a user of before comes down by 100 with each login', async (_, keys) => {
+    const clock = new Clock()
+    await fill(keys, clock, 350)
+    const { store, weights } = weighingStore(keys, clock)
+    const listed: number[] = []
+    for (let logins = 0; logins < 4; logins++) {
+      await store.login(USER)
+      listed.push(await server.redis.zcard(keys.sessions(USER)))
+    }
+    expect(listed).toEqual([251, 152, 100, 100])
+    expect(Math.max(...weights)).toBeLessThan(2_500)
+  })
+
+  test('entries without a session do not keep sessions from ending', async () => {
+    const clock = new Clock()
+    const ids = await fill(documentKeys, clock, 110)
+    await server.redis.hdel(documentKeys.login(''), ...ids.slice(0, 100))
+    const store = await server.storeForThisTest(clock, { maxSessionsPerUser: LIMIT })
+    await store.login(USER)
+    await store.login(USER)
+    expect(await server.redis.zcard(documentKeys.sessions(USER))).toBe(LIMIT)
+  })
+
+  test('never ends the session that has just begun, nor one that is being written', async () => {
+    const clock = new Clock()
+    await fill(documentKeys, clock, LIMIT)
+    const store = await server.storeForThisTest(clock, { maxSessionsPerUser: 1 })
+    // The clock of this process is late, and another login has only written its entry so far.
+    clock.pass(-3_600)
+    await server.redis.zadd(documentKeys.sessions(USER), clock.seconds - 1, 'being-written')
+    const { token } = await store.login(USER)
+    expect(await store.checkToken(token)).toMatchObject({ user: USER })
+    const listed = await server.redis.zrange(documentKeys.sessions(USER), '0', '-1')
+    expect(listed).toContain('being-written')
+    expect(listed).toContain(idOf(token))
+  })
+
+  test('a login succeeds even if the oldest cannot be ended', async () => {
+    const clock = new Clock()
+    await fill(documentKeys, clock, LIMIT)
+    const store = await server.storeForThisTest(clock, { maxSessionsPerUser: LIMIT })
+    await server.redis.call('ACL', 'SETUSER', 'default', '-hdel')
+    onTestFinished(() => void server.redis.call('ACL', 'SETUSER', 'default', '+@all'))
+    const { token } = await store.login(USER)
+    expect(await store.checkToken(token)).toMatchObject({ user: USER })
+    await server.redis.call('ACL', 'SETUSER', 'default', '+hdel')
+    await store.login(USER)
+    expect(await server.redis.zcard(documentKeys.sessions(USER))).toBe(LIMIT)
+  })
+
+  test.each([0, 1.5, Number.NaN, '5'])('cannot be %j', (maxSessionsPerUser) => {
+    const options = { url: `unix://${server.socket}`, tokens: { secrets: ['x'.repeat(32)] } }
+    expect(() =>
+      createSessionStore({ ...options, maxSessionsPerUser: maxSessionsPerUser as number }),
+    ).toThrow('maxSessionsPerUser must be a whole number from 1 to Infinity')
+  })
+})
+
+test.each([
+  ['no base64', 'a.b'],
+  ['another text', Buffer.from('1700000000 x y').toString('base64url')],
+  ['no number', Buffer.from('+inf x').toString('base64url')],
+  ['another spelling', Buffer.from('1700000000.0 x').toString('base64url')],
+  ['too long', Buffer.from(`1700000000 ${'x'.repeat(200)}`).toString('base64url')],
+  ['empty', ''],
+  ['a number', 7],
+])('a cursor that no page had is refused: %s', async (_, cursor) => {
+  const store = await server.storeForThisTest(new Clock(), { keys: partitionedKeys(2) })
+  const { token } = await store.login(USER)
+  await expect(store.userSessions(token, { cursor: cursor as string })).rejects.toMatchObject({
+    code: 'ONETRIP_INVALID_INPUT',
+    message: 'cursor must be the nextCursor of a page',
+  })
+})
+
+test.each([0, 101, 1.5])('a limit of %d is refused', async (limit) => {
+  const store = await server.storeForThisTest(new Clock())
+  const { token } = await store.login(USER)
+  await expect(store.userSessions(token, { limit })).rejects.toMatchObject({
+    code: 'ONETRIP_INVALID_INPUT',
+  })
+})
