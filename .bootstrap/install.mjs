@@ -1,9 +1,9 @@
-import { existsSync, rmSync, writeFileSync } from 'node:fs'
+import { rmSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { run } from './child.mjs'
 import { withInstallLock } from './install-lock.mjs'
-import { installFolders, unlockedPackages, whatIsMissing } from './packages.mjs'
-import { Problem, readJson, root } from './repository.mjs'
+import { whatIsMissing } from './packages.mjs'
+import { Problem, root } from './repository.mjs'
 
 // Settings of the npm that runs the script which would make `npm ci` install less than everything.
 const NARROWING_SETTINGS =
@@ -17,25 +17,16 @@ const NARROWING_SETTINGS =
 export async function install(pin) {
   return withInstallLock(async () => {
     if (whatIsMissing(pin).length === 0) return undefined
-    const { packages } = readJson('package-lock.json')
-    // A killed npm leaves folders with half of their files, which the next one takes for installed.
-    const unfinished = join(root, '.onetrip', 'install.unfinished')
-    if (existsSync(unfinished)) {
-      for (const folder of installFolders(packages)) {
-        rmSync(join(root, folder), { recursive: true, force: true })
-      }
-    }
-    writeFileSync(unfinished, '')
     console.error('Installing dependencies (once)…')
     const npm = process.env.npm_execpath
     const [command, ...before] =
       npm !== undefined && basename(npm) === 'npm-cli.js' ? [process.execPath, npm] : ['npm']
     // .npmrc could leave out a kind of dependency too, and so does NODE_ENV=production.
     const flags = ['--no-audit', '--no-fund', '--loglevel=error', '--include=dev']
-    // What is locked is verified by npm install as well, and without saving it keeps the lock as it is.
-    const unlocked = unlockedPackages(packages)
-    const how = unlocked.length === 0 ? ['ci'] : ['install', '--no-save']
-    const args = [...before, ...how, ...flags, '--include=optional']
+    // npm ci empties node_modules first, and writes this list of what is installed last: an
+    // installation that is killed on the way counts as none.
+    rmSync(join(root, 'node_modules', '.package-lock.json'), { force: true })
+    const args = [...before, 'ci', ...flags, '--include=optional']
     const env = Object.fromEntries(
       Object.entries(process.env).filter(([name]) => !NARROWING_SETTINGS.test(name)),
     )
@@ -47,14 +38,13 @@ export async function install(pin) {
     })
     process.off('SIGINT', tell)
     if (end.code === 0) {
-      rmSync(unfinished, { force: true })
       const missing = whatIsMissing(pin).filter((path) => path !== `node_modules/${pin?.name}`)
       if (missing.length > 0) console.error(`npm left out ${missing.join(', ')}`)
       return undefined
     }
     if (end.signal !== null || end.asked !== null) return end
     throw new Problem(
-      `Could not install the dependencies: npm ${how[0]} exited with ${end.code}; what it said is above.\n` +
+      `Could not install the dependencies: npm ci exited with ${end.code}; what it said is above.\n` +
         'It needs the npm registry (what `npm config get registry`' +
         ' names). Run the same command again to retry.',
     )

@@ -7,7 +7,6 @@ import { readJson, root } from './repository.mjs'
  *   version?: string,
  *   optional?: boolean,
  *   link?: boolean,
- *   optionalDependencies?: Record<string, string>,
  * }} LockEntry
  */
 /** @typedef {Record<string, LockEntry>} LockEntries */
@@ -55,38 +54,6 @@ export function missingPackages(wanted, installed, pin, exists) {
     if (!same || !exists(`${pinPath}/bin/node`)) missing.push(pinPath)
   }
   return missing
-}
-
-/**
- * The optional packages that package-lock.json has no entry for, because the registry that it was
- * made with did not offer them. npm 11 refuses `npm ci` with such a lock, npm 10 does not.
- * @param {LockEntries} wanted `packages` of package-lock.json
- * @returns {string[]}
- */
-export function unlockedPackages(wanted) {
-  /** @type {Set<string>} */
-  const unlocked = new Set()
-  for (const [path, entry] of Object.entries(wanted)) {
-    for (const name of Object.keys(entry.optionalDependencies ?? {})) {
-      const folders = path.split('/')
-      const above = folders.map((_, index) => `${folders.slice(0, index + 1).join('/')}/`)
-      const locked = ['', ...above].some((folder) => `${folder}node_modules/${name}` in wanted)
-      if (!locked) unlocked.add(name)
-    }
-  }
-  return [...unlocked].sort()
-}
-
-/**
- * The node_modules folders that an installation fills: the root's, and those of workspaces.
- * @param {LockEntries} wanted `packages` of package-lock.json
- * @returns {string[]}
- */
-export function installFolders(wanted) {
-  const folders = Object.keys(wanted).flatMap(
-    (path) => /^.*?node_modules(?=\/)/.exec(path)?.[0] ?? [],
-  )
-  return [...new Set(folders)].sort()
 }
 
 /** @param {Pin | undefined} pin */

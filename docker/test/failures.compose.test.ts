@@ -89,6 +89,68 @@ describe('Redis restarts', () => {
   })
 })
 
+/** Stops the processes of a container, which stays in the network. */
+async function freeze(service: string): Promise<{ thaw(): Promise<void> }> {
+  const { Id } = await stack.container(service)
+  await outputOf(['docker', 'pause', Id])
+  onTestFinished(async () => void (await run(['docker', 'unpause', Id])))
+  return { thaw: async () => void (await outputOf(['docker', 'unpause', Id])) }
+}
+
+/** Waits for a health check that failed by this, since a time, and that the container is not healthy. */
+async function untilCheckFails(service: string, by: string, since: number): Promise<void> {
+  await stack.until('failed', async () => {
+    const checks = await stack.checksSince(service, since)
+    expect(checks.filter(({ exitCode }) => exitCode === 0)).toEqual([])
+    return checks.some(({ output }) => output.includes(by)) ? undefined : JSON.stringify(checks)
+  })
+  expect((await stack.container(service)).State.Health?.Status).toBe('starting')
+}
+
+async function startedAt(service: string): Promise<number> {
+  return Date.parse((await stack.container(service)).State.StartedAt)
+}
+
+describe('healthy means ready', () => {
+  test('a new Redis is healthy when the APIs that run are connected to it', async () => {
+    const api = await freeze('api')
+    await stack.compose(['restart', 'redis'])
+    await untilCheckFails('redis', 'waiting for api', await startedAt('redis'))
+    await api.thaw()
+    await stack.untilHealthy('redis')
+    for (const url of [stack.urls.pooled, stack.urls.naive]) await Client.logIn(url, 'early')
+  })
+
+  test('a new API is healthy when the proxy sends requests to it', async () => {
+    const proxy = await freeze('proxy')
+    const { Id } = await stack.container('api')
+    await outputOf(['docker', 'restart', Id])
+    await untilCheckFails('api', 'http://proxy:3000', await startedAt('api'))
+    await proxy.thaw()
+    await stack.untilHealthy('api')
+    await Client.logIn(stack.urls.pooled, 'early')
+  })
+
+  test('without Redis neither an API nor the proxy is ill, but none of them is ready', async () => {
+    await stack.compose(['stop', 'redis'])
+    const since = Date.now()
+    for (const service of ['api', 'api-naive', 'proxy']) {
+      await stack.until('three checks', async () => {
+        const latest = (await stack.checksSince(service, since)).slice(-3)
+        const fine = latest.length === 3 && latest.every(({ exitCode }) => exitCode === 0)
+        return fine ? undefined : JSON.stringify(latest)
+      })
+      expect((await stack.container(service)).State.Health?.Status).toBe('healthy')
+    }
+    for (const url of [stack.urls.pooled, stack.urls.naive]) {
+      expect((await fetch(`${url}/readyz`)).status).toBe(503)
+    }
+    await stack.compose(['start', 'redis'])
+    await stack.untilHealthy()
+    for (const url of [stack.urls.pooled, stack.urls.naive]) await Client.logIn(url, 'late')
+  })
+})
+
 describe('--scale api=3', () => {
   beforeAll(async () => {
     await stack.up({}, '--scale', 'api=3')

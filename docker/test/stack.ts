@@ -25,7 +25,13 @@ export type Variant = 'pooled' | 'naive'
 export interface Container {
   Id: string
   Name: string
-  State: { Status: string; ExitCode: number; StartedAt: string; Health?: { Status: string } }
+  State: {
+    Status: string
+    ExitCode: number
+    StartedAt: string
+    /** Log: the latest five checks, the oldest first. */
+    Health?: { Status: string; Log: { Start: string; ExitCode: number; Output: string }[] }
+  }
   Config: { Env: string[]; Labels: Record<string, string> }
   HostConfig: { ReadonlyRootfs: boolean; Init: boolean; CapDrop: string[]; Memory: number }
   NetworkSettings: {
@@ -44,6 +50,7 @@ export class Stack {
   readonly #project: string
   readonly #env: NodeJS.ProcessEnv
   readonly #folder: string
+  readonly #canWait: boolean
 
   private constructor(options: {
     compose: readonly string[]
@@ -51,11 +58,13 @@ export class Stack {
     ports: readonly number[]
     files: string
     folder: string
+    canWait: boolean
   }) {
     const [pooled, naive] = options.ports
     this.#compose = options.compose
     this.#project = options.project
     this.#folder = options.folder
+    this.#canWait = options.canWait
     this.ports = options.ports
     this.urls = { pooled: `http://127.0.0.1:${pooled}`, naive: `http://127.0.0.1:${naive}` }
     this.#env = {
@@ -78,7 +87,9 @@ export class Stack {
     }
     const ports = await freePorts(2)
     const project = `onetrip-test-${process.pid}-${ports[0]}`
-    return new Stack({ compose, project, ports, files: files.join(delimiter), folder })
+    const version = await outputOf([...compose, 'version', '--short'])
+    const canWait = !version.startsWith('1.')
+    return new Stack({ compose, project, ports, files: files.join(delimiter), folder, canWait })
   }
 
   /** Runs Compose; throws when it fails. Returns its standard output. */
@@ -101,10 +112,11 @@ export class Stack {
     return await outputOf(['docker', 'exec', id, ...command])
   }
 
-  /** Starts what is not running and waits until all are healthy: `up --wait` is unknown to 1.29. */
+  /** Starts what is not running and waits until all are healthy, which Compose 1.29 cannot. */
   async up(settings: Settings = {}, ...args: readonly string[]): Promise<void> {
-    await this.compose(['up', '-d', '--no-build', ...args], settings)
-    await this.untilHealthy()
+    const wait = this.#canWait ? ['--wait'] : []
+    await this.compose(['up', '-d', '--no-build', ...wait, ...args], settings)
+    if (!this.#canWait) await this.untilHealthy()
   }
 
   async containers(service?: string): Promise<Container[]> {
@@ -136,6 +148,17 @@ export class Stack {
         ? undefined
         : unwell.map(({ Name, State }) => `${Name} ${State.Health?.Status ?? State.Status}`).join()
     })
+  }
+
+  /** The health checks of a service's container that began after a time, the oldest first. */
+  async checksSince(
+    service: string,
+    time: number,
+  ): Promise<{ exitCode: number; output: string }[]> {
+    const { State } = await this.container(service)
+    return (State.Health?.Log ?? [])
+      .filter(({ Start }) => Date.parse(Start) > time)
+      .map(({ ExitCode, Output }) => ({ exitCode: ExitCode, output: Output }))
   }
 
   /** Asks again and again until `work` resolves with undefined; what it resolves with is the reason. */

@@ -25,15 +25,15 @@ async function checkNothingIsInTheWay(settings: StartSettings): Promise<void> {
         'For a second one beside it, set ONETRIP_STATE to another folder, and other ports.',
     )
   }
-  try {
-    await checkPorts(wantedPorts(settings))
-  } catch (error) {
-    const pids = await leftBehind(place.record)
-    if (!(error instanceof Problem) || pids.length === 0) throw error
+  const left = await leftBehind(place.record)
+  if (left.length > 0) {
     throw new Problem(
-      `${error.message}\nAn earlier Onetrip was killed and left programs behind. To end them: kill ${pids.join(' ')}`,
+      'An earlier Onetrip was killed, and these programs of it still run:\n' +
+        left.map(({ what, pid }) => `  ${what}, process ${pid}\n`).join('') +
+        `End them with: kill ${left.map(({ pid }) => pid).join(' ')}`,
     )
   }
+  await checkPorts(wantedPorts(settings))
 }
 
 function wantedPorts({ host, pooledPort, naivePort, redis }: StartSettings): WantedPort[] {

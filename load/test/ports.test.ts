@@ -27,6 +27,16 @@ test('a taken port is named, with what it is for and what changes it', async () 
   await expect(checked).rejects.toThrow(new RegExp(`${taken}.*Redis.*--redis-port`))
 })
 
+test.runIf(process.platform === 'linux')('the process that has a taken port is named', async () => {
+  const [port = 0] = await freePorts(1)
+  const server = createServer()
+  await new Promise<void>((resolve) => void server.listen(port, '::', resolve))
+  onTestFinished(() => void server.close())
+  await expect(checkPorts([wanted(port)])).rejects.toThrow(
+    `is taken by node (process ${process.pid}). Choose another with --port or PORT, or end it: kill ${process.pid}`,
+  )
+})
+
 test('one port cannot be for two', async () => {
   const [port = 0] = await freePorts(1)
   const checked = checkPorts([wanted(port), wanted(port, { how: '--naive-port' })])

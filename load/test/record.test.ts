@@ -75,11 +75,43 @@ describe('the record', () => {
     const path = join(await temporaryFolder(), 'stack.json')
     await writeRecord(path, record(await listeningPort(), DEAD))
     expect(await runningStack(path)).toBeNull()
-    expect(await leftBehind(path)).toEqual([process.pid])
+    expect(await leftBehind(path)).toEqual([{ what: 'the pipeline API', pid: process.pid }])
     const [unused = 0] = await freePorts(1)
     await writeRecord(path, record(unused))
     expect(await runningStack(path)).toBeNull()
   })
+})
+
+describe('what a killed stack left behind', () => {
+  const redisOf = (url: string, pid = process.pid): StackRecord => ({
+    ...record(1, DEAD),
+    redis: { url, transport: 'tcp', build: 'patched', pid },
+    apis: [],
+  })
+
+  test('may be its Redis alone, by TCP or Unix socket', async () => {
+    const folder = await temporaryFolder()
+    const path = join(folder, 'stack.json')
+    const socket = join(folder, 'redis.sock')
+    await writeRecord(path, redisOf(`redis://operator:secret@127.0.0.1:${await listeningPort()}`))
+    expect(await leftBehind(path)).toEqual([{ what: 'Redis', pid: process.pid }])
+    await writeRecord(path, redisOf(`unix://operator:secret@localhost${socket}`))
+    expect(await leftBehind(path)).toEqual([])
+    const server = createServer()
+    await new Promise<void>((resolve) => void server.listen(socket, resolve))
+    onTestFinished(() => void server.close())
+    expect(await leftBehind(path)).toEqual([{ what: 'Redis', pid: process.pid }])
+  })
+
+  test.runIf(process.platform === 'linux')(
+    'is not a process that got the id of one, while another has its port',
+    async () => {
+      const path = join(await temporaryFolder(), 'stack.json')
+      const other = process.ppid
+      await writeRecord(path, redisOf(`redis://127.0.0.1:${await listeningPort()}`, other))
+      expect(await leftBehind(path)).toEqual([])
+    },
+  )
 })
 
 describe('places', () => {

@@ -197,11 +197,24 @@ describe('faults', () => {
     await read(client, 10)
     client.write('0123456789')
     expect(await readAll(client)).toEqual({ text: '0123', error: 'ECONNRESET' })
-    await told
+    expect(await told).toMatchObject({ withheld: 6 })
     // Only connections of then are cut.
     const later = await clientOf(relay)
     later.write(Buffer.alloc(100))
     expect(await read(later, 100)).toHaveLength(100)
+  })
+
+  test('a cut that withholds nothing is told as such', async () => {
+    const relay = await relayTo(await echoServer())
+    const client = await clientOf(relay)
+    client.write('x')
+    await read(client, 1)
+    await relay.command('cut replies 10')
+    const told = [relay.event('connection cut'), relay.event('connection cut')]
+    client.write('0123456789')
+    await readAll(client)
+    for (const event of await Promise.all(told)) expect(event).toMatchObject({ withheld: 0 })
+    expect(await relay.command('cut')).toMatchObject({ connections: 0 })
   })
 
   test('a cut in the middle of a request', async () => {

@@ -139,9 +139,39 @@ describe('npm start, in vain', () => {
     expect(await program.exited).toEqual({ code: 1, signal: null })
     expect(program.output).toHaveLength(1)
     expect(program.output[0]).toContain(`Port ${naive}, meant for the naive API, is taken`)
+    if (process.platform === 'linux') expect(program.output[0]).toContain(`kill ${process.pid}`)
     expect(program.output[0]).toContain('--naive-port or NAIVE_PORT')
     expect(await filesIn(state)).toEqual([])
     expect(await processesOf(state)).toEqual([])
+  })
+
+  test('a Redis that a killed one left behind is named, with how to end it', async () => {
+    const killed = await started()
+    const { redis, apis } = killed.record
+    const pid = redis.pid ?? 0
+    onTestFinished(() => void (isAlive(pid) && process.kill(pid, 'SIGKILL')))
+    for (const other of [killed.pid, ...apis.map((api) => api.pid)]) process.kill(other, 'SIGKILL')
+    await killed.exited
+    await expect.poll(() => apis.some((api) => isAlive(api.pid))).toBe(false)
+
+    const others = await freePorts(3)
+    for (const [pooled, naive, port] of [killed.ports, others]) {
+      const again = await run('start.ts', {
+        state: killed.state,
+        args: [`--port=${pooled}`, `--naive-port=${naive}`, `--redis-port=${port}`],
+        until: /^End them/,
+      })
+      expect(await again.exited).toEqual({ code: 1, signal: null })
+      expect(again.output).toEqual([
+        'An earlier Onetrip was killed, and these programs of it still run:',
+        `  Redis, process ${pid}`,
+        `End them with: kill ${pid}`,
+      ])
+    }
+
+    process.kill(pid, 'SIGTERM')
+    await expect.poll(() => isAlive(pid)).toBe(false)
+    await started({}, killed)
   })
 
   test('an unreachable REDIS_URL is named, without its password', async () => {

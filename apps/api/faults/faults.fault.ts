@@ -1,11 +1,11 @@
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
-import { answered, stand } from './stand.ts'
+import { answered, type Stand, stand } from './stand.ts'
 import type { View } from './views.ts'
 
 const acknowledged = answered('200')
-const answers = (views: readonly View[]) => new Set(views.map(({ answer }) => answer))
+const answers = (views: readonly View[]) => views.map(({ answer }) => answer)
 
 test.each(['batch', 'pipeline', 'transaction', 'sequential', 'naive'])(
   '%s: Redis is killed under load, and started again',
@@ -62,7 +62,7 @@ test('Redis takes no more clients: a pool has its connection, and gets it back i
   await admin.config('SET', 'maxclients', '32')
   const others = await fill(redis.socket)
   await viewing.next(acknowledged)
-  expect(answers(viewing.views)).toEqual(new Set(['200']))
+  expect(answers(viewing.views)).not.toContain('ONETRIP_NOT_SENT')
 
   await admin.config('SET', 'maxclients', '16') // so that no place becomes free
   await Promise.all((await connections()).map((id) => admin.client('KILL', 'ID', id)))
@@ -90,16 +90,29 @@ test('Redis refuses one of the commands, until it is allowed again', async () =>
   await settle()
 })
 
-test('the connection is cut in the middle of a reply, again and again', async () => {
-  const { relay, viewing, settle } = await stand({ relay: true })
-  for (const bytes of [1, 7, 64, 333, 1_000]) {
-    const cut = relay?.event('connection cut')
-    await relay?.command(`cut replies ${bytes}`)
-    await cut
-    await viewing.next(({ outcome }) => outcome === 'unknown')
-    await viewing.next(acknowledged)
+/**
+ * Cuts the connections to Redis after so many bytes of replies, until a reply was cut in the middle and
+ * a view has lost its answer: a cut may also hit the end of a reply, or a connection without a view.
+ */
+async function cutReply({ relay, viewing }: Stand, bytes: number): Promise<void> {
+  if (!relay) throw new Error('there is no relay')
+  const before = viewing.views.length
+  const viewLost = () => viewing.views.slice(before).some(({ outcome }) => outcome === 'unknown')
+  let replyCut = false
+  while (!replyCut || !viewLost()) {
+    const cut = relay.event('connection cut').then(({ withheld }) => {
+      replyCut ||= Number(withheld) > 0
+    })
+    await relay.command(`cut replies ${bytes}`)
+    await Promise.race([cut, viewing.next(acknowledged)])
   }
-  await settle()
+  await viewing.next(acknowledged)
+}
+
+test('the connection is cut in the middle of a reply, again and again', async () => {
+  const stage = await stand({ relay: true })
+  for (const bytes of [1, 7, 64, 333, 1_000]) await cutReply(stage, bytes)
+  await stage.settle()
 })
 
 test('replies come later than the deadline', async () => {

@@ -18,7 +18,7 @@ export class Flow {
   readonly #direction: Direction
   readonly #arrived: (Buffer | 'end' | 'reset')[] = []
   #underway = 0
-  #cut: { bytes: number; then: () => void } | undefined
+  #cut: { bytes: number; then: (withheld: number) => void } | undefined
   #over = false
 
   constructor(source: Socket, sink: Socket, direction: Direction) {
@@ -31,12 +31,16 @@ export class Flow {
     sink.on('drain', () => this.#handOver())
   }
 
-  /** Hands over `bytes` more and nothing after them, then calls `then`. */
-  cutAfter(bytes: number, then: () => void): void {
-    this.#cut = { bytes, then }
+  /**
+   * Hands over `bytes` more and nothing after them, then calls `then` with the number of bytes that it
+   * withholds of what arrived with the last of them. 0: the cut may be between two replies. Asked again,
+   * it cuts after whichever number is reached first.
+   */
+  cutAfter(bytes: number, then: (withheld: number) => void): void {
+    this.#cut = { bytes: Math.min(bytes, this.#cut?.bytes ?? bytes), then }
     if (bytes > 0) return
     this.#over = true
-    then()
+    then(0)
   }
 
   #read(chunk: Buffer): void {
@@ -71,7 +75,8 @@ export class Flow {
     const cut = this.#cut
     if (cut && bytes.length >= cut.bytes) {
       this.#over = true
-      this.#sink.write(bytes.subarray(0, cut.bytes), cut.then)
+      const withheld = bytes.length - cut.bytes
+      this.#sink.write(bytes.subarray(0, cut.bytes), () => cut.then(withheld))
       return
     }
     if (cut) cut.bytes -= bytes.length

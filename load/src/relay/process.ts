@@ -27,7 +27,7 @@ export interface RelayProcess {
   readonly program: Program
   /** Where it listens, as `listen` is written. */
   readonly address: string
-  /** Gives it a command (see `--help`), and resolves with its answer. */
+  /** Gives it a command (see `--help`), and resolves with its answer. One at a time. */
   command(line: string): Promise<RelayEvent>
   /** Resolves when it tells of the next event of this kind. */
   event(kind: string): Promise<RelayEvent>
@@ -60,10 +60,12 @@ export async function startRelay(options: RelayProcessOptions): Promise<RelayPro
     onLine(line) {
       const event = line.startsWith('{') ? (JSON.parse(line) as RelayEvent) : undefined
       if (event?.event === 'listening') address = String(event.address)
-      const wait = [...waiting].find(({ kinds }) => kinds.includes(event?.event ?? ''))
-      if (!event || !wait) return
-      waiting.delete(wait)
-      wait.told.resolve(event)
+      if (!event) return
+      for (const wait of waiting) {
+        if (!wait.kinds.includes(event.event)) continue
+        waiting.delete(wait)
+        wait.told.resolve(event)
+      }
     },
     ...(signal && { signal }),
   })

@@ -7,8 +7,8 @@ export interface RelayOptions extends LinkOptions {
   listen: Endpoint
   /** The server that clients of the relay reach through the link. */
   to: Endpoint
-  /** A connection was cut, as `cut` had asked for. */
-  onCut?: () => void
+  /** A connection was cut, as `cut` had asked for. `withheld`: see `Flow.cutAfter`. */
+  onCut?: (withheld: number) => void
 }
 
 interface Connection {
@@ -52,7 +52,7 @@ export class Relay {
 
   /** Connections that have reached the server and are open. */
   get connections(): number {
-    return this.#connections.size
+    return [...this.#connections].filter(({ client }) => !client.destroyed).length
   }
 
   /** Nothing arrives at either end until `resume`; what is sent waits, and holds its sender up. */
@@ -69,10 +69,10 @@ export class Relay {
   /** Resets every connection of now, at both ends, once `bytes` more have come through it that way. */
   cut(way: Way, bytes: number): void {
     for (const { client, server, flows } of [...this.#connections]) {
-      flows[way].cutAfter(bytes, () => {
+      flows[way].cutAfter(bytes, (withheld) => {
         reset(client)
         reset(server)
-        this.#options.onCut?.()
+        this.#options.onCut?.(withheld)
       })
     }
   }

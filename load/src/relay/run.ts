@@ -43,7 +43,7 @@ async function listen({ listen, to, roundTrip, bandwidth }: RelayFlags): Promise
       to,
       roundTripMs: roundTrip,
       bitsPerSecond: bandwidth,
-      onCut: () => tell('connection cut'),
+      onCut: (withheld) => tell('connection cut', { withheld }),
     })
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error)

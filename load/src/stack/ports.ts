@@ -1,5 +1,12 @@
-import { connect, createServer, type Server } from 'node:net'
+import {
+  connect,
+  createServer,
+  type IpcNetConnectOpts,
+  type Server,
+  type TcpNetConnectOpts,
+} from 'node:net'
 import { Problem } from '../problem.ts'
+import { listenersOn } from './listeners.ts'
 
 /** A port that something of ours will listen on, and how the user can choose another. */
 export interface WantedPort {
@@ -23,9 +30,16 @@ function close(server: Server): Promise<void> {
   return new Promise((resolve) => void server.close(() => resolve()))
 }
 
-const reasons: Record<string, (wanted: WantedPort) => string> = {
-  EADDRINUSE: ({ port, what, how }) =>
-    `Port ${port}, meant for ${what}, is taken by another program. Choose another with ${how}, or end that program.`,
+const reasons: Record<string, (wanted: WantedPort) => string | Promise<string>> = {
+  EADDRINUSE: async ({ port, what, how }) => {
+    const holders = await listenersOn(port)
+    const pids = holders.map(({ pid }) => pid).join(' ')
+    const [first] = holders
+    const [holder, end] = first
+      ? [`${first.program} (process ${pids})`, `end it: kill ${pids}`]
+      : ['another program', 'end that program.']
+    return `Port ${port}, meant for ${what}, is taken by ${holder}. Choose another with ${how}, or ${end}`
+  },
   EACCES: ({ port, what, how }) =>
     `Port ${port}, meant for ${what}, needs privileges that this user lacks. Choose another with ${how}.`,
   EADDRNOTAVAIL: ({ host, what }) =>
@@ -36,7 +50,8 @@ const reasons: Record<string, (wanted: WantedPort) => string> = {
 /**
  * Makes sure that every port can be listened on, before anything is started.
  *
- * @throws Problem that names the first port that cannot, and what changes it.
+ * @throws Problem that names the first port that cannot, the process that has it where that can be
+ *   found out, and what changes it.
  */
 export async function checkPorts(wanted: readonly WantedPort[]): Promise<void> {
   for (const [index, port] of wanted.entries()) {
@@ -50,7 +65,7 @@ export async function checkPorts(wanted: readonly WantedPort[]): Promise<void> {
       await close(await listen(port.port, port.host))
     } catch (error) {
       const reason = reasons[(error as NodeJS.ErrnoException).code ?? '']
-      throw reason ? new Problem(reason(port), { cause: error }) : error
+      throw reason ? new Problem(await reason(port), { cause: error }) : error
     }
   }
 }
@@ -69,8 +84,13 @@ export async function freePorts(count: number): Promise<number[]> {
 
 /** Whether something accepts a TCP connection there, within two seconds. Never rejects. */
 export function takesConnections(host: string, port: number): Promise<boolean> {
+  return accepts({ host, port })
+}
+
+/** Whether something accepts a connection at this address, within two seconds. Never rejects. */
+export function accepts(address: TcpNetConnectOpts | IpcNetConnectOpts): Promise<boolean> {
   const { promise, resolve } = Promise.withResolvers<boolean>()
-  const socket = connect({ host, port, timeout: 2_000 })
+  const socket = connect({ ...address, timeout: 2_000 })
   const answer = (yes: boolean) => {
     socket.destroy()
     resolve(yes)

@@ -3,7 +3,8 @@ import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import type { Transport } from './address.ts'
 import type { Variant } from './api.ts'
-import { takesConnections } from './ports.ts'
+import { listenersOn } from './listeners.ts'
+import { accepts, takesConnections } from './ports.ts'
 
 /** What `npm start` leaves for other programs to find it by. Removed when it ends. */
 export interface StackRecord {
@@ -58,20 +59,36 @@ export async function runningStack(path: string): Promise<StackRecord | null> {
   return answering.includes(true) ? record : null
 }
 
+/** A program of a stack that was killed and could not stop it. */
+export interface LeftBehind {
+  what: string
+  pid: number
+}
+
 /**
- * Processes that a stack left behind when it was killed and could not stop them: those of its APIs
- * that still take connections, and its Redis with them.
+ * The programs of a killed stack that still run: a process has the recorded id and is what accepts
+ * connections at the recorded address.
  */
-export async function leftBehind(path: string): Promise<number[]> {
+export async function leftBehind(path: string): Promise<LeftBehind[]> {
   const record = await readRecord(path)
   if (!record || isAlive(record.pid)) return []
-  const found = await Promise.all(
-    record.apis.map(async ({ url, pid }) => isAlive(pid) && (await answers(url)) && pid),
-  )
-  const pids = found.filter((pid) => pid !== false)
-  const { redis } = record
-  if (pids.length > 0 && redis.pid !== null && isAlive(redis.pid)) pids.push(redis.pid)
-  return pids
+  const programs = record.apis.map(({ variant, url, pid }) => ({
+    what: `the ${variant} API`,
+    url,
+    pid,
+  }))
+  const { pid, url } = record.redis
+  const all = pid === null ? programs : [...programs, { what: 'Redis', url, pid }]
+  const runs = await Promise.all(all.map(({ url, pid }) => isAlive(pid) && isBehind(url, pid)))
+  return all.filter((_, index) => runs[index]).map(({ what, pid }) => ({ what, pid }))
+}
+
+/** Whether a process is what accepts connections at an address. */
+async function isBehind(url: string, pid: number): Promise<boolean> {
+  const { protocol, port } = new URL(url)
+  const holders = protocol === 'unix:' ? [] : await listenersOn(Number(port))
+  // Without a list of them, that something accepts there has to do.
+  return holders.length === 0 ? await answers(url) : holders.some((holder) => holder.pid === pid)
 }
 
 /** Whether a process runs. One that has ended and waits for its parent to notice does not. */
@@ -94,7 +111,8 @@ function isZombie(pid: number): boolean {
 }
 
 function answers(url: string): Promise<boolean> {
-  const { hostname, port } = new URL(url)
+  const { protocol, hostname, port, pathname } = new URL(url)
+  if (protocol === 'unix:') return accepts({ path: decodeURIComponent(pathname) })
   return takesConnections(hostname.replace(/^\[(.*)\]$/, '$1'), Number(port))
 }
 

@@ -1,0 +1,69 @@
+import { readdir, readFile, readlink } from 'node:fs/promises'
+import { basename } from 'node:path'
+
+/** A process, and the name of the program that it runs. */
+export interface Holder {
+  pid: number
+  program: string
+}
+
+/** A TCP socket that listens: its address as /proc/net/tcp writes it (`0100007F:0BB8`). */
+export interface ListeningSocket {
+  address: string
+  inode: string
+}
+
+const LISTEN = '0A'
+
+/** All TCP sockets that listen on this machine. Empty where there is no /proc (not Linux). */
+export async function listeningSockets(): Promise<ListeningSocket[]> {
+  const tables = await Promise.all(
+    ['/proc/net/tcp', '/proc/net/tcp6'].map((path) => readFile(path, 'utf8').catch(() => '')),
+  )
+  return tables
+    .flatMap((table) => table.split('\n'))
+    .map((line) => line.trim().split(/\s+/))
+    .filter((fields) => fields[3] === LISTEN)
+    .map((fields) => ({ address: fields[1] ?? '', inode: fields[9] ?? '' }))
+}
+
+/**
+ * The processes that have each socket, by the socket's inode. Without privileges, only this user's
+ * processes can be seen.
+ */
+export async function socketHolders(): Promise<Map<string, Holder[]>> {
+  const holders = new Map<string, Holder[]>()
+  const names = await readdir('/proc').catch(() => [])
+  for (const pid of names.filter((name) => /^\d+$/.test(name))) {
+    try {
+      const program = basename(await readlink(`/proc/${pid}/exe`)).replace(/ \(deleted\)$/, '')
+      for (const descriptor of await readdir(`/proc/${pid}/fd`)) {
+        const target = await readlink(`/proc/${pid}/fd/${descriptor}`).catch(() => '')
+        const inode = /^socket:\[(\d+)\]$/.exec(target)?.[1]
+        if (inode === undefined) continue
+        const others = holders.get(inode) ?? []
+        if (!others.some((other) => other.pid === Number(pid))) {
+          holders.set(inode, [...others, { pid: Number(pid), program }])
+        }
+      }
+    } catch {
+      // It has ended, or this user may not look at it.
+    }
+  }
+  return holders
+}
+
+/**
+ * The processes that listen on a TCP port of this machine, the oldest id first. Empty if none does,
+ * and where that cannot be found out: not on Linux, or a process of another user.
+ */
+export async function listenersOn(port: number): Promise<Holder[]> {
+  const ending = `:${port.toString(16).toUpperCase().padStart(4, '0')}`
+  const sockets = (await listeningSockets()).filter(({ address }) => address.endsWith(ending))
+  if (sockets.length === 0) return []
+  const holders = await socketHolders()
+  const found = sockets.flatMap(({ inode }) => holders.get(inode) ?? [])
+  return [...new Map(found.map((holder) => [holder.pid, holder])).values()].sort(
+    (a, b) => a.pid - b.pid,
+  )
+}
