@@ -204,7 +204,7 @@ describe('faults', () => {
     expect(await read(later, 100)).toHaveLength(100)
   })
 
-  test('a cut that withholds nothing is told as such', async () => {
+  test('reports a cut that withholds nothing', async () => {
     const relay = await relayTo(await echoServer())
     const client = await clientOf(relay)
     client.write('x')

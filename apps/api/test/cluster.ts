@@ -35,7 +35,7 @@ export async function clusterForThisTest(settings: {
         url ||= /listening at (http:[^"]+)/.exec(line)?.[1] ?? ''
         const pid = /"workerPid":(\d+)/.exec(line)?.[1]
         if (pid !== undefined) workers.push(Number(pid))
-        // The address is told by a worker itself, and may come after what the primary says of all.
+        // A worker logs the address itself, perhaps after the primary has logged that all listen.
         if (workers.length >= WORKERS && url !== '') allListen.resolve()
       },
     },

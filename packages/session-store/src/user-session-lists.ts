@@ -84,7 +84,7 @@ export function userSessionLists(parts: { strategy: Strategy; keys: Keys; now: (
   }
 
   return {
-    /** Ends a session, whoever's it is. Returns whether there was one. */
+    /** Ends a session of any user. Returns whether there was one. */
     end: async (id: string): Promise<boolean> => (await end([id])).length === 1,
 
     /** Ends all sessions in a user's list, page by page. Returns how many there were. */

@@ -89,7 +89,7 @@ describe('a store whose janitor nobody configured', () => {
   })
 })
 
-test('`janitor: false` is none, and a janitor keeps no process alive', async () => {
+test('`janitor: false` starts none, and a janitor keeps no process alive', async () => {
   const timers = () =>
     process.getActiveResourcesInfo().filter((resource) => resource === 'Timeout').length
   const set = vi.spyOn(globalThis, 'setTimeout')

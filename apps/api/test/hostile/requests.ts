@@ -215,7 +215,7 @@ export function hostileRequests(tokens: Tokens): Hostile[] {
     ['a host with a path', get('/healthz', 'host: a/b'), 400],
     ['a host with a user', get('/healthz', 'host: ada@a'), 400],
     ['a host with half a bracket', get('/healthz', 'host: [::1'), 400],
-    ['a host with a port that is none', get('/healthz', 'host: a:b'), 400],
+    ['a host with an invalid port', get('/healthz', 'host: a:b'), 400],
     [
       'two lengths',
       view('{"item":"a"}', [JSON_TYPE, mine, 'content-length: 12', 'content-length: 0']),
