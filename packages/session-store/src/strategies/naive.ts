@@ -2,6 +2,7 @@ import type { Redis } from 'ioredis'
 import { shortConnection } from '../client.ts'
 import { publishConnection } from '../diagnostics.ts'
 import { notSent, type Outcome, overloaded } from '../outcomes.ts'
+import { parseRedisUrl } from '../redis-url.ts'
 import { sendOneByOne, withDeadline } from '../send.ts'
 import type { Strategy, StrategyName, StrategyOptions } from '../strategy.ts'
 import type { Command } from '../updates.ts'
@@ -30,7 +31,7 @@ function onShortConnections(name: StrategyName, options: StrategyOptions, lean: 
   if (url === undefined) {
     throw new TypeError(`the strategy ${name} opens connections: it needs a URL`)
   }
-  const address = url
+  const address = parseRedisUrl(url)
   const open = new Set<Promise<unknown>>()
   const connections = new Set<Redis>()
   let closed = false
