@@ -5,7 +5,9 @@ import {
   type ClusterOptions,
   Redis,
 } from 'ioredis'
+import { MAX_TIMEOUT_MS } from './input.ts'
 import { isRefusal } from './outcomes.ts'
+import { checkRange } from './range.ts'
 import { parseRedisUrl, type RedisAddress } from './redis-url.ts'
 
 // How RESP3 replies are mapped is a type parameter of ioredis's client; we speak RESP2.
@@ -45,8 +47,11 @@ const retryDelayMs = (attempt: number) => (0.5 + Math.random()) * Math.min(1_333
 
 /**
  * A connection that stays open and comes back by itself. It connects when it is told to.
+ *
+ * @throws TypeError when the URL is unusable or the timeout is not between 1 ms and a day.
  */
 export function longLivedConnection(url: string, connectTimeoutMs: number): Redis {
+  checkRange('connectTimeoutMs', connectTimeoutMs, { least: 1, most: MAX_TIMEOUT_MS })
   const options: RedisOptions = {
     ...parseRedisUrl(url).options,
     ...safeRedisOptions,

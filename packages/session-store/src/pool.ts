@@ -66,6 +66,7 @@ export class Pool {
       url === undefined
         ? [client as Client | readonly Client[]].flat()
         : Array.from({ length: size }, () => longLivedConnection(url, options.connectTimeoutMs))
+    if (clients.length === 0) throw new TypeError('give at least one ioredis client')
     this.#slots = clients.map((client) => {
       checkClient(client)
       if (!this.#owned && !isCluster(client)) requireDatabase(client)

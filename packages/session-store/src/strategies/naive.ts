@@ -27,9 +27,9 @@ export const naiveLean = (options: StrategyOptions): Strategy =>
   onShortConnections('naive-lean', options, true)
 
 function onShortConnections(name: StrategyName, options: StrategyOptions, lean: boolean): Strategy {
-  const { url, deadlineMs = 2_000, maxInFlight = 1_000 } = options
-  if (url === undefined) {
-    throw new TypeError(`the strategy ${name} opens connections: it needs a URL`)
+  const { url, client, deadlineMs = 2_000, maxInFlight = 1_000 } = options
+  if (url === undefined || client !== undefined) {
+    throw new TypeError(`the strategy ${name} opens connections: it needs a URL, and no client`)
   }
   const address = parseRedisUrl(url)
   const open = new Set<Promise<unknown>>()
