@@ -128,17 +128,47 @@ export function createCluster(nodes: ClusterNode[], options: ClusterOptions = {}
   })
 }
 
+/** An option of ioredis that an injected client must leave at its default, and why. */
+type Unsupported = readonly [name: string, byDefault: unknown, why: string]
+
+const unsupportedOptions: readonly Unsupported[] = [
+  ['commandTimeout', undefined, 'the store has a deadline of its own, deadlineMs'],
+  ['reconnectOnError', null, 'it can send a command again'],
+  ['stringNumbers', false, 'the store needs numbers as numbers'],
+  ['monitor', false, 'such a connection cannot send commands'],
+]
+
+const unsupportedClusterOptions: readonly Unsupported[] = [
+  ['db', 0, 'a cluster has no other database'],
+  ['keyPrefix', '', 'it changes the slots of the keys'],
+  ['enableAutoPipelining', false, 'it can send a command again when a slot moves'],
+  ['scaleReads', 'master', 'a replica may still have a session that has ended'],
+]
+
 /**
- * Refuses a client that could execute a write twice.
+ * Refuses a client that could execute a write twice, or that the store cannot work with.
  *
  * @throws TypeError naming the options to change.
  */
 export function checkClient(client: Client): void {
-  if (isCluster(client) && client.options.keyPrefix) {
-    throw new TypeError('a cluster with a keyPrefix is not supported: the prefix changes the slots')
+  if (typeof client?.call !== 'function') throw new TypeError('client must be a client of ioredis')
+  const actual: Record<string, unknown> = { ...client.options }
+  const ofNodes: Record<string, unknown> = {
+    ...(isCluster(client) && client.options.redisOptions),
+  }
+  const unsupported = [
+    ...unsupportedOptions,
+    ...(isCluster(client) ? unsupportedClusterOptions : []),
+  ].filter(([name, byDefault]) =>
+    [actual[name], ofNodes[name]].some((value) => (value ?? byDefault) !== byDefault),
+  )
+  if (unsupported.length > 0) {
+    const list = unsupported.map(([name, , why]) => `${name} (${why})`)
+    throw new TypeError(
+      `this ioredis client has options that are not supported: ${list.join('; ')}`,
+    )
   }
   const wanted = isCluster(client) ? safeClusterOptions : safeRedisOptions
-  const actual: Record<string, unknown> = { ...client.options }
   const wrong = Object.entries(wanted)
     .filter(([name, value]) => typeof value !== 'object' && actual[name] !== value)
     .map(([name, value]) => `${name}: ${value}`)

@@ -1,8 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { publishError } from '../diagnostics.ts'
 import { StoreError } from '../errors.ts'
 import { checkFunctions } from '../input.ts'
-import { isNotSent, notSent, type Outcome, readOutcomes } from '../outcomes.ts'
+import { isNotSent, notSent, type Outcome, readOutcomes, updateError } from '../outcomes.ts'
 import { scanOne } from '../scan.ts'
 import { withDeadline } from '../send.ts'
 import type { Strategy } from '../strategy.ts'
@@ -41,8 +40,7 @@ export function strategyOf(sender: Sender): Strategy {
     try {
       return readOutcomes(update, await outcomesOf(update))
     } catch (error) {
-      if (error instanceof StoreError) publishError(error.code)
-      throw error
+      throw updateError(error, update.readOnly)
     }
   }
 
