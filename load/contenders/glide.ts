@@ -1,7 +1,7 @@
 import type { Reply } from '@onetrip/session-store'
 import { Batch, GlideClient, RequestError } from '@valkey/valkey-glide'
 import { publishRoundTrip } from '../../packages/session-store/src/diagnostics.ts'
-import { redisAddress } from '../src/stack/address.ts'
+import { hideCredentials, redisAddress } from '../src/stack/address.ts'
 import { removeGlideSockets } from '../src/stack/glide-sockets.ts'
 import { words } from './support/contender.ts'
 import { serve } from './support/serve.ts'
@@ -28,7 +28,8 @@ process.once('exit', () => removeGlideSockets(process.pid))
 
 await serve('glide', async ({ redisUrl, deadlineMs }) => {
   const { host, port, password, username, db } = redisAddress(redisUrl).options
-  if (!host) throw new Error(`valkey-glide reaches Redis by TCP only, not by ${redisUrl}`)
+  if (!host)
+    throw new Error(`valkey-glide reaches Redis by TCP only, not by ${hideCredentials(redisUrl)}`)
   const client = await GlideClient.createClient({
     addresses: [{ host, ...(port && { port }) }],
     requestTimeout: deadlineMs,

@@ -78,5 +78,8 @@ test('addresses of Redis', () => {
     options: { host: '::1', port: 6379, db: 3, username: 'me', password: 'se@cret' },
   })
   expect(() => redisAddress('127.0.0.1:6379')).toThrow('redis://127.0.0.1:6379')
+  expect(() => redisAddress('redis://me:secret@localhost/abc')).toThrow(
+    /^"redis:\/\/localhost\/abc" .* the database must be a whole number/,
+  )
   expect(hideCredentials('redis://me:secret@localhost:6390/2')).toBe('redis://localhost:6390/2')
 })

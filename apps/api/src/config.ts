@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { strategyNames } from '@onetrip/session-store'
+import { parseRedisUrl, strategyNames } from '@onetrip/session-store'
 import { envSchema } from 'env-schema'
 import { type Static, Type } from 'typebox'
 import { trustedProxies } from './trust-proxy.ts'
@@ -30,8 +30,8 @@ export const configSchema = Type.Object({
   }),
   REDIS_URL: Type.String({
     default: 'redis://127.0.0.1:6390',
-    pattern: '^(redis|rediss|unix)://',
-    description: 'redis://, rediss:// or unix:///path/to/socket',
+    description:
+      'redis://host:port/database, rediss:// for TLS, or unix:///path/to/socket?db=database',
   }),
   REDIS_PASSWORD_FILE: Type.String({
     default: '',
@@ -178,7 +178,7 @@ export function loadConfig(environment: NodeJS.ProcessEnv = process.env): Config
       'SESSION_SECRETS (or SESSION_SECRETS_FILE) must have at least 32 characters in each secret',
     )
   }
-  return { ...config, SESSION_SECRETS, REDIS_URL: redisUrl(config) }
+  return { ...config, SESSION_SECRETS, REDIS_URL: checkedRedisUrl(config) }
 }
 
 function validated(environment: NodeJS.ProcessEnv): Config {
@@ -218,6 +218,16 @@ function sessionSecrets({ SESSION_SECRETS, SESSION_SECRETS_FILE }: Config): stri
     throw new Error('SESSION_SECRETS and SESSION_SECRETS_FILE are both set: only one can be used')
   }
   return secretIn('SESSION_SECRETS_FILE', SESSION_SECRETS_FILE)
+}
+
+function checkedRedisUrl(config: Config): string {
+  const url = redisUrl(config)
+  try {
+    parseRedisUrl(url)
+  } catch (error) {
+    throw new Error(`REDIS_URL: ${(error as Error).message}`)
+  }
+  return url
 }
 
 function redisUrl({ REDIS_URL, REDIS_PASSWORD_FILE }: Config): string {

@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import {
   createSessionStore,
+  parseRedisUrl,
   type RetentionEvent,
   retentionChannel,
   type StrategyName,
@@ -16,8 +17,6 @@ import { pollRedis } from './metrics/redis-poller.ts'
 import { createRegistry } from './metrics/registry.ts'
 import { trustedProxies } from './trust-proxy.ts'
 import type { WorkerLine } from './workers/worker.ts'
-
-const transports: Record<string, string> = { 'redis:': 'tcp', 'rediss:': 'tls', 'unix:': 'unix' }
 
 function logRetention(log: FastifyBaseLogger, event: RetentionEvent): void {
   if (event.type === 'failure')
@@ -53,7 +52,7 @@ export async function serve(config: Config, primary?: WorkerLine): Promise<void>
   const app = await buildApp({
     store,
     authenticator,
-    transport: transports[new URL(config.REDIS_URL).protocol] ?? 'tcp',
+    transport: parseRedisUrl(config.REDIS_URL).transport,
     secureCookie: config.NODE_ENV !== 'development',
     publicOrigins: config.PUBLIC_ORIGINS.split(',').filter((origin) => origin !== ''),
     docs: config.DOCS,

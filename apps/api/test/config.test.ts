@@ -34,6 +34,8 @@ test.each([
   [{ SESSION_SECRETS, PUBLIC_ORIGINS: 'shop.example' }, 'PUBLIC_ORIGINS'],
   [{ SESSION_SECRETS, PUBLIC_ORIGINS: 'https://shop.example/' }, 'PUBLIC_ORIGINS'],
   [{ SESSION_SECRETS, REDIS_URL: 'http://127.0.0.1' }, 'REDIS_URL'],
+  [{ SESSION_SECRETS, REDIS_URL: 'redis://127.0.0.1/abc' }, 'REDIS_URL'],
+  [{ SESSION_SECRETS, REDIS_URL: 'unix://relative' }, 'REDIS_URL'],
 ])('%j is refused, naming %s', (environment, name) => {
   expect(() => loadConfig(environment)).toThrow(name)
 })

@@ -89,7 +89,20 @@ test('no Redis at the start: says so and exits after a bounded wait', async () =
   expect(stderr).toContain('ENOENT')
 })
 
+test('a database that cannot be used stops the start, and the reason has no password in it', async () => {
+  const redis = await redisForThisTest()
+  const { code, stderr } = await failure({
+    REDIS_URL: `unix://:a-password@localhost${redis.socket}?db=99`,
+    STARTUP_DEADLINE_MS: '3000',
+  })
+  expect(code).toBe(1)
+  expect(stderr).toContain('Redis refused to select database 99: ERR DB index is out of range')
+  expect(stderr).not.toContain('a-password')
+})
+
 test.each([
+  [{ REDIS_URL: 'redis://127.0.0.1/abc' }, 'REDIS_URL: invalid Redis URL: the database must be'],
+  [{ REDIS_URL: 'redis://me:12/34@127.0.0.1' }, 'REDIS_URL: invalid Redis URL: a / ? # or @ in'],
   [{ PORT: 'x' }, 'PORT'],
   [{ SESSION_SECRETS: 'short' }, 'SESSION_SECRETS'],
   [{ NODE_ENV: 'production' }, 'NODE_ENV=production'],

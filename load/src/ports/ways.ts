@@ -1,4 +1,10 @@
-import { createSessionStore, type SessionStore, strategyOf } from '@onetrip/session-store'
+import {
+  createSessionStore,
+  parseRedisUrl,
+  type RedisAddress,
+  type SessionStore,
+  strategyOf,
+} from '@onetrip/session-store'
 import { shortConnection } from '../../../packages/session-store/src/client.ts'
 import { sendOneByOne } from '../../../packages/session-store/src/send.ts'
 import { newSecret } from '../stack/places.ts'
@@ -10,7 +16,7 @@ const DEADLINE_MS = 2_000
 export function storeBy(way: Way, url: string): SessionStore {
   const options = { tokens: { secrets: [newSecret()] }, janitor: false } as const
   return way === 'closes-itself'
-    ? createSessionStore({ ...options, strategy: closingItself(url) })
+    ? createSessionStore({ ...options, strategy: closingItself(parseRedisUrl(url)) })
     : createSessionStore({ ...options, strategy: way, url, deadlineMs: DEADLINE_MS })
 }
 
@@ -18,11 +24,11 @@ export function storeBy(way: Way, url: string): SessionStore {
  * As `naive-lean`, but it just closes its connection, as most clients do, instead of asking Redis to
  * close it (QUIT). Whoever closes first keeps the connection's ports in TIME_WAIT.
  */
-const closingItself = (url: string) =>
+const closingItself = (address: RedisAddress) =>
   strategyOf({
     name: 'closes-itself',
     async send({ commands }) {
-      const redis = shortConnection(url, DEADLINE_MS, true)
+      const redis = shortConnection(address, DEADLINE_MS, true)
       let reason: unknown
       redis.on('error', (error: Error) => {
         reason = error

@@ -1,4 +1,4 @@
-import { fileURLToPath } from 'node:url'
+import { parseRedisUrl } from '@onetrip/session-store'
 import type { RedisOptions as IoredisOptions } from 'ioredis'
 import { Problem } from '../problem.ts'
 
@@ -16,38 +16,16 @@ export function unixUrl(path: string): string {
 /**
  * Takes the URL of a Redis apart, as ioredis wants it.
  *
- * @throws Problem when it is none of `redis://`, `rediss://` and `unix://`.
+ * @throws Problem when the store would refuse it.
  */
 export function redisAddress(url: string): { transport: Transport; options: RedisOptions } {
-  const parsed = URL.parse(url)
-  if (parsed?.protocol === 'unix:') {
-    return {
-      transport: 'unix',
-      options: { path: fileURLToPath(`file://${parsed.pathname}`), ...login(parsed) },
-    }
-  }
-  if ((parsed?.protocol === 'redis:' || parsed?.protocol === 'rediss:') && parsed.hostname) {
-    const database = parsed.pathname.slice(1)
-    return {
-      transport: 'tcp',
-      options: {
-        host: parsed.hostname.replace(/^\[(.*)\]$/, '$1'),
-        port: Number(parsed.port || 6379),
-        ...(/^\d+$/.test(database) && { db: Number(database) }),
-        ...(parsed.protocol === 'rediss:' && { tls: {} }),
-        ...login(parsed),
-      },
-    }
-  }
-  throw new Problem(
-    `"${hideCredentials(url)}" is no address of a Redis: it must look like redis://127.0.0.1:6379 or unix:///run/redis.sock.`,
-  )
-}
-
-function login({ username, password }: URL): RedisOptions {
-  return {
-    ...(username && { username: decodeURIComponent(username) }),
-    ...(password && { password: decodeURIComponent(password) }),
+  try {
+    const { transport, options } = parseRedisUrl(url)
+    return { transport: transport === 'unix' ? 'unix' : 'tcp', options }
+  } catch (error) {
+    throw new Problem(
+      `"${hideCredentials(url)}" is not the address of a Redis (redis://127.0.0.1:6379 or unix:///run/redis.sock): ${(error as Error).message}.`,
+    )
   }
 }
 

@@ -60,7 +60,7 @@ describe('client', () => {
   test.each([
     [['--url=redis://10.0.0.1:6379'], 'redis://10.0.0.1:6379 is not this machine'],
     [['--url=redis://:secret@127.0.0.1:6379'], 'A password on the command line is seen'],
-    [['--url=redis:secret@x'], 'is no address of a Redis'],
+    [['--url=redis:secret@x'], 'is not the address of a Redis'],
     [['--url=redis://127.0.0.1:1'], 'The Redis at redis://127.0.0.1:1 cannot be used: connect EC'],
   ])('refuses %s', async (args, words) => {
     const env = cleanEnv(await temporaryFolder())

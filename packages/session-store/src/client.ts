@@ -5,6 +5,10 @@ import {
   type ClusterOptions,
   Redis,
 } from 'ioredis'
+import { MAX_TIMEOUT_MS } from './input.ts'
+import { isRefusal } from './outcomes.ts'
+import { checkRange } from './range.ts'
+import { parseRedisUrl, type RedisAddress } from './redis-url.ts'
 
 // How RESP3 replies are mapped is a type parameter of ioredis's client; we speak RESP2.
 type RedisOptions = Omit<AllOptions, 'replyMapping'>
@@ -13,32 +17,6 @@ type RedisOptions = Omit<AllOptions, 'replyMapping'>
 export type Client = Redis | Cluster
 
 export const isCluster = (client: Client): client is Cluster => client.isCluster
-
-/** Where Redis is: `redis://`, `rediss://` or `unix:///path/to/socket`. */
-export type RedisUrl = string
-
-/** @throws TypeError when the URL is of none of the three forms; the message has no password in it. */
-function connectionOptions(url: RedisUrl): RedisOptions {
-  const parsed = URL.canParse(url) ? new URL(url) : undefined
-  const credentials = {
-    ...(parsed?.username && { username: decodeURIComponent(parsed.username) }),
-    ...(parsed?.password && { password: decodeURIComponent(parsed.password) }),
-  }
-  if (parsed?.protocol === 'unix:') {
-    return { path: decodeURIComponent(parsed.pathname), ...credentials }
-  }
-  if (parsed?.protocol === 'redis:' || parsed?.protocol === 'rediss:') {
-    const db = parsed.pathname.slice(1)
-    return {
-      host: parsed.hostname.replace(/^\[|\]$/g, '') || '127.0.0.1',
-      port: Number(parsed.port || 6379),
-      ...credentials,
-      ...(db && { db: Number(db) }),
-      ...(parsed.protocol === 'rediss:' && { tls: {} }),
-    }
-  }
-  throw new TypeError('the URL of Redis must begin with redis://, rediss:// or unix:///')
-}
 
 /**
  * What ioredis needs so that nothing is sent again behind the caller's back, nothing waits in a queue
@@ -67,10 +45,15 @@ export const safeClusterOptions = {
 /** At most 2 s, growing from about 50 ms with each attempt, with jitter so that not all come at once. */
 const retryDelayMs = (attempt: number) => (0.5 + Math.random()) * Math.min(1_333, 50 * 2 ** attempt)
 
-/** A connection that stays open and comes back by itself. It connects when it is told to. */
-export function longLivedConnection(url: RedisUrl, connectTimeoutMs: number): Redis {
+/**
+ * A connection that stays open and comes back by itself. It connects when it is told to.
+ *
+ * @throws TypeError when the URL is unusable or the timeout is not between 1 ms and a day.
+ */
+export function longLivedConnection(url: string, connectTimeoutMs: number): Redis {
+  checkRange('connectTimeoutMs', connectTimeoutMs, { least: 1, most: MAX_TIMEOUT_MS })
   const options: RedisOptions = {
-    ...connectionOptions(url),
+    ...parseRedisUrl(url).options,
     ...safeRedisOptions,
     protocol: 2, // no reply of ours is of a type that RESP3 adds
     lazyConnect: true,
@@ -78,7 +61,7 @@ export function longLivedConnection(url: RedisUrl, connectTimeoutMs: number): Re
     connectionName: 'onetrip',
     retryStrategy: retryDelayMs,
   }
-  return new Redis(options)
+  return requireDatabase(new Redis(options))
 }
 
 /** Without what ioredis sends of its own accord when it connects: no HELLO, CLIENT SETINFO and INFO. */
@@ -88,16 +71,42 @@ const silentGreeting = { protocol: 2, disableClientInfo: true, enableReadyCheck:
  * A connection for one use, never resending and never retrying: as ioredis makes it by default, or
  * `lean`, with which nothing is sent but what the caller sends.
  */
-export function shortConnection(url: RedisUrl, connectTimeoutMs: number, lean: boolean): Redis {
+export function shortConnection(
+  address: RedisAddress,
+  connectTimeoutMs: number,
+  lean: boolean,
+): Redis {
   const options: RedisOptions = {
-    ...connectionOptions(url),
+    ...address.options,
     ...safeRedisOptions,
     ...(lean && silentGreeting),
     lazyConnect: true,
     connectTimeout: connectTimeoutMs,
     retryStrategy: null,
   }
-  return new Redis(options)
+  return requireDatabase(new Redis(options))
+}
+
+/**
+ * Closes a connection whose SELECT fails while it opens. ioredis emits an 'error' event then, but goes
+ * on with database 0.
+ */
+export function requireDatabase(redis: Redis): Redis {
+  const select = redis.select.bind(redis)
+  redis.select = async (database) => {
+    try {
+      return await select(database)
+    } catch (error) {
+      const { message } = error as Error
+      // Not a caller's own SELECT later on, and not NOAUTH: ioredis reports a failed login by itself.
+      const handshake = redis.status === 'connect' && isRefusal(error as Error)
+      if (!handshake || message.startsWith('NOAUTH')) throw error
+      const reason = `Redis refused to select database ${database}: ${message}`
+      redis.stream.destroy(new Error(reason, { cause: error }))
+      return await new Promise<never>(() => {}) // or ioredis would take the connection for ready
+    }
+  }
+  return redis
 }
 
 /**
@@ -119,17 +128,47 @@ export function createCluster(nodes: ClusterNode[], options: ClusterOptions = {}
   })
 }
 
+/** An option of ioredis that an injected client must leave at its default, and why. */
+type Unsupported = readonly [name: string, byDefault: unknown, why: string]
+
+const unsupportedOptions: readonly Unsupported[] = [
+  ['commandTimeout', undefined, 'the store has a deadline of its own, deadlineMs'],
+  ['reconnectOnError', null, 'it can send a command again'],
+  ['stringNumbers', false, 'the store needs numbers as numbers'],
+  ['monitor', false, 'such a connection cannot send commands'],
+]
+
+const unsupportedClusterOptions: readonly Unsupported[] = [
+  ['db', 0, 'a cluster has no other database'],
+  ['keyPrefix', '', 'it changes the slots of the keys'],
+  ['enableAutoPipelining', false, 'it can send a command again when a slot moves'],
+  ['scaleReads', 'master', 'a replica may still have a session that has ended'],
+]
+
 /**
- * Refuses a client that could execute a write twice.
+ * Refuses a client that could execute a write twice, or that the store cannot work with.
  *
  * @throws TypeError naming the options to change.
  */
 export function checkClient(client: Client): void {
-  if (isCluster(client) && client.options.keyPrefix) {
-    throw new TypeError('a cluster with a keyPrefix is not supported: the prefix changes the slots')
+  if (typeof client?.call !== 'function') throw new TypeError('client must be a client of ioredis')
+  const actual: Record<string, unknown> = { ...client.options }
+  const ofNodes: Record<string, unknown> = {
+    ...(isCluster(client) && client.options.redisOptions),
+  }
+  const unsupported = [
+    ...unsupportedOptions,
+    ...(isCluster(client) ? unsupportedClusterOptions : []),
+  ].filter(([name, byDefault]) =>
+    [actual[name], ofNodes[name]].some((value) => (value ?? byDefault) !== byDefault),
+  )
+  if (unsupported.length > 0) {
+    const list = unsupported.map(([name, , why]) => `${name} (${why})`)
+    throw new TypeError(
+      `this ioredis client has options that are not supported: ${list.join('; ')}`,
+    )
   }
   const wanted = isCluster(client) ? safeClusterOptions : safeRedisOptions
-  const actual: Record<string, unknown> = { ...client.options }
   const wrong = Object.entries(wanted)
     .filter(([name, value]) => typeof value !== 'object' && actual[name] !== value)
     .map(([name, value]) => `${name}: ${value}`)

@@ -1,4 +1,5 @@
-import type { Command as IoredisCommand, Redis } from 'ioredis'
+import { type Command as IoredisCommand, Redis } from 'ioredis'
+import type { Client } from './client.ts'
 import { notSent, type Outcome } from './outcomes.ts'
 import type { Command, Reply } from './updates.ts'
 
@@ -12,6 +13,7 @@ import type { Command, Reply } from './updates.ts'
  */
 export function sendFrame(redis: Redis, commands: readonly Command[]): Promise<Outcome[]> {
   return new Promise((resolve, reject) => {
+    const text = encode(commands) // first, since it must not fail once replies are awaited
     const frame: Frame = {
       outcomes: new Array<Outcome>(commands.length).fill(null),
       missing: commands.length,
@@ -24,8 +26,16 @@ export function sendFrame(redis: Redis, commands: readonly Command[]): Promise<O
       redis.sendCommand(awaited, sink)
     }
     if (frame.missing === 0) reject(notSent('there is no connection', frame.outcomes[0]))
-    else redis.stream.write(encode(commands))
+    else redis.stream.write(text)
   })
+}
+
+/**
+ * Whether `sendFrame` can use this client: a connection of the very ioredis that this package depends on.
+ * One that adds a prefix to keys has to see each command by itself, and so has a cluster.
+ */
+export function canFrame(client: Client): client is Redis {
+  return client instanceof Redis && !client.options.keyPrefix
 }
 
 interface Frame {

@@ -1,4 +1,5 @@
 import { StoreError } from './errors.ts'
+import { outOfRange, type Range } from './range.ts'
 
 /** The longest user or item, in characters (Unicode code points). */
 export const MAX_NAME_LENGTH = 128
@@ -14,21 +15,54 @@ export const NAME_PATTERN =
 
 const namePattern = new RegExp(NAME_PATTERN, 'u')
 
+const invalid = (message: string) => new StoreError('ONETRIP_INVALID_INPUT', message)
+
 /** @throws StoreError `ONETRIP_INVALID_INPUT`, naming the field. */
 export function checkName(field: 'user' | 'item', value: string): void {
+  if (typeof value !== 'string') throw invalid(`${field} must be a string`)
   // A string has at least as many UTF-16 units as characters, so most need no counting.
   const tooLong = value.length > MAX_NAME_LENGTH && [...value].length > MAX_NAME_LENGTH
   if (tooLong || !namePattern.test(value)) {
-    throw new StoreError(
-      'ONETRIP_INVALID_INPUT',
-      `${field} must have 1 to ${MAX_NAME_LENGTH} characters and no control characters`,
-    )
+    throw invalid(`${field} must have 1 to ${MAX_NAME_LENGTH} characters and no control characters`)
   }
+}
+
+/** @throws StoreError `ONETRIP_INVALID_INPUT`, naming the field. */
+export function checkString(field: string, value: string): void {
+  if (typeof value !== 'string') throw invalid(`${field} must be a string`)
+}
+
+/** @throws StoreError `ONETRIP_INVALID_INPUT` unless it is a list of strings, at least one. */
+export function checkStrings(field: string, values: readonly string[]): void {
+  const isList = Array.isArray(values) && values.length > 0
+  // Not every(), which skips the holes of a sparse list.
+  if (!isList || [...values].some((value) => typeof value !== 'string')) {
+    throw invalid(`${field} must be a list of one or more strings`)
+  }
+}
+
+/** @throws StoreError `ONETRIP_INVALID_INPUT`, naming the field. */
+export function checkNumber(field: string, value: number, range: Range): void {
+  const wrong = outOfRange(field, value, range)
+  if (wrong) throw invalid(wrong)
 }
 
 /** @throws StoreError `ONETRIP_INVALID_INPUT` unless it is a whole number from 1 to `most`. */
 export function checkLimit(limit: number, most = 1_000): void {
-  if (!Number.isInteger(limit) || limit < 1 || limit > most) {
-    throw new StoreError('ONETRIP_INVALID_INPUT', `limit must be a whole number from 1 to ${most}`)
-  }
+  checkNumber('limit', limit, { least: 1, most, whole: true })
+}
+
+/** @throws StoreError `ONETRIP_INVALID_INPUT`, naming the field. */
+export function checkObject(field: string, value: object): void {
+  if (typeof value !== 'object' || value === null) throw invalid(`${field} must be an object`)
+}
+
+/** A day, in milliseconds. Node's timers end at 24.8 days, and fire at once beyond. */
+export const MAX_TIMEOUT_MS = 86_400_000
+
+/** @throws TypeError when one of these is not a function of `object`. */
+export function checkFunctions(what: string, object: unknown, names: readonly string[]): void {
+  const functions = (object ?? {}) as Record<string, unknown>
+  const missing = names.filter((name) => typeof functions[name] !== 'function')
+  if (missing.length > 0) throw new TypeError(`${what} needs the functions ${missing.join(', ')}`)
 }

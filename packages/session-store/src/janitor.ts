@@ -4,6 +4,7 @@ import {
   type RetentionWork,
   retentionChannel,
 } from './diagnostics.ts'
+import { checkFunctions } from './input.ts'
 import { beginTask, type JanitorLock, janitorLock } from './janitor-lock.ts'
 import type { Keys } from './keys.ts'
 import { checkRange as check } from './range.ts'
@@ -76,6 +77,7 @@ interface JanitorParts {
 /** @throws TypeError for an option that is out of its range. */
 export function createJanitor(parts: JanitorParts, options: JanitorOptions): Janitor {
   const { strategy, keys, now } = parts
+  if (typeof options !== 'object') throw new TypeError('the options of a janitor must be an object')
   const {
     intervalSeconds = 60,
     rescaleEverySeconds = 86_400,
@@ -101,6 +103,7 @@ export function createJanitor(parts: JanitorParts, options: JanitorOptions): Jan
   check('rescaleEverySeconds', rescaleEverySeconds, { least: 0 })
   check('sweepEverySeconds', sweepEverySeconds, { least: 0 })
   check('lockSeconds', lockSeconds, { least: 0.1, most: 86_400 })
+  if (onProgress !== undefined) checkFunctions('the janitor', options, ['onProgress'])
 
   let current: Promise<RetentionRun> | undefined
   let stopping = new AbortController()

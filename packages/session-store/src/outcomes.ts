@@ -1,3 +1,4 @@
+import { publishError } from './diagnostics.ts'
 import { StoreError } from './errors.ts'
 import type { Command, Reply, Update } from './updates.ts'
 
@@ -80,6 +81,24 @@ function outcomeUnknown(mayHaveWritten: boolean, cause?: unknown): StoreError {
     mayHaveWritten,
     cause,
   })
+}
+
+/**
+ * The error that an update ends with, published on the error channel.
+ *
+ * @param error Whatever was thrown. What is no `StoreError` was not foreseen, so it may have been thrown
+ *   after Redis had executed the update.
+ */
+export function updateError(error: unknown, readOnly: boolean): StoreError {
+  const known =
+    error instanceof StoreError
+      ? error
+      : new StoreError('ONETRIP_OUTCOME_UNKNOWN', 'an unexpected error; see its cause', {
+          mayHaveWritten: !readOnly,
+          cause: error,
+        })
+  publishError(known.code)
+  return known
 }
 
 export const lateReply = (readOnly: boolean) =>

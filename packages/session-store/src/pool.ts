@@ -1,5 +1,11 @@
 import { once } from 'node:events'
-import { type Client, checkClient, isCluster, longLivedConnection } from './client.ts'
+import {
+  type Client,
+  checkClient,
+  isCluster,
+  longLivedConnection,
+  requireDatabase,
+} from './client.ts'
 import { publishConnection, publishDisconnection } from './diagnostics.ts'
 import { notSent, overloaded } from './outcomes.ts'
 
@@ -9,7 +15,7 @@ interface Slot {
 }
 
 export interface PoolOptions {
-  /** `redis://`, `rediss://` or `unix:///path/to/socket`: the pool opens and closes its connections. */
+  /** As `StrategyOptions.url`: the pool opens and closes its connections. */
   url?: string | undefined
   /** Connections to use instead of the pool's own. They are not closed. */
   client?: Client | readonly Client[] | undefined
@@ -60,8 +66,10 @@ export class Pool {
       url === undefined
         ? [client as Client | readonly Client[]].flat()
         : Array.from({ length: size }, () => longLivedConnection(url, options.connectTimeoutMs))
+    if (clients.length === 0) throw new TypeError('give at least one ioredis client')
     this.#slots = clients.map((client) => {
       checkClient(client)
+      if (!this.#owned && !isCluster(client)) requireDatabase(client)
       return { client, inFlight: 0 }
     })
     for (const client of clients) {

@@ -12,7 +12,8 @@ export interface SessionStoreOptions extends StrategyOptions {
   keys?: Keys
   /**
    * A session that was not seen for so long is gone: exactly for `checkToken`, `touch` and
-   * `userSessions`, to within one interval of the janitor for a view. Default 14 days.
+   * `userSessions`, to within one interval of the janitor for a view. More than 0. Default
+   * 14 days.
    */
   idleSeconds?: number
   /**

@@ -2,7 +2,16 @@ import { type Attempts, countAttempts } from './attempts.ts'
 import { checkSessionSlots } from './cluster.ts'
 import { cursorOf, positionOf } from './cursor.ts'
 import { StoreError } from './errors.ts'
-import { checkLimit, checkName } from './input.ts'
+import {
+  checkFunctions,
+  checkLimit,
+  checkName,
+  checkNumber,
+  checkObject,
+  checkString,
+  checkStrings,
+  MAX_TIMEOUT_MS,
+} from './input.ts'
 import { createJanitor, type Janitor, type JanitorOptions } from './janitor.ts'
 import { documentKeys } from './keys.ts'
 import type { PoolState } from './pool.ts'
@@ -28,17 +37,20 @@ export type SessionStore = ReturnType<typeof createSessionStore>
  * Every function takes the signed token and refuses a malformed, forged or expired one without asking
  * Redis. Besides what each one names, all throw a `StoreError` of the codes that `Strategy.run` throws.
  *
- * The store keeps itself within its limits (`janitor`), once in an interval, from now until `close()`.
+ * Every argument's type and range is checked before anything is sent: `ONETRIP_INVALID_INPUT`. The
+ * store keeps itself within its limits (`janitor`), once in an interval, from now until `close()`.
  *
- * @throws TypeError when the URL of Redis or a secret is unusable, the strategy cannot work with the
- *   other options, `maxSessionsPerUser` or an option of the janitor is out of its range, or the janitor
- *   cannot work on a cluster with these keys.
+ * @throws TypeError when an option has a wrong type or is out of its range, the URL of Redis or a secret
+ *   is unusable, the strategy cannot work with the other options, or the janitor cannot work on a
+ *   cluster with these keys.
  */
 export function createSessionStore(options: SessionStoreOptions) {
   const { keys = documentKeys, idleSeconds = 14 * 24 * 3600, maxSessionsPerUser = 100 } = options
   checkRange('maxSessionsPerUser', maxSessionsPerUser, { least: 1, whole: true })
-  const clock = options.tokens.clock ?? Date.now
+  checkRange('idleSeconds', idleSeconds, { least: 0.001 })
+  checkFunctions('keys', keys, Object.keys(documentKeys))
   const tokens = createTokens(options.tokens)
+  const clock = options.tokens.clock ?? Date.now
   const strategy = strategyFor(options.strategy, options)
   const now = () => clock() / 1000
   const janitors: Janitor[] = []
@@ -151,6 +163,7 @@ export function createSessionStore(options: SessionStoreOptions) {
      */
     async touch(token: string, unlessWithinSeconds = 0): Promise<updates.Session> {
       const id = tokens.verify(token)
+      checkNumber('unlessWithinSeconds', unlessWithinSeconds, { least: 0 })
       const session = await checkId(id)
       if (session.lastSeen > now() - unlessWithinSeconds) return session
       return known(await strategy.run(updates.touchSession(keys, id, now())))
@@ -198,11 +211,10 @@ export function createSessionStore(options: SessionStoreOptions) {
      * @throws StoreError `ONETRIP_UNKNOWN_SESSION` when the token's own session is gone,
      *   `ONETRIP_INVALID_INPUT` for a cursor that no page had.
      */
-    async userSessions(
-      token: string,
-      { limit = PAGE, cursor }: PageOptions = {},
-    ): Promise<UserSessionPage> {
+    async userSessions(token: string, page: PageOptions = {}): Promise<UserSessionPage> {
       const own = tokens.verify(token)
+      checkObject('page', page)
+      const { limit = PAGE, cursor } = page
       checkLimit(limit, PAGE)
       const after = cursor === undefined ? undefined : positionOf(cursor)
       const { user } = await checkId(own)
@@ -222,7 +234,9 @@ export function createSessionStore(options: SessionStoreOptions) {
      * @throws StoreError `ONETRIP_UNKNOWN_SESSION` when the token's own session is gone.
      */
     async revokeSession(token: string, id: string): Promise<boolean> {
-      const { user } = await checkId(tokens.verify(token))
+      const own = tokens.verify(token)
+      checkString('id', id)
+      const { user } = await checkId(own)
       const [state] = await strategy.run(userSessions.statesOf(keys, [id]))
       return state?.user === user && (await lists.end(id))
     },
@@ -248,14 +262,25 @@ export function createSessionStore(options: SessionStoreOptions) {
 
     /**
      * Counts an attempt at something, such as logging in, by each of `subjects` (a user, an address: any
-     * text), over all processes, in windows of `windowSeconds`. What to refuse is the caller's to say.
-     * One round trip.
+     * text), over all processes, in windows of `windowSeconds`, a whole number. What to refuse is the
+     * caller's to say. One round trip.
      */
-    countAttempts: (subjects: readonly string[], windowSeconds: number): Promise<Attempts> =>
-      strategy.run(countAttempts(keys, { subjects, windowSeconds }, now())),
+    async countAttempts(subjects: readonly string[], windowSeconds: number): Promise<Attempts> {
+      checkStrings('subjects', subjects)
+      checkNumber('windowSeconds', windowSeconds, { least: 1, most: 1e9, whole: true })
+      return await strategy.run(countAttempts(keys, { subjects, windowSeconds }, now()))
+    },
 
-    /** Resolves once Redis can be used; throws `ONETRIP_NOT_SENT` after `timeoutMs` (default 10,000). */
-    ready: (timeoutMs = 10_000): Promise<void> => strategy.ready(timeoutMs),
+    /**
+     * Resolves once Redis can be used.
+     *
+     * @param timeoutMs At most a day. Default 10,000.
+     * @throws StoreError `ONETRIP_NOT_SENT` when it cannot be used until then.
+     */
+    async ready(timeoutMs = 10_000): Promise<void> {
+      checkNumber('timeoutMs', timeoutMs, { least: 0, most: MAX_TIMEOUT_MS })
+      await strategy.ready(timeoutMs)
+    },
 
     /** Asks Redis for a sign of life. */
     async ping(): Promise<void> {

@@ -66,8 +66,9 @@ export type StrategyName = (typeof strategyNames)[number]
 
 export interface StrategyOptions {
   /**
-   * `redis://`, `rediss://` or `unix:///path/to/socket`, each with user name and password if needed.
-   * Exactly one of `url` and `client` must be given; `naive` and `naive-lean` need
+   * `redis://host:port/database`, `rediss://` or `unix:///path/to/socket?db=database`, each with user
+   * name and password if needed (`parseRedisUrl`). A database that cannot be selected is never replaced
+   * by another: `ready` fails. Exactly one of `url` and `client` must be given; `naive` and `naive-lean` need
    * a URL.
    */
   url?: string | undefined
@@ -76,9 +77,9 @@ export interface StrategyOptions {
    * It is used, connected if it was lazy, and never closed.
    */
   client?: Client | readonly Client[] | undefined
-  /** Connections of the pool that `url` opens; the naive strategies have none. Default 1. */
+  /** Connections of the pool that `url` opens, 1 to 1,000; the naive strategies have none. Default 1. */
   poolSize?: number
-  /** How long an update may take, connecting included where it connects. Default 2,000. */
+  /** How long an update may take, connecting included where it connects. At most a day. Default 2,000. */
   deadlineMs?: number
   /** Updates in flight on one connection (naive: in all), beyond which one is refused. Default 1,000. */
   maxInFlight?: number

@@ -1,11 +1,12 @@
 import { randomBytes, timingSafeEqual } from 'node:crypto'
 import { StoreError } from './errors.ts'
 import { hmacSha256 } from './hmac.ts'
+import { checkRange } from './range.ts'
 
 export interface TokensOptions {
   /** At least one, of at least 32 characters: the first signs, all verify (so that they can rotate). */
   secrets: readonly string[]
-  /** How long a token is good for, however much it is used. Default 30 days. */
+  /** How long a token is good for, however much it is used: 1 s to 100 years. Default 30 days. */
   lifetimeSeconds?: number
   /** Milliseconds since 1970. Default `Date.now`. */
   clock?: () => number
@@ -33,6 +34,11 @@ const SHAPE = new RegExp(`^[A-Za-z0-9_-]{${ID_LENGTH}}\\.[A-Za-z0-9_-]{42}[AEIMQ
 const SIGNATURE_LENGTH = 43
 const CLOCK_SKEW_MS = 60_000
 const MIN_SECRET_LENGTH = 32
+const SECRETS_RULE = `tokens.secrets must be a list of one or more strings of at least ${MIN_SECRET_LENGTH} characters`
+const MAX_LIFETIME_SECONDS = 100 * 365 * 24 * 3600
+
+const isSecret = (secret: unknown) =>
+  typeof secret === 'string' && secret.length >= MIN_SECRET_LENGTH
 
 const issueTimeOf = (id: string) => Buffer.from(id, 'base64url').readUIntBE(0, TIME_BYTES)
 
@@ -40,14 +46,15 @@ const issueTimeOf = (id: string) => Buffer.from(id, 'base64url').readUIntBE(0, T
 export const issuedAt = (id: string): number | undefined =>
   ID_SHAPE.test(id) ? issueTimeOf(id) : undefined
 
-/** @throws TypeError when there is no secret or one is too short. */
+/** @throws TypeError when there is no secret, one is too short, or another option is unusable. */
 export function createTokens(options: TokensOptions): Tokens {
-  const { secrets, lifetimeSeconds = 30 * 24 * 3600, clock = Date.now } = options
+  const { secrets, lifetimeSeconds = 30 * 24 * 3600, clock = Date.now } = { ...options }
+  if (!Array.isArray(secrets) || ![...secrets].every(isSecret)) throw new TypeError(SECRETS_RULE)
+  checkRange('tokens.lifetimeSeconds', lifetimeSeconds, { least: 1, most: MAX_LIFETIME_SECONDS })
+  if (typeof clock !== 'function') throw new TypeError('tokens.clock must be a function')
   const signers = secrets.map((secret) => hmacSha256(secret, ID_LENGTH))
   const [sign] = signers
-  if (sign === undefined || secrets.some(({ length }) => length < MIN_SECRET_LENGTH)) {
-    throw new TypeError(`secrets: at least one, each of at least ${MIN_SECRET_LENGTH} characters`)
-  }
+  if (sign === undefined) throw new TypeError(SECRETS_RULE)
   const lifetimeMs = lifetimeSeconds * 1000
   const given = Buffer.alloc(SIGNATURE_LENGTH)
   const expected = Buffer.alloc(SIGNATURE_LENGTH)
@@ -62,8 +69,10 @@ export function createTokens(options: TokensOptions): Tokens {
       return `${id}.${sign(id)}`
     },
     verify(token) {
-      if (!SHAPE.test(token))
+      // test() would convert a list of one token to its text.
+      if (typeof token !== 'string' || !SHAPE.test(token)) {
         throw new StoreError('ONETRIP_INVALID_TOKEN', 'the token is malformed')
+      }
       const id = token.slice(0, ID_LENGTH)
       given.write(token.slice(ID_LENGTH + 1), 'latin1')
       let genuine = false

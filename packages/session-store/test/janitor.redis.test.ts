@@ -241,12 +241,12 @@ test('the user that the API is on our own Redis may do all of this', async () =>
     .join(' ')
   const words = allowed.split(/\s+/).filter((word) => !word.startsWith('#'))
   const own = await redisForThisTest()
-  const admin = new Redis(own.socket)
+  const admin = new Redis(own.socket, { db: 5 })
   onTestFinished(() => admin.disconnect())
   await admin.call('ACL', 'SETUSER', 'api', ...words, '>secret')
 
   const clock = new Clock()
-  const url = `unix://api:secret@localhost${own.socket}`
+  const url = `unix://api:secret@localhost${own.socket}?db=5`
   const store = await storeOn(own.socket, clock, { url })
   await logIn(store, clock, 10)
   const janitor = store.janitor({ maxSessions: 3, keptItems: 5, batchSize: 2 })

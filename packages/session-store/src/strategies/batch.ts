@@ -1,9 +1,8 @@
-import { type Client, isCluster } from '../client.ts'
-import { batchChannel, publishError, publishRoundTrip, type SentBatch } from '../diagnostics.ts'
-import type { StoreError } from '../errors.ts'
-import { sendFrame } from '../frame.ts'
+import type { Client } from '../client.ts'
+import { batchChannel, publishRoundTrip, type SentBatch } from '../diagnostics.ts'
+import { canFrame, sendFrame } from '../frame.ts'
 import { merge } from '../merge.ts'
-import { lateReply, type Outcome, readOutcomes } from '../outcomes.ts'
+import { lateReply, type Outcome, readOutcomes, updateError } from '../outcomes.ts'
 import { sendPipeline } from '../send.ts'
 import type { Strategy, StrategyOptions } from '../strategy.ts'
 import type { Command, Update } from '../updates.ts'
@@ -30,10 +29,7 @@ export function batch(options: StrategyOptions): Strategy {
 
   function run<Result>(update: Update<Result>): Promise<Result> {
     const refusal = pool.refusal(queue.length + 1)
-    if (refusal) {
-      publishError((refusal as StoreError).code)
-      return Promise.reject(refusal)
-    }
+    if (refusal) return Promise.reject(updateError(refusal, update.readOnly))
     return new Promise<Result>((resolve, reject) => {
       queue.push({ update, resolve: resolve as Waiting['resolve'], reject })
       if (queue.length >= capacity) flush()
@@ -54,25 +50,26 @@ export function batch(options: StrategyOptions): Strategy {
     const startedAt = performance.now()
     let sent = 0
     let failed = 0
-    const fail = ({ reject }: Waiting, error: StoreError) => {
+    let isLate = false
+    const fail = ({ update, reject }: Waiting, error: unknown) => {
       failed++
-      publishError(error.code)
-      reject(error)
+      reject(updateError(error, update.readOnly))
     }
     const deadline = setTimeout(() => {
+      isLate = true
       for (const one of waiting) fail(one, lateReply(one.update.readOnly))
     }, deadlineMs)
     try {
       const { commands, split } = merge(waiting.map(({ update }) => update))
       sent = commands.length
       const outcomes = await pool.use((client) => write(client, commands), waiting.length)
-      if (failed === 0) {
+      if (!isLate) {
         split(outcomes).forEach((own, index) => {
           settle(waiting[index] as Waiting, own, fail)
         })
       }
     } catch (error) {
-      if (failed === 0) for (const one of waiting) fail(one, error as StoreError)
+      if (!isLate) for (const one of waiting) fail(one, error)
     } finally {
       clearTimeout(deadline)
     }
@@ -104,21 +101,20 @@ export function batch(options: StrategyOptions): Strategy {
 function settle(
   waiting: Waiting,
   outcomes: readonly Outcome[],
-  fail: (waiting: Waiting, error: StoreError) => void,
+  fail: (waiting: Waiting, error: unknown) => void,
 ): void {
   let result: unknown
   try {
     result = readOutcomes(waiting.update, outcomes)
   } catch (error) {
-    fail(waiting, error as StoreError)
+    fail(waiting, error)
     return
   }
   waiting.resolve(result)
 }
 
-/** A client that adds a prefix to keys, or a cluster, has to see each command by itself. */
 function write(client: Client, commands: readonly Command[]): Promise<Outcome[]> {
-  if (isCluster(client) || client.options.keyPrefix) return sendPipeline(client, commands)
+  if (!canFrame(client)) return sendPipeline(client, commands)
   publishRoundTrip(commands.length)
   return sendFrame(client, commands)
 }

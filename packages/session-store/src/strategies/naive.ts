@@ -2,6 +2,7 @@ import type { Redis } from 'ioredis'
 import { shortConnection } from '../client.ts'
 import { publishConnection } from '../diagnostics.ts'
 import { notSent, type Outcome, overloaded } from '../outcomes.ts'
+import { parseRedisUrl } from '../redis-url.ts'
 import { sendOneByOne, withDeadline } from '../send.ts'
 import type { Strategy, StrategyName, StrategyOptions } from '../strategy.ts'
 import type { Command } from '../updates.ts'
@@ -26,11 +27,11 @@ export const naiveLean = (options: StrategyOptions): Strategy =>
   onShortConnections('naive-lean', options, true)
 
 function onShortConnections(name: StrategyName, options: StrategyOptions, lean: boolean): Strategy {
-  const { url, deadlineMs = 2_000, maxInFlight = 1_000 } = options
-  if (url === undefined) {
-    throw new TypeError(`the strategy ${name} opens connections: it needs a URL`)
+  const { url, client, deadlineMs = 2_000, maxInFlight = 1_000 } = options
+  if (url === undefined || client !== undefined) {
+    throw new TypeError(`the strategy ${name} opens connections: it needs a URL, and no client`)
   }
-  const address = url
+  const address = parseRedisUrl(url)
   const open = new Set<Promise<unknown>>()
   const connections = new Set<Redis>()
   let closed = false

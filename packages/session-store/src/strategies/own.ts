@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { publishError } from '../diagnostics.ts'
 import { StoreError } from '../errors.ts'
-import { isNotSent, notSent, type Outcome, readOutcomes } from '../outcomes.ts'
+import { checkFunctions } from '../input.ts'
+import { isNotSent, notSent, type Outcome, readOutcomes, updateError } from '../outcomes.ts'
 import { scanOne } from '../scan.ts'
 import { withDeadline } from '../send.ts'
 import type { Strategy } from '../strategy.ts'
@@ -27,14 +27,20 @@ export interface Sender {
   close(): Promise<void>
 }
 
-/** A strategy that sends by `sender`: for another client than ioredis, or another way of using it. */
+/**
+ * A strategy that sends by `sender`: for another client than ioredis, or another way of using it.
+ *
+ * @throws TypeError when the sender lacks a name or a function.
+ */
 export function strategyOf(sender: Sender): Strategy {
+  checkFunctions('a sender', sender, ['send', 'close'])
+  if (typeof sender.name !== 'string') throw new TypeError('a sender needs a name')
+
   async function run<Result>(update: Update<Result>): Promise<Result> {
     try {
       return readOutcomes(update, await outcomesOf(update))
     } catch (error) {
-      if (error instanceof StoreError) publishError(error.code)
-      throw error
+      throw updateError(error, update.readOnly)
     }
   }
 

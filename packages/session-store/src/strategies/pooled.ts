@@ -1,7 +1,5 @@
 import { type Client, isCluster } from '../client.ts'
-import { publishError } from '../diagnostics.ts'
-import type { StoreError } from '../errors.ts'
-import { readOutcomes } from '../outcomes.ts'
+import { readOutcomes, updateError } from '../outcomes.ts'
 import { Pool } from '../pool.ts'
 import { scanNodes } from '../scan.ts'
 import {
@@ -37,8 +35,7 @@ export function scanWith({ pool, deadlineMs }: ReturnType<typeof openPool>): Str
       const step = pool.use((client) => scanNodes(client, request, from))
       return await withDeadline(step, deadlineMs, true)
     } catch (error) {
-      publishError((error as StoreError).code)
-      throw error
+      throw updateError(error, true)
     }
   }
 }
@@ -47,12 +44,11 @@ function pooled(name: StrategyName, send: Send, options: StrategyOptions): Strat
   const { pool, deadlineMs } = openPool(options)
 
   async function run<Result>(update: Update<Result>): Promise<Result> {
-    const sent = pool.use((client) => send(client, update.commands))
     try {
+      const sent = pool.use((client) => send(client, update.commands))
       return readOutcomes(update, await withDeadline(sent, deadlineMs, update.readOnly))
     } catch (error) {
-      publishError((error as StoreError).code)
-      throw error
+      throw updateError(error, update.readOnly)
     }
   }
 

@@ -1,0 +1,98 @@
+/** Where a Redis is and how to log in, under the names of ioredis's options. */
+export interface RedisAddress {
+  transport: 'tcp' | 'tls' | 'unix'
+  options: {
+    host?: string
+    port?: number
+    /** Of the Unix socket. */
+    path?: string
+    username?: string
+    password?: string
+    /** Absent for database 0. */
+    db?: number
+    tls?: object
+  }
+}
+
+const DEFAULT_PORT = 6379
+const transports = { 'redis:': 'tcp', 'rediss:': 'tls', 'unix:': 'unix' } as const
+
+/**
+ * Parses `redis://user:password@host:port/database`, the same with `rediss://` for TLS, or
+ * `unix:///path/to/socket`. User, password, port (6379) and database (0) are optional; `?db=` names the
+ * database, too, and is the only way to do so for a Unix socket. A Unix socket with a user is
+ * `unix://user:password@localhost/path/to/socket`.
+ *
+ * @throws TypeError for anything else. The message contains no part of the URL that may be secret.
+ */
+export function parseRedisUrl(url: string): RedisAddress {
+  const parsed = typeof url === 'string' ? URL.parse(url) : null
+  if (!parsed) {
+    throw invalid(
+      'it must look like redis://host:6379, rediss://host:6379 or unix:///path/to/socket, with special characters of user name and password percent-encoded',
+    )
+  }
+  const transport = transports[parsed.protocol as keyof typeof transports]
+  if (!transport) throw invalid('it must begin with redis://, rediss:// or unix:///')
+  const location = transport === 'unix' ? socketOf(parsed) : hostOf(parsed)
+  const db = databaseOf(parsed, transport === 'unix')
+  return {
+    transport,
+    options: {
+      ...location,
+      ...(transport === 'tls' && { tls: {} }),
+      ...(parsed.username && { username: decoded(parsed.username) }),
+      ...(parsed.password && { password: decoded(parsed.password) }),
+      ...(db && { db }),
+    },
+  }
+}
+
+const invalid = (reason: string) => new TypeError(`invalid Redis URL: ${reason}`)
+
+function hostOf({ hostname, port, pathname, search, hash }: URL) {
+  // Must come first: what follows may be the rest of a password, which other messages would show.
+  if (`${pathname}${search}${hash}`.includes('@')) {
+    throw invalid('a / ? # or @ in the user name or password must be percent-encoded')
+  }
+  if (hostname === '') throw invalid('the host is missing')
+  if (port === '0') throw invalid('the port must be a number from 1 to 65535')
+  return { host: hostname.replace(/^\[|\]$/g, ''), port: Number(port || DEFAULT_PORT) }
+}
+
+function socketOf({ hostname, port, pathname }: URL) {
+  const path = decoded(pathname)
+  const isLocal = (hostname === '' || hostname === 'localhost') && port === ''
+  if (!isLocal || !/^\/[^\0]*[^\0/]$/.test(path)) {
+    throw invalid(
+      'a Unix socket needs its absolute path: unix:///path/to/socket or unix://user@localhost/path/to/socket',
+    )
+  }
+  return { path }
+}
+
+function databaseOf({ pathname, searchParams, hash }: URL, isSocket: boolean): number {
+  for (const name of searchParams.keys()) {
+    if (name === 'db') continue
+    // What looks like no parameter may be a part of a secret.
+    const shown = /^[A-Za-z_]{1,32}$/.test(name) ? ` "${name}"` : ''
+    throw invalid(`the query parameter${shown} is not supported; only db is`)
+  }
+  if (hash !== '') throw invalid('a fragment (#…) is not supported')
+  const given = searchParams.getAll('db')
+  if (!isSocket && pathname.length > 1) given.push(pathname.slice(1))
+  const [database = '0', ...more] = given
+  if (more.length > 0) throw invalid('it names the database more than once')
+  if (!/^\d{1,10}$/.test(database)) {
+    throw invalid('the database must be a whole number, as in redis://host:6379/5 or ?db=5')
+  }
+  return Number(database)
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    throw invalid('a % in the user name, password or path must be percent-encoded (%25)')
+  }
+}

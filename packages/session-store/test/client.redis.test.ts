@@ -1,0 +1,134 @@
+import { createRequire } from 'node:module'
+import { Cluster, Redis, type RedisOptions } from 'ioredis'
+import { expect, onTestFinished, test, vi } from 'vitest'
+import { redisOfThisFile } from '../../../.vitest/redis.ts'
+import {
+  type Client,
+  createSessionStore,
+  partitionedKeys,
+  safeClusterOptions,
+  safeRedisOptions,
+} from '../src/index.ts'
+
+const server = redisOfThisFile()
+const tokens = { secrets: ['a-secret-for-tests-a-secret-for-tests'] }
+
+type Options = Omit<RedisOptions, 'replyMapping'>
+
+function clientForThisTest(options: Options, path = server.socket): Redis {
+  const client = new Redis(path, { ...safeRedisOptions, ...options, lazyConnect: true })
+  onTestFinished(() => client.disconnect())
+  return client
+}
+
+/** Everything that reads a number, a score, a list or a text in some way of its own. */
+async function everything(client: Client, strategy: 'batch' | 'pipeline') {
+  const store = createSessionStore({
+    client,
+    strategy,
+    tokens: { ...tokens, clock: () => 1.7e12 },
+    deadlineMs: 20_000,
+    janitor: false,
+  })
+  onTestFinished(() => store.close())
+  await store.ready()
+  const { token } = await store.login('ada')
+  const other = await store.login('ada')
+  const views = await Promise.all([
+    store.recordView(token, 'book'),
+    store.recordView(other.token, 'book'),
+  ])
+  return {
+    views,
+    session: await store.checkToken(token),
+    recent: await store.recentSessions(),
+    viewed: await store.viewedItems(token),
+    popular: await store.popularItems(),
+    listed: (await store.userSessions(token)).sessions.length,
+    attempts: (await store.countAttempts(['a', 'b'], 60)).counts,
+    loggedOut: await store.logout(other.token),
+    run: await store.janitor({ maxSessions: 0 }).runOnce(),
+    left: await store.recentSessions(),
+  }
+}
+
+const supported: Options[] = [
+  { protocol: 2 },
+  { protocol: 3 },
+  { replyMapping: 'resp3' } as Options,
+  { keyPrefix: 'shop:' },
+  { enableAutoPipelining: true },
+  { socketTimeout: 30_000 },
+  { blockingTimeout: 30_000 },
+  { enableReadyCheck: false },
+  { connectionName: 'mine', disableClientInfo: true },
+  { commandTimeout: undefined, stringNumbers: false, reconnectOnError: null, monitor: false },
+]
+
+test.each(supported)('a client with %j is supported', async (options) => {
+  for (const strategy of ['batch', 'pipeline'] as const) {
+    await server.redis.flushall()
+    expect(await everything(clientForThisTest(options), strategy)).toMatchObject({
+      views: [
+        { user: 'ada', views: 1 },
+        { user: 'ada', views: 2 },
+      ],
+      session: { user: 'ada', lastSeen: 1.7e9 },
+      recent: [{ user: 'ada', lastSeen: 1.7e9 }, { user: 'ada' }],
+      viewed: [{ item: 'book' }],
+      popular: [{ item: 'book', views: 2 }],
+      listed: 2,
+      attempts: [1, 1],
+      loggedOut: true,
+      run: { worked: true, evicted: 1 },
+      left: [],
+    })
+  }
+})
+
+test.each([
+  [{ commandTimeout: 1_000 }, 'commandTimeout (the store has a deadline of its own, deadlineMs)'],
+  [{ commandTimeout: 0 }, 'commandTimeout'],
+  [{ stringNumbers: true }, 'stringNumbers'],
+  [{ reconnectOnError: () => 2 as const }, 'reconnectOnError'],
+  [{ monitor: true }, 'monitor'],
+  [{ enableOfflineQueue: true }, 'enableOfflineQueue: false'],
+  [{ autoResendUnfulfilledCommands: true }, 'autoResendUnfulfilledCommands: false'],
+  [{ maxRetriesPerRequest: null }, 'maxRetriesPerRequest: 0'],
+])('a client with %j is refused, and the option named', (options, words) => {
+  const client = clientForThisTest(options)
+  expect(() => createSessionStore({ client, tokens })).toThrow(TypeError)
+  expect(() => createSessionStore({ client, tokens })).toThrow(words)
+})
+
+test.each([
+  [{ keyPrefix: 'shop:' }, 'keyPrefix'],
+  [{ enableAutoPipelining: true }, 'enableAutoPipelining'],
+  [{ scaleReads: 'slave' as const }, 'scaleReads'],
+  [{ redisOptions: { commandTimeout: 1_000 } }, 'commandTimeout'],
+  [{ redisOptions: { stringNumbers: true } }, 'stringNumbers'],
+  [{ redisOptions: { db: 5 } }, 'db (a cluster has no other database)'],
+  [{ retryDelayOnFailover: 100 }, 'retryDelayOnFailover: 0'],
+])('a cluster with %j is refused, and the option named', (options, words) => {
+  const client = new Cluster([{ host: '127.0.0.1', port: 1 }], {
+    ...safeClusterOptions,
+    lazyConnect: true,
+    ...(options as object),
+  })
+  onTestFinished(() => client.disconnect())
+  expect(() => createSessionStore({ client, keys: partitionedKeys(), tokens })).toThrow(words)
+})
+
+test('a client of another copy of ioredis is used by its public interface', async () => {
+  const require = createRequire(import.meta.url)
+  for (const path of Object.keys(require.cache)) {
+    if (/\/ioredis\//.test(path)) delete require.cache[path]
+  }
+  const other = require('ioredis') as typeof import('ioredis')
+  const client = new other.Redis(server.socket, { ...safeRedisOptions, lazyConnect: true })
+  onTestFinished(() => client.disconnect())
+  expect(client).not.toBeInstanceOf(Redis)
+  const pipeline = vi.spyOn(client, 'pipeline')
+  expect(await everything(client, 'batch')).toMatchObject({ loggedOut: true, left: [] })
+  expect(pipeline).toHaveBeenCalled()
+})

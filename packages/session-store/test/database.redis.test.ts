@@ -1,0 +1,123 @@
+import { Redis } from 'ioredis'
+import { expect, onTestFinished, test } from 'vitest'
+import { redisForThisTest, redisOfThisFile } from '../../../.vitest/redis.ts'
+import {
+  createSessionStore,
+  type SessionStore,
+  type SessionStoreOptions,
+  safeRedisOptions,
+  strategyNames,
+} from '../src/index.ts'
+
+const server = redisOfThisFile()
+const tokens = { secrets: ['a-secret-for-tests-a-secret-for-tests'] }
+
+function storeForThisTest(options: Partial<SessionStoreOptions>) {
+  const store = createSessionStore({ tokens, deadlineMs: 20_000, ...options })
+  onTestFinished(() => store.close())
+  return store
+}
+
+const databases = async () => (await server.redis.info('keyspace')).match(/db\d+/g) ?? []
+
+/** How `ready` fails; the reason takes as long to be known as Redis takes to answer. */
+const failureOf = (store: SessionStore) =>
+  store.ready(300).then(
+    () => 'ready',
+    (error: unknown) => error,
+  )
+
+const refusal = (database: number, why: string) => ({
+  code: 'ONETRIP_NOT_SENT',
+  cause: {
+    message: expect.stringMatching(`^Redis refused to select database ${database}: ${why}`),
+  },
+})
+
+test.each(strategyNames)('%s: everything is in the database of the URL', async (strategy) => {
+  const store = storeForThisTest({ url: `unix://${server.socket}?db=5`, strategy })
+  await store.ready()
+  const { token } = await store.login('ada')
+  await store.recordView(token, 'book')
+  await store.janitor().runOnce()
+  expect(await databases()).toEqual(['db5'])
+})
+
+test.each(strategyNames)(
+  '%s: a database that does not exist stops the start, and nothing is written to another',
+  async (strategy) => {
+    const store = storeForThisTest({ url: `unix://${server.socket}?db=99`, strategy })
+    await expect
+      .poll(() => failureOf(store))
+      .toMatchObject(refusal(99, 'ERR DB index is out of range'))
+    await expect(store.login('ada')).rejects.toMatchObject({ code: 'ONETRIP_NOT_SENT' })
+    await expect(store.janitor().runOnce()).rejects.toMatchObject({ code: 'ONETRIP_NOT_SENT' })
+    expect(await databases()).toEqual([])
+  },
+)
+
+test.each(strategyNames)('%s: a user that lacks SELECT stops the start', async (strategy) => {
+  await server.redis.call('ACL', 'SETUSER', 'guest', 'on', '>pw', '~*', '+@all', '-select')
+  const url = `unix://guest:pw@localhost${server.socket}?db=5`
+  const store = storeForThisTest({ url, strategy })
+  await expect.poll(() => failureOf(store)).toMatchObject(refusal(5, 'NOPERM'))
+  expect(await databases()).toEqual([])
+})
+
+test.each(strategyNames)('%s: a wrong password is still what the error names', async (strategy) => {
+  const own = await redisForThisTest()
+  const admin = new Redis(own.socket)
+  onTestFinished(() => admin.disconnect())
+  await admin.call('ACL', 'SETUSER', 'default', 'resetpass', '>right')
+  const url = `unix://:wrong@localhost${own.socket}?db=5`
+  const store = storeForThisTest({ url, strategy })
+  await expect
+    .poll(() => failureOf(store))
+    .toMatchObject({
+      cause: { message: expect.stringMatching(/^WRONGPASS/) },
+    })
+})
+
+test('after a reconnect, too, nothing is written to another database', async () => {
+  const admin = server.redis
+  await admin.call('ACL', 'SETUSER', 'guest', 'on', '>pw', '~*', '+@all')
+  const store = storeForThisTest({ url: `unix://guest:pw@localhost${server.socket}?db=5` })
+  await store.ready()
+  const { token } = await store.login('ada')
+  await admin.call('ACL', 'SETUSER', 'guest', '-select')
+  await admin.call('CLIENT', 'KILL', 'USER', 'guest')
+  const seen = new Set<string>()
+  const view = () => store.recordView(token, 'book').then(() => 'done', String)
+  await expect
+    .poll(async () => seen.add(await view()) && [...seen].join())
+    .toContain('there is no connection')
+  await expect.poll(() => failureOf(store)).toMatchObject(refusal(5, 'NOPERM'))
+  expect(seen).not.toContain('done')
+  expect(await databases()).toEqual(['db5'])
+  await admin.call('ACL', 'SETUSER', 'guest', '+select')
+  await expect.poll(view).toBe('done')
+  expect(await databases()).toEqual(['db5'])
+})
+
+test.each([true, false])(
+  'an injected client on a database that does not exist is not used (ready check: %s)',
+  async (enableReadyCheck) => {
+    const options = { ...safeRedisOptions, lazyConnect: true, enableReadyCheck, db: 99 }
+    const client = new Redis(server.socket, options)
+    onTestFinished(() => client.disconnect())
+    const store = storeForThisTest({ client })
+    await expect.poll(() => failureOf(store)).toMatchObject(refusal(99, 'ERR'))
+    await expect(store.login('ada')).rejects.toMatchObject({ code: 'ONETRIP_NOT_SENT' })
+    expect(await databases()).toEqual([])
+  },
+)
+
+test('a SELECT that its owner sends on an injected client fails only there', async () => {
+  const client = new Redis(server.socket, { ...safeRedisOptions, lazyConnect: true })
+  onTestFinished(() => client.disconnect())
+  const store = storeForThisTest({ client })
+  await store.ready()
+  await expect(client.select(99)).rejects.toThrow('out of range')
+  await store.login('ada')
+  expect(await databases()).toEqual(['db0'])
+})

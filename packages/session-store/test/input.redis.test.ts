@@ -1,0 +1,236 @@
+import fc from 'fast-check'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { redisOfThisFile } from '../../../.vitest/redis.ts'
+import {
+  createSessionStore,
+  type JanitorOptions,
+  longLivedConnection,
+  type SessionStore,
+  type SessionStoreOptions,
+  strategyOf,
+} from '../src/index.ts'
+
+const server = redisOfThisFile()
+const url = () => `unix://${server.socket}`
+const tokens = { secrets: ['a-secret-for-tests-a-secret-for-tests'] }
+
+const anything = fc.anything({
+  withBigInt: true,
+  withBoxedValues: true,
+  withDate: true,
+  withMap: true,
+  withNullPrototype: true,
+  withObjectString: true,
+  withSet: true,
+  withSparseArray: true,
+  withTypedArray: true,
+})
+
+const isNumber = (value: unknown, least: number, most: number, whole = true) =>
+  typeof value === 'number' &&
+  value >= least &&
+  value <= most &&
+  (!whole || Number.isInteger(value))
+
+const isNoString = (value: unknown) => typeof value !== 'string'
+const isNoLimit = (value: unknown) => value !== undefined && !isNumber(value, 1, 1_000)
+
+describe('functions of the store', () => {
+  let store: SessionStore
+  let token: string
+
+  beforeAll(() => {
+    store = createSessionStore({ url: url(), tokens, deadlineMs: 20_000, janitor: false })
+  })
+  afterAll(() => store.close())
+
+  const data = async () =>
+    (await server.redis.keys('*')).filter((key) => !key.startsWith('janitor:')).sort()
+
+  /** What is called, and which values it must refuse. */
+  const cases: [string, (value: never) => unknown, (value: unknown) => boolean][] = [
+    ['login user', (value) => store.login(value), isNoString],
+    ['tokenExpiresAt', async (value) => store.tokenExpiresAt(value), () => true],
+    ['updateToken token', (value) => store.updateToken(value, 'ada'), () => true],
+    ['updateToken user', (value) => store.updateToken(token, value), isNoString],
+    [
+      'updateToken item',
+      (value) => store.updateToken(token, 'ada', value),
+      (value) => value !== undefined && isNoString(value),
+    ],
+    ['recordView token', (value) => store.recordView(value, 'book'), () => true],
+    ['recordView item', (value) => store.recordView(token, value), isNoString],
+    ['checkToken', (value) => store.checkToken(value), () => true],
+    ['touch token', (value) => store.touch(value), () => true],
+    [
+      'touch unlessWithinSeconds',
+      (value) => store.touch(token, value),
+      (value) => value !== undefined && !isNumber(value, 0, Number.POSITIVE_INFINITY, false),
+    ],
+    ['recentSessions', (value) => store.recentSessions(value), isNoLimit],
+    ['viewedItems', (value) => store.viewedItems(value), () => true],
+    ['popularItems', (value) => store.popularItems(value), isNoLimit],
+    ['logout', (value) => store.logout(value), () => true],
+    ['userSessions', (value) => store.userSessions(value), () => true],
+    [
+      'userSessions page',
+      (value) => store.userSessions(token, value),
+      (value) => value !== undefined && (typeof value !== 'object' || value === null),
+    ],
+    [
+      'userSessions limit',
+      (value) => store.userSessions(token, { limit: value }),
+      (value) => value !== undefined && !isNumber(value, 1, 100),
+    ],
+    [
+      'userSessions cursor',
+      (value) => store.userSessions(token, { cursor: value }),
+      (value) => value !== undefined,
+    ],
+    ['revokeSession token', (value) => store.revokeSession(value, 'id'), () => true],
+    ['revokeSession id', (value) => store.revokeSession(token, value), isNoString],
+    ['logoutEverywhere', (value) => store.logoutEverywhere(value), () => true],
+    ['endUserSessions', (value) => store.endUserSessions(value), isNoString],
+    [
+      'countAttempts subjects',
+      (value) => store.countAttempts(value, 60),
+      (value) => !Array.isArray(value) || value.length === 0 || [...value].some(isNoString),
+    ],
+    ['countAttempts subject', (value) => store.countAttempts(['ada', value], 60), isNoString],
+    [
+      'countAttempts windowSeconds',
+      (value) => store.countAttempts(['ada'], value),
+      (value) => !isNumber(value, 1, 1e9),
+    ],
+    [
+      'ready',
+      (value) => store.ready(value),
+      (value) => value !== undefined && !isNumber(value, 0, 86_400_000, false),
+    ],
+  ]
+
+  test.each(cases)(
+    '%s: any other value is refused, and nothing is written',
+    async (_, call, isWrong) => {
+      await store.ready()
+      token = (await store.login('ada')).token
+      const before = await data()
+      const property = fc.asyncProperty(anything.filter(isWrong), async (value) => {
+        const answer = call(value as never) as Promise<unknown>
+        await expect(answer).rejects.toMatchObject({
+          name: 'StoreError',
+          code: expect.stringMatching(/^ONETRIP_INVALID_(INPUT|TOKEN)$/),
+          mayHaveWritten: false,
+        })
+      })
+      await fc.assert(property, {
+        examples: [[[]], [{ id: 1 }], [Number.NaN], [-1], [null], [Symbol('x')], [[token]]]
+          .filter(([value]) => isWrong(value))
+          .map(([value]) => [value]),
+      })
+      expect(await data()).toEqual(before)
+    },
+  )
+
+  test('two users that are objects do not share their sessions', async () => {
+    for (const id of [1, 2]) {
+      await expect(store.login({ id } as never)).rejects.toMatchObject({
+        code: 'ONETRIP_INVALID_INPUT',
+        message: 'user must be a string',
+      })
+    }
+  })
+})
+
+describe('options', () => {
+  let store: SessionStore
+
+  beforeAll(() => {
+    store = createSessionStore({ url: url(), tokens, janitor: false })
+  })
+  afterAll(() => store.close())
+
+  const isSet = (value: unknown) => value !== undefined
+  const isNoSecret = (value: unknown) => typeof value !== 'string' || value.length < 32
+  const build = (options: Partial<SessionStoreOptions>) => () =>
+    createSessionStore({ url: url(), tokens, janitor: false, ...options })
+  const withTokens = (options: object) => build({ tokens: { ...tokens, ...options } })
+
+  const cases: [string, (value: never) => () => unknown, (value: unknown) => boolean][] = [
+    ['url', (value) => build({ url: value }), () => true],
+    ['client', (value) => build({ url: undefined, client: value }), () => true],
+    ['strategy', (value) => build({ strategy: value }), isSet],
+    ['keys', (value) => build({ keys: value }), isSet],
+    ['tokens', (value) => build({ tokens: value }), () => true],
+    [
+      'tokens.secrets',
+      (value) => withTokens({ secrets: value }),
+      (value) => !Array.isArray(value) || value.length === 0 || [...value].some(isNoSecret),
+    ],
+    [
+      'tokens.secrets of',
+      (value) => withTokens({ secrets: [tokens.secrets[0], value] }),
+      isNoSecret,
+    ],
+    ['tokens.clock', (value) => withTokens({ clock: value }), isSet],
+    [
+      'tokens.lifetimeSeconds',
+      (value) => withTokens({ lifetimeSeconds: value }),
+      (value) => isSet(value) && !isNumber(value, 1, 100 * 365 * 86_400, false),
+    ],
+    [
+      'idleSeconds',
+      (value) => build({ idleSeconds: value }),
+      (value) => isSet(value) && !isNumber(value, 0.001, Number.POSITIVE_INFINITY, false),
+    ],
+    [
+      'deadlineMs',
+      (value) => build({ deadlineMs: value }),
+      (value) => isSet(value) && !isNumber(value, 1, 86_400_000, false),
+    ],
+    [
+      'poolSize',
+      (value) => build({ poolSize: value }),
+      (value) => isSet(value) && !isNumber(value, 1, 1_000),
+    ],
+    [
+      'maxInFlight',
+      (value) => build({ maxInFlight: value }),
+      (value) =>
+        isSet(value) && value !== Number.POSITIVE_INFINITY && !isNumber(value, 1, Number.MAX_VALUE),
+    ],
+    [
+      'maxSessionsPerUser',
+      (value) => build({ maxSessionsPerUser: value }),
+      (value) =>
+        isSet(value) && value !== Number.POSITIVE_INFINITY && !isNumber(value, 1, Number.MAX_VALUE),
+    ],
+    [
+      'janitor',
+      (value) => build({ janitor: value }),
+      (value) => isSet(value) && value !== false && (typeof value !== 'object' || value === null),
+    ],
+    ['a sender', (value) => () => strategyOf(value), () => true],
+    [
+      'connectTimeoutMs',
+      (value) => () => longLivedConnection('redis://127.0.0.1', value),
+      (value) => !isNumber(value, 1, 86_400_000, false),
+    ],
+    ...(['maxSessions', 'idleSeconds', 'intervalSeconds', 'batchSize', 'lockSeconds'] as const).map(
+      (name): (typeof cases)[number] => [
+        `janitor ${name}`,
+        (value) => () => store.janitor({ [name]: value } as JanitorOptions),
+        // null means the default there.
+        (value) => value !== null && isSet(value) && typeof value !== 'number',
+      ],
+    ),
+  ]
+
+  test.each(cases)('%s: any other value is refused with a TypeError', (_, build, isWrong) => {
+    const property = fc.property(anything.filter(isWrong), (value) => {
+      expect(build(value as never)).toThrow(TypeError)
+    })
+    const values = [[], {}, '1', 0, -1, Number.NaN, null, 'toString', ['x'.repeat(31)]]
+    fc.assert(property, { examples: values.filter(isWrong).map((value) => [value]) })
+  })
+})
