@@ -48,11 +48,15 @@ export interface LongRun {
 const COMMAND = ['GET', '{key}']
 const VALUE_BYTES = 3 // as redis-benchmark's
 
-/** Starts a Redis per case, with its idle connections. */
+/**
+ * Starts a Redis per case, with its idle connections.
+ *
+ * @param maxclients Default: with room for all connections twice.
+ */
 export async function startCases(
   context: Context,
   cases: readonly Case[],
-  connections: number,
+  { connections, maxclients }: { connections: number; maxclients: number | undefined },
 ): Promise<Map<Case, Server>> {
   const servers = new Map<Case, Server>()
   for (const one of cases) {
@@ -61,7 +65,7 @@ export async function startCases(
       config: {
         'io-threads': String(one.ioThreads),
         // A client closes and connects anew before Redis has noticed the former.
-        maxclients: String(Math.max(10_000, one.idle + 2 * connections + 100)),
+        maxclients: String(maxclients ?? Math.max(10_000, one.idle + 2 * connections + 100)),
       },
     })
     await fillKeys(server, 1, VALUE_BYTES)

@@ -38,10 +38,13 @@ interface ShortConnectionsOptions extends RoundsOptions, BuildsOptions {
   ioThreads: number[]
   connections: number
   long: number
+  maxclients?: number
   shape?: Shape
   requests?: number
   clients?: number
 }
+
+const MOST_IDLE = 1_000_000
 
 /** How long the system calls of one way are counted, in seconds. */
 const COUNTING_SECONDS = 0.4
@@ -69,6 +72,7 @@ Examples:
   npm run load -- redis short-connections --quick
   npm run load -- redis short-connections --idle 0,10000 --transports tcp --io-threads 1,2
   npm run load -- redis short-connections --idle most --builds stock,patched
+  npm run load -- redis short-connections --idle 9950 --maxclients 10000 --connections 25 --long 0
   npm run load -- redis short-connections --shape get-8000 --rounds 3`,
 
   configure(command: Command) {
@@ -97,6 +101,11 @@ Examples:
         wholeNumber(0, 10_000),
         20,
       )
+      .option(
+        '--maxclients <n>',
+        'of Redis (default: with room for all connections twice)',
+        wholeNumber(1, MOST_IDLE),
+      )
       .addOption(new Option('--shape <name>', "a run of the documents' instead").choices(shapes))
       .option('--requests <n>', 'with --shape: fewer than the documents', wholeNumber(1, 1e9))
       .option('--clients <n>', 'likewise', wholeNumber(1, 100_000))
@@ -114,8 +123,6 @@ Examples:
   },
 }
 
-const MOST_IDLE = 1_000_000
-
 function idleNumbers(text: string): (number | 'most')[] {
   const list = text.split(',').map((word) => {
     if (word.trim() === 'most') return 'most'
@@ -130,12 +137,21 @@ async function runChurn(context: Context, options: ShortConnectionsOptions): Pro
   const { rounds, duration, builds, ioThreads, connections, long } = options
   const most = (await mostConnections()) - connections - long
   const idle = [...new Set(options.idle.map((count) => (count === 'most' ? most : count)))]
-  await requireConnections(Math.max(...idle) + connections + long)
+  const atOnce = Math.max(...idle) + connections + long
+  await requireConnections(atOnce)
+  if (options.maxclients !== undefined && options.maxclients <= atOnce) {
+    throw new Problem(
+      `--maxclients ${options.maxclients} is too low for ${atOnce} connections and one that reads the figures: make it ${atOnce + 1} or more, or --idle, --connections or --long lower.`,
+    )
+  }
 
   const cases: Case[] = ioThreads.flatMap((threads) =>
     idle.flatMap((count) => builds.map((build) => ({ build, ioThreads: threads, idle: count }))),
   )
-  const servers = await startCases(context, cases, connections + long)
+  const servers = await startCases(context, cases, {
+    connections: connections + long,
+    maxclients: options.maxclients,
+  })
   const serverOf = (one: Case): Server => {
     const server = servers.get(one)
     if (!server) throw new Error('every case has a server')
