@@ -1,7 +1,7 @@
 #!/bin/bash
 # Whether both variants answer through the proxy. In the first 45 s they must be ready, Redis included:
-# `docker compose up --wait` returns when the proxy is healthy. Later the proxy is not ill because Redis
-# is away.
+# `docker compose up --wait` returns when the proxy is healthy. Later the proxy does not become unhealthy
+# because Redis is away.
 set -euo pipefail
 
 first=/tmp/first-check

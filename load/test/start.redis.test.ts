@@ -188,4 +188,20 @@ describe('npm start, in vain', () => {
     expect(program.output.join('\n')).not.toContain('secret')
     expect(await processesOf(state)).toEqual([])
   })
+
+  test('a database that REDIS_URL names and Redis does not have is refused before an API starts', async () => {
+    const { socket } = await redisForThisTest()
+    const state = await temporaryFolder()
+    const [pooled, naive] = await freePorts(2)
+    const program = await run('start.ts', {
+      state,
+      args: [`--port=${pooled}`, `--naive-port=${naive}`],
+      until: /cannot (be used|start)/,
+      env: { REDIS_URL: `unix://${socket}?db=99` },
+    })
+    expect(await program.exited).toEqual({ code: 1, signal: null })
+    const output = program.output.join('\n')
+    expect(output).toMatch(/The Redis at unix:.* cannot be used: ERR DB index is out of range/)
+    expect(output).not.toContain('The API cannot start')
+  })
 })

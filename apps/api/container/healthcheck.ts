@@ -1,5 +1,5 @@
-// Ends with 0 when the API in this container answers. Not /readyz: an API is not ill because Redis is
-// away. In the first 30 s the proxy (PROXY), if it runs, must have found an API, too:
+// Exits with 0 if the API in this container answers. Not /readyz: an API does not become unhealthy because
+// Redis is away. In the first 30 s the proxy (PROXY), if it runs, must have found an API, too:
 // `docker compose up --wait` returns when this container is healthy, and the proxy looks once a second.
 import { Resolver } from 'node:dns/promises'
 import { statSync, writeFileSync } from 'node:fs'

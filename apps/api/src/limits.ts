@@ -21,9 +21,9 @@ export interface Limits {
   leaveMs: number
   /** Requests in flight on one connection, beyond which the next are rejected. 429. */
   pipelinedRequests: number
-  /** For a client to take more of its answers; a stalled one is noticed within twice this time. */
+  /** In which a client must read more of its responses; a stalled one is closed within twice this time. */
   stalledMs: number
-  /** For the clients to take the last answers when the process stops, before their connections are cut. */
+  /** For clients to read the last responses during shutdown, before their connections are closed. */
   flushMs: number
   /** Open at the same time in this process, beyond which a new one is closed at once. */
   connections: number

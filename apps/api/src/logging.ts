@@ -67,8 +67,8 @@ export function lineLimit(
 }
 
 /**
- * What a part of a path may look like in the log. A token has 76 characters and its signature 43, so
- * neither fits, and nothing is percent-encoded.
+ * A part of a path that may be logged. A token (76 characters) and its signature (43) are too long, and
+ * percent-encoded text has a `%`.
  */
 const PLAIN_SEGMENT = /^[\w.-]{0,32}$/
 

@@ -110,6 +110,7 @@ export class RedisMonitor {
     })
     try {
       await client.connect()
+      if (options.db) await client.select(options.db) // ioredis goes on with database 0 if it cannot
       await client.info('server') // makes sure that the credentials are right
     } catch (error) {
       if (client.status !== 'end') client.disconnect() // which would wait for the closed one

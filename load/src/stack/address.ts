@@ -14,7 +14,7 @@ export function unixUrl(path: string): string {
 }
 
 /**
- * Takes the URL of a Redis apart, as ioredis wants it.
+ * Parses the URL of a Redis into options of ioredis.
  *
  * @throws Problem when the store would refuse it.
  */
@@ -24,7 +24,7 @@ export function redisAddress(url: string): { transport: Transport; options: Redi
     return { transport: transport === 'unix' ? 'unix' : 'tcp', options }
   } catch (error) {
     throw new Problem(
-      `"${hideCredentials(url)}" is not the address of a Redis (redis://127.0.0.1:6379 or unix:///run/redis.sock): ${(error as Error).message}.`,
+      `"${hideCredentials(url)}" is not the address of a Redis: ${(error as Error).message}.`,
     )
   }
 }

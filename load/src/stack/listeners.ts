@@ -54,8 +54,8 @@ export async function socketHolders(): Promise<Map<string, Holder[]>> {
 }
 
 /**
- * The processes that listen on a TCP port of this machine, the oldest id first. Empty if none does,
- * and where that cannot be found out: not on Linux, or a process of another user.
+ * The processes that listen on a TCP port of this machine, the lowest id first. Empty if there is none, or
+ * if they cannot be found: not on Linux, or processes of another user.
  */
 export async function listenersOn(port: number): Promise<Holder[]> {
   const ending = `:${port.toString(16).toUpperCase().padStart(4, '0')}`

@@ -66,8 +66,8 @@ export interface LeftBehind {
 }
 
 /**
- * The programs of a killed stack that still run: a process has the recorded id and is what accepts
- * connections at the recorded address.
+ * The programs of a killed stack that still run: a process has the recorded id and accepts connections at
+ * the recorded address.
  */
 export async function leftBehind(path: string): Promise<LeftBehind[]> {
   const record = await readRecord(path)
@@ -83,11 +83,11 @@ export async function leftBehind(path: string): Promise<LeftBehind[]> {
   return all.filter((_, index) => runs[index]).map(({ what, pid }) => ({ what, pid }))
 }
 
-/** Whether a process is what accepts connections at an address. */
+/** Whether this process accepts connections at an address. */
 async function isBehind(url: string, pid: number): Promise<boolean> {
   const { protocol, port } = new URL(url)
   const holders = protocol === 'unix:' ? [] : await listenersOn(Number(port))
-  // Without a list of them, that something accepts there has to do.
+  // If the holders are unknown, anything that accepts connections there counts.
   return holders.length === 0 ? await answers(url) : holders.some((holder) => holder.pid === pid)
 }
 

@@ -1,12 +1,12 @@
 import { StoreError } from './errors.ts'
 import type { Entry } from './user-sessions.ts'
 
-/** Longer than that of any session. */
+/** No session has a longer cursor. */
 export const MAX_CURSOR_LENGTH = 200
 
 /**
- * Names the place of an entry in the list of a user's sessions, whether or not the entry is still there:
- * a page that begins after it skips and repeats nothing, whatever logs in or out meanwhile.
+ * The position of an entry in the list of a user's sessions. It stays valid if the entry is removed, so
+ * logins and logouts between two pages neither skip nor repeat a session.
  */
 export const cursorOf = ({ loggedInAt, id }: Entry): string =>
   Buffer.from(`${loggedInAt} ${id}`).toString('base64url')

@@ -31,8 +31,8 @@ export function sendFrame(redis: Redis, commands: readonly Command[]): Promise<O
 }
 
 /**
- * Whether `sendFrame` can use this client: a connection of the very ioredis that this package depends on.
- * One that adds a prefix to keys has to see each command by itself, and so has a cluster.
+ * Whether `sendFrame` can use this client: a connection made by the copy of ioredis that this package
+ * imports. A client with a key prefix, and a cluster, must process each command themselves.
  */
 export function canFrame(client: Client): client is Redis {
   return client instanceof Redis && !client.options.keyPrefix

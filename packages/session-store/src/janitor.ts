@@ -77,7 +77,9 @@ interface JanitorParts {
 /** @throws TypeError for an option that is out of its range. */
 export function createJanitor(parts: JanitorParts, options: JanitorOptions): Janitor {
   const { strategy, keys, now } = parts
-  if (typeof options !== 'object') throw new TypeError('the options of a janitor must be an object')
+  if (typeof options !== 'object' || options === null) {
+    throw new TypeError('janitor options must be an object; a store also takes janitor: false')
+  }
   const {
     intervalSeconds = 60,
     rescaleEverySeconds = 86_400,

@@ -24,8 +24,9 @@ ${END_DOOMED}`
 
 /**
  * Removes what is left of these sessions where nobody is logged in, and, if `unseen`, where somebody is
- * but the session has no last time that it was seen. What is whole by now stays, and so does a login
- * that may still be written: an id comes back only by `updateToken`, which writes `recent` first.
+ * but the session has no time at which it was last seen. A session that is complete by now stays, and so
+ * does a login that may still be being written: only `updateToken` brings an id back, and it writes
+ * `recent` first.
  *
  * Keys of each part: login, recent, viewed of each session.
  */

@@ -86,14 +86,14 @@ function outcomeUnknown(mayHaveWritten: boolean, cause?: unknown): StoreError {
 /**
  * The error that an update ends with, published on the error channel.
  *
- * @param error Whatever was thrown. What is no `StoreError` was not foreseen, so it may have been thrown
- *   after Redis had executed the update.
+ * @param error What was thrown. Anything but a `StoreError` is unexpected, and may have been thrown after
+ *   Redis executed the update.
  */
 export function updateError(error: unknown, readOnly: boolean): StoreError {
   const known =
     error instanceof StoreError
       ? error
-      : new StoreError('ONETRIP_OUTCOME_UNKNOWN', 'an unexpected error; see its cause', {
+      : new StoreError('ONETRIP_OUTCOME_UNKNOWN', 'unexpected error; see its cause', {
           mayHaveWritten: !readOnly,
           cause: error,
         })

@@ -43,7 +43,7 @@ export interface Eviction {
 
 /** Times in Unix seconds. */
 export interface EvictionTimes {
-  /** Who was not seen since is idle. */
+  /** A session that was last seen before it is idle. */
   idleBefore: number
   /** A login that began before it has been written completely, or never will be. */
   settledBefore: number
@@ -124,9 +124,9 @@ ${END_DOOMED}`
  * A page view at the same time finds the session gone or is found by this: it cannot fall in between.
  * An `updateToken` that renews an idle session never loses it either: the session is ended before the
  * update, which creates it again, or is no longer idle. A session without a user is a login that is
- * being written, until that must have been done. Only where the maximum ends a session at the very
- * moment at which `updateToken` renews it, its login may stay behind alone: `checkToken` refuses it,
- * and the sweep removes it.
+ * being written, until the time for that is over. If the maximum ends a session at the moment at which
+ * `updateToken` renews it, its login alone may stay behind: `checkToken` refuses it, and the sweep
+ * removes it.
  *
  * Keys of each part: login, recent, viewed of each session. The users' lists still name the sessions.
  */

@@ -11,19 +11,19 @@ export interface SessionStoreOptions extends StrategyOptions {
   /** Default `documentKeys`; `partitionedKeys()` for a cluster. */
   keys?: Keys
   /**
-   * A session that was not seen for so long is gone: exactly for `checkToken`, `touch` and
-   * `userSessions`, to within one interval of the janitor for a view. More than 0. Default
-   * 14 days.
+   * Idle timeout of a session. `recordView` and `viewedItems` accept an idle session until the janitor's
+   * next run, and a view refreshes it. `checkToken`, `touch` and the functions that list or end a user's
+   * sessions refuse it at once. At least 0.001. Default 14 days.
    */
   idleSeconds?: number
   /**
    * A login beyond it ends the user's oldest sessions, at most 100 at a time. Logins at the same time
-   * may exceed it for a moment. `Infinity`: no maximum. Default 100.
+   * may exceed it until the next login. `Infinity`: no maximum. Default 100.
    */
   maxSessionsPerUser?: number
   /**
-   * Limits of the janitor, which ends idle sessions and those beyond the maximum from the store's
-   * creation until `close()`. `false`: this store has none. Default: the default limits.
+   * Options of the janitor, which ends idle sessions and those beyond the maximum. It runs from the
+   * store's creation until `close()`. `false`: no janitor. Default `{}`: a janitor with its defaults.
    */
   janitor?: JanitorOptions | false
 }
@@ -56,6 +56,6 @@ export interface PageOptions {
 export interface UserSessionPage {
   /** The latest login first. */
   sessions: UserSession[]
-  /** For the page that follows; undefined on the last one. */
+  /** For the next page; undefined on the last one. */
   nextCursor?: string
 }

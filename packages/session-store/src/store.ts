@@ -38,7 +38,7 @@ export type SessionStore = ReturnType<typeof createSessionStore>
  * Redis. Besides what each one names, all throw a `StoreError` of the codes that `Strategy.run` throws.
  *
  * Every argument's type and range is checked before anything is sent: `ONETRIP_INVALID_INPUT`. The
- * store keeps itself within its limits (`janitor`), once in an interval, from now until `close()`.
+ * store runs a janitor until `close()`, unless `janitor` is `false`.
  *
  * @throws TypeError when an option has a wrong type or is out of its range, the URL of Redis or a secret
  *   is unusable, the strategy cannot work with the other options, or the janitor cannot work on a
@@ -88,8 +88,8 @@ export function createSessionStore(options: SessionStoreOptions) {
 
     /**
      * Logs a user in on a new token, and lists the session for `userSessions`. One round trip; up to
-     * four more when the user then has more than `maxSessionsPerUser`, to end the oldest. If that
-     * fails, the login has succeeded all the same, and the next one tries again.
+     * five more to end the oldest sessions if the user has more than `maxSessionsPerUser`. If ending
+     * them fails, the login still succeeds, and the next one tries again.
      */
     async login(user: string): Promise<NewSession> {
       checkName('user', user)
@@ -204,9 +204,9 @@ export function createSessionStore(options: SessionStoreOptions) {
 
     /**
      * A page of the sessions of the token's user that began with `login`, the latest first. It may have
-     * fewer than `limit`, even none, where some have just ended: another page follows for as long as
-     * there is a `nextCursor`. Logins and logouts in between neither skip nor repeat a session. Three
-     * round trips, and one more when entries without a session were found and removed.
+     * fewer than `limit`, even none, if some have just ended: another page follows as long as there is a
+     * `nextCursor`. Logins and logouts between two pages neither skip nor repeat a session. Three round
+     * trips, and one more if entries without a session were found and removed.
      *
      * @throws StoreError `ONETRIP_UNKNOWN_SESSION` when the token's own session is gone,
      *   `ONETRIP_INVALID_INPUT` for a cursor that no page had.
@@ -262,8 +262,8 @@ export function createSessionStore(options: SessionStoreOptions) {
 
     /**
      * Counts an attempt at something, such as logging in, by each of `subjects` (a user, an address: any
-     * text), over all processes, in windows of `windowSeconds`, a whole number. What to refuse is the
-     * caller's to say. One round trip.
+     * text), over all processes, in windows of `windowSeconds`, a whole number. The caller decides what to
+     * refuse. One round trip.
      */
     async countAttempts(subjects: readonly string[], windowSeconds: number): Promise<Attempts> {
       checkStrings('subjects', subjects)
@@ -292,8 +292,8 @@ export function createSessionStore(options: SessionStoreOptions) {
      * maximum, rescales the item counts and removes leftovers. Any number of processes may have any
      * number: one of them works at a time. Redis 7.0 or newer.
      *
-     * @throws TypeError for an option that is out of its range, and for a cluster with keys that are
-     *   not made for one.
+     * @throws TypeError for an option of a wrong type or out of range, and for a cluster whose keys are
+     *   not partitioned (`partitionedKeys`).
      */
     janitor,
 

@@ -12,7 +12,7 @@ import type { ScanPosition } from './strategy.ts'
 import { issuedAt } from './tokens.ts'
 import { usersOf } from './updates.ts'
 
-/** Of one user's list, the oldest. Later ones are looked at when they are listed. */
+/** The oldest entries of each user's list that a sweep checks. Listing checks the others. */
 const ENTRIES_READ = 100
 
 /** Removes what logins, logouts and views left behind that were interrupted. */

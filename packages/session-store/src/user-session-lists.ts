@@ -22,13 +22,13 @@ export interface ListedSession {
 interface Range {
   /** How many entries of the list to look at. */
   limit: number
-  /** The entry, whether or not it is still there, after which to begin; undefined: at the latest. */
+  /** Begin after this entry, even if it has been removed; undefined: begin with the latest. */
   after?: Entry | undefined
 }
 
 /**
- * Entries of a list that are read, looked at or ended in one round trip. Of 20,000 in one, this process
- * was busy for more than a second (2026-11-21), and answered nobody else.
+ * Entries of a list that one round trip reads or ends. 20,000 in one round trip kept the process busy for
+ * more than a second (2026-11-21).
  */
 export const PAGE = 100
 
@@ -46,8 +46,8 @@ export function userSessionLists(parts: { strategy: Strategy; keys: Keys; now: (
   }
 
   /**
-   * Which of the entries have a session of the user. Those that have none are removed, but for a login
-   * that may still be written, since nobody would find its session then.
+   * The entries that have a session of the user. Entries without one are removed, unless the login may
+   * still be being written: its session could not be found afterwards.
    */
   async function existing(user: string, entries: readonly Entry[]): Promise<ListedSession[]> {
     if (entries.length === 0) return []
@@ -69,10 +69,10 @@ export function userSessionLists(parts: { strategy: Strategy; keys: Keys; now: (
     return ids.length === 0 ? 0 : (await end(ids)).length
   }
 
-  /** The next entries of a user's list; `last` is the last of them where others follow. */
+  /** The next entries of a user's list; `last` is the last of them if others follow. */
   async function read(user: string, { limit, after }: Range) {
-    // The one at `after`, and one to know whether others follow. Only where more than that logged in at
-    // the same time as `after`, more has to be read to get past them.
+    // Two more than `limit`: the entry at `after`, and one that shows whether others follow. The loop
+    // repeats only if more entries than that have the login time of `after`.
     for (let count = limit + 2; ; count *= 2) {
       const from = after?.loggedInAt
       const found = await strategy.run(newestEntries(keys, user, { from, count }))

@@ -18,13 +18,14 @@ const LOOK_EVERY_MS = 20
 const isWaiting = (response: ServerResponse) => response.req.complete && !response.headersSent
 
 /**
- * Keeps a client that does not read its answers from holding a connection, memory or the shutdown.
+ * Keeps a client that does not read its responses from holding a connection or memory, or from delaying a
+ * shutdown.
  *
- * - Beyond `pipelinedRequests` in flight on one connection a request is rejected with 429. How many bytes
- *   of answers wait is bounded by Node, which then stops reading the connection.
- * - A connection is cut when its answers have made no progress for `stalledMs`. This does not use the
- *   timeout of the socket, since reading a request restarts that one.
- * - A server that closes cuts the connections that are left `flushMs` after the last request was answered.
+ * - Beyond `pipelinedRequests` in flight on one connection a request is rejected with 429. Node bounds how
+ *   many bytes of responses are queued: it then stops reading from the connection.
+ * - A connection is closed if its responses made no progress for `stalledMs`. The timeout of the socket
+ *   cannot be used, because reading a request restarts it.
+ * - During shutdown, the connections that are left are closed `flushMs` after the last request was answered.
  *   Otherwise one such client, or one that sent half a request, would keep the process from ending.
  */
 export const connectionsPlugin = fp<Limits>(
@@ -67,7 +68,7 @@ export const connectionsPlugin = fp<Limits>(
           .some(({ responses }) => responses.values().some(isWaiting))
         if (waiting) cutAt = now + flushMs
         else if (now >= cutAt) {
-          app.log.warn({ connections: connections.size }, 'cutting connections that are still open')
+          app.log.warn({ connections: connections.size }, 'closing connections that are still open')
           for (const socket of connections.keys()) socket.destroy()
         }
         await delay(LOOK_EVERY_MS)

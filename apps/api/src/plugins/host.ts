@@ -1,12 +1,12 @@
 import fp from 'fastify-plugin'
 import { ApiError } from '../errors.ts'
 
-/** `uri-host [":" port]` of RFC 9110, 7.2, but without a comma: no host has one, and a list of hosts has. */
+/** `uri-host [":" port]` of RFC 9110, 7.2, but without a comma, which separates several hosts. */
 const HOST = /^(?:\[[\da-f:.]+\]|[\w.~!$&'()*+;=%-]*)(?::\d{0,5})?$/i
 
 /**
  * Rejects a request with several `Host` headers, with an invalid one, or, in HTTP/1.1, with none, as RFC
- * 9112, 3.2, demands. A proxy and the API could otherwise each believe another one.
+ * 9112, 3.2, demands. Otherwise a proxy and the API could use different ones.
  *
  * Needs `joinDuplicateHeaders` (`limits.ts`): two headers are then a list.
  */
