@@ -112,6 +112,34 @@ test.each([true, false])(
   },
 )
 
+test.each(['connect', 'ready'])(
+  'an injected client that has connected to a database that does not exist is not used (%s)',
+  async (event) => {
+    const client = new Redis(server.socket, { ...safeRedisOptions, db: 99 })
+    onTestFinished(() => client.disconnect())
+    client.on('error', () => undefined)
+    await new Promise<void>((resolve) => client.once(event, () => resolve()))
+    const store = storeForThisTest({ client, janitor: false })
+    const logins = [store.login('ada'), store.login('ada')]
+    for (const { status, reason } of (await Promise.allSettled(logins)) as PromiseRejectedResult[]) {
+      expect([status, reason?.code]).toEqual(['rejected', 'ONETRIP_NOT_SENT'])
+    }
+    await expect.poll(() => failureOf(store)).toMatchObject(refusal(99, 'ERR'))
+    expect(await databases()).toEqual([])
+  },
+)
+
+test('an injected client that has connected to its database is used', async () => {
+  const client = new Redis(server.socket, { ...safeRedisOptions, lazyConnect: true, db: 5 })
+  onTestFinished(() => client.disconnect())
+  await client.connect()
+  await client.select(6)
+  const store = storeForThisTest({ client, janitor: false })
+  await store.ready()
+  await store.login('ada')
+  expect(await databases()).toEqual(['db6'])
+})
+
 test('a SELECT that its owner sends on an injected client fails only there', async () => {
   const client = new Redis(server.socket, { ...safeRedisOptions, lazyConnect: true })
   onTestFinished(() => client.disconnect())
