@@ -108,7 +108,7 @@ export function requireDatabase(redis: Redis): Redis {
   return redis
 }
 
-function closeRefused(redis: Redis, database: number, error: Error): void {
+function closeRefused(redis: Redis, database: number | string, error: Error): void {
   const reason = `Redis refused to select database ${database}: ${error.message}`
   redis.stream.destroy(new Error(reason, { cause: error }))
 }

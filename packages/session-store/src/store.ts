@@ -8,6 +8,7 @@ import {
   checkName,
   checkNumber,
   checkObject,
+  checkOptions,
   checkString,
   checkStrings,
   MAX_TIMEOUT_MS,
@@ -45,6 +46,7 @@ export type SessionStore = ReturnType<typeof createSessionStore>
  *   cluster with these keys.
  */
 export function createSessionStore(options: SessionStoreOptions) {
+  checkOptions('a session store', options)
   const { keys = documentKeys, idleSeconds = 14 * 24 * 3600, maxSessionsPerUser = 100 } = options
   checkRange('maxSessionsPerUser', maxSessionsPerUser, { least: 1, whole: true })
   checkRange('idleSeconds', idleSeconds, { least: 0.001 })
