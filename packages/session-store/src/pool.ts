@@ -210,6 +210,7 @@ function reopen(client: Client): void {
 
 async function usable({ client, checking }: Slot, signal: AbortSignal): Promise<void> {
   if (checking) await Promise.race([checking, once(signal, 'abort')])
+  signal.throwIfAborted()
   await connected(client, signal)
 }
 

@@ -126,6 +126,19 @@ test.each(['connect', 'ready'])(
   },
 )
 
+test('an injected client that has connected is not ready while Redis does not answer', async () => {
+  const redis = await redisForThisTest()
+  const client = new Redis(redis.socket, { ...safeRedisOptions, lazyConnect: true, db: 5 })
+  onTestFinished(() => client.disconnect())
+  await client.connect()
+  redis.program.signal('SIGSTOP')
+  const store = storeForThisTest({ client, janitor: false })
+  expect(await failureOf(store)).toMatchObject({ code: 'ONETRIP_NOT_SENT' })
+  redis.program.signal('SIGCONT')
+  await store.ready()
+  await store.login('ada')
+})
+
 test('an injected client that has connected to its database is used', async () => {
   const client = new Redis(server.socket, { ...safeRedisOptions, lazyConnect: true, db: 5 })
   onTestFinished(() => client.disconnect())
