@@ -78,7 +78,13 @@ export function createSessionStore(options: SessionStoreOptions) {
   }
 
   const lists = userSessionLists({ strategy, keys, now })
-  if (options.janitor !== false) janitor(options.janitor).start()
+  try {
+    if (options.janitor !== false) janitor(options.janitor).start()
+  } catch (error) {
+    // An injected client must not keep our listeners: they hide its errors.
+    if (strategy !== options.strategy) void strategy.close()
+    throw error
+  }
 
   return {
     strategy: strategy.name,
