@@ -29,7 +29,8 @@ export function withoutPort(entry: string | undefined = ''): string {
 export function clientNetwork({ ip, ips = [ip] }: Pick<FastifyRequest, 'ip' | 'ips'>): string {
   const address = ips.map((entry) => withoutPort(entry)).findLast((entry) => isIP(entry) !== 0)
   if (address === undefined) return 'unknown'
-  const parsed = ipaddr.process(address) // IPv4-mapped IPv6 becomes IPv4
+  // Without its zone: ipaddr.js rejects zones such as %eth0.100. IPv4-mapped IPv6 becomes IPv4.
+  const parsed = ipaddr.process(address.replace(/%.*/, ''))
   if (parsed instanceof ipaddr.IPv4) return parsed.toString()
   const network = parsed.parts.slice(0, 4)
   return network.map((part) => part.toString(16)).join(':')

@@ -1,3 +1,4 @@
+import { lookup } from 'node:dns/promises'
 import { setTimeout as delay } from 'node:timers/promises'
 import {
   createSessionStore,
@@ -106,7 +107,9 @@ export async function serve(config: Config, primary?: WorkerLine): Promise<void>
 /** @throws Error that names the port if it is in use. */
 async function listen(app: FastifyInstance, { HOST, PORT }: Config): Promise<void> {
   try {
-    await app.listen({ host: HOST, port: PORT })
+    // Fastify gives the second address of localhost a server of its own, without any of our limits.
+    const host = HOST === 'localhost' ? (await lookup(HOST)).address : HOST
+    await app.listen({ host, port: PORT })
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EADDRINUSE') throw error
     const message = `port ${PORT} on ${HOST} is in use; stop the program that listens there, or set PORT`

@@ -28,6 +28,8 @@ test.each([
   ['[2001:db8::6]:443', '2001:db8:0:0'],
   ['fe80::1%eth0', 'fe80:0:0:0'],
   ['[fe80::1%eth0]:443', 'fe80:0:0:0'],
+  ['fe80::1%eth0.100', 'fe80:0:0:0'],
+  ['fe80::1%br-lan', 'fe80:0:0:0'],
 ])('%s counts as %s', (entry, network) => {
   expect(networkOf(entry)).toBe(network)
 })
@@ -98,7 +100,7 @@ const spelling = (groups: readonly number[]) =>
 test('every spelling of an IPv6 address in a /64 is the same network', () => {
   const group = fc.oneof(fc.constant(0), fc.nat(0xffff))
   const half = fc.tuple(group, group, group, group)
-  const zone = fc.constantFrom('', '%eth0', '%2')
+  const zone = fc.constantFrom('', '%eth0', '%2', '%br-lan', '%eth0.100')
   const cases = fc.tuple(half, half).chain(([network, host]) => {
     // What begins with ::ffff: is an IPv4 address.
     const mapped = [...network, host[0]].every((part) => part === 0) && host[1] === 0xffff

@@ -73,6 +73,28 @@ test('a login beyond the maximum per user ends the oldest session', async () => 
   expect((await fetch(`${url}/me`, { headers: newer })).status).toBe(200)
 })
 
+/** Makes Node resolve `localhost` as many machines do: to two addresses. */
+const twoAddresses = `import dns from 'node:dns'
+const { lookup } = dns
+const addresses = ['127.0.0.1', '127.0.0.2'].map((address) => ({ address, family: 4 }))
+dns.lookup = (host, options, done) =>
+  host === 'localhost' && options.all
+    ? process.nextTick(done, null, addresses)
+    : lookup(host, options, done)
+`
+
+test.runIf(process.platform === 'linux')('HOST=localhost: it listens on one address', async () => {
+  const redis = await redisForThisTest()
+  const { url } = await apiProcessForThisTest({
+    REDIS_URL: `unix://${redis.socket}`,
+    HOST: 'localhost',
+    NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(twoAddresses)}`,
+  })
+  expect((await fetch(`${url}/healthz`)).status).toBe(200)
+  const other = url.replace(/\/\/[^:]+:/, '//127.0.0.2:')
+  await expect(fetch(`${other}/healthz`)).rejects.toMatchObject({ cause: { code: 'ECONNREFUSED' } })
+})
+
 async function failure(more: Record<string, string>): Promise<{ code: number; stderr: string }> {
   const child = spawn(process.execPath, [apiProgram], { env: apiEnvironment(more) })
   const [stderr, [code]] = await Promise.all([text(child.stderr), once(child, 'exit')])

@@ -117,6 +117,37 @@ test('a client that reads slowly is not cut', async () => {
   expect(served.destroyed).toBe(true)
 })
 
+test('a client that reads slowly is not cut while one large write is on its way', async () => {
+  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
+  onTestFinished(() => void vi.useRealTimers())
+  const app = await appForThisTest(server.socket, { limits: { stalledMs: 1_000 } })
+  app.get('/large', async () => Buffer.alloc(64 * 2 ** 20))
+  await app.listen({ host: '127.0.0.1', port: 0 })
+  const { port } = app.server.address() as AddressInfo
+  const [[served], socket] = await Promise.all([
+    once(app.server, 'connection') as Promise<[Socket & { _handle: { writeQueueSize: number } }]>,
+    pipelineUnread(port, '/large', 1),
+  ])
+  const unwritten = served.writableLength
+  for (let look = 0; look < 3; look++) {
+    vi.advanceTimersByTime(1_000)
+    expect(served.destroyed).toBe(false)
+    const before = served._handle.writeQueueSize
+    await expect
+      .poll(
+        () => {
+          socket.read()
+          return served._handle.writeQueueSize
+        },
+        { interval: 1 },
+      )
+      .toBeLessThan(before)
+  }
+  expect(served.writableLength).toBe(unwritten) // it is one write, and not done
+  vi.advanceTimersByTime(2_000)
+  expect(served.destroyed).toBe(true)
+})
+
 test('requests beyond the limit in flight on one connection are rejected, in order', async () => {
   const redis = await redisForThisTest()
   const { app, port } = await listening({ pipelinedRequests: 5 }, redis.socket)

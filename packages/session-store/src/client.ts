@@ -101,13 +101,45 @@ export function requireDatabase(redis: Redis): Redis {
       // Not a caller's own SELECT later on, and not NOAUTH: ioredis reports a failed login by itself.
       const handshake = redis.status === 'connect' && isRefusal(error as Error)
       if (!handshake || message.startsWith('NOAUTH')) throw error
-      const reason = `Redis refused to select database ${database}: ${message}`
-      redis.stream.destroy(new Error(reason, { cause: error }))
+      closeRefused(redis, database, error as Error)
       return await new Promise<never>(() => {}) // or ioredis would take the connection for ready
     }
   }
   return redis
 }
+
+function closeRefused(redis: Redis, database: number | string, error: Error): void {
+  const reason = `Redis refused to select database ${database}: ${error.message}`
+  redis.stream.destroy(new Error(reason, { cause: error }))
+}
+
+/**
+ * Does the same for the present connection of a client that connected before `requireDatabase`.
+ *
+ * @returns Undefined if there is nothing to check. Else resolves when the database is selected or the
+ *   connection has ended; never while Redis does not answer.
+ */
+export function checkDatabase(redis: Redis): Promise<void> | undefined {
+  const database = redis.condition?.select ?? 0
+  if (database === 0 || (redis.status !== 'connect' && redis.status !== 'ready')) return undefined
+  return selectAgain(redis, database)
+}
+
+async function selectAgain(redis: Redis, database: number): Promise<void> {
+  if (redis.status === 'connect') await next(redis, 'ready')
+  try {
+    await redis.select(database)
+  } catch (error) {
+    if (!isRefusal(error as Error)) return // the connection has ended
+    const closed = next(redis, 'close')
+    closeRefused(redis, database, error as Error)
+    await closed
+  }
+}
+
+/** Unlike `once` of `node:events`, it does not reject at an 'error' event. */
+const next = (redis: Redis, event: 'ready' | 'close') =>
+  new Promise<void>((resolve) => redis.once(event, () => resolve()))
 
 /**
  * A client of a Redis Cluster with the options that the store insists on. Give it to

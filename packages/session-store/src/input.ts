@@ -60,6 +60,13 @@ export function checkObject(field: string, value: object): void {
 /** A day, in milliseconds. Node's timers end at 24.8 days, and fire at once beyond. */
 export const MAX_TIMEOUT_MS = 86_400_000
 
+/** @throws TypeError unless they are an object. */
+export function checkOptions(what: string, options: unknown): void {
+  if (typeof options !== 'object' || options === null) {
+    throw new TypeError(`the options of ${what} must be an object`)
+  }
+}
+
 /** @throws TypeError when one of these is not a function of `object`. */
 export function checkFunctions(what: string, object: unknown, names: readonly string[]): void {
   const functions = (object ?? {}) as Record<string, unknown>

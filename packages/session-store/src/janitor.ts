@@ -4,7 +4,7 @@ import {
   type RetentionWork,
   retentionChannel,
 } from './diagnostics.ts'
-import { checkFunctions } from './input.ts'
+import { checkFunctions, checkOptions } from './input.ts'
 import { beginTask, type JanitorLock, janitorLock } from './janitor-lock.ts'
 import type { Keys } from './keys.ts'
 import { checkRange as check } from './range.ts'
@@ -77,9 +77,7 @@ interface JanitorParts {
 /** @throws TypeError for an option that is out of its range. */
 export function createJanitor(parts: JanitorParts, options: JanitorOptions): Janitor {
   const { strategy, keys, now } = parts
-  if (typeof options !== 'object' || options === null) {
-    throw new TypeError('janitor options must be an object; a store also takes janitor: false')
-  }
+  checkOptions('a janitor', options)
   const {
     intervalSeconds = 60,
     rescaleEverySeconds = 86_400,
@@ -105,6 +103,9 @@ export function createJanitor(parts: JanitorParts, options: JanitorOptions): Jan
   check('rescaleEverySeconds', rescaleEverySeconds, { least: 0 })
   check('sweepEverySeconds', sweepEverySeconds, { least: 0 })
   check('lockSeconds', lockSeconds, { least: 0.1, most: 86_400 })
+  if (signal !== undefined && !(signal instanceof AbortSignal)) {
+    throw new TypeError('signal must be an AbortSignal')
+  }
   if (onProgress !== undefined) checkFunctions('the janitor', options, ['onProgress'])
 
   let current: Promise<RetentionRun> | undefined

@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import {
   type Client,
   checkClient,
+  checkDatabase,
   isCluster,
   longLivedConnection,
   requireDatabase,
@@ -12,6 +13,8 @@ import { notSent, overloaded } from './outcomes.ts'
 interface Slot {
   readonly client: Client
   inFlight: number
+  /** Its database is being checked: until then it is not used. */
+  checking?: Promise<void> | undefined
 }
 
 export interface PoolOptions {
@@ -69,12 +72,17 @@ export class Pool {
     if (clients.length === 0) throw new TypeError('give at least one ioredis client')
     this.#slots = clients.map((client) => {
       checkClient(client)
-      if (!this.#owned && !isCluster(client)) requireDatabase(client)
       return { client, inFlight: 0 }
     })
-    for (const client of clients) {
+    for (const slot of this.#slots) {
+      const { client } = slot
       client.on('error', this.#rememberError)
       this.#stopTelling.push(tellOfConnections(client))
+      if (this.#owned || isCluster(client)) continue
+      requireDatabase(client)
+      slot.checking = checkDatabase(client)?.finally(() => {
+        slot.checking = undefined
+      })
     }
   }
 
@@ -94,7 +102,7 @@ export class Pool {
   async ready(timeoutMs: number): Promise<void> {
     const signal = AbortSignal.timeout(timeoutMs)
     try {
-      await Promise.all(this.#slots.map(({ client }) => connected(client, signal)))
+      await Promise.all(this.#slots.map((slot) => usable(slot, signal)))
     } catch {
       throw notSent(`no connection after ${timeoutMs / 1000} s`, this.#lastError)
     }
@@ -150,7 +158,7 @@ export class Pool {
     let connectedSlots = 0
     for (let tried = 0; tried < this.#slots.length; tried++) {
       const slot = this.#slots[(this.#next + tried) % this.#slots.length]
-      if (slot?.client.status !== 'ready') continue
+      if (slot?.client.status !== 'ready' || slot.checking) continue
       connectedSlots++
       if (slot.inFlight + updates <= this.#maxInFlight) return slot
     }
@@ -198,6 +206,12 @@ function reopen(client: Client): void {
     // Not disconnect(), which waits for the peer to say goodbye, too.
     connection.stream?.destroy(new Error('no reply for too long'))
   }
+}
+
+async function usable({ client, checking }: Slot, signal: AbortSignal): Promise<void> {
+  if (checking) await Promise.race([checking, once(signal, 'abort')])
+  signal.throwIfAborted()
+  await connected(client, signal)
 }
 
 async function connected(client: Client, signal: AbortSignal): Promise<void> {

@@ -8,6 +8,7 @@ import {
   checkName,
   checkNumber,
   checkObject,
+  checkOptions,
   checkString,
   checkStrings,
   MAX_TIMEOUT_MS,
@@ -45,6 +46,7 @@ export type SessionStore = ReturnType<typeof createSessionStore>
  *   cluster with these keys.
  */
 export function createSessionStore(options: SessionStoreOptions) {
+  checkOptions('a session store', options)
   const { keys = documentKeys, idleSeconds = 14 * 24 * 3600, maxSessionsPerUser = 100 } = options
   checkRange('maxSessionsPerUser', maxSessionsPerUser, { least: 1, whole: true })
   checkRange('idleSeconds', idleSeconds, { least: 0.001 })
@@ -76,7 +78,13 @@ export function createSessionStore(options: SessionStoreOptions) {
   }
 
   const lists = userSessionLists({ strategy, keys, now })
-  if (options.janitor !== false) janitor(options.janitor).start()
+  try {
+    if (options.janitor !== false) janitor(options.janitor).start()
+  } catch (error) {
+    // An injected client must not keep our listeners: they hide its errors.
+    if (strategy !== options.strategy) void strategy.close()
+    throw error
+  }
 
   return {
     strategy: strategy.name,

@@ -132,3 +132,13 @@ test('a client of another copy of ioredis is used by its public interface', asyn
   expect(await everything(client, 'batch')).toMatchObject({ loggedOut: true, left: [] })
   expect(pipeline).toHaveBeenCalled()
 })
+
+test('a store that cannot be created leaves no listener on the client', () => {
+  const client = clientForThisTest({})
+  const listeners = () => client.eventNames().map((event) => [event, client.listenerCount(event)])
+  const before = listeners()
+  expect(() => createSessionStore({ client, tokens, janitor: { intervalSeconds: 0 } })).toThrow(
+    'intervalSeconds',
+  )
+  expect(listeners()).toEqual(before)
+})

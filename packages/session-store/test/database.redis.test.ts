@@ -112,6 +112,44 @@ test.each([true, false])(
   },
 )
 
+test.each(['connect', 'ready'])(
+  'an injected client that has connected to a database that does not exist is not used (%s)',
+  async (event) => {
+    const client = new Redis(server.socket, { ...safeRedisOptions, db: 99 })
+    onTestFinished(() => client.disconnect())
+    client.on('error', () => undefined)
+    await new Promise<void>((resolve) => client.once(event, () => resolve()))
+    const store = storeForThisTest({ client, janitor: false })
+    await expect(store.login('ada')).rejects.toMatchObject({ code: 'ONETRIP_NOT_SENT' })
+    await expect.poll(() => failureOf(store)).toMatchObject(refusal(99, 'ERR'))
+    expect(await databases()).toEqual([])
+  },
+)
+
+test('an injected client that has connected is not ready while Redis does not answer', async () => {
+  const redis = await redisForThisTest()
+  const client = new Redis(redis.socket, { ...safeRedisOptions, lazyConnect: true, db: 5 })
+  onTestFinished(() => client.disconnect())
+  await client.connect()
+  redis.program.signal('SIGSTOP')
+  const store = storeForThisTest({ client, janitor: false })
+  expect(await failureOf(store)).toMatchObject({ code: 'ONETRIP_NOT_SENT' })
+  redis.program.signal('SIGCONT')
+  await store.ready()
+  await store.login('ada')
+})
+
+test('an injected client that has connected to its database is used', async () => {
+  const client = new Redis(server.socket, { ...safeRedisOptions, lazyConnect: true, db: 5 })
+  onTestFinished(() => client.disconnect())
+  await client.connect()
+  await client.select(6)
+  const store = storeForThisTest({ client, janitor: false })
+  await store.ready()
+  await store.login('ada')
+  expect(await databases()).toEqual(['db6'])
+})
+
 test('a SELECT that its owner sends on an injected client fails only there', async () => {
   const client = new Redis(server.socket, { ...safeRedisOptions, lazyConnect: true })
   onTestFinished(() => client.disconnect())

@@ -136,9 +136,7 @@ test('its options are checked when the store is created', () => {
   expect(() => createSessionStore({ ...options, janitor: { intervalSeconds: 0 } })).toThrow(
     'intervalSeconds must be a number from 0.001 to 86400, not 0',
   )
-  for (const janitor of [null, true]) {
-    expect(() => createSessionStore({ ...options, janitor: janitor as never })).toThrow(
-      'janitor options must be an object',
-    )
-  }
+  expect(() => createSessionStore({ ...options, janitor: true as never })).toThrow(
+    'the options of a janitor must be an object',
+  )
 })

@@ -233,4 +233,17 @@ describe('options', () => {
     const values = [[], {}, '1', 0, -1, Number.NaN, null, 'toString', ['x'.repeat(31)]]
     fc.assert(property, { examples: values.filter(isWrong).map((value) => [value]) })
   })
+
+  test.each([
+    ['a session store', () => createSessionStore(undefined as never)],
+    ['a session store', () => createSessionStore(null as never)],
+    ['a janitor', build({ janitor: null as never })],
+    ['a janitor', () => store.janitor(null as never)],
+  ])('of %s that are not an object are named', (what, create) => {
+    expect(create).toThrow(`the options of ${what} must be an object`)
+  })
+
+  test.each([{}, 5, null])('a signal of a janitor that is %j is named', (signal) => {
+    expect(build({ janitor: { signal: signal as never } })).toThrow('signal must be an AbortSignal')
+  })
 })

@@ -18,6 +18,18 @@ const LOOK_EVERY_MS = 20
 const isWaiting = (response: ServerResponse) => response.req.complete && !response.headersSent
 
 /**
+ * How many bytes the operating system has taken of what was written. `bytesWritten` and `writableLength` do
+ * not say it: they change when a whole write is done, which can be a megabyte. Node has no public name for
+ * it; the timeout of its sockets asks the same.
+ */
+function bytesTaken(socket: Socket): number {
+  const { _handle: handle } = socket as {
+    _handle?: { bytesWritten: number; writeQueueSize: number } | null
+  }
+  return handle ? handle.bytesWritten - handle.writeQueueSize : 0
+}
+
+/**
  * Keeps a client that does not read its responses from holding a connection or memory, or from delaying a
  * shutdown.
  *
@@ -52,7 +64,7 @@ export const connectionsPlugin = fp<Limits>(
     const look = setInterval(() => {
       for (const [socket, connection] of connections) {
         if (socket.writableLength === 0) continue
-        const taken = socket.bytesWritten - socket.writableLength // bytesWritten has what is queued, too
+        const taken = bytesTaken(socket)
         if (taken === connection.taken) socket.destroy()
         connection.taken = taken
       }
