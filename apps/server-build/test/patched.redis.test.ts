@@ -2,9 +2,18 @@ import { execFileSync, spawnSync } from 'node:child_process'
 import { networkInterfaces } from 'node:os'
 import { describe, expect, test } from 'vitest'
 import { redisForThisTest } from '../../../.vitest/redis.ts'
+import { ask } from '../faults/peer.ts'
 import { startServer } from '../faults/server.ts'
 import { sharedLibrary } from '../faults/shared-library.ts'
-import { connected, freePort, program, redisCli, setsockoptCalls, tcpSocket } from './real-redis.ts'
+import {
+  connected,
+  freePort,
+  program,
+  redisCli,
+  setsockoptCalls,
+  tcpSocket,
+  underStrace,
+} from './real-redis.ts'
 
 const linux = process.platform === 'linux'
 const ipv6 = Object.values(networkInterfaces()).some((addresses) =>
@@ -96,13 +105,52 @@ describe.runIf(linux)('socket options that accepted connections inherit', () => 
     expect(await keepAliveOfNewConnection(port, '127.0.0.1')).toBe(100)
   })
 
+  const fallback = 'Accepted sockets do not inherit the options'
+
   test('where the kernel does not pass options on, each connection gets them', async () => {
     const preload = { LD_PRELOAD: await sharedLibrary('plain-accept.c') }
     const server = await startServer(await program('redis-server'), {}, { env: preload })
     expect(await keepAliveOfNewConnection(server.port)).toBe(300)
     expect(await keepAliveOfNewConnection(server.port)).toBe(300)
-    const notices = server.lines.filter((line) => line.includes('do not inherit the options'))
-    expect(notices).toHaveLength(1)
+    expect(server.lines.filter((line) => line.includes(fallback))).toHaveLength(1)
+  })
+
+  test('the same, when keep-alive is turned on after the first connection', async () => {
+    const preload = { LD_PRELOAD: await sharedLibrary('plain-accept.c') }
+    const config = { 'tcp-keepalive': '0' }
+    const server = await startServer(await program('redis-server'), config, { env: preload })
+    expect(await keepAliveOfNewConnection(server.port)).toBe(undefined)
+    await ask(server.port, 'CONFIG SET tcp-keepalive 100')
+    expect(await keepAliveOfNewConnection(server.port)).toBe(100)
+  })
+
+  test.runIf(strace)(`options that cannot be read count as not passed on${hasStrace}`, async () => {
+    const server = await startServer(await program('redis-server'), {})
+    const failing = ['-e', 'trace=getsockopt', '-e', 'inject=getsockopt:error=ENOPROTOOPT']
+    const pid = String(server.program.pid)
+    await underStrace([...failing, '-o', '/dev/null', '-p', pid], () => connected(server.port))
+    expect(server.lines.join('\n')).toContain(fallback)
+    expect(await keepAliveOfNewConnection(server.port)).toBe(300)
+  })
+
+  test.runIf(strace)(`a port never listens without its options${hasStrace}`, async () => {
+    const [before, port] = [await freePort(), await freePort()]
+    const redis = await redisForThisTest({ port: before })
+    await connected(before) // the connection that is compared with its listener
+    const slowly = ['-e', 'trace=setsockopt', '-e', 'inject=setsockopt:delay_enter=200000']
+    const pid = String(redis.program.pid)
+    await underStrace([...slowly, '-o', '/dev/null', '-p', pid], async () => {
+      const set = redisCli(redis.socket, 'CONFIG', 'SET', 'port', String(port))
+      // The first connection of all; until then the port is closed.
+      let keepAlive: number | undefined
+      const isOpen = async () => {
+        keepAlive = await keepAliveOfNewConnection(port)
+        return true
+      }
+      await expect.poll(() => isOpen().catch(() => false), { interval: 1 }).toBe(true)
+      expect(keepAlive).toBeGreaterThan(290)
+      await set
+    })
   })
 
   test("a replica's connection to its master, which it opens itself, has its own", async () => {

@@ -1,19 +1,14 @@
-/* To be preloaded: accepted TCP sockets come without the options of their listener, as
- * with a kernel that implements Linux's system calls but does not pass options on. */
+/* To be preloaded: accepted sockets come without the keep-alive of their listener, as
+ * with a kernel that implements Linux's system calls but does not pass all options on. */
 
 #define _GNU_SOURCE
 #include <dlfcn.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <sys/socket.h>
 
 int accept4(int listener, struct sockaddr *address, socklen_t *length, int flags) {
     int (*real)(int, struct sockaddr *, socklen_t *, int) = dlsym(RTLD_NEXT, "accept4");
     int fd = real(listener, address, length, flags);
     int off = 0;
-    if (fd >= 0) {
-        setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &off, sizeof(off));
-        setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &off, sizeof(off));
-    }
+    if (fd >= 0) setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &off, sizeof(off));
     return fd;
 }
