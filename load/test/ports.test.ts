@@ -77,7 +77,7 @@ test('addresses of Redis', () => {
     transport: 'tcp',
     options: { host: '::1', port: 6379, db: 3, username: 'me', password: 'se@cret' },
   })
-  expect(() => redisAddress('127.0.0.1:6379')).toThrow('redis://127.0.0.1:6379')
+  expect(() => redisAddress('127.0.0.1:6379')).toThrow('redis://host:6379')
   expect(() => redisAddress('redis://me:secret@localhost/abc')).toThrow(
     /^"redis:\/\/localhost\/abc" .* the database must be a whole number/,
   )
