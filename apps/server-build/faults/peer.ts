@@ -16,11 +16,12 @@ export interface Peer {
 /**
  * Connects to a server on this machine.
  *
- * @param localAddress the address that the server sees.
+ * @param localAddress the address that the server sees. Default: the kernel's choice.
  * @throws the error of a connection that is refused.
  */
-export async function open(port: number, localAddress = '127.0.0.1'): Promise<Peer> {
-  const socket = connect({ port, host: '127.0.0.1', localAddress })
+export async function open(port: number, localAddress?: string): Promise<Peer> {
+  // Without it, connecting chooses the port, which can then be one in TIME_WAIT.
+  const socket = connect({ port, host: '127.0.0.1', ...(localAddress && { localAddress }) })
   let text = ''
   let how = 'end'
   const over = Promise.withResolvers<string>()
