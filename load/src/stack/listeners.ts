@@ -54,8 +54,8 @@ export async function socketHolders(): Promise<Map<string, Holder[]>> {
 }
 
 /**
- * The processes that listen on a TCP port of this machine, the lowest id first. Empty if there is none, or
- * if they cannot be found: not on Linux, or processes of another user.
+ * The processes that listen on a TCP port of this machine, the lowest id first. Empty if nothing listens
+ * there, on other systems than Linux, and for processes of another user.
  */
 export async function listenersOn(port: number): Promise<Holder[]> {
   const ending = `:${port.toString(16).toUpperCase().padStart(4, '0')}`

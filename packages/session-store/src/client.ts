@@ -46,7 +46,7 @@ export const safeClusterOptions = {
 const retryDelayMs = (attempt: number) => (0.5 + Math.random()) * Math.min(1_333, 50 * 2 ** attempt)
 
 /**
- * A connection that stays open and comes back by itself. It connects when it is told to.
+ * A connection that stays open and reconnects. Opens nothing until `connect()` is called.
  *
  * @throws TypeError when the URL is unusable or the timeout is not between 1 ms and a day.
  */
