@@ -101,12 +101,15 @@ test('every spelling of an IPv6 address in a /64 is the same network', () => {
   const group = fc.oneof(fc.constant(0), fc.nat(0xffff))
   const half = fc.tuple(group, group, group, group)
   const zone = fc.constantFrom('', '%eth0', '%2', '%br-lan', '%eth0.100')
-  const cases = fc.tuple(half, half).chain(([network, host]) => {
-    // What begins with ::ffff: is an IPv4 address.
-    const mapped = [...network, host[0]].every((part) => part === 0) && host[1] === 0xffff
-    fc.pre(!mapped)
-    return fc.tuple(fc.constant(network), spelling([...network, ...host]), zone, port)
-  })
+  // What begins with ::ffff: is an IPv4 address.
+  const mapped = (groups: number[]) =>
+    groups.slice(0, 5).every((part) => part === 0) && groups[5] === 0xffff
+  const cases = fc
+    .tuple(half, half)
+    .filter(([network, host]) => !mapped([...network, ...host]))
+    .chain(([network, host]) =>
+      fc.tuple(fc.constant(network), spelling([...network, ...host]), zone, port),
+    )
   fc.assert(
     fc.property(cases, ([network, text, zoneId, number]) => {
       const expected = network.map((part) => part.toString(16)).join(':')
