@@ -1,7 +1,7 @@
 // Runs a program of this repository with the Node that package-lock.json pins, whichever Node and
 // npm started it, and installs the dependencies first when something is missing:
 //
-//   node .bootstrap/run.mjs load/src/start.ts [argument...]
+//   node .bootstrap/run.mjs apps/stack/src/start.ts [argument...]
 //   node .bootstrap/run.mjs --bin vitest run
 //
 // Plain JavaScript for Node 20, since nothing is installed yet when it starts.

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { repository } from '../../load/src/stack/places.ts'
+import { repository } from '@onetrip/stack/places.ts'
 
 interface Panel {
   targets?: { expr: string }[]

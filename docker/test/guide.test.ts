@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { repository } from '@onetrip/stack/places.ts'
 import { expect, test } from 'vitest'
-import { repository } from '../../load/src/stack/places.ts'
 
 const read = (path: string) => readFileSync(join(repository, path), 'utf8')
 const guide = read('docs/compose.md')

@@ -2,8 +2,8 @@ import { spawnSync } from 'node:child_process'
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { repository } from '@onetrip/stack/places.ts'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { repository } from '../../load/src/stack/places.ts'
 import { dashboardQueries } from './dashboard.ts'
 
 const folder = join(repository, 'docker/prometheus')

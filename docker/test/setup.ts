@@ -1,8 +1,8 @@
 import { existsSync } from 'node:fs'
 import { copyFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
+import { repository } from '@onetrip/stack/places.ts'
 import type { TestProject } from 'vitest/node'
-import { repository } from '../../load/src/stack/places.ts'
 import { outputOf } from './command.ts'
 import {
   authoritiesOfNpm,

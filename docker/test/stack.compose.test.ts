@@ -1,5 +1,5 @@
+import { takesConnections } from '@onetrip/stack/ports.ts'
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
-import { takesConnections } from '../../load/src/stack/ports.ts'
 import { Client, countOf } from './client.ts'
 import { outputOf } from './command.ts'
 import { engineListeners, outsideAddresses } from './listeners.ts'

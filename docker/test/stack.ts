@@ -2,8 +2,8 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import { repository } from '../../load/src/stack/places.ts'
-import { freePorts } from '../../load/src/stack/ports.ts'
+import { repository } from '@onetrip/stack/places.ts'
+import { freePorts } from '@onetrip/stack/ports.ts'
 import { type Finished, outputOf, run } from './command.ts'
 
 const READY_MS = 120_000

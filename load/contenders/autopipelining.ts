@@ -1,7 +1,7 @@
 import type { Command, Outcome } from '@onetrip/session-store'
+import { type RedisOptions, redisAddress } from '@onetrip/stack/address.ts'
 import { Redis } from 'ioredis'
 import { publishRoundTrip } from '../../packages/session-store/src/diagnostics.ts'
-import { type RedisOptions, redisAddress } from '../src/stack/address.ts'
 import { serve } from './support/serve.ts'
 
 // ioredis with `enableAutoPipelining`: plain calls, which it gathers into a pipeline for each turn of

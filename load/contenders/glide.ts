@@ -1,8 +1,8 @@
 import type { Reply } from '@onetrip/session-store'
+import { hideCredentials, redisAddress } from '@onetrip/stack/address.ts'
 import { Batch, GlideClient, RequestError } from '@valkey/valkey-glide'
 import { publishRoundTrip } from '../../packages/session-store/src/diagnostics.ts'
-import { hideCredentials, redisAddress } from '../src/stack/address.ts'
-import { removeGlideSockets } from '../src/stack/glide-sockets.ts'
+import { removeGlideSockets } from '../src/glide-sockets.ts'
 import { words } from './support/contender.ts'
 import { serve } from './support/serve.ts'
 

@@ -1,8 +1,8 @@
+import { wholeNumber } from '@onetrip/stack/parsers.ts'
+import { print, step } from '@onetrip/stack/terminal.ts'
 import { Command } from 'commander'
 import { packageVersion } from '../src/measure/package-version.ts'
-import { wholeNumber } from '../src/options.ts'
 import { renderTable } from '../src/table.ts'
-import { print, step } from '../src/terminal.ts'
 import { findDefects } from './checks.ts'
 
 // Why this repository does not take latencies at a fixed rate from autocannon (docs/generators.md): shows

@@ -1,5 +1,5 @@
+import { isLive, print, spinner } from '@onetrip/stack/terminal.ts'
 import type { Ora } from 'ora'
-import { isLive, print, spinner } from './terminal.ts'
 
 /** Without a terminal, a long run says after so many milliseconds each that it goes on. */
 const PLAIN_MS = 10_000

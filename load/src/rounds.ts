@@ -1,4 +1,4 @@
-import { describeError } from './problem.ts'
+import { describeError } from '@onetrip/stack/problem.ts'
 import type { RunProgress } from './progress.ts'
 
 /** What is to be run, over and over. */

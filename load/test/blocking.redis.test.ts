@@ -1,8 +1,8 @@
+import { unixUrl } from '@onetrip/stack/address.ts'
+import { redisForThisTest } from '@onetrip/stack/testing/redis.ts'
 import { Redis } from 'ioredis'
 import { expect, test } from 'vitest'
-import { redisForThisTest } from '../../.vitest/redis.ts'
 import { BlockingWatch } from '../src/retention/blocking.ts'
-import { unixUrl } from '../src/stack/address.ts'
 
 test('a command that blocks is told, with its name and time, and forgotten afterwards', async () => {
   const { socket } = await redisForThisTest({ config: { 'enable-debug-command': 'local' } })

@@ -1,6 +1,6 @@
+import { temporaryFolder } from '@onetrip/stack/testing/places.ts'
+import { run } from '@onetrip/stack/testing/programs.ts'
 import { expect, test } from 'vitest'
-import { temporaryFolder } from './support/places.ts'
-import { run } from './support/programs.ts'
 
 async function load(...args: string[]) {
   const program = await run('cli.ts', { state: await temporaryFolder(), args, until: /./ })

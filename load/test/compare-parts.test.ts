@@ -1,5 +1,7 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { temporaryFolder } from '@onetrip/stack/testing/places.ts'
+import { run } from '@onetrip/stack/testing/programs.ts'
 import { describe, expect, test } from 'vitest'
 import { differencesOf } from '../src/compare/circumstances.ts'
 import type { Comparable } from '../src/compare/comparable.ts'
@@ -15,8 +17,6 @@ import type { ScalingResult } from '../src/scaling/result.ts'
 import type { LinkSample } from '../src/store/benchmark.ts'
 import { experimentResult, latencyResult, scalingResult } from './report/support/results.ts'
 import { httpResult } from './support/http-results.ts'
-import { temporaryFolder } from './support/places.ts'
-import { run } from './support/programs.ts'
 
 // Rounds that differ by some percent, as they do.
 const scatter = [1, 1.02, 0.98, 1.01, 0.99]

@@ -1,5 +1,8 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { repository } from '@onetrip/stack/places.ts'
+import { temporaryFolder } from '@onetrip/stack/testing/places.ts'
+import { run } from '@onetrip/stack/testing/programs.ts'
 import { describe, expect, test } from 'vitest'
 import { differencesOf } from '../src/compare/circumstances.ts'
 import { baselineOf, readBaseline, requireComparable } from '../src/compare/compare.ts'
@@ -8,11 +11,8 @@ import { comparableHttp, httpLoad } from '../src/compare/parts.ts'
 import { readHttpResult } from '../src/http/read-result.ts'
 import type { HttpResult, HttpSettings } from '../src/http/result.ts'
 import { readDocument } from '../src/report/read.ts'
-import { repository } from '../src/stack/places.ts'
 import { latencyResult } from './report/support/results.ts'
 import { httpResult, type Rates } from './support/http-results.ts'
-import { temporaryFolder } from './support/places.ts'
-import { run } from './support/programs.ts'
 
 // Rounds that differ by some percent, as they do.
 const naive = [2_500, 2_550, 2_450, 2_520, 2_480]

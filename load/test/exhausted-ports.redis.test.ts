@@ -1,13 +1,13 @@
 import { spawnSync } from 'node:child_process'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { filesIn, processesOf, temporaryFolder } from '@onetrip/stack/testing/places.ts'
+import { run } from '@onetrip/stack/testing/programs.ts'
 import { expect, test } from 'vitest'
 import { timeWaitIn } from '../src/ports/network.ts'
 import { callSteadily } from '../src/ports/pace.ts'
 import type { CaseRun } from '../src/ports/run-case.ts'
 import { kindOf } from '../src/ports/ways.ts'
-import { filesIn, processesOf, temporaryFolder } from './support/places.ts'
-import { run } from './support/programs.ts'
 
 /** As what is tested does, and whether its settings can be changed. */
 const namespaces =

@@ -1,8 +1,8 @@
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { filesIn, processesOf, temporaryFolder } from '@onetrip/stack/testing/places.ts'
+import { run } from '@onetrip/stack/testing/programs.ts'
 import { expect, test } from 'vitest'
-import { filesIn, processesOf, temporaryFolder } from './support/places.ts'
-import { run } from './support/programs.ts'
 
 // What dies in the middle of a run leaves the rounds that were complete, as an interrupt does.
 

@@ -1,6 +1,7 @@
 import { spawnSync } from 'node:child_process'
 import { createServer, type RequestListener } from 'node:http'
 import type { Socket } from 'node:net'
+import { freePorts } from '@onetrip/stack/ports.ts'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { saturateByAutocannon } from '../src/http/autocannon.ts'
 import { type Progress, percentiles } from '../src/http/generator.ts'
@@ -8,7 +9,6 @@ import { findGenerator } from '../src/http/generators.ts'
 import { httpCommand } from '../src/http/options.ts'
 import { workload } from '../src/http/workload.ts'
 import { saturateByWrk, uncorrected } from '../src/http/wrk.ts'
-import { freePorts } from '../src/stack/ports.ts'
 
 async function serve(listener: RequestListener): Promise<string> {
   const server = createServer(listener)

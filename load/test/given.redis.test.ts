@@ -1,10 +1,10 @@
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { freePorts } from '@onetrip/stack/ports.ts'
+import { readRecord } from '@onetrip/stack/record.ts'
+import { temporaryFolder } from '@onetrip/stack/testing/places.ts'
+import { run } from '@onetrip/stack/testing/programs.ts'
 import { expect, test } from 'vitest'
-import { freePorts } from '../src/stack/ports.ts'
-import { readRecord } from '../src/stack/record.ts'
-import { temporaryFolder } from './support/places.ts'
-import { run } from './support/programs.ts'
 
 /** Runs it to its end, with nothing but what it is told. */
 async function refusal(args: string[], env: NodeJS.ProcessEnv = {}): Promise<string> {

@@ -1,7 +1,7 @@
+import { factsOf, parseInfo, readingOf } from '@onetrip/stack/redis-info.ts'
 import { describe, expect, test } from 'vitest'
 import { parseMetrics } from '../src/measure/api-metrics.ts'
 import { parseStat } from '../src/measure/machine-cpu.ts'
-import { factsOf, parseInfo, readingOf } from '../src/measure/redis-info.ts'
 
 describe('metrics', () => {
   test('names, labels and values; no comments', () => {

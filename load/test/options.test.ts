@@ -1,8 +1,8 @@
+import { settingsOf, startCommand } from '@onetrip/stack/start/settings.ts'
 import type { Command } from 'commander'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { variants } from '../src/contenders.ts'
 import { httpCommand, httpOptions } from '../src/http/options.ts'
-import { variants } from '../src/stack/api.ts'
-import { settingsOf, startCommand } from '../src/start/settings.ts'
 
 beforeEach(() => {
   for (const name of ['PORT', 'NAIVE_PORT', 'HOST', 'REDIS_PORT', 'REDIS_BUILD', 'TRANSPORT']) {

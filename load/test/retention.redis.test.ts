@@ -1,8 +1,8 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { filesIn, processesOf, temporaryFolder } from '@onetrip/stack/testing/places.ts'
+import { run } from '@onetrip/stack/testing/programs.ts'
 import { expect, test } from 'vitest'
-import { filesIn, processesOf, temporaryFolder } from './support/places.ts'
-import { run } from './support/programs.ts'
 
 test.each(['documents', 'partitioned'])(
   'it trims, in the key layout %s, and tells what blocked Redis',

@@ -1,9 +1,9 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { filesIn, processesOf, temporaryFolder } from '@onetrip/stack/testing/places.ts'
+import { run } from '@onetrip/stack/testing/programs.ts'
 import { expect, test } from 'vitest'
 import type { ScalingResult } from '../src/scaling/result.ts'
-import { filesIn, processesOf, temporaryFolder } from './support/places.ts'
-import { run } from './support/programs.ts'
 
 const short = ['--rounds=1', '--duration=0.5', '--warmup=0', '--sessions=8', '--no-report']
 

@@ -1,6 +1,6 @@
 import { fileURLToPath } from 'node:url'
+import { type Program, type ProgramOptions, startProgram } from '@onetrip/stack/program.ts'
 import { onTestFinished } from 'vitest'
-import { type Program, type ProgramOptions, startProgram } from '../../../load/src/stack/program.ts'
 import { secret } from './support.ts'
 
 // vitest compiles types in its own way: this is the real entry, for plain Node.

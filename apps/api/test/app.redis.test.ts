@@ -1,7 +1,7 @@
 import { strategyNames } from '@onetrip/session-store'
+import { redisOfThisFile, testRedis } from '@onetrip/stack/testing/redis.ts'
 import type { InjectOptions } from 'fastify'
 import { expect, test } from 'vitest'
-import { redisOfThisFile, testRedis } from '../../../.vitest/redis.ts'
 import { appForThisTest, bearer, login } from './support.ts'
 
 const server = redisOfThisFile()

@@ -1,10 +1,10 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { Agent, request } from 'node:http'
 import { text } from 'node:stream/consumers'
+import type { Program } from '@onetrip/stack/program.ts'
+import { isAlive } from '@onetrip/stack/record.ts'
 import { expect, onTestFinished } from 'vitest'
 import { parseMetrics } from '../../../load/src/measure/api-metrics.ts'
-import type { Program } from '../../../load/src/stack/program.ts'
-import { isAlive } from '../../../load/src/stack/record.ts'
 import { startApiProcess } from './api-process.ts'
 
 export const WORKERS = 2

@@ -1,9 +1,9 @@
 import { fileURLToPath } from 'node:url'
+import { redisOfThisFile } from '@onetrip/stack/testing/redis.ts'
 import * as fc from 'fast-check'
 import type { FastifyInstance, InjectOptions } from 'fastify'
 import type { OpenAPIV3_1 } from 'openapi-types'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { redisOfThisFile } from '../../../.vitest/redis.ts'
 import { arbitraryOf, mutationOf } from './arbitrary.ts'
 import {
   type ApiDocument,

@@ -1,6 +1,6 @@
+import { redisOfThisFile } from '@onetrip/stack/testing/redis.ts'
 import type { FastifyInstance } from 'fastify'
 import { expect, test } from 'vitest'
-import { redisOfThisFile } from '../../../.vitest/redis.ts'
 import type { AppOptions } from '../src/app.ts'
 import { trustedProxies } from '../src/trust-proxy.ts'
 import { appForThisTest } from './support.ts'

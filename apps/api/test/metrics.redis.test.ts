@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
+import { redisForThisTest, redisOfThisFile } from '@onetrip/stack/testing/redis.ts'
 import { AggregatorRegistry, Registry } from 'prom-client'
 import { expect, onTestFinished, test } from 'vitest'
-import { redisForThisTest, redisOfThisFile } from '../../../.vitest/redis.ts'
 import { type Metric, parseMetrics } from '../../../load/src/measure/api-metrics.ts'
 import { createHistogram } from '../src/metrics/histogram.ts'
 import { pollRedis } from '../src/metrics/redis-poller.ts'

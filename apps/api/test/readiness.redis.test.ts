@@ -1,9 +1,9 @@
 import { once } from 'node:events'
 import { Agent, get } from 'node:http'
 import { connect } from 'node:net'
+import { takesConnections } from '@onetrip/stack/ports.ts'
+import { redisForThisTest } from '@onetrip/stack/testing/redis.ts'
 import { expect, onTestFinished, test } from 'vitest'
-import { redisForThisTest } from '../../../.vitest/redis.ts'
-import { takesConnections } from '../../../load/src/stack/ports.ts'
 import { apiProcessForThisTest } from './api-process.ts'
 import { appForThisTest } from './support.ts'
 

@@ -1,7 +1,7 @@
 import { Writable } from 'node:stream'
+import { redisOfThisFile, testRedis } from '@onetrip/stack/testing/redis.ts'
 import type { InjectOptions } from 'fastify'
 import { expect, test } from 'vitest'
-import { redisOfThisFile, testRedis } from '../../../.vitest/redis.ts'
 import { loggerOptions } from '../src/logging.ts'
 import { appForThisTest, bearer, login, secret } from './support.ts'
 

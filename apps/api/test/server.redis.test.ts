@@ -1,8 +1,8 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { text } from 'node:stream/consumers'
+import { redisForThisTest } from '@onetrip/stack/testing/redis.ts'
 import { expect, test } from 'vitest'
-import { redisForThisTest } from '../../../.vitest/redis.ts'
 import { apiEnvironment, apiProcessForThisTest, apiProgram } from './api-process.ts'
 
 /** Logs in, and returns the header that says so. */

@@ -1,6 +1,6 @@
+import { redisOfThisFile } from '@onetrip/stack/testing/redis.ts'
 import type { InjectOptions } from 'fastify'
 import { expect, test } from 'vitest'
-import { redisOfThisFile } from '../../../.vitest/redis.ts'
 import { appForThisTest, bearer, login } from './support.ts'
 
 const server = redisOfThisFile()

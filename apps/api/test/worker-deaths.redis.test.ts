@@ -2,9 +2,9 @@ import { once } from 'node:events'
 import { readdirSync, readlinkSync } from 'node:fs'
 import { request } from 'node:http'
 import { text } from 'node:stream/consumers'
+import { isAlive } from '@onetrip/stack/record.ts'
+import { redisForThisTest, redisOfThisFile } from '@onetrip/stack/testing/redis.ts'
 import { expect, test } from 'vitest'
-import { redisForThisTest, redisOfThisFile } from '../../../.vitest/redis.ts'
-import { isAlive } from '../../../load/src/stack/record.ts'
 import {
   clusterForThisTest,
   connection,

@@ -1,10 +1,10 @@
 import { once } from 'node:events'
 import { request } from 'node:http'
 import { text } from 'node:stream/consumers'
+import { freePorts, takesConnections } from '@onetrip/stack/ports.ts'
+import { isAlive } from '@onetrip/stack/record.ts'
+import { redisOfThisFile } from '@onetrip/stack/testing/redis.ts'
 import { expect, test } from 'vitest'
-import { redisOfThisFile } from '../../../.vitest/redis.ts'
-import { freePorts, takesConnections } from '../../../load/src/stack/ports.ts'
-import { isAlive } from '../../../load/src/stack/record.ts'
 import { startApiProcess } from './api-process.ts'
 import {
   clusterForThisTest,

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
+import { redisForThisTest } from '@onetrip/stack/testing/redis.ts'
 import { expect, test } from 'vitest'
-import { redisForThisTest } from '../../../.vitest/redis.ts'
 import { configurationFor } from '../src/run.ts'
 import { redisCli } from './real-redis.ts'
 

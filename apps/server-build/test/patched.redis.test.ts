@@ -1,7 +1,7 @@
 import { execFileSync, spawnSync } from 'node:child_process'
 import { networkInterfaces } from 'node:os'
+import { redisForThisTest } from '@onetrip/stack/testing/redis.ts'
 import { describe, expect, test } from 'vitest'
-import { redisForThisTest } from '../../../.vitest/redis.ts'
 import { ask } from '../faults/peer.ts'
 import { startServer } from '../faults/server.ts'
 import { sharedLibrary } from '../faults/shared-library.ts'

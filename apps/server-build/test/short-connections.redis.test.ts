@@ -1,8 +1,8 @@
 import { spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { connect } from 'node:net'
+import { redisForThisTest } from '@onetrip/stack/testing/redis.ts'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { redisForThisTest } from '../../../.vitest/redis.ts'
 import { countSystemCalls } from '../../../load/src/redis/system-calls.ts'
 import {
   callsDuring,

@@ -1,10 +1,10 @@
 import { createSessionStore, type Sender, strategyOf } from '@onetrip/session-store'
+import { redisAddress } from '@onetrip/stack/address.ts'
 // The only place in load/ that imports an application. A comparison of clients is honest only if all
 // of them stand behind the same routes (schemas, token check, answers), and the routes are apps/api's.
 import { buildApp } from '../../../apps/api/src/app.ts'
 import { trustingAuthenticator } from '../../../apps/api/src/authenticator.ts'
 import { loadConfig } from '../../../apps/api/src/config.ts'
-import { redisAddress } from '../../src/stack/address.ts'
 import type { Contender, ContenderOptions } from './contender.ts'
 
 /**

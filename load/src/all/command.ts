@@ -1,5 +1,6 @@
+import { listOf } from '@onetrip/stack/parsers.ts'
 import { Command, Option } from 'commander'
-import { addPresets, listOf } from '../options.ts'
+import { addPresets } from '../presets.ts'
 import { addOutputs, type OutputFlags } from '../report/outputs.ts'
 import { allParts, type Preset } from './parts.ts'
 

@@ -2,10 +2,10 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { Problem } from '../problem.ts'
+import { Problem } from '@onetrip/stack/problem.ts'
+import { startProgram } from '@onetrip/stack/program.ts'
+import { print } from '@onetrip/stack/terminal.ts'
 import type { ResultDocument } from '../report/outputs.ts'
-import { startProgram } from '../stack/program.ts'
-import { print } from '../terminal.ts'
 
 const cli = fileURLToPath(new URL('../cli.ts', import.meta.url))
 

@@ -1,5 +1,5 @@
+import { percentage } from '@onetrip/stack/parsers.ts'
 import { Command, Option } from 'commander'
-import { percentage } from '../options.ts'
 import { THRESHOLD_PERCENT } from './compare.ts'
 
 export interface ComparisonFlags {

@@ -1,4 +1,4 @@
-import { print } from '../terminal.ts'
+import { print } from '@onetrip/stack/terminal.ts'
 import type { Facts } from './comparable.ts'
 import { baselineOf, printComparison, readBaseline, requireComparable } from './compare.ts'
 import type { ComparisonOptions } from './options.ts'

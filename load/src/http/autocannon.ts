@@ -1,6 +1,6 @@
 import { createHistogram, type RecordableHistogram } from 'node:perf_hooks'
+import { isLocal } from '@onetrip/stack/address.ts'
 import autocannon, { type Options, type Result } from 'autocannon'
-import { isLocal } from '../stack/address.ts'
 import { type Latency, percentilesOf, type Saturate, TIMEOUT_S } from './generator.ts'
 import { headersOf } from './workload.ts'
 

@@ -1,10 +1,10 @@
+import { redisAddress, requireOwnHost } from '@onetrip/stack/address.ts'
+import { Problem } from '@onetrip/stack/problem.ts'
+import { redisFacts } from '@onetrip/stack/redis-info.ts'
+import { print } from '@onetrip/stack/terminal.ts'
+import { redisOfEnvironment } from '@onetrip/stack/users.ts'
+import { type Variant, variants } from '../contenders.ts'
 import { apiFacts } from '../measure/api-metrics.ts'
-import { redisFacts } from '../measure/redis-info.ts'
-import { Problem } from '../problem.ts'
-import { redisAddress, requireOwnHost } from '../stack/address.ts'
-import { type Variant, variants } from '../stack/api.ts'
-import { redisOfEnvironment } from '../stack/users.ts'
-import { print } from '../terminal.ts'
 import type { Target } from './target.ts'
 
 /**

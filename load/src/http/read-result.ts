@@ -1,4 +1,4 @@
-import { Problem } from '../problem.ts'
+import { Problem } from '@onetrip/stack/problem.ts'
 import { percentilesOf } from './generator.ts'
 import type { HttpResult } from './result.ts'
 import type { Sample } from './sample.ts'

@@ -1,5 +1,5 @@
 import { styleText } from 'node:util'
-import { isLocal } from '../stack/address.ts'
+import { isLocal } from '@onetrip/stack/address.ts'
 import type { Ratio, Summary } from '../statistics.ts'
 import {
   counted,

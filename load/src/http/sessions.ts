@@ -1,5 +1,5 @@
+import { Problem } from '@onetrip/stack/problem.ts'
 import { Pool } from 'undici'
-import { Problem } from '../problem.ts'
 
 export interface Sessions {
   readonly tokens: readonly string[]

@@ -1,7 +1,8 @@
+import { ownHostOption } from '@onetrip/stack/address.ts'
+import { listOfUrls, share, wholeNumber } from '@onetrip/stack/parsers.ts'
+import { redisOptions } from '@onetrip/stack/start/settings.ts'
 import { type Command, Option } from 'commander'
-import { listOfUrls, share, unlessGiven, wholeNumber } from '../options.ts'
-import { ownHostOption } from '../stack/address.ts'
-import { redisOptions } from '../start/settings.ts'
+import { unlessGiven } from '../presets.ts'
 import { MAX_SEED, type WorkloadName, workloadNames } from './workload.ts'
 
 // Options of all commands that send requests over HTTP.

@@ -1,5 +1,5 @@
+import type { Variant } from '../contenders.ts'
 import { DISTURBED } from '../measure/machine-cpu.ts'
-import type { Variant } from '../stack/api.ts'
 import {
   pairwiseRatios,
   type Ratio,

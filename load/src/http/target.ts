@@ -1,20 +1,20 @@
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
+import { hideCredentials, isLocal, redisAddress, type Transport } from '@onetrip/stack/address.ts'
+import { apiSettings } from '@onetrip/stack/api-settings.ts'
+import { buildRedis } from '@onetrip/stack/build.ts'
+import { newSecret, places, temporaryRunFolder } from '@onetrip/stack/places.ts'
+import { freePorts } from '@onetrip/stack/ports.ts'
+import { Problem } from '@onetrip/stack/problem.ts'
+import type { Program } from '@onetrip/stack/program.ts'
+import { runningStack, type StackRecord } from '@onetrip/stack/record.ts'
+import type { RedisBuild } from '@onetrip/stack/redis.ts'
+import { startStack } from '@onetrip/stack/stack.ts'
+import { print, step } from '@onetrip/stack/terminal.ts'
+import { redisOfEnvironment } from '@onetrip/stack/users.ts'
+import type { Variant } from '../contenders.ts'
+import { isContender, variantProgram } from '../contenders.ts'
 import { apiFacts } from '../measure/api-metrics.ts'
-import { Problem } from '../problem.ts'
-import { hideCredentials, isLocal, redisAddress, type Transport } from '../stack/address.ts'
-import type { Variant } from '../stack/api.ts'
-import { apiSettings } from '../stack/api-settings.ts'
-import { buildRedis } from '../stack/build.ts'
-import { isContender } from '../stack/contenders.ts'
-import { newSecret, places, temporaryRunFolder } from '../stack/places.ts'
-import { freePorts } from '../stack/ports.ts'
-import type { Program } from '../stack/program.ts'
-import { runningStack, type StackRecord } from '../stack/record.ts'
-import type { RedisBuild } from '../stack/redis.ts'
-import { startStack } from '../stack/stack.ts'
-import { redisOfEnvironment } from '../stack/users.ts'
-import { print, step } from '../terminal.ts'
 import { givenTarget } from './given.ts'
 
 /** What decides which stack is measured. */
@@ -152,7 +152,10 @@ async function ownTarget(options: TargetOptions, signal: AbortSignal): Promise<T
               secrets: join(folder, 'secrets'),
             },
         host: '127.0.0.1',
-        apis: options.variants.map((variant, index) => ({ variant, port: apiPorts[index] ?? 0 })),
+        apis: options.variants.map((variant, index) => ({
+          ...variantProgram(variant),
+          port: apiPorts[index] ?? 0,
+        })),
         sessionSecret: newSecret(),
         ...{ workers, poolSize: settings.poolSize },
         janitor: false,
@@ -163,7 +166,10 @@ async function ownTarget(options: TargetOptions, signal: AbortSignal): Promise<T
       kind: 'own',
       redis: { ...stack.redis, build: foreign ? 'foreign' : installed ? 'installed' : build },
       ...{ workers, poolSize: settings.poolSize },
-      apis: [...stack.apis],
+      apis: stack.apis.map((api, index) => ({
+        ...api,
+        variant: options.variants[index] as Variant,
+      })),
       lost: stack.lost,
       async close() {
         await stack.stop()

@@ -4,9 +4,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { Problem } from '../problem.ts'
-import { isLocal } from '../stack/address.ts'
-import { describeExit, startProgram } from '../stack/program.ts'
+import { isLocal } from '@onetrip/stack/address.ts'
+import { Problem } from '@onetrip/stack/problem.ts'
+import { describeExit, startProgram } from '@onetrip/stack/program.ts'
 import {
   type Latency,
   type Progress,

@@ -1,5 +1,5 @@
+import { Problem } from '@onetrip/stack/problem.ts'
 import { seededRandom } from '../http/workload.ts'
-import { Problem } from '../problem.ts'
 import type { Arrivals, LatencySettings } from './result.ts'
 
 export interface ArrivalsOptions {

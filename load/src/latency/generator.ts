@@ -1,6 +1,6 @@
 import { Worker } from 'node:worker_threads'
-import { Problem } from '../problem.ts'
-import { isLocal } from '../stack/address.ts'
+import { isLocal } from '@onetrip/stack/address.ts'
+import { Problem } from '@onetrip/stack/problem.ts'
 import type { Paced, PaceOptions, PaceProgress } from './pacer.ts'
 
 export type FromGenerator = { progress: PaceProgress } | { paced: Paced } | { error: string }

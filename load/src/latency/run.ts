@@ -1,3 +1,4 @@
+import { print } from '@onetrip/stack/terminal.ts'
 import { latencyLoad } from '../compare/parts.ts'
 import { plannedComparison } from '../compare/planned.ts'
 import { header } from '../http/report.ts'
@@ -16,7 +17,6 @@ import {
   throwFailure,
 } from '../rounds.ts'
 import { errorKinds, figure } from '../table.ts'
-import { print } from '../terminal.ts'
 import { arrivalTimes, requireBounded, secondsAt } from './arrivals.ts'
 import { callsFor, capacityOf, type Runs, ratesOf } from './capacity.ts'
 import { startGenerator } from './generator.ts'

@@ -1,6 +1,6 @@
 import type { Histogram, RecordableHistogram } from 'node:perf_hooks'
+import type { Variant } from '../contenders.ts'
 import { addUp, GENERATOR_LIMIT } from '../http/summary.ts'
-import type { Variant } from '../stack/api.ts'
 import { type Summary, summarize } from '../statistics.ts'
 import {
   curveOf,

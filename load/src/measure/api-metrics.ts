@@ -1,5 +1,5 @@
+import { Problem } from '@onetrip/stack/problem.ts'
 import { request } from 'undici'
-import { Problem } from '../problem.ts'
 
 /** One line of the Prometheus text format. */
 export interface Metric {

@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process'
 import { cpus, release, totalmem, type } from 'node:os'
 import { promisify } from 'node:util'
-import { repository } from '../stack/places.ts'
+import { repository } from '@onetrip/stack/places.ts'
 
 /** Where figures were measured. */
 export interface Machine {

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
+import type { RedisMonitor, RedisReading } from '@onetrip/stack/redis-info.ts'
 import { type ApiReading, readApi } from './api-metrics.ts'
 import { readMachineCpu, shareElsewhere } from './machine-cpu.ts'
-import type { RedisMonitor, RedisReading } from './redis-info.ts'
 
 /** What some work took. */
 export interface Usage {

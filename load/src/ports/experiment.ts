@@ -1,6 +1,6 @@
+import { listOf, seconds, wholeNumber } from '@onetrip/stack/parsers.ts'
+import { Problem } from '@onetrip/stack/problem.ts'
 import { type Command, Option } from 'commander'
-import { listOf, seconds, wholeNumber } from '../options.ts'
-import { Problem } from '../problem.ts'
 import type { Experiment } from '../redis/experiment.ts'
 import { isIsolated } from '../redis/generator/program.ts'
 import { cases } from './cases.ts'

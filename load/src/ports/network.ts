@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process'
 import { readFile, writeFile } from 'node:fs/promises'
 import { promisify } from 'node:util'
-import { Problem } from '../problem.ts'
+import { Problem } from '@onetrip/stack/problem.ts'
 
 // What is set here belongs to the network namespace of this process; see `isolateProcess`.
 

@@ -5,9 +5,9 @@ import {
   type SessionStore,
   strategyOf,
 } from '@onetrip/session-store'
+import { newSecret } from '@onetrip/stack/places.ts'
 import { shortConnection } from '../../../packages/session-store/src/client.ts'
 import { sendOneByOne } from '../../../packages/session-store/src/send.ts'
-import { newSecret } from '../stack/places.ts'
 import type { Way } from './cases.ts'
 
 const DEADLINE_MS = 2_000

@@ -1,12 +1,12 @@
 import { readFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { Problem } from '../problem.ts'
+import { Problem } from '@onetrip/stack/problem.ts'
+import { print } from '@onetrip/stack/terminal.ts'
 import { code, plain, tableMarkdown } from '../report/markdown.ts'
 import { outputFile } from '../report/output-file.ts'
 import { experimentPart, printedTable } from '../report/parts/experiment.ts'
 import { readDocument } from '../report/read.ts'
 import { percent } from '../table.ts'
-import { print } from '../terminal.ts'
 import type { ExperimentResult } from './result.ts'
 
 // Marks in a document, each with what stands below it: a table, or a list of sentences.

@@ -1,8 +1,8 @@
+import type { RedisBuild } from '@onetrip/stack/redis.ts'
+import type { RedisFacts } from '@onetrip/stack/redis-info.ts'
 import type { Command } from 'commander'
 import type { Facts } from '../compare/comparable.ts'
-import type { RedisFacts } from '../measure/redis-info.ts'
 import type { EarlyEnd } from '../rounds.ts'
-import type { RedisBuild } from '../stack/redis.ts'
 import type { TextTable } from '../table.ts'
 import type { CpuReading } from './threads.ts'
 

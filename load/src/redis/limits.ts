@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises'
-import { Problem } from '../problem.ts'
+import { Problem } from '@onetrip/stack/problem.ts'
 
 /** What a process needs besides the sockets of the load. */
 const SPARE_DESCRIPTORS = 100

@@ -1,6 +1,6 @@
+import { listOf, seconds, wholeNumber } from '@onetrip/stack/parsers.ts'
+import { type RedisBuild, redisBuilds } from '@onetrip/stack/redis.ts'
 import { type Command, InvalidArgumentError, Option } from 'commander'
-import { listOf, seconds, wholeNumber } from '../options.ts'
-import { type RedisBuild, redisBuilds } from '../stack/redis.ts'
 
 // Options that several experiments share; each gives its own defaults.
 

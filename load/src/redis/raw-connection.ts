@@ -1,8 +1,8 @@
 import { once } from 'node:events'
 import { connect as connectPlain, type Socket } from 'node:net'
 import { connect as connectTls } from 'node:tls'
-import { Problem } from '../problem.ts'
-import type { RedisOptions } from '../stack/address.ts'
+import type { RedisOptions } from '@onetrip/stack/address.ts'
+import { Problem } from '@onetrip/stack/problem.ts'
 
 /** A server that does not answer for so long is taken for gone. */
 const PATIENCE_MS = 3_000

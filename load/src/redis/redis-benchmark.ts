@@ -1,8 +1,8 @@
 import { execFile } from 'node:child_process'
 import { setTimeout as delay } from 'node:timers/promises'
 import { promisify } from 'node:util'
-import { Problem } from '../problem.ts'
-import { redisCli } from '../stack/redis.ts'
+import { Problem } from '@onetrip/stack/problem.ts'
+import { redisCli } from '@onetrip/stack/redis.ts'
 import { type CpuReading, cpuBetween, readCpu } from './threads.ts'
 
 /** A run of redis-benchmark, which is one process of one thread. */

@@ -1,5 +1,5 @@
+import type { RedisFacts } from '@onetrip/stack/redis-info.ts'
 import type { Origin } from '../measure/machine.ts'
-import type { RedisFacts } from '../measure/redis-info.ts'
 import type { Ending } from '../rounds.ts'
 import type { TextTable } from '../table.ts'
 import type { DocumentFigure } from './experiment.ts'

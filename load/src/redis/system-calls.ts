@@ -1,4 +1,4 @@
-import { type Program, startProgram } from '../stack/program.ts'
+import { type Program, startProgram } from '@onetrip/stack/program.ts'
 
 /** The system calls of one thread while some work was done. */
 export interface SystemCalls {

@@ -1,5 +1,5 @@
 import { readdir, readFile } from 'node:fs/promises'
-import { Problem } from '../problem.ts'
+import { Problem } from '@onetrip/stack/problem.ts'
 
 /** CPU time of one thread since its start. */
 interface ThreadCpu {

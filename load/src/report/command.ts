@@ -1,6 +1,6 @@
+import { Problem } from '@onetrip/stack/problem.ts'
+import { print, step } from '@onetrip/stack/terminal.ts'
 import { Command } from 'commander'
-import { Problem } from '../problem.ts'
-import { print, step } from '../terminal.ts'
 import { toJson } from './json.ts'
 import { outputFile } from './output-file.ts'
 import { joined, readDocument } from './read.ts'

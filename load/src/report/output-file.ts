@@ -1,6 +1,6 @@
 import { access, constants, open, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
-import { Problem } from '../problem.ts'
+import { Problem } from '@onetrip/stack/problem.ts'
 
 /** A file that appears, complete, when there is something to put into it. */
 export interface OutputFile {

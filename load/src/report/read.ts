@@ -1,7 +1,7 @@
 import { readFile, stat } from 'node:fs/promises'
 import { basename } from 'node:path'
+import { Problem } from '@onetrip/stack/problem.ts'
 import { readHttpResult } from '../http/read-result.ts'
-import { Problem } from '../problem.ts'
 import type { Part } from './model.ts'
 import { experimentPart } from './parts/experiment.ts'
 import { httpPart } from './parts/http.ts'

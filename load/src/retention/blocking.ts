@@ -1,5 +1,5 @@
+import { redisAddress } from '@onetrip/stack/address.ts'
 import { Redis } from 'ioredis'
-import { redisAddress } from '../stack/address.ts'
 
 /** What is asked of Redis about commands that hold up all others. */
 export interface Blocking {

@@ -8,7 +8,7 @@ import {
   type RetentionStep,
   type RetentionWork,
 } from '@onetrip/session-store'
-import { newSecret } from '../stack/places.ts'
+import { newSecret } from '@onetrip/stack/places.ts'
 
 export const layouts = ['documents', 'partitioned'] as const
 export type Layout = (typeof layouts)[number]

@@ -1,13 +1,14 @@
-import { RedisMonitor } from '../measure/redis-info.ts'
+import { apiUrl, startApi } from '@onetrip/stack/api.ts'
+import { apiSettings } from '@onetrip/stack/api-settings.ts'
+import { newSecret } from '@onetrip/stack/places.ts'
+import { freePorts } from '@onetrip/stack/ports.ts'
+import { endOf } from '@onetrip/stack/program.ts'
+import { RedisMonitor } from '@onetrip/stack/redis-info.ts'
+import { step } from '@onetrip/stack/terminal.ts'
+import { type Variant, variantProgram } from '../contenders.ts'
 import type { Context, Server, ServerOptions } from '../redis/experiment.ts'
 import { startServer } from '../redis/server.ts'
-import { apiUrl, startApi, type Variant } from '../stack/api.ts'
-import { apiSettings } from '../stack/api-settings.ts'
-import { newSecret } from '../stack/places.ts'
-import { freePorts } from '../stack/ports.ts'
-import { endOf } from '../stack/program.ts'
 import { type LinkPlan, type OpenLink, openLink } from '../store/links.ts'
-import { step } from '../terminal.ts'
 
 /** A Redis, and whatever is wanted around it. Everything ends with the `cleanup` it was made with. */
 export interface Bench {
@@ -81,6 +82,7 @@ export async function openBench(
       const start = async (api: WantedApi, port: number): Promise<RunningApi> => {
         const program = await startApi({
           ...api,
+          ...variantProgram(api.variant),
           host: '127.0.0.1',
           port,
           sessionSecret,

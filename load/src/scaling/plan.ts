@@ -1,5 +1,5 @@
-import type { Variant } from '../stack/api.ts'
-import { isContender } from '../stack/contenders.ts'
+import type { Variant } from '../contenders.ts'
+import { isContender } from '../contenders.ts'
 import { describeLink, type LinkPlan, links } from '../store/links.ts'
 import type { ScalingOptions } from './options.ts'
 import type { Dimension, Setting } from './result.ts'

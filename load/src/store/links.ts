@@ -1,9 +1,9 @@
+import { redisAddress, unixUrl } from '@onetrip/stack/address.ts'
+import { startRelay } from '@onetrip/stack/relay/process.ts'
+import { bandwidth, describeBandwidth, duration } from '@onetrip/stack/relay/units.ts'
 import { InvalidArgumentError } from 'commander'
 import type { Context, Server } from '../redis/experiment.ts'
 import { encode, exchanger, rawSocket } from '../redis/raw-connection.ts'
-import { startRelay } from '../relay/process.ts'
-import { bandwidth, describeBandwidth, duration } from '../relay/units.ts'
-import { redisAddress, unixUrl } from '../stack/address.ts'
 import { median } from '../statistics.ts'
 
 /** A way to Redis. */

@@ -1,9 +1,9 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { filesIn, processesOf, temporaryFolder } from '@onetrip/stack/testing/places.ts'
+import { run } from '@onetrip/stack/testing/programs.ts'
 import { expect, test } from 'vitest'
 import type { LatencyResult } from '../../src/latency/result.ts'
-import { filesIn, processesOf, temporaryFolder } from '../support/places.ts'
-import { run } from '../support/programs.ts'
 
 const short = ['--connections=4', '--sessions=8', '--no-report', '--duration=0.5']
 

@@ -1,12 +1,12 @@
 import { stripVTControlCharacters } from 'node:util'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import type { Variant } from '../../src/contenders.ts'
 import { curveOf, figuresOf, latencyHistogram, record } from '../../src/latency/latencies.ts'
 import { conclusions, tables } from '../../src/latency/report.ts'
 import type { LatencySample } from '../../src/latency/result.ts'
 import type { LatencyRun } from '../../src/latency/sample.ts'
 import { doubtsOf, summarizeLatencies } from '../../src/latency/summary.ts'
-import type { Variant } from '../../src/stack/api.ts'
 
 describe('percentiles', () => {
   test('a request that failed is slower than all others; ten must be beyond', () => {

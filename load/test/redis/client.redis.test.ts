@@ -2,14 +2,14 @@ import { execFile, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import { promisify } from 'node:util'
+import { freePorts } from '@onetrip/stack/ports.ts'
+import { temporaryFolder } from '@onetrip/stack/testing/places.ts'
+import { cleanEnv, source } from '@onetrip/stack/testing/programs.ts'
+import { redisForThisTest } from '@onetrip/stack/testing/redis.ts'
 import { Redis } from 'ioredis'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { redisForThisTest } from '../../../.vitest/redis.ts'
 import type { ClientName, Run } from '../../src/redis/experiments/client-summary.ts'
-import { freePorts } from '../../src/stack/ports.ts'
 import { runExperiment } from '../support/experiment.ts'
-import { temporaryFolder } from '../support/places.ts'
-import { cleanEnv, source } from '../support/programs.ts'
 
 type Sample = Run & { client: ClientName }
 

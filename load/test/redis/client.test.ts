@@ -1,4 +1,5 @@
 import { inspect } from 'node:util'
+import { hideCredentials, redisAddress, requireOwnHost } from '@onetrip/stack/address.ts'
 import { describe, expect, test } from 'vitest'
 import {
   describeOthers,
@@ -17,7 +18,6 @@ import {
 } from '../../src/redis/experiments/client-summary.ts'
 import { Address } from '../../src/redis/experiments/client-target.ts'
 import { encode, greeting } from '../../src/redis/raw-connection.ts'
-import { hideCredentials, redisAddress, requireOwnHost } from '../../src/stack/address.ts'
 
 /** A server beside which the documents' shares hold. */
 const near: Yardstick = {

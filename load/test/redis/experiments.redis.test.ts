@@ -1,10 +1,10 @@
 import { readFile } from 'node:fs/promises'
+import { filesIn, processesOf, temporaryFolder } from '@onetrip/stack/testing/places.ts'
+import { run } from '@onetrip/stack/testing/programs.ts'
 import { describe, expect, test } from 'vitest'
 import type { ThreadsRun } from '../../src/redis/experiments/io-threads-report.ts'
 import type { ShortRun } from '../../src/redis/experiments/short-connections-runs.ts'
 import { runExperiment } from '../support/experiment.ts'
-import { filesIn, processesOf, temporaryFolder } from '../support/places.ts'
-import { run } from '../support/programs.ts'
 
 const once = ['--quick', '--duration=0.1', '--builds=patched']
 

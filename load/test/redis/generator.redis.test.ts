@@ -1,13 +1,13 @@
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
+import { freePorts } from '@onetrip/stack/ports.ts'
+import { parseInfo } from '@onetrip/stack/redis-info.ts'
+import { redisForThisTest, type TestRedis, testRedis } from '@onetrip/stack/testing/redis.ts'
 import { Redis } from 'ioredis'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
-import { redisForThisTest, type TestRedis, testRedis } from '../../../.vitest/redis.ts'
-import { parseInfo } from '../../src/measure/redis-info.ts'
 import { generateLoad, holdConnections } from '../../src/redis/generator/load.ts'
 import { generatorProgram } from '../../src/redis/generator/program.ts'
 import { fillKeys, keyName } from '../../src/redis/keys.ts'
-import { freePorts } from '../../src/stack/ports.ts'
 
 const { signal } = new AbortController()
 

@@ -1,8 +1,8 @@
+import { processesOf, temporaryFolder } from '@onetrip/stack/testing/places.ts'
+import { run } from '@onetrip/stack/testing/programs.ts'
 import { expect, test } from 'vitest'
 import type { Run } from '../../src/redis/experiments/pipelining-summary.ts'
 import { runExperiment } from '../support/experiment.ts'
-import { processesOf, temporaryFolder } from '../support/places.ts'
-import { run } from '../support/programs.ts'
 
 test('pipelining: one read from the socket for a whole pipeline', async () => {
   const args = ['--rounds=1', '--duration=0.1', '--pipelines=10', '--keys=10', '--clients=10']

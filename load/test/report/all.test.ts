@@ -1,13 +1,13 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { Problem } from '@onetrip/stack/problem.ts'
+import { filesIn, temporaryFolder } from '@onetrip/stack/testing/places.ts'
 import { afterEach, expect, test, vi } from 'vitest'
 import type { AllPart } from '../../src/all/parts.ts'
 import { runAll } from '../../src/all/run.ts'
-import { Problem } from '../../src/problem.ts'
 import { prepareOutputs, type ResultDocument } from '../../src/report/outputs.ts'
 import { renderHtml, renderMarkdown } from '../../src/report/render.ts'
 import { httpResult } from '../support/http-results.ts'
-import { filesIn, temporaryFolder } from '../support/places.ts'
 import { experimentResult, latencyResult } from './support/results.ts'
 
 afterEach(() => void vi.unstubAllEnvs())

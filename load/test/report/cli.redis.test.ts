@@ -1,8 +1,8 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { filesIn, processesOf, temporaryFolder } from '@onetrip/stack/testing/places.ts'
+import { run } from '@onetrip/stack/testing/programs.ts'
 import { expect, test } from 'vitest'
-import { filesIn, processesOf, temporaryFolder } from '../support/places.ts'
-import { run } from '../support/programs.ts'
 
 test('all measures parts into one file, of which report makes a page', async () => {
   const state = await temporaryFolder()

@@ -1,11 +1,11 @@
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { filesIn, temporaryFolder } from '@onetrip/stack/testing/places.ts'
 import { Command } from 'commander'
 import { afterEach, expect, test, vi } from 'vitest'
 import { outputFile } from '../../src/report/output-file.ts'
 import { addOutputs, type OutputFlags, prepareOutputs } from '../../src/report/outputs.ts'
 import { httpResult } from '../support/http-results.ts'
-import { filesIn, temporaryFolder } from '../support/places.ts'
 
 afterEach(() => vi.unstubAllEnvs())
 

@@ -1,11 +1,11 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { repository } from '@onetrip/stack/places.ts'
+import { temporaryFolder } from '@onetrip/stack/testing/places.ts'
 import { expect, test } from 'vitest'
 import { partsOf, readDocument } from '../../src/report/read.ts'
 import { renderMarkdown } from '../../src/report/render.ts'
-import { repository } from '../../src/stack/places.ts'
 import { httpResult } from '../support/http-results.ts'
-import { temporaryFolder } from '../support/places.ts'
 import { experimentResult, latencyResult, scalingResult } from './support/results.ts'
 
 const http = httpResult({ naive: [3_000, 3_100], batch: [40_000, 41_000] })

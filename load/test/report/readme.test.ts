@@ -1,8 +1,8 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { repository } from '@onetrip/stack/places.ts'
 import { expect, test } from 'vitest'
 import { RESULTS, repositoryTexts, sourceOfReadme } from '../../src/report/readme.ts'
-import { repository } from '../../src/stack/places.ts'
 
 test.each(['README.md', RESULTS])('%s has the figures of the file that it names', async (name) => {
   const source = await sourceOfReadme()

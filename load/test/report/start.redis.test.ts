@@ -1,9 +1,9 @@
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { freePorts } from '@onetrip/stack/ports.ts'
+import { temporaryFolder } from '@onetrip/stack/testing/places.ts'
+import { run } from '@onetrip/stack/testing/programs.ts'
 import { expect, test } from 'vitest'
-import { freePorts } from '../../src/stack/ports.ts'
-import { temporaryFolder } from '../support/places.ts'
-import { run } from '../support/programs.ts'
 
 test('npm start shows the latest report at /report, as soon as there is one', async () => {
   const state = await temporaryFolder()

@@ -1,12 +1,13 @@
 import { createHash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
+import { apiUrl, startApi } from '@onetrip/stack/api.ts'
+import { freePorts } from '@onetrip/stack/ports.ts'
+import type { Program } from '@onetrip/stack/program.ts'
+import { type TestRedis, testRedis } from '@onetrip/stack/testing/redis.ts'
 import { Redis } from 'ioredis'
 import { afterAll, beforeAll, beforeEach, expect, onTestFinished } from 'vitest'
-import { type TestRedis, testRedis } from '../../../.vitest/redis.ts'
-import { apiUrl, startApi, type Variant } from '../../src/stack/api.ts'
-import { freePorts } from '../../src/stack/ports.ts'
-import type { Program } from '../../src/stack/program.ts'
+import { type Variant, variantProgram } from '../../src/contenders.ts'
 
 const usersFile = fileURLToPath(new URL('../../../apps/server-build/users.acl', import.meta.url))
 
@@ -100,7 +101,13 @@ async function addApiUser(redis: Redis): Promise<string> {
 async function start(variant: Variant, redisUrl: string): Promise<Api> {
   const [port = 0] = await freePorts(1)
   const sessionSecret = 'a-secret-for-tests-a-secret-for-tests'
-  const program = await startApi({ variant, host: '127.0.0.1', port, redisUrl, sessionSecret })
+  const program = await startApi({
+    ...variantProgram(variant),
+    host: '127.0.0.1',
+    port,
+    redisUrl,
+    sessionSecret,
+  })
   const ask = async (method: string, path: string, token: string, body?: object) => {
     const answer = await fetch(`${apiUrl('127.0.0.1', port)}${path}`, {
       method,

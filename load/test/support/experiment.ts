@@ -1,8 +1,8 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { filesIn, processesOf, temporaryFolder } from '@onetrip/stack/testing/places.ts'
+import { run } from '@onetrip/stack/testing/programs.ts'
 import { expect } from 'vitest'
-import { filesIn, processesOf, temporaryFolder } from './places.ts'
-import { run } from './programs.ts'
 
 /** What an experiment printed, and what it wrote. */
 export interface ExperimentRun<Sample> {

@@ -1,7 +1,7 @@
+import type { Variant } from '../../src/contenders.ts'
 import type { HttpResult } from '../../src/http/result.ts'
 import type { Sample } from '../../src/http/sample.ts'
 import { summarizeSamples } from '../../src/http/summary.ts'
-import type { Variant } from '../../src/stack/api.ts'
 import { sample } from './samples.ts'
 
 /** Of each variant, requests/s in each round. */

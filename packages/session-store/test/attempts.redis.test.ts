@@ -1,5 +1,5 @@
+import { redisOfThisFile } from '@onetrip/stack/testing/redis.ts'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { redisOfThisFile } from '../../../.vitest/redis.ts'
 import {
   createSessionStore,
   documentKeys,

@@ -1,8 +1,8 @@
 import { once } from 'node:events'
 import { createServer, type Socket } from 'node:net'
+import { redisOfThisFile, testRedis } from '@onetrip/stack/testing/redis.ts'
 import { Redis } from 'ioredis'
 import { expect, onTestFinished, test } from 'vitest'
-import { redisOfThisFile, testRedis } from '../../../.vitest/redis.ts'
 import {
   batchChannel,
   createSessionStore,

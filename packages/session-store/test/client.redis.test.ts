@@ -1,7 +1,7 @@
 import { createRequire } from 'node:module'
+import { redisOfThisFile } from '@onetrip/stack/testing/redis.ts'
 import { Cluster, Redis, type RedisOptions } from 'ioredis'
 import { expect, onTestFinished, test, vi } from 'vitest'
-import { redisOfThisFile } from '../../../.vitest/redis.ts'
 import {
   type Client,
   createSessionStore,

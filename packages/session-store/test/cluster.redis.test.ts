@@ -1,7 +1,7 @@
+import { type TestCluster, testCluster } from '@onetrip/stack/testing/cluster.ts'
 import calculateSlot from 'cluster-key-slot'
 import { Cluster, Redis } from 'ioredis'
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
-import { type TestCluster, testCluster } from '../../../.vitest/cluster.ts'
 import { createCluster, createSessionStore, partitionedKeys } from '../src/index.ts'
 
 const tokens = { secrets: ['a-secret-for-tests-a-secret-for-tests'] }

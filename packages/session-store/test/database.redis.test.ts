@@ -1,6 +1,6 @@
+import { redisForThisTest, redisOfThisFile } from '@onetrip/stack/testing/redis.ts'
 import { Redis } from 'ioredis'
 import { expect, onTestFinished, test } from 'vitest'
-import { redisForThisTest, redisOfThisFile } from '../../../.vitest/redis.ts'
 import {
   createSessionStore,
   type SessionStore,

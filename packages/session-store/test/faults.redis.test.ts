@@ -1,6 +1,6 @@
+import { redisForThisTest } from '@onetrip/stack/testing/redis.ts'
 import { Redis } from 'ioredis'
 import { expect, onTestFinished, test } from 'vitest'
-import { redisForThisTest } from '../../../.vitest/redis.ts'
 import {
   createSessionStore,
   disconnectionChannel,

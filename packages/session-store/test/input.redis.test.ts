@@ -1,6 +1,6 @@
+import { redisOfThisFile } from '@onetrip/stack/testing/redis.ts'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { redisOfThisFile } from '../../../.vitest/redis.ts'
 import {
   createSessionStore,
   type JanitorOptions,

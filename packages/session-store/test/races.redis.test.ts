@@ -1,5 +1,5 @@
+import { redisOfThisFile } from '@onetrip/stack/testing/redis.ts'
 import { expect, test } from 'vitest'
-import { redisOfThisFile } from '../../../.vitest/redis.ts'
 import { documentKeys as keys } from '../src/keys.ts'
 import type { Outcome } from '../src/outcomes.ts'
 import { sendPipeline } from '../src/send.ts'

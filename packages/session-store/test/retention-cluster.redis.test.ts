@@ -1,6 +1,6 @@
+import { type TestCluster, testCluster } from '@onetrip/stack/testing/cluster.ts'
 import calculateSlot from 'cluster-key-slot'
 import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest'
-import { type TestCluster, testCluster } from '../../../.vitest/cluster.ts'
 import { createCluster, createSessionStore, partitionedKeys } from '../src/index.ts'
 import { Clock, evictOnly, logIn, present, sweep } from './retention-fixture.ts'
 

@@ -1,7 +1,7 @@
+import { redisForThisTest } from '@onetrip/stack/testing/redis.ts'
 import fc from 'fast-check'
 import { Redis } from 'ioredis'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { redisForThisTest } from '../../../.vitest/redis.ts'
 import { documentKeys as keys, strategyNames } from '../src/index.ts'
 import { chooseEvictions, evictSessions, oldestSessions } from '../src/retention.ts'
 import {

@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises'
+import { redisOfThisFile } from '@onetrip/stack/testing/redis.ts'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
-import { redisOfThisFile } from '../../../.vitest/redis.ts'
 import {
   createSessionStore,
   documentKeys,

@@ -1,6 +1,6 @@
+import { redisForThisTest } from '@onetrip/stack/testing/redis.ts'
 import { Redis } from 'ioredis'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { redisForThisTest } from '../../../.vitest/redis.ts'
 import { documentKeys as keys } from '../src/index.ts'
 import { removeOrphans } from '../src/orphans.ts'
 import {

@@ -1,5 +1,5 @@
+import { redisForThisTest, redisOfThisFile } from '@onetrip/stack/testing/redis.ts'
 import { expect, onTestFinished, test } from 'vitest'
-import { redisForThisTest, redisOfThisFile } from '../../../.vitest/redis.ts'
 import {
   batchChannel,
   errorChannel,

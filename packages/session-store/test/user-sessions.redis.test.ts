@@ -1,5 +1,5 @@
+import { redisOfThisFile } from '@onetrip/stack/testing/redis.ts'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { redisOfThisFile } from '../../../.vitest/redis.ts'
 import {
   createSessionStore,
   documentKeys,

@@ -1,9 +1,9 @@
 import { once } from 'node:events'
 import { createHistogram } from 'node:perf_hooks'
 import { createSessionStore, documentKeys, type Keys } from '@onetrip/session-store'
+import { type RedisOptions, redisAddress } from '@onetrip/stack/address.ts'
+import { newSecret } from '@onetrip/stack/places.ts'
 import { Redis } from 'ioredis'
-import { type RedisOptions, redisAddress } from '../../stack/address.ts'
-import { newSecret } from '../../stack/places.ts'
 import { encode, exchanger, greeting, rawSocket } from '../raw-connection.ts'
 
 /** Sends one command to Redis and waits for its reply, again and again. */

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { RedisMonitor } from '../../measure/redis-info.ts'
-import { Problem } from '../../problem.ts'
-import { hideCredentials, redisAddress, requireOwnHost } from '../../stack/address.ts'
+import { hideCredentials, redisAddress, requireOwnHost } from '@onetrip/stack/address.ts'
+import { Problem } from '@onetrip/stack/problem.ts'
+import { RedisMonitor } from '@onetrip/stack/redis-info.ts'
 import type { Context, Server } from '../experiment.ts'
 import { type Caller, callers } from './client-loops.ts'
 

@@ -1,6 +1,6 @@
+import { ownHostOption, redisAddress } from '@onetrip/stack/address.ts'
+import { seconds, wholeNumber } from '@onetrip/stack/parsers.ts'
 import { Option } from 'commander'
-import { seconds, wholeNumber } from '../../options.ts'
-import { ownHostOption, redisAddress } from '../../stack/address.ts'
 import { figure } from '../../table.ts'
 import { clientFigures } from '../documents.ts'
 import type { Context, Experiment } from '../experiment.ts'

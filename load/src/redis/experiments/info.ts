@@ -1,4 +1,4 @@
-import { wholeNumber } from '../../options.ts'
+import { wholeNumber } from '@onetrip/stack/parsers.ts'
 import { summarize } from '../../statistics.ts'
 import { figure, percent, withRange } from '../../table.ts'
 import { infoFigures } from '../documents.ts'

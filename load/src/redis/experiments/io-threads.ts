@@ -1,6 +1,6 @@
 import { availableParallelism } from 'node:os'
+import { wholeNumber } from '@onetrip/stack/parsers.ts'
 import { Redis } from 'ioredis'
-import { wholeNumber } from '../../options.ts'
 import { figure, percent } from '../../table.ts'
 import { ioThreadsFigures } from '../documents.ts'
 import type { Context, Experiment, Server } from '../experiment.ts'

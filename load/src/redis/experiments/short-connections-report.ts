@@ -1,4 +1,4 @@
-import type { RedisBuild } from '../../stack/redis.ts'
+import type { RedisBuild } from '@onetrip/stack/redis.ts'
 import { pairwiseRatios, type Summary, summarize } from '../../statistics.ts'
 import { errorKinds, figure, type TextTable, withRange } from '../../table.ts'
 import { GENERATOR_LIMIT } from '../redis-benchmark.ts'

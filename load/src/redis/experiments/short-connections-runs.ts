@@ -1,5 +1,5 @@
-import type { Transport } from '../../stack/address.ts'
-import type { RedisBuild } from '../../stack/redis.ts'
+import type { Transport } from '@onetrip/stack/address.ts'
+import type { RedisBuild } from '@onetrip/stack/redis.ts'
 import type { Context, Server } from '../experiment.ts'
 import { generateLoad, holdConnections, type Latency, type Load } from '../generator/load.ts'
 import { fillKeys } from '../keys.ts'

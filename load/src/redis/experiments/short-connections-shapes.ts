@@ -1,5 +1,5 @@
-import { Problem } from '../../problem.ts'
-import type { RedisBuild } from '../../stack/redis.ts'
+import { Problem } from '@onetrip/stack/problem.ts'
+import type { RedisBuild } from '@onetrip/stack/redis.ts'
 import { pairwiseRatios, summarize } from '../../statistics.ts'
 import { figure, withRange } from '../../table.ts'
 import { shortConnectionFigures } from '../documents.ts'

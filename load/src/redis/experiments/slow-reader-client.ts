@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
+import type { RedisOptions } from '@onetrip/stack/address.ts'
 import type { Redis } from 'ioredis'
-import type { RedisOptions } from '../../stack/address.ts'
 import { encode, rawSocket } from '../raw-connection.ts'
 
 const ELEMENTS = 10

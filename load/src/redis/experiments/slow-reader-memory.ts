@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
+import { parseInfo } from '@onetrip/stack/redis-info.ts'
 import type { Redis } from 'ioredis'
-import { parseInfo } from '../../measure/redis-info.ts'
 
 /** What Redis had allocated, replies that wait to be sent included. */
 interface MemorySample {

@@ -1,5 +1,5 @@
 import { Worker } from 'node:worker_threads'
-import { redisAddress } from '../../stack/address.ts'
+import { redisAddress } from '@onetrip/stack/address.ts'
 import {
   GROUP_COMMANDS,
   GROUP_REPLY_BYTES,

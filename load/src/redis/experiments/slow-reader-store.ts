@@ -1,6 +1,6 @@
 import { parentPort, workerData } from 'node:worker_threads'
 import { createSessionStore, StoreError } from '@onetrip/session-store'
-import { newSecret } from '../../stack/places.ts'
+import { newSecret } from '@onetrip/stack/places.ts'
 
 // A worker thread: the store reads through it as an application does, and the whole thread stops for a
 // while, as it would for a long computation, while another watches the server's memory.

@@ -1,5 +1,5 @@
+import { seconds, wholeNumber } from '@onetrip/stack/parsers.ts'
 import { Redis } from 'ioredis'
-import { seconds, wholeNumber } from '../../options.ts'
 import { figure } from '../../table.ts'
 import type { Experiment } from '../experiment.ts'
 import { interleave } from '../rounds.ts'

@@ -2,10 +2,10 @@ import { createHash } from 'node:crypto'
 import { access, mkdir, readdir, readFile, rename, rm } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { Problem } from '../../problem.ts'
-import { repository } from '../../stack/places.ts'
-import { type Program, startProgram } from '../../stack/program.ts'
-import { step } from '../../terminal.ts'
+import { repository } from '@onetrip/stack/places.ts'
+import { Problem } from '@onetrip/stack/problem.ts'
+import { type Program, startProgram } from '@onetrip/stack/program.ts'
+import { step } from '@onetrip/stack/terminal.ts'
 
 const folder = fileURLToPath(new URL('.', import.meta.url))
 

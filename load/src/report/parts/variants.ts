@@ -1,4 +1,4 @@
-import type { Variant } from '../../stack/api.ts'
+import type { Variant } from '../../contenders.ts'
 import type { ReportTable } from '../model.ts'
 
 /** How the commands of a request reach Redis; docs/method.md has the same table. */

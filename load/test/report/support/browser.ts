@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { startProgram } from '../../../src/stack/program.ts'
+import { startProgram } from '@onetrip/stack/program.ts'
 
 /** What the page is shown with. */
 export interface View {

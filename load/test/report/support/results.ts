@@ -1,3 +1,4 @@
+import type { Variant } from '../../../src/contenders.ts'
 import type {
   LatencyResult,
   LatencySample,
@@ -6,7 +7,6 @@ import type {
 } from '../../../src/latency/result.ts'
 import type { ExperimentResult } from '../../../src/redis/result.ts'
 import type { ScalingPoint, ScalingResult } from '../../../src/scaling/result.ts'
-import type { Variant } from '../../../src/stack/api.ts'
 import { updateTokenFigures } from '../../../src/store/documents.ts'
 import type { StoreRow } from '../../../src/store/summary.ts'
 import { httpResult, type Rates } from '../../support/http-results.ts'

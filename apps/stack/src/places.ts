@@ -1,0 +1,115 @@
+import { randomBytes } from 'node:crypto'
+import { mkdir, mkdtemp, open, readFile, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { Problem } from './problem.ts'
+
+export const repository = fileURLToPath(new URL('../../../', import.meta.url))
+
+// The address of a Unix socket has room for 104 bytes on macOS and 108 on Linux, the closing zero
+// included.
+const MAX_SOCKET_PATH = 100
+
+/** Where the files of one stack are kept. */
+export interface Places {
+  /** Holds what belongs to the running processes: socket and record. */
+  run: string
+  /** The record of the running stack (see record.ts). */
+  record: string
+  /** The secret that the APIs sign tokens with. */
+  secret: string
+  /** Holds the passwords of Redis's users. */
+  secrets: string
+  /** Holds Redis's data, one folder per build. */
+  data: string
+  /** The report of the latest measurement, a page. */
+  report: string
+}
+
+/**
+ * The places that `npm start` uses: below `ONETRIP_STATE` if that is set, else below `ONETRIP_HOME`
+ * (default `.onetrip` in the repository), where the builds of Redis are kept as well. Another
+ * `ONETRIP_STATE` thus means another stack on the same builds.
+ */
+export function places(env: NodeJS.ProcessEnv = process.env): Places {
+  const state = resolve(env.ONETRIP_STATE || env.ONETRIP_HOME || join(repository, '.onetrip'))
+  const run = join(state, 'run')
+  return {
+    run,
+    record: join(run, 'stack.json'),
+    secret: join(state, 'session-secret'),
+    secrets: join(state, 'redis', 'secrets'),
+    data: join(state, 'redis', 'data'),
+    report: join(state, 'report', 'latest.html'),
+  }
+}
+
+/** A path for Redis's Unix socket and what removes it again. */
+export interface SocketPlace {
+  path: string
+  remove(): Promise<void>
+}
+
+/** `redis.sock` in `directory`, or in a short temporary one where that path would be too long. */
+export async function socketIn(directory: string): Promise<SocketPlace> {
+  const path = join(directory, 'redis.sock')
+  if (Buffer.byteLength(path) <= MAX_SOCKET_PATH) {
+    await mkdir(directory, { recursive: true })
+    return { path, remove: () => rm(path, { force: true }) }
+  }
+  const short = await mkdtemp(join(tmpdir(), 'onetrip-'))
+  return {
+    path: join(short, 'redis.sock'),
+    remove: () => rm(short, { recursive: true, force: true }),
+  }
+}
+
+/**
+ * A new folder for a stack that is only there for a measurement; on the same disk as the data of
+ * `npm start`, so that an append-only file costs the same.
+ *
+ * @throws Problem when it cannot be made.
+ */
+export async function temporaryRunFolder(prefix: string): Promise<string> {
+  const { run } = places()
+  try {
+    await mkdir(run, { recursive: true })
+    return await mkdtemp(join(run, prefix))
+  } catch (error) {
+    throw new Problem(
+      `No folder can be made in ${run}: ${(error as Error).message}\n` +
+        'Set ONETRIP_STATE to a folder in which you may write.',
+    )
+  }
+}
+
+/** A new secret to sign tokens with: 32 random bytes as base64url. */
+export function newSecret(): string {
+  return randomBytes(32).toString('base64url')
+}
+
+/**
+ * The secret in `path`, made on first use and readable by its owner only, so that tokens outlive a
+ * restart.
+ */
+export async function keptSecret(path: string): Promise<string> {
+  await mkdir(resolve(path, '..'), { recursive: true })
+  try {
+    const file = await open(path, 'wx', 0o600)
+    try {
+      const secret = newSecret()
+      await file.writeFile(`${secret}\n`)
+      return secret
+    } finally {
+      await file.close()
+    }
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
+  }
+  const secret = (await readFile(path, 'utf8')).trim()
+  if (secret.length >= 32) return secret
+  // Cut short by a crash while it was written: no token was ever signed with it.
+  await rm(path)
+  return await keptSecret(path)
+}

@@ -1,0 +1,102 @@
+import {
+  connect,
+  createServer,
+  type IpcNetConnectOpts,
+  type Server,
+  type TcpNetConnectOpts,
+} from 'node:net'
+import { listenersOn } from './listeners.ts'
+import { Problem } from './problem.ts'
+
+/** A port that something of ours will listen on, and how the user can choose another. */
+export interface WantedPort {
+  port: number
+  host: string
+  /** What listens there: `the pooled API`. */
+  what: string
+  /** How to change it: `--port or PORT`. */
+  how: string
+}
+
+function listen(port: number, host: string): Promise<Server> {
+  const { promise, resolve, reject } = Promise.withResolvers<Server>()
+  const server = createServer()
+  server.once('error', reject)
+  server.listen({ port, host, exclusive: true }, () => resolve(server))
+  return promise
+}
+
+function close(server: Server): Promise<void> {
+  return new Promise((resolve) => void server.close(() => resolve()))
+}
+
+const reasons: Record<string, (wanted: WantedPort) => string | Promise<string>> = {
+  EADDRINUSE: async ({ port, what, how }) => {
+    const holders = await listenersOn(port)
+    const pids = holders.map(({ pid }) => pid).join(' ')
+    const [first] = holders
+    const [holder, end] = first
+      ? [`${first.program} (process ${pids})`, `end it: kill ${pids}`]
+      : ['another program', 'end that program.']
+    return `Port ${port}, meant for ${what}, is taken by ${holder}. Choose another with ${how}, or ${end}`
+  },
+  EACCES: ({ port, what, how }) =>
+    `Port ${port}, meant for ${what}, needs privileges that this user lacks. Choose another with ${how}.`,
+  EADDRNOTAVAIL: ({ host, what }) =>
+    `${host} is no address of this machine, so ${what} cannot listen there (--host or HOST).`,
+  ENOTFOUND: ({ host }) => `${host} (--host or HOST) is no known host name.`,
+}
+
+/**
+ * Makes sure that every port can be listened on, before anything is started.
+ *
+ * @throws Problem that names the first port that cannot, the process that has it where that can be
+ *   found out, and what changes it.
+ */
+export async function checkPorts(wanted: readonly WantedPort[]): Promise<void> {
+  for (const [index, port] of wanted.entries()) {
+    const twin = wanted.slice(0, index).find((other) => other.port === port.port)
+    if (twin) {
+      throw new Problem(
+        `${twin.what} and ${port.what} cannot both have port ${port.port}. Change one with ${twin.how}, or with ${port.how}.`,
+      )
+    }
+    try {
+      await close(await listen(port.port, port.host))
+    } catch (error) {
+      const reason = reasons[(error as NodeJS.ErrnoException).code ?? '']
+      throw reason ? new Problem(await reason(port), { cause: error }) : error
+    }
+  }
+}
+
+/** As many different free ports on 127.0.0.1, chosen by the system. */
+export async function freePorts(count: number): Promise<number[]> {
+  const servers = await Promise.all(Array.from({ length: count }, () => listen(0, '127.0.0.1')))
+  const ports = servers.map((server) => {
+    const address = server.address()
+    if (address === null || typeof address === 'string') throw new Error('not a port')
+    return address.port
+  })
+  await Promise.all(servers.map(close))
+  return ports
+}
+
+/** Whether something accepts a TCP connection there, within two seconds. Never rejects. */
+export function takesConnections(host: string, port: number): Promise<boolean> {
+  return accepts({ host, port })
+}
+
+/** Whether something accepts a connection at this address, within two seconds. Never rejects. */
+export function accepts(address: TcpNetConnectOpts | IpcNetConnectOpts): Promise<boolean> {
+  const { promise, resolve } = Promise.withResolvers<boolean>()
+  const socket = connect({ ...address, timeout: 2_000 })
+  const answer = (yes: boolean) => {
+    socket.destroy()
+    resolve(yes)
+  }
+  socket.once('connect', () => answer(true))
+  socket.once('timeout', () => answer(false))
+  socket.once('error', () => answer(false))
+  return promise
+}

@@ -1,0 +1,149 @@
+import { Redis } from 'ioredis'
+import { hideCredentials, type RedisOptions, redisAddress, type Transport } from './address.ts'
+import { Problem } from './problem.ts'
+
+/** Which Redis it is. */
+export interface RedisFacts {
+  version: string
+  /** `patched-ce8d76da85e6`, say; null when it is no build of ours. */
+  build: string | null
+  /** Threads that read and write sockets, the main thread included. */
+  ioThreads: number
+  pid: number
+}
+
+/** Counters since the server's start, without what the monitor itself has added to them. */
+export interface RedisReading {
+  /** CPU time of the whole process, user and system, in seconds. */
+  cpuSeconds: number
+  /** Of which the main thread's; null where the platform does not tell. */
+  mainThreadCpuSeconds: number | null
+  connections: number
+  commands: number
+  /** Reads from sockets: below `commands`, where several commands arrive at once. */
+  reads: number
+}
+
+/** The fields of an INFO reply. */
+export function parseInfo(text: string): Map<string, string> {
+  const fields = new Map<string, string>()
+  for (const line of text.split(/\r?\n/)) {
+    const colon = line.indexOf(':')
+    if (colon > 0 && !line.startsWith('#')) fields.set(line.slice(0, colon), line.slice(colon + 1))
+  }
+  return fields
+}
+
+export function factsOf(info: ReadonlyMap<string, string>): RedisFacts {
+  const build = info.get('onetrip_build')
+  const key = info.get('onetrip_build_key')
+  const threads = [...info.keys()].filter((name) => /^io_thread_\d+$/.test(name)).length
+  return {
+    version: info.get('redis_version') ?? 'unknown',
+    build: build === undefined ? null : `${build}-${(key ?? 'unknown').slice(0, 12)}`,
+    ioThreads: Math.max(1, threads),
+    pid: Number(info.get('process_id')),
+  }
+}
+
+/**
+ * The counters of an INFO reply.
+ *
+ * @param answered how many INFO commands of the monitor were answered before this one. Redis counts
+ *   a command after running it, but reads it before: the reply has `answered` of its commands and
+ *   one more of its reads.
+ */
+export function readingOf(info: ReadonlyMap<string, string>, answered: number): RedisReading {
+  const number = (name: string) => Number(info.get(name) ?? Number.NaN)
+  const main = number('used_cpu_user_main_thread') + number('used_cpu_sys_main_thread')
+  return {
+    cpuSeconds: number('used_cpu_user') + number('used_cpu_sys'),
+    mainThreadCpuSeconds: Number.isNaN(main) ? null : main,
+    connections: number('total_connections_received'),
+    commands: number('total_commands_processed') - answered,
+    reads: number('total_reads_processed') - answered - 1,
+  }
+}
+
+/** One connection that asks a Redis how it is doing. */
+export class RedisMonitor {
+  readonly transport: Transport
+  /** Resolves when the connection is gone although nobody closed it. */
+  readonly lost: Promise<void>
+  readonly #client: Redis
+  #answered = 0
+  #closing = false
+
+  private constructor(client: Redis, transport: Transport) {
+    this.#client = client
+    this.transport = transport
+    this.lost = new Promise((resolve) => {
+      client.once('end', () => {
+        if (!this.#closing) resolve()
+      })
+    })
+  }
+
+  /** @throws Problem when there is no Redis at `url`, or it does not let us in. */
+  static async connect(url: string): Promise<RedisMonitor> {
+    const { options, transport } = redisAddress(url)
+    const settings: RedisOptions = {
+      ...options,
+      lazyConnect: true,
+      enableReadyCheck: false,
+      maxRetriesPerRequest: 0,
+      connectTimeout: 5_000,
+      commandTimeout: 10_000,
+      retryStrategy: () => null,
+      connectionName: 'onetrip-load',
+    }
+    const client = new Redis(settings)
+    // Without a listener ioredis prints these; the rejected command or connect() tells as much.
+    let reason = ''
+    client.on('error', (error: Error) => {
+      reason = error.message
+    })
+    try {
+      await client.connect()
+      if (options.db) await client.select(options.db) // ioredis goes on with database 0 if it cannot
+      await client.info('server') // makes sure that the credentials are right
+    } catch (error) {
+      if (client.status !== 'end') client.disconnect() // which would wait for the closed one
+      const why = reason || (error instanceof Error ? error.message : String(error))
+      throw new Problem(`The Redis at ${hideCredentials(url)} cannot be used: ${why}`)
+    }
+    const monitor = new RedisMonitor(client, transport)
+    monitor.#answered = 1
+    return monitor
+  }
+
+  async facts(): Promise<RedisFacts> {
+    return factsOf(await this.#info())
+  }
+
+  async read(): Promise<RedisReading> {
+    const answered = this.#answered
+    return readingOf(await this.#info(), answered)
+  }
+
+  close(): void {
+    this.#closing = true
+    this.#client.disconnect()
+  }
+
+  async #info(): Promise<Map<string, string>> {
+    const text = await this.#client.info('everything')
+    this.#answered += 1
+    return parseInfo(text)
+  }
+}
+
+/** What kind of Redis answers at `url`. @throws Problem when none does. */
+export async function redisFacts(url: string): Promise<RedisFacts> {
+  const monitor = await RedisMonitor.connect(url)
+  try {
+    return await monitor.facts()
+  } finally {
+    monitor.close()
+  }
+}

@@ -1,0 +1,56 @@
+import { fileURLToPath } from 'node:url'
+import { type Program, startProgram } from './program.ts'
+
+export const redisCli = fileURLToPath(new URL('../../server-build/src/cli.ts', import.meta.url))
+
+export const redisBuilds = ['patched', 'stock', 'baseline'] as const
+export type RedisBuild = (typeof redisBuilds)[number]
+
+export interface RedisOptions {
+  /** Default `patched`. */
+  build?: RedisBuild
+  /** TCP port on loopback; 0, the default, listens on the Unix socket only. */
+  port?: number
+  socket: string
+  /** Where Redis keeps its files. */
+  directory: string
+  /**
+   * Folder of the users' passwords, made where absent (`redisUrlFor` reads them). Default: whoever
+   * connects may do anything.
+   */
+  secrets?: string
+  /** Further configuration, such as `{ appendfsync: 'always' }`. */
+  config?: Record<string, string>
+  /** Gives the start up. */
+  signal?: AbortSignal
+  onLine?: (line: string) => void
+}
+
+/**
+ * Starts a Redis through the command line of `apps/server-build` and waits until it accepts
+ * connections. The process is the server itself: its id is the server's, a signal reaches it.
+ *
+ * @throws ProgramError when it does not start.
+ */
+export async function startRedis(options: RedisOptions): Promise<Program> {
+  const { build = 'patched', port = 0, socket, directory, secrets, config = {} } = options
+  const { signal, onLine } = options
+  return await startProgram({
+    name: `Redis (${process.env.REDIS_SERVER || build})`, // `run` prefers an installed server
+    command: process.execPath,
+    args: [
+      redisCli,
+      'run',
+      build,
+      ...['--port', String(port), '--unixsocket', socket, '--dir', directory],
+      ...(secrets === undefined ? [] : ['--secrets', secrets]),
+      '--',
+      ...Object.entries(config).flatMap(([key, value]) => [`--${key}`, value]),
+    ],
+    // "connections unix" since Redis 7.2, "connections at <path>" before.
+    ready: /ready to accept connections (unix|at )/i,
+    readyTimeoutMs: 30_000,
+    ...(signal && { signal }),
+    ...(onLine && { onLine }),
+  })
+}

@@ -1,0 +1,146 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { Redis } from 'ioredis'
+import { vi } from 'vitest'
+import { freePorts } from '../ports.ts'
+import type { Program } from '../program.ts'
+import { startRedis } from '../redis.ts'
+
+const SLOTS = 16_384
+
+export interface TestNode {
+  readonly port: number
+  /** Straight to this node, past what the cluster's client knows about slots. */
+  readonly admin: Redis
+  readonly program: Program
+  /** Starts it again, with its data, after it has ended. */
+  restart(): Promise<void>
+}
+
+export interface TestCluster {
+  readonly nodes: readonly TestNode[]
+  /**
+   * Gives a slot with all its keys to another node, as `redis-cli --cluster reshard` would, but one
+   * by one, the last by name first.
+   *
+   * @param onKey Is called, and waited for, before the first key moves and after each.
+   */
+  moveSlot(slot: number, to: TestNode, onKey?: () => Promise<void>): Promise<void>
+  stop(): Promise<void>
+}
+
+/** A Redis Cluster of a test's own: masters on loopback, without replicas. */
+export async function testCluster(
+  options: { nodes?: number; config?: Record<string, string> } = {},
+): Promise<TestCluster> {
+  const { nodes: count = 3, config = {} } = options
+  const directory = await mkdtemp(join(tmpdir(), 'onetrip-cluster-'))
+  const ports = await freePorts(2 * count)
+  const start = (port: number, index: number) =>
+    startRedis({
+      port,
+      socket: join(directory, `${index}.sock`),
+      directory: join(directory, String(index)),
+      config: {
+        'cluster-enabled': 'yes',
+        'cluster-port': String(ports[count + index]),
+        'cluster-node-timeout': '2000',
+        'cluster-require-full-coverage': 'no', // the other nodes go on when one is killed
+        ...config,
+      },
+    })
+  const nodes = await Promise.all(
+    ports.slice(0, count).map(async (port, index) => {
+      let program = await start(port, index)
+      const admin = new Redis(join(directory, `${index}.sock`), { maxRetriesPerRequest: null })
+      admin.on('error', () => {}) // while the node is down
+      return {
+        port,
+        admin,
+        get program() {
+          return program
+        },
+        async restart() {
+          await program.exited
+          program = await start(port, index)
+        },
+      }
+    }),
+  )
+  const [first] = nodes
+  await Promise.all(
+    nodes.map(async ({ admin, port }, index) => {
+      const from = Math.ceil((index * SLOTS) / count)
+      const to = Math.ceil(((index + 1) * SLOTS) / count) - 1
+      // As redis-cli does: of two nodes with the same epoch one gives way, and may drop a moved slot.
+      await admin.call('CLUSTER', 'SET-CONFIG-EPOCH', index + 1)
+      await admin.call('CLUSTER', 'ADDSLOTSRANGE', from, to)
+      if (index > 0) {
+        await first?.admin.call('CLUSTER', 'MEET', '127.0.0.1', port, ports[count + index] ?? 0)
+      }
+    }),
+  )
+  await vi.waitFor(
+    async () => {
+      const known = await Promise.all(nodes.map(({ admin }) => nodesOf(admin)))
+      if (known.some((size) => size !== count)) throw new Error('the nodes do not agree yet')
+    },
+    { timeout: 20_000 },
+  )
+
+  return {
+    nodes,
+    moveSlot: (slot, to, onKey) => moveSlot(nodes, { slot, to, onKey }),
+    async stop() {
+      for (const { admin, program } of nodes) {
+        admin.disconnect()
+        program.signal('SIGCONT')
+      }
+      await Promise.all(nodes.map(({ program }) => program.stop()))
+      await rm(directory, { recursive: true, force: true })
+    },
+  }
+}
+
+/** How many masters this node knows; 0 while it is not ready. */
+async function nodesOf(admin: Redis): Promise<number> {
+  const info = String(await admin.call('CLUSTER', 'INFO'))
+  return /cluster_state:ok/.test(info) ? Number(/cluster_size:(\d+)/.exec(info)?.[1]) : 0
+}
+
+async function moveSlot(
+  nodes: readonly TestNode[],
+  move: { slot: number; to: TestNode; onKey: (() => Promise<void>) | undefined },
+): Promise<void> {
+  const { slot, to, onKey } = move
+  const ids = await Promise.all(
+    nodes.map(async ({ admin }) => String(await admin.call('CLUSTER', 'MYID'))),
+  )
+  const owners = await Promise.all(nodes.map(({ admin }) => ownsSlot(admin, slot)))
+  const from = nodes[owners.indexOf(true)] as TestNode
+  if (from === to) return
+  const idOf = (node: TestNode) => ids[nodes.indexOf(node)] ?? ''
+  await to.admin.call('CLUSTER', 'SETSLOT', slot, 'IMPORTING', idOf(from))
+  await from.admin.call('CLUSTER', 'SETSLOT', slot, 'MIGRATING', idOf(to))
+  for (;;) {
+    await onKey?.()
+    const keys = (await from.admin.call('CLUSTER', 'GETKEYSINSLOT', slot, 1_000)) as string[]
+    const last = keys.sort().at(-1)
+    if (last === undefined) break
+    await from.admin.call('MIGRATE', '127.0.0.1', to.port, last, 0, 5_000)
+  }
+  for (const node of [to, from, ...nodes]) {
+    await node.admin.call('CLUSTER', 'SETSLOT', slot, 'NODE', idOf(to))
+  }
+}
+
+async function ownsSlot(admin: Redis, slot: number): Promise<boolean> {
+  const id = String(await admin.call('CLUSTER', 'MYID'))
+  const slots = (await admin.call('CLUSTER', 'SLOTS')) as [
+    number,
+    number,
+    [string, number, string],
+  ][]
+  return slots.some(([from, to, [, , owner]]) => slot >= from && slot <= to && owner === id)
+}

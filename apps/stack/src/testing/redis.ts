@@ -1,0 +1,86 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { Redis } from 'ioredis'
+import { afterAll, beforeAll, beforeEach, onTestFinished } from 'vitest'
+import type { Program } from '../program.ts'
+import { type RedisOptions, startRedis } from '../redis.ts'
+
+export interface TestRedis {
+  /** Path of its Unix socket. */
+  readonly socket: string
+  readonly program: Program
+  /** Starts it again, on the same socket and data, after it has ended. */
+  restart(): Promise<void>
+  stop(): Promise<void>
+}
+
+/**
+ * A Redis of a test's own, on a Unix socket in a directory of its own (and on a port, if asked for).
+ * Stopped, and its directory removed, by `stop()`.
+ */
+export async function testRedis(
+  options: Partial<Pick<RedisOptions, 'build' | 'port' | 'config'>> = {},
+): Promise<TestRedis> {
+  const directory = await mkdtemp(join(tmpdir(), 'onetrip-redis-'))
+  const socket = join(directory, 'redis.sock')
+  const start = () => startRedis({ ...options, socket, directory })
+  let program = await start()
+  return {
+    socket,
+    get program() {
+      return program
+    },
+    async restart() {
+      await program.exited
+      program = await start()
+    },
+    async stop() {
+      program.signal('SIGCONT') // a stopped process takes SIGTERM only when it goes on
+      await program.stop()
+      await rm(directory, { recursive: true, force: true })
+    },
+  }
+}
+
+/** As `testRedis`, and stopped when the current test ends. */
+export async function redisForThisTest(
+  options?: Parameters<typeof testRedis>[0],
+): Promise<TestRedis> {
+  const redis = await testRedis(options)
+  onTestFinished(() => redis.stop())
+  return redis
+}
+
+/**
+ * A Redis for all tests of a file, emptied before each of them, and a client of it. To be called at the
+ * file's top level; what it gives is there once tests run.
+ */
+export function redisOfThisFile() {
+  let server: TestRedis
+  let redis: Redis
+
+  beforeAll(async () => {
+    server = await testRedis()
+    redis = new Redis(server.socket)
+  })
+
+  beforeEach(async () => {
+    await redis.flushall()
+  })
+
+  afterAll(async () => {
+    redis.disconnect()
+    await server.stop()
+  })
+
+  return {
+    get redis(): Redis {
+      return redis
+    },
+    /** Path of its Unix socket. */
+    get socket(): string {
+      return server.socket
+    },
+  }
+}

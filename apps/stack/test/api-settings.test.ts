@@ -1,0 +1,56 @@
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import fc from 'fast-check'
+import { afterEach, expect, test, vi } from 'vitest'
+import { loadConfig } from '../../api/src/config.ts'
+import { processCount } from '../../api/src/workers/supervise.ts'
+import { apiSettings } from '../src/api-settings.ts'
+import { temporaryFolder } from '../src/testing/places.ts'
+import { redisOfEnvironment } from '../src/users.ts'
+
+const SESSION_SECRETS = 'x'.repeat(32)
+
+afterEach(() => void vi.unstubAllEnvs())
+
+/** What a function gives, or that it refuses. */
+function orRefused<T>(read: () => T): T | 'refused' {
+  try {
+    return read()
+  } catch {
+    return 'refused'
+  }
+}
+
+test('load reads workers and pool size as the API does', () => {
+  const words = ['auto', 'AUTO', '', ' 2', '02', '1.5', '-1', '0', 'NaN', '0x2', '1e1', '99', '100']
+  const text = fc.oneof(fc.constantFrom(...words), fc.integer({ min: -2, max: 120 }).map(String))
+  fc.assert(
+    fc.property(fc.option(text), fc.option(text), (workers, poolSize) => {
+      const env = {
+        ...(workers !== null && { WORKERS: workers }),
+        ...(poolSize !== null && { REDIS_POOL_SIZE: poolSize }),
+      }
+      const ofTheApi = orRefused(() => {
+        const config = loadConfig({ SESSION_SECRETS, ...env })
+        return { workers: processCount(config.WORKERS), poolSize: config.REDIS_POOL_SIZE }
+      })
+      const ours = orRefused(() => apiSettings(env))
+      // A number that is written in another way than usual may be refused here, and nothing else.
+      if (ours === 'refused' && ofTheApi !== 'refused') {
+        expect(String(ofTheApi.poolSize)).not.toBe(poolSize ?? '1')
+      } else expect(ours).toEqual(ofTheApi)
+    }),
+    { numRuns: 300 },
+  )
+  expect(() => apiSettings({ WORKERS: 'two' })).toThrow('WORKERS is "two": it must be auto')
+})
+
+test('load reads the address of Redis as the API does, the password from its file', async () => {
+  const file = join(await temporaryFolder(), 'redis-password')
+  await writeFile(file, 'a/b c\n')
+  const env = { REDIS_URL: 'redis://api@127.0.0.1:6379', REDIS_PASSWORD_FILE: file }
+  for (const [name, value] of Object.entries(env)) vi.stubEnv(name, value)
+  expect(await redisOfEnvironment()).toBe(loadConfig({ SESSION_SECRETS, ...env }).REDIS_URL)
+  vi.stubEnv('REDIS_URL', '')
+  expect(await redisOfEnvironment()).toBeUndefined()
+})

@@ -1,0 +1,60 @@
+import { stripVTControlCharacters } from 'node:util'
+import { expect, test } from 'vitest'
+import type { RedisFacts } from '../src/redis-info.ts'
+import { banner } from '../src/start/banner.ts'
+import type { StartSettings } from '../src/start/settings.ts'
+
+const facts: RedisFacts = { version: '8.0.6', build: 'patched-ce8d76da85e6', ioThreads: 2, pid: 2 }
+const settings: StartSettings = {
+  host: '127.0.0.1',
+  pooledPort: 3000,
+  naivePort: 3001,
+  installed: null,
+  redis: {
+    kind: 'own',
+    build: 'patched',
+    transport: 'tcp',
+    port: 6390,
+    run: '/state/run',
+    secrets: '/state/redis/secrets',
+    directory: '/state/redis/data/patched',
+  },
+}
+
+function printed(given: Partial<StartSettings>, redis = facts): string {
+  const stack = {
+    redis: { url: '', transport: 'tcp' as const, pid: 2, socket: '/state/run/redis.sock' },
+    apis: [
+      { variant: 'batch' as const, url: 'http://127.0.0.1:3000', pid: 3 },
+      { variant: 'naive' as const, url: 'http://127.0.0.1:3001', pid: 4 },
+    ],
+    lost: new Promise<never>(() => {}),
+    stop: async () => {},
+  }
+  return stripVTControlCharacters(banner(stack, redis, { ...settings, ...given }))
+}
+
+test('says where everything is, and on which Redis', () => {
+  const text = printed({})
+  expect(text).toContain('http://127.0.0.1:3000')
+  expect(text).toContain('http://127.0.0.1:3001')
+  expect(text).toContain('8.0.6, build patched-ce8d76da85e6')
+  expect(text).toContain('127.0.0.1:6390 and /state/run/redis.sock')
+  expect(text).toContain('TCP; 2 I/O threads')
+  expect(text).toContain('users api and operator; their passwords are in /state/redis/secrets')
+  expect(text).toContain('npm run load')
+  expect(text).not.toContain('NOT')
+})
+
+test("says that somebody else's Redis is not the patched one, and keeps its password", () => {
+  const redis = { kind: 'foreign', url: 'redis://me:secret@127.0.0.1:6379' } as const
+  const text = printed({ redis }, { ...facts, build: null, ioThreads: 1 })
+  expect(text).toContain('redis://127.0.0.1:6379 (REDIS_URL), NOT the patched build')
+  expect(text).toContain('1 I/O thread\n')
+  expect(text).not.toContain('secret')
+})
+
+test('says that an installed Redis is not the patched one', () => {
+  const text = printed({ installed: '/usr/bin/redis-server' }, { ...facts, build: null })
+  expect(text).toContain('/usr/bin/redis-server (REDIS_SERVER), NOT the patched build')
+})

@@ -1,0 +1,85 @@
+import { createServer } from 'node:net'
+import { expect, onTestFinished, test } from 'vitest'
+import { hideCredentials, isLocal, redisAddress } from '../src/address.ts'
+import { apiUrl } from '../src/api.ts'
+import { checkPorts, freePorts, type WantedPort } from '../src/ports.ts'
+
+const wanted = (port: number, extra: Partial<WantedPort> = {}): WantedPort => ({
+  port,
+  host: '127.0.0.1',
+  what: 'the pooled API',
+  how: '--port or PORT',
+  ...extra,
+})
+
+test('free ports are different, and free', async () => {
+  const ports = await freePorts(3)
+  expect(new Set(ports).size).toBe(3)
+  await checkPorts(ports.map((port) => wanted(port)))
+})
+
+test('a taken port is named, with what it is for and what changes it', async () => {
+  const [free = 0, taken = 0] = await freePorts(2)
+  const server = createServer()
+  await new Promise<void>((resolve) => void server.listen(taken, '127.0.0.1', resolve))
+  onTestFinished(() => void server.close())
+  const checked = checkPorts([wanted(free), wanted(taken, { what: 'Redis', how: '--redis-port' })])
+  await expect(checked).rejects.toThrow(new RegExp(`${taken}.*Redis.*--redis-port`))
+})
+
+test.runIf(process.platform === 'linux')('the process that has a taken port is named', async () => {
+  const [port = 0] = await freePorts(1)
+  const server = createServer()
+  await new Promise<void>((resolve) => void server.listen(port, '::', resolve))
+  onTestFinished(() => void server.close())
+  await expect(checkPorts([wanted(port)])).rejects.toThrow(
+    `is taken by node (process ${process.pid}). Choose another with --port or PORT, or end it: kill ${process.pid}`,
+  )
+})
+
+test('one port cannot be for two', async () => {
+  const [port = 0] = await freePorts(1)
+  const checked = checkPorts([wanted(port), wanted(port, { how: '--naive-port' })])
+  await expect(checked).rejects.toThrow(/--port.*--naive-port/)
+})
+
+test('an address of another machine is refused', async () => {
+  await expect(checkPorts([wanted(0, { host: '192.0.2.1' })])).rejects.toThrow('192.0.2.1')
+})
+
+test('where an API that listens everywhere is reached from here', () => {
+  expect(apiUrl('0.0.0.0', 3000)).toBe('http://127.0.0.1:3000')
+  expect(apiUrl('::', 3000)).toBe('http://[::1]:3000')
+  expect(apiUrl('127.0.0.1', 3000)).toBe('http://127.0.0.1:3000')
+})
+
+test.for([
+  ['redis://127.0.0.1:6390', true],
+  ['redis://me:secret@localhost:6390/2', true],
+  ['http://[::1]:3000', true],
+  ['unix:///run/redis.sock', true],
+  ['redis://redis.example.org', false],
+  ['redis://127.0.0.1.example.org', false],
+  ['redis://localhost@example.org', false],
+  ['http://10.0.0.1:3000', false],
+  ['http://0.0.0.0:3000', false],
+  ['nonsense', false],
+] as const)('%s leads to this machine: %s', ([url, local]) => {
+  expect(isLocal(url)).toBe(local)
+})
+
+test('addresses of Redis', () => {
+  expect(redisAddress('unix:///run/my%20redis.sock')).toEqual({
+    transport: 'unix',
+    options: { path: '/run/my redis.sock' },
+  })
+  expect(redisAddress('redis://me:se%40cret@[::1]/3')).toEqual({
+    transport: 'tcp',
+    options: { host: '::1', port: 6379, db: 3, username: 'me', password: 'se@cret' },
+  })
+  expect(() => redisAddress('127.0.0.1:6379')).toThrow('redis://host:6379')
+  expect(() => redisAddress('redis://me:secret@localhost/abc')).toThrow(
+    /^"redis:\/\/localhost\/abc" .* the database must be a whole number/,
+  )
+  expect(hideCredentials('redis://me:secret@localhost:6390/2')).toBe('redis://localhost:6390/2')
+})

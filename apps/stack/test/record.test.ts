@@ -1,0 +1,148 @@
+import { readFile, stat, writeFile } from 'node:fs/promises'
+import { createServer } from 'node:net'
+import { join } from 'node:path'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { keptSecret, places, socketIn } from '../src/places.ts'
+import { freePorts } from '../src/ports.ts'
+import {
+  leftBehind,
+  readRecord,
+  removeRecord,
+  runningStack,
+  type StackRecord,
+  writeRecord,
+} from '../src/record.ts'
+import { filesIn, temporaryFolder } from '../src/testing/places.ts'
+
+const DEAD = 2 ** 22 + 1 // above the largest process id of Linux
+
+function record(port: number, pid = process.pid): StackRecord {
+  return {
+    pid,
+    startedAt: '2026-11-21T04:00:00.000Z',
+    redis: { url: 'redis://127.0.0.1:6390', transport: 'tcp', build: 'patched', pid: null },
+    apis: [{ variant: 'pipeline', url: `http://127.0.0.1:${port}`, pid: process.pid }],
+  }
+}
+
+async function listeningPort(): Promise<number> {
+  const server = createServer()
+  await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve))
+  onTestFinished(() => void server.close())
+  const address = server.address()
+  if (address === null || typeof address === 'string') throw new Error('no port')
+  return address.port
+}
+
+describe('the record', () => {
+  test('is read as it was written, by its owner only, and nothing else is left', async () => {
+    const folder = await temporaryFolder()
+    const path = join(folder, 'run', 'stack.json')
+    await writeRecord(path, record(3000))
+    expect(await readRecord(path)).toEqual(record(3000))
+    expect((await stat(path)).mode & 0o777).toBe(0o600)
+    expect(await filesIn(folder)).toEqual(['stack.json'])
+    await removeRecord(path)
+    expect(await filesIn(folder)).toEqual([])
+  })
+
+  test('of another process is not removed', async () => {
+    const path = join(await temporaryFolder(), 'stack.json')
+    await writeRecord(path, record(3000, DEAD))
+    await removeRecord(path)
+    expect(await readRecord(path)).not.toBeNull()
+  })
+
+  test.for(['', '{', 'null', '[]', '{"pid":1}', '{"pid":1,"startedAt":"","redis":{},"apis":[]}'])(
+    'that says %s is none',
+    async (text) => {
+      const path = join(await temporaryFolder(), 'stack.json')
+      await writeFile(path, text)
+      expect(await readRecord(path)).toBeNull()
+      expect(await runningStack(path)).toBeNull()
+    },
+  )
+
+  test('tells of a running stack', async () => {
+    const path = join(await temporaryFolder(), 'stack.json')
+    expect(await runningStack(path)).toBeNull()
+    await writeRecord(path, record(await listeningPort()))
+    expect(await runningStack(path)).toMatchObject({ pid: process.pid })
+    expect(await leftBehind(path)).toEqual([])
+  })
+
+  test('is stale when its process is gone, or its id belongs to another by now', async () => {
+    const path = join(await temporaryFolder(), 'stack.json')
+    await writeRecord(path, record(await listeningPort(), DEAD))
+    expect(await runningStack(path)).toBeNull()
+    expect(await leftBehind(path)).toEqual([{ what: 'the pipeline API', pid: process.pid }])
+    const [unused = 0] = await freePorts(1)
+    await writeRecord(path, record(unused))
+    expect(await runningStack(path)).toBeNull()
+  })
+})
+
+describe('what a killed stack left behind', () => {
+  const redisOf = (url: string, pid = process.pid): StackRecord => ({
+    ...record(1, DEAD),
+    redis: { url, transport: 'tcp', build: 'patched', pid },
+    apis: [],
+  })
+
+  test('may be its Redis alone, by TCP or Unix socket', async () => {
+    const folder = await temporaryFolder()
+    const path = join(folder, 'stack.json')
+    const socket = join(folder, 'redis.sock')
+    await writeRecord(path, redisOf(`redis://operator:secret@127.0.0.1:${await listeningPort()}`))
+    expect(await leftBehind(path)).toEqual([{ what: 'Redis', pid: process.pid }])
+    await writeRecord(path, redisOf(`unix://operator:secret@localhost${socket}`))
+    expect(await leftBehind(path)).toEqual([])
+    const server = createServer()
+    await new Promise<void>((resolve) => void server.listen(socket, resolve))
+    onTestFinished(() => void server.close())
+    expect(await leftBehind(path)).toEqual([{ what: 'Redis', pid: process.pid }])
+  })
+
+  test.runIf(process.platform === 'linux')(
+    'is not a process that got the id of one, while another has its port',
+    async () => {
+      const path = join(await temporaryFolder(), 'stack.json')
+      const other = process.ppid
+      await writeRecord(path, redisOf(`redis://127.0.0.1:${await listeningPort()}`, other))
+      expect(await leftBehind(path)).toEqual([])
+    },
+  )
+})
+
+describe('places', () => {
+  test('the state may be apart from the builds', () => {
+    expect(places({ ONETRIP_HOME: '/home' }).record).toBe('/home/run/stack.json')
+    expect(places({ ONETRIP_HOME: '/home', ONETRIP_STATE: '/state' }).record).toBe(
+      '/state/run/stack.json',
+    )
+  })
+
+  test('a secret is made once, for its owner only', async () => {
+    const path = join(await temporaryFolder(), 'new', 'session-secret')
+    const secret = await keptSecret(path)
+    expect(Buffer.from(secret, 'base64url').length).toBeGreaterThanOrEqual(32)
+    expect(await keptSecret(path)).toBe(secret)
+    expect((await stat(path)).mode & 0o777).toBe(0o600)
+    expect((await readFile(path, 'utf8')).trim()).toBe(secret)
+  })
+
+  test('a secret that was cut short is made anew', async () => {
+    const path = join(await temporaryFolder(), 'session-secret')
+    await writeFile(path, 'abc')
+    expect((await keptSecret(path)).length).toBeGreaterThanOrEqual(32)
+  })
+
+  test('a socket path that would be too long goes to a short folder, which is removed', async () => {
+    const folder = join(await temporaryFolder(), 'long'.repeat(30))
+    const { path, remove } = await socketIn(folder)
+    expect(path.length).toBeLessThan(100)
+    await writeFile(path, '')
+    await remove()
+    await expect(stat(join(path, '..'))).rejects.toThrow('ENOENT')
+  })
+})

@@ -1,0 +1,310 @@
+import { spawn } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { describeEndpoint, endpoint } from '../src/relay/endpoint.ts'
+import { startRelay } from '../src/relay/process.ts'
+import { bandwidth, describeBandwidth, duration } from '../src/relay/units.ts'
+import { filesIn, temporaryFolder } from '../src/testing/places.ts'
+import { source } from '../src/testing/programs.ts'
+import {
+  clientOf,
+  connecting,
+  echoServer,
+  read,
+  readAll,
+  relayTo,
+  testServer,
+} from './support/relay.ts'
+
+describe('what is written', () => {
+  test.each([
+    ['0.271ms', 0.271],
+    ['135us', 0.135],
+    ['135µs', 0.135],
+    ['48 ms', 48],
+    ['2s', 2_000],
+    ['0ms', 0],
+  ])('a time: %s', (text, milliseconds) => expect(duration(text)).toBeCloseTo(milliseconds, 9))
+
+  test.each(['', '5', '1m', '-1ms', '1e3ms', '61s', 'ms'])('no time: "%s"', (text) =>
+    expect(() => duration(text)).toThrow('such as 0.271ms'),
+  )
+
+  test.each([
+    ['1Gb/s', 1e9, '1 Gb/s'],
+    ['1.8Mb/s', 1.8e6, '1.8 Mb/s'],
+    ['64 kb/s', 64_000, '64 kb/s'],
+    ['300b/s', 300, '300 b/s'],
+    ['unlimited', Number.POSITIVE_INFINITY, 'unlimited'],
+  ])('a bandwidth: %s', (text, bitsPerSecond, words) => {
+    expect(bandwidth(text)).toBe(bitsPerSecond)
+    expect(describeBandwidth(bitsPerSecond)).toBe(words)
+  })
+
+  test.each(['', '0Mb/s', '1MB/s', '1M', '1 Tb/s', '-1Gb/s'])('no bandwidth: "%s"', (text) =>
+    expect(() => bandwidth(text)).toThrow('such as 1Gb/s'),
+  )
+
+  test.each([
+    ['127.0.0.1:80', { host: '127.0.0.1', port: 80 }],
+    ['127.1.2.3:0', { host: '127.1.2.3', port: 0 }],
+    ['[::1]:7000', { host: '::1', port: 7_000 }],
+    ['localhost:7000', { host: 'localhost', port: 7_000 }],
+    ['/run/a.sock', { path: '/run/a.sock' }],
+    ['./a.sock', { path: './a.sock' }],
+  ])('an address: %s', (text, expected) => {
+    expect(endpoint(text)).toEqual(expected)
+    expect(describeEndpoint(endpoint(text))).toBe(text)
+  })
+
+  test.each(['10.0.0.1:80', '0.0.0.0:80', '[::]:80', 'example.org:80', '[fe80::1]:80'])(
+    'the address of another machine: %s',
+    (text) => expect(() => endpoint(text)).toThrow('only serves this machine'),
+  )
+
+  test.each(['', '127.0.0.1', ':80', '127.0.0.1:x', '127.0.0.1:65536', '::1:80'])(
+    'no address: "%s"',
+    (text) => expect(() => endpoint(text)).toThrow('It must be host:port or the path'),
+  )
+})
+
+describe('what comes through', () => {
+  test.each(['a port', 'a Unix socket'])('every byte, in order, by %s', async (kind) => {
+    const folder = await temporaryFolder()
+    const listen = kind === 'a port' ? '127.0.0.1:0' : join(folder, 'relay.sock')
+    const relay = await relayTo(await echoServer(), { listen, roundTrip: '1ms' })
+    const clients = await Promise.all([clientOf(relay), clientOf(relay), clientOf(relay)])
+    for (const client of clients) {
+      const bytes = randomBytes(1_000_000)
+      client.write(bytes)
+      expect((await read(client, bytes.length)).equals(bytes)).toBe(true)
+    }
+  })
+
+  test('the end of one side, while the other goes on', async () => {
+    const server = await testServer()
+    const client = await clientOf(await relayTo(server, { roundTrip: '1ms' }))
+    client.end('question')
+    const serving = await server.accepted()
+    serving.resume()
+    await once(serving, 'end')
+    serving.end('answer')
+    expect(await readAll(client)).toEqual({ text: 'answer', error: undefined })
+  })
+
+  test('a reset by the client, after what it had sent', async () => {
+    const server = await testServer()
+    const client = await clientOf(await relayTo(server, { roundTrip: '1ms' }))
+    client.write('question')
+    const serving = await server.accepted()
+    expect(String(await read(serving, 8))).toBe('question')
+    client.resetAndDestroy()
+    await readAll(serving)
+    expect(serving.destroyed).toBe(true)
+  })
+
+  test('a reset by the server', async () => {
+    const server = await testServer(undefined, 'tcp')
+    const client = await clientOf(await relayTo(server, { roundTrip: '1ms' }))
+    const serving = await server.accepted()
+    serving.write('half')
+    expect(String(await read(client, 4))).toBe('half')
+    const gone = readAll(client)
+    serving.resetAndDestroy()
+    expect(await gone).toEqual({ text: '', error: 'ECONNRESET' })
+  })
+
+  test('that there is no server', async () => {
+    const relay = await relayTo({ address: join(await temporaryFolder(), 'nobody.sock') })
+    expect(await readAll(connecting(relay))).toEqual({ text: '', error: 'ECONNRESET' })
+  })
+
+  test('no more than the server takes: the sender has to wait', async () => {
+    const server = await testServer()
+    const relay = await relayTo(server)
+    const client = await clientOf(relay)
+    const deaf = (await server.accepted()).pause()
+    const sent = 32 * 1024 * 1024
+    client.write(Buffer.alloc(sent))
+    // Whatever the relay wanted to read of it, it has read when it has served others meanwhile.
+    const other = await clientOf(relay)
+    const hearing = await server.accepted()
+    hearing.pipe(hearing)
+    for (let count = 0; count < 200; count++) {
+      other.write('x')
+      await read(other, 1)
+    }
+    expect(client.writableLength).toBe(sent)
+    deaf.resume()
+    await once(client, 'drain')
+    expect(client.writableLength).toBe(0)
+  })
+})
+
+describe('time (never less than asked for; how much more is up to the machine)', () => {
+  test('a round trip, and one more to open the connection', async () => {
+    const relay = await relayTo(await echoServer(), { roundTrip: '60ms' })
+    const start = performance.now()
+    const client = await clientOf(relay)
+    client.write('x')
+    await read(client, 1)
+    expect(performance.now() - start).toBeGreaterThanOrEqual(120)
+    const second = performance.now()
+    client.write('x')
+    await read(client, 1)
+    expect(performance.now() - second).toBeGreaterThanOrEqual(60)
+  })
+
+  test('what is in flight at the same time waits together, not in turn', async () => {
+    const relay = await relayTo(await echoServer(), { roundTrip: '500ms' })
+    const client = await clientOf(relay)
+    const start = performance.now()
+    const all = read(client, 20)
+    for (let count = 0; count < 20; count++) {
+      client.write('x')
+      await new Promise(setImmediate) // so that they travel as 20 packets
+    }
+    await all
+    expect(performance.now() - start).toBeLessThan(20 * 500)
+  })
+
+  test('the bandwidth of each direction is shared by its connections', async () => {
+    const server = await testServer()
+    const relay = await relayTo(server, { bandwidth: '1Mb/s' })
+    const clients = [await clientOf(relay), await clientOf(relay)]
+    const serving = [await server.accepted(), await server.accepted()]
+    const start = performance.now()
+    const bytes = 12_500 // 100 ms each
+    for (const client of clients) client.write(Buffer.alloc(bytes))
+    await Promise.all(serving.map((socket) => read(socket, bytes)))
+    expect(performance.now() - start).toBeGreaterThanOrEqual(200)
+  })
+})
+
+describe('faults', () => {
+  test('a cut in the middle of a reply', async () => {
+    const relay = await relayTo(await echoServer())
+    const client = await clientOf(relay)
+    client.write('0123456789')
+    await read(client, 10)
+    const answer = await relay.command('cut replies 14')
+    expect(answer).toMatchObject({ connections: 1, way: 'replies', bytes: 14 })
+    const told = relay.event('connection cut')
+    client.write('0123456789')
+    await read(client, 10)
+    client.write('0123456789')
+    expect(await readAll(client)).toEqual({ text: '0123', error: 'ECONNRESET' })
+    expect(await told).toMatchObject({ withheld: 6 })
+    // Only connections of then are cut.
+    const later = await clientOf(relay)
+    later.write(Buffer.alloc(100))
+    expect(await read(later, 100)).toHaveLength(100)
+  })
+
+  test('reports a cut that withholds nothing', async () => {
+    const relay = await relayTo(await echoServer())
+    const client = await clientOf(relay)
+    client.write('x')
+    await read(client, 1)
+    await relay.command('cut replies 10')
+    const told = [relay.event('connection cut'), relay.event('connection cut')]
+    client.write('0123456789')
+    await readAll(client)
+    for (const event of await Promise.all(told)) expect(event).toMatchObject({ withheld: 0 })
+    expect(await relay.command('cut')).toMatchObject({ connections: 0 })
+  })
+
+  test('a cut in the middle of a request', async () => {
+    const server = await testServer()
+    const relay = await relayTo(server)
+    const client = await clientOf(relay)
+    const serving = await server.accepted()
+    client.write('a')
+    await read(serving, 1)
+    await relay.command('cut requests 4')
+    client.write('0123456789')
+    const [atServer, atClient] = await Promise.all([readAll(serving), readAll(client)])
+    expect(atServer.text).toBe('0123')
+    expect(atClient.error).toBe('ECONNRESET')
+  })
+
+  test('a cut at once', async () => {
+    const relay = await relayTo(await echoServer())
+    const client = await clientOf(relay)
+    client.write('x')
+    await read(client, 1)
+    const gone = readAll(client)
+    await relay.command('cut')
+    expect(await gone).toEqual({ text: '', error: 'ECONNRESET' })
+  })
+
+  test('a stalled link keeps what is sent until it is resumed', async () => {
+    const relay = await relayTo(await echoServer())
+    const client = await clientOf(relay)
+    client.write('a')
+    await read(client, 1)
+    await relay.command('stall')
+    const order: string[] = []
+    const all = read(client, 1).then(() => order.push('reply'))
+    client.write('b')
+    await relay.command('stall')
+    order.push('resume')
+    await relay.command('resume')
+    await all
+    expect(order).toEqual(['resume', 'reply'])
+  })
+
+  test('a command that there is not', async () => {
+    const relay = await relayTo(await echoServer())
+    expect(await relay.command('cut sideways 3')).toMatchObject({ event: 'refused' })
+    expect(await relay.command('explode')).toMatchObject({ command: 'explode' })
+  })
+})
+
+describe('the program', () => {
+  test('SIGTERM ends it and every connection; its socket is gone', async () => {
+    const folder = await temporaryFolder()
+    const relay = await relayTo(await echoServer(), { listen: join(folder, 'relay.sock') })
+    const client = await clientOf(relay)
+    client.write('x')
+    await read(client, 1)
+    const gone = readAll(client)
+    expect(await relay.program.stop()).toEqual({ code: 0, signal: null })
+    expect((await gone).text).toBe('')
+    expect(await filesIn(folder)).toEqual([])
+    await expect(relay.command('stall')).rejects.toThrow('has ended')
+  })
+
+  test('SIGTERM ends it while something is on a long way', async () => {
+    const relay = await relayTo(await echoServer(), { roundTrip: '60s' })
+    const gone = readAll(await clientOf(relay))
+    expect(await relay.program.stop()).toEqual({ code: 0, signal: null })
+    await gone
+  })
+
+  test('it ends with the process that started it', async () => {
+    const { address } = await echoServer()
+    const args = [source('relay.ts'), '--listen', '127.0.0.1:0', '--to', address]
+    const child = spawn(process.execPath, args, { stdio: ['pipe', 'pipe', 'inherit'] })
+    await once(child.stdout, 'data')
+    child.stdin.end()
+    expect(await once(child, 'exit')).toEqual([0, null])
+  })
+
+  test('an address that is taken', async () => {
+    const listen = join(await temporaryFolder(), 'taken.sock')
+    await writeFile(listen, '')
+    await expect(startRelay({ listen, to: '127.0.0.1:1' })).rejects.toThrow(
+      /exit code 1\):\nThe relay cannot listen at .*taken.sock: .*EADDRINUSE/,
+    )
+  })
+
+  test('another machine', async () => {
+    await expect(startRelay({ to: '192.0.2.1:6379' })).rejects.toThrow(
+      /option '--to <address>' argument '192.0.2.1:6379' is invalid. The relay only serves this/,
+    )
+  })
+})

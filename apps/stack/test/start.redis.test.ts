@@ -1,0 +1,207 @@
+import { execFile } from 'node:child_process'
+import { createServer } from 'node:net'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { freePorts } from '../src/ports.ts'
+import { isAlive, readRecord, type StackRecord } from '../src/record.ts'
+import { filesIn, processesOf, temporaryFolder } from '../src/testing/places.ts'
+import { run, type Tested } from '../src/testing/programs.ts'
+import { redisForThisTest } from '../src/testing/redis.ts'
+
+interface Started extends Tested {
+  state: string
+  record: StackRecord
+  ports: number[]
+}
+
+/** Starts it on free ports, or on the given ones; with `REDIS_URL` it has no port for Redis. */
+async function started(
+  env: NodeJS.ProcessEnv = {},
+  before?: Pick<Started, 'state' | 'ports'>,
+): Promise<Started> {
+  const state = before?.state ?? (await temporaryFolder())
+  const ports = before?.ports ?? (await freePorts(3))
+  const [pooled, naive, redis] = ports
+  const args = [`--port=${pooled}`, `--naive-port=${naive}`]
+  if (!env.REDIS_URL) args.push(`--redis-port=${redis}`)
+  const program = await run('start.ts', { state, args, until: /^\s*Stop /, env })
+  const record = await readRecord(join(state, 'run', 'stack.json'))
+  if (!record) throw new Error('there is no record')
+  return Object.assign(program, { state, record, ports })
+}
+
+async function expectNothingLeft({ state, record }: Started): Promise<void> {
+  const pids = [record.redis.pid, ...record.apis.map(({ pid }) => pid)]
+  expect(pids.filter((pid) => pid !== null && isAlive(pid))).toEqual([])
+  expect(await processesOf(state)).toEqual([])
+  expect(await filesIn(join(state, 'run'))).toEqual([])
+}
+
+const sh = async (script: string) => (await promisify(execFile)('sh', ['-c', script])).stdout
+
+describe('npm start', () => {
+  test('the three lines that it prints work, and Ctrl-C leaves nothing', async () => {
+    const stack = await started()
+    expect(stack.record).toMatchObject({
+      pid: stack.pid,
+      redis: { transport: 'tcp', build: 'patched' },
+      apis: [{ variant: 'batch' }, { variant: 'naive' }],
+    })
+    const { username, password, host } = new URL(stack.record.redis.url)
+    expect([username, host]).toEqual(['operator', `127.0.0.1:${stack.ports[2]}`])
+    expect(stack.output.join('\n')).toMatch(/build patched-[0-9a-f]{12}/)
+
+    const lines = stack.output.filter((line) => line.includes('curl '))
+    expect(lines).toHaveLength(3)
+    const answers = (await sh(`${lines.join('\n')}\necho "$TOKEN"`)).trim().split('\n')
+    expect(JSON.parse(answers[0] ?? '')).toMatchObject({ user: 'ada', item: 'tea', views: 1 })
+    expect(answers[1]).toContain('tea')
+
+    // The naive one takes the pooled one's tokens.
+    const view = `curl -s ${stack.record.apis[1]?.url}/views -H "authorization: Bearer ${answers[2]}"`
+    const naive = await sh(`${view} -H 'content-type: application/json' -d '{"item":"tea"}'`)
+    expect(JSON.parse(naive)).toMatchObject({ item: 'tea', views: 2 })
+
+    expect(password).not.toBe('')
+    expect(stack.output.join('\n')).not.toContain(password)
+    stack.signal('SIGINT')
+    stack.signal('SIGINT') // npm passes on what the terminal has sent as well: this is one Ctrl-C
+    expect(await stack.exited).toEqual({ code: 0, signal: null })
+    expect(stack.output.join('\n')).not.toContain('Killing')
+    await expectNothingLeft(stack)
+  })
+
+  test.for(['SIGTERM', 'SIGHUP'] as const)('%s stops it, too', async (signal) => {
+    const stack = await started({ TRANSPORT: 'unix' })
+    const { pathname, username } = new URL(stack.record.redis.url)
+    expect([pathname, username]).toEqual([join(stack.state, 'run', 'redis.sock'), 'operator'])
+    stack.signal(signal)
+    expect(await stack.exited).toEqual({ code: 0, signal: null })
+    await expectNothingLeft(stack)
+  })
+
+  test('tokens outlive a restart', async () => {
+    const first = await started()
+    const [login = '', view = ''] = first.output.filter((line) => line.includes('curl '))
+    const token = (await sh(`${login}\necho "$TOKEN"`)).trim()
+    first.signal('SIGTERM')
+    await first.exited
+    await started({}, first)
+    expect(JSON.parse(await sh(`TOKEN='${token}'\n${view}`))).toMatchObject({ user: 'ada' })
+  })
+
+  test.for(['redis', 'api'] as const)(
+    'when %s dies, it says so and stops the rest',
+    async (who) => {
+      const stack = await started()
+      const pid = who === 'redis' ? stack.record.redis.pid : stack.record.apis[1]?.pid
+      process.kill(pid ?? 0, 'SIGKILL')
+      expect(await stack.exited).toEqual({ code: 1, signal: null })
+      const name = who === 'redis' ? 'Redis (patched)' : 'the naive API'
+      expect(stack.output.join('\n')).toContain(`${name} ended by itself (SIGKILL)`)
+      await expectNothingLeft(stack)
+    },
+  )
+
+  test('a second one on the same data is refused, by the name of the first', async () => {
+    const stack = await started()
+    const ports = await freePorts(3)
+    const args = [`--port=${ports[0]}`, `--naive-port=${ports[1]}`, `--redis-port=${ports[2]}`]
+    const second = await run('start.ts', { state: stack.state, args, until: /runs already/ })
+    expect(await second.exited).toEqual({ code: 1, signal: null })
+    expect(second.output.join('\n')).toContain(`kill ${stack.pid}`)
+  })
+
+  test("a Redis of the user's is used, named as such, and left running", async () => {
+    const [port = 0] = await freePorts(1)
+    const theirs = await redisForThisTest({ port })
+    const url = `redis://127.0.0.1:${port}`
+    const stack = await started({ REDIS_URL: url })
+    expect(stack.output.join('\n')).toContain(`${url} (REDIS_URL)`)
+    expect(stack.record.redis).toMatchObject({ url, build: 'foreign', pid: null })
+    stack.signal('SIGINT')
+    expect(await stack.exited).toEqual({ code: 0, signal: null })
+    await expectNothingLeft(stack)
+    expect(isAlive(theirs.program.pid)).toBe(true)
+  })
+})
+
+describe('npm start, in vain', () => {
+  test('a taken port is named before anything is started', async () => {
+    const state = await temporaryFolder()
+    const [pooled = 0, naive = 0, redis = 0] = await freePorts(3)
+    const server = createServer()
+    await new Promise<void>((resolve) => void server.listen(naive, '127.0.0.1', resolve))
+    onTestFinished(() => void server.close())
+    const args = [`--port=${pooled}`, `--naive-port=${naive}`, `--redis-port=${redis}`]
+    const program = await run('start.ts', { state, args, until: /taken/ })
+    expect(await program.exited).toEqual({ code: 1, signal: null })
+    expect(program.output).toHaveLength(1)
+    expect(program.output[0]).toContain(`Port ${naive}, meant for the naive API, is taken`)
+    if (process.platform === 'linux') expect(program.output[0]).toContain(`kill ${process.pid}`)
+    expect(program.output[0]).toContain('--naive-port or NAIVE_PORT')
+    expect(await filesIn(state)).toEqual([])
+    expect(await processesOf(state)).toEqual([])
+  })
+
+  test('a Redis that a killed one left behind is named, with how to end it', async () => {
+    const killed = await started()
+    const { redis, apis } = killed.record
+    const pid = redis.pid ?? 0
+    onTestFinished(() => void (isAlive(pid) && process.kill(pid, 'SIGKILL')))
+    for (const other of [killed.pid, ...apis.map((api) => api.pid)]) process.kill(other, 'SIGKILL')
+    await killed.exited
+    await expect.poll(() => apis.some((api) => isAlive(api.pid))).toBe(false)
+
+    const others = await freePorts(3)
+    for (const [pooled, naive, port] of [killed.ports, others]) {
+      const again = await run('start.ts', {
+        state: killed.state,
+        args: [`--port=${pooled}`, `--naive-port=${naive}`, `--redis-port=${port}`],
+        until: /^End them/,
+      })
+      expect(await again.exited).toEqual({ code: 1, signal: null })
+      expect(again.output).toEqual([
+        'An earlier Onetrip was killed, and these programs of it still run:',
+        `  Redis, process ${pid}`,
+        `End them with: kill ${pid}`,
+      ])
+    }
+
+    process.kill(pid, 'SIGTERM')
+    await expect.poll(() => isAlive(pid)).toBe(false)
+    await started({}, killed)
+  })
+
+  test('an unreachable REDIS_URL is named, without its password', async () => {
+    const state = await temporaryFolder()
+    const [pooled, naive, nobody] = await freePorts(3)
+    const program = await run('start.ts', {
+      state,
+      args: [`--port=${pooled}`, `--naive-port=${naive}`],
+      until: /cannot be used/,
+      env: { REDIS_URL: `redis://me:secret@127.0.0.1:${nobody}` },
+    })
+    expect(await program.exited).toEqual({ code: 1, signal: null })
+    expect(program.output.join('\n')).toContain(`redis://127.0.0.1:${nobody} cannot be used`)
+    expect(program.output.join('\n')).not.toContain('secret')
+    expect(await processesOf(state)).toEqual([])
+  })
+
+  test('a database that REDIS_URL names and Redis does not have is refused before an API starts', async () => {
+    const { socket } = await redisForThisTest()
+    const state = await temporaryFolder()
+    const [pooled, naive] = await freePorts(2)
+    const program = await run('start.ts', {
+      state,
+      args: [`--port=${pooled}`, `--naive-port=${naive}`],
+      until: /cannot (be used|start)/,
+      env: { REDIS_URL: `unix://${socket}?db=99` },
+    })
+    expect(await program.exited).toEqual({ code: 1, signal: null })
+    const output = program.output.join('\n')
+    expect(output).toMatch(/The Redis at unix:.* cannot be used: ERR DB index is out of range/)
+    expect(output).not.toContain('The API cannot start')
+  })
+})

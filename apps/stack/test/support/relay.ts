@@ -1,0 +1,101 @@
+import { once } from 'node:events'
+import { connect, createServer, type Socket } from 'node:net'
+import { join } from 'node:path'
+import { onTestFinished } from 'vitest'
+import { boundEndpoint, describeEndpoint, endpoint } from '../../src/relay/endpoint.ts'
+import { type RelayProcess, type RelayProcessOptions, startRelay } from '../../src/relay/process.ts'
+import { temporaryFolder } from '../../src/testing/places.ts'
+
+/** A server, and its side of each connection, in the order of their coming. */
+export interface TestServer {
+  /** As `--to` takes it. */
+  readonly address: string
+  /** The next connection that has come. */
+  accepted(): Promise<Socket>
+}
+
+/** On a Unix socket, or a port; closed, with all its connections, when the test ends. */
+export async function testServer(
+  onConnection?: (socket: Socket) => void,
+  kind: 'unix' | 'tcp' = 'unix',
+): Promise<TestServer> {
+  const server = createServer({ allowHalfOpen: true, noDelay: true })
+  const sockets = new Set<Socket>()
+  const come: Socket[] = []
+  server.on('connection', (socket) => {
+    sockets.add(socket)
+    socket.on('error', () => {})
+    come.push(socket)
+    server.emit('come')
+    onConnection?.(socket)
+  })
+  const at =
+    kind === 'unix'
+      ? { path: join(await temporaryFolder(), 'server.sock') }
+      : { host: '127.0.0.1', port: 0 }
+  await new Promise<void>((resolve) => void server.listen(at, resolve))
+  onTestFinished(async () => {
+    for (const socket of sockets) socket.destroy()
+    await new Promise((resolve) => void server.close(resolve))
+  })
+  return {
+    address: describeEndpoint(boundEndpoint(server.address() ?? '')),
+    async accepted() {
+      while (come.length === 0) await once(server, 'come')
+      return come.shift() as Socket
+    },
+  }
+}
+
+/** A server that sends back what it gets. */
+export const echoServer = () => testServer((socket) => void socket.pipe(socket))
+
+/** A relay in front of a server; ended when the test ends. */
+export async function relayTo(
+  server: Pick<TestServer, 'address'>,
+  options: Omit<RelayProcessOptions, 'to'> = {},
+): Promise<RelayProcess> {
+  const relay = await startRelay({ ...options, to: server.address })
+  onTestFinished(() => relay.stop())
+  return relay
+}
+
+/** A connection to the relay, which keeps its side open when the other ends; closed with the test. */
+export async function clientOf(relay: RelayProcess): Promise<Socket> {
+  const client = connecting(relay)
+  await once(client, 'connect')
+  return client
+}
+
+/** As `clientOf`, not connected yet: a relay that refuses may do so before this process has looked. */
+export function connecting(relay: RelayProcess): Socket {
+  const client = connect({ ...endpoint(relay.address), allowHalfOpen: true, noDelay: true })
+  onTestFinished(() => void client.destroy())
+  return client
+}
+
+/** Resolves with the next so many bytes, and leaves what comes after them. */
+export async function read(socket: Socket, bytes: number): Promise<Buffer> {
+  const chunks: Buffer[] = []
+  let missing = bytes
+  while (missing > 0) {
+    const chunk: Buffer | null = socket.read(Math.min(missing, socket.readableLength) || undefined)
+    if (chunk) chunks.push(chunk)
+    else await once(socket, 'readable')
+    missing -= chunk?.length ?? 0
+  }
+  return Buffer.concat(chunks)
+}
+
+/** Resolves, when the other end is gone, with all that came before and, if it was no end, the error. */
+export async function readAll(
+  socket: Socket,
+): Promise<{ text: string; error: string | undefined }> {
+  let text = ''
+  try {
+    for await (const chunk of socket) text += chunk
+    return { text, error: undefined }
+  } catch (error) {
+    return { text, error: (error as NodeJS.ErrnoException).code }
+  }
+}

@@ -1,0 +1,143 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createSessionStore, type SessionStore, strategyNames } from '@onetrip/session-store'
+import { Redis } from 'ioredis'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { redisAddress, unixUrl } from '../src/address.ts'
+import { startRedis } from '../src/redis.ts'
+import { RedisMonitor } from '../src/redis-info.ts'
+import { type RedisUser, withPasswordOf } from '../src/users.ts'
+
+let url: string
+let secrets: string
+const finish: (() => Promise<unknown>)[] = []
+
+beforeAll(async () => {
+  const directory = await mkdtemp(join(tmpdir(), 'onetrip-users-'))
+  finish.push(() => rm(directory, { recursive: true, force: true }))
+  secrets = join(directory, 'secrets')
+  const socket = join(directory, 'redis.sock')
+  const program = await startRedis({ socket, directory, secrets })
+  finish.unshift(() => program.stop())
+  url = unixUrl(socket)
+})
+
+afterAll(async () => {
+  for (const step of finish) await step()
+})
+
+async function storeForThisTest(strategy: (typeof strategyNames)[number]): Promise<SessionStore> {
+  const store = createSessionStore({
+    url: await withPasswordOf('api', url, secrets),
+    strategy,
+    tokens: { secrets: ['x'.repeat(32)] },
+    janitor: false,
+  })
+  onTestFinished(() => store.close())
+  await store.ready()
+  return store
+}
+
+/** A connection that says what Redis replies, also when that is an error. */
+async function clientForThisTest(user?: RedisUser) {
+  const { options } = redisAddress(user ? await withPasswordOf(user, url, secrets) : url)
+  const client = new Redis({
+    ...options,
+    protocol: 2,
+    enableReadyCheck: false,
+    retryStrategy: () => null,
+  })
+  onTestFinished(() => client.disconnect())
+  client.on('error', () => {})
+  return (name: string, ...args: (string | number)[]) =>
+    client.call(name, ...args).catch((error: Error) => error.message)
+}
+
+describe('the user api', () => {
+  test.each(strategyNames)('may do all that the store does: %s', async (strategy) => {
+    const store = await storeForThisTest(strategy)
+    await store.ping()
+    const token = store.issueToken()
+    await store.updateToken(token, 'ada', 'tea')
+    expect(await store.recordView(token, 'book')).toMatchObject({ user: 'ada' })
+    expect(await store.checkToken(token)).toMatchObject({ user: 'ada' })
+    expect(await store.viewedItems(token)).toHaveLength(2)
+    expect(await store.popularItems()).not.toHaveLength(0)
+    expect(await store.recentSessions()).not.toHaveLength(0)
+    expect(await store.logout(token)).toBe(true)
+    await expect(store.recordView(token, 'book')).rejects.toThrow('no such session')
+    const [first, second] = [await store.login('eve'), await store.login('eve')]
+    await store.touch(first.token)
+    const { sessions } = await store.userSessions(first.token)
+    expect(sessions).toHaveLength(2)
+    const [other] = sessions.filter(({ current }) => !current)
+    expect(await store.revokeSession(first.token, other?.id ?? '')).toBe(true)
+    await expect(store.checkToken(second.token)).rejects.toThrow('no such session')
+    expect(await store.logoutEverywhere(first.token)).toBe(1)
+    expect(await store.endUserSessions('eve')).toBe(0)
+    expect((await store.countAttempts(['eve'], 60)).counts).toHaveLength(1)
+  })
+
+  test.each(strategyNames)('may keep the store within its limits: %s', async (strategy) => {
+    const store = await storeForThisTest(strategy)
+    const token = store.issueToken()
+    await store.updateToken(token, 'ada', 'tea')
+    const often = { rescaleEverySeconds: 0.001, sweepEverySeconds: 0.001 }
+    const janitor = store.janitor({ maxSessions: 0, ...often })
+    expect(await janitor.runOnce()).toMatchObject({ worked: true, sweeping: false })
+    expect(await janitor.runOnce()).toMatchObject({ worked: true }) // what is due is known from the first run on
+    await expect(store.checkToken(token)).rejects.toThrow('no such session')
+  })
+
+  test.each([
+    ['FLUSHALL'],
+    ['FLUSHDB'],
+    ['KEYS', '*'],
+    ['CONFIG', 'GET', 'dir'],
+    ['CONFIG', 'SET', 'dir', '/tmp'],
+    ['SHUTDOWN', 'NOSAVE'],
+    ['ACL', 'LIST'],
+    ['CLIENT', 'LIST'],
+    ['MONITOR'],
+    ['GET', 'someone-elses'],
+    ['SET', 'someone-elses', 1],
+    ['EVAL', 'return redis.call("GET", "someone-elses")', 0],
+    ['EVAL', 'return redis.call("FLUSHALL")', 0],
+    ['SCRIPT', 'FLUSH'],
+    ['PUBLISH', 'channel', 'x'],
+  ])('is refused %s %s', async (name, ...args) => {
+    const call = await clientForThisTest('api')
+    expect(await call('GET', 'login:none')).toBeNull() // the refusal is not for all
+    expect(await call(name, ...args)).toMatch(/NOPERM|ACL failure/)
+  })
+})
+
+test('the user operator watches, and neither reads nor changes anything', async () => {
+  const monitor = await RedisMonitor.connect(await withPasswordOf('operator', url, secrets))
+  expect(await monitor.facts()).toMatchObject({ build: expect.stringContaining('patched') })
+  monitor.close()
+  const call = await clientForThisTest('operator')
+  expect(await call('CLIENT', 'LIST')).toContain('user=operator')
+  expect(await call('CONFIG', 'GET', 'maxmemory-policy')).toContain('noeviction')
+  expect(await call('LATENCY', 'DOCTOR')).toContain('Dave')
+  expect(await call('SLOWLOG', 'LEN')).toBe(0)
+  for (const [name, ...args] of [
+    ['HGETALL', 'login:'],
+    ['CONFIG', 'SET', 'maxmemory', '1mb'],
+    ['CLIENT', 'KILL', 'TYPE', 'normal'],
+    ['FLUSHALL'],
+    ['SHUTDOWN'],
+  ] as const) {
+    expect(await call(name, ...args), name).toContain('NOPERM')
+  }
+})
+
+test.each([
+  [['PING'], 'NOAUTH'],
+  [['INFO'], 'NOAUTH'],
+  [['AUTH', 'api', 'guessed'], 'WRONGPASS'],
+])('whoever has no password: %j is answered with %s', async ([name = '', ...args], refusal) => {
+  const call = await clientForThisTest()
+  expect(await call(name, ...args)).toContain(refusal)
+})
