@@ -6,6 +6,7 @@ import { printError, surviveClosedOutput } from '@onetrip/stack/terminal.ts'
 import { Command } from 'commander'
 import { allCommand } from './all/command.ts'
 import { runAll } from './all/run.ts'
+import { experimentCommands } from './command.ts'
 import { printComparison, REGRESSION, readBaseline } from './compare/compare.ts'
 import { type ComparisonFlags, compareCommand } from './compare/options.ts'
 import { httpCommand, httpOptions } from './http/options.ts'
@@ -55,7 +56,7 @@ const scaling = scalingCommand().action(async () => {
 
 const all = allCommand().action((options) => runAll(options, commandLine, interrupts.signal))
 
-const program = new Command('npm run load --')
+const program: Command = new Command('npm run load --')
   .description(
     'Measures what one round trip is worth. Without a command: http.\n' +
       'How, and what the figures do not say: docs/method.md',
@@ -96,6 +97,7 @@ Examples:
   npm run load -- redis short-connections --quick   what a short connection costs Redis`,
   )
 
+for (const command of experimentCommands(invocation)) program.addCommand(command)
 try {
   await program.parseAsync()
 } catch (error) {

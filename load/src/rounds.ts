@@ -7,6 +7,8 @@ export interface RoundsPlan<Variant, Sample> {
   rounds: number
   /** The variant in a few words, for the progress line. */
   label: (variant: Variant) => string
+  /** What is run before the first round. Default: all variants. */
+  warmUps?: readonly Variant[]
   /** Runs a variant before the first round; its sample is only described. Default: no warm-up. */
   warmUp?: ((variant: Variant) => Promise<Sample>) | undefined
   /** One run, in a round from 1 on. */
@@ -82,7 +84,7 @@ export async function runRounds<Variant, Sample>(
   { interrupt, signal, progress }: RoundsContext,
   plan: RoundsPlan<Variant, Sample>,
 ): Promise<RoundsRun<Sample>> {
-  const { variants, rounds, label, warmUp, measure, describe } = plan
+  const { variants, warmUps = variants, rounds, label, warmUp, measure, describe } = plan
   const width = Math.max(...variants.map((variant) => label(variant).length))
   const run = async (when: string, variant: Variant, take: () => Promise<Sample>) => {
     signal.throwIfAborted()
@@ -103,7 +105,7 @@ export async function runRounds<Variant, Sample>(
     return timeLeft(each * (rounds * variants.length - done))
   }
   try {
-    for (const variant of warmUp ? variants : []) {
+    for (const variant of warmUps) {
       if (warmUp) await run('Warm-up', variant, () => warmUp(variant))
     }
     startedAt = performance.now()

@@ -3,12 +3,12 @@ import { createServer, type RequestListener } from 'node:http'
 import type { Socket } from 'node:net'
 import { freePorts } from '@onetrip/stack/ports.ts'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
-import { saturateByAutocannon } from '../src/http/autocannon.ts'
-import { type Progress, percentiles } from '../src/http/generator.ts'
-import { findGenerator } from '../src/http/generators.ts'
+import { saturateByAutocannon } from '../src/drivers/http/autocannon.ts'
+import { type Progress, percentiles } from '../src/drivers/http/generator.ts'
+import { findGenerator } from '../src/drivers/http/generators.ts'
+import { workload } from '../src/drivers/http/workload.ts'
+import { saturateByWrk, uncorrected } from '../src/drivers/http/wrk.ts'
 import { httpCommand } from '../src/http/options.ts'
-import { workload } from '../src/http/workload.ts'
-import { saturateByWrk, uncorrected } from '../src/http/wrk.ts'
 
 async function serve(listener: RequestListener): Promise<string> {
   const server = createServer(listener)

@@ -1,6 +1,6 @@
 import { createServer } from 'node:http'
 import { expect, onTestFinished, test } from 'vitest'
-import { logIn } from '../src/http/sessions.ts'
+import { logIn } from '../src/drivers/http/sessions.ts'
 
 const never = new AbortController().signal
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { seededRandom } from '../src/http/workload.ts'
+import { seededRandom } from '../src/drivers/http/workload.ts'
 import {
   changeBetween,
   median,

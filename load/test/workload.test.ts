@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { headersOf, seededRandom, skewedItems, workload } from '../src/http/workload.ts'
+import { headersOf, seededRandom, skewedItems, workload } from '../src/drivers/http/workload.ts'
 
 const tokens = (count: number) => Array.from({ length: count }, (_, index) => `token-${index}`)
 

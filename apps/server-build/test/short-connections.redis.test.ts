@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { connect } from 'node:net'
 import { redisForThisTest } from '@onetrip/stack/testing/redis.ts'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { countSystemCalls } from '../../../load/src/redis/system-calls.ts'
+import { countSystemCalls } from '../../../load/src/drivers/redis/system-calls.ts'
 import {
   callsDuring,
   closingIn,

@@ -1,5 +1,5 @@
 import { Problem } from '@onetrip/stack/problem.ts'
-import { percentilesOf } from './generator.ts'
+import { percentilesOf } from '../drivers/http/generator.ts'
 import type { HttpResult } from './result.ts'
 import type { Sample } from './sample.ts'
 import { summarizeSamples } from './summary.ts'

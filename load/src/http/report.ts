@@ -1,5 +1,6 @@
 import { styleText } from 'node:util'
 import { isLocal } from '@onetrip/stack/address.ts'
+import { percentiles } from '../drivers/http/generator.ts'
 import type { Ratio, Summary } from '../statistics.ts'
 import {
   counted,
@@ -10,7 +11,6 @@ import {
   withInterval,
   withRange,
 } from '../table.ts'
-import { percentiles } from './generator.ts'
 import type { Circumstances, HttpSettings } from './result.ts'
 import { GENERATOR_LIMIT, isDisturbed, referencesOf, type VariantSummary } from './summary.ts'
 

@@ -1,12 +1,12 @@
 import type { RedisFacts } from '@onetrip/stack/redis-info.ts'
 import type { Variant } from '../contenders.ts'
+import type { GeneratorName } from '../drivers/http/generator.ts'
+import type { Target } from '../drivers/http/target.ts'
+import type { WorkloadName } from '../drivers/http/workload.ts'
 import type { Machine, Origin } from '../measure/machine.ts'
 import type { Ending } from '../rounds.ts'
-import type { GeneratorName } from './generator.ts'
 import type { Sample } from './sample.ts'
 import type { VariantSummary } from './summary.ts'
-import type { Target } from './target.ts'
-import type { WorkloadName } from './workload.ts'
 
 /** The stack that requests go to. */
 export interface StackFacts {

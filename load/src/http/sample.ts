@@ -1,10 +1,10 @@
 import { Problem } from '@onetrip/stack/problem.ts'
 import type { RedisMonitor } from '@onetrip/stack/redis-info.ts'
 import type { Variant } from '../contenders.ts'
+import type { Progress, Saturate, Saturation } from '../drivers/http/generator.ts'
+import type { Call } from '../drivers/http/workload.ts'
 import { type Usage, usageOf } from '../measure/usage.ts'
 import { errorKinds, figure } from '../table.ts'
-import type { Progress, Saturate, Saturation } from './generator.ts'
-import type { Call } from './workload.ts'
 
 /** One run of one variant. */
 export interface Sample extends Omit<Saturation, 'bytes'>, Usage {

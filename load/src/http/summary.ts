@@ -1,4 +1,5 @@
 import type { Variant } from '../contenders.ts'
+import { type Latency, percentiles } from '../drivers/http/generator.ts'
 import { DISTURBED } from '../measure/machine-cpu.ts'
 import {
   pairwiseRatios,
@@ -7,7 +8,6 @@ import {
   summarize,
   summarizeRatios,
 } from '../statistics.ts'
-import { type Latency, percentiles } from './generator.ts'
 import type { Sample } from './sample.ts'
 
 /** From this share of busy time on, the generator may have been what limited a run. */

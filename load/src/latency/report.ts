@@ -1,9 +1,9 @@
 import { styleText } from 'node:util'
+import { secondsAt } from '../drivers/pacer/arrivals.ts'
+import { isAmongFailed } from '../drivers/pacer/latencies.ts'
 import { DISTURBED } from '../measure/machine-cpu.ts'
 import type { Summary } from '../statistics.ts'
 import { errorKinds, figure, percent, renderTable } from '../table.ts'
-import { secondsAt } from './arrivals.ts'
-import { isAmongFailed } from './latencies.ts'
 import type {
   Doubt,
   LatencyRate,

@@ -1,11 +1,11 @@
 import type { Histogram } from 'node:perf_hooks'
 import type { RedisMonitor } from '@onetrip/stack/redis-info.ts'
 import type { Variant } from '../contenders.ts'
-import type { Call } from '../http/workload.ts'
+import type { Call } from '../drivers/http/workload.ts'
+import type { PacedGenerator } from '../drivers/pacer/generator.ts'
+import { figuresOf } from '../drivers/pacer/latencies.ts'
+import type { PaceProgress } from '../drivers/pacer/pacer.ts'
 import { usageOf } from '../measure/usage.ts'
-import type { PacedGenerator } from './generator.ts'
-import { figuresOf } from './latencies.ts'
-import type { PaceProgress } from './pacer.ts'
 import type { LatencySample } from './result.ts'
 
 /** A sample, and what its figures were taken from. */

@@ -1,14 +1,14 @@
 import type { Histogram, RecordableHistogram } from 'node:perf_hooks'
 import type { Variant } from '../contenders.ts'
-import { addUp, GENERATOR_LIMIT } from '../http/summary.ts'
-import { type Summary, summarize } from '../statistics.ts'
 import {
   curveOf,
   figuresOf,
   isAmongFailed,
   latencyHistogram,
   percentileNames,
-} from './latencies.ts'
+} from '../drivers/pacer/latencies.ts'
+import { addUp, GENERATOR_LIMIT } from '../http/summary.ts'
+import { type Summary, summarize } from '../statistics.ts'
 import type { Doubt, LatencyRate, LatencySummary } from './result.ts'
 import { type LatencyRun, latenessOf } from './sample.ts'
 

@@ -1,5 +1,5 @@
+import { cpuBetween } from '../drivers/redis/threads.ts'
 import type { Context } from '../redis/experiment.ts'
-import { cpuBetween } from '../redis/threads.ts'
 import type { Case } from './cases.ts'
 import { allWaiting, OTHER_ADDRESS, setNetwork, timeWaitOf } from './network.ts'
 import { callSteadily } from './pace.ts'

@@ -2,9 +2,9 @@ import type { RedisBuild } from '@onetrip/stack/redis.ts'
 import type { RedisFacts } from '@onetrip/stack/redis-info.ts'
 import type { Command } from 'commander'
 import type { Facts } from '../compare/comparable.ts'
+import type { CpuReading } from '../drivers/redis/threads.ts'
 import type { EarlyEnd } from '../rounds.ts'
 import type { TextTable } from '../table.ts'
-import type { CpuReading } from './threads.ts'
 
 /**
  * One of the documents' measurements, repeated. A module in `experiments/` exports one of these, and

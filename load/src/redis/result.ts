@@ -1,9 +1,9 @@
 import type { RedisFacts } from '@onetrip/stack/redis-info.ts'
+import type { SystemLimits } from '../drivers/redis/limits.ts'
 import type { Origin } from '../measure/machine.ts'
 import type { Ending } from '../rounds.ts'
 import type { TextTable } from '../table.ts'
 import type { DocumentFigure } from './experiment.ts'
-import type { SystemLimits } from './limits.ts'
 
 /** What an experiment, `store` or `retention` writes with `--json`; summaries and samples are its own. */
 export interface ExperimentResult extends Origin, Partial<Ending> {

@@ -7,8 +7,8 @@ import { Problem } from '@onetrip/stack/problem.ts'
 import { endOf } from '@onetrip/stack/program.ts'
 import { type RedisBuild, startRedis } from '@onetrip/stack/redis.ts'
 import { redisFacts } from '@onetrip/stack/redis-info.ts'
+import { readCpu } from '../drivers/redis/threads.ts'
 import type { Server, ServerOptions } from './experiment.ts'
-import { readCpu } from './threads.ts'
 
 // What is measured is the work for connections and commands, not the disk.
 const MEASURED = { appendonly: 'no', save: '', 'io-threads': '1' }

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import type { Keys } from '@onetrip/session-store'
 import { redisAddress } from '@onetrip/stack/address.ts'
-import { encode, exchanger, rawSocket } from '../redis/raw-connection.ts'
+import { encode, exchanger, rawSocket } from '../drivers/redis/raw-connection.ts'
 
 export interface FillOptions {
   sessions: number

@@ -1,6 +1,6 @@
 import type { RedisFacts } from '@onetrip/stack/redis-info.ts'
 import type { Variant } from '../contenders.ts'
-import type { GeneratorName } from '../http/generator.ts'
+import type { GeneratorName } from '../drivers/http/generator.ts'
 import type { WorkloadSettings } from '../http/result.ts'
 import type { Sample } from '../http/sample.ts'
 import type { VariantSummary } from '../http/summary.ts'

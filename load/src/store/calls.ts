@@ -1,8 +1,8 @@
 import { createHistogram, type RecordableHistogram } from 'node:perf_hooks'
 import type { SessionStore } from '@onetrip/session-store'
-import { type Random, seededRandom, skewedItems } from '../http/workload.ts'
+import { type Random, seededRandom, skewedItems } from '../drivers/http/workload.ts'
+import { cpuBetween } from '../drivers/redis/threads.ts'
 import type { Server } from '../redis/experiment.ts'
-import { cpuBetween } from '../redis/threads.ts'
 
 export const operations = ['update-token', 'record-view'] as const
 export type Operation = (typeof operations)[number]

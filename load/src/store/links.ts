@@ -2,8 +2,8 @@ import { redisAddress, unixUrl } from '@onetrip/stack/address.ts'
 import { startRelay } from '@onetrip/stack/relay/process.ts'
 import { bandwidth, describeBandwidth, duration } from '@onetrip/stack/relay/units.ts'
 import { InvalidArgumentError } from 'commander'
+import { encode, exchanger, rawSocket } from '../drivers/redis/raw-connection.ts'
 import type { Context, Server } from '../redis/experiment.ts'
-import { encode, exchanger, rawSocket } from '../redis/raw-connection.ts'
 import { median } from '../statistics.ts'
 
 /** A way to Redis. */

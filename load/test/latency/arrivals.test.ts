@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { arrivalTimes, secondsAt } from '../../src/latency/arrivals.ts'
+import { arrivalTimes, secondsAt } from '../../src/drivers/pacer/arrivals.ts'
 
 describe('when requests are due', () => {
   const rates = fc.double({ min: 0.5, max: 5_000, noNaN: true })

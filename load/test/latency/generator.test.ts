@@ -2,9 +2,9 @@ import { once } from 'node:events'
 import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import type { Call } from '../../src/http/workload.ts'
-import { arrivalTimes } from '../../src/latency/arrivals.ts'
-import { type PacedGenerator, startGenerator } from '../../src/latency/generator.ts'
+import type { Call } from '../../src/drivers/http/workload.ts'
+import { arrivalTimes } from '../../src/drivers/pacer/arrivals.ts'
+import { type PacedGenerator, startGenerator } from '../../src/drivers/pacer/generator.ts'
 
 describe('the generator', () => {
   const call: Call = { method: 'POST', path: '/views', token: 'x', body: '{"item":"a"}' }

@@ -1,6 +1,7 @@
 import { inspect } from 'node:util'
 import { hideCredentials, redisAddress, requireOwnHost } from '@onetrip/stack/address.ts'
 import { describe, expect, test } from 'vitest'
+import { encode, greeting } from '../../src/drivers/redis/raw-connection.ts'
 import {
   describeOthers,
   describeOwn,
@@ -17,7 +18,6 @@ import {
   yardstickOf,
 } from '../../src/redis/experiments/client-summary.ts'
 import { Address } from '../../src/redis/experiments/client-target.ts'
-import { encode, greeting } from '../../src/redis/raw-connection.ts'
 
 /** A server beside which the documents' shares hold. */
 const near: Yardstick = {

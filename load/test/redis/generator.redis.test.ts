@@ -5,9 +5,9 @@ import { parseInfo } from '@onetrip/stack/redis-info.ts'
 import { redisForThisTest, type TestRedis, testRedis } from '@onetrip/stack/testing/redis.ts'
 import { Redis } from 'ioredis'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
-import { generateLoad, holdConnections } from '../../src/redis/generator/load.ts'
-import { generatorProgram } from '../../src/redis/generator/program.ts'
-import { fillKeys, keyName } from '../../src/redis/keys.ts'
+import { generateLoad, holdConnections } from '../../src/drivers/redis/generator/load.ts'
+import { generatorProgram } from '../../src/drivers/redis/generator/program.ts'
+import { fillKeys, keyName } from '../../src/drivers/redis/keys.ts'
 
 const { signal } = new AbortController()
 

@@ -1,5 +1,8 @@
 import { Command } from 'commander'
 import { describe, expect, test } from 'vitest'
+import { numbers } from '../../src/drivers/redis/options.ts'
+import { parsePerf, parseStrace } from '../../src/drivers/redis/system-calls.ts'
+import { cpuBetween, readCpu } from '../../src/drivers/redis/threads.ts'
 import { shortConnections } from '../../src/redis/experiments/short-connections.ts'
 import {
   shortConclusions,
@@ -7,9 +10,6 @@ import {
   summarizeShort,
 } from '../../src/redis/experiments/short-connections-report.ts'
 import type { ShortRun } from '../../src/redis/experiments/short-connections-runs.ts'
-import { numbers } from '../../src/redis/options.ts'
-import { parsePerf, parseStrace } from '../../src/redis/system-calls.ts'
-import { cpuBetween, readCpu } from '../../src/redis/threads.ts'
 
 describe('CPU time', () => {
   const thread = (name: string, cpuSeconds: number, waitedSeconds = 0) => ({

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { parseCsv } from '../../src/drivers/redis/redis-benchmark.ts'
 import { type Run, summarizeRuns } from '../../src/redis/experiments/pipelining-summary.ts'
 import {
   benchmarkArgs,
@@ -6,7 +7,6 @@ import {
   type Work,
   works,
 } from '../../src/redis/experiments/pipelining-work.ts'
-import { parseCsv } from '../../src/redis/redis-benchmark.ts'
 
 const header =
   '"test","rps","avg_latency_ms","min_latency_ms","p50_latency_ms","p95_latency_ms","p99_latency_ms","max_latency_ms"'

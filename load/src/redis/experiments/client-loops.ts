@@ -4,7 +4,7 @@ import { createSessionStore, documentKeys, type Keys } from '@onetrip/session-st
 import { type RedisOptions, redisAddress } from '@onetrip/stack/address.ts'
 import { newSecret } from '@onetrip/stack/places.ts'
 import { Redis } from 'ioredis'
-import { encode, exchanger, greeting, rawSocket } from '../raw-connection.ts'
+import { encode, exchanger, greeting, rawSocket } from '../../drivers/redis/raw-connection.ts'
 
 /** Sends one command to Redis and waits for its reply, again and again. */
 export interface Caller {

@@ -1,20 +1,20 @@
 import { wholeNumber } from '@onetrip/stack/parsers.ts'
-import { summarize } from '../../statistics.ts'
-import { figure, percent, withRange } from '../../table.ts'
-import { infoFigures } from '../documents.ts'
-import type { Context, Experiment, Server } from '../experiment.ts'
-import { generateLoad, holdConnections, type Latency } from '../generator/load.ts'
-import { fillKeys } from '../keys.ts'
-import { requireConnections } from '../limits.ts'
+import { generateLoad, holdConnections, type Latency } from '../../drivers/redis/generator/load.ts'
+import { fillKeys } from '../../drivers/redis/keys.ts'
+import { requireConnections } from '../../drivers/redis/limits.ts'
 import {
   addBuilds,
   addRounds,
   type BuildsOptions,
   numbersOption,
   type RoundsOptions,
-} from '../options.ts'
+} from '../../drivers/redis/options.ts'
+import { cpuBetween } from '../../drivers/redis/threads.ts'
+import { summarize } from '../../statistics.ts'
+import { figure, percent, withRange } from '../../table.ts'
+import { infoFigures } from '../documents.ts'
+import type { Context, Experiment, Server } from '../experiment.ts'
 import { interleave, samplesOf } from '../rounds.ts'
-import { cpuBetween } from '../threads.ts'
 
 interface InfoOptions extends RoundsOptions, BuildsOptions {
   idle: number[]

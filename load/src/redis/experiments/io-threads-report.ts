@@ -1,7 +1,7 @@
+import type { Latency } from '../../drivers/redis/generator/load.ts'
+import { GENERATOR_LIMIT } from '../../drivers/redis/redis-benchmark.ts'
 import { pairwiseRatios, type Summary, summarize } from '../../statistics.ts'
 import { figure, type TextTable, withRange } from '../../table.ts'
-import type { Latency } from '../generator/load.ts'
-import { GENERATOR_LIMIT } from '../redis-benchmark.ts'
 
 /** One run of one command. */
 export interface ThreadsRun {

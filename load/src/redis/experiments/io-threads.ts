@@ -1,21 +1,21 @@
 import { availableParallelism } from 'node:os'
 import { wholeNumber } from '@onetrip/stack/parsers.ts'
 import { Redis } from 'ioredis'
-import { figure, percent } from '../../table.ts'
-import { ioThreadsFigures } from '../documents.ts'
-import type { Context, Experiment, Server } from '../experiment.ts'
-import { generateLoad } from '../generator/load.ts'
-import { fillKeys } from '../keys.ts'
-import { requireConnections } from '../limits.ts'
+import { generateLoad } from '../../drivers/redis/generator/load.ts'
+import { fillKeys } from '../../drivers/redis/keys.ts'
+import { requireConnections } from '../../drivers/redis/limits.ts'
 import {
   addBuilds,
   addRounds,
   type BuildsOptions,
   numbersOption,
   type RoundsOptions,
-} from '../options.ts'
+} from '../../drivers/redis/options.ts'
+import { cpuBetween } from '../../drivers/redis/threads.ts'
+import { figure, percent } from '../../table.ts'
+import { ioThreadsFigures } from '../documents.ts'
+import type { Context, Experiment, Server } from '../experiment.ts'
 import { interleave, samplesOf } from '../rounds.ts'
-import { cpuBetween } from '../threads.ts'
 import {
   ioThreadsConclusions,
   ioThreadsTable,

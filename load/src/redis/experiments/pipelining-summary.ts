@@ -1,5 +1,5 @@
+import { GENERATOR_LIMIT } from '../../drivers/redis/redis-benchmark.ts'
 import { pairwiseRatios, type Summary, summarize } from '../../statistics.ts'
-import { GENERATOR_LIMIT } from '../redis-benchmark.ts'
 import type { Work } from './pipelining-work.ts'
 
 /** One run of one work. A value is what a key holds: a MGET of 10 gets 10 values. */

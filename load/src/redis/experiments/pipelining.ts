@@ -3,13 +3,17 @@ import { wholeNumber } from '@onetrip/stack/parsers.ts'
 import { Problem } from '@onetrip/stack/problem.ts'
 import { RedisMonitor } from '@onetrip/stack/redis-info.ts'
 import { Redis } from 'ioredis'
+import { addRounds, numbers, type RoundsOptions } from '../../drivers/redis/options.ts'
+import {
+  findRedisBenchmark,
+  GENERATOR_LIMIT,
+  redisBenchmark,
+} from '../../drivers/redis/redis-benchmark.ts'
+import { cpuBetween } from '../../drivers/redis/threads.ts'
 import { figure, percent, withRange } from '../../table.ts'
 import { pipeliningFigures } from '../documents.ts'
 import type { Context, Experiment, Server } from '../experiment.ts'
-import { addRounds, numbers, type RoundsOptions } from '../options.ts'
-import { findRedisBenchmark, GENERATOR_LIMIT, redisBenchmark } from '../redis-benchmark.ts'
 import { interleave, samplesOf } from '../rounds.ts'
-import { cpuBetween } from '../threads.ts'
 import { type Row, type Run, summarizeRuns } from './pipelining-summary.ts'
 import { benchmarkArgs, keyspace, type Work, works } from './pipelining-work.ts'
 

@@ -1,8 +1,8 @@
 import type { RedisBuild } from '@onetrip/stack/redis.ts'
+import { GENERATOR_LIMIT } from '../../drivers/redis/redis-benchmark.ts'
+import type { SystemCalls } from '../../drivers/redis/system-calls.ts'
 import { pairwiseRatios, type Summary, summarize } from '../../statistics.ts'
 import { errorKinds, figure, type TextTable, withRange } from '../../table.ts'
-import { GENERATOR_LIMIT } from '../redis-benchmark.ts'
-import type { SystemCalls } from '../system-calls.ts'
 import type { LongRun, ShortRun, Way } from './short-connections-runs.ts'
 
 /** All runs of one way: medians with the range over the rounds. */

@@ -1,10 +1,15 @@
 import type { Transport } from '@onetrip/stack/address.ts'
 import type { RedisBuild } from '@onetrip/stack/redis.ts'
+import {
+  generateLoad,
+  holdConnections,
+  type Latency,
+  type Load,
+} from '../../drivers/redis/generator/load.ts'
+import { fillKeys } from '../../drivers/redis/keys.ts'
+import { countSystemCalls, type SystemCalls } from '../../drivers/redis/system-calls.ts'
+import { type CpuUse, cpuBetween } from '../../drivers/redis/threads.ts'
 import type { Context, Server } from '../experiment.ts'
-import { generateLoad, holdConnections, type Latency, type Load } from '../generator/load.ts'
-import { fillKeys } from '../keys.ts'
-import { countSystemCalls, type SystemCalls } from '../system-calls.ts'
-import { type CpuUse, cpuBetween } from '../threads.ts'
 
 /** One Redis of the comparison, and what it is beside. */
 export interface Case {

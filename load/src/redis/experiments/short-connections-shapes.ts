@@ -1,14 +1,14 @@
 import { Problem } from '@onetrip/stack/problem.ts'
 import type { RedisBuild } from '@onetrip/stack/redis.ts'
+import { generateLoad } from '../../drivers/redis/generator/load.ts'
+import { requireConnections } from '../../drivers/redis/limits.ts'
+import { findRedisBenchmark, redisBenchmark } from '../../drivers/redis/redis-benchmark.ts'
+import { cpuBetween } from '../../drivers/redis/threads.ts'
 import { pairwiseRatios, summarize } from '../../statistics.ts'
 import { figure, withRange } from '../../table.ts'
 import { shortConnectionFigures } from '../documents.ts'
 import type { Context, Findings, Server } from '../experiment.ts'
-import { generateLoad } from '../generator/load.ts'
-import { requireConnections } from '../limits.ts'
-import { findRedisBenchmark, redisBenchmark } from '../redis-benchmark.ts'
 import { interleave, samplesOf } from '../rounds.ts'
-import { cpuBetween } from '../threads.ts'
 
 export const shapes = ['get-8000', 'ping-10000', 'ping-10000-kept'] as const
 export type Shape = (typeof shapes)[number]

@@ -2,17 +2,17 @@ import { type Transport, transports } from '@onetrip/stack/address.ts'
 import { listOf, wholeNumber } from '@onetrip/stack/parsers.ts'
 import { Problem } from '@onetrip/stack/problem.ts'
 import { type Command, InvalidArgumentError, Option } from 'commander'
-import { figure } from '../../table.ts'
-import { shortConnectionFigures } from '../documents.ts'
-import type { Context, Experiment, Findings, Server } from '../experiment.ts'
-import { mostConnections, requireConnections } from '../limits.ts'
+import { mostConnections, requireConnections } from '../../drivers/redis/limits.ts'
 import {
   addBuilds,
   addRounds,
   type BuildsOptions,
   numbersOption,
   type RoundsOptions,
-} from '../options.ts'
+} from '../../drivers/redis/options.ts'
+import { figure } from '../../table.ts'
+import { shortConnectionFigures } from '../documents.ts'
+import type { Context, Experiment, Findings, Server } from '../experiment.ts'
 import { interleave, samplesOf } from '../rounds.ts'
 import {
   longTable,

@@ -2,7 +2,7 @@ import type { Socket } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { RedisOptions } from '@onetrip/stack/address.ts'
 import type { Redis } from 'ioredis'
-import { encode, rawSocket } from '../raw-connection.ts'
+import { encode, rawSocket } from '../../drivers/redis/raw-connection.ts'
 
 const ELEMENTS = 10
 const ELEMENT_BYTES = 1_000

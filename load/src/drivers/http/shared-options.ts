@@ -2,7 +2,7 @@ import { ownHostOption } from '@onetrip/stack/address.ts'
 import { listOfUrls, share, wholeNumber } from '@onetrip/stack/parsers.ts'
 import { redisOptions } from '@onetrip/stack/start/settings.ts'
 import { type Command, Option } from 'commander'
-import { unlessGiven } from '../presets.ts'
+import { unlessGiven } from '../../presets.ts'
 import { MAX_SEED, type WorkloadName, workloadNames } from './workload.ts'
 
 // Options of all commands that send requests over HTTP.

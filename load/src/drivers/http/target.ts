@@ -12,9 +12,9 @@ import type { RedisBuild } from '@onetrip/stack/redis.ts'
 import { startStack } from '@onetrip/stack/stack.ts'
 import { print, step } from '@onetrip/stack/terminal.ts'
 import { redisOfEnvironment } from '@onetrip/stack/users.ts'
-import type { Variant } from '../contenders.ts'
-import { isContender, variantProgram } from '../contenders.ts'
-import { apiFacts } from '../measure/api-metrics.ts'
+import type { Variant } from '../../contenders.ts'
+import { isContender, variantProgram } from '../../contenders.ts'
+import { apiFacts } from '../../measure/api-metrics.ts'
 import { givenTarget } from './given.ts'
 
 /** What decides which stack is measured. */

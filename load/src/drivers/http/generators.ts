@@ -1,5 +1,5 @@
 import { Problem } from '@onetrip/stack/problem.ts'
-import { packageVersion } from '../measure/package-version.ts'
+import { packageVersion } from '../../measure/package-version.ts'
 import { saturateByAutocannon } from './autocannon.ts'
 import type { GeneratorName, Saturate } from './generator.ts'
 import { saturateByWrk, wrkVersion } from './wrk.ts'

@@ -1,5 +1,5 @@
 import { Redis } from 'ioredis'
-import type { Server } from './experiment.ts'
+import type { Server } from '../../redis/experiment.ts'
 
 const AT_ONCE = 1_000
 

@@ -3,8 +3,8 @@ import { Problem } from '@onetrip/stack/problem.ts'
 import { redisFacts } from '@onetrip/stack/redis-info.ts'
 import { print } from '@onetrip/stack/terminal.ts'
 import { redisOfEnvironment } from '@onetrip/stack/users.ts'
-import { type Variant, variants } from '../contenders.ts'
-import { apiFacts } from '../measure/api-metrics.ts'
+import { type Variant, variants } from '../../contenders.ts'
+import { apiFacts } from '../../measure/api-metrics.ts'
 import type { Target } from './target.ts'
 
 /**

@@ -1,5 +1,5 @@
 import { createHistogram, type Histogram, type RecordableHistogram } from 'node:perf_hooks'
-import type { Extremes, Percentiles } from './result.ts'
+import type { Extremes, Percentiles } from '../../latency/result.ts'
 
 // Node's histogram is an HDR histogram: three digits are exact at any size, it can be sent to another
 // thread and added to another one. It needs no correction for coordinated omission, as every request

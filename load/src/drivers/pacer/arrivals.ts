@@ -1,6 +1,6 @@
 import { Problem } from '@onetrip/stack/problem.ts'
+import type { Arrivals, LatencySettings } from '../../latency/result.ts'
 import { seededRandom } from '../http/workload.ts'
-import type { Arrivals, LatencySettings } from './result.ts'
 
 export interface ArrivalsOptions {
   /** Requests per second, on average. */

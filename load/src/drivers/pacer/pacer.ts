@@ -1,9 +1,9 @@
 import type { Histogram, RecordableHistogram } from 'node:perf_hooks'
+import type { Counts } from '../../latency/result.ts'
 import type { Call } from '../http/workload.ts'
 import { sharedNow } from './clock.ts'
 import { Connection, type Listener } from './connection.ts'
 import { latencyHistogram, record } from './latencies.ts'
-import type { Counts } from './result.ts'
 import { prepareTicker } from './ticking.ts'
 
 export interface PaceOptions {

@@ -1,0 +1,100 @@
+import type { RedisBuild } from '@onetrip/stack/redis.ts'
+import type { Command } from 'commander'
+import type { Section } from '../reporting/section.ts'
+import type { RedisServer, RedisServerOptions } from './redis-server.ts'
+import type { Measured, Result } from './result.ts'
+import type { Rows } from './rows.ts'
+import type { Case, Facts, Shape } from './shape.ts'
+
+/**
+ * A measurement, declared. It says what there is to measure, measures one case once, and says what the
+ * figures mean. All else is derived: the command and its help, the order of rounds, progress, interrupts,
+ * the file, tables, charts, comparison. A module in `experiments/` exports one; `experiments.ts` lists it.
+ */
+export interface Experiment<Options extends object = object, Bench = unknown> extends Shape {
+  /** As a heading: `Redis: short connections`. */
+  readonly title: string
+  /** One line, without a full stop, for the list of commands. */
+  readonly summary: string
+  /** Below the options in `--help`: what it shows, how it measures, examples. */
+  readonly about: string
+  /** The heading in `--help` under which it stands. */
+  readonly group: Group
+  /** Adds its options. Every experiment has `--rounds` and `--duration` besides, with these defaults. */
+  configure(command: Command): void
+  readonly rounds: number
+  /** Seconds of one run; null where a run ends by itself. */
+  readonly duration: number | null
+  /** What `--quick` sets unless the user says otherwise: for less than a minute. */
+  readonly quick: Partial<Options & RoundOptions>
+  /** What `--full` sets. Default: there is no `--full`. */
+  readonly full?: Partial<Options & RoundOptions>
+  /** About how long it takes, in seconds; null where `all` leaves it out. */
+  readonly seconds: Readonly<Record<Preset, number | null>>
+  /**
+   * For short connections over TCP: the experiment runs in a network namespace of its own where the
+   * system allows that. Returns the builds that it starts, which are made before (there is no internet).
+   */
+  isolated?(options: Options): readonly RedisBuild[]
+
+  /** The options that make two results incomparable when they differ. */
+  readonly loadOptions: readonly string[]
+
+  /**
+   * Starts or finds what must run first. What it started is stopped by `context.defer` or `startRedis`.
+   *
+   * @throws Problem for what the user can put right; the reason of `context.signal`.
+   */
+  prepare(context: Context, options: Options & RoundOptions): Promise<Bench>
+  cases(bench: Bench, options: Options & RoundOptions): Case[]
+  /** The cases that are run once, unmeasured, before the first round. Default: none. */
+  warmUp?(cases: readonly Case[], options: Options & RoundOptions): readonly Case[]
+  /** Measures one case once. Round 0 is the warm-up. */
+  measure(one: Case, bench: Bench, run: Run<Options & RoundOptions>): Promise<Measured>
+  /** The metrics that the progress line shows of a finished run. */
+  readonly progress: readonly string[]
+
+  /** Tables and charts. The terminal prints the tables. */
+  sections(rows: Rows, result: Result): readonly Section[]
+  /** Sentences with the result, the most important first. */
+  claims(rows: Rows, result: Result): readonly string[]
+}
+
+export type Group = 'Over HTTP' | 'The store' | 'Redis'
+export type Preset = 'quick' | 'usual' | 'full'
+
+export interface RoundOptions {
+  rounds: number
+  /** Seconds of one run; 0 for an experiment whose runs end by themselves. */
+  duration: number
+}
+
+/** What is known of a run besides its case. */
+export interface Run<Options> {
+  /** From 1 on; 0 for the warm-up. */
+  readonly round: number
+  readonly options: Options
+  readonly context: Context
+  /** How it goes just now: `45,100 connections/s`. */
+  update(text: string): void
+}
+
+/** What an experiment is given to work with. */
+export interface Context {
+  /** Aborted by Ctrl-C. */
+  readonly interrupt: AbortSignal
+  /** Aborted by Ctrl-C, and when something that is measured has gone. */
+  readonly signal: AbortSignal
+  /** The result that `--compare` names, of the same experiment. */
+  readonly comparedWith: Result | null
+  /** Ends the measurement: what it is about has gone. */
+  fail(reason: Error): void
+  /** Has something undone at the end, whatever happens; the last is undone first. */
+  defer(undo: () => unknown): void
+  /** Starts a build of Redis, which is stopped at the end unless the experiment does so before. */
+  startRedis(options: RedisServerOptions): Promise<RedisServer>
+  /** Shows a line while work of the preparation goes on. */
+  step<T>(text: string, work: () => Promise<T>): Promise<T>
+  /** Has facts printed and kept with the result: `load` must be the same in two that are compared. */
+  describe(kind: 'load' | 'software', facts: Facts): void
+}

@@ -1,0 +1,119 @@
+import { rm } from 'node:fs/promises'
+import { unixUrl } from '@onetrip/stack/address.ts'
+import { buildRedis } from '@onetrip/stack/build.ts'
+import { socketIn, temporaryRunFolder } from '@onetrip/stack/places.ts'
+import { freePorts } from '@onetrip/stack/ports.ts'
+import { Problem } from '@onetrip/stack/problem.ts'
+import { endOf } from '@onetrip/stack/program.ts'
+import { type RedisBuild, startRedis } from '@onetrip/stack/redis.ts'
+import { type RedisFacts, redisFacts } from '@onetrip/stack/redis-info.ts'
+import { type CpuReading, readCpu } from '../drivers/redis/threads.ts'
+
+export interface RedisServerOptions {
+  build: RedisBuild
+  /** Settings of redis.conf. Appending to a file is off, and one I/O thread the default. */
+  config?: Record<string, string>
+  /** Whether it listens on a port of 127.0.0.1, too. Default: yes. */
+  tcp?: boolean
+}
+
+/** A Redis that was started for an experiment and serves nobody else. */
+export interface RedisServer {
+  readonly build: RedisBuild
+  readonly pid: number
+  /** Path of its Unix socket. */
+  readonly socket: string
+  /** On 127.0.0.1; 0 without TCP. */
+  readonly port: number
+  /** `unix://…`, for what is not measured. */
+  readonly url: string
+  readonly facts: RedisFacts
+  readonly config: Readonly<Record<string, string>>
+  /** CPU time of its threads since its start. */
+  cpu(): Promise<CpuReading>
+  /** Does nothing when it was stopped already. */
+  stop(): Promise<void>
+}
+
+// What is measured is the work for connections and commands, not the disk.
+const MEASURED = { appendonly: 'no', save: '', 'io-threads': '1' }
+
+/** To look whether a build is there takes half a second, and an experiment may start ten of it. */
+const made = new Set<RedisBuild>()
+
+/**
+ * Makes a build of Redis if it is missing.
+ *
+ * @throws Problem when it cannot be made, or when another Redis would be started in its place.
+ */
+export async function requireBuild(build: RedisBuild, signal: AbortSignal): Promise<void> {
+  if (process.env.REDIS_SERVER) {
+    throw new Problem('REDIS_SERVER is set, but this measures builds of ours: unset it.')
+  }
+  if (made.has(build)) return
+  await buildRedis(build, signal)
+  made.add(build)
+}
+
+/**
+ * Makes a build of Redis if it is missing and starts it, in a folder that goes away with it.
+ *
+ * @param onLost is called with the reason when it ends although nobody stopped it.
+ * @throws Problem, ProgramError; the reason of `signal`. Nothing is left behind then.
+ */
+export async function startRedisServer(
+  options: RedisServerOptions,
+  signal: AbortSignal,
+  onLost: (reason: Error) => void,
+): Promise<RedisServer> {
+  const { build, tcp = true } = options
+  await requireBuild(build, signal)
+  const config: Record<string, string> = { ...MEASURED, ...options.config }
+  const [port = 0] = tcp ? await freePorts(1) : []
+  const folder = await temporaryRunFolder('redis-')
+  const socket = await socketIn(folder)
+  let stopping: Promise<void> | undefined
+  const removeFiles = async () => {
+    await socket.remove()
+    await rm(folder, { recursive: true, force: true })
+  }
+  try {
+    const program = await startRedis({
+      build,
+      port,
+      socket: socket.path,
+      directory: folder,
+      config,
+      signal,
+    })
+    void program.exited.then(async () => {
+      if (!stopping) onLost(await endOf(program))
+    })
+    const stop = () => {
+      stopping ??= program.stop().then(removeFiles)
+      return stopping
+    }
+    const url = unixUrl(socket.path)
+    try {
+      const facts = await redisFacts(url)
+      const { pid } = program
+      return {
+        build,
+        pid,
+        socket: socket.path,
+        port,
+        url,
+        facts,
+        config,
+        stop,
+        cpu: () => readCpu(pid),
+      }
+    } catch (error) {
+      await stop()
+      throw error
+    }
+  } catch (error) {
+    await removeFiles()
+    throw error
+  }
+}

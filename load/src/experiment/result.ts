@@ -1,0 +1,60 @@
+import type { SystemLimits } from '../drivers/redis/limits.ts'
+import type { GitState, Machine } from '../measure/machine.ts'
+import type { Case, Facts } from './shape.ts'
+
+export const FORMAT = 'onetrip-result/1'
+
+/** What `--json` writes: every run, as a row of tidy data, and what it was measured with. */
+export interface Result {
+  format: typeof FORMAT
+  /** Its name on the command line. */
+  experiment: string
+  /** When it began, in ISO 8601. */
+  date: string
+  /** The command line. */
+  command: string
+  /** Null where that is not known. */
+  git: GitState | null
+  machine: Machine
+  /** Share of the machine's CPU time, 0 to 1, that went elsewhere; null where it is not told. */
+  elsewhere: number | null
+  network: 'own namespace' | 'shared'
+  limits: SystemLimits
+  options: Readonly<Record<string, unknown>>
+  /** What the options do not say of the load, and the versions of all that took part. */
+  load: Facts
+  software: Facts
+  /** Whether the user ended it early: then it has the rounds that were complete. */
+  interrupted: boolean
+  /** What went wrong before the last round; likewise. */
+  failure?: string
+  /** What each metric is, for readers of the file: label and unit. */
+  metrics: Readonly<Record<string, string>>
+  samples: readonly Sample[]
+}
+
+/** One run of one case. */
+export interface Sample extends Measured {
+  case: Case
+  /** 1 for the first. */
+  round: number
+}
+
+/** The share of CPU time that went elsewhere during a run; every sample has it where the system tells. */
+export const ELSEWHERE = 'elsewhere'
+
+/** What one run gave. */
+export interface Measured {
+  /** By the metric's name; null where there is none. `elsewhere` may be among them, see `Sample`. */
+  values: Readonly<Record<string, number | null>>
+  /** Failures by kind: `{ timeout: 3 }`. */
+  errors?: Readonly<Record<string, number>>
+  /** Names in `doubts`. */
+  doubts?: readonly string[]
+  /** Distributions as HdrHistogram's compressed Base64 (`latency`, in microseconds). */
+  histograms?: Readonly<Record<string, string>>
+  /** Levels over the time of the run. */
+  series?: Readonly<Record<string, readonly number[]>>
+  /** What else is worth keeping, as text or figures. */
+  details?: Readonly<Record<string, unknown>>
+}

@@ -1,0 +1,180 @@
+import { DISTURBED } from '../measure/machine-cpu.ts'
+import { ELSEWHERE, type Sample } from './result.ts'
+import type { Case, Doubt, Metric, Shape } from './shape.ts'
+import { type Ratio, type Summary, summarize, summarizeRatios } from './statistics.ts'
+
+/** Of every experiment: something else had much of the CPU in one of the rounds. */
+const disturbed: Doubt = {
+  mark: '†',
+  text: 'Other programs, or other guests of the host, had 10 % of the CPU time or more in a round: trust CPU time and counts rather than rates and latencies.',
+  keepsRatios: true,
+}
+
+/** All runs of one case. */
+export class Row {
+  readonly case: Case
+  /** In the order of the rounds. */
+  readonly samples: readonly Sample[]
+  readonly shape: Shape
+
+  constructor(shape: Shape, samples: readonly Sample[]) {
+    const [first] = samples
+    if (!first) throw new RangeError('no samples')
+    this.case = first.case
+    this.samples = samples.toSorted((a, b) => a.round - b.round)
+    this.shape = shape
+  }
+
+  /** The value of a factor, as it is shown. */
+  text(factor: string): string {
+    const value = this.case[factor]
+    if (value === undefined) return ''
+    const shown = this.shape.factors.find(({ name }) => name === factor)?.text
+    if (shown) return shown(value)
+    return typeof value === 'number' ? value.toLocaleString('en-US') : value
+  }
+
+  /** What is compared in this row: `batch`. */
+  get subject(): string {
+    return this.text(this.shape.subject)
+  }
+
+  /** The case in a few words: `50 %, batch`. */
+  get name(): string {
+    return this.shape.factors
+      .map(({ name }) => this.text(name))
+      .filter((text) => text !== '')
+      .join(', ')
+  }
+
+  /** A metric in each round that has it. */
+  values(metric: string): number[] {
+    return this.samples.flatMap(({ values }) => values[metric] ?? [])
+  }
+
+  /** Median and range over the rounds; null where no round has the metric. */
+  summary(metric: string): Summary | null {
+    const values = this.values(metric)
+    return values.length > 0 ? summarize(values) : null
+  }
+
+  median(metric: string): number | null {
+    return this.summary(metric)?.median ?? null
+  }
+
+  total(metric: string): number {
+    return this.values(metric).reduce((sum, value) => sum + value, 0)
+  }
+
+  /** The sum of failures by kind, most frequent first. */
+  get errors(): Readonly<Record<string, number>> {
+    const total = new Map<string, number>()
+    for (const [kind, count] of this.samples.flatMap(({ errors = {} }) => Object.entries(errors))) {
+      total.set(kind, (total.get(kind) ?? 0) + count)
+    }
+    return Object.fromEntries([...total].toSorted(([, a], [, b]) => b - a))
+  }
+
+  get doubts(): readonly Doubt[] {
+    const names = new Set(this.samples.flatMap(({ doubts = [] }) => doubts))
+    const own = Object.entries(this.shape.doubts ?? {}).flatMap(([name, doubt]) =>
+      names.has(name) ? [doubt] : [],
+    )
+    const most = Math.max(0, ...this.values(ELSEWHERE))
+    return most >= DISTURBED ? [...own, disturbed] : own
+  }
+
+  /** The row that a ratio of this one refers to. */
+  baseline(rows: Rows): Row | undefined {
+    const other = this.shape.baseline?.(
+      this.case,
+      rows.all.map((row) => row.case),
+    )
+    return other ? rows.find({ ...this.case, ...other }) : undefined
+  }
+
+  /** Whether a doubt says that rates and latencies of this row are not those of its subject. */
+  get hasDoubtfulRate(): boolean {
+    return this.doubts.some(({ keepsRatios }) => !keepsRatios)
+  }
+
+  /** How many times a metric of another row this one's is, in each round that both have. */
+  ratios(metric: string, base: Row): number[] {
+    return this.samples.flatMap(({ round, values }) => {
+      const other = base.samples.find((sample) => sample.round === round)?.values[metric]
+      const own = values[metric]
+      return other && own !== undefined && own !== null ? [own / other] : []
+    })
+  }
+
+  /**
+   * The same summed up; null where the two have no round in common, a value is 0, or the rate of one of
+   * them is doubtful and it is about that.
+   */
+  ratio(metric: string, base: Row | undefined): Ratio | null {
+    if (!base || base === this) return null
+    const isPace = this.metric(metric).kind === 'pace'
+    if (isPace && (this.hasDoubtfulRate || base.hasDoubtfulRate)) return null
+    const ratios = this.ratios(metric, base)
+    return ratios.length > 0 && ratios.every((ratio) => ratio > 0) ? summarizeRatios(ratios) : null
+  }
+
+  /** @throws RangeError for a metric that the experiment does not have. */
+  metric(name: string): Metric {
+    const metric = this.shape.metrics.find((one) => one.name === name)
+    if (metric) return metric
+    throw new RangeError(`${this.shape.name} has no metric ${name}`)
+  }
+}
+
+/** The rows of a result, in the order of its cases. */
+export class Rows {
+  readonly shape: Shape
+  readonly all: readonly Row[]
+
+  constructor(shape: Shape, rows: readonly Row[]) {
+    this.shape = shape
+    this.all = rows
+  }
+
+  static of(shape: Shape, samples: readonly Sample[]): Rows {
+    const names = shape.factors.map(({ name }) => name)
+    const key = ({ case: one }: Sample) => JSON.stringify(names.map((name) => one[name] ?? null))
+    const groups = Map.groupBy(samples, key)
+    return new Rows(
+      shape,
+      [...groups.values()].map((group) => new Row(shape, group)),
+    )
+  }
+
+  /** Those whose factors have these values. */
+  where(part: Partial<Case>): Rows {
+    return this.filter((row) => matches(row.case, part))
+  }
+
+  filter(test: (row: Row) => boolean): Rows {
+    return new Rows(this.shape, this.all.filter(test))
+  }
+
+  find(part: Partial<Case>): Row | undefined {
+    return this.all.find((row) => matches(row.case, part))
+  }
+
+  /** The different values of a factor, in the order of the rows. */
+  values(factor: string): (string | number)[] {
+    return [...new Set(this.all.flatMap((row) => row.case[factor] ?? []))]
+  }
+
+  /** One for each value of a factor. */
+  by(factor: string): { value: string | number; rows: Rows }[] {
+    return this.values(factor).map((value) => ({ value, rows: this.where({ [factor]: value }) }))
+  }
+
+  /** How many rounds there are. */
+  get rounds(): number {
+    return Math.max(0, ...this.all.flatMap(({ samples }) => samples.map(({ round }) => round)))
+  }
+}
+
+const matches = (one: Case, part: Partial<Case>) =>
+  Object.entries(part).every(([name, value]) => one[name] === value)

@@ -1,0 +1,71 @@
+/** What is measured: how cases are told apart, and what there is to know of each. */
+export interface Shape {
+  /** As on the command line: `short-connections`. */
+  readonly name: string
+  /** What tells cases apart, in the order of a table's first columns. */
+  readonly factors: readonly Factor[]
+  readonly metrics: readonly Metric[]
+  /** The factor whose values are compared side by side; the others say under which circumstances. */
+  readonly subject: string
+  /** The case that a ratio of this one refers to, as far as it differs; null for none. */
+  baseline?(one: Case, cases: readonly Case[]): Partial<Case> | null
+  /** What a mark on a row means: why a figure of it is not what it seems. */
+  readonly doubts?: Readonly<Record<string, Doubt>>
+  /** What the documents printed, to stand beside ours. */
+  readonly published?: readonly Published[]
+}
+
+/** The values of the factors, by name. */
+export type Case = Readonly<Record<string, string | number>>
+
+export interface Factor {
+  readonly name: string
+  /** As a column's head. */
+  readonly label: string
+  /** How a value is shown. Default: numbers as `10,000`, all else as it is. */
+  text?(value: string | number): string
+}
+
+export interface Metric {
+  readonly name: string
+  /** As a column's head, with the unit: `CPU µs /request`. */
+  readonly label: string
+  /** Of a chart's axis. */
+  readonly unit: string
+  /**
+   * How two results are compared. `pace` depends on how fast the machine is just now, so it is judged as a
+   * multiple of the baseline of the same round; `cpu` on the processor; `count` on neither. `given`: was
+   * asked for, and must be nearly the same. Absent: not compared.
+   */
+  readonly kind?: 'pace' | 'cpu' | 'count' | 'given'
+  readonly better?: 'higher' | 'lower'
+  /** Below this it counts as this: next to nothing is no multiple of next to nothing. */
+  readonly least?: number
+  /** `percent`: a share of 0 to 1. `fixed`: always two decimals. Default: three digits. */
+  readonly format?: 'percent' | 'fixed'
+}
+
+export interface Doubt {
+  readonly mark: string
+  /** A sentence or two for readers of the table. */
+  readonly text: string
+  /** Whether ratios of `pace` are shown all the same. Default: they are not. */
+  readonly keepsRatios?: boolean
+}
+
+/** What the documents measured. */
+export interface Published {
+  /** `GET, 8,000 short connections, before`. */
+  readonly what: string
+  readonly value: number
+  readonly unit: string
+  /** Which document, and on what machine. */
+  readonly source: string
+  /** The rows that it stands beside: those of this case. Default: none. */
+  readonly case?: Partial<Case>
+  /** The metric that it is of; needed with `case`. */
+  readonly metric?: string
+}
+
+/** By their names, as they are shown. */
+export type Facts = Readonly<Record<string, string | number | null>>

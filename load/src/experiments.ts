@@ -1,0 +1,5 @@
+import type { Experiment } from './experiment/experiment.ts'
+import { ioThreads } from './experiments/io-threads/io-threads.ts'
+
+/** All of them, in the order in which they are listed and run. A new one needs one line here. */
+export const experiments: readonly Experiment[] = [ioThreads]

@@ -1,0 +1,4 @@
+declare module 'jstat' {
+  const jstat: { studentt: { inv(probability: number, freedom: number): number } }
+  export default jstat
+}

@@ -1,0 +1,176 @@
+import type { Row, Rows } from '../experiment/rows.ts'
+import type { Case, Metric } from '../experiment/shape.ts'
+import { errorKinds, figure, percent, withInterval } from '../table.ts'
+import type { Table } from './section.ts'
+
+/** A column of a table: its head, and what a row has in it. */
+export interface Column {
+  readonly head: string
+  cell(row: Row, rows: Rows): string
+  /** Left-aligned, as words are. */
+  readonly isText?: boolean
+  /** Whether it is left out where no row has anything in it. Default: yes. */
+  readonly always?: boolean
+}
+
+/** A column as a table lists it: a metric's name stands for its median. */
+export type ColumnOrMetric = Column | string
+
+/**
+ * A table with a line for each row. The first columns are the factors in which the rows differ; the marks of
+ * a row's doubts stand beside its subject.
+ */
+export function tableOf(
+  rows: Rows,
+  options: { caption: string; columns: readonly ColumnOrMetric[]; factors?: readonly string[] },
+): Table {
+  const labels = options.factors ?? differing(rows)
+  const columns = [
+    ...labels.map((name) => factorColumn(name, rows)),
+    ...options.columns.map((column) =>
+      typeof column === 'string' ? median(column, rows) : column,
+    ),
+  ]
+  const shown = columns
+    .map((column) => ({ column, cells: rows.all.map((row) => column.cell(row, rows)) }))
+    .filter(
+      ({ column, cells }, index) =>
+        index < labels.length || column.always || cells.some((cell) => cell !== '' && cell !== '-'),
+    )
+  return {
+    caption: options.caption,
+    head: shown.map(({ column }) => column.head),
+    rows: rows.all.map((_, index) => shown.map(({ cells }) => cells[index] ?? '')),
+    texts: shown.flatMap(({ column }, index) => (column.isText ? [index] : [])),
+  }
+}
+
+/** The factors in which rows differ, and the subject. */
+function differing(rows: Rows): string[] {
+  const { factors, subject } = rows.shape
+  return factors
+    .map(({ name }) => name)
+    .filter((name) => name === subject || new Set(rows.all.map((row) => row.text(name))).size > 1)
+}
+
+function factorColumn(name: string, rows: Rows): Column {
+  const { factors, subject } = rows.shape
+  const label = factors.find((factor) => factor.name === name)?.label ?? name
+  const isText = !rows.all.every(({ case: one }) => typeof one[name] === 'number')
+  return {
+    head: label,
+    isText,
+    cell: (row) => [row.text(name), ...(name === subject ? marksOf(row) : [])].join(' '),
+  }
+}
+
+const marksOf = (row: Row) => row.doubts.map(({ mark }) => mark)
+
+/** What the marks in rows mean, each once. */
+export function notesOf(rows: Rows): string[] {
+  const doubts = new Set(rows.all.flatMap((row) => row.doubts))
+  return [...doubts].map(({ mark, text }) => `${mark} ${text}`)
+}
+
+/** A metric's value as it is shown, `-` for none. */
+export function metricText({ format }: Metric, value: number | null): string {
+  if (value === null) return '-'
+  if (format === 'percent') return percent(value)
+  return format === 'fixed' ? value.toFixed(2) : figure(value)
+}
+
+/** The median over the rounds. */
+export function median(name: string, rows: Rows, head?: string): Column {
+  const metric = metricOf(rows, name)
+  return {
+    head: head ?? metric.label,
+    cell: (row) => metricText(metric, row.median(name)),
+  }
+}
+
+/** The median over the rounds, with the range: `13.9 (13.5-14.4)`. */
+export function range(name: string, rows: Rows, head?: string): Column {
+  const metric = metricOf(rows, name)
+  const text = (value: number) => metricText(metric, value).replace(/ %$/, '')
+  return {
+    head: `${head ?? metric.label} (range)`,
+    cell(row) {
+      const summary = row.summary(name)
+      if (!summary) return '-'
+      const { median, min, max } = summary
+      return min === max
+        ? metricText(metric, median)
+        : `${metricText(metric, median)} (${text(min)}-${text(max)})`
+    },
+  }
+}
+
+/**
+ * How many times the metric of a baseline, round by round: the median with the range.
+ *
+ * @param base what sets the baseline's case apart: `{ variant: 'naive' }`. Default: the experiment's own.
+ */
+export function ratio(name: string, head: string, base?: Partial<Case>): Column {
+  return {
+    head: `${head} (range)`,
+    cell(row, rows) {
+      const other = baseOf(row, rows, base)
+      if (other === row) return '1'
+      const ratio = row.ratio(name, other)
+      if (!ratio) return '-'
+      const { median, min, max } = ratio
+      return min === max ? figure(median) : `${figure(median)} (${figure(min)}-${figure(max)})`
+    },
+  }
+}
+
+/** The same as the geometric mean with its 95 % interval. */
+export function interval(name: string, head: string, base?: Partial<Case>): Column {
+  return {
+    head: `${head} mean (95 % interval)`,
+    cell(row, rows) {
+      const other = baseOf(row, rows, base)
+      return other === row ? '1' : withInterval(row.ratio(name, other))
+    },
+  }
+}
+
+function baseOf(row: Row, rows: Rows, base: Partial<Case> | undefined): Row | undefined {
+  const all = new Map(Object.entries({ ...row.case, ...base }))
+  if (base) return rows.find(Object.fromEntries(all) as Case)
+  return row.baseline(rows) ?? (isBaseline(row, rows) ? row : undefined)
+}
+
+/** Whether other rows refer to this one. */
+const isBaseline = (row: Row, rows: Rows) =>
+  rows.all.some((other) => other !== row && other.baseline(rows) === row)
+
+/** What the documents measured of the same case. */
+export function documented(name: string, head = 'documents'): Column {
+  return {
+    head,
+    cell({ case: one, shape: { published = [] } }) {
+      const found = published.find(
+        ({ case: theirs, metric }) =>
+          theirs !== undefined &&
+          metric === name &&
+          Object.entries(theirs).every(([factor, value]) => one[factor] === value),
+      )
+      return found ? figure(found.value) : ''
+    },
+  }
+}
+
+/** Failures by kind: `0`, or `503: 12, timeout: 3`. */
+export const errors: Column = {
+  head: 'errors',
+  isText: true,
+  always: true,
+  cell: (row) => errorKinds(row.errors),
+}
+
+function metricOf(rows: Rows, name: string): Metric {
+  const metric = rows.shape.metrics.find((one) => one.name === name)
+  if (metric) return metric
+  throw new RangeError(`${rows.shape.name} has no metric ${name}`)
+}

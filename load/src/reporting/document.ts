@@ -1,0 +1,85 @@
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { repository } from '@onetrip/stack/places.ts'
+import { Problem } from '@onetrip/stack/problem.ts'
+import { print } from '@onetrip/stack/terminal.ts'
+import { Command } from 'commander'
+import { outputFile } from '../report/output-file.ts'
+import { percent } from '../table.ts'
+import { readResult, type SavedResult } from './files.ts'
+import { code, plain, tableMarkdown } from './markdown.ts'
+import { type Part, partOf } from './part.ts'
+
+/** Where the results are that documents show. */
+export const published = join(repository, 'load/results')
+
+// A mark in a document, and what stands below it: a table, or a list.
+const mark = /^(<!-- (\S+\.json), (table \d+|claims|provenance) -->)\n*(?:[|-] ?.*\n?)*\n*/gm
+
+/** `npm run load -- document FILE...`: puts the figures of load/results into documents. */
+export function documentCommand(): Command {
+  return new Command('document')
+    .description('put the figures of load/results into documents')
+    .argument('<file...>', 'with lines such as <!-- http.json, table 1 -->')
+    .action(async (files: string[]) => {
+      for (const file of files) await fillDocument(file)
+    })
+}
+
+/**
+ * Puts the figures of the published results into a document.
+ *
+ * @throws Problem when a result is missing or has no such table; the document is as it was then.
+ */
+async function fillDocument(path: string): Promise<void> {
+  const text = await readFile(path, 'utf8').catch((error: Error) => {
+    throw new Problem(`${path} cannot be read: ${error.message}`)
+  })
+  const document = await outputFile('the document', path)
+  const filled = await withFigures(text)
+  if (filled !== text) await document.save(filled)
+  print(filled === text ? `${path} is up to date.` : `${path} has the figures anew.`)
+}
+
+/**
+ * The text of a document with what stands below its marks as it is in the results; all else stays.
+ *
+ * @throws Problem when it has no marks, or a result does not have what one asks for.
+ */
+export async function withFigures(text: string, folder = published): Promise<string> {
+  const names = new Set([...text.matchAll(mark)].map(([, , name = '']) => name))
+  if (names.size === 0) throw new Problem('It has no line such as <!-- http.json, table 1 -->.')
+  const parts = new Map<string, Part>()
+  for (const name of names) {
+    const { experiment, result }: SavedResult = await readResult(join(folder, name))
+    parts.set(name, partOf(experiment, result))
+  }
+  return text
+    .replaceAll(mark, (_, line: string, name: string, what: string) => {
+      const part = parts.get(name)
+      return part ? `${line}\n\n${content(part, name, what)}\n\n` : line
+    })
+    .replace(/\n+$/, '\n')
+}
+
+function content(part: Part, name: string, what: string): string {
+  if (what === 'provenance') return `- ${provenanceText(part)}`
+  if (what === 'claims') {
+    return [...part.claims, ...part.notes].map((line) => `- ${plain(line)}`).join('\n')
+  }
+  const tables = part.sections.flatMap((section) => section.tables)
+  const table = tables[Number(what.replace('table ', '')) - 1]
+  if (table) return tableMarkdown(table)
+  throw new Problem(`${name} has ${tables.length} tables, and no ${what}.`)
+}
+
+/** When, by which command and on what, in one line. */
+function provenanceText({ provenance, result }: Part): string {
+  const { date, command, facts } = provenance
+  const fact = (name: string) => plain(facts.find(([label]) => label === name)?.[1] ?? '-')
+  const elsewhere = result.elsewhere === null ? 'an unknown share' : percent(result.elsewhere)
+  return (
+    `${date.slice(0, 10)}, ${date.slice(11, 16)} UTC: ${code(command)}. ${fact('Machine')}; ` +
+    `Redis ${fact('Redis')}; ${elsewhere} of the CPU time went elsewhere.`
+  )
+}

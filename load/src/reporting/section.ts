@@ -1,0 +1,66 @@
+// What the figures of an experiment look like before they are text, Markdown or a page.
+
+export interface Section {
+  readonly title: string
+  readonly paragraphs?: readonly string[]
+  readonly charts?: readonly Chart[]
+  readonly tables: readonly Table[]
+  /** Whether the terminal leaves it out. */
+  readonly pageOnly?: boolean
+}
+
+export interface Table {
+  readonly caption: string
+  readonly head: readonly string[]
+  readonly rows: readonly (readonly string[])[]
+  /** Indexes of the columns with text, which are left-aligned. */
+  readonly texts: readonly number[]
+}
+
+/** A chart, and in words what it shows. */
+export type Chart = BarChart | GroupedChart | LineChart
+
+interface ChartText {
+  readonly title: string
+  /** For who does not see it. */
+  readonly description: string
+  /** Of the axis with the values. */
+  readonly unit: string
+}
+
+/** A bar for each name, with its range. */
+export interface BarChart extends ChartText {
+  readonly kind: 'bars'
+  readonly bars: readonly Bar[]
+}
+
+interface Bar {
+  readonly name: string
+  readonly value: number
+  readonly low: number
+  readonly high: number
+  /** Whether the row is marked: its bar is hatched. */
+  readonly doubtful: boolean
+}
+
+/** A few values for each name: one on top of the other, or side by side. */
+export interface GroupedChart extends ChartText {
+  readonly kind: 'stacked' | 'grouped'
+  readonly names: readonly string[]
+  readonly groups: readonly { readonly name: string; readonly values: readonly (number | null)[] }[]
+}
+
+/** Lines over names, or over shares near 1 (0.99) on an axis of percentiles. */
+export interface LineChart extends ChartText {
+  readonly kind: 'lines'
+  readonly x: { readonly label: string; readonly names: readonly string[] } | 'percentiles'
+  /** Whether the axis of the values is logarithmic. */
+  readonly logarithmic: boolean
+  readonly lines: readonly Line[]
+}
+
+interface Line {
+  readonly name: string
+  /** By the index of the name or, for percentiles, the share; null where there is no value. */
+  readonly points: readonly (readonly [x: number, y: number | null])[]
+}
