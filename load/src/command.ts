@@ -9,12 +9,12 @@ import {
   THRESHOLD_PERCENT,
 } from './comparing/compare.ts'
 import type { Experiment, RoundOptions } from './experiment/experiment.ts'
-import { runExperiment } from './experiment/run.ts'
+import { throwFailure } from './experiment/rounds.ts'
 import { experiments } from './experiments.ts'
 import { unlessGiven } from './presets.ts'
 import { readResults, type SavedResult } from './reporting/files.ts'
 import { addOutputs, type OutputFlags, prepareOutputs } from './reporting/outputs.ts'
-import { throwFailure } from './rounds.ts'
+import { runExperiment } from './run.ts'
 
 /** How this process was called, and what ends it early. */
 export interface Invocation {

@@ -7,7 +7,7 @@ import {
   type RoundsPlan,
   runRounds,
   throwFailure,
-} from '../src/rounds.ts'
+} from '../src/experiment/rounds.ts'
 
 /** Two variants for three rounds; `at` is called before each run. */
 function plan(at: (run: string) => void = () => {}): RoundsPlan<string, string> {

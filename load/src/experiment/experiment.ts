@@ -1,9 +1,9 @@
 import type { RedisBuild } from '@onetrip/stack/redis.ts'
 import type { Command } from 'commander'
-import type { Section } from '../reporting/section.ts'
 import type { RedisServer, RedisServerOptions } from './redis-server.ts'
 import type { Measured, Result } from './result.ts'
 import type { Rows } from './rows.ts'
+import type { Section } from './section.ts'
 import type { Case, Facts, Shape } from './shape.ts'
 
 /**

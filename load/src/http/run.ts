@@ -8,10 +8,16 @@ import { findGenerator, type Generator } from '../drivers/http/generators.ts'
 import { logInEverywhere, openStand, type Stand } from '../drivers/http/stand.ts'
 import type { Target } from '../drivers/http/target.ts'
 import { workload } from '../drivers/http/workload.ts'
+import { runProgress } from '../experiment/progress.ts'
+import {
+  earlyText,
+  endingOf,
+  type RoundsRun,
+  runRounds,
+  throwFailure,
+} from '../experiment/rounds.ts'
 import { gitState } from '../measure/machine.ts'
-import { runProgress } from '../progress.ts'
 import { prepareOutputs } from '../report/outputs.ts'
-import { earlyText, endingOf, type RoundsRun, runRounds, throwFailure } from '../rounds.ts'
 import { counted, errorKinds, figure } from '../table.ts'
 import type { HttpOptions } from './options.ts'
 import { conclusion, header, latencyTable, ratioTable, table } from './report.ts'

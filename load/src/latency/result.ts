@@ -1,7 +1,7 @@
 import type { Variant } from '../contenders.ts'
+import type { Ending } from '../experiment/rounds.ts'
 import type { MeasuredStack, WorkloadSettings } from '../http/result.ts'
 import type { Origin } from '../measure/machine.ts'
-import type { Ending } from '../rounds.ts'
 import type { Summary } from '../statistics.ts'
 
 /** What `npm run load -- latency --json` writes. */

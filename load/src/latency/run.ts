@@ -4,12 +4,7 @@ import { plannedComparison } from '../compare/planned.ts'
 import { logInEverywhere, openStand, type Stand } from '../drivers/http/stand.ts'
 import { arrivalTimes, requireBounded, secondsAt } from '../drivers/pacer/arrivals.ts'
 import { startGenerator } from '../drivers/pacer/generator.ts'
-import { header } from '../http/report.ts'
-import { requireAnswers } from '../http/sample.ts'
-import { gitState } from '../measure/machine.ts'
-import { packageVersion } from '../measure/package-version.ts'
-import { runProgress } from '../progress.ts'
-import { prepareOutputs } from '../report/outputs.ts'
+import { runProgress } from '../experiment/progress.ts'
 import {
   type Ending,
   earlyText,
@@ -17,7 +12,12 @@ import {
   type RoundsRun,
   runRounds,
   throwFailure,
-} from '../rounds.ts'
+} from '../experiment/rounds.ts'
+import { header } from '../http/report.ts'
+import { requireAnswers } from '../http/sample.ts'
+import { gitState } from '../measure/machine.ts'
+import { packageVersion } from '../measure/package-version.ts'
+import { prepareOutputs } from '../report/outputs.ts'
 import { errorKinds, figure } from '../table.ts'
 import { callsFor, capacityOf, type Runs, ratesOf } from './capacity.ts'
 import type { LatencyOptions } from './options.ts'

@@ -3,7 +3,7 @@ import type { RedisFacts } from '@onetrip/stack/redis-info.ts'
 import type { Command } from 'commander'
 import type { Facts } from '../compare/comparable.ts'
 import type { CpuReading } from '../drivers/redis/threads.ts'
-import type { EarlyEnd } from '../rounds.ts'
+import type { EarlyEnd } from '../experiment/rounds.ts'
 import type { TextTable } from '../table.ts'
 
 /**

@@ -1,7 +1,7 @@
 import type { RedisFacts } from '@onetrip/stack/redis-info.ts'
 import type { SystemLimits } from '../drivers/redis/limits.ts'
+import type { Ending } from '../experiment/rounds.ts'
 import type { Origin } from '../measure/machine.ts'
-import type { Ending } from '../rounds.ts'
 import type { TextTable } from '../table.ts'
 import type { DocumentFigure } from './experiment.ts'
 

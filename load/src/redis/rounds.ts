@@ -1,4 +1,4 @@
-import { type RoundsPlan, type RoundsRun, runRounds } from '../rounds.ts'
+import { type RoundsPlan, type RoundsRun, runRounds } from '../experiment/rounds.ts'
 import type { Context } from './experiment.ts'
 
 type Rounds<Variant, Sample> = Omit<RoundsPlan<Variant, Sample>, 'warmUp'>

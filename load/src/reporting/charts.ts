@@ -1,8 +1,8 @@
 import type { Row, Rows } from '../experiment/rows.ts'
+import type { BarChart, GroupedChart, LineChart } from '../experiment/section.ts'
 import type { Case } from '../experiment/shape.ts'
 import { figure } from '../table.ts'
 import { metricText } from './columns.ts'
-import type { BarChart, GroupedChart, LineChart } from './section.ts'
 
 // Charts from rows, with the words that say the same.
 

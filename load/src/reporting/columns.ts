@@ -1,7 +1,7 @@
 import type { Row, Rows } from '../experiment/rows.ts'
+import type { Table } from '../experiment/section.ts'
 import type { Case, Metric } from '../experiment/shape.ts'
 import { errorKinds, figure, percent, withInterval } from '../table.ts'
-import type { Table } from './section.ts'
 
 /** A column of a table: its head, and what a row has in it. */
 export interface Column {

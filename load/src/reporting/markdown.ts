@@ -1,6 +1,6 @@
 import { markdownTable } from 'markdown-table'
+import type { Section, Table } from '../experiment/section.ts'
 import type { Part } from './part.ts'
-import type { Section, Table } from './section.ts'
 
 /** The sentences and tables of results as GitHub's Markdown; samples and charts are left out. */
 export function markdownOf(parts: readonly Part[], notices: readonly string[] = []): string {

@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
+import type { Chart, Section, Table } from '../experiment/section.ts'
 import { escapeJson, Html, html } from '../report/html.ts'
 import type { SavedResult } from './files.ts'
 import { type Part, partOf } from './part.ts'
 import { sampleTable } from './samples.ts'
-import type { Chart, Section, Table } from './section.ts'
 
 const asset = (name: string) =>
   readFileSync(new URL(`../report/page/${name}`, import.meta.url), 'utf8')

@@ -1,4 +1,4 @@
-import type { Table } from './section.ts'
+import type { Table } from '../experiment/section.ts'
 
 /**
  * Objects as a table: a column for each field of any of them, those of objects in them as `latency.p50`.

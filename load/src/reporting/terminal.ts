@@ -2,8 +2,8 @@ import { styleText } from 'node:util'
 import Table from 'cli-table3'
 import type { Experiment } from '../experiment/experiment.ts'
 import type { Result } from '../experiment/result.ts'
+import type { Table as TableOf } from '../experiment/section.ts'
 import { partOf } from './part.ts'
-import type { Table as TableOf } from './section.ts'
 
 export { factsOf } from './part.ts'
 

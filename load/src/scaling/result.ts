@@ -1,11 +1,11 @@
 import type { RedisFacts } from '@onetrip/stack/redis-info.ts'
 import type { Variant } from '../contenders.ts'
 import type { GeneratorName } from '../drivers/http/generator.ts'
+import type { Ending } from '../experiment/rounds.ts'
 import type { WorkloadSettings } from '../http/result.ts'
 import type { Sample } from '../http/sample.ts'
 import type { VariantSummary } from '../http/summary.ts'
 import type { Origin } from '../measure/machine.ts'
-import type { Ending } from '../rounds.ts'
 import type { LinkSample } from '../store/benchmark.ts'
 import type { StoreRow } from '../store/summary.ts'
 

@@ -1,5 +1,5 @@
-import type { RunProgress } from '../progress.ts'
-import type { EarlyEnd } from '../rounds.ts'
+import type { RunProgress } from '../experiment/progress.ts'
+import type { EarlyEnd } from '../experiment/rounds.ts'
 import { measureLinks } from '../store/benchmark.ts'
 import { describeLink } from '../store/links.ts'
 import { documentsTable } from '../store/report.ts'

@@ -1,7 +1,7 @@
+import { endingText } from '../../experiment/rounds.ts'
 import { DISTURBED } from '../../measure/machine-cpu.ts'
 import type { DocumentFigure } from '../../redis/experiment.ts'
 import type { ExperimentResult } from '../../redis/result.ts'
-import { endingText } from '../../rounds.ts'
 import { describeLink, type LinkPlan } from '../../store/links.ts'
 import { COMPARISON, linkTable } from '../../store/report.ts'
 import type { StoreRow } from '../../store/summary.ts'

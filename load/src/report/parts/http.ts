@@ -1,6 +1,6 @@
+import { endingText } from '../../experiment/rounds.ts'
 import type { HttpResult } from '../../http/result.ts'
 import type { VariantSummary } from '../../http/summary.ts'
-import { endingText } from '../../rounds.ts'
 import { counted, figure } from '../../table.ts'
 import type { Part } from '../model.ts'
 import {

@@ -1,6 +1,6 @@
+import { endingText } from '../../experiment/rounds.ts'
 import type { LatencyRate, LatencyResult, LatencySummary } from '../../latency/result.ts'
 import { DISTURBED } from '../../measure/machine-cpu.ts'
-import { endingText } from '../../rounds.ts'
 import { errorKinds, figure } from '../../table.ts'
 import type { LineChart, Part, ReportTable, Section } from '../model.ts'
 import { apisText, clientsText, loadFacts, provenanceOf, redisText } from './provenance.ts'

@@ -1,5 +1,5 @@
+import { type Ending, endingText } from '../../experiment/rounds.ts'
 import { referencesOf, type VariantSummary } from '../../http/summary.ts'
-import { type Ending, endingText } from '../../rounds.ts'
 import type { Dimension, ScalingPoint, ScalingResult, ScalingSeries } from '../../scaling/result.ts'
 import { documentRow } from '../../store/documents.ts'
 import { counted, figure, withRange } from '../../table.ts'

@@ -7,7 +7,7 @@ import { Problem } from '@onetrip/stack/problem.ts'
 import { type Program, startProgram } from '@onetrip/stack/program.ts'
 import { step } from '@onetrip/stack/terminal.ts'
 
-const folder = fileURLToPath(new URL('../../../redis/generator', import.meta.url))
+const folder = fileURLToPath(new URL('.', import.meta.url))
 
 /** Set by `isolate.c`. */
 const ISOLATED = 'ONETRIP_NETWORK'
