@@ -97,7 +97,10 @@ Examples:
   npm run load -- redis short-connections --quick   what a short connection costs Redis`,
   )
 
-for (const command of experimentCommands(invocation)) program.addCommand(command)
+for (const command of experimentCommands(invocation)) {
+  if (command.name() === 'http') command.name('http2')
+  program.addCommand(command)
+}
 try {
   await program.parseAsync()
 } catch (error) {

@@ -89,8 +89,9 @@ async function measure(
   }: RoundOptions & Flags,
   { commandLine, interrupt }: Invocation,
 ): Promise<boolean> {
+  const complete = experiment.complete?.(options) ?? options
   const before = compare === undefined ? null : await readOne(compare, experiment)
-  if (before) requireComparable(experiment, before, { ...options })
+  if (before) requireComparable(experiment, before, { ...complete })
   const save = await prepareOutputs({
     ...(json !== undefined && { json }),
     ...(html !== undefined && { html }),
@@ -98,7 +99,7 @@ async function measure(
     ...(report !== undefined && { report }),
   })
   const { result, early } = await runExperiment(experiment, {
-    ...{ options, commandLine, interrupt },
+    ...{ options: complete, commandLine, interrupt },
     comparedWith: before?.result ?? null,
   })
   await save([{ name: 'this run', experiment, result }])

@@ -191,7 +191,7 @@ function describe(experiment: Experiment, sample: Sample): string {
   const figures = experiment.progress.flatMap((name) => {
     const value = row.median(name)
     const metric = row.metric(name)
-    return value === null ? [] : [`${metricText(metric, value)} ${metric.label}`]
+    return value === null ? [] : [`${metric.label} ${metricText(metric, value)}`]
   })
   const kinds = errorKinds(sample.errors ?? {})
   return [...figures, ...(kinds === '0' ? [] : [`errors ${kinds}`])].join('  ')

@@ -66,12 +66,13 @@ export function judge(
   return { comparisons, confidence }
 }
 
-/** The baseline of a case, in both results; itself for a baseline; null where there is none. */
-function referenceOf({ old, now }: Pair, before: Rows, after: Rows): Pair | null {
-  const other = now.baseline(after)
-  if (!other) return after.all.some((row) => row.baseline(after) === now) ? { old, now } : null
-  const older = before.find(other.case)
-  return older ? { old: older, now: other } : null
+/** The baseline of a case in both results; null where no other case has it as well. */
+function referenceOf({ now }: Pair, before: Rows, after: Rows): Pair | null {
+  const base = now.baseline(after)
+  const old = base && before.find(base.case)
+  if (!old) return null
+  const isShared = after.all.some((row) => row !== base && row.baseline(after) === base)
+  return isShared ? { old, now: base } : null
 }
 
 function candidatesOf(pair: Pair, reference: Pair | null, differences: Differences): Candidate[] {

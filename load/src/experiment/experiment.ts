@@ -22,6 +22,8 @@ export interface Experiment<Options extends object = object, Bench = unknown> ex
   readonly group: Group
   /** Adds its options. Every experiment has `--rounds` and `--duration` besides, with these defaults. */
   configure(command: Command): void
+  /** Fills in the options whose defaults depend on others. */
+  complete?(options: Options & RoundOptions): Options & RoundOptions
   readonly rounds: number
   /** Seconds of one run; null where a run ends by itself. */
   readonly duration: number | null

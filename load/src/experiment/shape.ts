@@ -7,7 +7,10 @@ export interface Shape {
   readonly metrics: readonly Metric[]
   /** The factor whose values are compared side by side; the others say under which circumstances. */
   readonly subject: string
-  /** The case that a ratio of this one refers to, as far as it differs; null for none. */
+  /**
+   * The case that a ratio of this one refers to, as far as it differs; null for none. The baseline of a
+   * baseline is itself.
+   */
   baseline?(one: Case, cases: readonly Case[]): Partial<Case> | null
   /** What a mark on a row means: why a figure of it is not what it seems. */
   readonly doubts?: Readonly<Record<string, Doubt>>

@@ -4,11 +4,11 @@ import { Command, Option } from 'commander'
 import { addComparison, type ComparisonOptions } from '../compare/options.ts'
 import { variants } from '../contenders.ts'
 import { generators } from '../drivers/http/generator.ts'
-import { addTarget, addWorkload, withWorkload } from '../drivers/http/shared-options.ts'
 import type { TargetOptions } from '../drivers/http/target.ts'
 import { addPresets, type Presets, withPresets } from '../presets.ts'
 import { addOutputs, type OutputFlags } from '../report/outputs.ts'
 import type { HttpSettings } from './result.ts'
+import { addTarget, addWorkload, withWorkload } from './shared-options.ts'
 
 export type HttpOptions = HttpSettings & TargetOptions & OutputFlags & ComparisonOptions
 

@@ -135,15 +135,8 @@ export function interval(name: string, head: string, base?: Partial<Case>): Colu
   }
 }
 
-function baseOf(row: Row, rows: Rows, base: Partial<Case> | undefined): Row | undefined {
-  const all = new Map(Object.entries({ ...row.case, ...base }))
-  if (base) return rows.find(Object.fromEntries(all) as Case)
-  return row.baseline(rows) ?? (isBaseline(row, rows) ? row : undefined)
-}
-
-/** Whether other rows refer to this one. */
-const isBaseline = (row: Row, rows: Rows) =>
-  rows.all.some((other) => other !== row && other.baseline(rows) === row)
+const baseOf = (row: Row, rows: Rows, base: Partial<Case> | undefined) =>
+  base ? rows.find({ ...row.case, ...base }) : row.baseline(rows)
 
 /** What the documents measured of the same case. */
 export function documented(name: string, head = 'documents'): Column {

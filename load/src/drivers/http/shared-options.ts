@@ -2,7 +2,6 @@ import { ownHostOption } from '@onetrip/stack/address.ts'
 import { listOfUrls, share, wholeNumber } from '@onetrip/stack/parsers.ts'
 import { redisOptions } from '@onetrip/stack/start/settings.ts'
 import { type Command, Option } from 'commander'
-import { unlessGiven } from '../../presets.ts'
 import { MAX_SEED, type WorkloadName, workloadNames } from './workload.ts'
 
 // Options of all commands that send requests over HTTP.
@@ -13,6 +12,7 @@ import { MAX_SEED, type WorkloadName, workloadNames } from './workload.ts'
  */
 const SESSIONS = 1_000
 const READS = 0.2
+const ITEMS = 1_000
 
 /** What the documents' own benchmark did: one token, one item, and nothing but updates. */
 const documents = { sessions: 1, items: 1, reads: 0 }
@@ -30,30 +30,42 @@ export function addWorkload(command: Command): Command {
       `users logged in (default: ${SESSIONS.toLocaleString('en-US')}, at least as connections; with --url as connections)`,
       wholeNumber(1, 100_000),
     )
-    .option('--items <n>', "items, viewed by Zipf's law", wholeNumber(1, 100_000), 1000)
+    .option(
+      '--items <n>',
+      `items, viewed by Zipf's law (default: ${ITEMS})`,
+      wholeNumber(1, 100_000),
+    )
     .option('--reads <share>', `share of the requests that read (default: ${READS})`, share)
     .option('--seed <n>', 'for the same requests again', wholeNumber(1, MAX_SEED), 17)
 }
 
-interface NeededHere {
+export interface WorkloadFlags {
   connections: number
   workload: WorkloadName
+  sessions?: number
+  items?: number
+  reads?: number
+  seed: number
   url?: string[]
 }
 
 /** The options, with what the workload stands for where the user does not say otherwise. */
-export function withWorkload<Options extends NeededHere>(
-  command: Command,
+export function withWorkload<Options extends WorkloadFlags>(
   options: Options,
-): Options {
+): Options & { sessions: number; items: number; reads: number } {
   const { connections, workload, url } = options
   const sessions = url ? connections : Math.max(SESSIONS, connections)
-  const usual = { sessions, reads: READS }
-  return unlessGiven<Options>(command, {
+  const usual = workload === 'documents' ? documents : { sessions, items: ITEMS, reads: READS }
+  return {
     ...options,
-    ...(workload === 'documents' ? documents : usual),
-  })
+    sessions: options.sessions ?? usual.sessions,
+    items: options.items ?? usual.items,
+    reads: options.reads ?? usual.reads,
+  }
 }
+
+/** What `withWorkload` needs of a command's load to compare two results. */
+export const workloadOptionNames = ['workload', 'sessions', 'items', 'reads', 'seed'] as const
 
 /** Adds what says which stack is measured (see `TargetOptions`), but for the variants. */
 export function addTarget(command: Command): Command {

@@ -1,0 +1,74 @@
+import { ownHostOption } from '@onetrip/stack/address.ts'
+import { listOfUrls, share, wholeNumber } from '@onetrip/stack/parsers.ts'
+import { redisOptions } from '@onetrip/stack/start/settings.ts'
+import { type Command, Option } from 'commander'
+import { MAX_SEED, type WorkloadName, workloadNames } from '../drivers/http/workload.ts'
+import { unlessGiven } from '../presets.ts'
+
+// Options of all commands that send requests over HTTP.
+
+/**
+ * At least so many sessions, so that they are not the same few over and over. Only as many as connections
+ * on a stack that was named: it may limit how many users log in from one address.
+ */
+const SESSIONS = 1_000
+const READS = 0.2
+
+/** What the documents' own benchmark did: one token, one item, and nothing but updates. */
+const documents = { sessions: 1, items: 1, reads: 0 }
+
+/** Adds `--workload`, and what it is made of. */
+export function addWorkload(command: Command): Command {
+  return command
+    .addOption(
+      new Option('--workload <name>', 'what is requested')
+        .choices(workloadNames)
+        .default('realistic'),
+    )
+    .option(
+      '--sessions <n>',
+      `users logged in (default: ${SESSIONS.toLocaleString('en-US')}, at least as connections; with --url as connections)`,
+      wholeNumber(1, 100_000),
+    )
+    .option('--items <n>', "items, viewed by Zipf's law", wholeNumber(1, 100_000), 1000)
+    .option('--reads <share>', `share of the requests that read (default: ${READS})`, share)
+    .option('--seed <n>', 'for the same requests again', wholeNumber(1, MAX_SEED), 17)
+}
+
+interface NeededHere {
+  connections: number
+  workload: WorkloadName
+  url?: string[]
+}
+
+/** The options, with what the workload stands for where the user does not say otherwise. */
+export function withWorkload<Options extends NeededHere>(
+  command: Command,
+  options: Options,
+): Options {
+  const { connections, workload, url } = options
+  const sessions = url ? connections : Math.max(SESSIONS, connections)
+  const usual = { sessions, reads: READS }
+  return unlessGiven<Options>(command, {
+    ...options,
+    ...(workload === 'documents' ? documents : usual),
+  })
+}
+
+/** Adds what says which stack is measured (see `TargetOptions`), but for the variants. */
+export function addTarget(command: Command): Command {
+  const { build, transport } = redisOptions()
+  return command
+    .option('--workers <n>', 'processes of each API of an own stack', wholeNumber(1, 64))
+    .addOption(
+      new Option(
+        '--url <list>',
+        'APIs that run already, wherever that is; their Redis is REDIS_URL',
+      )
+        .argParser(listOfUrls)
+        .conflicts(['variants', 'redisBuild', 'transport', 'workers']),
+    )
+    .option(ownHostOption, 'these hosts are mine to put load on, though they are not this machine')
+    .addOption(build)
+    .addOption(transport)
+}
