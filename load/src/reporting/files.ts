@@ -62,8 +62,10 @@ export async function readResult(path: string): Promise<SavedResult> {
 
 /** Finds out now what would fail in the middle of a report. */
 function requireShape(experiment: Experiment, result: Result): void {
+  if (!Array.isArray(result.samples) || result.samples.length === 0) {
+    throw new Error('it has no samples')
+  }
   const rows = Rows.of(experiment, result.samples)
-  if (rows.all.length === 0) throw new Error('it has no samples')
   for (const { case: one, round, values } of result.samples) {
     const missing = Object.keys(one).find(
       (name) => !experiment.factors.some((f) => f.name === name),

@@ -4,10 +4,11 @@ import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { temporaryFolder } from '@onetrip/stack/testing/places.ts'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { renderHtml } from '../../src/report/render.ts'
-import { httpResult } from '../support/http-results.ts'
+import { http } from '../../src/experiments/http/http.ts'
+import { pageOf } from '../../src/reporting/page.ts'
+import { httpSamples, resultOf } from '../support/result.ts'
 import { type Browser, startBrowser, type View } from './support/browser.ts'
-import { experimentResult, latencyResult, scalingResult } from './support/results.ts'
+import { ioThreadsResult } from './support/results.ts'
 
 // Skipped where there is no Chromium: apt-get install chromium.
 const isHere = spawnSync('chromium', ['--version']).error === undefined
@@ -18,11 +19,9 @@ const rates = {
   batch: [40_000, 41_000],
 }
 const evil = '<img src=x onerror="pwned=1"><script>pwned=1</script>'
-const documents = [
-  httpResult(rates),
-  latencyResult(),
-  scalingResult(),
-  experimentResult({ conclusions: [evil] }),
+const results = [
+  { name: 'http.json', experiment: http, result: resultOf(http, httpSamples(rates)) },
+  ioThreadsResult(),
 ]
 
 describe.skipIf(!isHere)('in Chromium, without a network', () => {
@@ -34,8 +33,7 @@ describe.skipIf(!isHere)('in Chromium, without a network', () => {
 
   async function open(view: View) {
     const file = join(await temporaryFolder(), 'report.html')
-    const named = documents.map((document, index) => ({ name: `${index}`, document }))
-    await writeFile(file, await renderHtml(named))
+    await writeFile(file, await pageOf(results, [evil]))
     return await browser.open(pathToFileURL(file).href, view)
   }
 
@@ -63,10 +61,12 @@ describe.skipIf(!isHere)('in Chromium, without a network', () => {
     const page = await open({ width: 1_280 })
     expect(await page.evaluate("document.querySelectorAll('button[hidden]').length")).toBe(0)
     const copied = await page.evaluate<string>(COPY)
-    expect(copied.split('\n')[0]).toMatch(/^variant\trequests\/s \(range\)\tp50 ms\t/)
-    expect(copied.split('\n')[1]).toMatch(/^naive\t3,000 \(2,900-3,100\)\t3.00\t/)
+    expect(copied.split('\n')[0]).toMatch(
+      /^variant\trequests\/s \(range\)\t× naive \(range\)\tp50 ms\t/,
+    )
+    expect(copied.split('\n')[1]).toMatch(/^naive\t3,000 \(2,900-3,100\)\t1\t3.00\t/)
     const saved = await page.evaluate<string>(SAVE)
-    expect(JSON.parse(saved)).toEqual(JSON.parse(JSON.stringify(documents[0])))
+    expect(JSON.parse(saved)).toEqual(JSON.parse(JSON.stringify(results[0]?.result)))
   })
 
   test('it can be printed', async () => {

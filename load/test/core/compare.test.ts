@@ -1,0 +1,223 @@
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { temporaryFolder } from '@onetrip/stack/testing/places.ts'
+import { run } from '@onetrip/stack/testing/programs.ts'
+import { describe, expect, test } from 'vitest'
+import { requireComparable } from '../../src/comparing/compare.ts'
+import { differencesOf, pairsOf } from '../../src/comparing/differences.ts'
+import { judge } from '../../src/comparing/judge.ts'
+import type { Result, Sample } from '../../src/experiment/result.ts'
+import { Rows } from '../../src/experiment/rows.ts'
+import { http } from '../../src/experiments/http/http.ts'
+import { httpSamples, resultOf } from '../support/result.ts'
+
+// Rounds that differ by some percent, as they do.
+const naive = [2_500, 2_550, 2_450, 2_520, 2_480]
+const batch = [40_000, 41_000, 39_000, 40_300, 39_800]
+const times = (rates: readonly number[], factor: number) => rates.map((rate) => rate * factor)
+
+const httpResult = (
+  rates: Record<string, readonly number[]>,
+  more?: (variant: string) => Partial<Sample>,
+  change?: Partial<Result>,
+) => resultOf(http, httpSamples(rates, more), change)
+
+function compared(before: Result, after: Result, threshold = 0.1) {
+  const [old, now] = [Rows.of(http, before.samples), Rows.of(http, after.samples)] as const
+  const differences = differencesOf(http, [before, after], pairsOf(old, now))
+  return { differences, ...judge(old, now, differences, threshold) }
+}
+
+/** What is said, by `variant: figure`. */
+function judged(before: Result, after: Result, threshold?: number) {
+  return Object.fromEntries(
+    compared(before, after, threshold).comparisons.map(({ row, metric, reference, verdict }) => [
+      `${row.name}: ${metric.label}${reference === null ? '' : ` ÷ ${reference.subject}`}`,
+      verdict,
+    ]),
+  )
+}
+
+/** Those of them that are better or worse. */
+const changes = (...args: Parameters<typeof judged>) =>
+  Object.fromEntries(
+    Object.entries(judged(...args)).filter(([, verdict]) => /better|worse/.test(verdict)),
+  )
+
+describe('what changed', () => {
+  const before = httpResult({ naive, batch })
+
+  test('of the same, nothing', () => {
+    expect(changes(before, httpResult({ naive: naive.toReversed(), batch }))).toEqual({})
+  })
+
+  test('a variant that got slower than its reference', () => {
+    const after = httpResult({ naive, batch: times(batch, 0.8) })
+    expect(changes(before, after)).toEqual({ 'batch: requests/s ÷ naive': 'worse' })
+    expect(changes(after, before)).toEqual({ 'batch: requests/s ÷ naive': 'better' })
+  })
+
+  test('a machine that is slower today is no regression', () => {
+    const after = httpResult({ naive: times(naive, 0.6), batch: times(batch, 0.6) })
+    expect(changes(before, after)).toEqual({})
+    expect(judged(before, after)['batch: requests/s']).toBe('told')
+  })
+
+  test('a single variant has no reference and is judged as it is', () => {
+    const after = httpResult({ batch: times(batch, 0.8) })
+    expect(changes(httpResult({ batch }), after)).toEqual({ 'batch: requests/s': 'worse' })
+  })
+
+  test('not what is smaller than the threshold, however sure', () => {
+    const after = httpResult({ naive, batch: times(batch, 0.93) })
+    expect(changes(before, after)).toEqual({})
+    expect(changes(before, after, 0.05)).toEqual({ 'batch: requests/s ÷ naive': 'worse' })
+  })
+
+  test('not what the rounds scatter by, however large', () => {
+    const wild = [20_000, 60_000, 25_000, 50_000, 22_000]
+    const after = httpResult({ naive, batch: wild })
+    expect(changes(before, after)).toEqual({})
+    expect(judged(before, after)['batch: requests/s ÷ naive']).toBe('unclear')
+    expect(judged(before, before)['batch: requests/s ÷ naive']).toBe('same')
+  })
+
+  test('CPU time, round trips and connections that grew, of the reference as well', () => {
+    const more = { values: { redisCpuMicros: 400, roundTrips: 10, connections: 2 } }
+    const worse = (variant: string) => ({
+      [`${variant}: Redis CPU µs /request`]: 'worse',
+      [`${variant}: round trips /request`]: 'worse',
+      [`${variant}: Redis connections /request`]: 'worse', // of batch: from none at all
+    })
+    expect(
+      changes(
+        before,
+        httpResult({ naive, batch }, () => more),
+      ),
+    ).toEqual({
+      ...worse('naive'),
+      ...worse('batch'),
+    })
+  })
+
+  test('no rates where the generator was at its limit', () => {
+    const limited = httpResult({ naive, batch: times(batch, 0.8) }, (variant) =>
+      variant === 'batch' ? { doubts: ['generator'] } : {},
+    )
+    expect(changes(before, limited)).toEqual({})
+    expect(judged(before, limited)['batch: requests/s ÷ naive']).toBe('told')
+  })
+
+  test('only counts, if other programs took more of the machine', () => {
+    const values = { elsewhere: 0.5, apiCpuMicros: 999, roundTrips: 10 }
+    const busy = httpResult({ naive, batch: times(batch, 0.5) }, () => ({ values }))
+    expect(changes(before, busy)).toEqual({
+      'naive: round trips /request': 'worse',
+      'batch: round trips /request': 'worse',
+    })
+    expect(compared(before, busy).differences.disturbance).toEqual([
+      'CPU time that went elsewhere: 2.00 %, now 50.0 %',
+    ])
+  })
+
+  test('nothing, if the load was another one; no CPU time of another machine', () => {
+    const rates = { naive, batch: times(batch, 0.5) }
+    const more = () => ({ values: { apiCpuMicros: 999 } })
+    const other = httpResult(rates, more, { options: { ...before.options, connections: 8 } })
+    expect(new Set(Object.values(judged(before, other)))).toEqual(new Set(['told']))
+    const machine = { ...before.machine, cpu: 'Xeon' }
+    expect(changes(before, httpResult(rates, more, { machine }))).toEqual({
+      'batch: requests/s ÷ naive': 'worse',
+    })
+  })
+
+  test('the more figures, the wider the intervals', () => {
+    const many = Array.from({ length: 6 }, (_, index) => [`v${index}`, batch])
+    const all = httpResult(Object.fromEntries([['naive', naive], ...many]))
+    expect(compared(before, before).confidence).toBe(0.99)
+    expect(compared(all, all).confidence).toBeGreaterThan(0.99)
+  })
+})
+
+test('what differs besides the figures is told', () => {
+  const before = httpResult({ naive, batch })
+  const after = httpResult({ naive, pipeline: batch }, undefined, {
+    machine: { ...before.machine, cpu: 'Xeon', node: 'v27.0.0' },
+    software: { Redis: '8.0.6 stock-2', Generator: 'autocannon 9.1.0' },
+    load: { 'way to Redis': 'unix' },
+    options: { ...before.options, workload: 'documents', duration: 2 },
+  })
+  expect(compared(before, after).differences).toEqual({
+    load: ['workload: unknown, now documents', 'way to Redis: tcp, now unix'],
+    machine: ['processor: EPYC, now Xeon'],
+    software: [
+      'Redis: 8.0.6 patched-1, now 8.0.6 stock-2',
+      'Generator: autocannon 9.0.0, now autocannon 9.1.0',
+      'Node: v26.10.0, now v27.0.0',
+    ],
+    extent: ['seconds per run: 5, now 2'],
+    ...{ rates: [], disturbance: [] },
+  })
+})
+
+test('what cannot be compared is refused before it is measured', () => {
+  const result = httpResult({ naive, batch })
+  const refusal =
+    (change: object, of = result) =>
+    () =>
+      requireComparable(
+        http,
+        { name: 'old.json', result: of },
+        { ...of.options, rounds: 3, ...change },
+      )
+  expect(refusal({ duration: 1 })).not.toThrow()
+  expect(refusal({ rounds: 1 })).toThrow('--rounds 2 or more')
+  expect(refusal({ seed: 18 })).toThrow(/another load:\n +seed: 17, now 18/)
+  expect(refusal({}, httpResult({ naive: [1] }))).toThrow('old.json has one round')
+})
+
+describe('npm run load -- compare', () => {
+  async function compare(before: object, after: object, ...options: string[]) {
+    const state = await temporaryFolder()
+    const [old, now] = [join(state, 'old.json'), join(state, 'new.json')]
+    await writeFile(old, JSON.stringify(before))
+    await writeFile(now, JSON.stringify(after))
+    const args = ['compare', old, now, ...options]
+    const program = await run('cli.ts', { state, args, until: /./ })
+    const { code } = await program.exited
+    return { code, text: program.output.join('\n') }
+  }
+
+  test('exits with 4 when something got worse, and says what', async () => {
+    const after = httpResult({ naive, batch: times(batch, 0.7) })
+    const { code, text } = await compare(httpResult({ naive, batch }), after)
+    expect(text).toMatch(/^ +requests\/s ÷ naive's +16\.0 +11\.2 +-30\.0 % .* worse *$/m)
+    expect(text).toMatch(/batch: requests\/s ÷ naive's is worse: -30\.0 %/)
+    expect(code).toBe(4)
+  })
+
+  test('exits with 0 otherwise, and obeys --threshold', async () => {
+    const after = httpResult({ naive, batch: times(batch, 0.7) })
+    const { code, text } = await compare(httpResult({ naive, batch }), after, '--threshold=50')
+    expect(text).toContain('none changed by 50.0 % or more beyond noise.')
+    expect(code).toBe(0)
+  })
+
+  test.each([
+    ['has nothing of batch, but naive', { naive }, { batch }, []],
+    ['--threshold', { naive }, { naive }, ['--threshold=much']],
+    ['new.json has one round', { naive }, { naive: [1] }, []],
+  ])('refuses: %s', async (message, before, after, options) => {
+    const { code, text } = await compare(httpResult(before), httpResult(after), ...options)
+    expect(text).toContain(message)
+    expect(code).toBe(1)
+  })
+
+  test('refuses another load, and tells which', async () => {
+    const options = { ...httpResult({ naive }).options, seed: 18 }
+    const other = httpResult({ naive }, undefined, { options })
+    const { code, text } = await compare(httpResult({ naive }), other)
+    expect(text).toContain('seed: 17, now 18')
+    expect(code).toBe(1)
+  })
+})

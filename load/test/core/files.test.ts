@@ -1,0 +1,115 @@
+import { mkdir, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { filesIn, temporaryFolder } from '@onetrip/stack/testing/places.ts'
+import { Command } from 'commander'
+import { afterEach, expect, test, vi } from 'vitest'
+import { http } from '../../src/experiments/http/http.ts'
+import { ioThreads } from '../../src/experiments/io-threads/io-threads.ts'
+import { outputFile } from '../../src/report/output-file.ts'
+import { readResults } from '../../src/reporting/files.ts'
+import { markdownOf } from '../../src/reporting/markdown.ts'
+import { addOutputs, type OutputFlags, prepareOutputs } from '../../src/reporting/outputs.ts'
+import { partOf } from '../../src/reporting/part.ts'
+import { httpSamples, resultOf, runsOf } from '../support/result.ts'
+
+afterEach(() => void vi.unstubAllEnvs())
+
+const result = resultOf(http, httpSamples({ naive: [10_000 / 3], batch: [40_000] }))
+const saved = [{ name: 'this run', experiment: http, result }]
+
+test('every file that was asked for is written, figures with six digits', async () => {
+  const folder = await temporaryFolder()
+  const path = (name: string) => join(folder, name)
+  const save = await prepareOutputs({
+    json: path('a.json'),
+    html: path('a.html'),
+    markdown: path('a.md'),
+  })
+  expect(await filesIn(folder)).toEqual([])
+  await save(saved)
+  expect((await filesIn(folder)).toSorted()).toEqual(['a.html', 'a.json', 'a.md'])
+  const [read] = await readResults(path('a.json'))
+  expect(read?.experiment).toBe(http)
+  expect(read?.result.samples[0]?.values).toMatchObject({ requestsPerSecond: 3_333.33 })
+})
+
+test('a path that cannot be written is refused at once, by name', async () => {
+  const folder = await temporaryFolder()
+  await expect(outputFile('--json', folder)).rejects.toThrow(`--json ${folder} cannot be written`)
+  await expect(outputFile('--json', join(folder, 'no', 'x'))).rejects.toThrow(/no folder .*no/)
+  await expect(outputFile('--html', '/dev/null/x.html')).rejects.toThrow('/dev/null is no folder')
+  for (const option of ['json', 'html', 'markdown']) {
+    const refused = prepareOutputs({ [option]: '/nowhere/file' })
+    await expect(refused).rejects.toThrow(`--${option} /nowhere/file cannot be`)
+  }
+})
+
+test('the latest report is renewed by a command, but not by --no-report', async () => {
+  const state = await temporaryFolder()
+  vi.stubEnv('ONETRIP_STATE', state)
+  vi.stubEnv('ONETRIP_REPORT', '')
+  const flags = (args: string[]) =>
+    addOutputs(new Command()).parse(args, { from: 'user' }).opts<OutputFlags>()
+  await (await prepareOutputs(flags(['--no-report'])))(saved)
+  expect(await filesIn(state)).toEqual([])
+  await (await prepareOutputs(flags([])))(saved)
+  expect(await filesIn(state)).toEqual(['latest.html'])
+})
+
+test('a place where no latest report can be written stops nothing', async () => {
+  const folder = await temporaryFolder()
+  await writeFile(join(folder, 'state'), '')
+  vi.stubEnv('ONETRIP_STATE', join(folder, 'state'))
+  vi.stubEnv('ONETRIP_REPORT', '')
+  await (await prepareOutputs({ report: true, json: join(folder, 'a.json') }))(saved)
+  expect((await filesIn(folder)).toSorted()).toEqual(['a.json', 'state'])
+})
+
+test('a folder gives its results in the order of the experiments', async () => {
+  const folder = await temporaryFolder()
+  const threads = runsOf({ command: 'GET', build: 'patched', threads: 1 }, { p99: [1] })
+  await writeFile(join(folder, 'a.json'), JSON.stringify(resultOf(ioThreads, threads)))
+  await writeFile(join(folder, 'b.json'), JSON.stringify(result))
+  const names = (await readResults(folder)).map(({ name, experiment }) => [name, experiment.name])
+  expect(names).toEqual([
+    ['b.json', 'http'],
+    ['a.json', 'io-threads'],
+  ])
+  await mkdir(join(folder, 'empty'))
+  await expect(readResults(join(folder, 'empty'))).rejects.toThrow('has no JSON files')
+})
+
+const of = (change: object) => JSON.stringify({ ...result, ...change })
+const sample = (change: object) => of({ samples: [{ ...result.samples[0], ...change }] })
+
+test.each([
+  ['Unexpected end of JSON', ''],
+  ['it is no result of npm run load', 'null'],
+  ['it is no result of npm run load', '[1, 2]'],
+  ['it is no result of npm run load', '{"format":"onetrip-load-http/3"}'],
+  ['there is no experiment "toString"', of({ experiment: 'toString' })],
+  ['it has no samples', of({ samples: undefined })],
+  ['it has no samples', of({ samples: [] })],
+  ['http has no factor threads', sample({ case: { threads: 1 } })],
+  ['a sample has no round', sample({ round: 'one' })],
+  ['"fast" is no figure', sample({ values: { p99: 'fast' } })],
+])('a file that will not do: %s', async (message, content) => {
+  const path = join(await temporaryFolder(), 'x.json')
+  await writeFile(path, content)
+  const refused = expect(readResults(path)).rejects
+  await refused.toThrow(message)
+  await expect(readResults(path)).rejects.toThrow(`${path} cannot be read: `)
+})
+
+test('Markdown has the sentences and tables, and nothing of the data is taken for Markdown', () => {
+  const command = 'npm run load -- `x` | <b>*a*</b>'
+  const machine = { ...result.machine, cpu: 'a|b\n# <img src=x> [c](d) `e` _f_' }
+  const text = markdownOf([partOf(http, { ...result, command, machine })])
+  expect(text).toContain(
+    '**batch answers 12.0 times as many page views a second as naive (one round).**',
+  )
+  expect(text).toMatch(/^\| naive +\| +3,333 \| +1 \|/m)
+  expect(text).toMatch(/^\| -+ \| -+: \|/m)
+  expect(text).toContain(String.raw`a\|b \# \<img src=x\> \[c\](d) \`e\` \_f\_, 2 cores`)
+  expect(text).toContain('`` npm run load -- `x` | <b>*a*</b> ``')
+})

@@ -1,0 +1,120 @@
+import { createHash } from 'node:crypto'
+import { describe, expect, test } from 'vitest'
+import type { Result } from '../../src/experiment/result.ts'
+import { http } from '../../src/experiments/http/http.ts'
+import type { SavedResult } from '../../src/reporting/files.ts'
+import { pageOf } from '../../src/reporting/page.ts'
+import { httpSamples, resultOf } from '../support/result.ts'
+import { ioThreadsResult } from './support/results.ts'
+
+const httpResult = (...args: Parameters<typeof httpSamples>): SavedResult => ({
+  ...{ name: 'http.json', experiment: http },
+  result: resultOf(http, httpSamples(...args)),
+})
+const all = httpResult({
+  naive: [2_900, 3_000, 3_100],
+  pipeline: [20_000, 21_000, 22_000],
+  batch: [39_000, 40_000, 41_000],
+})
+const whole = await pageOf([all, ioThreadsResult()])
+
+/** What stands between the tags, without script, style and data. */
+const wordsOf = (html: string) =>
+  html
+    .replaceAll(/<(script|style)\b[^>]*>.*?<\/\1>/gs, '')
+    .replaceAll(/<[^>]*>/g, '\n')
+    .replaceAll(/\s+/g, ' ')
+
+const hashOf = (text: string) => `'sha256-${createHash('sha256').update(text).digest('base64')}'`
+
+describe('the page', () => {
+  test('begins with the figure, its range and what makes it', () => {
+    expect(/<h1>(.*?)<\/h1>/.exec(whole)?.[1]).toMatch(
+      /^batch answers 13\.3 times as many page views a second as naive \(95 % sure: .*13\.2 to 13\.4\)\.$/,
+    )
+    expect(wordsOf(whole)).toContain(
+      'naive opens 1 connection to Redis, waits for 5 round trips and sends 9 commands; batch opens no',
+    )
+  })
+
+  test('loads nothing, and its policy lets only its own style and script in', () => {
+    expect(whole.match(/<script[^>]*\bsrc\b/i)).toBeNull()
+    expect(whole.match(/<(link|img|iframe|object|embed|base|form)\b/i)).toBeNull()
+    expect(whole.match(/@import|\burl\((?!#)/)).toBeNull()
+    expect(whole.match(/\b(?:href|src|xlink:href|action|srcset)="(?!#)/i)).toBeNull()
+    expect(whole.match(/ style="| on\w+="/i)).toBeNull()
+    const policy = /http-equiv="Content-Security-Policy" content="(.*?)"/.exec(whole)?.[1] ?? ''
+    const inside = (tag: string) => new RegExp(`<${tag}>(.*?)</${tag}>`, 's').exec(whole)?.[1] ?? ''
+    expect(policy.replaceAll('&#39;', "'")).toBe(
+      `default-src 'none'; style-src ${hashOf(inside('style'))}; script-src ${hashOf(inside('script'))}; base-uri 'none'; form-action 'none'`,
+    )
+  })
+
+  test('has every chart twice, for wide and narrow windows, with words for who does not see it', () => {
+    const charts = [
+      ...whole.matchAll(/<svg class="(wide|narrow)" role="img" aria-labelledby="(.*?)"/g),
+    ]
+    const kinds = Map.groupBy(charts, ([, kind]) => kind)
+    expect(kinds.get('wide')?.length).toBeGreaterThan(3)
+    expect(kinds.get('narrow')).toHaveLength(kinds.get('wide')?.length ?? 0)
+    for (const [, , ids = ''] of charts) {
+      const [title, description] = ids.split(' ')
+      expect(whole).toMatch(new RegExp(`<title id="${title}">[^<]{10,}</title>`))
+      expect(whole).toMatch(new RegExp(`<desc id="${description}">[^<]{20,}</desc>`))
+    }
+    const ids = [...whole.matchAll(/ id="(.*?)"/g)].map(([, id]) => id)
+    expect(new Set(ids).size).toBe(ids.length)
+  })
+
+  test('draws in the colours of the theme only', () => {
+    const svg = [...whole.matchAll(/<svg.*?<\/svg>/gs)].join('')
+    const painted = [...svg.matchAll(/\b(?:fill|stroke)="(.*?)"/g)].map(([, colour = '']) => colour)
+    const others = painted.filter((colour) => !/^(var\(--[\w-]+\)|none|url\(#.*\))$/.test(colour))
+    expect([...new Set(others)]).toEqual([])
+  })
+
+  test("has the documents' figures, every sample, and the file itself", () => {
+    expect(wordsOf(whole)).toContain('GET, 4 threads 215,800 commands/s')
+    const table = /<table id="samples-0".*?<\/table>/s.exec(whole)?.[0] ?? ''
+    expect(table.match(/<tr>/g)).toHaveLength(1 + all.result.samples.length)
+    expect(table).toContain('values<wbr>.p999')
+    const data = /<script type="application\/json" id="document-0">(.*?)<\/script>/s.exec(whole)
+    expect(JSON.parse(data?.[1] ?? '')).toEqual(JSON.parse(JSON.stringify(all.result)))
+  })
+
+  test('tells where, when and how', () => {
+    const words = wordsOf(whole)
+    const facts = ['EPYC, 2 cores', 'Node 26.10.0', '8.0.6 patched-1', all.result.date, 'seed 17']
+    for (const fact of [...facts, 'docs/method.md']) expect(words).toContain(fact)
+    expect(whole).toContain('<code>npm run load -- http</code>')
+  })
+})
+
+test.each([
+  ['a generator at its limit', '*', { doubts: ['generator'] }],
+  ['a disturbed machine', '†', { values: { elsewhere: 0.4 } }],
+] as const)('rows of %s are marked, and no ratio is claimed', async (_, mark, more) => {
+  const rates = { naive: [3_000, 3_000], batch: [40_000, 40_000] }
+  const html = await pageOf([httpResult(rates, (variant) => (variant === 'batch' ? more : {}))])
+  expect(html).toContain(`<th scope="row">batch\u00a0${mark}</th>`)
+  expect(html).toMatch(/<h1>No ratio is claimed between batch and naive/)
+  expect(html).not.toMatch(/times as many/)
+  expect(wordsOf(html)).toContain(` ${mark} `)
+})
+
+test('nothing in a result becomes a part of the page', async () => {
+  const evil = '</script><script>alert(1)</script><img src=x onerror=alert(1)>"\'&`$x<!--'
+  const spoil = (value: unknown): unknown => {
+    if (typeof value === 'string') return `${value}${evil}`
+    if (Array.isArray(value)) return value.map(spoil)
+    if (typeof value !== 'object' || value === null) return value
+    return Object.fromEntries(Object.entries(value).map(([name, each]) => [name, spoil(each)]))
+  }
+  for (const saved of [all, ioThreadsResult()]) {
+    const html = await pageOf([{ ...saved, result: spoil(saved.result) as Result }], [evil])
+    expect(html.includes('&lt;img src=x')).toBe(true)
+    expect(html.match(/<img|<script>alert|<!--/i)).toBeNull()
+    expect(html.match(/<script\b/g)).toHaveLength(2)
+    expect(html.match(/<\/script>/g)).toHaveLength(2)
+  }
+})

@@ -1,0 +1,191 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { Rows } from '../../src/experiment/rows.ts'
+import type { Shape } from '../../src/experiment/shape.ts'
+import { bars, groups, lines } from '../../src/reporting/charts.ts'
+import {
+  documented,
+  errors,
+  interval,
+  notesOf,
+  range,
+  ratio,
+  tableOf,
+} from '../../src/reporting/columns.ts'
+import { runsOf } from '../support/result.ts'
+
+const shape: Shape = {
+  name: 'toy',
+  subject: 'build',
+  factors: [
+    { name: 'idle', label: 'idle connections' },
+    { name: 'way', label: 'way', text: (value) => (value === 'tcp' ? 'TCP' : 'Unix socket') },
+    { name: 'build', label: 'build' },
+  ],
+  metrics: [
+    { name: 'rate', label: 'requests/s', unit: 'requests/s', kind: 'pace', better: 'higher' },
+    { name: 'cpu', label: 'CPU µs', unit: 'µs', kind: 'cpu', better: 'lower' },
+    { name: 'busy', label: 'busy', unit: 'share', format: 'percent' },
+    { name: 'calls', label: 'calls', unit: 'calls', format: 'fixed' },
+  ],
+  doubts: {
+    generator: { mark: '*', text: 'The generator was the limit.' },
+    crowded: { mark: '!', text: 'Too few cores.', keepsRatios: true },
+  },
+  baseline: () => ({ build: 'stock' }),
+  published: [
+    { what: 'x', value: 10_065, unit: '/s', source: 'a', metric: 'rate', case: { idle: 0 } },
+  ],
+}
+
+const stock = { idle: 0, way: 'tcp', build: 'stock' }
+const patched = { idle: 0, way: 'tcp', build: 'patched' }
+const crowd = { idle: 10_000, way: 'tcp', build: 'patched' }
+const samples = [
+  ...runsOf(stock, { rate: [100, 200, 300], cpu: [10, 10, 10], busy: [0.5], calls: [14] }),
+  ...runsOf(patched, { rate: [200, 400, 900], cpu: [5, 6, 7], calls: [6.261] }),
+  ...runsOf(crowd, { rate: [1] }),
+]
+const rows = Rows.of(shape, samples)
+
+describe('rows', () => {
+  test('are the cases in the order in which they were first run, with their rounds', () => {
+    expect(rows.all.map(({ name }) => name)).toEqual([
+      '0, TCP, stock',
+      '0, TCP, patched',
+      '10,000, TCP, patched',
+    ])
+    expect(rows.rounds).toBe(3)
+    expect(rows.by('build').map(({ value, rows: own }) => [value, own.all.length])).toEqual([
+      ['stock', 1],
+      ['patched', 2],
+    ])
+  })
+
+  test('a ratio is taken within a round; without a base in that round there is none', () => {
+    const row = rows.find(patched)
+    expect(row?.ratios('rate', rows.all[0] ?? expect.fail())).toEqual([2, 2, 3])
+    expect(row?.ratio('rate', row.baseline(rows))).toMatchObject({ median: 2, min: 2, max: 3 })
+    expect(rows.find(crowd)?.ratio('rate', rows.find(crowd)?.baseline(rows))).toBeNull()
+    expect(() => row?.metric('size')).toThrow('toy has no metric size')
+  })
+
+  test('a doubtful rate has no ratio, its CPU time has', () => {
+    const doubts = (names: string[]) =>
+      Rows.of(shape, [
+        ...runsOf(stock, { rate: [1, 1], cpu: [4, 4] }),
+        ...runsOf(patched, { rate: [2, 2], cpu: [2, 2] }, { doubts: names }),
+      ])
+    const ratios = (of: Rows) =>
+      ['rate', 'cpu'].map((name) => of.find(patched)?.ratio(name, of.find(stock))?.median ?? null)
+    expect(ratios(doubts([]))).toEqual([2, 0.5])
+    expect(ratios(doubts(['generator']))).toEqual([null, 0.5])
+    expect(ratios(doubts(['crowded']))).toEqual([2, 0.5])
+  })
+
+  test('errors are summed up by kind, the most frequent first', () => {
+    const failing = runsOf(stock, { rate: [1, 1] }, { errors: { 503: 1, timeout: 3 } })
+    expect(Rows.of(shape, failing).all[0]?.errors).toEqual({ timeout: 6, 503: 2 })
+  })
+
+  test('whatever order samples come in, the figures are the same', () => {
+    fc.assert(
+      fc.property(fc.shuffledSubarray(samples, { minLength: samples.length }), (shuffled) => {
+        const other = Rows.of(shape, shuffled)
+        for (const row of rows.all) {
+          const twin = other.find(row.case)
+          expect(twin?.summary('rate')).toEqual(row.summary('rate'))
+          expect(twin?.ratio('cpu', twin.baseline(other))).toEqual(
+            row.ratio('cpu', row.baseline(rows)),
+          )
+        }
+      }),
+    )
+  })
+})
+
+describe('a table', () => {
+  test('has the factors that differ, and the columns that have something in them', () => {
+    const table = tableOf(rows, {
+      caption: 'Toys',
+      columns: [range('rate', rows), ratio('rate', '× stock'), 'busy', 'calls', documented('rate')],
+    })
+    expect(table).toEqual({
+      caption: 'Toys',
+      head: [
+        ...['idle connections', 'build', 'requests/s (range)', '× stock (range)', 'busy', 'calls'],
+        'documents',
+      ],
+      rows: [
+        ['0', 'stock', '200 (100-300)', '1', '50.0 %', '14.00', '10,065'],
+        ['0', 'patched', '400 (200-900)', '2.00 (2.00-3.00)', '-', '6.26', '10,065'],
+        ['10,000', 'patched', '1.00', '-', '-', '-', ''],
+      ],
+      texts: [1],
+    })
+    const empty = tableOf(rows.where(crowd), { caption: '', columns: ['busy', 'cpu', errors] })
+    expect(empty.head).toEqual(['build', 'errors'])
+    expect(empty.rows).toEqual([['patched', '0']])
+  })
+
+  test('an interval needs two rounds', () => {
+    const columns = [interval('rate', '× stock')]
+    const cells = tableOf(
+      rows.filter(({ case: { idle } }) => idle === 0),
+      { caption: '', columns },
+    )
+    expect(cells.rows.map(([, cell]) => cell)).toEqual([
+      '1',
+      expect.stringMatching(/^2\.29 \([\d.]+-[\d.]+\)$/),
+    ])
+  })
+
+  test('marks stand beside the subject and are explained once', () => {
+    const marked = Rows.of(shape, [
+      ...runsOf(stock, { rate: [1] }, { doubts: ['crowded', 'generator'] }),
+      ...runsOf(patched, { rate: [1] }, { doubts: ['generator'], values: { elsewhere: 0.5 } }),
+    ])
+    const { rows: lines } = tableOf(marked, { caption: '', columns: ['rate'] })
+    expect(lines.map(([build]) => build)).toEqual(['stock * !', 'patched * †'])
+    expect(notesOf(marked)).toEqual([
+      '* The generator was the limit.',
+      '! Too few cores.',
+      expect.stringMatching(/^† Other programs/),
+    ])
+  })
+})
+
+test('charts say in words what they show', () => {
+  expect(bars(rows.where({ idle: 0 }), 'rate', 'Rates')).toMatchObject({
+    description: 'requests/s: stock 200; patched 400.',
+    bars: [
+      { name: 'stock', value: 200, low: 100, high: 300, doubtful: false },
+      { name: 'patched', value: 400, low: 200, high: 900, doubtful: false },
+    ],
+  })
+  const metrics = { main: 'cpu', calls: 'calls' }
+  const stacked = { kind: 'stacked', title: 'CPU', unit: 'µs', metrics } as const
+  expect(groups(rows.where({ idle: 0 }), stacked)).toMatchObject({
+    description: 'µs: stock main 10.0, calls 14.0; patched main 6.00, calls 6.26.',
+    names: ['stock', 'patched'],
+    groups: [{ values: [10, 6] }, { values: [14, 6.261] }],
+  })
+  expect(lines(rows, { metric: 'rate', over: 'idle', title: 'Rates' })).toMatchObject({
+    description: 'requests/s at 0, 10,000: stock 200, -; patched 400, 1.00.',
+    x: { label: 'idle connections', names: ['0', '10,000'] },
+    lines: [
+      {
+        points: [
+          [0, 200],
+          [1, null],
+        ],
+      },
+      {
+        points: [
+          [0, 400],
+          [1, 1],
+        ],
+      },
+    ],
+  })
+})

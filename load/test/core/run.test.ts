@@ -1,0 +1,151 @@
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import type { Experiment, Run } from '../../src/experiment/experiment.ts'
+import type { Measured } from '../../src/experiment/result.ts'
+import { runExperiment } from '../../src/run.ts'
+
+interface Toy {
+  what: string
+}
+
+const printed: string[] = []
+beforeEach(() => {
+  printed.length = 0
+  vi.spyOn(process.stdout, 'write').mockImplementation((text) => {
+    printed.push(String(text))
+    return true
+  })
+})
+afterEach(() => void vi.restoreAllMocks())
+
+const undone: string[] = []
+
+/** Two cases; `measure` is what a test is about. */
+function toy(
+  measure: (name: string, run: Run<object>) => Promise<Measured> = async () => ({ values: {} }),
+): Experiment<Toy, string> {
+  return {
+    ...{ name: 'toy', title: 'Toys', summary: 'measure toys', about: '', group: 'Redis' },
+    ...{ rounds: 3, duration: 1, quick: {}, loadOptions: [], subject: 'name' },
+    seconds: { quick: 1, usual: 1, full: 1 },
+    configure: () => {},
+    factors: [{ name: 'name', label: 'toy' }],
+    metrics: [{ name: 'size', label: 'size', unit: 'cm' }],
+    progress: ['size'],
+    async prepare(context, { what }) {
+      undone.length = 0
+      context.defer(() => undone.push('first'))
+      context.defer(() => undone.push('last'))
+      context.describe('load', { what })
+      return 'bench'
+    },
+    cases: () => [{ name: 'a' }, { name: 'b' }],
+    warmUp: (cases) => cases.slice(0, 1),
+    measure: async ({ name }, bench, run) => {
+      expect(bench).toBe('bench')
+      return await measure(String(name), run)
+    },
+    sections: (rows) => [
+      {
+        title: '',
+        tables: [{ caption: '', head: ['n'], rows: [[`${rows.all.length}`]], texts: [] }],
+      },
+    ],
+    claims: () => ['Toys are small.'],
+  }
+}
+
+async function run(experiment: Experiment<Toy, string>, interrupt = new AbortController()) {
+  return await runExperiment(experiment, {
+    options: { rounds: 3, duration: 1, what: 'dolls' } as never,
+    commandLine: 'npm run load -- toy',
+    interrupt: interrupt.signal,
+    comparedWith: null,
+  })
+}
+
+test('a result has every round but the warm-up, and what it was measured with', async () => {
+  const runs: string[] = []
+  const measure = async (name: string, { round }: Run<object>) => {
+    runs.push(`${name}${round}`)
+    return { values: { size: round }, errors: {}, doubts: [] }
+  }
+  const { result, early } = await run(toy(measure))
+  expect(runs).toEqual(['a0', 'a1', 'b1', 'b2', 'a2', 'b3', 'a3'])
+  expect(early).toBeNull()
+  expect(result).toMatchObject({
+    ...{ format: 'onetrip-result/1', experiment: 'toy', command: 'npm run load -- toy' },
+    ...{ interrupted: false, load: { what: 'dolls' }, metrics: { size: 'size' } },
+    options: { rounds: 3, duration: 1, what: 'dolls' },
+  })
+  expect(result.samples).toHaveLength(6)
+  const [first] = result.samples
+  expect(first).toEqual({
+    case: { name: 'a' },
+    round: 1,
+    values: { size: 1, elsewhere: process.platform === 'linux' ? expect.any(Number) : null },
+  })
+  expect(undone).toEqual(['last', 'first'])
+  const text = printed.join('')
+  expect(text).toMatch(/^what +dolls$/m)
+  expect(text).toMatch(/^Round 3\/3 {2}a {2}size 3\.00$/m)
+  expect(text).toContain('Toys are small.')
+})
+
+test('an experiment that knows better says what share of the CPU went elsewhere', async () => {
+  const { result } = await run(toy(async () => ({ values: { elsewhere: 0.25 } })))
+  expect(result.samples[0]?.values).toEqual({ elsewhere: 0.25 })
+})
+
+describe('what ends it early', () => {
+  const broken = (at: string, fail: (run: Run<object>) => void) =>
+    toy(async (name, run) => {
+      if (`${name}${run.round}` === at) fail(run)
+      return { values: { size: 1 } }
+    })
+
+  test('leaves the rounds that were complete, with the reason', async () => {
+    const experiment = broken('a2', ({ context }) => {
+      context.fail(new Error('Redis is gone'))
+      throw new Error('connection lost')
+    })
+    const { result, early } = await run(experiment)
+    expect(result).toMatchObject({ interrupted: false, failure: 'Redis is gone' })
+    expect(result.samples).toHaveLength(2)
+    expect(early?.reason).toMatchObject({ message: 'Redis is gone' })
+    expect(undone).toEqual(['last', 'first'])
+    expect(printed.join('')).toContain('So this is of the rounds that are complete.')
+  })
+
+  test('an interrupt does so too', async () => {
+    const interrupt = new AbortController()
+    const experiment = broken('b3', () => interrupt.abort(new Error('enough')))
+    const { result } = await run(experiment, interrupt)
+    expect(result).toMatchObject({ interrupted: true })
+    expect(result.samples).toHaveLength(4)
+  })
+
+  test('in the warm-up or in the first round leaves nothing', async () => {
+    for (const at of ['a0', 'b1']) {
+      const experiment = broken(at, () => {
+        throw new Error('connection lost')
+      })
+      await expect(run(experiment)).rejects.toThrow('connection lost')
+      expect(undone).toEqual(['last', 'first'])
+    }
+  })
+
+  test('in the preparation is explained by what has gone', async () => {
+    const experiment: Experiment<Toy, string> = {
+      ...toy(),
+      async prepare(context) {
+        context.fail(new Error('Redis is gone'))
+        throw new Error('connection lost')
+      },
+    }
+    await expect(run(experiment)).rejects.toThrow('Redis is gone')
+  })
+
+  test('without a case there is nothing to measure', async () => {
+    await expect(run({ ...toy(), cases: () => [] })).rejects.toThrow('nothing to measure')
+  })
+})

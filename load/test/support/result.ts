@@ -1,0 +1,74 @@
+import type { Experiment } from '../../src/experiment/experiment.ts'
+import { ELSEWHERE, FORMAT, type Result, type Sample } from '../../src/experiment/result.ts'
+import type { Case } from '../../src/experiment/shape.ts'
+
+/** A result that is plausible in every field, with these samples. */
+export function resultOf(
+  experiment: Pick<Experiment, 'name' | 'metrics'>,
+  samples: readonly Sample[],
+  change: Partial<Result> = {},
+): Result {
+  return {
+    format: FORMAT,
+    experiment: experiment.name,
+    date: '2026-11-21T10:00:00.000Z',
+    command: `npm run load -- ${experiment.name}`,
+    git: { commit: 'f'.repeat(40), dirty: false },
+    machine: { cpu: 'EPYC', cores: 2, memoryBytes: 2 ** 34, kernel: 'Linux 6', node: 'v26.10.0' },
+    elsewhere: 0.02,
+    network: 'shared',
+    limits: {
+      ...{ descriptors: 20_000, somaxconn: 4_096, ports: '32768-60999', reuseTimeWait: 2 },
+      ...{ timeWaitBuckets: 131_072, trackedConnections: 0 },
+    },
+    options: { rounds: 5, duration: 5, connections: 64, seed: 17 },
+    load: { 'way to Redis': 'tcp' },
+    software: { Redis: '8.0.6 patched-1', Generator: 'autocannon 9.0.0' },
+    interrupted: false,
+    metrics: Object.fromEntries(experiment.metrics.map(({ name, label }) => [name, label])),
+    samples,
+    ...change,
+  }
+}
+
+/** A case in so many rounds; the metrics' values in each. */
+export function runsOf(
+  one: Case,
+  values: Readonly<Record<string, readonly (number | null)[]>>,
+  more: Partial<Sample> = {},
+): Sample[] {
+  const rounds = Math.max(...Object.values(values).map(({ length }) => length))
+  return Array.from({ length: rounds }, (_, index) => ({
+    case: one,
+    round: index + 1,
+    ...more,
+    values: {
+      [ELSEWHERE]: 0.02,
+      ...Object.fromEntries(
+        Object.entries(values).map(([name, list]) => [name, list[index] ?? null]),
+      ),
+      ...more.values,
+    },
+  }))
+}
+
+/** Requests/s of variants over HTTP, with all else that such a run gives. */
+export function httpSamples(
+  rates: Readonly<Record<string, readonly number[]>>,
+  more: (variant: string) => Partial<Sample> = () => ({}),
+): Sample[] {
+  return Object.entries(rates).flatMap(([variant, list]) => {
+    const naive = variant === 'naive'
+    const each = (value: number) => list.map(() => value)
+    const values = {
+      requestsPerSecond: list,
+      ...{ p50: each(3), p75: each(4), p90: each(5), p95: each(7), p975: each(9) },
+      ...{ p99: each(naive ? 186.4 : 19.5), p999: each(200), max: each(210), mean: each(4) },
+      ...{ connections: each(naive ? 1 : 0), commands: each(naive ? 9 : 5) },
+      ...{ roundTrips: each(naive ? 5 : 1), generatorCpuMicros: each(25.4) },
+      ...{ apiCpuMicros: each(naive ? 390 : 61.2), redisCpuMicros: each(naive ? 282 : 18.31) },
+      ...{ bytesSent: each(290), bytesReceived: each(230), generatorBusy: each(0.6) },
+    }
+    return runsOf({ variant }, values, more(variant))
+  })
+}
