@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import * as fs from 'node:fs'
 import { join } from 'node:path'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import {
   environmentOf,
   isAlive,
@@ -13,6 +13,9 @@ import {
   PackageServer,
   start,
 } from './test-repository.ts'
+
+// A test runs npm up to six times.
+vi.setConfig({ testTimeout: 120_000 })
 
 const server = new PackageServer()
 
