@@ -1,52 +1,201 @@
-import { rmSync } from 'node:fs'
-import { basename, join } from 'node:path'
-import { run } from './child.mjs'
-import { withInstallLock } from './install-lock.mjs'
-import { whatIsMissing } from './packages.mjs'
-import { Problem, root } from './repository.mjs'
+// Installs the dependencies if node_modules lacks a package of package-lock.json, then checks which
+// Node will run the program. The scripts of package.json run this file first, with the Node that runs
+// npm, since node_modules/.bin/node may be half installed: plain JavaScript for Node 20 and newer.
+import { spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import * as fs from 'node:fs'
+import { constants } from 'node:os'
+import { basename, dirname, join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
 
-// Settings of the npm that runs the script which would make `npm ci` install less than everything.
+const root = dirname(dirname(fileURLToPath(import.meta.url)))
+
+/** npm's list of what is in node_modules. `npm ci` removes it first and writes it last. */
+const installedList = join(root, 'node_modules', '.package-lock.json')
+
+/** Prevents two installations at once. Contains the process id of the one that installs. */
+const lockFile = join(root, '.onetrip', 'installing.pid')
+
+/** The owner touches the lock each second. After this time, its process id belongs to another. */
+const LOCK_STALE_MS = 60_000
+
+/** The oldest Node that may replace the pinned one: it runs TypeScript without a build. */
+const OLDEST_NODE = 24
+
+/** Settings inherited from the npm that runs the script with which `npm ci` would install less. */
 const NARROWING_SETTINGS =
   /^npm_config_(omit|only|production|workspaces?|include_workspace_root|global|location|dry_run|package_lock_only)$/i
 
+/** An error that is shown without its stack. */
+class Problem extends Error {}
+
 /**
- * Installs what is missing. Resolves to the end of an npm that a signal stopped.
- * @param {import('./packages.mjs').Pin | undefined} pin
- * @returns {Promise<import('./child.mjs').End | undefined>}
+ * @typedef {{ version?: string, optional?: boolean, bin?: { node?: string }, os?: string, cpu?: string }} Package
+ * @param {string} file
+ * @returns {Record<string, Package>}
  */
-export async function install(pin) {
-  return withInstallLock(async () => {
-    if (whatIsMissing(pin).length === 0) return undefined
-    console.error('Installing dependencies (once)…')
-    const npm = process.env.npm_execpath
-    const [command, ...before] =
-      npm !== undefined && basename(npm) === 'npm-cli.js' ? [process.execPath, npm] : ['npm']
-    // .npmrc could leave out a kind of dependency too, and so does NODE_ENV=production.
-    const flags = ['--no-audit', '--no-fund', '--loglevel=error', '--include=dev']
-    // npm ci empties node_modules first, and writes this list of what is installed last: an
-    // installation that is killed on the way counts as none.
-    rmSync(join(root, 'node_modules', '.package-lock.json'), { force: true })
-    const args = [...before, 'ci', ...flags, '--include=optional']
-    const env = Object.fromEntries(
-      Object.entries(process.env).filter(([name]) => !NARROWING_SETTINGS.test(name)),
-    )
-    // npm first ends what it is at, which takes as long as the installation, and says nothing.
-    const tell = () => console.error('\nStopping when npm has tidied up … (Ctrl-C again to kill)')
-    process.once('SIGINT', tell)
-    const end = await run(command ?? 'npm', args, env).catch((error) => {
-      throw new Problem(`Cannot run npm to install the dependencies: ${error.message}`)
-    })
-    process.off('SIGINT', tell)
-    if (end.code === 0) {
-      const missing = whatIsMissing(pin).filter((path) => path !== `node_modules/${pin?.name}`)
-      if (missing.length > 0) console.error(`npm left out ${missing.join(', ')}`)
-      return undefined
-    }
-    if (end.signal !== null || end.asked !== null) return end
-    throw new Problem(
-      `Could not install the dependencies: npm ci exited with ${end.code}; what it said is above.\n` +
-        'It needs the npm registry (what `npm config get registry`' +
-        ' names). Run the same command again to retry.',
-    )
+const packagesOf = (file) => JSON.parse(fs.readFileSync(file, 'utf8')).packages
+
+/** Whether everything is installed. Of the optional packages, only this platform's Node has to be. */
+function isInstalled() {
+  /** @type {ReturnType<typeof packagesOf>} */
+  let installed
+  try {
+    installed = packagesOf(installedList)
+  } catch {
+    return false // There is none, or npm was killed while it wrote it.
+  }
+  return Object.entries(packagesOf(join(root, 'package-lock.json'))).every(([path, wanted]) => {
+    const { version, optional, bin, os, cpu } = wanted
+    const isOurNode = bin?.node !== undefined && os === process.platform && cpu === process.arch
+    if (!path.includes('node_modules/') || (optional && !isOurNode)) return true
+    return installed[path]?.version === version && fs.existsSync(join(root, path))
   })
+}
+
+/** What this process wrote into the lock; empty if it does not own it. */
+let owned = ''
+
+/** Waits until no other process installs. The lock is released when this process exits. */
+async function takeLock() {
+  fs.mkdirSync(dirname(lockFile), { recursive: true })
+  for (let announced = false; owned === ''; ) {
+    try {
+      fs.writeFileSync(lockFile, `${process.pid}`, { flag: 'wx' })
+      owned = `${process.pid}`
+    } catch (error) {
+      if (codeOf(error) !== 'EEXIST') throw error
+      if (removeAbandonedLock()) continue
+      if (!announced) console.error(`Waiting for another installation to finish (${lockFile})`)
+      announced = true
+      await sleep(200)
+    }
+  }
+}
+
+/** Returns false if another process owns the lock. */
+function removeAbandonedLock() {
+  try {
+    const owner = fs.readFileSync(lockFile, 'utf8')
+    const isStale = Date.now() - fs.statSync(lockFile).mtimeMs > LOCK_STALE_MS
+    // An empty lock: its owner is about to write the process id.
+    if (!isStale && (owner === '' || isAlive(Number(owner)))) return false
+    const aside = `${lockFile}.${process.pid}`
+    fs.renameSync(lockFile, aside)
+    // If another process was faster, this is its new lock: put it back.
+    if (fs.readFileSync(aside, 'utf8') !== owner) fs.linkSync(aside, lockFile)
+    fs.rmSync(aside)
+  } catch (error) {
+    if (codeOf(error) !== 'ENOENT') throw error // Another process removed the lock.
+  }
+  return true
+}
+
+/** @param {number} pid */
+function isAlive(pid) {
+  try {
+    return process.kill(pid, 0)
+  } catch (error) {
+    return codeOf(error) === 'EPERM'
+  }
+}
+
+/** @type {import('node:child_process').ChildProcess | undefined} */
+let npm
+
+async function install() {
+  console.error('Installing dependencies (once)…')
+  fs.rmSync(installedList, { force: true })
+  // --include and --bin-links override NODE_ENV=production and the user's .npmrc.
+  const args = '--include=dev --include=optional --include=peer --bin-links --loglevel=error'
+  const env = Object.entries(process.env).filter(([name]) => !NARROWING_SETTINGS.test(name))
+  const cli = process.env.npm_execpath ?? ''
+  const command = basename(cli) === 'npm-cli.js' ? [process.execPath, cli] : ['npm']
+  npm = spawn(command[0] ?? '', [...command.slice(1), 'ci', ...args.split(' ')], {
+    cwd: root,
+    env: Object.fromEntries(env),
+    stdio: 'inherit',
+  })
+  if (npm.pid !== undefined) {
+    // npm continues if this process is killed, so that npm is the owner.
+    owned = `${npm.pid}`
+    fs.writeFileSync(lockFile, owned)
+  }
+  const [code, signal] = await once(npm, 'exit')
+  if (code === 0) return
+  throw new Problem(
+    `Could not install the dependencies: npm ci ended with ${signal ?? code}; see its output above.\n` +
+      'It needs the npm registry (`npm config get registry`). Run the same command again to retry.',
+  )
+}
+
+/** Checks that `node` in the scripts, the first in PATH, is the pinned one or new enough. */
+function checkNode() {
+  const pinned = fs.readFileSync(join(root, '.node-version'), 'utf8').trim()
+  const linked = join(root, 'node_modules', '.bin', 'node')
+  let version = versionOf(linked)
+  if (version === undefined) {
+    // A pinned Node that cannot run here (it needs glibc) must not hide the system's.
+    fs.rmSync(linked, { force: true })
+    version = versionOf('node') ?? '(none in PATH)'
+  }
+  if (version === pinned) return
+  const why = `node_modules has no Node ${pinned} that runs on ${process.platform}-${process.arch}`
+  if (!(Number.parseInt(version, 10) >= OLDEST_NODE)) {
+    throw new Problem(
+      `Node ${version} is too old, and ${why}.\n` +
+        `Install Node ${OLDEST_NODE} or newer (tested: ${pinned}), and run the same command again.`,
+    )
+  }
+  console.error(`WARNING: ${why}; using Node ${version} instead, which is not tested`)
+}
+
+/** @param {string} node */
+function versionOf(node) {
+  const { status, stdout } = spawnSync(node, ['--version'], { encoding: 'utf8' })
+  return status === 0 ? stdout.trim().slice(1) : undefined
+}
+
+/** @param {unknown} error */
+const codeOf = (error) => (error instanceof Error && 'code' in error ? error.code : undefined)
+
+/**
+ * Ends npm and this process at once. Nothing is tidied up: the next installation starts afresh.
+ * @param {number} exitCode
+ */
+function stop(exitCode) {
+  if (npm?.kill('SIGKILL')) npm.once('exit', () => process.exit(exitCode))
+  else process.exit(exitCode)
+}
+
+for (const signal of /** @type {const} */ (['SIGINT', 'SIGTERM', 'SIGHUP'])) {
+  process.on(signal, () => stop(128 + constants.signals[signal]))
+}
+
+// npm sends SIGTERM only to the shell of the script, which ends without passing it on.
+const parent = process.ppid
+setInterval(() => {
+  if (process.ppid !== parent) stop(1)
+  else if (owned !== '') fs.utimes(lockFile, new Date(), new Date(), () => {})
+}, 1_000).unref()
+
+process.on('exit', () => {
+  const isOwner =
+    owned !== '' && fs.existsSync(lockFile) && fs.readFileSync(lockFile, 'utf8') === owned
+  if (isOwner) fs.rmSync(lockFile)
+})
+
+try {
+  if (!isInstalled()) {
+    await takeLock()
+    if (!isInstalled()) await install()
+  }
+  checkNode()
+} catch (error) {
+  if (!(error instanceof Problem) && codeOf(error) === undefined) throw error
+  const hint = 'Let this user write there, or clone the repository to another place.'
+  const cannot = `Cannot install the dependencies into ${root}: ${error}\n${hint}`
+  console.error(error instanceof Problem ? error.message : cannot)
+  process.exitCode = 1
 }

@@ -1,0 +1,244 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import * as fs from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import {
+  environmentOf,
+  isAlive,
+  lockOf,
+  makeRepository,
+  middleOfInstallation,
+  Npm,
+  PackageServer,
+  start,
+} from './test-repository.ts'
+
+// A test runs npm up to six times.
+vi.setConfig({ testTimeout: 120_000 })
+
+const server = new PackageServer()
+
+describe('npm start', () => {
+  test('installs once, and runs the program on the pinned Node with its arguments', async () => {
+    const folder = makeRepository(server)
+    const first = await start(folder, ['3', 'a b', '$HOME']).end()
+    expect(first.output).toContain('Installing dependencies (once)')
+    expect(first.output).toContain('running yes 3|a b|$HOME\n')
+    expect(first.code).toBe(3)
+    const second = await start(folder).end()
+    expect(second).toMatchObject({ code: 0, output: expect.not.stringContaining('Installing') })
+    expect(fs.existsSync(lockOf(folder))).toBe(false)
+  })
+
+  test('works in a folder below', async () => {
+    const folder = makeRepository(server)
+    fs.mkdirSync(join(folder, 'docs'))
+    const below = new Npm(join(folder, 'docs'), ['start'])
+    expect(await below.end()).toMatchObject({
+      code: 0,
+      output: expect.stringContaining('running yes'),
+    })
+  })
+
+  test('does not install again after npm ci by hand', async () => {
+    const folder = makeRepository(server)
+    expect(await new Npm(folder, ['ci']).end()).toMatchObject({ code: 0 })
+    const { code, output } = await start(folder).end()
+    expect(output).not.toContain('Installing')
+    expect(output).toContain('running yes')
+    expect(code).toBe(0)
+  })
+
+  test('installs everything, whatever the settings and NODE_ENV leave out', async () => {
+    const folder = makeRepository(server)
+    fs.appendFileSync(join(folder, '.npmrc'), 'omit[]=dev\nomit[]=optional\nbin-links=false\n')
+    const narrowed = { NODE_ENV: 'production', npm_config_dry_run: 'true', npm_config_omit: 'dev' }
+    const { code, output } = await start(folder, [], narrowed).end()
+    expect(output).toContain('running yes')
+    expect(code).toBe(0)
+    expect(fs.existsSync(join(folder, 'node_modules', '.bin', 'tool'))).toBe(true)
+  })
+
+  const damages: Record<string, (folder: string, list: string) => unknown> = {
+    'package-lock.json wants another version': (_, list) => {
+      fs.writeFileSync(list, fs.readFileSync(list, 'utf8').replaceAll('"1.0.0"', '"0.9.0"'))
+    },
+    'a package was deleted': (folder) => {
+      fs.rmSync(join(folder, 'node_modules', 'tool'), { recursive: true })
+    },
+    'npm ci by hand left out development packages': (folder) =>
+      new Npm(folder, ['ci', '--omit=dev']).end(),
+    'npm ci by hand left out the pinned Node': (folder) =>
+      new Npm(folder, ['ci', '--omit=optional']).end(),
+    'npm was killed while it wrote its list': (_, list) => fs.truncateSync(list, 100),
+  }
+  for (const [reason, damage] of Object.entries(damages)) {
+    test(`installs again if ${reason}`, async () => {
+      const folder = makeRepository(server)
+      await start(folder).end()
+      await damage(folder, join(folder, 'node_modules', '.package-lock.json'))
+      const { code, output } = await start(folder).end()
+      expect(output).toContain('Installing')
+      expect(output).toContain('running yes')
+      expect(code).toBe(0)
+      expect((await start(folder).end()).output).not.toContain('Installing')
+    })
+  }
+
+  test('does not run the program if the installation fails, and can be repeated', async () => {
+    const folder = makeRepository(server)
+    server.missing = 'tool'
+    const { code, output } = await start(folder).end()
+    expect(output).toContain('Could not install the dependencies: npm ci ended with 1')
+    expect(output).not.toContain('running')
+    expect(code).toBe(1)
+    server.missing = ''
+    expect(await start(folder).end()).toMatchObject({ code: 0 })
+  })
+
+  test('says so if it may not write into the repository', async () => {
+    const folder = makeRepository(server)
+    fs.writeFileSync(join(folder, '.onetrip'), '') // Stops root, too.
+    const { code, output } = await start(folder).end()
+    expect(output).toContain(`Cannot install the dependencies into ${folder}: Error: E`)
+    expect(output).not.toContain('running')
+    expect(code).toBe(1)
+  })
+})
+
+describe('two installations at once', () => {
+  test('the second waits for the first, and does not install again', async () => {
+    const folder = makeRepository(server)
+    server.hold = 'tool'
+    const first = start(folder)
+    await middleOfInstallation(server, folder)
+    const second = start(folder)
+    await expect.poll(() => second.output).toContain('Waiting for another installation')
+    server.release()
+    expect(await first.end()).toMatchObject({ code: 0 })
+    const { code, output } = await second.end()
+    expect(output).not.toContain('Installing')
+    expect(code).toBe(0)
+  })
+
+  test('one of several takes over the lock of a process that is gone', async () => {
+    const folder = makeRepository(server)
+    const gone = spawn('true')
+    await once(gone, 'close')
+    fs.mkdirSync(join(folder, '.onetrip'))
+    fs.writeFileSync(lockOf(folder), `${gone.pid}`)
+    const ends = await Promise.all([1, 2, 3].map(() => start(folder).end()))
+    expect(ends.map(({ code }) => code)).toEqual([0, 0, 0])
+    expect(ends.filter(({ output }) => output.includes('Installing'))).toHaveLength(1)
+  })
+
+  test('a lock that nobody touched for a minute is taken over, even if its id is in use', async () => {
+    const folder = makeRepository(server)
+    fs.mkdirSync(join(folder, '.onetrip'))
+    fs.writeFileSync(lockOf(folder), `${process.pid}`)
+    const past = Date.now() / 1000 - 61
+    fs.utimesSync(lockOf(folder), past, past)
+    expect(await start(folder).end()).toMatchObject({ code: 0 })
+  })
+})
+
+describe('an interrupted installation', () => {
+  const interruptions: Record<string, (npm: Npm) => void> = {
+    'Ctrl-C': (npm) => npm.signalAll('SIGINT'),
+    'SIGTERM to npm': (npm) => npm.signal('SIGTERM'),
+    'SIGKILL to all': (npm) => npm.signalAll('SIGKILL'),
+  }
+  for (const [name, interrupt] of Object.entries(interruptions)) {
+    test(`by ${name} leaves no process, and the next one is complete`, async () => {
+      const folder = makeRepository(server)
+      server.hold = 'tool'
+      const first = start(folder)
+      const pid = await middleOfInstallation(server, folder)
+      interrupt(first)
+      const { code, output } = await first.end()
+      expect(code).not.toBe(0)
+      expect(output).not.toContain('running')
+      await expect.poll(() => isAlive(pid)).toBe(false)
+      server.release()
+      const second = await start(folder).end()
+      expect(second.output).toContain('Installing')
+      expect(second.output).toContain('running yes')
+      expect(fs.existsSync(lockOf(folder))).toBe(false)
+    })
+  }
+
+  test('whose npm survives is waited for', async () => {
+    const folder = makeRepository(server)
+    server.hold = 'tool'
+    const env = environmentOf(folder)
+    const installer = spawn(process.execPath, ['.bootstrap/install.mjs'], { cwd: folder, env })
+    const pid = await middleOfInstallation(server, folder)
+    onTestFinished(() => {
+      if (isAlive(pid)) process.kill(pid, 'SIGKILL')
+    })
+    installer.kill('SIGKILL')
+    const next = start(folder)
+    await expect.poll(() => next.output).toContain('Waiting for another installation')
+    server.release()
+    const { code, output } = await next.end()
+    expect(output).not.toContain('Installing')
+    expect(code).toBe(0)
+  })
+})
+
+describe('a running program', () => {
+  for (const [signal, exitCode] of [
+    ['SIGINT', 5],
+    ['SIGTERM', 6],
+  ] as const) {
+    test(`gets ${signal} from npm, and npm exits with its code`, async () => {
+      const npm = start(makeRepository(server), ['wait'])
+      await expect.poll(() => npm.output).toContain('running yes wait')
+      npm.signal(signal)
+      expect(await npm.end()).toMatchObject({ code: exitCode })
+    })
+  }
+})
+
+describe('without a pinned Node that runs here', () => {
+  /** A PATH whose Node claims to have another version. Unlike dash, bash runs only the first `node`. */
+  function pathWithNode(folder: string, version: string): NodeJS.ProcessEnv {
+    const source = `#!/bin/sh
+case "$1" in --version) echo v${version};; *) exec '${process.execPath}' "$@";; esac
+`
+    fs.mkdirSync(join(folder, 'path'), { recursive: true })
+    fs.writeFileSync(join(folder, 'path', 'node'), source, { mode: 0o755 })
+    const path = `${join(folder, 'path')}:${process.env.PATH}`
+    return { PATH: path, npm_config_script_shell: 'bash' }
+  }
+
+  const repositories: Record<string, () => string> = {
+    'no package for this platform': () => makeRepository(server, 'good', 'aix'),
+    'a package that cannot run here': () => makeRepository(server, 'broken'),
+  }
+  for (const [what, make] of Object.entries(repositories)) {
+    test(`(${what}) runs on Node 24 or newer, with a warning each time`, async () => {
+      const folder = make()
+      const warning =
+        `WARNING: node_modules has no Node ${process.versions.node} that runs on ` +
+        `${process.platform}-${process.arch}; using Node 24.1.0 instead, which is not tested`
+      for (const installs of [true, false]) {
+        const { code, output } = await start(folder, [], pathWithNode(folder, '24.1.0')).end()
+        expect(output.includes('Installing')).toBe(installs)
+        expect(output).toContain(warning)
+        expect(output).toContain('running undefined')
+        expect(code).toBe(0)
+      }
+    })
+
+    test(`(${what}) does not run on an older Node`, async () => {
+      const folder = make()
+      const { code, output } = await start(folder, [], pathWithNode(folder, '23.9.0')).end()
+      expect(output).toContain('Node 23.9.0 is too old')
+      expect(output).toContain('Install Node 24 or newer')
+      expect(output).not.toContain('running')
+      expect(code).toBe(1)
+    })
+  }
+})
