@@ -4,9 +4,9 @@ import { mkdtemp, readdir, readFile, readlink, rm } from 'node:fs/promises'
 import { connect, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { freePorts } from '@onetrip/stack/ports.ts'
+import { until } from '@onetrip/stack/until.ts'
 import { onTestFinished } from 'vitest'
 import { homeOf } from '../src/home.ts'
 import { statusOf } from '../src/status.ts'
@@ -59,21 +59,29 @@ const RETRANSMISSION_TIMER = '01'
  * documentation). Waits while data is on its way, as the kernel then tells of another timer.
  */
 export async function tcpSocket(localPort: number, remotePort: number): Promise<TcpSocket> {
-  for (let patience = 100; patience > 0; patience -= 1) {
-    const tables = await Promise.all(
-      ['/proc/net/tcp', '/proc/net/tcp6'].map((path) => readFile(path, 'utf8').catch(() => '')),
-    )
-    for (const line of tables.join('\n').split('\n')) {
-      const [, local, remote, state, , timer] = line.trim().split(/\s+/)
-      if (portIn(local) !== localPort || portIn(remote) !== remotePort) continue
-      const [kind, ticks = ''] = timer?.split(':') ?? []
-      if (state !== ESTABLISHED || kind === RETRANSMISSION_TIMER) continue
-      const seconds = Math.round(Number.parseInt(ticks, 16) / CLOCK_TICKS_PER_SECOND)
-      return { localPort, remotePort, keepAlive: kind === KEEP_ALIVE_TIMER ? seconds : undefined }
-    }
-    await sleep(20)
+  let found: TcpSocket | undefined
+  const isQuiet = async () => {
+    found = await quietSocket(localPort, remotePort)
+    return found !== undefined
   }
+  await until(isQuiet, { timeoutMs: 10_000, everyMs: 20 })
+  if (found) return found
   throw new Error(`there is no quiet connection from port ${localPort} to ${remotePort}`)
+}
+
+async function quietSocket(localPort: number, remotePort: number): Promise<TcpSocket | undefined> {
+  const tables = await Promise.all(
+    ['/proc/net/tcp', '/proc/net/tcp6'].map((path) => readFile(path, 'utf8').catch(() => '')),
+  )
+  for (const line of tables.join('\n').split('\n')) {
+    const [, local, remote, state, , timer] = line.trim().split(/\s+/)
+    if (portIn(local) !== localPort || portIn(remote) !== remotePort) continue
+    const [kind, ticks = ''] = timer?.split(':') ?? []
+    if (state !== ESTABLISHED || kind === RETRANSMISSION_TIMER) continue
+    const seconds = Math.round(Number.parseInt(ticks, 16) / CLOCK_TICKS_PER_SECOND)
+    return { localPort, remotePort, keepAlive: kind === KEEP_ALIVE_TIMER ? seconds : undefined }
+  }
+  return undefined
 }
 
 function portIn(address: string | undefined): number {

@@ -3,7 +3,7 @@ import { mkdir, mkdtemp, open, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { Problem } from './problem.ts'
+import { messageOf, Problem } from './problem.ts'
 
 export const repository = fileURLToPath(new URL('../../../', import.meta.url))
 
@@ -78,7 +78,7 @@ export async function temporaryRunFolder(prefix: string): Promise<string> {
     return await mkdtemp(join(run, prefix))
   } catch (error) {
     throw new Problem(
-      `No folder can be made in ${run}: ${(error as Error).message}\n` +
+      `No folder can be made in ${run}: ${messageOf(error)}\n` +
         'Set ONETRIP_STATE to a folder in which you may write.',
     )
   }

@@ -5,8 +5,8 @@ import {
   type Server,
   type TcpNetConnectOpts,
 } from 'node:net'
-import { listenersOn } from './listeners.ts'
 import { Problem } from './problem.ts'
+import { listenersOn } from './processes.ts'
 
 /** A port that something of ours will listen on, and how the user can choose another. */
 export interface WantedPort {
@@ -80,11 +80,6 @@ export async function freePorts(count: number): Promise<number[]> {
   })
   await Promise.all(servers.map(close))
   return ports
-}
-
-/** Whether something accepts a TCP connection there, within two seconds. Never rejects. */
-export function takesConnections(host: string, port: number): Promise<boolean> {
-  return accepts({ host, port })
 }
 
 /** Whether something accepts a connection at this address, within two seconds. Never rejects. */

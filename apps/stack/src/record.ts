@@ -1,9 +1,8 @@
-import { readFileSync } from 'node:fs'
 import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import type { Transport } from './address.ts'
-import { listenersOn } from './listeners.ts'
-import { accepts, takesConnections } from './ports.ts'
+import { accepts } from './ports.ts'
+import { isAlive, listenersOn } from './processes.ts'
 
 /** What `npm start` leaves for other programs to find it by. Removed when it ends. */
 export interface StackRecord {
@@ -90,29 +89,10 @@ async function isBehind(url: string, pid: number): Promise<boolean> {
   return holders.length === 0 ? await answers(url) : holders.some((holder) => holder.pid === pid)
 }
 
-/** Whether a process runs. One that has ended and waits for its parent to notice does not. */
-export function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0)
-    return !isZombie(pid)
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === 'EPERM'
-  }
-}
-
-function isZombie(pid: number): boolean {
-  try {
-    // The state follows the name, which is in brackets and may contain some itself.
-    return readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ').at(-1)?.[0] === 'Z'
-  } catch {
-    return false // no /proc here, or it is gone by now
-  }
-}
-
 function answers(url: string): Promise<boolean> {
   const { protocol, hostname, port, pathname } = new URL(url)
   if (protocol === 'unix:') return accepts({ path: decodeURIComponent(pathname) })
-  return takesConnections(hostname.replace(/^\[(.*)\]$/, '$1'), Number(port))
+  return accepts({ host: hostname.replace(/^\[(.*)\]$/, '$1'), port: Number(port) })
 }
 
 function isRecord(value: unknown): value is StackRecord {

@@ -1,6 +1,7 @@
+import { parseInfo } from '@onetrip/session-store'
 import { Redis } from 'ioredis'
 import { hideCredentials, type RedisOptions, redisAddress, type Transport } from './address.ts'
-import { Problem } from './problem.ts'
+import { messageOf, Problem } from './problem.ts'
 
 /** Which Redis it is. */
 export interface RedisFacts {
@@ -22,16 +23,6 @@ export interface RedisReading {
   commands: number
   /** Reads from sockets: below `commands`, where several commands arrive at once. */
   reads: number
-}
-
-/** The fields of an INFO reply. */
-export function parseInfo(text: string): Map<string, string> {
-  const fields = new Map<string, string>()
-  for (const line of text.split(/\r?\n/)) {
-    const colon = line.indexOf(':')
-    if (colon > 0 && !line.startsWith('#')) fields.set(line.slice(0, colon), line.slice(colon + 1))
-  }
-  return fields
 }
 
 export function factsOf(info: ReadonlyMap<string, string>): RedisFacts {
@@ -109,7 +100,7 @@ export class RedisMonitor {
       await client.info('server') // makes sure that the credentials are right
     } catch (error) {
       if (client.status !== 'end') client.disconnect() // which would wait for the closed one
-      const why = reason || (error instanceof Error ? error.message : String(error))
+      const why = reason || messageOf(error)
       throw new Problem(`The Redis at ${hideCredentials(url)} cannot be used: ${why}`)
     }
     const monitor = new RedisMonitor(client, transport)
@@ -131,7 +122,7 @@ export class RedisMonitor {
     this.#client.disconnect()
   }
 
-  async #info(): Promise<Map<string, string>> {
+  async #info(): Promise<ReadonlyMap<string, string>> {
     const text = await this.#client.info('everything')
     this.#answered += 1
     return parseInfo(text)

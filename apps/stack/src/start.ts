@@ -1,16 +1,16 @@
-import { buildRedis } from './build.ts'
+import { redisOfEnvironment } from './address.ts'
 import { listenForInterrupts } from './interrupt.ts'
 import { keptSecret, places } from './places.ts'
 import { checkPorts, type WantedPort } from './ports.ts'
 import { describeError, Problem } from './problem.ts'
 import { endOf } from './program.ts'
 import { leftBehind, removeRecord, runningStack, writeRecord } from './record.ts'
+import { buildRedis } from './redis.ts'
 import { redisFacts } from './redis-info.ts'
 import { type Stack, startStack } from './stack.ts'
 import { banner } from './start/banner.ts'
 import { type StartSettings, settingsOf, startCommand } from './start/settings.ts'
 import { print, printError, step, surviveClosedOutput } from './terminal.ts'
-import { redisOfEnvironment } from './users.ts'
 
 const place = places()
 

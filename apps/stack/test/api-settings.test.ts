@@ -4,9 +4,9 @@ import fc from 'fast-check'
 import { afterEach, expect, test, vi } from 'vitest'
 import { loadConfig } from '../../api/src/config.ts'
 import { processCount } from '../../api/src/workers/supervise.ts'
-import { apiSettings } from '../src/api-settings.ts'
-import { temporaryFolder } from '../src/testing/places.ts'
-import { redisOfEnvironment } from '../src/users.ts'
+import { redisOfEnvironment } from '../src/address.ts'
+import { apiSettings } from '../src/api.ts'
+import { temporaryFolder } from '../src/testing/folders.ts'
 
 const SESSION_SECRETS = 'x'.repeat(32)
 

@@ -4,12 +4,13 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { freePorts } from '../src/ports.ts'
-import { isAlive, readRecord, type StackRecord } from '../src/record.ts'
-import { filesIn, processesOf, temporaryFolder } from '../src/testing/places.ts'
-import { run, type Tested } from '../src/testing/programs.ts'
+import { isAlive } from '../src/processes.ts'
+import { readRecord, type StackRecord } from '../src/record.ts'
+import { filesIn, processesOf, temporaryFolder } from '../src/testing/folders.ts'
+import { runStart, type TestedProgram } from '../src/testing/programs.ts'
 import { redisForThisTest } from '../src/testing/redis.ts'
 
-interface Started extends Tested {
+interface Started extends TestedProgram {
   state: string
   record: StackRecord
   ports: number[]
@@ -25,7 +26,7 @@ async function started(
   const [pooled, naive, redis] = ports
   const args = [`--port=${pooled}`, `--naive-port=${naive}`]
   if (!env.REDIS_URL) args.push(`--redis-port=${redis}`)
-  const program = await run('start.ts', { state, args, until: /^\s*Stop /, env })
+  const program = await runStart({ state, args, until: /^\s*Stop /, env })
   const record = await readRecord(join(state, 'run', 'stack.json'))
   if (!record) throw new Error('there is no record')
   return Object.assign(program, { state, record, ports })
@@ -108,7 +109,7 @@ describe('npm start', () => {
     const stack = await started()
     const ports = await freePorts(3)
     const args = [`--port=${ports[0]}`, `--naive-port=${ports[1]}`, `--redis-port=${ports[2]}`]
-    const second = await run('start.ts', { state: stack.state, args, until: /runs already/ })
+    const second = await runStart({ state: stack.state, args, until: /runs already/ })
     expect(await second.exited).toEqual({ code: 1, signal: null })
     expect(second.output.join('\n')).toContain(`kill ${stack.pid}`)
   })
@@ -135,7 +136,7 @@ describe('npm start, in vain', () => {
     await new Promise<void>((resolve) => void server.listen(naive, '127.0.0.1', resolve))
     onTestFinished(() => void server.close())
     const args = [`--port=${pooled}`, `--naive-port=${naive}`, `--redis-port=${redis}`]
-    const program = await run('start.ts', { state, args, until: /taken/ })
+    const program = await runStart({ state, args, until: /taken/ })
     expect(await program.exited).toEqual({ code: 1, signal: null })
     expect(program.output).toHaveLength(1)
     expect(program.output[0]).toContain(`Port ${naive}, meant for the naive API, is taken`)
@@ -156,7 +157,7 @@ describe('npm start, in vain', () => {
 
     const others = await freePorts(3)
     for (const [pooled, naive, port] of [killed.ports, others]) {
-      const again = await run('start.ts', {
+      const again = await runStart({
         state: killed.state,
         args: [`--port=${pooled}`, `--naive-port=${naive}`, `--redis-port=${port}`],
         until: /^End them/,
@@ -177,7 +178,7 @@ describe('npm start, in vain', () => {
   test('an unreachable REDIS_URL is named, without its password', async () => {
     const state = await temporaryFolder()
     const [pooled, naive, nobody] = await freePorts(3)
-    const program = await run('start.ts', {
+    const program = await runStart({
       state,
       args: [`--port=${pooled}`, `--naive-port=${naive}`],
       until: /cannot be used/,
@@ -193,7 +194,7 @@ describe('npm start, in vain', () => {
     const { socket } = await redisForThisTest()
     const state = await temporaryFolder()
     const [pooled, naive] = await freePorts(2)
-    const program = await run('start.ts', {
+    const program = await runStart({
       state,
       args: [`--port=${pooled}`, `--naive-port=${naive}`],
       until: /cannot (be used|start)/,

@@ -1,15 +1,15 @@
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { freePorts } from '@onetrip/stack/ports.ts'
-import { temporaryFolder } from '@onetrip/stack/testing/places.ts'
-import { run } from '@onetrip/stack/testing/programs.ts'
+import { temporaryFolder } from '@onetrip/stack/testing/folders.ts'
+import { runStart } from '@onetrip/stack/testing/programs.ts'
 import { expect, test } from 'vitest'
 
 test('npm start shows the latest report at /report, as soon as there is one', async () => {
   const state = await temporaryFolder()
   const [pooled, naive, redis] = await freePorts(3)
   const args = [`--port=${pooled}`, `--naive-port=${naive}`, `--redis-port=${redis}`]
-  await run('start.ts', { state, args, until: /^\s*Stop / })
+  await runStart({ state, args, until: /^\s*Stop / })
   const url = `http://127.0.0.1:${pooled}/report`
   const absent = await fetch(url)
   expect(absent.status).toBe(404)
