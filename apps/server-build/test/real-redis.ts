@@ -1,11 +1,11 @@
 import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtemp, readdir, readFile, readlink, rm } from 'node:fs/promises'
+import { readdir, readFile, readlink } from 'node:fs/promises'
 import { connect, type Socket } from 'node:net'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { freePorts } from '@onetrip/stack/ports.ts'
+import { temporaryFolder } from '@onetrip/stack/testing/folders.ts'
 import { until } from '@onetrip/stack/until.ts'
 import { onTestFinished } from 'vitest'
 import { homeOf } from '../src/home.ts'
@@ -94,11 +94,23 @@ export async function callsDuring(
   names: string,
   work: () => Promise<unknown>,
 ): Promise<string[]> {
-  const directory = await mkdtemp(join(tmpdir(), 'onetrip-strace-'))
-  onTestFinished(() => rm(directory, { recursive: true, force: true }))
-  const output = join(directory, 'calls')
+  const output = join(await temporaryFolder(), 'calls')
   await underStrace(['-f', '-e', `trace=${names}`, '-o', output, '-p', String(pid)], work)
   return (await readFile(output, 'utf8')).split('\n').filter((line) => line.includes('('))
+}
+
+/** How often a thread makes each system call while `work` runs, by the call's name. */
+export async function callCounts(
+  thread: number,
+  work: () => Promise<unknown>,
+): Promise<Map<string, number>> {
+  const output = join(await temporaryFolder(), 'counts')
+  await underStrace(['-c', '-o', output, '-p', String(thread)], work)
+  // Share, seconds, µs per call, calls, errors (if any), name; then a line with the total.
+  const rows = (await readFile(output, 'utf8')).matchAll(
+    /^\s*[\d.]+\s+[\d.]+\s+\d+\s+(\d+)(?:\s+\d+)?\s+(?!total$)(\w+)$/gm,
+  )
+  return new Map(Array.from(rows, ([, count, name = '']) => [name, Number(count)]))
 }
 
 /** What calls of `epoll_ctl` and `close` say of the thread that closes sockets. */
