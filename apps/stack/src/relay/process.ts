@@ -11,9 +11,9 @@ export interface RelayProcessOptions {
   listen?: string
   /** Likewise, of the server. */
   to: string
-  /** Such as `0.271ms`. Default 0. */
+  /** Such as `0.271ms`. Default `0ms`. */
   roundTrip?: string
-  /** Such as `1Gb/s`. Default unlimited. */
+  /** Such as `1Gb/s`. Default `unlimited`. */
   bandwidth?: string
   /** Cancels the start. */
   signal?: AbortSignal
@@ -41,7 +41,8 @@ const answers = ['cut', 'stalled', 'resumed', 'refused']
 
 /** @throws ProgramError when it does not start; the reason of `signal`. */
 export async function startRelay(options: RelayProcessOptions): Promise<RelayProcess> {
-  const { listen = '127.0.0.1:0', to, roundTrip, bandwidth, signal } = options
+  const { listen = '127.0.0.1:0', to, signal } = options
+  const { roundTrip = '0ms', bandwidth = 'unlimited' } = options
   const events = new EventEmitter<Record<string, [RelayEvent]>>()
   const ended = new AbortController()
   let address = listen
@@ -51,8 +52,7 @@ export async function startRelay(options: RelayProcessOptions): Promise<RelayPro
     args: [
       relayProgram,
       ...['--listen', listen, '--to', to],
-      ...(roundTrip === undefined ? [] : ['--round-trip', roundTrip]),
-      ...(bandwidth === undefined ? [] : ['--bandwidth', bandwidth]),
+      ...['--round-trip', roundTrip, '--bandwidth', bandwidth],
     ],
     input: true,
     ready: /"event":"listening"/,

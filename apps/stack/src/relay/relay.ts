@@ -105,26 +105,43 @@ function reset(socket: Socket): void {
 }
 
 /**
- * One direction of one connection: forwards bytes, the end and a reset, in order. It reads no
- * further than the direction's window and waits while the sink is full.
+ * One direction of one connection: forwards bytes, the end and a reset, in order. It stops reading
+ * while as much is in flight as the direction's window allows, the data that the sink has not taken
+ * included.
  */
 class Flow {
   readonly sink: Socket
-  readonly #source: Socket
-  readonly #direction: Direction
-  readonly #arrived: (Buffer | 'end' | 'reset')[] = []
-  #inFlight = 0
   #cut: { bytes: number; onCut: (withheld: number) => void } | undefined
   #over = false
 
   constructor(source: Socket, sink: Socket, direction: Direction) {
     this.sink = sink
-    this.#source = source
-    this.#direction = direction
-    source.on('data', (chunk: Buffer) => this.#read(chunk))
-    source.on('end', () => this.#send('end'))
-    source.on('error', () => this.#send('reset'))
-    sink.on('drain', () => this.#deliver())
+    const { partBytes, windowBytes } = direction
+    let inFlight = 0
+    const send = (bytes: number, deliver: () => void) =>
+      direction.send(bytes, () => {
+        if (!this.#over && !sink.destroyed) deliver()
+      })
+    source.on('data', (chunk: Buffer) => {
+      for (let start = 0; start < chunk.length; start += partBytes) {
+        const part = chunk.subarray(start, start + partBytes)
+        send(part.length, () => {
+          this.#write(part, () => {
+            inFlight -= part.length
+            if (source.isPaused() && inFlight <= windowBytes / 2) source.resume()
+          })
+        })
+      }
+      inFlight += chunk.length
+      if (inFlight >= windowBytes) source.pause()
+    })
+    source.on('end', () => send(0, () => sink.end()))
+    source.on('error', () => {
+      send(0, () => {
+        if (sink.writableEnded) reset(sink)
+        else sink.write('', () => reset(sink)) // after what was written before
+      })
+    })
   }
 
   /**
@@ -139,46 +156,15 @@ class Flow {
     onCut(0)
   }
 
-  #read(chunk: Buffer): void {
-    const { partBytes, windowBytes } = this.#direction
-    for (let start = 0; start < chunk.length; start += partBytes) {
-      this.#send(chunk.subarray(start, start + partBytes))
-    }
-    if (this.#inFlight >= windowBytes) this.#source.pause()
-  }
-
-  #send(parcel: Buffer | 'end' | 'reset'): void {
-    const bytes = typeof parcel === 'string' ? 0 : parcel.length
-    this.#inFlight += bytes
-    this.#direction.send(bytes, () => {
-      this.#arrived.push(parcel)
-      this.#deliver()
-    })
-  }
-
-  #deliver(): void {
-    while (!this.#over && !this.sink.writableNeedDrain) {
-      const parcel = this.#arrived.shift()
-      if (parcel === undefined) return
-      if (parcel === 'reset') reset(this.sink)
-      if (this.sink.destroyed) this.#over = true
-      else if (parcel === 'end') this.sink.end()
-      else if (parcel !== 'reset') this.#write(parcel)
-    }
-  }
-
-  #write(bytes: Buffer): void {
+  #write(bytes: Buffer, onWritten: () => void): void {
     const cut = this.#cut
     if (cut && bytes.length >= cut.bytes) {
       this.#over = true
       const withheld = bytes.length - cut.bytes
       this.sink.write(bytes.subarray(0, cut.bytes), () => cut.onCut(withheld))
-      return
+    } else {
+      if (cut) cut.bytes -= bytes.length
+      this.sink.write(bytes, onWritten)
     }
-    if (cut) cut.bytes -= bytes.length
-    this.sink.write(bytes)
-    this.#inFlight -= bytes.length
-    const { windowBytes } = this.#direction
-    if (this.#source.isPaused() && this.#inFlight <= windowBytes / 2) this.#source.resume()
   }
 }
