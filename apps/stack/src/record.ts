@@ -4,7 +4,7 @@ import type { Transport } from './address.ts'
 import { accepts } from './ports.ts'
 import { isAlive, listenersOn } from './processes.ts'
 
-/** What `npm start` leaves for other programs to find it by. Removed when it ends. */
+/** How other programs find a running `npm start`, which removes the record when it ends. */
 export interface StackRecord {
   pid: number
   /** ISO 8601. */
@@ -21,7 +21,7 @@ export interface StackRecord {
   apis: { variant: string; url: string; pid: number }[]
 }
 
-/** Writes the record in one step: a reader sees all of it or nothing. */
+/** Writes the record atomically. */
 export async function writeRecord(path: string, record: StackRecord): Promise<void> {
   await mkdir(dirname(path), { recursive: true })
   const draft = `${path}.${process.pid}`
@@ -29,12 +29,12 @@ export async function writeRecord(path: string, record: StackRecord): Promise<vo
   await rename(draft, path)
 }
 
-/** Removes the record if it is still that of this process. */
+/** Removes the record if it is that of this process. */
 export async function removeRecord(path: string): Promise<void> {
   if ((await readRecord(path))?.pid === process.pid) await rm(path, { force: true })
 }
 
-/** The record, whether or not its stack still runs; null when there is none that makes sense. */
+/** The record of a stack, running or not. Null if there is none, or none that is valid. */
 export async function readRecord(path: string): Promise<StackRecord | null> {
   try {
     const record: unknown = JSON.parse(await readFile(path, 'utf8'))
@@ -47,8 +47,8 @@ export async function readRecord(path: string): Promise<StackRecord | null> {
 }
 
 /**
- * The record of a stack that runs now. That a process has the recorded id is not enough (ids are
- * used again): one of its APIs must take connections, too.
+ * The record of a stack that runs. Process ids are reused, so one of its APIs must accept
+ * connections, too.
  */
 export async function runningStack(path: string): Promise<StackRecord | null> {
   const record = await readRecord(path)
@@ -57,15 +57,15 @@ export async function runningStack(path: string): Promise<StackRecord | null> {
   return answering.includes(true) ? record : null
 }
 
-/** A program of a stack that was killed and could not stop it. */
+/** A program that still runs although its stack was killed. */
 export interface LeftBehind {
   what: string
   pid: number
 }
 
 /**
- * The programs of a killed stack that still run: a process has the recorded id and accepts connections at
- * the recorded address.
+ * The programs of a killed stack that still run: the process has the recorded id and accepts
+ * connections at the recorded address.
  */
 export async function leftBehind(path: string): Promise<LeftBehind[]> {
   const record = await readRecord(path)
@@ -85,7 +85,7 @@ export async function leftBehind(path: string): Promise<LeftBehind[]> {
 async function isBehind(url: string, pid: number): Promise<boolean> {
   const { protocol, port } = new URL(url)
   const holders = protocol === 'unix:' ? [] : await listenersOn(Number(port))
-  // If the holders are unknown, anything that accepts connections there counts.
+  // Where the holders are unknown, anything that accepts connections there counts.
   return holders.length === 0 ? await answers(url) : holders.some((holder) => holder.pid === pid)
 }
 

@@ -1,4 +1,5 @@
 import { execFile } from 'node:child_process'
+import { mkdir, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
@@ -109,9 +110,23 @@ describe('npm start', () => {
     const stack = await started()
     const ports = await freePorts(3)
     const args = [`--port=${ports[0]}`, `--naive-port=${ports[1]}`, `--redis-port=${ports[2]}`]
-    const second = await runStart({ state: stack.state, args, until: /runs already/ })
+    const second = await runStart({ state: stack.state, args, until: /already running/ })
     expect(await second.exited).toEqual({ code: 1, signal: null })
     expect(second.output.join('\n')).toContain(`kill ${stack.pid}`)
+  })
+
+  test('the pooled API shows the latest report at /report, as soon as there is one', async () => {
+    const state = await temporaryFolder()
+    const [pooled, naive, redis] = await freePorts(3)
+    const args = [`--port=${pooled}`, `--naive-port=${naive}`, `--redis-port=${redis}`]
+    await runStart({ state, args, until: /^\s*Stop / })
+    const url = `http://127.0.0.1:${pooled}/report`
+    const absent = await fetch(url)
+    expect(absent.status).toBe(404)
+    expect(await absent.json()).toMatchObject({ message: expect.stringContaining('npm run load') })
+    await mkdir(join(state, 'report'))
+    await writeFile(join(state, 'report', 'latest.html'), '<!doctype html>\n')
+    expect(await (await fetch(url)).text()).toBe('<!doctype html>\n')
   })
 
   test("a Redis of the user's is used, named as such, and left running", async () => {
@@ -164,7 +179,7 @@ describe('npm start, in vain', () => {
       })
       expect(await again.exited).toEqual({ code: 1, signal: null })
       expect(again.output).toEqual([
-        'An earlier Onetrip was killed, and these programs of it still run:',
+        'An earlier Onetrip was killed, and some of its programs are still running:',
         `  Redis, process ${pid}`,
         `End them with: kill ${pid}`,
       ])
