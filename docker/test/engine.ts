@@ -1,9 +1,9 @@
-import { spawn } from 'node:child_process'
-import { closeSync, openSync } from 'node:fs'
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { setTimeout as delay } from 'node:timers/promises'
+import { messageOf } from '@onetrip/stack/problem.ts'
+import { startProgram } from '@onetrip/stack/program.ts'
+import { until } from '@onetrip/stack/until.ts'
 import { outputOf, run, succeeds } from './command.ts'
 import { firewallOf, restore } from './firewall.ts'
 
@@ -32,39 +32,29 @@ export async function requireEngine(): Promise<() => Promise<void>> {
   }
   process.stdout.write('No Docker engine answers: starting dockerd for these tests\n')
   const folder = await mkdtemp(join(tmpdir(), 'onetrip-dockerd-'))
-  const logPath = join(folder, 'log')
   const firewalls = await Promise.all(['iptables', 'ip6tables'].map(firewallOf))
-  const log = openSync(logPath, 'w')
-  const engine = spawn('dockerd', ['--pidfile', join(folder, 'pid')], {
-    stdio: ['ignore', log, log],
-    detached: true, // Ctrl-C is for the tests, which then stop it
-  })
-  closeSync(log)
-  const ended = new Promise<void>((resolve) => {
-    engine.once('exit', () => resolve())
-    engine.once('error', () => resolve())
-  })
-  let gone = false
-  void ended.then(() => {
-    gone = true
-  })
-  const stop = async () => {
-    engine.kill('SIGTERM')
-    await ended
+  const cleanUp = async () => {
     await run(['ip', 'link', 'delete', 'docker0']).catch(() => {})
     for (const firewall of firewalls) await restore(firewall, join(folder, 'rules'))
     await rm(folder, { recursive: true, force: true })
   }
-  const deadline = performance.now() + START_MS
-  while (!(await engineAnswers())) {
-    if (gone || performance.now() > deadline) {
-      const lines = (await readFile(logPath, 'utf8')).trim().split('\n').slice(-10)
-      await stop()
-      throw new CannotRun(`dockerd does not start here. Its last lines:\n${lines.join('\n')}`)
+  try {
+    const engine = await startProgram({
+      name: 'dockerd',
+      command: 'dockerd',
+      args: ['--pidfile', join(folder, 'pid')],
+      ready: (signal) => until(engineAnswers, { everyMs: 200, signal }),
+      readyTimeoutMs: START_MS,
+      killSignal: 'SIGTERM', // killed, it would leave containerd
+    })
+    return async () => {
+      await engine.stop()
+      await cleanUp()
     }
-    await delay(200)
+  } catch (error) {
+    await cleanUp()
+    throw new CannotRun(messageOf(error))
   }
-  return stop
 }
 
 /**

@@ -1,5 +1,5 @@
 import { networkInterfaces } from 'node:os'
-import { listeningSockets, socketHolders } from '@onetrip/stack/listeners.ts'
+import { listeningSockets, socketHolders } from '@onetrip/stack/processes.ts'
 
 // As /proc/net/tcp and tcp6 write addresses: 127.0.0.0/8, ::1 and ::ffff:127.0.0.0/8.
 const LOOPBACK = /^(.{6}7F|0{24}01000000|0{16}FFFF0000.{6}7F):/

@@ -1,4 +1,4 @@
-import { takesConnections } from '@onetrip/stack/ports.ts'
+import { accepts } from '@onetrip/stack/ports.ts'
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
 import { Client, countOf } from './client.ts'
 import { outputOf } from './command.ts'
@@ -124,10 +124,10 @@ describe('what the world sees', () => {
   test('nothing listens outside loopback that did not before', async () => {
     const added = [...(await engineListeners())].filter((socket) => !listenersBefore.has(socket))
     expect(added).toEqual([])
-    for (const port of stack.ports) expect(await takesConnections('127.0.0.1', port)).toBe(true)
+    for (const port of stack.ports) expect(await accepts({ host: '127.0.0.1', port })).toBe(true)
     for (const address of outsideAddresses()) {
       for (const port of [...stack.ports, 6379]) {
-        expect(await takesConnections(address, port), `${address}:${port}`).toBe(false)
+        expect(await accepts({ host: address, port }), `${address}:${port}`).toBe(false)
       }
     }
   })

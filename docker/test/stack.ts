@@ -1,9 +1,9 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
-import { setTimeout as delay } from 'node:timers/promises'
 import { repository } from '@onetrip/stack/places.ts'
 import { freePorts } from '@onetrip/stack/ports.ts'
+import { until } from '@onetrip/stack/until.ts'
 import { type Finished, outputOf, run } from './command.ts'
 
 const READY_MS = 120_000
@@ -163,16 +163,14 @@ export class Stack {
 
   /** Asks again and again until `work` resolves with undefined; what it resolves with is the reason. */
   async until(what: string, work: () => Promise<string | undefined>): Promise<void> {
-    const deadline = performance.now() + READY_MS
-    for (;;) {
-      const reason = await work()
-      if (reason === undefined) return
-      if (performance.now() > deadline) {
-        const { output } = await this.try(['logs', '--tail', '40'])
-        throw new Error(`not ${what} after ${READY_MS / 1000} s: ${reason}\n${output}`)
-      }
-      await delay(250)
+    let reason: string | undefined
+    const done = async () => {
+      reason = await work()
+      return reason === undefined
     }
+    if (await until(done, { timeoutMs: READY_MS, everyMs: 250 })) return
+    const { output } = await this.try(['logs', '--tail', '40'])
+    throw new Error(`not ${what} after ${READY_MS / 1000} s: ${reason}\n${output}`)
   }
 
   /** Removes everything, volumes included, and says what is still there. */

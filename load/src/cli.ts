@@ -1,7 +1,6 @@
 import { listenForInterrupts } from '@onetrip/stack/interrupt.ts'
 import { describeError } from '@onetrip/stack/problem.ts'
-import { relayCommand } from '@onetrip/stack/relay/options.ts'
-import { runRelay } from '@onetrip/stack/relay/run.ts'
+import { relayCommand, runRelay } from '@onetrip/stack/relay.ts'
 import { printError, surviveClosedOutput } from '@onetrip/stack/terminal.ts'
 import { Command } from 'commander'
 import { allCommand } from './all/command.ts'

@@ -1,9 +1,9 @@
-import { temporaryFolder } from '@onetrip/stack/testing/places.ts'
-import { run } from '@onetrip/stack/testing/programs.ts'
+import { temporaryFolder } from '@onetrip/stack/testing/folders.ts'
 import { expect, test } from 'vitest'
+import { runLoad } from './support/run.ts'
 
 async function load(...args: string[]) {
-  const program = await run('cli.ts', { state: await temporaryFolder(), args, until: /./ })
+  const program = await runLoad({ state: await temporaryFolder(), args, until: /./ })
   const { code } = await program.exited
   return { code, lines: program.output }
 }

@@ -1,7 +1,6 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { temporaryFolder } from '@onetrip/stack/testing/places.ts'
-import { run } from '@onetrip/stack/testing/programs.ts'
+import { temporaryFolder } from '@onetrip/stack/testing/folders.ts'
 import { describe, expect, test } from 'vitest'
 import { differencesOf } from '../src/compare/circumstances.ts'
 import type { Comparable } from '../src/compare/comparable.ts'
@@ -17,6 +16,7 @@ import type { ScalingResult } from '../src/scaling/result.ts'
 import type { LinkSample } from '../src/store/benchmark.ts'
 import { experimentResult, latencyResult, scalingResult } from './report/support/results.ts'
 import { httpResult } from './support/http-results.ts'
+import { runLoad } from './support/run.ts'
 
 // Rounds that differ by some percent, as they do.
 const scatter = [1, 1.02, 0.98, 1.01, 0.99]
@@ -143,7 +143,7 @@ describe('files of load all', () => {
     const paths = [join(state, 'old.json'), join(state, 'new.json')] as const
     await writeFile(paths[0], JSON.stringify(before))
     await writeFile(paths[1], JSON.stringify(after))
-    const program = await run('cli.ts', { state, args: ['compare', ...paths], until: /./ })
+    const program = await runLoad({ state, args: ['compare', ...paths], until: /./ })
     return { ...(await program.exited), text: program.output.join('\n') }
   }
 

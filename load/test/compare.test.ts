@@ -1,8 +1,7 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { repository } from '@onetrip/stack/places.ts'
-import { temporaryFolder } from '@onetrip/stack/testing/places.ts'
-import { run } from '@onetrip/stack/testing/programs.ts'
+import { temporaryFolder } from '@onetrip/stack/testing/folders.ts'
 import { describe, expect, test } from 'vitest'
 import { differencesOf } from '../src/compare/circumstances.ts'
 import { baselineOf, readBaseline, requireComparable } from '../src/compare/compare.ts'
@@ -13,6 +12,7 @@ import type { HttpResult, HttpSettings } from '../src/http/result.ts'
 import { readDocument } from '../src/report/read.ts'
 import { latencyResult } from './report/support/results.ts'
 import { httpResult, type Rates } from './support/http-results.ts'
+import { runLoad } from './support/run.ts'
 
 // Rounds that differ by some percent, as they do.
 const naive = [2_500, 2_550, 2_450, 2_520, 2_480]
@@ -226,7 +226,7 @@ describe('npm run load -- compare', () => {
     await writeFile(old, JSON.stringify(httpResult(before)))
     await writeFile(now, JSON.stringify(httpResult(after)))
     const args = ['compare', old, now, ...options]
-    const program = await run('cli.ts', { state, args, until: /./ })
+    const program = await runLoad({ state, args, until: /./ })
     const { code } = await program.exited
     return { code, text: program.output.join('\n') }
   }

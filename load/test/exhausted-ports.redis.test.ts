@@ -1,13 +1,13 @@
 import { spawnSync } from 'node:child_process'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { filesIn, processesOf, temporaryFolder } from '@onetrip/stack/testing/places.ts'
-import { run } from '@onetrip/stack/testing/programs.ts'
+import { filesIn, processesOf, temporaryFolder } from '@onetrip/stack/testing/folders.ts'
 import { expect, test } from 'vitest'
 import { timeWaitIn } from '../src/ports/network.ts'
 import { callSteadily } from '../src/ports/pace.ts'
 import type { CaseRun } from '../src/ports/run-case.ts'
 import { kindOf } from '../src/ports/ways.ts'
+import { runLoad } from './support/run.ts'
 
 /** As what is tested does, and whether its settings can be changed. */
 const namespaces =
@@ -19,7 +19,7 @@ test.skipIf(!namespaces)('a client that closes runs out of ports, others do not'
   const state = await temporaryFolder()
   const json = join(await temporaryFolder(), 'ports.json')
   const args = [...few, '--cases=no-reuse,few-waiting,quit,pool', '--json', json]
-  const load = await run('cli.ts', { state, args, until: /All samples are in/ })
+  const load = await runLoad({ state, args, until: /All samples are in/ })
   expect(await load.exited).toEqual({ code: 0, signal: null })
   expect(load.output.join('\n')).toMatch(/^client closes +60 +0 +[\d.]+ % /m)
   expect(await processesOf(state)).toEqual([])
@@ -44,7 +44,7 @@ test.skipIf(!namespaces)('a client that closes runs out of ports, others do not'
 
 test.skipIf(!namespaces)('Ctrl-C leaves nothing behind', async () => {
   const state = await temporaryFolder()
-  const load = await run('cli.ts', {
+  const load = await runLoad({
     state,
     args: ['ports', '--ports=60', '--rate=100', '--cases=quit,pool', '--duration=0.5'],
     until: /naive: QUIT, Redis closes/,
@@ -56,7 +56,7 @@ test.skipIf(!namespaces)('Ctrl-C leaves nothing behind', async () => {
 })
 
 test('without a namespace it says what is missing', async () => {
-  const load = await run('cli.ts', {
+  const load = await runLoad({
     state: await temporaryFolder(),
     args: few,
     env: { ONETRIP_NETWORK: 'shared' }, // what it finds where it was not given one

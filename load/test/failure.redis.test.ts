@@ -1,8 +1,8 @@
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { filesIn, processesOf, temporaryFolder } from '@onetrip/stack/testing/places.ts'
-import { run } from '@onetrip/stack/testing/programs.ts'
+import { filesIn, processesOf, temporaryFolder } from '@onetrip/stack/testing/folders.ts'
 import { expect, test } from 'vitest'
+import { runLoad } from './support/run.ts'
 
 // What dies in the middle of a run leaves the rounds that were complete, as an interrupt does.
 
@@ -30,7 +30,7 @@ test.for([
   const state = await temporaryFolder()
   const json = join(await temporaryFolder(), 'result.json')
   const args = [command, ...brief, ...options, '--json', json]
-  const load = await run('cli.ts', { state, args, until: /^Round 2\// })
+  const load = await runLoad({ state, args, until: /^Round 2\// })
   process.kill(await processOf(state, victim.words), 'SIGKILL')
   expect(await load.exited).toEqual({ code: 1, signal: null })
   const text = load.output.join('\n')

@@ -2,14 +2,15 @@ import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { freePorts } from '@onetrip/stack/ports.ts'
 import { readRecord } from '@onetrip/stack/record.ts'
-import { temporaryFolder } from '@onetrip/stack/testing/places.ts'
-import { run } from '@onetrip/stack/testing/programs.ts'
+import { temporaryFolder } from '@onetrip/stack/testing/folders.ts'
+import { runStart } from '@onetrip/stack/testing/programs.ts'
 import { expect, test } from 'vitest'
+import { runLoad } from './support/run.ts'
 
 /** Runs it to its end, with nothing but what it is told. */
 async function refusal(args: string[], env: NodeJS.ProcessEnv = {}): Promise<string> {
   const state = await temporaryFolder()
-  const load = await run('cli.ts', { state, args, until: /./, env })
+  const load = await runLoad({ state, args, until: /./, env })
   expect(await load.exited).toMatchObject({ code: 1 })
   return load.output.join('\n')
 }
@@ -18,14 +19,14 @@ test('--url measures APIs that run, as what they say that they are', async () =>
   const [pooled, naive, redis] = await freePorts(3)
   const args = [`--port=${pooled}`, `--naive-port=${naive}`, `--redis-port=${redis}`]
   const state = await temporaryFolder()
-  await run('start.ts', { state, args, until: /^\s*Stop / })
+  await runStart({ state, args, until: /^\s*Stop / })
   const record = await readRecord(join(state, 'run', 'stack.json'))
   const url = new URL(record?.redis.url ?? '')
   const password = join(state, 'password')
   await writeFile(password, url.password)
   const urls = record?.apis.map((api) => api.url).reverse() ?? []
   const json = join(state, 'results.json')
-  const load = await run('cli.ts', {
+  const load = await runLoad({
     state: await temporaryFolder(),
     args: ['--url', urls.join(','), '--json', json, ...shortRun],
     until: /All samples are in/,

@@ -5,10 +5,11 @@ import { promisify } from 'node:util'
 import { unixUrl } from '@onetrip/stack/address.ts'
 import { freePorts } from '@onetrip/stack/ports.ts'
 import { RedisMonitor } from '@onetrip/stack/redis-info.ts'
-import { filesIn, processesOf, temporaryFolder } from '@onetrip/stack/testing/places.ts'
-import { cleanEnv, run, source } from '@onetrip/stack/testing/programs.ts'
+import { filesIn, processesOf, temporaryFolder } from '@onetrip/stack/testing/folders.ts'
+import { cleanEnv, runStart } from '@onetrip/stack/testing/programs.ts'
 import { testRedis } from '@onetrip/stack/testing/redis.ts'
 import { describe, expect, test } from 'vitest'
+import { loadPath, runLoad } from './support/run.ts'
 
 const wrkIsHere = spawnSync('wrk', ['--version']).error === undefined
 const few = ['--connections=8', '--sessions=16']
@@ -17,7 +18,7 @@ const short = ['--rounds=1', '--duration=1', '--warmup=0', '--reads=0', ...few]
 async function start(state: string) {
   const [pooled, naive, redis] = await freePorts(3)
   const args = [`--port=${pooled}`, `--naive-port=${naive}`, `--redis-port=${redis}`]
-  return await run('start.ts', { state, args, until: /^\s*Stop / })
+  return await runStart({ state, args, until: /^\s*Stop / })
 }
 
 describe('npm run load', () => {
@@ -25,7 +26,7 @@ describe('npm run load', () => {
     const state = await temporaryFolder()
     const json = join(await temporaryFolder(), 'result.json')
     const args = [...short, '--variants', 'naive,pipeline', '--json', json]
-    const load = await run('cli.ts', { state, args, until: /All samples are in/ })
+    const load = await runLoad({ state, args, until: /All samples are in/ })
     expect(await load.exited).toEqual({ code: 0, signal: null })
     const text = load.output.join('\n')
     expect(text).toContain('Nothing is running: starting a stack')
@@ -78,7 +79,7 @@ describe('npm run load', () => {
     const variants = ['noop', 'batch', 'glide']
     const args = ['http', ...short, '--generator=wrk', `--variants=${variants}`, '--json', json]
     const env = { REDIS_POOL_SIZE: '2', REDIS_IO_THREADS: '2' }
-    const load = await run('cli.ts', { state, args, until: /All samples are in/, env })
+    const load = await runLoad({ state, args, until: /All samples are in/, env })
     expect(await load.exited).toEqual({ code: 0, signal: null })
     const text = load.output.join('\n')
     expect(text).toMatch(/^Redis .* 2 I\/O threads, TCP over loopback, pool of 2 connections$/m)
@@ -113,7 +114,7 @@ describe('npm run load', () => {
       ...few,
     ]
     const first = ['http', ...brief, '--json', json]
-    const load = await run('cli.ts', { state, args: first, until: /All samples are in/ })
+    const load = await runLoad({ state, args: first, until: /All samples are in/ })
     expect(await load.exited).toEqual({ code: 0, signal: null })
     expect(load.output.join('\n')).toContain(`what npm start runs (process ${stack.pid})`)
     expect(load.output.join('\n')).toContain(
@@ -123,7 +124,7 @@ describe('npm run load', () => {
     expect(samples[0].errors).toEqual({})
 
     const args = [...brief, '--compare', json, '--threshold=1000']
-    const again = await run('cli.ts', { state, args, until: /^ *batch +requests/ })
+    const again = await runLoad({ state, args, until: /^ *batch +requests/ })
     expect(await again.exited).toEqual({ code: 0, signal: null })
     expect(again.output.join('\n')).toContain('none changed by 1,000 % or more beyond noise.')
   })
@@ -132,7 +133,7 @@ describe('npm run load', () => {
     const state = await temporaryFolder()
     await start(state)
     const args = [...short, '--variants=sequential', '--duration=0.5']
-    const load = await run('cli.ts', { state, args, until: /^sequential / })
+    const load = await runLoad({ state, args, until: /^sequential / })
     expect(load.output[0]).toContain('The running stack has no sequential API: starting a stack')
     expect((await load.exited).code).toBe(0)
   })
@@ -140,7 +141,7 @@ describe('npm run load', () => {
   test('an interrupt leaves nothing', async () => {
     const state = await temporaryFolder()
     const args = ['--duration=60', '--warmup=0.5', ...few]
-    const load = await run('cli.ts', { state, args, until: /^Warm-up +batch/ })
+    const load = await runLoad({ state, args, until: /^Warm-up +batch/ })
     load.signal('SIGINT')
     load.signal('SIGINT')
     expect(await load.exited).toEqual({ code: 130, signal: null })
@@ -159,7 +160,7 @@ describe('npm run load', () => {
       '--variants=batch,pipeline',
       ...few,
     ]
-    const load = await run('cli.ts', {
+    const load = await runLoad({
       state,
       args: [...runs, '--json', json],
       until: /^Round 2\//,
@@ -183,7 +184,7 @@ describe('npm run load', () => {
     const args = ['--duration=60', '--warmup=0.5', ...few]
     const status = join(await temporaryFolder(), 'status')
     const script = `{ "$NODE" "$CLI" ${args.join(' ')}; echo $? >"${status}"; } | head -n 1`
-    const env = { ...cleanEnv(state), NODE: process.execPath, CLI: source('cli.ts') }
+    const env = { ...cleanEnv(state), NODE: process.execPath, CLI: loadPath }
     const { stdout } = await promisify(execFile)('sh', ['-c', script], { env })
     expect(stdout).toContain('Nothing is running')
     expect(await readFile(status, 'utf8')).toBe('130\n')
@@ -200,7 +201,7 @@ describe('npm run load', () => {
     const stack = await start(state)
     const record = JSON.parse(await readFile(join(state, 'run', 'stack.json'), 'utf8'))
     const args = ['--duration=60', '--warmup=0.5', '--variants=batch', ...few]
-    const load = await run('cli.ts', { state, args, until: /^Warm-up/ })
+    const load = await runLoad({ state, args, until: /^Warm-up/ })
     process.kill(who === 'Redis' ? record.redis.pid : record.apis[0].pid, 'SIGKILL')
     expect(await load.exited).toEqual({ code: 1, signal: null })
     expect(load.output.join('\n')).toMatch(message)
@@ -211,7 +212,7 @@ describe('npm run load', () => {
   test('a bad path is refused before anything is started', async () => {
     const state = await temporaryFolder()
     const args = ['--json', join(state, 'no', 'x.json')]
-    const load = await run('cli.ts', { state, args, until: /cannot be written/ })
+    const load = await runLoad({ state, args, until: /cannot be written/ })
     expect(await load.exited).toEqual({ code: 1, signal: null })
     expect(load.output).toHaveLength(1)
     expect(await filesIn(state)).toEqual([])

@@ -1,6 +1,7 @@
-import { factsOf, parseInfo, readingOf } from '@onetrip/stack/redis-info.ts'
+import { parseInfo } from '@onetrip/session-store'
+import { parseMetrics } from '@onetrip/stack/metrics.ts'
+import { factsOf, readingOf } from '@onetrip/stack/redis-info.ts'
 import { describe, expect, test } from 'vitest'
-import { parseMetrics } from '../src/measure/api-metrics.ts'
 import { parseStat } from '../src/measure/machine-cpu.ts'
 
 describe('metrics', () => {

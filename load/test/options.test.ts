@@ -1,4 +1,3 @@
-import { settingsOf, startCommand } from '@onetrip/stack/start/settings.ts'
 import type { Command } from 'commander'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { variants } from '../src/contenders.ts'
@@ -19,8 +18,6 @@ function parsed(command: Command, args: readonly string[]): Command {
 }
 
 const http = (...args: string[]) => httpOptions(parsed(httpCommand(), args))
-const start = (args: string[], env: NodeJS.ProcessEnv = {}) =>
-  settingsOf(parsed(startCommand(), args), { ONETRIP_STATE: '/state', ...env })
 
 describe('http', () => {
   test('defaults', () => {
@@ -98,62 +95,5 @@ describe('http', () => {
     ['--workers', '0'],
   ])('%s %s is refused, by name', ([flag = '', value = '']) => {
     expect(() => http(flag, value)).toThrow(flag)
-  })
-})
-
-describe('start', () => {
-  test('defaults', () => {
-    expect(start([])).toEqual({
-      host: '127.0.0.1',
-      pooledPort: 3000,
-      naivePort: 3001,
-      installed: null,
-      redis: {
-        kind: 'own',
-        build: 'patched',
-        transport: 'tcp',
-        port: 6390,
-        run: '/state/run',
-        secrets: '/state/redis/secrets',
-        directory: '/state/redis/data/patched',
-      },
-    })
-  })
-
-  test('the environment is asked, and the command line wins', () => {
-    vi.stubEnv('PORT', '4000')
-    vi.stubEnv('NAIVE_PORT', '4001')
-    expect(start(['--port', '5000'])).toMatchObject({ pooledPort: 5000, naivePort: 4001 })
-  })
-
-  test('a bad variable is refused by its name', () => {
-    vi.stubEnv('REDIS_PORT', '65536')
-    expect(() => start([])).toThrow(/REDIS_PORT.*1 to 65535/)
-  })
-
-  test.for(['', '0', '-1', '65536', '80.5', 'http', '0x50'])('port "%s" is refused', (port) => {
-    expect(() => start(['--port', port])).toThrow(/--port.*1 to 65535/)
-  })
-
-  test('REDIS_URL means no Redis of ours, and wishes about one contradict it', () => {
-    const env = { REDIS_URL: 'redis://me:secret@127.0.0.1:6379' }
-    expect(start([], env).redis).toEqual({ kind: 'foreign', url: env.REDIS_URL })
-    expect(() => start(['--transport', 'unix'], env)).toThrow('--transport')
-    const contradiction = () => start(['--redis-build', 'stock'], env)
-    expect(contradiction).toThrow('redis://127.0.0.1:6379')
-    expect(contradiction).not.toThrow('secret')
-  })
-
-  test('a REDIS_URL that is none is refused, without its password', () => {
-    const wrong = () => start([], { REDIS_URL: 'https://me:secret@example.org' })
-    expect(wrong).toThrow('https://example.org')
-    expect(wrong).not.toThrow('secret')
-  })
-
-  test('an installed Redis keeps its data apart from that of the builds', () => {
-    const env = { REDIS_SERVER: '/usr/bin/redis-server' }
-    expect(start([], env).redis).toMatchObject({ directory: '/state/redis/data/installed' })
-    expect(() => start(['--redis-build', 'stock'], env)).toThrow('REDIS_SERVER')
-    expect(() => start([], { ...env, REDIS_URL: 'redis://127.0.0.1' })).toThrow('both')
   })
 })

@@ -1,8 +1,8 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { filesIn, processesOf, temporaryFolder } from '@onetrip/stack/testing/places.ts'
-import { run } from '@onetrip/stack/testing/programs.ts'
+import { filesIn, processesOf, temporaryFolder } from '@onetrip/stack/testing/folders.ts'
 import { expect, test } from 'vitest'
+import { runLoad } from './support/run.ts'
 
 test.each(['documents', 'partitioned'])(
   'it trims, in the key layout %s, and tells what blocked Redis',
@@ -17,7 +17,7 @@ test.each(['documents', 'partitioned'])(
       '--json',
       json,
     ]
-    const load = await run('cli.ts', {
+    const load = await runLoad({
       state,
       args: [...args, '--layout', layout],
       until: /All samples are in/,

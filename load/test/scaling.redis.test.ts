@@ -1,9 +1,9 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { filesIn, processesOf, temporaryFolder } from '@onetrip/stack/testing/places.ts'
-import { run } from '@onetrip/stack/testing/programs.ts'
+import { filesIn, processesOf, temporaryFolder } from '@onetrip/stack/testing/folders.ts'
 import { expect, test } from 'vitest'
 import type { ScalingResult } from '../src/scaling/result.ts'
+import { runLoad } from './support/run.ts'
 
 const short = ['--rounds=1', '--duration=0.5', '--warmup=0', '--sessions=8', '--no-report']
 
@@ -16,7 +16,7 @@ test('by distance, over HTTP and for the store: tables, a file, and nothing left
   const json = join(await temporaryFolder(), 'result.json')
   const varied = ['--only=distance', '--links=1ms@1Gb/s']
   const args = ['scaling', ...short, ...varied, '--variants=batch', '--json', json]
-  const load = await run('cli.ts', { state, args, until: /All samples are in/ })
+  const load = await runLoad({ state, args, until: /All samples are in/ })
   expect(await load.exited).toEqual({ code: 0, signal: null })
   const text = load.output.join('\n')
   expect(text).toMatch(/^By distance to Redis, over 64 connections$/m)
@@ -51,7 +51,7 @@ test('by workers; an interrupt keeps the rounds that are complete', async () => 
     ...['scaling', ...short, '--only=workers', '--workers=2', '--variants=batch'],
     ...['--rounds=1000', '--json', json],
   ]
-  const load = await run('cli.ts', { state, args, until: /^Round 2\// })
+  const load = await runLoad({ state, args, until: /^Round 2\// })
   load.signal('SIGINT')
   expect(await load.exited).toEqual({ code: 130, signal: null })
   const result = await resultIn(json)

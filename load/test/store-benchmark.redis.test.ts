@@ -1,15 +1,15 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { strategyNames } from '@onetrip/session-store'
-import { filesIn, processesOf, temporaryFolder } from '@onetrip/stack/testing/places.ts'
-import { run } from '@onetrip/stack/testing/programs.ts'
+import { filesIn, processesOf, temporaryFolder } from '@onetrip/stack/testing/folders.ts'
 import { expect, test } from 'vitest'
+import { runLoad } from './support/run.ts'
 
 test('every strategy, at hand and far away: a table beside the documents, a file, nothing left', async () => {
   const state = await temporaryFolder()
   const json = join(await temporaryFolder(), 'store.json')
   const args = ['store', '--quick', '--links=loopback,switch', '--json', json]
-  const load = await run('cli.ts', { state, args, until: /All samples are in/ })
+  const load = await runLoad({ state, args, until: /All samples are in/ })
   expect(await load.exited).toEqual({ code: 0, signal: null })
   const text = load.output.join('\n')
   expect(text).toMatch(/^switch +0\.\d+ ms .* 739 +2,841 +3\.8$/m)
@@ -36,7 +36,7 @@ test('pools and I/O threads, with several calls in flight, recording views', asy
     ...['store', '--quick', '--operation=record-view', '--strategies=batch', '--links=unix'],
     ...['--concurrency=8', '--pool-sizes=1,2', '--io-threads=1,2'],
   ]
-  const load = await run('cli.ts', { state, args, until: /the most calls with/ })
+  const load = await runLoad({ state, args, until: /the most calls with/ })
   expect(await load.exited).toEqual({ code: 0, signal: null })
   const text = load.output.join('\n')
   for (const setting of ['1 +1', '1 +2', '2 +1', '2 +2']) {
@@ -47,7 +47,7 @@ test('pools and I/O threads, with several calls in flight, recording views', asy
 test('a link that makes no sense is refused before anything is started', async () => {
   const state = await temporaryFolder()
   const args = ['store', '--links=5ms@fast']
-  const load = await run('cli.ts', { state, args, until: /a bandwidth such as 1Gb/ })
+  const load = await runLoad({ state, args, until: /a bandwidth such as 1Gb/ })
   expect((await load.exited).code).toBe(1)
   expect(await filesIn(state)).toEqual([])
 })

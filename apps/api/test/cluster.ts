@@ -1,10 +1,10 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { Agent, request } from 'node:http'
 import { text } from 'node:stream/consumers'
+import { parseMetrics } from '@onetrip/stack/metrics.ts'
+import { isAlive } from '@onetrip/stack/processes.ts'
 import type { Program } from '@onetrip/stack/program.ts'
-import { isAlive } from '@onetrip/stack/record.ts'
 import { expect, onTestFinished } from 'vitest'
-import { parseMetrics } from '../../../load/src/measure/api-metrics.ts'
 import { startApiProcess } from './api-process.ts'
 
 export const WORKERS = 2

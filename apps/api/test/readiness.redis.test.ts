@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { Agent, get } from 'node:http'
 import { connect } from 'node:net'
-import { takesConnections } from '@onetrip/stack/ports.ts'
+import { accepts } from '@onetrip/stack/ports.ts'
 import { redisForThisTest } from '@onetrip/stack/testing/redis.ts'
 import { expect, onTestFinished, test } from 'vitest'
 import { apiProcessForThisTest } from './api-process.ts'
@@ -70,7 +70,7 @@ test('closing: a client that keeps its connection can send once more, and no por
   await expect.poll(() => app.store.pool?.inFlight).toBe(1)
   const closed = app.close()
   const port = Number(new URL(url).port)
-  await expect.poll(() => takesConnections('127.0.0.1', port)).toBe(false)
+  await expect.poll(() => accepts({ host: '127.0.0.1', port })).toBe(false)
   expect(await idle('/healthz')).toEqual([200, 'close'])
   redis.program.signal('SIGCONT')
   expect(await inFlight).toEqual([200, 'keep-alive'])

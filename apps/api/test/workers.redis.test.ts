@@ -1,8 +1,8 @@
 import { once } from 'node:events'
 import { request } from 'node:http'
 import { text } from 'node:stream/consumers'
-import { freePorts, takesConnections } from '@onetrip/stack/ports.ts'
-import { isAlive } from '@onetrip/stack/record.ts'
+import { accepts, freePorts } from '@onetrip/stack/ports.ts'
+import { isAlive } from '@onetrip/stack/processes.ts'
 import { redisOfThisFile } from '@onetrip/stack/testing/redis.ts'
 import { expect, test } from 'vitest'
 import { startApiProcess } from './api-process.ts'
@@ -66,7 +66,7 @@ test('all processes answer on the one port, and any tells what all of them count
   for (const pid of workers) process.kill(pid, 'SIGINT')
   primary.signal('SIGINT')
   const port = Number(new URL(url).port)
-  await expect.poll(() => takesConnections('127.0.0.1', port)).toBe(false)
+  await expect.poll(() => accepts({ host: '127.0.0.1', port })).toBe(false)
   expect(await login.finish()).toContain('"user":"ada"')
   expect(await primary.exited).toEqual({ code: 0, signal: null })
   expect(workers.filter(isAlive)).toEqual([])

@@ -20,7 +20,8 @@ const TERMINATION_GRACE_MS = 2_000
 
 /**
  * Runs a command to its end, whatever its exit code. It leads a process group of its own, so that
- * an interrupt takes a whole `make -j` down and not only its first process.
+ * an interrupt ends a whole `make -j` and not only its first process. What is left of the group when
+ * the command has ended is killed.
  *
  * @throws the reason of `signal` once the group has ended; the error of `spawn` if there is no such
  *   command.
@@ -46,6 +47,8 @@ export async function runCommand(
   }
   const ended = Promise.withResolvers<number | null>()
   child.once('error', ended.reject)
+  // Otherwise a process of the group could hold the output open, and "close" would not come.
+  child.once('exit', () => signalGroup(child.pid, 'SIGKILL'))
   child.once('close', ended.resolve)
 
   let force: NodeJS.Timeout | undefined

@@ -151,23 +151,18 @@ async function refuseSecondServer(dir: string, socket: string | undefined): Prom
 async function serverOn(dir: string): Promise<number | undefined> {
   const text = await readFile(join(dir, 'redis.pid'), 'utf8').catch(() => '')
   const pid = Number.parseInt(text, 10)
-  if (!(pid > 0) || !isAlive(pid)) return undefined
+  if (!(pid > 0)) return undefined
   // A server that was killed leaves its file, and its number may belong to another process by now.
   // Redis works in its data directory, which Linux shows; elsewhere the number has to do.
-  if (process.platform !== 'linux') return pid
-  const [worksIn, own] = await Promise.all([
-    readlink(`/proc/${pid}/cwd`).catch(() => ''),
-    realpath(dir),
-  ])
-  return worksIn === own ? pid : undefined
-}
-
-function isAlive(pid: number): boolean {
+  if (process.platform === 'linux') {
+    const worksIn = await readlink(`/proc/${pid}/cwd`).catch(() => '')
+    return worksIn === (await realpath(dir)) ? pid : undefined
+  }
   try {
     process.kill(pid, 0)
-    return true
-  } catch (error) {
-    return error instanceof Error && 'code' in error && error.code === 'EPERM'
+    return pid
+  } catch {
+    return undefined
   }
 }
 

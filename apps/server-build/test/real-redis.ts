@@ -1,12 +1,12 @@
 import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtemp, readdir, readFile, readlink, rm } from 'node:fs/promises'
+import { readdir, readFile, readlink } from 'node:fs/promises'
 import { connect, type Socket } from 'node:net'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { freePorts } from '@onetrip/stack/ports.ts'
+import { temporaryFolder } from '@onetrip/stack/testing/folders.ts'
+import { until } from '@onetrip/stack/until.ts'
 import { onTestFinished } from 'vitest'
 import { homeOf } from '../src/home.ts'
 import { statusOf } from '../src/status.ts'
@@ -59,21 +59,29 @@ const RETRANSMISSION_TIMER = '01'
  * documentation). Waits while data is on its way, as the kernel then tells of another timer.
  */
 export async function tcpSocket(localPort: number, remotePort: number): Promise<TcpSocket> {
-  for (let patience = 100; patience > 0; patience -= 1) {
-    const tables = await Promise.all(
-      ['/proc/net/tcp', '/proc/net/tcp6'].map((path) => readFile(path, 'utf8').catch(() => '')),
-    )
-    for (const line of tables.join('\n').split('\n')) {
-      const [, local, remote, state, , timer] = line.trim().split(/\s+/)
-      if (portIn(local) !== localPort || portIn(remote) !== remotePort) continue
-      const [kind, ticks = ''] = timer?.split(':') ?? []
-      if (state !== ESTABLISHED || kind === RETRANSMISSION_TIMER) continue
-      const seconds = Math.round(Number.parseInt(ticks, 16) / CLOCK_TICKS_PER_SECOND)
-      return { localPort, remotePort, keepAlive: kind === KEEP_ALIVE_TIMER ? seconds : undefined }
-    }
-    await sleep(20)
+  let found: TcpSocket | undefined
+  const isQuiet = async () => {
+    found = await quietSocket(localPort, remotePort)
+    return found !== undefined
   }
+  await until(isQuiet, { timeoutMs: 10_000, everyMs: 20 })
+  if (found) return found
   throw new Error(`there is no quiet connection from port ${localPort} to ${remotePort}`)
+}
+
+async function quietSocket(localPort: number, remotePort: number): Promise<TcpSocket | undefined> {
+  const tables = await Promise.all(
+    ['/proc/net/tcp', '/proc/net/tcp6'].map((path) => readFile(path, 'utf8').catch(() => '')),
+  )
+  for (const line of tables.join('\n').split('\n')) {
+    const [, local, remote, state, , timer] = line.trim().split(/\s+/)
+    if (portIn(local) !== localPort || portIn(remote) !== remotePort) continue
+    const [kind, ticks = ''] = timer?.split(':') ?? []
+    if (state !== ESTABLISHED || kind === RETRANSMISSION_TIMER) continue
+    const seconds = Math.round(Number.parseInt(ticks, 16) / CLOCK_TICKS_PER_SECOND)
+    return { localPort, remotePort, keepAlive: kind === KEEP_ALIVE_TIMER ? seconds : undefined }
+  }
+  return undefined
 }
 
 function portIn(address: string | undefined): number {
@@ -86,11 +94,23 @@ export async function callsDuring(
   names: string,
   work: () => Promise<unknown>,
 ): Promise<string[]> {
-  const directory = await mkdtemp(join(tmpdir(), 'onetrip-strace-'))
-  onTestFinished(() => rm(directory, { recursive: true, force: true }))
-  const output = join(directory, 'calls')
+  const output = join(await temporaryFolder(), 'calls')
   await underStrace(['-f', '-e', `trace=${names}`, '-o', output, '-p', String(pid)], work)
   return (await readFile(output, 'utf8')).split('\n').filter((line) => line.includes('('))
+}
+
+/** How often a thread makes each system call while `work` runs, by the call's name. */
+export async function callCounts(
+  thread: number,
+  work: () => Promise<unknown>,
+): Promise<Map<string, number>> {
+  const output = join(await temporaryFolder(), 'counts')
+  await underStrace(['-c', '-o', output, '-p', String(thread)], work)
+  // Share, seconds, µs per call, calls, errors (if any), name; then a line with the total.
+  const rows = (await readFile(output, 'utf8')).matchAll(
+    /^\s*[\d.]+\s+[\d.]+\s+\d+\s+(\d+)(?:\s+\d+)?\s+(?!total$)(\w+)$/gm,
+  )
+  return new Map(Array.from(rows, ([, count, name = '']) => [name, Number(count)]))
 }
 
 /** What calls of `epoll_ctl` and `close` say of the thread that closes sockets. */

@@ -3,8 +3,8 @@ import { once } from 'node:events'
 import { connect } from 'node:net'
 import { redisForThisTest } from '@onetrip/stack/testing/redis.ts'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { countSystemCalls } from '../../../load/src/drivers/redis/system-calls.ts'
 import {
+  callCounts,
   callsDuring,
   closingIn,
   connected,
@@ -62,14 +62,11 @@ describe.runIf(linux && strace)(`system calls of the main thread${hasStrace}`, (
     const port = await freePort()
     const redis = await redisForThisTest({ port, config: { ...steady, ...config } })
     await shortConnections(port, 50)
-    const { calls } = await countSystemCalls(
-      redis.program.pid ?? 0,
-      () => shortConnections(port, CONNECTIONS),
-      new AbortController().signal,
-    )
-    const byName = Object.entries(calls?.byName ?? {}).filter(([name]) => !perTurn.includes(name))
-    const total = byName.reduce((sum, [, count]) => sum + count, 0)
-    const of = (name: string) => (calls?.byName?.[name] ?? 0) / CONNECTIONS
+    const counts = await callCounts(redis.program.pid, () => shortConnections(port, CONNECTIONS))
+    const total = [...counts]
+      .filter(([name]) => !perTurn.includes(name))
+      .reduce((sum, [, count]) => sum + count, 0)
+    const of = (name: string) => (counts.get(name) ?? 0) / CONNECTIONS
     return { total: total / CONNECTIONS, of }
   }
 

@@ -1,14 +1,16 @@
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { parseRedisUrl } from '@onetrip/session-store'
 import type { RedisOptions as IoredisOptions } from 'ioredis'
-import { Problem } from './problem.ts'
+import { messageOf, Problem } from './problem.ts'
 
 export const transports = ['tcp', 'unix'] as const
 export type Transport = (typeof transports)[number]
 
-/** How ioredis is told where to connect. (Its type for replies depends on the part left out.) */
+/** Options of ioredis. (Its type for replies depends on the part left out.) */
 export type RedisOptions = Omit<IoredisOptions, 'replyMapping'>
 
-/** The form in which the API takes the path of a Unix socket. */
+/** The URL of a Redis on a Unix socket. */
 export function unixUrl(path: string): string {
   return `unix://${path}`
 }
@@ -24,12 +26,12 @@ export function redisAddress(url: string): { transport: Transport; options: Redi
     return { transport: transport === 'unix' ? 'unix' : 'tcp', options }
   } catch (error) {
     throw new Problem(
-      `"${hideCredentials(url)}" is not the address of a Redis: ${(error as Error).message}.`,
+      `"${hideCredentials(url)}" is not the address of a Redis: ${messageOf(error)}.`,
     )
   }
 }
 
-/** The URL as it may be printed: without user and password, also if it is no proper one. */
+/** The URL without user and password, for messages; also of text that is no proper URL. */
 export function hideCredentials(url: string): string {
   return url.replace(/^([a-z][a-z0-9+.-]*:\/\/)?.*@/is, '$1')
 }
@@ -43,7 +45,7 @@ export function isLocal(url: string): boolean {
   return host === 'localhost' || host === '::1' || /^127\.\d+\.\d+\.\d+$/.test(host)
 }
 
-/** The option by which a user claims another machine; nothing else lets load go there. */
+/** The option with which a user allows load on another machine. */
 export const ownHostOption = '--i-own-this-host'
 
 /** @throws Problem when a URL leads to another machine and the user has not said that it is theirs. */
@@ -52,4 +54,50 @@ export function requireOwnHost(url: string, owned: boolean): void {
   throw new Problem(
     `${hideCredentials(url)} is not this machine. If it is yours to put load on, say so with ${ownHostOption}.`,
   )
+}
+
+/** The users of `apps/server-build/users.acl`: the API, and one for monitoring. */
+export type RedisUser = 'api' | 'operator'
+
+/**
+ * The URL of a Redis with a user and the user's password from a folder of secrets.
+ *
+ * @param url `redis://…` or `unix:///…`.
+ */
+export async function withPasswordOf(
+  user: RedisUser,
+  url: string,
+  secrets: string,
+): Promise<string> {
+  const host = url.startsWith('unix:///') ? 'localhost' : '' // only a URL with a host has users
+  return await withPasswordIn(
+    url.replace('://', `://${user}@${host}`),
+    join(secrets, user, 'redis-password'),
+  )
+}
+
+/**
+ * `REDIS_URL` with the password in the file `REDIS_PASSWORD_FILE`, if that is set, as the API reads
+ * them. Undefined where there is no `REDIS_URL`.
+ *
+ * @throws Problem when the password cannot be read, or has no place in the URL.
+ */
+export async function redisOfEnvironment(): Promise<string | undefined> {
+  const { REDIS_URL: url, REDIS_PASSWORD_FILE: file } = process.env
+  if (!url) return undefined
+  return file ? await withPasswordIn(url, file) : url
+}
+
+/** @throws Problem when the file cannot be read, or the URL has a password or no host. */
+async function withPasswordIn(url: string, path: string): Promise<string> {
+  const parsed = URL.parse(url)
+  if (!parsed?.host || parsed.password) {
+    throw new Problem(`${hideCredentials(url)} must have a host, and no password beside ${path}.`)
+  }
+  try {
+    parsed.password = encodeURIComponent((await readFile(path, 'utf8')).trim())
+  } catch (error) {
+    throw new Problem(`The password of Redis cannot be read: ${messageOf(error)}`)
+  }
+  return parsed.href
 }

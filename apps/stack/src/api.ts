@@ -1,7 +1,9 @@
-import { setTimeout as delay } from 'node:timers/promises'
+import { availableParallelism } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import { request } from 'undici'
+import { Problem } from './problem.ts'
 import { type Program, startProgram } from './program.ts'
+import { until } from './until.ts'
 
 const server = fileURLToPath(new URL('../../api/src/server.ts', import.meta.url))
 
@@ -12,21 +14,21 @@ export interface ApiOptions {
   program?: string
   host: string
   port: number
-  /** Where its Redis is: `redis://…` or `unix:///…`. */
+  /** `redis://…` or `unix:///…`. */
   redisUrl: string
-  /** What it signs tokens with. APIs that share it take each other's tokens. */
+  /** Signs the tokens. APIs that share it accept each other's tokens. */
   sessionSecret: string
   /** Default `warn`. */
   logLevel?: string
-  /** Processes on the one port. Default: WORKERS of the environment, or 1. Contenders have but one. */
+  /** Processes on the one port. Default: WORKERS of the environment, or 1. Contenders have one. */
   workers?: number
   /** Connections to Redis. Default: REDIS_POOL_SIZE of the environment, or the API's own. */
   poolSize?: number
-  /** How long one update may take. Default: REDIS_DEADLINE_MS of the environment, or the API's own. */
+  /** Deadline of an update. Default: REDIS_DEADLINE_MS of the environment, or the API's own. */
   deadlineMs?: number
   /** Whether it runs a janitor. Default: as the environment has it; false for a measurement. */
   janitor?: boolean
-  /** Gives the start up. */
+  /** Cancels the start. */
   signal?: AbortSignal
   onLine?: (line: string) => void
   /** Removes what the program leaves behind when it is killed. */
@@ -39,7 +41,7 @@ export function apiUrl(host: string, port: number): string {
   return `http://${reachable.includes(':') ? `[${reachable}]` : reachable}:${port}`
 }
 
-/** Whether the API at `url` says that it and its Redis are ready. Never rejects. */
+/** Whether `/readyz` of an API answers 200, so that it and its Redis are ready. Never rejects. */
 export async function isReady(url: string, signal?: AbortSignal): Promise<boolean> {
   try {
     const { statusCode, body } = await request(`${url}/readyz`, {
@@ -60,40 +62,65 @@ export async function isReady(url: string, signal?: AbortSignal): Promise<boolea
  * @throws ProgramError when it does not start, for instance because its Redis does not answer.
  */
 export async function startApi(options: ApiOptions): Promise<Program> {
-  const { variant, program, host, port, redisUrl, sessionSecret, logLevel = 'warn' } = options
+  const { variant, program, host, port, signal, onLine } = options
+  const { env } = process
   const api = await startProgram({
     name: `the ${variant} API`,
     command: process.execPath,
     args: [program ?? server],
     env: {
-      ...process.env,
+      ...env,
       NODE_ENV: 'development',
-      LOG_LEVEL: logLevel,
+      LOG_LEVEL: options.logLevel ?? 'warn',
       HOST: host,
       PORT: String(port),
-      ...(options.workers !== undefined && { WORKERS: String(options.workers) }),
-      ...(options.poolSize !== undefined && { REDIS_POOL_SIZE: String(options.poolSize) }),
-      ...(options.deadlineMs !== undefined && { REDIS_DEADLINE_MS: String(options.deadlineMs) }),
-      ...(options.janitor === false && { JANITOR_INTERVAL_SECONDS: '0' }),
-      ...(program === undefined && { STRATEGY: variant }),
-      REDIS_URL: redisUrl,
-      REDIS_PASSWORD_FILE: '', // whatever it is about, redisUrl has its password
-      // The load generator logs in as many users as it is asked for, from one address.
-      LOGIN_LIMIT_PER_USER: process.env.LOGIN_LIMIT_PER_USER ?? '0',
-      LOGIN_LIMIT_PER_ADDRESS: process.env.LOGIN_LIMIT_PER_ADDRESS ?? '0',
-      SESSION_SECRETS: sessionSecret,
+      WORKERS: options.workers?.toString() ?? env.WORKERS,
+      REDIS_POOL_SIZE: options.poolSize?.toString() ?? env.REDIS_POOL_SIZE,
+      REDIS_DEADLINE_MS: options.deadlineMs?.toString() ?? env.REDIS_DEADLINE_MS,
+      JANITOR_INTERVAL_SECONDS: options.janitor === false ? '0' : env.JANITOR_INTERVAL_SECONDS,
+      STRATEGY: program === undefined ? variant : env.STRATEGY,
+      REDIS_URL: options.redisUrl,
+      REDIS_PASSWORD_FILE: '', // redisUrl has the password
+      // The load generator logs in many users from one address.
+      LOGIN_LIMIT_PER_USER: env.LOGIN_LIMIT_PER_USER ?? '0',
+      LOGIN_LIMIT_PER_ADDRESS: env.LOGIN_LIMIT_PER_ADDRESS ?? '0',
+      SESSION_SECRETS: options.sessionSecret,
       SESSION_SECRETS_FILE: '',
     },
-    async ready(signal) {
-      while (!(await isReady(apiUrl(host, port), signal))) {
-        await delay(50, undefined, { signal }).catch(() => {})
-        if (signal.aborted) return
-      }
-    },
+    ready: (signal) => until(() => isReady(apiUrl(host, port), signal), { signal }),
     readyTimeoutMs: 30_000,
-    ...(options.signal && { signal: options.signal }),
-    ...(options.onLine && { onLine: options.onLine }),
+    ...(signal && { signal }),
+    ...(onLine && { onLine }),
   })
   void api.exited.then(() => options.afterExit?.(api.pid))
   return api
+}
+
+/** Settings of the API that decide what is measured. */
+export interface ApiSettings {
+  /** Processes on the one port. */
+  workers: number
+  /** Connections to Redis that each of them shares. */
+  poolSize: number
+}
+
+/**
+ * `WORKERS` and `REDIS_POOL_SIZE` as the API reads them (apps/api/src/config.ts, which the image of
+ * `load` does not have). APIs to be measured are started with them, so that the result says what ran
+ * even if a `.env` file says otherwise.
+ *
+ * @throws Problem when the API would refuse them.
+ */
+export function apiSettings(env: NodeJS.ProcessEnv = process.env): ApiSettings {
+  const { WORKERS: workers = '1', REDIS_POOL_SIZE: poolSize = '1' } = env
+  if (!/^(auto|[1-9][0-9]?)$/.test(workers)) {
+    throw new Problem(`WORKERS is "${workers}": it must be auto, or a whole number from 1 to 99.`)
+  }
+  if (!/^\d+$/.test(poolSize) || Number(poolSize) < 1 || Number(poolSize) > 64) {
+    throw new Problem(`REDIS_POOL_SIZE is "${poolSize}": it must be a whole number from 1 to 64.`)
+  }
+  return {
+    workers: workers === 'auto' ? availableParallelism() : Number(workers),
+    poolSize: Number(poolSize),
+  }
 }

@@ -1,27 +1,26 @@
 import { killPrograms } from './program.ts'
 
-/** npm, the terminal and a wrapper each pass the same Ctrl-C on; within this time they count once. */
+/** One Ctrl-C may come from the terminal, npm and a wrapper; within this time they count as one. */
 const ECHO_MS = 500
 
-/** What is left to do when everything was killed takes no longer, or is not worth it. */
+/** The time to exit after all programs were killed. */
 const LAST_MS = 2_000
 
 export interface Interrupts {
   /** Aborted by the first interrupt. */
   readonly signal: AbortSignal
-  /** Does what the first Ctrl-C does, for another reason. */
+  /** Aborts `signal` for another reason. */
   interrupt(reason: string): void
-  /** Goes back to the system's own reaction to these signals. */
+  /** Removes the signal handlers. */
   dispose(): void
 }
 
 /**
- * Takes Ctrl-C, SIGTERM and SIGHUP over. The first aborts `signal`. After a second one, at least half
- * a second later, the user does not want to wait any longer: all programs are killed, and this
- * process ends within two seconds.
+ * Handles Ctrl-C, SIGTERM and SIGHUP. The first aborts `signal`. A second one, at least half a second
+ * later, kills all programs and ends this process within two seconds.
  *
- * @param print where to tell the user.
- * @param exitCode of the process if it has to be ended.
+ * @param print prints a line for the user.
+ * @param exitCode of this process after a second signal.
  */
 export function listenForInterrupts(print: (text: string) => void, exitCode: number): Interrupts {
   const controller = new AbortController()

@@ -3,7 +3,7 @@ import { mkdir, mkdtemp, open, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { Problem } from './problem.ts'
+import { messageOf, Problem } from './problem.ts'
 
 export const repository = fileURLToPath(new URL('../../../', import.meta.url))
 
@@ -11,26 +11,26 @@ export const repository = fileURLToPath(new URL('../../../', import.meta.url))
 // included.
 const MAX_SOCKET_PATH = 100
 
-/** Where the files of one stack are kept. */
+/** The files and folders of one stack. */
 export interface Places {
-  /** Holds what belongs to the running processes: socket and record. */
+  /** Folder of the running processes: socket and record. */
   run: string
   /** The record of the running stack (see record.ts). */
   record: string
-  /** The secret that the APIs sign tokens with. */
+  /** File with the secret that the APIs sign tokens with. */
   secret: string
-  /** Holds the passwords of Redis's users. */
+  /** Folder of the passwords of Redis's users. */
   secrets: string
-  /** Holds Redis's data, one folder per build. */
+  /** Folder of Redis's data, with one folder per build. */
   data: string
-  /** The report of the latest measurement, a page. */
+  /** The page with the report of the latest measurement. */
   report: string
 }
 
 /**
- * The places that `npm start` uses: below `ONETRIP_STATE` if that is set, else below `ONETRIP_HOME`
- * (default `.onetrip` in the repository), where the builds of Redis are kept as well. Another
- * `ONETRIP_STATE` thus means another stack on the same builds.
+ * The places of `npm start`: below `ONETRIP_STATE`, or else below `ONETRIP_HOME` (default `.onetrip` in
+ * the repository), which also has the builds of Redis. With another `ONETRIP_STATE`, a second stack
+ * runs on the same builds.
  */
 export function places(env: NodeJS.ProcessEnv = process.env): Places {
   const state = resolve(env.ONETRIP_STATE || env.ONETRIP_HOME || join(repository, '.onetrip'))
@@ -45,13 +45,13 @@ export function places(env: NodeJS.ProcessEnv = process.env): Places {
   }
 }
 
-/** A path for Redis's Unix socket and what removes it again. */
+/** The path of Redis's Unix socket, and how to remove it. */
 export interface SocketPlace {
   path: string
   remove(): Promise<void>
 }
 
-/** `redis.sock` in `directory`, or in a short temporary one where that path would be too long. */
+/** `redis.sock` in `directory`, or in a short temporary folder if that path would be too long. */
 export async function socketIn(directory: string): Promise<SocketPlace> {
   const path = join(directory, 'redis.sock')
   if (Buffer.byteLength(path) <= MAX_SOCKET_PATH) {
@@ -66,8 +66,8 @@ export async function socketIn(directory: string): Promise<SocketPlace> {
 }
 
 /**
- * A new folder for a stack that is only there for a measurement; on the same disk as the data of
- * `npm start`, so that an append-only file costs the same.
+ * A new folder for the stack of one measurement. It is on the same disk as the data of `npm start`, so
+ * that the append-only file costs the same.
  *
  * @throws Problem when it cannot be made.
  */
@@ -78,7 +78,7 @@ export async function temporaryRunFolder(prefix: string): Promise<string> {
     return await mkdtemp(join(run, prefix))
   } catch (error) {
     throw new Problem(
-      `No folder can be made in ${run}: ${(error as Error).message}\n` +
+      `No folder can be made in ${run}: ${messageOf(error)}\n` +
         'Set ONETRIP_STATE to a folder in which you may write.',
     )
   }
@@ -90,8 +90,8 @@ export function newSecret(): string {
 }
 
 /**
- * The secret in `path`, made on first use and readable by its owner only, so that tokens outlive a
- * restart.
+ * The secret in the file `path`, which is made on first use and readable by its owner only. Tokens
+ * thus stay valid after a restart.
  */
 export async function keptSecret(path: string): Promise<string> {
   await mkdir(resolve(path, '..'), { recursive: true })

@@ -5,10 +5,10 @@ import {
   type Server,
   type TcpNetConnectOpts,
 } from 'node:net'
-import { listenersOn } from './listeners.ts'
 import { Problem } from './problem.ts'
+import { listenersOn } from './processes.ts'
 
-/** A port that something of ours will listen on, and how the user can choose another. */
+/** A port that a program of ours will listen on, and how the user can choose another. */
 export interface WantedPort {
   port: number
   host: string
@@ -50,8 +50,8 @@ const reasons: Record<string, (wanted: WantedPort) => string | Promise<string>> 
 /**
  * Makes sure that every port can be listened on, before anything is started.
  *
- * @throws Problem that names the first port that cannot, the process that has it where that can be
- *   found out, and what changes it.
+ * @throws Problem that names the first port that cannot, the process that has it if that is known,
+ *   and the option that changes it.
  */
 export async function checkPorts(wanted: readonly WantedPort[]): Promise<void> {
   for (const [index, port] of wanted.entries()) {
@@ -70,7 +70,7 @@ export async function checkPorts(wanted: readonly WantedPort[]): Promise<void> {
   }
 }
 
-/** As many different free ports on 127.0.0.1, chosen by the system. */
+/** Different free ports of 127.0.0.1, chosen by the system. */
 export async function freePorts(count: number): Promise<number[]> {
   const servers = await Promise.all(Array.from({ length: count }, () => listen(0, '127.0.0.1')))
   const ports = servers.map((server) => {
@@ -80,11 +80,6 @@ export async function freePorts(count: number): Promise<number[]> {
   })
   await Promise.all(servers.map(close))
   return ports
-}
-
-/** Whether something accepts a TCP connection there, within two seconds. Never rejects. */
-export function takesConnections(host: string, port: number): Promise<boolean> {
-  return accepts({ host, port })
 }
 
 /** Whether something accepts a connection at this address, within two seconds. Never rejects. */

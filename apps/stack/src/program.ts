@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { createInterface } from 'node:readline'
+import { ProgramError } from './problem.ts'
 
 /** How a program ended: its exit code, or the signal that ended it. */
 export interface Exit {
@@ -17,153 +18,163 @@ export interface Program {
   readonly lastLines: readonly string[]
   /** Sends a signal. Does nothing when the process has ended. */
   signal(signal: NodeJS.Signals): void
-  /** Gives a program that has `input` a line to read. */
+  /** Writes a line to the standard input of a program that has `input`. */
   write(line: string): void
-  /** SIGTERM, then SIGKILL after `graceMs` (default 10,000). Resolves when the process has ended. */
+  /** SIGTERM, after `graceMs` (default 10,000) SIGKILL. Resolves when the process has ended. */
   stop(graceMs?: number): Promise<Exit>
 }
 
-/** Resolves when the program is ready; is aborted when waiting has become pointless. */
-type ReadyProbe = (signal: AbortSignal) => Promise<void>
-
-export interface ProgramOptions {
+export interface LaunchOptions {
   name: string
   command: string
   args: readonly string[]
   env?: NodeJS.ProcessEnv
   cwd?: string
-  /** Whether it gets a pipe as standard input (which ends when this process does); default none. */
+  /** Whether standard input is a pipe, which ends when this process does. Default: no input. */
   input?: boolean
-  /** The program counts as started when one of its lines matches, or when the probe resolves. */
-  ready: RegExp | ReadyProbe
-  /** Default 15,000. */
-  readyTimeoutMs?: number
-  /** Gives the start up: the program is ended and the signal's reason thrown. */
-  signal?: AbortSignal
+  /** Whether standard error goes straight to the user, for a program that shows its progress there. */
+  showErrors?: boolean
+  /** What ends it when SIGTERM does not. Default SIGKILL, after which nothing can be cleaned up. */
+  killSignal?: NodeJS.Signals
+  /** Called with each line of standard output and error. */
   onLine?: (line: string) => void
 }
 
 const KEPT_LINES = 40
+const SHOWN_LINES = 12
 
-const running = new Set<ChildProcess>()
+/** The programs that run, and the signal that kills each. */
+const running = new Map<ChildProcess, NodeJS.Signals>()
 
 // The last resort when this process ends without having stopped its programs, as after an exception.
 process.on('exit', () => {
-  for (const child of running) child.kill('SIGTERM')
+  for (const child of running.keys()) child.kill('SIGTERM')
 })
 
-/** Ends every program of this process at once, for a user who does not want to wait any longer. */
+/** Kills every program that this process has started. */
 export function killPrograms(): void {
-  for (const child of running) child.kill('SIGKILL')
-}
-
-export class ProgramError extends Error {
-  override name = 'ProgramError'
-}
-
-/** In words, how a program ended: `exit code 1`, or the name of the signal. */
-export function describeExit({ code, signal }: Exit): string {
-  return signal ?? `exit code ${code}`
-}
-
-const TOLD_LINES = 12
-
-/** That a program has ended although nobody stopped it: how, and what it printed last. */
-export async function endOf(program: Program): Promise<ProgramError> {
-  const exit = describeExit(await program.exited)
-  const last = program.lastLines.slice(-TOLD_LINES).map((line) => `\n  ${line}`)
-  const lines =
-    last.length === 0 ? '; it had printed nothing.' : `. Its last lines:${last.join('')}`
-  return new ProgramError(`${program.name} ended by itself (${exit})${lines}`)
+  for (const [child, signal] of running) child.kill(signal)
 }
 
 /**
- * Starts a program and waits until it says that it is ready.
+ * Starts a program without waiting for it. If there is no such program, it ends with neither a code
+ * nor a signal, and its last line says why.
  *
  * It gets a process group of its own, so that Ctrl-C in a terminal reaches only the process that
  * started it, which then ends its programs in the right order.
- *
- * @throws ProgramError when it ends before it is ready or is not ready in time (it is ended then);
- *   the message has its last lines. Whatever the probe throws. The reason of `signal`.
  */
-export async function startProgram(options: ProgramOptions): Promise<Program> {
-  const { name, command, args, ready, readyTimeoutMs = 15_000, signal, onLine } = options
-  signal?.throwIfAborted()
+export function launch(options: LaunchOptions): Program {
+  const { name, command, args, input = false, showErrors = false, onLine } = options
+  const { killSignal = 'SIGKILL' } = options
   const child = spawn(command, args, {
     cwd: options.cwd,
     env: options.env ?? process.env,
-    stdio: [options.input ? 'pipe' : 'ignore', 'pipe', 'pipe'],
+    stdio: [input ? 'pipe' : 'ignore', 'pipe', showErrors ? 'inherit' : 'pipe'],
     detached: true,
   })
-  child.stdin?.on('error', () => {}) // it has ended, which `exited` tells
   const lastLines: string[] = []
-  const isReady = Promise.withResolvers<void>()
-  const hasExited = Promise.withResolvers<Exit>()
-
+  const { promise: exited, resolve: end } = Promise.withResolvers<Exit>()
+  child.stdin?.on('error', () => {}) // the program has ended, which `exited` tells
   for (const stream of [child.stdout, child.stderr]) {
     if (!stream) continue
     createInterface({ input: stream }).on('line', (line) => {
       lastLines.push(line)
       if (lastLines.length > KEPT_LINES) lastLines.shift()
       onLine?.(line)
-      if (ready instanceof RegExp && ready.test(line)) isReady.resolve()
     })
   }
+  child.once('spawn', () => running.set(child, killSignal))
   child.once('error', (error) => {
-    isReady.reject(new ProgramError(`${name} could not be started: ${error.message}`))
-    hasExited.resolve({ code: null, signal: null })
+    lastLines.push(error.message)
+    end({ code: null, signal: null })
   })
-  child.once('spawn', () => running.add(child))
   // 'close' and not 'exit': by then everything that it printed has been read.
   child.once('close', (code, signal) => {
     running.delete(child)
-    const exit = { code, signal }
-    hasExited.resolve(exit)
-    isReady.reject(
-      new ProgramError(
-        `${name} ended before it was ready (${describeExit(exit)}):\n${lastLines.join('\n')}`,
-      ),
-    )
+    end({ code, signal })
   })
-
-  const program: Program = {
+  return {
     name,
     get pid() {
       return child.pid ?? -1
     },
-    exited: hasExited.promise,
+    exited,
     lastLines,
     signal: (signal) => void child.kill(signal),
     write: (line) => void child.stdin?.write(`${line}\n`),
     async stop(graceMs = 10_000) {
       child.kill('SIGTERM')
-      const force = setTimeout(() => child.kill('SIGKILL'), graceMs)
-      const exit = await hasExited.promise
+      const force = setTimeout(() => child.kill(killSignal), graceMs)
+      const exit = await exited
       clearTimeout(force)
       return exit
     },
   }
+}
 
-  const timeout = setTimeout(() => {
-    isReady.reject(
-      new ProgramError(
-        `${name} was not ready after ${readyTimeoutMs / 1000} s:\n${lastLines.join('\n')}`,
-      ),
-    )
-  }, readyTimeoutMs)
-  const onAbort = () => isReady.reject(signal?.reason)
+export interface ProgramOptions extends LaunchOptions {
+  /**
+   * The program is ready when one of its lines matches, or when the function resolves, whose signal
+   * is aborted when there is nothing to wait for any more.
+   */
+  ready: RegExp | ((signal: AbortSignal) => Promise<unknown>)
+  /** Default 15,000. */
+  readyTimeoutMs?: number
+  /** Cancels the start: the program is stopped and the signal's reason thrown. */
+  signal?: AbortSignal
+}
+
+/**
+ * Starts a program and waits until it is ready.
+ *
+ * @throws ProgramError when it ends before it is ready or is not ready in time (it is stopped then);
+ *   the message has its last lines. Whatever `ready` throws. The reason of `signal`.
+ */
+export async function startProgram(options: ProgramOptions): Promise<Program> {
+  const { name, ready, readyTimeoutMs = 15_000, signal } = options
+  signal?.throwIfAborted()
+  const { promise, resolve, reject } = Promise.withResolvers<void>()
+  const program = launch({
+    ...options,
+    onLine(line) {
+      options.onLine?.(line)
+      if (ready instanceof RegExp && ready.test(line)) resolve()
+    },
+  })
+  const fail = (what: string) =>
+    reject(new ProgramError(`${name} ${what}:\n${program.lastLines.join('\n')}`))
+  void program.exited.then((exit) => fail(`ended before it was ready (${describeExit(exit)})`))
+  const timeout = setTimeout(
+    () => fail(`was not ready after ${readyTimeoutMs / 1000} s`),
+    readyTimeoutMs,
+  )
+  const onAbort = () => reject(signal?.reason)
   signal?.addEventListener('abort', onAbort)
-  const probing = new AbortController()
-  if (typeof ready === 'function') ready(probing.signal).then(isReady.resolve, isReady.reject)
+  const waiting = new AbortController()
+  if (typeof ready === 'function') ready(waiting.signal).then(() => resolve(), reject)
   try {
-    await isReady.promise
+    await promise
+    return program
   } catch (error) {
     await program.stop(1_000)
     throw error
   } finally {
     clearTimeout(timeout)
-    probing.abort()
+    waiting.abort()
     signal?.removeEventListener('abort', onAbort)
   }
-  return program
+}
+
+/** How a program ended, in words: `exit code 1`, or the name of the signal. */
+export function describeExit({ code, signal }: Exit): string {
+  return signal ?? (code === null ? 'it cannot be run' : `exit code ${code}`)
+}
+
+/** An error that says that a program has ended by itself: how, and what it printed last. */
+export async function endOf(program: Program): Promise<ProgramError> {
+  const exit = describeExit(await program.exited)
+  const last = program.lastLines.slice(-SHOWN_LINES).map((line) => `\n  ${line}`)
+  const lines =
+    last.length === 0 ? '; it had printed nothing.' : `. Its last lines:${last.join('')}`
+  return new ProgramError(`${program.name} ended by itself (${exit})${lines}`)
 }

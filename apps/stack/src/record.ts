@@ -1,11 +1,10 @@
-import { readFileSync } from 'node:fs'
 import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import type { Transport } from './address.ts'
-import { listenersOn } from './listeners.ts'
-import { accepts, takesConnections } from './ports.ts'
+import { accepts } from './ports.ts'
+import { isAlive, listenersOn } from './processes.ts'
 
-/** What `npm start` leaves for other programs to find it by. Removed when it ends. */
+/** How other programs find a running `npm start`, which removes the record when it ends. */
 export interface StackRecord {
   pid: number
   /** ISO 8601. */
@@ -22,7 +21,7 @@ export interface StackRecord {
   apis: { variant: string; url: string; pid: number }[]
 }
 
-/** Writes the record in one step: a reader sees all of it or nothing. */
+/** Writes the record atomically. */
 export async function writeRecord(path: string, record: StackRecord): Promise<void> {
   await mkdir(dirname(path), { recursive: true })
   const draft = `${path}.${process.pid}`
@@ -30,12 +29,12 @@ export async function writeRecord(path: string, record: StackRecord): Promise<vo
   await rename(draft, path)
 }
 
-/** Removes the record if it is still that of this process. */
+/** Removes the record if it is that of this process. */
 export async function removeRecord(path: string): Promise<void> {
   if ((await readRecord(path))?.pid === process.pid) await rm(path, { force: true })
 }
 
-/** The record, whether or not its stack still runs; null when there is none that makes sense. */
+/** The record of a stack, running or not. Null if there is none, or none that is valid. */
 export async function readRecord(path: string): Promise<StackRecord | null> {
   try {
     const record: unknown = JSON.parse(await readFile(path, 'utf8'))
@@ -48,8 +47,8 @@ export async function readRecord(path: string): Promise<StackRecord | null> {
 }
 
 /**
- * The record of a stack that runs now. That a process has the recorded id is not enough (ids are
- * used again): one of its APIs must take connections, too.
+ * The record of a stack that runs. Process ids are reused, so one of its APIs must accept
+ * connections, too.
  */
 export async function runningStack(path: string): Promise<StackRecord | null> {
   const record = await readRecord(path)
@@ -58,15 +57,15 @@ export async function runningStack(path: string): Promise<StackRecord | null> {
   return answering.includes(true) ? record : null
 }
 
-/** A program of a stack that was killed and could not stop it. */
+/** A program that still runs although its stack was killed. */
 export interface LeftBehind {
   what: string
   pid: number
 }
 
 /**
- * The programs of a killed stack that still run: a process has the recorded id and accepts connections at
- * the recorded address.
+ * The programs of a killed stack that still run: the process has the recorded id and accepts
+ * connections at the recorded address.
  */
 export async function leftBehind(path: string): Promise<LeftBehind[]> {
   const record = await readRecord(path)
@@ -86,33 +85,14 @@ export async function leftBehind(path: string): Promise<LeftBehind[]> {
 async function isBehind(url: string, pid: number): Promise<boolean> {
   const { protocol, port } = new URL(url)
   const holders = protocol === 'unix:' ? [] : await listenersOn(Number(port))
-  // If the holders are unknown, anything that accepts connections there counts.
+  // Where the holders are unknown, anything that accepts connections there counts.
   return holders.length === 0 ? await answers(url) : holders.some((holder) => holder.pid === pid)
-}
-
-/** Whether a process runs. One that has ended and waits for its parent to notice does not. */
-export function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0)
-    return !isZombie(pid)
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === 'EPERM'
-  }
-}
-
-function isZombie(pid: number): boolean {
-  try {
-    // The state follows the name, which is in brackets and may contain some itself.
-    return readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ').at(-1)?.[0] === 'Z'
-  } catch {
-    return false // no /proc here, or it is gone by now
-  }
 }
 
 function answers(url: string): Promise<boolean> {
   const { protocol, hostname, port, pathname } = new URL(url)
   if (protocol === 'unix:') return accepts({ path: decodeURIComponent(pathname) })
-  return takesConnections(hostname.replace(/^\[(.*)\]$/, '$1'), Number(port))
+  return accepts({ host: hostname.replace(/^\[(.*)\]$/, '$1'), port: Number(port) })
 }
 
 function isRecord(value: unknown): value is StackRecord {

@@ -1,37 +1,28 @@
+import { parseInfo } from '@onetrip/session-store'
 import { Redis } from 'ioredis'
 import { hideCredentials, type RedisOptions, redisAddress, type Transport } from './address.ts'
-import { Problem } from './problem.ts'
+import { messageOf, Problem } from './problem.ts'
 
-/** Which Redis it is. */
+/** Identifies a Redis. */
 export interface RedisFacts {
   version: string
-  /** `patched-ce8d76da85e6`, say; null when it is no build of ours. */
+  /** Such as `patched-ce8d76da85e6`; null if it is not a build of ours. */
   build: string | null
-  /** Threads that read and write sockets, the main thread included. */
+  /** Threads that read and write sockets, including the main thread. */
   ioThreads: number
   pid: number
 }
 
-/** Counters since the server's start, without what the monitor itself has added to them. */
+/** Counters since the server's start, without the monitor's own share. */
 export interface RedisReading {
   /** CPU time of the whole process, user and system, in seconds. */
   cpuSeconds: number
-  /** Of which the main thread's; null where the platform does not tell. */
+  /** The main thread's part of it; null where Redis does not report it. */
   mainThreadCpuSeconds: number | null
   connections: number
   commands: number
-  /** Reads from sockets: below `commands`, where several commands arrive at once. */
+  /** Reads from sockets; fewer than `commands` if several commands arrive at once. */
   reads: number
-}
-
-/** The fields of an INFO reply. */
-export function parseInfo(text: string): Map<string, string> {
-  const fields = new Map<string, string>()
-  for (const line of text.split(/\r?\n/)) {
-    const colon = line.indexOf(':')
-    if (colon > 0 && !line.startsWith('#')) fields.set(line.slice(0, colon), line.slice(colon + 1))
-  }
-  return fields
 }
 
 export function factsOf(info: ReadonlyMap<string, string>): RedisFacts {
@@ -65,10 +56,10 @@ export function readingOf(info: ReadonlyMap<string, string>, answered: number): 
   }
 }
 
-/** One connection that asks a Redis how it is doing. */
+/** A connection that monitors a Redis by INFO. */
 export class RedisMonitor {
   readonly transport: Transport
-  /** Resolves when the connection is gone although nobody closed it. */
+  /** Resolves when the connection was lost; not after `close`. */
   readonly lost: Promise<void>
   readonly #client: Redis
   #answered = 0
@@ -84,7 +75,7 @@ export class RedisMonitor {
     })
   }
 
-  /** @throws Problem when there is no Redis at `url`, or it does not let us in. */
+  /** @throws Problem when there is no Redis at `url`, or it refuses the credentials or the database. */
   static async connect(url: string): Promise<RedisMonitor> {
     const { options, transport } = redisAddress(url)
     const settings: RedisOptions = {
@@ -98,7 +89,7 @@ export class RedisMonitor {
       connectionName: 'onetrip-load',
     }
     const client = new Redis(settings)
-    // Without a listener ioredis prints these; the rejected command or connect() tells as much.
+    // Without a listener ioredis prints errors; the rejected command or connect() has them, too.
     let reason = ''
     client.on('error', (error: Error) => {
       reason = error.message
@@ -109,7 +100,7 @@ export class RedisMonitor {
       await client.info('server') // makes sure that the credentials are right
     } catch (error) {
       if (client.status !== 'end') client.disconnect() // which would wait for the closed one
-      const why = reason || (error instanceof Error ? error.message : String(error))
+      const why = reason || messageOf(error)
       throw new Problem(`The Redis at ${hideCredentials(url)} cannot be used: ${why}`)
     }
     const monitor = new RedisMonitor(client, transport)
@@ -131,14 +122,14 @@ export class RedisMonitor {
     this.#client.disconnect()
   }
 
-  async #info(): Promise<Map<string, string>> {
+  async #info(): Promise<ReadonlyMap<string, string>> {
     const text = await this.#client.info('everything')
     this.#answered += 1
     return parseInfo(text)
   }
 }
 
-/** What kind of Redis answers at `url`. @throws Problem when none does. */
+/** Identifies the Redis at `url`. @throws Problem as `RedisMonitor.connect`. */
 export async function redisFacts(url: string): Promise<RedisFacts> {
   const monitor = await RedisMonitor.connect(url)
   try {

@@ -1,10 +1,35 @@
 import { fileURLToPath } from 'node:url'
-import { type Program, startProgram } from './program.ts'
+import { Problem } from './problem.ts'
+import { launch, type Program, startProgram } from './program.ts'
 
+/** The command line of `apps/server-build`. */
 export const redisCli = fileURLToPath(new URL('../../server-build/src/cli.ts', import.meta.url))
 
 export const redisBuilds = ['patched', 'stock', 'baseline'] as const
 export type RedisBuild = (typeof redisBuilds)[number]
+
+/**
+ * Builds a Redis if that has not happened yet. Its progress goes straight to the user.
+ *
+ * @throws Problem when it fails; the build has printed why. The reason of `signal`, after which no
+ *   compiler is left.
+ */
+export async function buildRedis(build: RedisBuild, signal?: AbortSignal): Promise<void> {
+  signal?.throwIfAborted()
+  const program = launch({
+    name: 'the build of Redis',
+    command: process.execPath,
+    args: [redisCli, 'build', build],
+    showErrors: true, // progress is there; standard output has the path
+    killSignal: 'SIGTERM', // killed, it would leave its compilers
+  })
+  const stop = () => void program.stop()
+  signal?.addEventListener('abort', stop)
+  const { code } = await program.exited
+  signal?.removeEventListener('abort', stop)
+  signal?.throwIfAborted()
+  if (code !== 0) throw new Problem(`Redis (${build}) could not be built; the reason is above.`)
+}
 
 export interface RedisOptions {
   /** Default `patched`. */
@@ -15,13 +40,13 @@ export interface RedisOptions {
   /** Where Redis keeps its files. */
   directory: string
   /**
-   * Folder of the users' passwords, made where absent (`redisUrlFor` reads them). Default: whoever
-   * connects may do anything.
+   * Folder of the users' passwords, made where absent (see `withPasswordOf`). Default: no users, no
+   * passwords.
    */
   secrets?: string
   /** Further configuration, such as `{ appendfsync: 'always' }`. */
   config?: Record<string, string>
-  /** Gives the start up. */
+  /** Cancels the start. */
   signal?: AbortSignal
   onLine?: (line: string) => void
 }

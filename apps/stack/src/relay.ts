@@ -1,22 +1,130 @@
-import { describeError } from './problem.ts'
-import { type RelayFlags, relayCommand } from './relay/options.ts'
-import { runRelay } from './relay/run.ts'
-import { printError, surviveClosedOutput } from './terminal.ts'
+import { fstatSync } from 'node:fs'
+import { createInterface } from 'node:readline'
+import { Command, Option } from 'commander'
+import { describeError, messageOf, Problem } from './problem.ts'
+import { Relay } from './relay/relay.ts'
+import {
+  bandwidth,
+  describeBandwidth,
+  describeEndpoint,
+  duration,
+  type Endpoint,
+  endpoint,
+} from './relay/units.ts'
+import { print, printError, surviveClosedOutput } from './terminal.ts'
 
-// A process of its own, and so an entry of its own: a test or benchmark that starts it has the
-// process itself, without npm or the other commands of load in between.
-
-const end = new AbortController()
-for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
-  process.on(signal, () => end.abort())
+interface RelayFlags {
+  listen: Endpoint
+  to: Endpoint
+  /** Milliseconds. */
+  roundTrip: number
+  /** Bits per second. */
+  bandwidth: number
 }
-surviveClosedOutput(() => end.abort())
 
-try {
-  const command = relayCommand().name('node apps/stack/src/relay.ts').allowExcessArguments(false)
-  command.parse()
-  await runRelay(command.opts<RelayFlags>(), end.signal)
-} catch (error) {
-  printError(describeError(error))
-  process.exitCode = 1
+/** The command line of the relay, without an action. */
+export function relayCommand(): Command {
+  return new Command('relay')
+    .description('simulate a distant link: forward connections with a delay and a bandwidth')
+    .requiredOption('--listen <address>', 'host:port (port 0: any) or path of a socket', endpoint)
+    .requiredOption('--to <address>', 'where the server is: host:port or path', endpoint)
+    .option('--round-trip <time>', 'there and back: 0.271ms, 135us, 2s', duration, 0)
+    .addOption(
+      new Option('--bandwidth <rate>', 'each way, shared by all connections: 1Gb/s, 1.8Mb/s')
+        .argParser(bandwidth)
+        .default(Number.POSITIVE_INFINITY, 'unlimited'),
+    )
+    .addHelpText(
+      'after',
+      `
+Both addresses must be on this machine: 127.0.0.0/8, [::1], localhost, or a Unix socket. The relay prints
+a line of JSON when it listens, and one for each command or event. Half of the round trip is spent each
+way. The bandwidth counts the bytes of the stream, not the headers of packets. A connection has at most
+twice what the link holds (at least 64 KiB) in flight each way; then its sender has to wait.
+
+The relay ends at SIGTERM or SIGINT, and, if standard input is a pipe or a terminal, when that ends. Until
+then it reads commands from it, one a line:
+  cut                 reset every open connection, at both ends
+  cut replies 100     the same, after 100 more bytes of replies of that connection
+  cut requests 100    or of requests
+  stall               let nothing through, either way; connections stay open
+  resume              go on
+
+Example:
+  npm run load -- relay --listen 127.0.0.1:7000 --to 127.0.0.1:6390 --round-trip 48ms --bandwidth 1.8Mb/s`,
+    )
+}
+
+const report = (event: string, details: object = {}) => print(JSON.stringify({ event, ...details }))
+
+/**
+ * Runs a relay until `signal` is aborted or standard input, if it is a pipe or a terminal, ends.
+ *
+ * @throws Problem when it cannot listen.
+ */
+export async function runRelay(flags: RelayFlags, signal: AbortSignal): Promise<void> {
+  const { listen, to } = flags
+  const relay = await Relay.listen({
+    listen,
+    to,
+    roundTripMs: flags.roundTrip,
+    bitsPerSecond: flags.bandwidth,
+    onCut: (withheld) => report('connection cut', { withheld }),
+  }).catch((error: unknown) => {
+    throw new Problem(`The relay cannot listen at ${describeEndpoint(listen)}: ${messageOf(error)}`)
+  })
+  const over = Promise.withResolvers<void>()
+  signal.addEventListener('abort', () => over.resolve())
+  if (signal.aborted) over.resolve()
+  const input = fstatSync(0)
+  if (input.isFIFO() || input.isSocket() || process.stdin.isTTY) {
+    createInterface({ input: process.stdin })
+      .on('line', (line) => execute(relay, line))
+      .on('close', () => over.resolve())
+  }
+  report('listening', {
+    address: describeEndpoint(relay.endpoint),
+    to: describeEndpoint(to),
+    roundTripMs: flags.roundTrip,
+    bandwidth: describeBandwidth(flags.bandwidth),
+  })
+  await over.promise
+  await relay.close()
+  process.stdin.destroy() // or it keeps the process alive
+}
+
+const CUT = /^cut(?: (requests|replies) (\d{1,15}))?$/
+
+function execute(relay: Relay, line: string): void {
+  const command = line.trim().replaceAll(/\s+/g, ' ')
+  const cut = CUT.exec(command)
+  if (cut) {
+    const way = cut[1] === 'requests' ? 'requests' : 'replies'
+    const bytes = Number(cut[2] ?? 0)
+    report('cut', { connections: relay.connections, way, bytes })
+    relay.cut(way, bytes)
+  } else if (command === 'stall') {
+    relay.link.stall(true)
+    report('stalled')
+  } else if (command === 'resume') {
+    relay.link.stall(false)
+    report('resumed')
+  } else if (command !== '') {
+    report('refused', { command, known: 'cut, cut replies N, cut requests N, stall, resume' })
+  }
+}
+
+if (import.meta.main) {
+  const end = new AbortController()
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
+    process.on(signal, () => end.abort())
+  }
+  surviveClosedOutput(() => end.abort())
+  try {
+    const command = relayCommand().name('node apps/stack/src/relay.ts').allowExcessArguments(false)
+    await runRelay(command.parse().opts<RelayFlags>(), end.signal)
+  } catch (error) {
+    printError(describeError(error))
+    process.exitCode = 1
+  }
 }

@@ -1,11 +1,10 @@
-import { redisAddress, type Transport, unixUrl } from './address.ts'
+import { type RedisUser, redisAddress, type Transport, unixUrl, withPasswordOf } from './address.ts'
 import { type ApiOptions, apiUrl, startApi } from './api.ts'
 import { type SocketPlace, socketIn } from './places.ts'
 import type { Program } from './program.ts'
 import { type RedisBuild, startRedis } from './redis.ts'
-import { withPasswordOf } from './users.ts'
 
-/** A Redis that we start, and where it is and keeps its files. */
+/** A Redis that the stack starts, and where it listens and keeps its files. */
 export interface OwnRedis {
   kind: 'own'
   build: RedisBuild
@@ -15,52 +14,48 @@ export interface OwnRedis {
   run: string
   /** Folder where it keeps its data. */
   directory: string
-  /** Folder of the passwords of its users, made where absent. */
+  /** Folder of its users' passwords, made where absent. */
   secrets: string
 }
 
-/** A Redis of the user's, which is left running. */
+/** A Redis that runs already, and is left running. */
 export interface ForeignRedis {
   kind: 'foreign'
   url: string
 }
 
-export interface StackOptions {
+/** What is the same for all APIs; see `startApi`. */
+type Common = 'host' | 'sessionSecret' | 'logLevel' | 'workers' | 'poolSize' | 'janitor'
+/** What each API has of its own. */
+type Own = 'variant' | 'program' | 'port' | 'afterExit'
+
+export interface StackOptions extends Pick<ApiOptions, Common> {
   redis: OwnRedis | ForeignRedis
-  /** Where the APIs listen. */
-  host: string
-  apis: readonly Pick<ApiOptions, 'variant' | 'program' | 'afterExit' | 'port'>[]
-  sessionSecret: string
-  logLevel?: string
-  /** Processes of each API, and connections of each; default as for `startApi`. */
-  workers?: number
-  poolSize?: number
-  /** Whether the APIs run a janitor; default as for `startApi`. */
-  janitor?: boolean
-  /** Gives the start up; whatever runs by then is stopped. */
+  apis: readonly Pick<ApiOptions, Own>[]
+  /** Cancels the start; what runs by then is stopped. */
   signal: AbortSignal
-  /** What an API prints. */
+  /** Called with each line that an API prints. */
   onApiLine?: (variant: string, line: string) => void
 }
 
 export interface Stack {
   readonly redis: {
-    /** To watch it by: of an own one, as the user `operator`, with the password. */
+    /** For monitoring: of an own Redis, with the user `operator` and the password. */
     url: string
     transport: Transport
     /** Null for a foreign one. */
     pid: number | null
-    /** Of an own one, whichever transport the APIs use. */
+    /** Path of an own Redis's Unix socket, whichever transport the APIs use. */
     socket: string | null
   }
   readonly apis: readonly { variant: string; url: string; pid: number }[]
-  /** Resolves with the first program that ended although nobody stopped it. */
+  /** Resolves with the first program that ended by itself. */
   readonly lost: Promise<Program>
-  /** The APIs first, which answer what they have begun, then Redis. Never rejects. */
+  /** Stops the APIs, which answer the requests in flight, then Redis. Never rejects. */
   stop(): Promise<void>
 }
 
-// Closing, an API waits for answers, not for clients; Redis may still have to write to disk.
+// An API waits for the answers in flight, not for its clients; Redis may have to write to disk.
 const API_GRACE_MS = 10_000
 const REDIS_GRACE_MS = 20_000
 
@@ -72,6 +67,8 @@ const REDIS_GRACE_MS = 20_000
  *   running then.
  */
 export async function startStack(options: StackOptions): Promise<Stack> {
+  const { redis: wanted, apis: wantedApis, onApiLine, ...common } = options
+  const { host, signal } = common
   const lost = Promise.withResolvers<Program>()
   const apis: Program[] = []
   let redis: Program | undefined
@@ -93,46 +90,34 @@ export async function startStack(options: StackOptions): Promise<Stack> {
   }
 
   try {
-    let url: string
-    let forApis: string
-    if (options.redis.kind === 'own') {
-      const { build, port, transport, run, directory } = options.redis
+    let urlFor: (user: RedisUser) => Promise<string>
+    if (wanted.kind === 'own') {
+      const { build, port, transport, directory } = wanted
       // An installed server may be too old for the commands that our users are allowed.
-      const secrets = process.env.REDIS_SERVER ? undefined : options.redis.secrets
-      socket = await socketIn(run)
+      const secrets = process.env.REDIS_SERVER ? undefined : wanted.secrets
+      socket = await socketIn(wanted.run)
       redis = await startRedis({
-        build,
-        port,
+        ...{ build, port, directory, signal },
         socket: socket.path,
-        directory,
         ...(secrets !== undefined && { secrets }),
-        signal: options.signal,
       })
       watch(redis)
       const bare = transport === 'unix' ? unixUrl(socket.path) : `redis://127.0.0.1:${port}`
-      url = secrets === undefined ? bare : await withPasswordOf('operator', bare, secrets)
-      forApis = secrets === undefined ? bare : await withPasswordOf('api', bare, secrets)
+      urlFor = async (user) =>
+        secrets === undefined ? bare : await withPasswordOf(user, bare, secrets)
     } else {
-      url = forApis = options.redis.url
+      urlFor = async () => wanted.url
     }
+    const url = await urlFor('operator')
+    const redisUrl = await urlFor('api')
     const started = await Promise.allSettled(
-      options.apis.map(async (wanted) => {
-        const { variant, port } = wanted
-        const api = await startApi({
-          ...wanted,
-          host: options.host,
-          redisUrl: forApis,
-          sessionSecret: options.sessionSecret,
-          ...(options.logLevel !== undefined && { logLevel: options.logLevel }),
-          ...(options.workers !== undefined && { workers: options.workers }),
-          ...(options.poolSize !== undefined && { poolSize: options.poolSize }),
-          ...(options.janitor !== undefined && { janitor: options.janitor }),
-          signal: options.signal,
-          onLine: (line) => options.onApiLine?.(variant, line),
-        })
+      wantedApis.map(async (own) => {
+        const { variant, port } = own
+        const onLine = (line: string) => onApiLine?.(variant, line)
+        const api = await startApi({ ...common, ...own, redisUrl, onLine })
         apis.push(api)
         watch(api)
-        return { variant, url: apiUrl(options.host, port), pid: api.pid }
+        return { variant, url: apiUrl(host, port), pid: api.pid }
       }),
     )
     const ready = started.map((result) => {

@@ -1,24 +1,24 @@
-import { buildRedis } from './build.ts'
+import { redisOfEnvironment } from './address.ts'
 import { listenForInterrupts } from './interrupt.ts'
 import { keptSecret, places } from './places.ts'
 import { checkPorts, type WantedPort } from './ports.ts'
 import { describeError, Problem } from './problem.ts'
 import { endOf } from './program.ts'
 import { leftBehind, removeRecord, runningStack, writeRecord } from './record.ts'
+import { buildRedis } from './redis.ts'
 import { redisFacts } from './redis-info.ts'
 import { type Stack, startStack } from './stack.ts'
 import { banner } from './start/banner.ts'
 import { type StartSettings, settingsOf, startCommand } from './start/settings.ts'
 import { print, printError, step, surviveClosedOutput } from './terminal.ts'
-import { redisOfEnvironment } from './users.ts'
 
 const place = places()
 
-async function checkNothingIsInTheWay(settings: StartSettings): Promise<void> {
+async function checkThatItCanStart(settings: StartSettings): Promise<void> {
   const running = await runningStack(place.record)
   if (running) {
     throw new Problem(
-      `Onetrip runs already (process ${running.pid}, since ${running.startedAt}):\n` +
+      `Onetrip is already running (process ${running.pid}, since ${running.startedAt}):\n` +
         running.apis.map(({ variant, url }) => `  ${variant.padEnd(10)} ${url}\n`).join('') +
         `Stop it with Ctrl-C where it runs, or with: kill ${running.pid}\n` +
         'For a second one beside it, set ONETRIP_STATE to another folder, and other ports.',
@@ -27,7 +27,7 @@ async function checkNothingIsInTheWay(settings: StartSettings): Promise<void> {
   const left = await leftBehind(place.record)
   if (left.length > 0) {
     throw new Problem(
-      'An earlier Onetrip was killed, and these programs of it still run:\n' +
+      'An earlier Onetrip was killed, and some of its programs are still running:\n' +
         left.map(({ what, pid }) => `  ${what}, process ${pid}\n`).join('') +
         `End them with: kill ${left.map(({ pid }) => pid).join(' ')}`,
     )
@@ -47,7 +47,7 @@ function wantedPorts({ host, pooledPort, naivePort, redis }: StartSettings): Wan
 
 async function start(settings: StartSettings, signal: AbortSignal): Promise<Stack> {
   const { host, pooledPort, naivePort, installed } = settings
-  await checkNothingIsInTheWay(settings)
+  await checkThatItCanStart(settings)
   const foreign = await redisOfEnvironment()
   const redis: StartSettings['redis'] =
     foreign === undefined ? settings.redis : { kind: 'foreign', url: foreign }
@@ -71,7 +71,7 @@ async function start(settings: StartSettings, signal: AbortSignal): Promise<Stac
   )
 }
 
-/** Runs the stack until it is interrupted or falls apart. Resolves with the exit code. */
+/** Runs the stack until it is interrupted or loses a program. Returns the exit code. */
 async function run(settings: StartSettings, signal: AbortSignal): Promise<number> {
   const stack = await start(settings, signal)
   try {

@@ -1,13 +1,13 @@
 import ora, { type Ora } from 'ora'
 
-/** A step that takes longer than this says so also where there is no terminal to spin in. */
+/** Without a terminal, a step that takes longer than this prints a line. */
 const SLOW_MS = 2_000
 
 /**
- * Keeps the process alive when nobody reads its output any more (a closed terminal, `| head`): there
- * are still programs to stop.
+ * Ignores errors of standard output and error (a closed terminal, `| head`), so that this process
+ * lives on to stop its programs.
  *
- * @param then is called once, if the reader of the results is gone.
+ * @param then is called once when standard output has failed.
  */
 export function surviveClosedOutput(then?: () => void): void {
   process.stderr.on('error', () => {})
@@ -18,8 +18,8 @@ export function surviveClosedOutput(then?: () => void): void {
 }
 
 /**
- * Whether there is a terminal that can show a line which changes. One that claims to have no columns
- * (as under some wrappers) cannot: ora would go round for ever.
+ * Whether standard error is a terminal that can show a spinner. On one with zero columns, as some
+ * wrappers have it, ora would loop for ever.
  */
 export function isLive(): boolean {
   return process.stderr.isTTY && process.stderr.columns > 0
@@ -33,14 +33,14 @@ export function printError(text: string): void {
   process.stderr.write(`${text}\n`)
 }
 
-/** Leaves Ctrl-C and the keyboard alone: what an interrupt does is decided elsewhere. */
+/** A spinner that leaves Ctrl-C and the keyboard alone. */
 export function spinner(text: string): Ora {
   return ora({ text, discardStdin: false, hideCursor: false })
 }
 
 /**
- * Does some work and shows that it goes on: by a spinner in a terminal, elsewhere by one line if it
- * takes longer than two seconds. Nothing of it stays when the work is done.
+ * Shows progress while some work is done: a spinner in a terminal, which is removed afterwards;
+ * elsewhere a line if the work takes longer than two seconds.
  */
 export async function step<T>(text: string, work: () => Promise<T>): Promise<T> {
   if (isLive()) {

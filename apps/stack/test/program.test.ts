@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { describe, expect, test } from 'vitest'
-import { type ProgramOptions, startProgram } from '../src/program.ts'
-import { isAlive } from '../src/record.ts'
+import { isAlive } from '../src/processes.ts'
+import { killPrograms, type ProgramOptions, startProgram } from '../src/program.ts'
 
 function node(script: string, options: Partial<ProgramOptions> = {}) {
   return startProgram({
@@ -25,7 +25,7 @@ describe('startProgram', () => {
     const asked = Promise.withResolvers<void>()
     const starting = node('setInterval(() => {}, 1000)', {
       ready: () =>
-        new Promise((resolve) => {
+        new Promise<void>((resolve) => {
           answer = resolve
           asked.resolve()
         }),
@@ -35,7 +35,7 @@ describe('startProgram', () => {
     await (await starting).stop()
   })
 
-  test('gives the probe up when the program ends, and tells its last lines', async () => {
+  test('stops waiting when the program ends, and shows its last lines', async () => {
     let gaveUp = false
     const starting = node(`console.error('no Redis'); process.exit(3)`, {
       async ready(signal) {
@@ -47,7 +47,7 @@ describe('startProgram', () => {
     expect(gaveUp).toBe(true)
   })
 
-  test('can be given up by a signal, and leaves no process', async () => {
+  test('can be aborted, and leaves no process', async () => {
     const controller = new AbortController()
     let pid = 0
     const starting = node('console.log(process.pid); setInterval(() => {}, 1000)', {
@@ -62,7 +62,7 @@ describe('startProgram', () => {
     expect(isAlive(pid)).toBe(false)
   })
 
-  test('does not wait for ever', async () => {
+  test('gives up after the time limit', async () => {
     const starting = node('setInterval(() => {}, 1000)', { readyTimeoutMs: 50 })
     await expect(starting).rejects.toThrow('not ready after 0.05 s')
   })
@@ -73,4 +73,19 @@ describe('startProgram', () => {
     )
     expect(await program.stop(50)).toEqual({ code: null, signal: 'SIGKILL' })
   })
+
+  test('says that a program cannot be run', async () => {
+    await expect(node('', { command: './no-such-program' })).rejects.toThrow(
+      /^a script ended before it was ready \(it cannot be run\):\nspawn .* ENOENT$/,
+    )
+  })
+})
+
+test('killPrograms ends a program by its own kill signal', async () => {
+  const script = `process.on('SIGTERM', () => process.exit(7)); console.log('ready'); setInterval(() => {}, 1000)`
+  const plain = await node(script)
+  const gentle = await node(script, { killSignal: 'SIGTERM' })
+  killPrograms()
+  expect(await plain.exited).toEqual({ code: null, signal: 'SIGKILL' })
+  expect(await gentle.exited).toEqual({ code: 7, signal: null })
 })

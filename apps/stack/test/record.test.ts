@@ -12,7 +12,7 @@ import {
   type StackRecord,
   writeRecord,
 } from '../src/record.ts'
-import { filesIn, temporaryFolder } from '../src/testing/places.ts'
+import { filesIn, temporaryFolder } from '../src/testing/folders.ts'
 
 const DEAD = 2 ** 22 + 1 // above the largest process id of Linux
 

@@ -4,11 +4,8 @@ import { once } from 'node:events'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { describeEndpoint, endpoint } from '../src/relay/endpoint.ts'
-import { startRelay } from '../src/relay/process.ts'
-import { bandwidth, describeBandwidth, duration } from '../src/relay/units.ts'
-import { filesIn, temporaryFolder } from '../src/testing/places.ts'
-import { source } from '../src/testing/programs.ts'
+import { relayProgram, startRelay } from '../src/relay/process.ts'
+import { filesIn, temporaryFolder } from '../src/testing/folders.ts'
 import {
   clientOf,
   connecting,
@@ -18,58 +15,6 @@ import {
   relayTo,
   testServer,
 } from './support/relay.ts'
-
-describe('what is written', () => {
-  test.each([
-    ['0.271ms', 0.271],
-    ['135us', 0.135],
-    ['135µs', 0.135],
-    ['48 ms', 48],
-    ['2s', 2_000],
-    ['0ms', 0],
-  ])('a time: %s', (text, milliseconds) => expect(duration(text)).toBeCloseTo(milliseconds, 9))
-
-  test.each(['', '5', '1m', '-1ms', '1e3ms', '61s', 'ms'])('no time: "%s"', (text) =>
-    expect(() => duration(text)).toThrow('such as 0.271ms'),
-  )
-
-  test.each([
-    ['1Gb/s', 1e9, '1 Gb/s'],
-    ['1.8Mb/s', 1.8e6, '1.8 Mb/s'],
-    ['64 kb/s', 64_000, '64 kb/s'],
-    ['300b/s', 300, '300 b/s'],
-    ['unlimited', Number.POSITIVE_INFINITY, 'unlimited'],
-  ])('a bandwidth: %s', (text, bitsPerSecond, words) => {
-    expect(bandwidth(text)).toBe(bitsPerSecond)
-    expect(describeBandwidth(bitsPerSecond)).toBe(words)
-  })
-
-  test.each(['', '0Mb/s', '1MB/s', '1M', '1 Tb/s', '-1Gb/s'])('no bandwidth: "%s"', (text) =>
-    expect(() => bandwidth(text)).toThrow('such as 1Gb/s'),
-  )
-
-  test.each([
-    ['127.0.0.1:80', { host: '127.0.0.1', port: 80 }],
-    ['127.1.2.3:0', { host: '127.1.2.3', port: 0 }],
-    ['[::1]:7000', { host: '::1', port: 7_000 }],
-    ['localhost:7000', { host: 'localhost', port: 7_000 }],
-    ['/run/a.sock', { path: '/run/a.sock' }],
-    ['./a.sock', { path: './a.sock' }],
-  ])('an address: %s', (text, expected) => {
-    expect(endpoint(text)).toEqual(expected)
-    expect(describeEndpoint(endpoint(text))).toBe(text)
-  })
-
-  test.each(['10.0.0.1:80', '0.0.0.0:80', '[::]:80', 'example.org:80', '[fe80::1]:80'])(
-    'the address of another machine: %s',
-    (text) => expect(() => endpoint(text)).toThrow('only serves this machine'),
-  )
-
-  test.each(['', '127.0.0.1', ':80', '127.0.0.1:x', '127.0.0.1:65536', '::1:80'])(
-    'no address: "%s"',
-    (text) => expect(() => endpoint(text)).toThrow('It must be host:port or the path'),
-  )
-})
 
 describe('what comes through', () => {
   test.each(['a port', 'a Unix socket'])('every byte, in order, by %s', async (kind) => {
@@ -287,7 +232,7 @@ describe('the program', () => {
 
   test('it ends with the process that started it', async () => {
     const { address } = await echoServer()
-    const args = [source('relay.ts'), '--listen', '127.0.0.1:0', '--to', address]
+    const args = [relayProgram, '--listen', '127.0.0.1:0', '--to', address]
     const child = spawn(process.execPath, args, { stdio: ['pipe', 'pipe', 'inherit'] })
     await once(child.stdout, 'data')
     child.stdin.end()

@@ -1,15 +1,17 @@
 import { execFile } from 'node:child_process'
+import { mkdir, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { freePorts } from '../src/ports.ts'
-import { isAlive, readRecord, type StackRecord } from '../src/record.ts'
-import { filesIn, processesOf, temporaryFolder } from '../src/testing/places.ts'
-import { run, type Tested } from '../src/testing/programs.ts'
+import { isAlive } from '../src/processes.ts'
+import { readRecord, type StackRecord } from '../src/record.ts'
+import { filesIn, processesOf, temporaryFolder } from '../src/testing/folders.ts'
+import { runStart, type TestedProgram } from '../src/testing/programs.ts'
 import { redisForThisTest } from '../src/testing/redis.ts'
 
-interface Started extends Tested {
+interface Started extends TestedProgram {
   state: string
   record: StackRecord
   ports: number[]
@@ -25,7 +27,7 @@ async function started(
   const [pooled, naive, redis] = ports
   const args = [`--port=${pooled}`, `--naive-port=${naive}`]
   if (!env.REDIS_URL) args.push(`--redis-port=${redis}`)
-  const program = await run('start.ts', { state, args, until: /^\s*Stop /, env })
+  const program = await runStart({ state, args, until: /^\s*Stop /, env })
   const record = await readRecord(join(state, 'run', 'stack.json'))
   if (!record) throw new Error('there is no record')
   return Object.assign(program, { state, record, ports })
@@ -108,9 +110,23 @@ describe('npm start', () => {
     const stack = await started()
     const ports = await freePorts(3)
     const args = [`--port=${ports[0]}`, `--naive-port=${ports[1]}`, `--redis-port=${ports[2]}`]
-    const second = await run('start.ts', { state: stack.state, args, until: /runs already/ })
+    const second = await runStart({ state: stack.state, args, until: /already running/ })
     expect(await second.exited).toEqual({ code: 1, signal: null })
     expect(second.output.join('\n')).toContain(`kill ${stack.pid}`)
+  })
+
+  test('the pooled API shows the latest report at /report, as soon as there is one', async () => {
+    const state = await temporaryFolder()
+    const [pooled, naive, redis] = await freePorts(3)
+    const args = [`--port=${pooled}`, `--naive-port=${naive}`, `--redis-port=${redis}`]
+    await runStart({ state, args, until: /^\s*Stop / })
+    const url = `http://127.0.0.1:${pooled}/report`
+    const absent = await fetch(url)
+    expect(absent.status).toBe(404)
+    expect(await absent.json()).toMatchObject({ message: expect.stringContaining('npm run load') })
+    await mkdir(join(state, 'report'))
+    await writeFile(join(state, 'report', 'latest.html'), '<!doctype html>\n')
+    expect(await (await fetch(url)).text()).toBe('<!doctype html>\n')
   })
 
   test("a Redis of the user's is used, named as such, and left running", async () => {
@@ -135,7 +151,7 @@ describe('npm start, in vain', () => {
     await new Promise<void>((resolve) => void server.listen(naive, '127.0.0.1', resolve))
     onTestFinished(() => void server.close())
     const args = [`--port=${pooled}`, `--naive-port=${naive}`, `--redis-port=${redis}`]
-    const program = await run('start.ts', { state, args, until: /taken/ })
+    const program = await runStart({ state, args, until: /taken/ })
     expect(await program.exited).toEqual({ code: 1, signal: null })
     expect(program.output).toHaveLength(1)
     expect(program.output[0]).toContain(`Port ${naive}, meant for the naive API, is taken`)
@@ -156,14 +172,14 @@ describe('npm start, in vain', () => {
 
     const others = await freePorts(3)
     for (const [pooled, naive, port] of [killed.ports, others]) {
-      const again = await run('start.ts', {
+      const again = await runStart({
         state: killed.state,
         args: [`--port=${pooled}`, `--naive-port=${naive}`, `--redis-port=${port}`],
         until: /^End them/,
       })
       expect(await again.exited).toEqual({ code: 1, signal: null })
       expect(again.output).toEqual([
-        'An earlier Onetrip was killed, and these programs of it still run:',
+        'An earlier Onetrip was killed, and some of its programs are still running:',
         `  Redis, process ${pid}`,
         `End them with: kill ${pid}`,
       ])
@@ -177,7 +193,7 @@ describe('npm start, in vain', () => {
   test('an unreachable REDIS_URL is named, without its password', async () => {
     const state = await temporaryFolder()
     const [pooled, naive, nobody] = await freePorts(3)
-    const program = await run('start.ts', {
+    const program = await runStart({
       state,
       args: [`--port=${pooled}`, `--naive-port=${naive}`],
       until: /cannot be used/,
@@ -193,7 +209,7 @@ describe('npm start, in vain', () => {
     const { socket } = await redisForThisTest()
     const state = await temporaryFolder()
     const [pooled, naive] = await freePorts(2)
-    const program = await run('start.ts', {
+    const program = await runStart({
       state,
       args: [`--port=${pooled}`, `--naive-port=${naive}`],
       until: /cannot (be used|start)/,

@@ -4,10 +4,9 @@ import { join } from 'node:path'
 import { createSessionStore, type SessionStore, strategyNames } from '@onetrip/session-store'
 import { Redis } from 'ioredis'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
-import { redisAddress, unixUrl } from '../src/address.ts'
+import { type RedisUser, redisAddress, unixUrl, withPasswordOf } from '../src/address.ts'
 import { startRedis } from '../src/redis.ts'
 import { RedisMonitor } from '../src/redis-info.ts'
-import { type RedisUser, withPasswordOf } from '../src/users.ts'
 
 let url: string
 let secrets: string

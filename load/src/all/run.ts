@@ -2,7 +2,7 @@ import { mkdir } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { styleText } from 'node:util'
 import { places } from '@onetrip/stack/places.ts'
-import { describeError, Problem } from '@onetrip/stack/problem.ts'
+import { describeError, messageOf, Problem } from '@onetrip/stack/problem.ts'
 import { print, printError } from '@onetrip/stack/terminal.ts'
 import { type Outputs, prepareOutputs, type ResultDocument } from '../report/outputs.ts'
 import type { AllResult } from '../report/read.ts'
@@ -99,8 +99,6 @@ function inWords(seconds: number): string {
   if (seconds < 90) return `${Math.round(seconds / 5) * 5} s`
   return `${Math.round(seconds / 60)} minutes`
 }
-
-const messageOf = (error: unknown) => (error instanceof Error ? error.message : String(error))
 
 const failureText = (failures: AllResult['failures']) =>
   failures.map(({ part, message }) => `${part} (${message.split('\n', 1)[0]})`).join(', ')

@@ -1,4 +1,4 @@
-import { describeError, Problem } from '@onetrip/stack/problem.ts'
+import { describeError, messageOf, Problem } from '@onetrip/stack/problem.ts'
 import { print } from '@onetrip/stack/terminal.ts'
 import type { LatencyResult } from '../latency/result.ts'
 import { ALL, type AllResult, readDocument } from '../report/read.ts'
@@ -70,7 +70,7 @@ function comparableOf(document: unknown, name: string): Comparable | null {
     }
   } catch (error) {
     // What is read relies on what the format promises.
-    const what = error instanceof Error ? error.message : String(error)
+    const what = messageOf(error)
     throw new Problem(`${name} says that it is ${format}, but something in it is not: ${what}.`)
   }
   return comparableHttp(document, name)

@@ -1,11 +1,10 @@
 import { rm } from 'node:fs/promises'
 import { unixUrl } from '@onetrip/stack/address.ts'
-import { buildRedis } from '@onetrip/stack/build.ts'
 import { socketIn, temporaryRunFolder } from '@onetrip/stack/places.ts'
 import { freePorts } from '@onetrip/stack/ports.ts'
 import { Problem } from '@onetrip/stack/problem.ts'
 import { endOf } from '@onetrip/stack/program.ts'
-import { type RedisBuild, startRedis } from '@onetrip/stack/redis.ts'
+import { buildRedis, type RedisBuild, startRedis } from '@onetrip/stack/redis.ts'
 import { type RedisFacts, redisFacts } from '@onetrip/stack/redis-info.ts'
 import { type CpuReading, readCpu } from '../drivers/redis/threads.ts'
 

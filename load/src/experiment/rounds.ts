@@ -1,4 +1,4 @@
-import { describeError } from '@onetrip/stack/problem.ts'
+import { describeError, messageOf } from '@onetrip/stack/problem.ts'
 import type { RunProgress } from './progress.ts'
 
 /** What is to be run, over and over. */
@@ -51,7 +51,7 @@ export interface Ending {
 export function endingOf(early: EarlyEnd | null): Ending {
   if (early === null || early.interrupted) return { interrupted: early !== null }
   const { reason } = early
-  return { interrupted: false, failure: reason instanceof Error ? reason.message : String(reason) }
+  return { interrupted: false, failure: messageOf(reason) }
 }
 
 /** The same for a report; empty when no rounds are missing. */

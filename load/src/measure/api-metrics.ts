@@ -1,12 +1,6 @@
-import { Problem } from '@onetrip/stack/problem.ts'
+import { type Metric, parseMetrics } from '@onetrip/stack/metrics.ts'
+import { messageOf, Problem } from '@onetrip/stack/problem.ts'
 import { request } from 'undici'
-
-/** One line of the Prometheus text format. */
-export interface Metric {
-  name: string
-  labels: Record<string, string>
-  value: number
-}
 
 /** Counters of an API process since its start. */
 export interface ApiReading {
@@ -21,30 +15,6 @@ export interface ApiReading {
 export interface ApiFacts {
   strategy: string
   transport: string
-}
-
-const LINE = /^([a-zA-Z_:][\w:]*)(?:\{(.*)\})?\s+(\S+)/
-const LABEL = /([a-zA-Z_]\w*)="((?:[^"\\]|\\.)*)"/g
-
-/** Reads the Prometheus text format, as far as values are concerned. */
-export function parseMetrics(text: string): Metric[] {
-  return text.split('\n').flatMap((line) => {
-    const match = line.startsWith('#') ? null : LINE.exec(line)
-    if (!match) return []
-    const [, name = '', labels = '', value = ''] = match
-    return [
-      {
-        name,
-        labels: Object.fromEntries(
-          Array.from(labels.matchAll(LABEL), ([, key = '', quoted = '']) => [
-            key,
-            quoted.replace(/\\(.)/g, (_, escaped) => (escaped === 'n' ? '\n' : escaped)),
-          ]),
-        ),
-        value: Number(value.replace('Inf', 'Infinity')),
-      },
-    ]
-  })
 }
 
 /** The sum of a metric over its labels; 0 when it was never counted. */
@@ -62,7 +32,7 @@ async function fetchMetrics(url: string): Promise<Metric[]> {
     if (statusCode === 200) return parseMetrics(text)
     throw new Error(`it answered ${statusCode}`)
   } catch (error) {
-    const why = error instanceof Error ? error.message : String(error)
+    const why = messageOf(error)
     throw new Problem(`The API at ${url} does not tell its metrics: ${why}`, { cause: error })
   }
 }

@@ -1,6 +1,6 @@
 import { access, constants, open, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
-import { Problem } from '@onetrip/stack/problem.ts'
+import { messageOf, Problem } from '@onetrip/stack/problem.ts'
 
 /** A file that appears, complete, when there is something to put into it. */
 export interface OutputFile {
@@ -32,7 +32,7 @@ export async function outputFile(option: string, name: string): Promise<OutputFi
     await writeFile(draft, '') // a read-only file system, a full quota
     await rm(draft)
   } catch (error) {
-    throw unusable(error instanceof Error ? error.message : String(error))
+    throw unusable(messageOf(error))
   }
   return {
     path,
@@ -43,7 +43,7 @@ export async function outputFile(option: string, name: string): Promise<OutputFi
         await flushFolder(folder)
       } catch (error) {
         await rm(draft, { force: true })
-        throw unusable(error instanceof Error ? error.message : String(error))
+        throw unusable(messageOf(error))
       }
     },
   }

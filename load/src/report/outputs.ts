@@ -1,6 +1,7 @@
 import { mkdir } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { places } from '@onetrip/stack/places.ts'
+import { messageOf } from '@onetrip/stack/problem.ts'
 import { print, printError, step } from '@onetrip/stack/terminal.ts'
 import type { Command } from 'commander'
 import { toJson } from './json.ts'
@@ -100,7 +101,7 @@ async function renewLatest(file: OutputFile, document: unknown): Promise<void> {
     await file.save(await page(document))
     print(`\nThe latest report: ${file.path}`)
   } catch (error) {
-    printError(`No latest report: ${error instanceof Error ? error.message : String(error)}`)
+    printError(`No latest report: ${messageOf(error)}`)
   }
 }
 
@@ -111,7 +112,7 @@ async function latestReport(): Promise<OutputFile | null> {
     await mkdir(dirname(report), { recursive: true })
     return await outputFile('the latest report,', report)
   } catch (error) {
-    printError(`No latest report: ${error instanceof Error ? error.message : String(error)}`)
+    printError(`No latest report: ${messageOf(error)}`)
     return null
   }
 }

@@ -1,6 +1,6 @@
 import { readFile, stat } from 'node:fs/promises'
 import { basename } from 'node:path'
-import { Problem } from '@onetrip/stack/problem.ts'
+import { messageOf, Problem } from '@onetrip/stack/problem.ts'
 import { readHttpResult } from '../http/read-result.ts'
 import type { Part } from './model.ts'
 import { experimentPart } from './parts/experiment.ts'
@@ -47,8 +47,7 @@ const MOST_BYTES = 64 * 2 ** 20
 /** @throws Problem when there is no such file, or no JSON in it. */
 export async function readDocument(path: string): Promise<NamedDocument> {
   const unreadable = (why: string) => new Problem(`${path} cannot be read: ${why}.`)
-  const problem = (error: unknown) =>
-    unreadable(error instanceof Error ? error.message : `${error}`)
+  const problem = (error: unknown) => unreadable(messageOf(error))
   const found = await stat(path).catch((error: unknown) => Promise.reject(problem(error)))
   if (!found.isFile()) throw unreadable('it is no file')
   if (found.size > MOST_BYTES) throw unreadable(`it has ${found.size} bytes, too many for a report`)
@@ -58,7 +57,7 @@ export async function readDocument(path: string): Promise<NamedDocument> {
   try {
     return { name: basename(path), document: JSON.parse(text) }
   } catch (error) {
-    throw unreadable(`it is no JSON (${(error as Error).message.replaceAll(/\s+/g, ' ')})`)
+    throw unreadable(`it is no JSON (${messageOf(error).replaceAll(/\s+/g, ' ')})`)
   }
 }
 
@@ -89,7 +88,7 @@ export function partsOf({ name, document }: NamedDocument): Part[] {
     return [reader(document as never, name)]
   } catch (error) {
     if (error instanceof Problem) throw error
-    const what = error instanceof Error ? error.message : String(error)
+    const what = messageOf(error)
     throw new Problem(`${name} says that it is ${format}, but something in it is not: ${what}.`)
   }
 }

@@ -1,5 +1,4 @@
-import { apiUrl, startApi } from '@onetrip/stack/api.ts'
-import { apiSettings } from '@onetrip/stack/api-settings.ts'
+import { apiSettings, apiUrl, startApi } from '@onetrip/stack/api.ts'
 import { newSecret } from '@onetrip/stack/places.ts'
 import { freePorts } from '@onetrip/stack/ports.ts'
 import { endOf } from '@onetrip/stack/program.ts'

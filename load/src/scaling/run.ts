@@ -1,4 +1,4 @@
-import { apiSettings } from '@onetrip/stack/api-settings.ts'
+import { apiSettings } from '@onetrip/stack/api.ts'
 import { print } from '@onetrip/stack/terminal.ts'
 import { scalingLoad } from '../compare/parts.ts'
 import { plannedComparison } from '../compare/planned.ts'

@@ -1,7 +1,6 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { temporaryFolder } from '@onetrip/stack/testing/places.ts'
-import { run } from '@onetrip/stack/testing/programs.ts'
+import { temporaryFolder } from '@onetrip/stack/testing/folders.ts'
 import { describe, expect, test } from 'vitest'
 import { requireComparable } from '../../src/comparing/compare.ts'
 import { differencesOf, pairsOf } from '../../src/comparing/differences.ts'
@@ -10,6 +9,7 @@ import type { Result, Sample } from '../../src/experiment/result.ts'
 import { Rows } from '../../src/experiment/rows.ts'
 import { http } from '../../src/experiments/http/http.ts'
 import { httpSamples, resultOf } from '../support/result.ts'
+import { runLoad } from '../support/run.ts'
 
 // Rounds that differ by some percent, as they do.
 const naive = [2_500, 2_550, 2_450, 2_520, 2_480]
@@ -183,7 +183,7 @@ describe('npm run load -- compare', () => {
     await writeFile(old, JSON.stringify(before))
     await writeFile(now, JSON.stringify(after))
     const args = ['compare', old, now, ...options]
-    const program = await run('cli.ts', { state, args, until: /./ })
+    const program = await runLoad({ state, args, until: /./ })
     const { code } = await program.exited
     return { code, text: program.output.join('\n') }
   }

@@ -1,6 +1,6 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { temporaryFolder } from '@onetrip/stack/testing/places.ts'
+import { temporaryFolder } from '@onetrip/stack/testing/folders.ts'
 import { expect, test } from 'vitest'
 import { withFigures } from '../../src/reporting/document.ts'
 import { ioThreadsResult } from './support/results.ts'

@@ -1,6 +1,6 @@
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { filesIn, temporaryFolder } from '@onetrip/stack/testing/places.ts'
+import { filesIn, temporaryFolder } from '@onetrip/stack/testing/folders.ts'
 import { Command } from 'commander'
 import { afterEach, expect, test, vi } from 'vitest'
 import { http } from '../../src/experiments/http/http.ts'

@@ -1,9 +1,9 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { filesIn, processesOf, temporaryFolder } from '@onetrip/stack/testing/places.ts'
-import { run } from '@onetrip/stack/testing/programs.ts'
+import { filesIn, processesOf, temporaryFolder } from '@onetrip/stack/testing/folders.ts'
 import { expect, test } from 'vitest'
 import type { LatencyResult } from '../../src/latency/result.ts'
+import { runLoad } from '../support/run.ts'
 
 const short = ['--connections=4', '--sessions=8', '--no-report', '--duration=0.5']
 
@@ -18,7 +18,7 @@ test('at shares of what the slowest can do: tables, a file, and nothing left', a
     ...['latency', ...short, '--rounds=1', '--warmup=0.5', '--shares=50,10'],
     ...['--variants=naive,batch', '--arrivals=poisson', '--json', json],
   ]
-  const load = await run('cli.ts', { state, args, until: /All samples are in/ })
+  const load = await runLoad({ state, args, until: /All samples are in/ })
   expect(await load.exited).toEqual({ code: 0, signal: null })
   const text = load.output.join('\n')
   expect(text).toMatch(/^At full speed, requests\/s: naive [\d,.]+, batch [\d,.]+\./m)
@@ -59,7 +59,7 @@ test('at rates that are given; an interrupt keeps the rounds that are complete',
     ...['latency', ...short, '--rounds=1000', '--warmup=0', '--rate=40,20'],
     ...['--variants=pipeline', '--json', json],
   ]
-  const load = await run('cli.ts', { state, args, until: /^Round 2\// })
+  const load = await runLoad({ state, args, until: /^Round 2\// })
   load.signal('SIGINT')
   expect(await load.exited).toEqual({ code: 130, signal: null })
   const result = await resultIn(json)
@@ -79,12 +79,12 @@ test('again, compared with a file: at the same rates, and with the same load onl
   const json = join(await temporaryFolder(), 'first.json')
   const few = [...short, '--rounds=2', '--warmup=0', '--variants=batch']
   const args = ['latency', ...few, '--rate=20', '--requests=30', '--json', json]
-  const first = await run('cli.ts', { state, args, until: /All samples are in/ })
+  const first = await runLoad({ state, args, until: /All samples are in/ })
   expect(await first.exited).toEqual({ code: 0, signal: null })
   expect((await resultIn(json)).samples.map(({ due }) => due)).toEqual([15, 15])
 
   const compared = ['--compare', json, '--threshold=1000']
-  const again = await run('cli.ts', {
+  const again = await runLoad({
     state,
     args: ['latency', ...few, ...compared],
     until: /^ *$/,
@@ -95,14 +95,14 @@ test('again, compared with a file: at the same rates, and with the same load onl
   expect(text).toMatch(/^20\.0 requests\/s, batch +/m)
 
   const other = ['latency', ...few, '--seed=18', ...compared]
-  const refused = await run('cli.ts', { state, args: other, until: /another load/ })
+  const refused = await runLoad({ state, args: other, until: /another load/ })
   expect(await refused.exited).toEqual({ code: 1, signal: null })
 })
 
 test('more requests than memory holds are refused before anything is started', async () => {
   const state = await temporaryFolder()
   const args = ['latency', '--rate=1000000', '--duration=3600', '--no-report']
-  const load = await run('cli.ts', { state, args, until: /more than 10 million/ })
+  const load = await runLoad({ state, args, until: /more than 10 million/ })
   expect(await load.exited).toEqual({ code: 1, signal: null })
   expect(load.output).toHaveLength(1)
   expect(await filesIn(state)).toEqual([])

@@ -3,13 +3,14 @@ import { once } from 'node:events'
 import { connect } from 'node:net'
 import { promisify } from 'node:util'
 import { freePorts } from '@onetrip/stack/ports.ts'
-import { temporaryFolder } from '@onetrip/stack/testing/places.ts'
-import { cleanEnv, source } from '@onetrip/stack/testing/programs.ts'
+import { temporaryFolder } from '@onetrip/stack/testing/folders.ts'
+import { cleanEnv } from '@onetrip/stack/testing/programs.ts'
 import { redisForThisTest } from '@onetrip/stack/testing/redis.ts'
 import { Redis } from 'ioredis'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import type { ClientName, Run } from '../../src/redis/experiments/client-summary.ts'
 import { runExperiment } from '../support/experiment.ts'
+import { loadPath } from '../support/run.ts'
 
 type Sample = Run & { client: ClientName }
 
@@ -64,11 +65,9 @@ describe('client', () => {
     [['--url=redis://127.0.0.1:1'], 'The Redis at redis://127.0.0.1:1 cannot be used: connect EC'],
   ])('refuses %s', async (args, words) => {
     const env = cleanEnv(await temporaryFolder())
-    const ran = promisify(execFile)(
-      process.execPath,
-      [source('cli.ts'), 'redis', 'client', ...args],
-      { env },
-    )
+    const ran = promisify(execFile)(process.execPath, [loadPath, 'redis', 'client', ...args], {
+      env,
+    })
     await expect(ran).rejects.toMatchObject({ code: 1, stderr: expect.stringContaining(words) })
     await expect(ran).rejects.not.toMatchObject({
       stderr: expect.stringMatching(/secret|at .*:\d+:/),
@@ -79,7 +78,7 @@ describe('client', () => {
     const [port = 0] = await freePorts(1)
     const redis = await redisForThisTest({ port })
     redis.program.signal('SIGSTOP')
-    const args = [source('cli.ts'), 'redis', 'client', `--url=redis://127.0.0.1:${port}`]
+    const args = [loadPath, 'redis', 'client', `--url=redis://127.0.0.1:${port}`]
     const env = cleanEnv(await temporaryFolder())
     await expect(promisify(execFile)(process.execPath, args, { env })).rejects.toMatchObject({
       stderr: `The Redis at redis://127.0.0.1:${port} cannot be used: no answer for 3 s\n`,
@@ -100,14 +99,7 @@ describe('client', () => {
 
   test.runIf(possible)('says what "Cannot assign requested address" means', async () => {
     const env = cleanEnv(await temporaryFolder())
-    const args = isolated(
-      '50000 50099',
-      process.execPath,
-      source('cli.ts'),
-      'redis',
-      'client',
-      ...short,
-    )
+    const args = isolated('50000 50099', process.execPath, loadPath, 'redis', 'client', ...short)
     const { stdout } = await promisify(execFile)('unshare', args, { env })
     expect(stdout).toMatch(/^a plain socket per command ended early: connect EADDRNOTAVAIL/m)
     expect(stdout).toContain('There was no port left for another connection')

@@ -1,10 +1,10 @@
 import { readFile } from 'node:fs/promises'
-import { filesIn, processesOf, temporaryFolder } from '@onetrip/stack/testing/places.ts'
-import { run } from '@onetrip/stack/testing/programs.ts'
+import { filesIn, processesOf, temporaryFolder } from '@onetrip/stack/testing/folders.ts'
 import { describe, expect, test } from 'vitest'
 import type { ThreadsRun } from '../../src/redis/experiments/io-threads-report.ts'
 import type { ShortRun } from '../../src/redis/experiments/short-connections-runs.ts'
 import { runExperiment } from '../support/experiment.ts'
+import { runLoad } from '../support/run.ts'
 
 const once = ['--quick', '--duration=0.1', '--builds=patched']
 
@@ -42,7 +42,7 @@ describe('short-connections', () => {
   ] as const)('%s is refused', async ([arg, message]) => {
     const state = await temporaryFolder()
     const args = ['redis', 'short-connections', '--builds=patched', arg]
-    const load = await run('cli.ts', { state, args, until: message })
+    const load = await runLoad({ state, args, until: message })
     expect((await load.exited).code).toBe(1)
     expect(await filesIn(state)).toEqual([])
   })
@@ -83,14 +83,14 @@ test('info shows that CLIENT LIST costs more the more clients there are', async 
 test('an installed Redis is no build of ours', async () => {
   const state = await temporaryFolder()
   const env = { REDIS_SERVER: '/usr/bin/redis-server' }
-  const load = await run('cli.ts', { state, args: ['redis', 'info'], env, until: /unset it/ })
+  const load = await runLoad({ state, args: ['redis', 'info'], env, until: /unset it/ })
   expect((await load.exited).code).toBe(1)
 })
 
 test('an interrupt leaves nothing', async () => {
   const state = await temporaryFolder()
   const args = ['redis', 'short-connections', ...once, '--rounds=1000', '--idle=100']
-  const load = await run('cli.ts', { state, args, until: /^Round 1\/1000/ })
+  const load = await runLoad({ state, args, until: /^Round 1\/1000/ })
   load.signal('SIGINT')
   expect(await load.exited).toEqual({ code: 130, signal: null })
   expect(load.output.at(-1)).toBe('Interrupted; nothing is left running.')
@@ -101,7 +101,7 @@ test('an interrupt leaves nothing', async () => {
 test('a Redis that goes away is reported', async () => {
   const state = await temporaryFolder()
   const args = ['redis', 'info', ...once, '--rounds=1000', '--idle=0']
-  const load = await run('cli.ts', { state, args, until: /^Round 1\/1000/ })
+  const load = await runLoad({ state, args, until: /^Round 1\/1000/ })
   const own = await processesOf(state)
   const names = await Promise.all(own.map((pid) => readFile(`/proc/${pid}/comm`, 'utf8')))
   process.kill(own[names.indexOf('redis-server\n')] ?? Number.NaN, 'SIGKILL')

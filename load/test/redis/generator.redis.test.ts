@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
+import { parseInfo } from '@onetrip/session-store'
 import { freePorts } from '@onetrip/stack/ports.ts'
-import { parseInfo } from '@onetrip/stack/redis-info.ts'
 import { redisForThisTest, type TestRedis, testRedis } from '@onetrip/stack/testing/redis.ts'
 import { Redis } from 'ioredis'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'

@@ -1,8 +1,8 @@
-import { processesOf, temporaryFolder } from '@onetrip/stack/testing/places.ts'
-import { run } from '@onetrip/stack/testing/programs.ts'
+import { processesOf, temporaryFolder } from '@onetrip/stack/testing/folders.ts'
 import { expect, test } from 'vitest'
 import type { Run } from '../../src/redis/experiments/pipelining-summary.ts'
 import { runExperiment } from '../support/experiment.ts'
+import { runLoad } from '../support/run.ts'
 
 test('pipelining: one read from the socket for a whole pipeline', async () => {
   const args = ['--rounds=1', '--duration=0.1', '--pipelines=10', '--keys=10', '--clients=10']
@@ -22,7 +22,7 @@ test('pipelining: one read from the socket for a whole pipeline', async () => {
 test('an interrupt ends redis-benchmark, too', async () => {
   const state = await temporaryFolder()
   const args = ['redis', 'pipelining', '--duration=60', '--pipelines=2', '--keys=10']
-  const load = await run('cli.ts', { state, args, until: /^Warm-up/ })
+  const load = await runLoad({ state, args, until: /^Warm-up/ })
   load.signal('SIGINT')
   expect((await load.exited).code).toBe(130)
   expect(load.output.at(-1)).toBe('Interrupted; nothing is left running.')

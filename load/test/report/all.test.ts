@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Problem } from '@onetrip/stack/problem.ts'
-import { filesIn, temporaryFolder } from '@onetrip/stack/testing/places.ts'
+import { filesIn, temporaryFolder } from '@onetrip/stack/testing/folders.ts'
 import { afterEach, expect, test, vi } from 'vitest'
 import type { AllPart } from '../../src/all/parts.ts'
 import { runAll } from '../../src/all/run.ts'

@@ -1,8 +1,8 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { filesIn, processesOf, temporaryFolder } from '@onetrip/stack/testing/places.ts'
-import { run } from '@onetrip/stack/testing/programs.ts'
+import { filesIn, processesOf, temporaryFolder } from '@onetrip/stack/testing/folders.ts'
 import { expect, test } from 'vitest'
+import { runLoad } from '../support/run.ts'
 
 test('all measures parts into one file, of which report makes a page', async () => {
   const state = await temporaryFolder()
@@ -10,7 +10,7 @@ test('all measures parts into one file, of which report makes a page', async () 
   const [json, html] = [join(folder, 'all.json'), join(folder, 'all.html')]
   // The second begins its process anew in a network of its own, and must not take the first with it.
   const all = ['all', '--quick', '--parts=client,info', '--json', json]
-  const load = await run('cli.ts', { state, args: all, until: /All samples are in/ })
+  const load = await runLoad({ state, args: all, until: /All samples are in/ })
   expect(await load.exited).toEqual({ code: 0, signal: null })
   expect(load.output[0]).toMatch(/^\[1\/2\] client: about 40 s; 85 s to the end$/)
   expect(await processesOf(state)).toEqual([])
@@ -26,13 +26,13 @@ test('all measures parts into one file, of which report makes a page', async () 
   expect(Object.keys(result.parts[0].options)).not.toContain('report')
 
   const args = ['report', json, '--html', html]
-  const report = await run('cli.ts', { state, args, until: /The report is in/ })
+  const report = await runLoad({ state, args, until: /The report is in/ })
   expect(await report.exited).toEqual({ code: 0, signal: null })
   expect(await readFile(html, 'utf8')).toContain('Redis: a single client')
 
   const joined = join(folder, 'joined.json')
   const joinAll = ['report', json, 'docs/load-peers-2026-11-21.json', '--json', joined]
-  const joining = await run('cli.ts', { state, args: joinAll, until: /The results are in/ })
+  const joining = await runLoad({ state, args: joinAll, until: /The results are in/ })
   expect(await joining.exited).toEqual({ code: 0, signal: null })
   const { format, parts } = JSON.parse(await readFile(joined, 'utf8'))
   expect(format).toBe('onetrip-load-all/1')
@@ -42,6 +42,6 @@ test('all measures parts into one file, of which report makes a page', async () 
 test('report says what is wrong with a file', async () => {
   const state = await temporaryFolder()
   const args = ['report', 'package.json']
-  const report = await run('cli.ts', { state, args, until: /package.json is no result of npm run/ })
+  const report = await runLoad({ state, args, until: /package.json is no result of npm run/ })
   expect(await report.exited).toEqual({ code: 1, signal: null })
 })

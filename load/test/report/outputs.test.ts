@@ -1,6 +1,6 @@
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { filesIn, temporaryFolder } from '@onetrip/stack/testing/places.ts'
+import { filesIn, temporaryFolder } from '@onetrip/stack/testing/folders.ts'
 import { Command } from 'commander'
 import { afterEach, expect, test, vi } from 'vitest'
 import { outputFile } from '../../src/report/output-file.ts'

@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { repository } from '@onetrip/stack/places.ts'
-import { temporaryFolder } from '@onetrip/stack/testing/places.ts'
+import { temporaryFolder } from '@onetrip/stack/testing/folders.ts'
 import { expect, test } from 'vitest'
 import { partsOf, readDocument } from '../../src/report/read.ts'
 import { renderMarkdown } from '../../src/report/render.ts'

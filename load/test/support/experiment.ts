@@ -1,8 +1,8 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { filesIn, processesOf, temporaryFolder } from '@onetrip/stack/testing/places.ts'
-import { run } from '@onetrip/stack/testing/programs.ts'
+import { filesIn, processesOf, temporaryFolder } from '@onetrip/stack/testing/folders.ts'
 import { expect } from 'vitest'
+import { runLoad } from './run.ts'
 
 /** What an experiment printed, and what it wrote. */
 export interface ExperimentRun<Sample> {
@@ -19,7 +19,7 @@ export async function runExperiment<Sample>(
   const state = await temporaryFolder()
   const json = join(await temporaryFolder(), 'result.json')
   const all = ['redis', name, ...args, '--json', json]
-  const load = await run('cli.ts', { state, args: all, env, until: /All samples are in/ })
+  const load = await runLoad({ state, args: all, env, until: /All samples are in/ })
   expect(await load.exited).toEqual({ code: 0, signal: null })
   expect(await processesOf(state)).toEqual([])
   expect(await filesIn(state)).toEqual([])

@@ -28,6 +28,7 @@ export type { Janitor, JanitorOptions } from './janitor.ts'
 export { documentKeys, type Keys, partitionedKeys, type SessionsPart } from './keys.ts'
 export type { Outcome } from './outcomes.ts'
 export type { PoolState } from './pool.ts'
+export { parseInfo } from './redis-info.ts'
 export { parseRedisUrl, type RedisAddress } from './redis-url.ts'
 export { createSessionStore, type SessionStore } from './store.ts'
 export type {

@@ -5,7 +5,9 @@ import { expect, test } from 'vitest'
 
 const root = fileURLToPath(new URL('../../..', import.meta.url))
 
-const sources = ['packages/session-store/src', 'apps/api/src', 'load/src'].flatMap((folder) =>
+const folders = ['packages/session-store/src', 'apps/api/src', 'apps/stack/src', 'load/src']
+
+const sources = folders.flatMap((folder) =>
   readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
     .filter((name) => name.endsWith('.ts'))
     .map((name) => join(folder, name)),

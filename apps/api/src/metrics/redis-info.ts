@@ -6,15 +6,6 @@ export const INFO_SECTIONS = ['clients', 'memory', 'persistence', 'stats', 'cpu'
 /** The fields of a reply to INFO. */
 export type RedisInfo = ReadonlyMap<string, string>
 
-export function parseInfo(reply: string): RedisInfo {
-  return new Map(
-    reply.split('\r\n').flatMap((line) => {
-      const colon = line.startsWith('#') ? -1 : line.indexOf(':')
-      return colon < 0 ? [] : [[line.slice(0, colon), line.slice(colon + 1)] as const]
-    }),
-  )
-}
-
 interface Field {
   /** Without `onetrip_redis_`; otherwise as the exporter of oliver006 calls it. */
   name: string

@@ -1,7 +1,7 @@
-import { longLivedConnection } from '@onetrip/session-store'
+import { longLivedConnection, parseInfo } from '@onetrip/session-store'
 import type { FastifyBaseLogger } from 'fastify'
 import type { Registry } from 'prom-client'
-import { INFO_SECTIONS, parseInfo, type RedisInfo, redisMetrics } from './redis-info.ts'
+import { INFO_SECTIONS, type RedisInfo, redisMetrics } from './redis-info.ts'
 
 export interface RedisPollerOptions {
   /** Of Redis, as the store takes it. The user needs INFO, and nothing else once connected. */

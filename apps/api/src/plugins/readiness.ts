@@ -1,7 +1,8 @@
 import { once } from 'node:events'
 import { Server } from 'node:net'
-import { setTimeout as delay, setImmediate as turnOfTheLoop } from 'node:timers/promises'
+import { setImmediate as turnOfTheLoop } from 'node:timers/promises'
 import fp from 'fastify-plugin'
+import { settlesWithin } from '../settles-within.ts'
 
 declare module 'fastify' {
   interface FastifyInstance {
@@ -49,7 +50,7 @@ export const readinessPlugin = fp<ReadinessOptions>(
       Object.assign(app.server, { keepAliveTimeout: leaveMs, keepAliveTimeoutBuffer: 0 })
       const allLeft = once(app.server, 'close')
       Server.prototype.close.call(app.server)
-      await Promise.race([allLeft, delay(leaveMs, undefined, { ref: false })])
+      await settlesWithin(allLeft, leaveMs)
       await turnOfTheLoop() // which reads what came while the process stood still
     })
   },

@@ -3,6 +3,7 @@ import { type SessionStore, StoreError } from '@onetrip/session-store'
 import fp from 'fastify-plugin'
 import { Type } from 'typebox'
 import { ApiError } from '../errors.ts'
+import { settlesWithin } from '../settles-within.ts'
 
 const Alive = Type.Object(
   { status: Type.Literal('ok') },
@@ -77,16 +78,9 @@ function sharedPing(store: SessionStore): () => Promise<void> {
     ping ??= store.ping().finally(() => {
       ping = undefined
     })
-    const late = Promise.withResolvers<never>()
-    const timer = setTimeout(() => {
-      const message = `Redis did not answer within ${REDIS_WITHIN_MS} ms`
-      late.reject(new StoreError('ONETRIP_OUTCOME_UNKNOWN', message, { mayHaveWritten: false }))
-    }, REDIS_WITHIN_MS)
-    try {
-      await Promise.race([ping, late.promise])
-    } finally {
-      clearTimeout(timer)
-    }
+    if (await settlesWithin(ping, REDIS_WITHIN_MS)) return
+    const message = `Redis did not answer within ${REDIS_WITHIN_MS} ms`
+    throw new StoreError('ONETRIP_OUTCOME_UNKNOWN', message, { mayHaveWritten: false })
   }
 }
 

@@ -1,10 +1,10 @@
 import type { Worker } from 'node:cluster'
-import { setTimeout as delay } from 'node:timers/promises'
 import { AggregatorRegistry } from 'prom-client'
+import { settlesWithin } from '../settles-within.ts'
 import type { ProcessMetrics, ToWorker } from './messages.ts'
 
-/** A worker that is too busy to answer for so long is represented by what it answered before. */
-const PATIENCE_MS = 1_000
+/** Of a worker that does not answer in this time, the last answer counts. */
+const ANSWER_TIMEOUT_MS = 1_000
 
 /**
  * The metrics of all processes as one text.
@@ -63,12 +63,7 @@ export class MergedMetrics {
       worker.send({ kind: 'collect' } satisfies ToWorker, (error) => error && resolve())
       return promise
     })
-    const patience = new AbortController()
-    await Promise.race([
-      Promise.all(answers),
-      delay(PATIENCE_MS, undefined, { signal: patience.signal }).catch(() => {}),
-    ])
-    patience.abort()
+    await settlesWithin(Promise.all(answers), ANSWER_TIMEOUT_MS)
     this.#awaited.clear()
     this.#ofTheDead = await AggregatorRegistry.aggregate([this.#ofTheDead]).getMetricsAsJSON()
     const all = [await this.#own(), this.#ofTheDead, ...this.#last.values()]

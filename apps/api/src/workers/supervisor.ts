@@ -2,6 +2,7 @@ import cluster, { type Worker } from 'node:cluster'
 import { once } from 'node:events'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { FastifyBaseLogger } from 'fastify'
+import { settlesWithin } from '../settles-within.ts'
 import { MergedMetrics } from './merged-metrics.ts'
 import { NUMBER_VARIABLE, type ToPrimary, type ToWorker } from './messages.ts'
 import { type PrimaryMetrics, primaryMetrics } from './primary-metrics.ts'
@@ -82,15 +83,11 @@ export class Supervisor {
       worker.process.kill('SIGTERM')
       return once(worker, 'exit')
     })
-    const finished = new AbortController()
-    const late = delay(this.#graceMs, true, { signal: finished.signal }).catch(() => false)
-    if (await Promise.race([late, Promise.all(ended).then(() => false)])) {
-      const number = this.#workers.length
-      this.#kill()
-      await Promise.all(ended)
-      throw new Error(`${number} of the workers did not end in time and were killed`)
-    }
-    finished.abort()
+    if (await settlesWithin(Promise.all(ended), this.#graceMs)) return
+    const number = this.#workers.length
+    this.#kill()
+    await Promise.all(ended)
+    throw new Error(`${number} of the workers did not end in time and were killed`)
   }
 
   get #workers(): Worker[] {

@@ -1,7 +1,7 @@
-import { spawn } from 'node:child_process'
 import { readdir, readlink, realpath } from 'node:fs/promises'
 import { join, sep } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { runCommand } from '../command.ts'
 
 const LOOK_AGAIN_AFTER_MS = 20
 const LOOKS = 250
@@ -34,46 +34,29 @@ export async function runFile(
   [program, ...args]: readonly [program: string, ...args: string[]],
   { tree, env, limitSeconds, signal }: FileRunOptions,
 ): Promise<FileRun> {
-  signal.throwIfAborted()
   const started = performance.now()
-  const child = spawn(program, args, {
-    cwd: tree,
-    env,
-    detached: true, // a session of its own: Ctrl-C in the terminal does not reach it
-    stdio: ['ignore', 'pipe', 'pipe'],
-  })
+  const limit = AbortSignal.timeout(limitSeconds * 1_000)
   let output = ''
-  for (const stream of [child.stdout, child.stderr]) {
-    stream.setEncoding('utf8').on('data', (text: string) => {
-      output += text
-    })
-  }
-  const closed = Promise.withResolvers<number | null>()
-  child.once('error', closed.reject)
-  child.once('close', closed.resolve)
-  const endGroup = () => killGroup(child.pid)
-  // Helpers of the suite that outlive it hold its output open, so that "close" would not come.
-  child.once('exit', endGroup)
-
+  let code: number | null = null
   let timedOut = false
-  const limit = setTimeout(() => {
-    timedOut = true
-    endGroup()
-  }, limitSeconds * 1_000)
-  signal.addEventListener('abort', endGroup)
   try {
-    const code = await closed.promise
-    return { output, code, timedOut, seconds: (performance.now() - started) / 1_000 }
+    const ran = await runCommand(program, args, {
+      cwd: tree,
+      env,
+      signal: AbortSignal.any([signal, limit]),
+      onOutput: (text) => {
+        output += text
+      },
+    })
+    code = ran.code
+  } catch (error) {
+    if (signal.aborted || !limit.aborted) throw error
+    timedOut = true
   } finally {
-    clearTimeout(limit)
-    signal.removeEventListener('abort', endGroup)
     await endProgramsOf(tree)
-    signal.throwIfAborted()
   }
-}
-
-function killGroup(leader: number | undefined): void {
-  if (leader !== undefined) kill(-leader)
+  const seconds = (performance.now() - started) / 1_000
+  return { output, code, timedOut, seconds }
 }
 
 function kill(pid: number): void {

@@ -1,7 +1,7 @@
-import { spawnSync } from 'node:child_process'
 import { copyFile, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { isAlive } from '@onetrip/stack/processes.ts'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { runFile } from '../../src/upstream/run-file.ts'
 
@@ -36,13 +36,7 @@ async function pidIn(directory: string, name: string): Promise<number> {
   }, 10_000)
 }
 
-/** Waits until a process has ended. Who has to take note of that (a zombie's parent) may take its time. */
-async function isGone(pid: number): Promise<void> {
-  await vi.waitFor(() => {
-    const { stdout } = spawnSync('ps', ['-o', 'stat=', '-p', String(pid)], { encoding: 'utf8' })
-    if (!/^(Z.*)?$/.test(stdout.trim())) throw new Error(`process ${pid} is still there: ${stdout}`)
-  }, 5_000)
-}
+const isGone = (pid: number) => expect.poll(() => isAlive(pid)).toBe(false)
 
 test('gives the output of both streams and the exit code', async () => {
   const run = await runScript(await tree(), 'echo out; echo err >&2; exit 3')
@@ -71,7 +65,7 @@ test.runIf(process.platform === 'linux')(
       "setsid sh -c 'echo $$ > pid; exec ./server 300' > out 2>&1 &\nwhile [ ! -s pid ]; do sleep 0.01; done",
     )
     await isGone(await pidIn(directory, 'pid'))
-    expect(() => process.kill(strangerPid, 0)).not.toThrow()
+    expect(isAlive(strangerPid)).toBe(true)
     outside.abort(new Error('enough'))
     await expect(stranger).rejects.toThrow('enough')
     await isGone(strangerPid)

@@ -1,7 +1,5 @@
-import { Alarm } from './alarm.ts'
-
 export interface LinkOptions {
-  /** Time there and back, without what the bandwidth adds; half of it each way. Milliseconds. */
+  /** Round-trip time in ms without what the bandwidth adds; half of it is spent each way. */
   roundTripMs: number
   /** Each way, shared by all connections; Infinity for no limit. */
   bitsPerSecond: number
@@ -19,80 +17,105 @@ interface Parcel {
 const PACKET_BYTES = 1_460
 const WINDOW_BYTES = 64 * 1024
 
-/** One direction of a link. What is sent arrives in order, after its turn on the wire and the way. */
+/** One direction of a link. Parcels arrive in order: after their turn on the wire and the delay. */
 export class Direction {
-  /** What is longer than this is sent in parts, since a wire carries packets: at least one packet. */
+  /** A wire carries packets, so longer data is sent in parts of this size: at least one packet. */
   readonly partBytes: number
-  /** How much one connection may have on the way: twice what the way holds, at least 64 KiB. */
+  /** How much one connection may have in flight: twice what the link holds, at least 64 KiB. */
   readonly windowBytes: number
   readonly #delayMs: number
   readonly #bytesPerMs: number
-  readonly #due: (at: number) => void
+  readonly #onWaiting: () => void
   #wireFreeAt = 0
   #first: Parcel | undefined
   #last: Parcel | undefined
-  #stalled = false
+  /** While true, nothing arrives. */
+  stalled = false
 
-  /** @param due is told when something new will arrive. */
-  constructor(delayMs: number, bitsPerSecond: number, due: (at: number) => void) {
-    this.#delayMs = delayMs
+  /** @param onWaiting is called when `due` has become sooner. */
+  constructor({ roundTripMs, bitsPerSecond }: LinkOptions, onWaiting: () => void) {
+    this.#delayMs = roundTripMs / 2
     this.#bytesPerMs = bitsPerSecond / 8_000
-    this.#due = due
+    this.#onWaiting = onWaiting
     this.partBytes = Math.max(PACKET_BYTES, Math.floor(this.#bytesPerMs))
-    const held = Math.ceil(this.#bytesPerMs * delayMs)
+    const held = Math.ceil(this.#bytesPerMs * this.#delayMs)
     this.windowBytes = Math.max(WINDOW_BYTES, Number.isFinite(held) ? 2 * held : 64 * WINDOW_BYTES)
   }
 
-  /** Puts something on the way. No bytes: an opening or a closing. */
+  /** When the next parcel arrives, as of `performance.now()`; Infinity for none. */
+  get due(): number {
+    return this.stalled || !this.#first ? Number.POSITIVE_INFINITY : this.#first.due
+  }
+
+  /** Sends a parcel. Zero bytes: a connection that opens or closes. */
   send(bytes: number, arrive: () => void): void {
-    const now = performance.now()
-    this.#wireFreeAt = Math.max(now, this.#wireFreeAt) + bytes / this.#bytesPerMs
+    this.#wireFreeAt = Math.max(performance.now(), this.#wireFreeAt) + bytes / this.#bytesPerMs
     const parcel: Parcel = { due: this.#wireFreeAt + this.#delayMs, arrive, next: undefined }
+    const { due } = this
     if (this.#last) this.#last.next = parcel
     else this.#first = parcel
     this.#last = parcel
-    if (!this.#stalled) this.#due(parcel.due)
+    if (this.due < due) this.#onWaiting()
   }
 
-  /** Hands over what is due. Returns when the next is (Infinity: nothing is on the way). */
-  deliver(now: number): number {
-    while (!this.#stalled && this.#first && this.#first.due <= now) {
+  /** Delivers what is due. */
+  deliver(now: number): void {
+    while (this.#first && this.due <= now) {
       const { arrive, next } = this.#first
       this.#first = next
       if (!next) this.#last = undefined
       arrive()
     }
-    return this.#stalled || !this.#first ? Number.POSITIVE_INFINITY : this.#first.due
-  }
-
-  /** Lets nothing arrive until `resume`. */
-  stall(): void {
-    this.#stalled = true
-  }
-
-  resume(): void {
-    this.#stalled = false
-    if (this.#first) this.#due(this.#first.due)
   }
 }
+
+// Node's timers have whole milliseconds and may be one more late. The last two are spent going round
+// the event loop, which takes microseconds each time and keeps a core busy.
+const SPIN_MS = 2
 
 /** A distant link: two directions, each with its own delay and bandwidth. */
 export class Link {
   readonly requests: Direction
   readonly replies: Direction
-  readonly #alarm: Alarm
+  #closed = false
+  #timer: NodeJS.Timeout | undefined
+  #spinning: NodeJS.Immediate | undefined
 
-  constructor({ roundTripMs, bitsPerSecond }: LinkOptions) {
-    this.#alarm = new Alarm((now) =>
-      Math.min(this.requests.deliver(now), this.replies.deliver(now)),
-    )
-    const due = (at: number) => this.#alarm.set(at)
-    this.requests = new Direction(roundTripMs / 2, bitsPerSecond, due)
-    this.replies = new Direction(roundTripMs / 2, bitsPerSecond, due)
+  constructor(options: LinkOptions) {
+    const plan = () => this.#plan()
+    this.requests = new Direction(options, plan)
+    this.replies = new Direction(options, plan)
+  }
+
+  /** Lets nothing arrive at either end until it is called with false; data waits. */
+  stall(stalled: boolean): void {
+    this.requests.stalled = stalled
+    this.replies.stalled = stalled
+    this.#plan()
   }
 
   /** Nothing arrives any more. */
   close(): void {
-    this.#alarm.stop()
+    this.#closed = true
+    clearTimeout(this.#timer)
+    clearImmediate(this.#spinning)
+  }
+
+  #plan(): void {
+    if (this.#closed || this.#spinning) return
+    clearTimeout(this.#timer)
+    const due = Math.min(this.requests.due, this.replies.due)
+    if (due === Number.POSITIVE_INFINITY) return
+    const wait = due - performance.now()
+    if (wait > SPIN_MS + 1) this.#timer = setTimeout(() => this.#plan(), wait - SPIN_MS)
+    else this.#spinning = setImmediate(() => this.#deliver())
+  }
+
+  #deliver(): void {
+    const now = performance.now()
+    this.requests.deliver(now)
+    this.replies.deliver(now)
+    this.#spinning = undefined // not before: what is delivered may send more
+    this.#plan()
   }
 }

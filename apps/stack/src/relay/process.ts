@@ -1,18 +1,21 @@
+import { EventEmitter, once } from 'node:events'
 import { fileURLToPath } from 'node:url'
-import { type Program, ProgramError, startProgram } from '../program.ts'
+import { ProgramError } from '../problem.ts'
+import { type Program, startProgram } from '../program.ts'
 
-const relayProgram = fileURLToPath(new URL('../relay.ts', import.meta.url))
+/** The relay as a program. */
+export const relayProgram = fileURLToPath(new URL('../relay.ts', import.meta.url))
 
 export interface RelayProcessOptions {
   /** `host:port` or the path of a Unix socket. Default: any free port of 127.0.0.1. */
   listen?: string
   /** Likewise, of the server. */
   to: string
-  /** Such as `0.271ms`. Default 0. */
+  /** Such as `0.271ms`. Default `0ms`. */
   roundTrip?: string
-  /** Such as `1Gb/s`. Default unlimited. */
+  /** Such as `1Gb/s`. Default `unlimited`. */
   bandwidth?: string
-  /** Gives the start up. */
+  /** Cancels the start. */
   signal?: AbortSignal
 }
 
@@ -27,57 +30,59 @@ export interface RelayProcess {
   readonly program: Program
   /** Where it listens, as `listen` is written. */
   readonly address: string
-  /** Gives it a command (see `--help`), and resolves with its answer. One at a time. */
+  /** Sends it a command (see `--help`) and resolves with its answer. One at a time. */
   command(line: string): Promise<RelayEvent>
-  /** Resolves when it tells of the next event of this kind. */
+  /** Resolves with the next event of this kind. */
   event(kind: string): Promise<RelayEvent>
   stop(): Promise<void>
 }
 
+const answers = ['cut', 'stalled', 'resumed', 'refused']
+
 /** @throws ProgramError when it does not start; the reason of `signal`. */
 export async function startRelay(options: RelayProcessOptions): Promise<RelayProcess> {
-  const { listen = '127.0.0.1:0', to, roundTrip, bandwidth, signal } = options
-  const waiting = new Set<{ kinds: readonly string[]; told: PromiseWithResolvers<RelayEvent> }>()
+  const { listen = '127.0.0.1:0', to, signal } = options
+  const { roundTrip = '0ms', bandwidth = 'unlimited' } = options
+  const events = new EventEmitter<Record<string, [RelayEvent]>>()
+  const ended = new AbortController()
   let address = listen
-  const next = (...kinds: string[]) => {
-    const told = Promise.withResolvers<RelayEvent>()
-    told.promise.catch(() => {}) // a wait that nobody looks at is no error
-    waiting.add({ kinds, told })
-    void program.exited.then(() => told.reject(new ProgramError('the relay has ended')))
-    return told.promise
-  }
-  const program: Program = await startProgram({
+  const program = await startProgram({
     name: 'the relay',
     command: process.execPath,
     args: [
       relayProgram,
       ...['--listen', listen, '--to', to],
-      ...(roundTrip === undefined ? [] : ['--round-trip', roundTrip]),
-      ...(bandwidth === undefined ? [] : ['--bandwidth', bandwidth]),
+      ...['--round-trip', roundTrip, '--bandwidth', bandwidth],
     ],
     input: true,
     ready: /"event":"listening"/,
     onLine(line) {
-      const event = line.startsWith('{') ? (JSON.parse(line) as RelayEvent) : undefined
-      if (event?.event === 'listening') address = String(event.address)
-      if (!event) return
-      for (const wait of waiting) {
-        if (!wait.kinds.includes(event.event)) continue
-        waiting.delete(wait)
-        wait.told.resolve(event)
-      }
+      if (!line.startsWith('{')) return
+      const event = JSON.parse(line) as RelayEvent
+      if (event.event === 'listening') address = String(event.address)
+      events.emit(event.event, event)
+      if (answers.includes(event.event)) events.emit('answer', event)
     },
     ...(signal && { signal }),
   })
+  void program.exited.then(() => ended.abort())
+  const next = (kind: string): Promise<RelayEvent> => {
+    const event = once(events, kind, { signal: ended.signal }).then(
+      ([event]) => event,
+      () => Promise.reject(new ProgramError('the relay has ended')),
+    )
+    event.catch(() => {}) // an event that nobody waits for any more is no error
+    return event
+  }
   return {
     program,
     address,
     command(line) {
-      const answer = next('cut', 'stalled', 'resumed', 'refused')
+      const answer = next('answer')
       program.write(line)
       return answer
     },
-    event: (kind) => next(kind),
+    event: next,
     stop: async () => void (await program.stop()),
   }
 }

@@ -1,27 +1,25 @@
+import type { AddressInfo } from 'node:net'
 import { InvalidArgumentError } from 'commander'
+import { isLocal } from '../address.ts'
+
+// Parsers for commander: what they throw is shown together with the option's name.
 
 const milliseconds: Record<string, number> = { us: 0.001, µs: 0.001, ms: 1, s: 1_000 }
 const bits: Record<string, number> = { '': 1, k: 1e3, M: 1e6, G: 1e9 }
 
-const LONGEST_MS = 60_000
+const MAX_DURATION_MS = 60_000
 
-/**
- * A parser for commander: milliseconds, from a text such as `0.271ms`, `135us` or `2s`.
- *
- * @throws InvalidArgumentError when it is none, or longer than a minute.
- */
+/** Parses a time up to a minute, such as `0.271ms`, `135us` or `2s`, into milliseconds. */
 export function duration(text: string): number {
   const [, amount = '', unit = ''] = /^(\d+(?:\.\d+)?) ?(us|µs|ms|s)$/.exec(text.trim()) ?? []
   const value = Number(amount) * (milliseconds[unit] ?? Number.NaN)
-  if (value <= LONGEST_MS) return value
+  if (value <= MAX_DURATION_MS) return value
   throw new InvalidArgumentError('It must be a time such as 0.271ms, 135us or 2s, up to 60s.')
 }
 
 /**
- * A parser for commander: bits per second, from a text such as `1Gb/s`, `1.8Mb/s` or `64kb/s`;
- * Infinity for `unlimited`.
- *
- * @throws InvalidArgumentError when it is none.
+ * Parses a bandwidth such as `1Gb/s`, `1.8Mb/s` or `64kb/s` into bits per second; Infinity for
+ * `unlimited`.
  */
 export function bandwidth(text: string): number {
   if (text.trim() === 'unlimited') return Number.POSITIVE_INFINITY
@@ -31,10 +29,44 @@ export function bandwidth(text: string): number {
   throw new InvalidArgumentError('It must be a bandwidth such as 1Gb/s, 1.8Mb/s or "unlimited".')
 }
 
-/** Bits per second in words: `1.8 Mb/s`. */
+/** Bits per second as text: `1.8 Mb/s`. */
 export function describeBandwidth(bitsPerSecond: number): string {
   if (bitsPerSecond === Number.POSITIVE_INFINITY) return 'unlimited'
   const [unit, size] =
     Object.entries(bits).findLast(([, size]) => bitsPerSecond >= size) ?? (['', 1] as const)
   return `${Number((bitsPerSecond / size).toPrecision(6))} ${unit}b/s`
+}
+
+/** Where to listen or connect, as `node:net` takes it. */
+export type Endpoint = { path: string } | { host: string; port: number }
+
+/**
+ * Parses the path of a Unix socket (with a slash in it), or `host:port` of this machine, an IPv6
+ * address in brackets. Refuses other machines.
+ */
+export function endpoint(text: string): Endpoint {
+  if (text.includes('/')) return { path: text }
+  const [, bracketed, plain, digits = ''] = /^(?:\[(.+)\]|([^:]+)):(\d{1,5})$/.exec(text) ?? []
+  const host = bracketed ?? plain
+  const port = Number(digits)
+  if (host === undefined || port > 65_535) {
+    throw new InvalidArgumentError(
+      'It must be host:port or the path of a Unix socket, such as ./s.',
+    )
+  }
+  if (isLocal(`tcp://${bracketed ? `[${host}]` : host}`)) return { host, port }
+  throw new InvalidArgumentError(`The relay only serves this machine; ${host} is no address of it.`)
+}
+
+/** The text that `endpoint` parses. */
+export function describeEndpoint(at: Endpoint): string {
+  if ('path' in at) return at.path
+  return `${at.host.includes(':') ? `[${at.host}]` : at.host}:${at.port}`
+}
+
+/** The address of a listening server. */
+export function boundEndpoint(address: AddressInfo | string): Endpoint {
+  return typeof address === 'string'
+    ? { path: address }
+    : { host: address.address, port: address.port }
 }

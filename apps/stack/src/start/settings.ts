@@ -25,7 +25,7 @@ interface Flags {
   transport: Transport
 }
 
-/** The options about Redis that `npm start` and `npm run load` share. */
+/** The options for Redis that `npm start` and `npm run load` share. */
 export function redisOptions(): { build: Option; transport: Option } {
   return {
     build: new Option('--redis-build <build>', 'which build of Redis').choices(redisBuilds),
@@ -86,10 +86,9 @@ Examples:
 }
 
 /**
- * What the command line and the environment ask for.
+ * The settings of the command line and the environment.
  *
- * @throws Problem when two wishes contradict each other. (What is wrong in itself, commander says
- *   and ends the process.)
+ * @throws Problem when two of them contradict each other.
  */
 export function settingsOf(command: Command, env: NodeJS.ProcessEnv): StartSettings {
   const flags = command.opts<Flags>()
@@ -106,7 +105,7 @@ export function settingsOf(command: Command, env: NodeJS.ProcessEnv): StartSetti
     ] as const) {
       if (asked(name)) {
         throw new Problem(
-          `${flag} is about a Redis that npm start runs, but REDIS_URL (${hideCredentials(url)}) says to use another.`,
+          `${flag} has no effect: REDIS_URL (${hideCredentials(url)}) selects a Redis that runs already. Remove one of them.`,
         )
       }
     }
@@ -114,7 +113,7 @@ export function settingsOf(command: Command, env: NodeJS.ProcessEnv): StartSetti
   }
   if (installed && asked('redisBuild')) {
     throw new Problem(
-      `--redis-build asks for a build of ours, but REDIS_SERVER (${installed}) says to run that one.`,
+      `--redis-build has no effect: REDIS_SERVER (${installed}) selects an installed server. Remove one of them.`,
     )
   }
   const { run, data, secrets } = places(env)
@@ -132,7 +131,7 @@ export function settingsOf(command: Command, env: NodeJS.ProcessEnv): StartSetti
           port: flags.redisPort,
           run,
           secrets,
-          // Apart from the builds' data: another version may not be able to read it.
+          // Another version may not be able to read the data of our builds.
           directory: join(data, installed ? 'installed' : flags.redisBuild),
         },
   }

@@ -2,16 +2,16 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Redis } from 'ioredis'
-import { vi } from 'vitest'
 import { freePorts } from '../ports.ts'
 import type { Program } from '../program.ts'
 import { startRedis } from '../redis.ts'
+import { until } from '../until.ts'
 
 const SLOTS = 16_384
 
 export interface TestNode {
   readonly port: number
-  /** Straight to this node, past what the cluster's client knows about slots. */
+  /** A connection to this node, without the cluster client's knowledge of slots. */
   readonly admin: Redis
   readonly program: Program
   /** Starts it again, with its data, after it has ended. */
@@ -30,7 +30,7 @@ export interface TestCluster {
   stop(): Promise<void>
 }
 
-/** A Redis Cluster of a test's own: masters on loopback, without replicas. */
+/** A Redis Cluster for tests: masters on loopback, without replicas. */
 export async function testCluster(
   options: { nodes?: number; config?: Record<string, string> } = {},
 ): Promise<TestCluster> {
@@ -81,13 +81,11 @@ export async function testCluster(
       }
     }),
   )
-  await vi.waitFor(
-    async () => {
-      const known = await Promise.all(nodes.map(({ admin }) => nodesOf(admin)))
-      if (known.some((size) => size !== count)) throw new Error('the nodes do not agree yet')
-    },
-    { timeout: 20_000 },
-  )
+  const agree = async () => {
+    const known = await Promise.all(nodes.map(({ admin }) => nodesOf(admin)))
+    return known.every((size) => size === count)
+  }
+  if (!(await until(agree, { timeoutMs: 20_000 }))) throw new Error('the nodes do not agree')
 
   return {
     nodes,

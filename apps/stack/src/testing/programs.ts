@@ -2,50 +2,49 @@ import { fileURLToPath } from 'node:url'
 import { onTestFinished } from 'vitest'
 import { type Program, startProgram } from '../program.ts'
 
-const programs = {
-  'start.ts': fileURLToPath(new URL('../start.ts', import.meta.url)),
-  'relay.ts': fileURLToPath(new URL('../relay.ts', import.meta.url)),
-  'cli.ts': fileURLToPath(new URL('../../../../load/src/cli.ts', import.meta.url)),
-}
+/** The program behind `npm start`. */
+export const startPath = fileURLToPath(new URL('../start.ts', import.meta.url))
 
-/** Path of one of the programs that tests start. */
-export const source = (name: keyof typeof programs) => programs[name]
+const settings = ['PORT', 'NAIVE_PORT', 'HOST', 'REDIS_PORT', 'REDIS_BUILD', 'TRANSPORT']
+settings.push('REDIS_URL', 'REDIS_SERVER', 'LOG_LEVEL', 'NO_COLOR')
 
-/** Our own environment without what would change what the programs do. */
+/** This process's environment without variables that would change what the programs do. */
 export function cleanEnv(state: string, extra: NodeJS.ProcessEnv = {}): NodeJS.ProcessEnv {
   const env = { ...process.env }
-  for (const name of ['PORT', 'NAIVE_PORT', 'HOST', 'REDIS_PORT', 'REDIS_BUILD', 'TRANSPORT']) {
-    delete env[name]
-  }
-  for (const name of ['REDIS_URL', 'REDIS_SERVER', 'LOG_LEVEL', 'NO_COLOR']) delete env[name]
+  for (const name of settings) delete env[name]
   return { ...env, ONETRIP_STATE: state, ONETRIP_REPORT: 'off', NODE_OPTIONS: '', ...extra }
 }
 
-/** A program under test, and everything that it printed. */
-export interface Tested extends Program {
+/** A program under test, and every line that it printed. */
+export interface TestedProgram extends Program {
   readonly output: readonly string[]
 }
 
-/**
- * Starts `start.ts` or `cli.ts` as a process, as npm does, and waits for a line that matches.
- * Stopped when the test ends.
- */
-export async function run(
-  name: 'start.ts' | 'cli.ts',
-  options: { state: string; args: readonly string[]; until: RegExp; env?: NodeJS.ProcessEnv },
-): Promise<Tested> {
+export interface RunOptions {
+  /** The folder for its state (`ONETRIP_STATE`). */
+  state: string
+  args: readonly string[]
+  /** A line to wait for. */
+  until: RegExp
+  env?: NodeJS.ProcessEnv
+}
+
+/** Starts a program as npm does, and waits for a line. Stopped when the current test ends. */
+export async function runProgram(path: string, options: RunOptions): Promise<TestedProgram> {
   const output: string[] = []
   const program = await startProgram({
-    name,
+    name: path,
     command: process.execPath,
-    args: [source(name), ...options.args],
+    args: [path, ...options.args],
     env: cleanEnv(options.state, options.env ?? {}),
     ready: options.until,
     readyTimeoutMs: 50_000,
     onLine: (line) => output.push(line),
   })
   onTestFinished(async () => void (await program.stop()))
-  return Object.defineProperties({ output } as unknown as Tested, {
-    ...Object.getOwnPropertyDescriptors(program),
-  })
+  return Object.assign(program, { output })
 }
+
+/** Runs `npm start`; see `runProgram`. */
+export const runStart = (options: RunOptions): Promise<TestedProgram> =>
+  runProgram(startPath, options)

@@ -16,8 +16,8 @@ export interface TestRedis {
 }
 
 /**
- * A Redis of a test's own, on a Unix socket in a directory of its own (and on a port, if asked for).
- * Stopped, and its directory removed, by `stop()`.
+ * A Redis for tests, on a Unix socket in a directory of its own, and on a port if one is given.
+ * `stop()` stops it and removes the directory.
  */
 export async function testRedis(
   options: Partial<Pick<RedisOptions, 'build' | 'port' | 'config'>> = {},
@@ -43,7 +43,7 @@ export async function testRedis(
   }
 }
 
-/** As `testRedis`, and stopped when the current test ends. */
+/** As `testRedis`, stopped when the current test ends. */
 export async function redisForThisTest(
   options?: Parameters<typeof testRedis>[0],
 ): Promise<TestRedis> {
@@ -53,8 +53,8 @@ export async function redisForThisTest(
 }
 
 /**
- * A Redis for all tests of a file, emptied before each of them, and a client of it. To be called at the
- * file's top level; what it gives is there once tests run.
+ * A Redis for all tests of a file, emptied before each of them, and a client. Call it at the top level of
+ * the file; its properties are for tests and hooks.
  */
 export function redisOfThisFile() {
   let server: TestRedis

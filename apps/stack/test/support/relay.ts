@@ -2,9 +2,9 @@ import { once } from 'node:events'
 import { connect, createServer, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
-import { boundEndpoint, describeEndpoint, endpoint } from '../../src/relay/endpoint.ts'
 import { type RelayProcess, type RelayProcessOptions, startRelay } from '../../src/relay/process.ts'
-import { temporaryFolder } from '../../src/testing/places.ts'
+import { boundEndpoint, describeEndpoint, endpoint } from '../../src/relay/units.ts'
+import { temporaryFolder } from '../../src/testing/folders.ts'
 
 /** A server, and its side of each connection, in the order of their coming. */
 export interface TestServer {

@@ -1,17 +1,22 @@
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { hideCredentials, isLocal, redisAddress, type Transport } from '@onetrip/stack/address.ts'
-import { apiSettings } from '@onetrip/stack/api-settings.ts'
-import { buildRedis } from '@onetrip/stack/build.ts'
+import {
+  hideCredentials,
+  isLocal,
+  redisAddress,
+  redisOfEnvironment,
+  type Transport,
+} from '@onetrip/stack/address.ts'
+import { apiSettings } from '@onetrip/stack/api.ts'
 import { newSecret, places, temporaryRunFolder } from '@onetrip/stack/places.ts'
 import { freePorts } from '@onetrip/stack/ports.ts'
 import { Problem } from '@onetrip/stack/problem.ts'
 import type { Program } from '@onetrip/stack/program.ts'
 import { runningStack, type StackRecord } from '@onetrip/stack/record.ts'
 import type { RedisBuild } from '@onetrip/stack/redis.ts'
+import { buildRedis } from '@onetrip/stack/redis.ts'
 import { startStack } from '@onetrip/stack/stack.ts'
 import { print, step } from '@onetrip/stack/terminal.ts'
-import { redisOfEnvironment } from '@onetrip/stack/users.ts'
 import type { Variant } from '../../contenders.ts'
 import { isContender, variantProgram } from '../../contenders.ts'
 import { apiFacts } from '../../measure/api-metrics.ts'

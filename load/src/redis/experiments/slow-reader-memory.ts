@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { parseInfo } from '@onetrip/stack/redis-info.ts'
+import { parseInfo } from '@onetrip/session-store'
 import type { Redis } from 'ioredis'
 
 /** What Redis had allocated, replies that wait to be sent included. */

@@ -1,6 +1,6 @@
 import { getSystemErrorName } from 'node:util'
-import { Problem } from '@onetrip/stack/problem.ts'
-import { describeExit, type Program, ProgramError, startProgram } from '@onetrip/stack/program.ts'
+import { Problem, ProgramError } from '@onetrip/stack/problem.ts'
+import { describeExit, type Program, startProgram } from '@onetrip/stack/program.ts'
 import { generatorProgram } from './program.ts'
 
 /** Where Redis listens: always on this machine. */

@@ -1,12 +1,12 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { redisOfEnvironment } from '@onetrip/stack/address.ts'
+import { apiSettings } from '@onetrip/stack/api.ts'
+import { temporaryFolder } from '@onetrip/stack/testing/folders.ts'
 import fc from 'fast-check'
 import { afterEach, expect, test, vi } from 'vitest'
-import { loadConfig } from '../../api/src/config.ts'
-import { processCount } from '../../api/src/workers/supervise.ts'
-import { apiSettings } from '../src/api-settings.ts'
-import { temporaryFolder } from '../src/testing/places.ts'
-import { redisOfEnvironment } from '../src/users.ts'
+import { loadConfig } from '../src/config.ts'
+import { processCount } from '../src/workers/supervise.ts'
 
 const SESSION_SECRETS = 'x'.repeat(32)
 
@@ -21,7 +21,7 @@ function orRefused<T>(read: () => T): T | 'refused' {
   }
 }
 
-test('load reads workers and pool size as the API does', () => {
+test('the stack reads workers and pool size as the API does', () => {
   const words = ['auto', 'AUTO', '', ' 2', '02', '1.5', '-1', '0', 'NaN', '0x2', '1e1', '99', '100']
   const text = fc.oneof(fc.constantFrom(...words), fc.integer({ min: -2, max: 120 }).map(String))
   fc.assert(
@@ -45,7 +45,7 @@ test('load reads workers and pool size as the API does', () => {
   expect(() => apiSettings({ WORKERS: 'two' })).toThrow('WORKERS is "two": it must be auto')
 })
 
-test('load reads the address of Redis as the API does, the password from its file', async () => {
+test('the stack reads the address of Redis as the API does, the password from its file', async () => {
   const file = join(await temporaryFolder(), 'redis-password')
   await writeFile(file, 'a/b c\n')
   const env = { REDIS_URL: 'redis://api@127.0.0.1:6379', REDIS_PASSWORD_FILE: file }

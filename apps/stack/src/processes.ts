@@ -1,5 +1,25 @@
+import { readFileSync } from 'node:fs'
 import { readdir, readFile, readlink } from 'node:fs/promises'
 import { basename } from 'node:path'
+
+/** Whether a process runs. A zombie, which has ended and waits for its parent to notice, does not. */
+export function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0)
+    return !isZombie(pid)
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EPERM'
+  }
+}
+
+function isZombie(pid: number): boolean {
+  try {
+    // The state follows the name, which is in brackets and may contain some itself.
+    return readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ').at(-1)?.[0] === 'Z'
+  } catch {
+    return false // no /proc here, or it is gone by now
+  }
+}
 
 /** A process, and the name of the program that it runs. */
 export interface Holder {
@@ -28,8 +48,8 @@ export async function listeningSockets(): Promise<ListeningSocket[]> {
 }
 
 /**
- * The processes that have each socket, by the socket's inode. Without privileges, only this user's
- * processes can be seen.
+ * The processes that have a socket open, by the socket's inode. Without privileges, only processes of
+ * this user are found.
  */
 export async function socketHolders(): Promise<Map<string, Holder[]>> {
   const holders = new Map<string, Holder[]>()
@@ -54,8 +74,8 @@ export async function socketHolders(): Promise<Map<string, Holder[]>> {
 }
 
 /**
- * The processes that listen on a TCP port of this machine, the lowest id first. Empty if nothing listens
- * there, on other systems than Linux, and for processes of another user.
+ * The processes that listen on a TCP port of this machine, the lowest id first. None on other systems
+ * than Linux, and none of other users.
  */
 export async function listenersOn(port: number): Promise<Holder[]> {
   const ending = `:${port.toString(16).toUpperCase().padStart(4, '0')}`

@@ -1,0 +1,119 @@
+import { globSync, readFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { parseSync } from 'oxc-parser'
+import { expect, test } from 'vitest'
+
+// Which part may import which, and that no imports form a cycle. Imports of types count, too: they
+// are what a reader has to follow.
+
+/** Layer, its folder (the first that matches counts), and the layers that it may import. */
+const layers: readonly [layer: string, folder: string, ...mayImport: string[]][] = [
+  ['store entry', 'packages/session-store/src/index.ts', 'store'],
+  ['store', 'packages/session-store/src/'],
+  ['store tests', 'packages/session-store/', 'store entry', 'store', 'stack', 'fixtures'],
+  ['api', 'apps/api/src/', 'store entry'],
+  ['api tests', 'apps/api/', 'api', 'store entry', 'stack', 'fixtures'],
+  ['server-build', 'apps/server-build/src/'],
+  ['server-build tests', 'apps/server-build/', 'server-build', 'stack', 'fixtures'],
+  ['fixtures', 'apps/stack/src/testing/', 'stack', 'store entry'],
+  ['stack', 'apps/stack/src/', 'store entry'],
+  ['stack tests', 'apps/stack/', 'stack', 'fixtures', 'store entry'],
+  ['load', 'load/src/', 'stack', 'store entry'],
+  // Other clients in the place of the store's own: they use the application and parts of the store.
+  ['contenders', 'load/contenders/', 'load', 'stack', 'store entry', 'store', 'api'],
+  ['load tests', 'load/', 'load', 'contenders', 'stack', 'fixtures', 'store entry'],
+  ['container tests', 'docker/', 'stack', 'fixtures', 'api tests'],
+]
+
+/** What is still to be removed. A line that is not needed any more fails the test: delete it. */
+const known = {
+  cycles: [
+    'load/src/compare/measures.ts, load/src/compare/parts.ts, load/src/scaling/result.ts, load/src/store/benchmark.ts',
+    'load/src/drivers/http/given.ts, load/src/drivers/http/target.ts',
+    'load/src/report/charts/bars.ts, load/src/report/charts/draw.ts, load/src/report/charts/lines.ts',
+  ],
+  layers: [
+    'load/src/ports/ways.ts (load) -> packages/session-store/src/client.ts (store)',
+    'load/src/ports/ways.ts (load) -> packages/session-store/src/send.ts (store)',
+  ],
+}
+
+const root = fileURLToPath(new URL('..', import.meta.url))
+const files = globSync('{apps,packages,load,docker}/**/*.ts', {
+  cwd: root,
+  exclude: ['**/node_modules/**', '**/dist/**'],
+}).sort()
+const imports = new Map(files.map((file) => [file, importsOf(file)]))
+
+/** The files of the repository that a file imports or exports from. */
+function importsOf(file: string): string[] {
+  const text = readFileSync(join(root, file), 'utf8')
+  const { module } = parseSync(file, text)
+  const specifiers = [
+    ...module.staticImports.map(({ moduleRequest }) => moduleRequest.value),
+    ...module.staticExports.flatMap(({ entries }) =>
+      entries.map(({ moduleRequest }) => moduleRequest?.value ?? ''),
+    ),
+    ...module.dynamicImports.map(({ moduleRequest: { start, end } }) =>
+      text.slice(start + 1, end - 1),
+    ),
+  ]
+  return [...new Set(specifiers.flatMap((specifier) => resolve(file, specifier)))]
+}
+
+function resolve(file: string, specifier: string): string[] {
+  if (specifier.startsWith('.')) return [join(dirname(file), specifier)]
+  const [, name, path] = /^@onetrip\/([^/]+)\/?(.*)$/.exec(specifier) ?? []
+  if (name === 'session-store') return ['packages/session-store/src/index.ts']
+  if (name === 'stack') return [`apps/stack/src/${path}`]
+  return name === undefined ? [] : [specifier]
+}
+
+const layerOf = (file: string) => layers.find(([, folder]) => file.startsWith(folder))
+
+function mayImport(from: string, to: string): boolean {
+  const [layer, , ...allowed] = layerOf(from) ?? []
+  const [target] = layerOf(to) ?? []
+  return layer === target || (target !== undefined && allowed.includes(target))
+}
+
+/** All files that a file imports, directly or not; itself, if there is a cycle. */
+function reachableFrom(file: string): Set<string> {
+  const reached = new Set<string>()
+  const visit = (from: string) => {
+    for (const to of imports.get(from) ?? []) {
+      if (reached.has(to)) continue
+      reached.add(to)
+      visit(to)
+    }
+  }
+  visit(file)
+  return reached
+}
+
+test('every import of a file of the repository is found', () => {
+  const all = [...imports.values()].flat()
+  expect(all.length).toBeGreaterThan(files.length)
+  expect(all.filter((file) => file.endsWith('.ts') && !imports.has(file))).toEqual([])
+})
+
+test('no imports form a cycle', () => {
+  const reachable = new Map(files.map((file) => [file, reachableFrom(file)]))
+  const cycles = files
+    .filter((file) => reachable.get(file)?.has(file))
+    .map((file) => files.filter((other) => isInCycle(file, other)).join(', '))
+  function isInCycle(file: string, other: string): boolean {
+    return Boolean(reachable.get(file)?.has(other) && reachable.get(other)?.has(file))
+  }
+  expect([...new Set(cycles)].sort()).toEqual(known.cycles)
+})
+
+test('every part imports only what its layer may', () => {
+  const breaches = [...imports].flatMap(([from, all]) =>
+    all
+      .filter((to) => !mayImport(from, to))
+      .map((to) => `${from} (${layerOf(from)?.[0]}) -> ${to} (${layerOf(to)?.[0]})`),
+  )
+  expect(breaches.sort()).toEqual(known.layers)
+})

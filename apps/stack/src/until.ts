@@ -1,0 +1,27 @@
+import { setTimeout as delay } from 'node:timers/promises'
+
+export interface UntilOptions {
+  /** Default: no limit. */
+  timeoutMs?: number
+  /** The pause between two calls in ms. Default 50. */
+  everyMs?: number
+  signal?: AbortSignal
+}
+
+/**
+ * Calls `condition` again and again until it returns true.
+ *
+ * @returns false if it has not done so after `timeoutMs`.
+ * @throws whatever `condition` throws; an AbortError after an abort.
+ */
+export async function until(
+  condition: () => boolean | Promise<boolean>,
+  { timeoutMs = Number.POSITIVE_INFINITY, everyMs = 50, signal }: UntilOptions = {},
+): Promise<boolean> {
+  const deadline = performance.now() + timeoutMs
+  while (!(await condition())) {
+    if (performance.now() >= deadline) return false
+    await delay(everyMs, undefined, { ...(signal && { signal }) })
+  }
+  return true
+}

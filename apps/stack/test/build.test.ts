@@ -1,0 +1,27 @@
+import { mkdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import { afterEach, expect, test, vi } from 'vitest'
+import { buildRedis } from '../src/redis.ts'
+import { processesOf, temporaryFolder } from '../src/testing/folders.ts'
+
+afterEach(() => void vi.unstubAllEnvs())
+
+test.runIf(process.platform === 'linux')('an abort ends a build', async () => {
+  const home = await temporaryFolder()
+  await mkdir(join(home, 'redis', '.lock'), { recursive: true }) // the build waits for the lock
+  vi.stubEnv('ONETRIP_HOME', home)
+  const controller = new AbortController()
+  const building = buildRedis('patched', controller.signal)
+  const builds = async () => (await processesOf(home)).filter((pid) => pid !== process.pid)
+  await expect.poll(builds).toHaveLength(1)
+  controller.abort(new Error('enough'))
+  await expect(building).rejects.toThrow('enough')
+  expect(await builds()).toEqual([])
+})
+
+test('a build that fails is a problem', async () => {
+  const home = await temporaryFolder()
+  vi.stubEnv('ONETRIP_HOME', home)
+  vi.stubEnv('REDIS_SOURCE', join(home, 'none.tar.gz'))
+  await expect(buildRedis('patched')).rejects.toThrow('Redis (patched) could not be built')
+})

@@ -1,0 +1,9 @@
+import { fileURLToPath } from 'node:url'
+import { type RunOptions, runProgram, type TestedProgram } from '@onetrip/stack/testing/programs.ts'
+
+/** The program behind `npm run load`. */
+export const loadPath = fileURLToPath(new URL('../../src/cli.ts', import.meta.url))
+
+/** Runs `npm run load`; see `runProgram`. */
+export const runLoad = (options: RunOptions): Promise<TestedProgram> =>
+  runProgram(loadPath, options)
