@@ -27,6 +27,9 @@ export const shapes: Readonly<Record<Shape, Given>> = {
   'ping-10000-kept': { ...ping, keep: true },
 }
 
+export const isShape = (load: string | number | undefined): load is Shape =>
+  load !== undefined && Object.hasOwn(shapes, load)
+
 /** Below this share of the time, a main thread is not what limits the rate. */
 const RESTED = 0.5
 

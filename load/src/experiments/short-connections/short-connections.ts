@@ -1,30 +1,23 @@
-import { type Transport, transports } from '@onetrip/stack/address.ts'
-import { listOf, wholeNumber } from '@onetrip/stack/parsers.ts'
 import { Problem } from '@onetrip/stack/problem.ts'
-import { InvalidArgumentError, Option } from 'commander'
 import { mostConnections, requireConnections } from '../../drivers/redis/limits.ts'
-import { addBuilds, type BuildsOptions, numbersOption } from '../../drivers/redis/options.ts'
 import { findRedisBenchmark } from '../../drivers/redis/redis-benchmark.ts'
 import type { Experiment } from '../../experiment/experiment.ts'
-import type { Rows } from '../../experiment/rows.ts'
+import type { Row, Rows } from '../../experiment/rows.ts'
 import type { Case, Metric, Published } from '../../experiment/shape.ts'
 import { bars, lines } from '../../reporting/charts.ts'
-import { documented, errors, median, range, ratio, tableOf } from '../../reporting/columns.ts'
+import {
+  type Column,
+  documented,
+  errors,
+  median,
+  range,
+  ratio,
+  tableOf,
+} from '../../reporting/columns.ts'
 import { counted, figure } from '../../table.ts'
+import { addOptions, type ShortConnectionsOptions } from './options.ts'
 import { countSystemCallsOf, runLong, runShort, type Servers, startServers } from './runs.ts'
-import { benchmarkArguments, runShape, type Shape, shapes } from './shapes.ts'
-
-interface ShortConnectionsOptions extends BuildsOptions {
-  idle: (number | 'most')[]
-  transports: Transport[]
-  ioThreads: number[]
-  connections: number
-  long: number
-  maxclients?: number
-  shape?: Shape[]
-  requests?: number
-  clients?: number
-}
+import { benchmarkArguments, isShape, runShape, shapes } from './shapes.ts'
 
 interface Bench {
   servers: Servers
@@ -33,13 +26,11 @@ interface Bench {
   benchmark: string | undefined
 }
 
-const MAX_IDLE = 1_000_000
 const SHORT = 'short'
 const LONG = 'long'
 const BESIDE = 'long beside short'
 const tools = ['redis-benchmark', 'our generator'] as const
 
-const shapeNames = Object.keys(shapes) as Shape[]
 const apsara = 'Redis短连接性能优化 (ApsaraDB): redis-benchmark -k 0 -t get -n 100000 -c 8000'
 const tencent = '张鹏义, Tencent Cloud: redis-benchmark -t ping -c 10000 -n 500000; Redis 4.0.10'
 
@@ -76,40 +67,7 @@ Examples:
   duration: 1,
   quick: { rounds: 1, duration: 0.5, idle: [0, 10_000], transports: ['tcp'] },
   seconds: { quick: 15, usual: 90, full: 90 },
-  configure(command) {
-    addBuilds(command, ['baseline', 'stock', 'patched'])
-    command
-      .addOption(
-        new Option('--idle <list>', 'connections that only stay; "most": as many as there can be')
-          .argParser(idleNumbers)
-          .default([0, 1_000, 10_000], '0,1000,10000'),
-      )
-      .addOption(
-        new Option('--transports <list>', `out of ${transports.join(', ')}`)
-          .argParser(listOf(transports))
-          .default([...transports], transports.join(',')),
-      )
-      .addOption(
-        numbersOption('--io-threads <list>', "Redis's threads, its main one included", {
-          ...{ min: 1, max: 128, defaults: [1] },
-        }),
-      )
-      .option('--connections <n>', 'short ones at the same time', wholeNumber(1, 100_000), 50)
-      .option('--long <n>', 'long ones, alone and beside short ones', wholeNumber(0, 10_000), 20)
-      .option(
-        '--maxclients <n>',
-        'of Redis (default: with room for all connections twice)',
-        wholeNumber(1, MAX_IDLE),
-      )
-      .addOption(
-        new Option(
-          '--shape <list>',
-          `the documents' runs instead, out of ${shapeNames.join(', ')}`,
-        ).argParser(listOf(shapeNames)),
-      )
-      .option('--requests <n>', 'with --shape: fewer than the documents', wholeNumber(1, 1e9))
-      .option('--clients <n>', 'likewise', wholeNumber(1, 100_000))
-  },
+  configure: addOptions,
   isolated: ({ builds }) => builds,
 
   factors: [
@@ -207,14 +165,19 @@ Examples:
       const calls = await countSystemCallsOf(run, connections)
       if (!calls) return measured
       const values = { ...measured.values, systemCalls: calls.perConnection }
-      return { ...measured, values, details: { systemCalls: calls.byName } }
+      return {
+        ...measured,
+        values,
+        ...(calls.byName && { details: { systemCalls: calls.byName } }),
+      }
     })
   },
 
   sections(rows, { options }) {
     const short = rows.where({ load: SHORT })
     const long = rows.filter(({ case: { load } }) => load === LONG || load === BESIDE)
-    const ofShapes = rows.by('load').filter(({ value }) => isShape(value))
+    const ofShapes = rows.values('load').filter(isShape)
+    const traced = short.filter((row) => row.median('systemCalls') !== null)
     const sections = [
       {
         title: 'Short connections',
@@ -248,17 +211,17 @@ Examples:
           }),
         ],
       },
-      ...ofShapes.map(({ value, rows: own }) => ({
-        title: `The documents' ${value}`,
-        charts: charts(own),
+      ...ofShapes.map((shape) => ({
+        title: `The documents' ${shape}`,
+        charts: charts(rows.where({ load: shape })),
         tables: [
-          tableOf(own, {
-            caption: `redis-benchmark ${benchmarkArguments(value as Shape, options).join(' ')}, and the same by our generator`,
+          tableOf(rows.where({ load: shape }), {
+            caption: `redis-benchmark ${benchmarkArguments(shape, options).join(' ')}, and the same by our generator`,
             columns: [
-              range('requestsPerSecond', own),
+              range('requestsPerSecond', rows),
               ratio('requestsPerSecond', '× stock'),
               documented('requestsPerSecond', 'documents requests/s'),
-              range('mainCpuMicros', own),
+              range('mainCpuMicros', rows),
               ratio('mainCpuMicros', 'CPU × stock'),
               'max',
               errors,
@@ -266,6 +229,16 @@ Examples:
           }),
         ],
       })),
+      {
+        title: 'System calls of the main thread',
+        pageOnly: true,
+        tables: [
+          tableOf(traced, {
+            caption: 'System calls of the main thread per short connection, by name',
+            columns: [median('systemCalls', traced, 'all'), ...callsByName(traced)],
+          }),
+        ],
+      },
     ]
     return sections.filter(({ tables }) => tables.some((table) => table.rows.length > 0))
   },
@@ -297,9 +270,6 @@ Examples:
   ],
 }
 
-const isShape = (load: string | number | undefined): load is Shape =>
-  load !== undefined && Object.hasOwn(shapes, load)
-
 function metric(
   name: string,
   label: string,
@@ -315,16 +285,6 @@ function published(what: string, value: number, source: string, part: Partial<Ca
   return { ...common, what, value, case: { tool: 'redis-benchmark', ...part } }
 }
 
-function idleNumbers(text: string): (number | 'most')[] {
-  const list = text.split(',').map((word) => {
-    if (word.trim() === 'most') return 'most'
-    if (/^\d{1,7}$/.test(word.trim()) && Number(word) <= MAX_IDLE) return Number(word)
-    throw new InvalidArgumentError(`It must be whole numbers up to ${MAX_IDLE}, or "most".`)
-  })
-  if (new Set(list).size === list.length) return list
-  throw new InvalidArgumentError('Each may stand in the list only once.')
-}
-
 /** A case for each combination of the values; those of the last factor change first. */
 function product(values: Readonly<Record<string, readonly (string | number)[]>>): Case[] {
   return Object.entries(values).reduce<Case[]>(
@@ -335,7 +295,7 @@ function product(values: Readonly<Record<string, readonly (string | number)[]>>)
 
 /** Rows that differ in nothing but the build and the idle connections beside. */
 function groupsOf(rows: Rows): { name: string; rows: Rows }[] {
-  const nameOf = (row: Rows['all'][number]) =>
+  const nameOf = (row: Row) =>
     ['tool', 'transport', 'threads'].flatMap((factor) => row.text(factor) || []).join(', ')
   return [...new Set(rows.all.map(nameOf))].map((name) => ({
     name,
@@ -350,6 +310,18 @@ const charts = (rows: Rows) =>
       ? lines(own, { metric: 'mainCpuMicros', over: 'idle', title })
       : bars(own, 'mainCpuMicros', title)
   })
+
+/** A column for each of those that matter, as the first traced run counted them. */
+function callsByName(rows: Rows): Column[] {
+  const callsOf = (row: Row) => {
+    const traced = row.samples.find(({ details }) => details?.systemCalls)
+    return (traced?.details?.systemCalls ?? {}) as Readonly<Record<string, number>>
+  }
+  const names = new Set(rows.all.flatMap((row) => Object.keys(callsOf(row))))
+  return [...names]
+    .filter((name) => rows.all.some((row) => (callsOf(row)[name] ?? 0) >= 0.01))
+    .map((name) => ({ head: name, cell: (row) => figure(callsOf(row)[name] ?? 0) }))
+}
 
 /** What a build makes of a short connection, of `rows` with all builds. */
 function claimOf({ all }: Rows, rows: Rows): string[] {
