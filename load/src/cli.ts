@@ -15,6 +15,7 @@ import { runLatency } from './latency/run.ts'
 import { portsExperiment } from './ports/experiment.ts'
 import { experimentCommand, redisCommand } from './redis/command.ts'
 import { reportCommand } from './report/command.ts'
+import { documentCommand } from './reporting/document.ts'
 import { retentionBenchmark } from './retention/benchmark.ts'
 import { scalingCommand, scalingOptions } from './scaling/options.ts'
 import { runScaling } from './scaling/run.ts'
@@ -77,6 +78,7 @@ const program: Command = new Command('npm run load --')
   .commandsGroup('Results:')
   .addCommand(compare)
   .addCommand(reportCommand())
+  .addCommand(documentCommand())
   .commandsGroup('Tools:')
   .addCommand(relayCommand().action((flags) => runRelay(flags, interrupts.signal)))
   .addHelpText(
@@ -93,7 +95,7 @@ Examples:
   npm run load -- latency --quick                   how long answers take while it keeps up
   npm run load -- all --quick --html report.html    some of everything, as one page
   npm run load -- store --quick                     the documents' table 4
-  npm run load -- redis short-connections --quick   what a short connection costs Redis`,
+  npm run load -- short-connections --quick         what a short connection costs Redis`,
   )
 
 for (const command of experimentCommands(invocation)) {

@@ -7,11 +7,7 @@ import { addOutputs } from '../report/outputs.ts'
 import { fillDocument } from './document.ts'
 import type { Experiment } from './experiment.ts'
 import { client } from './experiments/client.ts'
-import { info } from './experiments/info.ts'
-import { ioThreads } from './experiments/io-threads.ts'
 import { pipelining } from './experiments/pipelining.ts'
-import { shortConnections } from './experiments/short-connections.ts'
-import { slowReader } from './experiments/slow-reader.ts'
 import { type CommonOptions, runExperiment } from './run.ts'
 
 /** How this process was called, and what ends it early. */
@@ -24,10 +20,6 @@ export interface Invocation {
 export function redisCommand(invocation: Invocation): Command {
   return new Command('redis')
     .description("repeat the documents' experiments with Redis itself")
-    .addCommand(experimentCommand(shortConnections, invocation))
-    .addCommand(experimentCommand(ioThreads, invocation))
-    .addCommand(experimentCommand(info, invocation))
-    .addCommand(experimentCommand(slowReader, invocation))
     .addCommand(experimentCommand(pipelining, invocation))
     .addCommand(experimentCommand(client, invocation))
     .addCommand(
@@ -49,9 +41,8 @@ Each takes --quick (about 10 seconds, a first impression) and --json FILE (every
 samples, the machine and the builds). Nothing else should run meanwhile.
 
 Examples:
-  npm run load -- redis short-connections --help
-  npm run load -- redis short-connections --quick
-  npm run load -- redis io-threads --json io-threads.json`,
+  npm run load -- redis pipelining --help
+  npm run load -- redis pipelining --quick`,
     )
 }
 

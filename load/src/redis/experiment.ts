@@ -88,7 +88,7 @@ export interface Server {
 }
 
 /** What came out. */
-export interface Findings {
+interface Findings {
   readonly tables: readonly TextTable[]
   /** Sentences with the result, and what the marks in the tables mean. */
   readonly conclusions: readonly string[]

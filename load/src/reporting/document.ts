@@ -11,7 +11,7 @@ import { code, plain, tableMarkdown } from './markdown.ts'
 import { type Part, partOf } from './part.ts'
 
 /** Where the results are that documents show. */
-export const published = join(repository, 'load/results')
+const published = join(repository, 'load/results')
 
 // A mark in a document, and what stands below it: a table, or a list.
 const mark = /^(<!-- (\S+\.json), (table \d+|claims|provenance) -->)\n*(?:[|-] ?.*\n?)*\n*/gm

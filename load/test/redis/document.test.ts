@@ -56,7 +56,7 @@ test('what is not there is a problem, and the document stays as it is', async ()
   expect(await readFile(path, 'utf8')).toBe(text)
 })
 
-test.each(['redis-experiments.md', 'ports.md'])(
+test.each(['ports.md'])(
   'docs/%s has the figures of its files, and says how they are renewed',
   async (name) => {
     const text = await readFile(join(docs, name), 'utf8')

@@ -1,15 +1,7 @@
-import { Command } from 'commander'
 import { describe, expect, test } from 'vitest'
 import { numbers } from '../../src/drivers/redis/options.ts'
 import { parsePerf, parseStrace } from '../../src/drivers/redis/system-calls.ts'
 import { cpuBetween, readCpu } from '../../src/drivers/redis/threads.ts'
-import { shortConnections } from '../../src/redis/experiments/short-connections.ts'
-import {
-  shortConclusions,
-  shortTable,
-  summarizeShort,
-} from '../../src/redis/experiments/short-connections-report.ts'
-import type { ShortRun } from '../../src/redis/experiments/short-connections-runs.ts'
 
 describe('CPU time', () => {
   const thread = (name: string, cpuSeconds: number, waitedSeconds = 0) => ({
@@ -86,65 +78,4 @@ test('a list of numbers has each once', () => {
   for (const text of ['', '1,,2', '101', '-1', '1,1', '1.5']) {
     expect(() => numbers(0, 100)(text), text).toThrow()
   }
-})
-
-describe('the report on short connections', () => {
-  const run = (given: Partial<ShortRun>): ShortRun => ({
-    connections: 1_000,
-    connectionsPerSecond: 40_000,
-    mainCpuMicros: 20,
-    cpuMicros: 21,
-    mainDemand: 0.9,
-    byThread: {},
-    latency: {
-      ...{ mean: 1, p50: 1, p90: 1, p99: 2, p999: 3, max: 4 },
-      ...{ below1: 0.5, from1To2: 0.4, above2: 0.1 },
-    },
-    errors: {},
-    replyErrors: 0,
-    generator: { cpuSeconds: 0.5, demand: 0.6, backlogFull: 0 },
-    ...given,
-  })
-  const way = { build: 'patched', ioThreads: 1, idle: 0, transport: 'tcp' } as const
-  const summarize = (runs: ShortRun[], base: ShortRun[] | null = null) =>
-    summarizeShort({ way, label: 'TCP  0 idle  patched', runs, base, calls: null })
-
-  test('compares with stock round by round', () => {
-    const stock = [run({ mainCpuMicros: 20 }), run({ mainCpuMicros: 40 })]
-    const summary = summarize([run({ mainCpuMicros: 10 }), run({ mainCpuMicros: 30 })], stock)
-    expect(summary.ratio).toEqual({ median: 0.625, min: 0.5, max: 0.75 })
-    expect(shortConclusions([summary])[0]).toBe(
-      'TCP 0 idle: patched needs 0.63 times the main-thread CPU of stock.',
-    )
-  })
-
-  test('marks a rate that the generator limited, but not one that Redis did', () => {
-    const busy = { cpuSeconds: 1, demand: 0.99, backlogFull: 0 }
-    const limited = summarize([run({}), run({ generator: busy })])
-    expect(limited.generatorAtLimit).toBe(true)
-    expect(shortTable([limited], 50).rows[0]?.[5]).toBe('* 40,000')
-    expect(shortConclusions([limited]).join()).toContain('* The generator was busy all the time')
-    expect(summarize([run({ generator: busy, mainDemand: 0.97 })]).generatorAtLimit).toBe(false)
-  })
-
-  test('adds up what failed', () => {
-    const failing = { errors: { 'connect EADDRNOTAVAIL': 2 }, replyErrors: 1 }
-    expect(summarize([run(failing), run(failing)]).errors).toEqual({
-      'connect EADDRNOTAVAIL': 4,
-      reply: 2,
-    })
-  })
-})
-
-test('--idle takes numbers and "most", each of them once', () => {
-  const idle = (text: string) => {
-    const command = new Command().exitOverride().configureOutput({ writeErr: () => {} })
-    shortConnections.configure(command)
-    return command.parse(['--idle', text], { from: 'user' }).opts<{ idle: unknown }>().idle
-  }
-  expect(idle('0, most,1000')).toEqual([0, 'most', 1_000])
-  for (const bad of ['banana', '', ',', '1,', '-1', '1e3', '1000001', 'most,mostly']) {
-    expect(() => idle(bad), bad).toThrow('It must be whole numbers up to 1000000, or "most".')
-  }
-  for (const twice of ['most,most', '7,007']) expect(() => idle(twice)).toThrow('only once')
 })

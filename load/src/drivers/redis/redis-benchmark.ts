@@ -33,6 +33,14 @@ export interface BenchmarkOptions {
 /** From this share of the time on, the generator may be what limited a run. */
 export const GENERATOR_LIMIT = 0.95
 
+/**
+ * Whether a generator was busy all the time and Redis was not: then the rate is the generator's.
+ *
+ * @param generator share of the time in which it ran or was ready to; `redis` likewise of its main thread.
+ */
+export const isLimitedByGenerator = (generator: number, redis: number): boolean =>
+  generator >= GENERATOR_LIMIT && redis < GENERATOR_LIMIT
+
 const POLL_MS = 20
 
 /**

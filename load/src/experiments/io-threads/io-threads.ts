@@ -1,11 +1,11 @@
 import { availableParallelism } from 'node:os'
 import { wholeNumber } from '@onetrip/stack/parsers.ts'
 import { Redis } from 'ioredis'
-import { generateLoad } from '../../drivers/redis/generator/load.ts'
+import { failuresOf, generateLoad } from '../../drivers/redis/generator/load.ts'
 import { fillKeys } from '../../drivers/redis/keys.ts'
 import { requireConnections } from '../../drivers/redis/limits.ts'
 import { addBuilds, type BuildsOptions, numbersOption } from '../../drivers/redis/options.ts'
-import { GENERATOR_LIMIT } from '../../drivers/redis/redis-benchmark.ts'
+import { isLimitedByGenerator } from '../../drivers/redis/redis-benchmark.ts'
 import { cpuBetween } from '../../drivers/redis/threads.ts'
 import type { Experiment } from '../../experiment/experiment.ts'
 import type { RedisServer } from '../../experiment/redis-server.ts'
@@ -150,7 +150,6 @@ Examples:
     const cpu = cpuBetween(before, await server.cpu())
     await emptyList(server)
     const mainCpuMicros = (cpu.mainCpuSeconds * 1e6) / load.completed
-    const isLimited = load.demand >= GENERATOR_LIMIT && cpu.mainDemand < GENERATOR_LIMIT
     return {
       values: {
         commandsPerSecond: load.completed / load.seconds,
@@ -161,9 +160,9 @@ Examples:
         above2: load.latency.above2,
         p99: load.latency.p99,
       },
-      errors: { ...load.errors, ...(load.replyErrors > 0 && { refused: load.replyErrors }) },
+      errors: failuresOf(load),
       doubts: [
-        ...(isLimited ? ['generator'] : []),
+        ...(isLimitedByGenerator(load.demand, cpu.mainDemand) ? ['generator'] : []),
         ...(Number(threads) > cores ? ['crowded'] : []),
       ],
     }

@@ -52,7 +52,7 @@ export interface Load {
 }
 
 /** From sending (or, with short connections, connecting) to the end of the reply, in milliseconds. */
-export interface Latency {
+interface Latency {
   mean: number
   p50: number
   p90: number
@@ -111,6 +111,12 @@ export async function generateLoad(options: LoadOptions): Promise<Load> {
   }
   return loadOf(result, refused)
 }
+
+/** Failures by kind, error replies of Redis included. */
+export const failuresOf = ({ errors, replyErrors }: Load): Load['errors'] => ({
+  ...errors,
+  ...(replyErrors > 0 && { 'error reply': replyErrors }),
+})
 
 /** A fleet of idle connections. */
 export interface Fleet {

@@ -1,8 +1,10 @@
 import type { Socket } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
+import { Worker } from 'node:worker_threads'
 import type { RedisOptions } from '@onetrip/stack/address.ts'
 import type { Redis } from 'ioredis'
 import { encode, rawSocket } from '../../drivers/redis/raw-connection.ts'
+import type { StoreReading, StoreWork } from './store.ts'
 
 const ELEMENTS = 10
 const ELEMENT_BYTES = 1_000
@@ -24,7 +26,7 @@ const bulk = (bytes: number) => `$${bytes}\r\n`.length + bytes + 2
 const array = (length: number) => `*${length}\r\n`.length
 
 /** Commands in a group: one of each kind. */
-export const GROUP_COMMANDS = reads.length
+const GROUP_COMMANDS = reads.length
 
 /** What Redis answers to a group, on the wire. */
 export const GROUP_REPLY_BYTES =
@@ -47,36 +49,40 @@ export async function fill(redis: Redis): Promise<void> {
 export interface Reading {
   /** Commands sent. */
   commands: number
-  /** Bytes of replies that were taken, about. */
+  /** Bytes of replies that were read, about. */
   bytesRead: number
   /** Calls of the store that were refused because too many were in flight. */
   refused: number
 }
 
-export interface ReadingOptions {
+export interface Work {
+  url: string
+  /** The same. */
   address: RedisOptions
-  /** Groups of commands to send in all. */
-  groups: number
+  /** How much Redis is asked for. */
+  replyBytes: number
+  /** How long a client that reads nothing sends. It stays connected for half as long after that. */
+  sendMs: number
   signal: AbortSignal
 }
+
+/** Groups of commands with so many bytes of replies. */
+const groupsFor = (bytes: number) => Math.max(1, Math.round(bytes / GROUP_REPLY_BYTES))
+
+const requests = (groups: number) => Buffer.concat(Array.from({ length: groups }, () => request))
 
 const TICK_MS = 10
 
 /**
- * Sends reads at an even pace and reads no reply, then holds the connection. This is the client that
- * the documents warn of.
- *
- * @param options.sendMs how long the sending takes.
- * @param options.holdMs how long the connection stays after that.
+ * Sends reads at an even pace and reads no reply, then stays connected. This is the client that the
+ * documents warn of.
  */
-export async function readNothing(
-  options: ReadingOptions & { sendMs: number; holdMs: number },
-): Promise<Reading> {
-  const { address, groups, sendMs, holdMs, signal } = options
+export async function readNothing({ address, replyBytes, sendMs, signal }: Work): Promise<Reading> {
+  const groups = groupsFor(replyBytes)
   const socket = await rawSocket(address, { reading: false })
   let open = true
   socket.on('error', () => {
-    open = false // the server has closed the connection; that is what some of its settings are for
+    open = false // Redis has closed the connection, as some of its settings demand
   })
   let sent = 0
   const start = performance.now()
@@ -85,10 +91,11 @@ export async function readNothing(
       await delay(TICK_MS, undefined, { signal })
       const due = Math.ceil((groups * (performance.now() - start)) / sendMs)
       const more = Math.min(due, groups) - sent
-      socket.write(Buffer.concat(Array.from({ length: more }, () => request)))
+      socket.write(requests(more))
       sent += more
     }
-    await delay(Math.max(0, start + sendMs + holdMs - performance.now()), undefined, { signal })
+    const end = start + 1.5 * sendMs
+    await delay(Math.max(0, end - performance.now()), undefined, { signal })
   } finally {
     socket.destroy()
   }
@@ -96,23 +103,22 @@ export async function readNothing(
 }
 
 /**
- * Sends the same reads and takes every reply as soon as it comes.
+ * Sends the same reads and reads every reply as soon as it comes.
  *
- * @param options.groupsPerPipeline how many groups are sent before their replies are waited for.
+ * @param pipeline how many commands are sent before their replies are waited for.
  * @throws Error when the server closes the connection.
  */
-export async function readAll(
-  options: ReadingOptions & { groupsPerPipeline: number },
-): Promise<Reading> {
-  const { address, groups, groupsPerPipeline, signal } = options
+export async function readAll(work: Work, pipeline: number): Promise<Reading> {
+  const { address, replyBytes, signal } = work
+  const groups = groupsFor(replyBytes)
   const socket = await rawSocket(address)
   const replies = byteCounter(socket)
   const onAbort = () => void socket.destroy()
   signal.addEventListener('abort', onAbort)
   try {
     for (let sent = 0; sent < groups; ) {
-      const more = Math.min(groupsPerPipeline, groups - sent)
-      socket.write(Buffer.concat(Array.from({ length: more }, () => request)))
+      const more = Math.min(pipeline / GROUP_COMMANDS, groups - sent)
+      socket.write(requests(more))
       sent += more
       await replies.reach(sent * GROUP_REPLY_BYTES)
       signal.throwIfAborted()
@@ -124,6 +130,37 @@ export async function readAll(
   } finally {
     signal.removeEventListener('abort', onAbort)
     socket.destroy()
+  }
+}
+
+/** A call of `viewedItems` is HGET and ZREVRANGE; 25 views of long names are answered with about this. */
+const CALL_COMMANDS = 2
+const CALL_REPLY_BYTES = 4_000
+
+/** The thread of a store stops for so long in the middle of its work. */
+const STALL_MS = 300
+
+/**
+ * Reads about as many bytes through our store, in a thread of its own.
+ *
+ * @param atATime calls that wait for their answer at the same time.
+ */
+export async function readThroughStore(work: Work, atATime: number): Promise<Reading> {
+  const { url, replyBytes, signal } = work
+  const calls = Math.ceil(replyBytes / CALL_REPLY_BYTES)
+  const workerData: StoreWork = { url, calls, atATime, stallMs: STALL_MS }
+  const worker = new Worker(new URL('./store.ts', import.meta.url), { workerData })
+  const { promise, resolve, reject } = Promise.withResolvers<StoreReading>()
+  worker.once('message', resolve).once('error', reject)
+  worker.once('exit', (code) => reject(new Error(`the store's thread ended: exit code ${code}`)))
+  const onAbort = () => reject(signal.reason)
+  signal.addEventListener('abort', onAbort)
+  try {
+    const { answered, refused } = await promise
+    return { commands: answered * CALL_COMMANDS, bytesRead: answered * CALL_REPLY_BYTES, refused }
+  } finally {
+    signal.removeEventListener('abort', onAbort)
+    await worker.terminate()
   }
 }
 

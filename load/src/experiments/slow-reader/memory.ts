@@ -3,39 +3,29 @@ import { parseInfo } from '@onetrip/session-store'
 import type { Redis } from 'ioredis'
 
 /** What Redis had allocated, replies that wait to be sent included. */
-interface MemorySample {
-  /** Since the watch began. */
-  ms: number
-  /** The most since the sample before. */
-  bytes: number
-}
-
 export interface MemoryWatch {
   /** Before the work began. */
   baseBytes: number
-  /** The most that was seen, by far more looks than there are samples. */
   peakBytes: number
-  /** Every 25 ms. */
-  samples: MemorySample[]
-  /** Clients that the server closed because of their output buffers (`client-output-buffer-limit`). */
-  closedByOutputLimit: number
-  /** Clients that the server closed because all clients together had too much (`maxmemory-clients`). */
-  closedByClientMemory: number
-  /** When the first of them was closed, since the watch began; null when none was. */
+  /** The most beyond `baseBytes` in each `LEVEL_MS` from the beginning on. */
+  levels: number[]
+  /** The setting because of which Redis closed a client; null when it closed none. */
+  closedBy: 'client-output-buffer-limit' | 'maxmemory-clients' | null
+  /** When it did, since the watch began. */
   closedAfterMs: number | null
   /** What became of the writes of another, well-behaved client. */
   otherWrites: { done: number; refused: number }
 }
 
+export const LEVEL_MS = 100
 const LOOK_MS = 2
-const SAMPLE_MS = 25
+const WRITE_MS = 25
 const SETTLE_MS = 5_000
 
 /**
- * Watches a server's memory until `work` is done, and writes a key with each sample, as another client
- * would.
+ * Watches a server's memory until `work` is done, and writes a key every 25 ms, as another client would.
  *
- * @param redis a connection for this alone; but for it, the server has no clients.
+ * @param redis a connection for this alone; the server has no other client before `work`.
  * @throws what `work` throws; an Error when other clients do not go away.
  */
 export async function watchMemory<Result>(
@@ -46,22 +36,25 @@ export async function watchMemory<Result>(
   const before = await aloneWith(redis, signal)
   const start = performance.now()
   const watch: MemoryWatch = {
-    ...{ baseBytes: before.used, peakBytes: before.used, samples: [] },
-    ...{ closedByOutputLimit: 0, closedByClientMemory: 0, closedAfterMs: null },
-    otherWrites: { done: 0, refused: 0 },
+    ...{ baseBytes: before.used, peakBytes: before.used, levels: [] },
+    ...{ closedBy: null, closedAfterMs: null, otherWrites: { done: 0, refused: 0 } },
   }
-  let most = 0
+  let writeAt = 0
   const lookOnce = async () => {
     const now = await look(redis)
     const ms = performance.now() - start
-    most = Math.max(most, now.used)
-    watch.peakBytes = Math.max(watch.peakBytes, most)
-    watch.closedByOutputLimit = now.closedByOutputLimit - before.closedByOutputLimit
-    watch.closedByClientMemory = now.closedByClientMemory - before.closedByClientMemory
-    if (watch.closedByOutputLimit + watch.closedByClientMemory > 0) watch.closedAfterMs ??= ms
-    if (ms < (watch.samples.at(-1)?.ms ?? -SAMPLE_MS) + SAMPLE_MS) return
-    watch.samples.push({ ms: Math.round(ms), bytes: most })
-    most = 0
+    watch.peakBytes = Math.max(watch.peakBytes, now.used)
+    addLevel(watch.levels, ms, now.used - before.used)
+    if (watch.closedBy === null) {
+      if (now.closedByOutputLimit > before.closedByOutputLimit) {
+        watch.closedBy = 'client-output-buffer-limit'
+      } else if (now.closedByClientMemory > before.closedByClientMemory) {
+        watch.closedBy = 'maxmemory-clients'
+      }
+      if (watch.closedBy !== null) watch.closedAfterMs = ms
+    }
+    if (ms < writeAt) return
+    writeAt = ms + WRITE_MS
     watch.otherWrites[(await isRefused(redis)) ? 'refused' : 'done']++
   }
   await lookOnce()
@@ -82,7 +75,14 @@ export async function watchMemory<Result>(
   return { ...watch, result: done.value }
 }
 
-/** What the server tells once this connection is its only one, and what the others had is freed. */
+/** Where a busy machine left no time to look, the level is that of the step before. */
+export function addLevel(levels: number[], ms: number, bytes: number): void {
+  const step = Math.floor(ms / LEVEL_MS)
+  while (levels.length < step) levels.push(levels.at(-1) ?? 0)
+  levels[step] = Math.max(levels[step] ?? 0, bytes)
+}
+
+/** What the server reports once this connection is its only one, and what the others had is freed. */
 async function aloneWith(redis: Redis, signal: AbortSignal) {
   const deadline = performance.now() + SETTLE_MS
   for (;;) {

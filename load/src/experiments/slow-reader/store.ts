@@ -7,7 +7,7 @@ import { newSecret } from '@onetrip/stack/places.ts'
 
 export interface StoreWork {
   url: string
-  /** Calls in all; each is two commands, answered with about `CALL_REPLY_BYTES`. */
+  /** Calls in all, of two commands each. */
   calls: number
   /** Calls that wait for their answer at the same time. */
   atATime: number

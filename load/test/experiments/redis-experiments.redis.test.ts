@@ -1,0 +1,131 @@
+import { readFile } from 'node:fs/promises'
+import { filesIn, processesOf, temporaryFolder } from '@onetrip/stack/testing/folders.ts'
+import { describe, expect, test } from 'vitest'
+import type { Sample } from '../../src/experiment/result.ts'
+import { runExperiment } from '../support/experiment.ts'
+import { runLoad } from '../support/run.ts'
+
+const once = ['--quick', '--duration=0.1', '--builds=patched']
+
+const casesOf = (samples: readonly Sample[], ...factors: string[]) =>
+  samples.map(({ case: one }) => factors.map((name) => one[name]).join(' '))
+
+/** That all metrics are there, except those which may be missing. */
+function expectValues({ values, errors }: Sample, ...missing: string[]) {
+  expect(errors).toBeUndefined()
+  const known = Object.entries(values).filter(([name]) => !missing.includes(name))
+  for (const [name, value] of known) expect(value, name).toBeGreaterThanOrEqual(0)
+}
+
+describe('short-connections', () => {
+  test('measures what a connection costs, and long connections meanwhile', async () => {
+    const args = [...once, '--idle=0,50', '--long=5', '--transports=tcp,unix']
+    const { text, result } = await runExperiment<Sample>('short-connections', args)
+    expect(text).toMatch(/^Unix socket +50 idle +patched .*[\d.]+ /m)
+    expect(text).toMatch(/^long beside short +patched /m)
+    expect(text).toContain('GET, O(1), +37 %')
+    expect(result).toMatchObject({ options: { rounds: 1, duration: 0.1, idle: [0, 50] } })
+    expect(casesOf(result.samples, 'load', 'transport', 'idle')).toEqual([
+      ...['short tcp 0', 'short tcp 50', 'short unix 0', 'short unix 50'],
+      ...['long tcp 0', 'long beside short tcp 0'],
+    ])
+    for (const sample of result.samples) {
+      const { mainCpuMicros, cpuMicros } = sample.values
+      const beside = sample.case.load === 'long beside short'
+      expectValues(sample, ...(beside ? ['mainCpuMicros', 'cpuMicros'] : []))
+      if (beside) expect(mainCpuMicros).toBeNull()
+      else expect(cpuMicros).toBeGreaterThanOrEqual(Number(mainCpuMicros))
+    }
+  })
+
+  test("--shape calls redis-benchmark as the documents' authors did", async () => {
+    const fewer = ['--requests=2000', '--clients=300']
+    const args = [...once, '--shape=get-8000,ping-10000-kept', ...fewer, '--io-threads=2']
+    const { text, result } = await runExperiment<Sample>('short-connections', args)
+    expect(text).toContain('redis-benchmark -k 0 -t get -n 2000 -c 300')
+    expect(text).toContain('redis-benchmark -k 1 -t ping_mbulk -n 2000 -c 300')
+    expect(casesOf(result.samples, 'load', 'tool', 'threads')).toEqual([
+      ...['get-8000 redis-benchmark 2', 'get-8000 our generator 2'],
+      ...['ping-10000-kept redis-benchmark 2', 'ping-10000-kept our generator 2'],
+    ])
+    for (const sample of result.samples) {
+      expectValues(sample)
+      const isTheirs = sample.case.tool === 'redis-benchmark'
+      const command = expect.stringMatching(/^redis-benchmark -p \d+ -k [01] -t/)
+      expect(sample.details).toEqual(isTheirs ? { command } : undefined)
+    }
+  })
+
+  test.for([
+    ['--idle=1000000', /more descriptors than a process may have here/],
+    ['--idle=5,x', /--idle.*whole number/],
+    ['--builds=old', /"old" is none of patched, stock, baseline/],
+    ['--maxclients=10', /--maxclients 10 is too low for 10070 connections/],
+    ['--clients=10', /change what --shape runs: give that, too/],
+  ] as const)('%s is refused', async ([arg, message]) => {
+    const state = await temporaryFolder()
+    const args = ['short-connections', '--builds=patched', arg]
+    const load = await runLoad({ state, args, until: message })
+    expect((await load.exited).code).toBe(1)
+    expect(await filesIn(state)).toEqual([])
+  })
+})
+
+test('io-threads has a row per command and setting', async () => {
+  const { text, result } = await runExperiment<Sample>('io-threads', [...once, '--threads=1,2'])
+  const commands = ['SET', 'GET', 'MGET of 10', 'LPUSH']
+  expect(casesOf(result.samples, 'command', 'threads')).toEqual(
+    commands.flatMap((command) => [`${command} 1`, `${command} 2`]),
+  )
+  for (const command of commands) expect(text).toMatch(new RegExp(`^${command} +2 .*[\\d.]+ `, 'm'))
+  expect(text).toContain('The ceiling is a projection')
+  for (const sample of result.samples) {
+    expectValues(sample)
+    const { commandsPerSecond, below1, above2 } = sample.values
+    expect(commandsPerSecond).toBeGreaterThan(0)
+    expect(Number(below1) + Number(above2)).toBeLessThanOrEqual(1)
+  }
+})
+
+test('info shows that CLIENT LIST costs more the more clients there are', async () => {
+  // Long enough for an answer even where every core has something else to do.
+  const args = [...once, '--duration=0.3', '--idle=10,800']
+  const { text, result } = await runExperiment<Sample>('info', args)
+  expect(text).toMatch(/CLIENT LIST \(patched\): an answer costs [\d.]+ times as much beside 800/)
+  const cost = (command: string, idle: number) =>
+    result.samples.find(({ case: one }) => one.command === command && one.idle === idle)?.values
+      .mainCpuMillis
+  expect(cost('CLIENT LIST', 800)).toBeGreaterThan(2 * Number(cost('CLIENT LIST', 10)))
+  expect(cost('INFO', 800)).toBeLessThan(Number(cost('CLIENT LIST', 800)))
+  expect(cost('nothing', 10)).toBeNull()
+})
+
+test('an installed Redis is no build of ours', async () => {
+  const state = await temporaryFolder()
+  const env = { REDIS_SERVER: '/usr/bin/redis-server' }
+  const load = await runLoad({ state, args: ['info'], env, until: /unset it/ })
+  expect((await load.exited).code).toBe(1)
+})
+
+test('an interrupt leaves nothing', async () => {
+  const state = await temporaryFolder()
+  const args = ['short-connections', ...once, '--rounds=1000', '--idle=100']
+  const load = await runLoad({ state, args, until: /^Round 1\/1000/ })
+  load.signal('SIGINT')
+  expect(await load.exited).toEqual({ code: 130, signal: null })
+  expect(load.output.at(-1)).toBe('Interrupted; nothing is left running.')
+  expect(await processesOf(state)).toEqual([])
+  expect(await filesIn(state)).toEqual([])
+})
+
+test('a Redis that goes away is reported', async () => {
+  const state = await temporaryFolder()
+  const args = ['info', ...once, '--rounds=1000', '--idle=0']
+  const load = await runLoad({ state, args, until: /^Round 1\/1000/ })
+  const own = await processesOf(state)
+  const names = await Promise.all(own.map((pid) => readFile(`/proc/${pid}/comm`, 'utf8')))
+  process.kill(own[names.indexOf('redis-server\n')] ?? Number.NaN, 'SIGKILL')
+  expect(await load.exited).toEqual({ code: 1, signal: null })
+  expect(load.output.join('\n')).toContain('Redis (patched) ended by itself (SIGKILL)')
+  expect(await processesOf(state)).toEqual([])
+})

@@ -1,0 +1,64 @@
+import { Command } from 'commander'
+import { expect, test } from 'vitest'
+import { failuresOf, type Load } from '../../src/drivers/redis/generator/load.ts'
+import { isLimitedByGenerator } from '../../src/drivers/redis/redis-benchmark.ts'
+import { Rows } from '../../src/experiment/rows.ts'
+import { shortConnections } from '../../src/experiments/short-connections/short-connections.ts'
+
+const sample = (build: string, idle: number, round: number, mainCpuMicros: number) => ({
+  case: { load: 'short', transport: 'tcp', threads: 1, idle, build },
+  round,
+  values: { mainCpuMicros, systemCalls: build === 'stock' ? 13.2 : 6.24 },
+})
+
+test('builds are compared with stock round by round, beside the same idle connections', () => {
+  const samples = [
+    ...[sample('stock', 0, 1, 20), sample('patched', 0, 1, 10)],
+    ...[sample('stock', 0, 2, 40), sample('patched', 0, 2, 30)],
+    ...[sample('stock', 1_000, 1, 20), sample('patched', 1_000, 1, 12)],
+  ]
+  // 0.5 and 0.75 beside none, 0.6 beside 1,000
+  expect(shortConnections.claims(Rows.of(shortConnections, samples), {} as never)).toEqual([
+    "Over TCP, a short connection costs the main thread of patched 0.60 to 0.63 times the CPU time of stock's, beside 0 to 1,000 idle connections, with 6.24 system calls instead of 13.2.",
+  ])
+})
+
+test('without strace and perf it says that system calls were not counted', () => {
+  const { values, ...rest } = sample('stock', 0, 1, 20)
+  const rows = Rows.of(shortConnections, [{ ...rest, values: { ...values, systemCalls: null } }])
+  const [claim] = shortConnections.claims(rows, {} as never)
+  expect(claim).toMatch(/^System calls were not counted/)
+})
+
+test.each([
+  [0.99, 0.8, true],
+  [0.9, 0.8, false],
+  [0.99, 0.97, false],
+])(
+  'a generator busy %d of the time, Redis %d: limited by the generator is %s',
+  (own, redis, is) => {
+    expect(isLimitedByGenerator(own, redis)).toBe(is)
+  },
+)
+
+test('error replies are failures, too', () => {
+  const errors = { 'connect EADDRNOTAVAIL': 2 }
+  expect(failuresOf({ errors, replyErrors: 0 } as unknown as Load)).toEqual(errors)
+  expect(failuresOf({ errors, replyErrors: 1 } as unknown as Load)).toEqual({
+    ...errors,
+    'error reply': 1,
+  })
+})
+
+test('--idle takes numbers and "most", each of them once', () => {
+  const idle = (text: string) => {
+    const command = new Command().exitOverride().configureOutput({ writeErr: () => {} })
+    shortConnections.configure(command)
+    return command.parse(['--idle', text], { from: 'user' }).opts<{ idle: unknown }>().idle
+  }
+  expect(idle('0, most,1000')).toEqual([0, 'most', 1_000])
+  for (const bad of ['banana', '', ',', '1,', '-1', '1e3', '1000001', 'most,mostly']) {
+    expect(() => idle(bad), bad).toThrow('It must be whole numbers up to 1000000, or "most".')
+  }
+  for (const twice of ['most,most', '7,007']) expect(() => idle(twice)).toThrow('only once')
+})
