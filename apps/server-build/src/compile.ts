@@ -4,7 +4,7 @@ import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import { finished } from 'node:stream/promises'
 import { stripVTControlCharacters } from 'node:util'
-import { type BuildName, programs } from './builds.ts'
+import { type BuildName, programsOf } from './builds.ts'
 import { runCommand } from './command.ts'
 import { RedisBuildError } from './errors.ts'
 import { shortKey } from './installed.ts'
@@ -109,5 +109,5 @@ function makeArguments(
   jobs: number,
 ): string[] {
   const identity = `-DONETRIP_BUILD=${build} -DONETRIP_BUILD_KEY=${shortKey(key)}`
-  return [`-j${jobs}`, ...programs, ...makeFlags, `REDIS_CFLAGS=${identity}`]
+  return [`-j${jobs}`, ...programsOf(build), ...makeFlags, `REDIS_CFLAGS=${identity}`]
 }

@@ -18,3 +18,4 @@ test('progress counts files and names the configuring and linking in between', (
     '4 files, linking redis-server',
   )
 })
+

@@ -1,11 +1,12 @@
 import { Option } from 'commander'
 import { seconds, wholeNumber } from '../../options.ts'
+import { Problem } from '../../problem.ts'
 import { ownHostOption, redisAddress } from '../../stack/address.ts'
 import { figure } from '../../table.ts'
 import { clientFigures } from '../documents.ts'
 import type { Context, Experiment } from '../experiment.ts'
 import { addRounds, type RoundsOptions } from '../options.ts'
-import { findRedisBenchmark } from '../redis-benchmark.ts'
+import { requireRedisBenchmark } from '../redis-benchmark.ts'
 import { interleave, samplesOf } from '../rounds.ts'
 import { missingKey } from './client-loops.ts'
 import { findings, labels } from './client-report.ts'
@@ -106,7 +107,10 @@ Examples:
 async function usableBenchmark(target: Target, signal: AbortSignal): Promise<string | null> {
   const { password, tls } = redisAddress(target.url).options
   if (password || tls) return null
-  return (await findRedisBenchmark(signal)) ?? null
+  return await requireRedisBenchmark(signal).catch((error) => {
+    if (error instanceof Problem) return null
+    throw error
+  })
 }
 
 async function watched(context: Context, target: Target, length: number): Promise<Others | null> {

@@ -2,12 +2,11 @@ import { styleText } from 'node:util'
 import { Redis } from 'ioredis'
 import { RedisMonitor } from '../../measure/redis-info.ts'
 import { wholeNumber } from '../../options.ts'
-import { Problem } from '../../problem.ts'
 import { figure, percent, withRange } from '../../table.ts'
 import { pipeliningFigures } from '../documents.ts'
 import type { Context, Experiment, Server } from '../experiment.ts'
 import { addRounds, numbers, type RoundsOptions } from '../options.ts'
-import { findRedisBenchmark, GENERATOR_LIMIT, redisBenchmark } from '../redis-benchmark.ts'
+import { GENERATOR_LIMIT, redisBenchmark, requireRedisBenchmark } from '../redis-benchmark.ts'
 import { interleave, samplesOf } from '../rounds.ts'
 import { cpuBetween } from '../threads.ts'
 import { type Row, type Run, summarizeRuns } from './pipelining-summary.ts'
@@ -57,8 +56,7 @@ Examples:
   async run(context, options) {
     const { rounds, duration, pipelines, keys, clients } = options
     const server = await context.startRedis({ build: 'patched' })
-    const program = await findRedisBenchmark(context.signal)
-    if (!program) throw new Problem('There is no redis-benchmark beside the builds of Redis.')
+    const program = await requireRedisBenchmark(context.signal)
     const monitor = await RedisMonitor.connect(server.url)
     context.defer(() => monitor.close())
     await fill(server, keyspace(keys))

@@ -1,4 +1,3 @@
-import { Problem } from '../../problem.ts'
 import type { RedisBuild } from '../../stack/redis.ts'
 import { pairwiseRatios, summarize } from '../../statistics.ts'
 import { figure, withRange } from '../../table.ts'
@@ -6,7 +5,7 @@ import { shortConnectionFigures } from '../documents.ts'
 import type { Context, Findings, Server } from '../experiment.ts'
 import { generateLoad } from '../generator/load.ts'
 import { requireConnections } from '../limits.ts'
-import { findRedisBenchmark, redisBenchmark } from '../redis-benchmark.ts'
+import { redisBenchmark, requireRedisBenchmark } from '../redis-benchmark.ts'
 import { interleave, samplesOf } from '../rounds.ts'
 import { cpuBetween } from '../threads.ts'
 
@@ -80,8 +79,7 @@ export async function runShapes(context: Context, options: ShapeOptions): Promis
   const { test, keep } = given[shape]
   const { requests = given[shape].requests, clients = given[shape].clients } = options
   await requireConnections(clients)
-  const program = await findRedisBenchmark(context.signal)
-  if (!program) throw new Problem('There is no redis-benchmark beside the builds of Redis.')
+  const program = await requireRedisBenchmark(context.signal)
   // A client closes and connects anew before Redis has noticed the former.
   const maxclients = String(2 * clients + 100)
   const servers: { server: Server; threads: number }[] = []

@@ -111,7 +111,7 @@ Examples:
       .option('--clients <n>', 'likewise', wholeNumber(1, 100_000))
   },
   quick: { rounds: 1, duration: 0.5, idle: [0, 10_000], transports: ['tcp'] },
-  isolated: ({ builds }) => builds,
+  isolated: ({ builds, shape }) => (shape ? [...builds, 'tools'] : builds),
 
   async run(context, options) {
     const { shape, requests, clients } = options
