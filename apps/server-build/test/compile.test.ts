@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { makeFlagsOf, serverBuilds } from '../src/builds.ts'
 import { makeActivity } from '../src/compile.ts'
 
 test('progress counts files and names the configuring and linking in between', () => {
@@ -7,10 +8,12 @@ test('progress counts files and names the configuring and linking in between', (
     activity.read(output)
     return activity.describe()
   }
-  expect(after('MAKE jemalloc\nchecking for gcc... gcc\nchecking')).toBe('0 files, configuring jemalloc')
-  expect(after(' for nm... nm\ncc -std=c99 -O3 -c net.c\ngcc -O3 -c -o src/arena.o src/arena.c\n')).toBe(
-    '2 files',
+  expect(after('MAKE jemalloc\nchecking for gcc... gcc\nchecking')).toBe(
+    '0 files, configuring jemalloc',
   )
+  expect(
+    after(' for nm... nm\ncc -std=c99 -O3 -c net.c\ngcc -O3 -c -o src/arena.o src/arena.c\n'),
+  ).toBe('2 files')
   // As upstream prints it, in colour.
   expect(after('    \x1b[34mCC\x1b[0m \x1b[33madlist.o\x1b[0m\n    \x1b[34mC')).toBe('3 files')
   expect(after('C\x1b[0m \x1b[33mae.o\x1b[0m\n')).toBe('4 files')
@@ -19,3 +22,9 @@ test('progress counts files and names the configuring and linking in between', (
   )
 })
 
+test('all builds of a server have the same flags, without link-time optimization', () => {
+  const [flags, ...others] = serverBuilds.map((build) => makeFlagsOf(build, {}))
+  for (const other of others) expect(other).toEqual(flags)
+  // With exactly -O3, upstream's Makefile adds it.
+  expect(flags).toContain('OPTIMIZATION=-O3 -fno-omit-frame-pointer')
+})
