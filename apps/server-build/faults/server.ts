@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { type Program, startProgram } from '@onetrip/stack/program.ts'
 import { onTestFinished } from 'vitest'
 import { ensureBuilt } from '../src/build.ts'
-import type { BuildName, Variant } from '../src/builds.ts'
+import type { ServerBuild, Variant } from '../src/builds.ts'
 import { homeOf } from '../src/home.ts'
 import { createProgress } from '../src/progress.ts'
 import { programPath } from '../src/status.ts'
@@ -21,7 +21,7 @@ export interface FaultServer {
 }
 
 /** The redis-server of a build, which is made if it is not there. */
-export async function serverOf(build: BuildName, variant: Variant = {}): Promise<string> {
+export async function serverOf(build: ServerBuild, variant: Variant = {}): Promise<string> {
   const made = await ensureBuilt(
     {
       home: homeOf(process.env),

@@ -1,7 +1,7 @@
 import { copyFile, mkdir, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { unpackTarGz, unpackTarXz } from './archive.ts'
-import { type BuildName, makeFlagsOf, programs, type Variant } from './builds.ts'
+import { type BuildName, makeFlagsOf, programsOf, type Variant } from './builds.ts'
 import { runCommand } from './command.ts'
 import { compile } from './compile.ts'
 import { RedisBuildError } from './errors.ts'
@@ -83,7 +83,7 @@ async function make(job: Job, build: BuildName, options: BuildOptions): Promise<
     archive: source.archive.sha256,
     debian: source.debian?.sha256 ?? null,
     patches: await hashOfPatches(patches),
-    makeFlags: makeFlagsOf(options),
+    makeFlags: makeFlagsOf(build, options),
     compilers,
     platform: platform(),
   }
@@ -105,8 +105,8 @@ async function make(job: Job, build: BuildName, options: BuildOptions): Promise<
       jobs: options.jobs,
     })
     const ready = join(aside, 'ready')
-    await install(tree, ready)
-    await checkThatItRuns(job, ready, `${build}-${shortKey(key)}`)
+    await install(build, tree, ready)
+    await checkThatItRuns(job, ready, inputs, source)
     const { directory: _, ...record } = source
     const built: BuildRecord = {
       build,
@@ -155,18 +155,30 @@ export async function prepareTree(
   return fromDebian
 }
 
-async function install(tree: string, ready: string): Promise<void> {
+async function install(build: BuildName, tree: string, ready: string): Promise<void> {
   const bin = join(ready, 'bin')
   await mkdir(bin, { recursive: true })
-  for (const program of programs) await copyFile(join(tree, 'src', program), join(bin, program))
+  for (const program of programsOf(build)) {
+    await copyFile(join(tree, 'src', program), join(bin, program))
+  }
 }
 
-async function checkThatItRuns(job: Job, ready: string, id: string): Promise<void> {
-  const server = join(ready, 'bin', 'redis-server')
-  const { code, stdout, stderr } = await runCommand(server, ['--version'], { signal: job.signal })
-  if (code === 0 && stdout.includes(`onetrip=${id}`)) return
-  throw new RedisBuildError(
-    'BUILD_BROKEN',
-    `The build compiled, but redis-server --version does not say onetrip=${id}:\n${stdout}${stderr}`,
-  )
+async function checkThatItRuns(
+  job: Job,
+  ready: string,
+  inputs: Inputs,
+  { redisVersion }: StoredSource,
+): Promise<void> {
+  const { build } = inputs
+  const expected = build === 'tools' ? redisVersion : `onetrip=${build}-${shortKey(keyOf(inputs))}`
+  for (const program of programsOf(build)) {
+    const { code, stdout, stderr } = await runCommand(join(ready, 'bin', program), ['--version'], {
+      signal: job.signal,
+    })
+    if (code === 0 && stdout.includes(expected)) continue
+    throw new RedisBuildError(
+      'BUILD_BROKEN',
+      `The build compiled, but ${program} --version does not print ${expected}:\n${stdout}${stderr}`,
+    )
+  }
 }

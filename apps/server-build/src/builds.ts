@@ -1,21 +1,18 @@
-import { RedisBuildError } from './errors.ts'
+/** The builds that have a redis-server. */
+export const serverBuilds = ['patched', 'stock', 'baseline'] as const
+export type ServerBuild = (typeof serverBuilds)[number]
 
-export const buildNames = ['patched', 'stock', 'baseline'] as const
+/**
+ * All builds. `tools` has redis-cli and redis-benchmark, without our patches; they work with every
+ * server. It is a build of its own because `npm start` does not need it.
+ */
+export const buildNames = [...serverBuilds, 'tools'] as const
 export type BuildName = (typeof buildNames)[number]
 
-/** @throws RedisBuildError (USAGE) for anything but the name of a build. */
-export function buildName(text: string): BuildName {
-  const name = buildNames.find((known) => known === text)
-  if (name) return name
-  throw new RedisBuildError(
-    'USAGE',
-    `There is no build '${text}'. The builds are ${buildNames.join(', ')}.`,
-  )
-}
-
 /** The programs that a build consists of. */
-export const programs = ['redis-server', 'redis-cli', 'redis-benchmark'] as const
-export type ProgramName = (typeof programs)[number]
+export function programsOf(build: BuildName): readonly string[] {
+  return build === 'tools' ? ['redis-cli', 'redis-benchmark'] : ['redis-server']
+}
 
 /** Compilers' checks at run time, for tests: of memory, and of what threads share. */
 export const sanitizers = ['address', 'thread'] as const
@@ -30,14 +27,29 @@ export interface Variant {
 }
 
 /**
- * What make is told besides what to build. The values fix what upstream's Makefile would otherwise
- * take from the machine: OpenSSL and systemd's libraries, whether they are there or not. The allocator
- * stays upstream's choice, which is the bundled jemalloc on Linux and libc's elsewhere; with a
- * sanitizer it is libc's, the only one that they see.
+ * The variables for make. They fix what upstream's Makefile would otherwise take from the machine
+ * (OpenSSL, systemd's libraries), and leave out what costs time to compile and changes nothing:
+ * link-time optimization (docs/redis-patches.md has the figures), debug information of jemalloc, and
+ * the libraries that the tools do not use.
  */
-export function makeFlagsOf({ sanitizer, tls = false }: Variant): readonly string[] {
+export function makeFlagsOf(
+  build: BuildName,
+  { sanitizer, tls = false }: Variant,
+): readonly string[] {
+  const flags = [`BUILD_TLS=${tls ? 'yes' : 'no'}`, 'USE_SYSTEMD=no']
+  // Sanitizers see only the allocations of libc.
+  if (sanitizer) return [...flags, `SANITIZER=${sanitizer}`, 'MALLOC=libc', 'OPTIMIZATION=-O1']
+  // -O3 alone would make upstream's Makefile add link-time optimization.
+  flags.push('OPTIMIZATION=-O3 -fno-omit-frame-pointer')
+  if (build === 'tools') {
+    return [...flags, 'MALLOC=libc', 'DEPENDENCY_TARGETS=hiredis linenoise hdr_histogram']
+  }
+  // As upstream's Makefile, the bundled jemalloc on Linux and libc's allocator elsewhere.
+  if (process.platform !== 'linux') return flags
   return [
-    ...[`BUILD_TLS=${tls ? 'yes' : 'no'}`, 'USE_SYSTEMD=no'],
-    ...(sanitizer ? [`SANITIZER=${sanitizer}`, 'MALLOC=libc', 'OPTIMIZATION=-O1'] : []),
+    ...flags,
+    'JEMALLOC_CFLAGS=-O3 -funroll-loops -g0',
+    // jemalloc first: its configure occupies one core, and the others are built meanwhile.
+    'DEPENDENCY_TARGETS=jemalloc hiredis linenoise lua hdr_histogram fpconv fast_float',
   ]
 }

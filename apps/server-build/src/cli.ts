@@ -1,11 +1,11 @@
 import { Argument, Command, CommanderError, InvalidArgumentError, Option } from 'commander'
 import { type BuildOptions, ensureBuilt } from './build.ts'
-import { type BuildName, buildNames, sanitizers } from './builds.ts'
+import { type BuildName, buildNames, type ServerBuild, sanitizers, serverBuilds } from './builds.ts'
 import { clean } from './clean.ts'
 import { RedisBuildError } from './errors.ts'
 import { homeOf } from './home.ts'
 import type { Job } from './job.ts'
-import { integer, parseBuild } from './options.ts'
+import { integer } from './options.ts'
 import { createProgress } from './progress.ts'
 import { type RunOptions, serverCommand } from './run.ts'
 import { describe, statusOf } from './status.ts'
@@ -36,6 +36,7 @@ Builds:
   patched    what Onetrip runs on: upstream, its security fixes, and our patches
   stock      upstream with its security fixes
   baseline   stock with the O(N) search on close that Redis had before version 5
+  tools      redis-cli and redis-benchmark, for all of them
 
 Environment:
   ONETRIP_HOME   where sources, builds and data are kept (default: .onetrip in the repository)
@@ -44,7 +45,7 @@ Environment:
   REDIS_SERVER   run starts this installed redis-server instead of a build
 
 Examples:
-  npm run redis -- build                              all three builds
+  npm run redis -- build                              all builds
   npm run redis -- run patched --port 6390
   npm run redis -- run stock -- --appendonly no       with an argument for redis-server
   npm run redis -- build --source redis-8.0.6.tar.gz  without a network`,
@@ -55,7 +56,7 @@ Examples:
 program
   .command('build')
   .description('make builds that are missing or outdated, and print where they are')
-  .argument('[builds...]', `which ones: ${buildNames.join(', ')} (default: all)`, collectBuilds, [])
+  .addArgument(buildsArgument())
   .addOption(
     new Option('--source <file|url>', 'archive of the source, instead of fetching it')
       .env('REDIS_SOURCE')
@@ -87,9 +88,9 @@ program
   .description('run Redis in the foreground; this process becomes redis-server')
   .usage('[options] [build] [-- arguments for redis-server]')
   .addArgument(
-    new Argument('[build]', `which one: ${buildNames.join(', ')}`)
-      .default('patched' satisfies BuildName)
-      .argParser(parseBuild),
+    new Argument('[build]', 'which one')
+      .default('patched' satisfies ServerBuild)
+      .choices(serverBuilds),
   )
   .option('--port <n>', 'TCP port; 0 for none', integer(0, 65_535), 6390)
   .option('--bind <addresses>', 'where to listen', '127.0.0.1')
@@ -101,7 +102,7 @@ program
       .env('REDIS_IO_THREADS')
       .argParser(integer(1, 128)),
   )
-  .action(async (build: BuildName, options: RunOptions) => {
+  .action(async (build: ServerBuild, options: RunOptions) => {
     const [first] = serverArguments
     if (first !== undefined && !first.startsWith('--')) {
       throw usage(`What follows -- must begin with a setting such as --appendonly, not '${first}'.`)
@@ -114,7 +115,7 @@ program
 program
   .command('status')
   .description('tell which builds there are, of what, and where')
-  .argument('[builds...]', 'default: all', collectBuilds, [])
+  .addArgument(buildsArgument())
   .option('--json', 'for programs')
   .action(async (builds: BuildName[], { json }: { json?: boolean }) => {
     const wanted = builds.length > 0 ? builds : buildNames
@@ -126,7 +127,7 @@ program
 program
   .command('clean')
   .description('remove builds; without a name all of them and the cached sources (never data)')
-  .argument('[builds...]', 'default: all', collectBuilds, [])
+  .addArgument(buildsArgument())
   .action(async (builds: BuildName[]) => {
     const removed = await clean(job, builds)
     const megabytes = (bytes: number) => `${(bytes / 1e6).toFixed(1)} MB`
@@ -146,8 +147,8 @@ program.hook('preAction', (_, command) => {
   )
 })
 
-function collectBuilds(text: string, before: BuildName[]): BuildName[] {
-  return [...before, parseBuild(text)]
+function buildsArgument(): Argument {
+  return new Argument('[builds...]', 'which ones').choices(buildNames).default([], 'all')
 }
 
 function sha256(text: string): string {

@@ -3,7 +3,8 @@ import { mkdir } from 'node:fs/promises'
 import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import { finished } from 'node:stream/promises'
-import { type BuildName, programs } from './builds.ts'
+import { stripVTControlCharacters } from 'node:util'
+import { type BuildName, programsOf } from './builds.ts'
 import { runCommand } from './command.ts'
 import { RedisBuildError } from './errors.ts'
 import { shortKey } from './installed.ts'
@@ -37,12 +38,12 @@ export async function compile(
   const log = createWriteStream(logPath)
   const started = performance.now()
   const seconds = () => Math.round((performance.now() - started) / 1000)
-  let files = 0
+  const activity = makeActivity()
   let tail = ''
 
   progress.step(`Compiling ${build}`)
   const tick = setInterval(
-    () => progress.update(`Compiling ${build}: ${files} files, ${seconds()} s`),
+    () => progress.update(`Compiling ${build}: ${activity.describe()}, ${seconds()} s`),
     1_000,
   )
   try {
@@ -52,12 +53,12 @@ export async function compile(
       env: { ...apartFromOurRepository(tree, env), SOURCE_DATE_EPOCH: '0' },
       onOutput(text) {
         log.write(text)
-        files += text.match(/^ *(CC|LINK) |(^| )-c /gm)?.length ?? 0
+        activity.read(text)
         tail = (tail + text).slice(-20_000)
       },
     })
     if (code === 0) {
-      progress.update(`Compiled ${build}: ${files} files, ${seconds()} s`)
+      progress.update(`Compiled ${build}: ${activity.files} files, ${seconds()} s`)
       return seconds()
     }
     const lines = tail.trimEnd().split('\n').slice(-SHOWN_LINES).join('\n')
@@ -72,6 +73,35 @@ export async function compile(
   }
 }
 
+/** Derives from make's output what it is doing. */
+export function makeActivity() {
+  let unread = ''
+  let last = ''
+  const activity = {
+    /** Compiled so far. */
+    files: 0,
+    /** Takes the next part of the output, which may end within a line. */
+    read(text: string): void {
+      const lines = (unread + text).split('\n')
+      unread = lines.pop() ?? ''
+      for (const line of lines) activity.readLine(stripVTControlCharacters(line))
+    },
+    readLine(line: string): void {
+      const linked = /^ *LINK (\S+)/.exec(line)?.[1]
+      if (linked) last = `linking ${linked}`
+      else if (line.startsWith('checking '))
+        last = 'configuring jemalloc' // no other is configured
+      else if (/^ *CC |(^| )-c /.test(line)) {
+        activity.files += 1
+        last = ''
+      }
+    },
+    /** Such as `174 files` or `174 files, linking redis-server`. */
+    describe: () => `${activity.files} files${last && `, ${last}`}`,
+  }
+  return activity
+}
+
 function makeArguments(
   build: BuildName,
   key: string,
@@ -79,5 +109,5 @@ function makeArguments(
   jobs: number,
 ): string[] {
   const identity = `-DONETRIP_BUILD=${build} -DONETRIP_BUILD_KEY=${shortKey(key)}`
-  return [`-j${jobs}`, ...programs, ...makeFlags, `REDIS_CFLAGS=${identity}`]
+  return [`-j${jobs}`, ...programsOf(build), ...makeFlags, `REDIS_CFLAGS=${identity}`]
 }

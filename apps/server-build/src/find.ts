@@ -31,7 +31,7 @@ export async function findBuild(
   if (chosen && !source) return undefined
   const wanted: Partial<Inputs> = {
     patches,
-    makeFlags: makeFlagsOf(selection),
+    makeFlags: makeFlagsOf(build, selection),
     platform: platform(),
     ...(compilers && { compilers }),
     ...(source && { archive: source.archive.sha256, debian: source.debian?.sha256 ?? null }),

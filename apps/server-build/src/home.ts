@@ -1,6 +1,6 @@
 import { join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import type { BuildName } from './builds.ts'
+import type { ServerBuild } from './builds.ts'
 
 const repository = fileURLToPath(new URL('../../..', import.meta.url))
 
@@ -30,6 +30,6 @@ export function homeOf(env: NodeJS.ProcessEnv): Home {
 }
 
 /** The folder where a build keeps its database unless it is told otherwise. */
-export function dataDirectory(home: Home, build: BuildName): string {
+export function dataDirectory(home: Home, build: ServerBuild): string {
   return join(home.redis, 'data', build)
 }

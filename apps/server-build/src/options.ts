@@ -1,17 +1,6 @@
 import { InvalidArgumentError } from 'commander'
-import { type BuildName, buildName } from './builds.ts'
 
-// Parsers for commander: what they throw is shown together with the option's or argument's name.
-
-export function parseBuild(text: string): BuildName {
-  try {
-    return buildName(text)
-  } catch (error) {
-    throw new InvalidArgumentError(error instanceof Error ? error.message : '')
-  }
-}
-
-/** A parser of whole numbers from `least` to `most`. */
+/** A parser for commander of whole numbers from `least` to `most`. */
 export function integer(least: number, most: number): (text: string) => number {
   return (text) => {
     const value = Number(text)

@@ -27,11 +27,12 @@ async function readSeries(series: string): Promise<Patch[]> {
 }
 
 /**
- * The patches of a build of ours.
+ * The patches of a build of ours. The tools have none.
  *
  * @throws RedisBuildError (USAGE) when the folder has none for it.
  */
 export async function patchesOf(build: BuildName, directory: string): Promise<Patch[]> {
+  if (build === 'tools') return []
   const series = join(directory, `${build}.series`)
   try {
     return await readSeries(series)

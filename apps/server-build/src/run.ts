@@ -5,7 +5,7 @@ import { availableParallelism } from 'node:os'
 import { join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { ensureBuilt } from './build.ts'
-import type { BuildName } from './builds.ts'
+import type { ServerBuild } from './builds.ts'
 import { runCommand } from './command.ts'
 import { RedisBuildError } from './errors.ts'
 import { dataDirectory } from './home.ts'
@@ -46,7 +46,7 @@ const configuration = fileURLToPath(new URL('../redis.conf', import.meta.url))
  */
 export async function serverCommand(
   job: Job,
-  build: BuildName,
+  build: ServerBuild,
   options: RunOptions,
   extra: readonly string[],
 ): Promise<ServerCommand> {
@@ -82,7 +82,7 @@ export async function serverCommand(
 
 async function serverProgram(
   job: Job,
-  build: BuildName,
+  build: ServerBuild,
 ): Promise<{ program: string; version: string; ioThreads: number }> {
   const ioThreads = ioThreadsFor(availableParallelism())
   const installed = job.env.REDIS_SERVER

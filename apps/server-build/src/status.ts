@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { type BuildName, type ProgramName, programs } from './builds.ts'
+import { type BuildName, programsOf } from './builds.ts'
 import { findBuild } from './find.ts'
 import type { Home } from './home.ts'
 import { type InstalledBuild, installedBuilds, securityPatches, shortKey } from './installed.ts'
@@ -19,7 +19,8 @@ export interface BuildStatus {
     patches: string[]
     builtAt: string
     compileSeconds: number
-    programs: Record<ProgramName, string>
+    /** Paths by name. */
+    programs: Record<string, string>
   }
 }
 
@@ -40,7 +41,7 @@ export async function statusOf(
 }
 
 /** The path of one of a build's programs. */
-export function programPath(build: InstalledBuild, program: ProgramName): string {
+export function programPath(build: InstalledBuild, program: string): string {
   return join(build.directory, 'bin', program)
 }
 
@@ -56,11 +57,9 @@ function detailsOf(build: InstalledBuild): NonNullable<BuildStatus['details']> {
     patches: build.patches,
     builtAt: build.builtAt,
     compileSeconds: build.compileSeconds,
-    programs: {
-      'redis-server': programPath(build, 'redis-server'),
-      'redis-cli': programPath(build, 'redis-cli'),
-      'redis-benchmark': programPath(build, 'redis-benchmark'),
-    },
+    programs: Object.fromEntries(
+      programsOf(build.build).map((program) => [program, programPath(build, program)]),
+    ),
   }
 }
 
@@ -72,7 +71,7 @@ export function describe({ build, state, details }: BuildStatus): string {
     ['Redis', `${details.redisVersion}, ${details.source}`],
     ['key', shortKey(details.key)],
     ['built', `${details.builtAt}, compiled in ${details.compileSeconds} s`],
-    ['programs', `${join(details.path, 'bin')}: ${programs.join(', ')}`],
+    ['programs', `${join(details.path, 'bin')}: ${programsOf(build).join(', ')}`],
     ['security patches', bare(details.securityPatches).join(', ') || 'NONE'],
     ['our patches', bare(details.patches).join(', ') || 'none'],
   ]

@@ -24,7 +24,7 @@ async function sources({ redis }: TinyRedis): Promise<string[]> {
   return (await readdir(join(redis, 'sources')).catch(() => [])).sort()
 }
 
-test('builds all three, says where they are, and runs them with the arguments in order', async () => {
+test('builds all, says where they are, and runs servers with the arguments in order', async () => {
   const tiny = await tinyRedis()
   const built = await tiny.run(['build', ...fromTiny(tiny)])
   expect(built).toMatchObject({ code: 0 })
@@ -32,6 +32,7 @@ test('builds all three, says where they are, and runs them with the arguments in
     expect.stringMatching(/^patched: .*\/patched-[0-9a-f]{12}\/bin$/),
     expect.stringMatching(/^stock: .*\/stock-[0-9a-f]{12}\/bin$/),
     expect.stringMatching(/^baseline: .*\/baseline-[0-9a-f]{12}\/bin$/),
+    expect.stringMatching(/^tools: .*\/tools-[0-9a-f]{12}\/bin$/),
   ])
   expect(built.stderr).toContain("LACKS DEBIAN'S SECURITY FIXES")
 
@@ -45,6 +46,35 @@ test('builds all three, says where they are, and runs them with the arguments in
     /argument: --port\nargument: 0\n[\s\S]*argument: --save\nargument: x y\n$/,
   )
   expect((await tiny.run(['run', 'stock'])).stdout).toContain('kind: plain\n')
+})
+
+test('a server is built without the tools, and the tools without our patches', async () => {
+  const tiny = await tinyRedis()
+  const programsOf = async (...build: string[]) => {
+    const { stdout } = await tiny.run(['build', ...build])
+    return await readdir(stdout.trim().replace(/^\w+: /, ''))
+  }
+  expect(await programsOf('patched', ...fromTiny(tiny))).toEqual(['redis-server'])
+  expect((await builds(tiny)).filter((name) => name.startsWith('tools'))).toEqual([])
+  expect(await programsOf('tools')).toEqual(['redis-benchmark', 'redis-cli'])
+  await writeFile(join(tiny.patches, '0001-say-patched.patch'), tinyPatch('patched otherwise'))
+  const status = await tiny.run(['status', 'patched', 'tools'])
+  expect(status.stdout).toMatch(/^patched: outdated[\s\S]*^tools: built\n/m)
+  expect(await tiny.run(['run', 'tools'])).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining('Allowed choices are patched, stock, baseline.'),
+  })
+})
+
+test('tools that do not run are no build', async () => {
+  const makefile =
+    'redis-cli: main.c\n\t$(CC) $(REDIS_CFLAGS) -o $@ $<\n' +
+    'redis-benchmark:\n\tprintf "#!/bin/sh\\nexit 1\\n" > $@; chmod +x $@\n'
+  const tiny = await tinyRedis({ makefile })
+  const failed = await tiny.run(['build', 'tools', ...fromTiny(tiny)])
+  expect(failed.stderr).toContain('redis-benchmark --version does not print 0.0.1')
+  expect(failed.code).toBe(1)
+  expect(await builds(tiny)).toEqual([])
 })
 
 test('finds a finished build at once, without its source and without a network', async () => {

@@ -9,9 +9,8 @@ test('an unknown build is an error that lists the builds', async () => {
   for (const command of ['build', 'run', 'status', 'clean']) {
     const { code, stderr } = await tiny.run([command, 'fastest'])
     expect(code).toBe(2)
-    expect(stderr).toContain(
-      "There is no build 'fastest'. The builds are patched, stock, baseline.",
-    )
+    expect(stderr).toContain("'fastest' is invalid")
+    expect(stderr).toContain('Allowed choices are patched, stock, baseline')
   }
 })
 

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { unpackTarGz, unpackTarXz } from '../src/archive.ts'
-import { buildNames } from '../src/builds.ts'
+import { serverBuilds } from '../src/builds.ts'
 import { homeOf } from '../src/home.ts'
 import { applyPatch, debianPatches, patchesDirectory, patchesOf } from '../src/patches.ts'
 import { storedSources } from '../src/sources/source.ts'
@@ -17,7 +17,7 @@ describe.each(sources)('the patches apply to $from', (source) => {
   test.each(bases)("%s Debian's patches", async (base) => {
     const directory = await mkdtemp(join(tmpdir(), 'onetrip-patches-'))
     onTestFinished(() => rm(directory, { recursive: true, force: true }))
-    for (const build of buildNames) {
+    for (const build of serverBuilds) {
       const tree = join(directory, build)
       await unpackTarGz(join(source.directory, source.archive.file), tree)
       const patches = await patchesOf(build, patchesDirectory({}))

@@ -2,21 +2,21 @@ import { execFileSync } from 'node:child_process'
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { buildNames } from '../src/builds.ts'
+import { serverBuilds } from '../src/builds.ts'
 import { patchesDirectory, patchesOf } from '../src/patches.ts'
 import { tinyRedis } from './tiny-redis.ts'
 
 const directory = patchesDirectory({})
 const patches = (await readdir(directory)).filter((name) => name.endsWith('.patch'))
 
-test.each(buildNames)('the series of %s names patches that exist', async (build) => {
+test.each(serverBuilds)('the series of %s names patches that exist', async (build) => {
   const names = (await patchesOf(build, directory)).map(({ name }) => name)
   expect(names).not.toEqual([])
   expect(patches).toEqual(expect.arrayContaining(names))
 })
 
 test('every patch is in some series', async () => {
-  const series = await Promise.all(buildNames.map((build) => patchesOf(build, directory)))
+  const series = await Promise.all(serverBuilds.map((build) => patchesOf(build, directory)))
   const used = new Set(series.flat().map(({ name }) => name))
   expect([...used].sort()).toEqual(patches.sort())
 })

@@ -19,11 +19,12 @@ export async function freePort(): Promise<number> {
   return port
 }
 
-/** The patched build's programs. */
+/** The path of the patched redis-server, or of redis-cli. */
 export async function program(name: 'redis-server' | 'redis-cli'): Promise<string> {
-  const [status] = await statusOf(homeOf(process.env), ['patched'], process.env)
-  if (!status?.details) throw new Error('the patched build is missing')
-  return status.details.programs[name]
+  const states = await statusOf(homeOf(process.env), ['patched', 'tools'], process.env)
+  const path = states.map(({ details }) => details?.programs[name]).find(Boolean)
+  if (path === undefined) throw new Error(`the build with ${name} is missing`)
+  return path
 }
 
 /** Sends a command over a Unix socket and returns the reply as redis-cli prints it. */

@@ -83,7 +83,11 @@ interface Running {
  * A source archive of a few lines that is built in the way of Redis, by the real make and cc, so that
  * a test of the machinery takes a second. Everything is removed when the test ends.
  */
-export async function tinyRedis({ makefile = compilesAtOnce } = {}): Promise<TinyRedis> {
+export async function tinyRedis({
+  makefile = compilesAtOnce,
+}: {
+  makefile?: string | undefined
+} = {}): Promise<TinyRedis> {
   const directory = await mkdtemp(join(tmpdir(), 'onetrip-build-'))
   onTestFinished(() => rm(directory, { recursive: true, force: true }))
   const home = join(directory, 'home')

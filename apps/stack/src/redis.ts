@@ -9,18 +9,27 @@ export const redisBuilds = ['patched', 'stock', 'baseline'] as const
 export type RedisBuild = (typeof redisBuilds)[number]
 
 /**
- * Builds a Redis if that has not happened yet. Its progress goes straight to the user.
+ * Builds a Redis, or redis-cli and redis-benchmark (`tools`), if that has not happened yet. Its progress
+ * goes straight to the user.
  *
+ * @returns the folder with the programs.
  * @throws Problem when it fails; the build has printed why. The reason of `signal`, after which no
  *   compiler is left.
  */
-export async function buildRedis(build: RedisBuild, signal?: AbortSignal): Promise<void> {
+export async function buildRedis(
+  build: RedisBuild | 'tools',
+  signal?: AbortSignal,
+): Promise<string> {
   signal?.throwIfAborted()
+  let folder = ''
   const program = launch({
     name: 'the build of Redis',
     command: process.execPath,
     args: [redisCli, 'build', build],
-    showErrors: true, // progress is there; standard output has the path
+    showErrors: true, // progress is there
+    onLine: (line) => {
+      folder = line.slice(`${build}: `.length)
+    },
     killSignal: 'SIGTERM', // killed, it would leave its compilers
   })
   const stop = () => void program.stop()
@@ -29,6 +38,7 @@ export async function buildRedis(build: RedisBuild, signal?: AbortSignal): Promi
   signal?.removeEventListener('abort', stop)
   signal?.throwIfAborted()
   if (code !== 0) throw new Problem(`Redis (${build}) could not be built; the reason is above.`)
+  return folder
 }
 
 export interface RedisOptions {

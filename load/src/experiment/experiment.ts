@@ -37,7 +37,7 @@ export interface Experiment<Options extends object = object, Bench = unknown> ex
    * For short connections over TCP: the experiment runs in a network namespace of its own where the
    * system allows that. Returns the builds that it starts, which are made before (there is no internet).
    */
-  isolated?(options: Options): readonly RedisBuild[]
+  isolated?(options: Options): readonly (RedisBuild | 'tools')[]
 
   /** The options that make two results incomparable when they differ. */
   readonly loadOptions: readonly string[]

@@ -38,14 +38,17 @@ export interface RedisServer {
 const MEASURED = { appendonly: 'no', save: '', 'io-threads': '1' }
 
 /** To look whether a build is there takes half a second, and an experiment may start ten of it. */
-const made = new Set<RedisBuild>()
+const made = new Set<RedisBuild | 'tools'>()
 
 /**
  * Makes a build of Redis if it is missing.
  *
  * @throws Problem when it cannot be made, or when another Redis would be started in its place.
  */
-export async function requireBuild(build: RedisBuild, signal: AbortSignal): Promise<void> {
+export async function requireBuild(
+  build: RedisBuild | 'tools',
+  signal: AbortSignal,
+): Promise<void> {
   if (process.env.REDIS_SERVER) {
     throw new Problem('REDIS_SERVER is set, but this measures builds of ours: unset it.')
   }

@@ -25,7 +25,7 @@ export interface Experiment<Options extends object> {
    * possible (see `isolateProcess`). Returns the builds that it will start, which have to be made
    * before, as there is no internet in there.
    */
-  isolated?(options: Options): readonly RedisBuild[]
+  isolated?(options: Options): readonly (RedisBuild | 'tools')[]
   /** For one whose results can be compared: which of them, and what of the options makes the load. */
   compared?(options: Options): { variants: readonly string[]; rounds: number; load: Facts }
   /** What `--quick` sets, unless the user says otherwise: less than 15 seconds. */

@@ -1,8 +1,8 @@
 import { matchesGlob } from 'node:path'
 import { Command, InvalidArgumentError, Option } from 'commander'
-import type { BuildName } from '../builds.ts'
+import { type ServerBuild, serverBuilds } from '../builds.ts'
 import { RedisBuildError } from '../errors.ts'
-import { integer, parseBuild } from '../options.ts'
+import { integer } from '../options.ts'
 import { type SuiteName, suiteNames, type TestFile } from './suites.ts'
 
 /**
@@ -13,7 +13,7 @@ const LONGEST_FILE = 1_200
 
 export interface UpstreamOptions {
   /** The one that is the measure, and the one that is tested against it. */
-  builds: [reference: BuildName, candidate: BuildName]
+  builds: [reference: ServerBuild, candidate: ServerBuild]
   suites: SuiteName[]
   /** Names of test files, `*` for any part of one between slashes; all without it. */
   files?: string[]
@@ -127,9 +127,13 @@ function names(text: string): string[] {
 }
 
 function twoBuilds(text: string): UpstreamOptions['builds'] {
-  const [reference, candidate, ...more] = names(text).map(parseBuild)
+  const [reference, candidate, ...more] = names(text).map((name) =>
+    serverBuilds.find((known) => known === name),
+  )
   if (reference && candidate && more.length === 0) return [reference, candidate]
-  throw new InvalidArgumentError('Two builds are expected, such as stock,patched.')
+  throw new InvalidArgumentError(
+    `Two builds of ${serverBuilds.join(', ')} are expected, such as stock,patched.`,
+  )
 }
 
 function suiteList(text: string): SuiteName[] {

@@ -40,6 +40,7 @@ export async function testUpstream(
     reference: await ensureBuilt(job, reference, wanted),
     candidate: await ensureBuilt(job, candidate, wanted),
   }
+  const tools = await ensureBuilt(job, 'tools', wanted)
   const path = resolve(
     options.json ?? join(job.home.redis, `upstream-tests${tls ? '-tls' : ''}.json`),
   )
@@ -47,7 +48,7 @@ export async function testUpstream(
   if (options.resume) record.runs = await earlierRuns(path, record)
   await mkdir(dirname(path), { recursive: true })
   const save = recordSaver(path, record)
-  const workspace = await createWorkspace(job, Object.values(builds), {
+  const workspace = await createWorkspace(job, Object.values(builds), tools, {
     modules: options.suites.includes('modules'),
     tls,
   })

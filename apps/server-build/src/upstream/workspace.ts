@@ -3,7 +3,7 @@ import { access, copyFile, cp, link, mkdir, mkdtemp, readdir, rm, symlink } from
 import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
 import { prepareTree } from '../build.ts'
-import { programs } from '../builds.ts'
+import { programsOf } from '../builds.ts'
 import { plainEnvironment, runCommand } from '../command.ts'
 import { RedisBuildError } from '../errors.ts'
 import { namesIn } from '../files.ts'
@@ -28,7 +28,7 @@ export interface Workspace {
   upstream: string
   /** The tests for the patched build: the same, but for what is in `patches/tests`. */
   patched: string
-  /** A new tree with the tests and the programs of a build. Its path is short: sockets are in it. */
+  /** A new tree with the tests, a server and the tools. Its path is short: sockets are in it. */
   treeFor(build: InstalledBuild): Promise<string>
   remove(): Promise<void>
 }
@@ -86,6 +86,7 @@ Install it with one of these:
 /**
  * Unpacks the source that the builds were made of, in the folder for temporary files.
  *
+ * @param tools the build of redis-cli and redis-benchmark, which the tests use as well.
  * @param modules whether the modules that some tests load are compiled, too.
  * @param tls whether the certificates are made that tests with TLS use.
  * @throws RedisBuildError (SOURCE_UNAVAILABLE when it is not the source of all builds).
@@ -93,10 +94,11 @@ Install it with one of these:
 export async function createWorkspace(
   job: Job,
   builds: readonly InstalledBuild[],
+  tools: InstalledBuild,
   { modules, tls }: { modules: boolean; tls: boolean },
 ): Promise<Workspace> {
   const source = await locked(job, (job) => selectSource(job, selectionFrom(job.env)))
-  for (const { build, inputs } of builds) {
+  for (const { build, inputs } of [...builds, tools]) {
     if (
       inputs.archive === source.archive.sha256 &&
       inputs.debian === (source.debian?.sha256 ?? null)
@@ -125,7 +127,7 @@ export async function createWorkspace(
       async treeFor(build) {
         const copy = join(directory, String(trees++))
         await copyTests(build.build === 'patched' ? patched : upstream, copy)
-        await addPrograms(build, join(copy, 'src'))
+        await addPrograms([build, tools], join(copy, 'src'))
         return copy
       },
     }
@@ -190,12 +192,14 @@ async function copyTests(source: string, tree: string): Promise<void> {
 }
 
 /** Not symbolic links: the path of a program tells which tree a process belongs to. */
-async function addPrograms(build: InstalledBuild, src: string): Promise<void> {
+async function addPrograms(builds: readonly InstalledBuild[], src: string): Promise<void> {
   await mkdir(src)
-  for (const name of programs) {
-    const program = programPath(build, name)
-    const here = join(src, name)
-    await link(program, here).catch(() => copyFile(program, here))
+  for (const build of builds) {
+    for (const name of programsOf(build.build)) {
+      const program = programPath(build, name)
+      const here = join(src, name)
+      await link(program, here).catch(() => copyFile(program, here))
+    }
   }
   for (const name of otherNames) await symlink('redis-server', join(src, name))
 }

@@ -54,7 +54,8 @@ test('defaults, and lists as people write them', () => {
 
 test.each([
   [['--builds', 'stock'], 'Two builds'],
-  [['--builds', 'stock,fastest'], "no build 'fastest'"],
+  [['--builds', 'stock,tools'], 'Two builds'],
+  [['--builds', 'stock,fastest'], 'Two builds of patched, stock, baseline'],
   [['--suites', 'unit'], "'unit' is none of main, patches, modules, cluster, sentinel"],
   [['--io-threads', '0'], 'A whole number from 1 to 128'],
   [['--files', 'a,,b'], 'Names, separated by commas'],

@@ -1,6 +1,7 @@
 import { buildRedis } from '../redis.ts'
 
-/** Builds, once, the Redis that the tests use. Prints its progress; quick when it is built. */
-export default function setup(): Promise<void> {
-  return buildRedis('patched')
+/** Builds the Redis and the tools that the tests need. Prints progress; quick when they are built. */
+export default async function setup(): Promise<void> {
+  await buildRedis('patched')
+  await buildRedis('tools')
 }

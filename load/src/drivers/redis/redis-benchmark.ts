@@ -1,8 +1,9 @@
 import { execFile } from 'node:child_process'
+import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { Problem } from '@onetrip/stack/problem.ts'
-import { redisCli } from '@onetrip/stack/redis.ts'
+import { buildRedis } from '@onetrip/stack/redis.ts'
 import { type CpuReading, cpuBetween, readCpu } from './threads.ts'
 
 /** A run of redis-benchmark, which is one process of one thread. */
@@ -44,14 +45,12 @@ export const isLimitedByGenerator = (generator: number, redis: number): boolean 
 const POLL_MS = 20
 
 /**
- * Where the redis-benchmark of a finished build is; undefined when nothing has been built yet. Builds
- * nothing.
+ * The path of redis-benchmark, which is built first if it is missing.
+ *
+ * @throws Problem when it cannot be built; the reason of `signal`.
  */
-export async function findRedisBenchmark(signal: AbortSignal): Promise<string | undefined> {
-  const args = [redisCli, 'status', '--json']
-  const { stdout } = await promisify(execFile)(process.execPath, args, { signal })
-  const states = JSON.parse(stdout) as { details?: { programs: Record<string, string> } }[]
-  return states.map(({ details }) => details?.programs['redis-benchmark']).find((path) => path)
+export async function requireRedisBenchmark(signal: AbortSignal): Promise<string> {
+  return join(await buildRedis('tools', signal), 'redis-benchmark')
 }
 
 /**

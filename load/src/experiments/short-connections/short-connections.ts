@@ -1,6 +1,6 @@
 import { Problem } from '@onetrip/stack/problem.ts'
 import { mostConnections, requireConnections } from '../../drivers/redis/limits.ts'
-import { findRedisBenchmark } from '../../drivers/redis/redis-benchmark.ts'
+import { requireRedisBenchmark } from '../../drivers/redis/redis-benchmark.ts'
 import type { Experiment } from '../../experiment/experiment.ts'
 import type { Row, Rows } from '../../experiment/rows.ts'
 import type { Case, Metric, Published } from '../../experiment/shape.ts'
@@ -68,7 +68,7 @@ Examples:
   quick: { rounds: 1, duration: 0.5, idle: [0, 10_000], transports: ['tcp'] },
   seconds: { quick: 15, usual: 90, full: 90 },
   configure: addOptions,
-  isolated: ({ builds }) => builds,
+  isolated: ({ builds, shape }) => (shape ? [...builds, 'tools'] : builds),
 
   factors: [
     { name: 'load', label: 'load' },
@@ -125,10 +125,7 @@ Examples:
         `--maxclients ${maxclients} is too low for ${atOnce} connections and one that reads the figures: make it ${atOnce + 1} or more, or --idle, --connections or --long lower.`,
       )
     }
-    const benchmark = shape && (await findRedisBenchmark(context.signal))
-    if (shape && benchmark === undefined) {
-      throw new Problem('There is no redis-benchmark beside the builds of Redis.')
-    }
+    const benchmark = shape && (await requireRedisBenchmark(context.signal))
     const wanted = ioThreads.flatMap((threads) =>
       idle.flatMap((count) => builds.map((build) => ({ build, threads, idle: count }))),
     )

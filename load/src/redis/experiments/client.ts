@@ -2,7 +2,7 @@ import { ownHostOption, redisAddress } from '@onetrip/stack/address.ts'
 import { seconds, wholeNumber } from '@onetrip/stack/parsers.ts'
 import { Option } from 'commander'
 import { addRounds, type RoundsOptions } from '../../drivers/redis/options.ts'
-import { findRedisBenchmark } from '../../drivers/redis/redis-benchmark.ts'
+import { requireRedisBenchmark } from '../../drivers/redis/redis-benchmark.ts'
 import { figure } from '../../table.ts'
 import { clientFigures } from '../documents.ts'
 import type { Context, Experiment } from '../experiment.ts'
@@ -106,7 +106,7 @@ Examples:
 async function usableBenchmark(target: Target, signal: AbortSignal): Promise<string | null> {
   const { password, tls } = redisAddress(target.url).options
   if (password || tls) return null
-  return (await findRedisBenchmark(signal)) ?? null
+  return (await requireRedisBenchmark(signal)) ?? null
 }
 
 async function watched(context: Context, target: Target, length: number): Promise<Others | null> {

@@ -5,7 +5,7 @@ import { RedisMonitor } from '@onetrip/stack/redis-info.ts'
 import { Redis } from 'ioredis'
 import { addRounds, numbers, type RoundsOptions } from '../../drivers/redis/options.ts'
 import {
-  findRedisBenchmark,
+  requireRedisBenchmark,
   GENERATOR_LIMIT,
   redisBenchmark,
 } from '../../drivers/redis/redis-benchmark.ts'
@@ -61,7 +61,7 @@ Examples:
   async run(context, options) {
     const { rounds, duration, pipelines, keys, clients } = options
     const server = await context.startRedis({ build: 'patched' })
-    const program = await findRedisBenchmark(context.signal)
+    const program = await requireRedisBenchmark(context.signal)
     if (!program) throw new Problem('There is no redis-benchmark beside the builds of Redis.')
     const monitor = await RedisMonitor.connect(server.url)
     context.defer(() => monitor.close())
