@@ -10,8 +10,6 @@ import { printComparison, REGRESSION, readBaseline } from './compare/compare.ts'
 import { type ComparisonFlags, compareCommand } from './compare/options.ts'
 import { httpCommand, httpOptions } from './http/options.ts'
 import { runHttp } from './http/run.ts'
-import { latencyCommand, latencyOptions } from './latency/options.ts'
-import { runLatency } from './latency/run.ts'
 import { portsExperiment } from './ports/experiment.ts'
 import { experimentCommand, redisCommand } from './redis/command.ts'
 import { reportCommand } from './report/command.ts'
@@ -46,10 +44,6 @@ const compare = compareCommand().action(async (old, newer, { threshold }: Compar
   tell(printComparison(await readBaseline(old), await readBaseline(newer), threshold))
 })
 
-const latency = latencyCommand().action(async () => {
-  tell(await runLatency(latencyOptions(latency), commandLine, interrupts.signal))
-})
-
 const scaling = scalingCommand().action(async () => {
   tell(await runScaling(scalingOptions(scaling), commandLine, interrupts.signal))
 })
@@ -66,7 +60,6 @@ const program: Command = new Command('npm run load --')
   .configureOutput({ getOutHelpWidth: () => process.stdout.columns ?? 100 })
   .commandsGroup('Over HTTP, variant beside variant:')
   .addCommand(http, { isDefault: true })
-  .addCommand(latency)
   .addCommand(scaling)
   .commandsGroup('The store, and Redis itself:')
   .addCommand(experimentCommand(storeBenchmark, invocation))

@@ -2,12 +2,14 @@ import type { Experiment } from './experiment/experiment.ts'
 import { http } from './experiments/http/http.ts'
 import { info } from './experiments/info/info.ts'
 import { ioThreads } from './experiments/io-threads/io-threads.ts'
+import { latency } from './experiments/latency/latency.ts'
 import { shortConnections } from './experiments/short-connections/short-connections.ts'
 import { slowReader } from './experiments/slow-reader/slow-reader.ts'
 
 /** All of them, in the order in which they are listed and run. A new one needs one line here. */
 export const experiments: readonly Experiment[] = [
   http,
+  latency,
   shortConnections,
   ioThreads,
   info,

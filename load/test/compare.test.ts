@@ -10,7 +10,7 @@ import { comparableHttp, httpLoad } from '../src/compare/parts.ts'
 import { readHttpResult } from '../src/http/read-result.ts'
 import type { HttpResult, HttpSettings } from '../src/http/result.ts'
 import { readDocument } from '../src/report/read.ts'
-import { latencyResult } from './report/support/results.ts'
+import { experimentResult } from './report/support/results.ts'
 import { httpResult, type Rates } from './support/http-results.ts'
 import { runLoad } from './support/run.ts'
 
@@ -175,7 +175,7 @@ describe('a file', () => {
   })
 
   test('of load all: its part about http', async () => {
-    const parts = [latencyResult(), httpResult({ naive, batch })]
+    const parts = [experimentResult(), httpResult({ naive, batch })]
     const path = await file(JSON.stringify({ format: 'onetrip-load-all/1', parts }))
     const { parts: read } = await readBaseline(path, 'http')
     expect(read.map(({ comparable }) => [comparable.part, comparable.rounds])).toEqual([
@@ -185,8 +185,7 @@ describe('a file', () => {
 
   test.each([
     ['has nothing that can be compared', '{"format":"onetrip-load-all/1","parts":[]}'],
-    ['has no part about http, only about latency', JSON.stringify(latencyResult())],
-    ['something in it is not', '{"format":"onetrip-load-latency/1"}'],
+    ['something in it is not', '{"format":"onetrip-load-scaling/1"}'],
     ['Unexpected end of JSON', ''],
     ['has no format', '[]'],
     ['has no format', 'null'],

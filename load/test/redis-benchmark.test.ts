@@ -1,8 +1,8 @@
 import { access } from 'node:fs/promises'
 import { dirname } from 'node:path'
+import { Problem } from '@onetrip/stack/problem.ts'
 import { afterEach, expect, test, vi } from 'vitest'
 import { tinyRedis } from '../../apps/server-build/test/tiny-redis.ts'
-import { Problem } from '@onetrip/stack/problem.ts'
 import { requireRedisBenchmark } from '../src/drivers/redis/redis-benchmark.ts'
 
 afterEach(() => void vi.unstubAllEnvs())

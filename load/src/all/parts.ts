@@ -1,8 +1,6 @@
 import { Command } from 'commander'
 import { httpCommand, httpOptions } from '../http/options.ts'
 import { runHttp } from '../http/run.ts'
-import { latencyCommand, latencyOptions } from '../latency/options.ts'
-import { runLatency } from '../latency/run.ts'
 import { portsExperiment } from '../ports/experiment.ts'
 import type { Experiment } from '../redis/experiment.ts'
 import { client } from '../redis/experiments/client.ts'
@@ -38,14 +36,6 @@ export const allParts: readonly AllPart[] = [
     async run({ preset, outputs, commandLine, interrupt }) {
       const command = parsed(httpCommand(), preset)
       await runHttp({ ...httpOptions(command), ...outputs }, commandLine, interrupt)
-    },
-  },
-  {
-    name: 'latency',
-    seconds: { quick: 50, usual: 140, full: 650 },
-    async run({ preset, outputs, commandLine, interrupt }) {
-      const command = parsed(latencyCommand(), preset)
-      await runLatency({ ...latencyOptions(command), ...outputs }, commandLine, interrupt)
     },
   },
   {

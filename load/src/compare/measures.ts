@@ -1,5 +1,4 @@
 import type { Sample } from '../http/sample.ts'
-import type { LatencySample } from '../latency/result.ts'
 import type { LinkSample } from '../store/benchmark.ts'
 import type { Measure, MeasureOf } from './comparable.ts'
 
@@ -15,14 +14,6 @@ export const saturationMeasures: readonly MeasureOf<Sample>[] = [
   perRequest('round trips', 'count', 0.05, 'roundTrips'),
   perRequest('commands', 'count', 0.05, 'commands'),
   perRequest('connections', 'count', 0.01, 'connections'),
-]
-
-/** Of requests at a fixed rate. */
-export const latencyMeasures: readonly MeasureOf<LatencySample>[] = [
-  { ...milliseconds('p50'), of: ({ latency }) => latency.p50 },
-  { ...milliseconds('p99'), of: ({ latency }) => latency.p99 },
-  { ...micros('API', 'request'), of: ({ perRequest }) => perRequest.apiCpuMicros },
-  { ...micros('Redis', 'request'), of: ({ perRequest }) => perRequest.redisCpuMicros },
 ]
 
 const callsPerSecond: MeasureOf<LinkSample> = {

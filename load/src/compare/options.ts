@@ -57,7 +57,6 @@ Exit codes: 0 nothing got worse; 4 something did; 1 the two cannot be compared.
 Examples:
   npm run load -- compare main.json mine.json
   npm run load -- compare main.json mine.json --threshold 5
-  npm run load -- http --quick --compare main.json
-  npm run load -- latency --compare docs/results.json`,
+  npm run load -- http --quick --compare main.json`,
     )
 }

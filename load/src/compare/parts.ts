@@ -1,16 +1,15 @@
 import type { RedisFacts } from '@onetrip/stack/redis-info.ts'
 import { readHttpResult } from '../http/read-result.ts'
 import type { HttpResult, HttpSettings, WorkloadSettings } from '../http/result.ts'
-import type { LatencyRate, LatencyResult, LatencySettings } from '../latency/result.ts'
 import type { Origin } from '../measure/machine.ts'
 import type { ExperimentResult } from '../redis/result.ts'
 import type { ScalingResult, ScalingSample, ScalingSettings, Setting } from '../scaling/result.ts'
 import { median } from '../statistics.ts'
 import type { LinkSample, StoreBenchmarkOptions } from '../store/benchmark.ts'
 import { CALLS_FOR_CPU } from '../store/report.ts'
-import { counted, figure } from '../table.ts'
+import { counted } from '../table.ts'
 import { type Comparable, type Facts, figuresOf, type Row, roundsIn } from './comparable.ts'
-import { fewCallsMeasures, latencyMeasures, saturationMeasures, storeMeasures } from './measures.ts'
+import { fewCallsMeasures, saturationMeasures, storeMeasures } from './measures.ts'
 
 // How the results of each command are compared; what each relies on is what its format promises.
 
@@ -37,35 +36,6 @@ export const httpLoad = (options: HttpSettings): Facts => ({
   generator: options.generator,
   ...workloadFacts(options),
 })
-
-export function comparableLatency(result: LatencyResult): Comparable {
-  const { options, samples, summaries } = result
-  return {
-    rows: summaries.map(({ variant, rate, share, doubts }) => ({
-      ...{ ...placeOf({ share, requestsPerSecond: rate }), variant, rate },
-      limited: doubts.length > 0,
-      figures: figuresOf(
-        latencyMeasures,
-        samples.filter((sample) => sample.variant === variant && sample.rate === rate),
-      ),
-    })),
-    ...overHttp('latency', result, latencyLoad(options)),
-  }
-}
-
-export const latencyLoad = (options: LatencySettings): Facts => ({
-  connections: options.connections,
-  arrivals: options.arrivals,
-  ...workloadFacts(options),
-})
-
-/** The same share of two capacities is the same place, if the rates are nearly the same (see `judge`). */
-function placeOf({ share, requestsPerSecond }: LatencyRate): Pick<Row, 'at' | 'where'> {
-  const rate = `${figure(requestsPerSecond)} requests/s`
-  if (share === null) return { at: rate, where: rate }
-  const percent = `${Math.round(share * 100)} %`
-  return { at: percent, where: `${rate} (${percent})` }
-}
 
 export function comparableScaling(result: ScalingResult): Comparable {
   const { options, series, store, redis, poolSize, clients, generator } = result
@@ -154,12 +124,7 @@ function storeRows(samples: readonly LinkSample[], what: string): Row[] {
   })
 }
 
-/** What `http` and `latency` have in common. */
-function overHttp(
-  part: string,
-  result: HttpResult | LatencyResult,
-  load: Facts,
-): Omit<Comparable, 'rows'> {
+function overHttp(part: string, result: HttpResult, load: Facts): Omit<Comparable, 'rows'> {
   const { options, samples, redis, poolSize, workers, clients, generator } = result
   return {
     ...common(part, result, samples.map(shareOf)),

@@ -78,7 +78,7 @@ export class Row {
   get doubts(): readonly Doubt[] {
     const names = new Set(this.samples.flatMap(({ doubts = [] }) => doubts))
     const own = Object.entries(this.shape.doubts ?? {}).flatMap(([name, doubt]) =>
-      names.has(name) ? [doubt] : [],
+      names.has(name) || doubt.isShownBy?.(this.samples) ? [doubt] : [],
     )
     const most = Math.max(0, ...this.values(ELSEWHERE))
     return most >= DISTURBED ? [...own, disturbed] : own

@@ -54,6 +54,14 @@ export interface Doubt {
   readonly text: string
   /** Whether ratios of `pace` are shown all the same. Default: they are not. */
   readonly keepsRatios?: boolean
+  /** Whether the rounds of a case show it together. Default: one round that names it is enough. */
+  isShownBy?(rounds: readonly Round[]): boolean
+}
+
+/** What a doubt looks at: a `Measured`. */
+interface Round {
+  readonly values: Readonly<Record<string, number | null>>
+  readonly histograms?: Readonly<Record<string, string>>
 }
 
 /** What the documents measured. */

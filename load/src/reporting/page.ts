@@ -152,7 +152,9 @@ function provenanceHtml({ provenance }: Part): Html {
 }
 
 function samplesHtml({ result, name }: Part, index: number): Html {
-  const table = sampleTable(`Every run of ${name}`, result.samples)
+  // Histograms are no text for readers; they are in the file.
+  const samples = result.samples.map(({ histograms, ...sample }) => sample)
+  const table = sampleTable(`Every run of ${name}`, samples)
   return html`<section class="samples">
 <h3>Every sample</h3>
 <p><button type="button" data-download="document-${index}" data-name="${name}.json" hidden>Save as JSON</button></p>

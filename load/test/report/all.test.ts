@@ -8,7 +8,7 @@ import { runAll } from '../../src/all/run.ts'
 import { prepareOutputs, type ResultDocument } from '../../src/report/outputs.ts'
 import { renderHtml, renderMarkdown } from '../../src/report/render.ts'
 import { httpResult } from '../support/http-results.ts'
-import { experimentResult, latencyResult } from './support/results.ts'
+import { experimentResult, scalingResult } from './support/results.ts'
 
 afterEach(() => void vi.unstubAllEnvs())
 
@@ -38,16 +38,16 @@ async function run(parts: AllPart[], options: object = {}, signal = new AbortCon
 const formatsOf = ({ parts }: { parts: ResultDocument[] }) => parts.map(({ format }) => format)
 
 test('every part is in the one file, in order, and in the one page', async () => {
-  const parts = [part('http', http), part('latency', latencyResult())]
+  const parts = [part('http', http), part('scaling', scalingResult())]
   const html = join(await temporaryFolder(), 'all.html')
   const { outcome, result } = await run(parts, { html })
   expect(outcome).toBeUndefined()
   expect(result).toMatchObject({ format: 'onetrip-load-all/1', interrupted: false, failures: [] })
-  expect(formatsOf(result)).toEqual(['onetrip-load-http/3', 'onetrip-load-latency/1'])
+  expect(formatsOf(result)).toEqual(['onetrip-load-http/3', 'onetrip-load-scaling/1'])
   const page = await readFile(html, 'utf8')
   expect(page.match(/<h2>.*?<\/h2>/g)?.slice(0, 2)).toEqual([
     '<h2>Page views over HTTP, at full speed</h2>',
-    '<h2>Latency at a fixed rate</h2>',
+    '<h2>Scaling: connections, API processes, distance to Redis</h2>',
   ])
 })
 
@@ -79,10 +79,10 @@ test('a part is on the disk before the next one begins, as of a run that was end
   const json = join(await temporaryFolder(), 'all.json')
   let during: unknown
   const second: AllPart = {
-    ...part('latency', latencyResult()),
+    ...part('scaling', scalingResult()),
     async run({ outputs }) {
       during = JSON.parse(await readFile(json, 'utf8'))
-      await (await prepareOutputs(outputs)).save(latencyResult())
+      await (await prepareOutputs(outputs)).save(scalingResult())
     },
   }
   const { result } = await run([part('http', http), second], { json })

@@ -6,7 +6,7 @@ import { expect, test } from 'vitest'
 import { partsOf, readDocument } from '../../src/report/read.ts'
 import { renderMarkdown } from '../../src/report/render.ts'
 import { httpResult } from '../support/http-results.ts'
-import { experimentResult, latencyResult, scalingResult } from './support/results.ts'
+import { experimentResult, scalingResult } from './support/results.ts'
 
 const http = httpResult({ naive: [3_000, 3_100], batch: [40_000, 41_000] })
 
@@ -16,7 +16,7 @@ test.each([
   [{ format: 7 }, 'it has no "format"'],
   [{ format: 'toString' }, 'is in the format "toString", which is none of onetrip-load-http/2, '],
   [{ format: 'onetrip-load-http/3' }, 'x.json is no whole result: machine is missing'],
-  [{ ...latencyResult(), summaries: undefined }, 'x.json says that it is onetrip-load-latency/1,'],
+  [{ ...scalingResult(), series: undefined }, 'x.json says that it is onetrip-load-scaling/1,'],
   [{ format: 'onetrip-load-all/1', parts: [] }, 'x.json has no parts'],
   [{ format: 'onetrip-load-all/1', parts: [http, {}] }, 'x.json, part 2 is no result'],
 ])('document %# is refused', (document, message) => {
@@ -24,10 +24,10 @@ test.each([
 })
 
 test('a document of several results gives a part for each', () => {
-  const parts = [http, latencyResult(), scalingResult(), experimentResult()]
+  const parts = [http, scalingResult(), experimentResult()]
   const document = { format: 'onetrip-load-all/1', parts }
   const names = partsOf({ name: 'all.json', document }).map(({ name }) => name)
-  expect(names).toEqual(['http', 'latency', 'scaling', 'info'])
+  expect(names).toEqual(['http', 'scaling', 'info'])
 })
 
 test('a file that is no JSON, or is not there, is refused by its path', async () => {

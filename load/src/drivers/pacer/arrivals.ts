@@ -1,6 +1,9 @@
 import { Problem } from '@onetrip/stack/problem.ts'
-import type { Arrivals, LatencySettings } from '../../latency/result.ts'
 import { seededRandom } from '../http/workload.ts'
+
+/** When requests are due: evenly spaced, or at random times with the same mean rate. */
+export const arrivals = ['even', 'poisson'] as const
+export type Arrivals = (typeof arrivals)[number]
 
 export interface ArrivalsOptions {
   /** Requests per second, on average. */
@@ -22,16 +25,16 @@ export function requireBounded({ rate, seconds }: Pick<ArrivalsOptions, 'rate' |
   )
 }
 
-/** A run that would have to be longer to have the requests that are wanted is not made longer. */
+/** Runs are made longer for more requests only up to this. */
 export const MOST_SECONDS = 20
 
 /**
- * How long a run at so many requests per second takes: as long as its part of the requests of all rounds
- * that are wanted, where that is reasonable; at least, and else, as long as `duration` says.
+ * How many seconds a run at a rate takes: `duration`, or longer where `requests` (of all rounds together)
+ * need it and it is no more than 20 s.
  */
 export function secondsAt(
   rate: number,
-  { duration, requests = 0, rounds }: Pick<LatencySettings, 'duration' | 'requests' | 'rounds'>,
+  { duration, requests, rounds }: { duration: number; requests: number; rounds: number },
 ): number {
   const needed = requests / rounds / rate
   return needed > MOST_SECONDS ? duration : Math.max(duration, needed)

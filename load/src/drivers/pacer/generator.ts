@@ -1,9 +1,7 @@
 import { Worker } from 'node:worker_threads'
 import { isLocal } from '@onetrip/stack/address.ts'
 import { Problem } from '@onetrip/stack/problem.ts'
-import type { Paced, PaceOptions, PaceProgress } from './pacer.ts'
-
-export type FromGenerator = { progress: PaceProgress } | { paced: Paced } | { error: string }
+import type { FromPacer, Paced, PaceOptions, PaceProgress } from './pacer.ts'
 
 interface PacedRun extends PaceOptions {
   /** Whether the user said that the API's host is theirs, if it is not this machine. */
@@ -25,12 +23,12 @@ export interface PacedGenerator {
 
 /** @param signal ends a run at once; the generator cannot be used afterwards. */
 export function startGenerator(signal: AbortSignal): PacedGenerator {
-  const worker = new Worker(new URL('./generator-thread.ts', import.meta.url))
+  const worker = new Worker(new URL('./pacer.ts', import.meta.url))
   let finish = Promise.withResolvers<Paced>()
   finish.promise.catch(() => {}) // ended before the first run
   let onProgress: PacedRun['onProgress']
   let running = ''
-  worker.on('message', (message: FromGenerator) => {
+  worker.on('message', (message: FromPacer) => {
     if ('progress' in message) onProgress?.(message.progress)
     else if ('paced' in message) finish.resolve(message.paced)
     else finish.reject(new Problem(`The API at ${running} takes no connections: ${message.error}`))

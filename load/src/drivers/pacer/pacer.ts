@@ -1,10 +1,10 @@
-import type { Histogram, RecordableHistogram } from 'node:perf_hooks'
-import type { Counts } from '../../latency/result.ts'
+import { parentPort } from 'node:worker_threads'
 import type { Call } from '../http/workload.ts'
-import { sharedNow } from './clock.ts'
 import { Connection, type Listener } from './connection.ts'
-import { latencyHistogram, record } from './latencies.ts'
-import { prepareTicker } from './ticking.ts'
+import { encoded, latencyHistogram, record } from './latencies.ts'
+import { prepareTicker, sharedNow } from './ticking.ts'
+
+// The thread that sends: nothing that the command prints or reads can hold it up.
 
 export interface PaceOptions {
   /** Of the API. */
@@ -15,16 +15,24 @@ export interface PaceOptions {
   schedule: Float64Array
 }
 
-/** What came of keeping to a schedule. */
-export interface Paced extends Counts {
+/** What came of keeping to a schedule; `due` is the sum of `ok`, `notSent` and all errors. */
+export interface Paced {
+  due: number
+  /** Answered with 2xx. */
+  ok: number
+  /** Not sent by the end of the run, because no connection was free. */
+  notSent: number
+  /** All others, by status (`503`), error code (`ECONNREFUSED`), or `timeout`. */
+  errors: Record<string, number>
   /** Requests that may have reached the API, those included by which the connections were opened. */
   sent: number
   /** From the start to the last answer. */
   seconds: number
-  /** Of the requests answered with 2xx, from when each was due to the end of its answer. */
-  latencies: Histogram
-  /** From due to sent, of the requests for which a connection was free when they were due. */
-  lateness: Histogram
+  /** Encoded; of the requests answered with 2xx, from when each was due to the end of its answer. */
+  latencies: string
+  /** Encoded; from due to sent, of the requests for which a connection was free when they were due. */
+  lateness: string
+  /** The most requests that were due and waited for a connection at the same time. */
   longestLine: number
   generator: {
     /** CPU seconds of this process, all threads. */
@@ -34,7 +42,7 @@ export interface Paced extends Counts {
   }
 }
 
-/** What happened since it was told last, about a second ago. */
+/** What happened since the last message, about a second ago. */
 export interface PaceProgress {
   /** Answers with 2xx. */
   requestsPerSecond: number
@@ -45,18 +53,20 @@ export interface PaceProgress {
   failures: number
 }
 
+export type FromPacer = { progress: PaceProgress } | { paced: Paced } | { error: string }
+
 /** After the last request was due, those that still wait are sent for so long. */
 const GRACE_MS = 1_000
 const PROGRESS_MS = 1_000
 const SOON_MS = 20
 
 /** Sends requests when they are due, over connections of its own, and waits for none of them. */
-export class Pacer implements Listener {
+class Pacer implements Listener {
   readonly #schedule: Float64Array
   readonly #connections: readonly Connection[]
   readonly #latencies = latencyHistogram()
   readonly #lateness = latencyHistogram()
-  #recent: RecordableHistogram = latencyHistogram()
+  readonly #recent = latencyHistogram()
   readonly #errors = new Map<string, number>()
   readonly #free: Connection[] = []
   readonly #finished = Promise.withResolvers<void>()
@@ -97,6 +107,7 @@ export class Pacer implements Listener {
       ticker.start(this.#start, () => this.#send())
       await this.#finished.promise
       const used = process.cpuUsage(cpu)
+      const { utilization: busy } = performance.eventLoopUtilization(utilization)
       return {
         due: this.#schedule.length,
         ok: this.#ok,
@@ -104,12 +115,12 @@ export class Pacer implements Listener {
         errors: Object.fromEntries(this.#errors),
         sent: this.#connections.length + this.#next,
         seconds: (this.#ended - this.#start) / 1_000,
-        latencies: this.#latencies,
-        lateness: this.#lateness,
+        latencies: encoded(this.#latencies),
+        lateness: encoded(this.#lateness),
         longestLine: this.#longestLine,
         generator: {
           cpuSeconds: (used.user + used.system) / 1e6,
-          utilization: performance.eventLoopUtilization(utilization).utilization,
+          utilization: busy,
         },
       }
     } finally {
@@ -204,13 +215,22 @@ export class Pacer implements Listener {
   #progress(): PaceProgress {
     const recent = this.#recent
     const progress = {
-      requestsPerSecond: recent.count / (PROGRESS_MS / 1_000),
-      p99: recent.count > 0 ? recent.percentile(99) / 1_000 : Number.NaN,
+      requestsPerSecond: recent.totalCount / (PROGRESS_MS / 1_000),
+      p99: recent.totalCount > 0 ? recent.getValueAtPercentile(99) / 1_000 : Number.NaN,
       line: this.#line,
       failures: this.#failures,
     }
-    this.#recent = latencyHistogram()
+    recent.reset()
     this.#failures = 0
     return progress
   }
 }
+
+parentPort?.on('message', async (options: PaceOptions) => {
+  const post = (message: FromPacer) => parentPort?.postMessage(message)
+  try {
+    post({ paced: await new Pacer(options).run((progress) => post({ progress })) })
+  } catch (error) {
+    post({ error: error instanceof Error ? error.message : String(error) })
+  }
+})

@@ -1,6 +1,5 @@
 import { parentPort, workerData } from 'node:worker_threads'
-import { sharedNow } from './clock.ts'
-import { cells, type TickerData, tickerState } from './ticking.ts'
+import { cells, sharedNow, type TickerData, tickerState } from './ticking.ts'
 
 // Node's timers round to milliseconds, and polling the clock would take a core away from what is
 // measured. A thread that does nothing else can sleep as precisely as the kernel does.

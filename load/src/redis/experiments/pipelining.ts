@@ -5,9 +5,9 @@ import { RedisMonitor } from '@onetrip/stack/redis-info.ts'
 import { Redis } from 'ioredis'
 import { addRounds, numbers, type RoundsOptions } from '../../drivers/redis/options.ts'
 import {
-  requireRedisBenchmark,
   GENERATOR_LIMIT,
   redisBenchmark,
+  requireRedisBenchmark,
 } from '../../drivers/redis/redis-benchmark.ts'
 import { cpuBetween } from '../../drivers/redis/threads.ts'
 import { figure, percent, withRange } from '../../table.ts'

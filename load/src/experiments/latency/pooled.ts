@@ -1,0 +1,55 @@
+import type { Histogram } from 'hdr-histogram-js'
+import { latencyAt, percentileShares, together } from '../../drivers/pacer/latencies.ts'
+import type { Measured } from '../../experiment/result.ts'
+
+/** The requests of all rounds of a case together. */
+export interface Pooled {
+  /** Of those answered with 2xx, from due to the end of the answer, in microseconds. */
+  latency: Histogram
+  /** From due to sent, in microseconds, of those for which a connection was free. */
+  lateness: Histogram
+  /** All, those that failed or were not sent included. */
+  due: number
+}
+
+type Rounds = readonly Pick<Measured, 'values' | 'histograms'>[]
+
+const known = new WeakMap<Rounds, Pooled>()
+
+/** @throws Error when a round has no histograms. */
+export function pooled(rounds: Rounds): Pooled {
+  const before = known.get(rounds)
+  if (before) return before
+  const all = (name: string) =>
+    together(
+      rounds.map(({ histograms }) => {
+        const histogram = histograms?.[name]
+        if (histogram !== undefined) return histogram
+        throw new Error(`a sample has no histogram ${name}`)
+      }),
+    )
+  const due = rounds.reduce((sum, { values }) => sum + (values.due ?? 0), 0)
+  const one = { latency: all('latency'), lateness: all('lateness'), due }
+  known.set(rounds, one)
+  return one
+}
+
+/** A percentile in milliseconds; see `latencyAt`. */
+export const percentileOf = (
+  { latency, due }: Pick<Pooled, 'latency' | 'due'>,
+  name: keyof typeof percentileShares,
+) => latencyAt(latency, percentileShares[name], due)
+
+/** The 99th percentile of how late requests were sent, in milliseconds; 0 where all had to wait in line. */
+export const lateP99 = ({ lateness }: Pooled) =>
+  lateness.totalCount === 0 ? 0 : lateness.getValueAtPercentile(99) / 1_000
+
+/** A request was sent late if it was later than this, in milliseconds and as a share of the p99. */
+const LATE_MS = 1
+const LATE_SHARE = 0.2
+
+/** Whether requests were sent so late that the latencies may be the generator's. */
+export function isLate(pooled: Pooled): boolean {
+  const late = lateP99(pooled)
+  return late > LATE_MS && late > LATE_SHARE * (percentileOf(pooled, 'p99') ?? 0)
+}

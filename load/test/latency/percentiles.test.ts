@@ -1,0 +1,182 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { differencesOf, pairsOf } from '../../src/comparing/differences.ts'
+import { judge } from '../../src/comparing/judge.ts'
+import {
+  curveOf,
+  encoded,
+  latencyAt,
+  latencyHistogram,
+  record,
+  together,
+} from '../../src/drivers/pacer/latencies.ts'
+import { FORMAT, type Result, type Sample } from '../../src/experiment/result.ts'
+import { Rows } from '../../src/experiment/rows.ts'
+import { latency } from '../../src/experiments/latency/latency.ts'
+import { markdownOf } from '../../src/reporting/markdown.ts'
+import { pageOf } from '../../src/reporting/page.ts'
+import { partOf } from '../../src/reporting/part.ts'
+
+/** A histogram of these milliseconds; `[ms, count]` for many. */
+function histogramOf(entries: readonly (readonly [ms: number, count: number])[]) {
+  const histogram = latencyHistogram()
+  for (const [ms, count] of entries) record(histogram, ms, count)
+  return histogram
+}
+
+describe('percentiles', () => {
+  const FAILED = Number.POSITIVE_INFINITY
+
+  test('a request that failed is slower than all others; ten must be beyond', () => {
+    const latencies = fc.array(fc.double({ min: 0.01, max: 50_000, noNaN: true }), {
+      maxLength: 400,
+    })
+    const shares = fc.constantFrom(50, 90, 99)
+    fc.assert(
+      fc.property(latencies, fc.nat(100), shares, (answered, failed, percent) => {
+        const due = answered.length + failed
+        const rank = Math.max(1, Math.ceil((due * percent) / 100))
+        const at = latencyAt(histogramOf(answered.map((ms) => [ms, 1])), percent / 100, due)
+        const expected = answered.toSorted((a, b) => a - b)[rank - 1]
+        if (due > 0 && rank > answered.length) expect(at).toBe(FAILED)
+        else if (due - rank < 10) expect(at).toBeNull()
+        else
+          expect(Math.abs((at ?? 0) - (expected ?? 0))).toBeLessThan(
+            0.001 * (expected ?? 0) + 0.002,
+          )
+      }),
+    )
+  })
+
+  test('of all rounds together p99.99 is shown from 100,000 requests on, of one round not', () => {
+    const rounds = [
+      ...Array.from({ length: 4 }, () => [[1, 20_000]] as const),
+      [
+        [1, 19_989],
+        [7, 11],
+      ] as const,
+    ]
+    const all = together(rounds.map((round) => encoded(histogramOf(round))))
+    expect(latencyAt(all, 0.9999, 100_000)).toBeCloseTo(7, 1)
+    expect(latencyAt(histogramOf([[1, 20_000]]), 0.9999, 20_000)).toBeNull()
+  })
+
+  test('a curve ends where fewer than ten requests are beyond', () => {
+    const curve = curveOf(
+      histogramOf(Array.from({ length: 10_000 }, (_, ms) => [ms + 1, 1])),
+      10_000,
+    )
+    expect(curve[0]?.[0]).toBe(0)
+    expect(curve.at(-1)?.[0]).toBeCloseTo(0.999, 9)
+    expect(curve.every(([, ms], index) => ms >= (curve[index - 1]?.[1] ?? 0))).toBe(true)
+  })
+})
+
+interface Rounds {
+  variant: string
+  ms: number
+  rate?: number
+  notSent?: number
+  lateMs?: number
+}
+
+/** Two rounds of 1,000 requests: in the second all that succeed take twice as long. */
+function samplesOf({ variant, ms, rate = 1_000, notSent = 0, lateMs = 0.1 }: Rounds): Sample[] {
+  const count = 1_000 - notSent
+  return [1, 2].map((round): Sample => {
+    const took = ms * round
+    return {
+      case: { at: '50 %', variant },
+      round,
+      values: {
+        rate,
+        capacity: 2_000,
+        due: 1_000,
+        p50: took,
+        p99: notSent > 0 ? null : took,
+        max: took,
+      },
+      ...(notSent > 0 && { errors: { 'not sent': notSent } }),
+      histograms: {
+        latency: encoded(histogramOf([[took, count]])),
+        lateness: encoded(histogramOf([[lateMs, count]])),
+      },
+    }
+  })
+}
+
+const resultOf = (...rounds: Rounds[]): Result => ({
+  ...{ format: FORMAT, experiment: 'latency', date: '2026-11-21T10:00:00.000Z', git: null },
+  ...{ command: 'npm run load -- latency', elsewhere: 0, network: 'shared', interrupted: false },
+  machine: { cpu: 'EPYC', cores: 2, memoryBytes: 2 ** 34, kernel: 'Linux 6', node: 'v26.10.0' },
+  limits: {} as Result['limits'],
+  ...{ options: { arrivals: 'even' }, load: {}, software: {}, metrics: {} },
+  samples: rounds.flatMap(samplesOf),
+})
+
+describe('what is shown', () => {
+  const markdown = (...rounds: Rounds[]) => markdownOf([partOf(latency, resultOf(...rounds))])
+  const naive = { variant: 'naive', ms: 4 }
+  const batch = { variant: 'batch', ms: 1 }
+
+  test('percentiles of all rounds, with the range of the rounds', () => {
+    const text = markdown(naive, batch)
+    expect(text).toMatch(
+      /^ms at 1,000 requests\/s, 50 % of what the slowest can do: all rounds together/m,
+    )
+    expect(text).toMatch(
+      /^\| batch +\| 1\.00 \(1\.00-2\.00\) \| +2\.00 \| 2\.00 \(1\.00-2\.00\) \| +2\.00 \| +2,000 \| 0 /m,
+    )
+    expect(text).toContain(
+      '99 % of the answers take at most 2.00 ms with batch, 8.00 ms with naive.',
+    )
+  })
+
+  test('what failed is no latency, and no claim is made of it', () => {
+    const text = markdown({ ...naive, notSent: 200 }, batch)
+    expect(text).toMatch(
+      /^\| naive +\| 8\.00 .*\| +failed \| +failed \| +failed \|.* not sent: 400 /m,
+    )
+    expect(text).not.toContain('99 % of the answers')
+    expect(text).toContain('(range of the rounds); failed: among')
+  })
+
+  test('histograms are in the data of the page, not among its words', async () => {
+    const result = resultOf(naive, batch)
+    const html = await pageOf([{ name: 'x', experiment: latency, result }])
+    expect(html).toContain('HISTF')
+    expect(html.replaceAll(/<script\b.*?<\/script>/gs, '')).not.toContain('HISTF')
+  })
+
+  test.each([
+    [0.9, 1, false],
+    [1.1, 2, true],
+    [1.1, 40, false],
+  ])('sent %d ms late, with answers of %d ms: marked %s', (lateMs, ms, isMarked) => {
+    const text = markdown(naive, { variant: 'batch', ms, lateMs })
+    expect(/^\| batch \\\* /m.test(text)).toBe(isMarked)
+    expect(/^\\\* Requests were sent too late/m.test(text)).toBe(isMarked)
+    expect(text.includes('99 % of the answers')).toBe(!isMarked)
+  })
+})
+
+test.each([
+  [1, [], 0],
+  [1.05, ['p50 ms', 'p99 ms'], 0],
+  [1.3, [], 2],
+])('compared at rates that differ by a factor of %d', (factor, worse, others) => {
+  const results = [
+    resultOf({ variant: 'naive', ms: 4 }, { variant: 'batch', ms: 1 }),
+    resultOf(
+      { variant: 'naive', ms: 4, rate: 1_000 * factor },
+      { variant: 'batch', ms: factor === 1 ? 1 : 9, rate: 1_000 * factor },
+    ),
+  ] as const
+  const [old, now] = [results[0], results[1]].map(({ samples }) => Rows.of(latency, samples))
+  if (!old || !now) throw new Error('no rows')
+  const differences = differencesOf(latency, results, pairsOf(old, now))
+  expect(differences.rates).toHaveLength(others)
+  const { comparisons } = judge(old, now, differences, 0.1)
+  const found = comparisons.filter(({ verdict }) => verdict === 'worse')
+  expect(found.map(({ metric }) => metric.label)).toEqual(worse)
+})
