@@ -16,10 +16,8 @@ import { runLatency } from './latency/run.ts'
 import { portsExperiment } from './ports/experiment.ts'
 import { experimentCommand, redisCommand } from './redis/command.ts'
 import { reportCommand } from './report/command.ts'
-import { retentionBenchmark } from './retention/benchmark.ts'
 import { scalingCommand, scalingOptions } from './scaling/options.ts'
 import { runScaling } from './scaling/run.ts'
-import { storeBenchmark } from './store/benchmark.ts'
 
 const INTERRUPTED = 130
 
@@ -69,9 +67,7 @@ const program: Command = new Command('npm run load --')
   .addCommand(latency)
   .addCommand(scaling)
   .commandsGroup('The store, and Redis itself:')
-  .addCommand(experimentCommand(storeBenchmark, invocation))
   .addCommand(redisCommand(invocation))
-  .addCommand(experimentCommand(retentionBenchmark, invocation))
   .addCommand(experimentCommand(portsExperiment, invocation))
   .commandsGroup('All of these:')
   .addCommand(all)

@@ -6,15 +6,9 @@ import { describe, expect, test } from 'vitest'
 import { differencesOf } from '../src/compare/circumstances.ts'
 import type { Comparable } from '../src/compare/comparable.ts'
 import { judge } from '../src/compare/judge.ts'
-import {
-  comparableLatency,
-  comparableScaling,
-  comparableStore,
-  type StoreResult,
-} from '../src/compare/parts.ts'
+import { comparableLatency, comparableScaling } from '../src/compare/parts.ts'
 import type { LatencyResult } from '../src/latency/result.ts'
 import type { ScalingResult } from '../src/scaling/result.ts'
-import type { LinkSample } from '../src/store/benchmark.ts'
 import { experimentResult, latencyResult, scalingResult } from './report/support/results.ts'
 import { httpResult } from './support/http-results.ts'
 
@@ -55,22 +49,6 @@ function scaling(slower = 1): ScalingResult {
     }),
   }))
   return { ...result, series }
-}
-
-/** @param dearer by this factor is a pipeline's CPU time in Redis; @param calls of a run. */
-function store(dearer = 1, calls = 1_000): StoreResult {
-  const samples = (['sequential', 'pipeline'] as const).flatMap((strategy) =>
-    rounds((factor, round): LinkSample => {
-      const redis = 20 * factor * (strategy === 'pipeline' ? dearer : 1)
-      return {
-        ...{ link: 'switch', strategy, poolSize: 1, ioThreads: 1, round, calls, allCalls: calls },
-        ...{ seconds: 1, callsPerSecond: calls * factor, latency: { p50: 1, p99: 2, max: 3 } },
-        ...{ clientCpuMicros: 50 * factor, redisCpuMicros: redis, redisMainCpuMicros: redis },
-      }
-    }),
-  )
-  const options = { operation: 'update-token', concurrency: 1, duration: 1, rounds: 5 }
-  return { ...experimentResult({ experiment: 'store', options }), samples } as StoreResult
 }
 
 function verdictsOf(before: Comparable, after: Comparable, verdicts = ['better', 'worse']) {
@@ -119,19 +97,8 @@ test('scaling: a rate that fell, at one point', () => {
   ])
 })
 
-test('store: CPU time of a call that grew, unless there are too few calls to tell', () => {
-  const before = comparableStore(store())
-  expect(verdictsOf(before, comparableStore(store()))).toEqual([])
-  expect(verdictsOf(before, comparableStore(store(1.5)))).toEqual([
-    'switch, pipeline: Redis CPU µs /call worse',
-  ])
-  const few = comparableStore(store(1, 10))
-  expect(verdictsOf(few, comparableStore(store(1.5, 10)))).toEqual([])
-})
-
 test('the more figures, the wider the intervals', () => {
   const confidenceOf = (one: Comparable) => judge(one, one, differencesOf(one, one), 0.1).confidence
-  expect(confidenceOf(comparableStore(store()))).toBe(0.99)
   expect(confidenceOf(comparableScaling(scaling()))).toBeGreaterThan(0.99)
 })
 
@@ -149,7 +116,7 @@ describe('files of load all', () => {
 
   test('every part that both have is compared', async () => {
     const before = all(latency(), scaling(), experimentResult())
-    const { code, text } = await compare(before, all(store(), latency(), scaling(1.5)))
+    const { code, text } = await compare(before, all(latency(), scaling(1.5)))
     expect(text).toMatch(/^latency, compared with (.|\n)*^scaling, compared with /m)
     expect(text).toContain("64 connections, batch: requests/s ÷ naive's is worse: -33.3 %")
     expect(code).toBe(4)
@@ -157,15 +124,15 @@ describe('files of load all', () => {
 
   test('what cannot be compared fails it, and is told with its part', async () => {
     const other = { ...latency(), options: { ...latency().options, seed: 18 } }
-    const { code, text } = await compare(all(latency(), store()), all(other, store()))
+    const { code, text } = await compare(all(latency(), scaling()), all(other, scaling()))
     expect(text).toMatch(/^latency: .*old\.json was measured with another load/m)
-    expect(text).toMatch(/^store, compared with /m)
+    expect(text).toMatch(/^scaling, compared with /m)
     expect(code).toBe(1)
   })
 
   test('nothing in common is said', async () => {
-    const { code, text } = await compare(all(latency()), store())
-    expect(text).toMatch(/old\.json is about latency, .*new\.json about store: nothing can be/)
+    const { code, text } = await compare(all(latency()), scaling())
+    expect(text).toMatch(/old\.json is about latency, .*new\.json about scaling: nothing can be/)
     expect(code).toBe(1)
   })
 })

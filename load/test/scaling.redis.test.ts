@@ -11,7 +11,7 @@ async function resultIn(json: string): Promise<ScalingResult> {
   return JSON.parse(await readFile(json, 'utf8'))
 }
 
-test('by distance, over HTTP and for the store: tables, a file, and nothing left', async () => {
+test('by distance: tables, a file, and nothing left', async () => {
   const state = await temporaryFolder()
   const json = join(await temporaryFolder(), 'result.json')
   const varied = ['--only=distance', '--links=1ms@1Gb/s']
@@ -41,7 +41,6 @@ test('by distance, over HTTP and for the store: tables, a file, and nothing left
     expect(sample.ok).toBeGreaterThan(0)
     expect(sample.perRequest.roundTrips).toBeGreaterThan(0)
   }
-  expect(result.store?.links.map(({ rows }) => rows.length)).toEqual([2])
 })
 
 test('by workers; an interrupt keeps the rounds that are complete', async () => {

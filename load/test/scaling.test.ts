@@ -68,10 +68,9 @@ describe('what is told', () => {
     expect(seriesTable(series('connections', true))).toMatch(/^1,000 ‡ +naive/m)
   })
 
-  test('distance is compared with the documents; too few cores are told', () => {
+  test('distance has a sentence for each link; too few cores are told', () => {
     const told = stripVTControlCharacters(conclusions([series('distance', true)]))
     expect(told).toContain('vpn: 3.00 times as many requests with a pipeline')
-    expect(told).toContain('the documents, one call at a time: 5.0')
     expect(told).toMatch(/^‡ /m)
     expect(conclusions([series('connections', false)])).toBe('')
   })

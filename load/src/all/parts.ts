@@ -15,7 +15,6 @@ import { runExperiment } from '../redis/run.ts'
 import type { OutputFlags } from '../report/outputs.ts'
 import { scalingCommand, scalingOptions } from '../scaling/options.ts'
 import { runScaling } from '../scaling/run.ts'
-import { storeBenchmark } from '../store/benchmark.ts'
 import { inProcessOfItsOwn } from './own-process.ts'
 
 export type Preset = 'quick' | 'usual' | 'full'
@@ -60,7 +59,6 @@ export const allParts: readonly AllPart[] = [
       await runScaling({ ...scalingOptions(command), ...outputs }, commandLine, interrupt)
     },
   },
-  experimentPart(storeBenchmark, { quick: 15, usual: 90, full: 90 }),
   experimentPart(client, { quick: null, usual: 40, full: 40 }),
   experimentPart(pipelining, { quick: 10, usual: 60, full: 60 }),
   experimentPart(slowReader, { quick: null, usual: null, full: 30 }),

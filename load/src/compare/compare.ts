@@ -6,13 +6,7 @@ import type { ScalingResult } from '../scaling/result.ts'
 import { commonRows, differ, differencesOf } from './circumstances.ts'
 import type { Comparable, Facts } from './comparable.ts'
 import { judge } from './judge.ts'
-import {
-  comparableHttp,
-  comparableLatency,
-  comparableScaling,
-  comparableStore,
-  type StoreResult,
-} from './parts.ts'
+import { comparableHttp, comparableLatency, comparableScaling } from './parts.ts'
 import { comparisonHeader, comparisonTable, verdicts } from './report.ts'
 
 /** Exit code of a comparison that found something worse. */
@@ -55,19 +49,17 @@ export function baselineOf(name: string, document: unknown): Baseline {
   })
   if (found.length > 0) return { name, parts: found }
   throw new Problem(
-    `${name} has nothing that can be compared: that are results of http, latency, scaling and store.`,
+    `${name} has nothing that can be compared: that are results of http, latency and scaling.`,
   )
 }
 
 /** Null for a result that is of another kind. */
 function comparableOf(document: unknown, name: string): Comparable | null {
-  const { format, experiment } = (document ?? {}) as { format?: unknown; experiment?: unknown }
+  const { format } = (document ?? {}) as { format?: unknown }
   try {
     if (format === 'onetrip-load-latency/1') return comparableLatency(document as LatencyResult)
     if (format === 'onetrip-load-scaling/1') return comparableScaling(document as ScalingResult)
-    if (format === 'onetrip-load-redis/1') {
-      return experiment === 'store' ? comparableStore(document as StoreResult) : null
-    }
+    if (format === 'onetrip-load-redis/1') return null
   } catch (error) {
     // What is read relies on what the format promises.
     const what = error instanceof Error ? error.message : String(error)

@@ -1,6 +1,5 @@
 import type { Sample } from '../http/sample.ts'
 import type { LatencySample } from '../latency/result.ts'
-import type { LinkSample } from '../store/benchmark.ts'
 import type { Measure, MeasureOf } from './comparable.ts'
 
 /** Of requests at full speed. */
@@ -24,21 +23,6 @@ export const latencyMeasures: readonly MeasureOf<LatencySample>[] = [
   { ...micros('API', 'request'), of: ({ perRequest }) => perRequest.apiCpuMicros },
   { ...micros('Redis', 'request'), of: ({ perRequest }) => perRequest.redisCpuMicros },
 ]
-
-const callsPerSecond: MeasureOf<LinkSample> = {
-  ...{ name: 'calls/s', better: 'higher', kind: 'pace', least: 0.1 },
-  of: (sample) => sample.callsPerSecond,
-}
-
-/** Of calls of the store. */
-export const storeMeasures: readonly MeasureOf<LinkSample>[] = [
-  callsPerSecond,
-  { ...micros('client', 'call'), of: (sample) => sample.clientCpuMicros },
-  { ...micros('Redis', 'call'), of: (sample) => sample.redisCpuMicros },
-]
-
-/** Of so few calls that CPU time cannot be told. */
-export const fewCallsMeasures: readonly MeasureOf<LinkSample>[] = [callsPerSecond]
 
 function milliseconds(percentile: string): Measure {
   return { name: `${percentile} ms`, better: 'lower', kind: 'pace', least: 0.01 }

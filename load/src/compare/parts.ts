@@ -3,14 +3,11 @@ import { readHttpResult } from '../http/read-result.ts'
 import type { HttpResult, HttpSettings, WorkloadSettings } from '../http/result.ts'
 import type { LatencyRate, LatencyResult, LatencySettings } from '../latency/result.ts'
 import type { Origin } from '../measure/machine.ts'
-import type { ExperimentResult } from '../redis/result.ts'
 import type { ScalingResult, ScalingSample, ScalingSettings, Setting } from '../scaling/result.ts'
 import { median } from '../statistics.ts'
-import type { LinkSample, StoreBenchmarkOptions } from '../store/benchmark.ts'
-import { CALLS_FOR_CPU } from '../store/report.ts'
 import { counted, figure } from '../table.ts'
 import { type Comparable, type Facts, figuresOf, type Row, roundsIn } from './comparable.ts'
-import { fewCallsMeasures, latencyMeasures, saturationMeasures, storeMeasures } from './measures.ts'
+import { latencyMeasures, saturationMeasures } from './measures.ts'
 
 // How the results of each command are compared; what each relies on is what its format promises.
 
@@ -68,27 +65,24 @@ function placeOf({ share, requestsPerSecond }: LatencyRate): Pick<Row, 'at' | 'w
 }
 
 export function comparableScaling(result: ScalingResult): Comparable {
-  const { options, series, store, redis, poolSize, clients, generator } = result
+  const { options, series, redis, poolSize, clients, generator } = result
   const samples = series.flatMap((one) => one.samples)
   return {
     ...common('scaling', result, samples.map(shareOf)),
     rounds: roundsIn(samples),
-    rows: [
-      ...series.flatMap(({ by, points, samples }) =>
-        points.flatMap((point) => {
-          const where = {
-            connections: counted(point.connections, 'connection'),
-            workers: counted(point.workers, 'worker'),
-            distance: point.link,
-          }[by]
-          return point.summaries.map(({ variant, generatorAtLimit }) => ({
-            ...{ at: where, where, variant, rate: null, limited: generatorAtLimit },
-            figures: figuresOf(saturationMeasures, samples.filter(isOf(point, variant))),
-          }))
-        }),
-      ),
-      ...storeRows(store?.samples ?? [], 'the store alone, '),
-    ],
+    rows: series.flatMap(({ by, points, samples }) =>
+      points.flatMap((point) => {
+        const where = {
+          connections: counted(point.connections, 'connection'),
+          workers: counted(point.workers, 'worker'),
+          distance: point.link,
+        }[by]
+        return point.summaries.map(({ variant, generatorAtLimit }) => ({
+          ...{ at: where, where, variant, rate: null, limited: generatorAtLimit },
+          figures: figuresOf(saturationMeasures, samples.filter(isOf(point, variant))),
+        }))
+      }),
+    ),
     load: { ...scalingLoad(options), ...wayTo(redis), 'pool size': poolSize },
     clients,
     software: { ...softwareOf(result, redis), 'version of the generator': generator },
@@ -108,51 +102,6 @@ const isOf =
     sample.connections === connections &&
     sample.workers === workers &&
     sample.link === link
-
-export type StoreResult = ExperimentResult & {
-  options: StoreBenchmarkOptions
-  samples: LinkSample[]
-}
-
-export function comparableStore(result: StoreResult): Comparable {
-  const { options, samples, servers, elsewhere } = result
-  const [redis] = servers
-  if (!redis) throw new RangeError('there is no Redis')
-  return {
-    ...common('store', result, [elsewhere ?? 0]),
-    rounds: roundsIn(samples),
-    rows: storeRows(samples, ''),
-    load: storeLoad(options),
-    clients: {},
-    software: softwareOf(result, redis),
-    extent: extentOf(options, samples),
-  }
-}
-
-export const storeLoad = ({ operation, concurrency, items }: StoreBenchmarkOptions): Facts => ({
-  operation,
-  'calls in flight': concurrency,
-  items: items ?? 'as usual',
-})
-
-function storeRows(samples: readonly LinkSample[], what: string): Row[] {
-  const settings = ({ poolSize, ioThreads }: LinkSample) =>
-    poolSize === 1 && ioThreads === 1 ? '' : `, pool of ${poolSize}, I/O threads: ${ioThreads}`
-  const own = Map.groupBy(samples, (one) => `${one.link}${settings(one)} ${one.strategy}`)
-  return [...own.values()].flatMap((runs) => {
-    const [first] = runs
-    if (!first) return []
-    const where = `${what}${first.link}${settings(first)}`
-    const calls = runs.reduce((sum, run) => sum + run.calls, 0)
-    const measures = calls < CALLS_FOR_CPU ? fewCallsMeasures : storeMeasures
-    return [
-      {
-        ...{ at: where, where, variant: first.strategy, rate: null, limited: false },
-        figures: figuresOf(measures, runs),
-      },
-    ]
-  })
-}
 
 /** What `http` and `latency` have in common. */
 function overHttp(

@@ -31,7 +31,7 @@ export async function interleave<Variant, Sample>(
  *
  * @throws the same, when no round is complete.
  */
-export async function completeRounds<Variant, Sample>(
+async function completeRounds<Variant, Sample>(
   context: RoundsContext,
   { measure, describe, ...plan }: Rounds<Variant, Sample>,
 ): Promise<RoundsRun<Taken<Variant, Sample>>> {

@@ -6,9 +6,9 @@ import { endOf } from '@onetrip/stack/program.ts'
 import { RedisMonitor } from '@onetrip/stack/redis-info.ts'
 import { step } from '@onetrip/stack/terminal.ts'
 import { type Variant, variantProgram } from '../contenders.ts'
+import { type LinkPlan, type OpenLink, openLink } from '../drivers/redis/links.ts'
 import type { Context, Server, ServerOptions } from '../redis/experiment.ts'
 import { startServer } from '../redis/server.ts'
-import { type LinkPlan, type OpenLink, openLink } from '../store/links.ts'
 
 /** A Redis, and whatever is wanted around it. Everything ends with the `cleanup` it was made with. */
 export interface Bench {

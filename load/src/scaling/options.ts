@@ -4,10 +4,10 @@ import { addComparison, type ComparisonOptions } from '../compare/options.ts'
 import { variants } from '../contenders.ts'
 import { generators } from '../drivers/http/generator.ts'
 import { addWorkload, withWorkload } from '../drivers/http/shared-options.ts'
+import { type LinkPlan, links } from '../drivers/redis/links.ts'
 import { numbersOption } from '../drivers/redis/options.ts'
 import { addPresets, type Presets, withPresets } from '../presets.ts'
 import { addOutputs, type OutputFlags } from '../report/outputs.ts'
-import { type LinkPlan, links } from '../store/links.ts'
 import { dimensions, type ScalingSettings } from './result.ts'
 
 export type ScalingOptions = ScalingSettings &
@@ -88,9 +88,9 @@ connections, one process of the API, Redis at 127.0.0.1.
   workers       processes of the API. The generator can fill a core, and so can each of them: rows where
                 that is more than there are cores are marked, and say little about a bigger machine.
   distance      ways to Redis: Unix socket, loopback, and through a relay 0.271 ms (a switch), 1 ms, and
-                48 ms with 1.8 Mb/s (a VPN), as in table 4 of the documents; for the route, and for the
-                store alone, which the documents measured (npm run load -- store). Here sequential runs,
-                too, as it is the other half of that table.
+                48 ms with 1.8 Mb/s (a VPN), as in table 4 of the documents, which measured the store
+                alone (npm run load -- store). Here sequential runs, too, as it is the other half of
+                that table.
 
 With 500 connections and more a run takes at least 3 s, over links of 10 ms and more 6 s.
 

@@ -1,6 +1,6 @@
 import type { Variant } from '../contenders.ts'
 import { isContender } from '../contenders.ts'
-import { describeLink, type LinkPlan, links } from '../store/links.ts'
+import { describeLink, type LinkPlan, links } from '../drivers/redis/links.ts'
 import type { ScalingOptions } from './options.ts'
 import type { Dimension, Setting } from './result.ts'
 

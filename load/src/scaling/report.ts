@@ -1,6 +1,5 @@
 import { styleText } from 'node:util'
 import { GENERATOR_LIMIT, isDisturbed, referencesOf, type VariantSummary } from '../http/summary.ts'
-import { documentRow } from '../store/documents.ts'
 import { errorKinds, figure, percent, renderTable, withInterval, withRange } from '../table.ts'
 import type { Dimension, ScalingPoint, ScalingSeries } from './result.ts'
 
@@ -96,11 +95,7 @@ function distanceSentences({ points }: ScalingSeries): string[] {
     const find = (name: string) => summaries.find(({ variant }) => variant === name)
     const ratio = times(find('pipeline'), find('sequential'))
     if (ratio === null) return []
-    const theirs = documentRow(link)
-    const documents = theirs
-      ? `; the documents, one call at a time: ${(theirs.pipeline / theirs.sequential).toFixed(1)}`
-      : ''
-    const text = `${link}: ${figure(ratio)} times as many requests with a pipeline as with a command at a time${documents}.`
+    const text = `${link}: ${figure(ratio)} times as many requests with a pipeline as with a command at a time.`
     return [styleText('bold', text)]
   })
 }

@@ -6,8 +6,6 @@ import type { WorkloadSettings } from '../http/result.ts'
 import type { Sample } from '../http/sample.ts'
 import type { VariantSummary } from '../http/summary.ts'
 import type { Origin } from '../measure/machine.ts'
-import type { LinkSample } from '../store/benchmark.ts'
-import type { StoreRow } from '../store/summary.ts'
 
 /** What `npm run load -- scaling` varies. */
 export const dimensions = ['connections', 'workers', 'distance'] as const
@@ -26,8 +24,6 @@ export interface ScalingResult extends Origin, Ending {
   options: ScalingSettings
   /** What was varied, each with everything else as usual; those that were not wanted are absent. */
   series: ScalingSeries[]
-  /** The same distances for the store alone, as the documents measured; absent without `distance`. */
-  store?: StoreDistances
 }
 
 export interface ScalingSettings extends WorkloadSettings {
@@ -75,8 +71,3 @@ export interface ScalingPoint extends Setting {
 
 /** One run over HTTP. */
 export interface ScalingSample extends Sample, Setting {}
-
-interface StoreDistances {
-  links: { link: string; linkText: string; pingMs: number; rows: StoreRow[] }[]
-  samples: LinkSample[]
-}

@@ -8,13 +8,12 @@ import { runProgress } from '../experiment/progress.ts'
 import { type EarlyEnd, earlyEnd, earlyText, endingOf, throwFailure } from '../experiment/rounds.ts'
 import { gitState, machine } from '../measure/machine.ts'
 import { prepareOutputs } from '../report/outputs.ts'
-import { counted, renderTable, type TextTable } from '../table.ts'
+import { counted } from '../table.ts'
 import { openBench } from './bench.ts'
 import type { ScalingOptions } from './options.ts'
 import { conclusions, seriesTable } from './report.ts'
 import type { ScalingResult, ScalingSettings } from './result.ts'
 import { measureSeries } from './series.ts'
-import { measureStore } from './store.ts'
 
 /**
  * The whole of `npm run load -- scaling`: starts what it needs, measures one dimension after the other,
@@ -36,7 +35,7 @@ export async function runScaling(
   const outputs = await prepareOutputs(wanted)
   const generator = await findGenerator(wanted)
   const date = new Date().toISOString()
-  const { storeTable, early, ...measured } = await measure(wanted, generator, interrupt)
+  const { early, ...measured } = await measure(wanted, generator, interrupt)
   const { series } = measured
   const variants = series.flatMap(({ points }) => points.flatMap((point) => point.summaries))
   const result: ScalingResult = {
@@ -50,19 +49,14 @@ export async function runScaling(
     ...measured,
   }
   if (early) print(earlyText(early))
-  const parts = [
-    ...series.map(seriesTable),
-    ...(storeTable ? [renderTable(storeTable)] : []),
-    conclusions(series),
-  ]
+  const parts = [...series.map(seriesTable), conclusions(series)]
   print(parts.filter((part) => part !== '').join('\n\n'))
   await outputs.save(result)
   throwFailure(early)
   return comparison?.finish(result) ?? false
 }
 
-type Measured = Pick<ScalingResult, 'redis' | 'series' | 'store'> & {
-  storeTable?: TextTable | undefined
+type Measured = Pick<ScalingResult, 'redis' | 'series'> & {
   early: EarlyEnd | null
 }
 
@@ -90,9 +84,7 @@ async function measure(
       measured.series.push(series)
       if (early) return { ...measured, early }
     }
-    if (!wanted.only.includes('distance')) return measured
-    const { store, table, early } = await measureStore(bench, wanted, progress, cleanup)
-    return { ...measured, store, storeTable: table, early }
+    return measured
   } catch (error) {
     if (measured.series.length === 0) throw error
     return { ...measured, early: await earlyEnd(error, bench) }

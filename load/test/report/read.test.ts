@@ -40,20 +40,12 @@ test('a file that is no JSON, or is not there, is refused by its path', async ()
   await expect(readDocument('/tmp')).rejects.toThrow('/tmp cannot be read: it is no file')
 })
 
-test('files of earlier formats, and of experiments without tables, are shown', async () => {
+test('files of earlier formats are shown', async () => {
   const read = async (name: string) => partsOf(await readDocument(join(repository, 'docs', name)))
   const [old] = await read('load-2026-11-21.json')
   expect(old?.headline[0]).toMatch(
     /^batch answers 13\.4 times as many page views a second as naive/,
   )
-  const [store] = await read('store-local-2026-11-21.json')
-  const captions = store?.sections.flatMap(({ tables = [] }) =>
-    tables.map(({ caption }) => caption),
-  )
-  expect(captions?.join('\n')).toContain('unix: Unix socket (PING: 0.015 ms)')
-  expect(captions?.join('\n')).toContain("ours and the documents' (table 4)")
-  const [retention] = await read('store-retention-2026-11-21.json')
-  expect(retention?.samples.map(({ rows }) => rows.length)).toEqual([4])
 })
 
 test('Markdown has the sentences and tables, and nothing of the data is taken for Markdown', () => {

@@ -2,12 +2,9 @@ import { endingText } from '../../experiment/rounds.ts'
 import { DISTURBED } from '../../measure/machine-cpu.ts'
 import type { DocumentFigure } from '../../redis/experiment.ts'
 import type { ExperimentResult } from '../../redis/result.ts'
-import { describeLink, type LinkPlan } from '../../store/links.ts'
-import { COMPARISON, linkTable } from '../../store/report.ts'
-import type { StoreRow } from '../../store/summary.ts'
 import { percent, type TextTable } from '../../table.ts'
 import type { Part, ReportTable, Section } from '../model.ts'
-import { documentsTables, tableFour, tableFourChart } from './documents.ts'
+import { documentsTables } from './documents.ts'
 import { provenanceOf, redisText } from './provenance.ts'
 import { sampleTable } from './samples.ts'
 
@@ -16,10 +13,9 @@ type Stored = Omit<ExperimentResult, 'summary' | 'tables' | 'conclusions' | 'net
   Partial<Pick<ExperimentResult, 'summary' | 'tables' | 'conclusions' | 'network'>> &
   Readonly<Record<string, unknown>>
 
-/** `npm run load -- redis …`, `store` or `retention`: the tables are as they were printed. */
+/** `npm run load -- redis …`: the tables are as they were printed. */
 export function experimentPart(result: Stored): Part {
   const { experiment, summary, tables = [], conclusions = [], documents, servers } = result
-  const table4 = distances(result)
   const builds = new Set(servers.map((server) => redisText(server)))
   return {
     name: experiment,
@@ -33,16 +29,10 @@ export function experimentPart(result: Stored): Part {
           ...(summary ? [sentence(summary)] : []),
           ...inParagraphs(conclusions),
         ],
-        tables: [
-          // Below, the same with ranges.
-          ...tables
-            .filter(({ title }) => table4.length === 0 || title !== COMPARISON)
-            .map(printedTable),
-          ...withoutTables(result),
-        ],
+        tables: [...tables.map(printedTable), ...withoutTables(result)],
         notes: disturbance(result.elsewhere),
       },
-      ...(table4.length > 0 ? table4 : besides(documents)),
+      ...besides(documents),
     ],
     provenance: provenanceOf(result, [
       ['Redis', [...builds].join('; ') || '-'],
@@ -50,7 +40,7 @@ export function experimentPart(result: Stored): Part {
       ['Limits', settingsText(result.limits)],
       ...(result.network ? ([['Network', result.network]] as const) : []),
     ]),
-    samples: ['samples', 'long', 'stages'].flatMap((name) => {
+    samples: ['samples', 'long'].flatMap((name) => {
       const list = result[name]
       return isTable(list) ? [sampleTable(`Every run of ${experiment}: ${name}`, list)] : []
     }),
@@ -70,8 +60,6 @@ function inParagraphs(lines: readonly string[]): string[] {
 }
 
 const titles: Record<string, string> = {
-  store: 'The store alone: updateToken',
-  retention: 'Retention: sessions trimmed while others use the store',
   'short-connections': 'Redis: short connections',
   'io-threads': 'Redis: I/O threads',
   info: 'Redis: INFO beside many idle connections',
@@ -120,13 +108,8 @@ export function printedTable({ title, head, rows, texts }: TextTable): ReportTab
 const unpadded = (label: string) => label.trim().replaceAll(/ {2,}/g, ', ')
 
 /** What an old file has instead of the tables. */
-function withoutTables({ experiment, tables, summaries }: Stored): ReportTable[] {
+function withoutTables({ tables, summaries }: Stored): ReportTable[] {
   if (tables !== undefined || !isTable(summaries)) return []
-  if (experiment === 'store') {
-    return linksOf(summaries).map(({ link, ...rest }) =>
-      printedTable(linkTable({ plan: link, ...rest })),
-    )
-  }
   return [sampleTable('Summaries: medians of the rounds', summaries)]
 }
 
@@ -135,22 +118,6 @@ function disturbance(elsewhere: number | null | undefined): string[] {
   return [
     `${percent(elsewhere)} of the CPU time went to other programs, or to other guests of the host: trust the CPU times rather than the rates and latencies.`,
   ]
-}
-
-const linksOf = (summaries: object[]) =>
-  summaries as { link: LinkPlan; pingMs: number[]; rows: StoreRow[] }[]
-
-/** Of `store`: the documents' table 4. */
-function distances({ experiment, summaries, options }: Stored): Section[] {
-  if (experiment !== 'store' || !isTable(summaries)) return []
-  const { operation, concurrency } = options as { operation?: string; concurrency?: number }
-  if (operation !== 'update-token' || concurrency !== 1) return []
-  const compared = linksOf(summaries).map(({ link, pingMs, rows }) => ({
-    ...{ link: link.name, linkText: describeLink(link), pingMs: pingMs[0] ?? null, rows },
-  }))
-  const [table, chart] = [tableFour(compared), tableFourChart(compared)]
-  if (!table || !chart) return []
-  return [{ title: "Beside the documents' table 4", charts: [chart], tables: [table] }]
 }
 
 function besides(documents: readonly DocumentFigure[]): Section[] {

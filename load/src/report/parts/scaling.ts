@@ -1,36 +1,29 @@
 import { type Ending, endingText } from '../../experiment/rounds.ts'
 import { referencesOf, type VariantSummary } from '../../http/summary.ts'
 import type { Dimension, ScalingPoint, ScalingResult, ScalingSeries } from '../../scaling/result.ts'
-import { documentRow } from '../../store/documents.ts'
 import { counted, figure, withRange } from '../../table.ts'
 import type { LineChart, Part, ReportTable, Section } from '../model.ts'
-import { tableFour, tableFourChart } from './documents.ts'
 import { isDoubtful, nameOf, notesOf } from './http-tables.ts'
 import { clientsText, loadFacts, provenanceOf, redisText } from './provenance.ts'
 import { sampleTable } from './samples.ts'
 
 /** `npm run load -- scaling`. */
 export function scalingPart(result: ScalingResult): Part {
-  const { series, store, options, redis, poolSize, clients, generator } = result
+  const { series, options, redis, poolSize, clients, generator } = result
   return {
     name: 'scaling',
     title: 'Scaling: connections, API processes, distance to Redis',
     headline: series.flatMap(headlineOf),
-    sections: [...series.map((one) => section(one, result)), ...storeSection(store)],
+    sections: series.map((one) => section(one, result)),
     provenance: provenanceOf(result, [
       ['Redis', redisText(redis)],
       ['Pool', `${counted(poolSize, 'connection')} per API process`],
       ['Clients', clientsText(clients)],
       ...loadFacts(generator, options),
     ]),
-    samples: [
-      ...series
-        .filter(({ samples }) => samples.length > 0)
-        .map(({ by, samples }) => sampleTable(`Every run by ${by}`, samples)),
-      ...(store && store.samples.length > 0
-        ? [sampleTable('Every run of the store alone', store.samples)]
-        : []),
-    ],
+    samples: series
+      .filter(({ samples }) => samples.length > 0)
+      .map(({ by, samples }) => sampleTable(`Every run by ${by}`, samples)),
     document: result,
   }
 }
@@ -61,7 +54,7 @@ function section({ by, points }: ScalingSeries, ending: Ending): Section {
       ...(by === 'distance' ? [`${points.map(({ linkText }) => linkText).join('; ')}.`] : []),
     ],
     charts: points.length > 1 ? [chart(by, points)] : [],
-    tables: [table(by, points), ...(by === 'distance' ? distanceTable(points) : [])],
+    tables: [table(by, points)],
     notes: [
       ...(points.some(({ oversubscribed }) => oversubscribed)
         ? [
@@ -136,54 +129,6 @@ function table(by: Dimension, points: readonly ScalingPoint[]): ReportTable {
 
 const pingText = ({ pingMs }: ScalingPoint) =>
   pingMs === null ? '-' : `${Number(pingMs.toPrecision(3))} ms`
-
-/** Over HTTP, beside the documents' table of calls of the function alone. */
-function distanceTable(points: readonly ScalingPoint[]): ReportTable[] {
-  const rows = points.flatMap((point) => {
-    const theirs = documentRow(point.link)
-    const rate = (variant: string) =>
-      figure(rowOf(point, variant)?.requestsPerSecond.median ?? Number.NaN)
-    if (!theirs) return []
-    const { sequential, pipeline } = theirs
-    return [
-      [
-        ...[point.link, rate('sequential'), rate('pipeline'), rate('batch')],
-        ...[figure(sequential), figure(pipeline), (pipeline / sequential).toFixed(1)],
-      ],
-    ]
-  })
-  if (rows.length === 0) return []
-  return [
-    {
-      caption:
-        "Requests per second over HTTP beside the documents' table 4, which has calls per second of one caller",
-      head: [
-        'link',
-        'sequential',
-        'pipeline',
-        'batch',
-        'documents: sequential',
-        'documents: pipeline',
-        'documents: ratio',
-      ],
-      rows,
-    },
-  ]
-}
-
-function storeSection(store: ScalingResult['store']): Section[] {
-  if (!store) return []
-  const [table, chart] = [tableFour(store.links), tableFourChart(store.links)]
-  if (!table || !chart) return []
-  return [
-    {
-      title: 'The store alone, by distance to Redis',
-      paragraphs: ["One call of updateToken at a time, as in the documents' table 4."],
-      charts: [chart],
-      tables: [table],
-    },
-  ]
-}
 
 /** How batch compares with naive at the two ends of a series, where both rows are sound. */
 function headlineOf({ by, points }: ScalingSeries): string[] {

@@ -2,9 +2,9 @@ import { unixUrl } from '@onetrip/stack/address.ts'
 import { redisForThisTest } from '@onetrip/stack/testing/redis.ts'
 import { Redis } from 'ioredis'
 import { expect, test } from 'vitest'
-import { BlockingWatch } from '../src/retention/blocking.ts'
+import { BlockingWatch } from '../../src/drivers/redis/blocking.ts'
 
-test('a command that blocks is told, with its name and time, and forgotten afterwards', async () => {
+test('a command that blocks Redis is reported with its name and time, once', async () => {
   const { socket } = await redisForThisTest({ config: { 'enable-debug-command': 'local' } })
   const watch = new BlockingWatch(unixUrl(socket))
   const redis = new Redis(socket)

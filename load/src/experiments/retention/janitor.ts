@@ -6,7 +6,6 @@ import {
   type Keys,
   partitionedKeys,
   type RetentionStep,
-  type RetentionWork,
 } from '@onetrip/session-store'
 import { newSecret } from '@onetrip/stack/places.ts'
 
@@ -18,23 +17,23 @@ export function keysOf(layout: Layout): Keys {
   return layout === 'documents' ? documentKeys : partitionedKeys()
 }
 
-/** What a janitor is to do; plain data. */
+/** What a janitor has to do; plain data. */
 export interface JanitorWork {
   url: string
   layout: Layout
   limits: JanitorOptions
-  /** Run it again until it has swept everything. */
+  /** Whether it runs again until it has swept everything. */
   untilSwept: boolean
 }
 
-interface JanitorResult extends RetentionWork {
-  steps: number
-}
-
-/** A janitor that is connected and waits for its turn. */
-export interface WaitingJanitor {
-  /** @throws what the janitor throws; the reason of the signal. */
-  run(onStep: (soFar: JanitorResult) => void): Promise<JanitorResult>
+/** A janitor that is connected and ready to run. */
+interface WaitingJanitor {
+  /**
+   * Runs it; returns how many sessions it evicted or swept.
+   *
+   * @throws what the janitor throws; the reason of the signal.
+   */
+  run(onStep: (soFar: number) => void): Promise<number>
   /** Ends its thread. */
   close(): Promise<void>
 }
@@ -42,8 +41,8 @@ export interface WaitingJanitor {
 type Message = 'ready' | { step: RetentionStep }
 
 /**
- * Prepares a run of the store's janitor in a thread of its own, so that it shares Redis with us but no
- * event loop.
+ * Prepares a run of the store's janitor in a thread of its own: it shares Redis with the victim, but not
+ * the event loop.
  *
  * @throws what the janitor throws; the reason of `signal`.
  */
@@ -56,7 +55,7 @@ export async function prepareJanitor(
     workerData: { ...work, secret: newSecret() },
   })
   const failed = Promise.withResolvers<never>()
-  failed.promise.catch(() => {}) // told by whichever promise is waited for
+  failed.promise.catch(() => {}) // reported by the promise that is awaited
   worker.once('error', failed.reject)
   const onAbort = () => failed.reject(signal.reason)
   signal.addEventListener('abort', onAbort)
@@ -73,19 +72,16 @@ export async function prepareJanitor(
   return {
     async run(onStep) {
       const finished = once(worker, 'exit')
-      const total = { evicted: 0, itemsDropped: 0, itemsHalved: 0, swept: 0, steps: 0 }
+      let removed = 0
       worker.on('message', (message: Message) => {
         if (message === 'ready') return
-        for (const kind of kinds) total[kind] += message.step[kind]
-        total.steps++
-        onStep(total)
+        removed += message.step.evicted + message.step.swept
+        onStep(removed)
       })
       worker.postMessage('go')
       await Promise.race([finished, failed.promise])
-      return total
+      return removed
     },
     close,
   }
 }
-
-const kinds = ['evicted', 'itemsDropped', 'itemsHalved', 'swept'] as const

@@ -1,15 +1,15 @@
 import { randomBytes } from 'node:crypto'
 import type { Keys } from '@onetrip/session-store'
 import { redisAddress } from '@onetrip/stack/address.ts'
-import { encode, exchanger, rawSocket } from '../drivers/redis/raw-connection.ts'
+import { encode, exchanger, rawSocket } from '../../drivers/redis/raw-connection.ts'
 
 export interface FillOptions {
   sessions: number
-  /** Each session is one of some user's: so many of each. */
+  /** Each user has this many. */
   sessionsPerUser: number
-  /** Items that each has viewed. */
+  /** Items that each session has viewed. */
   viewsPerSession: number
-  /** They were last seen within so many seconds before now. */
+  /** They were last seen within this many seconds before now. */
   withinSeconds: number
   signal: AbortSignal
   onProgress: (filled: number) => void

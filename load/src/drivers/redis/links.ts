@@ -2,14 +2,13 @@ import { redisAddress, unixUrl } from '@onetrip/stack/address.ts'
 import { startRelay } from '@onetrip/stack/relay/process.ts'
 import { bandwidth, describeBandwidth, duration } from '@onetrip/stack/relay/units.ts'
 import { InvalidArgumentError } from 'commander'
-import { encode, exchanger, rawSocket } from '../drivers/redis/raw-connection.ts'
-import type { Context, Server } from '../redis/experiment.ts'
-import { median } from '../statistics.ts'
+import { median } from 'simple-statistics'
+import { encode, exchanger, rawSocket } from './raw-connection.ts'
 
 /** A way to Redis. */
 export interface LinkPlan {
   name: string
-  /** Null: no relay in between, but this socket of Redis's own. */
+  /** Null: no relay in between, but this socket of Redis. */
   distant: { roundTripMs: number; bitsPerSecond: number } | null
   transport: 'unix' | 'tcp'
 }
@@ -57,19 +56,31 @@ export function describeLink({ name, transport, distant }: LinkPlan): string {
   return `${name}: ${transport === 'unix' ? 'Unix socket' : 'TCP over loopback'}`
 }
 
-/** A way to a Redis that is open. */
+/** An open link. */
 export interface OpenLink {
   /** Of the Redis at its other end. */
   url: string
-  /** What a PING takes through it: the median of some, in milliseconds. */
+  /** Round trip of a PING, in milliseconds: the median of at least five. */
   pingMs: number
 }
 
-/** Opens a link to a Redis of the experiment's, and has it closed at the end. */
+/** Where Redis listens on this machine. */
+interface LocalRedis {
+  readonly socket: string
+  readonly port: number
+}
+
+interface LinkContext {
+  readonly signal: AbortSignal
+  /** Has something undone at the end. */
+  defer(undo: () => unknown): void
+}
+
+/** Opens a link to a Redis on this machine; `context.defer` closes it at the end. */
 export async function openLink(
   plan: LinkPlan,
-  server: Server,
-  context: Pick<Context, 'signal' | 'defer'>,
+  server: LocalRedis,
+  context: LinkContext,
 ): Promise<OpenLink> {
   if (!plan.distant) {
     const url =
@@ -85,9 +96,8 @@ export async function openLink(
 }
 
 /**
- * What passing a PING and its reply on takes the relay itself, and is a part of the way, too: 0.1 ms
- * (a PING of 0.04 ms took 0.37 through 0.271, 1.11 through 1 ms; 2026-11-21, 2-core Debian 12). More
- * than this is a busy machine's doing, and is not made up for.
+ * The relay itself adds about 0.1 ms to a PING (docs/store-benchmark.md), which is taken off the link. An
+ * excess of more than this comes from a busy machine, and is not corrected.
  */
 const OWN_TIME_MS = 0.15
 const TOLERANCE = 0.02
@@ -95,8 +105,8 @@ const TOLERANCE = 0.02
 async function openRelay(
   roundTripMs: number,
   bitsPerSecond: number,
-  server: Server,
-  { signal, defer }: Pick<Context, 'signal' | 'defer'>,
+  server: LocalRedis,
+  { signal, defer }: LinkContext,
 ) {
   const relay = await startRelay({
     to: server.socket,
@@ -112,7 +122,7 @@ async function openRelay(
 const PING = encode(['PING'])
 const PONG = Buffer.from('+PONG\r\n')
 
-/** So long that the median is one of a way that has warmed up; in milliseconds. */
+/** Long enough for a link to warm up, in milliseconds. */
 const PINGING_MS = 250
 const [FEWEST_PINGS, MOST_PINGS] = [5, 1_000]
 

@@ -1,0 +1,52 @@
+import { strategyNames } from '@onetrip/session-store'
+import { filesIn, temporaryFolder } from '@onetrip/stack/testing/places.ts'
+import { run } from '@onetrip/stack/testing/programs.ts'
+import { expect, test } from 'vitest'
+import type { Sample } from '../../src/experiment/result.ts'
+import { runExperiment } from '../support/experiment.ts'
+
+test('every strategy over a near and a distant link, beside the documents', async () => {
+  const { text, result } = await runExperiment<Sample>('store', [
+    '--quick',
+    '--links=loopback,switch',
+  ])
+  expect(text).toMatch(/^switch +0\.\d+ .* 739 +2,841 +3\.8$/m)
+  expect(text).toMatch(
+    /^Over switch, a pipeline makes [\d.]+ times as many calls .* \(documents: 3\.8\)\.$/m,
+  )
+  expect(result).toMatchObject({ options: { concurrency: 1, rounds: 1 } })
+  expect(result.samples).toHaveLength(2 * strategyNames.length)
+  for (const { case: one, values } of result.samples) {
+    expect(values.calls).toBeGreaterThan(0)
+    // A call over the distant link takes at least its round trip of 0.271 ms; timers may be early.
+    expect(values.p50).toBeGreaterThan(one.link === 'switch' ? 0.1 : 0)
+    expect(values.pingMs).toBeGreaterThan(one.link === 'switch' ? 0.1 : 0)
+    expect(values.max).toBeGreaterThanOrEqual(values.p50 ?? Number.NaN)
+  }
+})
+
+test('pools and I/O threads, with several calls in flight, recording views', async () => {
+  const { text, result } = await runExperiment<Sample>('store', [
+    ...['--quick', '--operation=record-view', '--strategies=batch', '--links=unix'],
+    ...['--concurrency=8', '--pool-sizes=1,2', '--io-threads=1,2'],
+  ])
+  expect(text).toContain('record-view, 8 calls at a time')
+  expect(text).toMatch(
+    /^Over unix, batch makes most calls with [12] connections? and [12] I\/O threads?: /m,
+  )
+  expect(text).not.toContain('table 4)\n')
+  expect(result.samples.map(({ case: one }) => [one.poolSize, one.ioThreads])).toEqual([
+    [1, 1],
+    [2, 1],
+    [1, 2],
+    [2, 2],
+  ])
+})
+
+test('a link that makes no sense is refused before anything is started', async () => {
+  const state = await temporaryFolder()
+  const args = ['store', '--links=5ms@fast']
+  const load = await run('cli.ts', { state, args, until: /a bandwidth such as 1Gb/ })
+  expect((await load.exited).code).toBe(1)
+  expect(await filesIn(state)).toEqual([])
+})
