@@ -5,22 +5,26 @@ import { expect, test } from 'vitest'
 import type { Sample } from '../../src/experiment/result.ts'
 import { runExperiment } from '../support/experiment.ts'
 
-test('every strategy over a near and a distant link, beside the documents', async () => {
+test('every strategy over near and distant links, beside the documents', async () => {
   const { text, result } = await runExperiment<Sample>('store', [
     '--quick',
-    '--links=loopback,switch',
+    '--links=loopback,switch,20ms@1Gb/s',
   ])
+  expect(text).toContain('No CPU time is shown below 100 calls/s')
   expect(text).toMatch(/^switch +0\.\d+ .* 739 +2,841 +3\.8$/m)
   expect(text).toMatch(
     /^Over switch, a pipeline makes [\d.]+ times as many calls .* \(documents: 3\.8\)\.$/m,
   )
   expect(result).toMatchObject({ options: { concurrency: 1, rounds: 1 } })
-  expect(result.samples).toHaveLength(2 * strategyNames.length)
+  expect(result.samples).toHaveLength(3 * strategyNames.length)
   for (const { case: one, values } of result.samples) {
     expect(values.calls).toBeGreaterThan(0)
-    // A call over the distant link takes at least its round trip of 0.271 ms; timers may be early.
-    expect(values.p50).toBeGreaterThan(one.link === 'switch' ? 0.1 : 0)
-    expect(values.pingMs).toBeGreaterThan(one.link === 'switch' ? 0.1 : 0)
+    // A call takes at least a round trip of its link; timers may be early.
+    const least = { loopback: 0, switch: 0.1, '20ms@1Gb/s': 19 }[String(one.link)]
+    expect(values.p50).toBeGreaterThan(least ?? Number.NaN)
+    expect(values.pingMs).toBeGreaterThan(least ?? Number.NaN)
+    const isSlow = (values.callsPerSecond ?? 0) < 100
+    expect(values.redisCpuMicros === null).toBe(isSlow)
     expect(values.max).toBeGreaterThanOrEqual(values.p50 ?? Number.NaN)
   }
 })

@@ -146,7 +146,11 @@ Examples:
     const { hasPriority, redis, store, server, watch } = bench
     await redis.flushall('SYNC')
     const { token } = await store.login('victim')
-    await fill(work)
+    const sessions = options.kept + options.sessions
+    await fillSessions(server.url, bench.keys, {
+      ...{ sessions, signal: context.signal },
+      onProgress: (filled) => update(`filling: ${figure(filled)} of ${figure(sessions)} sessions`),
+    })
     await using undo = new AsyncDisposableStack()
     const remove = await cleanUpOf(String(cleanUp), work, undo)
     await watch.begin()
@@ -237,22 +241,6 @@ async function prioritise({ pid }: RedisServer): Promise<boolean> {
   // priorities of their own.
   await writeFile(`/proc/${pid}/autogroup`, String(highest)).catch(() => {})
   return true
-}
-
-// A user has a few devices, and has looked at a few items.
-const SESSIONS_PER_USER = 4
-const VIEWS_PER_SESSION = 5
-const SEEN_WITHIN_SECONDS = 10 * 24 * 3600
-
-async function fill({ server, keys, options, signal, update }: Work): Promise<void> {
-  const sessions = options.kept + options.sessions
-  await fillSessions(server.url, keys, {
-    ...{ sessions, signal },
-    sessionsPerUser: SESSIONS_PER_USER,
-    viewsPerSession: VIEWS_PER_SESSION,
-    withinSeconds: SEEN_WITHIN_SECONDS,
-    onProgress: (filled) => update(`filling: ${figure(filled)} of ${figure(sessions)} sessions`),
-  })
 }
 
 const NEVER = Number.POSITIVE_INFINITY
