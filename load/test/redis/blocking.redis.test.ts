@@ -18,6 +18,12 @@ test('a command that blocks Redis is reported with its name and time, once', asy
     expect(blocking.events.command).toBeGreaterThanOrEqual(20)
     await watch.begin()
     expect((await watch.end()).longest?.command).not.toBe('DEBUG')
+
+    // Its own commands do not count, however long they take.
+    await watch.begin()
+    await redis.config('SET', 'slowlog-log-slower-than', 0)
+    await redis.slowlog('RESET')
+    expect((await watch.end()).longest).toBeNull()
   } finally {
     redis.disconnect()
     watch.close()

@@ -1,13 +1,13 @@
 import { redisAddress } from '@onetrip/stack/address.ts'
 import { Redis } from 'ioredis'
 
-/** What is asked of Redis about commands that hold up all others. */
+/** What Redis says about commands that hold up all others. */
 export interface Blocking {
   /** Commands that ran for 1 ms or longer. */
   slow: number
   /** The one that ran longest, if it took `REMEMBERED_MICROS` or longer. */
   longest: { command: string; milliseconds: number } | null
-  /** What LATENCY LATEST tells: the longest of each kind of event of 1 ms or more, in milliseconds. */
+  /** From LATENCY LATEST: the longest of each kind of event of 1 ms or more, in milliseconds. */
   events: Record<string, number>
 }
 
@@ -15,6 +15,8 @@ const SLOW_MICROS = 1_000
 /** Shorter commands are not remembered. */
 export const REMEMBERED_MICROS = 200
 const REMEMBERED = 100_000
+/** Commands of the watch itself: to forget 100,000 slow commands takes some milliseconds. */
+const OWN = ['slowlog', 'latency']
 
 type SlowlogEntry = readonly [id: number, time: number, micros: number, args: readonly string[]]
 
@@ -41,7 +43,8 @@ export class BlockingWatch {
   /** What blocked it since `begin`. */
   async end(): Promise<Blocking> {
     const latest = (await this.#redis.latency('LATEST')) as [string, number, number, number][]
-    const log = (await this.#redis.slowlog('GET', -1)) as SlowlogEntry[]
+    const all = (await this.#redis.slowlog('GET', -1)) as SlowlogEntry[]
+    const log = all.filter(([, , , [name = '']]) => !OWN.includes(name.toLowerCase()))
     const longest = log.toSorted(([, , a], [, , b]) => b - a)[0]
     return {
       slow: log.filter(([, , micros]) => micros >= SLOW_MICROS).length,
