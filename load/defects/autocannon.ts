@@ -2,7 +2,7 @@ import { wholeNumber } from '@onetrip/stack/parsers.ts'
 import { print, step } from '@onetrip/stack/terminal.ts'
 import { Command } from 'commander'
 import { packageVersion } from '../src/measure/package-version.ts'
-import { renderTable } from '../src/table.ts'
+import { tableText } from '../src/reporting/terminal.ts'
 import { findDefects } from './checks.ts'
 
 // Why this repository does not take latencies at a fixed rate from autocannon (docs/generators.md): shows
@@ -17,8 +17,9 @@ const { seconds } = command.opts<{ seconds: number }>()
 const version = await packageVersion('autocannon')
 const findings = await step('Running autocannon', () => findDefects(seconds))
 print(
-  renderTable({
-    title: version,
+  tableText({
+    caption: version,
+    texts: [0],
     head: ['', 'true', 'autocannon'],
     rows: findings.map(({ what, truth, reported, wrong }) => [
       what,

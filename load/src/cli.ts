@@ -3,54 +3,22 @@ import { describeError } from '@onetrip/stack/problem.ts'
 import { relayCommand, runRelay } from '@onetrip/stack/relay.ts'
 import { printError, surviveClosedOutput } from '@onetrip/stack/terminal.ts'
 import { Command } from 'commander'
-import { allCommand } from './all/command.ts'
-import { runAll } from './all/run.ts'
-import { experimentCommands } from './command.ts'
-import { printComparison, REGRESSION, readBaseline } from './compare/compare.ts'
-import { type ComparisonFlags, compareCommand } from './compare/options.ts'
-import { httpCommand, httpOptions } from './http/options.ts'
-import { runHttp } from './http/run.ts'
-import { portsExperiment } from './ports/experiment.ts'
-import { experimentCommand, redisCommand } from './redis/command.ts'
-import { reportCommand } from './report/command.ts'
+import { allCommand } from './all.ts'
+import { compareCommand, experimentCommand } from './command.ts'
+import { experiments } from './experiments.ts'
 import { documentCommand } from './reporting/document.ts'
-import { retentionBenchmark } from './retention/benchmark.ts'
-import { scalingCommand, scalingOptions } from './scaling/options.ts'
-import { runScaling } from './scaling/run.ts'
-import { storeBenchmark } from './store/benchmark.ts'
+import { reportCommand } from './reporting/report.ts'
 
 const INTERRUPTED = 130
 
 const interrupts = listenForInterrupts(printError, INTERRUPTED)
 surviveClosedOutput(() => interrupts.interrupt('nobody reads the results'))
-const commandLine = ['npm run load --', ...process.argv.slice(2)].join(' ')
-const invocation = { commandLine, interrupt: interrupts.signal }
-
-/** Tells whoever called whether a comparison found something worse. */
-function tell(worse: boolean): void {
-  if (worse) process.exitCode = REGRESSION
+const invocation = {
+  commandLine: ['npm run load --', ...process.argv.slice(2)].join(' '),
+  interrupt: interrupts.signal,
 }
 
-const http = httpCommand()
-http.allowExcessArguments().action(async () => {
-  // `http` is the default, so the name of a command that does not exist ends up here.
-  const [extra] = http.args
-  const names = program.commands.map((command) => command.name()).join(', ')
-  if (extra !== undefined) http.error(`error: there is no command '${extra}', only ${names}`)
-  tell(await runHttp(httpOptions(http), commandLine, interrupts.signal))
-})
-
-const compare = compareCommand().action(async (old, newer, { threshold }: ComparisonFlags) => {
-  tell(printComparison(await readBaseline(old), await readBaseline(newer), threshold))
-})
-
-const scaling = scalingCommand().action(async () => {
-  tell(await runScaling(scalingOptions(scaling), commandLine, interrupts.signal))
-})
-
-const all = allCommand().action((options) => runAll(options, commandLine, interrupts.signal))
-
-const program: Command = new Command('npm run load --')
+const program = new Command('npm run load --')
   .description(
     'Measures what one round trip is worth. Without a command: http.\n' +
       'How, and what the figures do not say: docs/method.md',
@@ -58,18 +26,28 @@ const program: Command = new Command('npm run load --')
   .helpCommand(false)
   .configureHelp({ subcommandTerm: (command) => command.name() })
   .configureOutput({ getOutHelpWidth: () => process.stdout.columns ?? 100 })
-  .commandsGroup('Over HTTP, variant beside variant:')
-  .addCommand(http, { isDefault: true })
-  .addCommand(scaling)
-  .commandsGroup('The store, and Redis itself:')
-  .addCommand(experimentCommand(storeBenchmark, invocation))
-  .addCommand(redisCommand(invocation))
-  .addCommand(experimentCommand(retentionBenchmark, invocation))
-  .addCommand(experimentCommand(portsExperiment, invocation))
+
+for (const experiment of experiments) {
+  const command = experimentCommand(experiment, invocation)
+  // The default command gets the name of one that does not exist as an argument.
+  const isDefault = experiment.name === 'http'
+  if (isDefault) command.argument('[command]').hook('preAction', refuseArgument)
+  program.addCommand(command, { isDefault })
+}
+
+function refuseArgument(command: Command): void {
+  const [unknown] = command.args
+  const names = program.commands.map((one) => one.name()).join(', ')
+  if (unknown !== undefined) {
+    command.error(`error: there is no command '${unknown}', only ${names}`)
+  }
+}
+
+program
   .commandsGroup('All of these:')
-  .addCommand(all)
+  .addCommand(allCommand(invocation))
   .commandsGroup('Results:')
-  .addCommand(compare)
+  .addCommand(compareCommand())
   .addCommand(reportCommand())
   .addCommand(documentCommand())
   .commandsGroup('Tools:')
@@ -91,10 +69,6 @@ Examples:
   npm run load -- short-connections --quick         what a short connection costs Redis`,
   )
 
-for (const command of experimentCommands(invocation)) {
-  if (command.name() === 'http') command.name('http2')
-  program.addCommand(command)
-}
 try {
   await program.parseAsync()
 } catch (error) {

@@ -10,8 +10,6 @@ import {
 } from './comparing/compare.ts'
 import type { Experiment, RoundOptions } from './experiment/experiment.ts'
 import { throwFailure } from './experiment/rounds.ts'
-import { experiments } from './experiments.ts'
-import { unlessGiven } from './presets.ts'
 import { readResults, type SavedResult } from './reporting/files.ts'
 import { addOutputs, type OutputFlags, prepareOutputs } from './reporting/outputs.ts'
 import { runExperiment } from './run.ts'
@@ -29,6 +27,14 @@ interface Flags extends OutputFlags {
   threshold: number
 }
 
+/** What a command line says. */
+interface Given {
+  options: object & RoundOptions
+  outputs: OutputFlags
+  compare: string | undefined
+  threshold: number
+}
+
 /** The command of an experiment: its own options, and those that all have. */
 export function experimentCommand(experiment: Experiment, invocation: Invocation): Command {
   const command = new Command(experiment.name)
@@ -41,11 +47,30 @@ export function experimentCommand(experiment: Experiment, invocation: Invocation
     .option('--compare <file>', 'say what got better or worse since this result')
     .addOption(thresholdOption())
   return command.addHelpText('after', `\n${experiment.about.trim()}`).action(async () => {
-    const { quick, full } = command.opts<Flags>()
-    const preset = quick ? experiment.quick : full ? (experiment.full ?? {}) : {}
-    const given = unlessGiven<RoundOptions & Flags>(command, preset)
-    if (await measure(experiment, given, invocation)) process.exitCode = REGRESSION
+    if (await measure(experiment, optionsOf(experiment, command), invocation)) {
+      process.exitCode = REGRESSION
+    }
   })
+}
+
+/** What the user gave, else as the preset has it that was asked for, else the defaults. */
+export function optionsOf(experiment: Experiment, command: Command): Given {
+  const given = command.opts<RoundOptions & Flags>()
+  const preset = given.quick ? experiment.quick : given.full ? (experiment.full ?? {}) : {}
+  const open = Object.entries(preset).filter(([name]) => {
+    const source = command.getOptionValueSource(name)
+    return source === undefined || source === 'default'
+  })
+  const { json, html, markdown, report, compare, threshold, quick, full, ...rest } = {
+    ...given,
+    ...Object.fromEntries(open),
+  }
+  const options = { ...rest, duration: rest.duration ?? 0 }
+  return {
+    options: experiment.complete?.(options) ?? options,
+    outputs: { json, html, markdown, report },
+    ...{ compare, threshold },
+  }
 }
 
 function addRounds(command: Command, { rounds, duration, quick, full }: Experiment): void {
@@ -76,30 +101,14 @@ export function thresholdOption(): Option {
 /** @returns whether something got worse than in the result that `--compare` names. */
 async function measure(
   experiment: Experiment,
-  {
-    json,
-    html,
-    markdown,
-    report,
-    compare,
-    threshold,
-    quick,
-    full,
-    ...options
-  }: RoundOptions & Flags,
+  { options, outputs, compare, threshold }: Given,
   { commandLine, interrupt }: Invocation,
 ): Promise<boolean> {
-  const complete = experiment.complete?.(options) ?? options
   const before = compare === undefined ? null : await readOne(compare, experiment)
-  if (before) requireComparable(experiment, before, { ...complete })
-  const save = await prepareOutputs({
-    ...(json !== undefined && { json }),
-    ...(html !== undefined && { html }),
-    ...(markdown !== undefined && { markdown }),
-    ...(report !== undefined && { report }),
-  })
+  if (before) requireComparable(experiment, before, { ...options })
+  const save = await prepareOutputs(outputs)
   const { result, early } = await runExperiment(experiment, {
-    ...{ options: complete, commandLine, interrupt },
+    ...{ options, commandLine, interrupt },
     comparedWith: before?.result ?? null,
   })
   await save([{ name: 'this run', experiment, result }])
@@ -177,7 +186,3 @@ async function compareAll(old: string, newer: string, threshold: number): Promis
   if (problems.length > 0) print(`\n${problems.join('\n')}`)
   return isWorse
 }
-
-/** The commands of all experiments, in the order in which `--help` lists them. */
-export const experimentCommands = (invocation: Invocation): Command[] =>
-  experiments.map((experiment) => experimentCommand(experiment, invocation))

@@ -3,13 +3,17 @@ import { http } from './experiments/http/http.ts'
 import { info } from './experiments/info/info.ts'
 import { ioThreads } from './experiments/io-threads/io-threads.ts'
 import { latency } from './experiments/latency/latency.ts'
+import { retention } from './experiments/retention/retention.ts'
 import { shortConnections } from './experiments/short-connections/short-connections.ts'
 import { slowReader } from './experiments/slow-reader/slow-reader.ts'
+import { store } from './experiments/store/store.ts'
 
 /** All of them, in the order in which they are listed and run. A new one needs one line here. */
 export const experiments: readonly Experiment[] = [
   http,
   latency,
+  store,
+  retention,
   shortConnections,
   ioThreads,
   info,

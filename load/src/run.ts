@@ -4,6 +4,7 @@ import { print, step } from '@onetrip/stack/terminal.ts'
 import { isIsolated, isolateProcess } from './drivers/redis/generator/program.ts'
 import { systemLimits } from './drivers/redis/limits.ts'
 import type { Context, Experiment, RoundOptions } from './experiment/experiment.ts'
+import { errorKinds } from './experiment/figures.ts'
 import { runProgress } from './experiment/progress.ts'
 import { type RedisServer, requireBuild, startRedisServer } from './experiment/redis-server.ts'
 import { ELSEWHERE, FORMAT, type Result, type Sample } from './experiment/result.ts'
@@ -14,7 +15,6 @@ import { gitState, machine } from './measure/machine.ts'
 import { readFamilyCpu, readMachineCpu, shareElsewhere } from './measure/machine-cpu.ts'
 import { metricText } from './reporting/columns.ts'
 import { factsOf, resultText } from './reporting/terminal.ts'
-import { errorKinds } from './table.ts'
 
 export interface RunPlan {
   readonly options: object & RoundOptions

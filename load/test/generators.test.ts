@@ -8,7 +8,6 @@ import { type Progress, percentiles } from '../src/drivers/http/generator.ts'
 import { findGenerator } from '../src/drivers/http/generators.ts'
 import { workload } from '../src/drivers/http/workload.ts'
 import { saturateByWrk, uncorrected } from '../src/drivers/http/wrk.ts'
-import { httpCommand } from '../src/http/options.ts'
 
 async function serve(listener: RequestListener): Promise<string> {
   const server = createServer(listener)
@@ -196,23 +195,24 @@ describe('what wrk invents', () => {
 })
 
 describe('the choice', () => {
-  const options = (...args: string[]) => httpCommand().parse(args, { from: 'user' }).opts()
+  const whole = { duration: 2, warmup: 1 }
 
   test('autocannon, by its version', async () => {
-    expect((await findGenerator(options() as never)).name).toMatch(/^autocannon \d+\.\d+\.\d+$/)
+    const { name } = await findGenerator({ ...whole, generator: 'autocannon' })
+    expect(name).toMatch(/^autocannon \d+\.\d+\.\d+$/)
   })
 
   test.skipIf(!wrkIsHere)('wrk, by its version, for whole seconds', async () => {
-    const wrk = await findGenerator(options('--generator', 'wrk') as never)
+    const wrk = await findGenerator({ ...whole, generator: 'wrk' })
     expect(wrk.name).toMatch(/^wrk \d+\.\d+\.\d+$/)
-    const half = findGenerator(options('--generator', 'wrk', '--duration', '2.5') as never)
+    const half = findGenerator({ ...whole, generator: 'wrk', duration: 2.5 })
     await expect(half).rejects.toThrow('--duration 2.5: wrk runs for whole seconds')
   })
 
   test('a wrk that is not installed: how to install it', async () => {
     vi.stubEnv('PATH', '/nowhere')
     onTestFinished(() => void vi.unstubAllEnvs())
-    const missing = findGenerator(options('--generator', 'wrk') as never)
+    const missing = findGenerator({ ...whole, generator: 'wrk' })
     await expect(missing).rejects.toThrow('apt-get install wrk')
   })
 })

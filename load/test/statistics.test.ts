@@ -1,43 +1,14 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { seededRandom } from '../src/drivers/http/workload.ts'
-import {
-  changeBetween,
-  median,
-  pairwiseRatios,
-  studentQuantile,
-  summarize,
-  summarizeRatios,
-} from '../src/statistics.ts'
+import { changeBetween, summarize, summarizeRatios } from '../src/experiment/statistics.ts'
 
-test('the median is the middle, or halfway between the two in the middle', () => {
-  expect(median([9, 1, 5])).toBe(5)
-  expect(median([9, 1, 5, 7])).toBe(6)
-  expect(median([3])).toBe(3)
-})
-
-test('sorting is by size, not by spelling', () => {
-  expect(median([100, 9, 20])).toBe(20)
-})
-
-test('nothing has no median', () => {
-  expect(() => median([])).toThrow(RangeError)
-})
-
-test('a summary has the range beside the median and leaves the samples as they are', () => {
-  const samples = [5, 1, 3]
-  expect(summarize(samples)).toEqual({ median: 3, min: 1, max: 5 })
-  expect(samples).toEqual([5, 1, 3])
-})
-
-test('ratios are taken within a round, not between medians', () => {
-  // The machine slowed down by half in the second round; the ratio did not change.
-  expect(pairwiseRatios([80, 40], [10, 5])).toEqual([8, 8])
-})
-
-test('a round without a base has no ratio', () => {
-  expect(pairwiseRatios([80, 40], [0, 5])).toEqual([8])
-  expect(() => pairwiseRatios([1], [])).toThrow(RangeError)
+test('a summary is the middle, or halfway between the two in the middle, with the range', () => {
+  const samples = [100, 9, 20]
+  expect(summarize(samples)).toEqual({ median: 20, min: 9, max: 100 })
+  expect(samples).toEqual([100, 9, 20])
+  expect(summarize([9, 1, 5, 7])).toEqual({ median: 6, min: 1, max: 9 })
+  expect(() => summarize([])).toThrow(RangeError)
 })
 
 /** Ratios as rounds give them: some more, some less, within a factor of ten. */
@@ -58,21 +29,15 @@ function shareOf(trials: number, isSo: () => boolean): number {
   return Array.from({ length: trials }, isSo).filter(Boolean).length / trials
 }
 
-test("Student's t, as the tables have it", () => {
-  const table = [1, 2, 4, 5, 9, 10, 29].map((freedom) => [
-    freedom,
-    Number(studentQuantile(0.975, freedom).toFixed(3)),
-    Number(studentQuantile(0.995, freedom).toFixed(3)),
-  ])
-  expect(table).toEqual([
-    [1, 12.706, 63.657],
-    [2, 4.303, 9.925],
-    [4, 2.776, 4.604],
-    [5, 2.571, 4.032],
-    [9, 2.262, 3.25],
-    [10, 2.228, 3.169],
-    [29, 2.045, 2.756],
-  ])
+test("an interval is as wide as Student's t says", () => {
+  // Logarithms of -1 and 1 in turns: their mean is 0, the tables have the rest.
+  const widths = [2, 6, 10, 30].map((rounds) => {
+    const ratios = Array.from({ length: rounds }, (_, index) => Math.exp(index % 2 ? 1 : -1))
+    const { interval } = summarizeRatios(ratios)
+    const error = Math.sqrt(1 / (rounds - 1))
+    return Number((Math.log(interval?.high ?? 0) / error).toFixed(3))
+  })
+  expect(widths).toEqual([12.706, 2.571, 2.262, 2.045])
 })
 
 describe('ratios over the rounds', () => {

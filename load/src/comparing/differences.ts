@@ -1,10 +1,10 @@
 import type { Experiment } from '../experiment/experiment.ts'
+import { figure, percent } from '../experiment/figures.ts'
 import { ELSEWHERE, type Result } from '../experiment/result.ts'
 import type { Row, Rows } from '../experiment/rows.ts'
 import type { Facts } from '../experiment/shape.ts'
 import { summarize } from '../experiment/statistics.ts'
 import { DISTURBED } from '../measure/machine-cpu.ts'
-import { figure, percent } from '../table.ts'
 
 /** In what two results differ besides their figures, each as `what: before, now after`. */
 export interface Differences {

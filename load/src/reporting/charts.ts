@@ -1,7 +1,7 @@
+import { figure } from '../experiment/figures.ts'
 import type { Row, Rows } from '../experiment/rows.ts'
 import type { BarChart, GroupedChart, LineChart } from '../experiment/section.ts'
 import type { Case } from '../experiment/shape.ts'
-import { figure } from '../table.ts'
 import { metricText } from './columns.ts'
 
 // Charts from rows, with the words that say the same.

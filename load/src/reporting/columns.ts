@@ -1,7 +1,7 @@
+import { errorKinds, figure, percent, withInterval } from '../experiment/figures.ts'
 import type { Row, Rows } from '../experiment/rows.ts'
 import type { Table } from '../experiment/section.ts'
 import type { Case, Metric } from '../experiment/shape.ts'
-import { errorKinds, figure, percent, withInterval } from '../table.ts'
 
 /** A column of a table: its head, and what a row has in it. */
 export interface Column {

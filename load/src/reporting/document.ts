@@ -4,10 +4,10 @@ import { repository } from '@onetrip/stack/places.ts'
 import { Problem } from '@onetrip/stack/problem.ts'
 import { print } from '@onetrip/stack/terminal.ts'
 import { Command } from 'commander'
-import { outputFile } from '../report/output-file.ts'
-import { percent } from '../table.ts'
+import { percent } from '../experiment/figures.ts'
 import { readResult, type SavedResult } from './files.ts'
 import { code, plain, tableMarkdown } from './markdown.ts'
+import { outputFile } from './output-file.ts'
 import { type Part, partOf } from './part.ts'
 
 /** Where the results are that documents show. */

@@ -3,20 +3,20 @@ import { dirname } from 'node:path'
 import { places } from '@onetrip/stack/places.ts'
 import { print, printError, step } from '@onetrip/stack/terminal.ts'
 import type { Command } from 'commander'
-import { toJson } from '../report/json.ts'
-import { type OutputFile, outputFile } from '../report/output-file.ts'
 import type { SavedResult } from './files.ts'
+import { toJson } from './json.ts'
 import { markdownOf } from './markdown.ts'
+import { type OutputFile, outputFile } from './output-file.ts'
 import { pageOf } from './page.ts'
 import { partOf } from './part.ts'
 
 /** What `addOutputs` adds to a command's options. */
 export interface OutputFlags {
-  json?: string
-  html?: string
-  markdown?: string
+  json?: string | undefined
+  html?: string | undefined
+  markdown?: string | undefined
   /** Whether to renew the latest report. */
-  report?: boolean
+  report?: boolean | undefined
 }
 
 /** Adds `--json`, `--html`, `--markdown` and `--no-report` to a command that measures. */

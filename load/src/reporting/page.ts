@@ -1,13 +1,12 @@
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import type { Chart, Section, Table } from '../experiment/section.ts'
-import { escapeJson, Html, html } from '../report/html.ts'
 import type { SavedResult } from './files.ts'
+import { escapeJson, Html, html } from './html.ts'
 import { type Part, partOf } from './part.ts'
 import { sampleTable } from './samples.ts'
 
-const asset = (name: string) =>
-  readFileSync(new URL(`../report/page/${name}`, import.meta.url), 'utf8')
+const asset = (name: string) => readFileSync(new URL(`page/${name}`, import.meta.url), 'utf8')
 
 type Draw = (chart: Chart) => Html
 
@@ -21,7 +20,7 @@ export async function pageOf(
 ): Promise<string> {
   const parts = results.map(({ experiment, result }) => partOf(experiment, result))
   // A library of two megabytes, which no measurement has to wait for.
-  const { drawChart: draw } = await import('../report/charts/draw.ts')
+  const { drawChart: draw } = await import('./draw/draw.ts')
   const [style, script] = [asset('page.css'), asset('page.js')]
   const policy = `default-src 'none'; style-src '${hash(style)}'; script-src '${hash(script)}'; base-uri 'none'; form-action 'none'`
   const [first] = parts

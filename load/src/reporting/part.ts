@@ -1,11 +1,11 @@
 import type { Experiment } from '../experiment/experiment.ts'
+import { figure, percent } from '../experiment/figures.ts'
 import type { Result } from '../experiment/result.ts'
 import { endingText } from '../experiment/rounds.ts'
 import { Rows } from '../experiment/rows.ts'
 import type { Section, Table } from '../experiment/section.ts'
 import type { Facts, Published } from '../experiment/shape.ts'
 import type { Machine } from '../measure/machine.ts'
-import { figure, percent } from '../table.ts'
 import { notesOf } from './columns.ts'
 
 /** A result as the terminal, Markdown and the page show it. */

@@ -20,7 +20,7 @@ function expectValues({ values, errors }: Sample, ...missing: string[]) {
 describe('short-connections', () => {
   test('measures what a connection costs, and long connections meanwhile', async () => {
     const args = [...once, '--idle=0,50', '--long=5', '--transports=tcp,unix']
-    const { text, result } = await runExperiment<Sample>('short-connections', args)
+    const { text, result } = await runExperiment('short-connections', args)
     expect(text).toMatch(/^Unix socket +50 idle +patched .*[\d.]+ /m)
     expect(text).toMatch(/^long beside short +patched /m)
     expect(text).toContain('GET, O(1), +37 %')
@@ -41,7 +41,7 @@ describe('short-connections', () => {
   test("--shape calls redis-benchmark as the documents' authors did", async () => {
     const fewer = ['--requests=2000', '--clients=300']
     const args = [...once, '--shape=get-8000,ping-10000-kept', ...fewer, '--io-threads=2']
-    const { text, result } = await runExperiment<Sample>('short-connections', args)
+    const { text, result } = await runExperiment('short-connections', args)
     expect(text).toContain('redis-benchmark -k 0 -t get -n 2000 -c 300')
     expect(text).toContain('redis-benchmark -k 1 -t ping_mbulk -n 2000 -c 300')
     expect(casesOf(result.samples, 'load', 'tool', 'threads')).toEqual([
@@ -72,7 +72,7 @@ describe('short-connections', () => {
 })
 
 test('io-threads has a row per command and setting', async () => {
-  const { text, result } = await runExperiment<Sample>('io-threads', [...once, '--threads=1,2'])
+  const { text, result } = await runExperiment('io-threads', [...once, '--threads=1,2'])
   const commands = ['SET', 'GET', 'MGET of 10', 'LPUSH']
   expect(casesOf(result.samples, 'command', 'threads')).toEqual(
     commands.flatMap((command) => [`${command} 1`, `${command} 2`]),
@@ -90,7 +90,7 @@ test('io-threads has a row per command and setting', async () => {
 test('info shows that CLIENT LIST costs more the more clients there are', async () => {
   // Long enough for an answer even where every core has something else to do.
   const args = [...once, '--duration=0.3', '--idle=10,800']
-  const { text, result } = await runExperiment<Sample>('info', args)
+  const { text, result } = await runExperiment('info', args)
   expect(text).toMatch(/CLIENT LIST \(patched\): an answer costs [\d.]+ times as much beside 800/)
   const cost = (command: string, idle: number) =>
     result.samples.find(({ case: one }) => one.command === command && one.idle === idle)?.values

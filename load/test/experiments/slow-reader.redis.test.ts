@@ -1,5 +1,4 @@
 import { expect, test } from 'vitest'
-import type { Sample } from '../../src/experiment/result.ts'
 import { GROUP_REPLY_BYTES } from '../../src/experiments/slow-reader/client.ts'
 import { runExperiment } from '../support/experiment.ts'
 
@@ -7,7 +6,7 @@ const MEGABYTE = 2 ** 20
 
 test('slow-reader: replies pile up unless they are limited or read', async () => {
   const args = ['--rounds=1', '--megabytes=16', '--duration=0.2']
-  const { text, result } = await runExperiment<Sample>('slow-reader', args)
+  const { text, result } = await runExperiment('slow-reader', args)
   const run = (client: string) => {
     const sample = result.samples.find((one) => one.case.client === client)
     if (!sample) throw new Error(`no run of ${client}`)

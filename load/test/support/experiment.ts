@@ -2,31 +2,29 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { filesIn, processesOf, temporaryFolder } from '@onetrip/stack/testing/folders.ts'
 import { expect } from 'vitest'
-import { experiments } from '../../src/experiments.ts'
+import type { Result } from '../../src/experiment/result.ts'
 import { runLoad } from './run.ts'
 
 /** What an experiment printed, and what it wrote. */
-export interface ExperimentRun<Sample> {
+export interface ExperimentRun {
   text: string
-  result: Record<string, unknown> & { samples: readonly Sample[] }
+  result: Result
 }
 
 /** Runs an experiment to its end, and expects success and nothing left behind. */
-export async function runExperiment<Sample>(
+export async function runExperiment(
   name: string,
   args: readonly string[],
   env: NodeJS.ProcessEnv = {},
-): Promise<ExperimentRun<Sample>> {
-  const isNew = experiments.some((one) => one.name === name)
+): Promise<ExperimentRun> {
   const state = await temporaryFolder()
   const json = join(await temporaryFolder(), 'result.json')
-  const all = [...(isNew ? [] : ['redis']), name, ...args, '--json', json]
+  const all = [name, ...args, '--json', json]
   const load = await runLoad({ state, args: all, env, until: /All samples are in/ })
   expect(await load.exited).toEqual({ code: 0, signal: null })
   expect(await processesOf(state)).toEqual([])
   expect(await filesIn(state)).toEqual([])
   const result = JSON.parse(await readFile(json, 'utf8'))
-  const format = isNew ? 'onetrip-result/1' : 'onetrip-load-redis/1'
-  expect(result).toMatchObject({ format, experiment: name })
+  expect(result).toMatchObject({ format: 'onetrip-result/1', experiment: name })
   return { text: load.output.join('\n'), result }
 }

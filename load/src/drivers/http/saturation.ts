@@ -1,9 +1,9 @@
 import { Problem } from '@onetrip/stack/problem.ts'
 import type { Context, Run } from '../../experiment/experiment.ts'
+import { errorKinds, figure } from '../../experiment/figures.ts'
 import { ELSEWHERE, type Measured } from '../../experiment/result.ts'
 import type { Case, Doubt, Metric } from '../../experiment/shape.ts'
 import { usageOf } from '../../measure/usage.ts'
-import { errorKinds, figure } from '../../table.ts'
 import { type Api, giveUpIfGone, type HttpBench } from './bench.ts'
 import { percentiles, type Saturate } from './generator.ts'
 

@@ -1,5 +1,4 @@
 import { Redis } from 'ioredis'
-import type { Server } from '../../redis/experiment.ts'
 
 const AT_ONCE = 1_000
 
@@ -10,7 +9,7 @@ export function keyName(index: number): string {
 
 /** Gives a server `count` keys, as the generator names them, with values of `bytes` bytes. */
 export async function fillKeys(
-  server: Pick<Server, 'socket'>,
+  server: { socket: string },
   count: number,
   bytes: number,
 ): Promise<void> {

@@ -20,11 +20,11 @@ import {
 } from '../../drivers/http/shared-options.ts'
 import type { TargetOptions } from '../../drivers/http/target.ts'
 import type { Experiment, RoundOptions } from '../../experiment/experiment.ts'
+import { counted, figure } from '../../experiment/figures.ts'
 import type { Row, Rows } from '../../experiment/rows.ts'
 import type { Section, Table } from '../../experiment/section.ts'
 import { bars, groups } from '../../reporting/charts.ts'
 import { errors, interval, range, ratio, tableOf } from '../../reporting/columns.ts'
-import { counted, figure } from '../../table.ts'
 
 interface HttpOptions extends WorkloadFlags, TargetOptions {
   generator: GeneratorName

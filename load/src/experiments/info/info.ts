@@ -5,10 +5,10 @@ import { requireConnections } from '../../drivers/redis/limits.ts'
 import { addBuilds, type BuildsOptions, numbersOption } from '../../drivers/redis/options.ts'
 import { cpuBetween } from '../../drivers/redis/threads.ts'
 import type { Experiment } from '../../experiment/experiment.ts'
+import { figure } from '../../experiment/figures.ts'
 import type { RedisServer } from '../../experiment/redis-server.ts'
 import { bars } from '../../reporting/charts.ts'
 import { documented, range, tableOf } from '../../reporting/columns.ts'
-import { figure } from '../../table.ts'
 
 interface InfoOptions extends BuildsOptions {
   idle: number[]
@@ -91,7 +91,7 @@ Examples:
   ],
   progress: ['mainCpuShare', 'p50', 'p99'],
   loadOptions: ['rate'],
-  baseline: ({ command }) => (command === NOTHING ? null : { command: NOTHING }),
+  baseline: () => ({ command: NOTHING }),
 
   async prepare(context, { builds, idle }) {
     await requireConnections(Math.max(...idle) + VICTIMS)

@@ -8,12 +8,12 @@ import { addBuilds, type BuildsOptions, numbersOption } from '../../drivers/redi
 import { isLimitedByGenerator } from '../../drivers/redis/redis-benchmark.ts'
 import { cpuBetween } from '../../drivers/redis/threads.ts'
 import type { Experiment } from '../../experiment/experiment.ts'
+import { figure } from '../../experiment/figures.ts'
 import type { RedisServer } from '../../experiment/redis-server.ts'
 import type { Rows } from '../../experiment/rows.ts'
 import type { Published } from '../../experiment/shape.ts'
 import { lines } from '../../reporting/charts.ts'
 import { documented, errors, range, ratio, tableOf } from '../../reporting/columns.ts'
-import { figure } from '../../table.ts'
 
 interface IoThreadsOptions extends BuildsOptions {
   threads: number[]

@@ -29,6 +29,7 @@ import { curveOf, percentileShares, together } from '../../drivers/pacer/latenci
 import type { PaceProgress } from '../../drivers/pacer/pacer.ts'
 import { numbers, numbersOption } from '../../drivers/redis/options.ts'
 import type { Experiment } from '../../experiment/experiment.ts'
+import { errorKinds, figure } from '../../experiment/figures.ts'
 import { ELSEWHERE } from '../../experiment/result.ts'
 import type { Row, Rows } from '../../experiment/rows.ts'
 import type { Section } from '../../experiment/section.ts'
@@ -37,7 +38,6 @@ import { packageVersion } from '../../measure/package-version.ts'
 import { usageOf } from '../../measure/usage.ts'
 import { percentiles } from '../../reporting/charts.ts'
 import { type Column, errors, tableOf } from '../../reporting/columns.ts'
-import { errorKinds, figure } from '../../table.ts'
 import { isLate, lateP99, type Pooled, percentileOf, pooled } from './pooled.ts'
 import {
   capacityText,

@@ -3,10 +3,10 @@ import { saturateByAutocannon } from '../../drivers/http/autocannon.ts'
 import type { HttpBench } from '../../drivers/http/bench.ts'
 import { saturate } from '../../drivers/http/saturation.ts'
 import type { Context, RoundOptions } from '../../experiment/experiment.ts'
+import { figure } from '../../experiment/figures.ts'
 import type { Result } from '../../experiment/result.ts'
 import { orderOf } from '../../experiment/rounds.ts'
 import { summarize } from '../../experiment/statistics.ts'
-import { figure } from '../../table.ts'
 
 /** At what rates the variants are measured. */
 export interface Rates {

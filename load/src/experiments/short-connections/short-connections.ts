@@ -2,6 +2,7 @@ import { Problem } from '@onetrip/stack/problem.ts'
 import { mostConnections, requireConnections } from '../../drivers/redis/limits.ts'
 import { requireRedisBenchmark } from '../../drivers/redis/redis-benchmark.ts'
 import type { Experiment } from '../../experiment/experiment.ts'
+import { counted, figure } from '../../experiment/figures.ts'
 import type { Row, Rows } from '../../experiment/rows.ts'
 import type { Case, Metric, Published } from '../../experiment/shape.ts'
 import { bars, lines } from '../../reporting/charts.ts'
@@ -14,7 +15,6 @@ import {
   ratio,
   tableOf,
 } from '../../reporting/columns.ts'
-import { counted, figure } from '../../table.ts'
 import { addOptions, type ShortConnectionsOptions } from './options.ts'
 import { countSystemCallsOf, runLong, runShort, type Servers, startServers } from './runs.ts'
 import { benchmarkArguments, isShape, runShape, shapes } from './shapes.ts'
@@ -104,7 +104,7 @@ Examples:
     },
   },
   loadOptions: ['connections', 'long', 'maxclients', 'requests', 'clients'],
-  baseline: ({ build }) => (build === 'stock' ? null : { build: 'stock' }),
+  baseline: () => ({ build: 'stock' }),
 
   async prepare(context, options) {
     const { builds, ioThreads, connections, long, maxclients, shape, requests, clients } = options

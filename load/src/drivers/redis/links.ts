@@ -1,0 +1,145 @@
+import { redisAddress, unixUrl } from '@onetrip/stack/address.ts'
+import { startRelay } from '@onetrip/stack/relay/process.ts'
+import { bandwidth, describeBandwidth, duration } from '@onetrip/stack/relay/units.ts'
+import { InvalidArgumentError } from 'commander'
+import { median } from 'simple-statistics'
+import { encode, exchanger, rawSocket } from './raw-connection.ts'
+
+/** A way to Redis. */
+export interface LinkPlan {
+  name: string
+  /** Null: no relay in between, but this socket of Redis. */
+  distant: { roundTripMs: number; bitsPerSecond: number } | null
+  transport: 'unix' | 'tcp'
+}
+
+const namedLinks: readonly LinkPlan[] = [
+  { name: 'unix', transport: 'unix', distant: null },
+  { name: 'loopback', transport: 'tcp', distant: null },
+  { name: 'switch', transport: 'tcp', distant: { roundTripMs: 0.271, bitsPerSecond: 1e9 } },
+  { name: 'vpn', transport: 'tcp', distant: { roundTripMs: 48, bitsPerSecond: 1.8e6 } },
+]
+
+/** The links of the documents. */
+export const linkNames: readonly string[] = namedLinks.map(({ name }) => name)
+
+/**
+ * A parser for commander: links, separated by commas, each one of the documents' or like
+ * `5ms@100Mb/s`.
+ *
+ * @throws InvalidArgumentError
+ */
+export function links(text: string): LinkPlan[] {
+  const plans = text.split(',').map((part) => link(part.trim()))
+  if (new Set(plans.map(({ name }) => name)).size === plans.length) return plans
+  throw new InvalidArgumentError('Each may stand in the list only once.')
+}
+
+function link(name: string): LinkPlan {
+  const known = namedLinks.find((plan) => plan.name === name)
+  if (known) return known
+  const [roundTrip, rate, ...rest] = name.split('@')
+  if (roundTrip === undefined || rate === undefined || rest.length > 0) {
+    throw new InvalidArgumentError(
+      `"${name}" is none of ${linkNames.join(', ')}, and not like 5ms@100Mb/s.`,
+    )
+  }
+  const distant = { roundTripMs: duration(roundTrip), bitsPerSecond: bandwidth(rate) }
+  return { name, transport: 'tcp', distant }
+}
+
+/** What a link is, in words: `switch: 0.271 ms at 1 Gb/s`. */
+export function describeLink({ name, transport, distant }: LinkPlan): string {
+  if (distant) {
+    return `${name}: ${distant.roundTripMs} ms at ${describeBandwidth(distant.bitsPerSecond)}`
+  }
+  return `${name}: ${transport === 'unix' ? 'Unix socket' : 'TCP over loopback'}`
+}
+
+/** An open link. */
+export interface OpenLink {
+  /** Of the Redis at its other end. */
+  url: string
+  /** Round trip of a PING, in milliseconds: the median of at least five. */
+  pingMs: number
+}
+
+/** Where Redis listens on this machine. */
+interface LocalRedis {
+  readonly socket: string
+  readonly port: number
+}
+
+interface LinkContext {
+  readonly signal: AbortSignal
+  /** Has something undone at the end. */
+  defer(undo: () => unknown): void
+}
+
+/** Opens a link to a Redis on this machine; `context.defer` closes it at the end. */
+export async function openLink(
+  plan: LinkPlan,
+  server: LocalRedis,
+  context: LinkContext,
+): Promise<OpenLink> {
+  if (!plan.distant) {
+    const url =
+      plan.transport === 'unix' ? unixUrl(server.socket) : `redis://127.0.0.1:${server.port}`
+    return { url, pingMs: await ping(url, 0) }
+  }
+  const { roundTripMs, bitsPerSecond } = plan.distant
+  const first = await openRelay(roundTripMs, bitsPerSecond, server, context)
+  const excess = Math.min(first.pingMs - roundTripMs, OWN_TIME_MS)
+  if (excess < roundTripMs * TOLERANCE) return first
+  await first.close()
+  return await openRelay(Math.max(0, roundTripMs - excess), bitsPerSecond, server, context)
+}
+
+/**
+ * The relay itself adds about 0.1 ms to a PING (docs/store-benchmark.md), which is taken off the link. An
+ * excess of more than this comes from a busy machine, and is not corrected.
+ */
+const OWN_TIME_MS = 0.15
+const TOLERANCE = 0.02
+
+async function openRelay(
+  roundTripMs: number,
+  bitsPerSecond: number,
+  server: LocalRedis,
+  { signal, defer }: LinkContext,
+) {
+  const relay = await startRelay({
+    to: server.socket,
+    roundTrip: `${roundTripMs.toFixed(4)}ms`,
+    bandwidth: Number.isFinite(bitsPerSecond) ? `${bitsPerSecond}b/s` : 'unlimited',
+    signal,
+  })
+  defer(() => relay.stop())
+  const url = `redis://${relay.address}`
+  return { url, pingMs: await ping(url, roundTripMs), close: () => relay.stop() }
+}
+
+const PING = encode(['PING'])
+const PONG = Buffer.from('+PONG\r\n')
+
+/** Long enough for a link to warm up, in milliseconds. */
+const PINGING_MS = 250
+const [FEWEST_PINGS, MOST_PINGS] = [5, 1_000]
+
+async function ping(url: string, expectedMs: number): Promise<number> {
+  const socket = await rawSocket(redisAddress(url).options)
+  try {
+    const exchange = exchanger(socket)
+    const count = Math.max(FEWEST_PINGS, Math.min(MOST_PINGS, PINGING_MS / expectedMs))
+    await exchange(PING, PONG) // the first has to wait until the connection is open
+    const times: number[] = []
+    while (times.length < count) {
+      const start = performance.now()
+      await exchange(PING, PONG)
+      times.push(performance.now() - start)
+    }
+    return median(times)
+  } finally {
+    socket.destroy()
+  }
+}

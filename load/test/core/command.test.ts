@@ -1,0 +1,142 @@
+import type { Command } from 'commander'
+import { describe, expect, test } from 'vitest'
+import { experimentCommand, optionsOf } from '../../src/command.ts'
+import { variants } from '../../src/contenders.ts'
+import type { Experiment } from '../../src/experiment/experiment.ts'
+import { http as httpExperiment } from '../../src/experiments/http/http.ts'
+import { experiments } from '../../src/experiments.ts'
+
+/** The command of an experiment that does nothing when it is called, and throws what it would print. */
+function commandOf(experiment: Experiment): Command {
+  const command = experimentCommand(experiment, {
+    commandLine: '',
+    interrupt: new AbortController().signal,
+  })
+  return command
+    .exitOverride()
+    .configureOutput({ writeErr: () => {} })
+    .action(() => {})
+}
+
+const optionNames = (experiment: Experiment) =>
+  commandOf(experiment).options.map((option) => option.attributeName())
+
+describe.each(experiments.map((one) => [one.name, one] as const))('%s', (_, experiment) => {
+  test('has the options of all, and presets and a load of options that it has', () => {
+    const names = optionNames(experiment)
+    for (const name of ['rounds', 'quick', 'json', 'html', 'markdown', 'compare', 'threshold']) {
+      expect(names).toContain(name)
+    }
+    expect(names).toEqual(expect.arrayContaining([...experiment.loadOptions]))
+    for (const preset of [experiment.quick, experiment.full ?? {}]) {
+      expect(names).toEqual(expect.arrayContaining(Object.keys(preset)))
+    }
+    expect(new Set(names).size).toBe(names.length)
+  })
+
+  test('names what it has: factors, metrics, and who they are compared by', () => {
+    const factors = experiment.factors.map(({ name }) => name)
+    expect(factors).toContain(experiment.subject)
+    const metrics = experiment.metrics.map(({ name }) => name)
+    expect(new Set(metrics).size).toBe(metrics.length)
+    expect(metrics).toEqual(expect.arrayContaining([...experiment.progress]))
+    for (const { case: part, metric } of experiment.published ?? []) {
+      if (part)
+        expect([...factors, ...metrics]).toEqual(
+          expect.arrayContaining([...Object.keys(part), metric]),
+        )
+    }
+  })
+
+  test('its help says what it shows, in lines that fit, with examples', () => {
+    const { summary, about, title } = experiment
+    expect(summary).not.toMatch(/\.$|^[A-Z][a-z]/)
+    expect(title).toMatch(/^[A-Z]/)
+    const lines = about.trim().split('\n')
+    for (const line of lines) expect(line.length, line).toBeLessThanOrEqual(115)
+    const examples = lines.slice(lines.indexOf('Examples:') + 1)
+    expect(examples.length).toBeGreaterThan(0)
+    for (const line of examples) expect(line).toMatch(/^ {2}(REDIS_URL=\S+ )?npm run load/)
+  })
+})
+
+const http = (...args: string[]) =>
+  optionsOf(httpExperiment, commandOf(httpExperiment).parse(args, { from: 'user' }))
+    .options as Record<string, unknown>
+
+describe('http', () => {
+  test('defaults', () => {
+    expect(http()).toEqual({
+      connections: 64,
+      duration: 5,
+      rounds: 5,
+      variants: ['naive', 'batch'],
+      generator: 'autocannon',
+      warmup: 2,
+      workload: 'realistic',
+      sessions: 1000,
+      items: 1000,
+      reads: 0.2,
+      seed: 17,
+    })
+  })
+
+  test('a preset yields to what is given, wherever it stands', () => {
+    expect(http('--quick')).toMatchObject({ rounds: 5, duration: 2, warmup: 1 })
+    expect(http('--rounds=2', '--quick')).toMatchObject({ rounds: 2, duration: 2 })
+    expect(http('--full', '--rounds=5')).toMatchObject({ rounds: 5, variants, warmup: 3 })
+    // The default, when it was given.
+    expect(http('--quick', '--duration=5')).toMatchObject({ rounds: 5, duration: 5 })
+    expect(() => http('--quick', '--full')).toThrow('--full')
+  })
+
+  test('there are at least as many sessions as connections, unless they are given', () => {
+    expect(http('--connections=2000').sessions).toBe(2000)
+    expect(http('--connections=2000', '--sessions=3').sessions).toBe(3)
+    expect(http('--url=http://127.0.0.1:3000').sessions).toBe(64)
+  })
+
+  test("the documents' workload is one session and one item, and no reads", () => {
+    const documents = { sessions: 1, items: 1, reads: 0 }
+    expect(http('--workload=documents')).toMatchObject({ ...documents, connections: 64 })
+    expect(http('--workload=documents', '--items=5')).toMatchObject({ ...documents, items: 5 })
+  })
+
+  test('a list keeps its order and may have spaces', () => {
+    expect(http('--variants', 'pipeline, naive').variants).toEqual(['pipeline', 'naive'])
+  })
+
+  test('seconds may be fractions, counts may not', () => {
+    expect(http('--duration', '0.5').duration).toBe(0.5)
+    expect(() => http('--connections', '1.5')).toThrow(/whole number from 1 to 10000/)
+  })
+
+  test.for([
+    ['--connections', '0'],
+    ['--connections', '-1'],
+    ['--connections', '1e3'],
+    ['--connections', 'many'],
+    ['--duration', '0'],
+    ['--duration', 'Infinity'],
+    ['--duration', ''],
+    ['--rounds', '0'],
+    ['--warmup', '-1'],
+    ['--sessions', '0'],
+    ['--seed', '0'],
+    ['--variants', ''],
+    ['--variants', 'naive,'],
+    ['--variants', 'fast'],
+    ['--generator', 'ab'],
+    ['--variants', 'naive,naive'],
+    ['--redis-build', 'mine'],
+    ['--transport', 'pigeon'],
+    ['--rate', '100'],
+    ['--reads', '2'],
+    ['--reads', '-0.1'],
+    ['--reads', '20 %'],
+    ['--workload', 'mine'],
+    ['--workers', '0'],
+  ])('%s %s is refused, by name', ([flag = '', value = '']) => {
+    expect(() => http(flag, value)).toThrow(flag)
+  })
+})

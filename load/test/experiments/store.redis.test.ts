@@ -1,0 +1,55 @@
+import { strategyNames } from '@onetrip/session-store'
+import { filesIn, temporaryFolder } from '@onetrip/stack/testing/folders.ts'
+import { expect, test } from 'vitest'
+import { runExperiment } from '../support/experiment.ts'
+import { runLoad } from '../support/run.ts'
+
+test('every strategy over near and distant links, beside the documents', async () => {
+  const { text, result } = await runExperiment('store', [
+    '--quick',
+    '--links=loopback,switch,20ms@1Gb/s',
+  ])
+  expect(text).toContain('No CPU time is shown below 100 calls/s')
+  expect(text).toMatch(/^switch +0\.\d+ .* 739 +2,841 +3\.8$/m)
+  expect(text).toMatch(
+    /^Over switch, a pipeline makes [\d.]+ times as many calls .* \(documents: 3\.8\)\.$/m,
+  )
+  expect(result).toMatchObject({ options: { concurrency: 1, rounds: 1 } })
+  expect(result.samples).toHaveLength(3 * strategyNames.length)
+  for (const { case: one, values } of result.samples) {
+    expect(values.calls).toBeGreaterThan(0)
+    // A call takes at least a round trip of its link; timers may be early.
+    const least = { loopback: 0, switch: 0.1, '20ms@1Gb/s': 19 }[String(one.link)]
+    expect(values.p50).toBeGreaterThan(least ?? Number.NaN)
+    expect(values.pingMs).toBeGreaterThan(least ?? Number.NaN)
+    const isSlow = (values.callsPerSecond ?? 0) < 100
+    expect(values.redisCpuMicros === null).toBe(isSlow)
+    expect(values.max).toBeGreaterThanOrEqual(values.p50 ?? Number.NaN)
+  }
+})
+
+test('pools and I/O threads, with several calls in flight, recording views', async () => {
+  const { text, result } = await runExperiment('store', [
+    ...['--quick', '--operation=record-view', '--strategies=batch', '--links=unix'],
+    ...['--concurrency=8', '--pool-sizes=1,2', '--io-threads=1,2'],
+  ])
+  expect(text).toContain('record-view, 8 calls at a time')
+  expect(text).toMatch(
+    /^Over unix, batch makes most calls with [12] connections? and [12] I\/O threads?: /m,
+  )
+  expect(text).not.toContain('table 4)\n')
+  expect(result.samples.map(({ case: one }) => [one.poolSize, one.ioThreads])).toEqual([
+    [1, 1],
+    [2, 1],
+    [1, 2],
+    [2, 2],
+  ])
+})
+
+test('a link that makes no sense is refused before anything is started', async () => {
+  const state = await temporaryFolder()
+  const args = ['store', '--links=5ms@fast']
+  const load = await runLoad({ state, args, until: /a bandwidth such as 1Gb/ })
+  expect((await load.exited).code).toBe(1)
+  expect(await filesIn(state)).toEqual([])
+})

@@ -1,0 +1,95 @@
+import { describe, expect, test } from 'vitest'
+import { describeLink, linkNames, links } from '../../src/drivers/redis/links.ts'
+import type { Result, Sample } from '../../src/experiment/result.ts'
+import { Rows } from '../../src/experiment/rows.ts'
+import { store } from '../../src/experiments/store/store.ts'
+
+describe('links', () => {
+  test('those of the documents', () => {
+    expect(links(linkNames.join(',')).map(describeLink)).toEqual([
+      'unix: Unix socket',
+      'loopback: TCP over loopback',
+      'switch: 0.271 ms at 1 Gb/s',
+      'vpn: 48 ms at 1.8 Mb/s',
+    ])
+  })
+
+  test('any other', () => {
+    const distant = { roundTripMs: 5, bitsPerSecond: 1e8 }
+    expect(links('5ms@100Mb/s')).toEqual([{ name: '5ms@100Mb/s', transport: 'tcp', distant }])
+  })
+
+  test.each([
+    ['', 'is none of unix, loopback, switch, vpn'],
+    ['lan', 'is none of unix, loopback, switch, vpn'],
+    ['unix,unix', 'only once'],
+    ['5@1Gb/s', 'a time such as'],
+    ['5ms@fast', 'a bandwidth such as'],
+    ['5ms@1Gb/s@1', 'is none of'],
+  ])('not "%s"', (text, why) => expect(() => links(text)).toThrow(why))
+})
+
+const setting = { link: 'switch', poolSize: 1, ioThreads: 1 }
+const cpu = { clientCpuMicros: 30, redisCpuMicros: 12, redisMainCpuMicros: 10 }
+
+/** A sample for each rate, a round each. */
+function rounds(part: Sample['case'], rates: readonly number[], values = {}): Sample[] {
+  return rates.map((callsPerSecond, index) => ({
+    case: { ...setting, ...part },
+    round: index + 1,
+    values: { callsPerSecond, pingMs: 0.2714, p50: 1, p99: 2, ...cpu, ...values },
+  }))
+}
+
+function shown(samples: readonly Sample[], options: Result['options'] = {}) {
+  const rows = Rows.of(store, samples)
+  const result = {
+    options: { operation: 'update-token', concurrency: 1, ...options },
+  } as unknown as Result
+  const tables = store.sections(rows, result).flatMap((section) => section.tables)
+  return { claims: store.claims(rows, result), tables: tables.map((table) => table.rows) }
+}
+
+const sequential = rounds({ strategy: 'sequential' }, [700, 720])
+const pipeline = rounds({ strategy: 'pipeline' }, [2_100, 2_880])
+
+describe('what is shown', () => {
+  test("the documents' figures stand beside ours", () => {
+    const { claims, tables } = shown([...sequential, ...pipeline])
+    expect(tables[0]).toEqual([
+      [
+        ...['switch', '0.271', '710 (700-720)', '2,490 (2,100-2,880)', '3.50 (3.00-4.00)'],
+        ...['739', '2,841', '3.8'],
+      ],
+    ])
+    expect(claims).toEqual([
+      'Over switch, a pipeline makes 3.50 (3.00 to 4.00 round by round) times as many calls per second as one round trip per command (documents: 3.8).',
+    ])
+  })
+
+  test('but for another function, or several calls at a time, the documents have none', () => {
+    for (const options of [{ operation: 'record-view' }, { concurrency: 64 }]) {
+      const { claims, tables } = shown([...sequential, ...pipeline], options)
+      expect(tables).toHaveLength(1)
+      expect(claims).toEqual([])
+    }
+  })
+
+  test('pools are compared with the first setting of the same strategy', () => {
+    const more = rounds({ strategy: 'pipeline', poolSize: 2 }, [4_200, 5_760])
+    const { claims, tables } = shown([...sequential, ...pipeline, ...more])
+    expect(tables).toHaveLength(1)
+    expect(tables[0]?.[2]?.slice(0, 4)).toEqual(['pipeline', '2', '4,980 (4,200-5,760)', '2.00'])
+    expect(claims[1]).toBe(
+      'Over switch, pipeline makes most calls with 2 connections and 1 I/O thread: 2.00 times the first setting.',
+    )
+  })
+
+  test('CPU time is not shown where it was not measured', () => {
+    const none = { clientCpuMicros: null, redisCpuMicros: null, redisMainCpuMicros: null }
+    const few = rounds({ strategy: 'pipeline' }, [18, 18], none)
+    const { claims, tables } = shown(few)
+    expect(tables).toEqual([[['pipeline', '18.0', '1', '1.00', '2.00']]])
+    expect(claims).toEqual([expect.stringContaining('No CPU time is shown below 100 calls/s')])
+  })
+})
