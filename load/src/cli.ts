@@ -13,9 +13,9 @@ import { httpCommand, httpOptions } from './http/options.ts'
 import { runHttp } from './http/run.ts'
 import { latencyCommand, latencyOptions } from './latency/options.ts'
 import { runLatency } from './latency/run.ts'
-import { portsExperiment } from './ports/experiment.ts'
 import { experimentCommand, redisCommand } from './redis/command.ts'
 import { reportCommand } from './report/command.ts'
+import { documentCommand } from './reporting/document.ts'
 import { retentionBenchmark } from './retention/benchmark.ts'
 import { scalingCommand, scalingOptions } from './scaling/options.ts'
 import { runScaling } from './scaling/run.ts'
@@ -72,12 +72,12 @@ const program: Command = new Command('npm run load --')
   .addCommand(experimentCommand(storeBenchmark, invocation))
   .addCommand(redisCommand(invocation))
   .addCommand(experimentCommand(retentionBenchmark, invocation))
-  .addCommand(experimentCommand(portsExperiment, invocation))
   .commandsGroup('All of these:')
   .addCommand(all)
   .commandsGroup('Results:')
   .addCommand(compare)
   .addCommand(reportCommand())
+  .addCommand(documentCommand())
   .commandsGroup('Tools:')
   .addCommand(relayCommand().action((flags) => runRelay(flags, interrupts.signal)))
   .addHelpText(

@@ -3,12 +3,9 @@ import { httpCommand, httpOptions } from '../http/options.ts'
 import { runHttp } from '../http/run.ts'
 import { latencyCommand, latencyOptions } from '../latency/options.ts'
 import { runLatency } from '../latency/run.ts'
-import { portsExperiment } from '../ports/experiment.ts'
 import type { Experiment } from '../redis/experiment.ts'
-import { client } from '../redis/experiments/client.ts'
 import { info } from '../redis/experiments/info.ts'
 import { ioThreads } from '../redis/experiments/io-threads.ts'
-import { pipelining } from '../redis/experiments/pipelining.ts'
 import { shortConnections } from '../redis/experiments/short-connections.ts'
 import { slowReader } from '../redis/experiments/slow-reader.ts'
 import { runExperiment } from '../redis/run.ts'
@@ -61,13 +58,10 @@ export const allParts: readonly AllPart[] = [
     },
   },
   experimentPart(storeBenchmark, { quick: 15, usual: 90, full: 90 }),
-  experimentPart(client, { quick: null, usual: 40, full: 40 }),
-  experimentPart(pipelining, { quick: 10, usual: 60, full: 60 }),
   experimentPart(slowReader, { quick: null, usual: null, full: 30 }),
   isolatedPart(['redis', info.name], { quick: null, usual: 45, full: 45 }),
   isolatedPart(['redis', shortConnections.name], { quick: 12, usual: 80, full: 80 }),
   isolatedPart(['redis', ioThreads.name], { quick: null, usual: 60, full: 60 }),
-  isolatedPart([portsExperiment.name], { quick: null, usual: null, full: 45 }),
 ]
 
 /** A command's options as they are with `--quick`, `--full` or neither. */

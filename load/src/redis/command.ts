@@ -6,10 +6,8 @@ import { unlessGiven } from '../presets.ts'
 import { addOutputs } from '../report/outputs.ts'
 import { fillDocument } from './document.ts'
 import type { Experiment } from './experiment.ts'
-import { client } from './experiments/client.ts'
 import { info } from './experiments/info.ts'
 import { ioThreads } from './experiments/io-threads.ts'
-import { pipelining } from './experiments/pipelining.ts'
 import { shortConnections } from './experiments/short-connections.ts'
 import { slowReader } from './experiments/slow-reader.ts'
 import { type CommonOptions, runExperiment } from './run.ts'
@@ -28,8 +26,6 @@ export function redisCommand(invocation: Invocation): Command {
     .addCommand(experimentCommand(ioThreads, invocation))
     .addCommand(experimentCommand(info, invocation))
     .addCommand(experimentCommand(slowReader, invocation))
-    .addCommand(experimentCommand(pipelining, invocation))
-    .addCommand(experimentCommand(client, invocation))
     .addCommand(
       new Command('document')
         .description('put the figures of the JSON files beside a document into it')

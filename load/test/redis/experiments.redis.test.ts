@@ -4,7 +4,7 @@ import { run } from '@onetrip/stack/testing/programs.ts'
 import { describe, expect, test } from 'vitest'
 import type { ThreadsRun } from '../../src/redis/experiments/io-threads-report.ts'
 import type { ShortRun } from '../../src/redis/experiments/short-connections-runs.ts'
-import { runExperiment } from '../support/experiment.ts'
+import { runOldExperiment as runExperiment } from '../support/experiment.ts'
 
 const once = ['--quick', '--duration=0.1', '--builds=patched']
 

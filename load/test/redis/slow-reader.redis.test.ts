@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { GROUP_REPLY_BYTES } from '../../src/redis/experiments/slow-reader-client.ts'
 import type { Sample } from '../../src/redis/experiments/slow-reader-report.ts'
-import { runExperiment } from '../support/experiment.ts'
+import { runOldExperiment as runExperiment } from '../support/experiment.ts'
 
 const MEGABYTE = 2 ** 20
 

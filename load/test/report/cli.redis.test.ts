@@ -9,17 +9,17 @@ test('all measures parts into one file, of which report makes a page', async () 
   const folder = await temporaryFolder()
   const [json, html] = [join(folder, 'all.json'), join(folder, 'all.html')]
   // The second begins its process anew in a network of its own, and must not take the first with it.
-  const all = ['all', '--quick', '--parts=client,info', '--json', json]
+  const all = ['all', '--quick', '--parts=store,info', '--json', json]
   const load = await run('cli.ts', { state, args: all, until: /All samples are in/ })
   expect(await load.exited).toEqual({ code: 0, signal: null })
-  expect(load.output[0]).toMatch(/^\[1\/2\] client: about 40 s; 85 s to the end$/)
+  expect(load.output[0]).toMatch(/^\[1\/2\] store: about 15 s; 60 s to the end$/)
   expect(await processesOf(state)).toEqual([])
   expect(await filesIn(state)).toEqual([])
   const result = JSON.parse(await readFile(json, 'utf8'))
   expect(result).toMatchObject({
     format: 'onetrip-load-all/1',
     parts: [
-      { format: 'onetrip-load-redis/1', experiment: 'client', options: { rounds: 5 } },
+      { format: 'onetrip-load-redis/1', experiment: 'store' },
       { format: 'onetrip-load-redis/1', experiment: 'info' },
     ],
   })
@@ -28,7 +28,7 @@ test('all measures parts into one file, of which report makes a page', async () 
   const args = ['report', json, '--html', html]
   const report = await run('cli.ts', { state, args, until: /The report is in/ })
   expect(await report.exited).toEqual({ code: 0, signal: null })
-  expect(await readFile(html, 'utf8')).toContain('Redis: a single client')
+  expect(await readFile(html, 'utf8')).toContain('The store alone: updateToken')
 
   const joined = join(folder, 'joined.json')
   const joinAll = ['report', json, 'docs/load-peers-2026-11-21.json', '--json', joined]

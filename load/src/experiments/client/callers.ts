@@ -22,7 +22,7 @@ export interface Loop {
   error: Error | null
 }
 
-/** What is never there, so that nothing is read and nothing has to be removed. */
+/** A key that does not exist, so that there is nothing to write or remove. */
 export const missingKey = 'onetrip-load:none'
 
 const get = encode(['GET', missingKey])

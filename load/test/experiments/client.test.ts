@@ -2,22 +2,19 @@ import { inspect } from 'node:util'
 import { hideCredentials, redisAddress, requireOwnHost } from '@onetrip/stack/address.ts'
 import { describe, expect, test } from 'vitest'
 import { encode, greeting } from '../../src/drivers/redis/raw-connection.ts'
+import { Rows } from '../../src/experiment/rows.ts'
+import { loop } from '../../src/experiments/client/callers.ts'
+import { client } from '../../src/experiments/client/client.ts'
 import {
   describeOthers,
   describeOwn,
   isOutOfPorts,
-  readingRows,
+  readingTable,
   verdictOf,
   type Yardstick,
-} from '../../src/redis/experiments/client-diagnosis.ts'
-import { loop } from '../../src/redis/experiments/client-loops.ts'
-import {
-  type ClientName,
-  type Run,
-  summarizeRuns,
   yardstickOf,
-} from '../../src/redis/experiments/client-summary.ts'
-import { Address } from '../../src/redis/experiments/client-target.ts'
+} from '../../src/experiments/client/diagnosis.ts'
+import { Address } from '../../src/experiments/client/target.ts'
 
 /** A server beside which the documents' shares hold. */
 const near: Yardstick = {
@@ -50,7 +47,7 @@ describe('what a rate means', () => {
     expect(describeOwn(8_400, near)).toMatch(
       /^Your client's 8,400 commands\/s are 28.0 % of the reference. It opens a connection for each/,
     )
-    expect(readingRows(near)).toEqual([
+    expect(readingTable(near).rows).toEqual([
       ['a connection that is kept, no pipelining: normal', '50-60 %', '80.0 %', '24,000'],
       ['a connection for each command', '25-30 %', '10.0 % to 30.0 %', '3,000 to 9,000'],
     ])
@@ -64,6 +61,7 @@ test.each([
   [{ commands: 3_000, connections: 600 }, 'a connection for every 5.00 commands'],
 ])('what others do: %o', (counts, words) => {
   expect(describeOthers({ seconds: 3, ...counts })).toContain(words)
+  expect(describeOthers(null)).toContain('may not call INFO')
 })
 
 test('knows that no port is left, in the words of Node and of C', () => {
@@ -73,28 +71,29 @@ test('knows that no port is left, in the words of Node and of C', () => {
   expect(isOutOfPorts(null)).toBe(false)
 })
 
-const run = (given: Partial<Run>): Run => ({
-  ...{ perSecond: 1, p50: 1, p99: 1, calls: 1, connections: 0, mainMicros: 1, error: null },
-  ...given,
-})
-
 test('a run without an answer has no figures, and its error is told', () => {
-  const failed = run({
-    ...{ perSecond: 0, calls: 0 },
-    error: { message: 'connect EADDRNOTAVAIL', outOfPorts: true },
-  })
-  const runs: Partial<Record<ClientName, Run[]>> = {
-    raw: [run({ perSecond: 100 }), run({ perSecond: 200 })],
-    ioredis: [run({ perSecond: 50 }), failed],
+  const failed = { calls: 0, perSecond: null }
+  const error = 'connect EADDRNOTAVAIL'
+  const runs: Record<string, { calls: number; perSecond: number | null }[]> = {
+    raw: [100, 200].map((perSecond) => ({ calls: 10, perSecond })),
+    ioredis: [{ calls: 10, perSecond: 50 }, failed],
     reconnect: [failed, failed],
   }
-  const rows = summarizeRuns(['raw', 'ioredis', 'reconnect'], 'raw', (name) => runs[name] ?? [])
-  expect(rows).toMatchObject([
-    { perSecond: { median: 150 }, share: { median: 1 }, errors: [], outOfPorts: false },
-    { perSecond: { min: 50 }, share: { max: 0.5, min: 0.5 }, errors: ['connect EADDRNOTAVAIL'] },
-    { perSecond: null, share: null, p50: null, outOfPorts: true },
-  ])
-  expect(yardstickOf(rows, 'raw')).toBeNull()
+  const samples = Object.entries(runs).flatMap(([name, list]) =>
+    list.map((values, index) => ({
+      ...{ case: { client: name }, round: index + 1, values },
+      ...(values.calls === 0 && { errors: { [error]: 1 } }),
+    })),
+  )
+  const rows = Rows.of(client, samples)
+  const base = rows.find({ client: 'raw' })
+  const shares = rows.all.map((row) => row.ratio('perSecond', base)?.median)
+  expect(shares).toEqual([undefined, 0.5, undefined])
+  expect(yardstickOf(rows)).toBeNull()
+  const claims = client.claims(rows, { options: {}, software: {} } as never)
+  expect(claims.join('\n')).toMatch(
+    /^ioredis ended early: connect EADDRNOTAVAIL\n.*\nThere was no port left.*\nThe reference is a plain socket/,
+  )
 })
 
 describe('addresses and passwords', () => {

@@ -1,5 +1,7 @@
+import type { Rows } from '../../experiment/rows.ts'
+import type { Table } from '../../experiment/section.ts'
 import { figure } from '../../table.ts'
-import type { Others } from './client-target.ts'
+import type { Others } from './target.ts'
 
 // Shares of what redis-benchmark -c 1 reaches, as in the documents.
 const EXPECTED = [0.5, 0.6] as const
@@ -17,7 +19,24 @@ export interface Yardstick {
   reconnectsWithGreeting: number
 }
 
-export type Verdict =
+/** What a rate of the user's is read by; null when one of the clients that it takes did not work. */
+export function yardstickOf(rows: Rows): Yardstick | null {
+  const base = rows.find({ client: 'ioredis' })?.baseline(rows)
+  const reference = base?.median('perSecond')
+  // By the ratios, for each of them compares two runs of the same round.
+  const [keeps, reconnects, reconnectsWithGreeting] = [
+    'ioredis',
+    'reconnect',
+    'reconnect-ioredis',
+  ].map((client) => {
+    const ratio = rows.find({ client })?.ratio('perSecond', base)
+    return ratio && reference ? ratio.median * reference : undefined
+  })
+  if (!reference || !keeps || !reconnects || !reconnectsWithGreeting) return null
+  return { reference, keeps, reconnects, reconnectsWithGreeting }
+}
+
+type Verdict =
   | 'more than one at a time'
   | 'as expected'
   | 'slow'
@@ -25,7 +44,7 @@ export type Verdict =
   | 'reconnects'
   | 'slower still'
 
-/** A client of the user's may be this much faster than ours were, by chance. */
+/** How many times as fast as ours a client of the user's may be by chance. */
 const TOLERANCE = 1.15
 
 /**
@@ -46,16 +65,16 @@ export function verdictOf(rate: number, yardstick: Yardstick): Verdict {
 
 const advice: Record<Verdict, string> = {
   'more than one at a time':
-    'More than a client can do that waits for each reply on one connection: it pipelines, or has several. Nothing to repair.',
+    'A client that waits for each reply on one connection cannot do as many: it pipelines, or has several connections. Nothing to repair.',
   'as expected':
-    'It keeps its connection and waits for each reply, which is normal. Where no command needs the reply to another, send several at once (a pipeline, MGET and the like).',
-  slow: 'It keeps its connection, for whoever opens one for each command is slower here. What slows it down is its own work: reading replies, other things that its process does, or a connection for each group of commands.',
+    'It keeps its connection and waits for each reply, which is normal. Where no command needs the reply to another, send several at once (a pipeline, MGET).',
+  slow: 'It keeps its connection: a client that opens one for each command is slower here. What slows it down is its own work: reading replies, other work of its process, or a connection for each group of commands.',
   unclear:
     'It may open a connection for each command, or keep it and be slow by itself. Watch the new connections (total_connections_received in INFO, or --watch) while it runs.',
   reconnects:
     'It opens a connection for each command or group of commands. Keep one, or a pool, for the life of the process.',
   'slower still':
-    'Less than a client does that opens a connection for each command. Look for several round trips per command (AUTH, SELECT, INFO on connecting, TLS), a lookup of names, or a process that has no CPU left.',
+    'A client that opens a connection for each command does more. Look for several round trips per command (AUTH, SELECT, INFO on connecting, TLS), a lookup of names, or a process without CPU time.',
 }
 
 /** The advice about the user's own rate. */
@@ -65,46 +84,47 @@ export function describeOwn(rate: number, yardstick: Yardstick): string {
   return `Your client's ${figure(rate)} commands/s are ${figure(share)} % of the reference. ${advice[verdict]}`
 }
 
-/** How to read the rate of one client: what it means, the documents' share, the one here, and the rate. */
-export function readingRows(yardstick: Yardstick): string[][] {
+/** How to read the rate of one client. */
+export function readingTable(yardstick: Yardstick): Table {
   const { reference, keeps, reconnects, reconnectsWithGreeting } = yardstick
   const share = (rate: number) => `${figure((100 * rate) / reference)} %`
   const documents = ([low, high]: readonly [number, number]) => `${low * 100}-${high * 100} %`
-  return [
-    [
-      'a connection that is kept, no pipelining: normal',
-      documents(EXPECTED),
-      share(keeps),
-      figure(keeps),
+  return {
+    caption: 'How to read the rate of one client here',
+    head: ['what it means', 'in the documents', 'here', 'commands/s'],
+    rows: [
+      [
+        'a connection that is kept, no pipelining: normal',
+        documents(EXPECTED),
+        share(keeps),
+        figure(keeps),
+      ],
+      [
+        'a connection for each command',
+        documents(RECONNECTS),
+        `${share(reconnectsWithGreeting)} to ${share(reconnects)}`,
+        `${figure(reconnectsWithGreeting)} to ${figure(reconnects)}`,
+      ],
     ],
-    [
-      'a connection for each command',
-      documents(RECONNECTS),
-      `${share(reconnectsWithGreeting)} to ${share(reconnects)}`,
-      `${figure(reconnectsWithGreeting)} to ${figure(reconnects)}`,
-    ],
-  ]
+    texts: [0],
+  }
 }
 
-/** From this many commands per connection on, nobody can be said to connect for each group of them. */
+/** From this many commands per connection on, no client connects for each group of them. */
 const FEW_COMMANDS = 50
 /** Fewer connections may be anything: a cron job, a health check. */
 const MANY_CONNECTIONS = 10
 
-/** What the counters say of the server's other clients. */
-export function describeOthers(others: Others): string {
+/** What the counters say of the server's other clients; null where they could not be read. */
+export function describeOthers(others: Others | null): string {
+  if (!others) return 'unknown, since this user may not call INFO.'
   const { seconds, commands, connections } = others
-  const counts =
-    `Other clients, watched for ${figure(seconds)} s: ${figure(commands / seconds)} commands/s, ` +
-    `${figure(connections / seconds)} new connections/s.`
+  const counts = `${figure(commands / seconds)} commands/s and ${figure(connections / seconds)} new connections/s in ${figure(seconds)} s.`
   if (commands + connections < MANY_CONNECTIONS) return `${counts} Too few to tell anything.`
   if (connections < MANY_CONNECTIONS) return `${counts} They keep their connections.`
   const each = commands / connections
   if (each >= FEW_COMMANDS) return `${counts} Few of them connect anew.`
-  return (
-    `${counts} That is a connection for every ${figure(each)} commands: ` +
-    `some client opens one for each command or group of commands. It should keep one, or a pool.`
-  )
+  return `${counts} That is a connection for every ${figure(each)} commands: some client opens one for each command or group of commands. It should keep one, or a pool.`
 }
 
 /** Whether the system had no port left for another connection. */

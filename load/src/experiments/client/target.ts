@@ -2,8 +2,9 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { hideCredentials, redisAddress, requireOwnHost } from '@onetrip/stack/address.ts'
 import { Problem } from '@onetrip/stack/problem.ts'
 import { RedisMonitor } from '@onetrip/stack/redis-info.ts'
-import type { Context, Server } from '../experiment.ts'
-import { type Caller, callers } from './client-loops.ts'
+import type { Context } from '../../experiment/experiment.ts'
+import type { RedisServer } from '../../experiment/redis-server.ts'
+import { type Caller, callers } from './callers.ts'
 
 /** The address of a server; written to a file or printed, it has no password in it. */
 export class Address {
@@ -27,14 +28,14 @@ export interface Target {
   url: string
   /** What to call it. */
   name: string
-  /** Most calls that one run makes, and most connections that one run opens. */
+  /** Most calls of one run, and most connections that one run opens. */
   maxCalls: number
   maxConnections: number
-  /** Null when it is the user's, whose counters tell of others, too. */
-  server: Server | null
+  /** Null when it is the user's, whose counters count other clients, too. */
+  server: RedisServer | null
 }
 
-/** Ours: a connection keeps its port for a minute after it was closed, and there are 28,000. */
+/** Ours: a connection keeps its port for a minute after it was closed, and there are 28,000 ports. */
 const OWN = { maxCalls: 1_000_000, maxConnections: 300 }
 
 /** The user's, which has other work to do. */
@@ -42,7 +43,7 @@ const GENTLE = { maxCalls: 1_000, maxConnections: 200 }
 
 /**
  * @param address of the user's server; without one, a server of this experiment's own is started.
- * @throws Problem when the address is none, has a password that everybody sees, or leads to another
+ * @throws Problem when the address is malformed, has a password that everybody sees, or leads to another
  *   machine which the user has not claimed as theirs (`owned`).
  */
 export async function findTarget(
@@ -59,7 +60,7 @@ export async function findTarget(
   const { options } = redisAddress(url)
   if (options.password && url !== process.env.REDIS_URL) {
     throw new Problem(
-      'A password on the command line is seen by everybody who lists processes. Give the address as REDIS_URL in the environment, instead of --url.',
+      'A password on the command line is visible to everybody who lists processes. Give the address as REDIS_URL in the environment, instead of --url.',
     )
   }
   requireOwnHost(url, owned)
@@ -84,14 +85,14 @@ export async function reach(target: Target): Promise<void> {
   }
 }
 
-/** What the others did on a server while nothing of ours ran. */
+/** What other clients did on a server while nothing of ours ran. */
 export interface Others {
   seconds: number
   commands: number
   connections: number
 }
 
-/** Looks for some time at the server's counters. Null when it does not show them to this user. */
+/** Reads the server's counters twice. Null when this user may not read them. */
 export async function watchOthers(
   url: string,
   seconds: number,

@@ -8,22 +8,19 @@ import { cleanEnv, source } from '@onetrip/stack/testing/programs.ts'
 import { redisForThisTest } from '@onetrip/stack/testing/redis.ts'
 import { Redis } from 'ioredis'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import type { ClientName, Run } from '../../src/redis/experiments/client-summary.ts'
 import { runExperiment } from '../support/experiment.ts'
-
-type Sample = Run & { client: ClientName }
 
 const short = ['--rounds=1', '--duration=0.1', '--watch=0.5']
 
 describe('client', () => {
   test('on a Redis of its own: who opens a connection for each command, and what it costs', async () => {
-    const { text, result } = await runExperiment<Sample>('client', [...short, '--mine=1'])
+    const { text, result } = await runExperiment('client', [...short, '--mine=1'])
     expect(result.samples).toHaveLength(8)
-    for (const sample of result.samples) {
-      expect(sample).toMatchObject({ error: null, p50: expect.any(Number) })
-      expect(sample.perSecond).toBeGreaterThan(0)
-      expect(sample.connections).toBeCloseTo(sample.client.includes('reconnect') ? 1 : 0, 1)
-      expect(sample.mainMicros).toBeGreaterThan(0)
+    for (const { case: one, values, errors } of result.samples) {
+      expect(errors).toBeUndefined()
+      expect(values.perSecond).toBeGreaterThan(0)
+      expect(values.connections).toBeCloseTo(String(one.client).includes('reconnect') ? 1 : 0, 1)
+      expect(values.mainCpuMicros).toBeGreaterThan(0)
     }
     expect(text).toMatch(/^redis-benchmark -c 1 .* 100 % +100 % /m)
     expect(text).toMatch(/^a connection for each command +25-30 % /m)
@@ -37,17 +34,19 @@ describe('client', () => {
     const login = encodeURIComponent(password)
     const env = { REDIS_URL: `redis://:${login}@127.0.0.1:${port}` }
     const other = reconnectForEver(redis.socket, password)
-    const { text, result } = await runExperiment<Sample>('client', short, env)
+    const { text, result } = await runExperiment('client', short, env)
     const commands = 2 * (await other.stop())
     expect(text).toMatch(/a connection for every (1\.\d+|2\.\d+) commands: some client opens one/)
     expect(text).toContain('The reference is a plain socket')
-    expect(result).toMatchObject({ target: { name: `redis://127.0.0.1:${port}`, own: false } })
+    expect(result.load).toEqual({ Server: `redis://127.0.0.1:${port}` })
     for (const shown of [text, JSON.stringify(result)]) {
       expect(shown).not.toContain(password)
       expect(shown).not.toContain(login)
     }
-    for (const { client, calls } of result.samples) {
-      expect(calls).toBeLessThanOrEqual(client.includes('reconnect') ? 200 : 1_000)
+    for (const { case: one, values } of result.samples) {
+      expect(values.calls).toBeLessThanOrEqual(
+        String(one.client).includes('reconnect') ? 200 : 1_000,
+      )
     }
     const admin = new Redis(redis.socket, { password })
     onTestFinished(() => admin.disconnect())
@@ -59,16 +58,14 @@ describe('client', () => {
 
   test.each([
     [['--url=redis://10.0.0.1:6379'], 'redis://10.0.0.1:6379 is not this machine'],
-    [['--url=redis://:secret@127.0.0.1:6379'], 'A password on the command line is seen'],
+    [['--url=redis://:secret@127.0.0.1:6379'], 'A password on the command line is visible'],
     [['--url=redis:secret@x'], 'is not the address of a Redis'],
     [['--url=redis://127.0.0.1:1'], 'The Redis at redis://127.0.0.1:1 cannot be used: connect EC'],
   ])('refuses %s', async (args, words) => {
     const env = cleanEnv(await temporaryFolder())
-    const ran = promisify(execFile)(
-      process.execPath,
-      [source('cli.ts'), 'redis', 'client', ...args],
-      { env },
-    )
+    const ran = promisify(execFile)(process.execPath, [source('cli.ts'), 'client', ...args], {
+      env,
+    })
     await expect(ran).rejects.toMatchObject({ code: 1, stderr: expect.stringContaining(words) })
     await expect(ran).rejects.not.toMatchObject({
       stderr: expect.stringMatching(/secret|at .*:\d+:/),
@@ -79,7 +76,7 @@ describe('client', () => {
     const [port = 0] = await freePorts(1)
     const redis = await redisForThisTest({ port })
     redis.program.signal('SIGSTOP')
-    const args = [source('cli.ts'), 'redis', 'client', `--url=redis://127.0.0.1:${port}`]
+    const args = [source('cli.ts'), 'client', `--url=redis://127.0.0.1:${port}`]
     const env = cleanEnv(await temporaryFolder())
     await expect(promisify(execFile)(process.execPath, args, { env })).rejects.toMatchObject({
       stderr: `The Redis at redis://127.0.0.1:${port} cannot be used: no answer for 3 s\n`,
@@ -100,14 +97,7 @@ describe('client', () => {
 
   test.runIf(possible)('says what "Cannot assign requested address" means', async () => {
     const env = cleanEnv(await temporaryFolder())
-    const args = isolated(
-      '50000 50099',
-      process.execPath,
-      source('cli.ts'),
-      'redis',
-      'client',
-      ...short,
-    )
+    const args = isolated('50000 50099', process.execPath, source('cli.ts'), 'client', ...short)
     const { stdout } = await promisify(execFile)('unshare', args, { env })
     expect(stdout).toMatch(/^a plain socket per command ended early: connect EADDRNOTAVAIL/m)
     expect(stdout).toContain('There was no port left for another connection')
