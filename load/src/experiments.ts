@@ -1,8 +1,12 @@
 import type { Experiment } from './experiment/experiment.ts'
+import { client } from './experiments/client/client.ts'
+import { commands } from './experiments/commands/commands.ts'
 import { http } from './experiments/http/http.ts'
 import { info } from './experiments/info/info.ts'
 import { ioThreads } from './experiments/io-threads/io-threads.ts'
 import { latency } from './experiments/latency/latency.ts'
+import { pipelining } from './experiments/pipelining/pipelining.ts'
+import { ports } from './experiments/ports/ports.ts'
 import { retention } from './experiments/retention/retention.ts'
 import { shortConnections } from './experiments/short-connections/short-connections.ts'
 import { slowReader } from './experiments/slow-reader/slow-reader.ts'
@@ -14,8 +18,12 @@ export const experiments: readonly Experiment[] = [
   latency,
   store,
   retention,
+  ports,
   shortConnections,
   ioThreads,
   info,
+  pipelining,
+  commands,
   slowReader,
+  client,
 ]

@@ -44,8 +44,8 @@ export interface Metric {
   readonly better?: 'higher' | 'lower'
   /** Below this it counts as this: next to nothing is no multiple of next to nothing. */
   readonly least?: number
-  /** `percent`: a share of 0 to 1. `fixed`: always two decimals. Default: three digits. */
-  readonly format?: 'percent' | 'fixed'
+  /** `percent`: a share of 0 to 1. `fixed`: always two decimals. `whole`: none. Default: three digits. */
+  readonly format?: 'percent' | 'fixed' | 'whole'
 }
 
 export interface Doubt {

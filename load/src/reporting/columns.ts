@@ -76,6 +76,7 @@ export function notesOf(rows: Rows): string[] {
 export function metricText({ format }: Metric, value: number | null): string {
   if (value === null) return '-'
   if (format === 'percent') return percent(value)
+  if (format === 'whole') return Math.round(value).toLocaleString('en-US')
   return format === 'fixed' ? value.toFixed(2) : figure(value)
 }
 

@@ -1,40 +1,77 @@
-import { writeFile } from 'node:fs/promises'
+import { readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { temporaryFolder } from '@onetrip/stack/testing/folders.ts'
-import { expect, test } from 'vitest'
+import { repository } from '@onetrip/stack/places.ts'
+import { filesIn, temporaryFolder } from '@onetrip/stack/testing/folders.ts'
+import { describe, expect, test } from 'vitest'
 import { withFigures } from '../../src/reporting/document.ts'
-import { ioThreadsResult } from './support/results.ts'
+import { runLoad } from '../support/run.ts'
 
-async function filled(text: string): Promise<string> {
-  const folder = await temporaryFolder()
-  await writeFile(join(folder, 'a.json'), JSON.stringify(ioThreadsResult().result))
-  return await withFigures(text, folder)
-}
+const table = '| beside \\| asked | x |\n| --- | ----: |\n| x | y |'
 
-const mark = (what: string) => `<!-- a.json, ${what} -->`
+describe('marks', () => {
+  test('have below them what the results say, and all else stays', async () => {
+    const text = `Before.\n\n<!-- info.json, table 1 -->\n\n${table}\n\nBetween.\n
+<!-- info.json, provenance -->\n<!-- info.json, claims -->\n\n- Old.\n\n- Stays.\n
+<!-- info.json, table 1 -->\n\nAfter, | with a bar.\n\n${table}\n`
+    const filled = await withFigures(text)
+    const content = String.raw`\| +beside \| one client sends \|(?:.*\n)+?`
+    expect(filled).toMatch(
+      new RegExp(
+        [
+          '^Before\\.\n\n<!-- info.json, table 1 -->\n\n',
+          `${content}\nBetween\\.\n\n<!-- info.json, provenance -->\n\n- \\d{4}-.* went elsewhere\\.\n\n`,
+          '<!-- info.json, claims -->\n\n(?:- .*patched.*\n)+\n- Stays\\.\n\n',
+          `<!-- info.json, table 1 -->\n\n${content}\nAfter, \\| with a bar\\.\n\n\\| beside \\\\`,
+        ].join(''),
+      ),
+    )
+    expect(filled).not.toContain('Old.')
+    expect(await withFigures(filled)).toBe(filled)
+  })
 
-test('what stands below the marks is what the results have, and all else stays', async () => {
-  const text = [
-    `Before.\n\n${mark('table 1')}\n\n| old | table |\n| --- | ----: |\n| x | y |\n\nBetween.\n`,
-    `${mark('provenance')}\n${mark('claims')}\n\n- It cost 3 µs.\n- Old.\n\n- Stays.\n`,
-    `${mark('table 2')}\n\nAfter, | with a bar.\n\n| another | table |\n`,
-  ].join('\n')
-  const once = await filled(text)
-  expect(once).toMatch(/^Before\.\n\n<!-- a.json, table 1 -->\n\n\| command /)
-  expect(once).toMatch(/\|\n\nBetween\.\n/)
-  expect(once).not.toMatch(/old|It cost 3/)
-  expect(once).toMatch(
-    /provenance -->\n\n- 2026-11-21, 10:00 UTC: `npm run load -- io-threads`\. EPYC, .*; 2\.00 % of/,
-  )
-  expect(once).toMatch(/claims -->\n\n- The ceiling(.|\n)*- ! More threads .*\n\n- Stays\.\n/)
-  expect(once).toMatch(/table 2 -->\n\n\| what (.|\n)*\|\n\nAfter, \| with a bar\.\n\n\| another/)
-  expect(await filled(once)).toBe(once)
+  test.each([
+    ['No mark.', 'It has no line such as <!-- http.json, table 1 -->.'],
+    ['<!-- none.json, claims -->', 'none.json cannot be read'],
+    ['<!-- info.json, table 9 -->', /^info\.json has \d tables, and no table 9\.$/],
+  ])('%s is a problem', async (text, message) => {
+    await expect(withFigures(text)).rejects.toThrow(message)
+  })
 })
 
-test.each([
-  ['no marks at all', 'It has no line such as'],
-  [mark('table 9'), 'a.json has 2 tables, and no table 9'],
-  ['<!-- b.json, table 1 -->', 'b.json cannot be read'],
-])('%s', async (text, message) => {
-  await expect(filled(text)).rejects.toThrow(message)
+test('document changes a file only if all of its marks can be filled', async () => {
+  const state = await temporaryFolder()
+  const folder = await temporaryFolder()
+  const [good, bad] = [join(folder, 'good.md'), join(folder, 'bad.md')]
+  await writeFile(good, '<!-- info.json, claims -->\n')
+  await writeFile(bad, '<!-- info.json, claims -->\n<!-- info.json, table 9 -->\n')
+  const args = ['document', good, bad]
+  const load = await runLoad({ state, args, until: /no table 9/ })
+  expect((await load.exited).code).toBe(1)
+  expect(await readFile(good, 'utf8')).toContain('CLIENT LIST (patched): an answer costs')
+  expect(await readFile(bad, 'utf8')).not.toContain('patched')
+  expect(await filesIn(state)).toEqual([])
+})
+
+describe('published results', async () => {
+  const docs = join(repository, 'docs')
+  const names = (await readdir(docs)).filter((name) => name.endsWith('.md'))
+  const texts = await Promise.all(
+    names.map(async (name) => [name, await readFile(join(docs, name), 'utf8')] as const),
+  )
+  const marked = texts.filter(([, text]) => /^<!-- [\w-]+\.json, /m.test(text))
+
+  test('are more than none', () => expect(marked.length).toBeGreaterThan(0))
+
+  test.each(marked)('docs/%s has the figures of its files', async (_, text) => {
+    expect(text).toBe(await withFigures(text))
+  })
+
+  test('are renewed by commands that the documents have', () => {
+    for (const [name, text] of marked) {
+      const renewed = [...text.matchAll(/^npm run load -- .* --json load\/results\/(\S+)/gm)]
+      if (renewed.length === 0) continue
+      const shown = new Set([...text.matchAll(/^<!-- (\S+\.json), /gm)].map(([, file]) => file))
+      expect(renewed.map(([, file]) => file).toSorted(), name).toEqual([...shown].toSorted())
+    }
+  })
 })

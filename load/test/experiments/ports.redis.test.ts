@@ -1,45 +1,37 @@
 import { spawnSync } from 'node:child_process'
-import { readFile } from 'node:fs/promises'
-import { join } from 'node:path'
 import { filesIn, processesOf, temporaryFolder } from '@onetrip/stack/testing/folders.ts'
 import { expect, test } from 'vitest'
-import { timeWaitIn } from '../src/ports/network.ts'
-import { callSteadily } from '../src/ports/pace.ts'
-import type { CaseRun } from '../src/ports/run-case.ts'
-import { kindOf } from '../src/ports/ways.ts'
-import { runLoad } from './support/run.ts'
+import { timeWaitIn } from '../../src/experiments/ports/network.ts'
+import { callSteadily, kindOf } from '../../src/experiments/ports/views.ts'
+import { runExperiment } from '../support/experiment.ts'
+import { runLoad } from '../support/run.ts'
 
 /** As what is tested does, and whether its settings can be changed. */
 const namespaces =
   spawnSync('unshare', ['-n', 'sh', '-c', 'echo 0 > /proc/sys/net/ipv4/tcp_tw_reuse']).status === 0
 
-const few = ['ports', '--ports=60', '--rate=200', '--duration=1.5']
+const few = ['--ports=60', '--rate=200', '--duration=1.5']
 
 test.skipIf(!namespaces)('a client that closes runs out of ports, others do not', async () => {
-  const state = await temporaryFolder()
-  const json = join(await temporaryFolder(), 'ports.json')
-  const args = [...few, '--cases=no-reuse,few-waiting,quit,pool', '--json', json]
-  const load = await runLoad({ state, args, until: /All samples are in/ })
-  expect(await load.exited).toEqual({ code: 0, signal: null })
-  expect(load.output.join('\n')).toMatch(/^client closes +60 +0 +[\d.]+ % /m)
-  expect(await processesOf(state)).toEqual([])
-
-  const { samples, network }: { samples: CaseRun[]; network: string } = JSON.parse(
-    await readFile(json, 'utf8'),
-  )
-  expect(network).toBe('own namespace')
-  expect(samples.map(({ name }) => name)).toEqual(['no-reuse', 'few-waiting', 'quit', 'pool'])
-  const [closes, ...others] = samples
+  const args = [...few, '--cases=no-reuse,few-waiting,quit,pool']
+  const { text, result } = await runExperiment('ports', args)
+  expect(text).toMatch(/^client closes(?: †)? +60 +0 +[\d.]+ % /m)
+  expect(text).toContain('With a pool, ports do not run out.')
+  expect(result.network).toBe('own namespace')
+  const [closes, ...others] = result.samples
   expect(Object.keys(closes?.errors ?? {})).toEqual(['EADDRNOTAVAIL'])
-  expect(closes?.ok).toBeLessThanOrEqual(60)
-  expect(closes?.timeline.at(-1)?.waiting).toBeGreaterThan(50)
-  for (const other of others) {
-    expect(other, other.name).toMatchObject({ errors: {}, first: null })
-    expect(other.ok).toBeGreaterThan(60)
+  expect(closes?.values.views).toBeLessThanOrEqual(60)
+  expect(closes?.values.lasted).toBeGreaterThan(0)
+  expect(closes?.series?.waiting?.at(-1)).toBeGreaterThan(50)
+  expect(others.map(({ case: one }) => one.case)).toEqual(['few-waiting', 'quit', 'pool'])
+  for (const { errors, values } of others) {
+    expect(errors).toBeUndefined()
+    expect(values).toMatchObject({ refused: 0, lasted: null, rateAfter: null })
+    expect(values.views).toBeGreaterThan(60)
   }
   const [waiting, quit] = others
-  expect(Math.max(...(waiting?.timeline.map(({ waiting }) => waiting) ?? []))).toBeLessThan(20)
-  expect(quit?.waitingAtServer).toBeGreaterThan(0)
+  expect(waiting?.values.mostWaiting).toBeLessThan(20)
+  expect(quit?.values.waitingAtServer).toBeGreaterThan(0)
 })
 
 test.skipIf(!namespaces)('Ctrl-C leaves nothing behind', async () => {
@@ -47,7 +39,7 @@ test.skipIf(!namespaces)('Ctrl-C leaves nothing behind', async () => {
   const load = await runLoad({
     state,
     args: ['ports', '--ports=60', '--rate=100', '--cases=quit,pool', '--duration=0.5'],
-    until: /naive: QUIT, Redis closes/,
+    until: /^Round 1.*naive: QUIT, Redis closes/,
   })
   load.signal('SIGINT')
   expect(await load.exited).toEqual({ code: 130, signal: null })
@@ -58,7 +50,7 @@ test.skipIf(!namespaces)('Ctrl-C leaves nothing behind', async () => {
 test('without a namespace it says what is missing', async () => {
   const load = await runLoad({
     state: await temporaryFolder(),
-    args: few,
+    args: ['ports', ...few],
     env: { ONETRIP_NETWORK: 'shared' }, // what it finds where it was not given one
     until: /needs a network namespace of its own, .* Run it as root/,
   })

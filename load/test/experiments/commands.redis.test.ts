@@ -1,0 +1,38 @@
+import { execFile } from 'node:child_process'
+import { promisify } from 'node:util'
+import { redisForThisTest } from '@onetrip/stack/testing/redis.ts'
+import { expect, test } from 'vitest'
+import { requireRedisBenchmark } from '../../src/drivers/redis/redis-benchmark.ts'
+import { runExperiment } from '../support/experiment.ts'
+
+const firstWord = (name: unknown) => /^[A-Z]+/.exec(String(name))?.[0]
+
+test('commands: the default tests of redis-benchmark, with the documents beside', async () => {
+  const { text, result } = await runExperiment('commands', ['--quick', '--requests=1000'])
+  expect(text).toMatch(/^PING .* 34,843 /m)
+  expect(text).toMatch(/^LRANGE of 600 .* 9,042 /m)
+  expect(text).toMatch(/^patched: [\d,]+ PING\/s, for which Redis's main thread works [\d.]+ %/m)
+  for (const { values, details } of result.samples) {
+    expect(details?.command).toContain(' -c 1 -n 1000 ')
+    expect(values.perSecond).toBeGreaterThan(0)
+    expect(values.mainCpuMicros).toBeGreaterThan(0)
+  }
+
+  const redis = await redisForThisTest()
+  const program = await requireRedisBenchmark(new AbortController().signal)
+  const args = ['-s', redis.socket, '-n', '1', '--csv']
+  const { stdout } = await promisify(execFile)(program, args)
+  const [, ...lines] = stdout.trim().split('\n')
+  const names = lines.map((line) => line.slice(1)).filter((name) => !name.includes('needed to'))
+  expect(result.samples.map(({ case: one }) => firstWord(one.command))).toEqual(
+    names.map(firstWord),
+  )
+})
+
+test('commands: builds side by side; other clients are not beside the documents', async () => {
+  const args = ['--quick', '-n', '1000', '-c', '2', '--builds=stock,patched']
+  const { text, result } = await runExperiment('commands', args)
+  expect(text).toMatch(/^SET .* patched /m)
+  expect(text).not.toMatch(/^PING .* 34,843 .*\./m)
+  expect(result.samples).toHaveLength(40)
+})
