@@ -1,5 +1,6 @@
 import { temporaryFolder } from '@onetrip/stack/testing/folders.ts'
 import { expect, test } from 'vitest'
+import { experiments } from '../src/experiments.ts'
 import { runLoad } from './support/run.ts'
 
 async function load(...args: string[]) {
@@ -11,10 +12,10 @@ async function load(...args: string[]) {
 test('--help lists every command on a line of its own, and gives examples', async () => {
   const { code, lines } = await load('--help')
   expect(code).toBe(0)
-  const commands = ['http', 'latency', 'scaling', 'store', 'redis', 'retention', 'ports', 'compare']
+  const commands = [...experiments.map(({ name }) => name), 'compare', 'document']
   for (const command of [...commands, 'report', 'all', 'relay']) {
     const line = lines.find((each) => each.startsWith(`  ${command} `)) ?? ''
-    expect(line, command).toMatch(/^ {2}\w+ +\w.{15}/)
+    expect(line, command).toMatch(/^ {2}[\w-]+ +\w.{15}/)
     expect(line.length).toBeLessThanOrEqual(100)
   }
   const examples = lines.slice(lines.indexOf('Examples:') + 1).filter((line) => line !== '')

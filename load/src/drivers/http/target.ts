@@ -5,6 +5,7 @@ import {
   isLocal,
   redisAddress,
   redisOfEnvironment,
+  requireOwnHost,
   type Transport,
 } from '@onetrip/stack/address.ts'
 import { apiSettings } from '@onetrip/stack/api.ts'
@@ -15,12 +16,12 @@ import type { Program } from '@onetrip/stack/program.ts'
 import { runningStack, type StackRecord } from '@onetrip/stack/record.ts'
 import type { RedisBuild } from '@onetrip/stack/redis.ts'
 import { buildRedis } from '@onetrip/stack/redis.ts'
+import { redisFacts } from '@onetrip/stack/redis-info.ts'
 import { startStack } from '@onetrip/stack/stack.ts'
 import { print, step } from '@onetrip/stack/terminal.ts'
 import type { Variant } from '../../contenders.ts'
-import { isContender, variantProgram } from '../../contenders.ts'
+import { isContender, variantProgram, variants } from '../../contenders.ts'
 import { apiFacts } from '../../measure/api-metrics.ts'
-import { givenTarget } from './given.ts'
 
 /** What decides which stack is measured. */
 export interface TargetOptions {
@@ -185,4 +186,45 @@ async function ownTarget(options: TargetOptions, signal: AbortSignal): Promise<T
     await removeFolder()
     throw error
   }
+}
+
+/**
+ * The stack whose APIs the user names (`--url`): in containers, on another machine. What they are,
+ * they say themselves. Its Redis is `REDIS_URL`.
+ *
+ * @param owned whether the user says that these hosts are theirs, if they are not this machine.
+ * @throws Problem when an address is not to be used, does not answer, or is none of ours.
+ */
+async function givenTarget(urls: readonly string[], owned: boolean): Promise<Target> {
+  const redisUrl = await redisOfEnvironment()
+  if (redisUrl === undefined) {
+    throw new Problem(
+      '--url needs REDIS_URL, the Redis of these APIs: what it does is measured, too.',
+    )
+  }
+  const { transport } = redisAddress(redisUrl)
+  for (const url of [redisUrl, ...urls]) requireOwnHost(url, owned)
+  const apis = await Promise.all(urls.map(async (url) => ({ url, variant: await variantAt(url) })))
+  const twin = apis.find(({ variant }, index) =>
+    apis.slice(0, index).some((other) => other.variant === variant),
+  )
+  if (twin) throw new Problem(`--url names two APIs of the variant ${twin.variant}.`)
+  const { build } = await redisFacts(redisUrl)
+  print(`Measuring ${apis.map((api) => `${api.variant} at ${api.url}`).join(', ')}.`)
+  return {
+    kind: 'given',
+    redis: { url: redisUrl, transport, build: build ?? 'foreign' },
+    poolSize: null,
+    workers: null,
+    apis,
+    lost: new Promise(() => {}),
+    close: async () => {},
+  }
+}
+
+async function variantAt(url: string): Promise<Variant> {
+  const { strategy } = await apiFacts(url)
+  const variant = variants.find((known) => known === strategy)
+  if (variant) return variant
+  throw new Problem(`The API at ${url} is ${strategy}, which is no variant that is known here.`)
 }

@@ -1,13 +1,14 @@
 import {
   createSessionStore,
+  type Outcome,
   parseRedisUrl,
   type RedisAddress,
   type SessionStore,
+  safeRedisOptions,
   strategyOf,
 } from '@onetrip/session-store'
 import { newSecret } from '@onetrip/stack/places.ts'
-import { shortConnection } from '../../../../packages/session-store/src/client.ts'
-import { sendOneByOne } from '../../../../packages/session-store/src/send.ts'
+import { Redis } from 'ioredis'
 
 /** Strategies that record views; `closes-itself` exists in this experiment only. */
 export type Strategy = 'naive' | 'pipeline' | 'closes-itself'
@@ -30,14 +31,23 @@ const closingItself = (address: RedisAddress) =>
   strategyOf({
     name: 'closes-itself',
     async send({ commands }) {
-      const redis = shortConnection(address, DEADLINE_MS, true)
+      const redis = new Redis({
+        ...address.options,
+        ...safeRedisOptions,
+        ...{ lazyConnect: true, connectTimeout: DEADLINE_MS, retryStrategy: null },
+        ...{ enableReadyCheck: false, disableClientInfo: true },
+      })
       let reason: unknown
       redis.on('error', (error: Error) => {
         reason = error
       })
       try {
         await redis.connect()
-        return await sendOneByOne(redis, commands)
+        const outcomes: Outcome[] = []
+        for (const [name, ...args] of commands) {
+          outcomes.push((await redis.call(name, ...args)) as Outcome)
+        }
+        return outcomes
       } catch (error) {
         throw reason ?? error
       } finally {

@@ -1,8 +1,7 @@
 import type { EChartsCoreOption } from 'echarts/core'
 import { figure } from '../../experiment/figures.ts'
 import type { BarChart, GroupedChart } from '../../experiment/section.ts'
-import type { Canvas } from './draw.ts'
-import { colourOf, grid, hatching, muted, text } from './theme.ts'
+import { type Canvas, colourOf, grid, hatching, muted, text } from './theme.ts'
 
 const FONT = 12
 const ROW = 34

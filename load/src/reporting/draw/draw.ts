@@ -7,16 +7,9 @@ import type { Chart } from '../../experiment/section.ts'
 import { Html, html } from '../html.ts'
 import { barOption, groupedOption } from './bars.ts'
 import { lineOption } from './lines.ts'
-import { text } from './theme.ts'
+import { type Canvas, text } from './theme.ts'
 
 use([BarChart, CustomChart, LineChart, GridComponent, LegendComponent, LabelLayout, SVGRenderer])
-
-/** What a chart is drawn for, in pixels of the page. */
-export interface Canvas {
-  readonly width: number
-  /** Whether it is for a phone. */
-  readonly narrow: boolean
-}
 
 const canvases: readonly Canvas[] = [
   { width: 760, narrow: false },

@@ -1,8 +1,7 @@
 import type { EChartsCoreOption } from 'echarts/core'
 import type { LineChart } from '../../experiment/section.ts'
 import { legend, nameAxis, textWidth, valueAxis } from './bars.ts'
-import type { Canvas } from './draw.ts'
-import { colourOf, dashes, grid, muted, symbols, text } from './theme.ts'
+import { type Canvas, colourOf, dashes, grid, muted, symbols, text } from './theme.ts'
 
 const FONT = 12
 

@@ -41,3 +41,10 @@ export const hatching = {
   rotation: -Math.PI / 4,
   color: background,
 } as const
+
+/** What a chart is drawn for, in pixels of the page. */
+export interface Canvas {
+  readonly width: number
+  /** Whether it is for a phone. */
+  readonly narrow: boolean
+}
