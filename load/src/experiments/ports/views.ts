@@ -35,7 +35,7 @@ const closingItself = (address: RedisAddress) =>
         ...address.options,
         ...safeRedisOptions,
         ...{ lazyConnect: true, connectTimeout: DEADLINE_MS, retryStrategy: null },
-        ...{ enableReadyCheck: false, disableClientInfo: true },
+        ...{ protocol: 2, enableReadyCheck: false, disableClientInfo: true },
       })
       let reason: unknown
       redis.on('error', (error: Error) => {
