@@ -16,9 +16,8 @@ import { runLatency } from './latency/run.ts'
 import { portsExperiment } from './ports/experiment.ts'
 import { experimentCommand, redisCommand } from './redis/command.ts'
 import { reportCommand } from './report/command.ts'
+import { documentCommand } from './reporting/document.ts'
 import { retentionBenchmark } from './retention/benchmark.ts'
-import { scalingCommand, scalingOptions } from './scaling/options.ts'
-import { runScaling } from './scaling/run.ts'
 import { storeBenchmark } from './store/benchmark.ts'
 
 const INTERRUPTED = 130
@@ -50,10 +49,6 @@ const latency = latencyCommand().action(async () => {
   tell(await runLatency(latencyOptions(latency), commandLine, interrupts.signal))
 })
 
-const scaling = scalingCommand().action(async () => {
-  tell(await runScaling(scalingOptions(scaling), commandLine, interrupts.signal))
-})
-
 const all = allCommand().action((options) => runAll(options, commandLine, interrupts.signal))
 
 const program: Command = new Command('npm run load --')
@@ -67,7 +62,6 @@ const program: Command = new Command('npm run load --')
   .commandsGroup('Over HTTP, variant beside variant:')
   .addCommand(http, { isDefault: true })
   .addCommand(latency)
-  .addCommand(scaling)
   .commandsGroup('The store, and Redis itself:')
   .addCommand(experimentCommand(storeBenchmark, invocation))
   .addCommand(redisCommand(invocation))
@@ -78,6 +72,7 @@ const program: Command = new Command('npm run load --')
   .commandsGroup('Results:')
   .addCommand(compare)
   .addCommand(reportCommand())
+  .addCommand(documentCommand())
   .commandsGroup('Tools:')
   .addCommand(relayCommand().action((flags) => runRelay(flags, interrupts.signal)))
   .addHelpText(

@@ -6,17 +6,10 @@ import { describe, expect, test } from 'vitest'
 import { differencesOf } from '../src/compare/circumstances.ts'
 import type { Comparable } from '../src/compare/comparable.ts'
 import { judge } from '../src/compare/judge.ts'
-import {
-  comparableLatency,
-  comparableScaling,
-  comparableStore,
-  type StoreResult,
-} from '../src/compare/parts.ts'
+import { comparableLatency, comparableStore, type StoreResult } from '../src/compare/parts.ts'
 import type { LatencyResult } from '../src/latency/result.ts'
-import type { ScalingResult } from '../src/scaling/result.ts'
 import type { LinkSample } from '../src/store/benchmark.ts'
-import { experimentResult, latencyResult, scalingResult } from './report/support/results.ts'
-import { httpResult } from './support/http-results.ts'
+import { experimentResult, latencyResult } from './report/support/results.ts'
 
 // Rounds that differ by some percent, as they do.
 const scatter = [1, 1.02, 0.98, 1.01, 0.99]
@@ -40,21 +33,6 @@ function latency(slower = 1, rateFactor = 1): LatencyResult {
   )
   const summaries = result.summaries.map((row) => ({ ...row, rate: row.rate * rateFactor }))
   return { ...result, summaries, samples }
-}
-
-/** @param slower by this factor is a batch over 64 connections. */
-function scaling(slower = 1): ScalingResult {
-  const result = scalingResult()
-  const series = result.series.map((one) => ({
-    ...one,
-    samples: one.points.flatMap(({ connections, workers, link }) => {
-      const factor = one.by === 'connections' && connections === 64 ? slower : 1
-      const rates = (rate: number) => scatter.map((each) => rate * each)
-      const { samples } = httpResult({ naive: rates(2_500), batch: rates(40_000 / factor) })
-      return samples.map((sample) => ({ ...sample, connections, workers, link }))
-    }),
-  }))
-  return { ...result, series }
 }
 
 /** @param dearer by this factor is a pipeline's CPU time in Redis; @param calls of a run. */
@@ -111,14 +89,6 @@ describe('latency', () => {
   })
 })
 
-test('scaling: a rate that fell, at one point', () => {
-  const before = comparableScaling(scaling())
-  expect(verdictsOf(before, comparableScaling(scaling()))).toEqual([])
-  expect(verdictsOf(before, comparableScaling(scaling(1.5)))).toEqual([
-    '64 connections, batch: requests/s worse',
-  ])
-})
-
 test('store: CPU time of a call that grew, unless there are too few calls to tell', () => {
   const before = comparableStore(store())
   expect(verdictsOf(before, comparableStore(store()))).toEqual([])
@@ -127,12 +97,6 @@ test('store: CPU time of a call that grew, unless there are too few calls to tel
   ])
   const few = comparableStore(store(1, 10))
   expect(verdictsOf(few, comparableStore(store(1.5, 10)))).toEqual([])
-})
-
-test('the more figures, the wider the intervals', () => {
-  const confidenceOf = (one: Comparable) => judge(one, one, differencesOf(one, one), 0.1).confidence
-  expect(confidenceOf(comparableStore(store()))).toBe(0.99)
-  expect(confidenceOf(comparableScaling(scaling()))).toBeGreaterThan(0.99)
 })
 
 describe('files of load all', () => {
@@ -148,10 +112,10 @@ describe('files of load all', () => {
   }
 
   test('every part that both have is compared', async () => {
-    const before = all(latency(), scaling(), experimentResult())
-    const { code, text } = await compare(before, all(store(), latency(), scaling(1.5)))
-    expect(text).toMatch(/^latency, compared with (.|\n)*^scaling, compared with /m)
-    expect(text).toContain("64 connections, batch: requests/s ÷ naive's is worse: -33.3 %")
+    const before = all(latency(), store(), experimentResult())
+    const { code, text } = await compare(before, all(latency(), store(1.5)))
+    expect(text).toMatch(/^latency, compared with (.|\n)*^store, compared with /m)
+    expect(text).toContain('switch, pipeline: Redis CPU µs /call is worse: +50.0 %')
     expect(code).toBe(4)
   })
 

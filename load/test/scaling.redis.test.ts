@@ -3,61 +3,57 @@ import { join } from 'node:path'
 import { filesIn, processesOf, temporaryFolder } from '@onetrip/stack/testing/places.ts'
 import { run } from '@onetrip/stack/testing/programs.ts'
 import { expect, test } from 'vitest'
-import type { ScalingResult } from '../src/scaling/result.ts'
+import type { Sample } from '../src/experiment/result.ts'
+import { runExperiment } from './support/experiment.ts'
 
 const short = ['--rounds=1', '--duration=0.5', '--warmup=0', '--sessions=8', '--no-report']
 
-async function resultIn(json: string): Promise<ScalingResult> {
-  return JSON.parse(await readFile(json, 'utf8'))
-}
-
-test('by distance, over HTTP and for the store: tables, a file, and nothing left', async () => {
-  const state = await temporaryFolder()
-  const json = join(await temporaryFolder(), 'result.json')
-  const varied = ['--only=distance', '--links=1ms@1Gb/s']
-  const args = ['scaling', ...short, ...varied, '--variants=batch', '--json', json]
-  const load = await run('cli.ts', { state, args, until: /All samples are in/ })
-  expect(await load.exited).toEqual({ code: 0, signal: null })
-  const text = load.output.join('\n')
-  expect(text).toMatch(/^By distance to Redis, over 64 connections$/m)
-  expect(text).toMatch(/^1ms@1Gb\/s +[\d.]+ ms +batch /m)
-  expect(await processesOf(state)).toEqual([])
-  expect(await filesIn(state)).toEqual([])
-
-  const result = await resultIn(json)
+test('by distance: through a relay, with a row for each variant', async () => {
+  const varied = ['--only=distance', '--links=1ms@1Gb/s', '--variants=sequential,batch']
+  const { text, result } = await runExperiment<Sample>('scaling', [...short, ...varied])
+  expect(text).toMatch(/^By distance to Redis/m)
+  expect(text).toMatch(/^1ms@1Gb\/s +batch .* [\d.]+ .* 0 *$/m)
   expect(result).toMatchObject({
-    format: 'onetrip-load-scaling/1',
     interrupted: false,
-    options: { variants: ['batch'], sessions: 8 },
-    clients: { batch: expect.stringMatching(/^ioredis /) },
+    options: { variants: ['sequential', 'batch'], sessions: 8 },
+    software: { Clients: expect.stringMatching(/^ioredis [\d.]+ \(sequential, batch\)$/) },
   })
-  const [distance] = result.series
-  expect(distance?.points.map((point) => point.link)).toEqual(['1ms@1Gb/s'])
-  expect(distance?.points[0]?.pingMs).toBeGreaterThan(0.8) // timers may be early by a little
-  const samples = result.series.flatMap((one) => one.samples)
-  expect(samples).toHaveLength(1)
-  for (const sample of samples) {
-    expect(sample.errors).toEqual({})
-    expect(sample.ok).toBeGreaterThan(0)
-    expect(sample.perRequest.roundTrips).toBeGreaterThan(0)
+  expect(result.samples).toHaveLength(2)
+  for (const { case: one, values, errors } of result.samples) {
+    expect(one).toMatchObject({
+      series: 'distance',
+      connections: 64,
+      workers: 1,
+      link: '1ms@1Gb/s',
+    })
+    expect(errors).toBeUndefined()
+    expect(values.pingMs).toBeGreaterThan(0.8) // timers may be early by a little
+    expect(values.requestsPerSecond).toBeGreaterThan(0)
+    expect(values.roundTrips).toBeGreaterThan(0)
   }
-  expect(result.store?.links.map(({ rows }) => rows.length)).toEqual([2])
 })
 
 test('by workers; an interrupt keeps the rounds that are complete', async () => {
   const state = await temporaryFolder()
   const json = join(await temporaryFolder(), 'result.json')
-  const args = [
-    ...['scaling', ...short, '--only=workers', '--workers=2', '--variants=batch'],
-    ...['--rounds=1000', '--json', json],
-  ]
+  const varied = ['--only=workers', '--workers=2', '--variants=batch', '--rounds=1000']
+  const args = ['scaling', ...short, ...varied, '--json', json]
   const load = await run('cli.ts', { state, args, until: /^Round 2\// })
   load.signal('SIGINT')
   expect(await load.exited).toEqual({ code: 130, signal: null })
-  const result = await resultIn(json)
-  expect(result.interrupted).toBe(true)
-  expect(result.series[0]?.points.map((point) => point.workers)).toEqual([2])
-  expect(result.series[0]?.samples.length).toBeGreaterThanOrEqual(2)
+  const result = JSON.parse(await readFile(json, 'utf8'))
+  expect(result).toMatchObject({ interrupted: true, experiment: 'scaling' })
+  expect(result.samples.length).toBeGreaterThanOrEqual(2)
+  expect(result.samples[0].case).toMatchObject({ series: 'workers', workers: 2 })
   expect(await processesOf(state)).toEqual([])
   expect(await filesIn(state)).toEqual([])
+})
+
+test('nothing to measure is a problem', async () => {
+  const args = ['scaling', ...short, '--only=workers', '--workers=2', '--variants=noop']
+  const load = await run('cli.ts', {
+    ...{ state: await temporaryFolder(), args },
+    until: /--workers: what --variants names runs as one process only/,
+  })
+  expect(await load.exited).toEqual({ code: 1, signal: null })
 })

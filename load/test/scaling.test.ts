@@ -1,78 +1,129 @@
-import { stripVTControlCharacters } from 'node:util'
+import { Command } from 'commander'
 import { describe, expect, test } from 'vitest'
-import { summarizeSamples } from '../src/http/summary.ts'
-import { scalingCommand, scalingOptions } from '../src/scaling/options.ts'
-import { isFar, linkText, pointsOf, secondsAt } from '../src/scaling/plan.ts'
-import { conclusions, seriesTable } from '../src/scaling/report.ts'
-import type { ScalingSeries } from '../src/scaling/result.ts'
-import { sample } from './support/samples.ts'
+import { judge } from '../src/comparing/judge.ts'
+import { Rows } from '../src/experiment/rows.ts'
+import type { Case } from '../src/experiment/shape.ts'
+import { scaling, secondsOf } from '../src/experiments/scaling/scaling.ts'
 
-const options = (...args: string[]) =>
-  scalingOptions(scalingCommand().parse(args, { from: 'user' }))
+function optionsOf(...args: string[]) {
+  const command = new Command().exitOverride().configureOutput({ writeErr: () => {} })
+  scaling.configure(command)
+  command.parse(args, { from: 'user' })
+  const options = { ...command.opts<Parameters<typeof scaling.cases>[1]>(), rounds: 1, duration: 1 }
+  return scaling.complete?.(options) ?? options
+}
 
-describe('what is varied', () => {
-  test('one thing, while the rest stays as it is', () => {
-    const wanted = options()
-    const settings = (by: 'connections' | 'workers' | 'distance') =>
-      pointsOf(by, wanted).map(({ connections, workers, link }) => [connections, workers, link])
-    expect(settings('connections')).toEqual(
-      [1, 4, 16, 64, 256, 1_000].map((count) => [count, 1, 'loopback']),
-    )
-    expect(settings('workers')).toEqual([1, 2].map((count) => [64, count, 'loopback']))
-    expect(settings('distance')).toEqual(
-      ['unix', 'loopback', 'switch', '1ms@1Gb/s', 'vpn'].map((link) => [64, 1, link]),
-    )
+/** The cases that these options lead to: `connections 1 1 loopback naive`. */
+const casesOf = (...args: string[]) => scaling.cases(undefined as never, optionsOf(...args))
+const told = (one: Case) => Object.values(one).join(' ')
+
+describe('cases', () => {
+  test('one thing changes while the rest stays as it is', () => {
+    const cases = casesOf('--connections=64,1', '--workers=2', '--links=vpn', '--variants=batch')
+    expect(cases.map(told)).toEqual([
+      'connections 1 1 loopback batch',
+      'connections 64 1 loopback batch',
+      'workers 64 2 loopback batch',
+      'distance 64 1 vpn batch',
+    ])
   })
 
-  test('distance has both sides of the documents, several processes only what can have them', () => {
-    const wanted = options('--variants=pipeline,noop', '--workers=1,2', '--links=unix')
-    expect(pointsOf('distance', wanted)[0]?.variants).toEqual(['sequential', 'pipeline', 'noop'])
-    const workers = pointsOf('workers', wanted).map(({ variants }) => variants)
-    expect(workers).toEqual([['pipeline', 'noop'], ['pipeline']])
-    expect(pointsOf('workers', options('--variants=noop', '--workers=2'))).toEqual([])
+  test('contenders have one process', () => {
+    const cases = casesOf('--only=workers', '--workers=1,2', '--variants=noop,batch')
+    expect(cases.map(told)).toEqual([
+      'workers 64 1 loopback noop',
+      'workers 64 1 loopback batch',
+      'workers 64 2 loopback batch',
+    ])
+  })
+
+  test('each is compared with the same reference at its own place', () => {
+    const cases = casesOf('--only=workers', '--workers=1,2', '--variants=noop,batch')
+    expect(cases.map((one) => scaling.baseline?.(one, cases))).toEqual([
+      { variant: 'noop' },
+      { variant: 'noop' },
+      { variant: 'batch' },
+    ])
+  })
+
+  test('each API is warmed up once, but none that is far from its Redis', () => {
+    const options = optionsOf('--connections=1,4', '--links=loopback,vpn', '--variants=batch')
+    const cases = scaling.cases(undefined as never, options)
+    const warmUps = (warmup: number) => scaling.warmUp?.(cases, { ...options, warmup })?.map(told)
+    expect(warmUps(1)).toEqual(['connections 1 1 loopback batch', 'workers 64 2 loopback batch'])
+    expect(warmUps(0)).toEqual([])
   })
 
   test('a run is long enough for an answer', () => {
-    const [few, many] = pointsOf('connections', options('--connections=1000,64'))
-    const [near, far] = pointsOf('distance', options('--links=switch,vpn'))
-    const seconds = [few, many, near, far].map((point) => point && secondsAt(point, 1))
-    expect(seconds).toEqual([1, 3, 1, 6])
-    expect(far && secondsAt(far, 10)).toBe(10)
-    expect([near, far].map((point) => point && isFar(point))).toEqual([false, true])
-    expect(far && linkText(far)).toBe('vpn: 48 ms at 1.8 Mb/s')
-  })
-
-  test('at least a session for each connection; --quick varies less', () => {
-    expect(options('--connections=1,5000').sessions).toBe(5_000)
-    expect(options('--quick')).toMatchObject({ rounds: 1, connections: [1, 64, 1_000] })
-    expect(options('--quick', '--connections=7')).toMatchObject({ rounds: 1, connections: [7] })
+    const cases = casesOf(
+      '--connections=64,1000',
+      '--links=switch,vpn',
+      '--workers=1',
+      '--variants=batch',
+    )
+    expect(cases.map((one) => secondsOf(one, { duration: 1 }))).toEqual([1, 3, 1, 1, 6])
+    expect(cases.map((one) => secondsOf(one, { duration: 10 }))).toEqual([10, 10, 10, 10, 10])
   })
 })
 
-function series(by: ScalingSeries['by'], oversubscribed: boolean): ScalingSeries {
-  const samples = [1, 2].flatMap((round) => [
-    sample({ variant: 'naive', round, requestsPerSecond: 100 }),
-    sample({ variant: 'sequential', round, requestsPerSecond: 200 }),
-    sample({ variant: 'pipeline', round, requestsPerSecond: 600 }),
-  ])
-  const summaries = summarizeSamples(samples, ['naive', 'sequential', 'pipeline'])
-  const at = { connections: 1_000, workers: 2, link: 'vpn', linkText: 'vpn: 48 ms at 1.8 Mb/s' }
-  return { by, points: [{ ...at, pingMs: 48.123, oversubscribed, summaries }], samples: [] }
+test('at least a session for each connection', () => {
+  expect(optionsOf('--connections=1,5000')).toMatchObject({ sessions: 5_000 })
+})
+
+test.for([
+  ['--only', 'distances'],
+  ['--connections', '0'],
+  ['--workers', '65'],
+  ['--links', 'moon'],
+  ['--links', 'vpn,vpn'],
+  ['--variants', 'fast'],
+])('%s %s is refused, by name', ([flag = '', value = '']) => {
+  expect(() => optionsOf(flag, value)).toThrow(flag)
+})
+
+/** @param rate of each variant in a round, by the number of connections. */
+function rowsOf(
+  counts: readonly number[],
+  rate: (variant: string, connections: number, round: number) => number,
+) {
+  const samples = counts.flatMap((connections) =>
+    ['naive', 'batch'].flatMap((variant) =>
+      [1, 2, 3, 4, 5].map((round) => ({
+        case: { series: 'connections', connections, workers: 1, link: 'loopback', variant },
+        round,
+        values: { requestsPerSecond: rate(variant, connections, round) },
+        ...(connections > 64 && { doubts: ['crowded'] }),
+      })),
+    ),
+  )
+  return Rows.of(scaling, samples)
 }
 
-describe('what is told', () => {
-  test('a table names the point once, and what each variant does there', () => {
-    const lines = seriesTable(series('distance', false)).split('\n')
-    expect(lines).toContainEqual(expect.stringMatching(/^vpn +48\.1 ms +naive +100 +1 /))
-    expect(lines).toContainEqual(expect.stringMatching(/^ +pipeline +600 +6\.00 /))
-    expect(seriesTable(series('connections', true))).toMatch(/^1,000 ‡ +naive/m)
-  })
+test('a claim is about the ends of a series, without rows that are marked', () => {
+  const claims = (counts: number[]) => {
+    const rows = rowsOf(counts, (variant, count) => (variant === 'naive' ? 100 : 400 + count))
+    return scaling.claims(rows, undefined as never)
+  }
+  expect(claims([1, 16, 64, 256])).toEqual([
+    'By HTTP connections: batch answers 4.01 times as many requests as naive with 1 connection, 4.64 times with 64 connections.',
+  ])
+  expect(claims([64, 256])).toEqual([])
+})
 
-  test('distance is compared with the documents; too few cores are told', () => {
-    const told = stripVTControlCharacters(conclusions([series('distance', true)]))
-    expect(told).toContain('vpn: 3.00 times as many requests with a pipeline')
-    expect(told).toContain('the documents, one call at a time: 5.0')
-    expect(told).toMatch(/^‡ /m)
-    expect(conclusions([series('connections', false)])).toBe('')
-  })
+test('a comparison finds the place at which a rate fell', () => {
+  const scatter = [1, 1.02, 0.98, 1.01, 0.99]
+  const rows = (slower: number) =>
+    rowsOf([1, 64], (variant, count, round) => {
+      const rate = variant === 'naive' ? 2_500 : 40_000 / (count === 64 ? slower : 1)
+      return rate * (scatter[round - 1] ?? 1)
+    })
+  const none = { load: [], rates: [], machine: [], disturbance: [], software: [], extent: [] }
+  const worse = (slower: number) =>
+    judge(rows(1), rows(slower), none, 0.1)
+      .comparisons.filter(({ verdict }) => verdict === 'worse')
+      .map(({ row, metric, reference }) => [row.name, metric.name, reference?.subject])
+  expect(worse(1)).toEqual([])
+  expect(worse(1.5)).toEqual([
+    ['connections, HTTP connections 64, workers 1, loopback, batch', 'requestsPerSecond', 'naive'],
+  ])
 })

@@ -13,8 +13,6 @@ import { shortConnections } from '../redis/experiments/short-connections.ts'
 import { slowReader } from '../redis/experiments/slow-reader.ts'
 import { runExperiment } from '../redis/run.ts'
 import type { OutputFlags } from '../report/outputs.ts'
-import { scalingCommand, scalingOptions } from '../scaling/options.ts'
-import { runScaling } from '../scaling/run.ts'
 import { storeBenchmark } from '../store/benchmark.ts'
 import { inProcessOfItsOwn } from './own-process.ts'
 
@@ -50,14 +48,6 @@ export const allParts: readonly AllPart[] = [
     async run({ preset, outputs, commandLine, interrupt }) {
       const command = parsed(latencyCommand(), preset)
       await runLatency({ ...latencyOptions(command), ...outputs }, commandLine, interrupt)
-    },
-  },
-  {
-    name: 'scaling',
-    seconds: { quick: 80, usual: 240, full: 600 },
-    async run({ preset, outputs, commandLine, interrupt }) {
-      const command = parsed(scalingCommand(), preset)
-      await runScaling({ ...scalingOptions(command), ...outputs }, commandLine, interrupt)
     },
   },
   experimentPart(storeBenchmark, { quick: 15, usual: 90, full: 90 }),

@@ -3,7 +3,7 @@ export type Facts = Readonly<Record<string, unknown>>
 
 /** A result as far as it can be compared with another one of its kind. */
 export interface Comparable {
-  /** As on the command line: `http`, `latency`, `scaling`, `store`. */
+  /** As on the command line: `http`, `latency`, `store`. */
   part: string
   date: string
   rounds: number

@@ -2,17 +2,10 @@ import { describeError, Problem } from '@onetrip/stack/problem.ts'
 import { print } from '@onetrip/stack/terminal.ts'
 import type { LatencyResult } from '../latency/result.ts'
 import { ALL, type AllResult, readDocument } from '../report/read.ts'
-import type { ScalingResult } from '../scaling/result.ts'
 import { commonRows, differ, differencesOf } from './circumstances.ts'
 import type { Comparable, Facts } from './comparable.ts'
 import { judge } from './judge.ts'
-import {
-  comparableHttp,
-  comparableLatency,
-  comparableScaling,
-  comparableStore,
-  type StoreResult,
-} from './parts.ts'
+import { comparableHttp, comparableLatency, comparableStore, type StoreResult } from './parts.ts'
 import { comparisonHeader, comparisonTable, verdicts } from './report.ts'
 
 /** Exit code of a comparison that found something worse. */
@@ -55,7 +48,7 @@ export function baselineOf(name: string, document: unknown): Baseline {
   })
   if (found.length > 0) return { name, parts: found }
   throw new Problem(
-    `${name} has nothing that can be compared: that are results of http, latency, scaling and store.`,
+    `${name} has nothing that can be compared: that are results of http, latency and store.`,
   )
 }
 
@@ -64,7 +57,6 @@ function comparableOf(document: unknown, name: string): Comparable | null {
   const { format, experiment } = (document ?? {}) as { format?: unknown; experiment?: unknown }
   try {
     if (format === 'onetrip-load-latency/1') return comparableLatency(document as LatencyResult)
-    if (format === 'onetrip-load-scaling/1') return comparableScaling(document as ScalingResult)
     if (format === 'onetrip-load-redis/1') {
       return experiment === 'store' ? comparableStore(document as StoreResult) : null
     }

@@ -32,9 +32,7 @@ function thresholdOption(): Option {
 /** The subcommand's options and help; what it does is added by the caller. */
 export function compareCommand(): Command {
   return new Command('compare')
-    .description(
-      'say what got better or worse between two results of http, latency, scaling or store',
-    )
+    .description('say what got better or worse between two results of http, latency or store')
     .argument('<old>', 'a file that --json of one of these wrote, or of all')
     .argument('<new>', 'a newer one')
     .addOption(thresholdOption())
@@ -48,7 +46,7 @@ are, of each variant that both have:
     or else sequential, pipeline, noop or the first variant) in the same round, since two hours of a
     machine differ by more than two rounds;
   - CPU time per request or call, of the API, the store and Redis, unless the machine is another one;
-  - round trips, commands and connections per request (http, scaling).
+  - round trips, commands and connections per request (http).
 latency is compared at the same rates, or at the same shares where those are within a tenth. With another
 load (connections, workload, generator …) nothing is judged. docs/statistics.md says more.
 

@@ -4,11 +4,10 @@ import type { HttpResult, HttpSettings, WorkloadSettings } from '../http/result.
 import type { LatencyRate, LatencyResult, LatencySettings } from '../latency/result.ts'
 import type { Origin } from '../measure/machine.ts'
 import type { ExperimentResult } from '../redis/result.ts'
-import type { ScalingResult, ScalingSample, ScalingSettings, Setting } from '../scaling/result.ts'
 import { median } from '../statistics.ts'
 import type { LinkSample, StoreBenchmarkOptions } from '../store/benchmark.ts'
 import { CALLS_FOR_CPU } from '../store/report.ts'
-import { counted, figure } from '../table.ts'
+import { figure } from '../table.ts'
 import { type Comparable, type Facts, figuresOf, type Row, roundsIn } from './comparable.ts'
 import { fewCallsMeasures, latencyMeasures, saturationMeasures, storeMeasures } from './measures.ts'
 
@@ -66,48 +65,6 @@ function placeOf({ share, requestsPerSecond }: LatencyRate): Pick<Row, 'at' | 'w
   const percent = `${Math.round(share * 100)} %`
   return { at: percent, where: `${rate} (${percent})` }
 }
-
-export function comparableScaling(result: ScalingResult): Comparable {
-  const { options, series, store, redis, poolSize, clients, generator } = result
-  const samples = series.flatMap((one) => one.samples)
-  return {
-    ...common('scaling', result, samples.map(shareOf)),
-    rounds: roundsIn(samples),
-    rows: [
-      ...series.flatMap(({ by, points, samples }) =>
-        points.flatMap((point) => {
-          const where = {
-            connections: counted(point.connections, 'connection'),
-            workers: counted(point.workers, 'worker'),
-            distance: point.link,
-          }[by]
-          return point.summaries.map(({ variant, generatorAtLimit }) => ({
-            ...{ at: where, where, variant, rate: null, limited: generatorAtLimit },
-            figures: figuresOf(saturationMeasures, samples.filter(isOf(point, variant))),
-          }))
-        }),
-      ),
-      ...storeRows(store?.samples ?? [], 'the store alone, '),
-    ],
-    load: { ...scalingLoad(options), ...wayTo(redis), 'pool size': poolSize },
-    clients,
-    software: { ...softwareOf(result, redis), 'version of the generator': generator },
-    extent: extentOf(options, samples),
-  }
-}
-
-export const scalingLoad = (options: ScalingSettings): Facts => ({
-  generator: options.generator,
-  ...workloadFacts(options),
-})
-
-const isOf =
-  ({ connections, workers, link }: Setting, variant: string) =>
-  (sample: ScalingSample): boolean =>
-    sample.variant === variant &&
-    sample.connections === connections &&
-    sample.workers === workers &&
-    sample.link === link
 
 export type StoreResult = ExperimentResult & {
   options: StoreBenchmarkOptions

@@ -6,7 +6,6 @@ import type { Part } from './model.ts'
 import { experimentPart } from './parts/experiment.ts'
 import { httpPart } from './parts/http.ts'
 import { latencyPart } from './parts/latency.ts'
-import { scalingPart } from './parts/scaling.ts'
 
 /** A result as it was saved, and what to call it. */
 export interface NamedDocument {
@@ -35,7 +34,6 @@ const readers = new Map<string, (document: never, name: string) => Part>([
   ['onetrip-load-http/2', (document, name) => httpPart(readHttpResult(document, name))],
   ['onetrip-load-http/3', (document, name) => httpPart(readHttpResult(document, name))],
   ['onetrip-load-latency/1', latencyPart],
-  ['onetrip-load-scaling/1', scalingPart],
   ['onetrip-load-redis/1', experimentPart],
 ])
 

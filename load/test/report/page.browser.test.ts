@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { renderHtml } from '../../src/report/render.ts'
 import { httpResult } from '../support/http-results.ts'
 import { type Browser, startBrowser, type View } from './support/browser.ts'
-import { experimentResult, latencyResult, scalingResult } from './support/results.ts'
+import { experimentResult, latencyResult } from './support/results.ts'
 
 // Skipped where there is no Chromium: apt-get install chromium.
 const isHere = spawnSync('chromium', ['--version']).error === undefined
@@ -18,12 +18,7 @@ const rates = {
   batch: [40_000, 41_000],
 }
 const evil = '<img src=x onerror="pwned=1"><script>pwned=1</script>'
-const documents = [
-  httpResult(rates),
-  latencyResult(),
-  scalingResult(),
-  experimentResult({ conclusions: [evil] }),
-]
+const documents = [httpResult(rates), latencyResult(), experimentResult({ conclusions: [evil] })]
 
 describe.skipIf(!isHere)('in Chromium, without a network', () => {
   let browser: Browser

@@ -6,7 +6,7 @@ import { expect, test } from 'vitest'
 import { partsOf, readDocument } from '../../src/report/read.ts'
 import { renderMarkdown } from '../../src/report/render.ts'
 import { httpResult } from '../support/http-results.ts'
-import { experimentResult, latencyResult, scalingResult } from './support/results.ts'
+import { experimentResult, latencyResult } from './support/results.ts'
 
 const http = httpResult({ naive: [3_000, 3_100], batch: [40_000, 41_000] })
 
@@ -24,10 +24,10 @@ test.each([
 })
 
 test('a document of several results gives a part for each', () => {
-  const parts = [http, latencyResult(), scalingResult(), experimentResult()]
+  const parts = [http, latencyResult(), experimentResult()]
   const document = { format: 'onetrip-load-all/1', parts }
   const names = partsOf({ name: 'all.json', document }).map(({ name }) => name)
-  expect(names).toEqual(['http', 'latency', 'scaling', 'info'])
+  expect(names).toEqual(['http', 'latency', 'info'])
 })
 
 test('a file that is no JSON, or is not there, is refused by its path', async () => {
@@ -40,12 +40,8 @@ test('a file that is no JSON, or is not there, is refused by its path', async ()
   await expect(readDocument('/tmp')).rejects.toThrow('/tmp cannot be read: it is no file')
 })
 
-test('files of earlier formats, and of experiments without tables, are shown', async () => {
+test('files of experiments without tables are shown', async () => {
   const read = async (name: string) => partsOf(await readDocument(join(repository, 'docs', name)))
-  const [old] = await read('load-2026-11-21.json')
-  expect(old?.headline[0]).toMatch(
-    /^batch answers 13\.4 times as many page views a second as naive/,
-  )
   const [store] = await read('store-local-2026-11-21.json')
   const captions = store?.sections.flatMap(({ tables = [] }) =>
     tables.map(({ caption }) => caption),

@@ -103,7 +103,7 @@ async function logInEverywhere(
 }
 
 /** `{ Clients: 'ioredis 6.0.0 (naive, batch); redis 6.3.1 (node-redis)' }` */
-async function clientsOf(variants: readonly Variant[]): Promise<Record<string, string>> {
+export async function clientsOf(variants: readonly Variant[]): Promise<Record<string, string>> {
   const users = new Map<string, Variant[]>()
   for (const variant of variants) {
     const client = await clientOf(variant)

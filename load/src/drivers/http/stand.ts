@@ -84,7 +84,7 @@ export async function logInEverywhere(
 }
 
 /** Name and version of the Redis client of each variant that has one. */
-export async function clientsOf(variants: readonly Variant[]): Promise<Circumstances['clients']> {
+async function clientsOf(variants: readonly Variant[]): Promise<Circumstances['clients']> {
   const clients: Circumstances['clients'] = {}
   for (const variant of variants) {
     const client = await clientOf(variant)
