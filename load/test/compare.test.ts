@@ -1,6 +1,5 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { repository } from '@onetrip/stack/places.ts'
 import { temporaryFolder } from '@onetrip/stack/testing/places.ts'
 import { run } from '@onetrip/stack/testing/programs.ts'
 import { describe, expect, test } from 'vitest'
@@ -8,9 +7,7 @@ import { differencesOf } from '../src/compare/circumstances.ts'
 import { baselineOf, readBaseline, requireComparable } from '../src/compare/compare.ts'
 import { judge } from '../src/compare/judge.ts'
 import { comparableHttp, httpLoad } from '../src/compare/parts.ts'
-import { readHttpResult } from '../src/http/read-result.ts'
 import type { HttpResult, HttpSettings } from '../src/http/result.ts'
-import { readDocument } from '../src/report/read.ts'
 import { latencyResult } from './report/support/results.ts'
 import { httpResult, type Rates } from './support/http-results.ts'
 
@@ -161,18 +158,6 @@ describe('a file', () => {
     await writeFile(path, content)
     return path
   }
-
-  test('of the older format can be read, its ratios with intervals', async () => {
-    const path = join(repository, 'docs/load-2026-11-21.json')
-    const { parts } = await readBaseline(path, 'http')
-    expect(parts[0]?.comparable).toMatchObject({ part: 'http', rounds: expect.any(Number) })
-    const result = readHttpResult((await readDocument(path)).document, path)
-    expect(result.options).toMatchObject({ sessions: 64, reads: 0, workload: 'realistic' })
-    const [, , batch] = result.summaries
-    expect(batch?.ratios.naive?.interval?.low).toBeGreaterThan(10)
-    expect(batch?.latency).toMatchObject({ p99: { median: expect.any(Number) }, p75: null })
-    expect(result.samples[0]).toMatchObject({ bytes: null, answered: result.samples[0]?.ok })
-  })
 
   test('of load all: its part about http', async () => {
     const parts = [latencyResult(), httpResult({ naive, batch })]

@@ -1,17 +1,14 @@
-import { Problem } from '@onetrip/stack/problem.ts'
 import { print, step } from '@onetrip/stack/terminal.ts'
 import { Command } from 'commander'
 import { toJson } from './json.ts'
 import { outputFile } from './output-file.ts'
 import { joined, readDocument } from './read.ts'
-import { renewRepository } from './readme.ts'
 import { renderHtml, renderMarkdown } from './render.ts'
 
 interface ReportFlags {
   json?: string
   html?: string
   markdown?: string
-  readme?: boolean
 }
 
 /** `npm run load -- report`: from files that were saved earlier. */
@@ -22,25 +19,23 @@ export function reportCommand(): Command {
     .option('--json <file>', 'write what these files hold to this one, as load all would')
     .option('--html <file>', 'write it to this file: one page, charts included')
     .option('--markdown <file>', 'write the tables and the result as Markdown to this file')
-    .option('--readme', "renew this repository's README.md and docs/results.md from one file")
     .addHelpText(
       'after',
       `
 The page needs no network: style, charts, tables, every sample and the files themselves are in it.
-Without --json, --html, --markdown and --readme, the Markdown is printed.
+Without --json, --html and --markdown, the Markdown is printed.
 
 Examples:
   npm run load -- report results.json --html report.html
   npm run load -- report http.json store.json --html report.html --markdown report.md
-  npm run load -- report http.json latency.json --json docs/results.json
-  npm run load -- report docs/results.json --readme`,
+  npm run load -- report http.json latency.json --json results.json`,
     )
     .action(makeReport)
 }
 
 /** @throws Problem for a file that is none of ours, or cannot be read or written. */
 async function makeReport(files: readonly string[], flags: ReportFlags): Promise<void> {
-  const { json, html, markdown, readme } = flags
+  const { json, html, markdown } = flags
   const whole = json === undefined ? null : await outputFile('--json', json)
   const page = html === undefined ? null : await outputFile('--html', html)
   const tables = markdown === undefined ? null : await outputFile('--markdown', markdown)
@@ -50,11 +45,6 @@ async function makeReport(files: readonly string[], flags: ReportFlags): Promise
     await whole.save(toJson(joined(documents, command)))
     print(`The results are in ${whole.path}`)
   }
-  if (readme) {
-    const [file, ...more] = files
-    if (file === undefined || more.length > 0) throw new Problem('--readme takes one file.')
-    for (const path of await renewRepository(file)) print(`Renewed ${path}`)
-  }
   if (page) {
     await page.save(await step('Drawing the report', () => renderHtml(documents)))
     print(`The report is in ${page.path}`)
@@ -63,5 +53,5 @@ async function makeReport(files: readonly string[], flags: ReportFlags): Promise
     await tables.save(renderMarkdown(documents))
     print(`The tables are in ${tables.path}`)
   }
-  if (!whole && !page && !tables && !readme) print(renderMarkdown(documents))
+  if (!whole && !page && !tables) print(renderMarkdown(documents))
 }

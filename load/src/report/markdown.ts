@@ -11,7 +11,7 @@ export function renderMarkdown(documents: readonly NamedDocument[]): string {
   return `${[...notices, ...documents.flatMap(partsOf).map(partMarkdown)].join('\n\n')}\n`
 }
 
-export function partMarkdown(part: Part): string {
+function partMarkdown(part: Part): string {
   const { title, headline, sections, provenance } = part
   return [
     `## ${plain(title)}`,

@@ -29,14 +29,6 @@ test('all measures parts into one file, of which report makes a page', async () 
   const report = await run('cli.ts', { state, args, until: /The report is in/ })
   expect(await report.exited).toEqual({ code: 0, signal: null })
   expect(await readFile(html, 'utf8')).toContain('Redis: a single client')
-
-  const joined = join(folder, 'joined.json')
-  const joinAll = ['report', json, 'docs/load-peers-2026-11-21.json', '--json', joined]
-  const joining = await run('cli.ts', { state, args: joinAll, until: /The results are in/ })
-  expect(await joining.exited).toEqual({ code: 0, signal: null })
-  const { format, parts } = JSON.parse(await readFile(joined, 'utf8'))
-  expect(format).toBe('onetrip-load-all/1')
-  expect(parts).toEqual([...result.parts, expect.objectContaining({ stack: 'own' })])
 })
 
 test('report says what is wrong with a file', async () => {

@@ -8,10 +8,10 @@ import type { Ratio } from '../../statistics.ts'
 import { errorKinds, figure, withRange } from '../../table.ts'
 import type { BarChart, GroupedChart, ReportTable } from '../model.ts'
 
-// Tables and charts of one comparison of variants over HTTP; `scaling` has several of them.
+// Tables and charts of one comparison of variants over HTTP.
 
 /** A variant's name with the marks that `notesOf` explains. */
-export function nameOf(row: VariantSummary): string {
+function nameOf(row: VariantSummary): string {
   return `${row.variant}${row.generatorAtLimit ? ' *' : ''}${isDisturbed(row) ? ' †' : ''}`
 }
 
@@ -59,24 +59,6 @@ export function throughputTable(
       ]
     }),
     texts: [9],
-  }
-}
-
-/** What the README shows: how many times as fast as the first reference each is, and errors if any. */
-export function headlineTable(summaries: readonly VariantSummary[]): ReportTable {
-  const [reference] = referencesOf(summaries.map(({ variant }) => variant))
-  const { head, rows } = throughputTable(summaries, '')
-  const failed = summaries.some(({ errors }) => Object.keys(errors).length > 0)
-  const errors = (row: readonly string[]) => (failed ? row.slice(-1) : [])
-  return {
-    caption: '',
-    head: [...head.slice(0, -1), `× ${reference} (range)`, ...errors(head)],
-    rows: summaries.map(({ variant, ratios }, index) => {
-      const row = rows[index] ?? []
-      const ratio = (reference && ratios[reference]) ?? null
-      return [...row.slice(0, -1), variant === reference ? '1' : withRange(ratio), ...errors(row)]
-    }),
-    texts: failed ? [head.length] : [],
   }
 }
 

@@ -1,0 +1,97 @@
+import { existsSync, readdirSync } from 'node:fs'
+import { readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { repository } from '@onetrip/stack/places.ts'
+import { filesIn, temporaryFolder } from '@onetrip/stack/testing/places.ts'
+import { run } from '@onetrip/stack/testing/programs.ts'
+import { expect, test } from 'vitest'
+import { published, withFigures } from '../src/reporting/document.ts'
+import { readResults } from '../src/reporting/files.ts'
+
+const texts = await Promise.all(
+  ['README.md', ...readdirSync(join(repository, 'docs')).map((name) => join('docs', name))]
+    .filter((name) => name.endsWith('.md'))
+    .map(async (name) => ({ name, text: await readFile(join(repository, name), 'utf8') })),
+)
+const marksIn = (text: string) => [...text.matchAll(/^<!-- (\S+\.json), [a-z]+.* -->$/gm)]
+const marked = texts
+  .filter(({ text }) => marksIn(text).length > 0)
+  // Until their experiments are converted, some documents have their results beside them.
+  .filter(({ text }) =>
+    marksIn(text).every(([, file = '']) => !existsSync(join(repository, 'docs', file))),
+  )
+
+// To renew them: npm run load -- document README.md docs/*.md
+test.each(marked)('$name has the figures of load/results', async ({ text }) => {
+  expect(text).toBe(await withFigures(text))
+})
+
+test('README.md is among them', () => {
+  expect(marked.map(({ name }) => name)).toContain('README.md')
+})
+
+test('all results of a folder can be read; of two of an experiment the main one comes first', async () => {
+  const names = (await readResults(published)).map(({ name }) => name)
+  expect(names).toHaveLength(readdirSync(published).length)
+  expect(names.indexOf('http.json')).toBeLessThan(names.indexOf('http-wrk.json'))
+})
+
+/** A folder with a small result over HTTP, `a.json`. */
+async function folderOfResults(): Promise<string> {
+  const folder = await temporaryFolder()
+  const result = JSON.parse(await readFile(join(published, 'http.json'), 'utf8'))
+  const [first] = result.samples
+  const samples = [{ ...first, values: { ...first.values, requestsPerSecond: 7 } }]
+  await writeFile(join(folder, 'a.json'), JSON.stringify({ ...result, samples }))
+  return folder
+}
+
+test('what stands below a mark is replaced, and all else stays', async () => {
+  const folder = await folderOfResults()
+  const text = [
+    'Before.\n\n<!-- a.json, table 1 -->\n\n| old | table |\n| --- | ----: |\n| x | y |\n\nBetween.\n',
+    '<!-- a.json, provenance -->\n\n- Old.\n- Older.\n\n- Stays.\n',
+    '<!-- a.json, table 1 -->\n\n- A list\n  stays.\n\n<!-- a.json, table 1 -->\n\nAfter, | with a bar.\n',
+  ].join('\n')
+  const filled = await withFigures(text, folder)
+  expect(filled).toMatch(
+    /^- 2026-11-21, 14:14 UTC: `npm run load -- .*`\. .*; [\d.]+ % of the CPU/m,
+  )
+  expect(filled).toMatch(/^\| naive +\| +7.00 \| +1 \|/m)
+  const rest = filled.replaceAll(/^(\|.*|- 2026.*)\n/gm, '')
+  expect(rest).toBe(
+    [
+      'Before.\n\n<!-- a.json, table 1 -->\n\n\nBetween.\n\n<!-- a.json, provenance -->\n\n\n- Stays.\n',
+      '<!-- a.json, table 1 -->\n\n\n- A list\n  stays.\n\n<!-- a.json, table 1 -->\n\n\nAfter, | with a bar.\n',
+    ].join('\n'),
+  )
+  expect(await withFigures(filled, folder)).toBe(filled)
+})
+
+test.for([
+  ['No mark.', 'It has no line such as'],
+  ['<!-- b.json, claims -->', 'b.json cannot be read: ENOENT'],
+  ['<!-- a.json, table 99 -->', /a\.json has \d tables, and no table 99/],
+] as const)('%s is refused', async ([text, message]) => {
+  await expect(withFigures(text, await folderOfResults())).rejects.toThrow(message)
+})
+
+test('npm run load -- document fills a file, or leaves it as it is', async () => {
+  const state = await temporaryFolder()
+  const document = async (text: string) => {
+    const path = join(await temporaryFolder(), 'document.md')
+    await writeFile(path, text)
+    const program = await run('cli.ts', { state, args: ['document', path], until: /./ })
+    const { code } = await program.exited
+    return { code, output: program.output.join('\n'), text: await readFile(path, 'utf8') }
+  }
+  const filled = await document('<!-- http.json, table 1 -->\n')
+  expect(filled).toMatchObject({ code: 0, output: expect.stringContaining('has the figures anew') })
+  expect(filled.text).toMatch(/^\| naive /m)
+  expect((await document(filled.text)).output).toContain('is up to date')
+  expect(await document('No mark.')).toEqual({
+    ...{ code: 1, text: 'No mark.' },
+    output: expect.stringContaining('stays as it is. It has no line such as'),
+  })
+  expect(await filesIn(state)).toEqual([])
+})
