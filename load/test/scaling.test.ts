@@ -105,7 +105,7 @@ test('a claim is about the ends of a series, without rows that are marked', () =
     return scaling.claims(rows, undefined as never)
   }
   expect(claims([1, 16, 64, 256])).toEqual([
-    'By HTTP connections: batch answers 4.01 times as many requests as naive with 1 connection, 4.64 times with 64 connections.',
+    'By HTTP connections: batch answers 4.01 times as many requests a second as naive with 1 connection, 4.64 times with 64 connections.',
   ])
   expect(claims([64, 256])).toEqual([])
 })

@@ -64,19 +64,19 @@ const usualLinks = ['unix', 'loopback', 'switch', '1ms@1Gb/s', 'vpn']
 const usualVariants: Variant[] = ['naive', 'sequential', 'pipeline', 'batch']
 const RATE = 'requestsPerSecond'
 
-/** The variants over HTTP while one thing changes: connections, processes, or the way to Redis. */
+/** The variants over HTTP while one thing changes: connections, workers, or the link to Redis. */
 export const scaling: Experiment<ScalingOptions, Bench> = {
   name: 'scaling',
-  title: 'Scaling: connections, API processes, distance to Redis',
-  summary: 'compare the variants by connections, API processes, and distance to Redis',
+  title: 'Scaling: connections, workers, distance to Redis',
+  summary: 'compare the variants by connections, workers, and distance to Redis',
   group: 'Over HTTP',
   about: `
 Full speed, as with npm run load -- http, while one thing changes and the rest stays as it is: ${usual.connections}
-connections, one process of the API, Redis at 127.0.0.1.
+connections, one worker, Redis at 127.0.0.1.
   connections   HTTP connections at the same time, 1 to 1,000
-  workers       processes of the API. The generator can fill a core, and so can each of them: rows with
-                more of them than the machine has cores are marked, and say little about a bigger machine.
-                Contenders run as one process only.
+  workers       processes of the API. The generator can fill a core, and so can each worker: rows with too
+                few cores for all are marked, and say little about a bigger machine. Variants that are no
+                strategy of the store have one worker only.
   distance      links to Redis: Unix socket, loopback, and through a relay 0.271 ms (a switch), 1 ms, and
                 48 ms with 1.8 Mb/s (a VPN). All connections share the bandwidth of a link. The same links
                 without HTTP, beside the documents' table 4: npm run load -- store
@@ -154,7 +154,7 @@ Examples:
     ...saturationDoubts,
     crowded: {
       mark: '‡',
-      text: 'The processes of the API and the generator could fill more cores than there are: they wait for each other.',
+      text: 'The workers and the generator could fill more cores than there are: they wait for each other.',
       keepsRatios: true,
     },
   },
@@ -263,7 +263,7 @@ export function secondsOf(one: Case, { duration }: Pick<RoundOptions, 'duration'
 
 const titles: Record<Series, string> = {
   connections: 'By HTTP connections',
-  workers: 'By API processes',
+  workers: 'By workers, the processes of the API',
   distance: 'By distance to Redis',
 }
 
@@ -319,7 +319,7 @@ function claimsOf(name: Series, rows: Rows): string[] {
   const [first, last] = [claims[0], claims.at(-1)]
   if (!first || !last || first === last) return []
   return [
-    `${titles[name]}: ${hero} answers ${first.times} times as many requests as ${first.base} ${first.place}, ${last.times} times ${last.place}.`,
+    `${titles[name]}: ${hero} answers ${first.times} times as many requests a second as ${first.base} ${first.place}, ${last.times} times ${last.place}.`,
   ]
 }
 
