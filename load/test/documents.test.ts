@@ -1,33 +1,34 @@
 import { existsSync, readdirSync } from 'node:fs'
 import { readFile, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { join, relative } from 'node:path'
 import { repository } from '@onetrip/stack/places.ts'
 import { filesIn, temporaryFolder } from '@onetrip/stack/testing/places.ts'
 import { run } from '@onetrip/stack/testing/programs.ts'
 import { expect, test } from 'vitest'
-import { published, withFigures } from '../src/reporting/document.ts'
+import { markedDocuments, marksIn, published, withFigures } from '../src/reporting/document.ts'
 import { readResults } from '../src/reporting/files.ts'
 
-const texts = await Promise.all(
-  ['README.md', ...readdirSync(join(repository, 'docs')).map((name) => join('docs', name))]
-    .filter((name) => name.endsWith('.md'))
-    .map(async (name) => ({ name, text: await readFile(join(repository, name), 'utf8') })),
+const documents = await Promise.all(
+  (await markedDocuments()).map(async (path) => ({
+    ...{ name: relative(repository, path), text: await readFile(path, 'utf8') },
+  })),
 )
-const marksIn = (text: string) => [...text.matchAll(/^<!-- (\S+\.json), [a-z]+.* -->$/gm)]
-const marked = texts
-  .filter(({ text }) => marksIn(text).length > 0)
-  // Until their experiments are converted, some documents have their results beside them.
-  .filter(({ text }) =>
-    marksIn(text).every(([, file = '']) => !existsSync(join(repository, 'docs', file))),
-  )
+// Until their experiments are converted, some documents have their results beside them.
+const isConverted = ({ text }: { text: string }) =>
+  marksIn(text).every((file) => !existsSync(join(repository, 'docs', file)))
 
-// To renew them: npm run load -- document README.md docs/*.md
-test.each(marked)('$name has the figures of load/results', async ({ text }) => {
-  expect(text).toBe(await withFigures(text))
-})
+// To renew them: npm run load -- document
+test.each(documents.filter(isConverted))(
+  '$name has the figures of load/results',
+  async ({ text }) => {
+    expect(text).toBe(await withFigures(text))
+  },
+)
 
-test('README.md is among them', () => {
-  expect(marked.map(({ name }) => name)).toContain('README.md')
+test('README.md and documents are among them', () => {
+  const names = documents.map(({ name }) => name)
+  expect(names).toEqual(expect.arrayContaining(['README.md', 'docs/method.md']))
+  expect(names).not.toContain('docs/results.md')
 })
 
 test('all results of a folder can be read; of two of an experiment the main one comes first', async () => {

@@ -24,7 +24,7 @@ test.for([
   ['http', redis, served],
   ['http', api, served],
   ['latency', api, [...served, '--rate=20']],
-  ['scaling', redis, [...served, '--only=connections']],
+  ['scaling', api, [...served, '--only=connections']],
   ['store', redis, ['--strategies=pipeline', '--links=unix']],
 ] as const)('%s, when a program is killed', async ([command, victim, options]) => {
   const state = await temporaryFolder()

@@ -57,3 +57,15 @@ test('nothing to measure is a problem', async () => {
   })
   expect(await load.exited).toEqual({ code: 1, signal: null })
 })
+
+test('an interrupt while the APIs start leaves nothing', async () => {
+  const state = await temporaryFolder()
+  const args = ['scaling', ...short, '--only=distance', '--links=switch']
+  const load = await run('cli.ts', { state, args, until: /^Scaling: / })
+  // This one, Redis and the relay; then the APIs.
+  await expect.poll(async () => (await processesOf(state)).length).toBeGreaterThan(3)
+  load.signal('SIGINT')
+  expect(await load.exited).toEqual({ code: 130, signal: null })
+  expect(await processesOf(state)).toEqual([])
+  expect(await filesIn(state)).toEqual([])
+})

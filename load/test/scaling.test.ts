@@ -124,6 +124,10 @@ test('a comparison finds the place at which a rate fell', () => {
       .map(({ row, metric, reference }) => [row.name, metric.name, reference?.subject])
   expect(worse(1)).toEqual([])
   expect(worse(1.5)).toEqual([
-    ['connections, HTTP connections 64, workers 1, loopback, batch', 'requestsPerSecond', 'naive'],
+    [
+      'by connections, HTTP connections 64, workers 1, loopback, batch',
+      'requestsPerSecond',
+      'naive',
+    ],
   ])
 })

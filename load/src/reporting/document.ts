@@ -1,4 +1,4 @@
-import { readFile } from 'node:fs/promises'
+import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { repository } from '@onetrip/stack/places.ts'
 import { Problem } from '@onetrip/stack/problem.ts'
@@ -17,14 +17,33 @@ export const published = join(repository, 'load/results')
 const tables = /^(<!-- (\S+\.json), (table \d+) -->)\n*(?:\|.*\n?)*\n*/gm
 const lists = /^(<!-- (\S+\.json), (claims|provenance) -->)\n*(?:- .*\n?)*\n*/gm
 
-/** `npm run load -- document FILE...`: puts the figures of load/results into documents. */
+/** `npm run load -- document [FILE...]`: puts the figures of load/results into documents. */
 export function documentCommand(): Command {
   return new Command('document')
     .description('put the figures of load/results into documents')
-    .argument('<file...>', 'with lines such as <!-- http.json, table 1 -->')
+    .argument(
+      '[file...]',
+      'with lines such as <!-- http.json, table 1 --> (default: README.md and docs, where they have such lines)',
+    )
     .action(async (files: string[]) => {
-      for (const file of files) await fillDocument(file)
+      for (const file of files.length > 0 ? files : await markedDocuments())
+        await fillDocument(file)
     })
+}
+
+/** The paths of README.md and of the files in docs, of those that have marks. */
+export async function markedDocuments(): Promise<string[]> {
+  const docs = join(repository, 'docs')
+  const names = (await readdir(docs)).filter((name) => name.endsWith('.md')).toSorted()
+  const paths = [join(repository, 'README.md'), ...names.map((name) => join(docs, name))]
+  const texts = await Promise.all(paths.map((path) => readFile(path, 'utf8')))
+  return paths.filter((_, index) => marksIn(texts[index] ?? '').length > 0)
+}
+
+/** The names of the results that the marks of a text name. */
+export function marksIn(text: string): string[] {
+  const marks = [tables, lists].flatMap((each) => [...text.matchAll(each)])
+  return [...new Set(marks.map(([, , name = '']) => name))]
 }
 
 /**
@@ -50,9 +69,8 @@ async function fillDocument(path: string): Promise<void> {
  * @throws Problem when it has no marks, or a result does not have what one asks for.
  */
 export async function withFigures(text: string, folder = published): Promise<string> {
-  const marks = [tables, lists].flatMap((each) => [...text.matchAll(each)])
-  const names = new Set(marks.map(([, , name = '']) => name))
-  if (names.size === 0) throw new Problem('It has no line such as <!-- http.json, table 1 -->.')
+  const names = marksIn(text)
+  if (names.length === 0) throw new Problem('It has no line such as <!-- http.json, table 1 -->.')
   const parts = new Map<string, Part>()
   for (const name of names) {
     const { experiment, result }: SavedResult = await readResult(join(folder, name))

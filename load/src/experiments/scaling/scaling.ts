@@ -141,7 +141,7 @@ Examples:
   }),
 
   factors: [
-    { name: 'series', label: 'series' },
+    { name: 'series', label: 'series', text: (value) => `by ${value}` },
     { name: 'connections', label: 'HTTP connections' },
     { name: 'workers', label: 'workers' },
     { name: 'link', label: 'link' },
