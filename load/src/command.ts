@@ -92,7 +92,7 @@ function addRounds(command: Command, { rounds, duration, quick, full }: Experime
 
 const dashed = (name: string) => name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)
 
-export function thresholdOption(): Option {
+function thresholdOption(): Option {
   return new Option('--threshold <percent>', 'how much worse is a regression, in a comparison')
     .argParser(percentage)
     .default(THRESHOLD_PERCENT)

@@ -8,6 +8,7 @@ import { latency } from './experiments/latency/latency.ts'
 import { pipelining } from './experiments/pipelining/pipelining.ts'
 import { ports } from './experiments/ports/ports.ts'
 import { retention } from './experiments/retention/retention.ts'
+import { scaling } from './experiments/scaling/scaling.ts'
 import { shortConnections } from './experiments/short-connections/short-connections.ts'
 import { slowReader } from './experiments/slow-reader/slow-reader.ts'
 import { store } from './experiments/store/store.ts'
@@ -16,6 +17,7 @@ import { store } from './experiments/store/store.ts'
 export const experiments: readonly Experiment[] = [
   http,
   latency,
+  scaling,
   store,
   retention,
   ports,

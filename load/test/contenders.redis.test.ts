@@ -1,9 +1,9 @@
 import { readdir } from 'node:fs/promises'
 import type { Program } from '@onetrip/stack/program.ts'
 import { describe, expect, test } from 'vitest'
-import type { Variant } from '../src/contenders.ts'
-import { clientOf, contenders } from '../src/contenders.ts'
 import { apiFacts, readApi } from '../src/measure/api-metrics.ts'
+import type { Variant } from '../src/variants.ts'
+import { clientOf, contenders } from '../src/variants.ts'
 import { type Api, apisOfThisFile } from './support/apis.ts'
 
 /** Applications of another kind, with the views in the session. */

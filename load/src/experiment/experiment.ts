@@ -62,7 +62,7 @@ export interface Experiment<Options extends object = object, Bench = unknown> ex
   claims(rows: Rows, result: Result): readonly string[]
 }
 
-export type Group = 'Over HTTP' | 'The store' | 'Redis'
+type Group = 'Over HTTP' | 'The store' | 'Redis'
 export type Preset = 'quick' | 'usual' | 'full'
 
 export interface RoundOptions {

@@ -129,7 +129,7 @@ export async function runRounds<Variant, Sample>(
 export const EXPLANATION_MS = 2_000
 
 /** Why an error ended it: the reason of `signal` explains that better, if there soon is one. */
-export async function earlyEnd(error: unknown, { interrupt, signal }: Signals): Promise<EarlyEnd> {
+async function earlyEnd(error: unknown, { interrupt, signal }: Signals): Promise<EarlyEnd> {
   if (!signal.aborted) {
     const { promise, resolve } = Promise.withResolvers<void>()
     const timer = setTimeout(resolve, EXPLANATION_MS)

@@ -39,10 +39,13 @@ export class Row {
     return this.text(this.shape.subject)
   }
 
-  /** The case in a few words: `50 %, batch`. */
+  /** The case in a few words: `connections 64, batch`. */
   get name(): string {
     return this.shape.factors
-      .map(({ name }) => this.text(name))
+      .map(({ name, label }) => {
+        const text = this.text(name)
+        return typeof this.case[name] === 'number' ? `${label} ${text}` : text
+      })
       .filter((text) => text !== '')
       .join(', ')
   }

@@ -21,7 +21,7 @@ export interface Shape {
 /** The values of the factors, by name. */
 export type Case = Readonly<Record<string, string | number>>
 
-export interface Factor {
+interface Factor {
   readonly name: string
   /** As a column's head. */
   readonly label: string

@@ -31,7 +31,8 @@ export async function readResults(path: string): Promise<SavedResult[]> {
   if (names.length === 0) throw new Problem(`${path} has no JSON files.`)
   const results = await Promise.all(names.map((name) => readResult(join(path, name))))
   const place = ({ experiment }: SavedResult) => experiments.indexOf(experiment)
-  return results.toSorted((a, b) => place(a) - place(b))
+  // Of several with the same experiment, http.json comes before http-wrk.json.
+  return results.toSorted((a, b) => place(a) - place(b) || a.name.length - b.name.length)
 }
 
 /** @throws Problem when there is no such file, or it is no result of an experiment of ours. */

@@ -4,7 +4,16 @@ import type { Part } from './part.ts'
 
 /** The sentences and tables of results as GitHub's Markdown; samples and charts are left out. */
 export function markdownOf(parts: readonly Part[], notices: readonly string[] = []): string {
-  return `${[...notices.map(plain), ...parts.map(partText)].join('\n\n')}\n`
+  const contents = parts.map(({ title, claims: [first] }) =>
+    plain(first === undefined ? title : `${title}: ${first}`),
+  )
+  return `${[
+    '# Results',
+    `Made by ${code('npm run load')}; how it is measured is in docs/method.md.`,
+    ...notices.map(plain),
+    ...(parts.length > 1 ? [contents.map((line) => `- ${line}`).join('\n')] : []),
+    ...parts.map(partText),
+  ].join('\n\n')}\n`
 }
 
 function partText({ title, claims, notes, sections, provenance }: Part): string {

@@ -21,7 +21,7 @@ export interface Part {
   readonly result: Result
 }
 
-export interface Provenance {
+interface Provenance {
   /** ISO 8601. */
   readonly date: string
   readonly command: string

@@ -1,10 +1,10 @@
 import type { Command } from 'commander'
 import { describe, expect, test } from 'vitest'
 import { experimentCommand, optionsOf } from '../../src/command.ts'
-import { variants } from '../../src/contenders.ts'
 import type { Experiment } from '../../src/experiment/experiment.ts'
 import { http as httpExperiment } from '../../src/experiments/http/http.ts'
 import { experiments } from '../../src/experiments.ts'
+import { variants } from '../../src/variants.ts'
 
 /** The command of an experiment that does nothing when it is called, and throws what it would print. */
 function commandOf(experiment: Experiment): Command {

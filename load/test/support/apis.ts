@@ -7,7 +7,7 @@ import type { Program } from '@onetrip/stack/program.ts'
 import { type TestRedis, testRedis } from '@onetrip/stack/testing/redis.ts'
 import { Redis } from 'ioredis'
 import { afterAll, beforeAll, beforeEach, expect, onTestFinished } from 'vitest'
-import { type Variant, variantProgram } from '../../src/contenders.ts'
+import { type Variant, variantProgram } from '../../src/variants.ts'
 
 const usersFile = fileURLToPath(new URL('../../../apps/server-build/users.acl', import.meta.url))
 

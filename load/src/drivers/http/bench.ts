@@ -4,9 +4,9 @@ import { isReady } from '@onetrip/stack/api.ts'
 import { Problem } from '@onetrip/stack/problem.ts'
 import { endOf } from '@onetrip/stack/program.ts'
 import { RedisMonitor } from '@onetrip/stack/redis-info.ts'
-import { clientOf, type Variant } from '../../contenders.ts'
 import type { Context } from '../../experiment/experiment.ts'
 import { EXPLANATION_MS } from '../../experiment/rounds.ts'
+import { clientOf, type Variant } from '../../variants.ts'
 import type { Progress } from './generator.ts'
 import { logIn } from './sessions.ts'
 import { findTarget, type Target, type TargetOptions } from './target.ts'
@@ -103,7 +103,7 @@ async function logInEverywhere(
 }
 
 /** `{ Clients: 'ioredis 6.0.0 (naive, batch); redis 6.3.1 (node-redis)' }` */
-async function clientsOf(variants: readonly Variant[]): Promise<Record<string, string>> {
+export async function clientsOf(variants: readonly Variant[]): Promise<Record<string, string>> {
   const users = new Map<string, Variant[]>()
   for (const variant of variants) {
     const client = await clientOf(variant)

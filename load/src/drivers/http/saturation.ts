@@ -76,7 +76,7 @@ export function baselineVariant(_: Case, cases: readonly Case[]): Partial<Case> 
  * @throws Problem when nothing succeeded, or the API or Redis do not tell; the reason of the signal.
  */
 export async function saturate(
-  { monitor, owned, calls }: HttpBench,
+  { monitor, owned, calls }: Pick<HttpBench, 'monitor' | 'owned' | 'calls'>,
   api: Api,
   by: Saturate,
   { seconds, context, update }: { seconds: number; context: Context } & Pick<Run<object>, 'update'>,

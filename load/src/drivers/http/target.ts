@@ -19,9 +19,9 @@ import { buildRedis } from '@onetrip/stack/redis.ts'
 import { redisFacts } from '@onetrip/stack/redis-info.ts'
 import { startStack } from '@onetrip/stack/stack.ts'
 import { print, step } from '@onetrip/stack/terminal.ts'
-import type { Variant } from '../../contenders.ts'
-import { isContender, variantProgram, variants } from '../../contenders.ts'
 import { apiFacts } from '../../measure/api-metrics.ts'
+import type { Variant } from '../../variants.ts'
+import { isContender, variantProgram, variants } from '../../variants.ts'
 
 /** What decides which stack is measured. */
 export interface TargetOptions {

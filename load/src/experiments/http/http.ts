@@ -1,7 +1,6 @@
 import { strategyNames } from '@onetrip/session-store'
 import { listOf, seconds, wholeNumber } from '@onetrip/stack/parsers.ts'
 import { Option } from 'commander'
-import { descriptions, type Variant, variants } from '../../contenders.ts'
 import { apiOf, type HttpBench, openBench } from '../../drivers/http/bench.ts'
 import { type GeneratorName, generators } from '../../drivers/http/generator.ts'
 import { findGenerator, type Generator } from '../../drivers/http/generators.ts'
@@ -25,6 +24,7 @@ import type { Row, Rows } from '../../experiment/rows.ts'
 import type { Section, Table } from '../../experiment/section.ts'
 import { bars, groups } from '../../reporting/charts.ts'
 import { errors, interval, range, ratio, tableOf } from '../../reporting/columns.ts'
+import { descriptions, variants } from '../../variants.ts'
 
 interface HttpOptions extends WorkloadFlags, TargetOptions {
   generator: GeneratorName
@@ -139,7 +139,13 @@ Examples:
           metrics: { API: 'apiCpuMicros', Redis: 'redisCpuMicros' },
         }),
       ],
-      tables: [],
+      tables: [
+        tableOf(rows, {
+          caption: 'CPU time per request, and how busy the generator was',
+          columns: ['apiCpuMicros', 'redisCpuMicros', 'generatorCpuMicros', 'generatorBusy'],
+        }),
+      ],
+      pageOnly: true,
     },
     {
       title: 'Latency at full speed',
@@ -155,7 +161,7 @@ Examples:
   claims: (rows, { options }) => claimsOf(rows, Number(options.reads) > 0),
 }
 
-/** Those that the README shows; the others are in docs/results.md. */
+/** Those that the README shows; all are in load/results. */
 const main = ['naive', 'naive-lean', 'connect-redis', 'node-redis', 'pipeline', 'batch', 'noop']
 
 function throughput(rows: Rows, { connections }: HttpOptions & RoundOptions): Section {
@@ -205,7 +211,7 @@ const perRequest = (rows: Rows, caption: string): Table =>
       range('requestsPerSecond', rows),
       ratio('requestsPerSecond', `× ${rows.all[0]?.baseline(rows)?.subject ?? 'first'}`),
       ...['p50', 'p99', 'connections', 'commands', 'roundTrips'],
-      ...['generatorCpuMicros', 'apiCpuMicros', 'redisCpuMicros'],
+      ...['apiCpuMicros', 'redisCpuMicros'],
       errors,
     ],
   })
@@ -213,9 +219,7 @@ const perRequest = (rows: Rows, caption: string): Table =>
 const variantsTable = (rows: Rows): Table => ({
   caption: 'How the commands of a request reach Redis',
   head: ['variant', 'how'],
-  rows: rows.all.flatMap(({ subject }) =>
-    subject in descriptions ? [[subject, descriptions[subject as Variant]]] : [],
-  ),
+  rows: Object.entries(descriptions).filter(([variant]) => rows.find({ variant })),
   texts: [0, 1],
 })
 

@@ -1,7 +1,6 @@
 import { listOf, seconds, wholeNumber } from '@onetrip/stack/parsers.ts'
 import { Problem } from '@onetrip/stack/problem.ts'
 import { Option } from 'commander'
-import { variants } from '../../contenders.ts'
 import { apiOf, giveUpIfGone, type HttpBench, openBench } from '../../drivers/http/bench.ts'
 import {
   baselineVariant,
@@ -38,6 +37,7 @@ import { packageVersion } from '../../measure/package-version.ts'
 import { usageOf } from '../../measure/usage.ts'
 import { percentiles } from '../../reporting/charts.ts'
 import { type Column, errors, tableOf } from '../../reporting/columns.ts'
+import { variants } from '../../variants.ts'
 import { isLate, lateP99, type Pooled, percentileOf, pooled } from './pooled.ts'
 import {
   capacityText,

@@ -30,20 +30,20 @@ export const variants: readonly Variant[] = [...strategyNames, ...contenders]
 /** How the commands of a request reach Redis. */
 export const descriptions: Readonly<Record<Variant, string>> = {
   naive: 'a new connection with ioredis’s defaults, one awaited command after the other, quit()',
-  'naive-lean': 'the same, but the client sends nothing of its own accord when it connects',
-  sequential: 'a connection that stays open, one awaited command after the other',
-  pipeline: 'a connection that stays open, one pipeline: the documents’ answer',
-  transaction: 'the same between MULTI and EXEC',
-  script: 'the same as one script on the server',
+  'naive-lean': 'the same, but the client sends no commands of its own when it connects',
+  sequential: 'a long-lived connection, one awaited command after the other',
+  pipeline: 'a long-lived connection, one pipeline: the documents’ answer',
+  transaction: 'a long-lived connection, one pipeline between MULTI and EXEC',
+  script: 'a long-lived connection, one script on the server',
   batch: 'one pipeline for all requests of an event-loop turn, merged into fewer commands',
-  noop: 'not at all: the ceiling of everything that is not Redis',
-  'node-redis': 'node-redis: a pipeline for each request, as its documentation has it',
+  noop: 'not at all: the upper limit set by everything but Redis',
+  'node-redis': 'node-redis: a pipeline for each request, as in its documentation',
   'node-redis-batch': 'node-redis with the batching of batch',
-  glide: 'valkey-glide: a pipeline for each request, as its documentation has it',
-  autopipelining: 'plain ioredis, with its own batching',
-  'connect-redis':
-    'another application: @fastify/session with connect-redis, the same as seen from outside',
-  express: 'likewise: Express and express-session with connect-redis',
+  glide: 'valkey-glide: a pipeline for each request, as in its documentation',
+  autopipelining: 'plain ioredis with its own batching',
+  'connect-redis': 'another application with the same routes: @fastify/session with connect-redis',
+  express:
+    'another application with the same routes: Express and express-session with connect-redis',
 }
 
 export const isContender = (name: string): name is ContenderName => name in clients

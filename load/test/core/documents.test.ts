@@ -1,0 +1,106 @@
+import { readdirSync } from 'node:fs'
+import { readFile, writeFile } from 'node:fs/promises'
+import { join, relative } from 'node:path'
+import { repository } from '@onetrip/stack/places.ts'
+import { filesIn, temporaryFolder } from '@onetrip/stack/testing/folders.ts'
+import { expect, test } from 'vitest'
+import { markedDocuments, marksIn, published, withFigures } from '../../src/reporting/document.ts'
+import { readResults } from '../../src/reporting/files.ts'
+import { markdownOf } from '../../src/reporting/markdown.ts'
+import { partOf } from '../../src/reporting/part.ts'
+import { runLoad } from '../support/run.ts'
+
+const documents = await Promise.all(
+  (await markedDocuments()).map(async (path) => ({
+    ...{ name: relative(repository, path), text: await readFile(path, 'utf8') },
+  })),
+)
+// To renew them: npm run load -- document
+test.each(documents)('$name has the figures of load/results', async ({ text }) => {
+  expect(text).toBe(await withFigures(text))
+})
+
+test.each(documents)('$name tells how all of its figures are renewed, if it tells', ({ text }) => {
+  const renewed = [...text.matchAll(/^npm run load -- .* --json load\/results\/(\S+)/gm)]
+  if (renewed.length === 0) return
+  expect(renewed.map(([, file]) => file).toSorted()).toEqual(marksIn(text).toSorted())
+})
+
+test('load/results/README.md has the tables of all results', async () => {
+  const parts = (await readResults(published)).map(({ experiment, result }) =>
+    partOf(experiment, result),
+  )
+  // To renew it: npm run load -- report load/results --markdown load/results/README.md
+  expect(await readFile(join(published, 'README.md'), 'utf8')).toBe(markdownOf(parts))
+})
+
+test('README.md and documents are among them', () => {
+  const names = documents.map(({ name }) => name)
+  expect(names).toEqual(expect.arrayContaining(['README.md', 'docs/method.md']))
+})
+
+test('all results of a folder can be read; of two of an experiment the main one comes first', async () => {
+  const names = (await readResults(published)).map(({ name }) => name)
+  expect(names).toHaveLength(readdirSync(published).length - 1) // without README.md
+  expect(names.indexOf('http.json')).toBeLessThan(names.indexOf('http-wrk.json'))
+})
+
+/** A folder with a small result over HTTP, `a.json`. */
+async function folderOfResults(): Promise<string> {
+  const folder = await temporaryFolder()
+  const result = JSON.parse(await readFile(join(published, 'http.json'), 'utf8'))
+  const [first] = result.samples
+  const samples = [{ ...first, values: { ...first.values, requestsPerSecond: 7 } }]
+  await writeFile(join(folder, 'a.json'), JSON.stringify({ ...result, samples }))
+  return folder
+}
+
+test('what stands below a mark is replaced, and all else stays', async () => {
+  const folder = await folderOfResults()
+  const text = [
+    'Before.\n\n<!-- a.json, table 1 -->\n\n| old | table |\n| --- | ----: |\n| x | y |\n\nBetween.\n',
+    '<!-- a.json, provenance -->\n\n- Old.\n- Older.\n\n- Stays.\n',
+    '<!-- a.json, table 1 -->\n\n- A list\n  stays.\n\n<!-- a.json, table 1 -->\n\nAfter, | with a bar.\n',
+  ].join('\n')
+  const filled = await withFigures(text, folder)
+  expect(filled).toMatch(
+    /^- 2026-11-21, 14:14 UTC: `npm run load -- .*`\. .*; [\d.]+ % of the CPU/m,
+  )
+  expect(filled).toMatch(/^\| naive +\| +7.00 \| +1 \|/m)
+  const rest = filled.replaceAll(/^(\|.*|- 2026.*)\n/gm, '')
+  expect(rest).toBe(
+    [
+      'Before.\n\n<!-- a.json, table 1 -->\n\n\nBetween.\n\n<!-- a.json, provenance -->\n\n\n- Stays.\n',
+      '<!-- a.json, table 1 -->\n\n\n- A list\n  stays.\n\n<!-- a.json, table 1 -->\n\n\nAfter, | with a bar.\n',
+    ].join('\n'),
+  )
+  expect(await withFigures(filled, folder)).toBe(filled)
+})
+
+test.for([
+  ['No mark.', 'It has no line such as'],
+  ['<!-- b.json, claims -->', 'b.json cannot be read: ENOENT'],
+  ['<!-- a.json, table 99 -->', /a\.json has \d tables, and no table 99/],
+] as const)('%s is refused', async ([text, message]) => {
+  await expect(withFigures(text, await folderOfResults())).rejects.toThrow(message)
+})
+
+test('npm run load -- document fills a file, or leaves it as it is', async () => {
+  const state = await temporaryFolder()
+  const document = async (text: string) => {
+    const path = join(await temporaryFolder(), 'document.md')
+    await writeFile(path, text)
+    const program = await runLoad({ state, args: ['document', path], until: /./ })
+    const { code } = await program.exited
+    return { code, output: program.output.join('\n'), text: await readFile(path, 'utf8') }
+  }
+  const filled = await document('<!-- http.json, table 1 -->\n')
+  expect(filled).toMatchObject({ code: 0, output: expect.stringContaining('has the figures anew') })
+  expect(filled.text).toMatch(/^\| naive /m)
+  expect((await document(filled.text)).output).toContain('is up to date')
+  expect(await document('No mark.')).toEqual({
+    ...{ code: 1, text: 'No mark.' },
+    output: expect.stringContaining('stays as it is. It has no line such as'),
+  })
+  expect(await filesIn(state)).toEqual([])
+})
