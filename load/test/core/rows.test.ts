@@ -51,9 +51,9 @@ const rows = Rows.of(shape, samples)
 describe('rows', () => {
   test('are the cases in the order in which they were first run, with their rounds', () => {
     expect(rows.all.map(({ name }) => name)).toEqual([
-      '0, TCP, stock',
-      '0, TCP, patched',
-      '10,000, TCP, patched',
+      'idle connections 0, TCP, stock',
+      'idle connections 0, TCP, patched',
+      'idle connections 10,000, TCP, patched',
     ])
     expect(rows.rounds).toBe(3)
     expect(rows.by('build').map(({ value, rows: own }) => [value, own.all.length])).toEqual([
