@@ -50,7 +50,7 @@ export async function runExperiment(experiment: Experiment, plan: RunPlan): Prom
   print(`${styleText('bold', experiment.title)}\n`)
   const run = await explained(context, async () => {
     const bench = await experiment.prepare(context, options)
-    print(`${factsText({ machine: machine(), ...described })}\n`)
+    print(`${factsText({ machine: machine(), options: { ...options }, ...described })}\n`)
     return await runCases(experiment, bench, context, options)
   })
   const result: Result = {

@@ -5,6 +5,7 @@ import { readRecord } from '@onetrip/stack/record.ts'
 import { temporaryFolder } from '@onetrip/stack/testing/folders.ts'
 import { runStart } from '@onetrip/stack/testing/programs.ts'
 import { expect, test } from 'vitest'
+import type { Sample } from '../src/experiment/result.ts'
 import { runLoad } from './support/run.ts'
 
 /** Runs it to its end, with nothing but what it is told. */
@@ -33,9 +34,9 @@ test('--url measures APIs that run, as what they say that they are', async () =>
     env: { REDIS_URL: `redis://operator@${url.host}`, REDIS_PASSWORD_FILE: password },
   })
   expect(await load.exited).toEqual({ code: 0, signal: null })
-  const { stack, summaries } = JSON.parse(await readFile(json, 'utf8'))
-  expect(stack).toBe('given')
-  const variants = summaries.map(({ variant }: { variant: string }) => variant)
+  const { software, samples } = JSON.parse(await readFile(json, 'utf8'))
+  expect(software.Stack).toBe('--url')
+  const variants = samples.map((sample: Sample) => sample.case.variant)
   expect(variants).toEqual(record?.apis.map(({ variant }) => variant).reverse())
   expect(load.output.join('\n')).not.toContain(url.password)
 })

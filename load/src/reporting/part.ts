@@ -4,8 +4,7 @@ import type { Result } from '../experiment/result.ts'
 import { endingText } from '../experiment/rounds.ts'
 import { Rows } from '../experiment/rows.ts'
 import type { Section, Table } from '../experiment/section.ts'
-import type { Facts, Published } from '../experiment/shape.ts'
-import type { Machine } from '../measure/machine.ts'
+import type { Published } from '../experiment/shape.ts'
 import { notesOf } from './columns.ts'
 
 /** A result as the terminal, Markdown and the page show it. */
@@ -45,11 +44,8 @@ export function factsOf({
   machine,
   load,
   software,
-}: {
-  machine: Machine
-  load: Facts
-  software: Facts
-}): [label: string, text: string][] {
+  options,
+}: Pick<Result, 'machine' | 'load' | 'software' | 'options'>): [label: string, text: string][] {
   const { cpu, cores, memoryBytes, kernel, node } = machine
   const gigabytes = (memoryBytes / 2 ** 30).toFixed(0)
   return [
@@ -57,18 +53,18 @@ export function factsOf({
     ...Object.entries({ ...software, ...load }).flatMap(([label, value]): [string, string][] =>
       value === null ? [] : [[label, String(value)]],
     ),
+    ['Options', settingsText(options)],
   ]
 }
 
 function provenanceOf(result: Result): Provenance {
-  const { date, command, git, elsewhere, network, options, limits } = result
+  const { date, command, git, elsewhere, network, limits } = result
   const commit = git ? `${git.commit.slice(0, 12)}${git.dirty ? ' with changes' : ''}` : 'unknown'
   return {
     date,
     command,
     facts: [
       ...factsOf(result),
-      ['Options', settingsText(options)],
       ['Limits', settingsText({ ...limits })],
       ['Network', network],
       ['Commit', commit],

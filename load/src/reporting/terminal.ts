@@ -41,12 +41,14 @@ export function tableText({ caption, head, rows, texts }: TableOf): string {
   return `${caption === '' ? '' : `${caption}\n\n`}${table.toString()}`
 }
 
-const LEAST = 8
+/** Of a column, however short what stands in it. */
+const LEAST_WIDTH = 8
+const MOST_LINES = 4
 
 const widest = (rows: TableOf['rows'], column: number) =>
-  Math.max(LEAST, ...rows.map((row) => row[column]?.length ?? 0))
+  Math.max(LEAST_WIDTH, ...rows.map((row) => row[column]?.length ?? 0))
 
-/** A head in as many lines as it takes to be no wider than what stands below it. */
+/** A head in lines that are no wider than what stands below it, unless these would be too many. */
 function broken(head: string, width: number): string {
   const lines: string[] = []
   for (const word of head.split(' ')) {
@@ -55,5 +57,5 @@ function broken(head: string, width: number): string {
       lines[lines.length - 1] = `${last} ${word}`
     } else lines.push(word)
   }
-  return lines.join('\n')
+  return lines.length > MOST_LINES ? broken(head, width + 1) : lines.join('\n')
 }

@@ -49,6 +49,7 @@ export async function openBench(context: Context, options: HttpBenchOptions): Pr
   watchPrograms(context, target, monitor)
   const { version, build, ioThreads } = await monitor.facts()
   context.describe('software', {
+    Stack: kinds[target.kind],
     Redis: `${version} ${build ?? target.redis.build}`,
     ...(await clientsOf(target.apis.map(({ variant }) => variant))),
   })
@@ -68,6 +69,8 @@ export async function openBench(context: Context, options: HttpBenchOptions): Pr
     calls: (api) => workload({ ...options, tokens: tokens.get(api) ?? [] }),
   }
 }
+
+const kinds = { running: 'npm start', given: '--url', own: 'started for this' } as const
 
 /** The API of a variant. */
 export function apiOf({ apis }: HttpBench, name: string | number | undefined): Api {
