@@ -1,0 +1,47 @@
+import { readdir, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { filesIn, processesOf, temporaryFolder } from '@onetrip/stack/testing/folders.ts'
+import { expect, test } from 'vitest'
+import { runLoad } from '../support/run.ts'
+
+test('all leaves a file of each experiment and one page of them', async () => {
+  const state = await temporaryFolder()
+  const folder = await temporaryFolder()
+  const html = join(await temporaryFolder(), 'all.html')
+  // The second begins its process anew in a network of its own, and must not take the first with it.
+  const args = ['all', '--quick', '--only=client,info', '--json', folder, '--html', html]
+  const all = await runLoad({ state, args, until: /The results are in/ })
+  expect(await all.exited).toEqual({ code: 0, signal: null })
+  expect(all.output[0]).toMatch(/^\[1\/2\] info: about \d+ s; \d+ s to the end$/)
+  expect((await readdir(folder)).toSorted()).toEqual(['client.json', 'info.json'])
+  const page = await readFile(html, 'utf8')
+  expect(page.match(/<h2>.*?<\/h2>/g)?.slice(0, 2)).toEqual([
+    '<h2>Redis: INFO beside many idle connections</h2>',
+    '<h2>Redis: a single client</h2>',
+  ])
+  expect(await processesOf(state)).toEqual([])
+  expect(await filesIn(state)).toEqual([])
+})
+
+test('an interrupt ends the experiment that runs, and keeps what is complete', async () => {
+  const state = await temporaryFolder()
+  const folder = await temporaryFolder()
+  const args = ['all', '--only=client,info', '--json', folder]
+  const all = await runLoad({ state, args, until: /^Round 2\// })
+  all.signal('SIGINT')
+  expect(await all.exited).toEqual({ code: 130, signal: null })
+  expect(await readdir(folder)).toEqual(['info.json'])
+  const result = JSON.parse(await readFile(join(folder, 'info.json'), 'utf8'))
+  expect(result).toMatchObject({ interrupted: true })
+  expect(await processesOf(state)).toEqual([])
+})
+
+test.each([
+  [['--only=htpp'], {}, /--only: there is no experiment htpp/],
+  [['--only=info'], { REDIS_SERVER: '/nowhere' }, /Nothing was measured/],
+  [['--json', '/dev/null/results'], {}, /results cannot be written/],
+])('all %j fails, and says why', async (args, env, message) => {
+  const state = await temporaryFolder()
+  const all = await runLoad({ state, args: ['all', ...args], env, until: message })
+  expect(await all.exited).toEqual({ code: 1, signal: null })
+})
