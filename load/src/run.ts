@@ -9,7 +9,7 @@ import { runProgress } from './experiment/progress.ts'
 import { type RedisServer, requireBuild, startRedisServer } from './experiment/redis-server.ts'
 import { ELSEWHERE, FORMAT, type Result, type Sample } from './experiment/result.ts'
 import { type EarlyEnd, earlyText, endingOf, runRounds } from './experiment/rounds.ts'
-import { Row } from './experiment/rows.ts'
+import { Row, Rows } from './experiment/rows.ts'
 import type { Case, Facts } from './experiment/shape.ts'
 import { gitState, machine } from './measure/machine.ts'
 import { readFamilyCpu, readMachineCpu, shareElsewhere } from './measure/machine-cpu.ts'
@@ -167,24 +167,17 @@ async function runCases(
 
 /** A case in a few words: what sets it apart from the others, in columns. */
 function labelsOf(experiment: Experiment, cases: readonly Case[]): (one: Case) => string {
-  const rows = new Map(cases.map((one) => [one, rowOf(experiment, one)]))
-  const columns = experiment.factors
-    .map(({ name }) => ({
-      name,
-      texts: new Set([...rows.values()].map((row) => row.text(name))),
-    }))
-    .filter(({ name, texts }) => texts.size > 1 || name === experiment.subject)
-  return (one) =>
-    columns
-      .map(({ name, texts }) => {
-        const width = Math.max(...[...texts].map((text) => text.length))
-        return (rows.get(one) ?? rowOf(experiment, one)).text(name).padEnd(width)
-      })
-      .join('  ')
+  const rows = new Rows(
+    experiment,
+    cases.map((one) => new Row(experiment, [{ case: one, round: 0, values: {} }])),
+  )
+  const columns = rows.varying.map((name) => {
+    const texts = rows.all.map((row) => row.text(name))
+    const width = Math.max(...texts.map(({ length }) => length))
+    return texts.map((text) => text.padEnd(width))
+  })
+  return (one) => columns.map((texts) => texts[cases.indexOf(one)]).join('  ')
 }
-
-const rowOf = (experiment: Experiment, one: Case) =>
-  new Row(experiment, [{ case: one, round: 0, values: {} }])
 
 function describe(experiment: Experiment, sample: Sample): string {
   const row = new Row(experiment, [sample])

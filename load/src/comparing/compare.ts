@@ -71,7 +71,9 @@ export function printComparison(
   requireRounds(after.name, now)
   const pairs = pairsOf(old, now)
   if (pairs.length === 0) {
-    const [has, wanted] = [old, now].map((rows) => rows.all.map((row) => row.name).join('; '))
+    const [has, wanted] = [old, now].map((rows) =>
+      rows.all.map((row) => rows.nameOf(row)).join('; '),
+    )
     throw new Problem(
       `${before.name} has nothing of ${wanted}, but ${has}: nothing can be compared.`,
     )
@@ -80,7 +82,7 @@ export function printComparison(
   const threshold = thresholdPercent / 100
   const judgement = judge(old, now, differences, threshold)
   print(headerText(experiment, [before, after], [old, now], differences))
-  const table = judgementText(judgement)
+  const table = judgementText(judgement, now)
   print(table === '' ? '' : `\n${table}\n`)
   if (differences.load.length > 0) {
     throw new Problem(
@@ -92,7 +94,7 @@ export function printComparison(
       `Of ${before.name}, nothing can be judged: the machine, or the rates, were others.`,
     )
   }
-  print(verdictText(judgement, threshold))
+  print(verdictText(judgement, now, threshold))
   return judgement.comparisons.some(({ verdict }) => verdict === 'worse')
 }
 
@@ -130,7 +132,7 @@ const MOST_ROWS = 150
 const isChange = ({ verdict }: Comparison) => verdict === 'better' || verdict === 'worse'
 
 /** A line for each metric of each case, or of those that changed; empty when that is none. */
-function judgementText({ comparisons, confidence }: Judgement): string {
+function judgementText({ comparisons, confidence }: Judgement, rows: Rows): string {
   const shown = comparisons.length > MOST_ROWS ? comparisons.filter(isChange) : comparisons
   if (shown.length === 0) return ''
   const interval = `${Number((confidence * 100).toFixed(2))} % interval`
@@ -140,7 +142,7 @@ function judgementText({ comparisons, confidence }: Judgement): string {
     rows: shown.map((one, index) => {
       const { row, before, after, change, verdict } = one
       return [
-        shown[index - 1]?.row === row ? '' : row.name,
+        shown[index - 1]?.row === row ? '' : rows.nameOf(row),
         nameOf(one),
         figure(before),
         figure(after),
@@ -169,11 +171,11 @@ function signed(factor: number): string {
 }
 
 /** The result in sentences. */
-function verdictText({ comparisons }: Judgement, threshold: number): string {
+function verdictText({ comparisons }: Judgement, rows: Rows, threshold: number): string {
   const judged = comparisons.filter(({ verdict }) => verdict !== 'told')
   const lines = judged.filter(isChange).map((one) => {
     const { low, high } = one.change.interval
-    const text = `${one.row.name}: ${nameOf(one)} is ${one.verdict}: ${signed(one.change.mean)} (${signed(low)} to ${signed(high)}).`
+    const text = `${rows.nameOf(one.row)}: ${nameOf(one)} is ${one.verdict}: ${signed(one.change.mean)} (${signed(low)} to ${signed(high)}).`
     return styleText(one.verdict === 'worse' ? ['bold', 'red'] : ['bold'], text)
   })
   if (judged.length > 0 && lines.length === 0) {

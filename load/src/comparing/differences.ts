@@ -1,7 +1,7 @@
 import type { Experiment } from '../experiment/experiment.ts'
 import { figure, percent } from '../experiment/figures.ts'
 import { ELSEWHERE, type Result } from '../experiment/result.ts'
-import type { Row, Rows } from '../experiment/rows.ts'
+import { type Row, Rows } from '../experiment/rows.ts'
 import type { Facts } from '../experiment/shape.ts'
 import { summarize } from '../experiment/statistics.ts'
 import { DISTURBED } from '../measure/machine-cpu.ts'
@@ -41,12 +41,16 @@ export function differencesOf(
   [before, after]: readonly [Result, Result],
   pairs: readonly Pair[],
 ): Differences {
+  const rows = new Rows(
+    experiment,
+    pairs.map(({ now }) => now),
+  )
   return {
     load: differ(
       { ...loadFacts(experiment, before.options), ...before.load },
       { ...loadFacts(experiment, after.options), ...after.load },
     ),
-    rates: pairs.filter((pair) => !haveSameRate(pair)).map(rateText),
+    rates: pairs.filter((pair) => !haveSameRate(pair)).map((pair) => rateText(pair, rows)),
     machine: differ(machineOf(before), machineOf(after)),
     disturbance: disturbanceOf(before, after),
     software: differ(softwareOf(before), softwareOf(after)),
@@ -84,9 +88,9 @@ export function haveSameRate(pair: Pair): boolean {
   })
 }
 
-function rateText(pair: Pair): string {
+function rateText(pair: Pair, rows: Rows): string {
   const [old = 0, now = 0] = givenOf(pair)[0] ?? []
-  return `${pair.now.name}: ${figure(old)}, now ${figure(now)}`
+  return `${rows.nameOf(pair.now)}: ${figure(old)}, now ${figure(now)}`
 }
 
 function givenOf({ old, now }: Pair): (readonly [old: number, now: number])[] {

@@ -62,10 +62,10 @@ export function endingText({ interrupted, failure }: Partial<Ending>): string[] 
 }
 
 /** What to print above figures of fewer rounds than were wanted; empty when none are missing. */
-export function earlyText(early: EarlyEnd | null, what = 'the rounds'): string {
+export function earlyText(early: EarlyEnd | null): string {
   if (early === null) return ''
-  if (early.interrupted) return `Interrupted: this is of ${what} that are complete.\n`
-  return `${describeError(early.reason)}\nSo this is of ${what} that are complete.\n`
+  if (early.interrupted) return 'Interrupted: this is of the rounds that are complete.\n'
+  return `${describeError(early.reason)}\nSo this is of the rounds that are complete.\n`
 }
 
 /** @throws the reason, when it did not end by an interrupt. To be called when what there is was saved. */

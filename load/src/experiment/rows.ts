@@ -39,17 +39,6 @@ export class Row {
     return this.text(this.shape.subject)
   }
 
-  /** The case in a few words: `connections 64, batch`. */
-  get name(): string {
-    return this.shape.factors
-      .map(({ name, label }) => {
-        const text = this.text(name)
-        return typeof this.case[name] === 'number' ? `${label} ${text}` : text
-      })
-      .filter((text) => text !== '')
-      .join(', ')
-  }
-
   /** A metric in each round that has it. */
   values(metric: string): number[] {
     return this.samples.flatMap(({ values }) => values[metric] ?? [])
@@ -171,6 +160,26 @@ export class Rows {
   /** One for each value of a factor. */
   by(factor: string): { value: string | number; rows: Rows }[] {
     return this.values(factor).map((value) => ({ value, rows: this.where({ [factor]: value }) }))
+  }
+
+  /** The factors in which rows differ, and the subject: what names a row. */
+  get varying(): readonly string[] {
+    const { factors, subject } = this.shape
+    return factors
+      .map(({ name }) => name)
+      .filter((name) => name === subject || new Set(this.all.map((row) => row.text(name))).size > 1)
+  }
+
+  /** A row in a few words: `HTTP connections 64, batch`. */
+  nameOf(row: Row): string {
+    return this.varying
+      .flatMap((name) => {
+        const { label = name } = this.shape.factors.find((one) => one.name === name) ?? {}
+        const text = row.text(name)
+        if (text === '') return []
+        return typeof row.case[name] === 'number' ? `${label} ${text}` : text
+      })
+      .join(', ')
   }
 
   /** How many rounds there are. */

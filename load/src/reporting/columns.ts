@@ -24,7 +24,7 @@ export function tableOf(
   rows: Rows,
   options: { caption: string; columns: readonly ColumnOrMetric[]; factors?: readonly string[] },
 ): Table {
-  const labels = options.factors ?? differing(rows)
+  const labels = options.factors ?? rows.varying
   const columns = [
     ...labels.map((name) => factorColumn(name, rows)),
     ...options.columns.map((column) =>
@@ -43,14 +43,6 @@ export function tableOf(
     rows: rows.all.map((_, index) => shown.map(({ cells }) => cells[index] ?? '')),
     texts: shown.flatMap(({ column }, index) => (column.isText ? [index] : [])),
   }
-}
-
-/** The factors in which rows differ, and the subject. */
-function differing(rows: Rows): string[] {
-  const { factors, subject } = rows.shape
-  return factors
-    .map(({ name }) => name)
-    .filter((name) => name === subject || new Set(rows.all.map((row) => row.text(name))).size > 1)
 }
 
 function factorColumn(name: string, rows: Rows): Column {

@@ -32,7 +32,7 @@ function compared(before: Result, after: Result, threshold = 0.1) {
 function judged(before: Result, after: Result, threshold?: number) {
   return Object.fromEntries(
     compared(before, after, threshold).comparisons.map(({ row, metric, reference, verdict }) => [
-      `${row.name}: ${metric.label}${reference === null ? '' : ` ÷ ${reference.subject}`}`,
+      `${row.subject}: ${metric.label}${reference === null ? '' : ` ÷ ${reference.subject}`}`,
       verdict,
     ]),
   )
