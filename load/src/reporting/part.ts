@@ -31,7 +31,7 @@ export function partOf(experiment: Experiment, result: Result): Part {
   const rows = Rows.of(experiment, result.samples)
   return {
     name: experiment.name,
-    title: experiment.title,
+    title: [experiment.title, experiment.detail?.(result) ?? ''].filter(Boolean).join(', '),
     claims: experiment.claims(rows, result),
     notes: [...endingText(result), ...notesOf(rows)],
     sections: [...experiment.sections(rows, result), ...publishedSection(experiment.published)],

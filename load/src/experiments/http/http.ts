@@ -40,6 +40,7 @@ interface Bench extends HttpBench {
 export const http: Experiment<HttpOptions, Bench> = {
   name: 'http',
   title: 'Page views over HTTP, at full speed',
+  detail: ({ options }) => (options.generator === 'wrk' ? 'by wrk' : ''),
   summary: 'compare the variants of the API at full speed',
   group: 'Over HTTP',
   about: `
