@@ -1,6 +1,6 @@
 import type { RedisBuild } from '@onetrip/stack/redis.ts'
 import type { Command } from 'commander'
-import type { RedisServer, RedisServerOptions } from './redis-server.ts'
+import type { RedisServer, RedisServerOptions } from '../drivers/redis/server.ts'
 import type { Measured, Result } from './result.ts'
 import type { Rows } from './rows.ts'
 import type { Section } from './section.ts'

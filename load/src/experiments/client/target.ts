@@ -2,8 +2,8 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { hideCredentials, redisAddress, requireOwnHost } from '@onetrip/stack/address.ts'
 import { Problem } from '@onetrip/stack/problem.ts'
 import { RedisMonitor } from '@onetrip/stack/redis-info.ts'
+import type { RedisServer } from '../../drivers/redis/server.ts'
 import type { Context } from '../../experiment/experiment.ts'
-import type { RedisServer } from '../../experiment/redis-server.ts'
 import { type Caller, callers } from './callers.ts'
 
 /** The address of a server; written to a file or printed, it has no password in it. */

@@ -3,10 +3,10 @@ import { generateLoad, holdConnections } from '../../drivers/redis/generator/loa
 import { fillKeys } from '../../drivers/redis/keys.ts'
 import { requireConnections } from '../../drivers/redis/limits.ts'
 import { addBuilds, type BuildsOptions, numbersOption } from '../../drivers/redis/options.ts'
+import type { RedisServer } from '../../drivers/redis/server.ts'
 import { cpuBetween } from '../../drivers/redis/threads.ts'
 import type { Experiment } from '../../experiment/experiment.ts'
 import { figure } from '../../experiment/figures.ts'
-import type { RedisServer } from '../../experiment/redis-server.ts'
 import { bars } from '../../reporting/charts.ts'
 import { documented, range, tableOf } from '../../reporting/columns.ts'
 

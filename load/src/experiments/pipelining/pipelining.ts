@@ -7,10 +7,10 @@ import {
   redisBenchmark,
   requireRedisBenchmark,
 } from '../../drivers/redis/redis-benchmark.ts'
+import type { RedisServer } from '../../drivers/redis/server.ts'
 import { cpuBetween } from '../../drivers/redis/threads.ts'
 import type { Experiment } from '../../experiment/experiment.ts'
 import { figure } from '../../experiment/figures.ts'
-import type { RedisServer } from '../../experiment/redis-server.ts'
 import type { Rows } from '../../experiment/rows.ts'
 import type { Case, Published } from '../../experiment/shape.ts'
 import { lines } from '../../reporting/charts.ts'

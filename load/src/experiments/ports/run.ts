@@ -1,7 +1,7 @@
 import type { SessionStore } from '@onetrip/session-store'
+import type { RedisServer } from '../../drivers/redis/server.ts'
 import { cpuBetween } from '../../drivers/redis/threads.ts'
 import type { Run } from '../../experiment/experiment.ts'
-import type { RedisServer } from '../../experiment/redis-server.ts'
 import type { Measured } from '../../experiment/result.ts'
 import {
   allWaiting,

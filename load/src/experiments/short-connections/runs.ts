@@ -8,10 +8,10 @@ import {
 } from '../../drivers/redis/generator/load.ts'
 import { fillKeys } from '../../drivers/redis/keys.ts'
 import { isLimitedByGenerator } from '../../drivers/redis/redis-benchmark.ts'
+import type { RedisServer } from '../../drivers/redis/server.ts'
 import { countSystemCalls, type SystemCalls } from '../../drivers/redis/system-calls.ts'
 import { type CpuUse, cpuBetween } from '../../drivers/redis/threads.ts'
 import type { Context } from '../../experiment/experiment.ts'
-import type { RedisServer } from '../../experiment/redis-server.ts'
 import type { Measured } from '../../experiment/result.ts'
 import type { Case } from '../../experiment/shape.ts'
 

@@ -3,8 +3,8 @@ import { createSessionStore, type SessionStore, type StrategyName } from '@onetr
 import { newSecret } from '@onetrip/stack/places.ts'
 import { Problem } from '@onetrip/stack/problem.ts'
 import { type Random, seededRandom, skewedItems } from '../../drivers/http/workload.ts'
+import type { RedisServer } from '../../drivers/redis/server.ts'
 import { cpuBetween } from '../../drivers/redis/threads.ts'
-import type { RedisServer } from '../../experiment/redis-server.ts'
 
 export const operations = ['update-token', 'record-view'] as const
 export type Operation = (typeof operations)[number]

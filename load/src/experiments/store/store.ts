@@ -10,9 +10,9 @@ import {
   openLink,
 } from '../../drivers/redis/links.ts'
 import { numbersOption } from '../../drivers/redis/options.ts'
+import type { RedisServer } from '../../drivers/redis/server.ts'
 import type { Experiment } from '../../experiment/experiment.ts'
 import { counted, figure } from '../../experiment/figures.ts'
-import type { RedisServer } from '../../experiment/redis-server.ts'
 import type { Result } from '../../experiment/result.ts'
 import type { Row, Rows } from '../../experiment/rows.ts'
 import type { Section } from '../../experiment/section.ts'

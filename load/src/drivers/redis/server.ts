@@ -6,7 +6,7 @@ import { Problem } from '@onetrip/stack/problem.ts'
 import { endOf } from '@onetrip/stack/program.ts'
 import { buildRedis, type RedisBuild, startRedis } from '@onetrip/stack/redis.ts'
 import { type RedisFacts, redisFacts } from '@onetrip/stack/redis-info.ts'
-import { type CpuReading, readCpu } from '../drivers/redis/threads.ts'
+import { type CpuReading, readCpu } from './threads.ts'
 
 export interface RedisServerOptions {
   build: RedisBuild
