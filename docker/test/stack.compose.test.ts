@@ -170,13 +170,13 @@ test('the load service prints its table and leaves its results on the volume', a
     ...['run', '--rm', '-T', '--no-deps', '--entrypoint', 'cat'],
     ...['load', '/results/http.json'],
   ])
-  const { stack: kind, summaries } = JSON.parse(json)
-  expect(kind).toBe('given')
-  expect(summaries.map(({ variant }: { variant: string }) => variant)).toEqual(['naive', 'batch'])
-  for (const { ok, errors } of summaries) {
-    expect(ok).toBeGreaterThan(0)
-    expect(errors).toEqual({})
-  }
+  const { software, samples } = JSON.parse(json)
+  expect(software.Stack).toBe('--url')
+  expect(samples).toMatchObject([
+    { case: { variant: 'naive' }, values: { requestsPerSecond: expect.any(Number) } },
+    { case: { variant: 'batch' }, values: { requestsPerSecond: expect.any(Number) } },
+  ])
+  for (const sample of samples) expect(sample).not.toHaveProperty('errors')
 })
 
 test('the report of the load service is shown at /report', async () => {
