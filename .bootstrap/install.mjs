@@ -193,9 +193,13 @@ try {
   }
   checkNode()
 } catch (error) {
-  if (!(error instanceof Problem) && codeOf(error) === undefined) throw error
-  const hint = 'Let this user write there, or clone the repository to another place.'
-  const cannot = `Cannot install the dependencies into ${root}: ${error}\n${hint}`
+  const code = codeOf(error)
+  if (!(error instanceof Problem) && code === undefined) throw error
+  const isDenied = ['EACCES', 'EPERM', 'EROFS', 'ENOSPC', 'ENOTDIR'].includes(String(code))
+  const hint = isDenied
+    ? '\nLet this user write there, or clone the repository to another place.'
+    : ''
+  const cannot = `Cannot install the dependencies into ${root}: ${error}${hint}`
   console.error(error instanceof Problem ? error.message : cannot)
   process.exitCode = 1
 }

@@ -4,7 +4,7 @@ import { dirname, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { styleText } from 'node:util'
 import { places } from '@onetrip/stack/places.ts'
-import { Problem } from '@onetrip/stack/problem.ts'
+import { describeError, messageOf, Problem } from '@onetrip/stack/problem.ts'
 import { print, printError } from '@onetrip/stack/terminal.ts'
 import { Command, Option } from 'commander'
 import type { Invocation } from './command.ts'
@@ -29,11 +29,7 @@ export function allCommand(invocation: Invocation): Command {
     .helpGroup('All of these:')
     .addOption(new Option('--quick', 'a first impression of most').conflicts('full'))
     .addOption(new Option('--full', 'more of everything').conflicts('quick'))
-    .addOption(
-      new Option('--only <list>', `out of ${names.join(', ')}`).argParser((text) =>
-        text.split(','),
-      ),
-    )
+    .addOption(new Option('--only <list>', `out of ${names.join(', ')}`).argParser(listOf(names)))
   addOutputs(command, 'json <folder>', 'write the result of each to a file of this folder')
   return command.addHelpText('after', `\n${about}`).action(async () => {
     await runAll(command.opts<AllOptions>(), invocation)
@@ -58,8 +54,6 @@ function minutes(preset: Preset): number {
 async function runAll(options: AllOptions, { interrupt }: Invocation): Promise<void> {
   const { quick, full, only, json, ...outputs } = options
   const preset = quick ? 'quick' : full ? 'full' : 'usual'
-  const unknown = only?.find((name) => !experiments.some((one) => one.name === name))
-  if (unknown !== undefined) throw new Problem(`--only: there is no experiment ${unknown}.`)
   const chosen = experiments.filter(({ name, seconds }) =>
     only ? only.includes(name) : seconds[preset] !== null,
   )
@@ -68,14 +62,15 @@ async function runAll(options: AllOptions, { interrupt }: Invocation): Promise<v
   const save = await prepareOutputs(outputs)
   const results: SavedResult[] = []
   const failed: string[] = []
+  const startedAt = new Date().toISOString()
   for (const [index, experiment] of chosen.entries()) {
     if (interrupt.aborted) break
     print(`${index === 0 ? '' : '\n\n'}${heading(chosen, index, preset)}\n`)
     const file = join(folder, `${experiment.name}.json`)
     const code = await runOne(experiment, preset, file)
-    const saved = await readResult(file).catch(() => null)
+    const saved = await readNew(file, startedAt)
     if (saved) results.push(saved)
-    if (code !== 0 && !interrupt.aborted) failed.push(experiment.name)
+    if ((code !== 0 || !saved) && !interrupt.aborted) failed.push(experiment.name)
   }
   if (results.length === 0) {
     interrupt.throwIfAborted()
@@ -87,6 +82,17 @@ async function runAll(options: AllOptions, { interrupt }: Invocation): Promise<v
   if (failed.length > 0) throw new Problem(`${problem[0]} The reasons are above.`)
 }
 
+/** The result in a file; null, with the reason printed, if there is none of this run. */
+async function readNew(file: string, startedAt: string): Promise<SavedResult | null> {
+  try {
+    const saved = await readResult(file)
+    return saved.result.date >= startedAt ? saved : null
+  } catch (error) {
+    printError(describeError(error))
+    return null
+  }
+}
+
 /** Old results would look like new ones. */
 async function makeEmpty(folder: string, isGiven: boolean): Promise<void> {
   try {
@@ -96,7 +102,7 @@ async function makeEmpty(folder: string, isGiven: boolean): Promise<void> {
       if (name.endsWith('.json')) await rm(join(folder, name))
     }
   } catch (error) {
-    throw new Problem(`${folder} cannot be written: ${(error as Error).message}.`)
+    throw new Problem(`${folder} cannot be written: ${messageOf(error)}.`)
   }
 }
 
@@ -105,7 +111,7 @@ function runOne(experiment: Experiment, preset: Preset, file: string): Promise<n
   const flags = preset === 'quick' || (preset === 'full' && experiment.full) ? [`--${preset}`] : []
   const args = [cli, experiment.name, ...flags, '--json', file, '--no-report']
   const child = spawn(process.execPath, [...process.execArgv, ...args], { stdio: 'inherit' })
-  const pass = (signal: NodeJS.Signals) => void (process.stdin.isTTY || child.kill(signal))
+  const pass = (signal: NodeJS.Signals) => void child.kill(signal)
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, pass)
   return new Promise((done) => {
     child.once('error', (error) => {

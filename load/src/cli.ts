@@ -29,18 +29,7 @@ const program = new Command('npm run load --')
 
 for (const experiment of experiments) {
   const command = experimentCommand(experiment, invocation)
-  // The default command gets the name of one that does not exist as an argument.
-  const isDefault = experiment.name === 'http'
-  if (isDefault) command.argument('[command]').hook('preAction', refuseArgument)
-  program.addCommand(command, { isDefault })
-}
-
-function refuseArgument(command: Command): void {
-  const [unknown] = command.args
-  const names = program.commands.map((one) => one.name()).join(', ')
-  if (unknown !== undefined) {
-    command.error(`error: there is no command '${unknown}', only ${names}`)
-  }
+  program.addCommand(command, { isDefault: experiment.name === 'http' })
 }
 
 program
@@ -57,7 +46,7 @@ program
     `
 Each command tells its options: npm run load -- http --help
 Those that measure take --quick, write --json, --html and --markdown, start what they need and leave
-nothing running. Ctrl-C ends them early, twice at once.
+nothing running. Ctrl-C stops early; a second one kills.
 
 Examples:
   npm run load                                      naive and batch side by side, in about a minute
@@ -69,10 +58,19 @@ Examples:
   npm run load -- short-connections --quick         what a short connection costs Redis`,
   )
 
+for (const command of program.commands) command.copyInheritedSettings(program)
+
+// What is no command would else be an argument of the default one.
+const names = program.commands.map((command) => command.name())
+const [first] = process.argv.slice(2)
+if (first !== undefined && !first.startsWith('-') && !names.includes(first)) {
+  program.error(`error: there is no command '${first}', only ${names.join(', ')}`)
+}
+
 try {
   await program.parseAsync()
 } catch (error) {
-  if (!interrupts.signal.aborted) printError(describeError(error))
+  if (error !== interrupts.signal.reason) printError(describeError(error))
   process.exitCode = 1
 } finally {
   interrupts.dispose()

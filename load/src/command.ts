@@ -9,9 +9,10 @@ import {
   THRESHOLD_PERCENT,
 } from './comparing/compare.ts'
 import type { Experiment, RoundOptions } from './experiment/experiment.ts'
-import { throwFailure } from './experiment/rounds.ts'
+import { earlyText, throwFailure } from './experiment/rounds.ts'
 import { readResults, type SavedResult } from './reporting/files.ts'
 import { addOutputs, type OutputFlags, prepareOutputs } from './reporting/outputs.ts'
+import { resultText } from './reporting/terminal.ts'
 import { runExperiment } from './run.ts'
 
 /** How this process was called, and what ends it early. */
@@ -111,7 +112,11 @@ async function measure(
     ...{ options, commandLine, interrupt },
     comparedWith: before?.result ?? null,
   })
-  await save([{ name: 'this run', experiment, result }])
+  try {
+    print(earlyText(early) + resultText(experiment, result))
+  } finally {
+    await save([{ name: 'this run', experiment, result }])
+  }
   throwFailure(early)
   if (!before) return false
   print()
@@ -144,7 +149,8 @@ are wider) and larger than the threshold. Judged are:
     round, since two hours of a machine differ by more than two rounds;
   - CPU time per request or command, unless the machine is another one;
   - counts: round trips, commands, connections, system calls.
-With another load (connections, workload, generator …) nothing is judged. docs/statistics.md says more.
+With another load (connections, workload, generator …) nothing is judged. Both need two rounds or more:
+--quick of most experiments has one, so give --rounds 3, too. docs/statistics.md says more.
 
 Exit codes: 0 nothing got worse; 4 something did; 1 the two cannot be compared.
 
@@ -162,7 +168,8 @@ Examples:
 async function compareAll(old: string, newer: string, threshold: number): Promise<boolean> {
   const [before, after] = [await readResults(old), await readResults(newer)]
   const pairs = after.flatMap((now) => {
-    const then = before.find(({ experiment }) => experiment === now.experiment)
+    const alike = before.filter(({ experiment }) => experiment === now.experiment)
+    const then = alike.find(({ name }) => name === now.name) ?? alike[0]
     return then ? [{ then, now }] : []
   })
   if (pairs.length === 0) {

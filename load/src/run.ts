@@ -8,13 +8,13 @@ import type { Context, Experiment, RoundOptions } from './experiment/experiment.
 import { errorKinds } from './experiment/figures.ts'
 import { runProgress } from './experiment/progress.ts'
 import { ELSEWHERE, FORMAT, type Result, type Sample } from './experiment/result.ts'
-import { type EarlyEnd, earlyText, endingOf, runRounds } from './experiment/rounds.ts'
+import { type EarlyEnd, endingOf, runRounds } from './experiment/rounds.ts'
 import { Row, Rows } from './experiment/rows.ts'
 import type { Case, Facts } from './experiment/shape.ts'
 import { gitState, machine } from './measure/machine.ts'
 import { readFamilyCpu, readMachineCpu, shareElsewhere } from './measure/machine-cpu.ts'
 import { metricText } from './reporting/columns.ts'
-import { factsOf, resultText } from './reporting/terminal.ts'
+import { factsOf } from './reporting/terminal.ts'
 
 export interface RunPlan {
   readonly options: object & RoundOptions
@@ -31,7 +31,7 @@ export interface Finished {
 }
 
 /**
- * Runs an experiment and prints what came out. What it started is stopped when this resolves or rejects. An
+ * Runs an experiment. What it started is stopped when this resolves or rejects. An
  * interrupt, or a failure, leaves the rounds that were complete.
  *
  * @throws Problem, ProgramError when it cannot be measured; the reason of `interrupt` when no round is
@@ -44,7 +44,6 @@ export async function runExperiment(experiment: Experiment, plan: RunPlan): Prom
     await isolateProcess(interrupt)
   }
   const date = new Date().toISOString()
-  const all = await startReading()
   await using undo = new AsyncDisposableStack()
   const { context, described } = contextOf(plan, undo)
   print(`${styleText('bold', experiment.title)}\n`)
@@ -60,7 +59,7 @@ export async function runExperiment(experiment: Experiment, plan: RunPlan): Prom
     command: plan.commandLine,
     git: await gitState(),
     machine: machine(),
-    elsewhere: await all(),
+    elsewhere: meanElsewhere(run.samples),
     network: isIsolated() ? 'own namespace' : 'shared',
     limits: await systemLimits(),
     options: { ...options },
@@ -69,10 +68,14 @@ export async function runExperiment(experiment: Experiment, plan: RunPlan): Prom
     metrics: Object.fromEntries(experiment.metrics.map(({ name, label }) => [name, label])),
     samples: run.samples,
   }
-  if (run.early) print(earlyText(run.early))
   if (experiment.isolated && !isIsolated()) print(`${await warnOfSharedNetwork()}\n`)
-  print(resultText(experiment, result))
   return { result, early: run.early }
+}
+
+/** What went elsewhere during the runs, of which an experiment may know more than the system tells. */
+function meanElsewhere(samples: readonly Sample[]): number | null {
+  const shares = samples.flatMap(({ values }) => values[ELSEWHERE] ?? [])
+  return shares.length > 0 ? shares.reduce((sum, share) => sum + share, 0) / shares.length : null
 }
 
 const factsText = (of: Parameters<typeof factsOf>[0]) => {
@@ -132,6 +135,13 @@ async function runCases(
 ): Promise<{ samples: Sample[]; early: EarlyEnd | null }> {
   const cases = experiment.cases(bench, options)
   if (cases.length === 0) throw new Problem('There is nothing to measure.')
+  const { comparedWith } = context
+  if (comparedWith) {
+    const before = Rows.of(experiment, comparedWith.samples)
+    if (!cases.some((one) => before.find(one))) {
+      throw new Problem('The result of --compare has none of these cases. Give the same options.')
+    }
+  }
   const progress = runProgress()
   const measure = async (one: Case, round: number): Promise<Sample> => {
     const update = (text: string) => progress.update(text)
@@ -190,10 +200,15 @@ function describe(experiment: Experiment, sample: Sample): string {
   return [...figures, ...(kinds === '0' ? [] : [`errors ${kinds}`])].join('  ')
 }
 
+const MIN_WATCHED_MS = 200
+
 /** Begins to watch the machine; the result tells the share of CPU time that went elsewhere since. */
 async function startReading(): Promise<() => Promise<number | null>> {
+  const startedAt = performance.now()
   const [before, own] = [await readMachineCpu(), await readFamilyCpu(process.pid)]
   return async () => {
+    // The system counts in steps of 10 ms.
+    if (performance.now() - startedAt < MIN_WATCHED_MS) return null
     const now = (await readFamilyCpu(process.pid)) ?? 0
     return shareElsewhere(before, await readMachineCpu(), now - (own ?? 0))
   }
@@ -205,5 +220,5 @@ async function warnOfSharedNetwork(): Promise<string> {
   const tracked = trackedConnections
     ? `Connection tracking is on (${trackedConnections} entries; a container engine or a firewall): it makes each short connection over TCP dearer, and when it is full, SYNs are dropped.`
     : 'Closed connections (TIME_WAIT) of earlier runs may be in the way.'
-  return `Note: measured in the network of this machine, which gives us none of our own. ${tracked}`
+  return `Note: measured in the network of this machine, since no network namespace is available. ${tracked}`
 }

@@ -2,11 +2,18 @@ import { styleText } from 'node:util'
 import { Problem } from '@onetrip/stack/problem.ts'
 import { print } from '@onetrip/stack/terminal.ts'
 import type { Experiment } from '../experiment/experiment.ts'
-import { counted, figure, percent } from '../experiment/figures.ts'
+import { counted, errorKinds, figure, percent } from '../experiment/figures.ts'
 import type { Result } from '../experiment/result.ts'
 import { Rows } from '../experiment/rows.ts'
 import { tableText } from '../reporting/terminal.ts'
-import { type Differences, differ, differencesOf, loadFacts, pairsOf } from './differences.ts'
+import {
+  type Differences,
+  differ,
+  differencesOf,
+  loadFacts,
+  type Pair,
+  pairsOf,
+} from './differences.ts'
 import { type Comparison, type Judgement, judge } from './judge.ts'
 
 /** Exit code of a comparison that found something worse. */
@@ -47,9 +54,7 @@ export function requireComparable(
 
 function requireRounds(name: string, { rounds }: Rows): void {
   if (rounds >= 2) return
-  throw new Problem(
-    `${name} has one round: how much rounds differ from each other, it cannot tell. Take five.`,
-  )
+  throw new Problem(`${name} has one round, which shows no variation. Measure it with --rounds 5.`)
 }
 
 /**
@@ -71,11 +76,9 @@ export function printComparison(
   requireRounds(after.name, now)
   const pairs = pairsOf(old, now)
   if (pairs.length === 0) {
-    const [has, wanted] = [old, now].map((rows) =>
-      rows.all.map((row) => rows.nameOf(row)).join('; '),
-    )
+    const [has, wanted] = [old, now].map((rows) => namesIn(rows))
     throw new Problem(
-      `${before.name} has nothing of ${wanted}, but ${has}: nothing can be compared.`,
+      `${before.name} and ${after.name} have no case in common. The former has ${has}; the latter ${wanted}.`,
     )
   }
   const differences = differencesOf(experiment, [before.result, after.result], pairs)
@@ -91,11 +94,31 @@ export function printComparison(
   }
   if (judgement.comparisons.every(({ verdict }) => verdict === 'told')) {
     throw new Problem(
-      `Of ${before.name}, nothing can be judged: the machine, or the rates, were others.`,
+      `Nothing of ${before.name} can be judged: the machines or the rates differ (see above).`,
     )
   }
-  print(verdictText(judgement, now, threshold))
-  return judgement.comparisons.some(({ verdict }) => verdict === 'worse')
+  const failing = newErrors(pairs, now)
+  print([...failing, verdictText(judgement, now, threshold)].join('\n'))
+  return failing.length > 0 || judgement.comparisons.some(({ verdict }) => verdict === 'worse')
+}
+
+const MAX_NAMES = 3
+
+function namesIn(rows: Rows): string {
+  const names = rows.all.slice(0, MAX_NAMES).map((row) => rows.nameOf(row))
+  return [...names, ...(rows.all.length > MAX_NAMES ? ['…'] : [])].join('; ')
+}
+
+/** A sentence for each case in which requests failed, and did not before. */
+function newErrors(pairs: readonly Pair[], rows: Rows): string[] {
+  return pairs
+    .filter(({ old, now }) => errorKinds(now.errors) !== '0' && errorKinds(old.errors) === '0')
+    .map(({ now }) =>
+      styleText(
+        ['bold', 'red'],
+        `${rows.nameOf(now)} has errors, and had none: ${errorKinds(now.errors)}.`,
+      ),
+    )
 }
 
 /** What is compared with what, and in what they differ besides. */
@@ -115,6 +138,8 @@ function headerText(
     ['One more disturbed than the other, so only counts are judged:', differences.disturbance],
     ['Measured for longer or shorter:', differences.extent],
     ['Other software, which may be why:', differences.software],
+    [`Only in ${before.name}:`, onlyIn(rows[0], rows[1])],
+    [`Only in ${after.name}:`, onlyIn(rows[1], rows[0])],
   ]
   return [
     `${title} (${told(before, rows[0])}; now ${told(after, rows[1])})`,
@@ -124,16 +149,19 @@ function headerText(
   ].join('\n')
 }
 
+const onlyIn = (rows: Rows, others: Rows) =>
+  rows.all.filter((row) => !others.find(row.case)).map((row) => rows.nameOf(row))
+
 const marks = { better: 'better', worse: 'worse', same: '=', unclear: '?', told: '' }
 
 /** More lines than this are not read; of more, only those of changes are shown. */
-const MOST_ROWS = 150
+const MAX_ROWS = 150
 
 const isChange = ({ verdict }: Comparison) => verdict === 'better' || verdict === 'worse'
 
 /** A line for each metric of each case, or of those that changed; empty when that is none. */
 function judgementText({ comparisons, confidence }: Judgement, rows: Rows): string {
-  const shown = comparisons.length > MOST_ROWS ? comparisons.filter(isChange) : comparisons
+  const shown = comparisons.length > MAX_ROWS ? comparisons.filter(isChange) : comparisons
   if (shown.length === 0) return ''
   const interval = `${Number((confidence * 100).toFixed(2))} % interval`
   return tableText({
@@ -160,12 +188,12 @@ function nameOf({ metric, reference }: Comparison): string {
 }
 
 /** What two rounds give can be anything. */
-const MOST = 1_000
+const MAX_FACTOR = 1_000
 
 /** A factor as a change: 1.05 is `+5.0 %`. */
 function signed(factor: number): string {
   const change = (factor - 1) * 100
-  if (factor > MOST) return `> × ${figure(MOST)}`
+  if (factor > MAX_FACTOR) return `> × ${figure(MAX_FACTOR)}`
   if (change >= 1_000) return `× ${figure(factor)}`
   return `${change < 0 ? '-' : '+'}${Math.abs(change).toFixed(1)} %`
 }

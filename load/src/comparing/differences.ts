@@ -46,10 +46,10 @@ export function differencesOf(
     pairs.map(({ now }) => now),
   )
   return {
-    load: differ(
-      { ...loadFacts(experiment, before.options), ...before.load },
-      { ...loadFacts(experiment, after.options), ...after.load },
-    ),
+    load: [
+      ...differ(loadFacts(experiment, before.options), loadFacts(experiment, after.options)),
+      ...differ(...knownOfBoth(before.load, after.load)),
+    ],
     rates: pairs.filter((pair) => !haveSameRate(pair)).map((pair) => rateText(pair, rows)),
     machine: differ(machineOf(before), machineOf(after)),
     disturbance: disturbanceOf(before, after),
@@ -69,9 +69,19 @@ export function loadFacts(experiment: Experiment, options: Result['options']): F
   )
 }
 
+/** A stack that runs already does not tell everything. */
+function knownOfBoth(before: Facts, after: Facts): [Facts, Facts] {
+  const known = Object.keys(before).filter(
+    (name) => before[name] !== null && (after[name] ?? null) !== null,
+  )
+  const only = (facts: Facts) =>
+    Object.fromEntries(known.map((name) => [name, facts[name] ?? null]))
+  return [only(before), only(after)]
+}
+
 /** As `what: before, now after`, of what is not the same in both. */
 export function differ(before: Facts, after: Facts): string[] {
-  const text = (value: Facts[string] | undefined) => String(value ?? 'unknown')
+  const text = (value: Facts[string] | undefined) => String(value ?? 'none')
   return Object.keys({ ...before, ...after })
     .filter((name) => text(before[name]) !== text(after[name]))
     .map((name) => `${name}: ${text(before[name])}, now ${text(after[name])}`)

@@ -18,7 +18,7 @@ export interface Experiment<Options extends object = object, Bench = unknown> ex
   detail?(result: Result): string
   /** One line, without a full stop, for the list of commands. */
   readonly summary: string
-  /** Below the options in `--help`: what it shows, how it measures, examples. */
+  /** Below the options in `--help`: what it shows, how it measures; last a line `Examples:` and these. */
   readonly about: string
   /** The heading in `--help` under which it stands. */
   readonly group: Group

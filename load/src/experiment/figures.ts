@@ -5,8 +5,9 @@ const whole = new Intl.NumberFormat('en-US', { maximumFractionDigits: 0 })
 /** A figure with as many digits as are worth reading: 12,345, 123, 12.3, 1.23; `-` for none. */
 export function figure(value: number): string {
   if (!Number.isFinite(value)) return '-'
-  if (value >= 100) return whole.format(value)
-  return value.toFixed(value >= 10 ? 1 : 2)
+  const size = Math.abs(value)
+  if (size >= 99.95) return whole.format(value)
+  return value.toFixed(size >= 9.995 ? 1 : 2)
 }
 
 /** `1 round`, `5 rounds`, `1,000 sessions`. */

@@ -1,10 +1,11 @@
 import { readdir, readFile, stat } from 'node:fs/promises'
 import { basename, join } from 'node:path'
-import { Problem } from '@onetrip/stack/problem.ts'
+import { messageOf, Problem } from '@onetrip/stack/problem.ts'
 import type { Experiment } from '../experiment/experiment.ts'
 import { FORMAT, type Result } from '../experiment/result.ts'
 import { Rows } from '../experiment/rows.ts'
 import { experiments } from '../experiments.ts'
+import { partOf } from './part.ts'
 
 /** A result as it was saved. */
 export interface SavedResult {
@@ -15,7 +16,7 @@ export interface SavedResult {
 }
 
 /** More than any of our files is, and less than what makes a page that no browser shows. */
-const MOST_BYTES = 64 * 2 ** 20
+const MAX_BYTES = 64 * 2 ** 20
 
 /**
  * The results in a file, or in all JSON files of a folder, in the order of the experiments.
@@ -42,10 +43,10 @@ export async function readResult(path: string): Promise<SavedResult> {
   let document: unknown
   try {
     const { size } = await stat(path)
-    if (size > MOST_BYTES) throw new Error(`it has ${size} bytes, too many for a report`)
+    if (size > MAX_BYTES) throw new Error(`it has ${size} bytes, too many for a report`)
     document = JSON.parse(await readFile(path, 'utf8'))
   } catch (error) {
-    throw problem(error instanceof Error ? error.message.replaceAll(/\s+/g, ' ') : String(error))
+    throw problem(messageOf(error).replaceAll(/\s+/g, ' '))
   }
   const { format, experiment: wanted } = (document ?? {}) as Partial<Result>
   if (format !== FORMAT)
@@ -56,7 +57,7 @@ export async function readResult(path: string): Promise<SavedResult> {
   try {
     requireShape(experiment, result)
   } catch (error) {
-    throw problem(`it is ${FORMAT}, but ${(error as Error).message}`)
+    throw problem(`it is ${FORMAT}, but ${messageOf(error)}`)
   }
   return { name, experiment, result }
 }
@@ -66,7 +67,7 @@ function requireShape(experiment: Experiment, result: Result): void {
   if (!Array.isArray(result.samples) || result.samples.length === 0) {
     throw new Error('it has no samples')
   }
-  const rows = Rows.of(experiment, result.samples)
+  const _rows = Rows.of(experiment, result.samples)
   for (const { case: one, round, values } of result.samples) {
     const missing = Object.keys(one).find(
       (name) => !experiment.factors.some((f) => f.name === name),
@@ -76,6 +77,5 @@ function requireShape(experiment: Experiment, result: Result): void {
     const wrong = Object.values(values).find((value) => value !== null && typeof value !== 'number')
     if (wrong !== undefined) throw new Error(`${JSON.stringify(wrong)} is no figure`)
   }
-  experiment.sections(rows, result)
-  experiment.claims(rows, result)
+  partOf(experiment, result)
 }

@@ -16,10 +16,11 @@ export function markdownOf(parts: readonly Part[], notices: readonly string[] = 
   ].join('\n\n')}\n`
 }
 
-function partText({ title, claims, notes, sections, provenance }: Part): string {
+function partText({ title, claims, ending, notes, sections, provenance }: Part): string {
   return [
     `## ${plain(title)}`,
     ...claims.map((claim, index) => (index === 0 ? `**${plain(claim)}**` : plain(claim))),
+    ...ending.map(plain),
     ...sections.map(sectionText),
     ...notes.map(plain),
     [

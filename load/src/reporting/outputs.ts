@@ -1,6 +1,7 @@
 import { mkdir } from 'node:fs/promises'
-import { dirname } from 'node:path'
+import { dirname, resolve } from 'node:path'
 import { places } from '@onetrip/stack/places.ts'
+import { messageOf, Problem } from '@onetrip/stack/problem.ts'
 import { print, printError, step } from '@onetrip/stack/terminal.ts'
 import type { Command } from 'commander'
 import type { SavedResult } from './files.ts'
@@ -45,6 +46,10 @@ export async function prepareOutputs(
 ): Promise<(results: readonly SavedResult[], notices?: readonly string[]) => Promise<void>> {
   const wanted = async (option: string, name: string | undefined) =>
     name === undefined ? null : await outputFile(option, name)
+  const given = [flags.json, flags.html, flags.markdown].filter((name) => name !== undefined)
+  if (new Set(given.map((name) => resolve(name))).size < given.length) {
+    throw new Problem('--json, --html and --markdown name the same file: give each its own.')
+  }
   const json = await wanted('--json', flags.json)
   const html = await wanted('--html', flags.html)
   const markdown = await wanted('--markdown', flags.markdown)
@@ -76,7 +81,7 @@ async function renewLatest(file: OutputFile, page: string): Promise<void> {
     await file.save(page)
     print(`\nThe latest report: ${file.path}`)
   } catch (error) {
-    printError(`No latest report: ${error instanceof Error ? error.message : String(error)}`)
+    printError(`No latest report: ${messageOf(error)}`)
   }
 }
 
@@ -87,7 +92,7 @@ async function latestReport(): Promise<OutputFile | null> {
     await mkdir(dirname(report), { recursive: true })
     return await outputFile('the latest report,', report)
   } catch (error) {
-    printError(`No latest report: ${error instanceof Error ? error.message : String(error)}`)
+    printError(`No latest report: ${messageOf(error)}`)
     return null
   }
 }

@@ -76,12 +76,13 @@ function titleIn(parts: readonly Part[], { title, name, provenance }: Part): str
 
 function partHtml(parts: readonly Part[], index: number, draw: Draw): Html {
   const part = parts[index] as Part
-  const { claims, notes, sections } = part
+  const { claims, ending, notes, sections } = part
   // The first part's claims are the page's.
   const sentences = index === 0 ? [] : claims
   return html`<section class="part" id="part-${index}">
 <h2>${titleIn(parts, part)}</h2>
 ${sentences.map((text) => html`<p class="headline">${text}</p>`)}
+${ending.map((text) => html`<p class="notice">${text}</p>`)}
 ${sections.map((section, number) => sectionHtml(section, `${index}-${number}`, draw))}
 ${notes.map((text) => html`<p class="note">${text}</p>`)}
 ${provenanceHtml(part)}
@@ -127,7 +128,7 @@ function withRange(cell: string): Html {
 }
 
 /** Marks stay beside what they mark. */
-const withMarks = (cell: string) => cell.replaceAll(/ (?=[*†‡]( |$))/g, '\u00a0')
+const withMarks = (cell: string) => cell.replaceAll(/ (?=[*†‡!]+( |$))/g, '\u00a0')
 
 /** The path of a field may be broken at its dots. */
 function breakable(text: string): Html {

@@ -13,7 +13,9 @@ export interface Part {
   readonly title: string
   /** The result in sentences, the figure first; empty where none is claimed. */
   readonly claims: readonly string[]
-  /** Why rounds are missing, and what the marks in the tables mean. */
+  /** Why rounds are missing; empty when none are. */
+  readonly ending: readonly string[]
+  /** What the marks in the tables mean. */
   readonly notes: readonly string[]
   readonly sections: readonly Section[]
   readonly provenance: Provenance
@@ -33,7 +35,8 @@ export function partOf(experiment: Experiment, result: Result): Part {
     name: experiment.name,
     title: [experiment.title, experiment.detail?.(result) ?? ''].filter(Boolean).join(', '),
     claims: experiment.claims(rows, result),
-    notes: [...endingText(result), ...notesOf(rows)],
+    ending: endingText(result),
+    notes: notesOf(rows),
     sections: [...experiment.sections(rows, result), ...publishedSection(experiment.published)],
     provenance: provenanceOf(result),
     result,

@@ -42,11 +42,11 @@ export function tableText({ caption, head, rows, texts }: TableOf): string {
 }
 
 /** Of a column, however short what stands in it. */
-const LEAST_WIDTH = 8
-const MOST_LINES = 4
+const MIN_WIDTH = 8
+const MAX_LINES = 4
 
 const widest = (rows: TableOf['rows'], column: number) =>
-  Math.max(LEAST_WIDTH, ...rows.map((row) => row[column]?.length ?? 0))
+  Math.max(MIN_WIDTH, ...rows.map((row) => row[column]?.length ?? 0))
 
 /** A head in lines that are no wider than what stands below it, unless these would be too many. */
 function broken(head: string, width: number): string {
@@ -57,5 +57,5 @@ function broken(head: string, width: number): string {
       lines[lines.length - 1] = `${last} ${word}`
     } else lines.push(word)
   }
-  return lines.length > MOST_LINES ? broken(head, width + 1) : lines.join('\n')
+  return lines.length > MAX_LINES ? broken(head, width + 1) : lines.join('\n')
 }

@@ -1,5 +1,5 @@
 import { stat } from 'node:fs/promises'
-import { basename, dirname } from 'node:path'
+import { basename, dirname, resolve } from 'node:path'
 import { fastifyStatic } from '@fastify/static'
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
@@ -19,7 +19,7 @@ const POLICY =
 
 /** `GET /report`: the page of the latest measurement. */
 export const reportRoutes: FastifyPluginAsyncTypebox<ReportOptions> = async (app, { file }) => {
-  await app.register(fastifyStatic, { root: dirname(file || '/'), serve: false })
+  await app.register(fastifyStatic, { root: import.meta.dirname, serve: false })
 
   app.get(
     '/report',
@@ -55,7 +55,7 @@ export const reportRoutes: FastifyPluginAsyncTypebox<ReportOptions> = async (app
       const found = file === '' ? null : await stat(file).catch(() => null)
       if (!found?.isFile()) throw new ApiError('API_NOT_FOUND', NO_REPORT)
       reply.headers({ 'content-security-policy': POLICY, 'x-content-type-options': 'nosniff' })
-      return reply.sendFile(basename(file), { maxAge: 0 })
+      return reply.sendFile(basename(file), dirname(resolve(file)), { maxAge: 0 })
     },
   )
 }
