@@ -1,6 +1,5 @@
 import type { RedisBuild } from '@onetrip/stack/redis.ts'
 import {
-  failuresOf,
   generateLoad,
   holdConnections,
   type Load,
@@ -158,7 +157,7 @@ function measuredOf(load: Load, cpu: CpuUse): Measured {
       cpuMicros: (cpu.cpuSeconds * 1e6) / completed,
       ...{ p50, p99, max },
     },
-    errors: failuresOf(load),
+    errors: load.errors,
     doubts: isLimitedByGenerator(load.demand, cpu.mainDemand) ? ['generator'] : [],
   }
 }
