@@ -1,6 +1,6 @@
 import { Command } from 'commander'
 import { expect, test } from 'vitest'
-import { isLimitedByGenerator } from '../../src/drivers/redis/redis-benchmark.ts'
+import { isLimitedByGenerator } from '../../src/drivers/generator-limit.ts'
 import { Rows } from '../../src/experiment/rows.ts'
 import { shortConnections } from '../../src/experiments/short-connections/short-connections.ts'
 
@@ -22,7 +22,7 @@ test('builds are compared with stock round by round, beside the same idle connec
   ])
 })
 
-test('without strace and perf it says that system calls were not counted', () => {
+test('without strace it says that system calls were not counted', () => {
   const { values, ...rest } = sample('stock', 0, 1, 20)
   const rows = Rows.of(shortConnections, [{ ...rest, values: { ...values, systemCalls: null } }])
   const [claim] = shortConnections.claims(rows, {} as never)

@@ -4,13 +4,11 @@ import { errorKinds, figure } from '../../experiment/figures.ts'
 import { ELSEWHERE, type Measured } from '../../experiment/result.ts'
 import type { Case, Doubt, Metric } from '../../experiment/shape.ts'
 import { usageOf } from '../../measure/usage.ts'
+import { GENERATOR_LIMIT } from '../generator-limit.ts'
 import { type Api, giveUpIfGone, type HttpBench } from './bench.ts'
 import { percentiles, type Saturate } from './generator.ts'
 
 // What a run at full speed over HTTP gives: for http and scaling, and for what latency's rates are shares of.
-
-/** From this share of busy time on, the generator may have been what limited a run. */
-export const GENERATOR_LIMIT = 0.95
 
 const perRequest = { unit: 'per request', better: 'lower' } as const
 const micros = { unit: 'µs of CPU per request' } as const

@@ -1,12 +1,9 @@
 import { listOf, seconds, wholeNumber } from '@onetrip/stack/parsers.ts'
 import { Problem } from '@onetrip/stack/problem.ts'
 import { Option } from 'commander'
+import { GENERATOR_LIMIT } from '../../drivers/generator-limit.ts'
 import { apiOf, giveUpIfGone, type HttpBench, openBench } from '../../drivers/http/bench.ts'
-import {
-  baselineVariant,
-  GENERATOR_LIMIT,
-  saturationMetrics,
-} from '../../drivers/http/saturation.ts'
+import { baselineVariant, saturationMetrics } from '../../drivers/http/saturation.ts'
 import {
   addTarget,
   addWorkload,
