@@ -21,7 +21,13 @@ import {
   secondsAt,
 } from '../../drivers/pacer/arrivals.ts'
 import { type PacedGenerator, startGenerator } from '../../drivers/pacer/generator.ts'
-import { curveOf, percentileShares, together } from '../../drivers/pacer/latencies.ts'
+import {
+  curveOf,
+  type Percentile,
+  percentileNames,
+  percentText,
+  together,
+} from '../../drivers/pacer/latencies.ts'
 import type { PaceProgress } from '../../drivers/pacer/pacer.ts'
 import { numbers, numbersOption } from '../../drivers/redis/options.ts'
 import type { Experiment } from '../../experiment/experiment.ts'
@@ -60,10 +66,6 @@ interface LatencyOptions extends WorkloadFlags, TargetOptions {
 interface Bench extends HttpBench, Rates {
   generator: PacedGenerator
 }
-
-type Percentile = keyof typeof percentileShares
-const percentileNames = Object.keys(percentileShares) as Percentile[]
-const percentText = (name: Percentile) => `p${Number((percentileShares[name] * 100).toFixed(2))}`
 
 /** The variants of the API beside each other, all at the same fixed rates. */
 export const latency: Experiment<LatencyOptions, Bench> = {
@@ -213,10 +215,8 @@ Examples:
       update(`${figure(now.requestsPerSecond)} requests/s  p99 ${figure(now.p99)} ms${line}`)
       giveUpIfGone(context, api, now)
     }
-    const { result: run, used } = await usageOf(
-      { url: api.url, monitor, signal },
-      () => generator.run({ url: api.url, owned, calls: bench.calls(api), schedule, onProgress }),
-      ({ generator }) => generator.cpuSeconds,
+    const { result: run, used } = await usageOf({ url: api.url, monitor, signal }, () =>
+      generator.run({ url: api.url, owned, calls: bench.calls(api), schedule, onProgress }),
     )
     const { due, ok, notSent, sent, lateness, latencies } = run
     const failures = { ...(notSent > 0 && { 'not sent': notSent }), ...run.errors }
