@@ -30,28 +30,13 @@ test('the first item is viewed twice as often as the second, ten times as often 
   }
   const first = views.get('load-item-1') ?? 0
   expect(first / (views.get('load-item-2') ?? 0)).toBeCloseTo(2, 0)
-  expect(first / (views.get('load-item-10') ?? 0)).toBeGreaterThan(8)
-  expect(first / (views.get('load-item-10') ?? 0)).toBeLessThan(12)
+  expect(first / (views.get('load-item-10') ?? 0) / 10).toBeCloseTo(1, 0.5)
   expect(views.size).toBeGreaterThan(950) // nearly all items were drawn
-  expect(views.has('load-item-1001')).toBe(false)
-  expect(views.has('load-item-0')).toBe(false)
-})
-
-test('a single item is possible', () => {
+  for (const none of ['load-item-0', 'load-item-1001']) expect(views.has(none)).toBe(false)
   expect(skewedItems(1, seededRandom(1))()).toBe('load-item-1')
 })
 
-test('each connection has a session of its own', () => {
-  const lists = workload({ tokens: tokens(4), connections: 4, items: 10, seed: 1 })
-  expect(lists.map((list) => [...new Set(list.map(({ token }) => token))])).toEqual([
-    ['token-0'],
-    ['token-1'],
-    ['token-2'],
-    ['token-3'],
-  ])
-})
-
-test('more sessions than connections are all used; fewer are shared', () => {
+test('each connection has sessions of its own; fewer than connections are shared', () => {
   const many = workload({ tokens: tokens(5), connections: 2, items: 10, seed: 1 })
   expect(many.map((list) => new Set(list.map(({ token }) => token)))).toEqual([
     new Set(['token-0', 'token-2', 'token-4']),
