@@ -1,8 +1,6 @@
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import {
-  hideCredentials,
-  isLocal,
   redisAddress,
   redisOfEnvironment,
   requireOwnHost,
@@ -78,9 +76,8 @@ export async function findTarget(context: Context, options: TargetOptions): Prom
 /** Why a running stack cannot be used, as the beginning of a sentence; null when it can. */
 async function misfitOf(record: StackRecord, options: TargetOptions): Promise<string | null> {
   const { redis, apis } = record
-  const foreign = [redis.url, ...apis.map(({ url }) => url)].find((url) => !isLocal(url))
-  if (foreign) throw notLocal('The running stack uses', foreign)
   const { redisBuild, transport, workers } = options
+  for (const { url } of [redis, ...apis]) requireOwnHost(url, options.iOwnThisHost === true)
   if (workers !== undefined) return 'The number of workers of the running stack is unknown'
   if (redisBuild && redisBuild !== redis.build) {
     return `The running stack has Redis ${redis.build}, not ${redisBuild}`
@@ -96,9 +93,6 @@ async function misfitOf(record: StackRecord, options: TargetOptions): Promise<st
   }
   return null
 }
-
-const notLocal = (what: string, url: string) =>
-  new Problem(`${what} ${hideCredentials(url)}; load only goes to this machine.`)
 
 async function ownTarget(context: Context, options: TargetOptions): Promise<Target> {
   const url = await redisOfEnvironment()
@@ -158,7 +152,7 @@ function refuseWrongSettings(
     const name = url ? 'REDIS_URL' : 'REDIS_SERVER'
     throw new Problem(`--redis-build asks for a build of ours, but ${name} is set.`)
   }
-  if (url && !isLocal(url)) throw notLocal('REDIS_URL is', url)
+  if (url) requireOwnHost(url, options.iOwnThisHost === true)
   if (url && transport && redisAddress(url).transport !== transport) {
     throw new Problem(`--transport ${transport} does not fit REDIS_URL.`)
   }

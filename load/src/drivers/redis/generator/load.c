@@ -26,9 +26,9 @@ struct connection {
 
 static const struct options *options;
 static struct connection *connections;
-static unsigned *retries, retry_count; /* connections that are to be opened again */
-static struct connection **idle;       /* with a rate: connections that wait for the next command */
-static unsigned idle_count;
+static struct connection **retries; /* to be opened again */
+static struct connection **idle;    /* with a rate: connections that wait for the next command */
+static unsigned retry_count, idle_count;
 static uint64_t interval, due; /* with a rate: between commands, and when the next is due */
 static uint64_t started;
 static struct counts counts;
@@ -50,7 +50,7 @@ static void try_again(struct connection *c) {
     if (c->fd >= 0) close(c->fd);
     c->fd = -1;
     started--;
-    retries[retry_count++] = (unsigned)(c - connections);
+    retries[retry_count++] = c;
 }
 
 static void failed(struct connection *c, enum step step, int error) {
@@ -156,19 +156,18 @@ static void tick_at_rate(double rate) {
 static void answered(struct connection *c) {
     counts.completed++;
     latency_record(now() - c->began);
-    if (options->mode == MODE_HOLD) return;
-    if (options->mode == MODE_LONG) {
-        if (interval > 0) {
-            idle[idle_count++] = c;
-            send_due();
-        } else if (may_start()) {
-            send_next(c, now());
-        }
-        return;
+    if (options->mode == MODE_HOLD) {
+        if (!stopped && counts.completed == options->connections) puts("holding");
+    } else if (options->mode == MODE_SHORT) {
+        close(c->fd);
+        c->fd = -1;
+        if (may_start()) open_connection(c);
+    } else if (interval > 0) {
+        idle[idle_count++] = c;
+        send_due();
+    } else if (may_start()) {
+        send_next(c, now());
     }
-    close(c->fd);
-    c->fd = -1;
-    if (may_start()) open_connection(c);
 }
 
 static void may_receive(struct connection *c) {
@@ -183,23 +182,16 @@ static void may_receive(struct connection *c) {
     reply_read(&c->reply, buffer, (size_t)length, &error);
     if (error && counts.reply_errors++ == 0) {
         printf("refused %.*s\n", (int)(length < 200 ? length - 2 : 200), buffer);
+        if (options->mode == MODE_HOLD) stopped = 1;
     }
-    if (error && options->mode == MODE_HOLD) stopped = 1;
     if (c->reply.pending == 0) answered(c);
 }
 
 static void open_again(void) {
     unsigned count = retry_count < OPENING_AT_ONCE ? retry_count : OPENING_AT_ONCE;
-    const unsigned *again = retries + (retry_count -= count); /* those that fail again overwrite it */
-    for (unsigned i = 0; i < count && may_start(); i++) open_connection(&connections[again[i]]);
-}
-
-static void raise_descriptor_limit(void) {
-    struct rlimit limit;
-    if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
-        limit.rlim_cur = limit.rlim_max;
-        setrlimit(RLIMIT_NOFILE, &limit);
-    }
+    struct connection **again = retries + (retry_count -= count);
+    /* Those that fail again overwrite the ones before them. */
+    for (unsigned i = 0; i < count && may_start(); i++) open_connection(again[i]);
 }
 
 static void serve_events(int timeout_ms) {
@@ -222,12 +214,15 @@ static void serve_events(int timeout_ms) {
 
 int run_load(const struct options *given) {
     options = given;
-    prctl(PR_SET_PDEATHSIG, SIGTERM); /* its parent may be killed */
+    prctl(PR_SET_PDEATHSIG, SIGTERM); /* the parent may be killed */
     signal(SIGTERM, stop);
     signal(SIGINT, stop);
-    raise_descriptor_limit();
+    struct rlimit limit;
+    getrlimit(RLIMIT_NOFILE, &limit);
+    limit.rlim_cur = limit.rlim_max;
+    setrlimit(RLIMIT_NOFILE, &limit);
     connections = calloc(options->connections, sizeof *connections);
-    retries = calloc(options->connections, sizeof *retries);
+    retries = calloc(options->connections, sizeof(struct connection *));
     idle = calloc(options->connections, sizeof(struct connection *));
     poll_fd = epoll_create1(EPOLL_CLOEXEC);
     if (!connections || !retries || !idle || poll_fd < 0) return 1;
@@ -235,7 +230,6 @@ int run_load(const struct options *given) {
     double demand = read_demand();
     uint64_t began = now(), time = began, reported_at = began, reported = 0;
     uint64_t end = began + (uint64_t)(options->seconds * 1e6);
-    bool hold = options->mode == MODE_HOLD, holding = false;
     if (options->rate > 0) tick_at_rate(options->rate);
     setvbuf(stdout, NULL, _IOLBF, 0);
     puts("started");
@@ -245,12 +239,7 @@ int run_load(const struct options *given) {
         if (options->total && counts.completed >= options->total) break;
         serve_events(retry_count > 0 ? RETRY_MS : 100);
         time = now();
-        /* A connection that was refused is complete, too, but stops it. */
-        if (hold && !holding && !stopped && counts.completed == options->connections) {
-            holding = true;
-            puts("holding");
-        }
-        if (time - reported_at > 500000 && !hold) {
+        if (time - reported_at > 500000 && options->mode != MODE_HOLD) {
             uint64_t replies = counts.completed - reported;
             printf("progress %.0f\n", (double)replies * 1e6 / (double)(time - reported_at));
             reported_at = time;
