@@ -41,7 +41,7 @@ export async function openBench(context: Context, options: HttpBenchOptions): Pr
   watchRedis(context, target, monitor)
   const { version, build, ioThreads } = await monitor.facts()
   context.describe('software', {
-    Stack: kinds[kind],
+    Stack: kind,
     Redis: `${version} ${build ?? redis.build}`,
     Clients: await clientsOf(apis.map(({ variant }) => variant)),
   })
@@ -56,7 +56,7 @@ export async function openBench(context: Context, options: HttpBenchOptions): Pr
     for (const api of apis) {
       const loggedIn = await logIn(api.url, options.sessions, context.signal)
       // The sessions of an own stack go with it.
-      if (kind !== 'own') context.defer(() => loggedIn.end())
+      if (kind !== 'started for this') context.defer(() => loggedIn.end())
       tokens.set(api, loggedIn.tokens)
     }
   })
@@ -66,8 +66,6 @@ export async function openBench(context: Context, options: HttpBenchOptions): Pr
     calls: (api) => workload({ ...options, tokens: tokens.get(api) ?? [] }),
   }
 }
-
-const kinds = { running: 'npm start', given: '--url', own: 'started for this' } as const
 
 /** The API of a variant. */
 export function apiOf({ apis }: HttpBench, name: string | number | undefined): Api {
@@ -97,9 +95,9 @@ export async function clientsOf(names: readonly Variant[]): Promise<string | nul
 function watchRedis(context: Context, { kind, redis }: Target, monitor: RedisMonitor): void {
   void monitor.lost.then(async () => {
     // How a Redis of our own ended is reported meanwhile.
-    if (kind === 'own') await delay(EXPLANATION_MS / 2, undefined, { ref: false })
+    if (kind === 'started for this') await delay(EXPLANATION_MS / 2, undefined, { ref: false })
     const where = hideCredentials(redis.url)
-    const more = kind === 'running' ? ' npm start tells more, where it runs.' : ''
+    const more = kind === 'npm start' ? ' npm start tells more, where it runs.' : ''
     context.fail(new Problem(`Redis at ${where} closed the connection: it was stopped.${more}`))
   })
 }

@@ -41,8 +41,7 @@ export interface Api {
 
 /** The stack that is measured. */
 export interface Target {
-  /** Run by `npm start`, named by the user (`--url`), or started for this. */
-  kind: 'running' | 'given' | 'own'
+  kind: 'npm start' | '--url' | 'started for this'
   redis: { url: string; transport: Transport; build: string }
   /** In the order of the wanted variants. */
   apis: Api[]
@@ -67,7 +66,7 @@ export async function findTarget(context: Context, options: TargetOptions): Prom
       const api = record.apis.find((api) => api.variant === variant)
       return api ? [{ variant, url: api.url }] : []
     })
-    return { kind: 'running', redis: record.redis, apis }
+    return { kind: 'npm start', redis: record.redis, apis }
   }
   print(`${misfit}: starting a stack for this comparison, to be removed afterwards.`)
   return await ownTarget(context, options)
@@ -125,7 +124,7 @@ async function ownTarget(context: Context, options: TargetOptions): Promise<Targ
   context.defer(() => context.step('Stopping the stack of this comparison', () => stack.stop()))
   void stack.lost.then(async (program) => context.fail(await endOf(program)))
   return {
-    kind: 'own',
+    kind: 'started for this',
     redis: { ...stack.redis, build: url ? 'foreign' : installed ? 'installed' : build },
     apis: stack.apis.map(({ url }, index) => ({ url, variant: variants[index] as Variant })),
     ...{ workers, poolSize: settings.poolSize },
@@ -178,7 +177,7 @@ async function givenTarget(urls: readonly string[], owned: boolean): Promise<Tar
   }
   const { build } = await redisFacts(redisUrl)
   print(`Measuring ${apis.map((api) => `${api.variant} at ${api.url}`).join(', ')}.`)
-  return { kind: 'given', redis: { url: redisUrl, transport, build: build ?? 'foreign' }, apis }
+  return { kind: '--url', redis: { url: redisUrl, transport, build: build ?? 'foreign' }, apis }
 }
 
 async function variantAt(url: string): Promise<Variant> {

@@ -4,8 +4,8 @@ import { bandwidth, describeBandwidth, duration } from '@onetrip/stack/relay/uni
 import { InvalidArgumentError } from 'commander'
 import { median } from 'simple-statistics'
 import type { Context } from '../../experiment/experiment.ts'
-import type { RedisServer } from './server.ts'
 import { encode, exchanger, rawSocket } from './raw-connection.ts'
+import type { RedisServer } from './server.ts'
 
 /** A way to Redis. */
 export interface LinkPlan {
