@@ -56,15 +56,12 @@ export interface Load {
  * @throws Problem when it cannot be compiled or does not end well.
  */
 export async function generateLoad(options: LoadOptions): Promise<Load> {
-  const { target, mode, connections, end, command, keys = 1, rate, signal, onProgress } = options
+  const { target, mode, connections, command, keys = 1, rate = 0, signal, onProgress } = options
+  const { seconds = 0, replies = 0 }: { seconds?: number; replies?: number } = options.end
+  const to = 'socket' in target ? target.socket : target.port
   let result: Load | undefined
   const program = await start(
-    [
-      ...('socket' in target ? ['--unix', target.socket] : ['--port', target.port]),
-      ...('seconds' in end ? ['--seconds', end.seconds] : ['--total', end.replies]),
-      ...(rate === undefined ? [] : ['--rate', rate]),
-      ...['--mode', mode, '--connections', connections, '--keys', keys, '--', ...command],
-    ],
+    [mode, to, connections, seconds, replies, rate, keys, ...command],
     /^started/,
     signal,
     (line) => {
@@ -109,7 +106,7 @@ export async function holdConnections(
   signal: AbortSignal,
 ): Promise<Fleet> {
   if (count === 0) return { close: async () => {} }
-  const args = ['--mode', 'hold', '--unix', socket, '--connections', count]
+  const args = ['hold', socket, count, 0, 0, 0, 1, 'PING']
   const lines: string[] = []
   try {
     const program = await start(args, /^holding/, signal, (line) => lines.push(line))

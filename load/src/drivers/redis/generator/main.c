@@ -1,78 +1,47 @@
 #include "generator.h"
 
-#include <getopt.h>
 #include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/un.h>
 
-static void refuse(void) {
-    fputs("usage: generator --mode short|long|hold (--unix PATH | --port N) [--connections N]\n"
-          "                 [--seconds S | --total N] [--rate N] [--keys N] [-- COMMAND [ARGUMENT...]]\n"
-          "       generator isolate PROGRAM [ARGUMENT...]\n",
-          stderr);
-    exit(2);
-}
+static const char usage[] =
+    "usage: generator short|long|hold SOCKET|PORT CONNECTIONS SECONDS REPLIES RATE KEYS\n"
+    "                 COMMAND [ARGUMENT...]\n"
+    "       generator isolate PROGRAM [ARGUMENT...]\n"
+    "SECONDS, REPLIES and RATE are 0 for no limit.\n";
 
-static double number(const char *text) {
-    char *end;
-    double value = strtod(text, &end);
-    if (*text == '\0' || *end != '\0' || !(value > 0)) refuse();
-    return value;
-}
-
-static enum mode mode_named(const char *name) {
-    if (strcmp(name, "long") == 0) return MODE_LONG;
-    if (strcmp(name, "hold") == 0) return MODE_HOLD;
-    if (strcmp(name, "short") != 0) refuse();
-    return MODE_SHORT;
-}
-
-/* Load goes to this machine and nowhere else. */
-static void set_port(struct options *options, unsigned port) {
-    struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port)};
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    memcpy(&options->target, &address, sizeof address);
-    options->target_length = sizeof address;
-}
-
-static void set_socket(struct options *options, const char *path) {
-    struct sockaddr_un address = {.sun_family = AF_UNIX};
-    if (strlen(path) >= sizeof address.sun_path) refuse();
-    strcpy(address.sun_path, path);
-    memcpy(&options->target, &address, sizeof address);
-    options->target_length = sizeof address;
+/* Load goes to this machine and nowhere else: to a Unix socket, or a port of 127.0.0.1. */
+static void set_target(struct options *options, const char *target) {
+    struct sockaddr_in tcp = {.sin_family = AF_INET, .sin_port = htons((uint16_t)atoi(target))};
+    struct sockaddr_un local = {.sun_family = AF_UNIX};
+    tcp.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    bool is_path = strchr(target, '/') && strlen(target) < sizeof local.sun_path;
+    if (is_path) strcpy(local.sun_path, target);
+    options->target_length = is_path ? sizeof local : sizeof tcp;
+    memcpy(&options->target, is_path ? (void *)&local : (void *)&tcp, options->target_length);
 }
 
 int main(int argc, char **argv) {
-    static const struct option names[] = {
-        {"mode", required_argument, NULL, 'm'},        {"unix", required_argument, NULL, 'u'},
-        {"port", required_argument, NULL, 'p'},        {"keys", required_argument, NULL, 'k'},
-        {"connections", required_argument, NULL, 'c'}, {"seconds", required_argument, NULL, 's'},
-        {"total", required_argument, NULL, 'n'},       {"rate", required_argument, NULL, 'r'},
-        {NULL, 0, NULL, 0},
-    };
-    static char *ping[] = {"PING"};
-    struct options options = {.connections = 50, .keys = 1};
     if (argc > 2 && strcmp(argv[1], "isolate") == 0) return isolate(argv + 2);
-    for (int name; (name = getopt_long(argc, argv, "+", names, NULL)) != -1;) {
-        switch (name) {
-        case 'm': options.mode = mode_named(optarg); break;
-        case 'u': set_socket(&options, optarg); break;
-        case 'p': set_port(&options, (unsigned)number(optarg)); break;
-        case 'k': options.keys = (uint64_t)number(optarg); break;
-        case 'c': options.connections = (unsigned)number(optarg); break;
-        case 's': options.seconds = number(optarg); break;
-        case 'n': options.total = (uint64_t)number(optarg); break;
-        case 'r': options.rate = number(optarg); break;
-        default: refuse();
-        }
+    if (argc < 9) {
+        fputs(usage, stderr);
+        return 2;
     }
-    bool ends = options.seconds > 0 || options.total > 0;
-    if (options.target_length == 0 || (options.mode != MODE_HOLD && !ends)) refuse();
-    options.command_length = optind < argc ? argc - optind : 1;
-    options.command = optind < argc ? argv + optind : ping;
+    struct options options = {
+        .mode = MODE_HOLD,
+        .connections = (unsigned)atoi(argv[3]),
+        .seconds = atof(argv[4]),
+        .total = strtoull(argv[5], NULL, 10),
+        .rate = atof(argv[6]),
+        .keys = strtoull(argv[7], NULL, 10),
+        .command_length = argc - 8,
+        .command = argv + 8,
+    };
+    if (strcmp(argv[1], "short") == 0) options.mode = MODE_SHORT;
+    if (strcmp(argv[1], "long") == 0) options.mode = MODE_LONG;
+    set_target(&options, argv[2]);
     build_payload(&options);
     return run_load(&options);
 }
