@@ -1,7 +1,7 @@
 import { readdir } from 'node:fs/promises'
 import type { Program } from '@onetrip/stack/program.ts'
 import { describe, expect, test } from 'vitest'
-import { apiFacts, readApi } from '../src/measure/api-metrics.ts'
+import { readApi, strategyOf } from '../src/measure/api-metrics.ts'
 import type { Variant } from '../src/variants.ts'
 import { clientOf, contenders } from '../src/variants.ts'
 import { type Api, apisOfThisFile } from './support/apis.ts'
@@ -108,7 +108,7 @@ describe.each([...clients, 'connect-redis', 'express', 'batch'] as const)('%s', 
       roundTrips: after.roundTrips - before.roundTrips,
     }).toEqual(hasSessions(name) ? { commands: 3, roundTrips: 3 } : { commands: 5, roundTrips: 1 })
     expect(after.cpuSeconds).toBeGreaterThan(before.cpuSeconds)
-    expect((await apiFacts(api.url)).strategy).toBe(name)
+    expect(await strategyOf(api.url)).toBe(name)
   })
 
   test('has a version to be shown', async () => {

@@ -1,28 +1,16 @@
 import { spawnSync } from 'node:child_process'
-import { createServer, type RequestListener } from 'node:http'
 import type { Socket } from 'node:net'
 import { freePorts } from '@onetrip/stack/ports.ts'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { saturateByAutocannon } from '../src/drivers/http/autocannon.ts'
-import { type Progress, percentiles } from '../src/drivers/http/generator.ts'
+import type { Progress } from '../src/drivers/http/generator.ts'
 import { findGenerator } from '../src/drivers/http/generators.ts'
 import { workload } from '../src/drivers/http/workload.ts'
 import { saturateByWrk, uncorrected } from '../src/drivers/http/wrk.ts'
-
-async function serve(listener: RequestListener): Promise<string> {
-  const server = createServer(listener)
-  await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve))
-  onTestFinished(() => {
-    server.closeAllConnections()
-    server.close()
-  })
-  const address = server.address()
-  if (address === null || typeof address === 'string') throw new Error('no port')
-  return `http://127.0.0.1:${address.port}`
-}
+import { serve } from './support/serve.ts'
 
 const calls = workload({ tokens: ['a', 'b', 'c'], connections: 3, items: 10, reads: 0.3, seed: 1 })
-const never = new AbortController().signal
+const common = { owned: false, calls, signal: new AbortController().signal }
 const wrkIsHere = spawnSync('wrk', ['--version']).error === undefined
 
 describe.each([
@@ -44,7 +32,7 @@ describe.each([
       if (body !== '') items.add(JSON.parse(body).item)
       response.end(body)
     })
-    const result = await saturate({ url, calls, seconds, signal: never })
+    const result = await saturate({ ...common, url, seconds })
     // The server may not have read what was in flight at the end.
     expect(result.sent - received).toBeGreaterThanOrEqual(0)
     expect(result.sent - received).toBeLessThanOrEqual(calls.length)
@@ -70,33 +58,29 @@ describe.each([
     expect(items).toContain('load-item-1')
     expect(items.size).toBeGreaterThan(3)
     expect(result.seconds).toBeGreaterThanOrEqual(seconds)
-    const { mean, max, ...steps } = result.latency
-    const growing = [...Object.keys(percentiles).map((name) => steps[name as 'p50']), max].map(
-      Number,
-    )
-    expect(growing).toEqual(growing.toSorted((a, b) => a - b))
-    expect(growing[0]).toBeGreaterThan(0)
-    expect(mean).toBeLessThan(Number(max))
+    const percentiles = Object.values(result.latency).map(Number)
+    expect(percentiles).toEqual(percentiles.toSorted((a, b) => a - b))
+    expect(percentiles[0]).toBeGreaterThan(0)
     expect(result.generator.cpuSeconds).toBeGreaterThan(0)
     expect(result.generator.utilization).toBeGreaterThan(0)
   })
 
-  test.skipIf(skip)('tells how it goes', async () => {
+  test.skipIf(skip)('reports progress, and is ended by a signal', async () => {
     const url = await serve((_request, response) => void response.end())
     const enough = new AbortController()
-    const told: Progress[] = []
+    const reported: Progress[] = []
     const onProgress = (progress: Progress) => {
-      told.push(progress)
+      reported.push(progress)
       enough.abort()
     }
-    await saturate({ url, calls, seconds: 60, signal: enough.signal, onProgress })
-    const [{ requestsPerSecond = 0, failures, p50 = 0, p99 = 0 } = {}] = told
+    const running = saturate({ ...common, url, seconds: 60, signal: enough.signal, onProgress })
+    expect((await running).seconds).toBeLessThan(30)
+    const [{ requestsPerSecond = 0, failures } = {}] = reported
     expect(requestsPerSecond).toBeGreaterThan(100)
     expect(failures).toBe(0)
-    expect(p50).toBeLessThanOrEqual(p99)
   })
 
-  test.skipIf(skip)('errors are told apart by kind', async () => {
+  test.skipIf(skip)('errors are counted by kind', async () => {
     let received = 0
     const url = await serve((request, response) => {
       request.resume()
@@ -105,34 +89,24 @@ describe.each([
       response.statusCode = received % 2 === 0 ? 503 : 200
       response.end()
     })
-    const { errors, ok } = await saturate({ url, calls, seconds, signal: never })
+    const { errors, ok } = await saturate({ ...common, url, seconds })
     expect(ok).toBeGreaterThan(10)
     expect(errors['503']).toBeGreaterThan(10)
-    // Whether the client sees an end or a reset, the requests do not vanish from the books.
-    const { lost = 0, ECONNRESET = 0, EPIPE = 0, read = 0 } = errors
+    // Whether the client sees an end or a reset, no request is lost from the count.
+    const { lost = 0, ECONNRESET = 0, EPIPE = 0, read = 0, ...others } = errors
     expect(lost + ECONNRESET + EPIPE + read).toBeGreaterThan(0)
+    expect(Object.keys(others)).toEqual(['503'])
   })
 
-  test.skipIf(skip)('is ended by a signal', async () => {
-    const url = await serve((_request, response) => void response.end())
-    const controller = new AbortController()
-    const running = saturate({ url, calls, seconds: 60, signal: controller.signal })
-    setImmediate(() => controller.abort(new Error('enough')))
-    const outcome = await running.catch((error: Error) => error)
-    if (outcome instanceof Error) expect(outcome.message).toBe('enough')
-    else expect(outcome.seconds).toBeLessThan(5)
-  })
-
-  test('goes nowhere but to this machine', async () => {
-    const elsewhere = saturate({ url: 'http://192.0.2.1', calls, seconds, signal: never })
-    await expect(elsewhere).rejects.toThrow('this machine')
+  test('sends nothing to another machine', async () => {
+    const elsewhere = saturate({ ...common, url: 'http://192.0.2.1', seconds })
+    await expect(elsewhere).rejects.toThrow('is not this machine')
   })
 })
 
 test('autocannon: nobody there', async () => {
   const [port] = await freePorts(1)
-  const url = `http://127.0.0.1:${port}`
-  const options = { url, calls, seconds: 0.5, signal: never }
+  const options = { ...common, url: `http://127.0.0.1:${port}`, seconds: 0.5 }
   const { ok, sent, errors } = await saturateByAutocannon(options)
   expect(ok).toBe(0)
   expect(errors.ECONNREFUSED).toBeGreaterThan(0)
@@ -141,8 +115,7 @@ test('autocannon: nobody there', async () => {
 
 test.skipIf(!wrkIsHere)('wrk: nobody there', async () => {
   const [port] = await freePorts(1)
-  const url = `http://127.0.0.1:${port}`
-  const failing = saturateByWrk({ url, calls, seconds: 1, signal: never })
+  const failing = saturateByWrk({ ...common, url: `http://127.0.0.1:${port}`, seconds: 1 })
   await expect(failing).rejects.toThrow(/unable to connect to 127\.0\.0\.1:\d+ Connection refused/)
 })
 

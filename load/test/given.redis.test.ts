@@ -55,7 +55,7 @@ test('--url needs to know its Redis, and what answers there', async () => {
   const [nobody] = await freePorts(1)
   const env = { REDIS_URL: `redis://me:secret@127.0.0.1:${nobody}` }
   const text = await refusal(['--url', `http://127.0.0.1:${nobody}`], env)
-  expect(text).toContain('does not tell its metrics')
+  expect(text).toContain('does not report its metrics')
   expect(text).not.toContain('secret')
 })
 

@@ -190,8 +190,11 @@ describe('npm run load', () => {
 
   test.for([
     // Whichever is noticed first: npm start stops the others when one of its programs has gone.
-    ['Redis', /closed the connection|is not ready any more|does not tell/],
-    ['the API', /closed the connection.*npm start tells more|is not ready any more|does not tell/],
+    ['Redis', /closed the connection|is not ready any more|does not report/],
+    [
+      'the API',
+      /closed the connection.*npm start tells more|is not ready any more|does not report/,
+    ],
   ] as const)('when %s goes away, it says so and leaves nothing', async ([who, message]) => {
     const state = await temporaryFolder()
     const stack = await start(state)

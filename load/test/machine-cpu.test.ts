@@ -1,11 +1,21 @@
 import { execFileSync } from 'node:child_process'
 import { expect, test } from 'vitest'
-import { parseProcessStat, readFamilyCpu, shareElsewhere } from '../src/measure/machine-cpu.ts'
+import {
+  parseProcessStat,
+  parseStat,
+  readFamilyCpu,
+  shareElsewhere,
+} from '../src/measure/machine-cpu.ts'
 
 test('a process tells its parent and its CPU time, whatever its name is', () => {
   const text =
     '4242 (odd) 7 (name) S 17 4242 4242 0 -1 4194304 900 80 0 0 150 50 20 5 20 0 1 0 100 5000000 800'
   expect(parseProcessStat(text)).toEqual({ parent: 17, cpuSeconds: 2.25 })
+})
+
+test('CPU time of the machine: used, stolen, and all there was', () => {
+  const text = 'cpu  1000 20 300 5000 400 5 60 70 0 0\ncpu0 500 10 150 2500 200 2 30 35 0 0\n'
+  expect(parseStat(text)).toEqual({ used: 13.85, stolen: 0.7, all: 68.55 })
 })
 
 test('what went elsewhere: to other programs, and to other guests', () => {

@@ -2,7 +2,6 @@ import { parseInfo } from '@onetrip/session-store'
 import { parseMetrics } from '@onetrip/stack/metrics.ts'
 import { factsOf, readingOf } from '@onetrip/stack/redis-info.ts'
 import { describe, expect, test } from 'vitest'
-import { parseStat } from '../src/measure/machine-cpu.ts'
 
 describe('metrics', () => {
   test('names, labels and values; no comments', () => {
@@ -35,11 +34,6 @@ describe('metrics', () => {
   test('what is no metric is passed over', () => {
     expect(parseMetrics('<html>\n404 Not Found')).toEqual([])
   })
-})
-
-test('CPU time of the machine: used, stolen, and all there was', () => {
-  const text = 'cpu  1000 20 300 5000 400 5 60 70 0 0\ncpu0 500 10 150 2500 200 2 30 35 0 0\n'
-  expect(parseStat(text)).toEqual({ used: 13.85, stolen: 0.7, all: 68.55 })
 })
 
 describe('INFO', () => {

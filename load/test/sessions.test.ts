@@ -1,14 +1,14 @@
-import { createServer } from 'node:http'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { logIn } from '../src/drivers/http/sessions.ts'
+import { serve } from './support/serve.ts'
 
 const never = new AbortController().signal
 
-/** A door that lets `room` users in and then answers `refusal`. */
-async function door(room = Number.POSITIVE_INFINITY, refusal = 503) {
+/** An API that logs `room` users in and then answers `refusal`. */
+async function api(room = Number.POSITIVE_INFINITY, refusal = 503) {
   const users: string[] = []
   const inside = new Set<string>()
-  const server = createServer(async (request, response) => {
+  const url = await serve(async (request, response) => {
     let body = ''
     for await (const chunk of request) body += chunk
     if (request.url === '/logout') {
@@ -25,19 +25,11 @@ async function door(room = Number.POSITIVE_INFINITY, refusal = 503) {
     inside.add(`Bearer token-${user}`)
     response.end(JSON.stringify({ token: `token-${user}` }))
   })
-  await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve))
-  const closed = new Promise((resolve) => server.once('close', resolve))
-  onTestFinished(async () => {
-    server.close()
-    await closed // no connection was left open
-  })
-  const address = server.address()
-  if (address === null || typeof address === 'string') throw new Error('no port')
-  return { url: `http://127.0.0.1:${address.port}`, users, inside }
+  return { url, users, inside }
 }
 
 test('logs different users in, and all of them out', async () => {
-  const { url, users, inside } = await door()
+  const { url, users, inside } = await api()
   const sessions = await logIn(url, 20, never)
   expect(sessions.tokens).toHaveLength(20)
   expect(new Set(users).size).toBe(20)
@@ -46,21 +38,21 @@ test('logs different users in, and all of them out', async () => {
   expect(inside.size).toBe(0)
 })
 
-test('whoever was let in before somebody was refused is logged out again', async () => {
-  const { url, users, inside } = await door(12)
+test('users logged in before a refusal are logged out again', async () => {
+  const { url, users, inside } = await api(12)
   await expect(logIn(url, 20, never)).rejects.toThrow(/Logging in at .* failed.*503 full/)
   expect(users).toHaveLength(12)
   expect(inside.size).toBe(0)
 })
 
 test('a limit on logins is named, with the setting that lifts it', async () => {
-  const { url, inside } = await door(12, 429)
+  const { url, inside } = await api(12, 429)
   await expect(logIn(url, 20, never)).rejects.toThrow(/\(429\).*LOGIN_LIMIT_PER_ADDRESS=0/)
   expect(inside.size).toBe(0)
 })
 
 test('an interrupt ends it', async () => {
-  const { url, inside } = await door()
+  const { url, inside } = await api()
   await expect(logIn(url, 20, AbortSignal.abort(new Error('enough')))).rejects.toThrow('enough')
   expect(inside.size).toBe(0)
 })

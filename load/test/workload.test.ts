@@ -3,12 +3,6 @@ import { headersOf, seededRandom, skewedItems, workload } from '../src/drivers/h
 
 const tokens = (count: number) => Array.from({ length: count }, (_, index) => `token-${index}`)
 
-test('the same seed gives the same numbers, another seed others', () => {
-  const draw = (seed: number) => Array.from({ length: 5 }, seededRandom(seed))
-  expect(draw(17)).toEqual(draw(17))
-  expect(draw(17)).not.toEqual(draw(18))
-})
-
 test('numbers are spread evenly from 0 to below 1, for every seed', () => {
   for (const seed of [1, 17, 2 ** 31 - 2, 2 ** 31 - 1]) {
     const numbers = Array.from({ length: 20_000 }, seededRandom(seed))
@@ -30,28 +24,13 @@ test('the first item is viewed twice as often as the second, ten times as often 
   }
   const first = views.get('load-item-1') ?? 0
   expect(first / (views.get('load-item-2') ?? 0)).toBeCloseTo(2, 0)
-  expect(first / (views.get('load-item-10') ?? 0)).toBeGreaterThan(8)
-  expect(first / (views.get('load-item-10') ?? 0)).toBeLessThan(12)
+  expect(first / (views.get('load-item-10') ?? 0) / 10).toBeCloseTo(1, 0.5)
   expect(views.size).toBeGreaterThan(950) // nearly all items were drawn
-  expect(views.has('load-item-1001')).toBe(false)
-  expect(views.has('load-item-0')).toBe(false)
-})
-
-test('a single item is possible', () => {
+  for (const none of ['load-item-0', 'load-item-1001']) expect(views.has(none)).toBe(false)
   expect(skewedItems(1, seededRandom(1))()).toBe('load-item-1')
 })
 
-test('each connection has a session of its own', () => {
-  const lists = workload({ tokens: tokens(4), connections: 4, items: 10, seed: 1 })
-  expect(lists.map((list) => [...new Set(list.map(({ token }) => token))])).toEqual([
-    ['token-0'],
-    ['token-1'],
-    ['token-2'],
-    ['token-3'],
-  ])
-})
-
-test('more sessions than connections are all used; fewer are shared', () => {
+test('each connection has sessions of its own; fewer than connections are shared', () => {
   const many = workload({ tokens: tokens(5), connections: 2, items: 10, seed: 1 })
   expect(many.map((list) => new Set(list.map(({ token }) => token)))).toEqual([
     new Set(['token-0', 'token-2', 'token-4']),
@@ -62,25 +41,20 @@ test('more sessions than connections are all used; fewer are shared', () => {
 })
 
 describe('reads', () => {
-  const plan = { tokens: tokens(40), connections: 8, items: 100, seed: 17 }
-  const calls = workload({ ...plan, reads: 0.2 }).flat()
-  const counts = new Map<string, number>()
-  for (const { method, path } of calls) {
-    counts.set(`${method} ${path}`, (counts.get(`${method} ${path}`) ?? 0) + 1)
-  }
+  const plan = { tokens: tokens(40), connections: 8, items: 100, reads: 0.2, seed: 17 }
+  const calls = workload(plan).flat()
 
   test('are the share that was asked for, and a third each', () => {
-    const share = (name: string) => (counts.get(name) ?? 0) / calls.length
-    expect([...counts.keys()].toSorted()).toEqual([
-      ...['GET /items/popular', 'GET /me', 'GET /me/views', 'POST /views'],
-    ])
+    const counts = Map.groupBy(calls, ({ method, path }) => `${method} ${path}`)
+    const share = (name: string) => (counts.get(name)?.length ?? 0) / calls.length
+    expect(counts.size).toBe(4)
     expect(share('POST /views')).toBeCloseTo(0.8, 1)
     for (const name of ['GET /items/popular', 'GET /me', 'GET /me/views']) {
       expect(share(name)).toBeCloseTo(0.2 / 3, 1.5)
     }
   })
 
-  test('show the views of the sessions that record some; what is popular needs no session', () => {
+  test('need a session, but for what is popular, and no body', () => {
     for (const { path, token, body } of calls) {
       expect(token === null).toBe(path === '/items/popular')
       expect(body === null).toBe(path !== '/views')
@@ -90,19 +64,14 @@ describe('reads', () => {
     })
   })
 
-  test('are none by default; the same seed asks for the same, another one for other things', () => {
-    expect(
-      workload(plan)
-        .flat()
-        .every(({ method }) => method === 'POST'),
-    ).toBe(true)
-    const seeded = (seed: number) => workload({ ...plan, reads: 0.2, seed })
-    expect(seeded(17)).toEqual(seeded(17))
-    expect(seeded(17)).not.toEqual(seeded(18))
-    expect(
-      workload({ ...plan, reads: 1 })
-        .flat()
-        .every(({ method }) => method === 'GET'),
-    ).toBe(true)
+  test('are none, or all; the same seed asks for the same', () => {
+    const methods = (reads: number) => {
+      const lists = workload({ ...plan, reads })
+      return new Set(lists.flat().map(({ method }) => method))
+    }
+    expect(methods(0)).toEqual(new Set(['POST']))
+    expect(methods(1)).toEqual(new Set(['GET']))
+    expect(workload(plan)).toEqual(workload(plan))
+    expect(workload(plan)).not.toEqual(workload({ ...plan, seed: 18 }))
   })
 })

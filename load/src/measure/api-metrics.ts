@@ -2,24 +2,11 @@ import { type Metric, parseMetrics } from '@onetrip/stack/metrics.ts'
 import { messageOf, Problem } from '@onetrip/stack/problem.ts'
 import { request } from 'undici'
 
-/** Counters of an API process since its start. */
-export interface ApiReading {
+/** Counters of an API since its start. */
+interface ApiReading {
   cpuSeconds: number
-  residentBytes: number
   roundTrips: number
   commands: number
-  /** Connections that it opened to Redis. */
-  connections: number
-}
-
-export interface ApiFacts {
-  strategy: string
-  transport: string
-}
-
-/** The sum of a metric over its labels; 0 when it was never counted. */
-function total(metrics: readonly Metric[], name: string): number {
-  return metrics.filter((metric) => metric.name === name).reduce((sum, { value }) => sum + value, 0)
 }
 
 async function fetchMetrics(url: string): Promise<Metric[]> {
@@ -33,32 +20,30 @@ async function fetchMetrics(url: string): Promise<Metric[]> {
     throw new Error(`it answered ${statusCode}`)
   } catch (error) {
     const why = messageOf(error)
-    throw new Problem(`The API at ${url} does not tell its metrics: ${why}`, { cause: error })
+    throw new Problem(`The API at ${url} does not report its metrics: ${why}`, { cause: error })
   }
 }
 
 /** @throws Problem when the API does not answer. */
 export async function readApi(url: string): Promise<ApiReading> {
   const metrics = await fetchMetrics(url)
+  // Summed over its labels; 0 when it was never counted.
+  const total = (metric: string) =>
+    metrics.reduce((sum, { name, value }) => (name === metric ? sum + value : sum), 0)
   return {
-    cpuSeconds: total(metrics, 'process_cpu_seconds_total'),
-    residentBytes: total(metrics, 'process_resident_memory_bytes'),
-    roundTrips: total(metrics, 'onetrip_store_round_trips_total'),
-    commands: total(metrics, 'onetrip_store_commands_total'),
-    connections: total(metrics, 'onetrip_store_connections_opened_total'),
+    cpuSeconds: total('process_cpu_seconds_total'),
+    roundTrips: total('onetrip_store_round_trips_total'),
+    commands: total('onetrip_store_commands_total'),
   }
 }
 
 /**
- * What an API says that it is.
+ * The strategy that an API says it has.
  *
  * @throws Problem when it does not answer, or is no API of ours.
  */
-export async function apiFacts(url: string): Promise<ApiFacts> {
+export async function strategyOf(url: string): Promise<string> {
   const info = (await fetchMetrics(url)).find(({ name }) => name === 'onetrip_info')
-  if (!info) throw new Problem(`What answers at ${url} is no Onetrip API.`)
-  return {
-    strategy: info.labels.strategy ?? 'unknown',
-    transport: info.labels.transport ?? 'unknown',
-  }
+  if (!info) throw new Problem(`What answers at ${url} is not an API of Onetrip.`)
+  return info.labels.strategy ?? 'unknown'
 }

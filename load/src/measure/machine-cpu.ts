@@ -1,15 +1,15 @@
 import { readdir, readFile } from 'node:fs/promises'
 
-/** From this share of CPU time that went elsewhere on, rates are not what the machine can do. */
+/** If this share of CPU time or more went elsewhere, rates are not what the machine can do. */
 export const DISTURBED = 0.1
 
 /** CPU time of a whole machine since it started, in seconds, summed over its cores. */
 export interface MachineCpu {
-  /** What programs and the kernel used. */
+  /** By programs and the kernel. */
   used: number
-  /** What the host of a virtual machine gave to others although it was wanted here. */
+  /** Given to other guests by the host of a virtual machine although it was wanted here. */
   stolen: number
-  /** All there was, idle time included. */
+  /** Idle time included. */
   all: number
 }
 
@@ -28,7 +28,7 @@ export function parseStat(text: string): MachineCpu {
   }
 }
 
-/** Null where the platform does not tell. */
+/** Null where the system does not report it. */
 export async function readMachineCpu(): Promise<MachineCpu | null> {
   const text = await readFile('/proc/stat', 'utf8').catch(() => null)
   return text === null ? null : parseStat(text)
@@ -36,7 +36,7 @@ export async function readMachineCpu(): Promise<MachineCpu | null> {
 
 /**
  * Share of the machine's CPU time, 0 to 1, that went to other programs than ours, or to other guests of
- * its host; null where the platform does not tell.
+ * its host; null without readings.
  *
  * @param ownSeconds CPU time of ours between the two readings.
  */
@@ -50,7 +50,7 @@ export function shareElsewhere(
   return (others + after.stolen - before.stolen) / (after.all - before.all)
 }
 
-/** A line of `/proc/<pid>/stat` (proc_pid_stat(5)): whose child, and the CPU time of its dead ones, too. */
+/** A line of `/proc/<pid>/stat` (proc_pid_stat(5)); the CPU time includes that of children that ended. */
 export function parseProcessStat(text: string): { parent: number; cpuSeconds: number } {
   // The name in brackets may hold anything, brackets and spaces included.
   const fields = text
@@ -62,20 +62,17 @@ export function parseProcessStat(text: string): { parent: number; cpuSeconds: nu
   return { parent, cpuSeconds: ticks.reduce((sum, value) => sum + value, 0) / TICKS_PER_SECOND }
 }
 
-/** CPU time of a process and all that it started, in seconds; null where the platform does not tell. */
+/** CPU time of a process and all its descendants, in seconds; null where the system does not report it. */
 export async function readFamilyCpu(pid: number): Promise<number | null> {
-  const pids = (await readdir('/proc').catch(() => [])).filter((name) => /^\d+$/.test(name))
-  const texts = await Promise.all(
-    pids.map((each) => readFile(`/proc/${each}/stat`, 'utf8').catch(() => null)),
-  )
-  const processes = new Map<number, ReturnType<typeof parseProcessStat>>()
-  for (const [index, text] of texts.entries()) {
-    if (text !== null) processes.set(Number(pids[index]), parseProcessStat(text))
+  const names = (await readdir('/proc').catch(() => [])).filter((name) => /^\d+$/.test(name))
+  const read = async (name: string) => {
+    const text = await readFile(`/proc/${name}/stat`, 'utf8').catch(() => '')
+    return text === '' ? [] : [{ pid: Number(name), ...parseProcessStat(text) }]
   }
-  if (!processes.has(pid)) return null
-  const children = Map.groupBy(processes.keys(), (each) => processes.get(each)?.parent)
-  const total = (each: number): number =>
-    (processes.get(each)?.cpuSeconds ?? 0) +
-    (children.get(each) ?? []).reduce((sum, child) => sum + total(child), 0)
-  return total(pid)
+  const processes = (await Promise.all(names.map(read))).flat()
+  const children = Map.groupBy(processes, ({ parent }) => parent)
+  const total = ({ pid, cpuSeconds }: (typeof processes)[number]): number =>
+    (children.get(pid) ?? []).reduce((sum, child) => sum + total(child), cpuSeconds)
+  const first = processes.find((one) => one.pid === pid)
+  return first ? total(first) : null
 }

@@ -18,17 +18,6 @@ export interface GitState {
   dirty: boolean
 }
 
-/** What every result says of itself. */
-export interface Origin {
-  /** When it began, in ISO 8601. */
-  date: string
-  /** The command line. */
-  command: string
-  /** Null where that is not known. */
-  git: GitState | null
-  machine: Machine
-}
-
 export function machine(): Machine {
   const cores = cpus()
   return {

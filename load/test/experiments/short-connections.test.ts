@@ -1,7 +1,6 @@
 import { Command } from 'commander'
 import { expect, test } from 'vitest'
-import { failuresOf, type Load } from '../../src/drivers/redis/generator/load.ts'
-import { isLimitedByGenerator } from '../../src/drivers/redis/redis-benchmark.ts'
+import { isLimitedByGenerator } from '../../src/drivers/generator-limit.ts'
 import { Rows } from '../../src/experiment/rows.ts'
 import { shortConnections } from '../../src/experiments/short-connections/short-connections.ts'
 
@@ -23,7 +22,7 @@ test('builds are compared with stock round by round, beside the same idle connec
   ])
 })
 
-test('without strace and perf it says that system calls were not counted', () => {
+test('without strace it says that system calls were not counted', () => {
   const { values, ...rest } = sample('stock', 0, 1, 20)
   const rows = Rows.of(shortConnections, [{ ...rest, values: { ...values, systemCalls: null } }])
   const [claim] = shortConnections.claims(rows, {} as never)
@@ -40,15 +39,6 @@ test.each([
     expect(isLimitedByGenerator(own, redis)).toBe(is)
   },
 )
-
-test('error replies are failures, too', () => {
-  const errors = { 'connect EADDRNOTAVAIL': 2 }
-  expect(failuresOf({ errors, replyErrors: 0 } as unknown as Load)).toEqual(errors)
-  expect(failuresOf({ errors, replyErrors: 1 } as unknown as Load)).toEqual({
-    ...errors,
-    'error reply': 1,
-  })
-})
 
 test('--idle takes numbers and "most", each of them once', () => {
   const idle = (text: string) => {

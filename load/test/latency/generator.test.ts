@@ -1,28 +1,18 @@
-import { once } from 'node:events'
-import { createServer, type RequestListener } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import type { Call } from '../../src/drivers/http/workload.ts'
 import { arrivalTimes } from '../../src/drivers/pacer/arrivals.ts'
 import { type PacedGenerator, startGenerator } from '../../src/drivers/pacer/generator.ts'
 import { together } from '../../src/drivers/pacer/latencies.ts'
+import { serve } from '../support/serve.ts'
 
 describe('the generator', () => {
   const call: Call = { method: 'POST', path: '/views', token: 'x', body: '{"item":"a"}' }
-  const over = (connections: number) => Array.from({ length: connections }, () => [call])
-  const even = (rate: number, seconds: number) =>
-    arrivalTimes({ rate, seconds, arrivals: 'even', seed: 1 })
-
-  async function serve(answer: RequestListener): Promise<string> {
-    const server = createServer(answer)
-    server.listen(0, '127.0.0.1')
-    await once(server, 'listening')
-    onTestFinished(async () => {
-      server.closeAllConnections()
-      await new Promise((resolve) => void server.close(resolve))
-    })
-    return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-  }
+  /** Evenly spaced requests, over so many connections. */
+  const even = (rate: number, seconds: number, connections: number) => ({
+    owned: false,
+    calls: Array.from({ length: connections }, () => [call]),
+    schedule: arrivalTimes({ rate, seconds, arrivals: 'even', seed: 1 }),
+  })
 
   function generator(signal = new AbortController().signal): PacedGenerator {
     const started = startGenerator(signal)
@@ -39,7 +29,7 @@ describe('the generator', () => {
       if (answers === 100) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, stallMs)
       response.end()
     })
-    const run = await generator().run({ url, owned: false, calls: over(4), schedule: even(500, 1) })
+    const run = await generator().run({ url, ...even(500, 1, 4) })
     expect(run).toMatchObject({ due: 500, ok: 500, notSent: 0, errors: {} })
     // One every 2 ms: 75 of them were due in the first half of the stall, and waited for the second.
     const latencies = together([run.latencies])
@@ -54,12 +44,7 @@ describe('the generator', () => {
 
   test('what is not sent in time is counted', async () => {
     const url = await serve((_, response) => void setTimeout(() => response.end(), 300))
-    const run = await generator().run({
-      url,
-      owned: false,
-      calls: over(1),
-      schedule: even(20, 0.5),
-    })
+    const run = await generator().run({ url, ...even(20, 0.5, 1) })
     expect(run.due).toBe(10)
     expect(run.notSent).toBeGreaterThan(0)
     expect(run.ok).toBe(10 - run.notSent)
@@ -73,12 +58,7 @@ describe('the generator', () => {
       if (answers % 5 === 0) request.socket.destroy()
       else response.writeHead(answers % 5 === 1 ? 503 : 200).end()
     })
-    const run = await generator().run({
-      url,
-      owned: false,
-      calls: over(5),
-      schedule: even(100, 0.5),
-    })
+    const run = await generator().run({ url, ...even(100, 0.5, 5) })
     expect(run.errors['503']).toBe(10)
     expect(run.errors.UND_ERR_SOCKET).toBe(10)
     expect(run.ok).toBe(30)
@@ -93,21 +73,19 @@ describe('the generator', () => {
       response.end()
       stop.abort(new Error('enough'))
     })
-    const running = generator(stop.signal).run({
-      ...{ url, owned: false, calls: over(1), schedule: even(10, 60) },
-    })
+    const running = generator(stop.signal).run({ url, ...even(10, 60, 1) })
     await expect(running).rejects.toThrow('enough')
     await closed.promise
   })
 
   test('says when nobody is there, and goes to this machine only', async () => {
-    const options = { owned: false, calls: over(1), schedule: even(10, 1) }
+    const options = even(10, 1, 1)
     const port = new URL(await serve(() => {})).port
     await expect(generator().run({ ...options, url: `http://127.0.0.2:${port}` })).rejects.toThrow(
       /takes no connections: ECONNREFUSED/,
     )
     await expect(generator().run({ ...options, url: 'http://192.0.2.1' })).rejects.toThrow(
-      /only goes to this machine/,
+      /is not this machine/,
     )
   })
 })

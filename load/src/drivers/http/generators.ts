@@ -10,18 +10,14 @@ export interface Generator {
   saturate: Saturate
 }
 
-export interface GeneratorOptions {
+interface GeneratorOptions {
   generator: GeneratorName
   /** Seconds. */
   duration: number
   warmup: number
 }
 
-/**
- * The generator that the options ask for.
- *
- * @throws Problem when it is not installed, or cannot do what the options say.
- */
+/** @throws Problem when it is not installed, or cannot do what the options say. */
 export async function findGenerator(options: GeneratorOptions): Promise<Generator> {
   if (options.generator === 'autocannon') {
     return { name: await packageVersion('autocannon'), saturate: saturateByAutocannon }

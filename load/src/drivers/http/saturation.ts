@@ -4,51 +4,36 @@ import { errorKinds, figure } from '../../experiment/figures.ts'
 import { ELSEWHERE, type Measured } from '../../experiment/result.ts'
 import type { Case, Doubt, Metric } from '../../experiment/shape.ts'
 import { usageOf } from '../../measure/usage.ts'
-import { type Api, giveUpIfGone, type HttpBench } from './bench.ts'
-import { percentiles, type Saturate } from './generator.ts'
+import { GENERATOR_LIMIT } from '../generator-limit.ts'
+import { percentileNames, percentText } from '../pacer/latencies.ts'
+import { giveUpIfGone, type HttpBench } from './bench.ts'
+import type { Progress, Saturate } from './generator.ts'
+import type { Api } from './target.ts'
 
-// What a run at full speed over HTTP gives: for http and scaling, and for what latency's rates are shares of.
+// What a run at full speed over HTTP gives: for http, and for the capacity that latency's rates are shares of.
 
-/** From this share of busy time on, the generator may have been what limited a run. */
-export const GENERATOR_LIMIT = 0.95
-
-const perRequest = { unit: 'per request', better: 'lower' } as const
+const perRequest = { unit: 'per request', better: 'lower', kind: 'count', format: 'fixed' } as const
 const micros = { unit: 'µs of CPU per request' } as const
+const cpu = { ...micros, kind: 'cpu', better: 'lower', least: 1 } as const
 
 export const saturationMetrics: readonly Metric[] = [
   {
     ...{ name: 'requestsPerSecond', label: 'requests/s', unit: 'requests/s' },
     ...{ kind: 'pace', better: 'higher', least: 0.1 },
   },
-  ...Object.entries({ ...percentiles, max: 'longest', mean: 'mean' }).map(
-    ([name, percentile]): Metric => ({
-      name,
-      label: `${typeof percentile === 'number' ? `p${percentile}` : percentile} ms`,
-      unit: 'ms',
+  ...percentileNames.map(
+    (name): Metric => ({
+      ...{ name, label: `${percentText(name)} ms`, unit: 'ms' },
       ...(name === 'p99' && { kind: 'pace', better: 'lower', least: 0.01 }),
     }),
   ),
-  {
-    ...{ ...perRequest, name: 'connections', label: 'Redis connections /request' },
-    ...{ kind: 'count', least: 0.01, format: 'fixed' },
-  },
-  {
-    ...{ ...perRequest, name: 'commands', label: 'commands /request' },
-    ...{ kind: 'count', least: 0.05, format: 'fixed' },
-  },
-  {
-    ...{ ...perRequest, name: 'roundTrips', label: 'round trips /request' },
-    ...{ kind: 'count', least: 0.05, format: 'fixed' },
-  },
+  { name: 'max', label: 'longest ms', unit: 'ms' },
+  { ...perRequest, name: 'connections', label: 'Redis connections /request', least: 0.01 },
+  { ...perRequest, name: 'commands', label: 'commands /request', least: 0.05 },
+  { ...perRequest, name: 'roundTrips', label: 'round trips /request', least: 0.05 },
   { ...micros, name: 'generatorCpuMicros', label: 'generator CPU µs /request' },
-  {
-    ...{ ...micros, name: 'apiCpuMicros', label: 'API CPU µs /request' },
-    ...{ kind: 'cpu', better: 'lower', least: 1 },
-  },
-  {
-    ...{ ...micros, name: 'redisCpuMicros', label: 'Redis CPU µs /request' },
-    ...{ kind: 'cpu', better: 'lower', least: 1 },
-  },
+  { ...cpu, name: 'apiCpuMicros', label: 'API CPU µs /request' },
+  { ...cpu, name: 'redisCpuMicros', label: 'Redis CPU µs /request' },
   { name: 'bytesSent', label: 'bytes sent /request', unit: 'bytes' },
   { name: 'bytesReceived', label: 'bytes received /request', unit: 'bytes' },
   { name: 'generatorBusy', label: 'generator busy', unit: 'share', format: 'percent' },
@@ -73,7 +58,7 @@ export function baselineVariant(_: Case, cases: readonly Case[]): Partial<Case> 
 /**
  * Sends as many requests as an API answers, and reads before and after what it cost.
  *
- * @throws Problem when nothing succeeded, or the API or Redis do not tell; the reason of the signal.
+ * @throws Problem when nothing succeeded, or the API or Redis do not report; the reason of the signal.
  */
 export async function saturate(
   { monitor, owned, calls }: Pick<HttpBench, 'monitor' | 'owned' | 'calls'>,
@@ -81,20 +66,14 @@ export async function saturate(
   by: Saturate,
   { seconds, context, update }: { seconds: number; context: Context } & Pick<Run<object>, 'update'>,
 ): Promise<Measured> {
+  const { url } = api
   const { signal } = context
-  const { result, used } = await usageOf(
-    { url: api.url, monitor, signal },
-    () =>
-      by({
-        ...{ url: api.url, owned, calls: calls(api), seconds, signal },
-        onProgress(now) {
-          const { requestsPerSecond, p50, p99 } = now
-          const latency = p50 && p99 ? `  p50 ${figure(p50)} ms  p99 ${figure(p99)} ms` : ''
-          update(`${figure(requestsPerSecond)} requests/s${latency}`)
-          giveUpIfGone(context, api, now)
-        },
-      }),
-    ({ generator }) => generator.cpuSeconds,
+  const onProgress = (now: Progress) => {
+    update(`${figure(now.requestsPerSecond)} requests/s`)
+    giveUpIfGone(context, api, now)
+  }
+  const { result, used } = await usageOf({ url, monitor, signal }, () =>
+    by({ url, owned, calls: calls(api), seconds, signal, onProgress }),
   )
   const { ok, sent, answered, errors, latency, bytes, generator } = result
   if (ok === 0) {
@@ -102,21 +81,20 @@ export async function saturate(
       `No request succeeded for ${api.variant} (${errorKinds(errors)}): there is nothing to compare.`,
     )
   }
-  const { redis, api: ofApi, elsewhere } = used
-  const commands = redis.commands / sent
-  const roundTrips = ofApi.roundTrips / sent
+  const commands = used.redis.commands / sent
+  const roundTrips = used.api.roundTrips / sent
   return {
     values: {
-      [ELSEWHERE]: elsewhere,
+      [ELSEWHERE]: used.elsewhere,
       requestsPerSecond: ok / result.seconds,
       ...latency,
-      connections: redis.connections / sent,
+      connections: used.redis.connections / sent,
       commands,
-      // Clients that gather commands by themselves do not tell how often they write.
+      // Clients that gather commands by themselves do not report how often they write.
       roundTrips: roundTrips === 0 && commands > 0.5 ? null : roundTrips,
       generatorCpuMicros: (generator.cpuSeconds * 1e6) / sent,
-      apiCpuMicros: (ofApi.cpuSeconds * 1e6) / sent,
-      redisCpuMicros: (redis.cpuSeconds * 1e6) / sent,
+      apiCpuMicros: (used.api.cpuSeconds * 1e6) / sent,
+      redisCpuMicros: (used.redis.cpuSeconds * 1e6) / sent,
       bytesSent: bytes.sent / answered,
       bytesReceived: bytes.received / answered,
       generatorBusy: generator.utilization,

@@ -1,15 +1,15 @@
-import { Problem } from '@onetrip/stack/problem.ts'
+import { messageOf, Problem } from '@onetrip/stack/problem.ts'
 import { Pool } from 'undici'
 
 export interface Sessions {
   readonly tokens: readonly string[]
-  /** Logs out whoever is still logged in, as far as the API answers. Never rejects. */
+  /** Logs all of them out, as far as the API answers. Never rejects. */
   end(): Promise<void>
 }
 
 const AT_ONCE = 8
 const TIMEOUT_MS = 10_000
-// For logging all of them out: by then the user waits for the prompt, and sessions expire anyway.
+// For all logouts together: the user waits for them to end, and sessions expire anyway.
 const LOGOUT_MS = 5_000
 
 const LIMITED =
@@ -38,14 +38,13 @@ export async function logIn(url: string, count: number, signal: AbortSignal): Pr
       const text = await body.text()
       if (statusCode === 429) throw new Error(LIMITED)
       if (statusCode !== 200) throw new Error(`it answered ${statusCode} ${text}`)
-      tokens.push(tokenIn(text))
+      tokens.push((JSON.parse(text) as { token: string }).token)
     })
     return sessions
   } catch (error) {
     await sessions.end()
     signal.throwIfAborted()
-    const why = error instanceof Error ? error.message : String(error)
-    throw new Problem(`Logging in at ${url} failed: ${why}`, { cause: error })
+    throw new Problem(`Logging in at ${url} failed: ${messageOf(error)}`, { cause: error })
   } finally {
     await pool.destroy()
   }
@@ -55,47 +54,27 @@ async function logOut(url: string, tokens: readonly string[]): Promise<void> {
   const pool = poolTo(url)
   const signal = AbortSignal.timeout(LOGOUT_MS)
   await inParallel(tokens.length, async (index) => {
-    const { body } = await pool.request({
-      method: 'POST',
-      path: '/logout',
-      headers: { authorization: `Bearer ${tokens[index]}` },
-      signal,
-    })
+    const headers = { authorization: `Bearer ${tokens[index]}` }
+    const { body } = await pool.request({ method: 'POST', path: '/logout', headers, signal })
     await body.dump()
-  }).catch(() => {}) // the API is gone: nobody is left to log out from
+  }).catch(() => {}) // the API has gone, and the sessions with it or by their expiry
   await pool.destroy()
 }
 
-function poolTo(url: string): Pool {
-  return new Pool(url, {
+const poolTo = (url: string) =>
+  new Pool(url, {
     connections: AT_ONCE,
     headersTimeout: TIMEOUT_MS,
     bodyTimeout: TIMEOUT_MS,
     connect: { timeout: TIMEOUT_MS },
   })
-}
 
-function tokenIn(text: string): string {
-  const answer: unknown = JSON.parse(text)
-  if (answer !== null && typeof answer === 'object' && 'token' in answer) {
-    if (typeof answer.token === 'string') return answer.token
-  }
-  throw new Error('its answer has no token')
-}
-
-/** Does `work` for 0 to `count` - 1, a few at a time; stops at the first failure. */
+/** Does `work` for 0 to `count` - 1, a few at a time; stops after those that failed. */
 async function inParallel(count: number, work: (index: number) => Promise<void>): Promise<void> {
-  let next = 0
-  const worker = async () => {
-    while (next < count) {
-      try {
-        await work(next++)
-      } catch (error) {
-        next = count
-        throw error
-      }
-    }
+  for (let first = 0; first < count; first += AT_ONCE) {
+    const length = Math.min(AT_ONCE, count - first)
+    const running = Array.from({ length }, (_, index) => work(first + index))
+    const results = await Promise.allSettled(running)
+    for (const result of results) if (result.status === 'rejected') throw result.reason
   }
-  const results = await Promise.allSettled(Array.from({ length: AT_ONCE }, worker))
-  for (const result of results) if (result.status === 'rejected') throw result.reason
 }

@@ -6,18 +6,11 @@ import { MAX_SEED, type WorkloadName, workloadNames } from './workload.ts'
 
 // Options of all commands that send requests over HTTP.
 
-/**
- * At least so many sessions, so that they are not the same few over and over. Only as many as connections
- * on a stack that was named: it may limit how many users log in from one address.
- */
-const SESSIONS = 1_000
-const READS = 0.2
-const ITEMS = 1_000
-
+const realistic = { sessions: 1_000, items: 1_000, reads: 0.2 }
 /** What the documents' own benchmark did: one token, one item, and nothing but updates. */
 const documents = { sessions: 1, items: 1, reads: 0 }
 
-/** Adds `--workload`, and what it is made of. */
+/** Adds `--workload`, and the options that change a part of it. */
 export function addWorkload(command: Command): Command {
   return command
     .addOption(
@@ -27,15 +20,15 @@ export function addWorkload(command: Command): Command {
     )
     .option(
       '--sessions <n>',
-      `users logged in (default: ${SESSIONS.toLocaleString('en-US')}, at least as connections; with --url as connections)`,
+      'users logged in (default: 1,000, at least as many as connections; with --url as many)',
       wholeNumber(1, 100_000),
     )
     .option(
       '--items <n>',
-      `items, viewed by Zipf's law (default: ${ITEMS})`,
+      `items, viewed by Zipf's law (default: ${realistic.items})`,
       wholeNumber(1, 100_000),
     )
-    .option('--reads <share>', `share of the requests that read (default: ${READS})`, share)
+    .option('--reads <share>', `share of reading requests (default: ${realistic.reads})`, share)
     .option('--seed <n>', 'for the same requests again', wholeNumber(1, MAX_SEED), 17)
 }
 
@@ -54,20 +47,16 @@ export function withWorkload<Options extends WorkloadFlags>(
   options: Options,
 ): Options & { sessions: number; items: number; reads: number } {
   const { connections, workload, url } = options
-  const sessions = url ? connections : Math.max(SESSIONS, connections)
-  const usual = workload === 'documents' ? documents : { sessions, items: ITEMS, reads: READS }
-  return {
-    ...options,
-    sessions: options.sessions ?? usual.sessions,
-    items: options.items ?? usual.items,
-    reads: options.reads ?? usual.reads,
-  }
+  if (workload === 'documents') return { ...documents, ...options }
+  // A stack that the user names may limit how many users log in from one address.
+  const sessions = url ? connections : Math.max(realistic.sessions, connections)
+  return { ...realistic, sessions, ...options }
 }
 
-/** What `withWorkload` needs of a command's load to compare two results. */
+/** The options that make two workloads different. */
 export const workloadOptionNames = ['workload', 'sessions', 'items', 'reads', 'seed'] as const
 
-/** Adds what says which stack is measured (see `TargetOptions`), but for the variants. */
+/** Adds the options of `TargetOptions`, except the variants. */
 export function addTarget(command: Command): Command {
   const { build, transport } = redisOptions()
   return command

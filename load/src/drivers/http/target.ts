@@ -1,8 +1,6 @@
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import {
-  hideCredentials,
-  isLocal,
   redisAddress,
   redisOfEnvironment,
   requireOwnHost,
@@ -12,16 +10,15 @@ import { apiSettings } from '@onetrip/stack/api.ts'
 import { newSecret, places, temporaryRunFolder } from '@onetrip/stack/places.ts'
 import { freePorts } from '@onetrip/stack/ports.ts'
 import { Problem } from '@onetrip/stack/problem.ts'
-import type { Program } from '@onetrip/stack/program.ts'
+import { endOf } from '@onetrip/stack/program.ts'
 import { runningStack, type StackRecord } from '@onetrip/stack/record.ts'
-import type { RedisBuild } from '@onetrip/stack/redis.ts'
-import { buildRedis } from '@onetrip/stack/redis.ts'
+import { buildRedis, type RedisBuild } from '@onetrip/stack/redis.ts'
 import { redisFacts } from '@onetrip/stack/redis-info.ts'
 import { startStack } from '@onetrip/stack/stack.ts'
-import { print, step } from '@onetrip/stack/terminal.ts'
-import { apiFacts } from '../../measure/api-metrics.ts'
-import type { Variant } from '../../variants.ts'
-import { isContender, variantProgram, variants } from '../../variants.ts'
+import { print } from '@onetrip/stack/terminal.ts'
+import type { Context } from '../../experiment/experiment.ts'
+import { strategyOf } from '../../measure/api-metrics.ts'
+import { isContender, type Variant, variantProgram, variants } from '../../variants.ts'
 
 /** What decides which stack is measured. */
 export interface TargetOptions {
@@ -37,65 +34,50 @@ export interface TargetOptions {
   iOwnThisHost?: boolean
 }
 
+export interface Api {
+  variant: Variant
+  url: string
+}
+
 /** The stack that is measured. */
 export interface Target {
-  /** Run by `npm start`, named by the user (`--url`), or started for this. */
-  kind: 'running' | 'given' | 'own'
+  kind: 'npm start' | '--url' | 'started for this'
   redis: { url: string; transport: Transport; build: string }
-  /** Connections that each API's pool has; null for a running stack, which does not tell. */
-  poolSize: number | null
-  /** Processes of each API; null for a running stack, which does not tell. */
-  workers: number | null
   /** In the order of the wanted variants. */
-  apis: { variant: Variant; url: string }[]
-  /** Resolves when a program of an own stack ended by itself; else never. */
-  lost: Promise<Program>
-  /** Stops an own stack and removes its files; leaves a running one alone. */
-  close(): Promise<void>
+  apis: Api[]
+  /** Connections that each API's pool has, and its processes; unknown for a stack that runs already. */
+  poolSize?: number
+  workers?: number
 }
 
 /**
- * Takes the stack that the user names, or the one that `npm start` runs if it fits, or else starts
- * one, and says which.
+ * Finds the stack that the user names, or the one that `npm start` runs if it fits, or else starts one until
+ * the end of the measurement, and prints which.
  *
- * @throws Problem, ProgramError; the reason of `signal`. Nothing is left behind then.
+ * @throws Problem, ProgramError; the reason of the signal.
  */
-export async function findTarget(options: TargetOptions, signal: AbortSignal): Promise<Target> {
+export async function findTarget(context: Context, options: TargetOptions): Promise<Target> {
   if (options.url) return await givenTarget(options.url, options.iOwnThisHost === true)
   const record = await runningStack(places().record)
   const misfit = record ? await misfitOf(record, options) : 'Nothing is running'
   if (record && misfit === null) {
-    const { url, transport, build } = record.redis
     print(`Measuring what npm start runs (process ${record.pid}).`)
-    return {
-      kind: 'running',
-      redis: { url, transport, build },
-      poolSize: null,
-      workers: null,
-      apis: options.variants.flatMap((variant) => {
-        const api = record.apis.find((api) => api.variant === variant)
-        return api ? [{ variant, url: api.url }] : []
-      }),
-      lost: new Promise(() => {}),
-      close: async () => {},
-    }
+    const apis = options.variants.flatMap((variant) => {
+      const api = record.apis.find((api) => api.variant === variant)
+      return api ? [{ variant, url: api.url }] : []
+    })
+    return { kind: 'npm start', redis: record.redis, apis }
   }
   print(`${misfit}: starting a stack for this comparison, to be removed afterwards.`)
-  return await ownTarget(options, signal)
+  return await ownTarget(context, options)
 }
 
 /** Why a running stack cannot be used, as the beginning of a sentence; null when it can. */
 async function misfitOf(record: StackRecord, options: TargetOptions): Promise<string | null> {
   const { redis, apis } = record
-  for (const url of [redis.url, ...apis.map(({ url }) => url)]) {
-    if (!isLocal(url)) {
-      throw new Problem(
-        `The running stack uses ${hideCredentials(url)}; load only goes to this machine.`,
-      )
-    }
-  }
   const { redisBuild, transport, workers } = options
-  if (workers !== undefined) return 'How many workers the running stack has, it does not tell'
+  for (const { url } of [redis, ...apis]) requireOwnHost(url, options.iOwnThisHost === true)
+  if (workers !== undefined) return 'The number of workers of the running stack is unknown'
   if (redisBuild && redisBuild !== redis.build) {
     return `The running stack has Redis ${redis.build}, not ${redisBuild}`
   }
@@ -105,92 +87,79 @@ async function misfitOf(record: StackRecord, options: TargetOptions): Promise<st
   for (const variant of options.variants) {
     const api = apis.find((api) => api.variant === variant)
     if (!api) return `The running stack has no ${variant} API`
-    const { strategy } = await apiFacts(api.url)
+    const strategy = await strategyOf(api.url)
     if (strategy !== variant) return `At ${api.url} there is another API, ${strategy}`
   }
   return null
 }
 
-async function ownTarget(options: TargetOptions, signal: AbortSignal): Promise<Target> {
-  const foreign = await redisOfEnvironment()
+async function ownTarget(context: Context, options: TargetOptions): Promise<Target> {
+  const url = await redisOfEnvironment()
   const { REDIS_SERVER: installed } = process.env
-  const { redisBuild, transport = 'tcp', variants } = options
+  const { redisBuild: build = 'patched', transport = 'tcp', variants } = options
   const settings = apiSettings()
   const workers = options.workers ?? settings.workers
+  refuseWrongSettings(options, url, workers)
+  if (!url && !installed) await buildRedis(build, context.signal)
+  const folder = await temporaryRunFolder('load-')
+  context.defer(() => rm(folder, { recursive: true, force: true }))
+  const [port = 0, ...apiPorts] = await freePorts(1 + variants.length)
+  const directories = { directory: join(folder, 'data'), secrets: join(folder, 'secrets') }
+  const stack = await context.step('Starting Redis and the APIs', () =>
+    startStack({
+      redis: url
+        ? { kind: 'foreign', url }
+        : { kind: 'own', build, transport, port, run: folder, ...directories },
+      host: '127.0.0.1',
+      apis: variants.map((variant, index) => ({
+        ...variantProgram(variant),
+        port: apiPorts[index] ?? 0,
+      })),
+      sessionSecret: newSecret(),
+      ...{ workers, poolSize: settings.poolSize },
+      janitor: false,
+      signal: context.signal,
+    }),
+  )
+  context.defer(() => context.step('Stopping the stack of this comparison', () => stack.stop()))
+  void stack.lost.then(async (program) => context.fail(await endOf(program)))
+  return {
+    kind: 'started for this',
+    redis: { ...stack.redis, build: url ? 'foreign' : installed ? 'installed' : build },
+    apis: stack.apis.map(({ url }, index) => ({ url, variant: variants[index] as Variant })),
+    ...{ workers, poolSize: settings.poolSize },
+  }
+}
+
+/** @throws Problem for settings that contradict each other. */
+function refuseWrongSettings(
+  options: TargetOptions,
+  url: string | undefined,
+  workers: number,
+): void {
+  const { redisBuild, transport, variants } = options
+  const installed = process.env.REDIS_SERVER
   const single = variants.find(isContender)
   if (workers > 1 && single !== undefined) {
-    const asked = options.workers === undefined ? 'WORKERS' : '--workers'
-    throw new Problem(`${asked}: ${single} runs as one process only, not as ${workers}.`)
+    const setting = options.workers === undefined ? 'WORKERS' : '--workers'
+    throw new Problem(`${setting}: ${single} runs as one process only, not as ${workers}.`)
   }
-  if (foreign && installed) {
+  if (url && installed) {
     throw new Problem('REDIS_URL and REDIS_SERVER are both set; only one Redis can be used.')
   }
-  if (redisBuild && (foreign || installed)) {
-    const name = foreign ? 'REDIS_URL' : 'REDIS_SERVER'
+  if (redisBuild && (url || installed)) {
+    const name = url ? 'REDIS_URL' : 'REDIS_SERVER'
     throw new Problem(`--redis-build asks for a build of ours, but ${name} is set.`)
   }
-  if (foreign && !isLocal(foreign)) {
-    throw new Problem(
-      `REDIS_URL is ${hideCredentials(foreign)}; load only goes to this machine. Unset it to have a Redis started.`,
-    )
-  }
-  if (foreign && options.transport && redisAddress(foreign).transport !== options.transport) {
-    throw new Problem(`--transport ${options.transport} does not fit REDIS_URL.`)
-  }
-  const build = redisBuild ?? 'patched'
-  if (!foreign && !installed) await buildRedis(build, signal)
-
-  const folder = await temporaryRunFolder('load-')
-  const removeFolder = () => rm(folder, { recursive: true, force: true })
-  try {
-    const [redisPort = 0, ...apiPorts] = await freePorts(1 + options.variants.length)
-    const stack = await step('Starting Redis and the APIs', () =>
-      startStack({
-        redis: foreign
-          ? { kind: 'foreign', url: foreign }
-          : {
-              kind: 'own',
-              build,
-              transport,
-              port: redisPort,
-              run: folder,
-              directory: join(folder, 'data'),
-              secrets: join(folder, 'secrets'),
-            },
-        host: '127.0.0.1',
-        apis: options.variants.map((variant, index) => ({
-          ...variantProgram(variant),
-          port: apiPorts[index] ?? 0,
-        })),
-        sessionSecret: newSecret(),
-        ...{ workers, poolSize: settings.poolSize },
-        janitor: false,
-        signal,
-      }),
-    )
-    return {
-      kind: 'own',
-      redis: { ...stack.redis, build: foreign ? 'foreign' : installed ? 'installed' : build },
-      ...{ workers, poolSize: settings.poolSize },
-      apis: stack.apis.map((api, index) => ({
-        ...api,
-        variant: options.variants[index] as Variant,
-      })),
-      lost: stack.lost,
-      async close() {
-        await stack.stop()
-        await removeFolder()
-      },
-    }
-  } catch (error) {
-    await removeFolder()
-    throw error
+  if (url) requireOwnHost(url, options.iOwnThisHost === true)
+  if (url && transport && redisAddress(url).transport !== transport) {
+    throw new Problem(`--transport ${transport} does not fit REDIS_URL.`)
   }
 }
 
 /**
- * The stack whose APIs the user names (`--url`): in containers, on another machine. What they are,
- * they say themselves. Its Redis is `REDIS_URL`.
+ * The stack whose APIs the user names (`--url`): in containers, on another machine. They report their own
+ * variants. Its Redis is `REDIS_URL`.
  *
  * @param owned whether the user says that these hosts are theirs, if they are not this machine.
  * @throws Problem when an address is not to be used, does not answer, or is none of ours.
@@ -198,33 +167,22 @@ async function ownTarget(options: TargetOptions, signal: AbortSignal): Promise<T
 async function givenTarget(urls: readonly string[], owned: boolean): Promise<Target> {
   const redisUrl = await redisOfEnvironment()
   if (redisUrl === undefined) {
-    throw new Problem(
-      '--url needs REDIS_URL, the Redis of these APIs: what it does is measured, too.',
-    )
+    throw new Problem('--url needs REDIS_URL, the Redis of these APIs, which is measured, too.')
   }
   const { transport } = redisAddress(redisUrl)
   for (const url of [redisUrl, ...urls]) requireOwnHost(url, owned)
   const apis = await Promise.all(urls.map(async (url) => ({ url, variant: await variantAt(url) })))
-  const twin = apis.find(({ variant }, index) =>
-    apis.slice(0, index).some((other) => other.variant === variant),
-  )
-  if (twin) throw new Problem(`--url names two APIs of the variant ${twin.variant}.`)
+  for (const [variant, { length }] of Map.groupBy(apis, (api) => api.variant)) {
+    if (length > 1) throw new Problem(`--url names two APIs of the variant ${variant}.`)
+  }
   const { build } = await redisFacts(redisUrl)
   print(`Measuring ${apis.map((api) => `${api.variant} at ${api.url}`).join(', ')}.`)
-  return {
-    kind: 'given',
-    redis: { url: redisUrl, transport, build: build ?? 'foreign' },
-    poolSize: null,
-    workers: null,
-    apis,
-    lost: new Promise(() => {}),
-    close: async () => {},
-  }
+  return { kind: '--url', redis: { url: redisUrl, transport, build: build ?? 'foreign' }, apis }
 }
 
 async function variantAt(url: string): Promise<Variant> {
-  const { strategy } = await apiFacts(url)
+  const strategy = await strategyOf(url)
   const variant = variants.find((known) => known === strategy)
   if (variant) return variant
-  throw new Problem(`The API at ${url} is ${strategy}, which is no variant that is known here.`)
+  throw new Problem(`The API at ${url} is ${strategy}, which is not a known variant.`)
 }

@@ -23,20 +23,18 @@ export function seededRandom(seed: number): Random {
  * most of the views.
  */
 export function skewedItems(count: number, random: Random): () => string {
-  const weights = Array.from({ length: count }, (_, index) => 1 / (index + 1))
-  const sum = weights.reduce((total, weight) => total + weight, 0)
-  let below = 0
-  const upTo = weights.map((weight) => {
-    below += weight / sum
-    return below
+  let sum = 0
+  const upTo = Array.from({ length: count }, (_, index) => {
+    sum += 1 / (index + 1)
+    return sum
   })
   return () => {
-    const point = random()
+    const point = random() * sum
     let low = 0
     let high = count - 1
     while (low < high) {
       const middle = (low + high) >> 1
-      if ((upTo[middle] ?? 1) > point) high = middle
+      if ((upTo[middle] ?? sum) > point) high = middle
       else low = middle + 1
     }
     return `load-item-${low + 1}`
@@ -65,10 +63,10 @@ export interface WorkloadOptions {
   seed: number
 }
 
-// Requests are prepared in advance and repeated, since making them up during a run would cost the
-// generator more than sending them.
+// Requests are prepared in advance and repeated: to generate them during a run would cost the generator
+// more than to send them.
 const PREPARED = 20_000
-const [FEWEST, MOST] = [20, 1_000]
+const [MIN_EACH, MAX_EACH] = [20, 1_000]
 
 /** What a page shows besides the item: each is a third of the reads. */
 const readPaths = ['/me', '/me/views', '/items/popular'] as const
@@ -80,11 +78,14 @@ const readPaths = ['/me', '/me/views', '/items/popular'] as const
 export function workload(options: WorkloadOptions): Call[][] {
   const { tokens, connections, items, reads = 0, seed } = options
   const nextItem = skewedItems(items, seededRandom(seed))
-  const random = seededRandom(seed + 1) // of its own: the views are the same whatever is read
-  const length = Math.min(MOST, Math.max(FEWEST, Math.ceil(PREPARED / connections)))
+  const random = seededRandom(seed + 1) // separate: the views are the same whatever is read
+  const length = Math.min(MAX_EACH, Math.max(MIN_EACH, Math.ceil(PREPARED / connections)))
   const call = (token: string): Call => {
-    if (random() < reads) return read(token, random)
-    return { method: 'POST', path: '/views', token, body: JSON.stringify({ item: nextItem() }) }
+    if (random() >= reads) {
+      return { method: 'POST', path: '/views', token, body: JSON.stringify({ item: nextItem() }) }
+    }
+    const path = readPaths[Math.floor(random() * readPaths.length)] ?? '/me'
+    return { method: 'GET', path, token: path === '/items/popular' ? null : token, body: null }
   }
   return Array.from({ length: connections }, (_, connection) => {
     const own = tokens.filter((_, index) => index % connections === connection)
@@ -93,11 +94,6 @@ export function workload(options: WorkloadOptions): Call[][] {
       call(used[index % used.length] ?? ''),
     )
   })
-}
-
-function read(token: string, random: Random): Call {
-  const path = readPaths[Math.floor(random() * readPaths.length)] ?? '/me'
-  return { method: 'GET', path, token: path === '/items/popular' ? null : token, body: null }
 }
 
 /** The headers of a call that a generator has to set itself. */

@@ -1,6 +1,6 @@
--- What wrk runs: sends the prepared requests in turn, tells once a second how many were answered, and
--- prints what it measured as a line of JSON. The file of requests comes in ONETRIP_REQUESTS: on each line
--- a method, a path, a body (or nothing) and headers, set apart by tabs.
+-- What wrk runs: sends the prepared requests in turn, prints once a second how many were answered, and at
+-- the end what it measured as a line of JSON. The file ONETRIP_REQUESTS has the requests: on each line a
+-- method, a path, a body (or nothing) and headers, separated by tabs.
 
 local threads = {}
 
@@ -53,6 +53,7 @@ end
 function done(summary, latency)
   local thread = threads[1]
   local cpuSeconds = os.clock() - thread:get("cpuBefore")
+  summary.errors.status = nil -- statuses has them
   local counts = {}
   for index = 1, #latency do
     counts[index] = string.format("[%d,%d]", latency(index))

@@ -15,13 +15,13 @@ export interface ArrivalsOptions {
 }
 
 /** A run's schedule is kept in memory, eight bytes for each request. */
-const MOST = 10_000_000
+const MAX_REQUESTS = 10_000_000
 
 /** @throws Problem when a run would have more than ten million requests. */
 export function requireBounded({ rate, seconds }: Pick<ArrivalsOptions, 'rate' | 'seconds'>): void {
-  if (rate * seconds <= MOST) return
+  if (rate * seconds <= MAX_REQUESTS) return
   throw new Problem(
-    `${rate} requests/s for ${seconds} s are more than ${MOST / 1e6} million in one run: choose a lower rate or a shorter run.`,
+    `${rate} requests/s for ${seconds} s are more than ${MAX_REQUESTS / 1e6} million in one run: choose a lower rate or a shorter run.`,
   )
 }
 
@@ -48,26 +48,16 @@ export function secondsAt(
  */
 export function arrivalTimes({ rate, seconds, arrivals, seed }: ArrivalsOptions): Float64Array {
   requireBounded({ rate, seconds })
-  const expected = Math.ceil(rate * seconds)
+  const times: number[] = []
   if (arrivals === 'even') {
-    const times = sharedTimes(expected)
-    for (let index = 0; index < expected; index++) times[index] = (index * 1_000) / rate
-    return times
+    for (let index = 0; index < rate * seconds; index++) times.push((index * 1_000) / rate)
+  } else {
+    // A Poisson process: the times between two requests are distributed exponentially.
+    const random = seededRandom(seed)
+    const gap = () => (-Math.log(1 - random()) * 1_000) / rate
+    for (let at = gap(); at < seconds * 1_000; at += gap()) times.push(at)
   }
-  // A Poisson process: the times between two requests are distributed exponentially.
-  const random = seededRandom(seed)
-  const drawn: number[] = []
-  const end = seconds * 1_000
-  for (;;) {
-    const at = (drawn.at(-1) ?? 0) - (Math.log(1 - random()) * 1_000) / rate
-    if (at >= end) break
-    drawn.push(at)
-  }
-  const times = sharedTimes(drawn.length)
-  times.set(drawn)
-  return times
-}
-
-function sharedTimes(count: number): Float64Array {
-  return new Float64Array(new SharedArrayBuffer(count * Float64Array.BYTES_PER_ELEMENT))
+  const shared = new Float64Array(new SharedArrayBuffer(times.length * 8))
+  shared.set(times)
+  return shared
 }

@@ -2,25 +2,14 @@ import { Client, type Dispatcher } from 'undici'
 import { TIMEOUT_S } from '../http/generator.ts'
 import { type Call, headersOf } from '../http/workload.ts'
 
-/** What a connection tells about its request. */
-export interface Listener {
-  /** It is written to the socket now. */
-  sent(connection: Connection): void
-  /** The whole answer is there. */
-  answered(connection: Connection, status: number): void
-  /** There will be no answer: an error code, or `timeout`. */
-  failed(connection: Connection, reason: string): void
-}
-
 /** An HTTP connection that has one request at a time. It opens with the first, and again when lost. */
 export class Connection implements Dispatcher.DispatchHandler {
-  /** When its request was due, for the listener. */
-  due = 0
   readonly #client: Client
   readonly #calls: readonly Dispatcher.DispatchOptions[]
-  #listener: Listener | undefined
   #turn = 0
   #status = 0
+  #onSent = () => {}
+  #outcome = Promise.withResolvers<string>()
 
   /** @param calls what it sends, over and over; at least one. */
   constructor(url: string, calls: readonly Call[]) {
@@ -39,20 +28,27 @@ export class Connection implements Dispatcher.DispatchHandler {
     }))
   }
 
-  /** Sends the next call; there must be none under way. */
-  send(listener: Listener): void {
-    this.#listener = listener
+  /**
+   * Sends the next call; the last one must be complete. Resolves with the status when the whole answer is
+   * there, or with an error code or `timeout`. Never rejects.
+   *
+   * @param onSent is called when it is written to the socket.
+   */
+  send(onSent = () => {}): Promise<string> {
+    this.#onSent = onSent
+    this.#outcome = Promise.withResolvers()
     const call = this.#calls[this.#turn++ % this.#calls.length]
     if (call) this.#client.dispatch(call, this)
+    return this.#outcome.promise
   }
 
-  /** Ends the connection, and with it what is under way. */
+  /** Ends the connection, and with it a request in flight. */
   async close(): Promise<void> {
     await this.#client.destroy()
   }
 
   onRequestStart(): void {
-    this.#listener?.sent(this)
+    this.#onSent()
   }
 
   onResponseStart(_: Dispatcher.DispatchController, status: number): void {
@@ -62,12 +58,12 @@ export class Connection implements Dispatcher.DispatchHandler {
   onResponseData(): void {}
 
   onResponseEnd(): void {
-    this.#listener?.answered(this, this.#status)
+    this.#outcome.resolve(String(this.#status))
   }
 
   onResponseError(_: Dispatcher.DispatchController, error: Error): void {
     const { code = 'error', cause } = error as NodeJS.ErrnoException
     const inner = (cause as NodeJS.ErrnoException | null | undefined)?.code
-    this.#listener?.failed(this, code.endsWith('_TIMEOUT') ? 'timeout' : (inner ?? code))
+    this.#outcome.resolve(code.endsWith('_TIMEOUT') ? 'timeout' : (inner ?? code))
   }
 }

@@ -1,5 +1,5 @@
 import { Worker } from 'node:worker_threads'
-import { isLocal } from '@onetrip/stack/address.ts'
+import { requireOwnHost } from '@onetrip/stack/address.ts'
 import { Problem } from '@onetrip/stack/problem.ts'
 import type { FromPacer, Paced, PaceOptions, PaceProgress } from './pacer.ts'
 
@@ -17,7 +17,7 @@ export interface PacedGenerator {
    * @throws Problem when the API takes no connections; the reason of the generator's signal.
    */
   run(options: PacedRun): Promise<Paced>
-  /** Ends the thread, and with it what is under way. */
+  /** Ends the thread, and with it a run. */
   close(): Promise<void>
 }
 
@@ -26,12 +26,12 @@ export function startGenerator(signal: AbortSignal): PacedGenerator {
   const worker = new Worker(new URL('./pacer.ts', import.meta.url))
   let finish = Promise.withResolvers<Paced>()
   finish.promise.catch(() => {}) // ended before the first run
-  let onProgress: PacedRun['onProgress']
-  let running = ''
-  worker.on('message', (message: FromPacer) => {
-    if ('progress' in message) onProgress?.(message.progress)
-    else if ('paced' in message) finish.resolve(message.paced)
-    else finish.reject(new Problem(`The API at ${running} takes no connections: ${message.error}`))
+  let current: PacedRun | undefined
+  worker.on('message', ({ progress, paced, error }: FromPacer) => {
+    if (progress) current?.onProgress?.(progress)
+    if (paced) finish.resolve(paced)
+    if (error)
+      finish.reject(new Problem(`The API at ${current?.url} takes no connections: ${error}`))
   })
   worker.on('error', (error) => finish.reject(error))
   const onAbort = () => {
@@ -40,14 +40,13 @@ export function startGenerator(signal: AbortSignal): PacedGenerator {
   }
   signal.addEventListener('abort', onAbort)
   return {
-    async run({ owned, onProgress: listener, ...options }) {
+    async run(options) {
       signal.throwIfAborted()
-      const { url } = options
-      if (!owned && !isLocal(url)) throw new Error(`load only goes to this machine, not to ${url}`)
-      running = url
-      onProgress = listener
+      const { url, owned, calls, schedule } = options
+      requireOwnHost(url, owned)
+      current = options
       finish = Promise.withResolvers()
-      worker.postMessage(options satisfies PaceOptions)
+      worker.postMessage({ url, calls, schedule } satisfies PaceOptions)
       return await finish.promise
     },
     async close() {

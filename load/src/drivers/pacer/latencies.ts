@@ -30,15 +30,33 @@ export function together(histograms: readonly string[]): Histogram {
   return all
 }
 
-/** The percentiles that are shown, as shares of the requests. */
+/** The percentiles that are kept, as shares of the requests. */
 export const percentileShares = {
   p50: 0.5,
   p75: 0.75,
   p90: 0.9,
+  p95: 0.95,
   p99: 0.99,
   p999: 0.999,
   p9999: 0.9999,
 } as const
+
+export type Percentile = keyof typeof percentileShares
+export const percentileNames = Object.keys(percentileShares) as Percentile[]
+/** `p99.9` */
+export const percentText = (name: Percentile) =>
+  `p${Number((percentileShares[name] * 100).toFixed(2))}`
+
+export type LatencySummary = Record<Percentile | 'max', number | null>
+
+/** Percentiles and the longest, in milliseconds; null where nothing was recorded. */
+export function summaryOf(histogram: Histogram): LatencySummary {
+  const milliseconds = (micros: number) => (histogram.totalCount === 0 ? null : micros / 1_000)
+  const percentiles = percentileNames.map((name) => {
+    return [name, milliseconds(histogram.getValueAtPercentile(percentileShares[name] * 100))]
+  })
+  return { ...Object.fromEntries(percentiles), max: milliseconds(histogram.maxValue) }
+}
 
 /** How many requests must be beyond a percentile for it to be shown. */
 const FEWEST_BEYOND = 10

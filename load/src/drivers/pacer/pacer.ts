@@ -1,10 +1,12 @@
 import { parentPort } from 'node:worker_threads'
+import { messageOf } from '@onetrip/stack/problem.ts'
+import type { Progress } from '../http/generator.ts'
 import type { Call } from '../http/workload.ts'
-import { Connection, type Listener } from './connection.ts'
+import { Connection } from './connection.ts'
 import { encoded, latencyHistogram, record } from './latencies.ts'
 import { prepareTicker, sharedNow } from './ticking.ts'
 
-// The thread that sends: nothing that the command prints or reads can hold it up.
+// The thread that sends: nothing that the command prints or reads can delay it.
 
 export interface PaceOptions {
   /** Of the API. */
@@ -24,7 +26,7 @@ export interface Paced {
   notSent: number
   /** All others, by status (`503`), error code (`ECONNREFUSED`), or `timeout`. */
   errors: Record<string, number>
-  /** Requests that may have reached the API, those included by which the connections were opened. */
+  /** Requests that may have reached the API, including those that opened the connections. */
   sent: number
   /** From the start to the last answer. */
   seconds: number
@@ -34,26 +36,23 @@ export interface Paced {
   lateness: string
   /** The most requests that were due and waited for a connection at the same time. */
   longestLine: number
-  generator: {
-    /** CPU seconds of this process, all threads. */
-    cpuSeconds: number
-    /** Share of the time, 0 to 1, in which this thread was busy. */
-    utilization: number
-  }
+  /** CPU seconds of this process, all threads; share of the time, 0 to 1, in which this thread was busy. */
+  generator: { cpuSeconds: number; utilization: number }
 }
 
 /** What happened since the last message, about a second ago. */
-export interface PaceProgress {
-  /** Answers with 2xx. */
-  requestsPerSecond: number
-  /** Of these, in milliseconds; NaN where there was none. */
+export interface PaceProgress extends Progress {
+  /** Of the answers with 2xx, in milliseconds; NaN where there was none. */
   p99: number
   /** Requests that are due and wait for a connection, just now. */
   line: number
-  failures: number
 }
 
-export type FromPacer = { progress: PaceProgress } | { paced: Paced } | { error: string }
+export interface FromPacer {
+  progress?: PaceProgress
+  paced?: Paced
+  error?: string
+}
 
 /** After the last request was due, those that still wait are sent for so long. */
 const GRACE_MS = 1_000
@@ -61,25 +60,23 @@ const PROGRESS_MS = 1_000
 const SOON_MS = 20
 
 /** Sends requests when they are due, over connections of its own, and waits for none of them. */
-class Pacer implements Listener {
+class Pacer {
   readonly #schedule: Float64Array
   readonly #connections: readonly Connection[]
   readonly #latencies = latencyHistogram()
   readonly #lateness = latencyHistogram()
   readonly #recent = latencyHistogram()
-  readonly #errors = new Map<string, number>()
+  readonly #errors: Record<string, number> = {}
   readonly #free: Connection[] = []
   readonly #finished = Promise.withResolvers<void>()
-  #ok = 0
   #failures = 0
   #start = 0
   /** The first request that has not been sent, and the first that is not due yet. */
   #next = 0
   #upcoming = 0
   #longestLine = 0
-  /** Since when there has been a free connection without a break. */
+  /** Since when there has always been a free connection. */
   #freeSince = 0
-  #ended = 0
   #givenUp = false
 
   constructor({ url, calls, schedule }: PaceOptions) {
@@ -104,24 +101,22 @@ class Pacer implements Listener {
       const last = SOON_MS + (this.#schedule.at(-1) ?? 0)
       timers.push(setTimeout(() => this.#giveUp(), last + GRACE_MS))
       timers.push(setInterval(() => onProgress(this.#progress()), PROGRESS_MS))
-      ticker.start(this.#start, () => this.#send())
+      ticker.start(this.#start, () => this.#sendDue())
       await this.#finished.promise
+      const seconds = (sharedNow() - this.#start) / 1_000
       const used = process.cpuUsage(cpu)
       const { utilization: busy } = performance.eventLoopUtilization(utilization)
       return {
         due: this.#schedule.length,
-        ok: this.#ok,
+        ok: this.#latencies.totalCount,
         notSent: this.#schedule.length - this.#next,
-        errors: Object.fromEntries(this.#errors),
+        errors: this.#errors,
         sent: this.#connections.length + this.#next,
-        seconds: (this.#ended - this.#start) / 1_000,
+        seconds,
         latencies: encoded(this.#latencies),
         lateness: encoded(this.#lateness),
         longestLine: this.#longestLine,
-        generator: {
-          cpuSeconds: (used.user + used.system) / 1e6,
-          utilization: busy,
-        },
+        generator: { cpuSeconds: (used.user + used.system) / 1e6, utilization: busy },
       }
     } finally {
       for (const timer of timers) clearTimeout(timer)
@@ -132,33 +127,21 @@ class Pacer implements Listener {
 
   /** Has each connection send a request that does not count, and waits for all of the answers. */
   async #open(): Promise<void> {
-    const reasons = await Promise.all(
-      this.#connections.map((connection) => {
-        const ended = Promise.withResolvers<string | null>()
-        connection.send({
-          sent: () => {},
-          answered: () => ended.resolve(null),
-          failed: (_, reason) => ended.resolve(reason),
-        })
-        return ended.promise
-      }),
-    )
-    const [reason] = reasons
-    if (reason && !reasons.includes(null)) throw new Error(reason)
+    const outcomes = await Promise.all(this.#connections.map((connection) => connection.send()))
+    const isStatus = (outcome: string) => /^\d+$/.test(outcome)
+    if (!outcomes.some(isStatus)) throw new Error(outcomes[0])
     this.#free.push(...this.#connections)
   }
 
   /** Sends what is due, as far as there are free connections. */
-  #send(): void {
-    const now = sharedNow()
-    const elapsed = now - this.#start
+  #sendDue(): void {
+    const elapsed = sharedNow() - this.#start
     const due = this.#schedule
     while (this.#upcoming < due.length && (due[this.#upcoming] ?? 0) <= elapsed) this.#upcoming++
     while (this.#next < this.#upcoming && !this.#givenUp) {
       const connection = this.#free.shift()
       if (!connection) break
-      connection.due = this.#start + (due[this.#next++] ?? 0)
-      connection.send(this)
+      void this.#send(connection, this.#start + (due[this.#next++] ?? 0))
     }
     this.#longestLine = Math.max(this.#longestLine, this.#line)
   }
@@ -167,36 +150,21 @@ class Pacer implements Listener {
     return this.#givenUp ? 0 : this.#upcoming - this.#next
   }
 
-  sent({ due }: Connection): void {
-    if (due >= this.#freeSince) record(this.#lateness, sharedNow() - due)
-  }
-
-  answered(connection: Connection, status: number): void {
-    if (status >= 200 && status < 300) {
-      const latency = sharedNow() - connection.due
-      record(this.#latencies, latency)
-      record(this.#recent, latency)
-      this.#ok++
+  async #send(connection: Connection, due: number): Promise<void> {
+    const outcome = await connection.send(() => {
+      if (due >= this.#freeSince) record(this.#lateness, sharedNow() - due)
+    })
+    const now = sharedNow()
+    if (outcome.startsWith('2')) {
+      record(this.#latencies, now - due)
+      record(this.#recent, now - due)
     } else {
-      this.#count(String(status))
+      this.#errors[outcome] = (this.#errors[outcome] ?? 0) + 1
+      this.#failures++
     }
-    this.#release(connection)
-  }
-
-  failed(connection: Connection, reason: string): void {
-    this.#count(reason)
-    this.#release(connection)
-  }
-
-  #count(error: string): void {
-    this.#errors.set(error, (this.#errors.get(error) ?? 0) + 1)
-    this.#failures++
-  }
-
-  #release(connection: Connection): void {
-    if (this.#free.length === 0) this.#freeSince = sharedNow()
+    if (this.#free.length === 0) this.#freeSince = now
     this.#free.push(connection)
-    this.#send()
+    this.#sendDue()
     this.#finishIfDone()
   }
 
@@ -207,9 +175,7 @@ class Pacer implements Listener {
 
   #finishIfDone(): void {
     const nothingToSend = this.#givenUp || this.#next === this.#schedule.length
-    if (!nothingToSend || this.#free.length < this.#connections.length) return
-    this.#ended = sharedNow()
-    this.#finished.resolve()
+    if (nothingToSend && this.#free.length === this.#connections.length) this.#finished.resolve()
   }
 
   #progress(): PaceProgress {
@@ -231,6 +197,6 @@ parentPort?.on('message', async (options: PaceOptions) => {
   try {
     post({ paced: await new Pacer(options).run((progress) => post({ progress })) })
   } catch (error) {
-    post({ error: error instanceof Error ? error.message : String(error) })
+    post({ error: messageOf(error) })
   }
 })

@@ -1,8 +1,8 @@
 import { redisAddress } from '@onetrip/stack/address.ts'
 import { Redis } from 'ioredis'
 
-/** What Redis says about commands that hold up all others. */
-export interface Blocking {
+/** What Redis reports about commands that hold up all others. */
+interface Blocking {
   /** Commands that ran for 1 ms or longer. */
   slow: number
   /** The one that ran longest, if it took `REMEMBERED_MICROS` or longer. */
@@ -11,12 +11,10 @@ export interface Blocking {
   events: Record<string, number>
 }
 
-const SLOW_MICROS = 1_000
-/** Shorter commands are not remembered. */
+/** Shorter commands are not in the slow log. */
 export const REMEMBERED_MICROS = 200
-const REMEMBERED = 100_000
-/** Commands of the watch itself: to forget 100,000 slow commands takes some milliseconds. */
-const OWN = ['slowlog', 'latency']
+/** Commands of the watch itself: to clear a slow log of 100,000 entries takes some milliseconds. */
+const OWN = ['SLOWLOG', 'LATENCY']
 
 type SlowlogEntry = readonly [id: number, time: number, micros: number, args: readonly string[]]
 
@@ -28,14 +26,12 @@ export class BlockingWatch {
     this.#redis = new Redis(redisAddress(url).options)
   }
 
-  /** Forgets what was; from now on everything counts. */
   async begin(): Promise<void> {
-    const settings = {
-      'latency-monitor-threshold': SLOW_MICROS / 1_000,
-      'slowlog-log-slower-than': REMEMBERED_MICROS,
-      'slowlog-max-len': REMEMBERED,
-    }
-    await this.#redis.config('SET', ...Object.entries(settings).flat())
+    await this.#redis.config(
+      'SET',
+      ...['latency-monitor-threshold', 1, 'slowlog-max-len', 100_000],
+      ...['slowlog-log-slower-than', REMEMBERED_MICROS],
+    )
     await this.#redis.slowlog('RESET')
     await this.#redis.latency('RESET') // the last, and read first: the others may take long themselves
   }
@@ -44,13 +40,16 @@ export class BlockingWatch {
   async end(): Promise<Blocking> {
     const latest = (await this.#redis.latency('LATEST')) as [string, number, number, number][]
     const all = (await this.#redis.slowlog('GET', -1)) as SlowlogEntry[]
-    const log = all.filter(([, , , [name = '']]) => !OWN.includes(name.toLowerCase()))
-    const longest = log.toSorted(([, , a], [, , b]) => b - a)[0]
+    const [longest = null, ...others] = all
+      .map(([, , micros, [name = '']]) => ({
+        command: name.toUpperCase(),
+        milliseconds: micros / 1_000,
+      }))
+      .filter(({ command }) => !OWN.includes(command))
+      .toSorted((a, b) => b.milliseconds - a.milliseconds)
     return {
-      slow: log.filter(([, , micros]) => micros >= SLOW_MICROS).length,
-      longest: longest
-        ? { command: (longest[3][0] ?? '').toUpperCase(), milliseconds: longest[2] / 1_000 }
-        : null,
+      slow: [longest, ...others].filter((entry) => entry && entry.milliseconds >= 1).length,
+      longest,
       events: Object.fromEntries(latest.map(([event, , , longestMs]) => [event, longestMs])),
     }
   }

@@ -2,23 +2,19 @@ import { Redis } from 'ioredis'
 
 const AT_ONCE = 1_000
 
-/** The key that the generator's `{key}` stands for. */
-export function keyName(index: number): string {
-  return `key:${String(index).padStart(12, '0')}`
-}
-
-/** Gives a server `count` keys, as the generator names them, with values of `bytes` bytes. */
+/** Gives a server `count` keys, as the generator's `{key}` names them, with values of `bytes` bytes. */
 export async function fillKeys(
-  server: { socket: string },
+  { socket }: { socket: string },
   count: number,
   bytes: number,
 ): Promise<void> {
-  const client = new Redis(server.socket)
+  const client = new Redis(socket)
   const value = 'x'.repeat(bytes)
+  const entry = (index: number) => [`key:${String(index).padStart(12, '0')}`, value]
   try {
     for (let first = 0; first < count; first += AT_ONCE) {
       const length = Math.min(AT_ONCE, count - first)
-      await client.mset(Array.from({ length }, (_, n) => [keyName(first + n), value]).flat())
+      await client.mset(Array.from({ length }, (_, n) => entry(first + n)).flat())
     }
   } finally {
     client.disconnect()

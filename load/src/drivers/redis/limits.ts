@@ -4,49 +4,36 @@ import { Problem } from '@onetrip/stack/problem.ts'
 /** What a process needs besides the sockets of the load. */
 const SPARE_DESCRIPTORS = 100
 
-/** Limits of the system that short connections run into; null where it does not tell. */
-export interface SystemLimits {
-  /** `ulimit -Hn`: how many descriptors a process may have. */
-  descriptors: number | null
-  /** `net.core.somaxconn` */
-  somaxconn: number | null
-  /** `net.ipv4.ip_local_port_range` */
-  ports: string | null
-  /** `net.ipv4.tcp_tw_reuse` */
-  reuseTimeWait: number | null
-  /** `net.ipv4.tcp_max_tw_buckets` */
-  timeWaitBuckets: number | null
-  /** `net.netfilter.nf_conntrack_count`: null or 0 where connections are not tracked. */
-  trackedConnections: number | null
-}
+/** Settings of the kernel that short connections depend on, in /proc/sys/net. */
+const settings = {
+  somaxconn: 'core/somaxconn',
+  ports: 'ipv4/ip_local_port_range',
+  reuseTimeWait: 'ipv4/tcp_tw_reuse',
+  timeWaitBuckets: 'ipv4/tcp_max_tw_buckets',
+  /** Null or 0 where connections are not tracked. */
+  trackedConnections: 'netfilter/nf_conntrack_count',
+} as const
+
+/** Limits of the system; null for what it does not say. `descriptors` is that of a process. */
+export type SystemLimits = Readonly<
+  Record<keyof typeof settings | 'descriptors', number | string | null>
+>
 
 export async function systemLimits(): Promise<SystemLimits> {
-  const text = async (path: string) => {
-    const content = await readFile(`/proc/sys/net/${path}`, 'utf8').catch(() => null)
-    return content?.trim().replaceAll(/\s+/g, '-') ?? null
-  }
-  const number = async (path: string) => {
-    const content = await text(path)
-    return content === null ? null : Number(content)
-  }
-  const [descriptors, somaxconn, ports, reuseTimeWait, timeWaitBuckets, trackedConnections] =
-    await Promise.all([
-      descriptorLimit(),
-      number('core/somaxconn'),
-      text('ipv4/ip_local_port_range'),
-      number('ipv4/tcp_tw_reuse'),
-      number('ipv4/tcp_max_tw_buckets'),
-      number('netfilter/nf_conntrack_count'),
-    ])
-  return { descriptors, somaxconn, ports, reuseTimeWait, timeWaitBuckets, trackedConnections }
+  const entries = Object.entries(settings).map(async ([name, path]) => {
+    const text = await readFile(`/proc/sys/net/${path}`, 'utf8').catch(() => null)
+    const value = text?.trim().replaceAll(/\s+/g, '-') ?? null
+    return [name, value !== null && /^\d+$/.test(value) ? Number(value) : value]
+  })
+  const descriptors = await descriptorLimit()
+  return { descriptors, ...Object.fromEntries(await Promise.all(entries)) }
 }
 
 /** The hard limit, up to which a process may raise its own; null where it cannot be read. */
 async function descriptorLimit(): Promise<number | null> {
   const limits = await readFile('/proc/self/limits', 'utf8').catch(() => '')
-  const hard = /^Max open files\s+\S+\s+(\d+|unlimited)/m.exec(limits)?.[1]
-  if (hard === undefined) return null
-  return hard === 'unlimited' ? Number.POSITIVE_INFINITY : Number(hard)
+  const [, hard] = /^Max open files\s+\S+\s+(\d+|unlimited)/m.exec(limits) ?? []
+  return hard === undefined ? null : Number(hard.replace('unlimited', 'Infinity'))
 }
 
 /** How many connections a Redis, or a client, can have at the same time here. */
@@ -59,7 +46,6 @@ export async function requireConnections(count: number): Promise<void> {
   const most = await mostConnections()
   if (count <= most) return
   throw new Problem(
-    `${count} connections at the same time need more descriptors than a process may have here ` +
-      `(room for ${most}). Raise the limit (ulimit -Hn, as root, or LimitNOFILE), or ask for fewer.`,
+    `${count} connections at the same time need more descriptors than a process may have here (room for ${most}). Raise the limit (ulimit -Hn, as root, or LimitNOFILE), or ask for fewer.`,
   )
 }

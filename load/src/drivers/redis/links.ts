@@ -3,14 +3,16 @@ import { startRelay } from '@onetrip/stack/relay/process.ts'
 import { bandwidth, describeBandwidth, duration } from '@onetrip/stack/relay/units.ts'
 import { InvalidArgumentError } from 'commander'
 import { median } from 'simple-statistics'
+import type { Context } from '../../experiment/experiment.ts'
 import { encode, exchanger, rawSocket } from './raw-connection.ts'
+import type { RedisServer } from './server.ts'
 
 /** A way to Redis. */
 export interface LinkPlan {
   name: string
-  /** Null: no relay in between, but this socket of Redis. */
-  distant: { roundTripMs: number; bitsPerSecond: number } | null
   transport: 'unix' | 'tcp'
+  /** What a relay in between simulates; null for none. */
+  distant: { roundTripMs: number; bitsPerSecond: number } | null
 }
 
 const namedLinks: readonly LinkPlan[] = [
@@ -23,12 +25,7 @@ const namedLinks: readonly LinkPlan[] = [
 /** The links of the documents. */
 export const linkNames: readonly string[] = namedLinks.map(({ name }) => name)
 
-/**
- * A parser for commander: links, separated by commas, each one of the documents' or like
- * `5ms@100Mb/s`.
- *
- * @throws InvalidArgumentError
- */
+/** A parser for links, separated by commas, each one of the documents' or like `5ms@100Mb/s`. */
 export function links(text: string): LinkPlan[] {
   const plans = text.split(',').map((part) => link(part.trim()))
   if (new Set(plans.map(({ name }) => name)).size === plans.length) return plans
@@ -48,7 +45,7 @@ function link(name: string): LinkPlan {
   return { name, transport: 'tcp', distant }
 }
 
-/** What a link is, in words: `switch: 0.271 ms at 1 Gb/s`. */
+/** `switch: 0.271 ms at 1 Gb/s` */
 export function describeLink({ name, transport, distant }: LinkPlan): string {
   if (distant) {
     return `${name}: ${distant.roundTripMs} ms at ${describeBandwidth(distant.bitsPerSecond)}`
@@ -64,78 +61,57 @@ export interface OpenLink {
   pingMs: number
 }
 
-/** Where Redis listens on this machine. */
-interface LocalRedis {
-  readonly socket: string
-  readonly port: number
-}
-
-interface LinkContext {
-  readonly signal: AbortSignal
-  /** Has something undone at the end. */
-  defer(undo: () => unknown): void
-}
-
-/** Opens a link to a Redis on this machine; `context.defer` closes it at the end. */
-export async function openLink(
-  plan: LinkPlan,
-  server: LocalRedis,
-  context: LinkContext,
-): Promise<OpenLink> {
-  if (!plan.distant) {
-    const url =
-      plan.transport === 'unix' ? unixUrl(server.socket) : `redis://127.0.0.1:${server.port}`
-    return { url, pingMs: await ping(url, 0) }
-  }
-  const { roundTripMs, bitsPerSecond } = plan.distant
-  const first = await openRelay(roundTripMs, bitsPerSecond, server, context)
-  const excess = Math.min(first.pingMs - roundTripMs, OWN_TIME_MS)
-  if (excess < roundTripMs * TOLERANCE) return first
-  await first.close()
-  return await openRelay(Math.max(0, roundTripMs - excess), bitsPerSecond, server, context)
-}
-
 /**
  * The relay itself adds about 0.1 ms to a PING (docs/store-benchmark.md), which is taken off the link. An
  * excess of more than this comes from a busy machine, and is not corrected.
  */
-const OWN_TIME_MS = 0.15
+const RELAY_MS = 0.15
 const TOLERANCE = 0.02
 
-async function openRelay(
-  roundTripMs: number,
-  bitsPerSecond: number,
-  server: LocalRedis,
-  { signal, defer }: LinkContext,
-) {
-  const relay = await startRelay({
-    to: server.socket,
-    roundTrip: `${roundTripMs.toFixed(4)}ms`,
-    bandwidth: Number.isFinite(bitsPerSecond) ? `${bitsPerSecond}b/s` : 'unlimited',
-    signal,
-  })
-  defer(() => relay.stop())
-  const url = `redis://${relay.address}`
-  return { url, pingMs: await ping(url, roundTripMs), close: () => relay.stop() }
+/** Opens a link to a Redis on this machine; `context.defer` closes it at the end. */
+export async function openLink(
+  { transport, distant }: LinkPlan,
+  server: RedisServer,
+  { signal, defer }: Context,
+): Promise<OpenLink> {
+  if (!distant) {
+    const url = transport === 'unix' ? unixUrl(server.socket) : `redis://127.0.0.1:${server.port}`
+    return { url, pingMs: await ping(url, 0) }
+  }
+  const { roundTripMs, bitsPerSecond } = distant
+  const openRelay = async (milliseconds: number) => {
+    const relay = await startRelay({
+      to: server.socket,
+      roundTrip: `${milliseconds.toFixed(4)}ms`,
+      bandwidth: Number.isFinite(bitsPerSecond) ? `${bitsPerSecond}b/s` : 'unlimited',
+      signal,
+    })
+    defer(() => relay.stop())
+    const url = `redis://${relay.address}`
+    return { relay, link: { url, pingMs: await ping(url, milliseconds) } }
+  }
+  const { relay, link } = await openRelay(roundTripMs)
+  const excess = Math.min(link.pingMs - roundTripMs, RELAY_MS)
+  if (excess < roundTripMs * TOLERANCE) return link
+  await relay.stop()
+  return (await openRelay(Math.max(0, roundTripMs - excess))).link
 }
-
-const PING = encode(['PING'])
-const PONG = Buffer.from('+PONG\r\n')
 
 /** Long enough for a link to warm up, in milliseconds. */
 const PINGING_MS = 250
-const [FEWEST_PINGS, MOST_PINGS] = [5, 1_000]
+const [MIN_PINGS, MAX_PINGS] = [5, 1_000]
 
 async function ping(url: string, expectedMs: number): Promise<number> {
   const socket = await rawSocket(redisAddress(url).options)
   try {
     const exchange = exchanger(socket)
-    const count = Math.max(FEWEST_PINGS, Math.min(MOST_PINGS, PINGING_MS / expectedMs))
-    await exchange(PING, PONG) // the first has to wait until the connection is open
+    const [command, reply] = [encode(['PING']), Buffer.from('+PONG\r\n')]
+    const count = Math.max(MIN_PINGS, Math.min(MAX_PINGS, PINGING_MS / expectedMs))
+    await exchange(command, reply) // the first has to wait until the connection is open
     const times: number[] = []
     while (times.length < count) {
       const start = performance.now()
-      await exchange(PING, PONG)
+      await exchange(command, reply)
       times.push(performance.now() - start)
     }
     return median(times)

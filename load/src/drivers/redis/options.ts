@@ -1,21 +1,8 @@
-import { listOf, seconds, wholeNumber } from '@onetrip/stack/parsers.ts'
+import { listOf, wholeNumber } from '@onetrip/stack/parsers.ts'
 import { type RedisBuild, redisBuilds } from '@onetrip/stack/redis.ts'
 import { type Command, InvalidArgumentError, Option } from 'commander'
 
 // Options that several experiments share; each gives its own defaults.
-
-export interface RoundsOptions {
-  rounds: number
-  /** Seconds per run. */
-  duration: number
-}
-
-/** `--rounds` and `--duration`. */
-export function addRounds(command: Command, defaults: RoundsOptions): void {
-  command
-    .option('--rounds <n>', 'how often each variant is run', wholeNumber(1, 1_000), defaults.rounds)
-    .option('--duration <seconds>', 'length of one run', seconds(0.1, 600), defaults.duration)
-}
 
 export interface BuildsOptions {
   builds: RedisBuild[]

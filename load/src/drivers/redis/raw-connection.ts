@@ -4,8 +4,8 @@ import { connect as connectTls } from 'node:tls'
 import type { RedisOptions } from '@onetrip/stack/address.ts'
 import { Problem } from '@onetrip/stack/problem.ts'
 
-/** A server that does not answer for so long is taken for gone. */
-const PATIENCE_MS = 3_000
+/** For connecting, and for an answer. */
+const TIMEOUT_MS = 3_000
 
 /** A command as Redis reads it from the wire. */
 export function encode(command: readonly (string | number)[]): Buffer {
@@ -14,10 +14,7 @@ export function encode(command: readonly (string | number)[]): Buffer {
   return Buffer.from(`*${parts.length}\r\n${bulks.join('')}`)
 }
 
-/**
- * What has to be said on a new connection before the first command, and what Redis answers to it: a
- * login and the choice of a database, where the address asks for them.
- */
+/** The commands that log in and select a database, as far as the address asks for it, and their replies. */
 export function greeting({ username, password, db }: RedisOptions): {
   commands: Buffer
   replies: Buffer
@@ -32,14 +29,13 @@ export function greeting({ username, password, db }: RedisOptions): {
   }
 }
 
-/** An address without a host or path is 127.0.0.1:6379, as for ioredis. */
 function openSocket({ path, host = '127.0.0.1', port = 6379, tls }: RedisOptions): Socket {
   if (path) return connectPlain({ path })
   return tls ? connectTls({ host, port, servername: host }) : connectPlain({ host, port })
 }
 
 /**
- * A plain socket to Redis: nothing between the program and the wire, and no greeting is sent.
+ * A plain socket to Redis. It sends nothing itself, no greeting either.
  *
  * @param reading false leaves every reply unread: not even the socket's own buffer is filled.
  * @throws the socket's error when it cannot be connected.
@@ -50,48 +46,49 @@ export async function rawSocket(
 ): Promise<Socket> {
   const socket = openSocket(options)
   if (!reading) socket.pause()
-  const signal = AbortSignal.timeout(PATIENCE_MS)
+  const signal = AbortSignal.timeout(TIMEOUT_MS)
   try {
     await once(socket, options.tls ? 'secureConnect' : 'connect', { signal })
   } catch (error) {
     socket.destroy()
-    throw signal.aborted ? new Error(`no connection after ${PATIENCE_MS / 1_000} s`) : error
+    throw signal.aborted ? new Error(`no connection after ${TIMEOUT_MS / 1_000} s`) : error
   }
   socket.setNoDelay(true)
   return socket
 }
 
 /**
- * A way to send commands whose reply is known beforehand and to wait for it, one call after the other:
- * the least that a client in this language can do, since nothing is parsed.
+ * Returns a function that sends commands and waits for a reply that is known beforehand, one call after the
+ * other: the least that a client in this language can do, since nothing is parsed.
  *
  * Each call throws a Problem when Redis answers something else, and an Error when the connection ends.
  */
 export function exchanger(socket: Socket): (commands: Buffer, expected: Buffer) => Promise<void> {
-  let waiting:
-    | { expected: Buffer; received: number; settle: PromiseWithResolvers<void> }
-    | undefined
-  const fail = (error: Error) => waiting?.settle.reject(error)
-  socket.setTimeout(PATIENCE_MS, () =>
-    socket.destroy(new Error(`no answer for ${PATIENCE_MS / 1_000} s`)),
+  let expected: Buffer = Buffer.alloc(0)
+  let received = 0
+  let reply = Promise.withResolvers<void>()
+  reply.promise.catch(() => {}) // the connection may end before the first call
+  const fail = (error: Error) => reply.reject(error)
+  socket.setTimeout(TIMEOUT_MS, () =>
+    socket.destroy(new Error(`no answer for ${TIMEOUT_MS / 1_000} s`)),
   )
   socket.on('error', fail)
   socket.on('close', () => fail(new Error('Redis closed the connection')))
   socket.on('data', (chunk: Buffer) => {
-    if (!waiting) return
-    const { expected, received, settle } = waiting
     if (!expected.subarray(received, received + chunk.length).equals(chunk)) {
       const [line] = chunk.toString('latin1').split('\r\n', 1)
-      settle.reject(new Problem(`Redis gave an answer that was not expected: ${line}`))
+      fail(new Problem(`Redis gave an answer that was not expected: ${line}`))
     }
-    waiting.received += chunk.length
-    if (waiting.received >= expected.length) settle.resolve()
+    received += chunk.length
+    if (received >= expected.length) reply.resolve()
   })
-  return async (commands, expected) => {
+  return async (commands, replies) => {
     if (commands.length === 0) return
     if (socket.destroyed) throw new Error('Redis closed the connection')
-    waiting = { expected, received: 0, settle: Promise.withResolvers() }
+    expected = replies
+    received = 0
+    reply = Promise.withResolvers()
     socket.write(commands)
-    await waiting.settle.promise
+    await reply.promise
   }
 }

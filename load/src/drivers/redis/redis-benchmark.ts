@@ -8,7 +8,7 @@ import { type CpuReading, cpuBetween, readCpu } from './threads.ts'
 
 /** A run of redis-benchmark, which is one process of one thread. */
 export interface Benchmark {
-  /** As it was called, without the path of the program. */
+  /** Without the path of the program. */
   command: string
   /** Commands answered per second. */
   perSecond: number
@@ -31,33 +31,12 @@ export interface BenchmarkOptions {
   signal: AbortSignal
 }
 
-/** From this share of the time on, the generator may be what limited a run. */
-export const GENERATOR_LIMIT = 0.95
-
-/**
- * Whether a generator was busy all the time and Redis was not: then the rate is the generator's.
- *
- * @param generator share of the time in which it ran or was ready to; `redis` likewise of its main thread.
- */
-export const isLimitedByGenerator = (generator: number, redis: number): boolean =>
-  generator >= GENERATOR_LIMIT && redis < GENERATOR_LIMIT
-
-const POLL_MS = 20
-
-/**
- * The path of redis-benchmark, which is built first if it is missing.
- *
- * @throws Problem when it cannot be built; the reason of `signal`.
- */
+/** The path of redis-benchmark, which is built first if it is missing. */
 export async function requireRedisBenchmark(signal: AbortSignal): Promise<string> {
   return join(await buildRedis('tools', signal), 'redis-benchmark')
 }
 
-/**
- * Runs redis-benchmark to its end.
- *
- * @throws Problem with what it said when it fails; the reason of `signal`, and it is gone then.
- */
+/** @throws Problem with its output when it fails; the reason of `signal`, after killing it. */
 export async function redisBenchmark(options: BenchmarkOptions): Promise<Benchmark> {
   const { program, args, signal } = options
   signal.throwIfAborted()
@@ -88,7 +67,7 @@ export function parseCsv(text: string): Pick<Benchmark, 'perSecond' | 'p50' | 'p
     .trim()
     .split('\n')
     .slice(-2)
-    // A name may have commas in it, but no quotes.
+    // A name may contain commas, but no quotes.
     .map((line) => line.trim().slice(1, -1).split('","'))
   const field = (name: string) => {
     const value = Number(values[names.indexOf(name)] ?? Number.NaN)
@@ -103,16 +82,14 @@ export function parseCsv(text: string): Pick<Benchmark, 'perSecond' | 'p50' | 'p
   }
 }
 
-/** What a process has used once it has ended is no longer to be read: hence the readings meanwhile. */
+/** Reads the CPU time every 20 ms, since the system forgets it when the process ends. */
 async function demandOf(pid: number | undefined, ended: AbortSignal): Promise<number | null> {
-  if (pid === undefined) return null
-  const readings: CpuReading[] = []
-  while (!ended.aborted) {
-    const reading = await readCpu(pid).catch(() => null)
-    if (reading) readings.push(reading)
-    await delay(POLL_MS, undefined, { signal: ended }).catch(() => undefined)
+  let first: CpuReading | undefined
+  let last: CpuReading | undefined
+  while (pid !== undefined && !ended.aborted) {
+    last = await readCpu(pid).catch(() => last)
+    first ??= last
+    await delay(20, undefined, { signal: ended }).catch(() => undefined)
   }
-  const [first, last] = [readings[0], readings.at(-1)]
-  if (!first || !last || first === last) return null
-  return cpuBetween(first, last).mainDemand
+  return first && last && first !== last ? cpuBetween(first, last).mainDemand : null
 }

@@ -3,8 +3,6 @@ import { Problem } from '@onetrip/stack/problem.ts'
 
 /** CPU time of one thread since its start. */
 interface ThreadCpu {
-  /** The thread's own name: `redis-server`, `io_thd_1`, `bio_close_file`. */
-  name: string
   cpuSeconds: number
   /** How long it was ready to run but another thread had the core. */
   waitedSeconds: number
@@ -24,8 +22,6 @@ export interface CpuUse {
   mainCpuSeconds: number
   /** Of all threads together. */
   cpuSeconds: number
-  /** By the threads' names, summed where several share one; those that did nothing are left out. */
-  byThread: Record<string, number>
   /** Share of the time, 0 to 1, in which the main thread ran or was ready to. */
   mainDemand: number
 }
@@ -34,7 +30,7 @@ export interface CpuUse {
  * Reads the CPU time of every thread of a process from `/proc/<pid>/task/<tid>/schedstat`, which
  * counts in nanoseconds (INFO's figures come from getrusage, which on some kernels are sampled).
  *
- * @throws Problem where the system does not tell: not Linux, or a kernel without CONFIG_SCHED_INFO.
+ * @throws Problem where that is unknown: not on Linux, or a kernel without CONFIG_SCHED_INFO.
  */
 export async function readCpu(pid: number): Promise<CpuReading> {
   const folder = `/proc/${pid}/task`
@@ -48,20 +44,15 @@ export async function readCpu(pid: number): Promise<CpuReading> {
   const threads = new Map<number, ThreadCpu>()
   await Promise.all(
     tids.map(async (tid) => {
-      const read = (file: string) => readFile(`${folder}/${tid}/${file}`, 'utf8').catch(() => '')
-      const [name, times] = await Promise.all([read('comm'), read('schedstat')])
-      const [ran = Number.NaN, waited = Number.NaN] = times.split(' ').map(Number)
-      if (times === '' || Number.isNaN(waited)) return // ended meanwhile
-      threads.set(Number(tid), {
-        name: name.trim(),
-        cpuSeconds: ran / 1e9,
-        waitedSeconds: waited / 1e9,
-      })
+      const text = await readFile(`${folder}/${tid}/schedstat`, 'utf8').catch(() => '')
+      const [ran = 0, waited] = text.split(' ').map(Number)
+      if (waited === undefined) return // the thread has ended meanwhile
+      threads.set(Number(tid), { cpuSeconds: ran / 1e9, waitedSeconds: waited / 1e9 })
     }),
   )
   const main = threads.get(pid)
   if (!main) {
-    throw new Problem(`The kernel does not tell the CPU time of threads (${folder}/*/schedstat).`)
+    throw new Problem(`The kernel does not report the CPU time of threads (${folder}/*/schedstat).`)
   }
   return { at: performance.now() / 1_000, main, threads }
 }
@@ -69,13 +60,9 @@ export async function readCpu(pid: number): Promise<CpuReading> {
 /** The CPU time between two readings of the same process. */
 export function cpuBetween(before: CpuReading, after: CpuReading): CpuUse {
   const seconds = after.at - before.at
-  const byThread: Record<string, number> = {}
   let cpuSeconds = 0
   for (const [tid, thread] of after.threads) {
-    const used = thread.cpuSeconds - (before.threads.get(tid)?.cpuSeconds ?? 0)
-    if (used <= 0) continue
-    cpuSeconds += used
-    byThread[thread.name] = (byThread[thread.name] ?? 0) + used
+    cpuSeconds += thread.cpuSeconds - (before.threads.get(tid)?.cpuSeconds ?? 0)
   }
   const mainCpuSeconds = after.main.cpuSeconds - before.main.cpuSeconds
   const mainWaited = after.main.waitedSeconds - before.main.waitedSeconds
@@ -83,7 +70,6 @@ export function cpuBetween(before: CpuReading, after: CpuReading): CpuUse {
     seconds,
     mainCpuSeconds,
     cpuSeconds,
-    byThread,
     mainDemand: (mainCpuSeconds + mainWaited) / seconds,
   }
 }

@@ -1,11 +1,11 @@
 import { availableParallelism } from 'node:os'
 import { wholeNumber } from '@onetrip/stack/parsers.ts'
 import { Redis } from 'ioredis'
-import { failuresOf, generateLoad } from '../../drivers/redis/generator/load.ts'
+import { isLimitedByGenerator } from '../../drivers/generator-limit.ts'
+import { generateLoad } from '../../drivers/redis/generator/load.ts'
 import { fillKeys } from '../../drivers/redis/keys.ts'
 import { requireConnections } from '../../drivers/redis/limits.ts'
 import { addBuilds, type BuildsOptions, numbersOption } from '../../drivers/redis/options.ts'
-import { isLimitedByGenerator } from '../../drivers/redis/redis-benchmark.ts'
 import type { RedisServer } from '../../drivers/redis/server.ts'
 import { cpuBetween } from '../../drivers/redis/threads.ts'
 import type { Experiment } from '../../experiment/experiment.ts'
@@ -160,7 +160,7 @@ Examples:
         above2: load.latency.above2,
         p99: load.latency.p99,
       },
-      errors: failuresOf(load),
+      errors: load.errors,
       doubts: [
         ...(isLimitedByGenerator(load.demand, cpu.mainDemand) ? ['generator'] : []),
         ...(Number(threads) > cores ? ['crowded'] : []),

@@ -1,12 +1,9 @@
 import { listOf, seconds, wholeNumber } from '@onetrip/stack/parsers.ts'
 import { Problem } from '@onetrip/stack/problem.ts'
 import { Option } from 'commander'
+import { GENERATOR_LIMIT } from '../../drivers/generator-limit.ts'
 import { apiOf, giveUpIfGone, type HttpBench, openBench } from '../../drivers/http/bench.ts'
-import {
-  baselineVariant,
-  GENERATOR_LIMIT,
-  saturationMetrics,
-} from '../../drivers/http/saturation.ts'
+import { baselineVariant, saturationMetrics } from '../../drivers/http/saturation.ts'
 import {
   addTarget,
   addWorkload,
@@ -24,7 +21,13 @@ import {
   secondsAt,
 } from '../../drivers/pacer/arrivals.ts'
 import { type PacedGenerator, startGenerator } from '../../drivers/pacer/generator.ts'
-import { curveOf, percentileShares, together } from '../../drivers/pacer/latencies.ts'
+import {
+  curveOf,
+  type Percentile,
+  percentileNames,
+  percentText,
+  together,
+} from '../../drivers/pacer/latencies.ts'
 import type { PaceProgress } from '../../drivers/pacer/pacer.ts'
 import { numbers, numbersOption } from '../../drivers/redis/options.ts'
 import type { Experiment } from '../../experiment/experiment.ts'
@@ -63,10 +66,6 @@ interface LatencyOptions extends WorkloadFlags, TargetOptions {
 interface Bench extends HttpBench, Rates {
   generator: PacedGenerator
 }
-
-type Percentile = keyof typeof percentileShares
-const percentileNames = Object.keys(percentileShares) as Percentile[]
-const percentText = (name: Percentile) => `p${Number((percentileShares[name] * 100).toFixed(2))}`
 
 /** The variants of the API beside each other, all at the same fixed rates. */
 export const latency: Experiment<LatencyOptions, Bench> = {
@@ -216,10 +215,8 @@ Examples:
       update(`${figure(now.requestsPerSecond)} requests/s  p99 ${figure(now.p99)} ms${line}`)
       giveUpIfGone(context, api, now)
     }
-    const { result: run, used } = await usageOf(
-      { url: api.url, monitor, signal },
-      () => generator.run({ url: api.url, owned, calls: bench.calls(api), schedule, onProgress }),
-      ({ generator }) => generator.cpuSeconds,
+    const { result: run, used } = await usageOf({ url: api.url, monitor, signal }, () =>
+      generator.run({ url: api.url, owned, calls: bench.calls(api), schedule, onProgress }),
     )
     const { due, ok, notSent, sent, lateness, latencies } = run
     const failures = { ...(notSent > 0 && { 'not sent': notSent }), ...run.errors }

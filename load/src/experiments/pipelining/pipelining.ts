@@ -1,12 +1,9 @@
 import { wholeNumber } from '@onetrip/stack/parsers.ts'
 import { RedisMonitor } from '@onetrip/stack/redis-info.ts'
 import { Redis } from 'ioredis'
+import { GENERATOR_LIMIT } from '../../drivers/generator-limit.ts'
 import { numbersOption } from '../../drivers/redis/options.ts'
-import {
-  GENERATOR_LIMIT,
-  redisBenchmark,
-  requireRedisBenchmark,
-} from '../../drivers/redis/redis-benchmark.ts'
+import { redisBenchmark, requireRedisBenchmark } from '../../drivers/redis/redis-benchmark.ts'
 import type { RedisServer } from '../../drivers/redis/server.ts'
 import { cpuBetween } from '../../drivers/redis/threads.ts'
 import type { Experiment } from '../../experiment/experiment.ts'

@@ -176,7 +176,7 @@ Examples:
     context.defer(() => monitor.close())
     context.describe('software', {
       Generator: generator.name,
-      ...(await clientsOf(options.variants)),
+      Clients: await clientsOf(options.variants),
     })
     context.describe('load', {
       "Redis's I/O threads": redis.facts.ioThreads,

@@ -1,13 +1,12 @@
 import type { RedisBuild } from '@onetrip/stack/redis.ts'
+import { isLimitedByGenerator } from '../../drivers/generator-limit.ts'
 import {
-  failuresOf,
   generateLoad,
   holdConnections,
   type Load,
   type Target,
 } from '../../drivers/redis/generator/load.ts'
 import { fillKeys } from '../../drivers/redis/keys.ts'
-import { isLimitedByGenerator } from '../../drivers/redis/redis-benchmark.ts'
 import type { RedisServer } from '../../drivers/redis/server.ts'
 import { countSystemCalls, type SystemCalls } from '../../drivers/redis/system-calls.ts'
 import { type CpuUse, cpuBetween } from '../../drivers/redis/threads.ts'
@@ -123,19 +122,15 @@ export async function runLong(run: Run, connections: number, short: number): Pro
 export async function countSystemCallsOf(
   run: Run,
   connections: number,
-): Promise<{ perConnection: number; byName: SystemCalls['byName'] } | null> {
+): Promise<SystemCalls | null> {
   const { calls, result } = await countSystemCalls(
     run.server.pid,
     () => generate({ ...run, seconds: COUNTING_SECONDS }, 'short', connections),
     run.signal,
   )
   if (!calls || result.completed === 0) return null
-  const per = (count: number) => count / result.completed
-  const names = calls.byName && Object.entries(calls.byName)
-  return {
-    perConnection: per(calls.total),
-    byName: names && Object.fromEntries(names.map(([name, count]) => [name, per(count)])),
-  }
+  const counts = Object.entries(calls)
+  return Object.fromEntries(counts.map(([name, count]) => [name, count / result.completed]))
 }
 
 const generate = (
@@ -158,7 +153,7 @@ function measuredOf(load: Load, cpu: CpuUse): Measured {
       cpuMicros: (cpu.cpuSeconds * 1e6) / completed,
       ...{ p50, p99, max },
     },
-    errors: failuresOf(load),
+    errors: load.errors,
     doubts: isLimitedByGenerator(load.demand, cpu.mainDemand) ? ['generator'] : [],
   }
 }

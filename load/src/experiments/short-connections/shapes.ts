@@ -1,4 +1,4 @@
-import { failuresOf, generateLoad } from '../../drivers/redis/generator/load.ts'
+import { generateLoad } from '../../drivers/redis/generator/load.ts'
 import { redisBenchmark } from '../../drivers/redis/redis-benchmark.ts'
 import { cpuBetween } from '../../drivers/redis/threads.ts'
 import type { Measured } from '../../experiment/result.ts'
@@ -90,6 +90,6 @@ export async function runShape(
     })
     const { p50, p99, max } = load.latency
     const requestsPerSecond = load.completed / load.seconds
-    return { values: { requestsPerSecond, p50, p99, max }, errors: failuresOf(load) }
+    return { values: { requestsPerSecond, p50, p99, max }, errors: load.errors }
   }
 }

@@ -161,11 +161,11 @@ Examples:
       if (one.idle !== idle[0]) return measured
       const calls = await countSystemCallsOf(run, connections)
       if (!calls) return measured
-      const values = { ...measured.values, systemCalls: calls.perConnection }
+      const systemCalls = Object.values(calls).reduce((sum, count) => sum + count, 0)
       return {
         ...measured,
-        values,
-        ...(calls.byName && { details: { systemCalls: calls.byName } }),
+        values: { ...measured.values, systemCalls },
+        details: { systemCalls: calls },
       }
     })
   },
@@ -252,7 +252,7 @@ Examples:
         ),
       ...(short.all.length === 0 || isCounted
         ? []
-        : ['System calls were not counted: neither strace nor perf is here and may trace Redis.']),
+        : ['System calls were not counted: strace is not here, or must not trace Redis.']),
     ]
   },
 

@@ -22,7 +22,7 @@ static bool new_network(void) {
     char map[64];
     unsigned user = getuid(), group = getgid();
     if (unshare(CLONE_NEWNET) == 0) return true;
-    /* Without privileges: as the owner of a user namespace, where one may have those. */
+    /* Without privileges: as the owner of a user namespace, if the system allows one. */
     if (unshare(CLONE_NEWUSER | CLONE_NEWNET) != 0) return false;
     write_file("/proc/self/setgroups", "deny");
     snprintf(map, sizeof map, "%u %u 1", user, user);

@@ -12,13 +12,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#ifndef IP_BIND_ADDRESS_NO_PORT
-#define IP_BIND_ADDRESS_NO_PORT 24 /* Linux 4.2 */
-#endif
-
 #define EVENTS 512
 #define RETRY_MS 1          /* after a failure to connect, so that a dead server is not hammered */
-#define OPENING_AT_ONCE 128 /* in a fleet that is held: below any backlog */
+#define OPENING_AT_ONCE 128 /* of those that failed: below any backlog */
+#define SOURCES 200         /* TCP: connections come from 127.0.0.1 to 127.0.0.200 in turn */
 
 struct connection {
     int fd;
@@ -29,10 +26,9 @@ struct connection {
 
 static const struct options *options;
 static struct connection *connections;
-static unsigned *retries, retry_count; /* connections that are to be opened again */
-static unsigned opened;                /* MODE_HOLD: how many were begun */
-static struct connection **idle;       /* with a rate: connections that wait for the next command */
-static unsigned idle_count;
+static struct connection **retries; /* to be opened again */
+static struct connection **idle;    /* with a rate: connections that wait for the next command */
+static unsigned retry_count, idle_count;
 static uint64_t interval, due; /* with a rate: between commands, and when the next is due */
 static uint64_t started;
 static struct counts counts;
@@ -54,23 +50,22 @@ static void try_again(struct connection *c) {
     if (c->fd >= 0) close(c->fd);
     c->fd = -1;
     started--;
-    retries[retry_count++] = (unsigned)(c - connections);
+    retries[retry_count++] = c;
 }
 
 static void failed(struct connection *c, enum step step, int error) {
-    counts.errors[step][error < MOST_ERRNO ? error : 0]++;
+    counts.errors[step][error < MAX_ERRNO ? error : 0]++;
     try_again(c);
     if (options->mode == MODE_HOLD) stopped = 1; /* a fleet is complete, or it is no use */
 }
 
-/* From 127.0.0.1, 127.0.0.2, ... in turn: one address has only some 28,000 ports, each of which stays
- * taken for a minute after its connection was closed. The port is chosen by connect(), which can
- * share one between different addresses of the server. */
+/* One address has only some 28,000 ports, each of which stays taken for a minute after its connection
+ * was closed. */
 static int bind_to_next_source(int fd) {
     static unsigned turn;
     const int on = 1;
     struct sockaddr_in source = {.sin_family = AF_INET};
-    source.sin_addr.s_addr = htonl(0x7f000001 + turn++ % options->sources);
+    source.sin_addr.s_addr = htonl(0x7f000001 + turn++ % SOURCES);
     setsockopt(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &on, sizeof on);
     return bind(fd, (struct sockaddr *)&source, sizeof source);
 }
@@ -80,7 +75,7 @@ static bool send_command(struct connection *c) {
     size_t length;
     const char *payload = next_payload(&length);
     ssize_t sent = send(c->fd, payload, length, MSG_NOSIGNAL);
-    /* Who has closed already may have said why before: that is still to be read. */
+    /* A server that has closed the connection may have sent the reason before: read it. */
     if (sent == (ssize_t)length || (sent < 0 && errno == EPIPE)) {
         c->sent = true;
         reply_begin(&c->reply);
@@ -96,13 +91,13 @@ static void open_connection(struct connection *c) {
     c->sent = false;
     c->began = now();
     c->fd = socket(options->target.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    if (c->fd < 0 || (!options->unix_socket && options->sources > 1 && bind_to_next_source(c->fd))) {
+    bool tcp = options->target.ss_family == AF_INET;
+    if (c->fd < 0 || (tcp && bind_to_next_source(c->fd))) {
         failed(c, STEP_CONNECT, errno);
         return;
     }
     int result = connect(c->fd, (const struct sockaddr *)&options->target, options->target_length);
-    if (result < 0 && errno == EAGAIN && options->unix_socket) {
-        counts.backlog_full++; /* a Unix socket says so, where TCP waits a second and tries again */
+    if (result < 0 && errno == EAGAIN && !tcp) { /* the backlog of a Unix socket is full */
         try_again(c);
         return;
     }
@@ -162,21 +157,17 @@ static void answered(struct connection *c) {
     counts.completed++;
     latency_record(now() - c->began);
     if (options->mode == MODE_HOLD) {
-        if (opened < options->connections) open_connection(&connections[opened++]);
-        return;
+        if (!stopped && counts.completed == options->connections) puts("holding");
+    } else if (options->mode == MODE_SHORT) {
+        close(c->fd);
+        c->fd = -1;
+        if (may_start()) open_connection(c);
+    } else if (interval > 0) {
+        idle[idle_count++] = c;
+        send_due();
+    } else if (may_start()) {
+        send_next(c, now());
     }
-    if (options->mode == MODE_LONG) {
-        if (interval > 0) {
-            idle[idle_count++] = c;
-            send_due();
-        } else if (may_start()) {
-            send_next(c, now());
-        }
-        return;
-    }
-    close(c->fd);
-    c->fd = -1;
-    if (may_start()) open_connection(c);
 }
 
 static void may_receive(struct connection *c) {
@@ -191,26 +182,16 @@ static void may_receive(struct connection *c) {
     reply_read(&c->reply, buffer, (size_t)length, &error);
     if (error && counts.reply_errors++ == 0) {
         printf("refused %.*s\n", (int)(length < 200 ? length - 2 : 200), buffer);
-        fflush(stdout);
+        if (options->mode == MODE_HOLD) stopped = 1;
     }
-    if (error && options->mode == MODE_HOLD) stopped = 1;
     if (c->reply.pending == 0) answered(c);
 }
 
 static void open_again(void) {
-    unsigned count = retry_count;
-    unsigned again[OPENING_AT_ONCE];
-    if (count > OPENING_AT_ONCE) count = OPENING_AT_ONCE;
-    for (unsigned i = 0; i < count; i++) again[i] = retries[--retry_count];
-    for (unsigned i = 0; i < count && may_start(); i++) open_connection(&connections[again[i]]);
-}
-
-static void raise_descriptor_limit(void) {
-    struct rlimit limit;
-    if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
-        limit.rlim_cur = limit.rlim_max;
-        setrlimit(RLIMIT_NOFILE, &limit);
-    }
+    unsigned count = retry_count < OPENING_AT_ONCE ? retry_count : OPENING_AT_ONCE;
+    struct connection **again = retries + (retry_count -= count);
+    /* Those that fail again overwrite the ones before them. */
+    for (unsigned i = 0; i < count && may_start(); i++) open_connection(again[i]);
 }
 
 static void serve_events(int timeout_ms) {
@@ -233,42 +214,38 @@ static void serve_events(int timeout_ms) {
 
 int run_load(const struct options *given) {
     options = given;
-    prctl(PR_SET_PDEATHSIG, SIGTERM); /* whoever started it may be killed */
+    prctl(PR_SET_PDEATHSIG, SIGTERM); /* the parent may be killed */
     signal(SIGTERM, stop);
     signal(SIGINT, stop);
-    raise_descriptor_limit();
+    struct rlimit limit;
+    getrlimit(RLIMIT_NOFILE, &limit);
+    limit.rlim_cur = limit.rlim_max;
+    setrlimit(RLIMIT_NOFILE, &limit);
     connections = calloc(options->connections, sizeof *connections);
-    retries = calloc(options->connections, sizeof *retries);
+    retries = calloc(options->connections, sizeof(struct connection *));
     idle = calloc(options->connections, sizeof(struct connection *));
     poll_fd = epoll_create1(EPOLL_CLOEXEC);
     if (!connections || !retries || !idle || poll_fd < 0) return 1;
 
-    struct cpu_time before = read_cpu();
-    uint64_t began = now(), told = began, time = began;
+    double demand = read_demand();
+    uint64_t began = now(), time = began, reported_at = began, reported = 0;
     uint64_t end = began + (uint64_t)(options->seconds * 1e6);
-    bool hold = options->mode == MODE_HOLD, holding = false;
-    opened = hold && options->connections > OPENING_AT_ONCE ? OPENING_AT_ONCE : options->connections;
     if (options->rate > 0) tick_at_rate(options->rate);
+    setvbuf(stdout, NULL, _IOLBF, 0);
     puts("started");
-    fflush(stdout);
     for (unsigned i = 0; i < options->connections; i++) connections[i].fd = -1;
-    for (unsigned i = 0; i < opened && may_start(); i++) open_connection(&connections[i]);
+    for (unsigned i = 0; i < options->connections && may_start(); i++) open_connection(&connections[i]);
     while (!stopped && (options->seconds == 0 || time < end)) {
         if (options->total && counts.completed >= options->total) break;
         serve_events(retry_count > 0 ? RETRY_MS : 100);
         time = now();
-        /* Those that were refused have been answered, too. */
-        if (hold && !holding && !stopped && counts.completed == options->connections) {
-            holding = true;
-            puts("holding");
-            fflush(stdout);
-        }
-        if (time - told > 500000 && !hold) {
-            told = time;
-            printf("progress %llu\n", (unsigned long long)counts.completed);
-            fflush(stdout);
+        if (time - reported_at > 500000 && options->mode != MODE_HOLD) {
+            uint64_t replies = counts.completed - reported;
+            printf("progress %.0f\n", (double)replies * 1e6 / (double)(time - reported_at));
+            reported_at = time;
+            reported = counts.completed;
         }
     }
-    print_result(&counts, (double)(now() - began) / 1e6, before);
+    print_result(&counts, (double)(now() - began) / 1e6, read_demand() - demand);
     return 0;
 }

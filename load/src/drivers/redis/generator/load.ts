@@ -1,6 +1,7 @@
 import { getSystemErrorName } from 'node:util'
 import { Problem, ProgramError } from '@onetrip/stack/problem.ts'
 import { describeExit, type Program, startProgram } from '@onetrip/stack/program.ts'
+import { errorKinds } from '../../../experiment/figures.ts'
 import { generatorProgram } from './program.ts'
 
 /** Where Redis listens: always on this machine. */
@@ -29,44 +30,25 @@ export interface LoadOptions {
   onProgress?: (repliesPerSecond: number) => void
 }
 
-/** What the generator has seen. */
+/** The last line of the generator, see `result.c`. */
 export interface Load {
   seconds: number
-  /** Replies read to their end. */
+  /** Replies read to their end, those with an error included. */
   completed: number
-  /** Of those, errors of Redis's. */
-  replyErrors: number
-  /** The first of them. */
-  firstReplyError?: string
-  /** By step and code, such as `connect EADDRNOTAVAIL`; each was tried again. */
+  /** By step and code, such as `connect EADDRNOTAVAIL`, each tried again; `error reply` of Redis. */
   errors: Record<string, number>
-  /** How often a Unix socket's backlog was full; each was tried again. */
-  backlogFull: number
-  latency: Latency
-  /** Of the generator itself, in seconds; it has one thread. */
-  cpuSeconds: number
-  /** How long it was ready to run but had no core. */
-  waitedSeconds: number
-  /** Share of the time, 0 to 1, in which it ran or was ready to: at 1 it is the limit. */
+  /** From sending (with short connections: connecting) to the end of the reply, in milliseconds. */
+  latency: {
+    p50: number
+    p99: number
+    max: number
+    /** Shares of all replies, 0 to 1: faster than 1 ms, slower than 2 ms. */
+    below1: number
+    above2: number
+  }
+  /** Share of the time, 0 to 1, in which the generator ran or was ready to: at 1 it is the limit. */
   demand: number
 }
-
-/** From sending (or, with short connections, connecting) to the end of the reply, in milliseconds. */
-interface Latency {
-  mean: number
-  p50: number
-  p90: number
-  p99: number
-  p999: number
-  max: number
-  /** Shares of all, 0 to 1. */
-  below1: number
-  from1To2: number
-  above2: number
-}
-
-// One client address has some 28,000 ports, each taken for a minute after its connection was closed.
-const SOURCES = 200
 
 /**
  * Runs the generator to its end.
@@ -74,29 +56,17 @@ const SOURCES = 200
  * @throws Problem when it cannot be compiled or does not end well.
  */
 export async function generateLoad(options: LoadOptions): Promise<Load> {
-  const { mode, connections, end, command, keys = 1, rate, signal, onProgress } = options
-  let result: Result | undefined
-  let refused: string | undefined
-  let told = { at: performance.now(), completed: 0 }
-  const limit =
-    'seconds' in end ? ['--seconds', String(end.seconds)] : ['--total', String(end.replies)]
+  const { target, mode, connections, command, keys = 1, rate = 0, signal, onProgress } = options
+  const { seconds = 0, replies = 0 }: { seconds?: number; replies?: number } = options.end
+  const to = 'socket' in target ? target.socket : target.port
+  let result: Load | undefined
   const program = await start(
-    [
-      ...['--mode', mode, ...targetArguments(options.target), ...limit],
-      ...(rate === undefined ? [] : ['--rate', String(rate)]),
-      ...['--connections', String(connections), '--keys', String(keys), '--', ...command],
-    ],
-    'started',
+    [mode, to, connections, seconds, replies, rate, keys, ...command],
+    /^started/,
     signal,
     (line) => {
-      const [word, ...rest] = line.split(' ')
-      if (line.startsWith('{')) result = JSON.parse(line)
-      else if (word === 'refused') refused ??= rest.join(' ')
-      else if (word === 'progress') {
-        const now = { at: performance.now(), completed: Number(rest[0]) }
-        onProgress?.(((now.completed - told.completed) * 1_000) / (now.at - told.at))
-        told = now
-      }
+      if (line.startsWith('{')) result = loadOf(line)
+      if (line.startsWith('progress ')) onProgress?.(Number(line.split(' ')[1]))
     },
   )
   const stop = () => program.signal('SIGTERM')
@@ -104,141 +74,66 @@ export async function generateLoad(options: LoadOptions): Promise<Load> {
   if (signal.aborted) stop()
   const exit = await program.exited
   signal.removeEventListener('abort', stop)
-  if (!result) {
-    throw new Problem(
-      `The load generator failed (${describeExit(exit)}):\n${program.lastLines.join('\n')}`,
-    )
-  }
-  return loadOf(result, refused)
+  if (result) return result
+  throw new Problem(
+    `The load generator failed (${describeExit(exit)}):\n${program.lastLines.join('\n')}`,
+  )
 }
 
-/** Failures by kind, error replies of Redis included. */
-export const failuresOf = ({ errors, replyErrors }: Load): Load['errors'] => ({
-  ...errors,
-  ...(replyErrors > 0 && { 'error reply': replyErrors }),
-})
+function loadOf(line: string): Load {
+  const load: Load = JSON.parse(line)
+  const errors = Object.entries(load.errors).flatMap(([kind, count]) => {
+    const [, step = kind, errno] = /^(\w+) (\d+)$/.exec(kind) ?? []
+    const name = Number(errno) > 0 ? `${step} ${getSystemErrorName(-Number(errno))}` : step
+    return count > 0 ? [[name, count] as const] : []
+  })
+  return { ...load, errors: Object.fromEntries(errors) }
+}
 
-/** A fleet of idle connections. */
+/** Idle connections. */
 export interface Fleet {
-  readonly count: number
   close(): Promise<void>
 }
 
 /**
- * Opens connections that do nothing but stay (each has sent one PING, so Redis has accepted it).
+ * Opens connections that only stay. Each has sent one PING, so Redis has accepted it.
  *
- * @param onLost is called when one of them is closed by somebody else: the fleet is gone then.
- * @throws Problem when not all of them can be had; the reason of `signal`.
+ * @throws Problem when Redis does not take all of them; the reason of `signal`.
  */
 export async function holdConnections(
-  target: Target,
+  { socket }: { socket: string },
   count: number,
   signal: AbortSignal,
-  onLost: (reason: Problem) => void = () => {},
 ): Promise<Fleet> {
-  if (count === 0) return { count, close: async () => {} }
-  const args = ['--mode', 'hold', ...targetArguments(target), '--connections', String(count)]
+  if (count === 0) return { close: async () => {} }
+  const args = ['hold', socket, count, 0, 0, 0, 1, 'PING']
   const lines: string[] = []
-  let closing = false
-  let program: Program
   try {
-    program = await start(args, 'holding', signal, (line) => lines.push(line))
+    const program = await start(args, /^holding/, signal, (line) => lines.push(line))
+    return { close: async () => void (await program.stop()) }
   } catch (error) {
     if (!(error instanceof ProgramError)) throw error
-    throw new Problem(`${count} idle connections cannot be had: ${whatHappened(lines)}`)
+    const [, refused] = /^refused (.*)$/m.exec(lines.join('\n')) ?? []
+    const last = lines.at(-1) ?? ''
+    const errors = last.startsWith('{') ? errorKinds(loadOf(last).errors) : last
+    const why = refused === undefined ? errors : `Redis says "${refused.trim()}"`
+    throw new Problem(`${count} idle connections cannot be had: ${why}`)
   }
-  void program.exited.then(() => {
-    if (!closing) onLost(new Problem(`Idle connections were lost: ${whatHappened(lines)}`))
-  })
-  return {
-    count,
-    async close() {
-      closing = true
-      await program.stop()
-    },
-  }
-}
-
-/** The reason in what a generator printed: Redis's words, else the errors that it counted. */
-function whatHappened(lines: readonly string[]): string {
-  const refused = lines.find((line) => line.startsWith('refused '))
-  if (refused) return `Redis says "${refused.slice('refused '.length).trim()}"`
-  const result = lines.find((line) => line.startsWith('{'))
-  if (!result) return lines.join(' ')
-  const { completed, errors } = loadOf(JSON.parse(result), undefined)
-  return `${JSON.stringify(errors)} after ${completed}`
 }
 
 async function start(
-  args: readonly string[],
-  until: string,
+  args: readonly (string | number)[],
+  ready: RegExp,
   signal: AbortSignal,
   onLine: (line: string) => void,
 ): Promise<Program> {
   return await startProgram({
     name: 'the load generator',
     command: await generatorProgram(signal),
-    args,
-    ready: new RegExp(`^${until}`),
+    args: args.map(String),
+    ready,
     readyTimeoutMs: 120_000,
     signal,
     onLine,
   })
-}
-
-function targetArguments(target: Target): string[] {
-  if ('socket' in target) return ['--unix', target.socket]
-  return ['--port', String(target.port), '--sources', String(SOURCES)]
-}
-
-/** The generator's last line, see load.c; latencies are in microseconds. */
-interface Result {
-  seconds: number
-  completed: number
-  replyErrors: number
-  backlogFull: number
-  cpuSeconds: number
-  waitedSeconds: number
-  errors: { step: string; errno: number; count: number }[]
-  latency: {
-    count: number
-    mean: number
-    p50: number
-    p90: number
-    p99: number
-    p999: number
-    max: number
-    below1ms: number
-    below2ms: number
-  }
-}
-
-function loadOf(result: Result, refused: string | undefined): Load {
-  const { seconds, cpuSeconds, waitedSeconds, latency } = result
-  const share = (count: number) => (latency.count === 0 ? 0 : count / latency.count)
-  const errors = result.errors.map(({ step, errno, count }) => {
-    return [errno === 0 ? step : `${step} ${getSystemErrorName(-errno)}`, count] as const
-  })
-  return {
-    seconds,
-    completed: result.completed,
-    replyErrors: result.replyErrors,
-    ...(refused !== undefined && { firstReplyError: refused }),
-    errors: Object.fromEntries(errors),
-    backlogFull: result.backlogFull,
-    latency: {
-      mean: latency.mean / 1_000,
-      p50: latency.p50 / 1_000,
-      p90: latency.p90 / 1_000,
-      p99: latency.p99 / 1_000,
-      p999: latency.p999 / 1_000,
-      max: latency.max / 1_000,
-      below1: share(latency.below1ms),
-      from1To2: share(latency.below2ms - latency.below1ms),
-      above2: share(latency.count - latency.below2ms),
-    },
-    cpuSeconds,
-    waitedSeconds,
-    demand: (cpuSeconds + waitedSeconds) / seconds,
-  }
 }
