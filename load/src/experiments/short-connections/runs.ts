@@ -1,164 +1,89 @@
-import type { RedisBuild } from '@onetrip/stack/redis.ts'
-import {
-  failuresOf,
-  generateLoad,
-  holdConnections,
-  type Load,
-  type Target,
-} from '../../drivers/redis/generator/load.ts'
-import { fillKeys } from '../../drivers/redis/keys.ts'
-import { isLimitedByGenerator } from '../../drivers/redis/redis-benchmark.ts'
+import { cpuDuring, microsPer } from '../../drivers/redis/cost.ts'
+import { failuresOf, generateLoad, type LoadOptions } from '../../drivers/redis/generator/load.ts'
+import { redisBenchmark } from '../../drivers/redis/redis-benchmark.ts'
 import type { RedisServer } from '../../drivers/redis/server.ts'
-import { countSystemCalls, type SystemCalls } from '../../drivers/redis/system-calls.ts'
-import { type CpuUse, cpuBetween } from '../../drivers/redis/threads.ts'
-import type { Context } from '../../experiment/experiment.ts'
+import { countSystemCalls } from '../../drivers/redis/system-calls.ts'
 import type { Measured } from '../../experiment/result.ts'
-import type { Case } from '../../experiment/shape.ts'
 
-interface Wanted {
-  build: RedisBuild
-  threads: number
-  /** Connections that are open all the time and do nothing. */
-  idle: number
-}
-
-/** A Redis for each build, number of I/O threads and number of idle connections. */
-export interface Servers {
-  /** Lets the server of a case run while something is done with it. */
-  use<T>(one: Case, work: (server: RedisServer) => Promise<T>): Promise<T>
-}
-
-/** One run, on one server. */
-export interface Run {
-  server: RedisServer
-  target: Target
-  seconds: number
-  signal: AbortSignal
-  onProgress: (perSecond: number) => void
-}
-
-const COMMAND = ['GET', '{key}']
-const VALUE_BYTES = 3 // as redis-benchmark's
-
-/** How long system calls are counted, in seconds. */
-const COUNTING_SECONDS = 0.4
-
-/**
- * Starts the servers, with their idle connections, and stops all but the one that is measured (SIGSTOP):
- * a Redis with many idle clients looks at each of them every second, which would cost the others CPU.
- *
- * @param busy connections besides the idle ones.
- * @param maxclients Default: with room for all connections twice.
- */
-export async function startServers(
-  context: Context,
-  wanted: readonly Wanted[],
-  busy: number,
-  maxclients: number | undefined,
-): Promise<Servers> {
-  const servers = new Map<string, RedisServer>()
-  for (const one of wanted) {
-    const server = await context.startRedis({
-      build: one.build,
-      config: {
-        'io-threads': String(one.threads),
-        // A client closes and connects anew before Redis has noticed that the former has gone.
-        maxclients: String(maxclients ?? Math.max(10_000, one.idle + 2 * busy + 100)),
-      },
-    })
-    await fillKeys(server, 1, VALUE_BYTES)
-    const fleet = await holdConnections(server, one.idle, context.signal)
-    context.defer(() => fleet.close())
-    servers.set(keyOf(one.build, one.threads, one.idle), server)
-  }
-  for (const server of servers.values()) send('SIGSTOP', server)
-  context.defer(() => {
-    for (const server of servers.values()) send('SIGCONT', server) // to end, it has to run
-  })
-  return {
-    async use({ build, threads, idle = 0 }, work) {
-      const server = servers.get(keyOf(build, threads, idle))
-      if (!server) throw new RangeError(`no server for ${build}, ${threads} threads, ${idle} idle`)
-      send('SIGCONT', server)
-      try {
-        return await work(server)
-      } finally {
-        send('SIGSTOP', server)
-      }
-    },
-  }
-}
-
-const keyOf = (...values: (string | number | undefined)[]) => values.join(' ')
-
-function send(signal: 'SIGSTOP' | 'SIGCONT', { pid }: RedisServer): void {
-  try {
-    process.kill(pid, signal)
-  } catch {
-    // It has ended, which the context reports.
-  }
-}
-
-/** Opens, uses and closes connections as fast as possible. */
-export async function runShort(run: Run, connections: number): Promise<Measured> {
-  const before = await run.server.cpu()
-  const load = await generate(run, 'short', connections)
-  return measuredOf(load, cpuBetween(before, await run.server.cpu()))
-}
-
-/** Sends commands over long connections, with short ones beside them if `short` is not 0. */
-export async function runLong(run: Run, connections: number, short: number): Promise<Measured> {
-  const before = await run.server.cpu()
-  const [load] = await Promise.all([
-    generate(run, 'long', connections),
-    short > 0 ? generate({ ...run, onProgress: () => {} }, 'short', short) : null,
-  ])
-  const measured = measuredOf(load, cpuBetween(before, await run.server.cpu()))
-  if (short === 0) return measured
-  // Short connections have their share in the CPU time.
-  return { ...measured, values: { ...measured.values, mainCpuMicros: null, cpuMicros: null } }
-}
-
-/** How many system calls the main thread makes per short connection; null where they cannot be counted. */
+/** System calls of the main thread per short connection; null where they cannot be counted. */
 export async function countSystemCallsOf(
-  run: Run,
-  connections: number,
-): Promise<{ perConnection: number; byName: SystemCalls['byName'] } | null> {
+  { pid }: RedisServer,
+  load: Omit<LoadOptions, 'mode'>,
+): Promise<{ perConnection: number; byName: Record<string, number> } | null> {
   const { calls, result } = await countSystemCalls(
-    run.server.pid,
-    () => generate({ ...run, seconds: COUNTING_SECONDS }, 'short', connections),
-    run.signal,
+    pid,
+    () => generateLoad({ ...load, mode: 'short', end: { seconds: 0.4 } }),
+    load.signal,
   )
   if (!calls || result.completed === 0) return null
-  const per = (count: number) => count / result.completed
-  const names = calls.byName && Object.entries(calls.byName)
+  const names = Object.entries(calls.byName ?? {})
   return {
-    perConnection: per(calls.total),
-    byName: names && Object.fromEntries(names.map(([name, count]) => [name, per(count)])),
+    perConnection: calls.total / result.completed,
+    byName: Object.fromEntries(names.map(([name, count]) => [name, count / result.completed])),
   }
 }
 
-const generate = (
-  { target, seconds, signal, onProgress }: Run,
-  mode: 'short' | 'long',
-  connections: number,
-) =>
-  generateLoad({
-    ...{ target, mode, connections, signal, onProgress },
-    ...{ command: COMMAND, end: { seconds } },
-  })
+const ping = { test: 'ping_mbulk', command: ['PING'], clients: 10_000, requests: 500_000 }
 
-function measuredOf(load: Load, cpu: CpuUse): Measured {
-  const { completed, seconds, latency } = load
+/** The calls of redis-benchmark in the documents. `test` and `keep` are its options -t and -k. */
+const shapes = {
+  'get-8000': {
+    ...{ test: 'get', command: ['GET', 'key'], keep: 0, clients: 8_000, requests: 100_000 },
+  },
+  'ping-10000': { ...ping, keep: 0 },
+  'ping-10000-kept': { ...ping, keep: 1 },
+}
+
+export type Shape = keyof typeof shapes
+
+export const shapeNames = Object.keys(shapes) as Shape[]
+
+export const isShape = (load: unknown): load is Shape => shapeNames.some((name) => name === load)
+
+/** What a user wants fewer of than the documents had. */
+export interface Fewer {
+  requests?: number
+  clients?: number
+}
+
+export function shapeOf(name: Shape, { requests, clients }: Fewer) {
+  const shape = { ...shapes[name], ...(requests && { requests }), ...(clients && { clients }) }
+  const { keep, test } = shape
+  return { ...shape, args: `-k ${keep} -t ${test} -n ${shape.requests} -c ${shape.clients}` }
+}
+
+/** Below this share of the time, a main thread is not what limits the rate. */
+const RESTED = 0.5
+
+/**
+ * Runs redis-benchmark as the documents did, or our generator in the same way.
+ *
+ * @param program path of redis-benchmark; our generator without it.
+ */
+export async function runShape(
+  server: RedisServer,
+  { args, keep, command, requests, clients }: ReturnType<typeof shapeOf>,
+  program: string | undefined,
+  load: Pick<LoadOptions, 'target' | 'signal' | 'onProgress'>,
+): Promise<Measured> {
+  const { result, cpu } = await cpuDuring(server, async () => {
+    if (program) {
+      const words = `-p ${server.port} ${args}`.split(' ')
+      const run = await redisBenchmark({ program, args: words, signal: load.signal })
+      return { perSecond: run.perSecond, latency: run, details: { command: run.command } }
+    }
+    const mode = keep ? 'long' : 'short'
+    const end = { replies: requests }
+    const run = await generateLoad({ ...load, mode, command, connections: clients, end })
+    const perSecond = run.completed / run.seconds
+    return { perSecond, latency: run.latency, errors: failuresOf(run) }
+  })
+  const { perSecond, latency, ...rest } = result
   const { p50, p99, max } = latency
   return {
-    values: {
-      requestsPerSecond: completed / seconds,
-      mainCpuMicros: (cpu.mainCpuSeconds * 1e6) / completed,
-      cpuMicros: (cpu.cpuSeconds * 1e6) / completed,
-      ...{ p50, p99, max },
-    },
-    errors: failuresOf(load),
-    doubts: isLimitedByGenerator(load.demand, cpu.mainDemand) ? ['generator'] : [],
+    ...rest,
+    values: { requestsPerSecond: perSecond, p50, p99, max, ...microsPer(cpu, requests) },
+    // A tool that waits as much as it works is the limit without being busy itself.
+    doubts: cpu.mainDemand < RESTED ? ['rested'] : [],
   }
 }
