@@ -85,7 +85,8 @@ export interface Published {
 /** By their names, as they are shown. */
 export type Facts = Readonly<Record<string, string | number | null>>
 
-/** Latencies in milliseconds are compared like this. */
+/** Counts, and latencies in milliseconds, are compared like this. */
+export const asCount = { kind: 'count', better: 'lower', least: 0.05 } as const
 export const asLatency = { kind: 'pace', better: 'lower', least: 0.01 } as const
 
 /** A case for each combination of the values; those of the last factor change first. */

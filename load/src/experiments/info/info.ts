@@ -60,10 +60,7 @@ Examples:
   isolated: ({ builds }) => builds,
 
   factors: [
-    {
-      ...{ name: 'idle', label: 'beside' },
-      text: (value) => `${value.toLocaleString('en-US')} idle`,
-    },
+    { name: 'idle', label: 'beside', text: (value) => `${value.toLocaleString('en-US')} idle` },
     { name: 'build', label: 'build' },
     { name: 'command', label: 'one client sends' },
   ],

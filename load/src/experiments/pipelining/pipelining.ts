@@ -12,7 +12,7 @@ import type { RedisServer } from '../../drivers/redis/server.ts'
 import type { Experiment } from '../../experiment/experiment.ts'
 import { figure } from '../../experiment/figures.ts'
 import type { Rows } from '../../experiment/rows.ts'
-import { asCpu, asLatency, asRate, type Case, product } from '../../experiment/shape.ts'
+import { asCount, asCpu, asLatency, asRate, type Case, product } from '../../experiment/shape.ts'
 import { lines } from '../../reporting/charts.ts'
 import { documented, range, ratio, tableOf } from '../../reporting/columns.ts'
 
@@ -87,10 +87,7 @@ Examples:
     { name: 'valuesPerSecond', label: 'values/s', ...asRate },
     { name: 'p50', label: 'p50 ms', ...asLatency },
     { name: 'p99', label: 'p99 ms', ...asLatency },
-    {
-      ...{ name: 'reads', label: 'socket reads /value' },
-      ...{ kind: 'count', better: 'lower', least: 0.005 },
-    },
+    { name: 'reads', label: 'socket reads /value', ...asCount, least: 0.005 },
     { name: 'mainCpuMicros', label: 'main thread CPU µs /value', ...asCpu, least: 0.1 },
     { name: 'ceiling', label: 'ceiling values/s' },
     { name: 'redisBusy', label: 'Redis busy', format: 'percent' },

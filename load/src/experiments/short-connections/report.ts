@@ -1,6 +1,6 @@
 import { figure } from '../../experiment/figures.ts'
 import type { Result } from '../../experiment/result.ts'
-import type { Row, Rows } from '../../experiment/rows.ts'
+import { type Row, Rows } from '../../experiment/rows.ts'
 import type { Section } from '../../experiment/section.ts'
 import { bars, lines } from '../../reporting/charts.ts'
 import {
@@ -12,7 +12,7 @@ import {
   ratio,
   tableOf,
 } from '../../reporting/columns.ts'
-import { shapeNames, shapeOf } from './runs.ts'
+import { shapeNames, shapeOf } from './shapes.ts'
 
 /** The loads besides the documents' shapes. */
 export const SHORT = 'short'
@@ -105,13 +105,11 @@ export function claimsOf(rows: Rows): string[] {
 }
 
 /** Rows that differ in nothing but the build and the idle connections beside. */
-function groupsOf(rows: Rows): { name: string; rows: Rows }[] {
+function groupsOf({ all, shape }: Rows): { name: string; rows: Rows }[] {
   const nameOf = (row: Row) =>
     ['tool', 'transport', 'threads'].flatMap((factor) => row.text(factor) || []).join(', ')
-  return [...new Set(rows.all.map(nameOf))].map((name) => ({
-    name,
-    rows: rows.filter((row) => nameOf(row) === name),
-  }))
+  const groups = [...Map.groupBy(all, nameOf)]
+  return groups.map(([name, own]) => ({ name, rows: new Rows(shape, own) }))
 }
 
 const charts = (rows: Rows) =>

@@ -3,25 +3,23 @@ import { listOf, wholeNumber } from '@onetrip/stack/parsers.ts'
 import { Problem } from '@onetrip/stack/problem.ts'
 import { InvalidArgumentError, Option } from 'commander'
 import { limitedByGenerator, measureLoad } from '../../drivers/redis/cost.ts'
-import { generateLoad } from '../../drivers/redis/generator/load.ts'
+import { generateLoad, type LoadOptions } from '../../drivers/redis/generator/load.ts'
 import { mostConnections, requireConnections } from '../../drivers/redis/limits.ts'
-import { addBuilds, type BuildsOptions, numbersOption } from '../../drivers/redis/options.ts'
+import {
+  addBuilds,
+  type BuildsOptions,
+  namesOption,
+  numbersOption,
+} from '../../drivers/redis/options.ts'
 import { requireRedisBenchmark } from '../../drivers/redis/redis-benchmark.ts'
 import type { RedisServer } from '../../drivers/redis/server.ts'
 import { redisBesideIdle, redisForEach } from '../../drivers/redis/servers.ts'
+import { countSystemCalls } from '../../drivers/redis/system-calls.ts'
 import type { Experiment } from '../../experiment/experiment.ts'
 import { counted, figure } from '../../experiment/figures.ts'
-import { asCpu, asLatency, asRate, type Case, product } from '../../experiment/shape.ts'
+import { asCount, asCpu, asLatency, asRate, type Case, product } from '../../experiment/shape.ts'
 import { BESIDE, claimsOf, LONG, SHORT, sectionsOf } from './report.ts'
-import {
-  countSystemCallsOf,
-  type Fewer,
-  isShape,
-  runShape,
-  type Shape,
-  shapeNames,
-  shapeOf,
-} from './runs.ts'
+import { type Fewer, isShape, runShape, type Shape, shapeNames, shapeOf } from './shapes.ts'
 
 interface ShortConnectionsOptions extends BuildsOptions, Fewer {
   idle: (number | 'most')[]
@@ -95,11 +93,7 @@ Examples:
           .argParser(idleNumbers)
           .default([0, 1_000, 10_000], '0,1000,10000'),
       )
-      .addOption(
-        new Option('--transports <list>', `out of ${transports.join(', ')}`)
-          .argParser(listOf(transports))
-          .default([...transports], transports.join(',')),
-      )
+      .addOption(namesOption('--transports <list>', transports))
       .addOption(
         numbersOption('--io-threads <list>', "Redis's threads, its main one included", threads),
       )
@@ -138,10 +132,7 @@ Examples:
     { name: 'requestsPerSecond', label: 'requests/s', ...asRate },
     { name: 'mainCpuMicros', label: 'main thread CPU µs /request', ...asCpu, least: 0.1 },
     { name: 'cpuMicros', label: 'all threads CPU µs /request', ...asCpu, least: 0.1 },
-    {
-      ...{ name: 'systemCalls', label: 'system calls /connection' },
-      ...{ kind: 'count', better: 'lower', least: 0.05 },
-    },
+    { name: 'systemCalls', label: 'system calls /connection', ...asCount },
     { name: 'p50', label: 'p50 ms' },
     { name: 'p99', label: 'p99 ms', ...asLatency },
     { name: 'max', label: 'longest ms' },
@@ -258,4 +249,22 @@ function idleNumbers(text: string): (number | 'most')[] {
   })
   if (new Set(list).size === list.length) return list
   throw new InvalidArgumentError('Each may stand in the list only once.')
+}
+
+/** System calls of the main thread per short connection; null where they cannot be counted. */
+async function countSystemCallsOf(
+  { pid }: RedisServer,
+  load: Omit<LoadOptions, 'mode'>,
+): Promise<{ perConnection: number; byName: Record<string, number> } | null> {
+  const { calls, result } = await countSystemCalls(
+    pid,
+    () => generateLoad({ ...load, mode: 'short', end: { seconds: 0.4 } }),
+    load.signal,
+  )
+  if (!calls || result.completed === 0) return null
+  const names = Object.entries(calls.byName ?? {})
+  return {
+    perConnection: calls.total / result.completed,
+    byName: Object.fromEntries(names.map(([name, count]) => [name, count / result.completed])),
+  }
 }

@@ -3,18 +3,6 @@ import { parseInfo } from '@onetrip/session-store'
 import { until } from '@onetrip/stack/until.ts'
 import type { Redis } from 'ioredis'
 
-/** What a server did while something was done with it. */
-export interface MemoryWatch {
-  /** The most that it allocated beyond what it had before, replies that wait to be sent included. */
-  addedBytes: number
-  /** The same for each `LEVEL_MS` from the beginning on. */
-  levels: number[]
-  /** When it closed a client because of a limit, in seconds; null when it closed none. */
-  closedAfter: number | null
-  /** The share of the writes of another, well-behaved client that it refused. */
-  refusedWrites: number
-}
-
 export const LEVEL_MS = 100
 const LOOK_MS = 2
 const WRITE_MS = 25
@@ -24,13 +12,16 @@ const SETTLE_MS = 5_000
  * Watches a server's memory until `work` is done, and writes a key every 25 ms, as another client would.
  *
  * @param redis a connection for this alone; the server has no other client before `work`.
+ * @returns `levels`: for each `LEVEL_MS`, the most bytes that the server had allocated beyond what it had
+ *   before, replies that wait to be sent included; `closedAfter`: when it closed a client because of a
+ *   limit, in seconds; `refusedWrites`: the share of the writes.
  * @throws what `work` throws; an Error when other clients do not go away.
  */
 export async function watchMemory<Result>(
   redis: Redis,
   signal: AbortSignal,
   work: () => Promise<Result>,
-): Promise<MemoryWatch & { result: Result }> {
+) {
   const isAlone = async () => (await look(redis)).clients === 1
   if (!(await until(isAlone, { timeoutMs: SETTLE_MS, everyMs: LOOK_MS, signal }))) {
     throw new Error('the server has other clients')
@@ -40,9 +31,9 @@ export async function watchMemory<Result>(
   const levels: number[] = []
   let closedAfter: number | null = null
   const writes = { all: 0, refused: 0 }
-  const watching = new AbortController()
+  let isDone = false
   const watch = async () => {
-    do {
+    while (!isDone) {
       const now = await look(redis)
       const ms = performance.now() - start
       addLevel(levels, ms, now.used - before.used)
@@ -52,17 +43,16 @@ export async function watchMemory<Result>(
         if (!(await canWrite(redis))) writes.refused++
       }
       await delay(LOOK_MS)
-    } while (!watching.signal.aborted)
+    }
+    return { levels, closedAfter, refusedWrites: writes.refused / writes.all }
   }
+  const worked = work().finally(() => {
+    isDone = true
+  })
+  const watched = watch()
   // Both are waited for, whichever fails: nothing of this run may reach into the next.
-  const [done, watched] = await Promise.allSettled([
-    work().finally(() => watching.abort()),
-    watch(),
-  ])
-  if (done.status === 'rejected') throw done.reason
-  if (watched.status === 'rejected') throw watched.reason
-  const refusedWrites = writes.refused / writes.all
-  return { addedBytes: Math.max(...levels), levels, closedAfter, refusedWrites, result: done.value }
+  await Promise.allSettled([worked, watched])
+  return { result: await worked, ...(await watched) }
 }
 
 /** Where a busy machine left no time to look, the level is that of the step before. */

@@ -2,10 +2,10 @@ import { once } from 'node:events'
 import { Worker } from 'node:worker_threads'
 import { wholeNumber } from '@onetrip/stack/parsers.ts'
 import { Redis } from 'ioredis'
-import type { RedisServer } from '../../drivers/redis/server.ts'
 import type { Experiment } from '../../experiment/experiment.ts'
 import { counted, figure, percent } from '../../experiment/figures.ts'
 import type { Row, Rows } from '../../experiment/rows.ts'
+import { asCount } from '../../experiment/shape.ts'
 import { bars } from '../../reporting/charts.ts'
 import { type Column, range, tableOf } from '../../reporting/columns.ts'
 import type { Reading, Work } from './client.ts'
@@ -95,17 +95,11 @@ Examples:
   },
 
   factors: [
-    {
-      ...{ name: 'client', label: 'client and setting' },
-      text: (value) => modes[value]?.name ?? String(value),
-    },
+    { name: 'client', label: 'client and setting', text: (value) => modes[value]?.name ?? '' },
   ],
   subject: 'client',
   metrics: [
-    {
-      ...{ name: 'addedMegabytes', label: 'memory added, peak MB', unit: 'MB' },
-      ...{ kind: 'count', better: 'lower', least: 2 },
-    },
+    { name: 'addedMegabytes', label: 'memory added, peak MB', unit: 'MB', ...asCount, least: 2 },
     { name: 'readMegabytes', label: 'replies read MB' },
     { name: 'closedAfter', label: 'closed by Redis after s', format: 'fixed' },
     { name: 'refusedWrites', label: "others' writes refused", format: 'percent' },
@@ -141,18 +135,17 @@ Examples:
     await redis.config('SET', ...Object.entries({ ...defaults, ...settings?.(limit) }).flat())
     const replyBytes = options.megabytes * MEGABYTE
     const sendMs = options.duration * 1_000
-    const { result, addedBytes, levels, closedAfter, refusedWrites } = await watchMemory(
-      redis,
-      signal,
-      () => read({ reads, replyBytes, atOnce, sendMs }),
+    const { result, levels, closedAfter, refusedWrites } = await watchMemory(redis, signal, () =>
+      read({ reads, replyBytes, atOnce, sendMs }),
     )
+    const memoryMegabytes = levels.map((bytes) => bytes / MEGABYTE)
     return {
       values: {
-        addedMegabytes: addedBytes / MEGABYTE,
+        addedMegabytes: Math.max(...memoryMegabytes),
         readMegabytes: result.bytesRead / MEGABYTE,
         ...{ closedAfter, refusedWrites, refusedCalls: result.refused },
       },
-      series: { memoryMegabytes: levels.map((bytes) => bytes / MEGABYTE) },
+      series: { memoryMegabytes },
     }
   },
 

@@ -2,26 +2,7 @@ import { cpuDuring, microsPer } from '../../drivers/redis/cost.ts'
 import { failuresOf, generateLoad, type LoadOptions } from '../../drivers/redis/generator/load.ts'
 import { redisBenchmark } from '../../drivers/redis/redis-benchmark.ts'
 import type { RedisServer } from '../../drivers/redis/server.ts'
-import { countSystemCalls } from '../../drivers/redis/system-calls.ts'
 import type { Measured } from '../../experiment/result.ts'
-
-/** System calls of the main thread per short connection; null where they cannot be counted. */
-export async function countSystemCallsOf(
-  { pid }: RedisServer,
-  load: Omit<LoadOptions, 'mode'>,
-): Promise<{ perConnection: number; byName: Record<string, number> } | null> {
-  const { calls, result } = await countSystemCalls(
-    pid,
-    () => generateLoad({ ...load, mode: 'short', end: { seconds: 0.4 } }),
-    load.signal,
-  )
-  if (!calls || result.completed === 0) return null
-  const names = Object.entries(calls.byName ?? {})
-  return {
-    perConnection: calls.total / result.completed,
-    byName: Object.fromEntries(names.map(([name, count]) => [name, count / result.completed])),
-  }
-}
 
 const ping = { test: 'ping_mbulk', command: ['PING'], clients: 10_000, requests: 500_000 }
 
