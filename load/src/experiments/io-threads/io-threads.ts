@@ -190,8 +190,8 @@ Examples:
     ...documents('commands/s', 'MGET of 10', { 1: 42_100, 4: 68_700 }),
     ...documents('commands/s', 'LPUSH', { 1: 78_900, 4: 195_400 }),
     ...documents('commands/s', 'all', { 1: 86_200, 2: 165_400, 4: 210_300, 8: 208_700 }),
-    ...documents('% of them', 'below 1 ms', { 1: 89, 4: 97 }),
-    ...documents('% of them', 'over 2 ms', { 1: 3, 4: 1 }),
+    ...documents('%', 'below 1 ms', { 1: 89, 4: 97 }),
+    ...documents('%', 'over 2 ms', { 1: 3, 4: 1 }),
   ],
 }
 
