@@ -41,20 +41,26 @@ function send(signal: 'SIGSTOP' | 'SIGCONT', { pid }: RedisServer): void {
   }
 }
 
-/**
- * Starts a Redis with one key (`key:000000000000`) and opens idle connections to it.
- *
- * @param options.busy how many other connections there will be at the same time.
- */
-export async function redisBesideIdle(
+interface FilledRedisOptions extends RedisServerOptions {
+  /** How many, as `fillKeys` names them. Default 1. */
+  keys?: number
+  /** Length of a value. Default 3, as redis-benchmark's. */
+  bytes?: number
+  /** Connections that only stay. Default 0. */
+  idle?: number
+  /** Other connections at the same time. */
+  busy: number
+}
+
+/** Starts a Redis that has keys and idle connections, and room for the busy ones. */
+export async function startFilledRedis(
   context: Context,
-  options: RedisServerOptions & { idle: number; busy: number },
+  { build, config, keys = 1, bytes = 3, idle = 0, busy }: FilledRedisOptions,
 ): Promise<RedisServer> {
-  const { idle, busy, build, config } = options
   // Twice the busy ones: a client connects again before Redis has noticed that it closed.
   const maxclients = String(Math.max(10_000, idle + 2 * busy + 100))
   const server = await context.startRedis({ build, config: { maxclients, ...config } })
-  await fillKeys(server, 1, 3)
+  await fillKeys(server, keys, bytes)
   const fleet = await holdConnections(server, idle, context.signal)
   context.defer(() => fleet.close())
   return server

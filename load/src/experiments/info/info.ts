@@ -4,7 +4,7 @@ import { generateLoad } from '../../drivers/redis/generator/load.ts'
 import { requireConnections } from '../../drivers/redis/limits.ts'
 import { addBuilds, type BuildsOptions, numbersOption } from '../../drivers/redis/options.ts'
 import type { RedisServer } from '../../drivers/redis/server.ts'
-import { redisBesideIdle, redisForEach } from '../../drivers/redis/servers.ts'
+import { redisForEach, startFilledRedis } from '../../drivers/redis/servers.ts'
 import type { Experiment } from '../../experiment/experiment.ts'
 import { figure } from '../../experiment/figures.ts'
 import { asCpu, asLatency, asRate, type Case, product } from '../../experiment/shape.ts'
@@ -80,7 +80,7 @@ Examples:
   async prepare(context, { builds, idle }) {
     await requireConnections(Math.max(...idle) + OTHERS)
     return await redisForEach(context, product({ idle, build: builds }), (one) =>
-      redisBesideIdle(context, { ...one, busy: OTHERS }),
+      startFilledRedis(context, { ...one, busy: OTHERS }),
     )
   },
 

@@ -2,11 +2,10 @@ import { availableParallelism } from 'node:os'
 import { wholeNumber } from '@onetrip/stack/parsers.ts'
 import { Redis } from 'ioredis'
 import { limitedByGenerator, measureLoad } from '../../drivers/redis/cost.ts'
-import { fillKeys } from '../../drivers/redis/keys.ts'
 import { requireConnections } from '../../drivers/redis/limits.ts'
 import { addBuilds, type BuildsOptions, numbersOption } from '../../drivers/redis/options.ts'
 import type { RedisServer } from '../../drivers/redis/server.ts'
-import { redisForEach } from '../../drivers/redis/servers.ts'
+import { redisForEach, startFilledRedis } from '../../drivers/redis/servers.ts'
 import type { Experiment } from '../../experiment/experiment.ts'
 import { counted, figure } from '../../experiment/figures.ts'
 import {
@@ -48,13 +47,12 @@ export const ioThreads: Experiment<IoThreadsOptions, (one: Case) => RedisServer>
   group: 'Redis',
   about: `
 The documents' Redis 6.2 on 24 cores went from 87,500 to 215,800 GET/s with four threads, and no higher
-with eight: then the main thread, which executes all commands, is the limit. As in the documents,
-values have 100 bytes and each connection sends one command at a time. The setting counts the main thread.
+with eight: then the main thread, which executes all commands, is the limit. As there, values have 100
+bytes and each connection sends one command at a time. The setting counts the main thread.
 
-Rates only rise where there are cores for Redis's threads and for the load. What carries over from a
-small machine is the main thread's CPU time per command. Its inverse is the ceiling, a projection: the
-rate at which the main thread would have no time left. At a fixed --rate latencies can be compared, but the
-main thread finds fewer commands at a time, so that each costs it more.
+Rates rise only where Redis's threads and the load have cores. What carries over from a small machine is
+the main thread's CPU time per command; its inverse is the ceiling, the rate at which it would have no
+time left. At a fixed --rate latencies can be compared, but each command costs the main thread more.
 
 Examples:
   npm run load -- io-threads --quick
@@ -106,18 +104,10 @@ Examples:
 
   async prepare(context, { builds, threads, connections, keys, bytes }) {
     await requireConnections(connections)
-    return await redisForEach(
-      context,
-      product({ build: builds, threads }),
-      async ({ build, threads }) => {
-        const server = await context.startRedis({
-          build,
-          config: { 'io-threads': String(threads) },
-        })
-        await fillKeys(server, keys, bytes)
-        return server
-      },
-    )
+    return await redisForEach(context, product({ build: builds, threads }), (one) => {
+      const config = { 'io-threads': String(one.threads) }
+      return startFilledRedis(context, { ...one, config, keys, bytes, busy: connections })
+    })
   },
 
   cases: (_, { builds, threads }) =>
@@ -127,18 +117,16 @@ Examples:
     const server = serverOf(one)
     const { connections, keys, rate, duration, bytes } = options
     const words = commands[String(one.command)] ?? []
-    const { perSecond, mainCpuMicros, cpuMicros, latency, errors, doubts } = await measureLoad(
-      server,
-      {
-        ...{ target: server, mode: 'long', connections, keys, signal },
-        end: { seconds: duration },
-        command: words.map((word) => (word === VALUE ? 'x'.repeat(bytes) : word)),
-        ...(rate !== undefined && { rate }),
-        onProgress: (now) => update(`${figure(now)}/s`),
-      },
-    )
+    const run = await measureLoad(server, {
+      ...{ target: server, mode: 'long', connections, keys, signal },
+      end: { seconds: duration },
+      command: words.map((word) => (word === VALUE ? 'x'.repeat(bytes) : word)),
+      ...(rate !== undefined && { rate }),
+      onProgress: (now) => update(`${figure(now)}/s`),
+    })
     await emptyList(server)
-    const { below1, above2, p99 } = latency
+    const { perSecond, mainCpuMicros, cpuMicros, errors, doubts } = run
+    const { below1, above2, p99 } = run.latency
     return {
       values: {
         ...{ commandsPerSecond: perSecond, mainCpuMicros, cpuMicros },

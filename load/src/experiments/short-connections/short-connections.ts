@@ -13,7 +13,7 @@ import {
 } from '../../drivers/redis/options.ts'
 import { requireRedisBenchmark } from '../../drivers/redis/redis-benchmark.ts'
 import type { RedisServer } from '../../drivers/redis/server.ts'
-import { redisBesideIdle, redisForEach } from '../../drivers/redis/servers.ts'
+import { redisForEach, startFilledRedis } from '../../drivers/redis/servers.ts'
 import { countSystemCalls } from '../../drivers/redis/system-calls.ts'
 import type { Experiment } from '../../experiment/experiment.ts'
 import { counted, figure } from '../../experiment/figures.ts'
@@ -63,13 +63,13 @@ documents made that a constant cost: +37 % with 8,000 short connections, +30 % w
 "baseline" has that search again, "stock" is today's Redis, "patched" is ours. The search is expensive
 when many clients stay connected, hence the idle connections.
 
-Clients connect from 200 loopback addresses, so that no port is needed twice within its minute of
-TIME_WAIT, and in a network namespace of their own where the system allows one. Where the generator
-(one thread) limited the rate, the row is marked *: compare CPU per connection, not rates. System calls
-are counted in runs of their own, beside the first number of idle connections only.
+Clients connect from 200 loopback addresses, since a closed connection keeps its port for a minute, and
+in a network namespace of their own where the system allows one. Where the generator (one thread) was
+the limit, marked *, compare CPU per connection, not rates. System calls are counted in runs of their
+own, beside the first number of idle connections.
 
---shape runs redis-benchmark as the documents did, and our generator in the same way, instead.
-redis-benchmark closes its oldest connection first, and there the search ends at once.
+--shape makes the documents' calls of redis-benchmark, and the same with our generator, instead.
+redis-benchmark closes its oldest connection first, which the search finds at once.
   get-8000         redis-benchmark -k 0 -t get -n 100000 -c 8000
   ping-10000       redis-benchmark -k 0 -t ping_mbulk -n 500000 -c 10000 (minutes)
   ping-10000-kept  the same with -k 1: long connections
@@ -172,7 +172,7 @@ Examples:
       context,
       product({ threads: ioThreads, idle, build: builds }),
       ({ threads, idle, build }) =>
-        redisBesideIdle(context, {
+        startFilledRedis(context, {
           ...{ build, idle, busy },
           config: { ...config, 'io-threads': String(threads) },
         }),
