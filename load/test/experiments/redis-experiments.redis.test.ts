@@ -81,7 +81,7 @@ test('io-threads has a row per command and setting', async () => {
     expectValues(sample)
     const { commandsPerSecond, below1, above2 } = sample.values
     expect(commandsPerSecond).toBeGreaterThan(0)
-    expect(Number(below1) + Number(above2)).toBeLessThanOrEqual(1)
+    expect(Number(below1) + Number(above2)).toBeLessThan(1.001) // the file has six digits
   }
 })
 
