@@ -188,5 +188,6 @@ export class Rows {
   }
 }
 
-const matches = (one: Case, part: Partial<Case>) =>
+/** Whether a case has these values. */
+export const matches = (one: Case, part: Partial<Case>) =>
   Object.entries(part).every(([name, value]) => one[name] === value)

@@ -58,8 +58,6 @@ describe('short-connections', () => {
 
   test.for([
     ['--idle=1000000', /more descriptors than a process may have here/],
-    ['--idle=5,x', /--idle.*whole number/],
-    ['--builds=old', /"old" is none of patched, stock, baseline/],
     ['--maxclients=10', /--maxclients 10 is too low for 10070 connections/],
     ['--clients=10', /change what --shape runs: give that, too/],
   ] as const)('%s is refused', async ([arg, message]) => {
@@ -83,7 +81,7 @@ test('io-threads has a row per command and setting', async () => {
     expectValues(sample)
     const { commandsPerSecond, below1, above2 } = sample.values
     expect(commandsPerSecond).toBeGreaterThan(0)
-    expect(Number(below1) + Number(above2)).toBeLessThanOrEqual(1)
+    expect(Number(below1) + Number(above2)).toBeLessThan(1.001) // the file has six digits
   }
 })
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { addLevel } from '../../src/experiments/slow-reader/memory.ts'
-import { defaults, modes, sparkline } from '../../src/experiments/slow-reader/slow-reader.ts'
+import { sparkline } from '../../src/experiments/slow-reader/slow-reader.ts'
 
 test('memory over time is the highest of each tenth of a second, drawn as blocks', () => {
   const levels: number[] = []
@@ -15,10 +15,4 @@ test('memory over time is the highest of each tenth of a second, drawn as blocks
   }
   expect(levels).toEqual([800, 800, 400, 0])
   expect(sparkline(levels, 800)).toBe('██▄▁')
-})
-
-test('every setting of a mode is one that the others reset', () => {
-  for (const { settings = {} } of Object.values(modes)) {
-    for (const name of Object.keys(settings)) expect(defaults).toHaveProperty([name])
-  }
 })

@@ -1,17 +1,21 @@
 import { availableParallelism } from 'node:os'
 import { wholeNumber } from '@onetrip/stack/parsers.ts'
 import { Redis } from 'ioredis'
-import { isLimitedByGenerator } from '../../drivers/generator-limit.ts'
-import { generateLoad } from '../../drivers/redis/generator/load.ts'
-import { fillKeys } from '../../drivers/redis/keys.ts'
+import { limitedByGenerator, measureLoad } from '../../drivers/redis/cost.ts'
 import { requireConnections } from '../../drivers/redis/limits.ts'
 import { addBuilds, type BuildsOptions, numbersOption } from '../../drivers/redis/options.ts'
 import type { RedisServer } from '../../drivers/redis/server.ts'
-import { cpuBetween } from '../../drivers/redis/threads.ts'
+import { redisForEach, startFilledRedis } from '../../drivers/redis/servers.ts'
 import type { Experiment } from '../../experiment/experiment.ts'
-import { figure } from '../../experiment/figures.ts'
-import type { Rows } from '../../experiment/rows.ts'
-import type { Published } from '../../experiment/shape.ts'
+import { counted, figure } from '../../experiment/figures.ts'
+import {
+  asCpu,
+  asLatency,
+  asRate,
+  type Case,
+  type Published,
+  product,
+} from '../../experiment/shape.ts'
 import { lines } from '../../reporting/charts.ts'
 import { documented, errors, range, ratio, tableOf } from '../../reporting/columns.ts'
 
@@ -24,34 +28,31 @@ interface IoThreadsOptions extends BuildsOptions {
   rate?: number
 }
 
-interface Bench {
-  servers: Map<string, RedisServer>
-  commands: Map<string, readonly string[]>
+const LIST = 'list'
+const VALUE = '{value}'
+const commands: Readonly<Record<string, readonly string[]>> = {
+  SET: ['SET', '{key}', VALUE],
+  GET: ['GET', '{key}'],
+  'MGET of 10': ['MGET', ...new Array<string>(10).fill('{key}')],
+  LPUSH: ['LPUSH', LIST, VALUE],
 }
 
-const LIST = 'list'
-const source = 'Redis双核架构实测QPS: Redis 6.2.6, 24 cores, memtier, values of 100 bytes'
 const cores = availableParallelism()
-const serverKey = (build: string | number | undefined, threads: string | number | undefined) =>
-  `${build} ${threads}`
 
 /** What Redis's I/O threads take off its main thread. */
-export const ioThreads: Experiment<IoThreadsOptions, Bench> = {
+export const ioThreads: Experiment<IoThreadsOptions, (one: Case) => RedisServer> = {
   name: 'io-threads',
   title: 'Redis: I/O threads',
   summary: 'SET, GET, MGET of 10 and LPUSH with 1 to 8 I/O threads',
   group: 'Redis',
   about: `
 The documents' Redis 6.2 on 24 cores went from 87,500 to 215,800 GET/s with four threads, and no higher
-with eight: then the main thread, which executes all commands, is the limit. Pipelines are off (one
-command at a time per connection), values have 100 bytes, as in the documents. The setting counts
-the main thread.
+with eight: then the main thread, which executes all commands, is the limit. As there, values have 100
+bytes and each connection sends one command at a time. The setting counts the main thread.
 
-Rates only rise where there are cores for Redis's threads and for the load. What carries over from a
-small machine is the main thread's CPU time per command: its inverse is the ceiling, the rate at which
-the main thread would have no time left. The ceiling is a projection, not a measurement. At a fixed
---rate the threads do not crowd each other: latencies can then be compared, and the main thread finds
-fewer commands at a time, so that each costs it more.
+Rates rise only where Redis's threads and the load have cores. What carries over from a small machine is
+the main thread's CPU time per command; its inverse is the ceiling, the rate at which it would have no
+time left. At a fixed --rate latencies can be compared, but each command costs the main thread more.
 
 Examples:
   npm run load -- io-threads --quick
@@ -64,11 +65,10 @@ Examples:
   seconds: { quick: null, usual: 60, full: 60 },
   configure(command) {
     addBuilds(command, ['patched'])
-    const most = Math.max(2, 2 * cores)
-    const defaults = [1, 2, 4, 8].filter((threads) => threads <= most)
-    const told = 'settings of io-threads, up to twice the cores by default'
+    const defaults = [1, 2, 4, 8].filter((threads) => threads <= Math.max(2, 2 * cores))
+    const text = 'settings of io-threads, up to twice the cores by default'
     command
-      .addOption(numbersOption('--threads <list>', told, { min: 1, max: 128, defaults }))
+      .addOption(numbersOption('--threads <list>', text, { min: 1, max: 128, defaults }))
       .option('--connections <n>', 'long ones', wholeNumber(1, 10_000), 100)
       .option('--keys <n>', 'different keys', wholeNumber(1, 1_000_000), 10_000)
       .option('--bytes <n>', 'length of a value', wholeNumber(1, 10_000), 100)
@@ -83,23 +83,20 @@ Examples:
   ],
   subject: 'threads',
   metrics: [
-    metric('commandsPerSecond', 'commands/s', 'pace', 'higher'),
-    metric('mainCpuMicros', 'main thread CPU µs /command', 'cpu', 'lower'),
-    metric('cpuMicros', 'all threads CPU µs /command', 'cpu', 'lower'),
-    { name: 'ceiling', label: 'ceiling commands/s', unit: 'commands/s' },
-    { name: 'below1', label: 'below 1 ms', unit: 'share', format: 'percent' },
-    { name: 'above2', label: 'over 2 ms', unit: 'share', format: 'percent' },
-    { ...metric('p99', 'p99 ms', 'pace', 'lower'), unit: 'ms', least: 0.01 },
+    { name: 'commandsPerSecond', label: 'commands/s', ...asRate },
+    { name: 'mainCpuMicros', label: 'main thread CPU µs /command', ...asCpu, least: 0.1 },
+    { name: 'cpuMicros', label: 'all threads CPU µs /command', ...asCpu, least: 0.1 },
+    { name: 'ceiling', label: 'ceiling commands/s' },
+    { name: 'below1', label: 'below 1 ms', format: 'percent' },
+    { name: 'above2', label: 'over 2 ms', format: 'percent' },
+    { name: 'p99', label: 'p99 ms', ...asLatency },
   ],
   progress: ['commandsPerSecond', 'mainCpuMicros', 'below1'],
   doubts: {
-    generator: {
-      mark: '*',
-      text: "The generator was busy all the time, Redis was not: the rate is the generator's.",
-    },
+    generator: limitedByGenerator,
     crowded: {
       mark: '!',
-      text: `More threads than this machine has cores, beside the load: the rate shows what crowding costs, not what the threads are worth.`,
+      text: 'More threads than this machine has cores, beside the load: the rate shows what crowding costs, not what the threads are worth.',
     },
   },
   loadOptions: ['connections', 'keys', 'bytes', 'rate'],
@@ -107,64 +104,36 @@ Examples:
 
   async prepare(context, { builds, threads, connections, keys, bytes }) {
     await requireConnections(connections)
-    const servers: Bench['servers'] = new Map()
-    for (const build of builds) {
-      for (const count of threads) {
-        const server = await context.startRedis({ build, config: { 'io-threads': String(count) } })
-        await fillKeys(server, keys, bytes)
-        servers.set(serverKey(build, count), server)
-      }
-    }
-    const value = 'x'.repeat(bytes)
-    const commands = new Map([
-      ['SET', ['SET', '{key}', value]],
-      ['GET', ['GET', '{key}']],
-      ['MGET of 10', ['MGET', ...Array.from({ length: 10 }, () => '{key}')]],
-      ['LPUSH', ['LPUSH', LIST, value]],
-    ])
-    return { servers, commands }
+    return await redisForEach(context, product({ build: builds, threads }), (one) => {
+      const config = { 'io-threads': String(one.threads) }
+      return startFilledRedis(context, { ...one, config, keys, bytes, busy: connections })
+    })
   },
 
-  cases: ({ commands }, { builds, threads }) =>
-    [...commands.keys()].flatMap((command) =>
-      builds.flatMap((build) => threads.map((count) => ({ command, build, threads: count }))),
-    ),
+  cases: (_, { builds, threads }) =>
+    product({ command: Object.keys(commands), build: builds, threads }),
 
-  async measure({ command, build, threads }, { servers, commands }, { options, context, update }) {
-    const server = servers.get(serverKey(build, threads))
-    const words = commands.get(String(command))
-    if (!server || !words) throw new RangeError(`no server for ${build}, or no ${command}`)
-    const { connections, keys, rate, duration } = options
-    const before = await server.cpu()
-    const load = await generateLoad({
-      target: server,
-      mode: 'long',
-      connections,
+  async measure(one, serverOf, { options, context: { signal }, update }) {
+    const server = serverOf(one)
+    const { connections, keys, rate, duration, bytes } = options
+    const words = commands[String(one.command)] ?? []
+    const run = await measureLoad(server, {
+      ...{ target: server, mode: 'long', connections, keys, signal },
       end: { seconds: duration },
-      command: words,
-      keys,
+      command: words.map((word) => (word === VALUE ? 'x'.repeat(bytes) : word)),
       ...(rate !== undefined && { rate }),
-      signal: context.signal,
-      onProgress: (rate) => update(`${figure(rate)}/s`),
+      onProgress: (now) => update(`${figure(now)}/s`),
     })
-    const cpu = cpuBetween(before, await server.cpu())
     await emptyList(server)
-    const mainCpuMicros = (cpu.mainCpuSeconds * 1e6) / load.completed
+    const { perSecond, mainCpuMicros, cpuMicros, errors, doubts } = run
+    const { below1, above2, p99 } = run.latency
     return {
       values: {
-        commandsPerSecond: load.completed / load.seconds,
-        mainCpuMicros,
-        cpuMicros: (cpu.cpuSeconds * 1e6) / load.completed,
-        ceiling: 1e6 / mainCpuMicros,
-        below1: load.latency.below1,
-        above2: load.latency.above2,
-        p99: load.latency.p99,
+        ...{ commandsPerSecond: perSecond, mainCpuMicros, cpuMicros },
+        ...{ ceiling: 1e6 / mainCpuMicros, below1, above2, p99 },
       },
-      errors: load.errors,
-      doubts: [
-        ...(isLimitedByGenerator(load.demand, cpu.mainDemand) ? ['generator'] : []),
-        ...(Number(threads) > cores ? ['crowded'] : []),
-      ],
+      errors,
+      doubts: Number(one.threads) > cores ? [...doubts, 'crowded'] : doubts,
     }
   },
 
@@ -187,61 +156,47 @@ Examples:
       ],
       charts: rows.by('command').map(({ value, rows: own }) =>
         lines(own, {
-          metric: 'commandsPerSecond',
-          over: 'threads',
-          by: 'build',
+          ...{ metric: 'commandsPerSecond', over: 'threads', by: 'build' },
           title: `${value}, commands per second by I/O threads`,
         }),
       ),
     },
   ],
-  claims: (rows, { options }) => [
-    `The ceiling is a projection: what the main thread could do if it never waited for a core or for its I/O threads. To reach it, a machine needs a core for each thread of Redis and as many for the load as it takes. ${boundText(options.rate !== undefined)}`,
-    ...(mostThreads(rows) + 1 > cores
-      ? [`Redis and the load share ${cores} cores here: compare ceilings, not rates.`]
+  claims: (rows, { options, machine }) => [
+    `The ceiling is a projection: what the main thread could do if it never waited for a core or for its I/O threads. It takes a core for each thread of Redis and as many for the load as that needs. ${
+      options.rate === undefined
+        ? 'Where cores are short, the main thread finds more commands waiting each time it runs, which makes each cheaper: take it as an upper bound.'
+        : 'At a fixed rate the main thread finds few commands each time it runs, which makes each dearer than under full load: take it as a lower bound.'
+    }`,
+    ...(Math.max(...rows.values('threads').map(Number)) + 1 > machine.cores
+      ? [`Redis and the load share ${machine.cores} cores here: compare ceilings, not rates.`]
       : []),
   ],
   published: [
-    ...published('SET', 85_200, 210_300),
-    ...published('GET', 87_500, 215_800),
-    ...published('MGET of 10', 42_100, 68_700),
-    ...published('LPUSH', 78_900, 195_400),
-    { what: 'all, 1 thread', value: 86_200, unit: 'commands/s', source },
-    { what: 'all, 2 threads', value: 165_400, unit: 'commands/s', source },
-    { what: 'all, 4 threads', value: 210_300, unit: 'commands/s', source },
-    { what: 'all, 8 threads', value: 208_700, unit: 'commands/s', source },
-    { what: 'below 1 ms, 1 thread', value: 89, unit: '%', source },
-    { what: 'below 1 ms, 4 threads', value: 97, unit: '%', source },
-    { what: 'over 2 ms, 1 thread', value: 3, unit: '%', source },
-    { what: 'over 2 ms, 4 threads', value: 1, unit: '%', source },
+    ...documents('commands/s', 'SET', { 1: 85_200, 4: 210_300 }),
+    ...documents('commands/s', 'GET', { 1: 87_500, 4: 215_800 }),
+    ...documents('commands/s', 'MGET of 10', { 1: 42_100, 4: 68_700 }),
+    ...documents('commands/s', 'LPUSH', { 1: 78_900, 4: 195_400 }),
+    ...documents('commands/s', 'all', { 1: 86_200, 2: 165_400, 4: 210_300, 8: 208_700 }),
+    ...documents('%', 'below 1 ms', { 1: 89, 4: 97 }),
+    ...documents('%', 'over 2 ms', { 1: 3, 4: 1 }),
   ],
 }
 
-function metric<Kind extends 'pace' | 'cpu', Better extends 'higher' | 'lower'>(
-  name: string,
-  label: string,
-  kind: Kind,
-  better: Better,
-) {
-  return { name, label, unit: label, kind, better, least: 0.1 }
+/** What the documents measured with so many threads; figures of a command stand beside its row. */
+function documents(
+  unit: string,
+  command: string,
+  byThreads: Readonly<Record<number, number>>,
+): Published[] {
+  return Object.entries(byThreads).map(([threads, value]) => ({
+    ...{ what: `${command}, ${counted(Number(threads), 'thread')}`, value, unit },
+    ...{ case: { command, threads: Number(threads) }, metric: 'commandsPerSecond' },
+    source: 'Redis双核架构实测QPS: Redis 6.2.6, 24 cores, memtier, values of 100 bytes',
+  }))
 }
 
-function published(command: string, one: number, four: number): Published[] {
-  const common = { metric: 'commandsPerSecond', unit: 'commands/s', source }
-  return [
-    { ...common, what: `${command}, 1 thread`, value: one, case: { command, threads: 1 } },
-    { ...common, what: `${command}, 4 threads`, value: four, case: { command, threads: 4 } },
-  ]
-}
-
-const mostThreads = (rows: Rows) => Math.max(...rows.values('threads').map(Number))
-
-const boundText = (fixedRate: boolean) =>
-  fixedRate
-    ? 'At a fixed rate the main thread finds few commands each time it runs, which makes each dearer than under full load: take it as a lower bound.'
-    : 'Where cores are short, the main thread finds more commands waiting each time it runs, which makes each cheaper: take it as an upper bound.'
-
-/** Outside the measured time: it grows with every LPUSH. */
+/** Outside of the measured time: it grows with every LPUSH. */
 async function emptyList({ socket }: RedisServer): Promise<void> {
   const client = new Redis(socket)
   try {

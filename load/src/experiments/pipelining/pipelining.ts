@@ -1,18 +1,17 @@
 import { wholeNumber } from '@onetrip/stack/parsers.ts'
 import { RedisMonitor } from '@onetrip/stack/redis-info.ts'
-import { Redis } from 'ioredis'
 import { GENERATOR_LIMIT } from '../../drivers/generator-limit.ts'
+import { cpuDuring, microsPer } from '../../drivers/redis/cost.ts'
+import { fillKeys, keyName } from '../../drivers/redis/keys.ts'
 import { numbersOption } from '../../drivers/redis/options.ts'
 import { redisBenchmark, requireRedisBenchmark } from '../../drivers/redis/redis-benchmark.ts'
 import type { RedisServer } from '../../drivers/redis/server.ts'
-import { cpuBetween } from '../../drivers/redis/threads.ts'
 import type { Experiment } from '../../experiment/experiment.ts'
 import { figure } from '../../experiment/figures.ts'
 import type { Rows } from '../../experiment/rows.ts'
-import type { Case, Published } from '../../experiment/shape.ts'
+import { asCount, asCpu, asLatency, asRate, type Case, product } from '../../experiment/shape.ts'
 import { lines } from '../../reporting/charts.ts'
 import { documented, range, ratio, tableOf } from '../../reporting/columns.ts'
-import { commands, isReading, keyspace, sentBy } from './commands.ts'
 
 interface PipeliningOptions {
   pipelines: number[]
@@ -25,14 +24,24 @@ interface Bench {
   monitor: RedisMonitor
   /** Path of redis-benchmark. */
   program: string
-  /** Requests per second of each case in its warm-up, which tell how many fill a run. */
+  /** Requests per second of each case in its warm-up: a run has as many as fill its duration. */
   rates: Map<Case, number>
 }
 
 /** Requests of the warm-up of a single command. */
 const FIRST_REQUESTS = 20_000
 
-const source = 'Redis pipeline以及批量优化: redis-benchmark -t get,set -n 100000'
+/** As redis-benchmark's own. */
+const VALUE = 'xxx'
+
+const documents = {
+  ...{ metric: 'valuesPerSecond', unit: 'commands/s' },
+  source: 'Redis pipeline以及批量优化: redis-benchmark -t get,set -n 100000',
+}
+const [single, pipelined] = [{ values: 1 }, { values: 100 }]
+
+const isVariadic = (command: Case[string] = '') => String(command).startsWith('M')
+const isReading = (command: Case[string] = '') => String(command).endsWith('GET')
 
 /** What it is worth to send many commands at once, and to ask for many keys in one command. */
 export const pipelining: Experiment<PipeliningOptions, Bench> = {
@@ -42,13 +51,13 @@ export const pipelining: Experiment<PipeliningOptions, Bench> = {
   group: 'Redis',
   about: `
 The documents ran redis-benchmark with and without -P 100. This runs the redis-benchmark of our build
-against our build with one I/O thread, over TCP, with the documents' 50 clients. Rates are counted in
-values: each command of a pipeline of GET or SET reads or writes one value, an MGET of 10 reads 10.
+against our build over TCP, with the documents' 50 clients. Rates are counted in values: each GET or SET
+of a pipeline reads or writes one value, an MGET of 10 reads 10.
 
 redis-benchmark has one thread and parses every reply. With short pipelines it is the limit, not Redis
-(marked *). The CPU time that Redis spends on a value does not depend on that. Nor does the ceiling:
-the rate at which Redis's main thread would be busy all the time. The latency is that of a whole
-pipeline, from its write to the first byte of an answer.
+(marked *); the CPU time that Redis spends on a value does not depend on that, nor does the ceiling: the
+rate at which Redis's main thread would be busy all the time. The latency is that of a whole pipeline,
+from its write to the first byte of an answer.
 
 Examples:
   npm run load -- pipelining --quick
@@ -72,23 +81,14 @@ Examples:
   ],
   subject: 'command',
   metrics: [
-    {
-      ...{ name: 'valuesPerSecond', label: 'values/s', unit: 'values/s' },
-      ...{ kind: 'pace', better: 'higher', least: 0.1 },
-    },
-    { ...milliseconds('p50'), kind: 'pace', better: 'lower', least: 0.01 },
-    { ...milliseconds('p99'), kind: 'pace', better: 'lower', least: 0.01 },
-    {
-      ...{ name: 'reads', label: 'socket reads /value', unit: 'reads/value' },
-      ...{ kind: 'count', better: 'lower', least: 0.005 },
-    },
-    {
-      ...{ name: 'mainCpuMicros', label: 'main thread CPU µs /value', unit: 'µs/value' },
-      ...{ kind: 'cpu', better: 'lower', least: 0.1 },
-    },
-    { name: 'ceiling', label: 'ceiling values/s', unit: 'values/s' },
-    { name: 'redisBusy', label: 'Redis busy', unit: 'share', format: 'percent' },
-    { name: 'generatorBusy', label: 'generator busy', unit: 'share', format: 'percent' },
+    { name: 'valuesPerSecond', label: 'values/s', ...asRate },
+    { name: 'p50', label: 'p50 ms', ...asLatency },
+    { name: 'p99', label: 'p99 ms', ...asLatency },
+    { name: 'reads', label: 'socket reads /value', ...asCount, least: 0.005 },
+    { name: 'mainCpuMicros', label: 'main thread CPU µs /value', ...asCpu, least: 0.1 },
+    { name: 'ceiling', label: 'ceiling values/s' },
+    { name: 'redisBusy', label: 'Redis busy', format: 'percent' },
+    { name: 'generatorBusy', label: 'generator busy', format: 'percent' },
   ],
   progress: ['valuesPerSecond', 'mainCpuMicros'],
   doubts: {
@@ -99,41 +99,52 @@ Examples:
     },
   },
   loadOptions: ['clients'],
-  baseline: ({ command }) => ({ command: isReading(command) ? 'GET' : 'SET', values: 1 }),
+  baseline: ({ command }) => ({ command: isReading(command) ? 'GET' : 'SET', ...single }),
 
   async prepare(context, { keys }) {
     const server = await context.startRedis({ build: 'patched' })
     const program = await requireRedisBenchmark(context.signal)
-    await fill(server, keyspace(keys))
+    await fillKeys(server, Math.max(...keys), VALUE.length)
     const monitor = await RedisMonitor.connect(server.url)
     context.defer(() => monitor.close())
     return { server, monitor, program, rates: new Map() }
   },
 
-  cases: (_, { pipelines, keys }) => commands(pipelines, keys),
+  /** A single GET and a single SET are always among them: the others are compared with these. */
+  cases: (_, { pipelines, keys }) =>
+    [
+      ...product({ values: [...new Set([1, ...pipelines])], command: ['GET', 'SET'] }),
+      ...product({ values: keys, command: ['MGET', 'MSET'] }),
+    ].toSorted((a, b) => a.values - b.values),
   warmUp: (cases) => cases,
 
   async measure(one, { server, monitor, program, rates }, { round, options, context: { signal } }) {
-    const { words, pipeline, keys } = sentBy(one)
+    const [command, values] = [String(one.command), Number(one.values)]
+    const keys = isVariadic(command) ? values : 1
+    const pipeline = values / keys
     const first = (FIRST_REQUESTS * Math.min(pipeline, 10)) / Math.min(keys, 20)
     const wanted = round === 0 ? first : options.duration * (rates.get(one) ?? 0)
     const { clients } = options
     const requests = Math.max(clients * pipeline, Math.ceil(wanted))
-    const args = ['-p', server.port, '-c', clients, '-n', requests, '-P', pipeline].map(String)
-    const [cpuBefore, before] = [await server.cpu(), await monitor.read()]
-    const run = await redisBenchmark({ program, args: [...args, ...words], signal })
-    const [cpuAfter, after] = [await server.cpu(), await monitor.read()]
+    const args = ['-p', server.port, '-c', clients, '-n', requests, '-P', pipeline, command]
+    for (let index = 0; index < keys; index++) {
+      args.push(keyName(index), ...(isReading(command) ? [] : [VALUE]))
+    }
+    const before = await monitor.read()
+    const { result: run, cpu } = await cpuDuring(server, () =>
+      redisBenchmark({ program, args: args.map(String), signal }),
+    )
+    const after = await monitor.read()
     if (round === 0) rates.set(one, run.perSecond)
-    const cpu = cpuBetween(cpuBefore, cpuAfter)
     // redis-benchmark may send a few commands more than it was asked for, and CONFIG GET at first.
-    const values = (after.commands - before.commands) * keys
-    const mainCpuMicros = (cpu.mainCpuSeconds * 1e6) / values
+    const sent = (after.commands - before.commands) * keys
+    const { mainCpuMicros } = microsPer(cpu, sent)
     return {
       values: {
         valuesPerSecond: run.perSecond * keys,
         p50: run.p50,
         p99: run.p99,
-        reads: (after.reads - before.reads) / values,
+        reads: (after.reads - before.reads) / sent,
         mainCpuMicros,
         ceiling: 1e6 / mainCpuMicros,
         redisBusy: cpu.mainDemand,
@@ -163,61 +174,36 @@ Examples:
       ],
       charts: [
         lines(rows, {
-          metric: 'valuesPerSecond',
-          over: 'values',
+          ...{ metric: 'valuesPerSecond', over: 'values' },
           title: 'Values per second, by values per round trip',
         }),
         lines(rows, {
-          metric: 'mainCpuMicros',
-          over: 'values',
+          ...{ metric: 'mainCpuMicros', over: 'values', logarithmic: true },
           title: "CPU time of Redis's main thread per value, by values per round trip",
-          logarithmic: true,
         }),
       ],
     },
   ],
-  claims(rows) {
-    const told = ['GET', 'SET'].flatMap((command) => worthOf(rows.where({ command })))
-    return [...told.map(({ speed }) => speed), ...told.map(({ costs }) => costs)]
-  },
-  published: [...published('SET', 50_761, 483_092), ...published('GET', 70_671, 826_446)],
-}
-
-function milliseconds(name: string) {
-  return { name, label: `${name} ms`, unit: 'ms' }
-}
-
-function published(command: string, single: number, pipelined: number): Published[] {
-  const common = { metric: 'valuesPerSecond', unit: 'commands/s', source }
-  return [
-    { ...common, what: command, value: single, case: { command, values: 1 } },
-    { ...common, what: `${command} -P 100`, value: pipelined, case: { command, values: 100 } },
-  ]
-}
-
-async function fill({ socket }: RedisServer, values: Record<string, string>): Promise<void> {
-  const redis = new Redis(socket)
-  try {
-    await redis.mset(values)
-  } finally {
-    redis.disconnect()
-  }
+  claims: (rows) => ['GET', 'SET'].flatMap((command) => claimsOf(command, rows.where({ command }))),
+  published: [
+    { ...documents, what: 'SET', value: 50_761, case: { command: 'SET', ...single } },
+    { ...documents, what: 'SET -P 100', value: 483_092, case: { command: 'SET', ...pipelined } },
+    { ...documents, what: 'GET', value: 70_671, case: { command: 'GET', ...single } },
+    { ...documents, what: 'GET -P 100', value: 826_446, case: { command: 'GET', ...pipelined } },
+  ],
 }
 
 /** What the longest pipeline of a command is worth, and why. */
-function worthOf(rows: Rows): { speed: string; costs: string }[] {
-  const [single, longest] = [rows.all[0], rows.all.at(-1)]
-  if (!single || !longest) return []
-  const { command, values = 1 } = longest.case
-  const times = longest.ratio('valuesPerSecond', single)
-  const [few, many] = [single, longest].map((row) => row.median('mainCpuMicros'))
-  if (!times || !few || !many) return []
-  // few = trip + each; many = trip / values + each
-  const trip = (few - many) / (1 - 1 / Number(values))
+function claimsOf(command: string, { all }: Rows): string[] {
+  const [first, last] = [all[0], all.at(-1)]
+  const times = first && last?.ratio('valuesPerSecond', first)
+  if (!times) return []
+  const values = Number(last?.case.values)
+  const [one = 0, many = 0] = [first, last].map((row) => row?.median('mainCpuMicros') ?? 0)
+  // one = trip + each; many = trip / values + each
+  const trip = (one - many) / (1 - 1 / values)
   return [
-    {
-      speed: `${command}: pipelines of ${values} carry ${figure(times.median)} times as many values per second as one command at a time.`,
-      costs: `${command}: a round trip costs Redis's main thread ${figure(trip)} µs, however many commands it carries, and each command in it ${figure(few - trip)} µs.`,
-    },
+    `${command}: pipelines of ${values} carry ${figure(times.median)} times as many values per second as one command at a time.`,
+    `${command}: a round trip costs Redis's main thread ${figure(trip)} µs, however many commands it carries, and each command in it ${figure(one - trip)} µs.`,
   ]
 }

@@ -1,95 +1,70 @@
-import { generateLoad } from '../../drivers/redis/generator/load.ts'
+import { cpuDuring, microsPer } from '../../drivers/redis/cost.ts'
+import { generateLoad, type LoadOptions } from '../../drivers/redis/generator/load.ts'
 import { redisBenchmark } from '../../drivers/redis/redis-benchmark.ts'
-import { cpuBetween } from '../../drivers/redis/threads.ts'
+import type { RedisServer } from '../../drivers/redis/server.ts'
 import type { Measured } from '../../experiment/result.ts'
-import type { Run } from './runs.ts'
 
-export type Shape = 'get-8000' | 'ping-10000' | 'ping-10000-kept'
+const ping = { test: 'ping_mbulk', command: ['PING'], clients: 10_000, requests: 500_000 }
 
-interface Given {
-  clients: number
-  requests: number
-  /** As redis-benchmark calls it. */
-  test: string
-  command: readonly string[]
-  /** Whether the connections stay. */
-  keep: boolean
-}
-
-const ping = { clients: 10_000, requests: 500_000, test: 'ping_mbulk', command: ['PING'] }
-
-/** The calls of redis-benchmark in the documents. */
-export const shapes: Readonly<Record<Shape, Given>> = {
+/** The calls of redis-benchmark in the documents. `test` and `keep` are its options -t and -k. */
+const shapes = {
   'get-8000': {
-    ...{ clients: 8_000, requests: 100_000, test: 'get', command: ['GET', 'key'], keep: false },
+    ...{ test: 'get', command: ['GET', 'key'], keep: 0, clients: 8_000, requests: 100_000 },
   },
-  'ping-10000': { ...ping, keep: false },
-  'ping-10000-kept': { ...ping, keep: true },
+  'ping-10000': { ...ping, keep: 0 },
+  'ping-10000-kept': { ...ping, keep: 1 },
 }
 
-export const isShape = (load: string | number | undefined): load is Shape =>
-  load !== undefined && Object.hasOwn(shapes, load)
+export type Shape = keyof typeof shapes
+
+export const shapeNames = Object.keys(shapes) as Shape[]
+
+export const isShape = (load: unknown): load is Shape => shapeNames.some((name) => name === load)
+
+/** What a user wants fewer of than the documents had. */
+export interface Fewer {
+  requests?: number
+  clients?: number
+}
+
+export function shapeOf(name: Shape, { requests, clients }: Fewer) {
+  const shape = { ...shapes[name], ...(requests && { requests }), ...(clients && { clients }) }
+  const { keep, test } = shape
+  return { ...shape, args: `-k ${keep} -t ${test} -n ${shape.requests} -c ${shape.clients}` }
+}
 
 /** Below this share of the time, a main thread is not what limits the rate. */
 const RESTED = 0.5
 
-/** @param changed `requests` and `clients`, where they are not the documents'. */
-export function benchmarkArguments(
-  shape: Shape,
-  changed: { readonly requests?: unknown; readonly clients?: unknown },
-): string[] {
-  const { keep, test, requests, clients } = { ...shapes[shape], ...given(changed) }
-  return ['-k', keep ? 1 : 0, '-t', test, '-n', requests, '-c', clients].map(String)
-}
-
-/** The options that are set. */
-const given = ({ requests, clients }: { requests?: unknown; clients?: unknown }) => ({
-  ...(requests !== undefined && { requests: Number(requests) }),
-  ...(clients !== undefined && { clients: Number(clients) }),
-})
-
 /**
- * Runs redis-benchmark as the documents did, or our generator, which closes a connection without
- * searching for it, in the same way.
+ * Runs redis-benchmark as the documents did, or our generator in the same way.
  *
- * @param options.program path of redis-benchmark; our generator without it.
+ * @param program path of redis-benchmark; our generator without it.
  */
 export async function runShape(
-  { server, target, signal, onProgress }: Run,
-  shape: Shape,
-  options: { requests?: number; clients?: number; program: string | undefined },
+  server: RedisServer,
+  { args, keep, command, requests, clients }: ReturnType<typeof shapeOf>,
+  program: string | undefined,
+  load: Pick<LoadOptions, 'target' | 'signal' | 'onProgress'>,
 ): Promise<Measured> {
-  const { keep, command, requests, clients } = { ...shapes[shape], ...given(options) }
-  const { program } = options
-  const before = await server.cpu()
-  const { values, ...run } = program ? await benchmark(program) : await ourGenerator()
-  const cpu = cpuBetween(before, await server.cpu())
+  const { result, cpu } = await cpuDuring(server, async () => {
+    if (program) {
+      const words = `-p ${server.port} ${args}`.split(' ')
+      const run = await redisBenchmark({ program, args: words, signal: load.signal })
+      return { perSecond: run.perSecond, latency: run, details: { command: run.command } }
+    }
+    const mode = keep ? 'long' : 'short'
+    const end = { replies: requests }
+    const run = await generateLoad({ ...load, mode, command, connections: clients, end })
+    const perSecond = run.completed / run.seconds
+    return { perSecond, latency: run.latency, errors: run.errors }
+  })
+  const { perSecond, latency, ...rest } = result
+  const { p50, p99, max } = latency
   return {
-    values: {
-      ...values,
-      mainCpuMicros: (cpu.mainCpuSeconds * 1e6) / requests,
-      cpuMicros: (cpu.cpuSeconds * 1e6) / requests,
-    },
-    ...run,
+    ...rest,
+    values: { requestsPerSecond: perSecond, p50, p99, max, ...microsPer(cpu, requests) },
     // A tool that waits as much as it works is the limit without being busy itself.
     doubts: cpu.mainDemand < RESTED ? ['rested'] : [],
-  }
-
-  async function benchmark(program: string): Promise<Measured> {
-    const args = ['-p', String(server.port), ...benchmarkArguments(shape, options)]
-    const { command, perSecond, p50, p99, max } = await redisBenchmark({ program, args, signal })
-    return { values: { requestsPerSecond: perSecond, p50, p99, max }, details: { command } }
-  }
-
-  async function ourGenerator(): Promise<Measured> {
-    const load = await generateLoad({
-      ...{ target, command, signal, onProgress },
-      mode: keep ? 'long' : 'short',
-      connections: clients,
-      end: { replies: requests },
-    })
-    const { p50, p99, max } = load.latency
-    const requestsPerSecond = load.completed / load.seconds
-    return { values: { requestsPerSecond, p50, p99, max }, errors: load.errors }
   }
 }

@@ -1,38 +1,56 @@
+import { type Transport, transports } from '@onetrip/stack/address.ts'
+import { listOf, wholeNumber } from '@onetrip/stack/parsers.ts'
 import { Problem } from '@onetrip/stack/problem.ts'
+import { InvalidArgumentError, Option } from 'commander'
+import { sum } from 'simple-statistics'
+import { limitedByGenerator, measureLoad } from '../../drivers/redis/cost.ts'
+import { generateLoad, type LoadOptions } from '../../drivers/redis/generator/load.ts'
 import { mostConnections, requireConnections } from '../../drivers/redis/limits.ts'
+import {
+  addBuilds,
+  type BuildsOptions,
+  namesOption,
+  numbersOption,
+} from '../../drivers/redis/options.ts'
 import { requireRedisBenchmark } from '../../drivers/redis/redis-benchmark.ts'
+import type { RedisServer } from '../../drivers/redis/server.ts'
+import { redisForEach, startFilledRedis } from '../../drivers/redis/servers.ts'
+import { countSystemCalls, type SystemCalls } from '../../drivers/redis/system-calls.ts'
 import type { Experiment } from '../../experiment/experiment.ts'
 import { counted, figure } from '../../experiment/figures.ts'
-import type { Row, Rows } from '../../experiment/rows.ts'
-import type { Case, Metric, Published } from '../../experiment/shape.ts'
-import { bars, lines } from '../../reporting/charts.ts'
-import {
-  type Column,
-  documented,
-  errors,
-  median,
-  range,
-  ratio,
-  tableOf,
-} from '../../reporting/columns.ts'
-import { addOptions, type ShortConnectionsOptions } from './options.ts'
-import { countSystemCallsOf, runLong, runShort, type Servers, startServers } from './runs.ts'
-import { benchmarkArguments, isShape, runShape, shapes } from './shapes.ts'
+import { asCount, asCpu, asLatency, asRate, type Case, product } from '../../experiment/shape.ts'
+import { BESIDE, claimsOf, LONG, SHORT, sectionsOf } from './report.ts'
+import { type Fewer, isShape, runShape, type Shape, shapeNames, shapeOf } from './shapes.ts'
+
+interface ShortConnectionsOptions extends BuildsOptions, Fewer {
+  idle: (number | 'most')[]
+  transports: Transport[]
+  ioThreads: number[]
+  connections: number
+  long: number
+  maxclients?: number
+  shape?: Shape[]
+}
 
 interface Bench {
-  servers: Servers
+  serverOf: (one: Case) => RedisServer
   idle: number[]
   /** Path of redis-benchmark; undefined unless it is needed. */
   benchmark: string | undefined
 }
 
-const SHORT = 'short'
-const LONG = 'long'
-const BESIDE = 'long beside short'
-const tools = ['redis-benchmark', 'our generator'] as const
+const BENCHMARK = 'redis-benchmark'
+const MAX_IDLE = 1_000_000
 
-const apsara = 'Redis短连接性能优化 (ApsaraDB): redis-benchmark -k 0 -t get -n 100000 -c 8000'
-const tencent = '张鹏义, Tencent Cloud: redis-benchmark -t ping -c 10000 -n 500000; Redis 4.0.10'
+const apsara = {
+  ...{ metric: 'requestsPerSecond', unit: 'requests/s' },
+  source: 'Redis短连接性能优化 (ApsaraDB): redis-benchmark -k 0 -t get -n 100000 -c 8000',
+}
+const tencent = {
+  ...apsara,
+  source: '张鹏义, Tencent Cloud: redis-benchmark -t ping -c 10000 -n 500000; Redis 4.0.10',
+}
+const of = (load: Shape, build: string) => ({ case: { load, build, tool: BENCHMARK } })
 
 /** What it costs the server to open and close a connection for each command. */
 export const shortConnections: Experiment<ShortConnectionsOptions, Bench> = {
@@ -41,18 +59,18 @@ export const shortConnections: Experiment<ShortConnectionsOptions, Bench> = {
   summary: 'a new connection for each command, beside idle and long connections',
   group: 'Redis',
   about: `
-Redis before version 5 searched the list of all its clients for each connection that it closed. The
+Before version 5, Redis searched the list of all its clients for each connection that it closed. The
 documents made that a constant cost: +37 % with 8,000 short connections, +30 % with 10,000. The build
 "baseline" has that search again, "stock" is today's Redis, "patched" is ours. The search is expensive
-when many clients stay connected, hence the idle connections. redis-benchmark, which the documents used,
-closes its oldest connection first, and there the search ends at once.
+when many clients stay connected, hence the idle connections.
 
-Clients connect from 200 loopback addresses, so that no port is needed twice within its minute of
-TIME_WAIT, and in a network namespace of their own where the system allows one. The generator has one
-thread. Where it limited the rate, the row is marked *: compare CPU per connection, not rates. System
-calls are counted in runs of their own, beside the first number of idle connections only.
+Clients connect from 200 loopback addresses, since a closed connection keeps its port for a minute, and
+in a network namespace of their own where the system allows one. Where the generator (one thread) was
+the limit, marked *, compare CPU per connection, not rates. System calls are counted in runs of their
+own, beside the first number of idle connections.
 
---shape runs redis-benchmark as the documents did, and our generator in the same way, instead:
+--shape makes the documents' calls of redis-benchmark, and the same with our generator, instead.
+redis-benchmark closes its oldest connection first, which the search finds at once.
   get-8000         redis-benchmark -k 0 -t get -n 100000 -c 8000
   ping-10000       redis-benchmark -k 0 -t ping_mbulk -n 500000 -c 10000 (minutes)
   ping-10000-kept  the same with -k 1: long connections
@@ -67,7 +85,35 @@ Examples:
   duration: 1,
   quick: { rounds: 1, duration: 0.5, idle: [0, 10_000], transports: ['tcp'] },
   seconds: { quick: 15, usual: 90, full: 90 },
-  configure: addOptions,
+  configure(command) {
+    addBuilds(command, ['baseline', 'stock', 'patched'])
+    const threads = { min: 1, max: 128, defaults: [1] }
+    command
+      .addOption(
+        new Option('--idle <list>', 'idle connections; "most": as many as there can be')
+          .argParser(idleNumbers)
+          .default([0, 1_000, 10_000], '0,1000,10000'),
+      )
+      .addOption(namesOption('--transports <list>', transports))
+      .addOption(
+        numbersOption('--io-threads <list>', "Redis's threads, its main one included", threads),
+      )
+      .option('--connections <n>', 'short ones at the same time', wholeNumber(1, 100_000), 50)
+      .option('--long <n>', 'long ones, alone and beside short ones', wholeNumber(0, 10_000), 20)
+      .option(
+        '--maxclients <n>',
+        'of Redis (default: with room for all connections twice)',
+        wholeNumber(1, MAX_IDLE),
+      )
+      .addOption(
+        new Option(
+          '--shape <list>',
+          `the documents' runs instead, out of ${shapeNames.join(', ')}`,
+        ).argParser(listOf(shapeNames)),
+      )
+      .option('--requests <n>', 'with --shape: fewer than the documents', wholeNumber(1, 1e9))
+      .option('--clients <n>', 'likewise', wholeNumber(1, 100_000))
+  },
   isolated: ({ builds, shape }) => (shape ? [...builds, 'tools'] : builds),
 
   factors: [
@@ -84,20 +130,17 @@ Examples:
   ],
   subject: 'build',
   metrics: [
-    metric('requestsPerSecond', 'requests/s', 'pace', 'higher', 0.1),
-    metric('mainCpuMicros', 'main thread CPU µs /request', 'cpu', 'lower', 0.1),
-    metric('cpuMicros', 'all threads CPU µs /request', 'cpu', 'lower', 0.1),
-    metric('systemCalls', 'system calls /connection', 'count', 'lower', 0.05),
-    { name: 'p50', label: 'p50 ms', unit: 'ms' },
-    metric('p99', 'p99 ms', 'pace', 'lower', 0.01),
-    { name: 'max', label: 'longest ms', unit: 'ms' },
+    { name: 'requestsPerSecond', label: 'requests/s', ...asRate },
+    { name: 'mainCpuMicros', label: 'main thread CPU µs /request', ...asCpu, least: 0.1 },
+    { name: 'cpuMicros', label: 'all threads CPU µs /request', ...asCpu, least: 0.1 },
+    { name: 'systemCalls', label: 'system calls /connection', ...asCount },
+    { name: 'p50', label: 'p50 ms' },
+    { name: 'p99', label: 'p99 ms', ...asLatency },
+    { name: 'max', label: 'longest ms' },
   ],
   progress: ['requestsPerSecond', 'mainCpuMicros'],
   doubts: {
-    generator: {
-      mark: '*',
-      text: "The generator was busy all the time, Redis was not: the rate is the generator's.",
-    },
+    generator: limitedByGenerator,
     rested: {
       mark: '‡',
       text: "Redis's main thread rested most of the time: the rate is that of the tool, of its search for a free port, or of SYNs sent again because Redis's backlog was full. Compare CPU times.",
@@ -108,16 +151,15 @@ Examples:
 
   async prepare(context, options) {
     const { builds, ioThreads, connections, long, maxclients, shape, requests, clients } = options
-    if (!shape && (requests !== undefined || clients !== undefined)) {
+    if (!shape && (requests || clients)) {
       throw new Problem('--requests and --clients change what --shape runs: give that, too.')
     }
     const busy = shape
-      ? Math.max(...shape.map((name) => clients ?? shapes[name].clients))
+      ? Math.max(...shape.map((name) => shapeOf(name, options).clients))
       : connections + long
     const most = (await mostConnections()) - busy
-    const idle = shape
-      ? [0]
-      : [...new Set(options.idle.map((count) => (count === 'most' ? most : count)))]
+    const numbers = options.idle.map((count) => (count === 'most' ? most : count))
+    const idle = shape ? [0] : [...new Set(numbers)]
     const atOnce = Math.max(...idle) + busy
     await requireConnections(atOnce)
     if (maxclients !== undefined && maxclients <= atOnce) {
@@ -126,220 +168,101 @@ Examples:
       )
     }
     const benchmark = shape && (await requireRedisBenchmark(context.signal))
-    const wanted = ioThreads.flatMap((threads) =>
-      idle.flatMap((count) => builds.map((build) => ({ build, threads, idle: count }))),
+    const config = maxclients === undefined ? {} : { maxclients: String(maxclients) }
+    const serverOf = await redisForEach(
+      context,
+      product({ threads: ioThreads, idle, build: builds }),
+      ({ threads, idle, build }) =>
+        startFilledRedis(context, {
+          ...{ build, idle, busy },
+          config: { ...config, 'io-threads': String(threads) },
+        }),
     )
-    return { servers: await startServers(context, wanted, busy, maxclients), idle, benchmark }
+    return { serverOf, idle, benchmark }
   },
 
-  cases({ idle }, { builds, ioThreads, transports, long, shape }) {
-    if (shape) {
-      return product({ load: shape, tool: tools, threads: ioThreads, build: builds })
-    }
-    const first = { transport: transports.slice(0, 1), idle: idle.slice(0, 1) }
-    const threads = ioThreads.slice(0, 1)
+  cases({ idle }, { builds: build, ioThreads: threads, transports: transport, long, shape }) {
+    if (shape) return product({ load: shape, tool: [BENCHMARK, 'our generator'], threads, build })
+    const [first] = product({ transport, idle, threads })
     return [
-      ...product({ load: [SHORT], transport: transports, threads: ioThreads, idle, build: builds }),
-      ...(long > 0 ? product({ load: [LONG, BESIDE], ...first, threads, build: builds }) : []),
-    ]
-  },
-
-  async measure(one, { servers, idle, benchmark }, { options, context, update }) {
-    const { load, tool, transport } = one
-    const { connections, long, duration: seconds } = options
-    return await servers.use(one, async (server) => {
-      const target = transport === 'unix' ? { socket: server.socket } : { port: server.port }
-      const { signal } = context
-      const onProgress = (rate: number) => update(`${figure(rate)}/s`)
-      const run = { server, target, seconds, signal, onProgress }
-      if (isShape(load)) {
-        const program = tool === 'redis-benchmark' ? benchmark : undefined
-        return await runShape(run, load, { ...options, program })
-      }
-      if (load !== SHORT) return await runLong(run, long, load === BESIDE ? connections : 0)
-      const measured = await runShort(run, connections)
-      if (one.idle !== idle[0]) return measured
-      const calls = await countSystemCallsOf(run, connections)
-      if (!calls) return measured
-      const systemCalls = Object.values(calls).reduce((sum, count) => sum + count, 0)
-      return {
-        ...measured,
-        values: { ...measured.values, systemCalls },
-        details: { systemCalls: calls },
-      }
-    })
-  },
-
-  sections(rows, { options }) {
-    const short = rows.where({ load: SHORT })
-    const long = rows.filter(({ case: { load } }) => load === LONG || load === BESIDE)
-    const ofShapes = rows.values('load').filter(isShape)
-    const traced = short.filter((row) => row.median('systemCalls') !== null)
-    const sections = [
-      {
-        title: 'Short connections',
-        charts: charts(short),
-        tables: [
-          tableOf(short, {
-            caption: `${options.connections} short connections at a time: connect, GET, read the reply, close`,
-            columns: [
-              range('mainCpuMicros', short, 'main thread CPU µs /connection'),
-              ratio('mainCpuMicros', '× stock'),
-              median('cpuMicros', short, 'all threads CPU µs /connection'),
-              'systemCalls',
-              range('requestsPerSecond', short, 'connections/s'),
-              'p99',
-              errors,
-            ],
-          }),
-        ],
-      },
-      {
-        title: 'Long connections meanwhile',
-        tables: [
-          tableOf(long, {
-            caption: `${options.long} long connections, one GET after the other; alone, and beside ${options.connections} short ones`,
-            columns: [
-              range('requestsPerSecond', long, 'commands/s'),
-              range('p50', long),
-              range('p99', long),
-              range('mainCpuMicros', long, 'main thread CPU µs /command'),
-            ],
-          }),
-        ],
-      },
-      ...ofShapes.map((shape) => ({
-        title: `The documents' ${shape}`,
-        charts: charts(rows.where({ load: shape })),
-        tables: [
-          tableOf(rows.where({ load: shape }), {
-            caption: `redis-benchmark ${benchmarkArguments(shape, options).join(' ')}, and the same by our generator`,
-            columns: [
-              range('requestsPerSecond', rows),
-              ratio('requestsPerSecond', '× stock'),
-              documented('requestsPerSecond', 'documents requests/s'),
-              range('mainCpuMicros', rows),
-              ratio('mainCpuMicros', 'CPU × stock'),
-              'max',
-              errors,
-            ],
-          }),
-        ],
+      ...product({ load: [SHORT], transport, threads, idle, build }),
+      ...(long > 0 ? product({ load: [LONG, BESIDE], build }) : []).map((one) => ({
+        ...first,
+        ...one,
       })),
-      {
-        title: 'System calls of the main thread',
-        pageOnly: true,
-        tables: [
-          tableOf(traced, {
-            caption: 'System calls of the main thread per short connection, by name',
-            columns: [median('systemCalls', traced, 'all'), ...callsByName(traced)],
-          }),
-        ],
+    ]
+  },
+
+  async measure(one, { serverOf, idle, benchmark }, { options, context: { signal }, update }) {
+    const { load, tool, transport } = one
+    const server = serverOf({ idle: 0, ...one })
+    const common = {
+      target: transport === 'unix' ? { socket: server.socket } : { port: server.port },
+      ...{ connections: options.connections, command: ['GET', '{key}'], signal },
+      end: { seconds: options.duration },
+      onProgress: (rate: number) => update(`${figure(rate)}/s`),
+    }
+    if (isShape(load)) {
+      const program = tool === BENCHMARK ? benchmark : undefined
+      return await runShape(server, shapeOf(load, options), program, common)
+    }
+    const mode = load === SHORT ? 'short' : 'long'
+    const connections = options[load === SHORT ? 'connections' : 'long']
+    const [run] = await Promise.all([
+      measureLoad(server, { ...common, mode, connections }),
+      load === BESIDE
+        ? generateLoad({ ...common, mode: 'short', onProgress: () => {} })
+        : undefined,
+    ])
+    const traces = load === SHORT && one.idle === idle[0]
+    const calls = traces ? await countSystemCallsOf(server, common) : null
+    const { p50, p99, max } = run.latency
+    return {
+      values: {
+        ...{ requestsPerSecond: run.perSecond, p50, p99, max },
+        // Of two loads at the same time, neither's share is known.
+        mainCpuMicros: load === BESIDE ? null : run.mainCpuMicros,
+        cpuMicros: load === BESIDE ? null : run.cpuMicros,
+        ...(calls && { systemCalls: sum(Object.values(calls)) }),
       },
-    ]
-    return sections.filter(({ tables }) => tables.some((table) => table.rows.length > 0))
+      ...(calls && { details: { systemCalls: calls } }),
+      ...{ errors: run.errors, doubts: run.doubts },
+    }
   },
 
-  claims(rows) {
-    const short = rows.where({ load: SHORT })
-    const isCounted = short.all.some((row) => row.median('systemCalls') !== null)
-    return [
-      ...short
-        .values('build')
-        .toReversed()
-        .flatMap((build) =>
-          groupsOf(short).flatMap(({ rows: own }) => claimOf(own.where({ build }), own)),
-        ),
-      ...(short.all.length === 0 || isCounted
-        ? []
-        : ['System calls were not counted: strace is not here, or must not trace Redis.']),
-    ]
-  },
-
+  sections: sectionsOf,
+  claims: claimsOf,
   published: [
-    published('GET, O(N) search', 10_065, apsara, { load: 'get-8000', build: 'baseline' }),
-    published('GET, O(1), +37 %', 13_824, apsara, { load: 'get-8000', build: 'stock' }),
-    published('PING, -k 1 (long)', 93_580, tencent, { load: 'ping-10000-kept', build: 'stock' }),
-    published('PING, -k 0, O(N) search', 16_472, tencent, {
-      ...{ load: 'ping-10000', build: 'baseline' },
-    }),
-    published('PING, -k 0, O(1), +30 %', 21_455, tencent, { load: 'ping-10000', build: 'stock' }),
+    { ...apsara, what: 'GET, O(N) search', value: 10_065, ...of('get-8000', 'baseline') },
+    { ...apsara, what: 'GET, O(1), +37 %', value: 13_824, ...of('get-8000', 'stock') },
+    { ...tencent, what: 'PING, -k 1 (long)', value: 93_580, ...of('ping-10000-kept', 'stock') },
+    { ...tencent, what: 'PING, -k 0, O(N)', value: 16_472, ...of('ping-10000', 'baseline') },
+    { ...tencent, what: 'PING, -k 0, O(1), +30 %', value: 21_455, ...of('ping-10000', 'stock') },
   ],
 }
 
-function metric(
-  name: string,
-  label: string,
-  kind: NonNullable<Metric['kind']>,
-  better: NonNullable<Metric['better']>,
-  least: number,
-): Metric {
-  return { name, label, unit: label, kind, better, least }
-}
-
-function published(what: string, value: number, source: string, part: Partial<Case>): Published {
-  const common = { metric: 'requestsPerSecond', unit: 'requests/s', source }
-  return { ...common, what, value, case: { tool: 'redis-benchmark', ...part } }
-}
-
-/** A case for each combination of the values; those of the last factor change first. */
-function product(values: Readonly<Record<string, readonly (string | number)[]>>): Case[] {
-  return Object.entries(values).reduce<Case[]>(
-    (cases, [name, list]) => cases.flatMap((one) => list.map((each) => ({ ...one, [name]: each }))),
-    [{}],
-  )
-}
-
-/** Rows that differ in nothing but the build and the idle connections beside. */
-function groupsOf(rows: Rows): { name: string; rows: Rows }[] {
-  const nameOf = (row: Row) =>
-    ['tool', 'transport', 'threads'].flatMap((factor) => row.text(factor) || []).join(', ')
-  return [...new Set(rows.all.map(nameOf))].map((name) => ({
-    name,
-    rows: rows.filter((row) => nameOf(row) === name),
-  }))
-}
-
-const charts = (rows: Rows) =>
-  groupsOf(rows).map(({ name, rows: own }) => {
-    const title = `${name}: main thread CPU per request`
-    return own.values('idle').length > 1
-      ? lines(own, { metric: 'mainCpuMicros', over: 'idle', title })
-      : bars(own, 'mainCpuMicros', title)
+function idleNumbers(text: string): (number | 'most')[] {
+  const list = text.split(',').map((part) => {
+    const word = part.trim()
+    if (word === 'most') return word
+    if (/^\d{1,7}$/.test(word) && Number(word) <= MAX_IDLE) return Number(word)
+    throw new InvalidArgumentError(`It must be whole numbers up to ${MAX_IDLE}, or "most".`)
   })
-
-/** A column for each of those that matter, as the first traced run counted them. */
-function callsByName(rows: Rows): Column[] {
-  const callsOf = (row: Row) => {
-    const traced = row.samples.find(({ details }) => details?.systemCalls)
-    return (traced?.details?.systemCalls ?? {}) as Readonly<Record<string, number>>
-  }
-  const names = new Set(rows.all.flatMap((row) => Object.keys(callsOf(row))))
-  return [...names]
-    .filter((name) => rows.all.some((row) => (callsOf(row)[name] ?? 0) >= 0.01))
-    .map((name) => ({ head: name, cell: (row) => figure(callsOf(row)[name] ?? 0) }))
+  if (new Set(list).size === list.length) return list
+  throw new InvalidArgumentError('Each may stand in the list only once.')
 }
 
-/** What a build makes of a short connection, of `rows` with all builds. */
-function claimOf({ all }: Rows, rows: Rows): string[] {
-  const [first] = all
-  const ratios = all.flatMap((row) => row.ratio('mainCpuMicros', row.baseline(rows))?.median ?? [])
-  if (!first || ratios.length === 0) return []
-  const times = extremes(ratios).map(figure).join(' to ')
-  const idle = extremes(all.map((row) => Number(row.case.idle)))
-  const beside = idle.map((count) => count.toLocaleString('en-US')).join(' to ')
-  const over = first.case.transport === 'unix' ? 'a Unix socket' : 'TCP'
-  const threads = first.case.threads === 1 ? '' : ` with ${first.case.threads} I/O threads`
-  const [calls, stock] = [first, first.baseline(rows)].map((row) =>
-    figure(row?.median('systemCalls') ?? Number.NaN),
+/** System calls of the main thread per short connection, by name; null where they cannot be counted. */
+async function countSystemCallsOf(
+  { pid }: RedisServer,
+  load: Omit<LoadOptions, 'mode'>,
+): Promise<SystemCalls | null> {
+  const { calls, result } = await countSystemCalls(
+    pid,
+    () => generateLoad({ ...load, mode: 'short', end: { seconds: 0.4 } }),
+    load.signal,
   )
-  const fewer = calls === stock ? '' : `, with ${calls} system calls instead of ${stock}`
-  return [
-    `Over ${over}${threads}, a short connection costs the main thread of ${first.subject} ${times} times the CPU time of stock's, beside ${beside} idle connections${fewer}.`,
-  ]
+  if (!calls || result.completed === 0) return null
+  const counts = Object.entries(calls)
+  return Object.fromEntries(counts.map(([name, count]) => [name, count / result.completed]))
 }
-
-/** The lowest and the highest value, or the only one. */
-const extremes = (values: readonly number[]) => [
-  ...new Set([Math.min(...values), Math.max(...values)]),
-]

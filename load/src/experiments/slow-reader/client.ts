@@ -1,184 +1,150 @@
-import type { Socket } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
-import { Worker } from 'node:worker_threads'
-import type { RedisOptions } from '@onetrip/stack/address.ts'
-import type { Redis } from 'ioredis'
+import { parentPort, workerData } from 'node:worker_threads'
+import { createSessionStore, StoreError } from '@onetrip/session-store'
+import { newSecret } from '@onetrip/stack/places.ts'
+import { Redis } from 'ioredis'
 import { encode, rawSocket } from '../../drivers/redis/raw-connection.ts'
-import type { StoreReading, StoreWork } from './store.ts'
 
-const ELEMENTS = 10
-const ELEMENT_BYTES = 1_000
-const prefix = 'slow-reader:'
-const element = 'x'.repeat(ELEMENT_BYTES)
-const numbers = Array.from({ length: ELEMENTS }, (_, index) => String(index))
+// A worker thread that is the client, so that the thread that watches the server's memory is not held up.
+// It fills the Redis on `workerData.port` and posts that it is ready; then it answers each `Work`.
 
-/** One read of each of the documents' kinds; each is answered with about 10 kB. */
-const reads = [
-  ['GET', `${prefix}string`],
-  ['MGET', ...numbers.map((number) => `${prefix}string:${number}`)],
-  ['HGETALL', `${prefix}hash`],
-  ['LRANGE', `${prefix}list`, 0, -1],
-]
+const { port } = workerData as { port: number }
 
-const request = Buffer.concat(reads.map(encode))
-
-const bulk = (bytes: number) => `$${bytes}\r\n`.length + bytes + 2
-const array = (length: number) => `*${length}\r\n`.length
-
-/** Commands in a group: one of each kind. */
-const GROUP_COMMANDS = reads.length
-
-/** What Redis answers to a group, on the wire. */
-export const GROUP_REPLY_BYTES =
-  bulk(ELEMENTS * ELEMENT_BYTES) +
-  3 * (array(ELEMENTS) + ELEMENTS * bulk(ELEMENT_BYTES)) +
-  // The array of HGETALL is twice as long, and has the fields.
-  (array(2 * ELEMENTS) -
-    array(ELEMENTS) +
-    numbers.reduce((sum, { length }) => sum + bulk(length), 0))
-
-/** Writes what the reads read. */
-export async function fill(redis: Redis): Promise<void> {
-  await redis.set(`${prefix}string`, element.repeat(ELEMENTS))
-  await redis.mset(Object.fromEntries(numbers.map((n) => [`${prefix}string:${n}`, element])))
-  await redis.hset(`${prefix}hash`, Object.fromEntries(numbers.map((n) => [n, element])))
-  await redis.rpush(`${prefix}list`, ...numbers.map(() => element))
+export interface Work {
+  /** `nothing`, `all`: a plain socket, and which replies it reads; `store`: our store. */
+  reads: keyof typeof readers
+  /** How much Redis is asked for. */
+  replyBytes: number
+  /** Commands (or calls of the store) that are sent before their replies are waited for. */
+  atOnce: number
+  /** How long a client that reads nothing sends. It stays connected for half as long after that. */
+  sendMs: number
 }
 
-/** What a run did, and what came of it. */
 export interface Reading {
-  /** Commands sent. */
-  commands: number
-  /** Bytes of replies that were read, about. */
   bytesRead: number
   /** Calls of the store that were refused because too many were in flight. */
   refused: number
 }
 
-export interface Work {
-  url: string
-  /** The same. */
-  address: RedisOptions
-  /** How much Redis is asked for. */
-  replyBytes: number
-  /** How long a client that reads nothing sends. It stays connected for half as long after that. */
-  sendMs: number
-  signal: AbortSignal
+const ELEMENTS = 10
+const element = 'x'.repeat(1_000)
+const names = Array.from({ length: ELEMENTS }, (_, index) => `slow-reader:${index}`)
+const list = names.map(() => element)
+const hash = names.flatMap((name) => [name, element])
+
+/** Writes what the reads read. */
+async function fill(): Promise<void> {
+  const redis = new Redis(port)
+  await redis.set('slow-reader:string', element.repeat(ELEMENTS))
+  await redis.mset(...hash)
+  await redis.hset('slow-reader:hash', ...hash)
+  await redis.rpush('slow-reader:list', ...list)
+  redis.disconnect()
 }
 
-/** Groups of commands with so many bytes of replies. */
-const groupsFor = (bytes: number) => Math.max(1, Math.round(bytes / GROUP_REPLY_BYTES))
+/** One read of each of the documents' kinds; each is answered with about 10 kB. */
+const reads = [
+  ['GET', 'slow-reader:string'],
+  ['MGET', ...names],
+  ['HGETALL', 'slow-reader:hash'],
+  ['LRANGE', 'slow-reader:list', 0, -1],
+]
+const request = Buffer.concat(reads.map(encode))
 
-const requests = (groups: number) => Buffer.concat(Array.from({ length: groups }, () => request))
+const string = encode([element.repeat(ELEMENTS)]).subarray('*1\r\n'.length)
 
-const TICK_MS = 10
+/** What Redis answers to these reads: an array looks like a command. */
+const GROUP_REPLY_BYTES = string.length + 2 * encode(list).length + encode(hash).length
 
-/**
- * Sends reads at an even pace and reads no reply, then stays connected. This is the client that the
- * documents warn of.
- */
-export async function readNothing({ address, replyBytes, sendMs, signal }: Work): Promise<Reading> {
-  const groups = groupsFor(replyBytes)
-  const socket = await rawSocket(address, { reading: false })
+const repeat = (buffer: Buffer, times: number) =>
+  Buffer.concat(new Array<Buffer>(times).fill(buffer))
+
+/** The client that the documents warn of: sends reads at an even pace, reads no reply and stays. */
+async function readNothing({ replyBytes, sendMs }: Work): Promise<Reading> {
+  const groups = Math.round(replyBytes / GROUP_REPLY_BYTES)
+  const socket = await rawSocket({ port }, { reading: false })
   let open = true
   socket.on('error', () => {
     open = false // Redis has closed the connection, as some of its settings demand
   })
-  let sent = 0
   const start = performance.now()
-  try {
-    while (open && sent < groups) {
-      await delay(TICK_MS, undefined, { signal })
-      const due = Math.ceil((groups * (performance.now() - start)) / sendMs)
-      const more = Math.min(due, groups) - sent
-      socket.write(requests(more))
-      sent += more
-    }
-    const end = start + 1.5 * sendMs
-    await delay(Math.max(0, end - performance.now()), undefined, { signal })
-  } finally {
-    socket.destroy()
+  for (let sent = 0; open && sent < groups; ) {
+    await delay(10)
+    const due = Math.ceil((groups * (performance.now() - start)) / sendMs)
+    const more = Math.min(due, groups) - sent
+    socket.write(repeat(request, more))
+    sent += more
   }
-  return { commands: sent * GROUP_COMMANDS, bytesRead: 0, refused: 0 }
+  await delay(start + 1.5 * sendMs - performance.now())
+  socket.destroy()
+  return { bytesRead: 0, refused: 0 }
 }
 
-/**
- * Sends the same reads and reads every reply as soon as it comes.
- *
- * @param pipeline how many commands are sent before their replies are waited for.
- * @throws Error when the server closes the connection.
- */
-export async function readAll(work: Work, pipeline: number): Promise<Reading> {
-  const { address, replyBytes, signal } = work
-  const groups = groupsFor(replyBytes)
-  const socket = await rawSocket(address)
-  const replies = byteCounter(socket)
-  const onAbort = () => void socket.destroy()
-  signal.addEventListener('abort', onAbort)
-  try {
-    for (let sent = 0; sent < groups; ) {
-      const more = Math.min(pipeline / GROUP_COMMANDS, groups - sent)
-      socket.write(requests(more))
-      sent += more
-      await replies.reach(sent * GROUP_REPLY_BYTES)
-      signal.throwIfAborted()
-    }
-    return { commands: groups * GROUP_COMMANDS, bytesRead: replies.count(), refused: 0 }
-  } catch (error) {
-    signal.throwIfAborted()
-    throw error
-  } finally {
-    signal.removeEventListener('abort', onAbort)
-    socket.destroy()
+/** Sends the same reads and reads every reply as soon as it comes. */
+async function readAll({ replyBytes, atOnce }: Work): Promise<Reading> {
+  const groups = Math.round(replyBytes / GROUP_REPLY_BYTES)
+  const socket = await rawSocket({ port })
+  let [sent, bytesRead] = [0, 0]
+  const send = () => {
+    const more = Math.min(atOnce / reads.length, groups - sent)
+    socket.write(repeat(request, more))
+    sent += more
   }
+  send()
+  for await (const chunk of socket) {
+    bytesRead += chunk.length
+    if (bytesRead < sent * GROUP_REPLY_BYTES) continue
+    if (sent === groups) return { bytesRead, refused: 0 }
+    send()
+  }
+  throw new Error('Redis closed the connection')
 }
 
-/** A call of `viewedItems` is HGET and ZREVRANGE; 25 views of long names are answered with about this. */
-const CALL_COMMANDS = 2
+/** `viewedItems` of 25 views of long names is answered with about this. */
 const CALL_REPLY_BYTES = 4_000
 
-/** The thread of a store stops for so long in the middle of its work. */
+/** As for a long computation, nothing else happens in this thread meanwhile. */
 const STALL_MS = 300
 
-/**
- * Reads about as many bytes through our store, in a thread of its own.
- *
- * @param atATime calls that wait for their answer at the same time.
- */
-export async function readThroughStore(work: Work, atATime: number): Promise<Reading> {
-  const { url, replyBytes, signal } = work
+/** Reads about as many bytes through our store, which stops when a third of the calls has been made. */
+async function readThroughStore({ replyBytes, atOnce }: Work): Promise<Reading> {
   const calls = Math.ceil(replyBytes / CALL_REPLY_BYTES)
-  const workerData: StoreWork = { url, calls, atATime, stallMs: STALL_MS }
-  const worker = new Worker(new URL('./store.ts', import.meta.url), { workerData })
-  const { promise, resolve, reject } = Promise.withResolvers<StoreReading>()
-  worker.once('message', resolve).once('error', reject)
-  worker.once('exit', (code) => reject(new Error(`the store's thread ended: exit code ${code}`)))
-  const onAbort = () => reject(signal.reason)
-  signal.addEventListener('abort', onAbort)
-  try {
-    const { answered, refused } = await promise
-    return { commands: answered * CALL_COMMANDS, bytesRead: answered * CALL_REPLY_BYTES, refused }
-  } finally {
-    signal.removeEventListener('abort', onAbort)
-    await worker.terminate()
+  const url = `redis://127.0.0.1:${port}`
+  const store = createSessionStore({ url, tokens: { secrets: [newSecret()] }, janitor: false })
+  await store.ready()
+  const token = store.issueToken()
+  for (let item = 0; item < 25; item++) {
+    await store.updateToken(token, 'slow-reader', `${item}`.padEnd(128, 'x'))
   }
+  const reading = { bytesRead: 0, refused: 0 }
+  let made = 0
+  const callOn = async () => {
+    while (made < calls) {
+      made++
+      if (made === Math.ceil(calls / 3)) setImmediate(stall)
+      try {
+        await store.viewedItems(token)
+        reading.bytesRead += CALL_REPLY_BYTES
+      } catch (error) {
+        if (!(error instanceof StoreError) || error.code !== 'ONETRIP_OVERLOADED') throw error
+        reading.refused++
+      }
+    }
+  }
+  await Promise.all(Array.from({ length: Math.min(atOnce, calls) }, callOn))
+  await store.close()
+  return reading
 }
 
-function byteCounter(socket: Socket): { count(): number; reach(bytes: number): Promise<void> } {
-  let received = 0
-  let goal = { bytes: 0, reached: Promise.withResolvers<void>() }
-  socket.on('data', (chunk: Buffer) => {
-    received += chunk.length
-    if (received >= goal.bytes) goal.reached.resolve()
-  })
-  socket.on('error', (error) => goal.reached.reject(error))
-  socket.on('close', () => goal.reached.reject(new Error('Redis closed the connection')))
-  return {
-    count: () => received,
-    reach(bytes) {
-      goal = { bytes, reached: Promise.withResolvers() }
-      if (received >= bytes) goal.reached.resolve()
-      return goal.reached.promise
-    },
-  }
+function stall(): void {
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, STALL_MS)
 }
+
+const readers = { nothing: readNothing, all: readAll, store: readThroughStore }
+
+parentPort?.on('message', async (work: Work) => {
+  parentPort?.postMessage(await readers[work.reads](work))
+})
+await fill()
+parentPort?.postMessage('ready')

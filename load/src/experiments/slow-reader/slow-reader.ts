@@ -1,13 +1,14 @@
-import { redisAddress } from '@onetrip/stack/address.ts'
+import { once } from 'node:events'
+import { Worker } from 'node:worker_threads'
 import { wholeNumber } from '@onetrip/stack/parsers.ts'
 import { Redis } from 'ioredis'
-import type { RedisServer } from '../../drivers/redis/server.ts'
 import type { Experiment } from '../../experiment/experiment.ts'
 import { counted, figure, percent } from '../../experiment/figures.ts'
 import type { Row, Rows } from '../../experiment/rows.ts'
+import { asCount } from '../../experiment/shape.ts'
 import { bars } from '../../reporting/charts.ts'
 import { type Column, range, tableOf } from '../../reporting/columns.ts'
-import { fill, type Reading, readAll, readNothing, readThroughStore, type Work } from './client.ts'
+import type { Reading, Work } from './client.ts'
 import { LEVEL_MS, watchMemory } from './memory.ts'
 
 interface SlowReaderOptions {
@@ -16,63 +17,50 @@ interface SlowReaderOptions {
 }
 
 interface Bench {
-  server: RedisServer
   redis: Redis
-}
-
-/** How replies are read, and what the server is told to do about clients that do not. */
-interface Mode {
-  name: string
   read(work: Work): Promise<Reading>
-  /** Settings of Redis that differ from its defaults; `LIMIT` stands for the limit. */
-  settings?: Readonly<Record<string, string>>
 }
 
 const MEGABYTE = 2 ** 20
-const LIMIT = '{limit}'
 const PIPELINE_COMMANDS = 100
 
 /** Redis's own defaults. */
-export const defaults: Readonly<Record<string, string>> = {
+const defaults = {
   'client-output-buffer-limit': 'normal 0 0 0',
   'maxmemory-clients': '0',
   maxmemory: '0',
   'maxmemory-policy': 'noeviction',
 }
 
-export const modes: Readonly<Record<string, Mode>> = {
-  unlimited: { name: 'not read, no limit', read: readNothing },
+/** How replies are read, and what the server is told to do about clients that do not read them. */
+interface Mode {
+  name: string
+  reads: Work['reads']
+  atOnce?: number
+  settings?(limit: string): Partial<typeof defaults>
+}
+
+const modes: Readonly<Record<string, Mode>> = {
+  unlimited: { name: 'not read, no limit', reads: 'nothing' },
   'output-limit': {
-    name: 'not read, client-output-buffer-limit',
-    read: readNothing,
-    settings: { 'client-output-buffer-limit': `normal ${LIMIT} 0 0` },
+    ...{ name: 'not read, client-output-buffer-limit', reads: 'nothing' },
+    settings: (limit) => ({ 'client-output-buffer-limit': `normal ${limit} 0 0` }),
   },
   'client-memory': {
-    name: 'not read, maxmemory-clients',
-    read: readNothing,
-    settings: { 'maxmemory-clients': LIMIT },
+    ...{ name: 'not read, maxmemory-clients', reads: 'nothing' },
+    settings: (limit) => ({ 'maxmemory-clients': limit }),
   },
   maxmemory: {
-    name: 'not read, maxmemory (noeviction)',
-    read: readNothing,
-    settings: { maxmemory: LIMIT },
+    ...{ name: 'not read, maxmemory (noeviction)', reads: 'nothing' },
+    settings: (limit) => ({ maxmemory: limit }),
   },
-  'one-pipeline': {
-    name: 'read at once, one pipeline',
-    read: (work) => readAll(work, Number.POSITIVE_INFINITY),
-  },
+  'one-pipeline': { name: 'read at once, one pipeline', reads: 'all' },
   pipelines: {
-    name: `read at once, pipelines of ${PIPELINE_COMMANDS}`,
-    read: (work) => readAll(work, PIPELINE_COMMANDS),
+    ...{ name: `read at once, pipelines of ${PIPELINE_COMMANDS}`, reads: 'all' },
+    atOnce: PIPELINE_COMMANDS,
   },
-  store: {
-    name: 'our store, 500 calls at a time',
-    read: (work) => readThroughStore(work, 500),
-  },
-  'store-at-once': {
-    name: 'our store, all calls at once',
-    read: (work) => readThroughStore(work, Number.POSITIVE_INFINITY),
-  },
+  store: { name: 'our store, 500 calls at a time', reads: 'store', atOnce: 500 },
+  'store-at-once': { name: 'our store, all calls at once', reads: 'store' },
 }
 
 const limitMegabytes = (megabytes: unknown) => Math.round(Number(megabytes) / 4)
@@ -89,13 +77,11 @@ A plain socket sends GET, MGET, HGETALL and LRANGE, each answered with 10 kB, at
 client (client-output-buffer-limit), on what all clients together have (maxmemory-clients), and on all
 memory (maxmemory). Limits are a quarter of what is asked for. Another client writes a key every 25 ms.
 
-The same reads are then sent by a client that reads every reply at once, in one pipeline and in
-pipelines of ${PIPELINE_COMMANDS}. About as many bytes are read through our store (viewedItems, two commands), whose
-process stops for 0.3 s in between: with 500 calls at a time, and with all of them at once, of which
-the store refuses those beyond 1,000 in flight.
+A client that reads every reply at once sends the same in one pipeline and in pipelines of ${PIPELINE_COMMANDS}. About as
+many bytes are read through our store (viewedItems), whose thread stops for 0.3 s in between: with 500
+calls at a time, and with all at once, of which the store refuses those beyond 1,000 in flight.
 
-Memory is what Redis has allocated (used_memory) beyond what it had before the run; it is read every
-2 ms. One Redis of our build, over TCP.
+Memory is what Redis has allocated (used_memory) beyond what it had before the run, read every 2 ms.
 
 Examples:
   npm run load -- slow-reader --quick
@@ -109,63 +95,57 @@ Examples:
   },
 
   factors: [
-    {
-      name: 'client',
-      label: 'client and setting',
-      text: (value) => modes[value]?.name ?? String(value),
-    },
+    { name: 'client', label: 'client and setting', text: (value) => modes[value]?.name ?? '' },
   ],
   subject: 'client',
   metrics: [
-    {
-      ...{ name: 'addedMegabytes', label: 'memory added, peak MB', unit: 'MB' },
-      ...{ kind: 'count', better: 'lower', least: 2 },
-    },
-    { name: 'readMegabytes', label: 'replies read MB', unit: 'MB' },
-    { name: 'commands', label: 'commands', unit: 'commands' },
-    { name: 'closedAfter', label: 'closed by Redis after s', unit: 's', format: 'fixed' },
-    { name: 'refusedWrites', label: "others' writes refused", unit: 'share', format: 'percent' },
-    { name: 'refusedCalls', label: 'calls refused by the store', unit: 'calls' },
+    { name: 'addedMegabytes', label: 'memory added, peak MB', unit: 'MB', ...asCount, least: 2 },
+    { name: 'readMegabytes', label: 'replies read MB' },
+    { name: 'closedAfter', label: 'closed by Redis after s', format: 'fixed' },
+    { name: 'refusedWrites', label: "others' writes refused", format: 'percent' },
+    { name: 'refusedCalls', label: 'calls refused by the store' },
   ],
   progress: ['addedMegabytes'],
   loadOptions: ['megabytes'],
 
   async prepare(context) {
-    const server = await context.startRedis({ build: 'patched' })
-    const redis = new Redis(server.socket)
+    const { socket, port } = await context.startRedis({ build: 'patched' })
+    const redis = new Redis(socket)
     context.defer(() => redis.disconnect())
-    await fill(redis)
-    return { server, redis }
+    const worker = new Worker(new URL('./client.ts', import.meta.url), { workerData: { port } })
+    context.defer(() => worker.terminate())
+    const answer = async () => (await once(worker, 'message', { signal: context.signal }))[0]
+    await answer() // ready
+    return {
+      redis,
+      read(work) {
+        worker.postMessage(work)
+        return answer()
+      },
+    }
   },
 
   cases: () => Object.keys(modes).map((client) => ({ client })),
 
-  async measure({ client }, { server, redis }, { options: { megabytes, duration }, context }) {
+  async measure({ client }, { redis, read }, { options, context: { signal } }) {
     const mode = modes[String(client)]
     if (!mode) throw new RangeError(`no mode ${client}`)
-    const { signal } = context
-    for (const [name, value] of Object.entries({ ...defaults, ...mode.settings })) {
-      const limit = `${limitMegabytes(megabytes)}mb`
-      await redis.config('SET', name, value.replace(LIMIT, limit))
-    }
-    const url = `redis://127.0.0.1:${server.port}`
-    const work: Work = {
-      ...{ url, address: redisAddress(url).options, signal },
-      ...{ replyBytes: megabytes * MEGABYTE, sendMs: duration * 1_000 },
-    }
-    const watched = await watchMemory(redis, signal, () => mode.read(work))
-    const { baseBytes, peakBytes, levels, closedBy, closedAfterMs, otherWrites, result } = watched
+    const { reads, atOnce = Number.POSITIVE_INFINITY, settings } = mode
+    const limit = `${limitMegabytes(options.megabytes)}mb`
+    await redis.config('SET', ...Object.entries({ ...defaults, ...settings?.(limit) }).flat())
+    const replyBytes = options.megabytes * MEGABYTE
+    const sendMs = options.duration * 1_000
+    const { result, levels, closedAfter, refusedWrites } = await watchMemory(redis, signal, () =>
+      read({ reads, replyBytes, atOnce, sendMs }),
+    )
+    const memoryMegabytes = levels.map((bytes) => bytes / MEGABYTE)
     return {
       values: {
-        addedMegabytes: (peakBytes - baseBytes) / MEGABYTE,
+        addedMegabytes: Math.max(...memoryMegabytes),
         readMegabytes: result.bytesRead / MEGABYTE,
-        commands: result.commands,
-        closedAfter: closedAfterMs === null ? null : closedAfterMs / 1_000,
-        refusedWrites: otherWrites.refused / (otherWrites.done + otherWrites.refused),
-        refusedCalls: result.refused,
+        ...{ closedAfter, refusedWrites, refusedCalls: result.refused },
       },
-      series: { memoryMegabytes: levels.map((bytes) => bytes / MEGABYTE) },
-      ...(closedBy !== null && { details: { closedBy } }),
+      series: { memoryMegabytes },
     }
   },
 
@@ -178,9 +158,7 @@ Examples:
           caption: `Memory of Redis beyond what it had before; ${megabytes} MB of replies asked for, limits of ${limitMegabytes(megabytes)} MB`,
           columns: [
             range('addedMegabytes', rows),
-            'readMegabytes',
-            'closedAfter',
-            'refusedWrites',
+            ...['readMegabytes', 'closedAfter', 'refusedWrites'],
             overTime(rows),
           ],
         }),
@@ -189,19 +167,19 @@ Examples:
   ],
 
   claims(rows) {
-    const find = (client: string) => rows.find({ client })
-    const added = (client: string) => `${figure(find(client)?.median('addedMegabytes') ?? NaN)} MB`
+    const of = (client: string, metric: string) => rows.find({ client })?.median(metric) ?? null
+    const added = (client: string) => `${figure(of(client, 'addedMegabytes') ?? Number.NaN)} MB`
     const closed = (client: string) => {
-      const after = find(client)?.median('closedAfter') ?? null
+      const after = of(client, 'closedAfter')
       return after === null
         ? 'did not close the client'
         : `closed the client after ${after.toFixed(2)} s`
     }
     return [
       `Replies that nobody reads took ${added('unlimited')} of the server's memory. client-output-buffer-limit ${closed('output-limit')}, at ${added('output-limit')}; maxmemory-clients ${closed('client-memory')}, at ${added('client-memory')}.`,
-      `maxmemory alone does not limit them (${added('maxmemory')}). Other clients pay: ${percent(find('maxmemory')?.median('refusedWrites') ?? 0)} of their writes were refused.`,
+      `maxmemory alone does not limit them (${added('maxmemory')}). Other clients pay: ${percent(of('maxmemory', 'refusedWrites') ?? 0)} of their writes were refused.`,
       `A client that reads every reply at once still costs ${added('one-pipeline')} when it asks for everything in one pipeline, and ${added('pipelines')} in pipelines of ${PIPELINE_COMMANDS} commands.`,
-      `Our store, which reads all that it asks for and has at most 1,000 calls in flight, took ${added('store')}, although its process stopped in between. Called without restraint it took ${added('store-at-once')} and refused ${counted(find('store-at-once')?.median('refusedCalls') ?? 0, 'call')} at once.`,
+      `Our store, which reads all that it asks for and has at most 1,000 calls in flight, took ${added('store')}, although its thread stopped in between. Called without restraint it took ${added('store-at-once')} and refused ${counted(of('store-at-once', 'refusedCalls') ?? 0, 'call')} at once.`,
     ]
   },
 }
@@ -222,7 +200,5 @@ function overTime(rows: Rows): Column {
 /** @param highest the level of the highest block. */
 export function sparkline(levels: readonly number[], highest: number): string {
   const block = (level: number) => Math.ceil((blocks.length * level) / highest) - 1
-  return levels
-    .map((level) => blocks[Math.min(Math.max(block(level), 0), blocks.length - 1)])
-    .join('')
+  return levels.map((level) => blocks[Math.max(block(level), 0)]).join('')
 }

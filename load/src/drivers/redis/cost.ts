@@ -1,0 +1,39 @@
+import type { Doubt } from '../../experiment/shape.ts'
+import { isLimitedByGenerator } from '../generator-limit.ts'
+import { generateLoad, type LoadOptions } from './generator/load.ts'
+import type { RedisServer } from './server.ts'
+import { type CpuUse, cpuBetween } from './threads.ts'
+
+/** Does some work and measures the CPU time that a Redis used meanwhile. */
+export async function cpuDuring<Result>(
+  server: RedisServer,
+  work: () => Promise<Result>,
+): Promise<{ result: Result; cpu: CpuUse }> {
+  const before = await server.cpu()
+  const result = await work()
+  return { result, cpu: cpuBetween(before, await server.cpu()) }
+}
+
+/** CPU time per command, connection or value, in microseconds. */
+export const microsPer = ({ mainCpuSeconds, cpuSeconds }: CpuUse, count: number) => ({
+  mainCpuMicros: (mainCpuSeconds * 1e6) / count,
+  cpuMicros: (cpuSeconds * 1e6) / count,
+})
+
+/** Runs the generator. CPU times are Redis's per reply; latencies are in milliseconds. */
+export async function measureLoad(server: RedisServer, options: LoadOptions) {
+  const { result: load, cpu } = await cpuDuring(server, () => generateLoad(options))
+  return {
+    perSecond: load.completed / load.seconds,
+    ...microsPer(cpu, load.completed),
+    latency: load.latency,
+    errors: load.errors,
+    doubts: isLimitedByGenerator(load.demand, cpu.mainDemand) ? ['generator'] : [],
+  }
+}
+
+/** What `generator` means among the doubts of `measureLoad`. */
+export const limitedByGenerator: Doubt = {
+  mark: '*',
+  text: "The generator was busy all the time, Redis was not: the rate is the generator's.",
+}

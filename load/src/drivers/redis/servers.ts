@@ -1,0 +1,67 @@
+import type { Context } from '../../experiment/experiment.ts'
+import { matches } from '../../experiment/rows.ts'
+import type { Case } from '../../experiment/shape.ts'
+import { holdConnections } from './generator/load.ts'
+import { fillKeys } from './keys.ts'
+import type { RedisServer, RedisServerOptions } from './server.ts'
+
+/**
+ * Starts a Redis for each of these cases. The result finds the one for a case, which may have more factors,
+ * and lets only that one run (SIGSTOP for the others): a Redis with many idle clients looks at each of them
+ * every second, which would cost the others CPU.
+ */
+export async function redisForEach<One extends Case>(
+  context: Context,
+  cases: readonly One[],
+  start: (one: One) => Promise<RedisServer>,
+): Promise<(one: Case) => RedisServer> {
+  const servers: { of: One; server: RedisServer }[] = []
+  for (const of of cases) {
+    const server = await start(of)
+    servers.push({ of, server })
+    send('SIGSTOP', server)
+    context.defer(() => send('SIGCONT', server)) // to end, it has to run
+  }
+  let running: RedisServer | undefined
+  return (one) => {
+    const found = servers.find(({ of }) => matches(one, of))
+    if (!found) throw new RangeError(`no Redis for ${JSON.stringify(one)}`)
+    if (running) send('SIGSTOP', running)
+    running = found.server
+    send('SIGCONT', running)
+    return running
+  }
+}
+
+function send(signal: 'SIGSTOP' | 'SIGCONT', { pid }: RedisServer): void {
+  try {
+    process.kill(pid, signal)
+  } catch {
+    // It has ended, which the context reports.
+  }
+}
+
+interface FilledRedisOptions extends RedisServerOptions {
+  /** How many, as `fillKeys` names them. Default 1. */
+  keys?: number
+  /** Length of a value. Default 3, as redis-benchmark's. */
+  bytes?: number
+  /** Connections that only stay. Default 0. */
+  idle?: number
+  /** Other connections at the same time. */
+  busy: number
+}
+
+/** Starts a Redis that has keys and idle connections, and room for the busy ones. */
+export async function startFilledRedis(
+  context: Context,
+  { build, config, keys = 1, bytes = 3, idle = 0, busy }: FilledRedisOptions,
+): Promise<RedisServer> {
+  // Twice the busy ones: a client connects again before Redis has noticed that it closed.
+  const maxclients = String(Math.max(10_000, idle + 2 * busy + 100))
+  const server = await context.startRedis({ build, config: { maxclients, ...config } })
+  await fillKeys(server, keys, bytes)
+  const fleet = await holdConnections(server, idle, context.signal)
+  context.defer(() => fleet.close())
+  return server
+}
