@@ -33,8 +33,8 @@ export interface Metric {
   readonly name: string
   /** As a column's head, with the unit: `CPU µs /request`. */
   readonly label: string
-  /** Of a chart's axis. */
-  readonly unit: string
+  /** Of a chart's axis. Default: the label. */
+  readonly unit?: string
   /**
    * How two results are compared. `pace` depends on how fast the machine is just now, so it is judged as a
    * multiple of the baseline of the same round; `cpu` on the processor; `count` on neither. `given`: was
@@ -47,6 +47,10 @@ export interface Metric {
   /** `percent`: a share of 0 to 1. `fixed`: always two decimals. `whole`: none. Default: three digits. */
   readonly format?: 'percent' | 'fixed' | 'whole'
 }
+
+/** Metrics that are rates, and CPU time in microseconds, are compared like this. */
+export const asRate = { kind: 'pace', better: 'higher', least: 0.1 } as const
+export const asCpu = { kind: 'cpu', better: 'lower', least: 1 } as const
 
 export interface Doubt {
   readonly mark: string

@@ -8,7 +8,7 @@ import { metricText } from './columns.ts'
 
 const metricOf = (rows: Rows, name: string) => {
   const metric = rows.all[0]?.metric(name)
-  if (metric) return metric
+  if (metric) return { unit: metric.label, ...metric }
   throw new RangeError(`no rows for a chart of ${name}`)
 }
 
