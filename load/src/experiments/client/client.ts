@@ -9,6 +9,7 @@ import type { Experiment } from '../../experiment/experiment.ts'
 import { percent } from '../../experiment/figures.ts'
 import type { Measured } from '../../experiment/result.ts'
 import type { Row } from '../../experiment/rows.ts'
+import { asCpu, asRate } from '../../experiment/shape.ts'
 import { bars } from '../../reporting/charts.ts'
 import { type Column, errors, range, tableOf } from '../../reporting/columns.ts'
 import { type CallerName, callers, loop, missingKey } from './callers.ts'
@@ -87,16 +88,15 @@ export const client: Experiment<ClientOptions, Bench> = {
   summary: 'one client beside redis-benchmark -c 1: does it keep its connection?',
   group: 'Redis',
   about: `
-Each client reads a key that does not exist (GET ${missingKey}; the store, which has no such
-call, sends one ZRANGE), one command at a time unless its row says otherwise. Nothing is written.
-Without --url it measures a Redis of its own. Connections per command and the CPU time of Redis's main
-thread are counted there only.
+Each client reads a key that does not exist (GET ${missingKey}; the store sends one ZRANGE), one command at a
+time unless its row says otherwise. Without --url it measures a Redis of its own, and also connections per
+command and the CPU time of Redis's main thread.
 
-With --url, or REDIS_URL in the environment, it diagnoses a server of yours with at most 1,000
-commands and 200 connections in a run. First it watches for a few seconds what the server's other
-clients do. Give --mine the rate that your own client reaches with one connection, and it says what
-that rate means. A password is only taken from REDIS_URL. It is never given to redis-benchmark, where
-everybody could see it: then, as with TLS, a plain socket is the reference.
+With --url, or REDIS_URL in the environment, it diagnoses a server of yours with at most 1,000 commands and
+200 connections in a run, and writes nothing. First it watches for a few seconds what the server's other
+clients do. Give --mine the rate that your own client reaches with one connection, and it says what that
+rate means. A password is only taken from REDIS_URL. It is never given to redis-benchmark, where everybody
+could see it: then, as with TLS, a plain socket is the reference.
 
 Examples:
   npm run load -- client
@@ -121,21 +121,15 @@ Examples:
   factors: [{ name: 'client', label: 'client', text: labelOf }],
   subject: 'client',
   metrics: [
+    { name: 'perSecond', label: 'commands/s', ...asRate },
+    { name: 'p50', label: 'p50 µs', kind: 'pace', better: 'lower', least: 10 },
+    { name: 'p99', label: 'p99 µs', kind: 'pace', better: 'lower', least: 10 },
     {
-      ...{ name: 'perSecond', label: 'commands/s', unit: 'commands/s' },
-      ...{ kind: 'pace', better: 'higher', least: 0.1 },
+      ...{ name: 'connections', label: 'connections /command', format: 'fixed' },
+      ...{ kind: 'count', better: 'lower', least: 0.01 },
     },
-    { ...micros('p50'), kind: 'pace', better: 'lower', least: 10 },
-    { ...micros('p99'), kind: 'pace', better: 'lower', least: 10 },
-    {
-      ...{ name: 'connections', label: 'connections /command', unit: 'connections/command' },
-      ...{ kind: 'count', better: 'lower', least: 0.01, format: 'fixed' },
-    },
-    {
-      ...{ name: 'mainCpuMicros', label: 'Redis main thread CPU µs /command', unit: 'µs/command' },
-      ...{ kind: 'cpu', better: 'lower', least: 1 },
-    },
-    { name: 'calls', label: 'commands', unit: 'commands', format: 'whole' },
+    { name: 'mainCpuMicros', label: 'Redis main thread CPU µs /command', ...asCpu },
+    { name: 'calls', label: 'commands', format: 'whole' },
   ],
   progress: ['perSecond'],
   loadOptions: [],
@@ -240,10 +234,6 @@ Examples:
   },
 }
 
-function micros(name: string) {
-  return { name, label: `${name} µs`, unit: 'µs' }
-}
-
 const share: Column = {
   head: '% of the reference',
   cell(row, rows) {
@@ -305,7 +295,7 @@ async function runCalls(
       ...(error && { errors: { [error.message]: 1 } }),
     }
   } finally {
-    await caller.close()
+    await caller.close?.()
   }
 }
 

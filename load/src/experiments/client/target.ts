@@ -1,10 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { hideCredentials, redisAddress, requireOwnHost } from '@onetrip/stack/address.ts'
-import { Problem } from '@onetrip/stack/problem.ts'
+import { messageOf, Problem } from '@onetrip/stack/problem.ts'
 import { RedisMonitor } from '@onetrip/stack/redis-info.ts'
 import type { Context } from '../../experiment/experiment.ts'
 import type { RedisServer } from '../../experiment/redis-server.ts'
-import { type Caller, callers } from './callers.ts'
+import { callers } from './callers.ts'
 
 /** The address of a server; written to a file or printed, it has no password in it. */
 export class Address {
@@ -73,15 +73,13 @@ export async function findTarget(
  * @throws Problem when it cannot.
  */
 export async function reach(target: Target): Promise<void> {
-  let caller: Caller | undefined
   try {
-    caller = await callers.raw(target.url)
-    await caller.call()
+    const caller = await callers.raw(target.url)
+    await caller.call().finally(caller.close)
   } catch (error) {
-    const why = error instanceof Error ? error.message : String(error)
-    throw new Problem(`The Redis at ${target.name} cannot be used: ${why}`, { cause: error })
-  } finally {
-    await caller?.close()
+    throw new Problem(`The Redis at ${target.name} cannot be used: ${messageOf(error)}`, {
+      cause: error,
+    })
   }
 }
 

@@ -29,7 +29,7 @@ import { curveOf, percentileShares, together } from '../../drivers/pacer/latenci
 import type { PaceProgress } from '../../drivers/pacer/pacer.ts'
 import { numbers, numbersOption } from '../../drivers/redis/options.ts'
 import type { Experiment } from '../../experiment/experiment.ts'
-import { errorKinds, figure } from '../../experiment/figures.ts'
+import { errorKinds, figure, withRange } from '../../experiment/figures.ts'
 import { ELSEWHERE } from '../../experiment/result.ts'
 import type { Row, Rows } from '../../experiment/rows.ts'
 import type { Section } from '../../experiment/section.ts'
@@ -38,7 +38,7 @@ import { packageVersion } from '../../measure/package-version.ts'
 import { usageOf } from '../../measure/usage.ts'
 import { percentiles } from '../../reporting/charts.ts'
 import { type Column, errors, tableOf } from '../../reporting/columns.ts'
-import { isLate, lateP99, type Pooled, percentileOf, pooled } from './pooled.ts'
+import { isLate, lateP99, percentileOf, pooled } from './pooled.ts'
 import {
   capacityText,
   givenRates,
@@ -66,6 +66,8 @@ interface Bench extends HttpBench, Rates {
 
 type Percentile = keyof typeof percentileShares
 const percentileNames = Object.keys(percentileShares) as Percentile[]
+/** The value of a percentile among the requests that failed or were not sent. */
+const FAILED = Number.POSITIVE_INFINITY
 const percentText = (name: Percentile) => `p${Number((percentileShares[name] * 100).toFixed(2))}`
 
 /** The variants of the API beside each other, all at the same fixed rates. */
@@ -75,29 +77,22 @@ export const latency: Experiment<LatencyOptions, Bench> = {
   summary: 'compare how long answers take at a fixed rate',
   group: 'Over HTTP',
   about: `
-Requests are due at a fixed rate, whatever the API does, as the visitors of a site come whether or not it
-is quick. The clock of a request starts when it is due: if the API stalls for 300 ms, all requests that
-were due meanwhile have waited. (npm run load -- http sends as fast as it gets answers: a stall then stops
-the requests, too, and hardly shows.)
+Requests are due at a fixed rate, whatever the API does, as the visitors of a site come whether or not it is
+quick. The clock of a request starts when it is due: if the API stalls for 300 ms, all requests that were due
+meanwhile have waited. (npm run load -- http sends as fast as it gets answers: a stall then stops the
+requests, too, and hardly shows.)
 
-First each variant is run at full speed for a moment. The rates are shares of what the slowest of them can
-do, so that all can keep up, and the same for all. --rate sets them instead.
+Each variant is run at full speed first. The rates are shares of what the slowest of them can do, the same
+for all. --rate sets them instead; --compare takes those of that file.
 
-A request that is due while all connections are busy waits in line, and its clock runs. One that fails, or
-is still in line a second after the end, counts as slower than all others. A percentile is shown when at
-least ten requests are beyond it: p99.99 needs 100,000 requests of a variant at a rate, so more rounds,
-longer runs, or --requests 100000.
-
-Rows where the generator did not keep to the schedule, or was busy all the time, are marked, and nothing is
-claimed from them. docs/method.md has more.
-
-With --compare it takes the rates of that file, unless --rate is given, and measures no capacity.
+A request that is due while all connections are busy waits in line. One that fails, or is still in line a
+second after the end, counts as slower than all others. A percentile is shown when at least ten requests are
+beyond it: p99.99 needs --requests 100000. docs/method.md has more.
 
 It measures what npm start runs, or starts a stack of its own (see npm run load -- http --help, also for the
 environment variables and the workloads).
 
 Examples:
-  npm run load -- latency
   npm run load -- latency --quick
   npm run load -- latency --variants naive,batch,connect-redis --shares 50,90
   npm run load -- latency --rate 1000,5000 --variants pipeline,batch --arrivals poisson
@@ -148,20 +143,17 @@ Examples:
   ],
   subject: 'variant',
   metrics: [
-    { name: 'rate', label: 'due requests/s', unit: 'requests/s', kind: 'given' },
-    { name: 'capacity', label: 'at full speed requests/s', unit: 'requests/s' },
-    { name: 'due', label: 'requests due', unit: 'requests' },
+    { name: 'rate', label: 'due requests/s', kind: 'given' },
+    { name: 'capacity', label: 'at full speed requests/s' },
+    { name: 'due', label: 'requests due' },
     ...percentileNames.map(
       (name): Metric => ({
-        ...{ name, label: `${percentText(name)} ms`, unit: 'ms' },
+        ...{ name, label: `${percentText(name)} ms` },
         ...(['p50', 'p99'].includes(name) && { kind: 'pace', better: 'lower', least: 0.01 }),
       }),
     ),
-    { name: 'max', label: 'longest ms', unit: 'ms' },
-    { name: 'mean', label: 'mean ms', unit: 'ms' },
-    { name: 'line', label: 'longest line', unit: 'requests' },
-    { name: 'seconds', label: 'seconds', unit: 'seconds' },
-    { name: 'generatorBusy', label: 'generator busy', unit: 'share', format: 'percent' },
+    { name: 'max', label: 'longest ms' },
+    { name: 'generatorBusy', label: 'generator busy', format: 'percent' },
     ...saturationMetrics.filter(({ name }) => name.endsWith('CpuMicros')),
   ],
   progress: ['p50', 'p99', 'max'],
@@ -204,7 +196,7 @@ Examples:
     const { rates, capacity, generator, monitor, owned } = bench
     const { signal } = context
     const api = apiOf(bench, variant)
-    const rate = rates.find((one) => one.at === at)?.requestsPerSecond ?? Number.NaN
+    const rate = rates.find((one) => one.at === at)?.rate ?? Number.NaN
     const schedule = arrivalTimes({
       rate,
       seconds: round === 0 ? options.warmup : secondsAt(rate, options),
@@ -236,11 +228,13 @@ Examples:
         rate,
         capacity: capacity.get(api.variant) ?? null,
         due,
-        ...percentilesOf({ latency: own, due }),
+        ...Object.fromEntries(
+          percentileNames.map((name) => {
+            const value = percentileOf({ latency: own, due }, name)
+            return [name, value === FAILED ? null : value]
+          }),
+        ),
         max: ok > 0 ? own.maxValue / 1_000 : null,
-        mean: ok > 0 ? own.mean / 1_000 : null,
-        line: run.longestLine,
-        seconds: run.seconds,
         generatorBusy: run.generator.utilization,
         generatorCpuMicros: micros(run.generator.cpuSeconds),
         apiCpuMicros: micros(used.api.cpuSeconds),
@@ -257,7 +251,7 @@ Examples:
       title: 'How it is measured',
       paragraphs: [
         `Requests are due at a fixed rate (${options.arrivals === 'even' ? 'evenly spaced' : 'at random times, a Poisson process'}), whatever the API does. The clock of each starts when it is due, so a stall counts for every request that had to wait for it; one that failed or was not sent counts as slower than all others. A percentile needs ten requests beyond it. "Sent late" is how late requests were sent although a connection was free; it is a part of their latency.`,
-        ...(capacityOf(rows).size > 0 ? [capacityText(capacityOf(rows))] : []),
+        ...capacityLines(rows),
       ],
       tables: [],
     },
@@ -266,23 +260,11 @@ Examples:
   claims: claimsOf,
 }
 
-/** Of one run: null for a percentile that cannot be told, and for one among those that failed. */
-function percentilesOf(run: Pick<Pooled, 'latency' | 'due'>): Record<string, number | null> {
-  return Object.fromEntries(
-    percentileNames.map((name) => {
-      const value = percentileOf(run, name)
-      return [name, value === Number.POSITIVE_INFINITY ? null : value]
-    }),
-  )
+function capacityLines(rows: Rows): string[] {
+  const known = rows.all.filter((row) => row.median('capacity') !== null)
+  const capacity = new Map(known.map((row) => [row.subject, row.median('capacity') ?? 0]))
+  return capacity.size > 0 ? [capacityText(capacity)] : []
 }
-
-const capacityOf = (rows: Rows): Rates['capacity'] =>
-  new Map(
-    rows.all.flatMap((row) => {
-      const capacity = row.median('capacity')
-      return capacity === null ? [] : [[row.subject, capacity]]
-    }),
-  )
 
 /** `1,875 requests/s, 75 % of what the slowest can do`. */
 function rateText({ all: [first] }: Rows): string {
@@ -322,18 +304,17 @@ function percentileColumn(name: Percentile): Column {
     head: `${percentText(name)} ms`,
     cell(row) {
       const value = percentileOf(pooled(row.samples), name)
-      if (value === Number.POSITIVE_INFINITY) return 'failed'
+      if (value === FAILED) return 'failed'
       if (value === null) return '-'
-      const rounds = row.summary(name)
-      if (!rounds || rounds.min === rounds.max) return figure(value)
-      return `${figure(value)} (${figure(rounds.min)}-${figure(rounds.max)})`
+      const { min = value, max = value } = row.summary(name) ?? {}
+      return withRange({ median: value, min, max })
     },
   }
 }
 
 /** At the highest rate at which most rows are sound: each variant beside the others. */
 function claimsOf(rows: Rows): string[] {
-  const p99 = (row: Row) => percentileOf(pooled(row.samples), 'p99') ?? Number.POSITIVE_INFINITY
+  const p99 = (row: Row) => percentileOf(pooled(row.samples), 'p99') ?? FAILED
   const isSound = (row: Row) => row.doubts.length === 0 && Number.isFinite(p99(row))
   const sound = rows.by('at').map(({ rows: own }) => own.filter(isSound))
   const most = Math.max(...sound.map(({ all }) => all.length))
