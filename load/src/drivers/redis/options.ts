@@ -23,11 +23,18 @@ export interface BuildsOptions {
 
 /** `--builds` */
 export function addBuilds(command: Command, defaults: readonly RedisBuild[]): void {
-  command.addOption(
-    new Option('--builds <list>', `out of ${redisBuilds.join(', ')}`)
-      .argParser(listOf(redisBuilds))
-      .default([...defaults], defaults.join(',')),
-  )
+  command.addOption(namesOption('--builds <list>', redisBuilds, defaults))
+}
+
+/** An option for a list out of some names, by default all of them. */
+export function namesOption<Name extends string>(
+  flags: string,
+  names: readonly Name[],
+  defaults = names,
+): Option {
+  return new Option(flags, `out of ${names.join(', ')}`)
+    .argParser(listOf(names))
+    .default([...defaults], defaults === names ? 'all' : defaults.join(','))
 }
 
 /** A parser for a list, separated by commas, of different whole numbers from `min` to `max`. */

@@ -1,4 +1,4 @@
-import { listOf, seconds, wholeNumber } from '@onetrip/stack/parsers.ts'
+import { seconds, wholeNumber } from '@onetrip/stack/parsers.ts'
 import { Problem } from '@onetrip/stack/problem.ts'
 import { Option } from 'commander'
 import { variants } from '../../contenders.ts'
@@ -27,7 +27,7 @@ import {
 import { type PacedGenerator, startGenerator } from '../../drivers/pacer/generator.ts'
 import { curveOf, percentileShares, together } from '../../drivers/pacer/latencies.ts'
 import type { PaceProgress } from '../../drivers/pacer/pacer.ts'
-import { numbers, numbersOption } from '../../drivers/redis/options.ts'
+import { namesOption, numbers, numbersOption } from '../../drivers/redis/options.ts'
 import type { Experiment } from '../../experiment/experiment.ts'
 import { errorKinds, figure, withRange } from '../../experiment/figures.ts'
 import { ELSEWHERE } from '../../experiment/result.ts'
@@ -115,11 +115,7 @@ Examples:
           .argParser(numbers(1, 1_000_000))
           .conflicts('shares'),
       )
-      .addOption(
-        new Option('--variants <list>', `out of ${variants.join(', ')}`)
-          .argParser(listOf(variants))
-          .default(['naive', 'pipeline', 'batch'], 'naive,pipeline,batch'),
-      )
+      .addOption(namesOption('--variants <list>', variants, ['naive', 'pipeline', 'batch']))
       .addOption(
         new Option('--arrivals <how>', 'evenly spaced, or at random times of the same mean rate')
           .choices(arrivals)

@@ -1,7 +1,7 @@
-import { listOf, wholeNumber } from '@onetrip/stack/parsers.ts'
+import { wholeNumber } from '@onetrip/stack/parsers.ts'
 import { Problem } from '@onetrip/stack/problem.ts'
-import { Option } from 'commander'
 import { isIsolated } from '../../drivers/redis/generator/program.ts'
+import { namesOption } from '../../drivers/redis/options.ts'
 import type { Experiment } from '../../experiment/experiment.ts'
 import { figure, percent } from '../../experiment/figures.ts'
 import type { Row } from '../../experiment/rows.ts'
@@ -62,11 +62,7 @@ Examples:
     command
       .option('--ports <n>', 'ports that clients may have', wholeNumber(20, 20_000), 500)
       .option('--rate <n>', 'views asked for per second', wholeNumber(1, 10_000), 1_000)
-      .addOption(
-        new Option('--cases <list>', `out of ${names.join(', ')}`)
-          .argParser(listOf(names))
-          .default([...names], 'all'),
-      )
+      .addOption(namesOption('--cases <list>', names))
   },
   isolated: () => ['patched'],
 

@@ -1,5 +1,5 @@
 import { type StrategyName, strategyNames } from '@onetrip/session-store'
-import { listOf, wholeNumber } from '@onetrip/stack/parsers.ts'
+import { wholeNumber } from '@onetrip/stack/parsers.ts'
 import { Option } from 'commander'
 import {
   describeLink,
@@ -9,7 +9,7 @@ import {
   type OpenLink,
   openLink,
 } from '../../drivers/redis/links.ts'
-import { numbersOption } from '../../drivers/redis/options.ts'
+import { namesOption, numbersOption } from '../../drivers/redis/options.ts'
 import type { Experiment } from '../../experiment/experiment.ts'
 import { withRange } from '../../experiment/figures.ts'
 import type { RedisServer } from '../../experiment/redis-server.ts'
@@ -86,11 +86,7 @@ Examples:
           .choices(operations)
           .default('update-token'),
       )
-      .addOption(
-        new Option('--strategies <list>', `out of ${strategyNames.join(', ')}`)
-          .argParser(listOf(strategyNames))
-          .default([...strategyNames], 'all'),
-      )
+      .addOption(namesOption('--strategies <list>', strategyNames))
       .addOption(
         new Option('--links <list>', `out of ${linkNames.join(', ')}, or like 5ms@100Mb/s`)
           .argParser(links)
