@@ -12,7 +12,7 @@ import type { Row } from '../../experiment/rows.ts'
 import { asCpu, asRate } from '../../experiment/shape.ts'
 import { bars } from '../../reporting/charts.ts'
 import { type Column, errors, range, tableOf } from '../../reporting/columns.ts'
-import { type CallerName, callers, loop, missingKey } from './callers.ts'
+import { type CallerName, callers, type LoopOptions, loop, missingKey } from './callers.ts'
 import {
   describeOthers,
   describeOwn,
@@ -167,7 +167,7 @@ Examples:
       const measured = await counted(target, async () =>
         one.caller === 'redis-benchmark'
           ? await runBenchmark(bench, one, (rates.get(one.label) ?? 0) * seconds, most, signal)
-          : await runCalls(one.caller, target, {
+          : await runCalls(one.caller, target.url, {
               ...{ width: one.width ?? 1, seconds, maxCalls: most, signal },
             }),
       )
@@ -279,21 +279,11 @@ async function runBenchmark(
   return { values: { calls, perSecond, p50: p50 * 1_000, p99: p99 * 1_000 } }
 }
 
-async function runCalls(
-  name: CallerName,
-  { url }: Target,
-  options: Parameters<typeof loop>[1],
-): Promise<Called> {
+async function runCalls(name: CallerName, url: string, options: LoopOptions): Promise<Called> {
   const caller = await callers[name](url)
   try {
-    const { calls, seconds, p50, p99, error } = await loop(caller, options)
-    return {
-      values:
-        calls > 0
-          ? { calls, perSecond: calls / seconds, p50: p50 * 1_000, p99: p99 * 1_000 }
-          : { calls },
-      ...(error && { errors: { [error.message]: 1 } }),
-    }
+    const { error, ...values } = await loop(caller, options)
+    return { values, ...(error && { errors: { [error.message]: 1 } }) }
   } finally {
     await caller.close?.()
   }
@@ -322,8 +312,8 @@ async function counted({ server }: Target, work: () => Promise<Called>): Promise
 }
 
 /** An error of the system, not of ours, is about the server: it has gone away meanwhile. */
-function unreachable(error: unknown, { name }: Target): unknown {
-  const { code, message } = error as NodeJS.ErrnoException
-  if (error instanceof Problem || code === undefined) return error
-  return new Problem(`The Redis at ${name} cannot be used any more: ${message}`, { cause: error })
+function unreachable(cause: unknown, { name }: Target): unknown {
+  const { code, message } = cause as NodeJS.ErrnoException
+  if (cause instanceof Problem || code === undefined) return cause
+  return new Problem(`The Redis at ${name} cannot be used any more: ${message}`, { cause })
 }
