@@ -33,7 +33,7 @@ export function partOf(experiment: Experiment, result: Result): Part {
   return {
     name: experiment.name,
     title: experiment.title,
-    claims: experiment.claims(rows, result),
+    claims: experiment.claims(rows, result).flatMap((claim) => claim || []),
     notes: [...endingText(result), ...notesOf(rows)],
     sections: [...experiment.sections(rows, result), ...publishedSection(experiment.published)],
     provenance: provenanceOf(result),

@@ -47,7 +47,10 @@ function shown(samples: readonly Sample[], options: Result['options'] = {}) {
     options: { operation: 'update-token', concurrency: 1, ...options },
   } as unknown as Result
   const tables = store.sections(rows, result).flatMap((section) => section.tables)
-  return { claims: store.claims(rows, result), tables: tables.map((table) => table.rows) }
+  return {
+    claims: store.claims(rows, result).filter(Boolean),
+    tables: tables.map((table) => table.rows),
+  }
 }
 
 const sequential = rounds({ strategy: 'sequential' }, [700, 720])

@@ -20,7 +20,7 @@ import {
   readingTable,
   yardstickOf,
 } from './diagnosis.ts'
-import { Address, findTarget, reach, type Target, watchOthers } from './target.ts'
+import { Address, findTarget, type Target, watchOthers } from './target.ts'
 
 interface ClientOptions {
   url?: Address
@@ -139,7 +139,6 @@ Examples:
 
   async prepare(context, { url, iOwnThisHost = false, watch }) {
     const target = await findTarget(context, url, iOwnThisHost)
-    await reach(target)
     context.describe('load', { Server: target.name })
     const program = await usableBenchmark(target, context.signal)
     if (url && watch > 0) {
@@ -211,25 +210,18 @@ Examples:
   claims(rows, { options: { mine }, software }) {
     const yardstick = yardstickOf(rows)
     const others = software[OTHERS]
-    const isWithoutBenchmark = !rows.find({ client: 'benchmark' })
-    const reuse = yardstick && [
-      `Beside ioredis on one connection, a client that opens one for each command does ${percent(yardstick.reconnects / yardstick.keeps)} of the commands, and ${percent(yardstick.reconnectsWithGreeting / yardstick.keeps)} with what ioredis says on each new connection (HELLO, CLIENT SETINFO twice, INFO).`,
-    ]
     return [
-      ...(reuse ?? []),
-      ...(yardstick && typeof mine === 'number' ? [describeOwn(mine, yardstick)] : []),
-      ...(others ? [`${OTHERS}: ${others}`] : []),
+      yardstick &&
+        `Beside ioredis on one connection, a client that opens one for each command does ${percent(yardstick.reconnects / yardstick.keeps)} of the commands, and ${percent(yardstick.reconnectsWithGreeting / yardstick.keeps)} with what ioredis says on each new connection (HELLO, CLIENT SETINFO twice, INFO).`,
+      yardstick && typeof mine === 'number' && describeOwn(mine, yardstick),
+      others && `${OTHERS}: ${others}`,
       ...rows.all.flatMap((row) =>
         Object.keys(row.errors).map((message) => `${row.subject} ended early: ${message}`),
       ),
-      ...(rows.all.some(hasNoPorts)
-        ? [
-            'There was no port left for another connection, since each keeps its port for a minute after it was closed. This is what "Cannot assign requested address" means: keep connections. Wait a minute before you repeat this.',
-          ]
-        : []),
-      ...(isWithoutBenchmark
-        ? [`The reference is ${labelOf('raw')}, because redis-benchmark cannot be used.`]
-        : []),
+      rows.all.some(hasNoPorts) &&
+        'There was no port left for another connection, since each keeps its port for a minute after it was closed. This is what "Cannot assign requested address" means: keep connections. Wait a minute before you repeat this.',
+      !rows.find({ client: 'benchmark' }) &&
+        `The reference is ${labelOf('raw')}, because redis-benchmark cannot be used.`,
     ]
   },
 }

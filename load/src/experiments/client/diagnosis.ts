@@ -1,7 +1,7 @@
 import { figure, percent } from '../../experiment/figures.ts'
 import type { Rows } from '../../experiment/rows.ts'
 import type { Table } from '../../experiment/section.ts'
-import type { Others } from './target.ts'
+import type { watchOthers } from './target.ts'
 
 // Shares of what redis-benchmark -c 1 reaches, as in the documents.
 const EXPECTED = [0.5, 0.6] as const
@@ -109,7 +109,7 @@ const FEW_COMMANDS = 50
 const MANY_CONNECTIONS = 10
 
 /** What the counters say of the server's other clients; null where they could not be read. */
-export function describeOthers(others: Others | null): string {
+export function describeOthers(others: Awaited<ReturnType<typeof watchOthers>>): string {
   if (!others) return 'unknown, since this user may not call INFO.'
   const { seconds, commands, connections } = others
   const counts = `${figure(commands / seconds)} commands/s and ${figure(connections / seconds)} new connections/s in ${figure(seconds)} s.`

@@ -78,19 +78,15 @@ export const latency: Experiment<LatencyOptions, Bench> = {
   group: 'Over HTTP',
   about: `
 Requests are due at a fixed rate, whatever the API does, as the visitors of a site come whether or not it is
-quick. The clock of a request starts when it is due: if the API stalls for 300 ms, all requests that were due
-meanwhile have waited. (npm run load -- http sends as fast as it gets answers: a stall then stops the
-requests, too, and hardly shows.)
+quick. The clock of a request starts when it is due, so a stall counts for every request that was due
+meanwhile; at full speed (npm run load -- http) it stops the requests, too, and hardly shows.
 
-Each variant is run at full speed first. The rates are shares of what the slowest of them can do, the same
-for all. --rate sets them instead; --compare takes those of that file.
+Each variant is run at full speed first. The rates are shares of what the slowest can do, the same for all.
+--rate sets them instead; --compare takes those of that file. A request that fails, or still waits for a
+connection a second after the end, counts as slower than all others. A percentile is shown when at least ten
+requests are beyond it: p99.99 needs --requests 100000. docs/method.md has more.
 
-A request that is due while all connections are busy waits in line. One that fails, or is still in line a
-second after the end, counts as slower than all others. A percentile is shown when at least ten requests are
-beyond it: p99.99 needs --requests 100000. docs/method.md has more.
-
-It measures what npm start runs, or starts a stack of its own (see npm run load -- http --help, also for the
-environment variables and the workloads).
+Which stack is measured, the workloads and the environment variables: see npm run load -- http --help.
 
 Examples:
   npm run load -- latency --quick
@@ -246,7 +242,7 @@ Examples:
     {
       title: 'How it is measured',
       paragraphs: [
-        `Requests are due at a fixed rate (${options.arrivals === 'even' ? 'evenly spaced' : 'at random times, a Poisson process'}), whatever the API does. The clock of each starts when it is due, so a stall counts for every request that had to wait for it; one that failed or was not sent counts as slower than all others. A percentile needs ten requests beyond it. "Sent late" is how late requests were sent although a connection was free; it is a part of their latency.`,
+        `Requests are due at a fixed rate (${options.arrivals === 'even' ? 'evenly spaced' : 'at random times, a Poisson process'}), and the clock of each starts when it is due. One that failed or was not sent counts as slower than all others. A percentile needs ten requests beyond it. "Sent late" is how late requests were sent although a connection was free; it is a part of their latency.`,
         ...capacityLines(rows),
       ],
       tables: [],

@@ -141,18 +141,14 @@ Examples:
     const [naiveCpu, poolCpu] = [quit, pool].map((row) => row?.median('redisCpuMicros'))
     const left = (options.cases as string[]).length - rows.all.length
     return [
-      ...(own && lasted
-        ? [
-            `Where the client closes its connections, ${own.median('ports')?.toLocaleString('en-US')} ports lasted ${figure(lasted)} s, for ${own.median('viewsBefore')?.toLocaleString('en-US')} views.`,
-          ]
-        : []),
-      ...(pool?.median('refused') === 0 ? ['With a pool, ports do not run out.'] : []),
-      ...(naiveCpu && poolCpu
-        ? [
-            `Redis used ${figure(naiveCpu)} µs of CPU for a naive view and ${figure(poolCpu)} µs for a pooled one: ${figure(naiveCpu / poolCpu)} times as much, for accepting, greeting and closing.`,
-          ]
-        : []),
-      ...(left > 0 ? [`Left out: ${left} cases, which need the program ip (iproute2).`] : []),
+      own &&
+        lasted &&
+        `Where the client closes its connections, ${own.median('ports')?.toLocaleString('en-US')} ports lasted ${figure(lasted)} s, for ${own.median('viewsBefore')?.toLocaleString('en-US')} views.`,
+      pool?.median('refused') === 0 && 'With a pool, ports do not run out.',
+      naiveCpu &&
+        poolCpu &&
+        `Redis used ${figure(naiveCpu)} µs of CPU for a naive view and ${figure(poolCpu)} µs for a pooled one: ${figure(naiveCpu / poolCpu)} times as much, for accepting, greeting and closing.`,
+      left > 0 && `Left out: ${left} cases, which need the program ip (iproute2).`,
     ]
   },
 }

@@ -5,7 +5,9 @@ import type { JanitorOptions } from '@onetrip/session-store'
 import { newSecret } from '@onetrip/stack/places.ts'
 import { Problem } from '@onetrip/stack/problem.ts'
 import type { Redis } from 'ioredis'
+import type { Run } from '../../experiment/experiment.ts'
 import { figure } from '../../experiment/figures.ts'
+import type { RedisServer } from '../../experiment/redis-server.ts'
 import { layouts } from './fill.ts'
 import type { JanitorWork } from './janitor-thread.ts'
 
@@ -16,14 +18,7 @@ export interface RetentionOptions {
   layout: keyof typeof layouts
 }
 
-/** A store that has `sessions` more than the `kept`, and a victim's. */
-interface CrowdedStore {
-  url: string
-  redis: Redis
-  options: RetentionOptions
-  signal: AbortSignal
-  update(text: string): void
-}
+type RetentionRun = Run<RetentionOptions>
 
 /** Removes sessions; returns how many. */
 export type CleanUp = () => Promise<number>
@@ -45,15 +40,16 @@ export const cleanUpNames = ({ batchSizes }: RetentionOptions) => [
 /** Prepares a clean-up; what it starts ends with `undo`. */
 export async function cleanUpOf(
   name: string,
-  store: CrowdedStore,
+  { server, redis }: { server: RedisServer; redis: Redis },
+  run: RetentionRun,
   undo: AsyncDisposableStack,
 ): Promise<CleanUp> {
-  const { options, signal } = store
-  if (name === NONE) return () => delay(QUIET_MS, 0, { signal })
-  if (name === AT_ONCE) return () => trimAtOnce(store)
+  const { options, context } = run
+  if (name === NONE) return () => delay(QUIET_MS, 0, { signal: context.signal })
+  if (name === AT_ONCE) return () => trimAtOnce(redis, options)
   if (name === SWEEP) {
     const limits = { maxSessions: NEVER, rescaleEverySeconds: NEVER, sweepEverySeconds: 0 }
-    return await janitor(limits, await trimAtOnce(store), store, undo)
+    return await janitor(limits, await trimAtOnce(redis, options), server, run, undo)
   }
   const limits = {
     maxSessions: options.kept,
@@ -61,14 +57,15 @@ export async function cleanUpOf(
     ...{ rescaleEverySeconds: NEVER, sweepEverySeconds: NEVER },
   }
   // The victim's session counts towards the limit, too.
-  return await janitor(limits, options.sessions + 1, store, undo)
+  return await janitor(limits, options.sessions + 1, server, run, undo)
 }
 
 /** A janitor that is connected already, so that its start is not measured. */
 async function janitor(
   limits: JanitorOptions,
   expected: number,
-  { url, options: { layout }, signal, update }: CrowdedStore,
+  { url }: RedisServer,
+  { options: { layout }, context: { signal }, update }: RetentionRun,
   undo: AsyncDisposableStack,
 ): Promise<CleanUp> {
   const untilSwept = limits.sweepEverySeconds === 0
@@ -93,7 +90,7 @@ async function janitor(
 }
 
 /** The textbook's ZREMRANGEBYRANK, for all sessions at once; their other records stay. */
-async function trimAtOnce({ options, redis }: CrowdedStore): Promise<number> {
+async function trimAtOnce(redis: Redis, options: RetentionOptions): Promise<number> {
   const parts = layouts[options.layout].parts()
   const share = Math.ceil(options.sessions / parts.length)
   let removed = 0
