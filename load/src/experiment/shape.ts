@@ -84,3 +84,20 @@ export interface Published {
 
 /** By their names, as they are shown. */
 export type Facts = Readonly<Record<string, string | number | null>>
+
+/** Counts, and latencies in milliseconds, are compared like this. */
+export const asCount = { kind: 'count', better: 'lower', least: 0.05 } as const
+export const asLatency = { kind: 'pace', better: 'lower', least: 0.01 } as const
+
+/** A case for each combination of the values; those of the last factor change first. */
+export function product<One extends Case>(
+  values: {
+    readonly [Factor in keyof One]: readonly One[Factor][]
+  },
+): One[] {
+  return Object.entries<readonly (string | number)[]>(values).reduce<Case[]>(
+    (cases, [factor, list]) =>
+      cases.flatMap((one) => list.map((value) => ({ ...one, [factor]: value }))),
+    [{}],
+  ) as One[]
+}

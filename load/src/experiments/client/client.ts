@@ -9,7 +9,7 @@ import type { Experiment } from '../../experiment/experiment.ts'
 import { percent } from '../../experiment/figures.ts'
 import type { Measured } from '../../experiment/result.ts'
 import type { Row } from '../../experiment/rows.ts'
-import { asCpu, asRate } from '../../experiment/shape.ts'
+import { asCount, asCpu, asRate } from '../../experiment/shape.ts'
 import { bars } from '../../reporting/charts.ts'
 import { type Column, errors, range, tableOf } from '../../reporting/columns.ts'
 import { type CallerName, callers, type LoopOptions, loop, missingKey } from './callers.ts'
@@ -124,10 +124,7 @@ Examples:
     { name: 'perSecond', label: 'commands/s', ...asRate },
     { name: 'p50', label: 'p50 µs', kind: 'pace', better: 'lower', least: 10 },
     { name: 'p99', label: 'p99 µs', kind: 'pace', better: 'lower', least: 10 },
-    {
-      ...{ name: 'connections', label: 'connections /command', format: 'fixed' },
-      ...{ kind: 'count', better: 'lower', least: 0.01 },
-    },
+    { name: 'connections', label: 'connections /command', format: 'fixed', ...asCount },
     { name: 'mainCpuMicros', label: 'Redis main thread CPU µs /command', ...asCpu },
     { name: 'calls', label: 'commands', format: 'whole' },
   ],

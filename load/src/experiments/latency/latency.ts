@@ -33,7 +33,7 @@ import { errorKinds, figure, withRange } from '../../experiment/figures.ts'
 import { ELSEWHERE } from '../../experiment/result.ts'
 import type { Row, Rows } from '../../experiment/rows.ts'
 import type { Section } from '../../experiment/section.ts'
-import type { Metric } from '../../experiment/shape.ts'
+import { asLatency, type Metric } from '../../experiment/shape.ts'
 import { packageVersion } from '../../measure/package-version.ts'
 import { usageOf } from '../../measure/usage.ts'
 import { percentiles } from '../../reporting/charts.ts'
@@ -141,7 +141,7 @@ Examples:
     ...percentileNames.map(
       (name): Metric => ({
         ...{ name, label: `${percentText(name)} ms` },
-        ...(['p50', 'p99'].includes(name) && { kind: 'pace', better: 'lower', least: 0.01 }),
+        ...(['p50', 'p99'].includes(name) && asLatency),
       }),
     ),
     { name: 'max', label: 'longest ms' },

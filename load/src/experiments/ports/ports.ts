@@ -5,7 +5,7 @@ import { namesOption } from '../../drivers/redis/options.ts'
 import type { Experiment } from '../../experiment/experiment.ts'
 import { figure, percent } from '../../experiment/figures.ts'
 import type { Row } from '../../experiment/rows.ts'
-import { asCpu } from '../../experiment/shape.ts'
+import { asCount, asCpu } from '../../experiment/shape.ts'
 import { type Column, tableOf } from '../../reporting/columns.ts'
 import { addOtherAddress } from './network.ts'
 import { type Client, EXHAUSTED, type PortsOptions, runClient } from './run.ts'
@@ -71,10 +71,7 @@ Examples:
   metrics: [
     { name: 'ports', label: 'ports', format: 'whole' },
     { name: 'reuse', label: 'tcp_tw_reuse', format: 'whole' },
-    {
-      ...{ name: 'refused', label: EXHAUSTED, format: 'percent' },
-      ...{ kind: 'count', better: 'lower', least: 0.01 },
-    },
+    { name: 'refused', label: EXHAUSTED, format: 'percent', ...asCount, least: 0.01 },
     { name: 'lasted', label: 'first failure after s' },
     { name: 'viewsBefore', label: 'views before', format: 'whole' },
     { name: 'rateBefore', label: 'views/s before it' },

@@ -16,7 +16,7 @@ import type { RedisServer } from '../../experiment/redis-server.ts'
 import type { Result } from '../../experiment/result.ts'
 import type { Row, Rows } from '../../experiment/rows.ts'
 import type { Section } from '../../experiment/section.ts'
-import { asCpu, asRate, type Case } from '../../experiment/shape.ts'
+import { asCpu, asRate, type Case, product } from '../../experiment/shape.ts'
 import { bars, lines } from '../../reporting/charts.ts'
 import { type Column, documented, range, ratio, tableOf } from '../../reporting/columns.ts'
 import { measureCalls, operations } from './calls.ts'
@@ -154,13 +154,10 @@ Examples:
   },
 
   cases: (_, { links, ioThreads, poolSizes, strategies }) =>
-    links.flatMap(({ name: link }) =>
-      ioThreads.flatMap((ioThreads) =>
-        poolSizes.flatMap((poolSize) =>
-          strategies.map((strategy) => ({ link, strategy, poolSize, ioThreads })),
-        ),
-      ),
-    ),
+    product<Case>({
+      link: links.map(({ name }) => name),
+      ...{ ioThreads, poolSize: poolSizes, strategy: strategies },
+    }),
 
   async measure(one, bench, { options, context: { signal } }) {
     const open = bench.get(keyOf(one))
