@@ -8,6 +8,9 @@ import { Problem } from '@onetrip/stack/problem.ts'
 /** An address that the kernel does not take for loopback although it never leaves the namespace. */
 export const OTHER_ADDRESS = '10.211.55.1'
 
+export const HOW_TO_RUN =
+  'Run it as root, or as "unshare -r npm run load -- ports", and outside of a container.'
+
 /** Settings below `net.ipv4`. */
 interface NetworkSettings {
   /** The first port and the last. */
@@ -23,7 +26,7 @@ export async function setNetwork(settings: NetworkSettings): Promise<void> {
   for (const [name, value] of Object.entries(settings)) {
     await writeFile(`/proc/sys/net/ipv4/${name}`, String(value)).catch((cause) => {
       throw new Problem(
-        `The setting net.ipv4.${name} cannot be changed here (${cause.code}), not even in a network namespace of its own. Run it as root, or as "unshare -r npm run load -- ports", and outside of a container.`,
+        `The setting net.ipv4.${name} cannot be changed here (${cause.code}), not even in a network namespace of its own. ${HOW_TO_RUN}`,
         { cause },
       )
     })

@@ -7,7 +7,7 @@ import { figure, percent } from '../../experiment/figures.ts'
 import type { Row } from '../../experiment/rows.ts'
 import { asCount, asCpu } from '../../experiment/shape.ts'
 import { type Column, tableOf } from '../../reporting/columns.ts'
-import { addOtherAddress } from './network.ts'
+import { addOtherAddress, HOW_TO_RUN } from './network.ts'
 import { type Client, EXHAUSTED, type PortsOptions, runClient } from './run.ts'
 
 interface Bench {
@@ -16,7 +16,7 @@ interface Bench {
 }
 
 const closes = { strategy: 'closes-itself', reuse: 0 } as const
-const elsewhere = { ...closes, otherAddress: true } as const
+const atOtherAddress = { ...closes, otherAddress: true } as const
 
 const clients: Readonly<Record<string, Client>> = {
   'no-reuse': { ...closes, label: 'client closes' },
@@ -24,8 +24,12 @@ const clients: Readonly<Record<string, Client>> = {
   'few-waiting': { ...closes, label: 'client closes, a tenth may wait', mayWait: 0.1 },
   'more-ports': { ...closes, label: 'client closes, more ports', portsFactor: 2 },
   loopback: { ...closes, label: 'client closes, kernel default', reuse: 2 },
-  'not-loopback': { ...elsewhere, label: 'client closes, kernel default, other address', reuse: 2 },
-  reuse: { ...elsewhere, label: 'client closes, reuse on, other address', reuse: 1 },
+  'not-loopback': {
+    ...atOtherAddress,
+    label: 'client closes, kernel default, other address',
+    reuse: 2,
+  },
+  reuse: { ...atOtherAddress, label: 'client closes, reuse on, other address', reuse: 1 },
   quit: { strategy: 'naive', label: 'naive: QUIT, Redis closes', reuse: 0 },
   pool: { strategy: 'pipeline', label: 'pipeline: one connection', reuse: 0 },
 }
@@ -87,7 +91,7 @@ Examples:
   async prepare(_, { cases }) {
     if (!isIsolated()) {
       throw new Problem(
-        'This needs a network namespace of its own, which this system does not allow. Run it as root, or as "unshare -r npm run load -- ports", and outside of a container.',
+        `This needs a network namespace of its own, which this system does not allow. ${HOW_TO_RUN}`,
       )
     }
     const isWanted = cases.some((name) => clients[name]?.otherAddress)

@@ -38,7 +38,7 @@ export async function fillSessions(
       const user = `user-${Math.floor(number / SESSIONS_PER_USER)}`
       return { id: idIssuedAt(seen), user, seen, views }
     })
-    // One command for each key, which takes a third of the time that one for each record does.
+    // One command for each key: one for each record takes twice as long.
     const pipeline = redis.pipeline()
     for (const [key, list] of Map.groupBy(some, ({ id }) => keys.login(id))) {
       pipeline.hset(key, ...list.flatMap(({ id, user }) => [id, user]))

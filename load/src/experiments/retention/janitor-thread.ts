@@ -3,8 +3,8 @@ import { parentPort, workerData } from 'node:worker_threads'
 import { createSessionStore, type JanitorOptions } from '@onetrip/session-store'
 import { layouts } from './fill.ts'
 
-// The store's janitor in a thread, and so an event loop, of its own. It says when it is connected, begins at a
-// message, and tells of each step how many sessions it removed.
+// The store's janitor in a thread, and so an event loop, of its own. It posts a message when it is connected,
+// waits for one, and posts the number of sessions that each step removed.
 
 export interface JanitorWork {
   url: string
