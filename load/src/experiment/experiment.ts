@@ -60,8 +60,8 @@ export interface Experiment<Options extends object = object, Bench = unknown> ex
 
   /** Tables and charts. The terminal prints the tables. */
   sections(rows: Rows, result: Result): readonly Section[]
-  /** Sentences with the result, the most important first. */
-  claims(rows: Rows, result: Result): readonly string[]
+  /** Sentences with the result, the most important first; what is no text is left out. */
+  claims(rows: Rows, result: Result): readonly (string | false | 0 | null | undefined)[]
 }
 
 type Group = 'Over HTTP' | 'The store' | 'Redis'

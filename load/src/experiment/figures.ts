@@ -1,4 +1,4 @@
-import type { Ratio } from './statistics.ts'
+import type { Ratio, Summary } from './statistics.ts'
 
 const whole = new Intl.NumberFormat('en-US', { maximumFractionDigits: 0 })
 
@@ -13,6 +13,11 @@ export function figure(value: number): string {
 /** `1 round`, `5 rounds`, `1,000 sessions`. */
 export function counted(count: number, noun: string): string {
   return `${whole.format(count)} ${noun}${count === 1 ? '' : 's'}`
+}
+
+/** Median with the range of the rounds: `3.50 (3.00-4.00)`. */
+export function withRange({ median, min, max }: Summary): string {
+  return min === max ? figure(median) : `${figure(median)} (${figure(min)}-${figure(max)})`
 }
 
 /** Mean with its interval: `13.4 (12.7-14.1)`; `-` for what could not be compared. */

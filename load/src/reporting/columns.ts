@@ -1,4 +1,4 @@
-import { errorKinds, figure, percent, withInterval } from '../experiment/figures.ts'
+import { errorKinds, figure, percent, withInterval, withRange } from '../experiment/figures.ts'
 import type { Row, Rows } from '../experiment/rows.ts'
 import type { Table } from '../experiment/section.ts'
 import type { Case, Metric } from '../experiment/shape.ts'
@@ -110,9 +110,7 @@ export function ratio(name: string, head: string, base?: Partial<Case>): Column 
       const other = baseOf(row, rows, base)
       if (other === row) return '1'
       const ratio = row.ratio(name, other)
-      if (!ratio) return '-'
-      const { median, min, max } = ratio
-      return min === max ? figure(median) : `${figure(median)} (${figure(min)}-${figure(max)})`
+      return ratio ? withRange(ratio) : '-'
     },
   }
 }

@@ -34,7 +34,7 @@ export function partOf(experiment: Experiment, result: Result): Part {
   return {
     name: experiment.name,
     title: [experiment.title, experiment.detail?.(result) ?? ''].filter(Boolean).join(', '),
-    claims: experiment.claims(rows, result),
+    claims: experiment.claims(rows, result).flatMap((claim) => claim || []),
     ending: endingText(result),
     notes: notesOf(rows),
     sections: [...experiment.sections(rows, result), ...publishedSection(experiment.published)],

@@ -1,6 +1,4 @@
 import { execFile, spawnSync } from 'node:child_process'
-import { once } from 'node:events'
-import { connect } from 'node:net'
 import { promisify } from 'node:util'
 import { freePorts } from '@onetrip/stack/ports.ts'
 import { temporaryFolder } from '@onetrip/stack/testing/folders.ts'
@@ -64,9 +62,7 @@ describe('client', () => {
     [['--url=redis://127.0.0.1:1'], 'The Redis at redis://127.0.0.1:1 cannot be used: connect EC'],
   ])('refuses %s', async (args, words) => {
     const env = cleanEnv(await temporaryFolder())
-    const ran = promisify(execFile)(process.execPath, [loadPath, 'client', ...args], {
-      env,
-    })
+    const ran = promisify(execFile)(process.execPath, [loadPath, 'client', ...args], { env })
     await expect(ran).rejects.toMatchObject({ code: 1, stderr: expect.stringContaining(words) })
     await expect(ran).rejects.not.toMatchObject({
       stderr: expect.stringMatching(/secret|at .*:\d+:/),
@@ -107,31 +103,22 @@ describe('client', () => {
 
 /** A client of the kind that the experiment looks for: a connection for each AUTH and PING. */
 function reconnectForEver(path: string, password: string) {
+  const greeting = { protocol: 2, enableReadyCheck: false, disableClientInfo: true } as const
   let connections = 0
   let stopping = false
-  const work = async () => {
+  const working = (async () => {
     while (!stopping) {
-      const socket = connect(path)
-      socket.write(`AUTH ${password}\r\nPING\r\n`)
-      let text = ''
-      for await (const chunk of socket) {
-        text += chunk
-        if (text.includes('+PONG')) break
-      }
+      const redis = new Redis(path, { ...greeting, password })
+      await redis.ping()
+      redis.disconnect()
       connections++
-      socket.destroy()
-      if (!socket.closed) await once(socket, 'close')
     }
-  }
-  const working = work()
-  onTestFinished(() => {
+  })()
+  const stop = async () => {
     stopping = true
-  })
-  return {
-    async stop() {
-      stopping = true
-      await working
-      return connections
-    },
+    await working
+    return connections
   }
+  onTestFinished(async () => void (await stop()))
+  return { stop }
 }

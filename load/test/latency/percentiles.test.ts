@@ -10,12 +10,13 @@ import {
   record,
   together,
 } from '../../src/drivers/pacer/latencies.ts'
-import { FORMAT, type Result, type Sample } from '../../src/experiment/result.ts'
+import type { Result, Sample } from '../../src/experiment/result.ts'
 import { Rows } from '../../src/experiment/rows.ts'
 import { latency } from '../../src/experiments/latency/latency.ts'
 import { markdownOf } from '../../src/reporting/markdown.ts'
 import { pageOf } from '../../src/reporting/page.ts'
 import { partOf } from '../../src/reporting/part.ts'
+import { resultOf as anyResultOf } from '../support/result.ts'
 
 /** A histogram of these milliseconds; `[ms, count]` for many. */
 function histogramOf(entries: readonly (readonly [ms: number, count: number])[]) {
@@ -105,14 +106,8 @@ function samplesOf({ variant, ms, rate = 1_000, notSent = 0, lateMs = 0.1 }: Rou
   })
 }
 
-const resultOf = (...rounds: Rounds[]): Result => ({
-  ...{ format: FORMAT, experiment: 'latency', date: '2026-11-21T10:00:00.000Z', git: null },
-  ...{ command: 'npm run load -- latency', elsewhere: 0, network: 'shared', interrupted: false },
-  machine: { cpu: 'EPYC', cores: 2, memoryBytes: 2 ** 34, kernel: 'Linux 6', node: 'v26.10.0' },
-  limits: {} as Result['limits'],
-  ...{ options: { arrivals: 'even' }, load: {}, software: {}, metrics: {} },
-  samples: rounds.flatMap(samplesOf),
-})
+const resultOf = (...rounds: Rounds[]): Result =>
+  anyResultOf(latency, rounds.flatMap(samplesOf), { options: { arrivals: 'even' } })
 
 describe('what is shown', () => {
   const markdown = (...rounds: Rounds[]) => markdownOf([partOf(latency, resultOf(...rounds))])

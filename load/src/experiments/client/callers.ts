@@ -3,30 +3,17 @@ import { createHistogram } from 'node:perf_hooks'
 import { createSessionStore, documentKeys, type Keys } from '@onetrip/session-store'
 import { type RedisOptions, redisAddress } from '@onetrip/stack/address.ts'
 import { newSecret } from '@onetrip/stack/places.ts'
-import { Redis } from 'ioredis'
+import { connectOnce } from '../../drivers/redis/connect.ts'
 import { encode, exchanger, greeting, rawSocket } from '../../drivers/redis/raw-connection.ts'
 
 /** Sends one command to Redis and waits for its reply, again and again. */
 export interface Caller {
   call(): Promise<unknown>
-  close(): Promise<void> | void
-}
-
-export interface Loop {
-  calls: number
-  seconds: number
-  /** Of a call, in milliseconds. */
-  p50: number
-  p99: number
-  /** What ended it early; nothing when it ran as long as it should. */
-  error: Error | null
+  close?(): Promise<void> | void
 }
 
 /** A key that does not exist, so that there is nothing to write or remove. */
 export const missingKey = 'onetrip-load:none'
-
-const get = encode(['GET', missingKey])
-const nil = Buffer.from('$-1\r\n')
 
 const CONNECT_MS = 1_500
 const REPLY_MS = 3_000
@@ -38,65 +25,42 @@ export type CallerName = 'raw' | 'ioredis' | 'reconnect' | 'reconnect-ioredis' |
 
 /** How the callers are made. All read a key that does not exist, by one command for each call. */
 export const callers: Record<CallerName, (url: string) => Promise<Caller>> = {
-  /** A plain socket that parses nothing. */
   async raw(url) {
-    const { options } = redisAddress(url)
-    const hello = greeting(options)
-    const socket = await rawSocket(options)
-    const exchange = exchanger(socket)
-    await exchange(hello.commands, hello.replies)
-    return {
-      async call() {
-        await exchange(get, nil)
-      },
-      close: () => void socket.destroy(),
-    }
+    return await plainSocket(redisAddress(url).options)
   },
 
   async ioredis(url) {
-    const redis = await connected(url)
+    const redis = await connectOnce(optionsOf(url))
     return { call: () => redis.get(missingKey), close: () => redis.disconnect() }
   },
 
-  /** A plain socket for each command: what opening and closing costs, without any client's own habits. */
+  /** What opening and closing costs, without any client's own habits. */
   async reconnect(url) {
     const { options } = redisAddress(url)
-    const hello = greeting(options)
     return {
       async call() {
-        const socket = await rawSocket(options)
-        try {
-          const exchange = exchanger(socket)
-          await exchange(hello.commands, hello.replies)
-          await exchange(get, nil)
-        } finally {
-          socket.destroy()
-        }
+        const socket = await plainSocket(options)
+        await socket.call().finally(socket.close)
       },
-      close: () => undefined,
     }
   },
 
-  /** An ioredis client for each command, with its defaults (HELLO, CLIENT SETINFO twice, INFO). */
+  /** With ioredis's defaults: HELLO, CLIENT SETINFO twice, INFO. */
   async 'reconnect-ioredis'(url) {
+    const options = optionsOf(url)
     return {
       async call() {
-        const redis = await connected(url)
+        const redis = await connectOnce(options)
         await redis.get(missingKey)
         redis.disconnect()
       },
-      close: () => undefined,
     }
   },
 
   /** The store: its shortest reading call, which is one command as well. */
   async store(url) {
-    const store = createSessionStore({
-      url,
-      tokens: { secrets: [newSecret()] },
-      keys: missingKeys,
-      janitor: false,
-    })
+    const tokens = { secrets: [newSecret()] }
+    const store = createSessionStore({ url, tokens, keys: missingKeys, janitor: false })
     try {
       await store.ready(CONNECT_MS)
     } catch (error) {
@@ -107,25 +71,22 @@ export const callers: Record<CallerName, (url: string) => Promise<Caller>> = {
   },
 }
 
-async function connected(url: string): Promise<Redis> {
-  const settings: RedisOptions = {
-    ...redisAddress(url).options,
-    lazyConnect: true,
-    maxRetriesPerRequest: 0,
-    connectTimeout: CONNECT_MS,
-    retryStrategy: () => null,
-  }
-  const redis = new Redis(settings)
-  let reason: Error | undefined
-  redis.on('error', (error: Error) => {
-    reason = error // which connect() does not tell
+const optionsOf = (url: string) => ({ ...redisAddress(url).options, connectTimeout: CONNECT_MS })
+
+const get = encode(['GET', missingKey])
+const nil = Buffer.from('$-1\r\n')
+
+/** A socket that is logged in; it parses nothing. */
+async function plainSocket(options: RedisOptions) {
+  const { commands, replies } = greeting(options)
+  const socket = await rawSocket(options)
+  const exchange = exchanger(socket)
+  const close = () => void socket.destroy()
+  await exchange(commands, replies).catch((error) => {
+    close()
+    throw error
   })
-  try {
-    await redis.connect()
-  } catch (error) {
-    throw reason ?? error
-  }
-  return redis
+  return { call: () => exchange(get, nil), close }
 }
 
 export interface LoopOptions {
@@ -141,13 +102,13 @@ export interface LoopOptions {
  * Calls for some time, each caller again when it has its answer. The first error ends the loop, and a
  * server that does not answer within 3 s of the end is one.
  *
+ * @returns p50 and p99 in microseconds; `error` is null when it ran as long as it should.
  * @throws the reason of `signal`, at once.
  */
-export async function loop(caller: Caller, options: LoopOptions): Promise<Loop> {
+export async function loop(caller: Caller, options: LoopOptions) {
   const { width = 1, seconds, maxCalls, signal } = options
   const latency = createHistogram()
   let begun = 0
-  let answered = 0
   let error: Error | null = null
   const start = performance.now()
   const end = start + seconds * 1000
@@ -157,31 +118,27 @@ export async function loop(caller: Caller, options: LoopOptions): Promise<Loop> 
       try {
         await caller.call()
       } catch (failure) {
-        error ??= failure instanceof Error ? failure : new Error(String(failure))
+        error ??= failure as Error
         return
       }
-      answered++
       const then = now
       now = performance.now()
       latency.record(Math.max(1, Math.round((now - then) * 1e6)))
     }
   }
   // One timer for all calls: one for each would be a part of what is measured.
-  const late = new AbortController()
-  const timer = setTimeout(() => late.abort(), seconds * 1_000 + REPLY_MS)
-  const givenUp = once(AbortSignal.any([signal, late.signal]), 'abort')
-  try {
-    await Promise.race([givenUp, Promise.all(Array.from({ length: width }, callOn))])
-  } finally {
-    clearTimeout(timer)
-  }
+  const late = AbortSignal.timeout(seconds * 1_000 + REPLY_MS)
+  const givenUp = once(AbortSignal.any([signal, late]), 'abort')
+  await Promise.race([givenUp, Promise.all(Array.from({ length: width }, callOn))])
   signal.throwIfAborted()
-  if (late.signal.aborted) error ??= new Error('the server does not answer any more')
+  if (late.aborted) error ??= new Error('the server does not answer any more')
+  const calls = latency.count
+  if (calls === 0) return { calls, error }
   return {
-    calls: answered,
-    seconds: (performance.now() - start) / 1000,
-    p50: latency.percentile(50) / 1e6,
-    p99: latency.percentile(99) / 1e6,
+    calls,
+    perSecond: (calls * 1_000) / (performance.now() - start),
+    p50: latency.percentile(50) / 1e3,
+    p99: latency.percentile(99) / 1e3,
     error,
   }
 }

@@ -9,9 +9,10 @@ import type { Experiment } from '../../experiment/experiment.ts'
 import { percent } from '../../experiment/figures.ts'
 import type { Measured } from '../../experiment/result.ts'
 import type { Row } from '../../experiment/rows.ts'
+import { asCount, asCpu, asRate } from '../../experiment/shape.ts'
 import { bars } from '../../reporting/charts.ts'
 import { type Column, errors, range, tableOf } from '../../reporting/columns.ts'
-import { type CallerName, callers, loop, missingKey } from './callers.ts'
+import { type CallerName, callers, type LoopOptions, loop, missingKey } from './callers.ts'
 import {
   describeOthers,
   describeOwn,
@@ -19,7 +20,7 @@ import {
   readingTable,
   yardstickOf,
 } from './diagnosis.ts'
-import { Address, findTarget, reach, type Target, watchOthers } from './target.ts'
+import { Address, findTarget, type Target, watchOthers } from './target.ts'
 
 interface ClientOptions {
   url?: Address
@@ -87,16 +88,15 @@ export const client: Experiment<ClientOptions, Bench> = {
   summary: 'one client beside redis-benchmark -c 1: does it keep its connection?',
   group: 'Redis',
   about: `
-Each client reads a key that does not exist (GET ${missingKey}; the store, which has no such
-call, sends one ZRANGE), one command at a time unless its row says otherwise. Nothing is written.
-Without --url it measures a Redis of its own. Connections per command and the CPU time of Redis's main
-thread are counted there only.
+Each client reads a key that does not exist (GET ${missingKey}; the store sends one ZRANGE), one command at a
+time unless its row says otherwise. Without --url it measures a Redis of its own, and also connections per
+command and the CPU time of Redis's main thread.
 
-With --url, or REDIS_URL in the environment, it diagnoses a server of yours with at most 1,000
-commands and 200 connections in a run. First it watches for a few seconds what the server's other
-clients do. Give --mine the rate that your own client reaches with one connection, and it says what
-that rate means. A password is only taken from REDIS_URL. It is never given to redis-benchmark, where
-everybody could see it: then, as with TLS, a plain socket is the reference.
+With --url, or REDIS_URL in the environment, it diagnoses a server of yours with at most 1,000 commands and
+200 connections in a run, and writes nothing. First it watches for a few seconds what the server's other
+clients do. Give --mine the rate that your own client reaches with one connection, and it says what that
+rate means. A password is only taken from REDIS_URL. It is never given to redis-benchmark, where everybody
+could see it: then, as with TLS, a plain socket is the reference.
 
 Examples:
   npm run load -- client
@@ -121,21 +121,12 @@ Examples:
   factors: [{ name: 'client', label: 'client', text: labelOf }],
   subject: 'client',
   metrics: [
-    {
-      ...{ name: 'perSecond', label: 'commands/s', unit: 'commands/s' },
-      ...{ kind: 'pace', better: 'higher', least: 0.1 },
-    },
-    { ...micros('p50'), kind: 'pace', better: 'lower', least: 10 },
-    { ...micros('p99'), kind: 'pace', better: 'lower', least: 10 },
-    {
-      ...{ name: 'connections', label: 'connections /command', unit: 'connections/command' },
-      ...{ kind: 'count', better: 'lower', least: 0.01, format: 'fixed' },
-    },
-    {
-      ...{ name: 'mainCpuMicros', label: 'Redis main thread CPU µs /command', unit: 'µs/command' },
-      ...{ kind: 'cpu', better: 'lower', least: 1 },
-    },
-    { name: 'calls', label: 'commands', unit: 'commands', format: 'whole' },
+    { name: 'perSecond', label: 'commands/s', ...asRate },
+    { name: 'p50', label: 'p50 µs', kind: 'pace', better: 'lower', least: 10 },
+    { name: 'p99', label: 'p99 µs', kind: 'pace', better: 'lower', least: 10 },
+    { name: 'connections', label: 'connections /command', format: 'fixed', ...asCount },
+    { name: 'mainCpuMicros', label: 'Redis main thread CPU µs /command', ...asCpu },
+    { name: 'calls', label: 'commands', format: 'whole' },
   ],
   progress: ['perSecond'],
   loadOptions: [],
@@ -145,7 +136,6 @@ Examples:
 
   async prepare(context, { url, iOwnThisHost = false, watch }) {
     const target = await findTarget(context, url, iOwnThisHost)
-    await reach(target)
     context.describe('load', { Server: target.name })
     const program = await usableBenchmark(target, context.signal)
     if (url && watch > 0) {
@@ -173,7 +163,7 @@ Examples:
       const measured = await counted(target, async () =>
         one.caller === 'redis-benchmark'
           ? await runBenchmark(bench, one, (rates.get(one.label) ?? 0) * seconds, most, signal)
-          : await runCalls(one.caller, target, {
+          : await runCalls(one.caller, target.url, {
               ...{ width: one.width ?? 1, seconds, maxCalls: most, signal },
             }),
       )
@@ -217,31 +207,20 @@ Examples:
   claims(rows, { options: { mine }, software }) {
     const yardstick = yardstickOf(rows)
     const others = software[OTHERS]
-    const isWithoutBenchmark = !rows.find({ client: 'benchmark' })
-    const reuse = yardstick && [
-      `Beside ioredis on one connection, a client that opens one for each command does ${percent(yardstick.reconnects / yardstick.keeps)} of the commands, and ${percent(yardstick.reconnectsWithGreeting / yardstick.keeps)} with what ioredis says on each new connection (HELLO, CLIENT SETINFO twice, INFO).`,
-    ]
     return [
-      ...(reuse ?? []),
-      ...(yardstick && typeof mine === 'number' ? [describeOwn(mine, yardstick)] : []),
-      ...(others ? [`${OTHERS}: ${others}`] : []),
+      yardstick &&
+        `Beside ioredis on one connection, a client that opens one for each command does ${percent(yardstick.reconnects / yardstick.keeps)} of the commands, and ${percent(yardstick.reconnectsWithGreeting / yardstick.keeps)} with what ioredis says on each new connection (HELLO, CLIENT SETINFO twice, INFO).`,
+      yardstick && typeof mine === 'number' && describeOwn(mine, yardstick),
+      others && `${OTHERS}: ${others}`,
       ...rows.all.flatMap((row) =>
         Object.keys(row.errors).map((message) => `${row.subject} ended early: ${message}`),
       ),
-      ...(rows.all.some(hasNoPorts)
-        ? [
-            'There was no port left for another connection, since each keeps its port for a minute after it was closed. This is what "Cannot assign requested address" means: keep connections. Wait a minute before you repeat this.',
-          ]
-        : []),
-      ...(isWithoutBenchmark
-        ? [`The reference is ${labelOf('raw')}, because redis-benchmark cannot be used.`]
-        : []),
+      rows.all.some(hasNoPorts) &&
+        'There was no port left for another connection, since each keeps its port for a minute after it was closed. This is what "Cannot assign requested address" means: keep connections. Wait a minute before you repeat this.',
+      !rows.find({ client: 'benchmark' }) &&
+        `The reference is ${labelOf('raw')}, because redis-benchmark cannot be used.`,
     ]
   },
-}
-
-function micros(name: string) {
-  return { name, label: `${name} µs`, unit: 'µs' }
 }
 
 const share: Column = {
@@ -289,23 +268,13 @@ async function runBenchmark(
   return { values: { calls, perSecond, p50: p50 * 1_000, p99: p99 * 1_000 } }
 }
 
-async function runCalls(
-  name: CallerName,
-  { url }: Target,
-  options: Parameters<typeof loop>[1],
-): Promise<Called> {
+async function runCalls(name: CallerName, url: string, options: LoopOptions): Promise<Called> {
   const caller = await callers[name](url)
   try {
-    const { calls, seconds, p50, p99, error } = await loop(caller, options)
-    return {
-      values:
-        calls > 0
-          ? { calls, perSecond: calls / seconds, p50: p50 * 1_000, p99: p99 * 1_000 }
-          : { calls },
-      ...(error && { errors: { [error.message]: 1 } }),
-    }
+    const { error, ...values } = await loop(caller, options)
+    return { values, ...(error && { errors: { [error.message]: 1 } }) }
   } finally {
-    await caller.close()
+    await caller.close?.()
   }
 }
 
@@ -332,8 +301,8 @@ async function counted({ server }: Target, work: () => Promise<Called>): Promise
 }
 
 /** An error of the system, not of ours, is about the server: it has gone away meanwhile. */
-function unreachable(error: unknown, { name }: Target): unknown {
-  const { code, message } = error as NodeJS.ErrnoException
-  if (error instanceof Problem || code === undefined) return error
-  return new Problem(`The Redis at ${name} cannot be used any more: ${message}`, { cause: error })
+function unreachable(cause: unknown, { name }: Target): unknown {
+  const { code, message } = cause as NodeJS.ErrnoException
+  if (cause instanceof Problem || code === undefined) return cause
+  return new Problem(`The Redis at ${name} cannot be used any more: ${message}`, { cause })
 }

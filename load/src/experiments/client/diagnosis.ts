@@ -1,7 +1,7 @@
-import { figure } from '../../experiment/figures.ts'
+import { figure, percent } from '../../experiment/figures.ts'
 import type { Rows } from '../../experiment/rows.ts'
 import type { Table } from '../../experiment/section.ts'
-import type { Others } from './target.ts'
+import type { watchOthers } from './target.ts'
 
 // Shares of what redis-benchmark -c 1 reaches, as in the documents.
 const EXPECTED = [0.5, 0.6] as const
@@ -36,13 +36,7 @@ export function yardstickOf(rows: Rows): Yardstick | null {
   return { reference, keeps, reconnects, reconnectsWithGreeting }
 }
 
-type Verdict =
-  | 'more than one at a time'
-  | 'as expected'
-  | 'slow'
-  | 'unclear'
-  | 'reconnects'
-  | 'slower still'
+type Verdict = keyof typeof advice
 
 /** How many times as fast as ours a client of the user's may be by chance. */
 const TOLERANCE = 1.15
@@ -63,7 +57,7 @@ export function verdictOf(rate: number, yardstick: Yardstick): Verdict {
   return rate >= reconnectsWithGreeting / 2 ? 'reconnects' : 'slower still'
 }
 
-const advice: Record<Verdict, string> = {
+const advice = {
   'more than one at a time':
     'A client that waits for each reply on one connection cannot do as many: it pipelines, or has several connections. Nothing to repair.',
   'as expected':
@@ -79,15 +73,14 @@ const advice: Record<Verdict, string> = {
 
 /** The advice about the user's own rate. */
 export function describeOwn(rate: number, yardstick: Yardstick): string {
-  const share = (100 * rate) / yardstick.reference
-  const verdict = verdictOf(rate, yardstick)
-  return `Your client's ${figure(rate)} commands/s are ${figure(share)} % of the reference. ${advice[verdict]}`
+  const share = percent(rate / yardstick.reference)
+  return `Your client's ${figure(rate)} commands/s are ${share} of the reference. ${advice[verdictOf(rate, yardstick)]}`
 }
 
 /** How to read the rate of one client. */
 export function readingTable(yardstick: Yardstick): Table {
   const { reference, keeps, reconnects, reconnectsWithGreeting } = yardstick
-  const share = (rate: number) => `${figure((100 * rate) / reference)} %`
+  const share = (rate: number) => percent(rate / reference)
   const documents = ([low, high]: readonly [number, number]) => `${low * 100}-${high * 100} %`
   return {
     caption: 'How to read the rate of one client here',
@@ -116,7 +109,7 @@ const FEW_COMMANDS = 50
 const MANY_CONNECTIONS = 10
 
 /** What the counters say of the server's other clients; null where they could not be read. */
-export function describeOthers(others: Others | null): string {
+export function describeOthers(others: Awaited<ReturnType<typeof watchOthers>>): string {
   if (!others) return 'unknown, since this user may not call INFO.'
   const { seconds, commands, connections } = others
   const counts = `${figure(commands / seconds)} commands/s and ${figure(connections / seconds)} new connections/s in ${figure(seconds)} s.`

@@ -1,10 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { hideCredentials, redisAddress, requireOwnHost } from '@onetrip/stack/address.ts'
-import { Problem } from '@onetrip/stack/problem.ts'
+import { messageOf, Problem } from '@onetrip/stack/problem.ts'
 import { RedisMonitor } from '@onetrip/stack/redis-info.ts'
 import type { RedisServer } from '../../drivers/redis/server.ts'
 import type { Context } from '../../experiment/experiment.ts'
-import { type Caller, callers } from './callers.ts'
+import { callers } from './callers.ts'
 
 /** The address of a server; written to a file or printed, it has no password in it. */
 export class Address {
@@ -43,8 +43,8 @@ const GENTLE = { maxCalls: 1_000, maxConnections: 200 }
 
 /**
  * @param address of the user's server; without one, a server of this experiment's own is started.
- * @throws Problem when the address is malformed, has a password that everybody sees, or leads to another
- *   machine which the user has not claimed as theirs (`owned`).
+ * @throws Problem when the address is malformed, has a password that everybody sees, leads to another
+ *   machine which the user has not claimed as theirs (`owned`), or to a server that does not answer.
  */
 export async function findTarget(
   context: Context,
@@ -64,40 +64,18 @@ export async function findTarget(
     )
   }
   requireOwnHost(url, owned)
-  return { url, name: hideCredentials(url), ...GENTLE, server: null }
-}
-
-/**
- * Sends one command, to see whether the server can be used at all.
- *
- * @throws Problem when it cannot.
- */
-export async function reach(target: Target): Promise<void> {
-  let caller: Caller | undefined
+  const name = hideCredentials(url)
   try {
-    caller = await callers.raw(target.url)
-    await caller.call()
-  } catch (error) {
-    const why = error instanceof Error ? error.message : String(error)
-    throw new Problem(`The Redis at ${target.name} cannot be used: ${why}`, { cause: error })
-  } finally {
-    await caller?.close()
+    const caller = await callers.raw(url)
+    await caller.call().finally(caller.close)
+  } catch (cause) {
+    throw new Problem(`The Redis at ${name} cannot be used: ${messageOf(cause)}`, { cause })
   }
+  return { url, name, ...GENTLE, server: null }
 }
 
-/** What other clients did on a server while nothing of ours ran. */
-export interface Others {
-  seconds: number
-  commands: number
-  connections: number
-}
-
-/** Reads the server's counters twice. Null when this user may not read them. */
-export async function watchOthers(
-  url: string,
-  seconds: number,
-  signal: AbortSignal,
-): Promise<Others | null> {
+/** What other clients do on a server while nothing of ours runs. Null when this user may not call INFO. */
+export async function watchOthers(url: string, seconds: number, signal: AbortSignal) {
   const monitor = await RedisMonitor.connect(url).catch(() => null)
   if (!monitor) return null
   try {

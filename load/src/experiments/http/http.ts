@@ -1,5 +1,5 @@
 import { strategyNames } from '@onetrip/session-store'
-import { listOf, seconds, wholeNumber } from '@onetrip/stack/parsers.ts'
+import { seconds, wholeNumber } from '@onetrip/stack/parsers.ts'
 import { Option } from 'commander'
 import { apiOf, type HttpBench, openBench } from '../../drivers/http/bench.ts'
 import { type GeneratorName, generators } from '../../drivers/http/generator.ts'
@@ -18,6 +18,7 @@ import {
   workloadOptionNames,
 } from '../../drivers/http/shared-options.ts'
 import type { TargetOptions } from '../../drivers/http/target.ts'
+import { namesOption } from '../../drivers/redis/options.ts'
 import type { Experiment, RoundOptions } from '../../experiment/experiment.ts'
 import { counted, figure } from '../../experiment/figures.ts'
 import type { Row, Rows } from '../../experiment/rows.ts'
@@ -88,11 +89,7 @@ Examples:
   configure(command) {
     command
       .option('--connections <n>', 'HTTP connections at the same time', wholeNumber(1, 10_000), 64)
-      .addOption(
-        new Option('--variants <list>', `out of ${variants.join(', ')}`)
-          .argParser(listOf(variants))
-          .default(['naive', 'batch'], 'naive,batch'),
-      )
+      .addOption(namesOption('--variants <list>', variants, ['naive', 'batch']))
       .addOption(
         new Option('--generator <name>', 'what sends the requests')
           .choices(generators)

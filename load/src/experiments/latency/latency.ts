@@ -1,4 +1,4 @@
-import { listOf, seconds, wholeNumber } from '@onetrip/stack/parsers.ts'
+import { seconds, wholeNumber } from '@onetrip/stack/parsers.ts'
 import { Problem } from '@onetrip/stack/problem.ts'
 import { Option } from 'commander'
 import { GENERATOR_LIMIT } from '../../drivers/generator-limit.ts'
@@ -29,19 +29,19 @@ import {
   together,
 } from '../../drivers/pacer/latencies.ts'
 import type { PaceProgress } from '../../drivers/pacer/pacer.ts'
-import { numbers, numbersOption } from '../../drivers/redis/options.ts'
+import { namesOption, numbers, numbersOption } from '../../drivers/redis/options.ts'
 import type { Experiment } from '../../experiment/experiment.ts'
-import { errorKinds, figure } from '../../experiment/figures.ts'
+import { errorKinds, figure, withRange } from '../../experiment/figures.ts'
 import { ELSEWHERE } from '../../experiment/result.ts'
 import type { Row, Rows } from '../../experiment/rows.ts'
 import type { Section } from '../../experiment/section.ts'
-import type { Metric } from '../../experiment/shape.ts'
+import { asLatency, type Metric } from '../../experiment/shape.ts'
 import { packageVersion } from '../../measure/package-version.ts'
 import { usageOf } from '../../measure/usage.ts'
 import { percentiles } from '../../reporting/charts.ts'
 import { type Column, errors, tableOf } from '../../reporting/columns.ts'
 import { variants } from '../../variants.ts'
-import { isLate, lateP99, type Pooled, percentileOf, pooled } from './pooled.ts'
+import { isLate, lateP99, percentileOf, pooled } from './pooled.ts'
 import {
   capacityText,
   givenRates,
@@ -67,6 +67,9 @@ interface Bench extends HttpBench, Rates {
   generator: PacedGenerator
 }
 
+/** The value of a percentile among the requests that failed or were not sent. */
+const FAILED = Number.POSITIVE_INFINITY
+
 /** The variants of the API beside each other, all at the same fixed rates. */
 export const latency: Experiment<LatencyOptions, Bench> = {
   name: 'latency',
@@ -74,29 +77,18 @@ export const latency: Experiment<LatencyOptions, Bench> = {
   summary: 'compare how long answers take at a fixed rate',
   group: 'Over HTTP',
   about: `
-Requests are due at a fixed rate, whatever the API does, as the visitors of a site come whether or not it
-is quick. The clock of a request starts when it is due: if the API stalls for 300 ms, all requests that
-were due meanwhile have waited. (npm run load -- http sends as fast as it gets answers: a stall then stops
-the requests, too, and hardly shows.)
+Requests are due at a fixed rate, whatever the API does, as the visitors of a site come whether or not it is
+quick. The clock of a request starts when it is due, so a stall counts for every request that was due
+meanwhile; at full speed (npm run load -- http) it stops the requests, too, and hardly shows.
 
-First each variant is run at full speed for a moment. The rates are shares of what the slowest of them can
-do, so that all can keep up, and the same for all. --rate sets them instead.
+Each variant is run at full speed first. The rates are shares of what the slowest can do, the same for all.
+--rate sets them instead; --compare takes those of that file. A request that fails, or still waits for a
+connection a second after the end, counts as slower than all others. A percentile is shown when at least ten
+requests are beyond it: p99.99 needs --requests 100000. docs/method.md has more.
 
-A request that is due while all connections are busy waits in line, and its clock runs. One that fails, or
-is still in line a second after the end, counts as slower than all others. A percentile is shown when at
-least ten requests are beyond it: p99.99 needs 100,000 requests of a variant at a rate, so more rounds,
-longer runs, or --requests 100000.
-
-Rows where the generator did not keep to the schedule, or was busy all the time, are marked, and nothing is
-claimed from them. docs/method.md has more.
-
-With --compare it takes the rates of that file, unless --rate is given, and measures no capacity.
-
-It measures what npm start runs, or starts a stack of its own (see npm run load -- http --help, also for the
-environment variables and the workloads).
+Which stack is measured, the workloads and the environment variables: see npm run load -- http --help.
 
 Examples:
-  npm run load -- latency
   npm run load -- latency --quick
   npm run load -- latency --variants naive,batch,connect-redis --shares 50,90
   npm run load -- latency --rate 1000,5000 --variants pipeline,batch --arrivals poisson
@@ -119,11 +111,7 @@ Examples:
           .argParser(numbers(1, 1_000_000))
           .conflicts('shares'),
       )
-      .addOption(
-        new Option('--variants <list>', `out of ${variants.join(', ')}`)
-          .argParser(listOf(variants))
-          .default(['naive', 'pipeline', 'batch'], 'naive,pipeline,batch'),
-      )
+      .addOption(namesOption('--variants <list>', variants, ['naive', 'pipeline', 'batch']))
       .addOption(
         new Option('--arrivals <how>', 'evenly spaced, or at random times of the same mean rate')
           .choices(arrivals)
@@ -147,20 +135,17 @@ Examples:
   ],
   subject: 'variant',
   metrics: [
-    { name: 'rate', label: 'due requests/s', unit: 'requests/s', kind: 'given' },
-    { name: 'capacity', label: 'at full speed requests/s', unit: 'requests/s' },
-    { name: 'due', label: 'requests due', unit: 'requests' },
+    { name: 'rate', label: 'due requests/s', kind: 'given' },
+    { name: 'capacity', label: 'at full speed requests/s' },
+    { name: 'due', label: 'requests due' },
     ...percentileNames.map(
       (name): Metric => ({
-        ...{ name, label: `${percentText(name)} ms`, unit: 'ms' },
-        ...(['p50', 'p99'].includes(name) && { kind: 'pace', better: 'lower', least: 0.01 }),
+        ...{ name, label: `${percentText(name)} ms` },
+        ...(['p50', 'p99'].includes(name) && asLatency),
       }),
     ),
-    { name: 'max', label: 'longest ms', unit: 'ms' },
-    { name: 'mean', label: 'mean ms', unit: 'ms' },
-    { name: 'line', label: 'longest line', unit: 'requests' },
-    { name: 'seconds', label: 'seconds', unit: 'seconds' },
-    { name: 'generatorBusy', label: 'generator busy', unit: 'share', format: 'percent' },
+    { name: 'max', label: 'longest ms' },
+    { name: 'generatorBusy', label: 'generator busy', format: 'percent' },
     ...saturationMetrics.filter(({ name }) => name.endsWith('CpuMicros')),
   ],
   progress: ['p50', 'p99', 'max'],
@@ -203,7 +188,7 @@ Examples:
     const { rates, capacity, generator, monitor, owned } = bench
     const { signal } = context
     const api = apiOf(bench, variant)
-    const rate = rates.find((one) => one.at === at)?.requestsPerSecond ?? Number.NaN
+    const rate = rates.find((one) => one.at === at)?.rate ?? Number.NaN
     const schedule = arrivalTimes({
       rate,
       seconds: round === 0 ? options.warmup : secondsAt(rate, options),
@@ -233,11 +218,13 @@ Examples:
         rate,
         capacity: capacity.get(api.variant) ?? null,
         due,
-        ...percentilesOf({ latency: own, due }),
+        ...Object.fromEntries(
+          percentileNames.map((name) => {
+            const value = percentileOf({ latency: own, due }, name)
+            return [name, value === FAILED ? null : value]
+          }),
+        ),
         max: ok > 0 ? own.maxValue / 1_000 : null,
-        mean: ok > 0 ? own.mean / 1_000 : null,
-        line: run.longestLine,
-        seconds: run.seconds,
         generatorBusy: run.generator.utilization,
         generatorCpuMicros: micros(run.generator.cpuSeconds),
         apiCpuMicros: micros(used.api.cpuSeconds),
@@ -253,8 +240,8 @@ Examples:
     {
       title: 'How it is measured',
       paragraphs: [
-        `Requests are due at a fixed rate (${options.arrivals === 'even' ? 'evenly spaced' : 'at random times, a Poisson process'}), whatever the API does. The clock of each starts when it is due, so a stall counts for every request that had to wait for it; one that failed or was not sent counts as slower than all others. A percentile needs ten requests beyond it. "Sent late" is how late requests were sent although a connection was free; it is a part of their latency.`,
-        ...(capacityOf(rows).size > 0 ? [capacityText(capacityOf(rows))] : []),
+        `Requests are due at a fixed rate (${options.arrivals === 'even' ? 'evenly spaced' : 'at random times, a Poisson process'}), and the clock of each starts when it is due. One that failed or was not sent counts as slower than all others. A percentile needs ten requests beyond it. "Sent late" is how late requests were sent although a connection was free; it is a part of their latency.`,
+        ...capacityLines(rows),
       ],
       tables: [],
     },
@@ -263,23 +250,11 @@ Examples:
   claims: claimsOf,
 }
 
-/** Of one run: null for a percentile that cannot be told, and for one among those that failed. */
-function percentilesOf(run: Pick<Pooled, 'latency' | 'due'>): Record<string, number | null> {
-  return Object.fromEntries(
-    percentileNames.map((name) => {
-      const value = percentileOf(run, name)
-      return [name, value === Number.POSITIVE_INFINITY ? null : value]
-    }),
-  )
+function capacityLines(rows: Rows): string[] {
+  const known = rows.all.filter((row) => row.median('capacity') !== null)
+  const capacity = new Map(known.map((row) => [row.subject, row.median('capacity') ?? 0]))
+  return capacity.size > 0 ? [capacityText(capacity)] : []
 }
-
-const capacityOf = (rows: Rows): Rates['capacity'] =>
-  new Map(
-    rows.all.flatMap((row) => {
-      const capacity = row.median('capacity')
-      return capacity === null ? [] : [[row.subject, capacity]]
-    }),
-  )
 
 /** `1,875 requests/s, 75 % of what the slowest can do`. */
 function rateText({ all: [first] }: Rows): string {
@@ -319,18 +294,17 @@ function percentileColumn(name: Percentile): Column {
     head: `${percentText(name)} ms`,
     cell(row) {
       const value = percentileOf(pooled(row.samples), name)
-      if (value === Number.POSITIVE_INFINITY) return 'failed'
+      if (value === FAILED) return 'failed'
       if (value === null) return '-'
-      const rounds = row.summary(name)
-      if (!rounds || rounds.min === rounds.max) return figure(value)
-      return `${figure(value)} (${figure(rounds.min)}-${figure(rounds.max)})`
+      const { min = value, max = value } = row.summary(name) ?? {}
+      return withRange({ median: value, min, max })
     },
   }
 }
 
 /** At the highest rate at which most rows are sound: each variant beside the others. */
 function claimsOf(rows: Rows): string[] {
-  const p99 = (row: Row) => percentileOf(pooled(row.samples), 'p99') ?? Number.POSITIVE_INFINITY
+  const p99 = (row: Row) => percentileOf(pooled(row.samples), 'p99') ?? FAILED
   const isSound = (row: Row) => row.doubts.length === 0 && Number.isFinite(p99(row))
   const sound = rows.by('at').map(({ rows: own }) => own.filter(isSound))
   const most = Math.max(...sound.map(({ all }) => all.length))

@@ -2,7 +2,7 @@ import type { Histogram } from 'hdr-histogram-js'
 import { latencyAt, percentileShares, together } from '../../drivers/pacer/latencies.ts'
 import type { Measured } from '../../experiment/result.ts'
 
-/** The requests of all rounds of a case together. */
+/** The requests of some rounds together. */
 export interface Pooled {
   /** Of those answered with 2xx, from due to the end of the answer, in microseconds. */
   latency: Histogram
@@ -16,18 +16,10 @@ type Rounds = readonly Pick<Measured, 'values' | 'histograms'>[]
 
 const known = new WeakMap<Rounds, Pooled>()
 
-/** @throws Error when a round has no histograms. */
 export function pooled(rounds: Rounds): Pooled {
   const before = known.get(rounds)
   if (before) return before
-  const all = (name: string) =>
-    together(
-      rounds.map(({ histograms }) => {
-        const histogram = histograms?.[name]
-        if (histogram !== undefined) return histogram
-        throw new Error(`a sample has no histogram ${name}`)
-      }),
-    )
+  const all = (name: string) => together(rounds.map(({ histograms }) => histograms?.[name] ?? ''))
   const due = rounds.reduce((sum, { values }) => sum + (values.due ?? 0), 0)
   const one = { latency: all('latency'), lateness: all('lateness'), due }
   known.set(rounds, one)
@@ -44,12 +36,8 @@ export const percentileOf = (
 export const lateP99 = ({ lateness }: Pooled) =>
   lateness.totalCount === 0 ? 0 : lateness.getValueAtPercentile(99) / 1_000
 
-/** A request was sent late if it was later than this, in milliseconds and as a share of the p99. */
-const LATE_MS = 1
-const LATE_SHARE = 0.2
-
-/** Whether requests were sent so late that the latencies may be the generator's. */
+/** Whether requests were sent so late that the latencies may be the generator's: by 1 ms and a fifth of the p99. */
 export function isLate(pooled: Pooled): boolean {
   const late = lateP99(pooled)
-  return late > LATE_MS && late > LATE_SHARE * (percentileOf(pooled, 'p99') ?? 0)
+  return late > 1 && late > 0.2 * (percentileOf(pooled, 'p99') ?? 0)
 }

@@ -1,4 +1,5 @@
 import { print } from '@onetrip/stack/terminal.ts'
+import { median } from 'simple-statistics'
 import { saturateByAutocannon } from '../../drivers/http/autocannon.ts'
 import type { HttpBench } from '../../drivers/http/bench.ts'
 import { saturate } from '../../drivers/http/saturation.ts'
@@ -6,13 +7,12 @@ import type { Context, RoundOptions } from '../../experiment/experiment.ts'
 import { figure } from '../../experiment/figures.ts'
 import type { Result } from '../../experiment/result.ts'
 import { orderOf } from '../../experiment/rounds.ts'
-import { summarize } from '../../experiment/statistics.ts'
 
 /** At what rates the variants are measured. */
 export interface Rates {
   /** Ascending. `at` is the value of the factor: `50 %`, or `500 requests/s`. */
-  rates: readonly { at: string; requestsPerSecond: number }[]
-  /** What each variant answered at full speed; empty where rates were given. */
+  rates: readonly { at: string; rate: number }[]
+  /** What each variant answered at full speed; empty where that was not measured. */
   capacity: ReadonlyMap<string, number>
 }
 
@@ -22,29 +22,23 @@ const CAPACITY_S = 2
 /** `2,397 requests/s`. */
 export const perSecond = (rate: number) => `${rate.toLocaleString('en-US')} requests/s`
 
-/** The rates that the user gave. */
+/** Rates that the user gave. */
 export const givenRates = (rates: readonly number[]): Rates => ({
-  rates: ascending(rates.map((rate) => ({ at: perSecond(rate), requestsPerSecond: rate }))),
+  rates: ascending(rates.map((rate) => ({ at: perSecond(rate), rate }))),
   capacity: new Map(),
 })
 
 /** The rates of an older result, to be compared with it. */
-export function ratesOf({ samples }: Result): Rates {
-  const rates = samples.map(({ case: { at }, values: { rate } }) => ({
-    at: String(at),
-    requestsPerSecond: rate ?? 0,
-  }))
-  const capacity = samples.flatMap(({ case: { variant }, values: { capacity } }) =>
-    capacity ? [[String(variant), capacity] as const] : [],
-  )
-  return { rates: ascending(rates), capacity: new Map(capacity) }
-}
+export const ratesOf = ({ samples }: Result): Rates => ({
+  rates: ascending(samples.map((one) => ({ at: String(one.case.at), rate: one.values.rate ?? 0 }))),
+  capacity: new Map(),
+})
 
 /**
  * Runs each variant at full speed. The rates are shares of what the slowest one answered.
  *
  * @param shares in percent.
- * @throws Problem when a variant answers nothing; the reason of the interrupt.
+ * @throws Problem when a variant answers nothing; the reason of the signal.
  */
 export async function sharesOfCapacity(
   bench: HttpBench,
@@ -52,34 +46,38 @@ export async function sharesOfCapacity(
   shares: readonly number[],
   { rounds, duration }: RoundOptions,
 ): Promise<Rates> {
-  const answered = new Map<string, number[]>(bench.apis.map(({ variant }) => [variant, []]))
+  const runs: { variant: string; rate: number }[] = []
   const seconds = Math.min(CAPACITY_S, duration)
   for (let round = 0; round < Math.min(CAPACITY_ROUNDS, rounds); round++) {
     for (const api of orderOf(bench.apis, round)) {
       const { values } = await context.step(`${api.variant} at full speed`, () =>
         saturate(bench, api, saturateByAutocannon, { seconds, context, update: () => {} }),
       )
-      answered.get(api.variant)?.push(values.requestsPerSecond ?? 0)
+      runs.push({ variant: api.variant, rate: values.requestsPerSecond ?? 0 })
     }
   }
-  const capacity = new Map([...answered].map(([name, list]) => [name, summarize(list).median]))
+  const capacity = new Map(
+    [...Map.groupBy(runs, ({ variant }) => variant)].map(
+      ([variant, own]) => [variant, median(own.map(({ rate }) => rate))] as const,
+    ),
+  )
   print(`${capacityText(capacity)}\n`)
-  const all = Math.min(...capacity.values())
+  const slowest = Math.min(...capacity.values())
   const rates = shares.map((share) => ({
     at: `${share} %`,
-    requestsPerSecond: Math.max(1, Math.round((all * share) / 100)),
+    rate: Math.max(1, Math.round((slowest * share) / 100)),
   }))
   return { rates: ascending(rates), capacity }
 }
 
 /** Each rate once: of a low capacity, several shares may be the same rate. */
 function ascending(rates: Rates['rates']): Rates['rates'] {
-  const different = new Map(rates.map((rate) => [rate.requestsPerSecond, rate]))
-  return [...different.values()].toSorted((a, b) => a.requestsPerSecond - b.requestsPerSecond)
+  const different = new Map(rates.map((one) => [one.rate, one]))
+  return [...different.values()].toSorted((a, b) => a.rate - b.rate)
 }
 
 /** `At full speed, requests/s: naive 2,663, batch 32,905.` */
 export function capacityText(capacity: Rates['capacity']): string {
-  const told = [...capacity].map(([variant, rate]) => `${variant} ${figure(rate)}`)
-  return `At full speed, requests/s: ${told.join(', ')}. The shares are of the lowest.`
+  const listed = [...capacity].map(([variant, rate]) => `${variant} ${figure(rate)}`)
+  return `At full speed, requests/s: ${listed.join(', ')}. The shares are of the lowest.`
 }

@@ -1,12 +1,13 @@
-import { listOf, wholeNumber } from '@onetrip/stack/parsers.ts'
+import { wholeNumber } from '@onetrip/stack/parsers.ts'
 import { Problem } from '@onetrip/stack/problem.ts'
-import { Option } from 'commander'
 import { isIsolated } from '../../drivers/redis/generator/program.ts'
+import { namesOption } from '../../drivers/redis/options.ts'
 import type { Experiment } from '../../experiment/experiment.ts'
 import { figure, percent } from '../../experiment/figures.ts'
 import type { Row } from '../../experiment/rows.ts'
+import { asCount, asCpu } from '../../experiment/shape.ts'
 import { type Column, tableOf } from '../../reporting/columns.ts'
-import { addOtherAddress } from './network.ts'
+import { addOtherAddress, HOW_TO_RUN } from './network.ts'
 import { type Client, EXHAUSTED, type PortsOptions, runClient } from './run.ts'
 
 interface Bench {
@@ -15,6 +16,7 @@ interface Bench {
 }
 
 const closes = { strategy: 'closes-itself', reuse: 0 } as const
+const atOtherAddress = { ...closes, otherAddress: true } as const
 
 const clients: Readonly<Record<string, Client>> = {
   'no-reuse': { ...closes, label: 'client closes' },
@@ -23,28 +25,17 @@ const clients: Readonly<Record<string, Client>> = {
   'more-ports': { ...closes, label: 'client closes, more ports', portsFactor: 2 },
   loopback: { ...closes, label: 'client closes, kernel default', reuse: 2 },
   'not-loopback': {
-    ...closes,
+    ...atOtherAddress,
     label: 'client closes, kernel default, other address',
     reuse: 2,
-    otherAddress: true,
   },
-  reuse: {
-    ...closes,
-    label: 'client closes, reuse on, other address',
-    reuse: 1,
-    otherAddress: true,
-  },
+  reuse: { ...atOtherAddress, label: 'client closes, reuse on, other address', reuse: 1 },
   quit: { strategy: 'naive', label: 'naive: QUIT, Redis closes', reuse: 0 },
   pool: { strategy: 'pipeline', label: 'pipeline: one connection', reuse: 0 },
 }
 
 const names = Object.keys(clients)
 const labelOf = (name: string | number) => clients[name]?.label ?? String(name)
-
-/** Ports of Linux's default range, 32768 to 60999, and how long each waits: TCP_TIMEWAIT_LEN. */
-const [DEFAULT_PORTS, TIME_WAIT_SECONDS] = [28_232, 60]
-
-const whole = (count: number) => Math.round(count).toLocaleString('en-US')
 
 /** What a connection for each request does to a machine. */
 export const ports: Experiment<PortsOptions, Bench> = {
@@ -53,15 +44,15 @@ export const ports: Experiment<PortsOptions, Bench> = {
   summary: 'run out of ports: what a connection for each request does to a machine',
   group: 'Redis',
   about: `
-It records views at a steady rate with a connection each, in a network namespace with few ports. It
-measures when connecting first fails with ${EXHAUSTED} ("Cannot assign requested address"), how often
-it fails, and how many ports are in TIME_WAIT meanwhile. The cases differ in what decides whether
-it happens: which side closes the connection, the number of ports (net.ipv4.ip_local_port_range),
-tcp_tw_reuse, tcp_max_tw_buckets, and whether the address of Redis is one of loopback.
+Records views at a steady rate with a connection each, in a network namespace with few ports, and measures
+when connecting first fails with ${EXHAUSTED} ("Cannot assign requested address"), how often it fails, and how
+many ports are in TIME_WAIT. The cases differ in what decides it: which side closes the connection, the
+number of ports (net.ipv4.ip_local_port_range), tcp_tw_reuse, tcp_max_tw_buckets, and whether the address of
+Redis is one of loopback.
 
 It needs the right to make a network namespace and to change its settings: run it as root or, where the
-system allows that, as "unshare -r npm run load -- ports", and outside of containers. Nothing outside of
-the namespace is touched, and the namespace is gone when the command ends.
+system allows that, as "unshare -r npm run load -- ports", and outside of containers. Nothing outside of the
+namespace is touched.
 
 Examples:
   npm run load -- ports
@@ -75,39 +66,24 @@ Examples:
     command
       .option('--ports <n>', 'ports that clients may have', wholeNumber(20, 20_000), 500)
       .option('--rate <n>', 'views asked for per second', wholeNumber(1, 10_000), 1_000)
-      .addOption(
-        new Option('--cases <list>', `out of ${names.join(', ')}`)
-          .argParser(listOf(names))
-          .default([...names], 'all'),
-      )
+      .addOption(namesOption('--cases <list>', names))
   },
   isolated: () => ['patched'],
 
   factors: [{ name: 'case', label: 'case', text: labelOf }],
   subject: 'case',
   metrics: [
-    { name: 'ports', label: 'ports', unit: 'ports', format: 'whole' },
-    { name: 'reuse', label: 'tcp_tw_reuse', unit: 'setting', format: 'whole' },
-    {
-      ...{ name: 'refused', label: EXHAUSTED, unit: 'share of the views', format: 'percent' },
-      ...{ kind: 'count', better: 'lower', least: 0.01 },
-    },
-    { name: 'lasted', label: 'first failure after s', unit: 's' },
-    { name: 'viewsBefore', label: 'views before', unit: 'views', format: 'whole' },
-    { name: 'rateBefore', label: 'views/s before it', unit: 'views/s' },
-    { name: 'rateAfter', label: 'views/s after it', unit: 'views/s' },
-    { name: 'mostWaiting', label: 'most ports in TIME_WAIT', unit: 'ports', format: 'whole' },
-    {
-      name: 'waitingAtServer',
-      label: 'on the side of Redis',
-      unit: 'connections',
-      format: 'whole',
-    },
-    {
-      ...{ name: 'redisCpuMicros', label: 'Redis CPU µs /view', unit: 'µs/view' },
-      ...{ kind: 'cpu', better: 'lower', least: 1 },
-    },
-    { name: 'views', label: 'views', unit: 'views', format: 'whole' },
+    { name: 'ports', label: 'ports', format: 'whole' },
+    { name: 'reuse', label: 'tcp_tw_reuse', format: 'whole' },
+    { name: 'refused', label: EXHAUSTED, format: 'percent', ...asCount, least: 0.01 },
+    { name: 'lasted', label: 'first failure after s' },
+    { name: 'viewsBefore', label: 'views before', format: 'whole' },
+    { name: 'rateBefore', label: 'views/s before it' },
+    { name: 'rateAfter', label: 'views/s after it' },
+    { name: 'mostWaiting', label: 'most ports in TIME_WAIT', format: 'whole' },
+    { name: 'waitingAtServer', label: 'on the side of Redis', format: 'whole' },
+    { name: 'redisCpuMicros', label: 'Redis CPU µs /view', ...asCpu },
+    { name: 'views', label: 'views', format: 'whole' },
   ],
   progress: ['views'],
   loadOptions: ['ports', 'rate'],
@@ -115,7 +91,7 @@ Examples:
   async prepare(_, { cases }) {
     if (!isIsolated()) {
       throw new Problem(
-        'This needs a network namespace of its own, which this system does not allow. Run it as root, or as "unshare -r npm run load -- ports", and outside of a container.',
+        `This needs a network namespace of its own, which this system does not allow. ${HOW_TO_RUN}`,
       )
     }
     const isWanted = cases.some((name) => clients[name]?.otherAddress)
@@ -133,39 +109,32 @@ Examples:
     return await runClient(client, run)
   },
 
-  sections: (rows, { options }) => {
-    const marks = marksUpTo(Number(options.duration))
-    return [
-      {
-        title: 'When ports run out',
-        paragraphs: [
-          `A connection that the client closes keeps its port for ${TIME_WAIT_SECONDS} s (TIME_WAIT). When all ports of the range wait, connecting fails with ${EXHAUSTED}: the documents' "Cannot assign requested address". ${whole(Math.round(DEFAULT_PORTS / TIME_WAIT_SECONDS))} connections a second use up the default range of ${whole(DEFAULT_PORTS)} ports in a minute.`,
-          'With tcp_tw_reuse a new connection may take over a port that has waited for a second (1: to all addresses; 2, the default: on loopback only; 0: never). Connections beyond tcp_max_tw_buckets are forgotten at once. After QUIT, Redis closes first, and only its side waits.',
-        ],
-        tables: [
-          tableOf(rows, {
-            caption: `${whole(Number(options.rate))} views/s asked for`,
-            columns: [
-              ...['ports', 'reuse'],
-              refused,
-              ...['lasted', 'rateBefore', 'rateAfter'],
-              ...['mostWaiting', 'waitingAtServer', 'redisCpuMicros'],
-            ],
-          }),
-          tableOf(rows, {
-            caption: "Clients' ports in TIME_WAIT after",
-            columns: marks.map((mark) => ({
-              head: `${mark} s`,
-              cell: (row) => {
-                const count = waitingAt(row, mark)
-                return count === null ? '-' : whole(count)
-              },
-            })),
-          }),
-        ],
-      },
-    ]
-  },
+  sections: (rows, { options }) => [
+    {
+      title: 'When ports run out',
+      paragraphs: [
+        `A connection that the client closes keeps its port for 60 s (TIME_WAIT). When all ports of the range wait, connecting fails with ${EXHAUSTED}: the documents' "Cannot assign requested address". 471 connections a second use up the default range of 28,232 ports in a minute.`,
+        'With tcp_tw_reuse a new connection may take over a port that has waited for a second (1: to all addresses; 2, the default: on loopback only; 0: never). Connections beyond tcp_max_tw_buckets are forgotten at once. After QUIT, Redis closes first, and only its side waits.',
+      ],
+      tables: [
+        tableOf(rows, {
+          caption: `${figure(Number(options.rate))} views/s asked for`,
+          columns: [
+            ...['ports', 'reuse'],
+            refused,
+            ...['lasted', 'rateBefore', 'rateAfter'],
+            ...['mostWaiting', 'waitingAtServer', 'redisCpuMicros'],
+          ],
+        }),
+        tableOf(rows, {
+          caption: "Clients' ports in TIME_WAIT after",
+          columns: [0.25, 0.5, 1, 2, 3, 5, 10, 20, 30, 60]
+            .filter((second) => second <= Number(options.duration))
+            .map((second) => ({ head: `${second} s`, cell: (row) => waitingAt(row, second) })),
+        }),
+      ],
+    },
+  ],
 
   claims(rows, { options }) {
     const [own, quit, pool] = ['no-reuse', 'quit', 'pool'].map((name) => rows.find({ case: name }))
@@ -173,18 +142,14 @@ Examples:
     const [naiveCpu, poolCpu] = [quit, pool].map((row) => row?.median('redisCpuMicros'))
     const left = (options.cases as string[]).length - rows.all.length
     return [
-      ...(own && lasted
-        ? [
-            `Where the client closes its connections, ${whole(own.median('ports') ?? 0)} ports lasted ${figure(lasted)} s, for ${whole(own.median('viewsBefore') ?? 0)} views.`,
-          ]
-        : []),
-      ...(pool?.median('refused') === 0 ? ['With a pool, ports do not run out.'] : []),
-      ...(naiveCpu && poolCpu
-        ? [
-            `Redis used ${figure(naiveCpu)} µs of CPU for a naive view and ${figure(poolCpu)} µs for a pooled one: ${figure(naiveCpu / poolCpu)} times as much, for accepting, greeting and closing.`,
-          ]
-        : []),
-      ...(left > 0 ? [`Left out: ${left} cases, which need the program ip (iproute2).`] : []),
+      own &&
+        lasted &&
+        `Where the client closes its connections, ${own.median('ports')?.toLocaleString('en-US')} ports lasted ${figure(lasted)} s, for ${own.median('viewsBefore')?.toLocaleString('en-US')} views.`,
+      pool?.median('refused') === 0 && 'With a pool, ports do not run out.',
+      naiveCpu &&
+        poolCpu &&
+        `Redis used ${figure(naiveCpu)} µs of CPU for a naive view and ${figure(poolCpu)} µs for a pooled one: ${figure(naiveCpu / poolCpu)} times as much, for accepting, greeting and closing.`,
+      left > 0 && `Left out: ${left} cases, which need the program ip (iproute2).`,
     ]
   },
 }
@@ -197,12 +162,8 @@ const refused: Column = {
   },
 }
 
-/** Seconds at which the table shows how many ports wait. */
-const marksUpTo = (duration: number) =>
-  [0.25, 0.5, 1, 2, 3, 5, 10, 20, 30, 60].filter((seconds) => seconds <= duration)
-
-/** Of the first round. */
-function waitingAt({ samples }: Row, second: number): number | null {
+/** How many ports wait after some seconds of the first round. */
+function waitingAt({ samples }: Row, second: number): string {
   const { seconds = [], waiting = [] } = samples[0]?.series ?? {}
-  return waiting[seconds.findIndex((at) => at >= second)] ?? null
+  return waiting[seconds.findIndex((at) => at >= second)]?.toLocaleString('en-US') ?? '-'
 }

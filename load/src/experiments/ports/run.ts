@@ -1,16 +1,19 @@
-import type { SessionStore } from '@onetrip/session-store'
+import { setTimeout as delay } from 'node:timers/promises'
+import {
+  createSessionStore,
+  type Outcome,
+  type SessionStore,
+  safeRedisOptions,
+  strategyOf,
+} from '@onetrip/session-store'
+import { redisAddress } from '@onetrip/stack/address.ts'
+import { newSecret } from '@onetrip/stack/places.ts'
+import { connectOnce } from '../../drivers/redis/connect.ts'
 import type { RedisServer } from '../../drivers/redis/server.ts'
 import { cpuBetween } from '../../drivers/redis/threads.ts'
 import type { Run } from '../../experiment/experiment.ts'
 import type { Measured } from '../../experiment/result.ts'
-import {
-  allWaiting,
-  type NetworkSettings,
-  OTHER_ADDRESS,
-  setNetwork,
-  timeWaitOf,
-} from './network.ts'
-import { callSteadily, kindOf, type Strategy, storeBy } from './views.ts'
+import { OTHER_ADDRESS, setNetwork, timeWaitOf } from './network.ts'
 
 export interface PortsOptions {
   /** Ports that clients may have. */
@@ -22,12 +25,12 @@ export interface PortsOptions {
 
 /** A client, and the settings that decide whether it runs out of ports. */
 export interface Client {
-  /** In a few words, for the table. */
   readonly label: string
-  readonly strategy: Strategy
+  readonly strategy: 'naive' | 'pipeline' | 'closes-itself'
   /** How many times as many ports as the others it has. Default 1. */
   readonly portsFactor?: number
-  readonly reuse: NetworkSettings['reuse']
+  /** Of `tcp_tw_reuse`. */
+  readonly reuse: 0 | 1 | 2
   /** The share of the ports that may wait. Default: all. */
   readonly mayWait?: number
   /** Whether Redis is reached by an address outside of loopback. */
@@ -39,37 +42,40 @@ type PortsRun = Run<PortsOptions & { duration: number }>
 export const EXHAUSTED = 'EADDRNOTAVAIL'
 
 const FIRST_PORT = 20_000
-const FOR_SERVERS = { first: 61_000, last: 65_000 }
+const SERVER_PORTS = '61000 65000'
 const SAMPLE_MS = 100
 const AT_ONCE = 200
-
 /** Of the ports: those that wait are to use them up, not those of open connections. */
 const MOST_OPEN = 1 / 3
-
 /** Plenty, so that it limits nothing where it is not what is shown. */
 const ANY_NUMBER = 262_144
+const DEADLINE_MS = 2_000
 
 /** Runs a client against a Redis of its own, to which no other case has had connections. */
 export async function runClient(client: Client, run: PortsRun): Promise<Measured> {
+  const { reuse, otherAddress = false, mayWait } = client
   const ports = run.options.ports * (client.portsFactor ?? 1)
   // Redis cannot listen on ports that the case before has used up either.
-  await setNetwork({ ports: FOR_SERVERS, reuse: 0, maxTimeWait: ANY_NUMBER })
+  await setNetwork({
+    ip_local_port_range: SERVER_PORTS,
+    ...{ tcp_tw_reuse: 0, tcp_max_tw_buckets: ANY_NUMBER },
+  })
   const server = await run.context.startRedis({
     build: 'patched',
-    config: client.otherAddress ? { bind: OTHER_ADDRESS, 'protected-mode': 'no' } : {},
+    config: otherAddress ? { bind: OTHER_ADDRESS, 'protected-mode': 'no' } : {},
   })
-  const host = client.otherAddress ? OTHER_ADDRESS : '127.0.0.1'
+  // The connections of earlier cases count, too.
+  const { all } = await timeWaitOf(server.port)
   await setNetwork({
-    ports: { first: FIRST_PORT, last: FIRST_PORT + ports - 1 },
-    reuse: client.reuse,
-    // The connections of earlier cases count, too.
-    maxTimeWait: client.mayWait ? client.mayWait * ports + (await allWaiting()) : ANY_NUMBER,
+    ip_local_port_range: `${FIRST_PORT} ${FIRST_PORT + ports - 1}`,
+    tcp_tw_reuse: reuse,
+    tcp_max_tw_buckets: mayWait ? Math.round(mayWait * ports) + all : ANY_NUMBER,
   })
+  const host = otherAddress ? OTHER_ADDRESS : '127.0.0.1'
   const store = storeBy(client.strategy, `redis://${host}:${server.port}`)
   try {
     await store.ready()
     const measured = await recordViews(store, server, ports, run)
-    const { reuse } = client
     return { ...measured, values: { ports, reuse, ...measured.values } }
   } finally {
     await store.close()
@@ -86,63 +92,120 @@ async function recordViews(
   const { token } = await store.login('ada')
   const series = { seconds: [] as number[], waiting: [] as number[] }
   const errors: Record<string, number> = {}
-  let ok = 0
-  let first: { seconds: number; views: number } | null = null
+  let views = 0
+  let first: { seconds: number; views: number } | undefined
   const startedAt = performance.now()
   const elapsed = () => (performance.now() - startedAt) / 1_000
   const record = async () => {
     try {
       await store.recordView(token, 'item')
-      ok++
+      views++
     } catch (error) {
       const kind = kindOf(error)
       errors[kind] = (errors[kind] ?? 0) + 1
-      if (kind === EXHAUSTED) first ??= { seconds: elapsed(), views: ok }
+      if (kind === EXHAUSTED) first ??= { seconds: elapsed(), views }
     }
   }
   const look = async () => {
-    const { clients } = await timeWaitOf(server.port)
+    const waiting = await timeWaitOf(server.port)
     series.seconds.push(elapsed())
-    series.waiting.push(clients)
+    series.waiting.push(waiting.clients)
+    update(`${views} views, ${errors[EXHAUSTED] ?? 0} without a port`)
+    return waiting
   }
   const before = await server.cpu()
-  const looking = setInterval(() => {
-    void look()
-    update(`${ok} views, ${errors[EXHAUSTED] ?? 0} without a port`)
-  }, SAMPLE_MS)
+  const looking = setInterval(() => void look(), SAMPLE_MS)
   try {
     const atOnce = Math.min(AT_ONCE, Math.floor(MOST_OPEN * ports))
     await callSteadily(record, { perSecond: rate, seconds: duration, signal, atOnce })
   } finally {
     clearInterval(looking)
   }
-  await look()
+  const waiting = await look()
   const seconds = elapsed()
   const { cpuSeconds } = cpuBetween(before, await server.cpu())
-  const attempts = Object.values(errors).reduce((sum, count) => sum + count, ok)
+  const attempts = Object.values(errors).reduce((sum, count) => sum + count, views)
+  const until = first ?? { seconds, views }
   return {
     values: {
       refused: (errors[EXHAUSTED] ?? 0) / Math.max(1, attempts),
-      ...ratesOf(ok, seconds, first),
+      lasted: first?.seconds ?? null,
+      viewsBefore: first?.views ?? null,
+      rateBefore: until.views / until.seconds,
+      rateAfter: first ? (views - first.views) / Math.max(0.001, seconds - first.seconds) : null,
       mostWaiting: Math.max(...series.waiting),
-      waitingAtServer: (await timeWaitOf(server.port)).server,
-      redisCpuMicros: (cpuSeconds * 1e6) / Math.max(1, ok),
-      views: ok,
+      waitingAtServer: waiting.server,
+      redisCpuMicros: (cpuSeconds * 1e6) / Math.max(1, views),
+      views,
     },
     errors,
     series,
   }
 }
 
-/** Views per second before the first that found no port, and after it. */
-function ratesOf(ok: number, seconds: number, first: { seconds: number; views: number } | null) {
-  if (!first) {
-    return { lasted: null, viewsBefore: null, rateBefore: ok / seconds, rateAfter: null }
+function storeBy(strategy: Client['strategy'], url: string): SessionStore {
+  const options = { tokens: { secrets: [newSecret()] }, janitor: false } as const
+  return strategy === 'closes-itself'
+    ? createSessionStore({ ...options, strategy: closingItself(url) })
+    : createSessionStore({ ...options, strategy, url, deadlineMs: DEADLINE_MS })
+}
+
+/** As `naive-lean`, but it closes its connection itself, as most clients do, instead of sending QUIT. */
+const closingItself = (url: string) =>
+  strategyOf({
+    name: 'closes-itself',
+    async send({ commands }) {
+      const redis = await connectOnce({
+        ...{ ...redisAddress(url).options, ...safeRedisOptions, connectTimeout: DEADLINE_MS },
+        ...{ protocol: 2, enableReadyCheck: false, disableClientInfo: true },
+      })
+      try {
+        const outcomes: Outcome[] = []
+        for (const [name, ...args] of commands) {
+          outcomes.push((await redis.call(name, ...args)) as Outcome)
+        }
+        return outcomes
+      } finally {
+        redis.disconnect()
+      }
+    },
+    close: async () => {},
+  })
+
+/** The system's error code behind an error of the store or of the client: `EADDRNOTAVAIL`. */
+export function kindOf(error: unknown): string {
+  for (let at = error; at instanceof Error; at = at.cause) {
+    if (at.name !== 'StoreError' && 'code' in at) return String(at.code)
   }
-  return {
-    lasted: first.seconds,
-    viewsBefore: first.views,
-    rateBefore: first.views / first.seconds,
-    rateAfter: (ok - first.views) / Math.max(0.001, seconds - first.seconds),
+  return error instanceof Error ? error.message : String(error)
+}
+
+interface Pace {
+  perSecond: number
+  seconds: number
+  /** Most calls in flight; those beyond it are left out. */
+  atOnce: number
+  signal: AbortSignal
+}
+
+/**
+ * Begins calls at a steady rate, whatever becomes of them, and waits for them.
+ *
+ * @param call never rejects.
+ */
+export async function callSteadily(call: () => Promise<void>, pace: Pace): Promise<void> {
+  const { perSecond, seconds, atOnce, signal } = pace
+  const startedAt = performance.now()
+  const open = new Set<Promise<void>>()
+  let due = 0
+  for (let elapsed = 0; elapsed < seconds; ) {
+    await delay(10, undefined, { signal })
+    elapsed = Math.min(seconds, (performance.now() - startedAt) / 1_000)
+    for (; due < Math.floor(elapsed * perSecond); due++) {
+      if (open.size >= atOnce) continue
+      const work = call().finally(() => open.delete(work))
+      open.add(work)
+    }
   }
+  await Promise.all(open)
 }

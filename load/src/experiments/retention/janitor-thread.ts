@@ -1,25 +1,33 @@
 import { once } from 'node:events'
 import { parentPort, workerData } from 'node:worker_threads'
-import { createSessionStore } from '@onetrip/session-store'
-import { type JanitorWork, keysOf } from './janitor.ts'
+import { createSessionStore, type JanitorOptions } from '@onetrip/session-store'
+import { layouts } from './fill.ts'
 
-// The other end of `janitor.ts`: a thread, and so an event loop, of the janitor's own.
+// The store's janitor in a thread, and so an event loop, of its own. It posts a message when it is connected,
+// waits for one, and posts the number of sessions that each step removed.
 
-const { url, layout, limits, untilSwept, secret } = workerData as JanitorWork & { secret: string }
-const keys = keysOf(layout)
-const store = createSessionStore({ url, keys, tokens: { secrets: [secret] }, janitor: false })
+export interface JanitorWork {
+  url: string
+  secret: string
+  layout: keyof typeof layouts
+  limits: JanitorOptions
+  /** Whether it runs again until it has swept everything. */
+  untilSwept: boolean
+}
+
+const { url, secret, layout, limits, untilSwept } = workerData as JanitorWork
+const tokens = { secrets: [secret] }
+const store = createSessionStore({ url, keys: layouts[layout], tokens, janitor: false })
 const janitor = store.janitor({
   ...limits,
   onProgress(event) {
-    if (event.type === 'step') parentPort?.postMessage({ step: event })
+    if (event.type === 'step') parentPort?.postMessage(event.evicted + event.swept)
   },
 })
 try {
   await store.ready()
-  if (parentPort) {
-    parentPort.postMessage('ready')
-    await once(parentPort, 'message')
-  }
+  parentPort?.postMessage(0)
+  if (parentPort) await once(parentPort, 'message')
   while ((await janitor.runOnce()).sweeping && untilSwept);
 } finally {
   await store.close()

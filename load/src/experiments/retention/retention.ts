@@ -2,7 +2,7 @@ import { writeFile } from 'node:fs/promises'
 import { constants, setPriority } from 'node:os'
 import { createHistogram } from 'node:perf_hooks'
 import { setTimeout as delay } from 'node:timers/promises'
-import { createSessionStore, type Keys, type SessionStore } from '@onetrip/session-store'
+import { createSessionStore, type SessionStore } from '@onetrip/session-store'
 import { wholeNumber } from '@onetrip/stack/parsers.ts'
 import { newSecret } from '@onetrip/stack/places.ts'
 import { Problem } from '@onetrip/stack/problem.ts'
@@ -14,44 +14,20 @@ import type { RedisServer } from '../../drivers/redis/server.ts'
 import { cpuBetween } from '../../drivers/redis/threads.ts'
 import type { Experiment } from '../../experiment/experiment.ts'
 import { figure } from '../../experiment/figures.ts'
-import type { Row } from '../../experiment/rows.ts'
+import { asCpu } from '../../experiment/shape.ts'
 import { bars } from '../../reporting/charts.ts'
 import { type Column, range, tableOf } from '../../reporting/columns.ts'
-import { fillSessions } from './fill.ts'
-import { type JanitorWork, keysOf, type Layout, layouts, prepareJanitor } from './janitor.ts'
-
-interface RetentionOptions {
-  sessions: number
-  kept: number
-  batchSizes: number[]
-  layout: Layout
-  quietSeconds: number
-}
+import { type CleanUp, cleanUpNames, cleanUpOf, type RetentionOptions } from './clean-ups.ts'
+import { fillSessions, layouts } from './fill.ts'
 
 interface Bench {
   server: RedisServer
   store: SessionStore
   redis: Redis
-  keys: Keys
   watch: BlockingWatch
   /** Whether Redis runs before other programs. */
   hasPriority: boolean
 }
-
-/** What one run works with. */
-interface Work extends Bench {
-  options: RetentionOptions
-  signal: AbortSignal
-  update(text: string): void
-}
-
-/** Removes sessions; returns how many. */
-type CleanUp = () => Promise<number>
-
-const NONE = 'none'
-const AT_ONCE = 'one ZREMRANGEBYRANK'
-const SWEEP = 'sweep afterwards'
-const janitorOf = (batchSize: number) => `janitor (batches of ${batchSize})`
 
 /** What trimming a big store does to those who use it. */
 export const retention: Experiment<RetentionOptions, Bench> = {
@@ -60,11 +36,10 @@ export const retention: Experiment<RetentionOptions, Bench> = {
   summary: 'trim a million sessions to the limit, and show that nobody is held up',
   group: 'The store',
   about: `
-It fills a Redis with sessions and has the store's janitor end those beyond the limit, while a victim
-records a view about every millisecond. Redis itself says what blocked it: SLOWLOG and LATENCY, from
-1 ms on, and the longest command. The janitor works in a thread of its own. A command that another
-program interrupts takes longer, too: where that is allowed (as root), Redis gets priority over other
-programs, and how long it still waited for a core is shown.
+Fills a Redis with sessions and has the store's janitor end those beyond the limit, while a victim records a
+view about every millisecond. SLOWLOG and LATENCY say what blocked Redis for 1 ms or more. Where that is
+allowed (as root), Redis gets priority over other programs, since a command that one of them interrupts
+takes longer, too.
 
 For comparison, one command takes the same number of sessions from the list of recent ones, and the
 janitor's sweep removes what that leaves behind. Each run fills Redis anew.
@@ -75,7 +50,7 @@ Examples:
   npm run load -- retention --layout partitioned --sessions 200000`,
   rounds: 1,
   duration: null,
-  quick: { sessions: 20_000, kept: 1_000, quietSeconds: 1 },
+  quick: { sessions: 20_000, kept: 1_000 },
   seconds: { quick: null, usual: null, full: null },
   configure(command) {
     const count = wholeNumber(100, 20_000_000)
@@ -87,29 +62,26 @@ Examples:
           ...{ min: 1, max: 1_000, defaults: [100] },
         }),
       )
-      .addOption(new Option('--layout <name>', 'of the keys').choices(layouts).default('documents'))
-      .option(
-        '--quiet-seconds <n>',
-        'how long the victim is measured without clean-up',
-        wholeNumber(1, 60),
-        3,
+      .addOption(
+        new Option('--layout <name>', 'of the keys')
+          .choices(Object.keys(layouts))
+          .default('documents'),
       )
   },
 
   factors: [{ name: 'cleanUp', label: 'clean-up' }],
   subject: 'cleanUp',
   metrics: [
-    metric('removed', 'sessions removed', 'sessions'),
-    metric('seconds', 'seconds', 's'),
-    { ...metric('cpuMicros', 'Redis CPU µs /session', 'µs'), kind: 'cpu', better: 'lower' },
-    metric('waitedMs', 'Redis waited for CPU ms', 'ms'),
-    metric('slow', 'commands of 1 ms or more', 'commands'),
-    metric('longestMs', 'longest command ms', 'ms'),
-    metric('latencyMs', 'longest LATENCY event ms', 'ms'),
-    metric('views', 'views', 'views'),
-    metric('p50', 'view p50 ms', 'ms'),
-    metric('p99', 'view p99 ms', 'ms'),
-    metric('max', 'longest view ms', 'ms'),
+    { name: 'removed', label: 'sessions removed' },
+    { name: 'seconds', label: 'seconds' },
+    { name: 'cpuMicros', label: 'Redis CPU µs /session', ...asCpu },
+    { name: 'waitedMs', label: 'Redis waited for CPU ms' },
+    { name: 'slow', label: 'commands of 1 ms or more', format: 'whole' },
+    { name: 'longestMs', label: 'longest command ms' },
+    { name: 'latencyMs', label: 'longest LATENCY event ms' },
+    { name: 'p50', label: 'view p50 ms' },
+    { name: 'p99', label: 'view p99 ms' },
+    { name: 'max', label: 'longest view ms' },
   ],
   progress: ['seconds', 'p99'],
   doubts: {
@@ -122,9 +94,8 @@ Examples:
 
   async prepare(context, { layout }) {
     const server = await context.startRedis({ build: 'patched', tcp: false })
-    const keys = keysOf(layout)
     const store = createSessionStore({
-      ...{ url: server.url, keys, tokens: { secrets: [newSecret()] } },
+      ...{ url: server.url, keys: layouts[layout], tokens: { secrets: [newSecret()] } },
       deadlineMs: 60_000,
       janitor: false,
     })
@@ -134,32 +105,29 @@ Examples:
     context.defer(() => redis.disconnect())
     const watch = new BlockingWatch(server.url)
     context.defer(() => watch.close())
-    const hasPriority = await prioritise(server)
-    return { server, store, redis, keys, watch, hasPriority }
+    return { server, store, redis, watch, hasPriority: await prioritise(server) }
   },
 
-  cases: (_, { batchSizes }) =>
-    [NONE, ...batchSizes.map(janitorOf), AT_ONCE, SWEEP].map((cleanUp) => ({ cleanUp })),
+  cases: (_, options) => cleanUpNames(options).map((cleanUp) => ({ cleanUp })),
 
-  async measure({ cleanUp }, bench, { options, context, update }) {
-    const work = { ...bench, options, update, signal: context.signal }
+  async measure({ cleanUp }, bench, run) {
     const { hasPriority, redis, store, server, watch } = bench
+    const { options, update } = run
+    const { signal } = run.context
     await redis.flushall('SYNC')
     const { token } = await store.login('victim')
     const sessions = options.kept + options.sessions
-    await fillSessions(server.url, bench.keys, {
-      ...{ sessions, signal: context.signal },
-      onProgress: (filled) => update(`filling: ${figure(filled)} of ${figure(sessions)} sessions`),
-    })
+    const onProgress = (filled: number) =>
+      update(`filling: ${figure(filled)} of ${figure(sessions)} sessions`)
+    await fillSessions(redis, layouts[options.layout], sessions, { signal, onProgress })
     await using undo = new AsyncDisposableStack()
-    const remove = await cleanUpOf(String(cleanUp), work, undo)
+    const remove = await cleanUpOf(String(cleanUp), bench, run, undo)
     await watch.begin()
     const before = await server.cpu()
     const { removed, views } = await viewWhile(store, token, remove)
     const after = await server.cpu()
-    const blocking = await watch.end()
-    context.signal.throwIfAborted()
-    await checkVictim(bench, token, views.count)
+    const { slow, longest, events } = await watch.end()
+    await checkVictim(store, token, views.count)
     const { seconds, mainCpuSeconds } = cpuBetween(before, after)
     return {
       values: {
@@ -167,16 +135,15 @@ Examples:
         seconds,
         cpuMicros: removed ? (mainCpuSeconds * 1e6) / removed : null,
         waitedMs: (after.main.waitedSeconds - before.main.waitedSeconds) * 1_000,
-        slow: blocking.slow,
-        longestMs: blocking.longest?.milliseconds ?? null,
-        latencyMs: Math.max(0, ...Object.values(blocking.events)) || null,
-        views: views.count,
+        slow,
+        longestMs: longest?.milliseconds ?? null,
+        latencyMs: Math.max(0, ...Object.values(events)) || null,
         p50: views.percentile(50) / 1e6,
         p99: views.percentile(99) / 1e6,
         max: views.max / 1e6,
       },
       doubts: hasPriority ? [] : ['noPriority'],
-      details: { longest: blocking.longest?.command ?? null, events: blocking.events },
+      details: { longest: longest?.command ?? null, events },
     }
   },
 
@@ -193,8 +160,7 @@ Examples:
           columns: [
             'removed',
             range('seconds', rows),
-            ...['cpuMicros', 'waitedMs'],
-            { head: 'commands of 1 ms or more', cell: (row) => String(row.median('slow')) },
+            ...['cpuMicros', 'waitedMs', 'slow'],
             longestCommand,
             ...['latencyMs', 'p50', 'p99', 'max'],
           ],
@@ -214,14 +180,10 @@ Examples:
       }),
 }
 
-function metric(name: string, label: string, unit: string) {
-  return { name, label, unit }
-}
-
 /** With its name; commands that are too short are not remembered. */
 const longestCommand: Column = {
   head: 'longest command ms',
-  cell(row: Row) {
+  cell(row) {
     const value = row.median('longestMs')
     if (value === null) return `below ${REMEMBERED_MICROS / 1_000}`
     const names = row.samples.flatMap(({ details }) => details?.longest ?? [])
@@ -237,90 +199,29 @@ async function prioritise({ pid }: RedisServer): Promise<boolean> {
   } catch {
     return false
   }
-  // With autogroups (sched(7)) a priority counts among the programs of one session only; groups have
-  // priorities of their own.
+  // With autogroups (sched(7)) a priority counts within one session only; groups have priorities of their own.
   await writeFile(`/proc/${pid}/autogroup`, String(highest)).catch(() => {})
   return true
 }
-
-const NEVER = Number.POSITIVE_INFINITY
-
-async function cleanUpOf(name: string, work: Work, undo: AsyncDisposableStack): Promise<CleanUp> {
-  const { options, signal } = work
-  if (name === AT_ONCE) return () => trimAtOnce(work)
-  if (name === NONE) {
-    return async () => {
-      await delay(options.quietSeconds * 1_000, null, { signal })
-      return 0
-    }
-  }
-  if (name === SWEEP) {
-    const limits = { maxSessions: NEVER, rescaleEverySeconds: NEVER, sweepEverySeconds: 0 }
-    const orphans = await trimAtOnce(work)
-    return await janitor({ limits, untilSwept: true }, orphans, work, undo)
-  }
-  const batchSize = options.batchSizes.find((size) => janitorOf(size) === name) ?? 0
-  const never = { rescaleEverySeconds: NEVER, sweepEverySeconds: NEVER }
-  const limits = { maxSessions: options.kept, batchSize, ...never }
-  // The victim's session counts towards the limit, too.
-  return await janitor({ limits, untilSwept: false }, options.sessions + 1, work, undo)
-}
-
-/**
- * Prepares a janitor, so that its start is not measured.
- *
- * @param expected sessions that it must remove.
- */
-async function janitor(
-  wanted: Pick<JanitorWork, 'limits' | 'untilSwept'>,
-  expected: number,
-  { server, options, signal, update }: Work,
-  undo: AsyncDisposableStack,
-): Promise<CleanUp> {
-  const { layout } = options
-  const waiting = await prepareJanitor({ ...wanted, url: server.url, layout }, signal)
-  undo.defer(() => waiting.close())
-  return async () => {
-    const removed = await waiting.run((soFar) =>
-      update(`${figure(soFar)} of ${figure(expected)} sessions`),
-    )
-    if (removed === expected) return removed
-    throw new Problem(`The janitor removed ${removed} sessions instead of ${expected}.`)
-  }
-}
-
-/** What the textbook's ZREMRANGEBYRANK does with everything at once; the other records stay. */
-async function trimAtOnce({ options, keys, redis }: Work): Promise<number> {
-  const parts = keys.parts()
-  const share = Math.ceil(options.sessions / parts.length)
-  let removed = 0
-  for (const { recent } of parts) removed += await redis.zremrangebyrank(recent, 0, share - 1)
-  return removed
-}
-
-const PAUSE_MS = 1
 
 /** Views an item about a thousand times a second, one call at a time, until the clean-up is done. */
 async function viewWhile(store: SessionStore, token: string, cleanUp: CleanUp) {
   const views = createHistogram({ figures: 3 })
   let working = true
-  const done = cleanUp().finally(() => {
+  const removing = cleanUp().finally(() => {
     working = false
   })
-  const viewing = (async () => {
-    while (working) {
-      const start = process.hrtime.bigint()
-      await store.recordView(token, 'item-0')
-      views.record(process.hrtime.bigint() - start)
-      await delay(PAUSE_MS)
-    }
-  })()
-  const [removed] = await Promise.all([done, viewing])
-  return { removed, views }
+  removing.catch(() => {}) // should a view fail first
+  for (; working; await delay(1)) {
+    const start = process.hrtime.bigint()
+    await store.recordView(token, 'item-0')
+    views.record(process.hrtime.bigint() - start)
+  }
+  return { removed: await removing, views }
 }
 
 /** A session that is used all the time is never ended, and each of its views counts. */
-async function checkVictim({ store }: Bench, token: string, views: number): Promise<void> {
+async function checkVictim(store: SessionStore, token: string, views: number): Promise<void> {
   await store.checkToken(token)
   const [item] = await store.popularItems(1)
   if (item?.views === views) return

@@ -1,5 +1,5 @@
 import { type StrategyName, strategyNames } from '@onetrip/session-store'
-import { listOf, wholeNumber } from '@onetrip/stack/parsers.ts'
+import { wholeNumber } from '@onetrip/stack/parsers.ts'
 import { Option } from 'commander'
 import {
   describeLink,
@@ -9,21 +9,20 @@ import {
   type OpenLink,
   openLink,
 } from '../../drivers/redis/links.ts'
-import { numbersOption } from '../../drivers/redis/options.ts'
+import { namesOption, numbersOption } from '../../drivers/redis/options.ts'
 import type { RedisServer } from '../../drivers/redis/server.ts'
 import type { Experiment } from '../../experiment/experiment.ts'
-import { counted, figure } from '../../experiment/figures.ts'
+import { withRange } from '../../experiment/figures.ts'
 import type { Result } from '../../experiment/result.ts'
 import type { Row, Rows } from '../../experiment/rows.ts'
 import type { Section } from '../../experiment/section.ts'
-import type { Case, Published } from '../../experiment/shape.ts'
-import type { Summary } from '../../experiment/statistics.ts'
+import { asCpu, asRate, type Case, product } from '../../experiment/shape.ts'
 import { bars, lines } from '../../reporting/charts.ts'
 import { type Column, documented, range, ratio, tableOf } from '../../reporting/columns.ts'
-import { measureCalls, type Operation, operations } from './calls.ts'
+import { measureCalls, operations } from './calls.ts'
 
 interface StoreOptions {
-  operation: Operation
+  operation: (typeof operations)[number]
   strategies: StrategyName[]
   links: LinkPlan[]
   concurrency: number
@@ -32,20 +31,24 @@ interface StoreOptions {
   ioThreads: number[]
 }
 
-interface Bench {
-  servers: Map<number, RedisServer>
-  /** By link and I/O threads of the Redis at its end. */
-  open: Map<string, OpenLink>
-}
+/** By link and I/O threads. */
+type Bench = Map<string, OpenLink & { server: RedisServer }>
 
-type Value = string | number | undefined
-const linkKey = (link: Value, ioThreads: Value) => `${link} ${ioThreads}`
+const keyOf = ({ link, ioThreads }: Case) => `${link} ${ioThreads}`
+
 const RATE = 'callsPerSecond'
-
-const cpu = { kind: 'cpu', better: 'lower', least: 1 } as const
 
 /** Below this rate Redis's own periodic work is a large part of its CPU time. */
 const MIN_RATE_FOR_CPU = 100
+const noCpu = { clientCpuMicros: null, redisCpuMicros: null, redisMainCpuMicros: null }
+
+/** Calls per second in the documents: `update_token`, and `update_token_pipeline`. */
+const tableFour: Readonly<Record<string, readonly [sequential: number, pipeline: number]>> = {
+  unix: [3_761, 6_394],
+  loopback: [3_257, 5_991],
+  switch: [739, 2_841],
+  vpn: [3.67, 18.2],
+}
 
 /** The documents' `benchmark_update_token`, for every strategy and link. */
 export const store: Experiment<StoreOptions, Bench> = {
@@ -54,20 +57,17 @@ export const store: Experiment<StoreOptions, Bench> = {
   summary: "calls per second of the store's updateToken, by strategy and link to Redis",
   group: 'The store',
   about: `
-It calls the function again and again for a given time: one call at a time, as the documents do, or
---concurrency of them. Over the links of the documents:
+Calls the function again and again for a given time, one call at a time as the documents do, over their links:
   unix       Unix socket
   loopback   TCP on this machine
   switch     0.271 ms, 1 Gb/s
   vpn        48 ms, 1.8 Mb/s
-or any other, as 5ms@100Mb/s. Distant links are simulated by a relay (npm run load -- relay --help),
-set so that a PING takes the time of the link; what it took is shown.
+or any other, such as 5ms@100Mb/s. A relay simulates distant links (npm run load -- relay --help), set so
+that a PING takes the time of the link.
 
-A call sends 5 commands. With one call at a time there are one session and one item, as in the documents;
-with more, each has a session of its own, and items are drawn from 1,000, few of them often. After each
-run the counts in Redis are compared with the calls that were made.
-
-With several --pool-sizes or --io-threads each strategy is compared with its own first setting.
+With --concurrency, each call in flight has a session of its own. After each run the views that Redis counted
+are compared with the calls. With several --pool-sizes or --io-threads each strategy is compared with its
+own first setting.
 
 Examples:
   npm run load -- store
@@ -79,17 +79,14 @@ Examples:
   quick: { rounds: 1, duration: 0.1 },
   seconds: { quick: 15, usual: 110, full: 110 },
   configure(command) {
+    const defaults = [1]
     command
       .addOption(
         new Option('--operation <name>', "updateToken (the documents') or recordView")
           .choices(operations)
           .default('update-token'),
       )
-      .addOption(
-        new Option('--strategies <list>', `out of ${strategyNames.join(', ')}`)
-          .argParser(listOf(strategyNames))
-          .default([...strategyNames], 'all'),
-      )
+      .addOption(namesOption('--strategies <list>', strategyNames))
       .addOption(
         new Option('--links <list>', `out of ${linkNames.join(', ')}, or like 5ms@100Mb/s`)
           .argParser(links)
@@ -101,9 +98,15 @@ Examples:
         'items that are viewed (default: 1, or 1000 with several calls in flight)',
         wholeNumber(1, 1_000),
       )
-      .addOption(numbersOption('--pool-sizes <list>', 'connections of the pool', settings(100)))
       .addOption(
-        numbersOption('--io-threads <list>', 'of Redis, its main thread included', settings(64)),
+        numbersOption('--pool-sizes <list>', 'connections of the pool', {
+          ...{ min: 1, max: 100, defaults },
+        }),
+      )
+      .addOption(
+        numbersOption('--io-threads <list>', 'of Redis, its main thread included', {
+          ...{ min: 1, max: 64, defaults },
+        }),
       )
   },
 
@@ -115,160 +118,120 @@ Examples:
   ],
   subject: 'strategy',
   metrics: [
-    { ...metric(RATE, 'calls/s'), kind: 'pace', better: 'higher', least: 0.1 },
-    metric('calls', 'calls'),
-    { name: 'pingMs', label: 'PING ms', unit: 'ms' },
-    { name: 'p50', label: 'p50 ms', unit: 'ms' },
-    { name: 'p99', label: 'p99 ms', unit: 'ms' },
-    { name: 'max', label: 'longest ms', unit: 'ms' },
-    { ...metric('clientCpuMicros', 'client CPU µs /call'), ...cpu },
-    { ...metric('redisCpuMicros', 'Redis CPU µs /call'), ...cpu },
-    metric('redisMainCpuMicros', 'main thread CPU µs /call'),
+    { name: RATE, label: 'calls/s', ...asRate },
+    { name: 'pingMs', label: 'PING ms' },
+    { name: 'p50', label: 'p50 ms' },
+    { name: 'p99', label: 'p99 ms' },
+    { name: 'clientCpuMicros', label: 'client CPU µs /call', ...asCpu },
+    { name: 'redisCpuMicros', label: 'Redis CPU µs /call', ...asCpu },
+    { name: 'redisMainCpuMicros', label: 'main thread CPU µs /call' },
   ],
   progress: [RATE, 'p99'],
   loadOptions: ['operation', 'concurrency', 'items'],
   /** Of strategies, one round trip per command; of pools or threads, the same strategy with the first. */
-  baseline({ strategy }, cases) {
-    const [first] = cases
-    if (!first) return null
-    const { poolSize = 1, ioThreads = 1 } = first
+  baseline(_, cases) {
+    const [{ poolSize = 1, ioThreads = 1, strategy = '' } = {}] = cases
     if (cases.some((one) => one.poolSize !== poolSize || one.ioThreads !== ioThreads)) {
-      return { strategy: strategy ?? '', poolSize, ioThreads }
+      return { poolSize, ioThreads }
     }
-    const isMeasured = cases.some((one) => one.strategy === 'sequential')
-    return { strategy: isMeasured ? 'sequential' : (first.strategy ?? '') }
+    const hasSequential = cases.some((one) => one.strategy === 'sequential')
+    return { strategy: hasSequential ? 'sequential' : strategy }
   },
 
   async prepare(context, options) {
-    const bench: Bench = { servers: new Map(), open: new Map() }
-    for (const count of options.ioThreads) {
-      const config = { 'io-threads': String(count) }
+    const bench: Bench = new Map()
+    for (const ioThreads of options.ioThreads) {
+      const config = { 'io-threads': String(ioThreads) }
       const server = await context.startRedis({ build: 'patched', config })
-      bench.servers.set(count, server)
       for (const plan of options.links) {
         const link = await context.step(`Opening a link: ${describeLink(plan)}`, () =>
           openLink(plan, server, context),
         )
-        bench.open.set(linkKey(plan.name, count), link)
+        bench.set(keyOf({ link: plan.name, ioThreads }), { ...link, server })
       }
     }
     return bench
   },
 
   cases: (_, { links, ioThreads, poolSizes, strategies }) =>
-    links.flatMap(({ name: link }) =>
-      ioThreads.flatMap((ioThreads) =>
-        poolSizes.flatMap((poolSize) =>
-          strategies.map((strategy) => ({ link, strategy, poolSize, ioThreads })),
-        ),
-      ),
-    ),
+    product<Case>({
+      link: links.map(({ name }) => name),
+      ...{ ioThreads, poolSize: poolSizes, strategy: strategies },
+    }),
 
-  async measure({ link, strategy, poolSize, ioThreads }, bench, { options, context }) {
-    const server = bench.servers.get(Number(ioThreads))
-    const open = bench.open.get(linkKey(link, ioThreads))
-    if (!server || !open) throw new RangeError(`no link ${link}, or no Redis`)
-    const { operation, concurrency, duration } = options
+  async measure(one, bench, { options, context: { signal } }) {
+    const open = bench.get(keyOf(one))
+    if (!open) throw new RangeError(`no link ${keyOf(one)}`)
+    const { server, url, pingMs } = open
+    const { operation, concurrency, duration: seconds } = options
     const run = await measureCalls({
-      ...{ server, url: open.url, operation, concurrency, seconds: duration },
-      strategy: strategy as StrategyName,
-      poolSize: Number(poolSize),
+      ...{ server, url, operation, concurrency, seconds, signal },
+      strategy: one.strategy as StrategyName,
+      poolSize: Number(one.poolSize),
       items: options.items ?? (concurrency === 1 ? 1 : 1_000),
-      signal: context.signal,
     })
-    const noCpu = { clientCpuMicros: null, redisCpuMicros: null, redisMainCpuMicros: null }
-    const isSlow = run.callsPerSecond < MIN_RATE_FOR_CPU
-    return { values: { pingMs: open.pingMs, ...run, ...(isSlow && noCpu) } }
+    return { values: { pingMs, ...run, ...(run.callsPerSecond < MIN_RATE_FOR_CPU && noCpu) } }
   },
 
   sections: (rows, result) => [
-    ...tableFour(rows, result),
+    ...(isAsDocumented(rows, result) ? besideTableFour(rows) : []),
     ...rows.by('link').map(({ rows: own }) => linkSection(own, result)),
   ],
   claims: (rows, result) => [
     ...(isAsDocumented(rows, result) ? pipelineClaims(rows) : []),
-    ...(hasSettings(rows) ? settingClaims(rows) : []),
-    ...(rows.all.some((row) => row.median('redisCpuMicros') === null)
-      ? [
-          `No CPU time is shown below ${MIN_RATE_FOR_CPU} calls/s: most of it would be Redis's own periodic work.`,
-        ]
-      : []),
+    rows.all.some((row) => row.median('redisCpuMicros') === null) &&
+      `No CPU time is shown below ${MIN_RATE_FOR_CPU} calls/s: most of it would be Redis's own periodic work.`,
   ],
-  published: [
-    ...published('unix', 3_761, 6_394),
-    ...published('loopback', 3_257, 5_991),
-    ...published('switch', 739, 2_841),
-    ...published('vpn', 3.67, 18.2),
-  ],
-}
-
-function metric(name: string, label: string) {
-  return { name, label, unit: label }
-}
-
-function settings(max: number) {
-  return { min: 1, max, defaults: [1] }
-}
-
-function published(link: string, sequential: number, pipeline: number): Published[] {
-  return Object.entries({ sequential, pipeline }).map(([strategy, value]) => ({
-    ...{ what: `${link}, ${strategy}`, value, unit: 'calls/s', metric: RATE },
-    source: 'Redis性能优化方案, table 4: update_token and update_token_pipeline, in Python',
-    case: { link, strategy },
-  }))
+  published: Object.entries(tableFour).flatMap(([link, [sequential, pipeline]]) =>
+    Object.entries({ sequential, pipeline }).map(([strategy, value]) => ({
+      ...{ what: `${link}, ${strategy}`, value, unit: 'calls/s', metric: RATE },
+      source: 'Redis性能优化方案, table 4: update_token and update_token_pipeline, in Python',
+      case: { link, strategy },
+    })),
+  ),
 }
 
 const hasSettings = (rows: Rows) =>
   rows.values('poolSize').length > 1 || rows.values('ioThreads').length > 1
 
 /** Whether it is what the documents measured: updateToken, one call at a time over one connection. */
-function isAsDocumented(rows: Rows, { options }: Result): boolean {
-  return options.operation === 'update-token' && options.concurrency === 1 && !hasSettings(rows)
+const isAsDocumented = (rows: Rows, { options }: Result) =>
+  options.operation === 'update-token' && options.concurrency === 1 && !hasSettings(rows)
+
+/** How many times as many calls the documents' pipeline makes: `3.8`; empty over other links. */
+function documentedRatio({ case: { link } }: Row): string {
+  const [sequential, pipeline] = tableFour[String(link)] ?? []
+  return sequential && pipeline ? (pipeline / sequential).toFixed(1) : ''
 }
 
-const documentedRate = ({ case: one }: Row): number | null =>
-  store.published?.find(
-    ({ case: theirs }) => theirs?.link === one.link && theirs?.strategy === one.strategy,
-  )?.value ?? null
+/** The row of the other strategy of table 4 over the same link. */
+const sequentialOf = (pipeline: Row, rows: Rows) =>
+  rows.find({ ...pipeline.case, strategy: 'sequential' })
 
-/** What the two strategies of table 4 did over each link that has both. */
-function pairs(rows: Rows): { pipeline: Row; sequential: Row; documents: number | null }[] {
-  return rows.where({ strategy: 'pipeline' }).all.flatMap((pipeline) => {
-    const sequential = rows.find({ ...pipeline.case, strategy: 'sequential' })
-    if (!sequential) return []
-    const [more, less] = [documentedRate(pipeline), documentedRate(sequential)]
-    return [{ pipeline, sequential, documents: more && less && more / less }]
-  })
-}
-
-/** A line for each link, ours beside the documents'. */
-function tableFour(rows: Rows, result: Result): Section[] {
-  const compared = pairs(rows)
-  if (compared.length === 0 || !isAsDocumented(rows, result)) return []
-  const of = (strategy: string, column: Column): Column => ({
+/** A line for each link that has both strategies of table 4. */
+function besideTableFour(rows: Rows): Section[] {
+  const pipelines = rows
+    .where({ strategy: 'pipeline' })
+    .filter((row) => sequentialOf(row, rows) !== undefined)
+  if (pipelines.all.length === 0) return []
+  const sequential = (column: Column): Column => ({
     ...column,
-    cell(row) {
-      const other = rows.find({ ...row.case, strategy } as Case)
-      return other ? column.cell(other, rows) : '-'
-    },
+    cell: (row) => column.cell(sequentialOf(row, rows) ?? row, rows),
   })
-  const ratioOf = (row: Row) => compared.find(({ pipeline }) => pipeline === row)?.documents ?? null
-  const table = tableOf(
-    rows.filter((row) => compared.some(({ pipeline }) => pipeline === row)),
-    {
-      caption: "updateToken, calls per second of one caller: ours and the documents' (table 4)",
-      factors: ['link'],
-      columns: [
-        { head: 'PING ms', cell: pingText },
-        of('sequential', range(RATE, rows, 'sequential')),
-        of('pipeline', range(RATE, rows, 'pipeline')),
-        of('pipeline', ratio(RATE, 'ratio')),
-        of('sequential', documented(RATE, 'documents: sequential')),
-        of('pipeline', documented(RATE, 'documents: pipeline')),
-        { head: 'documents: ratio', cell: (row) => ratioOf(row)?.toFixed(1) ?? '' },
-      ],
-    },
-  )
+  const multiple = ratio(RATE, 'ratio')
+  const table = tableOf(pipelines, {
+    caption: "updateToken, calls per second of one caller: ours and the documents' (table 4)",
+    factors: ['link'],
+    columns: [
+      { head: 'PING ms', cell: pingText },
+      sequential(range(RATE, rows, 'sequential')),
+      range(RATE, rows, 'pipeline'),
+      { ...multiple, cell: (row) => multiple.cell(row, rows) },
+      sequential(documented(RATE, 'documents: sequential')),
+      documented(RATE, 'documents: pipeline'),
+      { head: 'documents: ratio', cell: documentedRatio },
+    ],
+  })
   const chart = lines(rows, {
     ...{ metric: RATE, over: 'link', logarithmic: true },
     title: 'Calls per second of one caller, by link',
@@ -281,10 +244,9 @@ const pingText = (row: Row) => String(Number(row.median('pingMs')?.toPrecision(3
 
 /** Everything over one link. */
 function linkSection(rows: Rows, { options }: Result): Section {
-  const [first] = rows.all
-  const name = first?.text('link') ?? ''
-  const [plan] = links(name)
-  const title = plan ? describeLink(plan) : name
+  const name = String(rows.values('link')[0])
+  const title = links(name).map(describeLink).join()
+  const pings = rows.all.slice(0, 1).map(pingText)
   const calls = options.concurrency === 1 ? 'one call' : `${options.concurrency} calls`
   const several = hasSettings(rows)
   return {
@@ -292,15 +254,14 @@ function linkSection(rows: Rows, { options }: Result): Section {
     charts: several
       ? rows.by('ioThreads').map(({ value, rows: own }) =>
           lines(own, {
-            metric: RATE,
-            over: 'poolSize',
+            ...{ metric: RATE, over: 'poolSize' },
             title: `${name}, calls per second by connections, I/O threads: ${value}`,
           }),
         )
       : [bars(rows, RATE, `${name}, calls per second by strategy`)],
     tables: [
       tableOf(rows, {
-        caption: `${title} (PING: ${first ? pingText(first) : '-'} ms); ${options.operation}, ${calls} at a time`,
+        caption: `${title} (PING: ${pings} ms); ${options.operation}, ${calls} at a time`,
         columns: [
           range(RATE, rows),
           ratio(RATE, several ? '× first' : '× sequential'),
@@ -312,35 +273,13 @@ function linkSection(rows: Rows, { options }: Result): Section {
 }
 
 function pipelineClaims(rows: Rows): string[] {
-  return pairs(rows).flatMap(({ pipeline, sequential, documents }) => {
-    const ours = pipeline.ratio(RATE, sequential)
+  return rows.where({ strategy: 'pipeline' }).all.flatMap((row) => {
+    const ours = row.ratio(RATE, sequentialOf(row, rows))
     if (!ours) return []
-    const theirs = documents ? ` (documents: ${documents.toFixed(1)})` : ''
+    const theirs = documentedRatio(row)
+    const documents = theirs && ` (documents: ${theirs})`
     return [
-      `Over ${pipeline.text('link')}, a pipeline makes ${inRounds(ours)} times as many calls per second as one round trip per command${theirs}.`,
+      `Over ${row.text('link')}, a pipeline makes ${withRange(ours)} times as many calls per second as one round trip per command${documents}.`,
     ]
   })
-}
-
-/** Whether another number of connections or threads did better than the first. */
-function settingClaims(rows: Rows): string[] {
-  return rows.by('link').flatMap(({ rows: link }) =>
-    link.by('strategy').flatMap(({ rows: own }) => {
-      const rate = (row: Row) => row.median(RATE) ?? 0
-      const [best] = own.all.toSorted((a, b) => rate(b) - rate(a))
-      if (!best) return []
-      const gain = best.ratio(RATE, best.baseline(own))
-      const [connections, threads] = [Number(best.case.poolSize), Number(best.case.ioThreads)]
-      const setting = `${counted(connections, 'connection')} and ${counted(threads, 'I/O thread')}`
-      const compared = gain ? `${inRounds(gain)} times the first setting` : 'the first setting'
-      return [
-        `Over ${best.text('link')}, ${best.subject} makes most calls with ${setting}: ${compared}.`,
-      ]
-    }),
-  )
-}
-
-function inRounds({ median, min, max }: Summary): string {
-  const range = min === max ? '' : ` (${figure(min)} to ${figure(max)} round by round)`
-  return `${figure(median)}${range}`
 }

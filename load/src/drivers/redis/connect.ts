@@ -1,0 +1,27 @@
+import type { RedisOptions } from '@onetrip/stack/address.ts'
+import { Redis } from 'ioredis'
+
+/**
+ * Connects an ioredis client that neither reconnects nor retries.
+ *
+ * @throws the socket's error; `redis.connect()` only says that the connection is closed.
+ */
+export async function connectOnce(options: RedisOptions): Promise<Redis> {
+  const once: RedisOptions = {
+    ...options,
+    lazyConnect: true,
+    maxRetriesPerRequest: 0,
+    retryStrategy: null,
+  }
+  const redis = new Redis(once)
+  let reason: unknown
+  redis.on('error', (error) => {
+    reason ??= error
+  })
+  try {
+    await redis.connect()
+    return redis
+  } catch (error) {
+    throw reason ?? error
+  }
+}
