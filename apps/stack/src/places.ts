@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto'
-import { mkdir, mkdtemp, open, readFile, rm } from 'node:fs/promises'
+import { existsSync } from 'node:fs'
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join, resolve } from 'node:path'
+import { dirname, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { messageOf, Problem } from './problem.ts'
 
@@ -34,10 +35,9 @@ export interface Places {
  */
 export function places(env: NodeJS.ProcessEnv = process.env): Places {
   const state = resolve(env.ONETRIP_STATE || env.ONETRIP_HOME || join(repository, '.onetrip'))
-  const run = join(state, 'run')
   return {
-    run,
-    record: join(run, 'stack.json'),
+    run: join(state, 'run'),
+    record: join(state, 'run', 'stack.json'),
     secret: join(state, 'session-secret'),
     secrets: join(state, 'redis', 'secrets'),
     data: join(state, 'redis', 'data'),
@@ -59,10 +59,8 @@ export async function socketIn(directory: string): Promise<SocketPlace> {
     return { path, remove: () => rm(path, { force: true }) }
   }
   const short = await mkdtemp(join(tmpdir(), 'onetrip-'))
-  return {
-    path: join(short, 'redis.sock'),
-    remove: () => rm(short, { recursive: true, force: true }),
-  }
+  const remove = () => rm(short, { recursive: true, force: true })
+  return { path: join(short, 'redis.sock'), remove }
 }
 
 /**
@@ -85,31 +83,17 @@ export async function temporaryRunFolder(prefix: string): Promise<string> {
 }
 
 /** A new secret to sign tokens with: 32 random bytes as base64url. */
-export function newSecret(): string {
-  return randomBytes(32).toString('base64url')
-}
+export const newSecret = (): string => randomBytes(32).toString('base64url')
 
 /**
  * The secret in the file `path`, which is made on first use and readable by its owner only. Tokens
  * thus stay valid after a restart.
  */
 export async function keptSecret(path: string): Promise<string> {
-  await mkdir(resolve(path, '..'), { recursive: true })
-  try {
-    const file = await open(path, 'wx', 0o600)
-    try {
-      const secret = newSecret()
-      await file.writeFile(`${secret}\n`)
-      return secret
-    } finally {
-      await file.close()
-    }
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
-  }
-  const secret = (await readFile(path, 'utf8')).trim()
-  if (secret.length >= 32) return secret
-  // Cut short by a crash while it was written: no token was ever signed with it.
-  await rm(path)
-  return await keptSecret(path)
+  const kept = existsSync(path) ? (await readFile(path, 'utf8')).trim() : ''
+  if (kept.length >= 32) return kept // a shorter one was cut by a crash, before it signed a token
+  const secret = newSecret()
+  await mkdir(dirname(path), { recursive: true })
+  await writeFile(path, `${secret}\n`, { mode: 0o600 })
+  return secret
 }

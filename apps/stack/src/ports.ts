@@ -1,10 +1,5 @@
-import {
-  connect,
-  createServer,
-  type IpcNetConnectOpts,
-  type Server,
-  type TcpNetConnectOpts,
-} from 'node:net'
+import type { AddressInfo, IpcNetConnectOpts, Server, TcpNetConnectOpts } from 'node:net'
+import { connect, createServer } from 'node:net'
 import { Problem } from './problem.ts'
 import { listenersOn } from './processes.ts'
 
@@ -26,18 +21,12 @@ function listen(port: number, host: string): Promise<Server> {
   return promise
 }
 
-function close(server: Server): Promise<void> {
-  return new Promise((resolve) => void server.close(() => resolve()))
-}
-
 const reasons: Record<string, (wanted: WantedPort) => string | Promise<string>> = {
   EADDRINUSE: async ({ port, what, how }) => {
-    const holders = await listenersOn(port)
-    const pids = holders.map(({ pid }) => pid).join(' ')
-    const [first] = holders
-    const [holder, end] = first
-      ? [`${first.program} (process ${pids})`, `end it: kill ${pids}`]
-      : ['another program', 'end that program.']
+    const [first, ...others] = await listenersOn(port)
+    const pids = first && [first, ...others].map(({ pid }) => pid).join(' ')
+    const holder = first ? `${first.program} (process ${pids})` : 'another program'
+    const end = first ? `end it: kill ${pids}` : 'end that program.'
     return `Port ${port}, meant for ${what}, is taken by ${holder}. Choose another with ${how}, or ${end}`
   },
   EACCES: ({ port, what, how }) =>
@@ -62,7 +51,7 @@ export async function checkPorts(wanted: readonly WantedPort[]): Promise<void> {
       )
     }
     try {
-      await close(await listen(port.port, port.host))
+      await (await listen(port.port, port.host))[Symbol.asyncDispose]()
     } catch (error) {
       const reason = reasons[(error as NodeJS.ErrnoException).code ?? '']
       throw reason ? new Problem(await reason(port), { cause: error }) : error
@@ -73,12 +62,8 @@ export async function checkPorts(wanted: readonly WantedPort[]): Promise<void> {
 /** Different free ports of 127.0.0.1, chosen by the system. */
 export async function freePorts(count: number): Promise<number[]> {
   const servers = await Promise.all(Array.from({ length: count }, () => listen(0, '127.0.0.1')))
-  const ports = servers.map((server) => {
-    const address = server.address()
-    if (address === null || typeof address === 'string') throw new Error('not a port')
-    return address.port
-  })
-  await Promise.all(servers.map(close))
+  const ports = servers.map((server) => (server.address() as AddressInfo).port)
+  await Promise.all(servers.map((server) => server[Symbol.asyncDispose]()))
   return ports
 }
 
@@ -86,12 +71,11 @@ export async function freePorts(count: number): Promise<number[]> {
 export function accepts(address: TcpNetConnectOpts | IpcNetConnectOpts): Promise<boolean> {
   const { promise, resolve } = Promise.withResolvers<boolean>()
   const socket = connect({ ...address, timeout: 2_000 })
-  const answer = (yes: boolean) => {
-    socket.destroy()
-    resolve(yes)
+  for (const event of ['connect', 'timeout', 'error']) {
+    socket.once(event, () => {
+      socket.destroy()
+      resolve(event === 'connect')
+    })
   }
-  socket.once('connect', () => answer(true))
-  socket.once('timeout', () => answer(false))
-  socket.once('error', () => answer(false))
   return promise
 }

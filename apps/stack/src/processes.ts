@@ -27,16 +27,19 @@ export interface Holder {
   program: string
 }
 
-/** A TCP socket that listens: its address as /proc/net/tcp writes it (`0100007F:0BB8`). */
+/** A TCP socket that listens. */
 export interface ListeningSocket {
+  /** As /proc/net/tcp writes it: `0100007F:0BB8`. */
   address: string
-  inode: string
+  /** The processes that have it open. Without privileges, only those of this user are found. */
+  holders: Holder[]
 }
 
 const LISTEN = '0A'
 
 /** All TCP sockets that listen on this machine. Empty where there is no /proc (not Linux). */
 export async function listeningSockets(): Promise<ListeningSocket[]> {
+  const holders = await socketHolders()
   const tables = await Promise.all(
     ['/proc/net/tcp', '/proc/net/tcp6'].map((path) => readFile(path, 'utf8').catch(() => '')),
   )
@@ -44,33 +47,28 @@ export async function listeningSockets(): Promise<ListeningSocket[]> {
     .flatMap((table) => table.split('\n'))
     .map((line) => line.trim().split(/\s+/))
     .filter((fields) => fields[3] === LISTEN)
-    .map((fields) => ({ address: fields[1] ?? '', inode: fields[9] ?? '' }))
+    .map((fields) => ({
+      address: fields[1] ?? '',
+      holders: holders.filter(({ files }) => files.has(`socket:[${fields[9]}]`)),
+    }))
 }
 
-/**
- * The processes that have a socket open, by the socket's inode. Without privileges, only processes of
- * this user are found.
- */
-export async function socketHolders(): Promise<Map<string, Holder[]>> {
-  const holders = new Map<string, Holder[]>()
+async function socketHolders(): Promise<(Holder & { files: ReadonlySet<string> })[]> {
   const names = await readdir('/proc').catch(() => [])
-  for (const pid of names.filter((name) => /^\d+$/.test(name))) {
-    try {
-      const program = basename(await readlink(`/proc/${pid}/exe`)).replace(/ \(deleted\)$/, '')
-      for (const descriptor of await readdir(`/proc/${pid}/fd`)) {
-        const target = await readlink(`/proc/${pid}/fd/${descriptor}`).catch(() => '')
-        const inode = /^socket:\[(\d+)\]$/.exec(target)?.[1]
-        if (inode === undefined) continue
-        const others = holders.get(inode) ?? []
-        if (!others.some((other) => other.pid === Number(pid))) {
-          holders.set(inode, [...others, { pid: Number(pid), program }])
-        }
+  const pids = names.map(Number).filter(Number.isInteger)
+  const processes = await Promise.all(
+    pids.map(async (pid) => {
+      try {
+        const program = basename(await readlink(`/proc/${pid}/exe`)).replace(/ \(deleted\)$/, '')
+        const descriptors = await readdir(`/proc/${pid}/fd`)
+        const links = descriptors.map((fd) => readlink(`/proc/${pid}/fd/${fd}`).catch(() => ''))
+        return [{ pid, program, files: new Set(await Promise.all(links)) }]
+      } catch {
+        return [] // it has ended, or this user may not look at it
       }
-    } catch {
-      // It has ended, or this user may not look at it.
-    }
-  }
-  return holders
+    }),
+  )
+  return processes.flat()
 }
 
 /**
@@ -80,9 +78,7 @@ export async function socketHolders(): Promise<Map<string, Holder[]>> {
 export async function listenersOn(port: number): Promise<Holder[]> {
   const ending = `:${port.toString(16).toUpperCase().padStart(4, '0')}`
   const sockets = (await listeningSockets()).filter(({ address }) => address.endsWith(ending))
-  if (sockets.length === 0) return []
-  const holders = await socketHolders()
-  const found = sockets.flatMap(({ inode }) => holders.get(inode) ?? [])
+  const found = sockets.flatMap(({ holders }) => holders)
   return [...new Map(found.map((holder) => [holder.pid, holder])).values()].sort(
     (a, b) => a.pid - b.pid,
   )

@@ -1,6 +1,6 @@
 import { parseInfo } from '@onetrip/session-store'
 import { Redis } from 'ioredis'
-import { hideCredentials, type RedisOptions, redisAddress, type Transport } from './address.ts'
+import { hideCredentials, redisAddress } from './address.ts'
 import { messageOf, Problem } from './problem.ts'
 
 /** Identifies a Redis. */
@@ -58,27 +58,23 @@ export function readingOf(info: ReadonlyMap<string, string>, answered: number): 
 
 /** A connection that monitors a Redis by INFO. */
 export class RedisMonitor {
-  readonly transport: Transport
   /** Resolves when the connection was lost; not after `close`. */
   readonly lost: Promise<void>
   readonly #client: Redis
   #answered = 0
   #closing = false
 
-  private constructor(client: Redis, transport: Transport) {
+  private constructor(client: Redis) {
     this.#client = client
-    this.transport = transport
-    this.lost = new Promise((resolve) => {
-      client.once('end', () => {
-        if (!this.#closing) resolve()
-      })
-    })
+    const { promise, resolve } = Promise.withResolvers<void>()
+    client.once('end', () => this.#closing || resolve())
+    this.lost = promise
   }
 
   /** @throws Problem when there is no Redis at `url`, or it refuses the credentials or the database. */
   static async connect(url: string): Promise<RedisMonitor> {
-    const { options, transport } = redisAddress(url)
-    const settings: RedisOptions = {
+    const { options } = redisAddress(url)
+    const client = new Redis({
       ...options,
       lazyConnect: true,
       enableReadyCheck: false,
@@ -87,25 +83,22 @@ export class RedisMonitor {
       commandTimeout: 10_000,
       retryStrategy: () => null,
       connectionName: 'onetrip-load',
-    }
-    const client = new Redis(settings)
-    // Without a listener ioredis prints errors; the rejected command or connect() has them, too.
-    let reason = ''
+    })
+    let reason = '' // of a failed connect(), which itself only says that the connection is closed
     client.on('error', (error: Error) => {
       reason = error.message
     })
+    const monitor = new RedisMonitor(client)
     try {
       await client.connect()
       if (options.db) await client.select(options.db) // ioredis goes on with database 0 if it cannot
-      await client.info('server') // makes sure that the credentials are right
+      await monitor.facts() // makes sure that the credentials are right
+      return monitor
     } catch (error) {
       if (client.status !== 'end') client.disconnect() // which would wait for the closed one
       const why = reason || messageOf(error)
       throw new Problem(`The Redis at ${hideCredentials(url)} cannot be used: ${why}`)
     }
-    const monitor = new RedisMonitor(client, transport)
-    monitor.#answered = 1
-    return monitor
   }
 
   async facts(): Promise<RedisFacts> {

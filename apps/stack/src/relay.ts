@@ -3,14 +3,7 @@ import { createInterface } from 'node:readline'
 import { Command, Option } from 'commander'
 import { describeError, messageOf, Problem } from './problem.ts'
 import { Relay } from './relay/relay.ts'
-import {
-  bandwidth,
-  describeBandwidth,
-  describeEndpoint,
-  duration,
-  type Endpoint,
-  endpoint,
-} from './relay/units.ts'
+import { bandwidth, duration, type Endpoint, endpoint } from './relay/units.ts'
 import { print, printError, surviveClosedOutput } from './terminal.ts'
 
 interface RelayFlags {
@@ -37,13 +30,12 @@ export function relayCommand(): Command {
     .addHelpText(
       'after',
       `
-Both addresses must be on this machine: 127.0.0.0/8, [::1], localhost, or a Unix socket. The relay prints
-a line of JSON when it listens, and one for each command or event. Half of the round trip is spent each
-way. The bandwidth counts the bytes of the stream, not the headers of packets. A connection has at most
-twice what the link holds (at least 64 KiB) in flight each way; then its sender has to wait.
+Both addresses must be on this machine: 127.0.0.0/8, [::1], localhost, or a Unix socket. Half of the round
+trip is spent each way. The bandwidth counts the bytes of the stream, not the headers of packets. A
+connection has at most twice what the link holds (at least 64 KiB) in flight each way; then its sender waits.
 
-The relay ends at SIGTERM or SIGINT, and, if standard input is a pipe or a terminal, when that ends. Until
-then it reads commands from it, one a line:
+The relay prints a line of JSON when it listens, and one for each command or event. It ends at SIGTERM or
+SIGINT, or when its standard input ends. If that is a pipe or a terminal, it reads commands, one per line:
   cut                 reset every open connection, at both ends
   cut replies 100     the same, after 100 more bytes of replies of that connection
   cut requests 100    or of requests
@@ -63,52 +55,41 @@ const report = (event: string, details: object = {}) => print(JSON.stringify({ e
  * @throws Problem when it cannot listen.
  */
 export async function runRelay(flags: RelayFlags, signal: AbortSignal): Promise<void> {
-  const { listen, to } = flags
-  const relay = await Relay.listen({
-    listen,
-    to,
+  const relay = new Relay({
+    ...flags,
     roundTripMs: flags.roundTrip,
     bitsPerSecond: flags.bandwidth,
     onCut: (withheld) => report('connection cut', { withheld }),
-  }).catch((error: unknown) => {
-    throw new Problem(`The relay cannot listen at ${describeEndpoint(listen)}: ${messageOf(error)}`)
   })
-  const over = Promise.withResolvers<void>()
-  signal.addEventListener('abort', () => over.resolve())
-  if (signal.aborted) over.resolve()
+  const address = await relay.listen().catch((error: unknown) => {
+    throw new Problem(`The relay cannot listen: ${messageOf(error)}`)
+  })
+  const { promise: over, resolve: end } = Promise.withResolvers<void>()
+  signal.addEventListener('abort', () => end())
+  if (signal.aborted) end()
   const input = fstatSync(0)
   if (input.isFIFO() || input.isSocket() || process.stdin.isTTY) {
     createInterface({ input: process.stdin })
       .on('line', (line) => execute(relay, line))
-      .on('close', () => over.resolve())
+      .on('close', end)
   }
-  report('listening', {
-    address: describeEndpoint(relay.endpoint),
-    to: describeEndpoint(to),
-    roundTripMs: flags.roundTrip,
-    bandwidth: describeBandwidth(flags.bandwidth),
-  })
-  await over.promise
+  report('listening', { address })
+  await over
   await relay.close()
   process.stdin.destroy() // or it keeps the process alive
 }
 
-const CUT = /^cut(?: (requests|replies) (\d{1,15}))?$/
-
 function execute(relay: Relay, line: string): void {
-  const command = line.trim().replaceAll(/\s+/g, ' ')
-  const cut = CUT.exec(command)
+  const command = line.trim()
+  const cut = /^cut(?: +(requests|replies) +(\d{1,15}))?$/.exec(command)
   if (cut) {
     const way = cut[1] === 'requests' ? 'requests' : 'replies'
     const bytes = Number(cut[2] ?? 0)
     report('cut', { connections: relay.connections, way, bytes })
     relay.cut(way, bytes)
-  } else if (command === 'stall') {
-    relay.link.stall(true)
-    report('stalled')
-  } else if (command === 'resume') {
-    relay.link.stall(false)
-    report('resumed')
+  } else if (command === 'stall' || command === 'resume') {
+    relay.stall(command === 'stall')
+    report(command === 'stall' ? 'stalled' : 'resumed')
   } else if (command !== '') {
     report('refused', { command, known: 'cut, cut replies N, cut requests N, stall, resume' })
   }

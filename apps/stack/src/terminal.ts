@@ -9,12 +9,10 @@ const SLOW_MS = 2_000
  *
  * @param then is called once when standard output has failed.
  */
-export function surviveClosedOutput(then?: () => void): void {
+export function surviveClosedOutput(then: () => void = () => {}): void {
   process.stderr.on('error', () => {})
-  process.stdout.on('error', () => {
-    then?.()
-    then = undefined
-  })
+  process.stdout.on('error', () => {})
+  process.stdout.once('error', then)
 }
 
 /**
@@ -43,18 +41,12 @@ export function spinner(text: string): Ora {
  * elsewhere a line if the work takes longer than two seconds.
  */
 export async function step<T>(text: string, work: () => Promise<T>): Promise<T> {
-  if (isLive()) {
-    const line = spinner(text).start()
-    try {
-      return await work()
-    } finally {
-      line.stop()
-    }
-  }
-  const timer = setTimeout(() => printError(`${text} …`), SLOW_MS)
+  const line = isLive() ? spinner(text).start() : undefined
+  const timer = line ? undefined : setTimeout(() => printError(`${text} …`), SLOW_MS)
   try {
     return await work()
   } finally {
+    line?.stop()
     clearTimeout(timer)
   }
 }

@@ -1,5 +1,5 @@
 import { readFile, stat, writeFile } from 'node:fs/promises'
-import { createServer } from 'node:net'
+import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { keptSecret, places, socketIn } from '../src/places.ts'
@@ -16,11 +16,14 @@ import { filesIn, temporaryFolder } from '../src/testing/folders.ts'
 
 const DEAD = 2 ** 22 + 1 // above the largest process id of Linux
 
+const redis = (url: string, pid: number | null) =>
+  ({ url, transport: 'tcp', build: 'patched', pid, socket: null }) as const
+
 function record(port: number, pid = process.pid): StackRecord {
   return {
     pid,
     startedAt: '2026-11-21T04:00:00.000Z',
-    redis: { url: 'redis://127.0.0.1:6390', transport: 'tcp', build: 'patched', pid: null },
+    redis: redis('redis://127.0.0.1:6390', null),
     apis: [{ variant: 'pipeline', url: `http://127.0.0.1:${port}`, pid: process.pid }],
   }
 }
@@ -29,9 +32,7 @@ async function listeningPort(): Promise<number> {
   const server = createServer()
   await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve))
   onTestFinished(() => void server.close())
-  const address = server.address()
-  if (address === null || typeof address === 'string') throw new Error('no port')
-  return address.port
+  return (server.address() as AddressInfo).port
 }
 
 describe('the record', () => {
@@ -85,7 +86,7 @@ describe('the record', () => {
 describe('what a killed stack left behind', () => {
   const redisOf = (url: string, pid = process.pid): StackRecord => ({
     ...record(1, DEAD),
-    redis: { url, transport: 'tcp', build: 'patched', pid },
+    redis: redis(url, pid),
     apis: [],
   })
 

@@ -37,33 +37,30 @@ export interface RelayProcess {
   stop(): Promise<void>
 }
 
-const answers = ['cut', 'stalled', 'resumed', 'refused']
-
 /** @throws ProgramError when it does not start; the reason of `signal`. */
 export async function startRelay(options: RelayProcessOptions): Promise<RelayProcess> {
-  const { listen = '127.0.0.1:0', to, signal } = options
-  const { roundTrip = '0ms', bandwidth = 'unlimited' } = options
+  const { listen = '127.0.0.1:0', to, roundTrip = '0ms', bandwidth = 'unlimited' } = options
   const events = new EventEmitter<Record<string, [RelayEvent]>>()
   const ended = new AbortController()
-  let address = listen
+  let address = ''
   const program = await startProgram({
     name: 'the relay',
     command: process.execPath,
     args: [
       relayProgram,
-      ...['--listen', listen, '--to', to],
-      ...['--round-trip', roundTrip, '--bandwidth', bandwidth],
+      ...[`--listen=${listen}`, `--to=${to}`],
+      ...[`--round-trip=${roundTrip}`, `--bandwidth=${bandwidth}`],
     ],
     input: true,
     ready: /"event":"listening"/,
     onLine(line) {
       if (!line.startsWith('{')) return
-      const event = JSON.parse(line) as RelayEvent
+      const event: RelayEvent = JSON.parse(line)
       if (event.event === 'listening') address = String(event.address)
       events.emit(event.event, event)
-      if (answers.includes(event.event)) events.emit('answer', event)
+      if (event.event !== 'connection cut') events.emit('answer', event)
     },
-    ...(signal && { signal }),
+    signal: options.signal,
   })
   void program.exited.then(() => ended.abort())
   const next = (kind: string): Promise<RelayEvent> => {

@@ -1,4 +1,4 @@
-import type { AddressInfo } from 'node:net'
+import type { Server } from 'node:net'
 import { InvalidArgumentError } from 'commander'
 import { isLocal } from '../address.ts'
 
@@ -17,10 +17,7 @@ export function duration(text: string): number {
   throw new InvalidArgumentError('It must be a time such as 0.271ms, 135us or 2s, up to 60s.')
 }
 
-/**
- * Parses a bandwidth such as `1Gb/s`, `1.8Mb/s` or `64kb/s` into bits per second; Infinity for
- * `unlimited`.
- */
+/** Parses a bandwidth such as `1.8Mb/s` into bits per second; Infinity for `unlimited`. */
 export function bandwidth(text: string): number {
   if (text.trim() === 'unlimited') return Number.POSITIVE_INFINITY
   const [, amount = '', unit = '-'] = /^(\d+(?:\.\d+)?) ?([kMG]?)b\/s$/.exec(text.trim()) ?? []
@@ -50,23 +47,15 @@ export function endpoint(text: string): Endpoint {
   const host = bracketed ?? plain
   const port = Number(digits)
   if (host === undefined || port > 65_535) {
-    throw new InvalidArgumentError(
-      'It must be host:port or the path of a Unix socket, such as ./s.',
-    )
+    throw new InvalidArgumentError('It must be host:port or the path of a Unix socket, as in ./s.')
   }
-  if (isLocal(`tcp://${bracketed ? `[${host}]` : host}`)) return { host, port }
+  if (isLocal(`tcp://${text}`)) return { host, port }
   throw new InvalidArgumentError(`The relay only serves this machine; ${host} is no address of it.`)
 }
 
-/** The text that `endpoint` parses. */
-export function describeEndpoint(at: Endpoint): string {
-  if ('path' in at) return at.path
-  return `${at.host.includes(':') ? `[${at.host}]` : at.host}:${at.port}`
-}
-
-/** The address of a listening server. */
-export function boundEndpoint(address: AddressInfo | string): Endpoint {
-  return typeof address === 'string'
-    ? { path: address }
-    : { host: address.address, port: address.port }
+/** Where a server listens, in the form that `endpoint` parses. */
+export function addressOf(server: Server): string {
+  const at = server.address()
+  if (at === null || typeof at === 'string') return at ?? ''
+  return `${at.family === 'IPv6' ? `[${at.address}]` : at.address}:${at.port}`
 }

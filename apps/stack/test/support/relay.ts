@@ -3,7 +3,7 @@ import { connect, createServer, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
 import { type RelayProcess, type RelayProcessOptions, startRelay } from '../../src/relay/process.ts'
-import { boundEndpoint, describeEndpoint, endpoint } from '../../src/relay/units.ts'
+import { addressOf, endpoint } from '../../src/relay/units.ts'
 import { temporaryFolder } from '../../src/testing/folders.ts'
 
 /** A server, and its side of each connection, in the order of their coming. */
@@ -39,7 +39,7 @@ export async function testServer(
     await new Promise((resolve) => void server.close(resolve))
   })
   return {
-    address: describeEndpoint(boundEndpoint(server.address() ?? '')),
+    address: addressOf(server),
     async accepted() {
       while (come.length === 0) await once(server, 'come')
       return come.shift() as Socket

@@ -170,7 +170,7 @@ async function ownTarget(options: TargetOptions, signal: AbortSignal): Promise<T
     )
     return {
       kind: 'own',
-      redis: { ...stack.redis, build: foreign ? 'foreign' : installed ? 'installed' : build },
+      redis: stack.redis,
       ...{ workers, poolSize: settings.poolSize },
       apis: stack.apis.map((api, index) => ({
         ...api,
