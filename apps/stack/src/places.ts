@@ -12,47 +12,34 @@ export const repository = fileURLToPath(new URL('../../../', import.meta.url))
 // included.
 const MAX_SOCKET_PATH = 100
 
-/** The files and folders of one stack. */
-export interface Places {
-  /** Folder of the running processes: socket and record. */
-  run: string
-  /** The record of the running stack (see record.ts). */
-  record: string
-  /** File with the secret that the APIs sign tokens with. */
-  secret: string
-  /** Folder of the passwords of Redis's users. */
-  secrets: string
-  /** Folder of Redis's data, with one folder per build. */
-  data: string
-  /** The page with the report of the latest measurement. */
-  report: string
-}
-
 /**
- * The places of `npm start`: below `ONETRIP_STATE`, or else below `ONETRIP_HOME` (default `.onetrip` in
- * the repository), which also has the builds of Redis. With another `ONETRIP_STATE`, a second stack
- * runs on the same builds.
+ * The files and folders of `npm start`: below `ONETRIP_STATE`, or else below `ONETRIP_HOME` (default
+ * `.onetrip` in the repository), which also has the builds of Redis. With another `ONETRIP_STATE`, a
+ * second stack runs on the same builds.
  */
-export function places(env: NodeJS.ProcessEnv = process.env): Places {
+export function places(env = process.env) {
   const state = resolve(env.ONETRIP_STATE || env.ONETRIP_HOME || join(repository, '.onetrip'))
   return {
+    /** Folder of the running processes: socket and record. */
     run: join(state, 'run'),
+    /** The record of the running stack (see record.ts). */
     record: join(state, 'run', 'stack.json'),
+    /** File with the secret that the APIs sign tokens with. */
     secret: join(state, 'session-secret'),
+    /** Folder of the passwords of Redis's users. */
     secrets: join(state, 'redis', 'secrets'),
+    /** Folder of Redis's data, with one folder per build. */
     data: join(state, 'redis', 'data'),
+    /** The page with the report of the latest measurement. */
     report: join(state, 'report', 'latest.html'),
   }
 }
 
-/** The path of Redis's Unix socket, and how to remove it. */
-export interface SocketPlace {
-  path: string
-  remove(): Promise<void>
-}
-
-/** `redis.sock` in `directory`, or in a short temporary folder if that path would be too long. */
-export async function socketIn(directory: string): Promise<SocketPlace> {
+/**
+ * The path of Redis's Unix socket, and how to remove it: `redis.sock` in `directory`, or in a short
+ * temporary folder if that path would be too long.
+ */
+export async function socketIn(directory: string) {
   const path = join(directory, 'redis.sock')
   if (Buffer.byteLength(path) <= MAX_SOCKET_PATH) {
     await mkdir(directory, { recursive: true })

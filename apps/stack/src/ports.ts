@@ -1,6 +1,6 @@
 import type { AddressInfo, IpcNetConnectOpts, Server, TcpNetConnectOpts } from 'node:net'
 import { connect, createServer } from 'node:net'
-import { Problem } from './problem.ts'
+import { messageOf, Problem } from './problem.ts'
 import { listenersOn } from './processes.ts'
 
 /** A port that a program of ours will listen on, and how the user can choose another. */
@@ -21,19 +21,17 @@ function listen(port: number, host: string): Promise<Server> {
   return promise
 }
 
-const reasons: Record<string, (wanted: WantedPort) => string | Promise<string>> = {
-  EADDRINUSE: async ({ port, what, how }) => {
-    const [first, ...others] = await listenersOn(port)
-    const pids = first && [first, ...others].map(({ pid }) => pid).join(' ')
-    const holder = first ? `${first.program} (process ${pids})` : 'another program'
-    const end = first ? `end it: kill ${pids}` : 'end that program.'
-    return `Port ${port}, meant for ${what}, is taken by ${holder}. Choose another with ${how}, or ${end}`
-  },
-  EACCES: ({ port, what, how }) =>
-    `Port ${port}, meant for ${what}, needs privileges that this user lacks. Choose another with ${how}.`,
-  EADDRNOTAVAIL: ({ host, what }) =>
-    `${host} is no address of this machine, so ${what} cannot listen there (--host or HOST).`,
-  ENOTFOUND: ({ host }) => `${host} (--host or HOST) is no known host name.`,
+const close = (server: Server) => server[Symbol.asyncDispose]()
+
+async function whyNot({ port, what, how }: WantedPort, error: unknown): Promise<string> {
+  if ((error as NodeJS.ErrnoException).code !== 'EADDRINUSE') {
+    return `${what} cannot listen: ${messageOf(error)}. Choose another port with ${how}, or another address with --host or HOST.`
+  }
+  const holders = await listenersOn(port)
+  const pids = holders.map(({ pid }) => pid).join(' ')
+  const holder = pids ? `${holders[0]?.program} (process ${pids})` : 'another program'
+  const end = pids ? `end it: kill ${pids}` : 'end that program.'
+  return `Port ${port}, meant for ${what}, is taken by ${holder}. Choose another with ${how}, or ${end}`
 }
 
 /**
@@ -51,10 +49,9 @@ export async function checkPorts(wanted: readonly WantedPort[]): Promise<void> {
       )
     }
     try {
-      await (await listen(port.port, port.host))[Symbol.asyncDispose]()
+      await close(await listen(port.port, port.host))
     } catch (error) {
-      const reason = reasons[(error as NodeJS.ErrnoException).code ?? '']
-      throw reason ? new Problem(await reason(port), { cause: error }) : error
+      throw new Problem(await whyNot(port, error))
     }
   }
 }
@@ -63,7 +60,7 @@ export async function checkPorts(wanted: readonly WantedPort[]): Promise<void> {
 export async function freePorts(count: number): Promise<number[]> {
   const servers = await Promise.all(Array.from({ length: count }, () => listen(0, '127.0.0.1')))
   const ports = servers.map((server) => (server.address() as AddressInfo).port)
-  await Promise.all(servers.map((server) => server[Symbol.asyncDispose]()))
+  await Promise.all(servers.map(close))
   return ports
 }
 

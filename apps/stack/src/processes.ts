@@ -6,18 +6,14 @@ import { basename } from 'node:path'
 export function isAlive(pid: number): boolean {
   try {
     process.kill(pid, 0)
-    return !isZombie(pid)
   } catch (error) {
     return (error as NodeJS.ErrnoException).code === 'EPERM'
   }
-}
-
-function isZombie(pid: number): boolean {
   try {
     // The state follows the name, which is in brackets and may contain some itself.
-    return readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ').at(-1)?.[0] === 'Z'
+    return readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ').at(-1)?.[0] !== 'Z'
   } catch {
-    return false // no /proc here, or it is gone by now
+    return true // there is no /proc here
   }
 }
 

@@ -51,17 +51,11 @@ export async function runningStack(path: string): Promise<StackRecord | null> {
   return answering.includes(true) ? record : null
 }
 
-/** A program that still runs although its stack was killed. */
-export interface LeftBehind {
-  what: string
-  pid: number
-}
-
 /**
  * The programs of a killed stack that still run: the process has the recorded id and accepts
  * connections at the recorded address.
  */
-export async function leftBehind(path: string): Promise<LeftBehind[]> {
+export async function leftBehind(path: string): Promise<{ what: string; pid: number }[]> {
   const record = await readRecord(path)
   if (!record || isAlive(record.pid)) return []
   const apis = record.apis.map((api) => ({ what: `the ${api.variant} API`, ...api }))

@@ -3,6 +3,8 @@ import { Redis } from 'ioredis'
 import { hideCredentials, redisAddress } from './address.ts'
 import { messageOf, Problem } from './problem.ts'
 
+type Info = ReadonlyMap<string, string>
+
 /** Identifies a Redis. */
 export interface RedisFacts {
   version: string
@@ -11,6 +13,18 @@ export interface RedisFacts {
   /** Threads that read and write sockets, including the main thread. */
   ioThreads: number
   pid: number
+}
+
+export function factsOf(info: Info): RedisFacts {
+  const build = info.get('onetrip_build')
+  const key = info.get('onetrip_build_key') ?? 'unknown'
+  const threads = [...info.keys()].filter((name) => /^io_thread_\d+$/.test(name)).length
+  return {
+    version: info.get('redis_version') ?? 'unknown',
+    build: build === undefined ? null : `${build}-${key.slice(0, 12)}`,
+    ioThreads: Math.max(1, threads),
+    pid: Number(info.get('process_id')),
+  }
 }
 
 /** Counters since the server's start, without the monitor's own share. */
@@ -25,18 +39,6 @@ export interface RedisReading {
   reads: number
 }
 
-export function factsOf(info: ReadonlyMap<string, string>): RedisFacts {
-  const build = info.get('onetrip_build')
-  const key = info.get('onetrip_build_key')
-  const threads = [...info.keys()].filter((name) => /^io_thread_\d+$/.test(name)).length
-  return {
-    version: info.get('redis_version') ?? 'unknown',
-    build: build === undefined ? null : `${build}-${(key ?? 'unknown').slice(0, 12)}`,
-    ioThreads: Math.max(1, threads),
-    pid: Number(info.get('process_id')),
-  }
-}
-
 /**
  * The counters of an INFO reply.
  *
@@ -44,7 +46,7 @@ export function factsOf(info: ReadonlyMap<string, string>): RedisFacts {
  *   a command after running it, but reads it before: the reply has `answered` of its commands and
  *   one more of its reads.
  */
-export function readingOf(info: ReadonlyMap<string, string>, answered: number): RedisReading {
+export function readingOf(info: Info, answered: number): RedisReading {
   const number = (name: string) => Number(info.get(name) ?? Number.NaN)
   const main = number('used_cpu_user_main_thread') + number('used_cpu_sys_main_thread')
   return {
@@ -62,13 +64,10 @@ export class RedisMonitor {
   readonly lost: Promise<void>
   readonly #client: Redis
   #answered = 0
-  #closing = false
 
   private constructor(client: Redis) {
     this.#client = client
-    const { promise, resolve } = Promise.withResolvers<void>()
-    client.once('end', () => this.#closing || resolve())
-    this.lost = promise
+    this.lost = new Promise((resolve) => void client.once('end', () => resolve()))
   }
 
   /** @throws Problem when there is no Redis at `url`, or it refuses the credentials or the database. */
@@ -111,11 +110,11 @@ export class RedisMonitor {
   }
 
   close(): void {
-    this.#closing = true
+    this.#client.removeAllListeners('end')
     this.#client.disconnect()
   }
 
-  async #info(): Promise<ReadonlyMap<string, string>> {
+  async #info(): Promise<Info> {
     const text = await this.#client.info('everything')
     this.#answered += 1
     return parseInfo(text)
@@ -125,9 +124,6 @@ export class RedisMonitor {
 /** Identifies the Redis at `url`. @throws Problem as `RedisMonitor.connect`. */
 export async function redisFacts(url: string): Promise<RedisFacts> {
   const monitor = await RedisMonitor.connect(url)
-  try {
-    return await monitor.facts()
-  } finally {
-    monitor.close()
-  }
+  const facts = monitor.facts()
+  return await facts.finally(() => monitor.close())
 }

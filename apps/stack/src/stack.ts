@@ -1,10 +1,10 @@
 import { type RedisUser, redisAddress, type Transport, unixUrl, withPasswordOf } from './address.ts'
 import { apiUrl, type CommonApiOptions, type OwnApiOptions, startApi } from './api.ts'
-import { type SocketPlace, socketIn } from './places.ts'
+import { socketIn } from './places.ts'
 import type { Program } from './program.ts'
 import { type RedisBuild, startRedis } from './redis.ts'
 
-/** A Redis that the stack starts, and where it listens and keeps its files. */
+/** A Redis that the stack starts. */
 export interface OwnRedis {
   kind: 'own'
   /** Unless REDIS_SERVER names an installed redis-server. */
@@ -71,17 +71,13 @@ const REDIS_GRACE_MS = 20_000
 export async function startStack(options: StackOptions): Promise<Stack> {
   const { redis: wanted, apis: wantedApis, onApiLine, ...common } = options
   const { host, signal } = common
-  const lost = Promise.withResolvers<Program>()
+  const { promise: lost, resolve: lose } = Promise.withResolvers<Program>()
   const apis: Program[] = []
   let redis: Program | undefined
-  let socket: SocketPlace | undefined
+  let socket: Awaited<ReturnType<typeof socketIn>> | undefined
   let stopping: Promise<void> | undefined
 
-  const watch = (program: Program) => {
-    void program.exited.then(() => {
-      if (!stopping) lost.resolve(program)
-    })
-  }
+  const watch = (program: Program) => void program.exited.then(() => stopping ?? lose(program))
   const stop = () => {
     stopping ??= (async () => {
       await Promise.all(apis.map((api) => api.stop(API_GRACE_MS)))
@@ -125,12 +121,7 @@ export async function startStack(options: StackOptions): Promise<Stack> {
     })
     const { transport } = redisAddress(url)
     const [pid, path] = [redis?.pid ?? null, socket?.path ?? null]
-    return {
-      redis: { url, transport, build, pid, socket: path },
-      apis: ready,
-      lost: lost.promise,
-      stop,
-    }
+    return { redis: { url, transport, build, pid, socket: path }, apis: ready, lost, stop }
   } catch (error) {
     await stop()
     throw error

@@ -23,18 +23,12 @@ export function isLive(): boolean {
   return process.stderr.isTTY && process.stderr.columns > 0
 }
 
-export function print(text = ''): void {
-  process.stdout.write(`${text}\n`)
-}
+export const print = (text = ''): void => void process.stdout.write(`${text}\n`)
 
-export function printError(text: string): void {
-  process.stderr.write(`${text}\n`)
-}
+export const printError = (text: string): void => void process.stderr.write(`${text}\n`)
 
 /** A spinner that leaves Ctrl-C and the keyboard alone. */
-export function spinner(text: string): Ora {
-  return ora({ text, discardStdin: false, hideCursor: false })
-}
+export const spinner = (text: string): Ora => ora({ text, discardStdin: false, hideCursor: false })
 
 /**
  * Shows progress while some work is done: a spinner in a terminal, which is removed afterwards;

@@ -1,8 +1,8 @@
 export interface LinkOptions {
-  /** Round-trip time in ms without what the bandwidth adds; half of it is spent each way. */
-  roundTripMs: number
-  /** Each way, shared by all connections; Infinity for no limit. */
-  bitsPerSecond: number
+  /** In milliseconds, without what the bandwidth adds; half of it is spent each way. */
+  roundTrip: number
+  /** Bits per second each way, shared by all connections; Infinity for no limit. */
+  bandwidth: number
 }
 
 const PACKET_BYTES = 1_460
@@ -26,9 +26,9 @@ export class Direction {
   #timer: NodeJS.Timeout | undefined
   #spinning: NodeJS.Immediate | undefined
 
-  constructor({ roundTripMs, bitsPerSecond }: LinkOptions) {
-    this.#delayMs = roundTripMs / 2
-    this.#bytesPerMs = bitsPerSecond / 8_000
+  constructor({ roundTrip, bandwidth }: LinkOptions) {
+    this.#delayMs = roundTrip / 2
+    this.#bytesPerMs = bandwidth / 8_000
     this.partBytes = Math.max(PACKET_BYTES, Math.floor(this.#bytesPerMs))
     const held = Math.ceil(this.#bytesPerMs * this.#delayMs)
     const window = Number.isFinite(held) ? 2 * held : 64 * MIN_WINDOW_BYTES

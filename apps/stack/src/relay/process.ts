@@ -1,7 +1,7 @@
 import { EventEmitter, once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import { ProgramError } from '../problem.ts'
-import { type Program, startProgram } from '../program.ts'
+import { startProgram } from '../program.ts'
 
 /** The relay as a program. */
 export const relayProgram = fileURLToPath(new URL('../relay.ts', import.meta.url))
@@ -25,23 +25,16 @@ interface RelayEvent {
   [detail: string]: unknown
 }
 
-/** A relay that runs as a process of its own, and ends with this one. */
-export interface RelayProcess {
-  readonly program: Program
-  /** Where it listens, as `listen` is written. */
-  readonly address: string
-  /** Sends it a command (see `--help`) and resolves with its answer. One at a time. */
-  command(line: string): Promise<RelayEvent>
-  /** Resolves with the next event of this kind. */
-  event(kind: string): Promise<RelayEvent>
-  stop(): Promise<void>
-}
+export type RelayProcess = Awaited<ReturnType<typeof startRelay>>
 
-/** @throws ProgramError when it does not start; the reason of `signal`. */
-export async function startRelay(options: RelayProcessOptions): Promise<RelayProcess> {
+/**
+ * Starts a relay as a process of its own, which ends with this one.
+ *
+ * @throws ProgramError when it does not start; the reason of `signal`.
+ */
+export async function startRelay(options: RelayProcessOptions) {
   const { listen = '127.0.0.1:0', to, roundTrip = '0ms', bandwidth = 'unlimited' } = options
   const events = new EventEmitter<Record<string, [RelayEvent]>>()
-  const ended = new AbortController()
   let address = ''
   const program = await startProgram({
     name: 'the relay',
@@ -62,24 +55,26 @@ export async function startRelay(options: RelayProcessOptions): Promise<RelayPro
     },
     signal: options.signal,
   })
-  void program.exited.then(() => ended.abort())
   const next = (kind: string): Promise<RelayEvent> => {
-    const event = once(events, kind, { signal: ended.signal }).then(
-      ([event]) => event,
-      () => Promise.reject(new ProgramError('the relay has ended')),
-    )
+    const ended = program.exited.then(() => {
+      throw new ProgramError('the relay has ended')
+    })
+    const event = Promise.race([once(events, kind).then(([event]) => event), ended])
     event.catch(() => {}) // an event that nobody waits for any more is no error
     return event
   }
   return {
     program,
+    /** Where it listens, as `listen` is written. */
     address,
-    command(line) {
+    /** Sends it a command (see `--help`) and resolves with its answer. One at a time. */
+    command(line: string): Promise<RelayEvent> {
       const answer = next('answer')
       program.write(line)
       return answer
     },
+    /** Resolves with the next event of this kind. */
     event: next,
-    stop: async () => void (await program.stop()),
+    stop: async (): Promise<void> => void (await program.stop()),
   }
 }

@@ -1,4 +1,5 @@
-import { connect, createServer, type Server, type Socket } from 'node:net'
+import { once } from 'node:events'
+import { connect, createServer, type Socket } from 'node:net'
 import { Direction, type LinkOptions } from './link.ts'
 import { addressOf, type Endpoint } from './units.ts'
 
@@ -6,9 +7,13 @@ export interface RelayOptions extends LinkOptions {
   listen: Endpoint
   /** The server that clients of the relay reach through the link. */
   to: Endpoint
-  /** A connection was cut, as `cut` had asked for. `withheld`: see `Flow.cutAfter`. */
-  onCut: (withheld: number) => void
 }
+
+/**
+ * Called when a connection is cut, with the number of bytes that are withheld of the data that arrived
+ * with the last byte delivered (0: the cut may be between two replies).
+ */
+type OnCut = (withheld: number) => void
 
 /** `requests` go to the server, `replies` come from it. */
 export type Way = 'requests' | 'replies'
@@ -16,89 +21,70 @@ export type Way = 'requests' | 'replies'
 /**
  * Forwards connections as a distant link would. Opening one takes a round trip: the client's first
  * bytes leave when the server's consent has come back.
+ *
+ * @throws what `node:net` throws when it cannot listen, such as EADDRINUSE.
  */
-export class Relay {
-  readonly #options: RelayOptions
-  readonly #link: Record<Way, Direction>
-  readonly #server: Server
-  readonly #sockets = new Set<Socket>()
-  /** Connections that have reached the server and are open, by the server's side of them. */
-  readonly #flows = new Map<Socket, Record<Way, Flow>>()
+export async function openRelay(options: RelayOptions, onCut: OnCut) {
+  const link = { requests: new Direction(options), replies: new Direction(options) }
+  const sockets = new Set<Socket>()
+  /** Of the open connections that have reached the server, by the server's side of them. */
+  const flows = new Map<Socket, Record<Way, Flow>>()
 
-  constructor(options: RelayOptions) {
-    this.#options = options
-    this.#link = { requests: new Direction(options), replies: new Direction(options) }
-    this.#server = createServer({ allowHalfOpen: true, pauseOnConnect: true, noDelay: true })
-    this.#server.on('connection', (client) => this.#accept(client))
-  }
-
-  /**
-   * @returns where it listens, with the port that the system chose.
-   * @throws what `node:net` throws when it cannot, such as EADDRINUSE.
-   */
-  async listen(): Promise<string> {
-    const { promise, resolve, reject } = Promise.withResolvers<void>()
-    this.#server.once('error', reject)
-    this.#server.listen(this.#options.listen, resolve)
-    await promise
-    return addressOf(this.#server)
-  }
-
-  /** The number of open connections that have reached the server. */
-  get connections(): number {
-    return [...this.#flows.keys()].filter((server) => !server.destroyed).length
-  }
-
-  /** Resets every open connection, at both ends, after `bytes` more have come through that way. */
-  cut(way: Way, bytes: number): void {
-    for (const flows of this.#flows.values()) flows[way].cutAfter(bytes)
-  }
-
-  /** Lets nothing arrive at either end until it is called with false. */
-  stall(stalled: boolean): void {
-    this.#link.requests.stall(stalled)
-    this.#link.replies.stall(stalled)
-  }
-
-  /** Resets every connection and stops listening. */
-  async close(): Promise<void> {
-    this.stall(true)
-    for (const socket of this.#sockets) reset(socket)
-    await this.#server[Symbol.asyncDispose]()
-  }
-
-  #accept(client: Socket): void {
-    const { requests, replies } = this.#link
-    const { to, onCut } = this.#options
-    this.#keep(client)
-    requests.send(0, () => {
-      const server = connect({ ...to, allowHalfOpen: true, noDelay: true })
-      this.#keep(server)
-      const cut = (withheld: number) => {
-        reset(client)
-        reset(server)
-        onCut(withheld)
-      }
-      const refuse = () => replies.send(0, () => reset(client))
-      server.once('error', refuse)
-      server.once('connect', () => {
-        server.off('error', refuse)
-        this.#flows.set(server, {
-          requests: new Flow(client, server, { link: requests, onCut: cut }),
-          replies: new Flow(server, client, { link: replies, onCut: cut }),
-        })
-        replies.send(0, () => client.resume())
-      })
-    })
-  }
-
-  #keep(socket: Socket): void {
-    this.#sockets.add(socket)
+  const keep = (socket: Socket) => {
+    sockets.add(socket)
     socket.on('error', () => {}) // its flow forwards the error
     socket.once('close', () => {
-      this.#sockets.delete(socket)
-      this.#flows.delete(socket)
+      sockets.delete(socket)
+      flows.delete(socket)
     })
+  }
+  const reach = (client: Socket) => {
+    const server = connect({ ...options.to, allowHalfOpen: true, noDelay: true })
+    keep(server)
+    const cut: OnCut = (withheld) => {
+      reset(client)
+      reset(server)
+      onCut(withheld)
+    }
+    const refuse = () => link.replies.send(0, () => reset(client))
+    server.once('error', refuse)
+    server.once('connect', () => {
+      server.off('error', refuse)
+      flows.set(server, {
+        requests: new Flow(client, server, { link: link.requests, onCut: cut }),
+        replies: new Flow(server, client, { link: link.replies, onCut: cut }),
+      })
+      link.replies.send(0, () => client.resume())
+    })
+  }
+  const listener = createServer({ allowHalfOpen: true, pauseOnConnect: true, noDelay: true })
+  listener.on('connection', (client) => {
+    keep(client)
+    link.requests.send(0, () => reach(client))
+  })
+  await once(listener.listen(options.listen), 'listening')
+
+  /** Lets nothing arrive at either end until it is called with false. */
+  const stall = (stalled: boolean) => {
+    link.requests.stall(stalled)
+    link.replies.stall(stalled)
+  }
+  return {
+    /** Where it listens, with the port that the system chose. */
+    address: addressOf(listener),
+    /** The number of open connections that have reached the server. */
+    connections: () => flows.size,
+    /** Resets every open connection, at both ends, after `bytes` more have come through that way. */
+    cut(way: Way, bytes: number) {
+      for (const flow of flows.values()) flow[way].cutAfter(bytes)
+    },
+    stall,
+    /** Resets every connection and stops listening. */
+    async close() {
+      stall(true)
+      for (const socket of sockets) reset(socket)
+      await listener[Symbol.asyncDispose]()
+    },
   }
 }
 
@@ -117,13 +103,9 @@ function reset(socket: Socket): void {
 class Flow {
   /** Bytes until the cut. */
   #left = Number.POSITIVE_INFINITY
-  readonly #onCut: (withheld: number) => void
+  readonly #onCut: OnCut
 
-  constructor(
-    source: Socket,
-    sink: Socket,
-    { link, onCut }: { link: Direction; onCut: (withheld: number) => void },
-  ) {
+  constructor(source: Socket, sink: Socket, { link, onCut }: { link: Direction; onCut: OnCut }) {
     this.#onCut = onCut
     let inFlight = 0
     const send = (bytes: number, deliver: () => void) =>
@@ -135,12 +117,11 @@ class Flow {
         const part = chunk.subarray(start, start + link.partBytes)
         send(part.length, () => {
           const withheld = part.length - this.#left
+          this.#left = Math.max(0, -withheld)
           if (withheld >= 0) {
-            sink.write(part.subarray(0, this.#left), () => onCut(withheld))
-            this.#left = 0
+            sink.write(part.subarray(0, part.length - withheld), () => onCut(withheld))
             return
           }
-          this.#left -= part.length
           sink.write(part, () => {
             inFlight -= part.length
             if (source.isPaused() && inFlight <= link.windowBytes / 2) source.resume()
@@ -159,11 +140,7 @@ class Flow {
     })
   }
 
-  /**
-   * Delivers `bytes` more and nothing after them, then calls `onCut` with the number of bytes that
-   * it withholds of the data that arrived with the last of them (0: the cut may be between two
-   * replies). Of several calls the one that is reached first counts.
-   */
+  /** Delivers `bytes` more and nothing after them. Of several calls the one reached first counts. */
   cutAfter(bytes: number): void {
     this.#left = Math.min(bytes, this.#left)
     if (bytes === 0) this.#onCut(0)
