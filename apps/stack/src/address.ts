@@ -36,11 +36,8 @@ export function hideCredentials(url: string): string {
 
 /** Whether a URL (of a Redis or an API) leads to this machine and nowhere else. */
 export function isLocal(url: string): boolean {
-  const parsed = URL.parse(url)
-  if (!parsed) return false
-  if (parsed.protocol === 'unix:') return true
-  const host = parsed.hostname.replace(/^\[(.*)\]$/, '$1')
-  return host === 'localhost' || host === '::1' || /^127\.\d+\.\d+\.\d+$/.test(host)
+  const { protocol, hostname = '' } = URL.parse(url) ?? {}
+  return protocol === 'unix:' || /^(localhost|\[::1\]|127\.\d+\.\d+\.\d+)$/.test(hostname)
 }
 
 /** The option with which a user allows load on another machine. */

@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import type { AddressInfo, IpcNetConnectOpts, Server, TcpNetConnectOpts } from 'node:net'
 import { connect, createServer } from 'node:net'
 import { messageOf, Problem } from './problem.ts'
@@ -13,19 +14,17 @@ export interface WantedPort {
   how: string
 }
 
-function listen(port: number, host: string): Promise<Server> {
-  const { promise, resolve, reject } = Promise.withResolvers<Server>()
-  const server = createServer()
-  server.once('error', reject)
-  server.listen({ port, host, exclusive: true }, () => resolve(server))
-  return promise
+async function listen(port: number, host: string): Promise<Server> {
+  const server = createServer().listen({ port, host, exclusive: true })
+  await once(server, 'listening')
+  return server
 }
 
 const close = (server: Server) => server[Symbol.asyncDispose]()
 
 async function whyNot({ port, what, how }: WantedPort, error: unknown): Promise<string> {
   if ((error as NodeJS.ErrnoException).code !== 'EADDRINUSE') {
-    return `${what} cannot listen: ${messageOf(error)}. Choose another port with ${how}, or another address with --host or HOST.`
+    return `Port ${port}, meant for ${what}, cannot be used: ${messageOf(error)}. Choose another with ${how}, or another address with --host or HOST.`
   }
   const holders = await listenersOn(port)
   const pids = holders.map(({ pid }) => pid).join(' ')

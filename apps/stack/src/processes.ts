@@ -17,25 +17,15 @@ export function isAlive(pid: number): boolean {
   }
 }
 
-/** A process, and the name of the program that it runs. */
-export interface Holder {
-  pid: number
-  program: string
-}
-
-/** A TCP socket that listens. */
-export interface ListeningSocket {
-  /** As /proc/net/tcp writes it: `0100007F:0BB8`. */
-  address: string
-  /** The processes that have it open. Without privileges, only those of this user are found. */
-  holders: Holder[]
-}
-
 const LISTEN = '0A'
 
-/** All TCP sockets that listen on this machine. Empty where there is no /proc (not Linux). */
-export async function listeningSockets(): Promise<ListeningSocket[]> {
-  const holders = await socketHolders()
+/**
+ * All TCP sockets that listen on this machine, with the address as /proc/net/tcp writes it
+ * (`0100007F:0BB8`) and the processes that have it open. Without privileges, only processes of this
+ * user are found. Empty where there is no /proc (not Linux).
+ */
+export async function listeningSockets() {
+  const all = await processes()
   const tables = await Promise.all(
     ['/proc/net/tcp', '/proc/net/tcp6'].map((path) => readFile(path, 'utf8').catch(() => '')),
   )
@@ -45,14 +35,15 @@ export async function listeningSockets(): Promise<ListeningSocket[]> {
     .filter((fields) => fields[3] === LISTEN)
     .map((fields) => ({
       address: fields[1] ?? '',
-      holders: holders.filter(({ files }) => files.has(`socket:[${fields[9]}]`)),
+      holders: all.filter(({ files }) => files.has(`socket:[${fields[9]}]`)),
     }))
 }
 
-async function socketHolders(): Promise<(Holder & { files: ReadonlySet<string> })[]> {
+/** The processes that this user may look at, with the program and the open files of each. */
+async function processes() {
   const names = await readdir('/proc').catch(() => [])
   const pids = names.map(Number).filter(Number.isInteger)
-  const processes = await Promise.all(
+  const found = await Promise.all(
     pids.map(async (pid) => {
       try {
         const program = basename(await readlink(`/proc/${pid}/exe`)).replace(/ \(deleted\)$/, '')
@@ -64,18 +55,16 @@ async function socketHolders(): Promise<(Holder & { files: ReadonlySet<string> }
       }
     }),
   )
-  return processes.flat()
+  return found.flat()
 }
 
 /**
  * The processes that listen on a TCP port of this machine, the lowest id first. None on other systems
  * than Linux, and none of other users.
  */
-export async function listenersOn(port: number): Promise<Holder[]> {
+export async function listenersOn(port: number): Promise<{ pid: number; program: string }[]> {
   const ending = `:${port.toString(16).toUpperCase().padStart(4, '0')}`
   const sockets = (await listeningSockets()).filter(({ address }) => address.endsWith(ending))
   const found = sockets.flatMap(({ holders }) => holders)
-  return [...new Map(found.map((holder) => [holder.pid, holder])).values()].sort(
-    (a, b) => a.pid - b.pid,
-  )
+  return [...new Set(found)].sort((a, b) => a.pid - b.pid)
 }

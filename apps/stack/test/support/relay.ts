@@ -67,6 +67,17 @@ export async function clientOf(relay: RelayProcess): Promise<Socket> {
   return client
 }
 
+/** A relay in front of an echo server, and a connection that has reached it. */
+export async function echoing(
+  options?: Omit<RelayProcessOptions, 'to'>,
+): Promise<{ relay: RelayProcess; client: Socket }> {
+  const relay = await relayTo(await echoServer(), options)
+  const client = await clientOf(relay)
+  client.write('x')
+  await read(client, 1)
+  return { relay, client }
+}
+
 /** As `clientOf`, not connected yet: a relay that refuses may do so before this process has looked. */
 export function connecting(relay: RelayProcess): Socket {
   const client = connect({ ...endpoint(relay.address), allowHalfOpen: true, noDelay: true })
@@ -74,7 +85,7 @@ export function connecting(relay: RelayProcess): Socket {
   return client
 }
 
-/** Resolves with the next so many bytes, and leaves what comes after them. */
+/** Resolves with the next bytes, and leaves what comes after them. */
 export async function read(socket: Socket, bytes: number): Promise<Buffer> {
   const chunks: Buffer[] = []
   let missing = bytes
