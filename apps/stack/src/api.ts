@@ -14,11 +14,11 @@ export interface CommonApiOptions {
   sessionSecret: string
   /** Default `warn`. */
   logLevel?: string | undefined
-  /** Processes on the one port. Default: WORKERS of the environment, or 1. Contenders have one. */
+  /** Processes on the one port. Default: WORKERS of the environment, or 1. */
   workers?: number
   /** Connections to Redis. Default: REDIS_POOL_SIZE of the environment, or the API's own. */
   poolSize?: number
-  /** Whether it runs a janitor. Default: as the environment has it; false for a measurement. */
+  /** Whether it runs a janitor. Default: as the environment has it. */
   janitor?: boolean
   /** Cancels the start. */
   signal?: AbortSignal

@@ -51,7 +51,7 @@ export class Direction {
   #plan(): void {
     clearTimeout(this.#timer)
     clearImmediate(this.#spinning)
-    const [next] = this.#parcels
+    const next = this.#parcels[0]
     if (this.#stalled || !next) return
     const wait = next.due - performance.now()
     if (wait > SPIN_MS + 1) this.#timer = setTimeout(() => this.#plan(), wait - SPIN_MS)

@@ -19,11 +19,8 @@ export interface RelayProcessOptions {
   signal?: AbortSignal
 }
 
-/** A line that the relay printed: what happened, and its details. */
-interface RelayEvent {
-  event: string
-  [detail: string]: unknown
-}
+/** A line that the relay printed: `event` says what happened, and there are details. */
+type RelayEvent = Record<string, unknown>
 
 export type RelayProcess = Awaited<ReturnType<typeof startRelay>>
 
@@ -48,8 +45,8 @@ export async function startRelay(options: RelayProcessOptions) {
     ready: /"event":"listening"/,
     onLine(line) {
       if (!line.startsWith('{')) return
-      const event: RelayEvent = JSON.parse(line)
-      if (event.event === 'listening') address = String(event.address)
+      const event = JSON.parse(line)
+      if (event.event === 'listening') address = event.address
       events.emit(event.event, event)
       if (event.event !== 'connection cut') events.emit('answer', event)
     },
