@@ -12,14 +12,8 @@ export interface CommonApiOptions {
   host: string
   /** Signs the tokens. APIs that share it accept each other's tokens. */
   sessionSecret: string
-  /** Default `warn`. */
-  logLevel?: string | undefined
-  /** Processes on the one port. Default: WORKERS of the environment, or 1. */
-  workers?: number
-  /** Connections to Redis. Default: REDIS_POOL_SIZE of the environment, or the API's own. */
-  poolSize?: number
-  /** Whether it runs a janitor. Default: as the environment has it. */
-  janitor?: boolean
+  /** Settings that win over those of this process's environment. */
+  env?: NodeJS.ProcessEnv
   /** Cancels the start. */
   signal?: AbortSignal
 }
@@ -76,18 +70,16 @@ export async function startApi(options: ApiOptions): Promise<Program> {
     env: {
       ...env,
       NODE_ENV: 'development',
-      LOG_LEVEL: options.logLevel || 'warn',
-      HOST: host,
-      PORT: String(port),
-      WORKERS: options.workers?.toString() ?? env.WORKERS,
-      REDIS_POOL_SIZE: options.poolSize?.toString() ?? env.REDIS_POOL_SIZE,
-      JANITOR_INTERVAL_SECONDS: options.janitor === false ? '0' : env.JANITOR_INTERVAL_SECONDS,
-      STRATEGY: program === undefined ? variant : env.STRATEGY,
-      REDIS_URL: options.redisUrl,
-      REDIS_PASSWORD_FILE: '', // redisUrl has the password
+      LOG_LEVEL: 'warn',
       // The load generator logs in many users from one address.
       LOGIN_LIMIT_PER_USER: env.LOGIN_LIMIT_PER_USER ?? '0',
       LOGIN_LIMIT_PER_ADDRESS: env.LOGIN_LIMIT_PER_ADDRESS ?? '0',
+      ...options.env,
+      HOST: host,
+      PORT: String(port),
+      ...(program === undefined && { STRATEGY: variant }),
+      REDIS_URL: options.redisUrl,
+      REDIS_PASSWORD_FILE: '', // redisUrl has the password
       SESSION_SECRETS: options.sessionSecret,
       SESSION_SECRETS_FILE: '',
     },
@@ -107,7 +99,7 @@ export async function startApi(options: ApiOptions): Promise<Program> {
  *
  * @throws Problem when the API would refuse them.
  */
-export function apiSettings(env = process.env): { workers: number; poolSize: number } {
+export function apiSettings(env = process.env) {
   const { WORKERS: workers = '1', REDIS_POOL_SIZE: poolSize = '1' } = env
   if (!/^(auto|[1-9]\d?)$/.test(workers)) {
     throw new Problem(`WORKERS is "${workers}": it must be auto, or a whole number from 1 to 99.`)

@@ -58,7 +58,7 @@ async function start(settings: StartSettings, signal: AbortSignal): Promise<Stac
         { variant: 'batch', port },
         { variant: 'naive', port: naivePort },
       ],
-      logLevel: process.env.LOG_LEVEL,
+      env: { LOG_LEVEL: process.env.LOG_LEVEL || 'warn' },
       onApiLine: (variant, line) => print(`${variant}: ${line}`),
     }),
   )

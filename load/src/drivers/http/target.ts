@@ -163,8 +163,11 @@ async function ownTarget(options: TargetOptions, signal: AbortSignal): Promise<T
           port: apiPorts[index] ?? 0,
         })),
         sessionSecret: newSecret(),
-        ...{ workers, poolSize: settings.poolSize },
-        janitor: false,
+        env: {
+          WORKERS: String(workers),
+          REDIS_POOL_SIZE: String(settings.poolSize),
+          JANITOR_INTERVAL_SECONDS: '0',
+        },
         signal,
       }),
     )
