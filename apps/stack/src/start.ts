@@ -1,4 +1,6 @@
 import { once } from 'node:events'
+import { mkdir } from 'node:fs/promises'
+import { dirname } from 'node:path'
 import { listenForInterrupts } from './interrupt.ts'
 import { keptSecret, places } from './places.ts'
 import { checkPorts, type WantedPort } from './ports.ts'
@@ -51,6 +53,7 @@ async function start(settings: StartSettings, signal: AbortSignal): Promise<Stac
   else if (installed === null) await buildRedis(redis.build, signal)
   const sessionSecret = await keptSecret(place.secret)
   process.env.REPORT_FILE ||= place.report // what the APIs show at /report
+  await mkdir(dirname(place.report), { recursive: true }) // or the APIs warn that it is missing
   return await step('Starting Redis and the APIs', () =>
     startStack({
       ...{ redis, host, sessionSecret, signal },

@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process'
-import { mkdir, writeFile } from 'node:fs/promises'
+import { writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
@@ -72,6 +72,7 @@ describe('npm start', () => {
     const { username, password, host } = new URL(stack.record.redis.url)
     expect([username, host]).toEqual(['operator', `127.0.0.1:${stack.ports[2]}`])
     expect(stack.output.join('\n')).toMatch(/build patched-[0-9a-f]{12}/)
+    expect(stack.output.filter((line) => /^(batch|naive): /.test(line))).toEqual([]) // no warning
 
     const lines = stack.output.filter((line) => line.includes('curl '))
     expect(lines).toHaveLength(3)
@@ -135,7 +136,6 @@ describe('npm start', () => {
     const absent = await fetch(url)
     expect(absent.status).toBe(404)
     expect(await absent.json()).toMatchObject({ message: expect.stringContaining('npm run load') })
-    await mkdir(join(state, 'report'))
     await writeFile(join(state, 'report', 'latest.html'), '<!doctype html>\n')
     expect(await (await fetch(url)).text()).toBe('<!doctype html>\n')
   })
