@@ -35,7 +35,7 @@ export async function readRecord(path: string): Promise<StackRecord | null> {
     return urls.every((url) => url !== undefined && URL.canParse(url)) ? record : null
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
-    if (code === undefined || code === 'ENOENT') return null // without a code: no JSON, or another
+    if (code === undefined || code === 'ENOENT') return null // not JSON, or of another shape
     throw error
   }
 }

@@ -18,20 +18,16 @@ import {
 } from './support/relay.ts'
 
 describe('what comes through', () => {
-  test.each(['127.0.0.1', '[::1]', 'a Unix socket'])(
-    'every byte, in order, by %s',
-    async (kind) => {
-      const folder = await temporaryFolder()
-      const listen = kind === 'a Unix socket' ? join(folder, 'relay.sock') : `${kind}:0`
-      const relay = await relayTo(await echoServer(), { listen, roundTrip: '1ms' })
-      const clients = await Promise.all([clientOf(relay), clientOf(relay), clientOf(relay)])
-      for (const client of clients) {
-        const bytes = randomBytes(1_000_000)
-        client.write(bytes)
-        expect((await read(client, bytes.length)).equals(bytes)).toBe(true)
-      }
-    },
-  )
+  test.each(['a port', 'a Unix socket'])('every byte, in order, by %s', async (kind) => {
+    const listen = kind === 'a port' ? '127.0.0.1:0' : join(await temporaryFolder(), 'relay.sock')
+    const relay = await relayTo(await echoServer(), { listen, roundTrip: '1ms' })
+    const clients = await Promise.all([clientOf(relay), clientOf(relay), clientOf(relay)])
+    for (const client of clients) {
+      const bytes = randomBytes(1_000_000)
+      client.write(bytes)
+      expect((await read(client, bytes.length)).equals(bytes)).toBe(true)
+    }
+  })
 
   test('the end of one side, while the other goes on', async () => {
     const server = await testServer()

@@ -1,6 +1,5 @@
 import { execFile } from 'node:child_process'
 import { writeFile } from 'node:fs/promises'
-import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { describe, expect, onTestFinished, test } from 'vitest'
@@ -10,6 +9,7 @@ import { readRecord, type StackRecord } from '../src/record.ts'
 import { filesIn, processesOf, temporaryFolder } from '../src/testing/folders.ts'
 import { runStart, type TestedProgram } from '../src/testing/programs.ts'
 import { redisForThisTest } from '../src/testing/redis.ts'
+import { listening } from './support/listening.ts'
 
 interface Started extends TestedProgram {
   state: string
@@ -158,9 +158,7 @@ describe('npm start, in vain', () => {
   test('a taken port is named before anything is started', async () => {
     const state = await temporaryFolder()
     const ports = await freePorts(3)
-    const server = createServer()
-    await new Promise<void>((resolve) => void server.listen(ports[1], '127.0.0.1', resolve))
-    onTestFinished(() => void server.close())
+    await listening({ port: ports[1], host: '127.0.0.1' })
     const output = await refused(/taken/, {}, { state, ports })
     expect(output).toHaveLength(1)
     expect(output[0]).toContain(`Port ${ports[1]}, meant for the naive API, is taken`)
