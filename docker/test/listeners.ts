@@ -1,5 +1,5 @@
 import { networkInterfaces } from 'node:os'
-import { listeningSockets, socketHolders } from '@onetrip/stack/processes.ts'
+import { listeningSockets } from '@onetrip/stack/processes.ts'
 
 // As /proc/net/tcp and tcp6 write addresses: 127.0.0.0/8, ::1 and ::ffff:127.0.0.0/8.
 const LOOPBACK = /^(.{6}7F|0{24}01000000|0{16}FFFF0000.{6}7F):/
@@ -9,13 +9,11 @@ const LOOPBACK = /^(.{6}7F|0{24}01000000|0{16}FFFF0000.{6}7F):/
  * as `address:port` in hexadecimal. Empty where there is no /proc: there, containers are elsewhere.
  */
 export async function engineListeners(): Promise<Set<string>> {
-  const holders = await socketHolders()
   const found = new Set<string>()
-  for (const { address, inode } of await listeningSockets()) {
+  for (const { address, holders } of await listeningSockets()) {
     if (LOOPBACK.test(address)) continue
-    const programs = (holders.get(inode) ?? []).map(({ program }) => program)
-    const ofEngine = programs.some((name) => /docker|containerd|rootless|slirp/.test(name))
-    if (programs.length === 0 || ofEngine) found.add(address)
+    const ofEngine = holders.some(({ program }) => /docker|containerd|rootless|slirp/.test(program))
+    if (holders.length === 0 || ofEngine) found.add(address)
   }
   return found
 }

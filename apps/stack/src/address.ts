@@ -11,9 +11,7 @@ export type Transport = (typeof transports)[number]
 export type RedisOptions = Omit<IoredisOptions, 'replyMapping'>
 
 /** The URL of a Redis on a Unix socket. */
-export function unixUrl(path: string): string {
-  return `unix://${path}`
-}
+export const unixUrl = (path: string): string => `unix://${path}`
 
 /**
  * Parses the URL of a Redis into options of ioredis.
@@ -38,11 +36,8 @@ export function hideCredentials(url: string): string {
 
 /** Whether a URL (of a Redis or an API) leads to this machine and nowhere else. */
 export function isLocal(url: string): boolean {
-  const parsed = URL.parse(url)
-  if (!parsed) return false
-  if (parsed.protocol === 'unix:') return true
-  const host = parsed.hostname.replace(/^\[(.*)\]$/, '$1')
-  return host === 'localhost' || host === '::1' || /^127\.\d+\.\d+\.\d+$/.test(host)
+  const { protocol, hostname = '' } = URL.parse(url) ?? {}
+  return protocol === 'unix:' || /^(localhost|\[::1\]|127\.\d+\.\d+\.\d+)$/.test(hostname)
 }
 
 /** The option with which a user allows load on another machine. */
@@ -59,21 +54,15 @@ export function requireOwnHost(url: string, owned: boolean): void {
 /** The users of `apps/server-build/users.acl`: the API, and one for monitoring. */
 export type RedisUser = 'api' | 'operator'
 
-/**
- * The URL of a Redis with a user and the user's password from a folder of secrets.
- *
- * @param url `redis://…` or `unix:///…`.
- */
+/** The URL of a Redis with a user, and with the user's password from a folder of secrets. */
 export async function withPasswordOf(
   user: RedisUser,
   url: string,
   secrets: string,
 ): Promise<string> {
   const host = url.startsWith('unix:///') ? 'localhost' : '' // only a URL with a host has users
-  return await withPasswordIn(
-    url.replace('://', `://${user}@${host}`),
-    join(secrets, user, 'redis-password'),
-  )
+  const file = join(secrets, user, 'redis-password')
+  return await withPasswordIn(file, url.replace('://', `://${user}@${host}`))
 }
 
 /**
@@ -82,20 +71,18 @@ export async function withPasswordOf(
  *
  * @throws Problem when the password cannot be read, or has no place in the URL.
  */
-export async function redisOfEnvironment(): Promise<string | undefined> {
-  const { REDIS_URL: url, REDIS_PASSWORD_FILE: file } = process.env
-  if (!url) return undefined
-  return file ? await withPasswordIn(url, file) : url
+export async function redisOfEnvironment(env = process.env): Promise<string | undefined> {
+  const { REDIS_URL: url, REDIS_PASSWORD_FILE: file } = env
+  return url && file ? await withPasswordIn(file, url) : url || undefined
 }
 
-/** @throws Problem when the file cannot be read, or the URL has a password or no host. */
-async function withPasswordIn(url: string, path: string): Promise<string> {
+async function withPasswordIn(file: string, url: string): Promise<string> {
   const parsed = URL.parse(url)
   if (!parsed?.host || parsed.password) {
-    throw new Problem(`${hideCredentials(url)} must have a host, and no password beside ${path}.`)
+    throw new Problem(`${hideCredentials(url)} must have a host, and no password beside ${file}.`)
   }
   try {
-    parsed.password = encodeURIComponent((await readFile(path, 'utf8')).trim())
+    parsed.password = encodeURIComponent((await readFile(file, 'utf8')).trim())
   } catch (error) {
     throw new Problem(`The password of Redis cannot be read: ${messageOf(error)}`)
   }

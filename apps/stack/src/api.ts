@@ -7,32 +7,31 @@ import { until } from './until.ts'
 
 const server = fileURLToPath(new URL('../../api/src/server.ts', import.meta.url))
 
-export interface ApiOptions {
+/** What is the same for all APIs of a stack. */
+export interface CommonApiOptions {
+  host: string
+  /** Signs the tokens. APIs that share it accept each other's tokens. */
+  sessionSecret: string
+  /** Settings that win over those of this process's environment. */
+  env?: NodeJS.ProcessEnv
+  /** Cancels the start. */
+  signal?: AbortSignal
+}
+
+export interface OwnApiOptions {
   /** Its strategy, or the name of `program`. */
   variant: string
   /** Another program that serves the same API. Default: `apps/api`. */
   program?: string
-  host: string
   port: number
-  /** `redis://…` or `unix:///…`. */
-  redisUrl: string
-  /** Signs the tokens. APIs that share it accept each other's tokens. */
-  sessionSecret: string
-  /** Default `warn`. */
-  logLevel?: string
-  /** Processes on the one port. Default: WORKERS of the environment, or 1. Contenders have one. */
-  workers?: number
-  /** Connections to Redis. Default: REDIS_POOL_SIZE of the environment, or the API's own. */
-  poolSize?: number
-  /** Deadline of an update. Default: REDIS_DEADLINE_MS of the environment, or the API's own. */
-  deadlineMs?: number
-  /** Whether it runs a janitor. Default: as the environment has it; false for a measurement. */
-  janitor?: boolean
-  /** Cancels the start. */
-  signal?: AbortSignal
-  onLine?: (line: string) => void
   /** Removes what the program leaves behind when it is killed. */
   afterExit?: (pid: number) => void
+}
+
+export interface ApiOptions extends CommonApiOptions, OwnApiOptions {
+  /** `redis://…` or `unix:///…`. */
+  redisUrl: string
+  onLine?: (line: string) => void
 }
 
 /** Where a client on this machine reaches an API that listens on `host`. */
@@ -42,12 +41,12 @@ export function apiUrl(host: string, port: number): string {
 }
 
 /** Whether `/readyz` of an API answers 200, so that it and its Redis are ready. Never rejects. */
-export async function isReady(url: string, signal?: AbortSignal): Promise<boolean> {
+export async function isReady(url: string, signal: AbortSignal | null = null): Promise<boolean> {
   try {
     const { statusCode, body } = await request(`${url}/readyz`, {
       reset: true, // no connection stays open that the API would have to wait for when it closes
       headersTimeout: 2_000,
-      ...(signal && { signal }),
+      signal,
     })
     await body.dump()
     return statusCode === 200
@@ -62,7 +61,7 @@ export async function isReady(url: string, signal?: AbortSignal): Promise<boolea
  * @throws ProgramError when it does not start, for instance because its Redis does not answer.
  */
 export async function startApi(options: ApiOptions): Promise<Program> {
-  const { variant, program, host, port, signal, onLine } = options
+  const { variant, program, host, port } = options
   const { env } = process
   const api = await startProgram({
     name: `the ${variant} API`,
@@ -71,37 +70,26 @@ export async function startApi(options: ApiOptions): Promise<Program> {
     env: {
       ...env,
       NODE_ENV: 'development',
-      LOG_LEVEL: options.logLevel ?? 'warn',
-      HOST: host,
-      PORT: String(port),
-      WORKERS: options.workers?.toString() ?? env.WORKERS,
-      REDIS_POOL_SIZE: options.poolSize?.toString() ?? env.REDIS_POOL_SIZE,
-      REDIS_DEADLINE_MS: options.deadlineMs?.toString() ?? env.REDIS_DEADLINE_MS,
-      JANITOR_INTERVAL_SECONDS: options.janitor === false ? '0' : env.JANITOR_INTERVAL_SECONDS,
-      STRATEGY: program === undefined ? variant : env.STRATEGY,
-      REDIS_URL: options.redisUrl,
-      REDIS_PASSWORD_FILE: '', // redisUrl has the password
+      LOG_LEVEL: 'warn',
       // The load generator logs in many users from one address.
       LOGIN_LIMIT_PER_USER: env.LOGIN_LIMIT_PER_USER ?? '0',
       LOGIN_LIMIT_PER_ADDRESS: env.LOGIN_LIMIT_PER_ADDRESS ?? '0',
+      ...options.env,
+      HOST: host,
+      PORT: String(port),
+      ...(program === undefined && { STRATEGY: variant }),
+      REDIS_URL: options.redisUrl,
+      REDIS_PASSWORD_FILE: '', // redisUrl has the password
       SESSION_SECRETS: options.sessionSecret,
       SESSION_SECRETS_FILE: '',
     },
     ready: (signal) => until(() => isReady(apiUrl(host, port), signal), { signal }),
     readyTimeoutMs: 30_000,
-    ...(signal && { signal }),
-    ...(onLine && { onLine }),
+    signal: options.signal,
+    onLine: options.onLine,
   })
   void api.exited.then(() => options.afterExit?.(api.pid))
   return api
-}
-
-/** Settings of the API that decide what is measured. */
-export interface ApiSettings {
-  /** Processes on the one port. */
-  workers: number
-  /** Connections to Redis that each of them shares. */
-  poolSize: number
 }
 
 /**
@@ -111,12 +99,12 @@ export interface ApiSettings {
  *
  * @throws Problem when the API would refuse them.
  */
-export function apiSettings(env: NodeJS.ProcessEnv = process.env): ApiSettings {
+export function apiSettings(env = process.env) {
   const { WORKERS: workers = '1', REDIS_POOL_SIZE: poolSize = '1' } = env
-  if (!/^(auto|[1-9][0-9]?)$/.test(workers)) {
+  if (!/^(auto|[1-9]\d?)$/.test(workers)) {
     throw new Problem(`WORKERS is "${workers}": it must be auto, or a whole number from 1 to 99.`)
   }
-  if (!/^\d+$/.test(poolSize) || Number(poolSize) < 1 || Number(poolSize) > 64) {
+  if (!/^([1-9]|[1-5]\d|6[0-4])$/.test(poolSize)) {
     throw new Problem(`REDIS_POOL_SIZE is "${poolSize}": it must be a whole number from 1 to 64.`)
   }
   return {

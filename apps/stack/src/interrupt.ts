@@ -6,14 +6,7 @@ const ECHO_MS = 500
 /** The time to exit after all programs were killed. */
 const LAST_MS = 2_000
 
-export interface Interrupts {
-  /** Aborted by the first interrupt. */
-  readonly signal: AbortSignal
-  /** Aborts `signal` for another reason. */
-  interrupt(reason: string): void
-  /** Removes the signal handlers. */
-  dispose(): void
-}
+const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
 
 /**
  * Handles Ctrl-C, SIGTERM and SIGHUP. The first aborts `signal`. A second one, at least half a second
@@ -22,7 +15,7 @@ export interface Interrupts {
  * @param print prints a line for the user.
  * @param exitCode of this process after a second signal.
  */
-export function listenForInterrupts(print: (text: string) => void, exitCode: number): Interrupts {
+export function listenForInterrupts(print: (text: string) => void, exitCode: number) {
   const controller = new AbortController()
   let countedAt = Number.NEGATIVE_INFINITY
   const onSignal = (signal: NodeJS.Signals) => {
@@ -33,16 +26,17 @@ export function listenForInterrupts(print: (text: string) => void, exitCode: num
       print('Killing.')
       killPrograms()
       setTimeout(() => process.exit(exitCode), LAST_MS).unref()
-      return
+    } else {
+      print('\nStopping … (Ctrl-C again to kill)')
+      controller.abort(new Error(`interrupted by ${signal}`))
     }
-    print('\nStopping … (Ctrl-C again to kill)')
-    controller.abort(new Error(`interrupted by ${signal}`))
   }
-  const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
   for (const signal of signals) process.on(signal, onSignal)
   return {
     signal: controller.signal,
-    interrupt: (reason) => controller.abort(new Error(reason)),
+    /** Aborts `signal` for another reason. */
+    interrupt: (reason: string) => controller.abort(new Error(reason)),
+    /** Removes the signal handlers. */
     dispose() {
       for (const signal of signals) process.off(signal, onSignal)
     },

@@ -11,20 +11,14 @@ const LABEL = /([a-zA-Z_]\w*)="((?:[^"\\]|\\.)*)"/g
 /** Reads the Prometheus text format, as far as values are concerned. */
 export function parseMetrics(text: string): Metric[] {
   return text.split('\n').flatMap((line) => {
-    const match = line.startsWith('#') ? null : LINE.exec(line)
+    const [match, name = '', quoted = '', value = ''] = LINE.exec(line) ?? []
     if (!match) return []
-    const [, name = '', labels = '', value = ''] = match
+    const labels = Array.from(quoted.matchAll(LABEL), ([, key = '', escaped = '']) => [
+      key,
+      escaped.replace(/\\(.)/g, (_, char) => (char === 'n' ? '\n' : char)),
+    ])
     return [
-      {
-        name,
-        labels: Object.fromEntries(
-          Array.from(labels.matchAll(LABEL), ([, key = '', quoted = '']) => [
-            key,
-            quoted.replace(/\\(.)/g, (_, escaped) => (escaped === 'n' ? '\n' : escaped)),
-          ]),
-        ),
-        value: Number(value.replace('Inf', 'Infinity')),
-      },
+      { name, labels: Object.fromEntries(labels), value: Number(value.replace('Inf', 'Infinity')) },
     ]
   })
 }

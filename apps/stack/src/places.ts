@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto'
-import { mkdir, mkdtemp, open, readFile, rm } from 'node:fs/promises'
+import { existsSync } from 'node:fs'
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join, resolve } from 'node:path'
+import { dirname, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { messageOf, Problem } from './problem.ts'
 
@@ -11,58 +12,42 @@ export const repository = fileURLToPath(new URL('../../../', import.meta.url))
 // included.
 const MAX_SOCKET_PATH = 100
 
-/** The files and folders of one stack. */
-export interface Places {
-  /** Folder of the running processes: socket and record. */
-  run: string
-  /** The record of the running stack (see record.ts). */
-  record: string
-  /** File with the secret that the APIs sign tokens with. */
-  secret: string
-  /** Folder of the passwords of Redis's users. */
-  secrets: string
-  /** Folder of Redis's data, with one folder per build. */
-  data: string
-  /** The page with the report of the latest measurement. */
-  report: string
-}
-
 /**
- * The places of `npm start`: below `ONETRIP_STATE`, or else below `ONETRIP_HOME` (default `.onetrip` in
- * the repository), which also has the builds of Redis. With another `ONETRIP_STATE`, a second stack
- * runs on the same builds.
+ * The files and folders of `npm start`: below `ONETRIP_STATE`, or else below `ONETRIP_HOME` (default
+ * `.onetrip` in the repository), which also has the builds of Redis. With another `ONETRIP_STATE`, a
+ * second stack runs on the same builds.
  */
-export function places(env: NodeJS.ProcessEnv = process.env): Places {
+export function places(env = process.env) {
   const state = resolve(env.ONETRIP_STATE || env.ONETRIP_HOME || join(repository, '.onetrip'))
-  const run = join(state, 'run')
   return {
-    run,
-    record: join(run, 'stack.json'),
+    /** Folder of the running processes: socket and record. */
+    run: join(state, 'run'),
+    /** The record of the running stack (see record.ts). */
+    record: join(state, 'run', 'stack.json'),
+    /** File with the secret that the APIs sign tokens with. */
     secret: join(state, 'session-secret'),
+    /** Folder of the passwords of Redis's users. */
     secrets: join(state, 'redis', 'secrets'),
+    /** Folder of Redis's data, with one folder per build. */
     data: join(state, 'redis', 'data'),
+    /** The page with the report of the latest measurement. */
     report: join(state, 'report', 'latest.html'),
   }
 }
 
-/** The path of Redis's Unix socket, and how to remove it. */
-export interface SocketPlace {
-  path: string
-  remove(): Promise<void>
-}
-
-/** `redis.sock` in `directory`, or in a short temporary folder if that path would be too long. */
-export async function socketIn(directory: string): Promise<SocketPlace> {
+/**
+ * The path of Redis's Unix socket, and how to remove it: `redis.sock` in `directory`, or in a short
+ * temporary folder if that path would be too long.
+ */
+export async function socketIn(directory: string) {
   const path = join(directory, 'redis.sock')
   if (Buffer.byteLength(path) <= MAX_SOCKET_PATH) {
     await mkdir(directory, { recursive: true })
     return { path, remove: () => rm(path, { force: true }) }
   }
   const short = await mkdtemp(join(tmpdir(), 'onetrip-'))
-  return {
-    path: join(short, 'redis.sock'),
-    remove: () => rm(short, { recursive: true, force: true }),
-  }
+  const remove = () => rm(short, { recursive: true, force: true })
+  return { path: join(short, 'redis.sock'), remove }
 }
 
 /**
@@ -85,31 +70,17 @@ export async function temporaryRunFolder(prefix: string): Promise<string> {
 }
 
 /** A new secret to sign tokens with: 32 random bytes as base64url. */
-export function newSecret(): string {
-  return randomBytes(32).toString('base64url')
-}
+export const newSecret = (): string => randomBytes(32).toString('base64url')
 
 /**
  * The secret in the file `path`, which is made on first use and readable by its owner only. Tokens
  * thus stay valid after a restart.
  */
 export async function keptSecret(path: string): Promise<string> {
-  await mkdir(resolve(path, '..'), { recursive: true })
-  try {
-    const file = await open(path, 'wx', 0o600)
-    try {
-      const secret = newSecret()
-      await file.writeFile(`${secret}\n`)
-      return secret
-    } finally {
-      await file.close()
-    }
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
-  }
-  const secret = (await readFile(path, 'utf8')).trim()
-  if (secret.length >= 32) return secret
-  // Cut short by a crash while it was written: no token was ever signed with it.
-  await rm(path)
-  return await keptSecret(path)
+  const kept = existsSync(path) ? (await readFile(path, 'utf8')).trim() : ''
+  if (kept.length >= 32) return kept // a shorter one was cut by a crash, before it signed a token
+  const secret = newSecret()
+  await mkdir(dirname(path), { recursive: true })
+  await writeFile(path, `${secret}\n`, { mode: 0o600 })
+  return secret
 }

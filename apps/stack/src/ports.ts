@@ -1,11 +1,7 @@
-import {
-  connect,
-  createServer,
-  type IpcNetConnectOpts,
-  type Server,
-  type TcpNetConnectOpts,
-} from 'node:net'
-import { Problem } from './problem.ts'
+import { once } from 'node:events'
+import type { AddressInfo, IpcNetConnectOpts, Server, TcpNetConnectOpts } from 'node:net'
+import { connect, createServer } from 'node:net'
+import { messageOf, Problem } from './problem.ts'
 import { listenersOn } from './processes.ts'
 
 /** A port that a program of ours will listen on, and how the user can choose another. */
@@ -18,33 +14,23 @@ export interface WantedPort {
   how: string
 }
 
-function listen(port: number, host: string): Promise<Server> {
-  const { promise, resolve, reject } = Promise.withResolvers<Server>()
-  const server = createServer()
-  server.once('error', reject)
-  server.listen({ port, host, exclusive: true }, () => resolve(server))
-  return promise
+async function listen(port: number, host: string): Promise<Server> {
+  const server = createServer().listen({ port, host, exclusive: true })
+  await once(server, 'listening')
+  return server
 }
 
-function close(server: Server): Promise<void> {
-  return new Promise((resolve) => void server.close(() => resolve()))
-}
+const close = (server: Server) => server[Symbol.asyncDispose]()
 
-const reasons: Record<string, (wanted: WantedPort) => string | Promise<string>> = {
-  EADDRINUSE: async ({ port, what, how }) => {
-    const holders = await listenersOn(port)
-    const pids = holders.map(({ pid }) => pid).join(' ')
-    const [first] = holders
-    const [holder, end] = first
-      ? [`${first.program} (process ${pids})`, `end it: kill ${pids}`]
-      : ['another program', 'end that program.']
-    return `Port ${port}, meant for ${what}, is taken by ${holder}. Choose another with ${how}, or ${end}`
-  },
-  EACCES: ({ port, what, how }) =>
-    `Port ${port}, meant for ${what}, needs privileges that this user lacks. Choose another with ${how}.`,
-  EADDRNOTAVAIL: ({ host, what }) =>
-    `${host} is no address of this machine, so ${what} cannot listen there (--host or HOST).`,
-  ENOTFOUND: ({ host }) => `${host} (--host or HOST) is no known host name.`,
+async function whyNot({ port, what, how }: WantedPort, error: unknown): Promise<string> {
+  if ((error as NodeJS.ErrnoException).code !== 'EADDRINUSE') {
+    return `Port ${port}, meant for ${what}, cannot be used: ${messageOf(error)}. Choose another with ${how}, or another address with --host or HOST.`
+  }
+  const holders = await listenersOn(port)
+  const pids = holders.map(({ pid }) => pid).join(' ')
+  const holder = pids ? `${holders[0]?.program} (process ${pids})` : 'another program'
+  const end = pids ? `end it: kill ${pids}` : 'end that program.'
+  return `Port ${port}, meant for ${what}, is taken by ${holder}. Choose another with ${how}, or ${end}`
 }
 
 /**
@@ -64,8 +50,7 @@ export async function checkPorts(wanted: readonly WantedPort[]): Promise<void> {
     try {
       await close(await listen(port.port, port.host))
     } catch (error) {
-      const reason = reasons[(error as NodeJS.ErrnoException).code ?? '']
-      throw reason ? new Problem(await reason(port), { cause: error }) : error
+      throw new Problem(await whyNot(port, error))
     }
   }
 }
@@ -73,11 +58,7 @@ export async function checkPorts(wanted: readonly WantedPort[]): Promise<void> {
 /** Different free ports of 127.0.0.1, chosen by the system. */
 export async function freePorts(count: number): Promise<number[]> {
   const servers = await Promise.all(Array.from({ length: count }, () => listen(0, '127.0.0.1')))
-  const ports = servers.map((server) => {
-    const address = server.address()
-    if (address === null || typeof address === 'string') throw new Error('not a port')
-    return address.port
-  })
+  const ports = servers.map((server) => (server.address() as AddressInfo).port)
   await Promise.all(servers.map(close))
   return ports
 }
@@ -86,12 +67,11 @@ export async function freePorts(count: number): Promise<number[]> {
 export function accepts(address: TcpNetConnectOpts | IpcNetConnectOpts): Promise<boolean> {
   const { promise, resolve } = Promise.withResolvers<boolean>()
   const socket = connect({ ...address, timeout: 2_000 })
-  const answer = (yes: boolean) => {
-    socket.destroy()
-    resolve(yes)
+  for (const event of ['connect', 'timeout', 'error']) {
+    socket.once(event, () => {
+      socket.destroy()
+      resolve(event === 'connect')
+    })
   }
-  socket.once('connect', () => answer(true))
-  socket.once('timeout', () => answer(false))
-  socket.once('error', () => answer(false))
   return promise
 }

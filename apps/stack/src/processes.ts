@@ -6,37 +6,26 @@ import { basename } from 'node:path'
 export function isAlive(pid: number): boolean {
   try {
     process.kill(pid, 0)
-    return !isZombie(pid)
   } catch (error) {
     return (error as NodeJS.ErrnoException).code === 'EPERM'
   }
-}
-
-function isZombie(pid: number): boolean {
   try {
     // The state follows the name, which is in brackets and may contain some itself.
-    return readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ').at(-1)?.[0] === 'Z'
+    return readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ').at(-1)?.[0] !== 'Z'
   } catch {
-    return false // no /proc here, or it is gone by now
+    return true // there is no /proc here
   }
-}
-
-/** A process, and the name of the program that it runs. */
-export interface Holder {
-  pid: number
-  program: string
-}
-
-/** A TCP socket that listens: its address as /proc/net/tcp writes it (`0100007F:0BB8`). */
-export interface ListeningSocket {
-  address: string
-  inode: string
 }
 
 const LISTEN = '0A'
 
-/** All TCP sockets that listen on this machine. Empty where there is no /proc (not Linux). */
-export async function listeningSockets(): Promise<ListeningSocket[]> {
+/**
+ * All TCP sockets that listen on this machine, with the address as /proc/net/tcp writes it
+ * (`0100007F:0BB8`) and the processes that have it open. Without privileges, only processes of this
+ * user are found. Empty where there is no /proc (not Linux).
+ */
+export async function listeningSockets() {
+  const all = await processes()
   const tables = await Promise.all(
     ['/proc/net/tcp', '/proc/net/tcp6'].map((path) => readFile(path, 'utf8').catch(() => '')),
   )
@@ -44,46 +33,38 @@ export async function listeningSockets(): Promise<ListeningSocket[]> {
     .flatMap((table) => table.split('\n'))
     .map((line) => line.trim().split(/\s+/))
     .filter((fields) => fields[3] === LISTEN)
-    .map((fields) => ({ address: fields[1] ?? '', inode: fields[9] ?? '' }))
+    .map((fields) => ({
+      address: fields[1] ?? '',
+      holders: all.filter(({ files }) => files.has(`socket:[${fields[9]}]`)),
+    }))
 }
 
-/**
- * The processes that have a socket open, by the socket's inode. Without privileges, only processes of
- * this user are found.
- */
-export async function socketHolders(): Promise<Map<string, Holder[]>> {
-  const holders = new Map<string, Holder[]>()
+/** The processes that this user may look at, with the program and the open files of each. */
+async function processes() {
   const names = await readdir('/proc').catch(() => [])
-  for (const pid of names.filter((name) => /^\d+$/.test(name))) {
-    try {
-      const program = basename(await readlink(`/proc/${pid}/exe`)).replace(/ \(deleted\)$/, '')
-      for (const descriptor of await readdir(`/proc/${pid}/fd`)) {
-        const target = await readlink(`/proc/${pid}/fd/${descriptor}`).catch(() => '')
-        const inode = /^socket:\[(\d+)\]$/.exec(target)?.[1]
-        if (inode === undefined) continue
-        const others = holders.get(inode) ?? []
-        if (!others.some((other) => other.pid === Number(pid))) {
-          holders.set(inode, [...others, { pid: Number(pid), program }])
-        }
+  const pids = names.map(Number).filter(Number.isInteger)
+  const found = await Promise.all(
+    pids.map(async (pid) => {
+      try {
+        const program = basename(await readlink(`/proc/${pid}/exe`)).replace(/ \(deleted\)$/, '')
+        const descriptors = await readdir(`/proc/${pid}/fd`)
+        const links = descriptors.map((fd) => readlink(`/proc/${pid}/fd/${fd}`).catch(() => ''))
+        return [{ pid, program, files: new Set(await Promise.all(links)) }]
+      } catch {
+        return [] // it has ended, or this user may not look at it
       }
-    } catch {
-      // It has ended, or this user may not look at it.
-    }
-  }
-  return holders
+    }),
+  )
+  return found.flat()
 }
 
 /**
  * The processes that listen on a TCP port of this machine, the lowest id first. None on other systems
  * than Linux, and none of other users.
  */
-export async function listenersOn(port: number): Promise<Holder[]> {
+export async function listenersOn(port: number): Promise<{ pid: number; program: string }[]> {
   const ending = `:${port.toString(16).toUpperCase().padStart(4, '0')}`
   const sockets = (await listeningSockets()).filter(({ address }) => address.endsWith(ending))
-  if (sockets.length === 0) return []
-  const holders = await socketHolders()
-  const found = sockets.flatMap(({ inode }) => holders.get(inode) ?? [])
-  return [...new Map(found.map((holder) => [holder.pid, holder])).values()].sort(
-    (a, b) => a.pid - b.pid,
-  )
+  const found = sockets.flatMap(({ holders }) => holders)
+  return [...new Set(found)].sort((a, b) => a.pid - b.pid)
 }

@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { createInterface } from 'node:readline'
 import { ProgramError } from './problem.ts'
 
-/** How a program ended: its exit code, or the signal that ended it. */
+/** How a program ended: its exit code, or the signal that ended it. Neither: it cannot be run. */
 export interface Exit {
   code: number | null
   signal: NodeJS.Signals | null
@@ -37,11 +37,10 @@ export interface LaunchOptions {
   /** What ends it when SIGTERM does not. Default SIGKILL, after which nothing can be cleaned up. */
   killSignal?: NodeJS.Signals
   /** Called with each line of standard output and error. */
-  onLine?: (line: string) => void
+  onLine?: ((line: string) => void) | undefined
 }
 
 const KEPT_LINES = 40
-const SHOWN_LINES = 12
 
 /** The programs that run, and the signal that kills each. */
 const running = new Map<ChildProcess, NodeJS.Signals>()
@@ -57,30 +56,28 @@ export function killPrograms(): void {
 }
 
 /**
- * Starts a program without waiting for it. If there is no such program, it ends with neither a code
- * nor a signal, and its last line says why.
+ * Starts a program without waiting for it. If it cannot be run, its last line says why.
  *
  * It gets a process group of its own, so that Ctrl-C in a terminal reaches only the process that
  * started it, which then ends its programs in the right order.
  */
 export function launch(options: LaunchOptions): Program {
-  const { name, command, args, input = false, showErrors = false, onLine } = options
-  const { killSignal = 'SIGKILL' } = options
+  const { name, command, args, cwd, env = process.env, killSignal = 'SIGKILL' } = options
   const child = spawn(command, args, {
-    cwd: options.cwd,
-    env: options.env ?? process.env,
-    stdio: [input ? 'pipe' : 'ignore', 'pipe', showErrors ? 'inherit' : 'pipe'],
+    cwd,
+    env,
+    stdio: [options.input ? 'pipe' : 'ignore', 'pipe', options.showErrors ? 'inherit' : 'pipe'],
     detached: true,
   })
   const lastLines: string[] = []
   const { promise: exited, resolve: end } = Promise.withResolvers<Exit>()
-  child.stdin?.on('error', () => {}) // the program has ended, which `exited` tells
-  for (const stream of [child.stdout, child.stderr]) {
-    if (!stream) continue
-    createInterface({ input: stream }).on('line', (line) => {
+  child.stdin?.on('error', () => {}) // the program has ended, see `exited`
+  for (const input of [child.stdout, child.stderr]) {
+    if (!input) continue
+    createInterface({ input }).on('line', (line) => {
       lastLines.push(line)
       if (lastLines.length > KEPT_LINES) lastLines.shift()
-      onLine?.(line)
+      options.onLine?.(line)
     })
   }
   child.once('spawn', () => running.set(child, killSignal))
@@ -95,9 +92,7 @@ export function launch(options: LaunchOptions): Program {
   })
   return {
     name,
-    get pid() {
-      return child.pid ?? -1
-    },
+    pid: child.pid ?? -1,
     exited,
     lastLines,
     signal: (signal) => void child.kill(signal),
@@ -121,7 +116,7 @@ export interface ProgramOptions extends LaunchOptions {
   /** Default 15,000. */
   readyTimeoutMs?: number
   /** Cancels the start: the program is stopped and the signal's reason thrown. */
-  signal?: AbortSignal
+  signal?: AbortSignal | undefined
 }
 
 /**
@@ -133,25 +128,23 @@ export interface ProgramOptions extends LaunchOptions {
 export async function startProgram(options: ProgramOptions): Promise<Program> {
   const { name, ready, readyTimeoutMs = 15_000, signal } = options
   signal?.throwIfAborted()
-  const { promise, resolve, reject } = Promise.withResolvers<void>()
+  const { promise, resolve, reject } = Promise.withResolvers<unknown>()
   const program = launch({
     ...options,
     onLine(line) {
       options.onLine?.(line)
-      if (ready instanceof RegExp && ready.test(line)) resolve()
+      if (ready instanceof RegExp && ready.test(line)) resolve(line)
     },
   })
+  const over = new AbortController()
+  const waiting = AbortSignal.any(signal ? [over.signal, signal] : [over.signal])
+  waiting.addEventListener('abort', () => reject(waiting.reason))
   const fail = (what: string) =>
-    reject(new ProgramError(`${name} ${what}:\n${program.lastLines.join('\n')}`))
+    over.abort(new ProgramError(`${name} ${what}:\n${program.lastLines.join('\n')}`))
   void program.exited.then((exit) => fail(`ended before it was ready (${describeExit(exit)})`))
-  const timeout = setTimeout(
-    () => fail(`was not ready after ${readyTimeoutMs / 1000} s`),
-    readyTimeoutMs,
-  )
-  const onAbort = () => reject(signal?.reason)
-  signal?.addEventListener('abort', onAbort)
-  const waiting = new AbortController()
-  if (typeof ready === 'function') ready(waiting.signal).then(() => resolve(), reject)
+  const late = () => fail(`was not ready after ${readyTimeoutMs / 1000} s`)
+  const timeout = setTimeout(late, readyTimeoutMs)
+  if (typeof ready === 'function') ready(waiting).then(resolve, reject)
   try {
     await promise
     return program
@@ -160,8 +153,7 @@ export async function startProgram(options: ProgramOptions): Promise<Program> {
     throw error
   } finally {
     clearTimeout(timeout)
-    waiting.abort()
-    signal?.removeEventListener('abort', onAbort)
+    over.abort()
   }
 }
 
@@ -171,10 +163,8 @@ export function describeExit({ code, signal }: Exit): string {
 }
 
 /** An error that says that a program has ended by itself: how, and what it printed last. */
-export async function endOf(program: Program): Promise<ProgramError> {
-  const exit = describeExit(await program.exited)
-  const last = program.lastLines.slice(-SHOWN_LINES).map((line) => `\n  ${line}`)
-  const lines =
-    last.length === 0 ? '; it had printed nothing.' : `. Its last lines:${last.join('')}`
-  return new ProgramError(`${program.name} ended by itself (${exit})${lines}`)
+export async function endOf({ name, exited, lastLines }: Program): Promise<ProgramError> {
+  const exit = describeExit(await exited)
+  const lines = lastLines.map((line) => `\n  ${line}`).join('')
+  return new ProgramError(`${name} ended by itself (${exit}). Its last lines:${lines || ' none'}`)
 }

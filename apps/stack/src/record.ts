@@ -1,24 +1,17 @@
 import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { dirname } from 'node:path'
-import type { Transport } from './address.ts'
 import { accepts } from './ports.ts'
 import { isAlive, listenersOn } from './processes.ts'
+import type { RunningPrograms } from './stack.ts'
 
-/** How other programs find a running `npm start`, which removes the record when it ends. */
-export interface StackRecord {
+/**
+ * How other programs find a running `npm start`, which removes the record when it ends. It has the
+ * password of Redis's user `operator`; the file is readable by its owner only.
+ */
+export interface StackRecord extends RunningPrograms {
   pid: number
   /** ISO 8601. */
   startedAt: string
-  redis: {
-    /** With credentials where it has any; the file is readable by its owner only. */
-    url: string
-    transport: Transport
-    /** The build that we started, `installed` (REDIS_SERVER) or `foreign` (REDIS_URL). */
-    build: string
-    /** Null for a foreign Redis. */
-    pid: number | null
-  }
-  apis: { variant: string; url: string; pid: number }[]
 }
 
 /** Writes the record atomically. */
@@ -37,11 +30,12 @@ export async function removeRecord(path: string): Promise<void> {
 /** The record of a stack, running or not. Null if there is none, or none that is valid. */
 export async function readRecord(path: string): Promise<StackRecord | null> {
   try {
-    const record: unknown = JSON.parse(await readFile(path, 'utf8'))
-    return isRecord(record) ? record : null
+    const record: StackRecord | null = JSON.parse(await readFile(path, 'utf8'))
+    const urls = [record?.redis.url, ...(record?.apis ?? []).map(({ url }) => url)]
+    return urls.every((url) => url !== undefined && URL.canParse(url)) ? record : null
   } catch (error) {
-    if (error instanceof SyntaxError) return null
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null
+    const { code } = error as NodeJS.ErrnoException
+    if (code === undefined || code === 'ENOENT') return null // not JSON, or of another shape
     throw error
   }
 }
@@ -57,28 +51,21 @@ export async function runningStack(path: string): Promise<StackRecord | null> {
   return answering.includes(true) ? record : null
 }
 
-/** A program that still runs although its stack was killed. */
-export interface LeftBehind {
-  what: string
-  pid: number
-}
-
 /**
  * The programs of a killed stack that still run: the process has the recorded id and accepts
  * connections at the recorded address.
  */
-export async function leftBehind(path: string): Promise<LeftBehind[]> {
+export async function leftBehind(path: string): Promise<{ what: string; pid: number }[]> {
   const record = await readRecord(path)
   if (!record || isAlive(record.pid)) return []
-  const programs = record.apis.map(({ variant, url, pid }) => ({
-    what: `the ${variant} API`,
-    url,
-    pid,
-  }))
-  const { pid, url } = record.redis
-  const all = pid === null ? programs : [...programs, { what: 'Redis', url, pid }]
-  const runs = await Promise.all(all.map(({ url, pid }) => isAlive(pid) && isBehind(url, pid)))
-  return all.filter((_, index) => runs[index]).map(({ what, pid }) => ({ what, pid }))
+  const apis = record.apis.map((api) => ({ what: `the ${api.variant} API`, ...api }))
+  const programs = [...apis, { what: 'Redis', ...record.redis }]
+  const found = await Promise.all(
+    programs.map(async ({ what, url, pid }) =>
+      pid !== null && isAlive(pid) && (await isBehind(url, pid)) ? [{ what, pid }] : [],
+    ),
+  )
+  return found.flat()
 }
 
 /** Whether this process accepts connections at an address. */
@@ -93,15 +80,4 @@ function answers(url: string): Promise<boolean> {
   const { protocol, hostname, port, pathname } = new URL(url)
   if (protocol === 'unix:') return accepts({ path: decodeURIComponent(pathname) })
   return accepts({ host: hostname.replace(/^\[(.*)\]$/, '$1'), port: Number(port) })
-}
-
-function isRecord(value: unknown): value is StackRecord {
-  const record = value as Partial<StackRecord> | null
-  return (
-    Number.isInteger(record?.pid) &&
-    typeof record?.startedAt === 'string' &&
-    typeof record.redis?.url === 'string' &&
-    Array.isArray(record.apis) &&
-    record.apis.every(({ url, pid }) => URL.canParse(url) && Number.isInteger(pid))
-  )
 }

@@ -1,7 +1,9 @@
 import { parseInfo } from '@onetrip/session-store'
 import { Redis } from 'ioredis'
-import { hideCredentials, type RedisOptions, redisAddress, type Transport } from './address.ts'
+import { hideCredentials, redisAddress } from './address.ts'
 import { messageOf, Problem } from './problem.ts'
+
+type Info = ReadonlyMap<string, string>
 
 /** Identifies a Redis. */
 export interface RedisFacts {
@@ -11,6 +13,18 @@ export interface RedisFacts {
   /** Threads that read and write sockets, including the main thread. */
   ioThreads: number
   pid: number
+}
+
+export function factsOf(info: Info): RedisFacts {
+  const build = info.get('onetrip_build')
+  const key = info.get('onetrip_build_key') ?? 'unknown'
+  const threads = [...info.keys()].filter((name) => /^io_thread_\d+$/.test(name)).length
+  return {
+    version: info.get('redis_version') ?? 'unknown',
+    build: build === undefined ? null : `${build}-${key.slice(0, 12)}`,
+    ioThreads: Math.max(1, threads),
+    pid: Number(info.get('process_id')),
+  }
 }
 
 /** Counters since the server's start, without the monitor's own share. */
@@ -25,18 +39,6 @@ export interface RedisReading {
   reads: number
 }
 
-export function factsOf(info: ReadonlyMap<string, string>): RedisFacts {
-  const build = info.get('onetrip_build')
-  const key = info.get('onetrip_build_key')
-  const threads = [...info.keys()].filter((name) => /^io_thread_\d+$/.test(name)).length
-  return {
-    version: info.get('redis_version') ?? 'unknown',
-    build: build === undefined ? null : `${build}-${(key ?? 'unknown').slice(0, 12)}`,
-    ioThreads: Math.max(1, threads),
-    pid: Number(info.get('process_id')),
-  }
-}
-
 /**
  * The counters of an INFO reply.
  *
@@ -44,7 +46,7 @@ export function factsOf(info: ReadonlyMap<string, string>): RedisFacts {
  *   a command after running it, but reads it before: the reply has `answered` of its commands and
  *   one more of its reads.
  */
-export function readingOf(info: ReadonlyMap<string, string>, answered: number): RedisReading {
+export function readingOf(info: Info, answered: number): RedisReading {
   const number = (name: string) => Number(info.get(name) ?? Number.NaN)
   const main = number('used_cpu_user_main_thread') + number('used_cpu_sys_main_thread')
   return {
@@ -58,27 +60,20 @@ export function readingOf(info: ReadonlyMap<string, string>, answered: number): 
 
 /** A connection that monitors a Redis by INFO. */
 export class RedisMonitor {
-  readonly transport: Transport
   /** Resolves when the connection was lost; not after `close`. */
   readonly lost: Promise<void>
   readonly #client: Redis
   #answered = 0
-  #closing = false
 
-  private constructor(client: Redis, transport: Transport) {
+  private constructor(client: Redis) {
     this.#client = client
-    this.transport = transport
-    this.lost = new Promise((resolve) => {
-      client.once('end', () => {
-        if (!this.#closing) resolve()
-      })
-    })
+    this.lost = new Promise((resolve) => void client.once('end', () => resolve()))
   }
 
   /** @throws Problem when there is no Redis at `url`, or it refuses the credentials or the database. */
   static async connect(url: string): Promise<RedisMonitor> {
-    const { options, transport } = redisAddress(url)
-    const settings: RedisOptions = {
+    const { options } = redisAddress(url)
+    const client = new Redis({
       ...options,
       lazyConnect: true,
       enableReadyCheck: false,
@@ -87,25 +82,22 @@ export class RedisMonitor {
       commandTimeout: 10_000,
       retryStrategy: () => null,
       connectionName: 'onetrip-load',
-    }
-    const client = new Redis(settings)
-    // Without a listener ioredis prints errors; the rejected command or connect() has them, too.
-    let reason = ''
+    })
+    let reason = '' // of a failed connect(), which itself only says that the connection is closed
     client.on('error', (error: Error) => {
       reason = error.message
     })
+    const monitor = new RedisMonitor(client)
     try {
       await client.connect()
       if (options.db) await client.select(options.db) // ioredis goes on with database 0 if it cannot
-      await client.info('server') // makes sure that the credentials are right
+      await monitor.facts() // makes sure that the credentials are right
+      return monitor
     } catch (error) {
       if (client.status !== 'end') client.disconnect() // which would wait for the closed one
       const why = reason || messageOf(error)
       throw new Problem(`The Redis at ${hideCredentials(url)} cannot be used: ${why}`)
     }
-    const monitor = new RedisMonitor(client, transport)
-    monitor.#answered = 1
-    return monitor
   }
 
   async facts(): Promise<RedisFacts> {
@@ -118,11 +110,11 @@ export class RedisMonitor {
   }
 
   close(): void {
-    this.#closing = true
+    this.#client.removeAllListeners('end')
     this.#client.disconnect()
   }
 
-  async #info(): Promise<ReadonlyMap<string, string>> {
+  async #info(): Promise<Info> {
     const text = await this.#client.info('everything')
     this.#answered += 1
     return parseInfo(text)
@@ -132,9 +124,6 @@ export class RedisMonitor {
 /** Identifies the Redis at `url`. @throws Problem as `RedisMonitor.connect`. */
 export async function redisFacts(url: string): Promise<RedisFacts> {
   const monitor = await RedisMonitor.connect(url)
-  try {
-    return await monitor.facts()
-  } finally {
-    monitor.close()
-  }
+  const facts = monitor.facts()
+  return await facts.finally(() => monitor.close())
 }

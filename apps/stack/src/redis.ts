@@ -3,7 +3,7 @@ import { Problem } from './problem.ts'
 import { launch, type Program, startProgram } from './program.ts'
 
 /** The command line of `apps/server-build`. */
-export const redisCli = fileURLToPath(new URL('../../server-build/src/cli.ts', import.meta.url))
+const redisCli = fileURLToPath(new URL('../../server-build/src/cli.ts', import.meta.url))
 
 export const redisBuilds = ['patched', 'stock', 'baseline'] as const
 export type RedisBuild = (typeof redisBuilds)[number]
@@ -21,15 +21,11 @@ export async function buildRedis(
   signal?: AbortSignal,
 ): Promise<string> {
   signal?.throwIfAborted()
-  let folder = ''
   const program = launch({
     name: 'the build of Redis',
     command: process.execPath,
     args: [redisCli, 'build', build],
     showErrors: true, // progress is there
-    onLine: (line) => {
-      folder = line.slice(`${build}: `.length)
-    },
     killSignal: 'SIGTERM', // killed, it would leave its compilers
   })
   const stop = () => void program.stop()
@@ -38,7 +34,7 @@ export async function buildRedis(
   signal?.removeEventListener('abort', stop)
   signal?.throwIfAborted()
   if (code !== 0) throw new Problem(`Redis (${build}) could not be built; the reason is above.`)
-  return folder
+  return program.lastLines.at(-1)?.slice(`${build}: `.length) ?? ''
 }
 
 export interface RedisOptions {
@@ -53,12 +49,11 @@ export interface RedisOptions {
    * Folder of the users' passwords, made where absent (see `withPasswordOf`). Default: no users, no
    * passwords.
    */
-  secrets?: string
+  secrets?: string | undefined
   /** Further configuration, such as `{ appendfsync: 'always' }`. */
   config?: Record<string, string>
   /** Cancels the start. */
   signal?: AbortSignal
-  onLine?: (line: string) => void
 }
 
 /**
@@ -68,24 +63,18 @@ export interface RedisOptions {
  * @throws ProgramError when it does not start.
  */
 export async function startRedis(options: RedisOptions): Promise<Program> {
-  const { build = 'patched', port = 0, socket, directory, secrets, config = {} } = options
-  const { signal, onLine } = options
+  const { build = 'patched', port = 0, socket, directory, secrets, config = {}, signal } = options
   return await startProgram({
     name: `Redis (${process.env.REDIS_SERVER || build})`, // `run` prefers an installed server
     command: process.execPath,
     args: [
-      redisCli,
-      'run',
-      build,
-      ...['--port', String(port), '--unixsocket', socket, '--dir', directory],
-      ...(secrets === undefined ? [] : ['--secrets', secrets]),
-      '--',
-      ...Object.entries(config).flatMap(([key, value]) => [`--${key}`, value]),
+      ...[redisCli, 'run', build, `--port=${port}`, `--unixsocket=${socket}`, `--dir=${directory}`],
+      ...(secrets === undefined ? [] : [`--secrets=${secrets}`]),
+      ...['--', ...Object.entries(config).flatMap(([key, value]) => [`--${key}`, value])],
     ],
     // "connections unix" since Redis 7.2, "connections at <path>" before.
     ready: /ready to accept connections (unix|at )/i,
     readyTimeoutMs: 30_000,
-    ...(signal && { signal }),
-    ...(onLine && { onLine }),
+    signal,
   })
 }

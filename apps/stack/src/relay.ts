@@ -1,26 +1,11 @@
 import { fstatSync } from 'node:fs'
 import { createInterface } from 'node:readline'
 import { Command, Option } from 'commander'
+import { listenForInterrupts } from './interrupt.ts'
 import { describeError, messageOf, Problem } from './problem.ts'
-import { Relay } from './relay/relay.ts'
-import {
-  bandwidth,
-  describeBandwidth,
-  describeEndpoint,
-  duration,
-  type Endpoint,
-  endpoint,
-} from './relay/units.ts'
+import { openRelay, type RelayOptions } from './relay/relay.ts'
+import { bandwidth, duration, endpoint } from './relay/units.ts'
 import { print, printError, surviveClosedOutput } from './terminal.ts'
-
-interface RelayFlags {
-  listen: Endpoint
-  to: Endpoint
-  /** Milliseconds. */
-  roundTrip: number
-  /** Bits per second. */
-  bandwidth: number
-}
 
 /** The command line of the relay, without an action. */
 export function relayCommand(): Command {
@@ -37,13 +22,12 @@ export function relayCommand(): Command {
     .addHelpText(
       'after',
       `
-Both addresses must be on this machine: 127.0.0.0/8, [::1], localhost, or a Unix socket. The relay prints
-a line of JSON when it listens, and one for each command or event. Half of the round trip is spent each
-way. The bandwidth counts the bytes of the stream, not the headers of packets. A connection has at most
-twice what the link holds (at least 64 KiB) in flight each way; then its sender has to wait.
+Both addresses must be on this machine: 127.0.0.0/8, [::1], localhost, or a Unix socket. Half of the round
+trip is spent each way. The bandwidth counts bytes of the stream, without headers of packets. A connection
+has at most twice what the link holds (at least 64 KiB) in flight each way; then its sender waits.
 
-The relay ends at SIGTERM or SIGINT, and, if standard input is a pipe or a terminal, when that ends. Until
-then it reads commands from it, one a line:
+The relay prints a line of JSON when it listens, and one for each command or event. It ends at SIGTERM or
+SIGINT, or when its standard input ends. From a pipe or a terminal, it reads commands, one per line:
   cut                 reset every open connection, at both ends
   cut replies 100     the same, after 100 more bytes of replies of that connection
   cut requests 100    or of requests
@@ -62,67 +46,48 @@ const report = (event: string, details: object = {}) => print(JSON.stringify({ e
  *
  * @throws Problem when it cannot listen.
  */
-export async function runRelay(flags: RelayFlags, signal: AbortSignal): Promise<void> {
-  const { listen, to } = flags
-  const relay = await Relay.listen({
-    listen,
-    to,
-    roundTripMs: flags.roundTrip,
-    bitsPerSecond: flags.bandwidth,
-    onCut: (withheld) => report('connection cut', { withheld }),
-  }).catch((error: unknown) => {
-    throw new Problem(`The relay cannot listen at ${describeEndpoint(listen)}: ${messageOf(error)}`)
+export async function runRelay(options: RelayOptions, signal: AbortSignal): Promise<void> {
+  const onCut = (withheld: number) => report('connection cut', { withheld })
+  const relay = await openRelay(options, onCut).catch((error: unknown) => {
+    throw new Problem(`The relay cannot listen: ${messageOf(error)}`)
   })
-  const over = Promise.withResolvers<void>()
-  signal.addEventListener('abort', () => over.resolve())
-  if (signal.aborted) over.resolve()
+  const { promise: over, resolve: end } = Promise.withResolvers<unknown>()
+  if (signal.aborted) end(signal)
+  signal.addEventListener('abort', end)
   const input = fstatSync(0)
   if (input.isFIFO() || input.isSocket() || process.stdin.isTTY) {
     createInterface({ input: process.stdin })
       .on('line', (line) => execute(relay, line))
-      .on('close', () => over.resolve())
+      .on('close', end)
   }
-  report('listening', {
-    address: describeEndpoint(relay.endpoint),
-    to: describeEndpoint(to),
-    roundTripMs: flags.roundTrip,
-    bandwidth: describeBandwidth(flags.bandwidth),
-  })
-  await over.promise
+  report('listening', { address: relay.address })
+  await over
   await relay.close()
   process.stdin.destroy() // or it keeps the process alive
 }
 
-const CUT = /^cut(?: (requests|replies) (\d{1,15}))?$/
-
-function execute(relay: Relay, line: string): void {
-  const command = line.trim().replaceAll(/\s+/g, ' ')
-  const cut = CUT.exec(command)
+function execute(relay: Awaited<ReturnType<typeof openRelay>>, line: string): void {
+  const command = line.trim()
+  const cut = /^cut(?: +(requests|replies) +(\d{1,15}))?$/.exec(command)
   if (cut) {
     const way = cut[1] === 'requests' ? 'requests' : 'replies'
     const bytes = Number(cut[2] ?? 0)
-    report('cut', { connections: relay.connections, way, bytes })
+    report('cut', { connections: relay.connections(), way, bytes })
     relay.cut(way, bytes)
-  } else if (command === 'stall') {
-    relay.link.stall(true)
-    report('stalled')
-  } else if (command === 'resume') {
-    relay.link.stall(false)
-    report('resumed')
+  } else if (command === 'stall' || command === 'resume') {
+    relay.stall(command === 'stall')
+    report(command === 'stall' ? 'stalled' : 'resumed')
   } else if (command !== '') {
     report('refused', { command, known: 'cut, cut replies N, cut requests N, stall, resume' })
   }
 }
 
 if (import.meta.main) {
-  const end = new AbortController()
-  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
-    process.on(signal, () => end.abort())
-  }
-  surviveClosedOutput(() => end.abort())
+  const { signal, interrupt } = listenForInterrupts(printError, 1)
+  surviveClosedOutput(() => interrupt('nobody reads the output'))
   try {
     const command = relayCommand().name('node apps/stack/src/relay.ts').allowExcessArguments(false)
-    await runRelay(command.parse().opts<RelayFlags>(), end.signal)
+    await runRelay(command.parse().opts<RelayOptions>(), signal)
   } catch (error) {
     printError(describeError(error))
     process.exitCode = 1

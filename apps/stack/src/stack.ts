@@ -1,12 +1,13 @@
 import { type RedisUser, redisAddress, type Transport, unixUrl, withPasswordOf } from './address.ts'
-import { type ApiOptions, apiUrl, startApi } from './api.ts'
-import { type SocketPlace, socketIn } from './places.ts'
+import { apiUrl, type CommonApiOptions, type OwnApiOptions, startApi } from './api.ts'
+import { socketIn } from './places.ts'
 import type { Program } from './program.ts'
 import { type RedisBuild, startRedis } from './redis.ts'
 
-/** A Redis that the stack starts, and where it listens and keeps its files. */
+/** A Redis that the stack starts. */
 export interface OwnRedis {
   kind: 'own'
+  /** Unless REDIS_SERVER names an installed redis-server. */
   build: RedisBuild
   transport: Transport
   port: number
@@ -24,31 +25,32 @@ export interface ForeignRedis {
   url: string
 }
 
-/** What is the same for all APIs; see `startApi`. */
-type Common = 'host' | 'sessionSecret' | 'logLevel' | 'workers' | 'poolSize' | 'janitor'
-/** What each API has of its own. */
-type Own = 'variant' | 'program' | 'port' | 'afterExit'
-
-export interface StackOptions extends Pick<ApiOptions, Common> {
+export interface StackOptions extends CommonApiOptions {
   redis: OwnRedis | ForeignRedis
-  apis: readonly Pick<ApiOptions, Own>[]
+  apis: readonly OwnApiOptions[]
   /** Cancels the start; what runs by then is stopped. */
   signal: AbortSignal
   /** Called with each line that an API prints. */
   onApiLine?: (variant: string, line: string) => void
 }
 
-export interface Stack {
+/** What runs in a stack. */
+export interface RunningPrograms {
   readonly redis: {
     /** For monitoring: of an own Redis, with the user `operator` and the password. */
     url: string
     transport: Transport
+    /** The build that was started, `installed` (REDIS_SERVER) or `foreign`. */
+    build: string
     /** Null for a foreign one. */
     pid: number | null
     /** Path of an own Redis's Unix socket, whichever transport the APIs use. */
     socket: string | null
   }
   readonly apis: readonly { variant: string; url: string; pid: number }[]
+}
+
+export interface Stack extends RunningPrograms {
   /** Resolves with the first program that ended by itself. */
   readonly lost: Promise<Program>
   /** Stops the APIs, which answer the requests in flight, then Redis. Never rejects. */
@@ -69,17 +71,13 @@ const REDIS_GRACE_MS = 20_000
 export async function startStack(options: StackOptions): Promise<Stack> {
   const { redis: wanted, apis: wantedApis, onApiLine, ...common } = options
   const { host, signal } = common
-  const lost = Promise.withResolvers<Program>()
+  const { promise: lost, resolve: lose } = Promise.withResolvers<Program>()
   const apis: Program[] = []
   let redis: Program | undefined
-  let socket: SocketPlace | undefined
+  let socket: Awaited<ReturnType<typeof socketIn>> | undefined
   let stopping: Promise<void> | undefined
 
-  const watch = (program: Program) => {
-    void program.exited.then(() => {
-      if (!stopping) lost.resolve(program)
-    })
-  }
+  const watch = (program: Program) => void program.exited.then(() => stopping ?? lose(program))
   const stop = () => {
     stopping ??= (async () => {
       await Promise.all(apis.map((api) => api.stop(API_GRACE_MS)))
@@ -90,24 +88,21 @@ export async function startStack(options: StackOptions): Promise<Stack> {
   }
 
   try {
-    let urlFor: (user: RedisUser) => Promise<string>
+    let [bare, build] = wanted.kind === 'foreign' ? [wanted.url, 'foreign'] : ['', '']
+    let secrets: string | undefined
     if (wanted.kind === 'own') {
-      const { build, port, transport, directory } = wanted
+      const installed = Boolean(process.env.REDIS_SERVER)
+      build = installed ? 'installed' : wanted.build
       // An installed server may be too old for the commands that our users are allowed.
-      const secrets = process.env.REDIS_SERVER ? undefined : wanted.secrets
+      if (!installed) secrets = wanted.secrets
       socket = await socketIn(wanted.run)
-      redis = await startRedis({
-        ...{ build, port, directory, signal },
-        socket: socket.path,
-        ...(secrets !== undefined && { secrets }),
-      })
+      const { path } = socket
+      redis = await startRedis({ ...wanted, socket: path, secrets, signal })
       watch(redis)
-      const bare = transport === 'unix' ? unixUrl(socket.path) : `redis://127.0.0.1:${port}`
-      urlFor = async (user) =>
-        secrets === undefined ? bare : await withPasswordOf(user, bare, secrets)
-    } else {
-      urlFor = async () => wanted.url
+      bare = wanted.transport === 'unix' ? unixUrl(path) : `redis://127.0.0.1:${wanted.port}`
     }
+    const urlFor = async (user: RedisUser) =>
+      secrets ? await withPasswordOf(user, bare, secrets) : bare
     const url = await urlFor('operator')
     const redisUrl = await urlFor('api')
     const started = await Promise.allSettled(
@@ -124,17 +119,9 @@ export async function startStack(options: StackOptions): Promise<Stack> {
       if (result.status === 'rejected') throw result.reason
       return result.value
     })
-    return {
-      redis: {
-        url,
-        transport: redisAddress(url).transport,
-        pid: redis?.pid ?? null,
-        socket: socket?.path ?? null,
-      },
-      apis: ready,
-      lost: lost.promise,
-      stop,
-    }
+    const { transport } = redisAddress(url)
+    const [pid, path] = [redis?.pid ?? null, socket?.path ?? null]
+    return { redis: { url, transport, build, pid, socket: path }, apis: ready, lost, stop }
   } catch (error) {
     await stop()
     throw error

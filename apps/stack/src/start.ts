@@ -1,4 +1,6 @@
-import { redisOfEnvironment } from './address.ts'
+import { once } from 'node:events'
+import { mkdir } from 'node:fs/promises'
+import { dirname } from 'node:path'
 import { listenForInterrupts } from './interrupt.ts'
 import { keptSecret, places } from './places.ts'
 import { checkPorts, type WantedPort } from './ports.ts'
@@ -32,40 +34,34 @@ async function checkThatItCanStart(settings: StartSettings): Promise<void> {
         `End them with: kill ${left.map(({ pid }) => pid).join(' ')}`,
     )
   }
-  await checkPorts(wantedPorts(settings))
-}
-
-function wantedPorts({ host, pooledPort, naivePort, redis }: StartSettings): WantedPort[] {
-  const apis: WantedPort[] = [
-    { port: pooledPort, host, what: 'the pooled API', how: '--port or PORT' },
+  const { host, port, naivePort, redis } = settings
+  const ports: WantedPort[] = [
+    { port, host, what: 'the pooled API', how: '--port or PORT' },
     { port: naivePort, host, what: 'the naive API', how: '--naive-port or NAIVE_PORT' },
   ]
-  if (redis.kind === 'foreign') return apis
-  const how = '--redis-port or REDIS_PORT'
-  return [...apis, { port: redis.port, host: '127.0.0.1', what: 'Redis', how }]
+  if (redis.kind === 'own') {
+    const how = '--redis-port or REDIS_PORT'
+    ports.push({ port: redis.port, host: '127.0.0.1', what: 'Redis', how })
+  }
+  await checkPorts(ports)
 }
 
 async function start(settings: StartSettings, signal: AbortSignal): Promise<Stack> {
-  const { host, pooledPort, naivePort, installed } = settings
+  const { host, port, naivePort, redis, installed } = settings
   await checkThatItCanStart(settings)
-  const foreign = await redisOfEnvironment()
-  const redis: StartSettings['redis'] =
-    foreign === undefined ? settings.redis : { kind: 'foreign', url: foreign }
   if (redis.kind === 'foreign') await redisFacts(redis.url)
   else if (installed === null) await buildRedis(redis.build, signal)
   const sessionSecret = await keptSecret(place.secret)
   process.env.REPORT_FILE ||= place.report // what the APIs show at /report
+  await mkdir(dirname(place.report), { recursive: true }) // or the APIs warn that it is missing
   return await step('Starting Redis and the APIs', () =>
     startStack({
-      redis,
-      host,
+      ...{ redis, host, sessionSecret, signal },
       apis: [
-        { variant: 'batch', port: pooledPort },
+        { variant: 'batch', port },
         { variant: 'naive', port: naivePort },
       ],
-      sessionSecret,
-      ...(process.env.LOG_LEVEL && { logLevel: process.env.LOG_LEVEL }),
-      signal,
+      env: { LOG_LEVEL: process.env.LOG_LEVEL || 'warn' },
       onApiLine: (variant, line) => print(`${variant}: ${line}`),
     }),
   )
@@ -73,55 +69,33 @@ async function start(settings: StartSettings, signal: AbortSignal): Promise<Stac
 
 /** Runs the stack until it is interrupted or loses a program. Returns the exit code. */
 async function run(settings: StartSettings, signal: AbortSignal): Promise<number> {
-  const stack = await start(settings, signal)
+  const { redis, apis, lost, stop } = await start(settings, signal)
   try {
-    const facts = await redisFacts(stack.redis.url)
-    await writeRecord(place.record, {
-      pid: process.pid,
-      startedAt: new Date().toISOString(),
-      redis: {
-        url: stack.redis.url,
-        transport: stack.redis.transport,
-        pid: stack.redis.pid,
-        build:
-          settings.redis.kind === 'foreign'
-            ? 'foreign'
-            : settings.installed === null
-              ? settings.redis.build
-              : 'installed',
-      },
-      apis: [...stack.apis],
-    })
-    print(banner(stack, facts, settings))
-    const interrupted = new Promise<null>((resolve) => {
-      if (signal.aborted) resolve(null)
-      signal.addEventListener('abort', () => resolve(null))
-    })
-    const lost = await Promise.race([stack.lost, interrupted])
-    if (lost === null) return 0
-    printError(`\n${(await endOf(lost)).message}`)
+    const facts = await redisFacts(redis.url)
+    const startedAt = new Date().toISOString()
+    await writeRecord(place.record, { pid: process.pid, startedAt, redis, apis })
+    print(banner({ redis, apis }, facts, settings))
+    await Promise.race([lost, signal.aborted || once(signal, 'abort')])
+    if (signal.aborted) return 0
+    printError(`\n${(await endOf(await lost)).message}`)
     printError('Stopping the rest.')
     return 1
   } finally {
-    await step('Stopping the APIs, then Redis', () => stack.stop())
+    await step('Stopping the APIs, then Redis', stop)
     await removeRecord(place.record)
   }
 }
 
 surviveClosedOutput()
 const interrupts = listenForInterrupts(print, 0)
+const { signal } = interrupts
 try {
-  const command = startCommand()
-  command.parse()
-  process.exitCode = await run(settingsOf(command, process.env), interrupts.signal)
+  const command = startCommand().parse()
+  process.exitCode = await run(await settingsOf(command, process.env), signal)
 } catch (error) {
-  if (!interrupts.signal.aborted) {
-    printError(describeError(error))
-    process.exitCode = 1
-  } else {
-    process.exitCode = 0
-  }
+  if (!signal.aborted) printError(describeError(error))
+  process.exitCode = signal.aborted ? 0 : 1
 } finally {
   interrupts.dispose()
 }
-if (interrupts.signal.aborted) print('Stopped.')
+if (signal.aborted) print('Stopped.')

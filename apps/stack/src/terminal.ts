@@ -9,12 +9,10 @@ const SLOW_MS = 2_000
  *
  * @param then is called once when standard output has failed.
  */
-export function surviveClosedOutput(then?: () => void): void {
+export function surviveClosedOutput(then: () => void = () => {}): void {
   process.stderr.on('error', () => {})
-  process.stdout.on('error', () => {
-    then?.()
-    then = undefined
-  })
+  process.stdout.on('error', () => {})
+  process.stdout.once('error', then)
 }
 
 /**
@@ -25,36 +23,24 @@ export function isLive(): boolean {
   return process.stderr.isTTY && process.stderr.columns > 0
 }
 
-export function print(text = ''): void {
-  process.stdout.write(`${text}\n`)
-}
+export const print = (text = ''): void => void process.stdout.write(`${text}\n`)
 
-export function printError(text: string): void {
-  process.stderr.write(`${text}\n`)
-}
+export const printError = (text: string): void => void process.stderr.write(`${text}\n`)
 
 /** A spinner that leaves Ctrl-C and the keyboard alone. */
-export function spinner(text: string): Ora {
-  return ora({ text, discardStdin: false, hideCursor: false })
-}
+export const spinner = (text: string): Ora => ora({ text, discardStdin: false, hideCursor: false })
 
 /**
  * Shows progress while some work is done: a spinner in a terminal, which is removed afterwards;
  * elsewhere a line if the work takes longer than two seconds.
  */
 export async function step<T>(text: string, work: () => Promise<T>): Promise<T> {
-  if (isLive()) {
-    const line = spinner(text).start()
-    try {
-      return await work()
-    } finally {
-      line.stop()
-    }
-  }
-  const timer = setTimeout(() => printError(`${text} …`), SLOW_MS)
+  const line = isLive() ? spinner(text).start() : undefined
+  const timer = line ? undefined : setTimeout(() => printError(`${text} …`), SLOW_MS)
   try {
     return await work()
   } finally {
+    line?.stop()
     clearTimeout(timer)
   }
 }

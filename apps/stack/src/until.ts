@@ -5,7 +5,7 @@ export interface UntilOptions {
   timeoutMs?: number
   /** The pause between two calls in ms. Default 50. */
   everyMs?: number
-  signal?: AbortSignal
+  signal?: AbortSignal | undefined
 }
 
 /**
@@ -21,7 +21,7 @@ export async function until(
   const deadline = performance.now() + timeoutMs
   while (!(await condition())) {
     if (performance.now() >= deadline) return false
-    await delay(everyMs, undefined, { ...(signal && { signal }) })
+    await delay(everyMs, undefined, { signal })
   }
   return true
 }

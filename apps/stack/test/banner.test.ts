@@ -7,7 +7,7 @@ import type { StartSettings } from '../src/start/settings.ts'
 const facts: RedisFacts = { version: '8.0.6', build: 'patched-ce8d76da85e6', ioThreads: 2, pid: 2 }
 const settings: StartSettings = {
   host: '127.0.0.1',
-  pooledPort: 3000,
+  port: 3000,
   naivePort: 3001,
   installed: null,
   redis: {
@@ -23,14 +23,12 @@ const settings: StartSettings = {
 
 function printed(given: Partial<StartSettings>, redis = facts): string {
   const stack = {
-    redis: { url: '', transport: 'tcp' as const, pid: 2, socket: '/state/run/redis.sock' },
+    redis: { url: '', transport: 'tcp', build: '', pid: 2, socket: '/state/run/redis.sock' },
     apis: [
-      { variant: 'batch' as const, url: 'http://127.0.0.1:3000', pid: 3 },
-      { variant: 'naive' as const, url: 'http://127.0.0.1:3001', pid: 4 },
+      { variant: 'batch', url: 'http://127.0.0.1:3000', pid: 3 },
+      { variant: 'naive', url: 'http://127.0.0.1:3001', pid: 4 },
     ],
-    lost: new Promise<never>(() => {}),
-    stop: async () => {},
-  }
+  } as const
   return stripVTControlCharacters(banner(stack, redis, { ...settings, ...given }))
 }
 

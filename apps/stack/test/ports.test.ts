@@ -1,8 +1,8 @@
-import { createServer } from 'node:net'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { hideCredentials, isLocal, redisAddress } from '../src/address.ts'
 import { apiUrl } from '../src/api.ts'
 import { checkPorts, freePorts, type WantedPort } from '../src/ports.ts'
+import { listening } from './support/listening.ts'
 
 const wanted = (port: number, extra: Partial<WantedPort> = {}): WantedPort => ({
   port,
@@ -19,19 +19,14 @@ test('free ports are different, and free', async () => {
 })
 
 test('a taken port is named, with what it is for and what changes it', async () => {
-  const [free = 0, taken = 0] = await freePorts(2)
-  const server = createServer()
-  await new Promise<void>((resolve) => void server.listen(taken, '127.0.0.1', resolve))
-  onTestFinished(() => void server.close())
+  const [free = 0] = await freePorts(1)
+  const taken = await listening()
   const checked = checkPorts([wanted(free), wanted(taken, { what: 'Redis', how: '--redis-port' })])
   await expect(checked).rejects.toThrow(new RegExp(`${taken}.*Redis.*--redis-port`))
 })
 
 test.runIf(process.platform === 'linux')('the process that has a taken port is named', async () => {
-  const [port = 0] = await freePorts(1)
-  const server = createServer()
-  await new Promise<void>((resolve) => void server.listen(port, '::', resolve))
-  onTestFinished(() => void server.close())
+  const port = await listening({ port: 0, host: '::' })
   await expect(checkPorts([wanted(port)])).rejects.toThrow(
     `is taken by node (process ${process.pid}). Choose another with --port or PORT, or end it: kill ${process.pid}`,
   )

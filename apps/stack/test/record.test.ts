@@ -1,7 +1,6 @@
 import { readFile, stat, writeFile } from 'node:fs/promises'
-import { createServer } from 'node:net'
 import { join } from 'node:path'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { keptSecret, places, socketIn } from '../src/places.ts'
 import { freePorts } from '../src/ports.ts'
 import {
@@ -13,25 +12,20 @@ import {
   writeRecord,
 } from '../src/record.ts'
 import { filesIn, temporaryFolder } from '../src/testing/folders.ts'
+import { listening } from './support/listening.ts'
 
 const DEAD = 2 ** 22 + 1 // above the largest process id of Linux
+
+const redis = (url: string, pid: number | null) =>
+  ({ url, transport: 'tcp', build: 'patched', pid, socket: null }) as const
 
 function record(port: number, pid = process.pid): StackRecord {
   return {
     pid,
     startedAt: '2026-11-21T04:00:00.000Z',
-    redis: { url: 'redis://127.0.0.1:6390', transport: 'tcp', build: 'patched', pid: null },
+    redis: redis('redis://127.0.0.1:6390', null),
     apis: [{ variant: 'pipeline', url: `http://127.0.0.1:${port}`, pid: process.pid }],
   }
-}
-
-async function listeningPort(): Promise<number> {
-  const server = createServer()
-  await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve))
-  onTestFinished(() => void server.close())
-  const address = server.address()
-  if (address === null || typeof address === 'string') throw new Error('no port')
-  return address.port
 }
 
 describe('the record', () => {
@@ -53,27 +47,23 @@ describe('the record', () => {
     expect(await readRecord(path)).not.toBeNull()
   })
 
-  test.for(['', '{', 'null', '[]', '{"pid":1}', '{"pid":1,"startedAt":"","redis":{},"apis":[]}'])(
-    'that says %s is none',
-    async (text) => {
-      const path = join(await temporaryFolder(), 'stack.json')
-      await writeFile(path, text)
-      expect(await readRecord(path)).toBeNull()
-      expect(await runningStack(path)).toBeNull()
-    },
-  )
+  test.for(['', 'null', '[]', '{"pid":1,"redis":{},"apis":[]}'])('is not %s', async (text) => {
+    const path = join(await temporaryFolder(), 'stack.json')
+    await writeFile(path, text)
+    expect(await readRecord(path)).toBeNull()
+  })
 
-  test('tells of a running stack', async () => {
+  test('names a running stack', async () => {
     const path = join(await temporaryFolder(), 'stack.json')
     expect(await runningStack(path)).toBeNull()
-    await writeRecord(path, record(await listeningPort()))
+    await writeRecord(path, record(await listening()))
     expect(await runningStack(path)).toMatchObject({ pid: process.pid })
     expect(await leftBehind(path)).toEqual([])
   })
 
   test('is stale when its process is gone, or its id belongs to another by now', async () => {
     const path = join(await temporaryFolder(), 'stack.json')
-    await writeRecord(path, record(await listeningPort(), DEAD))
+    await writeRecord(path, record(await listening(), DEAD))
     expect(await runningStack(path)).toBeNull()
     expect(await leftBehind(path)).toEqual([{ what: 'the pipeline API', pid: process.pid }])
     const [unused = 0] = await freePorts(1)
@@ -85,7 +75,7 @@ describe('the record', () => {
 describe('what a killed stack left behind', () => {
   const redisOf = (url: string, pid = process.pid): StackRecord => ({
     ...record(1, DEAD),
-    redis: { url, transport: 'tcp', build: 'patched', pid },
+    redis: redis(url, pid),
     apis: [],
   })
 
@@ -93,13 +83,11 @@ describe('what a killed stack left behind', () => {
     const folder = await temporaryFolder()
     const path = join(folder, 'stack.json')
     const socket = join(folder, 'redis.sock')
-    await writeRecord(path, redisOf(`redis://operator:secret@127.0.0.1:${await listeningPort()}`))
+    await writeRecord(path, redisOf(`redis://operator:secret@127.0.0.1:${await listening()}`))
     expect(await leftBehind(path)).toEqual([{ what: 'Redis', pid: process.pid }])
     await writeRecord(path, redisOf(`unix://operator:secret@localhost${socket}`))
     expect(await leftBehind(path)).toEqual([])
-    const server = createServer()
-    await new Promise<void>((resolve) => void server.listen(socket, resolve))
-    onTestFinished(() => void server.close())
+    await listening({ path: socket })
     expect(await leftBehind(path)).toEqual([{ what: 'Redis', pid: process.pid }])
   })
 
@@ -108,7 +96,7 @@ describe('what a killed stack left behind', () => {
     async () => {
       const path = join(await temporaryFolder(), 'stack.json')
       const other = process.ppid
-      await writeRecord(path, redisOf(`redis://127.0.0.1:${await listeningPort()}`, other))
+      await writeRecord(path, redisOf(`redis://127.0.0.1:${await listening()}`, other))
       expect(await leftBehind(path)).toEqual([])
     },
   )

@@ -1,11 +1,5 @@
 import { expect, test } from 'vitest'
-import {
-  bandwidth,
-  describeBandwidth,
-  describeEndpoint,
-  duration,
-  endpoint,
-} from '../src/relay/units.ts'
+import { bandwidth, describeBandwidth, duration, endpoint } from '../src/relay/units.ts'
 
 test.each([
   ['0.271ms', 0.271],
@@ -42,10 +36,7 @@ test.each([
   ['localhost:7000', { host: 'localhost', port: 7_000 }],
   ['/run/a.sock', { path: '/run/a.sock' }],
   ['./a.sock', { path: './a.sock' }],
-])('an address: %s', (text, expected) => {
-  expect(endpoint(text)).toEqual(expected)
-  expect(describeEndpoint(endpoint(text))).toBe(text)
-})
+])('an address: %s', (text, expected) => expect(endpoint(text)).toEqual(expected))
 
 test.each(['10.0.0.1:80', '0.0.0.0:80', '[::]:80', 'example.org:80', '[fe80::1]:80'])(
   'rejects the address of another machine: %s',

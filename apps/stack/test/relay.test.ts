@@ -9,6 +9,7 @@ import { filesIn, temporaryFolder } from '../src/testing/folders.ts'
 import {
   clientOf,
   connecting,
+  echoing,
   echoServer,
   read,
   readAll,
@@ -18,8 +19,7 @@ import {
 
 describe('what comes through', () => {
   test.each(['a port', 'a Unix socket'])('every byte, in order, by %s', async (kind) => {
-    const folder = await temporaryFolder()
-    const listen = kind === 'a port' ? '127.0.0.1:0' : join(folder, 'relay.sock')
+    const listen = kind === 'a port' ? '127.0.0.1:0' : join(await temporaryFolder(), 'relay.sock')
     const relay = await relayTo(await echoServer(), { listen, roundTrip: '1ms' })
     const clients = await Promise.all([clientOf(relay), clientOf(relay), clientOf(relay)])
     for (const client of clients) {
@@ -131,10 +131,7 @@ describe('time (never less than asked for; how much more is up to the machine)',
 
 describe('faults', () => {
   test('a cut in the middle of a reply', async () => {
-    const relay = await relayTo(await echoServer())
-    const client = await clientOf(relay)
-    client.write('0123456789')
-    await read(client, 10)
+    const { relay, client } = await echoing()
     const answer = await relay.command('cut replies 14')
     expect(answer).toMatchObject({ connections: 1, way: 'replies', bytes: 14 })
     const told = relay.event('connection cut')
@@ -150,10 +147,7 @@ describe('faults', () => {
   })
 
   test('reports a cut that withholds nothing', async () => {
-    const relay = await relayTo(await echoServer())
-    const client = await clientOf(relay)
-    client.write('x')
-    await read(client, 1)
+    const { relay, client } = await echoing()
     await relay.command('cut replies 10')
     const told = [relay.event('connection cut'), relay.event('connection cut')]
     client.write('0123456789')
@@ -177,25 +171,20 @@ describe('faults', () => {
   })
 
   test('a cut at once', async () => {
-    const relay = await relayTo(await echoServer())
-    const client = await clientOf(relay)
-    client.write('x')
-    await read(client, 1)
+    const { relay, client } = await echoing()
     const gone = readAll(client)
     await relay.command('cut')
     expect(await gone).toEqual({ text: '', error: 'ECONNRESET' })
   })
 
   test('a stalled link keeps what is sent until it is resumed', async () => {
-    const relay = await relayTo(await echoServer())
-    const client = await clientOf(relay)
-    client.write('a')
-    await read(client, 1)
+    const { relay, client } = await echoing()
     await relay.command('stall')
     const order: string[] = []
     const all = read(client, 1).then(() => order.push('reply'))
     client.write('b')
-    await relay.command('stall')
+    // The relay answers these meanwhile, so it has had time to forward the byte.
+    for (let count = 0; count < 50; count++) await relay.command('stall')
     order.push('resume')
     await relay.command('resume')
     await all
@@ -204,18 +193,15 @@ describe('faults', () => {
 
   test('a command that there is not', async () => {
     const relay = await relayTo(await echoServer())
-    expect(await relay.command('cut sideways 3')).toMatchObject({ event: 'refused' })
-    expect(await relay.command('explode')).toMatchObject({ command: 'explode' })
+    const answer = await relay.command('cut sideways 3')
+    expect(answer).toMatchObject({ event: 'refused', command: 'cut sideways 3' })
   })
 })
 
 describe('the program', () => {
   test('SIGTERM ends it and every connection; its socket is gone', async () => {
     const folder = await temporaryFolder()
-    const relay = await relayTo(await echoServer(), { listen: join(folder, 'relay.sock') })
-    const client = await clientOf(relay)
-    client.write('x')
-    await read(client, 1)
+    const { relay, client } = await echoing({ listen: join(folder, 'relay.sock') })
     const gone = readAll(client)
     expect(await relay.program.stop()).toEqual({ code: 0, signal: null })
     expect((await gone).text).toBe('')
@@ -243,7 +229,7 @@ describe('the program', () => {
     const listen = join(await temporaryFolder(), 'taken.sock')
     await writeFile(listen, '')
     await expect(startRelay({ listen, to: '127.0.0.1:1' })).rejects.toThrow(
-      /exit code 1\):\nThe relay cannot listen at .*taken.sock: .*EADDRINUSE/,
+      /exit code 1\):\nThe relay cannot listen: .*EADDRINUSE.*taken.sock/,
     )
   })
 

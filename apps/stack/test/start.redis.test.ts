@@ -1,6 +1,5 @@
 import { execFile } from 'node:child_process'
-import { mkdir, writeFile } from 'node:fs/promises'
-import { createServer } from 'node:net'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { describe, expect, onTestFinished, test } from 'vitest'
@@ -10,6 +9,7 @@ import { readRecord, type StackRecord } from '../src/record.ts'
 import { filesIn, processesOf, temporaryFolder } from '../src/testing/folders.ts'
 import { runStart, type TestedProgram } from '../src/testing/programs.ts'
 import { redisForThisTest } from '../src/testing/redis.ts'
+import { listening } from './support/listening.ts'
 
 interface Started extends TestedProgram {
   state: string
@@ -17,16 +17,35 @@ interface Started extends TestedProgram {
   ports: number[]
 }
 
-/** Starts it on free ports, or on the given ones; with `REDIS_URL` it has no port for Redis. */
+/** With `REDIS_URL` there is no port for Redis. */
+function portOptions(ports: readonly number[], env: NodeJS.ProcessEnv = {}): string[] {
+  const names = ['port', 'naive-port', ...(env.REDIS_URL ? [] : ['redis-port'])]
+  return names.map((name, index) => `--${name}=${ports[index]}`)
+}
+
+/** Starts it where it cannot start; returns what it printed. */
+async function refused(
+  until: RegExp,
+  env: NodeJS.ProcessEnv = {},
+  { state, ports }: Partial<Pick<Started, 'state' | 'ports'>> = {},
+): Promise<readonly string[]> {
+  const program = await runStart({
+    state: state ?? (await temporaryFolder()),
+    args: portOptions(ports ?? (await freePorts(3)), env),
+    ...{ until, env },
+  })
+  expect(await program.exited).toEqual({ code: 1, signal: null })
+  return program.output
+}
+
+/** Starts it on free ports, or on the given ones. */
 async function started(
   env: NodeJS.ProcessEnv = {},
   before?: Pick<Started, 'state' | 'ports'>,
 ): Promise<Started> {
   const state = before?.state ?? (await temporaryFolder())
   const ports = before?.ports ?? (await freePorts(3))
-  const [pooled, naive, redis] = ports
-  const args = [`--port=${pooled}`, `--naive-port=${naive}`]
-  if (!env.REDIS_URL) args.push(`--redis-port=${redis}`)
+  const args = portOptions(ports, env)
   const program = await runStart({ state, args, until: /^\s*Stop /, env })
   const record = await readRecord(join(state, 'run', 'stack.json'))
   if (!record) throw new Error('there is no record')
@@ -53,6 +72,7 @@ describe('npm start', () => {
     const { username, password, host } = new URL(stack.record.redis.url)
     expect([username, host]).toEqual(['operator', `127.0.0.1:${stack.ports[2]}`])
     expect(stack.output.join('\n')).toMatch(/build patched-[0-9a-f]{12}/)
+    expect(stack.output.filter((line) => /^(batch|naive): /.test(line))).toEqual([]) // no warning
 
     const lines = stack.output.filter((line) => line.includes('curl '))
     expect(lines).toHaveLength(3)
@@ -74,23 +94,20 @@ describe('npm start', () => {
     await expectNothingLeft(stack)
   })
 
-  test.for(['SIGTERM', 'SIGHUP'] as const)('%s stops it, too', async (signal) => {
-    const stack = await started({ TRANSPORT: 'unix' })
-    const { pathname, username } = new URL(stack.record.redis.url)
-    expect([pathname, username]).toEqual([join(stack.state, 'run', 'redis.sock'), 'operator'])
-    stack.signal(signal)
-    expect(await stack.exited).toEqual({ code: 0, signal: null })
-    await expectNothingLeft(stack)
-  })
-
-  test('tokens outlive a restart', async () => {
-    const first = await started()
+  test('SIGTERM and SIGHUP stop it, too, and tokens outlive a restart', async () => {
+    const first = await started({ TRANSPORT: 'unix' })
+    const { pathname, username } = new URL(first.record.redis.url)
+    expect([pathname, username]).toEqual([join(first.state, 'run', 'redis.sock'), 'operator'])
     const [login = '', view = ''] = first.output.filter((line) => line.includes('curl '))
     const token = (await sh(`${login}\necho "$TOKEN"`)).trim()
     first.signal('SIGTERM')
-    await first.exited
-    await started({}, first)
+    expect(await first.exited).toEqual({ code: 0, signal: null })
+    await expectNothingLeft(first)
+    const second = await started({}, first)
     expect(JSON.parse(await sh(`TOKEN='${token}'\n${view}`))).toMatchObject({ user: 'ada' })
+    second.signal('SIGHUP')
+    expect(await second.exited).toEqual({ code: 0, signal: null })
+    await expectNothingLeft(second)
   })
 
   test.for(['redis', 'api'] as const)(
@@ -108,23 +125,17 @@ describe('npm start', () => {
 
   test('a second one on the same data is refused, by the name of the first', async () => {
     const stack = await started()
-    const ports = await freePorts(3)
-    const args = [`--port=${ports[0]}`, `--naive-port=${ports[1]}`, `--redis-port=${ports[2]}`]
-    const second = await runStart({ state: stack.state, args, until: /already running/ })
-    expect(await second.exited).toEqual({ code: 1, signal: null })
-    expect(second.output.join('\n')).toContain(`kill ${stack.pid}`)
+    const output = await refused(/kill/, {}, { state: stack.state })
+    expect(output[0]).toContain('already running')
+    expect(output.join('\n')).toContain(`kill ${stack.pid}`)
   })
 
   test('the pooled API shows the latest report at /report, as soon as there is one', async () => {
-    const state = await temporaryFolder()
-    const [pooled, naive, redis] = await freePorts(3)
-    const args = [`--port=${pooled}`, `--naive-port=${naive}`, `--redis-port=${redis}`]
-    await runStart({ state, args, until: /^\s*Stop / })
-    const url = `http://127.0.0.1:${pooled}/report`
+    const { state, ports } = await started()
+    const url = `http://127.0.0.1:${ports[0]}/report`
     const absent = await fetch(url)
     expect(absent.status).toBe(404)
     expect(await absent.json()).toMatchObject({ message: expect.stringContaining('npm run load') })
-    await mkdir(join(state, 'report'))
     await writeFile(join(state, 'report', 'latest.html'), '<!doctype html>\n')
     expect(await (await fetch(url)).text()).toBe('<!doctype html>\n')
   })
@@ -146,17 +157,13 @@ describe('npm start', () => {
 describe('npm start, in vain', () => {
   test('a taken port is named before anything is started', async () => {
     const state = await temporaryFolder()
-    const [pooled = 0, naive = 0, redis = 0] = await freePorts(3)
-    const server = createServer()
-    await new Promise<void>((resolve) => void server.listen(naive, '127.0.0.1', resolve))
-    onTestFinished(() => void server.close())
-    const args = [`--port=${pooled}`, `--naive-port=${naive}`, `--redis-port=${redis}`]
-    const program = await runStart({ state, args, until: /taken/ })
-    expect(await program.exited).toEqual({ code: 1, signal: null })
-    expect(program.output).toHaveLength(1)
-    expect(program.output[0]).toContain(`Port ${naive}, meant for the naive API, is taken`)
-    if (process.platform === 'linux') expect(program.output[0]).toContain(`kill ${process.pid}`)
-    expect(program.output[0]).toContain('--naive-port or NAIVE_PORT')
+    const ports = await freePorts(3)
+    await listening({ port: ports[1], host: '127.0.0.1' })
+    const output = await refused(/taken/, {}, { state, ports })
+    expect(output).toHaveLength(1)
+    expect(output[0]).toContain(`Port ${ports[1]}, meant for the naive API, is taken`)
+    if (process.platform === 'linux') expect(output[0]).toContain(`kill ${process.pid}`)
+    expect(output[0]).toContain('--naive-port or NAIVE_PORT')
     expect(await filesIn(state)).toEqual([])
     expect(await processesOf(state)).toEqual([])
   })
@@ -170,15 +177,8 @@ describe('npm start, in vain', () => {
     await killed.exited
     await expect.poll(() => apis.some((api) => isAlive(api.pid))).toBe(false)
 
-    const others = await freePorts(3)
-    for (const [pooled, naive, port] of [killed.ports, others]) {
-      const again = await runStart({
-        state: killed.state,
-        args: [`--port=${pooled}`, `--naive-port=${naive}`, `--redis-port=${port}`],
-        until: /^End them/,
-      })
-      expect(await again.exited).toEqual({ code: 1, signal: null })
-      expect(again.output).toEqual([
+    for (const ports of [killed.ports, await freePorts(3)]) {
+      expect(await refused(/^End them/, {}, { state: killed.state, ports })).toEqual([
         'An earlier Onetrip was killed, and some of its programs are still running:',
         `  Redis, process ${pid}`,
         `End them with: kill ${pid}`,
@@ -191,32 +191,17 @@ describe('npm start, in vain', () => {
   })
 
   test('an unreachable REDIS_URL is named, without its password', async () => {
-    const state = await temporaryFolder()
-    const [pooled, naive, nobody] = await freePorts(3)
-    const program = await runStart({
-      state,
-      args: [`--port=${pooled}`, `--naive-port=${naive}`],
-      until: /cannot be used/,
-      env: { REDIS_URL: `redis://me:secret@127.0.0.1:${nobody}` },
-    })
-    expect(await program.exited).toEqual({ code: 1, signal: null })
-    expect(program.output.join('\n')).toContain(`redis://127.0.0.1:${nobody} cannot be used`)
-    expect(program.output.join('\n')).not.toContain('secret')
-    expect(await processesOf(state)).toEqual([])
+    const [nobody] = await freePorts(1)
+    const env = { REDIS_URL: `redis://me:secret@127.0.0.1:${nobody}` }
+    const output = (await refused(/cannot be used/, env)).join('\n')
+    expect(output).toContain(`redis://127.0.0.1:${nobody} cannot be used`)
+    expect(output).not.toContain('secret')
   })
 
   test('a database that REDIS_URL names and Redis does not have is refused before an API starts', async () => {
     const { socket } = await redisForThisTest()
-    const state = await temporaryFolder()
-    const [pooled, naive] = await freePorts(2)
-    const program = await runStart({
-      state,
-      args: [`--port=${pooled}`, `--naive-port=${naive}`],
-      until: /cannot (be used|start)/,
-      env: { REDIS_URL: `unix://${socket}?db=99` },
-    })
-    expect(await program.exited).toEqual({ code: 1, signal: null })
-    const output = program.output.join('\n')
+    const env = { REDIS_URL: `unix://${socket}?db=99` }
+    const output = (await refused(/cannot (be used|start)/, env)).join('\n')
     expect(output).toMatch(/The Redis at unix:.* cannot be used: ERR DB index is out of range/)
     expect(output).not.toContain('The API cannot start')
   })

@@ -1,7 +1,7 @@
 import { EventEmitter, once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import { ProgramError } from '../problem.ts'
-import { type Program, startProgram } from '../program.ts'
+import { startProgram } from '../program.ts'
 
 /** The relay as a program. */
 export const relayProgram = fileURLToPath(new URL('../relay.ts', import.meta.url))
@@ -19,70 +19,59 @@ export interface RelayProcessOptions {
   signal?: AbortSignal
 }
 
-/** A line that the relay printed: what happened, and its details. */
-interface RelayEvent {
-  event: string
-  [detail: string]: unknown
-}
+/** A line that the relay printed: `event` says what happened, and there are details. */
+type RelayEvent = Record<string, unknown>
 
-/** A relay that runs as a process of its own, and ends with this one. */
-export interface RelayProcess {
-  readonly program: Program
-  /** Where it listens, as `listen` is written. */
-  readonly address: string
-  /** Sends it a command (see `--help`) and resolves with its answer. One at a time. */
-  command(line: string): Promise<RelayEvent>
-  /** Resolves with the next event of this kind. */
-  event(kind: string): Promise<RelayEvent>
-  stop(): Promise<void>
-}
+export type RelayProcess = Awaited<ReturnType<typeof startRelay>>
 
-const answers = ['cut', 'stalled', 'resumed', 'refused']
-
-/** @throws ProgramError when it does not start; the reason of `signal`. */
-export async function startRelay(options: RelayProcessOptions): Promise<RelayProcess> {
-  const { listen = '127.0.0.1:0', to, signal } = options
-  const { roundTrip = '0ms', bandwidth = 'unlimited' } = options
+/**
+ * Starts a relay as a process of its own, which ends with this one.
+ *
+ * @throws ProgramError when it does not start; the reason of `signal`.
+ */
+export async function startRelay(options: RelayProcessOptions) {
+  const { listen = '127.0.0.1:0', to, roundTrip = '0ms', bandwidth = 'unlimited' } = options
   const events = new EventEmitter<Record<string, [RelayEvent]>>()
-  const ended = new AbortController()
-  let address = listen
+  let address = ''
   const program = await startProgram({
     name: 'the relay',
     command: process.execPath,
     args: [
       relayProgram,
-      ...['--listen', listen, '--to', to],
-      ...['--round-trip', roundTrip, '--bandwidth', bandwidth],
+      ...[`--listen=${listen}`, `--to=${to}`],
+      ...[`--round-trip=${roundTrip}`, `--bandwidth=${bandwidth}`],
     ],
     input: true,
     ready: /"event":"listening"/,
     onLine(line) {
       if (!line.startsWith('{')) return
-      const event = JSON.parse(line) as RelayEvent
-      if (event.event === 'listening') address = String(event.address)
+      const event = JSON.parse(line)
+      if (event.event === 'listening') address = event.address
       events.emit(event.event, event)
-      if (answers.includes(event.event)) events.emit('answer', event)
+      if (event.event !== 'connection cut') events.emit('answer', event)
     },
-    ...(signal && { signal }),
+    signal: options.signal,
   })
-  void program.exited.then(() => ended.abort())
   const next = (kind: string): Promise<RelayEvent> => {
-    const event = once(events, kind, { signal: ended.signal }).then(
-      ([event]) => event,
-      () => Promise.reject(new ProgramError('the relay has ended')),
-    )
+    const ended = program.exited.then(() => {
+      throw new ProgramError('the relay has ended')
+    })
+    const event = Promise.race([once(events, kind).then(([event]) => event), ended])
     event.catch(() => {}) // an event that nobody waits for any more is no error
     return event
   }
   return {
     program,
+    /** Where it listens, as `listen` is written. */
     address,
-    command(line) {
+    /** Sends it a command (see `--help`) and resolves with its answer. One at a time. */
+    command(line: string): Promise<RelayEvent> {
       const answer = next('answer')
       program.write(line)
       return answer
     },
+    /** Resolves with the next event of this kind. */
     event: next,
-    stop: async () => void (await program.stop()),
+    stop: async (): Promise<void> => void (await program.stop()),
   }
 }

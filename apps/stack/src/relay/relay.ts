@@ -1,99 +1,90 @@
-import { connect, createServer, type Server, type Socket } from 'node:net'
-import { type Direction, Link, type LinkOptions, type Way } from './link.ts'
-import { boundEndpoint, type Endpoint } from './units.ts'
+import { once } from 'node:events'
+import { connect, createServer, type Socket } from 'node:net'
+import { Direction, type LinkOptions } from './link.ts'
+import { addressOf, type Endpoint } from './units.ts'
 
 export interface RelayOptions extends LinkOptions {
   listen: Endpoint
   /** The server that clients of the relay reach through the link. */
   to: Endpoint
-  /** A connection was cut, as `cut` had asked for. `withheld`: see `Flow.cutAfter`. */
-  onCut?: (withheld: number) => void
 }
+
+/**
+ * Called when a connection is cut, with the number of bytes that are withheld of the data that arrived
+ * with the last byte delivered (0: the cut may be between two replies).
+ */
+type OnCut = (withheld: number) => void
+
+/** `requests` go to the server, `replies` come from it. */
+export type Way = 'requests' | 'replies'
 
 /**
  * Forwards connections as a distant link would. Opening one takes a round trip: the client's first
  * bytes leave when the server's consent has come back.
+ *
+ * @throws what `node:net` throws when it cannot listen, such as EADDRINUSE.
  */
-export class Relay {
-  readonly #options: RelayOptions
-  readonly link: Link
-  readonly #server: Server
-  readonly #sockets = new Set<Socket>()
-  /** Connections that have reached the server and are open, by the server's side of them. */
-  readonly #flows = new Map<Socket, Record<Way, Flow>>()
+export async function openRelay(options: RelayOptions, onCut: OnCut) {
+  const link = { requests: new Direction(options), replies: new Direction(options) }
+  const sockets = new Set<Socket>()
+  /** Of the open connections that have reached the server, by the server's side of them. */
+  const flows = new Map<Socket, Record<Way, Flow>>()
 
-  private constructor(options: RelayOptions) {
-    this.#options = options
-    this.link = new Link(options)
-    this.#server = createServer({ allowHalfOpen: true, pauseOnConnect: true, noDelay: true })
-    this.#server.on('connection', (client) => this.#accept(client))
-  }
-
-  /** @throws what `node:net` throws when it cannot listen there, such as EADDRINUSE. */
-  static async listen(options: RelayOptions): Promise<Relay> {
-    const relay = new Relay(options)
-    const { promise, resolve, reject } = Promise.withResolvers<void>()
-    relay.#server.once('error', reject)
-    relay.#server.listen(options.listen, resolve)
-    await promise
-    return relay
-  }
-
-  /** Where it listens, with the port that the system chose. */
-  get endpoint(): Endpoint {
-    return boundEndpoint(this.#server.address() ?? '')
-  }
-
-  /** The number of open connections that have reached the server. */
-  get connections(): number {
-    return [...this.#flows.values()].filter(({ replies }) => !replies.sink.destroyed).length
-  }
-
-  /** Resets every open connection, at both ends, after `bytes` more have come through that way. */
-  cut(way: Way, bytes: number): void {
-    for (const flows of [...this.#flows.values()]) {
-      flows[way].cutAfter(bytes, (withheld) => {
-        reset(flows.replies.sink)
-        reset(flows.requests.sink)
-        this.#options.onCut?.(withheld)
-      })
-    }
-  }
-
-  /** Resets every connection and stops listening. */
-  async close(): Promise<void> {
-    const closed = new Promise<void>((resolve) => void this.#server.close(() => resolve()))
-    this.link.close()
-    for (const socket of this.#sockets) reset(socket)
-    await closed
-  }
-
-  #accept(client: Socket): void {
-    const { requests, replies } = this.link
-    this.#keep(client)
-    requests.send(0, () => {
-      const server = connect({ ...this.#options.to, allowHalfOpen: true, noDelay: true })
-      this.#keep(server)
-      const refuse = () => replies.send(0, () => reset(client))
-      server.once('error', refuse)
-      server.once('connect', () => {
-        server.off('error', refuse)
-        this.#flows.set(server, {
-          requests: new Flow(client, server, requests),
-          replies: new Flow(server, client, replies),
-        })
-        replies.send(0, () => client.resume())
-      })
-    })
-  }
-
-  #keep(socket: Socket): void {
-    this.#sockets.add(socket)
+  const keep = (socket: Socket) => {
+    sockets.add(socket)
     socket.on('error', () => {}) // its flow forwards the error
     socket.once('close', () => {
-      this.#sockets.delete(socket)
-      this.#flows.delete(socket)
+      sockets.delete(socket)
+      flows.delete(socket)
     })
+  }
+  const reach = (client: Socket) => {
+    const server = connect({ ...options.to, allowHalfOpen: true, noDelay: true })
+    keep(server)
+    const cut: OnCut = (withheld) => {
+      reset(client)
+      reset(server)
+      onCut(withheld)
+    }
+    const refuse = () => link.replies.send(0, () => reset(client))
+    server.once('error', refuse)
+    server.once('connect', () => {
+      server.off('error', refuse)
+      flows.set(server, {
+        requests: new Flow(client, server, { link: link.requests, onCut: cut }),
+        replies: new Flow(server, client, { link: link.replies, onCut: cut }),
+      })
+      link.replies.send(0, () => client.resume())
+    })
+  }
+  const listener = createServer({ allowHalfOpen: true, pauseOnConnect: true, noDelay: true })
+  listener.on('connection', (client) => {
+    keep(client)
+    link.requests.send(0, () => reach(client))
+  })
+  await once(listener.listen(options.listen), 'listening')
+
+  /** Lets nothing arrive at either end until it is called with false. */
+  const stall = (stalled: boolean) => {
+    link.requests.stall(stalled)
+    link.replies.stall(stalled)
+  }
+  return {
+    /** Where it listens, with the port that the system chose. */
+    address: addressOf(listener),
+    /** The number of open connections that have reached the server. */
+    connections: () => flows.size,
+    /** Resets every open connection, at both ends, after `bytes` more have come through that way. */
+    cut(way: Way, bytes: number) {
+      for (const flow of flows.values()) flow[way].cutAfter(bytes)
+    },
+    stall,
+    /** Resets every connection and stops listening. */
+    async close() {
+      stall(true)
+      for (const socket of sockets) reset(socket)
+      await listener[Symbol.asyncDispose]()
+    },
   }
 }
 
@@ -106,34 +97,39 @@ function reset(socket: Socket): void {
 
 /**
  * One direction of one connection: forwards bytes, the end and a reset, in order. It stops reading
- * while as much is in flight as the direction's window allows, the data that the sink has not taken
- * included.
+ * while as much is in flight as the direction's window allows, including data that the sink has not
+ * taken.
  */
 class Flow {
-  readonly sink: Socket
-  #cut: { bytes: number; onCut: (withheld: number) => void } | undefined
-  #over = false
+  /** Bytes until the cut. */
+  #left = Number.POSITIVE_INFINITY
+  readonly #onCut: OnCut
 
-  constructor(source: Socket, sink: Socket, direction: Direction) {
-    this.sink = sink
-    const { partBytes, windowBytes } = direction
+  constructor(source: Socket, sink: Socket, { link, onCut }: { link: Direction; onCut: OnCut }) {
+    this.#onCut = onCut
     let inFlight = 0
     const send = (bytes: number, deliver: () => void) =>
-      direction.send(bytes, () => {
-        if (!this.#over && !sink.destroyed) deliver()
+      link.send(bytes, () => {
+        if (this.#left > 0 && !sink.destroyed) deliver()
       })
     source.on('data', (chunk: Buffer) => {
-      for (let start = 0; start < chunk.length; start += partBytes) {
-        const part = chunk.subarray(start, start + partBytes)
+      for (let start = 0; start < chunk.length; start += link.partBytes) {
+        const part = chunk.subarray(start, start + link.partBytes)
         send(part.length, () => {
-          this.#write(part, () => {
+          const withheld = part.length - this.#left
+          this.#left = Math.max(0, -withheld)
+          if (withheld >= 0) {
+            sink.write(part.subarray(0, part.length - withheld), () => onCut(withheld))
+            return
+          }
+          sink.write(part, () => {
             inFlight -= part.length
-            if (source.isPaused() && inFlight <= windowBytes / 2) source.resume()
+            if (source.isPaused() && inFlight <= link.windowBytes / 2) source.resume()
           })
         })
       }
       inFlight += chunk.length
-      if (inFlight >= windowBytes) source.pause()
+      if (inFlight >= link.windowBytes) source.pause()
     })
     source.on('end', () => send(0, () => sink.end()))
     source.on('error', () => {
@@ -144,27 +140,9 @@ class Flow {
     })
   }
 
-  /**
-   * Delivers `bytes` more and nothing after them, then calls `onCut` with the number of bytes that
-   * it withholds of the data that arrived with the last of them (0: the cut may be between two
-   * replies). Of several calls the one that is reached first counts.
-   */
-  cutAfter(bytes: number, onCut: (withheld: number) => void): void {
-    this.#cut = { bytes: Math.min(bytes, this.#cut?.bytes ?? bytes), onCut }
-    if (bytes > 0) return
-    this.#over = true
-    onCut(0)
-  }
-
-  #write(bytes: Buffer, onWritten: () => void): void {
-    const cut = this.#cut
-    if (cut && bytes.length >= cut.bytes) {
-      this.#over = true
-      const withheld = bytes.length - cut.bytes
-      this.sink.write(bytes.subarray(0, cut.bytes), () => cut.onCut(withheld))
-    } else {
-      if (cut) cut.bytes -= bytes.length
-      this.sink.write(bytes, onWritten)
-    }
+  /** Delivers `bytes` more and nothing after them. Of several calls the one reached first counts. */
+  cutAfter(bytes: number): void {
+    this.#left = Math.min(bytes, this.#left)
+    if (bytes === 0) this.#onCut(0)
   }
 }

@@ -1,30 +1,29 @@
-import type { AddressInfo } from 'node:net'
+import type { Server } from 'node:net'
 import { InvalidArgumentError } from 'commander'
 import { isLocal } from '../address.ts'
 
 // Parsers for commander: what they throw is shown together with the option's name.
 
 const milliseconds: Record<string, number> = { us: 0.001, µs: 0.001, ms: 1, s: 1_000 }
-const bits: Record<string, number> = { '': 1, k: 1e3, M: 1e6, G: 1e9 }
+const bits: Record<string, number> = { 'b/s': 1, 'kb/s': 1e3, 'Mb/s': 1e6, 'Gb/s': 1e9 }
 
-const MAX_DURATION_MS = 60_000
+/** NaN for anything but a decimal number and one of these units. */
+function quantity(text: string, units: Record<string, number>): number {
+  const [, amount, unit = ''] = /^(\d+(?:\.\d+)?) ?(\D+)$/.exec(text.trim()) ?? []
+  return Number(amount) * (units[unit] ?? Number.NaN)
+}
 
 /** Parses a time up to a minute, such as `0.271ms`, `135us` or `2s`, into milliseconds. */
 export function duration(text: string): number {
-  const [, amount = '', unit = ''] = /^(\d+(?:\.\d+)?) ?(us|µs|ms|s)$/.exec(text.trim()) ?? []
-  const value = Number(amount) * (milliseconds[unit] ?? Number.NaN)
-  if (value <= MAX_DURATION_MS) return value
+  const value = quantity(text, milliseconds)
+  if (value <= 60_000) return value
   throw new InvalidArgumentError('It must be a time such as 0.271ms, 135us or 2s, up to 60s.')
 }
 
-/**
- * Parses a bandwidth such as `1Gb/s`, `1.8Mb/s` or `64kb/s` into bits per second; Infinity for
- * `unlimited`.
- */
+/** Parses a bandwidth such as `1.8Mb/s` into bits per second; Infinity for `unlimited`. */
 export function bandwidth(text: string): number {
   if (text.trim() === 'unlimited') return Number.POSITIVE_INFINITY
-  const [, amount = '', unit = '-'] = /^(\d+(?:\.\d+)?) ?([kMG]?)b\/s$/.exec(text.trim()) ?? []
-  const value = Number(amount) * (bits[unit] ?? Number.NaN)
+  const value = quantity(text, bits)
   if (value > 0) return value
   throw new InvalidArgumentError('It must be a bandwidth such as 1Gb/s, 1.8Mb/s or "unlimited".')
 }
@@ -33,8 +32,8 @@ export function bandwidth(text: string): number {
 export function describeBandwidth(bitsPerSecond: number): string {
   if (bitsPerSecond === Number.POSITIVE_INFINITY) return 'unlimited'
   const [unit, size] =
-    Object.entries(bits).findLast(([, size]) => bitsPerSecond >= size) ?? (['', 1] as const)
-  return `${Number((bitsPerSecond / size).toPrecision(6))} ${unit}b/s`
+    Object.entries(bits).findLast(([, size]) => bitsPerSecond >= size) ?? (['b/s', 1] as const)
+  return `${Number((bitsPerSecond / size).toPrecision(6))} ${unit}`
 }
 
 /** Where to listen or connect, as `node:net` takes it. */
@@ -50,23 +49,15 @@ export function endpoint(text: string): Endpoint {
   const host = bracketed ?? plain
   const port = Number(digits)
   if (host === undefined || port > 65_535) {
-    throw new InvalidArgumentError(
-      'It must be host:port or the path of a Unix socket, such as ./s.',
-    )
+    throw new InvalidArgumentError('It must be host:port or the path of a Unix socket, as in ./s.')
   }
-  if (isLocal(`tcp://${bracketed ? `[${host}]` : host}`)) return { host, port }
+  if (isLocal(`tcp://${text}`)) return { host, port }
   throw new InvalidArgumentError(`The relay only serves this machine; ${host} is no address of it.`)
 }
 
-/** The text that `endpoint` parses. */
-export function describeEndpoint(at: Endpoint): string {
-  if ('path' in at) return at.path
-  return `${at.host.includes(':') ? `[${at.host}]` : at.host}:${at.port}`
-}
-
-/** The address of a listening server. */
-export function boundEndpoint(address: AddressInfo | string): Endpoint {
-  return typeof address === 'string'
-    ? { path: address }
-    : { host: address.address, port: address.port }
+/** Where a server listens, in the form that `endpoint` parses. */
+export function addressOf(server: Server): string {
+  const at = server.address()
+  if (at === null || typeof at === 'string') return at ?? ''
+  return `${at.family === 'IPv6' ? `[${at.address}]` : at.address}:${at.port}`
 }

@@ -1,28 +1,32 @@
 import { join } from 'node:path'
 import { Command, Option } from 'commander'
-import { hideCredentials, redisAddress, type Transport, transports } from '../address.ts'
+import {
+  hideCredentials,
+  redisAddress,
+  redisOfEnvironment,
+  type Transport,
+  transports,
+} from '../address.ts'
 import { port } from '../parsers.ts'
 import { places } from '../places.ts'
 import { Problem } from '../problem.ts'
 import { type RedisBuild, redisBuilds } from '../redis.ts'
 import type { ForeignRedis, OwnRedis } from '../stack.ts'
 
-export interface StartSettings {
-  host: string
-  pooledPort: number
-  naivePort: number
-  redis: OwnRedis | ForeignRedis
-  /** Path of an installed redis-server (REDIS_SERVER) that runs instead of a build. */
-  installed: string | null
-}
-
 interface Flags {
+  /** Of the pooled API. */
   port: number
   naivePort: number
   host: string
   redisPort: number
   redisBuild: RedisBuild
   transport: Transport
+}
+
+export interface StartSettings extends Pick<Flags, 'host' | 'port' | 'naivePort'> {
+  redis: OwnRedis | ForeignRedis
+  /** Path of an installed redis-server (REDIS_SERVER) that runs instead of a build. */
+  installed: string | null
 }
 
 /** The options for Redis that `npm start` and `npm run load` share. */
@@ -37,32 +41,19 @@ export function redisOptions(): { build: Option; transport: Option } {
 
 export function startCommand(): Command {
   const { build, transport } = redisOptions()
+  const portOption = (name: string, what: string, env: string, usual: number) =>
+    new Option(`--${name} <port>`, what).env(env).default(usual).argParser(port)
   return new Command('npm start --')
     .description(
       'Starts the whole of Onetrip on this machine: Redis, the pooled API and the naive one.\n' +
         'Builds Redis first if that has not happened yet. Ctrl-C stops all of it.',
     )
-    .addOption(
-      new Option('--port <port>', 'port of the pooled API')
-        .env('PORT')
-        .default(3000)
-        .argParser(port),
-    )
-    .addOption(
-      new Option('--naive-port <port>', 'port of the naive API')
-        .env('NAIVE_PORT')
-        .default(3001)
-        .argParser(port),
-    )
+    .addOption(portOption('port', 'port of the pooled API', 'PORT', 3000))
+    .addOption(portOption('naive-port', 'port of the naive API', 'NAIVE_PORT', 3001))
     .addOption(
       new Option('--host <address>', 'where both APIs listen').env('HOST').default('127.0.0.1'),
     )
-    .addOption(
-      new Option('--redis-port <port>', 'port of Redis, always on 127.0.0.1')
-        .env('REDIS_PORT')
-        .default(6390)
-        .argParser(port),
-    )
+    .addOption(portOption('redis-port', 'port of Redis, always on 127.0.0.1', 'REDIS_PORT', 6390))
     .addOption(build.env('REDIS_BUILD').default('patched'))
     .addOption(transport.env('TRANSPORT').default('tcp'))
     .allowExcessArguments(false)
@@ -90,49 +81,34 @@ Examples:
  *
  * @throws Problem when two of them contradict each other.
  */
-export function settingsOf(command: Command, env: NodeJS.ProcessEnv): StartSettings {
-  const flags = command.opts<Flags>()
-  const { REDIS_URL: url, REDIS_SERVER: installed } = env
-  const asked = (name: string) => command.getOptionValueSource(name) === 'cli'
+export async function settingsOf(command: Command, env: NodeJS.ProcessEnv): Promise<StartSettings> {
+  const { host, port, naivePort, redisPort, redisBuild, transport } = command.opts<Flags>()
+  const { REDIS_SERVER: installed } = env
+  const url = await redisOfEnvironment(env)
   if (url && installed) {
     throw new Problem('REDIS_URL and REDIS_SERVER are both set; only one Redis can be used.')
   }
-  if (url) {
-    for (const [name, flag] of [
-      ['redisBuild', '--redis-build'],
-      ['redisPort', '--redis-port'],
-      ['transport', '--transport'],
-    ] as const) {
-      if (asked(name)) {
-        throw new Problem(
-          `${flag} has no effect: REDIS_URL (${hideCredentials(url)}) selects a Redis that runs already. Remove one of them.`,
-        )
-      }
+  const refuse = (flags: Record<string, string>, because: string) => {
+    for (const [name, flag] of Object.entries(flags)) {
+      if (command.getOptionValueSource(name) !== 'cli') continue
+      throw new Problem(`${flag} has no effect: ${because}. Remove one of them.`)
     }
+  }
+  const aboutBuild = { redisBuild: '--redis-build' }
+  if (url) {
     redisAddress(url)
+    const aboutOwn = { ...aboutBuild, redisPort: '--redis-port', transport: '--transport' }
+    refuse(aboutOwn, `REDIS_URL (${hideCredentials(url)}) selects a Redis that runs already`)
   }
-  if (installed && asked('redisBuild')) {
-    throw new Problem(
-      `--redis-build has no effect: REDIS_SERVER (${installed}) selects an installed server. Remove one of them.`,
-    )
-  }
+  if (installed) refuse(aboutBuild, `REDIS_SERVER (${installed}) selects an installed server`)
   const { run, data, secrets } = places(env)
+  // Another version may not be able to read the data of our builds.
+  const directory = join(data, installed ? 'installed' : redisBuild)
   return {
-    host: flags.host,
-    pooledPort: flags.port,
-    naivePort: flags.naivePort,
+    ...{ host, port, naivePort },
     installed: installed || null,
     redis: url
       ? { kind: 'foreign', url }
-      : {
-          kind: 'own',
-          build: flags.redisBuild,
-          transport: flags.transport,
-          port: flags.redisPort,
-          run,
-          secrets,
-          // Another version may not be able to read the data of our builds.
-          directory: join(data, installed ? 'installed' : flags.redisBuild),
-        },
+      : { kind: 'own', build: redisBuild, transport, port: redisPort, run, secrets, directory },
   }
 }

@@ -1,6 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { parseInfo } from '@onetrip/session-store'
 import { Redis } from 'ioredis'
 import { freePorts } from '../ports.ts'
 import type { Program } from '../program.ts'
@@ -74,15 +75,13 @@ export async function testCluster(
       const from = Math.ceil((index * SLOTS) / count)
       const to = Math.ceil(((index + 1) * SLOTS) / count) - 1
       // As redis-cli does: of two nodes with the same epoch one gives way, and may drop a moved slot.
-      await admin.call('CLUSTER', 'SET-CONFIG-EPOCH', index + 1)
-      await admin.call('CLUSTER', 'ADDSLOTSRANGE', from, to)
-      if (index > 0) {
-        await first?.admin.call('CLUSTER', 'MEET', '127.0.0.1', port, ports[count + index] ?? 0)
-      }
+      await admin.cluster('SET-CONFIG-EPOCH', index + 1)
+      await admin.cluster('ADDSLOTSRANGE', from, to)
+      await first?.admin.cluster('MEET', '127.0.0.1', port, ports[count + index] ?? 0)
     }),
   )
   const agree = async () => {
-    const known = await Promise.all(nodes.map(({ admin }) => nodesOf(admin)))
+    const known = await Promise.all(nodes.map(({ admin }) => knownTo(admin)))
     return known.every((size) => size === count)
   }
   if (!(await until(agree, { timeoutMs: 20_000 }))) throw new Error('the nodes do not agree')
@@ -102,43 +101,30 @@ export async function testCluster(
 }
 
 /** How many masters this node knows; 0 while it is not ready. */
-async function nodesOf(admin: Redis): Promise<number> {
-  const info = String(await admin.call('CLUSTER', 'INFO'))
-  return /cluster_state:ok/.test(info) ? Number(/cluster_size:(\d+)/.exec(info)?.[1]) : 0
+async function knownTo(admin: Redis): Promise<number> {
+  const info = parseInfo(await admin.cluster('INFO'))
+  return info.get('cluster_state') === 'ok' ? Number(info.get('cluster_size')) : 0
 }
 
 async function moveSlot(
   nodes: readonly TestNode[],
-  move: { slot: number; to: TestNode; onKey: (() => Promise<void>) | undefined },
+  { slot, to, onKey }: { slot: number; to: TestNode; onKey: (() => Promise<void>) | undefined },
 ): Promise<void> {
-  const { slot, to, onKey } = move
-  const ids = await Promise.all(
-    nodes.map(async ({ admin }) => String(await admin.call('CLUSTER', 'MYID'))),
-  )
-  const owners = await Promise.all(nodes.map(({ admin }) => ownsSlot(admin, slot)))
-  const from = nodes[owners.indexOf(true)] as TestNode
+  const ids = await Promise.all(nodes.map(({ admin }) => admin.cluster('MYID')))
+  const ranges = await to.admin.cluster('SLOTS')
+  const range = ranges.find(([first, last]) => slot >= first && slot <= last)
+  const from = nodes[ids.indexOf(range?.[2]?.[2] ?? '')] as TestNode
   if (from === to) return
   const idOf = (node: TestNode) => ids[nodes.indexOf(node)] ?? ''
-  await to.admin.call('CLUSTER', 'SETSLOT', slot, 'IMPORTING', idOf(from))
-  await from.admin.call('CLUSTER', 'SETSLOT', slot, 'MIGRATING', idOf(to))
+  await to.admin.cluster('SETSLOT', slot, 'IMPORTING', idOf(from))
+  await from.admin.cluster('SETSLOT', slot, 'MIGRATING', idOf(to))
   for (;;) {
     await onKey?.()
-    const keys = (await from.admin.call('CLUSTER', 'GETKEYSINSLOT', slot, 1_000)) as string[]
-    const last = keys.sort().at(-1)
+    const last = (await from.admin.cluster('GETKEYSINSLOT', slot, 1_000)).sort().at(-1)
     if (last === undefined) break
-    await from.admin.call('MIGRATE', '127.0.0.1', to.port, last, 0, 5_000)
+    await from.admin.migrate('127.0.0.1', to.port, last, 0, 5_000)
   }
   for (const node of [to, from, ...nodes]) {
-    await node.admin.call('CLUSTER', 'SETSLOT', slot, 'NODE', idOf(to))
+    await node.admin.cluster('SETSLOT', slot, 'NODE', idOf(to))
   }
-}
-
-async function ownsSlot(admin: Redis, slot: number): Promise<boolean> {
-  const id = String(await admin.call('CLUSTER', 'MYID'))
-  const slots = (await admin.call('CLUSTER', 'SLOTS')) as [
-    number,
-    number,
-    [string, number, string],
-  ][]
-  return slots.some(([from, to, [, , owner]]) => slot >= from && slot <= to && owner === id)
 }

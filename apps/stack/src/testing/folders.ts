@@ -10,7 +10,7 @@ export async function temporaryFolder(): Promise<string> {
   return folder
 }
 
-/** Every file below a folder, as paths relative to it. */
+/** The names of all files below a folder. */
 export async function filesIn(folder: string): Promise<string[]> {
   const entries = await readdir(folder, { recursive: true, withFileTypes: true })
   return entries.filter((entry) => !entry.isDirectory()).map((entry) => entry.name)

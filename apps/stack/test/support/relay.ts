@@ -3,7 +3,7 @@ import { connect, createServer, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
 import { type RelayProcess, type RelayProcessOptions, startRelay } from '../../src/relay/process.ts'
-import { boundEndpoint, describeEndpoint, endpoint } from '../../src/relay/units.ts'
+import { addressOf, endpoint } from '../../src/relay/units.ts'
 import { temporaryFolder } from '../../src/testing/folders.ts'
 
 /** A server, and its side of each connection, in the order of their coming. */
@@ -39,7 +39,7 @@ export async function testServer(
     await new Promise((resolve) => void server.close(resolve))
   })
   return {
-    address: describeEndpoint(boundEndpoint(server.address() ?? '')),
+    address: addressOf(server),
     async accepted() {
       while (come.length === 0) await once(server, 'come')
       return come.shift() as Socket
@@ -67,6 +67,17 @@ export async function clientOf(relay: RelayProcess): Promise<Socket> {
   return client
 }
 
+/** A relay in front of an echo server, and a connection that has reached it. */
+export async function echoing(
+  options?: Omit<RelayProcessOptions, 'to'>,
+): Promise<{ relay: RelayProcess; client: Socket }> {
+  const relay = await relayTo(await echoServer(), options)
+  const client = await clientOf(relay)
+  client.write('x')
+  await read(client, 1)
+  return { relay, client }
+}
+
 /** As `clientOf`, not connected yet: a relay that refuses may do so before this process has looked. */
 export function connecting(relay: RelayProcess): Socket {
   const client = connect({ ...endpoint(relay.address), allowHalfOpen: true, noDelay: true })
@@ -74,7 +85,7 @@ export function connecting(relay: RelayProcess): Socket {
   return client
 }
 
-/** Resolves with the next so many bytes, and leaves what comes after them. */
+/** Resolves with the next bytes, and leaves what comes after them. */
 export async function read(socket: Socket, bytes: number): Promise<Buffer> {
   const chunks: Buffer[] = []
   let missing = bytes

@@ -116,8 +116,11 @@ async function ownTarget(context: Context, options: TargetOptions): Promise<Targ
         port: apiPorts[index] ?? 0,
       })),
       sessionSecret: newSecret(),
-      ...{ workers, poolSize: settings.poolSize },
-      janitor: false,
+      env: {
+        WORKERS: String(workers),
+        REDIS_POOL_SIZE: String(settings.poolSize),
+        JANITOR_INTERVAL_SECONDS: '0',
+      },
       signal: context.signal,
     }),
   )
@@ -125,7 +128,7 @@ async function ownTarget(context: Context, options: TargetOptions): Promise<Targ
   void stack.lost.then(async (program) => context.fail(await endOf(program)))
   return {
     kind: 'started for this',
-    redis: { ...stack.redis, build: url ? 'foreign' : installed ? 'installed' : build },
+    redis: stack.redis,
     apis: stack.apis.map(({ url }, index) => ({ url, variant: variants[index] as Variant })),
     ...{ workers, poolSize: settings.poolSize },
   }

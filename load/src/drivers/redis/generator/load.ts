@@ -5,7 +5,7 @@ import { errorKinds } from '../../../experiment/figures.ts'
 import { generatorProgram } from './program.ts'
 
 /** Where Redis listens: always on this machine. */
-export type Target = { socket: string } | { port: number }
+type Target = { socket: string } | { port: number }
 
 export interface LoadOptions {
   target: Target
