@@ -72,7 +72,7 @@ export async function runExperiment(experiment: Experiment, plan: RunPlan): Prom
   return { result, early: run.early }
 }
 
-/** What went elsewhere during the runs, of which an experiment may know more than the system tells. */
+/** The mean over all runs. */
 function meanElsewhere(samples: readonly Sample[]): number | null {
   const shares = samples.flatMap(({ values }) => values[ELSEWHERE] ?? [])
   return shares.length > 0 ? shares.reduce((sum, share) => sum + share, 0) / shares.length : null
@@ -147,8 +147,8 @@ async function runCases(
     const update = (text: string) => progress.update(text)
     const elsewhere = await startReading()
     const measured = await experiment.measure(one, bench, { round, options, context, update })
-    const values = { [ELSEWHERE]: await elsewhere(), ...measured.values }
-    const { errors = {}, doubts = [], ...rest } = measured
+    const { errors = {}, doubts = [], foreignCpuSeconds = 0, ...rest } = measured
+    const values = { [ELSEWHERE]: await elsewhere(foreignCpuSeconds), ...measured.values }
     return {
       ...{ case: one, round, ...rest, values },
       ...(Object.keys(errors).length > 0 && { errors }),
@@ -202,15 +202,15 @@ function describe(experiment: Experiment, sample: Sample): string {
 
 const MIN_WATCHED_MS = 200
 
-/** Begins to watch the machine; the result tells the share of CPU time that went elsewhere since. */
-async function startReading(): Promise<() => Promise<number | null>> {
+/** Begins to watch the machine; the result gives the share of CPU time that went elsewhere since. */
+async function startReading(): Promise<(foreignSeconds: number) => Promise<number | null>> {
   const startedAt = performance.now()
   const [before, own] = [await readMachineCpu(), await readFamilyCpu(process.pid)]
-  return async () => {
+  return async (foreignSeconds) => {
     // The system counts in steps of 10 ms.
     if (performance.now() - startedAt < MIN_WATCHED_MS) return null
     const now = (await readFamilyCpu(process.pid)) ?? 0
-    return shareElsewhere(before, await readMachineCpu(), now - (own ?? 0))
+    return shareElsewhere(before, await readMachineCpu(), now - (own ?? 0) + foreignSeconds)
   }
 }
 

@@ -11,7 +11,8 @@ export type Transport = (typeof transports)[number]
 export type RedisOptions = Omit<IoredisOptions, 'replyMapping'>
 
 /** The URL of a Redis on a Unix socket. */
-export const unixUrl = (path: string): string => `unix://${path}`
+export const unixUrl = (path: string): string =>
+  `unix://${encodeURI(path).replaceAll('#', '%23').replaceAll('?', '%3F')}`
 
 /**
  * Parses the URL of a Redis into options of ioredis.

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { hideCredentials, isLocal, redisAddress } from '../src/address.ts'
+import { hideCredentials, isLocal, redisAddress, unixUrl } from '../src/address.ts'
 import { apiUrl } from '../src/api.ts'
 import { checkPorts, freePorts, type WantedPort } from '../src/ports.ts'
 import { listening } from './support/listening.ts'
@@ -77,4 +77,10 @@ test('addresses of Redis', () => {
     /^"redis:\/\/localhost\/abc" .* the database must be a whole number/,
   )
   expect(hideCredentials('redis://me:secret@localhost:6390/2')).toBe('redis://localhost:6390/2')
+})
+
+test('a socket in any folder has a URL', () => {
+  for (const path of ['/tmp/x/redis.sock', '/tmp/c#/100 %/why?/redis.sock']) {
+    expect(redisAddress(unixUrl(path)).options).toMatchObject({ path })
+  }
 })

@@ -40,13 +40,15 @@ export interface Sample extends Measured {
   round: number
 }
 
-/** The share of CPU time that went elsewhere during a run; every sample has it where the system tells. */
+/** The share of CPU time that went elsewhere during a run: in every sample, null where it cannot be told. */
 export const ELSEWHERE = 'elsewhere'
 
 /** What one run gave. */
 export interface Measured {
-  /** By the metric's name; null where there is none. `elsewhere` may be among them, see `Sample`. */
+  /** By the metric's name; null where there is none. */
   values: Readonly<Record<string, number | null>>
+  /** CPU time of measured programs that this process did not start: it did not go elsewhere. Default 0. */
+  foreignCpuSeconds?: number
   /** Failures by kind: `{ timeout: 3 }`. */
   errors?: Readonly<Record<string, number>>
   /** Names in `doubts`. */

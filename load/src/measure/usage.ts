@@ -1,17 +1,11 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { RedisMonitor, RedisReading } from '@onetrip/stack/redis-info.ts'
 import { readApi } from './api-metrics.ts'
-import { readMachineCpu, shareElsewhere } from './machine-cpu.ts'
 
 /** What some work took. */
 interface Usage {
   redis: { cpuSeconds: number; connections: number; commands: number }
   api: { cpuSeconds: number; roundTrips: number }
-  /**
-   * Share of this machine's CPU time, 0 to 1, that went to programs that have no part in the work, or to
-   * other guests of the same host. Null where the system does not report it.
-   */
-  elsewhere: number | null
 }
 
 /**
@@ -19,14 +13,12 @@ interface Usage {
  *
  * @throws Problem when the API or Redis do not report; what `work` throws; the reason of `signal`.
  */
-export async function usageOf<Result extends { generator: { cpuSeconds: number } }>(
+export async function usageOf<Result>(
   { url, monitor, signal }: { url: string; monitor: RedisMonitor; signal: AbortSignal },
   work: () => Promise<Result>,
 ): Promise<{ result: Result; used: Usage }> {
   const [redisBefore, apiBefore] = await Promise.all([monitor.read(), readApi(url)])
-  const machineBefore = await readMachineCpu()
   const result = await work()
-  const machineAfter = await readMachineCpu()
   signal.throwIfAborted()
   const redisAfter = await settled(monitor)
   const apiAfter = await readApi(url)
@@ -39,9 +31,7 @@ export async function usageOf<Result extends { generator: { cpuSeconds: number }
     cpuSeconds: apiAfter.cpuSeconds - apiBefore.cpuSeconds,
     roundTrips: apiAfter.roundTrips - apiBefore.roundTrips,
   }
-  const ownSeconds = result.generator.cpuSeconds + api.cpuSeconds + redis.cpuSeconds
-  const elsewhere = shareElsewhere(machineBefore, machineAfter, ownSeconds)
-  return { result, used: { redis, api, elsewhere } }
+  return { result, used: { redis, api } }
 }
 
 /**

@@ -148,7 +148,7 @@ test('what differs besides the figures is told', () => {
     options: { ...before.options, workload: 'documents', duration: 2 },
   })
   expect(compared(before, after).differences).toEqual({
-    load: ['workload: unknown, now documents', 'way to Redis: tcp, now unix'],
+    load: ['workload: none, now documents', 'way to Redis: tcp, now unix'],
     machine: ['processor: EPYC, now Xeon'],
     software: [
       'Redis: 8.0.6 patched-1, now 8.0.6 stock-2',
@@ -196,6 +196,17 @@ describe('npm run load -- compare', () => {
     expect(code).toBe(4)
   })
 
+  test('calls errors worse that were not there before, and lists cases that are gone', async () => {
+    const failing = httpSamples({ naive, batch }, (variant) =>
+      variant === 'batch' ? { errors: { 503: 7 } } : {},
+    )
+    const before = httpResult({ naive, batch, pipeline: batch })
+    const { code, text } = await compare(before, resultOf(http, failing))
+    expect(text).toMatch(/^batch has errors, and had none: 503: 35\.$/m)
+    expect(text).toMatch(/^Only in old\.json:\n {2}pipeline$/m)
+    expect(code).toBe(4)
+  })
+
   test('exits with 0 otherwise, and obeys --threshold', async () => {
     const after = httpResult({ naive, batch: times(batch, 0.7) })
     const { code, text } = await compare(httpResult({ naive, batch }), after, '--threshold=50')
@@ -204,7 +215,7 @@ describe('npm run load -- compare', () => {
   })
 
   test.each([
-    ['has nothing of batch, but naive', { naive }, { batch }, []],
+    ['have no case in common. The former has naive; the latter batch.', { naive }, { batch }, []],
     ['--threshold', { naive }, { naive }, ['--threshold=much']],
     ['new.json has one round', { naive }, { naive: [1] }, []],
   ])('refuses: %s', async (message, before, after, options) => {

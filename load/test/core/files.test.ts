@@ -44,6 +44,11 @@ test('a path that cannot be written is refused at once, by name', async () => {
   }
 })
 
+test('two outputs need two files', async () => {
+  const path = join(await temporaryFolder(), 'a')
+  await expect(prepareOutputs({ json: path, html: path })).rejects.toThrow('name the same file')
+})
+
 test('the latest report is renewed by a command, but not by --no-report', async () => {
   const state = await temporaryFolder()
   vi.stubEnv('ONETRIP_STATE', state)

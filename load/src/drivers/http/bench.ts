@@ -15,6 +15,8 @@ import { type Call, type WorkloadOptions, workload } from './workload.ts'
 export interface HttpBench {
   readonly apis: readonly Api[]
   readonly monitor: RedisMonitor
+  /** Which of the programs this process did not start. */
+  readonly foreign: { readonly apis: boolean; readonly redis: boolean }
   /** Whether the user says that these hosts are theirs. */
   readonly owned: boolean
   /** What each connection sends to an API, over and over. */
@@ -36,6 +38,7 @@ type HttpBenchOptions = TargetOptions &
 export async function openBench(context: Context, options: HttpBenchOptions): Promise<HttpBench> {
   const target = await findTarget(context, options)
   const { kind, redis, apis } = target
+  const isForeign = kind !== 'started for this' || redis.build === 'foreign'
   const monitor = await RedisMonitor.connect(redis.url)
   context.defer(() => monitor.close())
   watchRedis(context, target, monitor)
@@ -55,13 +58,14 @@ export async function openBench(context: Context, options: HttpBenchOptions): Pr
   await context.step('Logging users in', async () => {
     for (const api of apis) {
       const loggedIn = await logIn(api.url, options.sessions, context.signal)
-      // The sessions of an own stack go with it.
-      if (kind !== 'started for this') context.defer(() => loggedIn.end())
+      // The sessions of a Redis of our own go with it.
+      if (isForeign) context.defer(() => loggedIn.end())
       tokens.set(api, loggedIn.tokens)
     }
   })
   return {
     ...{ apis, monitor },
+    foreign: { apis: kind !== 'started for this', redis: isForeign },
     owned: options.iOwnThisHost === true,
     calls: (api) => workload({ ...options, tokens: tokens.get(api) ?? [] }),
   }

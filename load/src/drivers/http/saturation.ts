@@ -1,7 +1,7 @@
 import { Problem } from '@onetrip/stack/problem.ts'
 import type { Context, Run } from '../../experiment/experiment.ts'
 import { errorKinds, figure } from '../../experiment/figures.ts'
-import { ELSEWHERE, type Measured } from '../../experiment/result.ts'
+import type { Measured } from '../../experiment/result.ts'
 import type { Case, Doubt, Metric } from '../../experiment/shape.ts'
 import { usageOf } from '../../measure/usage.ts'
 import { GENERATOR_LIMIT } from '../generator-limit.ts'
@@ -61,7 +61,7 @@ export function baselineVariant(_: Case, cases: readonly Case[]): Partial<Case> 
  * @throws Problem when nothing succeeded, or the API or Redis do not report; the reason of the signal.
  */
 export async function saturate(
-  { monitor, owned, calls }: Pick<HttpBench, 'monitor' | 'owned' | 'calls'>,
+  { monitor, owned, calls, foreign }: Pick<HttpBench, 'monitor' | 'owned' | 'calls' | 'foreign'>,
   api: Api,
   by: Saturate,
   { seconds, context, update }: { seconds: number; context: Context } & Pick<Run<object>, 'update'>,
@@ -85,7 +85,6 @@ export async function saturate(
   const roundTrips = used.api.roundTrips / sent
   return {
     values: {
-      [ELSEWHERE]: used.elsewhere,
       requestsPerSecond: ok / result.seconds,
       ...latency,
       connections: used.redis.connections / sent,
@@ -99,7 +98,14 @@ export async function saturate(
       bytesReceived: bytes.received / answered,
       generatorBusy: generator.utilization,
     },
+    foreignCpuSeconds: foreignCpuSeconds(foreign, used),
     errors,
     doubts: generator.utilization >= GENERATOR_LIMIT ? ['generator'] : [],
   }
 }
+
+/** What programs used that this process did not start. */
+export const foreignCpuSeconds = (
+  foreign: HttpBench['foreign'],
+  { api, redis }: { api: { cpuSeconds: number }; redis: { cpuSeconds: number } },
+): number => (foreign.apis ? api.cpuSeconds : 0) + (foreign.redis ? redis.cpuSeconds : 0)

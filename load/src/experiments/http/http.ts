@@ -98,7 +98,8 @@ Examples:
       .option('--warmup <seconds>', 'per variant, before the first round', seconds(0, 600), 2)
     addTarget(addWorkload(command))
   },
-  complete: withWorkload,
+  complete: ({ variants, ...options }) =>
+    withWorkload({ ...options, variants: options.url ? [] : variants }),
 
   factors: [{ name: 'variant', label: 'variant' }],
   subject: 'variant',

@@ -3,7 +3,11 @@ import { Problem } from '@onetrip/stack/problem.ts'
 import { Option } from 'commander'
 import { GENERATOR_LIMIT } from '../../drivers/generator-limit.ts'
 import { apiOf, giveUpIfGone, type HttpBench, openBench } from '../../drivers/http/bench.ts'
-import { baselineVariant, saturationMetrics } from '../../drivers/http/saturation.ts'
+import {
+  baselineVariant,
+  foreignCpuSeconds,
+  saturationMetrics,
+} from '../../drivers/http/saturation.ts'
 import {
   addTarget,
   addWorkload,
@@ -32,7 +36,6 @@ import type { PaceProgress } from '../../drivers/pacer/pacer.ts'
 import { namesOption, numbers, numbersOption } from '../../drivers/redis/options.ts'
 import type { Experiment } from '../../experiment/experiment.ts'
 import { errorKinds, figure, withRange } from '../../experiment/figures.ts'
-import { ELSEWHERE } from '../../experiment/result.ts'
 import type { Row, Rows } from '../../experiment/rows.ts'
 import type { Section } from '../../experiment/section.ts'
 import { asLatency, type Metric } from '../../experiment/shape.ts'
@@ -214,7 +217,6 @@ Examples:
     const micros = (cpuSeconds: number) => (cpuSeconds * 1e6) / sent
     return {
       values: {
-        [ELSEWHERE]: used.elsewhere,
         rate,
         capacity: capacity.get(api.variant) ?? null,
         due,
@@ -230,6 +232,7 @@ Examples:
         apiCpuMicros: micros(used.api.cpuSeconds),
         redisCpuMicros: micros(used.redis.cpuSeconds),
       },
+      foreignCpuSeconds: foreignCpuSeconds(bench.foreign, used),
       errors: failures,
       doubts: run.generator.utilization >= GENERATOR_LIMIT ? ['generator'] : [],
       histograms: { latency: latencies, lateness },

@@ -25,7 +25,6 @@ import { describeLink, links } from '../../drivers/redis/links.ts'
 import { numbersOption } from '../../drivers/redis/options.ts'
 import type { Experiment, RoundOptions } from '../../experiment/experiment.ts'
 import { counted, figure } from '../../experiment/figures.ts'
-import { ELSEWHERE } from '../../experiment/result.ts'
 import type { Rows } from '../../experiment/rows.ts'
 import type { Section } from '../../experiment/section.ts'
 import type { Case } from '../../experiment/shape.ts'
@@ -200,22 +199,20 @@ Examples:
     const api = apis.get(apiKey(one))
     if (!api) throw new RangeError(`there is no API for ${apiKey(one)}`)
     const load = { ...loadOf(options), connections: Number(one.connections), tokens }
-    const {
-      values,
-      doubts = [],
-      ...rest
-    } = await saturate(
-      { monitor, owned: false, calls: () => workload(load) },
+    const foreign = { apis: false, redis: false }
+    const measured = await saturate(
+      { monitor, foreign, owned: false, calls: () => workload(load) },
       api,
       generator.saturate,
       { seconds: round === 0 ? options.warmup : secondsOf(one, options), context, update },
     )
-    // It counts the relay, which is one of ours, as another program; the runner does not.
-    const { [ELSEWHERE]: _, ...own } = values
     return {
-      ...rest,
-      values: { ...own, pingMs: api.pingMs },
-      doubts: [...doubts, ...(Number(one.workers) + 1 > availableParallelism() ? ['crowded'] : [])],
+      ...measured,
+      values: { ...measured.values, pingMs: api.pingMs },
+      doubts: [
+        ...(measured.doubts ?? []),
+        ...(Number(one.workers) + 1 > availableParallelism() ? ['crowded'] : []),
+      ],
     }
   },
 

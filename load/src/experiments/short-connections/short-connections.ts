@@ -56,6 +56,11 @@ const of = (load: Shape, build: string) => ({ case: { load, build, tool: BENCHMA
 export const shortConnections: Experiment<ShortConnectionsOptions, Bench> = {
   name: 'short-connections',
   title: 'Redis: short connections',
+  detail({ options }) {
+    const { shape, ioThreads } = options as unknown as ShortConnectionsOptions
+    if (shape) return `shape ${[shape].flat().join(', ')}`
+    return Math.max(...ioThreads) > 1 ? `I/O threads ${ioThreads.join(', ')}` : ''
+  },
   summary: 'a new connection for each command, beside idle and long connections',
   group: 'Redis',
   about: `
