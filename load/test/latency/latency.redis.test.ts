@@ -74,7 +74,7 @@ test('again, compared with a file: at the same rates, and with the same load onl
   await again.exited
   const text = again.output.join('\n')
   expect(text).toMatch(/^latency, compared with .*first\.json/m)
-  expect(text).toMatch(/^20 requests\/s, batch +/m)
+  expect(text).toMatch(/^batch +API CPU/m)
 
   const other = ['latency', ...few, '--seed=18', ...compared]
   const refused = await runLoad({ state, args: other, until: /another load/ })
