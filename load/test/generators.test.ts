@@ -57,7 +57,7 @@ describe.each([
     expect(result.bytes.received / (fromServer ?? 0)).toBeCloseTo(1, 1)
     expect(items).toContain('load-item-1')
     expect(items.size).toBeGreaterThan(3)
-    expect(result.seconds).toBeGreaterThanOrEqual(seconds)
+    expect(result.seconds).toBeGreaterThan(0.9 * seconds)
     const percentiles = Object.values(result.latency).map(Number)
     expect(percentiles).toEqual(percentiles.toSorted((a, b) => a - b))
     expect(percentiles[0]).toBeGreaterThan(0)

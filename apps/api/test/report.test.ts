@@ -10,7 +10,7 @@ const page = (script: string, body = '') =>
 
 async function reportOf(content: string | null) {
   const folder = await mkdtemp(join(tmpdir(), 'onetrip-report-'))
-  const file = join(folder, 'latest.html')
+  const file = join(folder, 'latest.report')
   if (content !== null) await writeFile(file, content)
   const app = await appOn('/nowhere/redis.sock', { reportFile: file })
   onTestFinished(async () => {

@@ -55,7 +55,11 @@ export const reportRoutes: FastifyPluginAsyncTypebox<ReportOptions> = async (app
       const found = file === '' ? null : await stat(file).catch(() => null)
       if (!found?.isFile()) throw new ApiError('API_NOT_FOUND', NO_REPORT)
       reply.headers({ 'content-security-policy': POLICY, 'x-content-type-options': 'nosniff' })
-      return reply.sendFile(basename(file), dirname(resolve(file)), { maxAge: 0 })
+      reply.type('text/html; charset=utf-8') // whatever the file is called
+      return reply.sendFile(basename(file), dirname(resolve(file)), {
+        maxAge: 0,
+        contentType: false,
+      })
     },
   )
 }
