@@ -8,6 +8,7 @@ import {
   latencyAt,
   latencyHistogram,
   record,
+  summaryOf,
   together,
 } from '../../src/drivers/pacer/latencies.ts'
 import type { Result, Sample } from '../../src/experiment/result.ts'
@@ -60,6 +61,13 @@ describe('percentiles', () => {
     const all = together(rounds.map((round) => encoded(histogramOf(round))))
     expect(latencyAt(all, 0.9999, 100_000)).toBeCloseTo(7, 1)
     expect(latencyAt(histogramOf([[1, 20_000]]), 0.9999, 20_000)).toBeNull()
+  })
+
+  test('no percentile is above the longest, which is kept exactly', () => {
+    const histogram = latencyHistogram()
+    for (const micros of [3, 14_733, 16_001, 32_769]) histogram.recordValue(micros)
+    const { max, p9999 } = summaryOf(histogram)
+    expect([p9999, max]).toEqual([32.769, 32.769])
   })
 
   test('a curve ends where fewer than ten requests are beyond', () => {

@@ -53,7 +53,9 @@ export type LatencySummary = Record<Percentile | 'max', number | null>
 export function summaryOf(histogram: Histogram): LatencySummary {
   const milliseconds = (micros: number) => (histogram.totalCount === 0 ? null : micros / 1_000)
   const percentiles = percentileNames.map((name) => {
-    return [name, milliseconds(histogram.getValueAtPercentile(percentileShares[name] * 100))]
+    const value = histogram.getValueAtPercentile(percentileShares[name] * 100)
+    // It is the upper end of a step of the histogram; the longest is kept exactly.
+    return [name, milliseconds(Math.min(value, histogram.maxValue))]
   })
   return { ...Object.fromEntries(percentiles), max: milliseconds(histogram.maxValue) }
 }
