@@ -13,7 +13,7 @@ import { shortConnections } from './experiments/short-connections/short-connecti
 import { slowReader } from './experiments/slow-reader/slow-reader.ts'
 import { store } from './experiments/store/store.ts'
 
-/** All of them, in the order in which they are listed and run. A new one needs one line here. */
+/** All of them, in the order in which they are listed and run. A new one is imported and listed here. */
 export const experiments: readonly Experiment[] = [
   http,
   latency,
