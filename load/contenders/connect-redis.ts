@@ -25,11 +25,9 @@ declare module 'fastify' {
 
 type Redis = Awaited<ReturnType<typeof nodeRedis>>
 
-const now = () => Date.now() / 1000
-
-function loggedIn({ session }: FastifyRequest): { user: string; lastSeen: number } {
-  const { user, lastSeen } = session
-  if (user !== undefined && lastSeen !== undefined) return { user, lastSeen }
+function loggedIn({ session }: FastifyRequest): { user: string; lastSeenAt: number } {
+  const { user, lastSeenAt } = session
+  if (user !== undefined && lastSeenAt !== undefined) return { user, lastSeenAt }
   throw Object.assign(new Error('there is no such session (any more)'), { statusCode: 401 })
 }
 
@@ -58,10 +56,10 @@ async function sessionRoutes(app: FastifyInstance, redis: Redis, config: Config)
     async (request) => {
       const { user } = request.body
       if (request.session.user !== undefined) await request.session.regenerate()
-      Object.assign(request.session, { user, lastSeen: now(), views: [] })
+      Object.assign(request.session, { user, lastSeenAt: Date.now(), views: [] })
       const token = encodeURIComponent(request.session.encryptedSessionId)
-      const expires = new Date(Date.now() + 1000 * config.SESSION_IDLE_SECONDS)
-      return { token, user, expiresAt: expires.toISOString() }
+      const expiresAt = Date.now() + 1000 * config.SESSION_IDLE_SECONDS
+      return { token, user, expiresAt }
     },
   )
 
@@ -71,9 +69,9 @@ async function sessionRoutes(app: FastifyInstance, redis: Redis, config: Config)
     async (request) => {
       const { user } = loggedIn(request)
       const { item } = request.body
-      const viewedAt = now()
+      const viewedAt = Date.now()
       request.session.views = withView(request.session.views, { item, viewedAt })
-      request.session.lastSeen = viewedAt
+      request.session.lastSeenAt = viewedAt
       // The session itself is saved when the answer is about to be sent.
       return { user, item, views: await redis.zIncrBy(COUNTS, 1, item) }
     },

@@ -23,11 +23,9 @@ declare module 'express-session' {
 
 type Redis = Awaited<ReturnType<typeof nodeRedis>>
 
-const now = () => Date.now() / 1000
-
-function loggedIn({ session }: Request): { user: string; lastSeen: number } {
-  const { user, lastSeen } = session
-  if (user !== undefined && lastSeen !== undefined) return { user, lastSeen }
+function loggedIn({ session }: Request): { user: string; lastSeenAt: number } {
+  const { user, lastSeenAt } = session
+  if (user !== undefined && lastSeenAt !== undefined) return { user, lastSeenAt }
   throw Object.assign(new Error('there is no such session (any more)'), { status: 401 })
 }
 
@@ -72,20 +70,20 @@ function sessionRoutes(redis: Redis, config: Config): express.Router {
     if (request.session.user !== undefined) {
       await new Promise((resolve) => void request.session.regenerate(resolve))
     }
-    Object.assign(request.session, { user, lastSeen: now(), views: [] })
+    Object.assign(request.session, { user, lastSeenAt: Date.now(), views: [] })
     // What the cookie will hold.
     const signature = createHmac('sha256', secret).update(request.sessionID).digest('base64')
     const value = `s:${request.sessionID}.${signature.replace(/=+$/, '')}`
-    const expiresAt = new Date(Date.now() + maxAge).toISOString()
+    const expiresAt = Date.now() + maxAge
     response.json({ token: encodeURIComponent(value), user, expiresAt })
   })
 
   routes.post('/views', async (request, response) => {
     const { user } = loggedIn(request)
     const item = nameIn(request.body, 'item')
-    const viewedAt = now()
+    const viewedAt = Date.now()
     request.session.views = withView(request.session.views, { item, viewedAt })
-    request.session.lastSeen = viewedAt
+    request.session.lastSeenAt = viewedAt
     // The session itself is saved when the answer is about to be sent.
     response.json({ user, item, views: await redis.zIncrBy(COUNTS, 1, item) })
   })

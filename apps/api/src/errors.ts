@@ -25,25 +25,24 @@ const later = (status: number, meaning: string): ErrorKind => ({
   retrySafe: true,
 })
 
-/** The store says itself what may have been written. */
-const ofStore = (code: StoreErrorCode, status: number, meaning: string): ErrorKind => {
-  const { retrySafe, mayHaveWritten } = new StoreError(code, meaning)
-  return { status, retrySafe, mayHaveWritten, meaning }
+/** The store says the rest itself. */
+const ofStore = (code: StoreErrorCode, meaning: string): ErrorKind => {
+  const { statusCode, retrySafe, mayHaveWritten } = new StoreError(code, meaning)
+  return { status: statusCode, retrySafe, mayHaveWritten, meaning }
 }
 
 const storeErrors: Record<StoreErrorCode, ErrorKind> = {
-  ONETRIP_INVALID_INPUT: ofStore('ONETRIP_INVALID_INPUT', 400, 'a value is not allowed'),
-  ONETRIP_INVALID_TOKEN: ofStore('ONETRIP_INVALID_TOKEN', 401, 'the token is not genuine'),
-  ONETRIP_EXPIRED_TOKEN: ofStore('ONETRIP_EXPIRED_TOKEN', 401, 'the token has expired'),
-  ONETRIP_UNKNOWN_SESSION: ofStore('ONETRIP_UNKNOWN_SESSION', 401, 'the session has ended'),
-  ONETRIP_NOT_SENT: ofStore('ONETRIP_NOT_SENT', 503, 'there is no connection to Redis'),
-  ONETRIP_OVERLOADED: ofStore('ONETRIP_OVERLOADED', 503, 'too much is in flight to Redis'),
+  ONETRIP_INVALID_INPUT: ofStore('ONETRIP_INVALID_INPUT', 'a value is not allowed'),
+  ONETRIP_INVALID_TOKEN: ofStore('ONETRIP_INVALID_TOKEN', 'the token is not genuine'),
+  ONETRIP_EXPIRED_TOKEN: ofStore('ONETRIP_EXPIRED_TOKEN', 'the token has expired'),
+  ONETRIP_UNKNOWN_SESSION: ofStore('ONETRIP_UNKNOWN_SESSION', 'the session has ended'),
+  ONETRIP_NOT_SENT: ofStore('ONETRIP_NOT_SENT', 'there is no connection to Redis'),
+  ONETRIP_OVERLOADED: ofStore('ONETRIP_OVERLOADED', 'too much is in flight to Redis'),
   ONETRIP_OUTCOME_UNKNOWN: ofStore(
     'ONETRIP_OUTCOME_UNKNOWN',
-    503,
     'sent to Redis, but its reply was lost or late',
   ),
-  ONETRIP_REFUSED: ofStore('ONETRIP_REFUSED', 503, 'Redis refused it'),
+  ONETRIP_REFUSED: ofStore('ONETRIP_REFUSED', 'Redis refused it'),
 }
 
 const ownErrors = {

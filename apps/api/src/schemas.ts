@@ -1,10 +1,10 @@
 import { MAX_CURSOR_LENGTH, MAX_NAME_LENGTH, NAME_PATTERN } from '@onetrip/session-store'
 import { type TProperties, Type } from 'typebox'
 
-const NOW = 1_795_255_200.25
+const NOW = 1_795_255_200_250
 const SESSION_ID = 'AZ3z4vYAc2Vzc2lvbi1vZi1hZGEtMTIz'
 
-const NEXT_CURSOR = Buffer.from(`${NOW} ${SESSION_ID}`).toString('base64url')
+const NEXT_CURSOR = Buffer.from(`${NOW / 1000} ${SESSION_ID}`).toString('base64url')
 
 /** An object with these properties, all required, and no others. */
 const Exactly = <Properties extends TProperties>(
@@ -19,7 +19,7 @@ const Name = Type.String({
   pattern: NAME_PATTERN,
 })
 
-const UnixSeconds = Type.Number({ description: 'Seconds since 1970, with fraction' })
+const Time = Type.Integer({ description: 'Milliseconds since 1970' })
 const Cursor = Type.String({
   pattern: '^[A-Za-z0-9_-]+$',
   maxLength: MAX_CURSOR_LENGTH,
@@ -34,7 +34,7 @@ export const UserCredentials = Exactly(
 )
 
 export const Login = Exactly(
-  { token: Type.String(), user: Name, expiresAt: Type.String({ format: 'date-time' }) },
+  { token: Type.String(), user: Name, expiresAt: Time },
   {
     description:
       'The token, which a cookie carries, too, and when it stops being good at the latest',
@@ -42,17 +42,17 @@ export const Login = Exactly(
       {
         token: `${SESSION_ID}.c2lnbmF0dXJlLW9mLXRoZS1pZC1ieS10aGUtc2VydmVy`,
         user: 'ada',
-        expiresAt: '2026-12-21T10:00:00.250Z',
+        expiresAt: NOW + 2_592_000_000,
       },
     ],
   },
 )
 
 export const Me = Exactly(
-  { user: Name, lastSeen: UnixSeconds },
+  { user: Name, lastSeenAt: Time },
   {
     description: 'The user of the session, and when it was last seen',
-    examples: [{ user: 'ada', lastSeen: NOW }],
+    examples: [{ user: 'ada', lastSeenAt: NOW }],
   },
 )
 
@@ -71,9 +71,7 @@ export const View = Exactly(
 
 export const Views = Exactly(
   {
-    items: Type.Array(
-      Type.Object({ item: Name, viewedAt: UnixSeconds }, { additionalProperties: false }),
-    ),
+    items: Type.Array(Type.Object({ item: Name, viewedAt: Time }, { additionalProperties: false })),
   },
   {
     description: 'Up to 25 items, the newest first',
@@ -87,8 +85,8 @@ export const UserSessions = Type.Object(
       Type.Object(
         {
           id: SessionId,
-          loggedInAt: UnixSeconds,
-          lastSeen: UnixSeconds,
+          loggedInAt: Time,
+          lastSeenAt: Time,
           current: Type.Boolean({ description: 'It is the session of the token that asked' }),
         },
         { additionalProperties: false },
@@ -102,7 +100,7 @@ export const UserSessions = Type.Object(
     additionalProperties: false,
     description: 'A page of the sessions, the latest login first',
     examples: [
-      { sessions: [{ id: SESSION_ID, loggedInAt: NOW - 60, lastSeen: NOW, current: true }] },
+      { sessions: [{ id: SESSION_ID, loggedInAt: NOW - 60_000, lastSeenAt: NOW, current: true }] },
       { sessions: [], nextCursor: NEXT_CURSOR },
     ],
   },
@@ -118,12 +116,12 @@ export const Ended = Exactly(
 export const Recent = Exactly(
   {
     sessions: Type.Array(
-      Type.Object({ user: Name, lastSeen: UnixSeconds }, { additionalProperties: false }),
+      Type.Object({ user: Name, lastSeenAt: Time }, { additionalProperties: false }),
     ),
   },
   {
     description: 'Users and when they were seen, the newest first',
-    examples: [{ sessions: [{ user: 'ada', lastSeen: NOW }] }],
+    examples: [{ sessions: [{ user: 'ada', lastSeenAt: NOW }] }],
   },
 )
 

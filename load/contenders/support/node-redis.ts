@@ -5,7 +5,7 @@ import { type ContenderOptions, words } from './contender.ts'
 
 /** A node-redis client as its README sets one up, connected. */
 export async function nodeRedis({ redisUrl }: Pick<ContenderOptions, 'redisUrl'>) {
-  const client = createClient({ url: redisUrl })
+  const client = createClient({ url: redisUrl, disableOfflineQueue: true })
   client.on('error', (error: Error) => void process.stderr.write(`node-redis: ${error.message}\n`))
   return await client.connect()
 }

@@ -1,4 +1,4 @@
-import { createSessionStore, type Sender, strategyOf } from '@onetrip/session-store'
+import { createSessionStore, type Sender } from '@onetrip/session-store'
 import { redisAddress } from '@onetrip/stack/address.ts'
 // The only place in load/ that imports an application. A comparison of clients is honest only if all
 // of them stand behind the same routes (schemas, token check, answers), and the routes are apps/api's.
@@ -21,7 +21,8 @@ export async function serve(
     Array.from({ length: config.REDIS_POOL_SIZE }, () => connect({ redisUrl, deadlineMs })),
   )
   const store = createSessionStore({
-    strategy: strategyOf(inTurn(name, contenders)),
+    sender: inTurn(name, contenders),
+    deadlineMs,
     idleSeconds: config.SESSION_IDLE_SECONDS,
     janitor: false, // its commands are no part of what is measured
     tokens: {

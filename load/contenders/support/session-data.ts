@@ -9,14 +9,14 @@ export const COUNTS = 'limit:popular'
 
 export interface ViewedItem {
   item: string
-  /** Unix seconds with fraction. */
+  /** Milliseconds since 1970. */
   viewedAt: number
 }
 
 export interface SessionContent {
   user?: string
-  /** Unix seconds with fraction. */
-  lastSeen?: number
+  /** Milliseconds since 1970. */
+  lastSeenAt?: number
   /** Newest first. */
   views?: ViewedItem[]
 }

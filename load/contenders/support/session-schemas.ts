@@ -19,8 +19,8 @@ const list = (properties: object) => ({ type: 'array', items: object(properties)
 export const bodies = { login: object({ user: name }), view: object({ item: name }) }
 
 export const answers = {
-  login: object({ token: text, user: text, expiresAt: text }),
-  me: object({ user: text, lastSeen: number }),
+  login: object({ token: text, user: text, expiresAt: integer }),
+  me: object({ user: text, lastSeenAt: number }),
   view: object({ user: text, item: text, views: integer }),
   views: object({ items: list({ item: text, viewedAt: number }) }),
   popular: object({ items: list({ item: text, views: integer }) }),

@@ -8,6 +8,6 @@ await store.ready()
 
 const { token } = await store.login('ada') // once you know who it is
 console.log(await store.recordView(token, 'book')) // { user: 'ada', views: 1 }
-console.log(await store.checkToken(token)) // { user: 'ada', lastSeen: 1790000000.123 }
+console.log(await store.checkToken(token)) // { user: 'ada', lastSeenAt: 1790000000123 }
 await store.logout(token)
 await store.close()

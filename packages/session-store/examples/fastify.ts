@@ -24,8 +24,7 @@ await app.register(sessions)
 app.setErrorHandler((error, _request, reply) => {
   if (!(error instanceof StoreError)) return reply.send(error)
   const { code, message, retrySafe, mayHaveWritten } = error
-  const status = code === 'ONETRIP_INVALID_INPUT' ? 400 : /TOKEN|SESSION/.test(code) ? 401 : 503
-  return reply.code(status).send({ code, message, retrySafe, mayHaveWritten })
+  return reply.code(error.statusCode).send({ code, message, retrySafe, mayHaveWritten })
 })
 
 const body = {

@@ -6,7 +6,7 @@ import type { Command, Update } from './updates.ts'
 export interface Attempts {
   /** In the order of the subjects; this attempt is counted, too. */
   counts: readonly number[]
-  /** Unix seconds. */
+  /** Milliseconds since 1970. */
   windowEndsAt: number
 }
 
@@ -22,7 +22,8 @@ export function countAttempts(
   { subjects, windowSeconds }: { subjects: readonly string[]; windowSeconds: number },
   now: number,
 ): Update<Attempts> {
-  const window = Math.floor(now / windowSeconds)
+  const windowMs = 1000 * windowSeconds
+  const window = Math.floor(now / windowMs)
   return {
     commands: subjects.flatMap((subject): Command[] => {
       const key = keys.attempts(hash(subject), window)
@@ -34,7 +35,7 @@ export function countAttempts(
     readOnly: false,
     read: (replies) => ({
       counts: subjects.map((_, index) => Number(replies[2 * index + 1])),
-      windowEndsAt: (window + 1) * windowSeconds,
+      windowEndsAt: (window + 1) * windowMs,
     }),
   }
 }

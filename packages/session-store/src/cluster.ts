@@ -2,13 +2,15 @@ import calculateSlot from 'cluster-key-slot'
 import type { Cluster, Redis } from 'ioredis'
 import { isCluster } from './client.ts'
 import type { Keys } from './keys.ts'
-import { isRead, notSent, type Outcome } from './outcomes.ts'
-import type { StrategyOptions } from './strategy.ts'
+import { errorKind, isRead, notSent, type Outcome } from './outcomes.ts'
+import type { StrategyOptions } from './strategy-options.ts'
 import { type Command, keysOf, type Reply } from './updates.ts'
+
+const REDIRECTIONS = new Set(['MOVED', 'ASK', 'TRYAGAIN'])
 
 /** What a node answers to a command that it has not executed because another node should. */
 const isRedirection = (outcome: Outcome | undefined): boolean =>
-  outcome instanceof Error && /^(MOVED|ASK|TRYAGAIN)\b/.test(outcome.message)
+  outcome instanceof Error && REDIRECTIONS.has(errorKind(outcome))
 
 const slotOf = (command: Command): number => calculateSlot(keysOf(command)[0] ?? '')
 

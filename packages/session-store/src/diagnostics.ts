@@ -17,7 +17,7 @@ export interface SentBatch {
   commands: number
   /** From the first write to the last reply. */
   durationMs: number
-  /** How many of the updates failed. */
+  /** Updates of which a command was refused or its reply lost. */
   failed: number
 }
 

@@ -27,30 +27,27 @@ export { MAX_NAME_LENGTH, NAME_PATTERN } from './input.ts'
 export type { Janitor, JanitorOptions } from './janitor.ts'
 export { documentKeys, type Keys, partitionedKeys, type SessionsPart } from './keys.ts'
 export type { Outcome } from './outcomes.ts'
-export type { PoolState } from './pool.ts'
 export { parseInfo } from './redis-info.ts'
 export { parseRedisUrl, type RedisAddress } from './redis-url.ts'
-export { createSessionStore, type SessionStore } from './store.ts'
+export type { PoolState } from './runner.ts'
+export type { ScanPosition, ScanRequest, ScanStep, Sender } from './sender.ts'
+export { batching } from './senders/batching.ts'
+export { type NodeRedisClient, nodeRedisSender } from './senders/node-redis.ts'
+export { createSessionStore } from './store.ts'
 export type {
   NewSession,
   PageOptions,
   RecentSession,
+  SessionStore,
   SessionStoreOptions,
   UserSession,
   UserSessionPage,
 } from './store-types.ts'
-export { type Sender, strategyOf } from './strategies/own.ts'
-export {
-  type ScanPosition,
-  type ScanRequest,
-  type ScanStep,
-  type Strategy,
-  type StrategyName,
-  type StrategyOptions,
-  strategyNames,
-} from './strategy.ts'
+export { type StrategyName, strategyNames } from './strategies.ts'
+export type { StrategyOptions } from './strategy-options.ts'
 export type {
   Command,
+  CommandList,
   PopularItem,
   RecordedView,
   Reply,

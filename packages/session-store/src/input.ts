@@ -1,5 +1,6 @@
 import { StoreError } from './errors.ts'
 import { outOfRange, type Range } from './range.ts'
+import type { Command, Update } from './updates.ts'
 
 /** The longest user or item, in characters (Unicode code points). */
 export const MAX_NAME_LENGTH = 128
@@ -55,6 +56,31 @@ export function checkLimit(limit: number, most = 1_000): void {
 /** @throws StoreError `ONETRIP_INVALID_INPUT`, naming the field. */
 export function checkObject(field: string, value: object): void {
   if (typeof value !== 'object' || value === null) throw invalid(`${field} must be an object`)
+}
+
+/** Others share the connection: these would keep them waiting, or change what their commands do. */
+const UNSHARED = new Set(
+  'AUTH BLMOVE BLMPOP BLPOP BRPOP BRPOPLPUSH BZMPOP BZPOPMAX BZPOPMIN CLIENT DISCARD EXEC HELLO MONITOR MULTI PSUBSCRIBE PSYNC PUNSUBSCRIBE QUIT REPLCONF RESET SELECT SSUBSCRIBE SUBSCRIBE SUNSUBSCRIBE SYNC UNSUBSCRIBE UNWATCH WAIT WAITAOF WATCH'.split(
+    ' ',
+  ),
+)
+
+const isArgument = (value: unknown) =>
+  typeof value === 'string' || (typeof value === 'number' && !Number.isNaN(value))
+
+/** @throws StoreError `ONETRIP_INVALID_INPUT` unless it is an update that others are not hurt by. */
+export function checkUpdate({ commands, read }: Update<unknown>): void {
+  if (!Array.isArray(commands) || commands.length === 0) {
+    throw invalid('commands must be a list of one or more commands')
+  }
+  for (const command of commands as readonly Command[]) {
+    if (!Array.isArray(command) || command.length === 0 || ![...command].every(isArgument)) {
+      throw invalid('a command must be a list of strings and numbers, its name first')
+    }
+    const name = String(command[0]).toUpperCase()
+    if (UNSHARED.has(name)) throw invalid(`${name} cannot be sent over a shared connection`)
+  }
+  if (typeof read !== 'function') throw invalid('read must be a function')
 }
 
 /** A day, in milliseconds. Node's timers end at 24.8 days, and fire at once beyond. */

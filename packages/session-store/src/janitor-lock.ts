@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { Keys } from './keys.ts'
-import type { Strategy } from './strategy.ts'
+import type { Runner } from './runner.ts'
 import type { Command, Update } from './updates.ts'
 
 /**
@@ -51,7 +51,7 @@ export interface JanitorLock {
  *
  * Keys: janitor.
  */
-export function janitorLock(strategy: Strategy, keys: Keys, lockSeconds: number): JanitorLock {
+export function janitorLock(runner: Runner, keys: Keys, lockSeconds: number): JanitorLock {
   const key = keys.janitor()
   const owner = randomUUID()
   const expiryMs = Math.ceil(lockSeconds * 1000)
@@ -59,15 +59,15 @@ export function janitorLock(strategy: Strategy, keys: Keys, lockSeconds: number)
   return {
     async acquire() {
       renewedAt = performance.now()
-      return await strategy.run(script(ACQUIRE, key, owner, expiryMs))
+      return await runner.run(script(ACQUIRE, key, owner, expiryMs))
     },
     async held() {
       if (performance.now() - renewedAt < expiryMs / 3) return true
       renewedAt = performance.now()
-      return await strategy.run(script(RENEW, key, owner, expiryMs))
+      return await runner.run(script(RENEW, key, owner, expiryMs))
     },
     async release() {
-      await strategy.run(script(RELEASE, key, owner))
+      await runner.run(script(RELEASE, key, owner))
     },
   }
 }

@@ -9,7 +9,7 @@ import { beginTask, type JanitorLock, janitorLock } from './janitor-lock.ts'
 import type { Keys } from './keys.ts'
 import { checkRange as check } from './range.ts'
 import { evict, type RetentionContext, rescale, type TaskStep } from './retention-tasks.ts'
-import type { Strategy } from './strategy.ts'
+import type { Runner } from './runner.ts'
 import { sweep } from './sweep.ts'
 
 export interface JanitorOptions {
@@ -58,7 +58,7 @@ export interface Janitor {
    * One run: ends sessions until the limits hold, rescales the item counts when that is due, and goes
    * on with the sweep when that is due, for at most 500 steps. Joins a run that is in progress.
    *
-   * @throws StoreError of the codes that `Strategy.run` throws; the signal's reason when it was aborted.
+   * @throws StoreError of the codes that `SessionStore.run` throws; the signal's reason when it was aborted.
    */
   runOnce(): Promise<RetentionRun>
 }
@@ -67,7 +67,7 @@ export interface Janitor {
 const SWEEP_STEPS_PER_RUN = 500
 
 interface JanitorParts {
-  strategy: Strategy
+  runner: Runner
   keys: Keys
   /** Unix seconds with fraction. */
   now: () => number
@@ -76,7 +76,7 @@ interface JanitorParts {
 
 /** @throws TypeError for an option that is out of its range. */
 export function createJanitor(parts: JanitorParts, options: JanitorOptions): Janitor {
-  const { strategy, keys, now } = parts
+  const { runner, keys, now } = parts
   checkOptions('a janitor', options)
   const {
     intervalSeconds = 60,
@@ -87,7 +87,7 @@ export function createJanitor(parts: JanitorParts, options: JanitorOptions): Jan
     onProgress,
   } = options
   const context: RetentionContext = {
-    strategy,
+    runner,
     keys,
     now,
     maxSessions: options.maxSessions ?? 10_000_000,
@@ -121,7 +121,7 @@ export function createJanitor(parts: JanitorParts, options: JanitorOptions): Jan
   async function run(stopped: AbortSignal): Promise<RetentionRun> {
     const startedAt = performance.now()
     const result = { ...NOTHING, worked: false, sweeping: false, durationMs: 0 }
-    const lock = janitorLock(strategy, keys, lockSeconds)
+    const lock = janitorLock(runner, keys, lockSeconds)
     result.worked = await lock.acquire()
     if (result.worked) {
       try {
@@ -156,7 +156,7 @@ export function createJanitor(parts: JanitorParts, options: JanitorOptions): Jan
   /** Marks a task as begun if it is due; `first`: whether it is when it was never begun before. */
   async function begins(task: Task, everySeconds: number, { first }: { first: boolean }) {
     if (everySeconds === Number.POSITIVE_INFINITY) return false
-    return (await strategy.run(beginTask(keys, { task, everySeconds }, now()))) ?? first
+    return (await runner.run(beginTask(keys, { task, everySeconds }, now()))) ?? first
   }
 
   /** Takes steps of a task for as long as it may. True when the task is done. */

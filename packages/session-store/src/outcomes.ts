@@ -9,6 +9,9 @@ export type Outcome = Reply | Error
 export const isRefusal = (outcome: Outcome): outcome is Error =>
   outcome instanceof Error && outcome.name === 'ReplyError'
 
+/** The first word of what Redis answered: `WRONGTYPE`, `MOVED`. The rest may quote an argument. */
+export const errorKind = ({ message }: Error): string => message.split(' ', 1)[0] ?? ''
+
 const isLost = (outcome: Outcome): outcome is Error =>
   outcome instanceof Error && !isRefusal(outcome)
 
@@ -59,8 +62,7 @@ export function readOutcomes<Result>(update: Update<Result>, outcomes: readonly 
   const name = update.commands[failed]?.[0]
   throw new StoreError(
     'ONETRIP_REFUSED',
-    // Redis's message may quote an argument; its first word is the kind of error.
-    `Redis refused ${name} (command ${failed + 1} of ${update.commands.length}): ${refusal.message.split(' ', 1)}`,
+    `Redis refused ${name} (command ${failed + 1} of ${update.commands.length}): ${errorKind(refusal)}`,
     { mayHaveWritten, cause: refusal },
   )
 }
@@ -86,14 +88,14 @@ function outcomeUnknown(mayHaveWritten: boolean, cause?: unknown): StoreError {
 /**
  * The error that an update ends with, published on the error channel.
  *
- * @param error What was thrown. Anything but a `StoreError` is unexpected, and may have been thrown after
- *   Redis executed the update.
+ * @param error Why the sender rejected. Anything but a `StoreError` may have been thrown after Redis
+ *   executed the update.
  */
 export function updateError(error: unknown, readOnly: boolean): StoreError {
   const known =
     error instanceof StoreError
       ? error
-      : new StoreError('ONETRIP_OUTCOME_UNKNOWN', 'unexpected error; see its cause', {
+      : new StoreError('ONETRIP_OUTCOME_UNKNOWN', 'sending it failed; the cause says why', {
           mayHaveWritten: !readOnly,
           cause: error,
         })

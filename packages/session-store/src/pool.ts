@@ -8,10 +8,11 @@ import {
   requireDatabase,
 } from './client.ts'
 import { publishConnection, publishDisconnection } from './diagnostics.ts'
-import { notSent, overloaded } from './outcomes.ts'
+import { notSent } from './outcomes.ts'
 
 interface Slot {
   readonly client: Client
+  /** Lists of commands whose replies are not there. */
   inFlight: number
   /** Its database is being checked: until then it is not used. */
   checking?: Promise<void> | undefined
@@ -24,32 +25,27 @@ export interface PoolOptions {
   client?: Client | readonly Client[] | undefined
   /** How many connections to open. */
   size: number
-  /** Updates in flight on one connection, beyond which one is refused. */
-  maxInFlight: number
   connectTimeoutMs: number
   /** A connection that owes a reply for so long is taken for dead and opened anew. */
   stalledAfterMs: number
 }
 
-export interface PoolState {
+/** What the shared connections are doing. */
+export interface Connections {
   /** Of the pool, whether up or not. */
   connections: number
   /** Connections that are up. */
   ready: number
-  /** Updates that were sent and whose replies are not there. */
-  inFlight: number
 }
 
 /** A fixed set of long-lived connections that a process shares. */
 export class Pool {
   readonly #slots: readonly Slot[]
   readonly #owned: boolean
-  readonly #maxInFlight: number
   readonly #stalledAfterMs: number
   #next = 0
   #closed = false
   #lastError: unknown
-  #idle: (() => void) | undefined
   readonly #stopTelling: (() => void)[] = []
 
   /**
@@ -62,7 +58,6 @@ export class Pool {
     if ((url === undefined) === (client === undefined)) {
       throw new TypeError('give either the URL of Redis or an ioredis client')
     }
-    this.#maxInFlight = options.maxInFlight
     this.#stalledAfterMs = options.stalledAfterMs
     this.#owned = url !== undefined
     const clients =
@@ -86,11 +81,10 @@ export class Pool {
     }
   }
 
-  get state(): PoolState {
+  get state(): Connections {
     return {
       connections: this.#slots.length,
       ready: this.#slots.filter(({ client }) => client.status === 'ready').length,
-      inFlight: this.#slots.reduce((sum, { inFlight }) => sum + inFlight, 0),
     }
   }
 
@@ -109,37 +103,20 @@ export class Pool {
   }
 
   /**
-   * Lends the next connection that is up to `work`, until its promise is settled.
+   * Lends the connection that is up and least used to `work`, until its promise is settled.
    *
-   * @param updates How many updates the work carries.
-   * @throws StoreError `ONETRIP_NOT_SENT` when none is up, `ONETRIP_OVERLOADED` when all are full.
+   * @throws StoreError `ONETRIP_NOT_SENT` when none is up.
    */
-  use<Result>(work: (client: Client) => Promise<Result>, updates = 1): Promise<Result> {
-    const slot = this.#slotFor(updates)
-    if (slot instanceof Error) return Promise.reject(slot)
-    this.#next = (this.#slots.indexOf(slot) + 1) % this.#slots.length
-    return this.#lend(slot, updates, work)
+  use<Result>(work: (client: Client) => Promise<Result>): Promise<Result> {
+    const slot = this.#leastUsed()
+    if (slot) return this.#lend(slot, work)
+    const why = this.#closed ? 'the pool is closed' : 'there is no connection'
+    return Promise.reject(notSent(why, this.#lastError))
   }
 
-  /** Why `use` would refuse so many updates now; undefined when it would not. */
-  refusal(updates: number): Error | undefined {
-    const slot = this.#slotFor(updates)
-    return slot instanceof Error ? slot : undefined
-  }
-
-  /**
-   * Waits until nothing is in flight (at most `graceMs`), then closes the connections that the pool
-   * opened.
-   */
-  async close(graceMs: number): Promise<void> {
+  /** Closes the connections that the pool opened. */
+  async close(): Promise<void> {
     this.#closed = true
-    if (this.#slots.some(({ inFlight }) => inFlight > 0)) {
-      const { promise, resolve } = Promise.withResolvers<void>()
-      this.#idle = resolve
-      const timer = setTimeout(resolve, graceMs)
-      await promise
-      clearTimeout(timer)
-    }
     if (this.#owned) await Promise.all(this.#slots.map(({ client }) => disconnect(client)))
     for (const stop of this.#stopTelling) stop()
     for (const { client } of this.#slots) {
@@ -153,33 +130,27 @@ export class Pool {
     this.#lastError = error
   }
 
-  #slotFor(updates: number): Slot | Error {
-    if (this.#closed) return notSent('the pool is closed')
-    let connectedSlots = 0
+  /** Of connections that are used alike the next in turn. */
+  #leastUsed(): Slot | undefined {
+    if (this.#closed) return undefined
+    let best: Slot | undefined
     for (let tried = 0; tried < this.#slots.length; tried++) {
-      const slot = this.#slots[(this.#next + tried) % this.#slots.length]
-      if (slot?.client.status !== 'ready' || slot.checking) continue
-      connectedSlots++
-      if (slot.inFlight + updates <= this.#maxInFlight) return slot
+      const slot = this.#slots[(this.#next + tried) % this.#slots.length] as Slot
+      if (slot.client.status !== 'ready' || slot.checking) continue
+      if (best === undefined || slot.inFlight < best.inFlight) best = slot
     }
-    return connectedSlots === 0
-      ? notSent('there is no connection', this.#lastError)
-      : overloaded(connectedSlots * this.#maxInFlight)
+    if (best) this.#next = (this.#slots.indexOf(best) + 1) % this.#slots.length
+    return best
   }
 
-  async #lend<Result>(
-    slot: Slot,
-    updates: number,
-    work: (client: Client) => Promise<Result>,
-  ): Promise<Result> {
-    slot.inFlight += updates
+  async #lend<Result>(slot: Slot, work: (client: Client) => Promise<Result>): Promise<Result> {
+    slot.inFlight++
     const stalled = setTimeout(() => reopen(slot.client), this.#stalledAfterMs)
     try {
       return await work(slot.client)
     } finally {
       clearTimeout(stalled)
-      slot.inFlight -= updates
-      if (this.#idle && this.#slots.every(({ inFlight }) => inFlight === 0)) this.#idle()
+      slot.inFlight--
     }
   }
 }

@@ -2,11 +2,11 @@ import type { RetentionStep } from './diagnostics.ts'
 import { chooseDrops, dropItems, halveCounts, leastViewed } from './item-counts.ts'
 import type { Keys } from './keys.ts'
 import * as retention from './retention.ts'
-import type { Strategy } from './strategy.ts'
+import type { Runner } from './runner.ts'
 import { LOGIN_MAY_TAKE_SECONDS } from './user-sessions.ts'
 
 export interface RetentionContext {
-  readonly strategy: Strategy
+  readonly runner: Runner
   readonly keys: Keys
   /** Unix seconds with fraction. */
   now(): number
@@ -31,16 +31,16 @@ const readOfEachPart = (batchSize: number, parts: number) =>
 
 /** Ends sessions that are idle or beyond the maximum, oldest first, batch by batch. */
 export async function* evict(context: RetentionContext): AsyncGenerator<TaskStep> {
-  const { strategy, keys, maxSessions, idleSeconds, batchSize } = context
+  const { runner, keys, maxSessions, idleSeconds, batchSize } = context
   const limit = readOfEachPart(batchSize, keys.parts().length)
   for (;;) {
-    const parts = await strategy.run(retention.oldestSessions(keys, limit))
+    const parts = await runner.run(retention.oldestSessions(keys, limit))
     const idleBefore = context.now() - idleSeconds
     const limits = { maxSessions, idleBefore, batchSize }
     const evictions = retention.chooseEvictions(parts, limits)
     if (evictions.length === 0) return
     const times = { idleBefore, settledBefore: settledBefore(context) }
-    const ended = await strategy.run(retention.evictSessions(keys, evictions, times))
+    const ended = await runner.run(retention.evictSessions(keys, evictions, times))
     await forget(context, ended)
     const sessions = parts.reduce((sum, { size }) => sum + size, 0) - ended.length
     yield { evicted: ended.length, surplus: Math.max(0, sessions - maxSessions) }
@@ -51,41 +51,41 @@ export async function* evict(context: RetentionContext): AsyncGenerator<TaskStep
 
 /** The users' lists are in other slots of a cluster; an entry that is left heals when it is listed. */
 export async function forget(
-  { strategy, keys }: RetentionContext,
+  { runner, keys }: RetentionContext,
   ended: readonly retention.EndedSession[],
 ): Promise<void> {
   const update = retention.forgetEnded(keys, ended)
-  if (update.commands.length > 0) await strategy.run(update)
+  if (update.commands.length > 0) await runner.run(update)
 }
 
 /** Drops the least viewed items, then halves the counts of all that stay, each once. */
 export async function* rescale(context: RetentionContext): AsyncGenerator<TaskStep> {
-  const { strategy, keys, keptItems, batchSize } = context
+  const { runner, keys, keptItems, batchSize } = context
   const limit = readOfEachPart(batchSize, keys.allPopular().length)
   for (;;) {
-    const parts = await strategy.run(leastViewed(keys, limit))
+    const parts = await runner.run(leastViewed(keys, limit))
     const drops = chooseDrops(parts, { keptItems, batchSize })
     if (drops.length === 0) break
-    yield { itemsDropped: await strategy.run(dropItems(drops)) }
+    yield { itemsDropped: await runner.run(dropItems(drops)) }
   }
   for (const key of keys.allPopular()) yield* halveAll(context, key)
 }
 
 async function* halveAll(
-  { strategy, batchSize }: RetentionContext,
+  { runner, batchSize }: RetentionContext,
   key: string,
 ): AsyncGenerator<TaskStep> {
   // All names first: counts that change while they are walked could be met twice, or not at all.
   const items = new Set<string>()
   let cursor: string | undefined
   do {
-    const step = await strategy.run(retention.walk('ZSCAN', key, cursor, batchSize))
+    const step = await runner.run(retention.walk('ZSCAN', key, cursor, batchSize))
     for (const item of step.members) items.add(item)
     cursor = step.cursor
     yield {}
   } while (cursor !== undefined)
   for (const batch of batches([...items], batchSize)) {
-    const { halved, gone } = await strategy.run(halveCounts(key, batch))
+    const { halved, gone } = await runner.run(halveCounts(key, batch))
     yield { itemsHalved: halved, itemsDropped: gone }
   }
 }

@@ -1,7 +1,7 @@
 import { type Client, isCluster } from './client.ts'
 import { readOutcomes } from './outcomes.ts'
-import { sendCommand } from './send.ts'
-import type { ScanPosition, ScanRequest, ScanStep } from './strategy.ts'
+import type { ScanPosition, ScanRequest, ScanStep } from './sender.ts'
+import { sendCommand } from './senders/wires.ts'
 import type { Update } from './updates.ts'
 
 /** One step of SCAN on one server. */

@@ -1,12 +1,22 @@
-import type { JanitorOptions } from './janitor.ts'
+import type { Attempts } from './attempts.ts'
+import type { Janitor, JanitorOptions } from './janitor.ts'
 import type { Keys } from './keys.ts'
-import type { Strategy, StrategyName, StrategyOptions } from './strategy.ts'
+import type { PoolState } from './runner.ts'
+import type { Sender } from './sender.ts'
+import type { StrategyName } from './strategies.ts'
+import type { StrategyOptions } from './strategy-options.ts'
 import type { TokensOptions } from './tokens.ts'
+import type { PopularItem, RecordedView, Session, Update, ViewedItem } from './updates.ts'
 import type { ListedSession } from './user-session-lists.ts'
 
+/** Exactly one of `url`, `client` and `sender` says how Redis is reached. */
 export interface SessionStoreOptions extends StrategyOptions {
-  /** One of ours, or one of your own, which knows where Redis is. Default `batch`. */
-  strategy?: StrategyName | Strategy
+  /** How updates are sent by `url` or `client`. Default `batch`. */
+  strategy?: StrategyName
+  /** A way of sending of your own, as `batching(nodeRedisSender(client))`. The store closes it. */
+  sender?: Sender
+  /** Updates in flight, beyond which one is refused. Default 1,000. */
+  maxInFlight?: number
   tokens: TokensOptions
   /** Default `documentKeys`; `partitionedKeys()` for a cluster. */
   keys?: Keys
@@ -31,14 +41,14 @@ export interface SessionStoreOptions extends StrategyOptions {
 export interface NewSession {
   /** The credential: for its owner only. */
   token: string
-  /** When the token stops being good at the latest, in Unix milliseconds. */
+  /** When the token stops being good at the latest, in milliseconds since 1970. */
   expiresAt: number
 }
 
 export interface RecentSession {
   user: string
-  /** Unix seconds with fraction. */
-  lastSeen: number
+  /** Milliseconds since 1970. */
+  lastSeenAt: number
 }
 
 export interface UserSession extends ListedSession {
@@ -58,4 +68,152 @@ export interface UserSessionPage {
   sessions: UserSession[]
   /** For the next page; undefined on the last one. */
   nextCursor?: string
+}
+
+/**
+ * Logins, recent sessions and viewed items in Redis.
+ *
+ * Every function that takes a token refuses a malformed, forged or expired one without asking Redis.
+ * Besides what each one names, all throw a `StoreError` of the codes of `run`, and
+ * `ONETRIP_INVALID_INPUT`: every argument's type and range is checked before anything is sent.
+ */
+export interface SessionStore {
+  /** The strategy's name; the sender's for one of your own. */
+  readonly strategy: string
+  /** How commands go onto the wire: `frame`, `pipeline`, `one by one` … */
+  readonly sender: string
+  /** What the shared connections are doing; undefined where there are none, as with `naive`. */
+  readonly pool: PoolState | undefined
+
+  /**
+   * Logs a user in on a new token, and lists the session for `userSessions`. One round trip; up to
+   * five more to end the oldest sessions if the user has more than `maxSessionsPerUser`. If ending
+   * them fails, the login still succeeds, and the next one tries again.
+   */
+  login(user: string): Promise<NewSession>
+
+  /** A new token, good for `updateToken`. Nothing is sent to Redis. */
+  issueToken(): string
+
+  /** When this token stops being good at the latest, in milliseconds since 1970. */
+  tokenExpiresAt(token: string): number
+
+  /**
+   * The documents' `update_token`: logs the user in on this token, and records a view of `item` if
+   * there is one. One round trip. It creates the session when there is none, so it is no way to record
+   * a view of somebody who may have logged out; and the session is not in the user's list, as after
+   * `login`.
+   */
+  updateToken(token: string, user: string, item?: string): Promise<void>
+
+  /**
+   * Records that the session viewed the item. One round trip.
+   *
+   * @throws StoreError `ONETRIP_UNKNOWN_SESSION` when the session is gone; nothing of the view is
+   *   left then (that takes a second round trip, and if the janitor halves the counts in between,
+   *   the item is counted one view too low). When the undoing fails: `ONETRIP_OUTCOME_UNKNOWN`,
+   *   with its error as the cause; what is left of the view is swept by the janitor.
+   */
+  recordView(token: string, item: string): Promise<RecordedView>
+
+  /**
+   * Who is logged in. Writes nothing. One round trip.
+   *
+   * @throws StoreError `ONETRIP_UNKNOWN_SESSION`.
+   */
+  checkToken(token: string): Promise<Session>
+
+  /**
+   * As `checkToken`, and the session is seen now. Two round trips; one if it was seen less than
+   * `unlessWithinSeconds` (default 0) ago, so that frequent calls need not write each time.
+   *
+   * @throws StoreError `ONETRIP_UNKNOWN_SESSION`.
+   */
+  touch(token: string, unlessWithinSeconds?: number): Promise<Session>
+
+  /** The newest `limit` (1 to 1,000, default 50) sessions, newest first. Two round trips. */
+  recentSessions(limit?: number): Promise<RecentSession[]>
+
+  /**
+   * The newest 25 items of this session, newest first.
+   *
+   * @throws StoreError `ONETRIP_UNKNOWN_SESSION`.
+   */
+  viewedItems(token: string): Promise<ViewedItem[]>
+
+  /** The `limit` (1 to 1,000, default 10) most viewed items, most viewed first. */
+  popularItems(limit?: number): Promise<PopularItem[]>
+
+  /** Ends the session and removes its views. Returns false when there was none. Two round trips. */
+  logout(token: string): Promise<boolean>
+
+  /**
+   * A page of the sessions of the token's user that began with `login`, the latest first. It may have
+   * fewer than `limit`, even none, if some have just ended: another page follows as long as there is a
+   * `nextCursor`. Logins and logouts between two pages neither skip nor repeat a session. Three round
+   * trips, and one more if entries without a session were found and removed.
+   *
+   * @throws StoreError `ONETRIP_UNKNOWN_SESSION` when the token's own session is gone,
+   *   `ONETRIP_INVALID_INPUT` for a cursor that no page had.
+   */
+  userSessions(token: string, page?: PageOptions): Promise<UserSessionPage>
+
+  /**
+   * Ends a session of the token's user, whichever token it has. Returns false when there is none of
+   * that id, or it is somebody else's.
+   *
+   * @throws StoreError `ONETRIP_UNKNOWN_SESSION` when the token's own session is gone.
+   */
+  revokeSession(token: string, id: string): Promise<boolean>
+
+  /**
+   * Ends all sessions of the token's user, this one too, 100 at a time. Returns how many.
+   *
+   * @throws StoreError `ONETRIP_UNKNOWN_SESSION` when the token's own session is gone.
+   */
+  logoutEverywhere(token: string): Promise<number>
+
+  /** Ends all sessions of a user that began with `login`. For administrators. Returns how many. */
+  endUserSessions(user: string): Promise<number>
+
+  /**
+   * Counts an attempt at something, such as logging in, by each of `subjects` (a user, an address: any
+   * text), over all processes, in windows of `windowSeconds`, a whole number. The caller decides what to
+   * refuse. One round trip.
+   */
+  countAttempts(subjects: readonly string[], windowSeconds: number): Promise<Attempts>
+
+  /**
+   * Runs an update of your own by the same means: its commands share the round trip, the deadline and the
+   * errors of all others. A command's first argument must be its key (EVAL and EVALSHA name theirs).
+   *
+   * @throws StoreError `ONETRIP_NOT_SENT`, `ONETRIP_OVERLOADED`, `ONETRIP_OUTCOME_UNKNOWN` or
+   *   `ONETRIP_REFUSED`; `ONETRIP_INVALID_INPUT` for commands that block or change the connection, which
+   *   others share.
+   */
+  run<Result>(update: Update<Result>): Promise<Result>
+
+  /**
+   * Resolves once Redis can be used.
+   *
+   * @param timeoutMs At most a day. Default 10,000.
+   * @throws StoreError `ONETRIP_NOT_SENT` when it cannot be used until then.
+   */
+  ready(timeoutMs?: number): Promise<void>
+
+  /** Asks Redis for a sign of life. */
+  ping(): Promise<void>
+
+  /**
+   * Another janitor, to start or to run by hand: it ends sessions that are idle or beyond the
+   * maximum, rescales the item counts and removes leftovers. Any number of processes may have any
+   * number: one of them works at a time. Redis 7.0 or newer.
+   *
+   * @throws TypeError for an option of a wrong type or out of range, and for a cluster whose keys are
+   *   not partitioned (`partitionedKeys`).
+   */
+  janitor(limits?: JanitorOptions): Janitor
+
+  /** Stops its janitors, finishes what is in flight, then closes all connections. */
+  close(): Promise<void>
 }

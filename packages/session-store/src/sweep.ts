@@ -8,7 +8,7 @@ import {
   settledBefore,
   type TaskStep,
 } from './retention-tasks.ts'
-import type { ScanPosition } from './strategy.ts'
+import type { ScanPosition } from './sender.ts'
 import { issuedAt } from './tokens.ts'
 import { usersOf } from './updates.ts'
 
@@ -31,17 +31,17 @@ async function* sweepRecords(
   part: SessionsPart,
   command: 'HSCAN' | 'ZSCAN',
 ): AsyncGenerator<TaskStep> {
-  const { strategy, batchSize } = context
+  const { runner, batchSize } = context
   const unseen = command === 'HSCAN'
   let cursor: string | undefined
   do {
     const key = unseen ? part.login : part.recent
-    const step = await strategy.run(walk(command, key, cursor, batchSize))
+    const step = await runner.run(walk(command, key, cursor, batchSize))
     let swept = 0
     // A small hash or sorted set comes whole, however many are asked for.
     for (const ids of batches(sweepable(context, step.members, unseen), batchSize)) {
       const orphans = unseen
-        ? await strategy.run(unseenOf(part, ids))
+        ? await runner.run(unseenOf(part, ids))
         : await withoutLogin(context, ids)
       swept += await remove(context, orphans, unseen)
     }
@@ -65,12 +65,12 @@ async function* sweepViews(context: RetentionContext): AsyncGenerator<TaskStep> 
 
 /** Entries of users' lists whose session is gone. */
 async function* sweepLists(context: RetentionContext): AsyncGenerator<TaskStep> {
-  const { strategy, keys, batchSize } = context
+  const { runner, keys, batchSize } = context
   for await (const found of scan(context, keys.sessionsPattern())) {
     const users = found.flatMap((key) => keys.sessionsOf(key) ?? [])
     let swept = 0
     for (const some of batches(users, batchSize)) {
-      const listed = await strategy.run(oldestOfUsers(keys, some, ENTRIES_READ))
+      const listed = await runner.run(oldestOfUsers(keys, some, ENTRIES_READ))
       for (const entries of batches(listed, batchSize)) swept += await unlist(context, entries)
     }
     yield { swept }
@@ -90,8 +90,8 @@ async function unlist(
   )
   const old = entries.filter(({ id }) => ids.has(id))
   if (old.length === 0) return 0
-  const { strategy, keys } = context
-  const owners = await strategy.run(
+  const { runner, keys } = context
+  const owners = await runner.run(
     usersOf(
       keys,
       old.map(({ id }) => id),
@@ -103,12 +103,12 @@ async function unlist(
 }
 
 async function* scan(
-  { strategy, batchSize }: RetentionContext,
+  { runner, batchSize }: RetentionContext,
   match: string,
 ): AsyncGenerator<readonly string[]> {
   let from: ScanPosition | undefined
   do {
-    const step = await strategy.scan({ match, count: batchSize }, from)
+    const step = await runner.scan({ match, count: batchSize }, from)
     yield step.keys
     from = step.next
   } while (from !== undefined)
@@ -124,10 +124,10 @@ function sweepable(context: RetentionContext, ids: readonly string[], logins: bo
 }
 
 async function withoutLogin(
-  { strategy, keys }: RetentionContext,
+  { runner, keys }: RetentionContext,
   ids: readonly string[],
 ): Promise<string[]> {
-  const users = await strategy.run(usersOf(keys, ids))
+  const users = await runner.run(usersOf(keys, ids))
   return ids.filter((_, index) => users[index] === undefined)
 }
 
@@ -137,8 +137,8 @@ async function remove(
   unseen: boolean,
 ): Promise<number> {
   if (ids.length === 0) return 0
-  const { strategy, keys } = context
-  const removed = await strategy.run(
+  const { runner, keys } = context
+  const removed = await runner.run(
     removeOrphans(keys, ids, { unseen, settledBefore: settledBefore(context) }),
   )
   await forget(context, removed)

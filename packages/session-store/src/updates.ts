@@ -13,9 +13,18 @@ export function keysOf([name, ...args]: Command): string[] {
 /** What Redis replied to one command. */
 export type Reply = string | number | null | readonly Reply[]
 
-/** Commands that go to Redis together, and how to read what it replies. */
-export interface Update<Result> {
+/** Commands that go to Redis together. */
+export interface CommandList {
   readonly commands: readonly Command[]
+  /**
+   * They may be merged with those of other callers (`merge.ts`). Only for commands whose exact reply
+   * nobody reads where merging loses it: how many fields or members are new. Default false.
+   */
+  readonly mergeable?: boolean
+}
+
+/** And how to read what Redis replies. */
+export interface Update<Result> extends CommandList {
   /** True when no command writes, so that a lost reply loses nothing. */
   readonly readOnly: boolean
   /** Gets one reply for each command, in order; none is an error. */
@@ -41,6 +50,10 @@ export const memberScores = (reply: Reply | undefined): [member: string, score: 
   ])
 }
 
+/** Redis keeps times as the documents do, in Unix seconds with fraction; ours are milliseconds. */
+export const scoreOf = (time: number): number => time / 1000
+export const timeOf = (score: Reply | undefined): number => Math.round(1000 * Number(score ?? 0))
+
 /**
  * The documents' `update_token`: its commands, two or five with an item. It is a login: it creates the
  * session when it is not there.
@@ -58,18 +71,23 @@ export function updateToken(
 ): Update<void> {
   const { id, user, item } = input
   const login: Command[] = [
-    ['ZADD', keys.recent(id), now, id],
+    ['ZADD', keys.recent(id), scoreOf(now), id],
     ['HSET', keys.login(id), id, user],
   ]
   const view: Command[] =
     item === undefined
       ? []
       : [
-          ['ZADD', keys.viewed(id), now, item],
+          ['ZADD', keys.viewed(id), scoreOf(now), item],
           trimViews(keys, id),
           ['ZINCRBY', keys.popular(item), -1, item],
         ]
-  return { commands: [...login, ...view], readOnly: false, read: () => undefined }
+  return {
+    commands: [...login, ...view],
+    mergeable: true,
+    readOnly: false,
+    read: () => undefined,
+  }
 }
 
 /** What a view found: who is logged in, and how often the item has been viewed, this view included. */
@@ -94,12 +112,13 @@ export function recordView(
   const { id, item } = input
   return {
     commands: [
-      ['ZADD', keys.recent(id), 'XX', now, id],
-      ['ZADD', keys.viewed(id), now, item],
+      ['ZADD', keys.recent(id), 'XX', scoreOf(now), id],
+      ['ZADD', keys.viewed(id), scoreOf(now), item],
       trimViews(keys, id),
       ['ZINCRBY', keys.popular(item), -1, item],
       ['HGET', keys.login(id), id],
     ],
+    mergeable: true,
     readOnly: false,
     read: ([, , , count, user]) =>
       typeof user === 'string' ? { user, views: -Number(count) } : undefined,
@@ -127,8 +146,8 @@ export function undoView(keys: Keys, input: { id: string; item: string }): Updat
 
 export interface Session {
   user: string
-  /** Unix seconds with fraction. */
-  lastSeen: number
+  /** Milliseconds since 1970. */
+  lastSeenAt: number
 }
 
 /** The documents' `check_token`, and when the session was last seen. Keys: login, recent. */
@@ -138,9 +157,10 @@ export function checkToken(keys: Keys, id: string): Update<Session | undefined> 
       ['ZSCORE', keys.recent(id), id],
       ['HGET', keys.login(id), id],
     ],
+    mergeable: true,
     readOnly: true,
     read: ([lastSeen, user]) =>
-      typeof user === 'string' ? { user, lastSeen: Number(lastSeen ?? 0) } : undefined,
+      typeof user === 'string' ? { user, lastSeenAt: timeOf(lastSeen) } : undefined,
   }
 }
 
@@ -151,16 +171,17 @@ export function checkToken(keys: Keys, id: string): Update<Session | undefined> 
 export function touchSession(keys: Keys, id: string, now: number): Update<Session | undefined> {
   return {
     commands: [
-      ['ZADD', keys.recent(id), 'XX', now, id],
+      ['ZADD', keys.recent(id), 'XX', scoreOf(now), id],
       ['HGET', keys.login(id), id],
     ],
+    mergeable: true,
     readOnly: false,
-    read: ([, user]) => (typeof user === 'string' ? { user, lastSeen: now } : undefined),
+    read: ([, user]) => (typeof user === 'string' ? { user, lastSeenAt: now } : undefined),
   }
 }
 
 /** The ids of the sessions that were seen last, newest first. Keys: recent. */
-export function recentIds(keys: Keys, limit: number): Update<{ id: string; lastSeen: number }[]> {
+export function recentIds(keys: Keys, limit: number): Update<{ id: string; lastSeenAt: number }[]> {
   return {
     commands: keys
       .parts()
@@ -169,8 +190,8 @@ export function recentIds(keys: Keys, limit: number): Update<{ id: string; lastS
     read: (replies) =>
       replies
         .flatMap(memberScores)
-        .map(([id, lastSeen]) => ({ id, lastSeen }))
-        .sort((a, b) => b.lastSeen - a.lastSeen)
+        .map(([id, score]) => ({ id, lastSeenAt: timeOf(score) }))
+        .sort((a, b) => b.lastSeenAt - a.lastSeenAt)
         .slice(0, limit),
   }
 }
@@ -197,7 +218,7 @@ export function usersOf(keys: Keys, ids: readonly string[]): Update<(string | un
 
 export interface ViewedItem {
   item: string
-  /** Unix seconds with fraction. */
+  /** Milliseconds since 1970. */
   viewedAt: number
 }
 
@@ -211,7 +232,7 @@ export function viewedItems(keys: Keys, id: string): Update<ViewedItem[] | undef
     readOnly: true,
     read: ([views, user]) =>
       typeof user === 'string'
-        ? memberScores(views).map(([item, viewedAt]) => ({ item, viewedAt }))
+        ? memberScores(views).map(([item, score]) => ({ item, viewedAt: timeOf(score) }))
         : undefined,
   }
 }

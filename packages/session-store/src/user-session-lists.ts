@@ -1,5 +1,6 @@
 import type { Keys } from './keys.ts'
-import type { Strategy } from './strategy.ts'
+import type { Runner } from './runner.ts'
+import { scoreOf, timeOf } from './updates.ts'
 import {
   type Entry,
   endSessions,
@@ -13,10 +14,10 @@ import {
 export interface ListedSession {
   /** Names the session, for `revokeSession`; it is no credential. */
   id: string
-  /** Unix seconds with fraction. */
+  /** Milliseconds since 1970. */
   loggedInAt: number
-  /** Unix seconds with fraction. */
-  lastSeen: number
+  /** Milliseconds since 1970. */
+  lastSeenAt: number
 }
 
 interface Range {
@@ -33,15 +34,15 @@ interface Range {
 export const PAGE = 100
 
 /** The lists of each user's sessions, which `login` writes and which mend themselves when read. */
-export function userSessionLists(parts: { strategy: Strategy; keys: Keys; now: () => number }) {
-  const { strategy, keys, now } = parts
+export function userSessionLists(parts: { runner: Runner; keys: Keys; now: () => number }) {
+  const { runner, keys, now } = parts
 
   /** Ends sessions of one user. Returns the ids of those that there were. */
   async function end(ids: readonly string[]): Promise<string[]> {
-    const users = await strategy.run(endSessions(keys, ids))
+    const users = await runner.run(endSessions(keys, ids))
     const ended = ids.filter((_, index) => users[index] !== undefined)
     const user = users.find((user) => user !== undefined)
-    if (user !== undefined) await strategy.run(forgetSessions(keys, user, ended))
+    if (user !== undefined) await runner.run(forgetSessions(keys, user, ended))
     return ended
   }
 
@@ -52,15 +53,17 @@ export function userSessionLists(parts: { strategy: Strategy; keys: Keys; now: (
   async function existing(user: string, entries: readonly Entry[]): Promise<ListedSession[]> {
     if (entries.length === 0) return []
     const ids = entries.map(({ id }) => id)
-    const states = await strategy.run(statesOf(keys, ids))
+    const states = await runner.run(statesOf(keys, ids))
     const sessions: ListedSession[] = []
     const stale: string[] = []
     entries.forEach((entry, index) => {
       const state = states[index]
-      if (state?.user === user) sessions.push({ ...entry, lastSeen: state.lastSeen })
-      else if (entry.loggedInAt < now() - LOGIN_MAY_TAKE_SECONDS) stale.push(entry.id)
+      if (state?.user === user) {
+        const { id, score } = entry
+        sessions.push({ id, loggedInAt: timeOf(score), lastSeenAt: state.lastSeenAt })
+      } else if (entry.score < scoreOf(now()) - LOGIN_MAY_TAKE_SECONDS) stale.push(entry.id)
     })
-    if (stale.length > 0) await strategy.run(forgetSessions(keys, user, stale))
+    if (stale.length > 0) await runner.run(forgetSessions(keys, user, stale))
     return sessions
   }
 
@@ -74,8 +77,8 @@ export function userSessionLists(parts: { strategy: Strategy; keys: Keys; now: (
     // Two more than `limit`: the entry at `after`, and one that shows whether others follow. The loop
     // repeats only if more entries than that have the login time of `after`.
     for (let count = limit + 2; ; count *= 2) {
-      const from = after?.loggedInAt
-      const found = await strategy.run(newestEntries(keys, user, { from, count }))
+      const from = after?.score
+      const found = await runner.run(newestEntries(keys, user, { from, count }))
       const next = after ? found.filter((entry) => isAfter(entry, after)) : found
       if (next.length <= limit && found.length === count) continue
       const entries = next.slice(0, limit)
@@ -106,7 +109,7 @@ export function userSessionLists(parts: { strategy: Strategy; keys: Keys; now: (
      * @param except The id of a session that stays.
      */
     async endOldest(user: string, count: number, except: string): Promise<void> {
-      const entries = await strategy.run(oldestEntries(keys, user, Math.min(count, PAGE)))
+      const entries = await runner.run(oldestEntries(keys, user, Math.min(count, PAGE)))
       await endEntries(
         user,
         entries.filter(({ id }) => id !== except),
@@ -126,5 +129,4 @@ export function userSessionLists(parts: { strategy: Strategy; keys: Keys; now: (
 
 /** Whether an entry comes after another: the latest login first, then the highest id. */
 const isAfter = (entry: Entry, other: Entry): boolean =>
-  entry.loggedInAt < other.loggedInAt ||
-  (entry.loggedInAt === other.loggedInAt && entry.id < other.id)
+  entry.score < other.score || (entry.score === other.score && entry.id < other.id)

@@ -4,6 +4,8 @@ import {
   memberScores,
   type Reply,
   type Session,
+  scoreOf,
+  timeOf,
   type Update,
   updateToken,
 } from './updates.ts'
@@ -26,10 +28,11 @@ export function login(
   const list = keys.sessions(input.user)
   return {
     commands: [
-      ['ZADD', list, now, input.id],
+      ['ZADD', list, scoreOf(now), input.id],
       ...updateToken(keys, input, now).commands,
       ['ZCARD', list],
     ],
+    mergeable: true,
     readOnly: false,
     read: (replies) => Number(replies.at(-1)),
   }
@@ -70,14 +73,14 @@ export function forgetSessions(keys: Keys, user: string, ids: readonly string[])
 /** An entry of a user's list. */
 export interface Entry {
   id: string
-  /** Unix seconds with fraction. */
-  loggedInAt: number
+  /** When it logged in, as Redis has it: Unix seconds, exactly. */
+  score: number
 }
 
 const entries = (command: Command): Update<Entry[]> => ({
   commands: [command],
   readOnly: true,
-  read: ([reply]) => memberScores(reply).map(([id, loggedInAt]) => ({ id, loggedInAt })),
+  read: ([reply]) => memberScores(reply).map(([id, score]) => ({ id, score })),
 })
 
 /**
@@ -113,8 +116,9 @@ export function statesOf(keys: Keys, ids: readonly string[]): Update<(Session | 
         const [times, users] = replies.slice(2 * place) as [readonly Reply[], readonly Reply[]]
         members.forEach((id, index) => {
           const user = users[index]
-          if (typeof user === 'string')
-            states.set(id, { user, lastSeen: Number(times[index] ?? 0) })
+          if (typeof user === 'string') {
+            states.set(id, { user, lastSeenAt: timeOf(times[index]) })
+          }
         })
       })
       return ids.map((id) => states.get(id))

@@ -30,7 +30,7 @@ async function storeForThisTest(strategy: StrategyName, keys = documentKeys) {
 describe.each(strategyNames)('%s', (strategy) => {
   test('counts attempts by subject, over several stores', async () => {
     const [one, other] = [await storeForThisTest(strategy), await storeForThisTest(strategy)]
-    const windowEndsAt = START + 40
+    const windowEndsAt = 1000 * (START + 40)
     expect(await one.countAttempts(['ada', '::1'], 60)).toEqual({ counts: [1, 1], windowEndsAt })
     expect(await other.countAttempts(['eve', '::1'], 60)).toEqual({ counts: [1, 2], windowEndsAt })
     expect(await one.countAttempts(['ada', '::1'], 60)).toEqual({ counts: [2, 3], windowEndsAt })
@@ -54,7 +54,7 @@ test('the next window begins with nothing, and no counter stays for ever', async
   now = START + 40
   expect(await store.countAttempts(['ada'], 60)).toEqual({
     counts: [1],
-    windowEndsAt: START + 100,
+    windowEndsAt: 1000 * (START + 100),
   })
   const keys = await server.redis.keys('*')
   expect(keys).toHaveLength(2)

@@ -4,17 +4,13 @@ import { expect, onTestFinished, test } from 'vitest'
 import {
   createSessionStore,
   disconnectionChannel,
-  type StrategyName,
-  type StrategyOptions,
+  type SessionStoreOptions,
   strategyNames,
 } from '../src/index.ts'
 
 const tokens = { secrets: ['a-secret-for-tests-a-secret-for-tests'] }
 
-function storeOn(
-  socket: string,
-  options: Partial<StrategyOptions> & { strategy?: StrategyName } = {},
-) {
+function storeOn(socket: string, options: Partial<SessionStoreOptions> = {}) {
   const store = createSessionStore({ url: `unix://${socket}`, tokens, janitor: false, ...options })
   onTestFinished(() => store.close())
   return store

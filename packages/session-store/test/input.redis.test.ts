@@ -7,7 +7,6 @@ import {
   longLivedConnection,
   type SessionStore,
   type SessionStoreOptions,
-  strategyOf,
 } from '../src/index.ts'
 
 const server = redisOfThisFile()
@@ -210,7 +209,7 @@ describe('options', () => {
       (value) => build({ janitor: value }),
       (value) => isSet(value) && value !== false && (typeof value !== 'object' || value === null),
     ],
-    ['a sender', (value) => () => strategyOf(value), () => true],
+    ['a sender', (value) => build({ sender: value }), isSet],
     [
       'connectTimeoutMs',
       (value) => () => longLivedConnection('redis://127.0.0.1', value),

@@ -85,6 +85,7 @@ describe.each(layouts)('%s', (_, keys) => {
 
 interface World {
   keys: Keys
+  /** Unix seconds. */
   now: number
   /** Views of each item that were acknowledged. */
   counts: Map<string, number>
@@ -97,12 +98,13 @@ function* callerOf(action: Action, { keys, now, counts, ended }: World): Caller 
   const id = String(action.session)
   if (kind === 'login') {
     const id = `new ${now}`
-    yield login(keys, { id, user: userOf(id) }, now)
+    yield login(keys, { id, user: userOf(id) }, 1000 * now)
   } else if (kind === 'view') {
-    if (yield recordView(keys, { id, item }, now)) counts.set(item, (counts.get(item) ?? 0) + 1)
+    if (yield recordView(keys, { id, item }, 1000 * now))
+      counts.set(item, (counts.get(item) ?? 0) + 1)
     else yield undoView(keys, { id, item })
   } else if (kind === 'touch') {
-    yield touchSession(keys, id, now)
+    yield touchSession(keys, id, 1000 * now)
   } else if (kind === 'logout') {
     const [user] = (yield endSessions(keys, [id])) as (string | undefined)[]
     if (user === undefined) return

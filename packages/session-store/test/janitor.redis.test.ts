@@ -13,7 +13,8 @@ import {
   type SessionStore,
 } from '../src/index.ts'
 import { janitorLock } from '../src/janitor-lock.ts'
-import { batch } from '../src/strategies/batch.ts'
+import { createRunner } from '../src/runner.ts'
+import { chooseSender } from '../src/strategies.ts'
 import { Clock, evictOnly, logIn, retentionServer, storeOn } from './retention-fixture.ts'
 
 const server = retentionServer()
@@ -94,10 +95,11 @@ describe('one worker at a time', () => {
   test("a lock that expired and is another worker's is neither renewed nor given back", async () => {
     const [late, next] = await Promise.all(
       [0.1, 60].map(async (lockSeconds) => {
-        const strategy = batch({ url: `unix://${server.socket}` })
-        onTestFinished(() => strategy.close())
-        await strategy.ready(10_000)
-        return janitorLock(strategy, keys, lockSeconds)
+        const { sender } = chooseSender({ url: `unix://${server.socket}` })
+        const runner = createRunner(sender, { deadlineMs: 2_000, maxInFlight: 1_000 })
+        onTestFinished(() => runner.close())
+        await runner.ready(10_000)
+        return janitorLock(runner, keys, lockSeconds)
       }),
     )
     expect(await late?.acquire()).toBe(true)

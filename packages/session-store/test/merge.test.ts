@@ -1,11 +1,12 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { documentKeys as keys } from '../src/keys.ts'
-import { merge } from '../src/merge.ts'
+import { merge } from '../src/senders/merge.ts'
 import { checkToken, recordView } from '../src/updates.ts'
 import { endSessions } from '../src/user-sessions.ts'
 
-const view = (id: string, item: string, now: number) => recordView(keys, { id, item }, now)
+const view = (id: string, item: string, seconds: number) =>
+  recordView(keys, { id, item }, 1000 * seconds)
 
 test('views become one command for each key, or item', () => {
   const { commands } = merge([view('a', 'book', 1), view('b', 'book', 2), view('a', 'pen', 3)])
@@ -19,6 +20,18 @@ test('views become one command for each key, or item', () => {
     ['ZINCRBY', 'viewed:', -1, 'pen'],
     ['HMGET', 'login:', 'a', 'b', 'a'],
   ])
+})
+
+test('commands of an update that is not mergeable stay as they are', () => {
+  const own = [['ZADD', 'recent:', 'XX', 9, 'a']] as const
+  const { commands, split } = merge([view('a', 'book', 1), { commands: own }, { commands: own }])
+  expect(commands.filter(([name]) => name === 'ZADD')).toEqual([
+    ['ZADD', 'recent:', 'XX', 1, 'a'],
+    ...own,
+    ...own,
+    ['ZADD', 'viewed:a', 1, 'book'],
+  ])
+  expect(split([0, 7, 8, 1, 0, '-1', 'ada'])).toEqual([[0, 1, 0, '-1', 'ada'], [7], [8]])
 })
 
 test('a single update is sent as it is', () => {

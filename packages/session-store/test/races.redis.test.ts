@@ -2,7 +2,7 @@ import { redisOfThisFile } from '@onetrip/stack/testing/redis.ts'
 import { expect, test } from 'vitest'
 import { documentKeys as keys } from '../src/keys.ts'
 import type { Outcome } from '../src/outcomes.ts'
-import { sendPipeline } from '../src/send.ts'
+import { pipeline } from '../src/senders/wires.ts'
 import {
   type Command,
   type Reply,
@@ -24,7 +24,7 @@ const server = redisOfThisFile()
 async function inOrder<A, B>(order: (0 | 1)[], one: Update<A>, two: Update<B>): Promise<[A, B]> {
   const left: [Command[], Command[]] = [[...one.commands], [...two.commands]]
   const commands = order.map((which) => left[which].shift() as Command)
-  const outcomes: Outcome[] = await sendPipeline(server.redis, commands)
+  const outcomes: Outcome[] = await pipeline.send(server.redis, commands)
   const repliesTo = (which: 0 | 1) =>
     outcomes.filter((_, index) => order[index] === which) as readonly Reply[]
   return [one.read(repliesTo(0)), two.read(repliesTo(1))]
@@ -39,7 +39,7 @@ const state = async () => ({
 
 async function fresh(): Promise<void> {
   await server.redis.flushall()
-  await sendPipeline(server.redis, updateToken(keys, { id, user: 'ada' }, 1).commands)
+  await pipeline.send(server.redis, updateToken(keys, { id, user: 'ada' }, 1).commands)
 }
 
 test('a view and a logout, in all 126 orders: the session stays gone, and the view counts or is undone', async () => {
@@ -52,7 +52,7 @@ test('a view and a logout, in all 126 orders: the session stays gone, and the vi
     await fresh()
     const [seen, ended] = await inOrder(order, view, logout)
     expect(ended).toEqual(['ada'])
-    if (seen === undefined) await sendPipeline(server.redis, undoView(keys, { id, item }).commands)
+    if (seen === undefined) await pipeline.send(server.redis, undoView(keys, { id, item }).commands)
     else acknowledged++
     const count = seen === undefined ? null : '-1'
     expect(await state(), order.join('')).toEqual({ login: {}, recent: [], viewed: 0, count })
@@ -86,7 +86,7 @@ test('a login while the user is logged out everywhere: a session that stays is i
   for (const order of orders) {
     await server.redis.flushall()
     const [, [user]] = await inOrder(order, begins, endSessions(keys, [id]))
-    if (user) await sendPipeline(server.redis, forgetSessions(keys, user, [id]).commands)
+    if (user) await pipeline.send(server.redis, forgetSessions(keys, user, [id]).commands)
     const exists = await server.redis.hexists('login:', id)
     const listed = await server.redis.zcard('sessions:ada')
     expect(listed, order.join('')).toBeGreaterThanOrEqual(exists)

@@ -8,7 +8,7 @@ import {
   type SessionStore,
   type SessionStoreOptions,
 } from '../src/index.ts'
-import { sendPipeline } from '../src/send.ts'
+import { pipeline } from '../src/senders/wires.ts'
 import type { Reply, Update } from '../src/updates.ts'
 
 export const layouts = Object.entries({
@@ -67,7 +67,7 @@ export function retentionServer() {
       storeOn(server.socket, clock, options),
 
     async run<Result>(update: Update<Result>): Promise<Result> {
-      const outcomes = await sendPipeline(server.redis, update.commands)
+      const outcomes = await pipeline.send(server.redis, update.commands)
       const error = outcomes.find((outcome) => outcome instanceof Error)
       if (error) throw error
       return update.read(outcomes as readonly Reply[])

@@ -88,21 +88,21 @@ describe.each(layouts)('%s', (_, keys) => {
         const clock = new Clock()
         const store = await storeOfRun(clock)
         const tokens: string[] = []
-        const lastSeen = new Map<string, number>()
+        const lastSeenAt = new Map<string, number>()
         for (const action of actions) {
           clock.pass(0.5)
           if (action.kind === 'login') {
             const { token } = await store.login(`user ${tokens.length % 2}`)
             tokens.push(token)
-            lastSeen.set(token, clock.seconds)
+            lastSeenAt.set(token, clock.seconds)
           } else if (action.kind === 'pass') {
             clock.pass(action.seconds)
           } else if (action.kind === 'janitor') {
             await store.janitor({ ...evictOnly, ...action }).runOnce()
             const idleBefore = clock.seconds - action.idleSeconds
-            const newestFirst = [...lastSeen].sort(([, a], [, b]) => b - a)
+            const newestFirst = [...lastSeenAt].sort(([, a], [, b]) => b - a)
             for (const [rank, [token, seen]] of newestFirst.entries()) {
-              if (rank >= action.maxSessions || seen < idleBefore) lastSeen.delete(token)
+              if (rank >= action.maxSessions || seen < idleBefore) lastSeenAt.delete(token)
             }
           } else {
             const token = tokens[action.session % tokens.length]
@@ -112,18 +112,18 @@ describe.each(layouts)('%s', (_, keys) => {
                 () => true,
                 () => false,
               )
-              expect(seen).toBe(lastSeen.has(token))
-              if (seen) lastSeen.set(token, clock.seconds)
+              expect(seen).toBe(lastSeenAt.has(token))
+              if (seen) lastSeenAt.set(token, clock.seconds)
             } else {
-              expect(await store.logout(token)).toBe(lastSeen.delete(token))
+              expect(await store.logout(token)).toBe(lastSeenAt.delete(token))
             }
           }
         }
-        expect(await present(store, tokens)).toEqual(tokens.map((token) => lastSeen.has(token)))
+        expect(await present(store, tokens)).toEqual(tokens.map((token) => lastSeenAt.has(token)))
         const listed = Object.entries(await server.dump())
           .filter(([key]) => key.startsWith(keys.sessions('')))
           .flatMap(([, entries]) => (entries as string[]).filter((_, index) => index % 2 === 0))
-        expect(listed.sort()).toEqual([...lastSeen.keys()].map(idOf).sort())
+        expect(listed.sort()).toEqual([...lastSeenAt.keys()].map(idOf).sort())
         await store.close()
       }),
       { numRuns: 60 },
@@ -161,10 +161,10 @@ test('sessions that end by themselves between reading and evicting count as ende
   const clock = new Clock()
   const store = await server.storeForThisTest(clock)
   const tokens = await logIn(store, clock, 6)
-  const { lastSeen } = await store.checkToken(tokens[0] ?? '')
+  const { lastSeenAt } = await store.checkToken(tokens[0] ?? '')
   const limits = {
     maxSessions: 4,
-    idleBefore: lastSeen + 0.5,
+    idleBefore: lastSeenAt / 1000 + 0.5,
     settledBefore: 0,
     batchSize: 10,
   }

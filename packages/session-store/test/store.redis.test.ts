@@ -98,13 +98,13 @@ describe.each(strategyNames)('%s', (strategy) => {
         for (const { kind, session, item } of actions) {
           now += 1
           const token = sessions[session] ?? ''
-          const seconds = now / 1000
+          const time = now
           if (kind === 'login') {
             await store.updateToken(token, `user ${session}`, item)
-            model.updateToken(token, `user ${session}`, item, seconds)
+            model.updateToken(token, `user ${session}`, item, time)
           } else if (kind === 'view') {
             const view = await store.recordView(token, item ?? 'nothing').catch(codeOf)
-            expect(view).toEqual(model.recordView(token, item ?? 'nothing', seconds))
+            expect(view).toEqual(model.recordView(token, item ?? 'nothing', time))
           } else {
             expect(await store.logout(token)).toBe(model.logout(token))
           }
@@ -112,7 +112,7 @@ describe.each(strategyNames)('%s', (strategy) => {
         for (const token of sessions) {
           const user = model.login.get(token)
           expect(await store.checkToken(token).catch(codeOf)).toEqual(
-            user ? { user, lastSeen: model.recent.get(token) } : 'ONETRIP_UNKNOWN_SESSION',
+            user ? { user, lastSeenAt: model.recent.get(token) } : 'ONETRIP_UNKNOWN_SESSION',
           )
           expect(await store.viewedItems(token).catch(codeOf)).toEqual(
             user ? model.viewedItems(token) : 'ONETRIP_UNKNOWN_SESSION',
@@ -123,7 +123,7 @@ describe.each(strategyNames)('%s', (strategy) => {
         expect(popular.map(({ views }) => views)).toEqual(
           [...model.views.values()].sort((a, b) => b - a),
         )
-        expect((await store.recentSessions()).map(({ lastSeen }) => lastSeen)).toEqual(
+        expect((await store.recentSessions()).map(({ lastSeenAt }) => lastSeenAt)).toEqual(
           [...model.recent.values()].sort((a, b) => b - a),
         )
       }),
@@ -175,15 +175,15 @@ describe.each([
           for (const [session, steps] of scripts.entries()) {
             const token = sessions[session] ?? ''
             for (const { kind, item, at } of steps) {
-              if (kind === 'login') model.updateToken(token, `user ${session}`, item, at / 1000)
-              else if (kind === 'view') model.recordView(token, item, at / 1000)
+              if (kind === 'login') model.updateToken(token, `user ${session}`, item, at)
+              else if (kind === 'view') model.recordView(token, item, at)
               else if (kind === 'logout') model.logout(token)
             }
           }
           for (const token of sessions) {
             const user = model.login.get(token)
             expect(await store.checkToken(token).catch(codeOf)).toEqual(
-              user ? { user, lastSeen: model.recent.get(token) } : 'ONETRIP_UNKNOWN_SESSION',
+              user ? { user, lastSeenAt: model.recent.get(token) } : 'ONETRIP_UNKNOWN_SESSION',
             )
             const viewed = await store.viewedItems(token).catch(codeOf)
             expect(byItem(viewed)).toEqual(

@@ -37,8 +37,8 @@ test('options that cannot be meant do not compile', () => {
     createSessionStore({ url: 'redis://127.0.0.1' })
     // @ts-expect-error no such strategy
     createSessionStore({ url: 'redis://127.0.0.1', tokens: { secrets: [] }, strategy: 'fast' })
-    // @ts-expect-error not a whole strategy
-    createSessionStore({ tokens: { secrets: [] }, strategy: { name: 'own' } })
+    // @ts-expect-error not a whole sender
+    createSessionStore({ tokens: { secrets: [] }, sender: { name: 'own' } })
     // @ts-expect-error a client of another library
     createSessionStore({ client: { get() {} }, tokens: { secrets: [] } })
   }

@@ -4,12 +4,11 @@ import {
   batchChannel,
   errorChannel,
   type SentBatch,
-  type Strategy,
   strategyNames,
-  strategyOf,
   type Update,
 } from '../src/index.ts'
-import { strategyFor } from '../src/strategies/choice.ts'
+import { createRunner } from '../src/runner.ts'
+import { chooseSender } from '../src/strategies.ts'
 
 const server = redisOfThisFile()
 const cause = new TypeError('not foreseen')
@@ -33,12 +32,22 @@ function messagesOf<Message>(channel: typeof batchChannel): Message[] {
   return messages
 }
 
-async function expectStoreErrors(strategy: Strategy) {
-  onTestFinished(() => strategy.close())
-  await strategy.ready(10_000)
+async function runnerOf(options: Parameters<typeof chooseSender>[0]) {
+  const { sender } = chooseSender(options)
+  const runner = createRunner(sender, {
+    deadlineMs: options.deadlineMs ?? 20_000,
+    maxInFlight: 1_000,
+  })
+  onTestFinished(() => runner.close())
+  await runner.ready(10_000)
+  return runner
+}
+
+async function expectStoreErrors(options: Parameters<typeof chooseSender>[0]) {
+  const runner = await runnerOf(options)
   const published = messagesOf(errorChannel)
   for (const readOnly of [true, false]) {
-    await expect(strategy.run(unreadable(readOnly))).rejects.toMatchObject({
+    await expect(runner.run(unreadable(readOnly))).rejects.toMatchObject({
       name: 'StoreError',
       code: 'ONETRIP_OUTCOME_UNKNOWN',
       mayHaveWritten: !readOnly,
@@ -53,42 +62,37 @@ async function expectStoreErrors(strategy: Strategy) {
 }
 
 test.each(strategyNames)('%s: an error that was not foreseen is a StoreError', async (name) => {
-  await expectStoreErrors(strategyFor(name, { url: `unix://${server.socket}`, deadlineMs: 20_000 }))
+  await expectStoreErrors({ strategy: name, url: `unix://${server.socket}` })
 })
 
-test('a strategy of ones own: an error that was not foreseen is a StoreError', async () => {
-  await expectStoreErrors(
-    strategyOf({ name: 'own', send: async () => ['PONG'], close: async () => {} }),
-  )
+test('a sender of ones own: an error that was not foreseen is a StoreError', async () => {
+  const sender = { name: 'own', send: async () => ['PONG'], close: async () => {} }
+  await expectStoreErrors({ sender })
 })
 
 test('an update that fails leaves the others of its batch alone', async () => {
-  const strategy = strategyFor('batch', { url: `unix://${server.socket}`, deadlineMs: 20_000 })
-  onTestFinished(() => strategy.close())
-  await strategy.ready(10_000)
+  const runner = await runnerOf({ url: `unix://${server.socket}` })
   const batches = messagesOf<SentBatch>(batchChannel)
-  const runs = [strategy.run(ping), strategy.run(unreadable(true)), strategy.run(ping)]
+  const runs = [runner.run(ping), runner.run(unreadable(true)), runner.run(ping)]
   expect(await Promise.allSettled(runs)).toMatchObject([
     { value: 'PONG' },
     { reason: { cause } },
     { value: 'PONG' },
   ])
-  expect(batches).toMatchObject([{ updates: 3, failed: 1 }])
+  expect(batches).toMatchObject([{ updates: 3, failed: 0 }])
 })
 
 test('the updates of a batch that is late fail once each, although their replies come', async () => {
   const redis = await redisForThisTest()
-  const strategy = strategyFor('batch', { url: `unix://${redis.socket}`, deadlineMs: 500 })
-  onTestFinished(() => strategy.close())
-  await strategy.ready(10_000)
+  const runner = await runnerOf({ url: `unix://${redis.socket}`, deadlineMs: 500 })
   const batches = messagesOf<SentBatch>(batchChannel)
   const published = messagesOf(errorChannel)
   redis.program.signal('SIGSTOP')
-  const pings = Array.from({ length: 3 }, () => strategy.run(ping))
+  const pings = Array.from({ length: 3 }, () => runner.run(ping))
   for (const { status, reason } of (await Promise.allSettled(pings)) as PromiseRejectedResult[]) {
     expect([status, reason.message]).toEqual(['rejected', 'sent to Redis, but the reply is late'])
   }
   redis.program.signal('SIGCONT')
-  await expect.poll(() => batches).toMatchObject([{ updates: 3, failed: 3 }])
+  await expect.poll(() => batches).toMatchObject([{ updates: 3, failed: 0 }])
   expect(published).toHaveLength(3)
 })

@@ -7,10 +7,9 @@ import {
   partitionedKeys,
   type SessionStore,
   strategyNames,
-  strategyOf,
 } from '../src/index.ts'
 import type { Outcome } from '../src/outcomes.ts'
-import { sendPipeline } from '../src/send.ts'
+import { pipeline } from '../src/senders/wires.ts'
 import { Clock, idOf, layouts, retentionServer } from './retention-fixture.ts'
 
 const server = retentionServer()
@@ -48,15 +47,15 @@ function weighingStore(keys: Keys, clock: Clock) {
   const weigh = (value: unknown): number =>
     Array.isArray(value) ? value.reduce((sum: number, item) => sum + weigh(item), 0) : 1
   const store = createSessionStore({
-    strategy: strategyOf({
+    sender: {
       name: 'weighing',
       async send({ commands }): Promise<Outcome[]> {
-        const outcomes = await sendPipeline(server.redis, commands)
+        const outcomes = await pipeline.send(server.redis, commands)
         weights.push(weigh(commands) + weigh(outcomes))
         return outcomes
       },
       close: async () => {},
-    }),
+    },
     keys,
     tokens: { secrets: ['a-secret-for-tests-a-secret-for-tests'], clock: () => clock.ms },
     janitor: false,

@@ -50,8 +50,8 @@ describe.each([
     const second = await login('ada')
     const { sessions } = await store.userSessions(first)
     expect(sessions).toEqual([
-      { id: idOf(second), loggedInAt: now / 1000, lastSeen: now / 1000, current: false },
-      { id: idOf(first), loggedInAt: now / 1000 - 2, lastSeen: now / 1000 - 2, current: true },
+      { id: idOf(second), loggedInAt: now, lastSeenAt: now, current: false },
+      { id: idOf(first), loggedInAt: now - 2_000, lastSeenAt: now - 2_000, current: true },
     ])
   })
 
@@ -94,7 +94,7 @@ describe.each([
   test('an idle session is gone for every question, and a touch keeps one', async () => {
     const [idle, kept] = [await login('ada'), await login('ada')]
     now += 60_000
-    expect(await store.touch(kept)).toEqual({ user: 'ada', lastSeen: now / 1000 })
+    expect(await store.touch(kept)).toEqual({ user: 'ada', lastSeenAt: now })
     now += 60_000
     await expect(store.checkToken(idle)).rejects.toMatchObject({ code: 'ONETRIP_UNKNOWN_SESSION' })
     await expect(store.touch(idle)).rejects.toMatchObject({ code: 'ONETRIP_UNKNOWN_SESSION' })
@@ -103,12 +103,12 @@ describe.each([
 
   test('a touch soon after another writes nothing', async () => {
     const token = await login('ada')
-    const seen = now / 1000
+    const seen = now
     now += 5_000
-    expect(await store.touch(token, 10)).toEqual({ user: 'ada', lastSeen: seen })
-    expect(await store.checkToken(token)).toEqual({ user: 'ada', lastSeen: seen })
+    expect(await store.touch(token, 10)).toEqual({ user: 'ada', lastSeenAt: seen })
+    expect(await store.checkToken(token)).toEqual({ user: 'ada', lastSeenAt: seen })
     now += 10_000
-    expect(await store.touch(token, 10)).toEqual({ user: 'ada', lastSeen: now / 1000 })
+    expect(await store.touch(token, 10)).toEqual({ user: 'ada', lastSeenAt: now })
   })
 
   test('ends all sessions of a user for an administrator', async () => {

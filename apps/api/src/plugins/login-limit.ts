@@ -41,7 +41,7 @@ export const loginLimitPlugin = fp<LoginLimits>(
     let remembered = 0 // the end of the window that they are of
 
     const refuse = (until: number): never => {
-      const seconds = Math.max(1, Math.ceil(until - Date.now() / 1000))
+      const seconds = Math.max(1, Math.ceil((until - Date.now()) / 1000))
       throw new ApiError('API_TOO_MANY_REQUESTS', undefined, { retryAfterSeconds: seconds })
     }
 
@@ -54,7 +54,7 @@ export const loginLimitPlugin = fp<LoginLimits>(
       const subjects = limits.map(({ subject }) => subject)
       for (const subject of subjects) {
         const until = refusedUntil.get(subject) ?? 0
-        if (until > Date.now() / 1000) refuse(until)
+        if (until > Date.now()) refuse(until)
       }
       const { counts, windowEndsAt } = await app.store.countAttempts(subjects, windowSeconds)
       if (windowEndsAt !== remembered) refusedUntil.clear()

@@ -45,7 +45,7 @@ const routes: FastifyPluginAsyncTypebox<{ authenticator: Authenticator }> = asyn
       }
       tokens.setCookie(reply, token, expiresAt)
       reply.header('cache-control', 'no-store')
-      return { token, user, expiresAt: new Date(expiresAt).toISOString() }
+      return { token, user, expiresAt }
     },
   )
 

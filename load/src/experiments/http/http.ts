@@ -51,7 +51,7 @@ It measures what npm start runs. If nothing runs, or not what --variants, --redi
 Each round runs every variant once, in changing order. Rates are medians over the rounds, with the range; a
 ratio compares two runs of the same round. How it measures, and what it cannot say: docs/method.md
 
-Variants: our strategies (${strategyNames.join(', ')}), and:
+Variants: ours (${strategyNames.join(', ')}), and:
 ${variants
   .filter((name) => !(strategyNames as readonly string[]).includes(name))
   .map((name) => `  ${name.padEnd(17)}${descriptions[name]}`)

@@ -2,9 +2,9 @@ import { setTimeout as delay } from 'node:timers/promises'
 import {
   createSessionStore,
   type Outcome,
+  type Sender,
   type SessionStore,
   safeRedisOptions,
-  strategyOf,
 } from '@onetrip/session-store'
 import { redisAddress } from '@onetrip/stack/address.ts'
 import { newSecret } from '@onetrip/stack/places.ts'
@@ -146,31 +146,30 @@ async function recordViews(
 function storeBy(strategy: Client['strategy'], url: string): SessionStore {
   const options = { tokens: { secrets: [newSecret()] }, janitor: false } as const
   return strategy === 'closes-itself'
-    ? createSessionStore({ ...options, strategy: closingItself(url) })
+    ? createSessionStore({ ...options, sender: closingItself(url) })
     : createSessionStore({ ...options, strategy, url, deadlineMs: DEADLINE_MS })
 }
 
 /** As `naive-lean`, but it closes its connection itself, as most clients do, instead of sending QUIT. */
-const closingItself = (url: string) =>
-  strategyOf({
-    name: 'closes-itself',
-    async send({ commands }) {
-      const redis = await connectOnce({
-        ...{ ...redisAddress(url).options, ...safeRedisOptions, connectTimeout: DEADLINE_MS },
-        ...{ protocol: 2, enableReadyCheck: false, disableClientInfo: true },
-      })
-      try {
-        const outcomes: Outcome[] = []
-        for (const [name, ...args] of commands) {
-          outcomes.push((await redis.call(name, ...args)) as Outcome)
-        }
-        return outcomes
-      } finally {
-        redis.disconnect()
+const closingItself = (url: string): Sender => ({
+  name: 'closes-itself',
+  async send({ commands }) {
+    const redis = await connectOnce({
+      ...{ ...redisAddress(url).options, ...safeRedisOptions, connectTimeout: DEADLINE_MS },
+      ...{ protocol: 2, enableReadyCheck: false, disableClientInfo: true },
+    })
+    try {
+      const outcomes: Outcome[] = []
+      for (const [name, ...args] of commands) {
+        outcomes.push((await redis.call(name, ...args)) as Outcome)
       }
-    },
-    close: async () => {},
-  })
+      return outcomes
+    } finally {
+      redis.disconnect()
+    }
+  },
+  close: async () => {},
+})
 
 /** The system's error code behind an error of the store or of the client: `EADDRNOTAVAIL`. */
 export function kindOf(error: unknown): string {

@@ -1,5 +1,5 @@
-import type { Outcome } from './outcomes.ts'
-import type { Command, Reply, Update } from './updates.ts'
+import type { Outcome } from '../outcomes.ts'
+import type { Command, CommandList, Reply } from '../updates.ts'
 
 type Argument = string | number
 
@@ -16,7 +16,7 @@ interface Rule {
   mergeable(into: Command, command: Command): boolean
   add(into: Argument[], command: Command): void
   /** The reply to the command that was merged as number `part`. */
-  split(reply: Reply, part: number, merged: Merged, updates: readonly Update<unknown>[]): Reply
+  split(reply: Reply, part: number, merged: Merged, updates: readonly CommandList[]): Reply
 }
 
 /** `ZADD key [XX] score member …`: flags must agree. */
@@ -77,21 +77,22 @@ export interface Batch {
  * The first commands of all updates come first, then all second ones, and so on; those of one place
  * that are on the same key become one where a variadic form says the same. So each update's own order
  * is kept, and the order between updates is one that callers who do not wait for each other could see
- * anyway.
+ * anyway. Commands of an update that is not `mergeable` go as they are.
  */
-export function merge(updates: readonly Update<unknown>[]): Batch {
+export function merge(updates: readonly CommandList[]): Batch {
   const all: Merged[] = []
   let longest = 0
   for (const { commands } of updates) longest = Math.max(longest, commands.length)
   for (let place = 0; place < longest; place++) {
     const sameKey = new Map<Argument, Merged>()
     for (let index = 0; index < updates.length; index++) {
-      const command = updates[index]?.commands[place]
+      const { commands, mergeable = false } = updates[index] as CommandList
+      const command = commands[place]
       if (command === undefined) continue
       // Counts go by item; the key is the same for all of them.
       const key = (command[0] === 'ZINCRBY' ? command[3] : command[1]) ?? ''
       const candidate = sameKey.get(key)
-      const rule = rules[command[0]]
+      const rule = mergeable ? rules[command[0]] : undefined
       if (
         rule &&
         candidate?.command[0] === command[0] &&
@@ -103,7 +104,7 @@ export function merge(updates: readonly Update<unknown>[]): Batch {
         continue
       }
       const merged = { command: [...command] as Merged['command'], place, updates: [index] }
-      sameKey.set(key, merged)
+      if (rule) sameKey.set(key, merged)
       all.push(merged)
     }
   }
@@ -116,7 +117,7 @@ export function merge(updates: readonly Update<unknown>[]): Batch {
 }
 
 function splitOutcomes(
-  updates: readonly Update<unknown>[],
+  updates: readonly CommandList[],
   all: readonly Merged[],
   outcomes: readonly Outcome[],
 ): Outcome[][] {

@@ -7,7 +7,6 @@ import {
   type Sender,
   StoreError,
   safeRedisOptions,
-  strategyOf,
 } from '../src/index.ts'
 
 const tokens = { secrets: ['a-secret-for-tests-a-secret-for-tests'] }
@@ -20,7 +19,7 @@ function storeSending(send: Sender['send']) {
     closed = true
   }
   const store = createSessionStore({
-    strategy: strategyOf({ name: 'own', send, close }),
+    sender: { name: 'own', send, close },
     tokens,
     janitor: false,
   })
@@ -101,7 +100,7 @@ test('a sender that rejects leaves the outcome unknown, unless it says what happ
   await expect(rejecting.login('ada')).rejects.toMatchObject({
     code: 'ONETRIP_OUTCOME_UNKNOWN',
     mayHaveWritten: true,
-    cause: { cause },
+    cause,
   })
   const notSent = new StoreError('ONETRIP_NOT_SENT', 'there is no connection')
   const telling = storeSending(() => Promise.reject(notSent)).store
@@ -116,9 +115,9 @@ test('a sender without an answer is not ready in time', async () => {
   })
 })
 
-test('a strategy of its own leaves no room for another client', () => {
-  const strategy = strategyOf({ name: 'own', send: noReply, close: async () => {} })
-  expect(() => createSessionStore({ strategy, tokens, url: 'redis://127.0.0.1' })).toThrow(
-    'give neither url nor client',
+test('a sender of ones own leaves no room for another client', () => {
+  const sender = { name: 'own', send: noReply, close: async () => {} }
+  expect(() => createSessionStore({ sender, tokens, url: 'redis://127.0.0.1' })).toThrow(
+    'leave out url',
   )
 })

@@ -1,9 +1,4 @@
-import {
-  createSessionStore,
-  type Outcome,
-  safeRedisOptions,
-  strategyOf,
-} from '@onetrip/session-store'
+import { createSessionStore, type Outcome, safeRedisOptions } from '@onetrip/session-store'
 import { Redis } from 'ioredis'
 
 const options = { ...safeRedisOptions, lazyConnect: true, enableAutoPipelining: true }
@@ -11,7 +6,7 @@ const redis = new Redis(process.env.REDIS_URL ?? 'redis://127.0.0.1:6379', optio
 await redis.connect()
 
 const store = createSessionStore({
-  strategy: strategyOf({
+  sender: {
     name: 'autopipelining',
     // ioredis gathers what is called within one turn of the event loop.
     send: ({ commands }) =>
@@ -24,7 +19,7 @@ const store = createSessionStore({
         ),
       ),
     close: async () => void (await redis.quit()),
-  }),
+  },
   tokens: { secrets: [process.env.SESSION_SECRET ?? ''] },
 })
 

@@ -1,7 +1,9 @@
 import { type Command as IoredisCommand, Redis } from 'ioredis'
-import type { Client } from './client.ts'
-import { notSent, type Outcome } from './outcomes.ts'
-import type { Command, Reply } from './updates.ts'
+import type { Client } from '../client.ts'
+import { publishRoundTrip } from '../diagnostics.ts'
+import { notSent, type Outcome } from '../outcomes.ts'
+import type { Command, Reply } from '../updates.ts'
+import { pipeline, type Wire } from './wires.ts'
 
 /**
  * A frame: many commands written to a connection as one string.
@@ -11,7 +13,27 @@ import type { Command, Reply } from './updates.ts'
  * command. It leans on how ioredis 6.0.0, which package.json pins, treats a command inside
  * `sendCommand`; batch.redis.test.ts fails when that changes.
  */
-export function sendFrame(redis: Redis, commands: readonly Command[]): Promise<Outcome[]> {
+const frame: Wire = {
+  name: 'frame',
+  send(client, commands) {
+    publishRoundTrip(commands.length)
+    return sendFrame(client as Redis, commands)
+  },
+}
+
+/** `frame` where all clients can be used so, else `pipeline`. */
+export const framedWhere = (clients: readonly Client[]): Wire =>
+  clients.every(canFrame) ? frame : pipeline
+
+/**
+ * Whether a frame can be written to this client: a connection made by the copy of ioredis that this
+ * package imports. A client with a key prefix, and a cluster, must process each command themselves.
+ */
+function canFrame(client: Client): boolean {
+  return client instanceof Redis && !client.options.keyPrefix
+}
+
+function sendFrame(redis: Redis, commands: readonly Command[]): Promise<Outcome[]> {
   return new Promise((resolve, reject) => {
     const text = encode(commands) // first, since it must not fail once replies are awaited
     const frame: Frame = {
@@ -28,14 +50,6 @@ export function sendFrame(redis: Redis, commands: readonly Command[]): Promise<O
     if (frame.missing === 0) reject(notSent('there is no connection', frame.outcomes[0]))
     else redis.stream.write(text)
   })
-}
-
-/**
- * Whether `sendFrame` can use this client: a connection made by the copy of ioredis that this package
- * imports. A client with a key prefix, and a cluster, must process each command themselves.
- */
-export function canFrame(client: Client): client is Redis {
-  return client instanceof Redis && !client.options.keyPrefix
 }
 
 interface Frame {

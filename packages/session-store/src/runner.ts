@@ -1,0 +1,164 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import {
+  isNotSent,
+  lateReply,
+  notSent,
+  type Outcome,
+  overloaded,
+  readOutcomes,
+  updateError,
+} from './outcomes.ts'
+import type { Connections } from './pool.ts'
+import { scanOne } from './scan.ts'
+import type { ScanPosition, ScanRequest, ScanStep, Sender } from './sender.ts'
+import type { Update } from './updates.ts'
+
+export interface PoolState extends Connections {
+  /** Updates whose replies are not there. */
+  inFlight: number
+}
+
+/** Runs updates by a sender: the one place that knows deadlines, the limit in flight and outcomes. */
+export interface Runner {
+  /**
+   * Sends the update and reads its replies.
+   *
+   * @throws StoreError `ONETRIP_NOT_SENT`, `ONETRIP_OVERLOADED`, `ONETRIP_OUTCOME_UNKNOWN` or
+   *   `ONETRIP_REFUSED`.
+   */
+  run<Result>(update: Update<Result>): Promise<Result>
+  /**
+   * One step of SCAN over all nodes that hold keys, beginning or going on at `from`.
+   *
+   * @throws StoreError as `run`.
+   */
+  scan(request: ScanRequest, from: ScanPosition | undefined): Promise<ScanStep>
+  /**
+   * Resolves once Redis can be used.
+   *
+   * @throws StoreError `ONETRIP_NOT_SENT` when it cannot within `timeoutMs`.
+   */
+  ready(timeoutMs: number): Promise<void>
+  /** Waits until nothing is in flight, at most for the deadline, then closes the sender. */
+  close(): Promise<void>
+  /** What the shared connections are doing; undefined for a sender that has none. */
+  state(): PoolState | undefined
+}
+
+export interface RunnerLimits {
+  /** How long an update may take. One that takes longer goes on, and counts as in flight. */
+  deadlineMs: number
+  /** Updates in flight, beyond which one is refused. */
+  maxInFlight: number
+}
+
+export const PING: Update<void> = { commands: [['PING']], readOnly: true, read: () => undefined }
+const PING_AGAIN_MS = 100
+
+export function createRunner(sender: Sender, limits: RunnerLimits): Runner {
+  const { deadlineMs, maxInFlight } = limits
+  const scan = sender.scan?.bind(sender)
+  let inFlight = 0
+  let closed = false
+  let idle: (() => void) | undefined
+
+  function attempt<Sent, Result>(
+    readOnly: boolean,
+    start: () => Promise<Sent>,
+    read: (sent: Sent) => Result,
+  ): Promise<Result> {
+    return new Promise((resolve, reject) => {
+      const fail = (error: unknown) => reject(updateError(error, readOnly))
+      if (closed) return fail(notSent('the store is closed'))
+      if (inFlight >= maxInFlight) return fail(overloaded(inFlight))
+      inFlight++
+      let isLate = false
+      const deadline = setTimeout(() => {
+        isLate = true
+        fail(lateReply(readOnly))
+      }, deadlineMs)
+      const settle = (answer: () => void) => {
+        if (--inFlight === 0) idle?.()
+        clearTimeout(deadline)
+        if (isLate) return
+        try {
+          answer()
+        } catch (error) {
+          fail(error)
+        }
+      }
+      started(start).then(
+        (sent) => settle(() => resolve(read(sent))),
+        (error: unknown) => settle(() => fail(error)),
+      )
+    })
+  }
+
+  const run = <Result>(update: Update<Result>): Promise<Result> =>
+    attempt(
+      update.readOnly,
+      () => sender.send(update),
+      (outcomes: readonly Outcome[]) => readOutcomes(update, outcomes),
+    )
+
+  async function ping(timeoutMs: number): Promise<void> {
+    let reason: unknown
+    let isOver = false
+    const answered = async (): Promise<boolean> => {
+      while (!isOver) {
+        try {
+          await run(PING)
+          return true
+        } catch (error) {
+          reason = error
+        }
+        await delay(PING_AGAIN_MS)
+      }
+      return false
+    }
+    const timer = new AbortController()
+    const late = delay(timeoutMs, false, { signal: timer.signal })
+    const isReady = await Promise.race([answered(), late])
+    isOver = true
+    timer.abort()
+    if (isReady) return
+    throw isNotSent(reason) ? reason : notSent(`no answer after ${timeoutMs / 1000} s`, reason)
+  }
+
+  return {
+    run,
+    scan: (request, from) =>
+      scan
+        ? attempt(
+            true,
+            () => scan(request, from),
+            (step) => step,
+          )
+        : run(scanOne(request, from)),
+    ready: (timeoutMs) => sender.ready?.(timeoutMs) ?? ping(timeoutMs),
+    async close() {
+      closed = true
+      if (inFlight > 0) {
+        const { promise, resolve } = Promise.withResolvers<void>()
+        idle = resolve
+        const timer = setTimeout(resolve, deadlineMs)
+        await promise
+        clearTimeout(timer)
+      }
+      await sender.close()
+    },
+    state: () => {
+      const state = sender.state?.()
+      return state && { ...state, inFlight }
+    },
+  }
+}
+
+/** A sender of somebody else may throw at once. */
+function started<Sent>(start: () => Promise<Sent>): Promise<Sent> {
+  try {
+    return start()
+  } catch (error) {
+    return Promise.reject(error)
+  }
+}

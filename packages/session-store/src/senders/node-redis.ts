@@ -1,0 +1,66 @@
+import { publishRoundTrip } from '../diagnostics.ts'
+import { notSent, type Outcome } from '../outcomes.ts'
+import type { Sender } from '../sender.ts'
+import type { Command, Reply } from '../updates.ts'
+
+/** What is needed of a client that `createClient` of the package `redis` returns. */
+export interface NodeRedisClient {
+  readonly isReady: boolean
+  readonly options: { disableOfflineQueue?: boolean | undefined } | undefined
+  sendCommand(args: string[]): Promise<unknown>
+  close(): Promise<void>
+}
+
+/**
+ * Sends by a client of node-redis (the package `redis`, 5 or newer), which writes the commands of one
+ * event-loop turn together. `batching(nodeRedisSender(client))` also merges those of several callers.
+ * `store.close()` closes the client.
+ *
+ * @param client Connected, and made with `disableOfflineQueue: true`: commands that wait for a connection
+ *   could be executed after their caller was told that they were not.
+ * @throws TypeError for anything else.
+ */
+export function nodeRedisSender(client: NodeRedisClient): Sender {
+  if (typeof client?.sendCommand !== 'function' || typeof client.isReady !== 'boolean') {
+    throw new TypeError(
+      'client must be a client of node-redis: createClient() of the package redis',
+    )
+  }
+  if (client.options?.disableOfflineQueue !== true) {
+    throw new TypeError(
+      'this node-redis client could send a write late; it needs disableOfflineQueue: true',
+    )
+  }
+  return {
+    name: 'node-redis',
+    async send({ commands }) {
+      if (!client.isReady) throw notSent('the node-redis client is not connected')
+      publishRoundTrip(commands.length)
+      return await Promise.all(commands.map((command) => outcomeOf(client, command)))
+    },
+    state: () => ({ connections: 1, ready: client.isReady ? 1 : 0 }),
+    close: () => client.close(),
+  }
+}
+
+async function outcomeOf(client: NodeRedisClient, command: Command): Promise<Outcome> {
+  try {
+    return (await client.sendCommand(command.map(String))) as Reply
+  } catch (error) {
+    return isErrorReply(error) ? refusal(error) : (error as Error)
+  }
+}
+
+/** All its errors are called `Error`; those of Redis are of a class of the client's own. */
+function isErrorReply(error: unknown): error is Error {
+  for (let type = error?.constructor; type; type = Object.getPrototypeOf(type)) {
+    if (type.name === 'ErrorReply') return true
+  }
+  return false
+}
+
+function refusal(error: Error): Error {
+  const renamed = new Error(error.message, { cause: error })
+  renamed.name = 'ReplyError'
+  return renamed
+}

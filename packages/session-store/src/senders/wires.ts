@@ -1,0 +1,102 @@
+import { createHash } from 'node:crypto'
+import { type Client, isCluster } from '../client.ts'
+import { sendPerNode, sendToNode } from '../cluster.ts'
+import { publishRoundTrip } from '../diagnostics.ts'
+import { errorKind, isRefusal, type Outcome } from '../outcomes.ts'
+import { type Command, keysOf, type Reply } from '../updates.ts'
+
+/** A way of putting commands on the wire of a connection that is up. */
+export interface Wire {
+  readonly name: string
+  /** Resolves with one outcome for each command that was sent; rejects only with a `StoreError`. */
+  send(client: Client, commands: readonly Command[]): Promise<Outcome[]>
+}
+
+/** All commands at once, as one non-transactional pipeline: one round trip. */
+export const pipeline: Wire = {
+  name: 'pipeline',
+  async send(client, commands) {
+    publishRoundTrip(commands.length)
+    if (isCluster(client)) return await sendPerNode(client, commands)
+    const queued = client.pipeline()
+    for (const [name, ...args] of commands) queued.call(name, ...args)
+    const replies = await queued.exec()
+    return (replies ?? []).map(([error, reply]) => error ?? (reply as Reply))
+  },
+}
+
+/** One command after the other, each when the reply to the one before is there. */
+export const oneByOne: Wire = {
+  name: 'one by one',
+  async send(client, commands) {
+    const outcomes: Outcome[] = []
+    for (const command of commands) {
+      const outcome = await sendCommand(client, command)
+      outcomes.push(outcome)
+      // After a lost reply nothing more is sent; a refused command does not stop a pipeline either.
+      if (outcome instanceof Error && !isRefusal(outcome)) break
+    }
+    return outcomes
+  },
+}
+
+/** All commands at once between MULTI and EXEC: one round trip, all of them or none. */
+export const transaction: Wire = {
+  name: 'transaction',
+  async send(client, commands) {
+    publishRoundTrip(commands.length + 2)
+    const queued = client.multi()
+    for (const [name, ...args] of commands) queued.call(name, ...args)
+    try {
+      const replies = await queued.exec()
+      return (replies ?? []).map(([error, reply]) => error ?? (reply as Reply))
+    } catch (error) {
+      // EXECABORT, or the connection was lost: the same became of all of them.
+      const [reason = error] = (error as { previousErrors?: Error[] }).previousErrors ?? []
+      return commands.map(() => reason as Error)
+    }
+  },
+}
+
+/** KEYS: the keys of the commands. ARGV: for each command its length, its name and its arguments. */
+const SCRIPT = `
+local replies, at = {}, 1
+while at <= #ARGV do
+  local length = tonumber(ARGV[at])
+  replies[#replies + 1] = redis.pcall(unpack(ARGV, at + 1, at + length))
+  at = at + length + 1
+end
+return replies`
+
+const SCRIPT_SHA = createHash('sha1').update(SCRIPT).digest('hex')
+
+/** All commands as arguments of one script on the server: one round trip, for comparison. */
+export const script: Wire = {
+  name: 'script',
+  async send(client, commands) {
+    // A script cannot run another one.
+    if (commands.every(([name]) => name === 'EVAL')) return await oneByOne.send(client, commands)
+    const keys = [...new Set(commands.flatMap((command) => keysOf(command)))]
+    const args = commands.flatMap((command) => [command.length, ...command])
+    let outcome = await sendCommand(client, ['EVALSHA', SCRIPT_SHA, keys.length, ...keys, ...args])
+    // A server that does not know the script has done nothing.
+    if (outcome instanceof Error && errorKind(outcome) === 'NOSCRIPT') {
+      outcome = await sendCommand(client, ['EVAL', SCRIPT, keys.length, ...keys, ...args])
+    }
+    if (Array.isArray(outcome)) return outcome as Outcome[]
+    const failure =
+      outcome instanceof Error ? outcome : new Error('the script replied with no list')
+    return commands.map(() => failure)
+  },
+}
+
+export async function sendCommand(client: Client, command: Command): Promise<Outcome> {
+  publishRoundTrip(1)
+  if (isCluster(client)) return await sendToNode(client, command)
+  const [name, ...args] = command
+  try {
+    return (await client.call(name, ...args)) as Reply
+  } catch (error) {
+    return error as Error
+  }
+}

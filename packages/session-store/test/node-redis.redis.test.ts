@@ -1,0 +1,80 @@
+import { redisForThisTest, redisOfThisFile } from '@onetrip/stack/testing/redis.ts'
+import { createClient } from 'redis'
+import { expect, onTestFinished, test } from 'vitest'
+import { batching, createSessionStore, nodeRedisSender, type Sender } from '../src/index.ts'
+
+const tokens = { secrets: ['a-secret-for-tests-a-secret-for-tests'] }
+const server = redisOfThisFile()
+
+async function clientOn(socket: string) {
+  const client = createClient({
+    socket: { path: socket, tls: false },
+    disableOfflineQueue: true,
+  })
+  client.on('error', () => {})
+  onTestFinished(() => client.destroy())
+  return await client.connect()
+}
+
+function storeBy(sender: Sender) {
+  const store = createSessionStore({ sender, tokens, janitor: false })
+  onTestFinished(() => store.close().catch(() => undefined))
+  return store
+}
+
+const decorators = { alone: (sender: Sender) => sender, batched: batching }
+
+test.each(Object.entries(decorators))('%s: a session from login to logout', async (_, decorate) => {
+  const store = storeBy(decorate(nodeRedisSender(await clientOn(server.socket))))
+  await store.ready()
+  expect(store).toMatchObject({ strategy: 'node-redis', pool: { connections: 1, ready: 1 } })
+  const { token } = await store.login('ada')
+  const views = await Promise.all(Array.from({ length: 20 }, () => store.recordView(token, 'book')))
+  expect(views.map(({ views }) => views).sort((a, b) => a - b)).toEqual(
+    Array.from({ length: 20 }, (_, index) => index + 1),
+  )
+  expect(await store.viewedItems(token)).toMatchObject([{ item: 'book' }])
+  await store.janitor().runOnce()
+  expect(await store.logout(token)).toBe(true)
+  expect(await server.redis.keys('viewed:?*')).toEqual([])
+})
+
+test('what Redis refuses is told apart from what was lost', async () => {
+  const store = storeBy(nodeRedisSender(await clientOn(server.socket)))
+  const token = store.issueToken()
+  await store.updateToken(token, 'ada')
+  await server.redis.set(`viewed:${token.split('.')[0]}`, 'not a sorted set')
+  await expect(store.recordView(token, 'book')).rejects.toMatchObject({
+    code: 'ONETRIP_REFUSED',
+    message: expect.stringContaining('ZADD (command 2 of 5): WRONGTYPE'),
+  })
+})
+
+test('a Redis that is killed: nothing hangs, nothing is counted twice', async () => {
+  const redis = await redisForThisTest({ config: { appendonly: 'yes' } })
+  const store = storeBy(batching(nodeRedisSender(await clientOn(redis.socket))))
+  const { token } = await store.login('ada')
+  redis.program.signal('SIGSTOP')
+  const inFlight = Promise.allSettled(
+    Array.from({ length: 20 }, () => store.recordView(token, 'book')),
+  )
+  redis.program.signal('SIGKILL')
+  for (const { reason } of (await inFlight) as PromiseRejectedResult[]) {
+    expect(reason.code).toBe('ONETRIP_OUTCOME_UNKNOWN')
+  }
+  await expect(store.recordView(token, 'book')).rejects.toMatchObject({
+    code: expect.stringMatching('ONETRIP_NOT_SENT|ONETRIP_OUTCOME_UNKNOWN'),
+  })
+  await redis.restart()
+  await expect
+    .poll(() => store.recordView(token, 'book').catch(() => undefined))
+    .toMatchObject({ user: 'ada' })
+  const [book] = await store.popularItems()
+  expect(book?.views).toBeLessThanOrEqual(22)
+})
+
+test('a client that could send late, or is none, is refused', async () => {
+  const queueing = createClient({ socket: { path: server.socket, tls: false } })
+  expect(() => nodeRedisSender(queueing)).toThrow('it needs disableOfflineQueue: true')
+  expect(() => nodeRedisSender(server.redis as never)).toThrow('must be a client of node-redis')
+})

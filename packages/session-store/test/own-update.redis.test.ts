@@ -1,0 +1,58 @@
+import { redisOfThisFile } from '@onetrip/stack/testing/redis.ts'
+import { expect, onTestFinished, test } from 'vitest'
+import {
+  type Command,
+  createSessionStore,
+  type StrategyName,
+  strategyNames,
+  type Update,
+} from '../src/index.ts'
+
+const tokens = { secrets: ['a-secret-for-tests-a-secret-for-tests'] }
+const server = redisOfThisFile()
+
+async function storeBy(strategy: StrategyName) {
+  const url = `unix://${server.socket}`
+  const store = createSessionStore({ url, strategy, tokens, janitor: false })
+  onTestFinished(() => store.close())
+  await store.ready()
+  return store
+}
+
+const replies = (...commands: Command[]): Update<unknown> => ({
+  commands,
+  readOnly: false,
+  read: (all) => all,
+})
+
+test.each(strategyNames)('%s: each caller reads the replies to its own commands', async (name) => {
+  const store = await storeBy(name)
+  const { token } = await store.login('ada')
+  const [one, two, view] = await Promise.all([
+    store.run(replies(['ZADD', 'scores', 'NX', 1, 'ada'], ['HSET', 'names', 'a', 'Ada'])),
+    store.run(replies(['ZADD', 'scores', 2, 'eve', 3, 'bob'], ['HSET', 'names', 'b', 'Bob'])),
+    store.recordView(token, 'book'),
+  ])
+  expect([one, two]).toEqual([
+    [1, 1],
+    [2, 1],
+  ])
+  expect(view).toEqual({ user: 'ada', views: 1 })
+  expect(await store.run(replies(['HLEN', 'names'], ['ZSCORE', 'scores', 'bob']))).toEqual([2, '3'])
+})
+
+test('commands that would hurt those who share the connection are refused before anything is sent', async () => {
+  const store = await storeBy('batch')
+  for (const name of ['BLPOP', 'multi', 'Subscribe', 'SELECT', 'WATCH', 'CLIENT']) {
+    await expect(store.run(replies(['SET', 'a', 1], [name, '0']))).rejects.toMatchObject({
+      code: 'ONETRIP_INVALID_INPUT',
+      statusCode: 400,
+      message: `${name.toUpperCase()} cannot be sent over a shared connection`,
+    })
+  }
+  for (const wrong of [[], [[]], [['SET', 'a', Number.NaN]], [['SET', null]], 'PING']) {
+    const update = { commands: wrong, readOnly: false, read: () => 0 } as unknown as Update<number>
+    await expect(store.run(update)).rejects.toMatchObject({ code: 'ONETRIP_INVALID_INPUT' })
+  }
+  expect(await server.redis.exists('a')).toBe(0)
+})
