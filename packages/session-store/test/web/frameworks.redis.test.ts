@@ -1,0 +1,274 @@
+import { once } from 'node:events'
+import type { AddressInfo } from 'node:net'
+import { redisOfThisFile, type TestRedis, testRedis } from '@onetrip/stack/testing/redis.ts'
+import express from 'express'
+import Fastify from 'fastify'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { expressSessions } from '../../src/express.ts'
+import { fastifySessions } from '../../src/fastify.ts'
+import { createSessionStore, roundTripChannel, type SessionStore } from '../../src/index.ts'
+import type { StoreChoice, WebOptions } from '../../src/web/sessions.ts'
+
+type Options = WebOptions & StoreChoice
+
+interface Running {
+  store: SessionStore
+  url: string
+  close(): Promise<void>
+}
+
+/** The same routes with each framework. */
+const frameworks: Record<string, (options: Options) => Promise<Running>> = {
+  async fastify(options) {
+    const app = Fastify()
+    await app.register(fastifySessions, options)
+    app.post<{ Params: { user: string } }>('/login/:user', async (request, reply) => {
+      const { user } = await reply.login(request.params.user)
+      return { user, views: (await request.session.recordView('welcome')).views }
+    })
+    app.post<{ Params: { item: string } }>('/views/:item', (request) =>
+      request.session.recordView(request.params.item),
+    )
+    app.get('/me', (request) => request.session.check())
+    app.post('/logout', async (_request, reply) => ({ ended: await reply.logout() }))
+    app.get('/broken', async () => {
+      throw Object.assign(new Error('broken'), { statusCode: 418 })
+    })
+    const url = await app.listen()
+    return { store: app.store, url, close: () => app.close() }
+  },
+  async express(options) {
+    const sessions = await expressSessions(options)
+    const app = express()
+    app.use(sessions.middleware)
+    app.post('/login/:user', async (req, res) => {
+      const { user } = await req.onetrip.login(req.params.user)
+      res.json({ user, views: (await req.onetrip.recordView('welcome')).views })
+    })
+    app.post('/views/:item', async (req, res) => {
+      res.json(await req.onetrip.recordView(req.params.item))
+    })
+    app.get('/me', async (req, res) => res.json(await req.onetrip.check()))
+    app.post('/logout', async (req, res) => res.json({ ended: await req.onetrip.logout() }))
+    app.get('/broken', () => {
+      throw Object.assign(new Error('broken'), { statusCode: 418 })
+    })
+    app.use(sessions.errorHandler)
+    const server = app.listen(0)
+    await once(server, 'listening')
+    return {
+      store: sessions.store,
+      url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+      async close() {
+        server.close()
+        server.closeAllConnections()
+        await sessions.close()
+      },
+    }
+  },
+}
+
+const server = redisOfThisFile()
+const tokens = { secrets: ['a-secret-for-tests-a-secret-for-tests'] }
+
+const storeOptions = (redis: { socket: string } = server) => ({
+  url: `unix://${redis.socket}`,
+  tokens,
+  janitor: false as const,
+  deadlineMs: 30_000,
+})
+
+describe.each(Object.entries(frameworks))('%s', (_name, start) => {
+  async function running(options: Partial<Options> = {}, redis?: TestRedis) {
+    const app = await start({ ...storeOptions(redis), ...options } as Options)
+    onTestFinished(() => app.close())
+    const send = async (method: string, path: string, headers: Record<string, string> = {}) => {
+      const response = await fetch(app.url + path, { method, headers })
+      const text = await response.text()
+      const body = text.startsWith('{') ? JSON.parse(text) : text
+      return { status: response.status, headers: response.headers, body }
+    }
+    /** Logs in and returns the cookie as a browser sends it, and its token. */
+    const login = async (headers = {}) => {
+      const { headers: answer } = await send('POST', '/login/ada', headers)
+      const cookie = answer.getSetCookie()[0]?.split(';')[0] ?? ''
+      return { cookie, token: cookie.split('=')[1] ?? '' }
+    }
+    return { ...app, send, login }
+  }
+
+  test('a login has a new token, ends the session of the cookie, and is used at once', async () => {
+    const { send, login, store } = await running()
+    const first = await login()
+    const answer = await send('POST', '/login/ada', { cookie: first.cookie })
+    expect(answer.body).toEqual({ user: 'ada', views: 2 })
+    const second = answer.headers.getSetCookie()[0]?.split(/[=;]/)[1] ?? ''
+    expect(second).not.toBe(first.token)
+    await expect(store.checkToken(first.token)).rejects.toMatchObject({
+      code: 'ONETRIP_UNKNOWN_SESSION',
+    })
+    expect(await store.checkToken(second)).toMatchObject({ user: 'ada' })
+  })
+
+  test('a login works with a cookie that is no good, and over a planted second one it does not', async () => {
+    const { send } = await running()
+    const planted = { cookie: '__Host-onetrip=planted' }
+    expect((await send('POST', '/login/ada', planted)).status).toBe(200)
+    const twice = { cookie: '__Host-onetrip=a; __Host-onetrip=b' }
+    const { status, body } = await send('POST', '/login/ada', twice)
+    expect({ status, code: body.code }).toEqual({ status: 400, code: 'ONETRIP_SEVERAL_COOKIES' })
+  })
+
+  test('a view is one round trip, and a request that is refused none', async () => {
+    const { send, login } = await running()
+    const { cookie, token } = await login()
+    let roundTrips = 0
+    const count = () => void roundTrips++
+    roundTripChannel.subscribe(count)
+    onTestFinished(() => void roundTripChannel.unsubscribe(count))
+    expect((await send('POST', '/views/book', { cookie })).status).toBe(200)
+    expect(roundTrips).toBe(1)
+    const refused = [
+      {},
+      { cookie: '__Host-onetrip=' },
+      { cookie: 'onetrip=a' },
+      { cookie, 'sec-fetch-site': 'cross-site' },
+      { cookie: `${cookie}; ${cookie}` },
+      { authorization: `Basic ${token}` },
+      { authorization: 'Bearer forged', cookie },
+    ]
+    const answers = await Promise.all(refused.map((headers) => send('POST', '/views/a', headers)))
+    expect(answers.map(({ status }) => status)).toEqual([401, 401, 401, 403, 400, 401, 401])
+    expect(roundTrips).toBe(1)
+  })
+
+  test('a token in the header is for clients of other sites, too, unless bearer is false', async () => {
+    const both = await running()
+    const { token } = await both.login()
+    const headers = { authorization: `bearer  ${token}`, 'sec-fetch-site': 'cross-site' }
+    expect((await both.send('POST', '/views/book', headers)).status).toBe(200)
+    const cookieOnly = await running({ bearer: false })
+    const { status, body } = await cookieOnly.send('POST', '/views/book', headers)
+    expect({ status, code: body.code }).toEqual({ status: 401, code: 'ONETRIP_LOGIN_REQUIRED' })
+  })
+
+  test('a 401 removes the cookie that it is about, and no other', async () => {
+    const { send, login, store } = await running()
+    const { cookie, token } = await login()
+    await store.logout(token)
+    const removed = async (method: string, path: string, headers: Record<string, string>) =>
+      (await send(method, path, headers)).headers.getSetCookie().map((set) => set.slice(0, 16))
+    expect(await removed('GET', '/me', { cookie })).toEqual(['__Host-onetrip=;'])
+    expect(await removed('POST', '/logout', { cookie: `${cookie}x` })).toEqual(['__Host-onetrip=;'])
+    expect(await removed('GET', '/me', { authorization: `Bearer ${token}`, cookie })).toEqual([])
+    expect(await removed('GET', '/me', {})).toEqual([])
+  })
+
+  test('pages of publicOrigins may change state', async () => {
+    const { send, login } = await running({ publicOrigins: ['https://shop.example'] })
+    const { cookie } = await login()
+    const from = (origin: string) =>
+      send('POST', '/views/book', { cookie, origin, 'sec-fetch-site': 'cross-site' })
+    expect((await from('https://shop.example')).status).toBe(200)
+    expect((await from('https://evil.example')).status).toBe(403)
+  })
+
+  test('without Redis: 503, what became of the request, and nothing of the cause', async () => {
+    const redis = await testRedis()
+    try {
+      const { send, login } = await running({}, redis)
+      const { cookie } = await login()
+      redis.program.signal('SIGKILL')
+      await redis.program.exited
+      const { status, headers, body } = await send('POST', '/views/book', { cookie })
+      expect(status).toBe(503)
+      expect(headers.get('retry-after')).toBe('1')
+      expect(headers.getSetCookie()).toEqual([])
+      expect(body).toEqual({
+        statusCode: 503,
+        code: expect.stringMatching(/^ONETRIP_(?:NOT_SENT|OUTCOME_UNKNOWN)$/),
+        error: 'Service Unavailable',
+        message: expect.stringMatching(/^there is no connection to Redis$|^sent to Redis/),
+        mayHaveWritten: expect.any(Boolean),
+        retrySafe: expect.any(Boolean),
+      })
+    } finally {
+      await redis.stop()
+    }
+  })
+
+  test("errors of the application stay the application's", async () => {
+    const { send } = await running()
+    const { status, body } = await send('GET', '/broken')
+    expect(status).toBe(418)
+    expect(JSON.stringify(body)).toContain('broken')
+  })
+
+  test('a store that is given is used and not closed; its own is closed', async () => {
+    const given = createSessionStore(storeOptions())
+    onTestFinished(() => given.close())
+    await given.ready()
+    const app = await start({ store: given })
+    expect(app.store).toBe(given)
+    await app.close()
+    await given.ping()
+
+    const own = await start(storeOptions())
+    await own.close()
+    await expect(own.store.ping()).rejects.toMatchObject({ code: 'ONETRIP_NOT_SENT' })
+  })
+
+  test.each([
+    [{ store: undefined as never, tokens: { secrets: [] } }, 'secrets'],
+    [{ cookie: { sameSite: 'none', secure: false } }, 'sameSite'],
+    [{ publicOrigins: ['shop.example'] }, 'publicOrigins'],
+    [{ bearer: 'no' }, 'bearer'],
+    [{ store: {} }, 'no effect'],
+  ])('%o does not start', async (options, words) => {
+    const starting = start({ ...storeOptions(), ...options } as Options)
+    await expect(starting).rejects.toThrow(TypeError)
+    await expect(starting).rejects.toThrow(words)
+  })
+
+  test('an object that is no store does not start', async () => {
+    const starting = start({ store: { login() {} } } as unknown as Options)
+    await expect(starting).rejects.toThrow('store needs the functions checkToken')
+  })
+
+  test('when Redis cannot be used it does not start, and leaves no connection behind', async () => {
+    const clients = async () =>
+      Number(/connected_clients:(\d+)/.exec(await server.redis.info())?.[1])
+    const before = await clients()
+    const starting = start({
+      ...storeOptions(),
+      url: `unix://${server.socket}?db=99`,
+      readyTimeoutMs: 1,
+    })
+    await expect(starting).rejects.toMatchObject({ code: 'ONETRIP_NOT_SENT' })
+    await expect.poll(clients).toBe(before)
+  })
+})
+
+test('fastify: registered twice, or beside another session plugin, it says so', async () => {
+  const app = Fastify()
+  onTestFinished(() => app.close())
+  await app.register(fastifySessions, storeOptions())
+  await expect(app.register(fastifySessions, storeOptions())).rejects.toThrow('registered twice')
+  const other = Fastify()
+  other.decorateRequest('session', null as never)
+  await expect(other.register(fastifySessions, storeOptions())).rejects.toThrow('@fastify/session')
+})
+
+test('express: used twice, each request says so', async () => {
+  const sessions = await expressSessions(storeOptions())
+  onTestFinished(() => sessions.close())
+  const errors: unknown[] = []
+  const request = {} as Express.Request & Parameters<typeof sessions.middleware>[0]
+  for (const _ of [1, 2]) {
+    sessions.middleware(request, {} as never, (error) => errors.push(error))
+  }
+  expect(errors).toEqual([
+    undefined,
+    new Error('req.onetrip exists already: expressSessions is used twice'),
+  ])
+})
