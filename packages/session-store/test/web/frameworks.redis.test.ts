@@ -32,7 +32,7 @@ const frameworks: Record<string, (options: Options) => Promise<Running>> = {
     app.get('/me', (request) => request.session.check())
     app.post('/logout', async (_request, reply) => ({ ended: await reply.logout() }))
     app.get('/broken', async () => {
-      throw Object.assign(new Error('broken'), { statusCode: 418 })
+      throw Object.assign(new Error('broken'), { statusCode: 500, code: 'E_BROKEN' })
     })
     const url = await app.listen()
     return { store: app.store, url, close: () => app.close() }
@@ -51,7 +51,7 @@ const frameworks: Record<string, (options: Options) => Promise<Running>> = {
     app.get('/me', async (req, res) => res.json(await req.onetrip.check()))
     app.post('/logout', async (req, res) => res.json({ ended: await req.onetrip.logout() }))
     app.get('/broken', () => {
-      throw Object.assign(new Error('broken'), { statusCode: 418 })
+      throw Object.assign(new Error('broken'), { statusCode: 500, code: 'E_BROKEN' })
     })
     app.use(sessions.errorHandler)
     const server = app.listen(0)
@@ -171,6 +171,9 @@ describe.each(Object.entries(frameworks))('%s', (_name, start) => {
       send('POST', '/views/book', { cookie, origin, 'sec-fetch-site': 'cross-site' })
     expect((await from('https://shop.example')).status).toBe(200)
     expect((await from('https://evil.example')).status).toBe(403)
+    const fromEvil = await send('POST', '/login/ada', { origin: 'https://evil.example' })
+    expect(fromEvil).toMatchObject({ status: 403, body: { code: 'ONETRIP_CROSS_SITE' } })
+    expect(fromEvil.headers.getSetCookie()).toEqual([])
   })
 
   test('without Redis: 503, what became of the request, and nothing of the cause', async () => {
@@ -200,8 +203,9 @@ describe.each(Object.entries(frameworks))('%s', (_name, start) => {
   test("errors of the application stay the application's", async () => {
     const { send } = await running()
     const { status, body } = await send('GET', '/broken')
-    expect(status).toBe(418)
+    expect(status).toBe(500)
     expect(JSON.stringify(body)).toContain('broken')
+    expect(JSON.stringify(body)).not.toContain('retrySafe')
   })
 
   test('a store that is given is used and not closed; its own is closed', async () => {
@@ -235,17 +239,18 @@ describe.each(Object.entries(frameworks))('%s', (_name, start) => {
     await expect(starting).rejects.toThrow('store needs the functions checkToken')
   })
 
-  test('when Redis cannot be used it does not start, and leaves no connection behind', async () => {
-    const clients = async () =>
-      Number(/connected_clients:(\d+)/.exec(await server.redis.info())?.[1])
-    const before = await clients()
-    const starting = start({
-      ...storeOptions(),
-      url: `unix://${server.socket}?db=99`,
-      readyTimeoutMs: 1,
-    })
+  test('when Redis cannot be used it does not start, and closes its store', async () => {
+    let closed = false
+    const sender = {
+      name: 'silent',
+      send: () => new Promise<never>(() => {}),
+      close: async () => {
+        closed = true
+      },
+    }
+    const starting = start({ sender, tokens, janitor: false, readyTimeoutMs: 1 })
     await expect(starting).rejects.toMatchObject({ code: 'ONETRIP_NOT_SENT' })
-    await expect.poll(clients).toBe(before)
+    expect(closed).toBe(true)
   })
 })
 
