@@ -1,4 +1,9 @@
-import { MAX_CURSOR_LENGTH, MAX_NAME_LENGTH, NAME_PATTERN } from '@onetrip/session-store'
+import {
+  MAX_CURSOR_LENGTH,
+  MAX_KEY_LENGTH,
+  MAX_NAME_LENGTH,
+  NAME_PATTERN,
+} from '@onetrip/session-store'
 import { type TProperties, Type } from 'typebox'
 
 const NOW = 1_795_255_200_250
@@ -60,6 +65,18 @@ export const ViewBody = Exactly(
   { item: Name },
   { description: 'What is viewed', examples: [{ item: 'book' }] },
 )
+
+export const ViewHeaders = Type.Object({
+  'idempotency-key': Type.Optional(
+    Type.String({
+      minLength: 1,
+      maxLength: MAX_KEY_LENGTH,
+      description:
+        'For clients that may send the view again, as when its outcome is unknown: with the same key it ' +
+        'is counted once within ten minutes, for this session and item',
+    }),
+  ),
+})
 
 export const View = Exactly(
   { user: Name, item: Name, views: Type.Integer() },
