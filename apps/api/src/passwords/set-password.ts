@@ -1,0 +1,83 @@
+import { readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
+import { parseArgs } from 'node:util'
+import { MAX_PASSWORD_LENGTH } from '../schemas.ts'
+import { hashPassword } from './hash.ts'
+import { newPassword } from './prompt.ts'
+import { checkName, normalizedName, UsersFile } from './users-file.ts'
+
+const MIN_PASSWORD_LENGTH = 8
+
+const usage = `Usage: npm run set-password -- FILE NAME
+
+Adds a user to a users file (USERS_FILE of the API), or changes the password of the user. Asks for the
+password; if standard input is not a terminal, its first line is the password. To remove a user, delete the
+line.
+
+The API reads a changed file at the next login. Sessions that exist go on.
+`
+
+/** The text of a users file, and its mode; empty if there is none. */
+async function existing(path: string): Promise<{ text: string; mode: number }> {
+  const stats = await stat(path).catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== 'ENOENT') throw error
+  })
+  if (!stats) return { text: '', mode: 0o600 }
+  await UsersFile.open(path) // refuses a malformed one
+  return { text: await readFile(path, 'utf8'), mode: stats.mode & 0o777 }
+}
+
+/** Writes a new file beside the old one, which it then replaces: no reader sees half of it. */
+async function replaceFile(path: string, text: string, mode: number): Promise<void> {
+  const temporary = `${path}.new`
+  try {
+    await writeFile(temporary, text, { flag: 'wx', mode, flush: true })
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
+    throw new Error(
+      `${temporary} exists: another set-password is writing it, or was killed; if none runs, delete it`,
+    )
+  }
+  try {
+    await rename(temporary, path)
+  } catch (error) {
+    await rm(temporary)
+    throw error
+  }
+}
+
+async function setPassword(path: string, user: string): Promise<string> {
+  const name = normalizedName(user)
+  checkName(name)
+  await existing(path) // fails before the password is typed
+  const password = await newPassword(`Password for ${name}: `, 'The same again: ')
+  const { length } = [...password]
+  if (length < MIN_PASSWORD_LENGTH || length > MAX_PASSWORD_LENGTH) {
+    throw new Error(
+      `a password must have ${MIN_PASSWORD_LENGTH} to ${MAX_PASSWORD_LENGTH} characters`,
+    )
+  }
+  const line = `${name}:${await hashPassword(password)}`
+  const { text, mode } = await existing(path)
+  const lines = text === '' ? [] : text.replace(/\r?\n$/, '').split(/\r?\n/)
+  const index = lines.findIndex(
+    (other) => normalizedName(other.slice(0, Math.max(0, other.lastIndexOf(':')))) === name,
+  )
+  const added = index < 0
+  lines[added ? lines.length : index] = line
+  await replaceFile(path, `${lines.join('\n')}\n`, mode)
+  return added ? `Added ${name} to ${path}.` : `Changed the password of ${name} in ${path}.`
+}
+
+try {
+  const { values, positionals } = parseArgs({
+    allowPositionals: true,
+    options: { help: { type: 'boolean', short: 'h' } },
+  })
+  const [path, name, ...more] = positionals
+  if (values.help) process.stdout.write(usage)
+  else if (path === undefined || name === undefined || more.length > 0) throw new Error(usage)
+  else process.stdout.write(`${await setPassword(path, name)}\n`)
+} catch (error) {
+  process.stderr.write(`${(error as Error).message}\n`)
+  process.exitCode = 1
+}
