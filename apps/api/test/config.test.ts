@@ -41,6 +41,9 @@ test.each([
 })
 
 test.each([
+  [{ AUTH: 'ldap' }, 'AUTH must be one of trust, password'],
+  [{ AUTH: 'password' }, 'AUTH=password needs a USERS_FILE'],
+  [{ USERS_FILE: 'users' }, 'USERS_FILE is set, but AUTH is not password'],
   [{ WORKERS: '0' }, 'WORKERS is not in its form: Processes on the one port, 1 to 99; auto:'],
   [{ STRATEGY: 'fast' }, 'STRATEGY must be one of naive, '],
   [{ PORT: '3000x', MAX_SESSIONS: '0' }, 'PORT must be integer; MAX_SESSIONS must be >= 1'],
