@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { chmod, readdir, readFile, stat, writeFile } from 'node:fs/promises'
+import { chmod, chown, readdir, readFile, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
@@ -33,6 +33,8 @@ test('adds users and changes a password; the rest of the file stays', async () =
   expect((await stat(path)).mode & 0o777).toBe(0o600)
   await writeFile(path, `# administrators\n${await readFile(path, 'utf8')}`)
   await chmod(path, 0o640)
+  const owner = process.getuid?.() === 0 ? 1000 : (process.getuid?.() ?? 0)
+  await chown(path, owner, process.getgid?.() ?? 0) // as root: the file of another user
   expect((await setPassword([path, 'Zoe\u0308'], 'her password')).code).toBe(0)
   const changed = await setPassword([path, 'ada'], 'second password\r\n')
   expect(changed.stdout).toBe(`Changed the password of ada in ${path}.\n`)
@@ -44,7 +46,8 @@ test('adds users and changes a password; the rest of the file stays', async () =
     'Zo\u00eb:',
     '',
   ])
-  expect((await stat(path)).mode & 0o777).toBe(0o640)
+  const { mode, uid } = await stat(path)
+  expect({ mode: mode & 0o777, uid }).toEqual({ mode: 0o640, uid: owner })
   const file = await UsersFile.open(path)
   expect(await file.verify('ada', 'second password')).toBe(true)
   expect(await file.verify('ada', 'first password')).toBe(false)

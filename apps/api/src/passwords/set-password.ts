@@ -1,4 +1,4 @@
-import { readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
+import { chown, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { parseArgs } from 'node:util'
 import { MAX_PASSWORD_LENGTH } from '../schemas.ts'
 import { hashPassword } from './hash.ts'
@@ -16,18 +16,30 @@ line.
 The API reads a changed file at the next login. Sessions that exist go on.
 `
 
-/** The text of a users file, and its mode; empty if there is none. */
-async function existing(path: string): Promise<{ text: string; mode: number }> {
+interface Existing {
+  /** Empty if there is no file. */
+  text: string
+  mode: number
+  owner?: { uid: number; gid: number }
+}
+
+async function existing(path: string): Promise<Existing> {
   const stats = await stat(path).catch((error: NodeJS.ErrnoException) => {
     if (error.code !== 'ENOENT') throw error
   })
   if (!stats) return { text: '', mode: 0o600 }
   await UsersFile.open(path) // refuses a malformed one
-  return { text: await readFile(path, 'utf8'), mode: stats.mode & 0o777 }
+  const { mode, uid, gid } = stats
+  return { text: await readFile(path, 'utf8'), mode: mode & 0o777, owner: { uid, gid } }
 }
 
 /** Writes a new file beside the old one, which it then replaces: no reader sees half of it. */
-async function replaceFile(path: string, text: string, mode: number): Promise<void> {
+async function replaceFile(
+  path: string,
+  text: string,
+  like: Omit<Existing, 'text'>,
+): Promise<void> {
+  const { mode, owner } = like
   const temporary = `${path}.new`
   try {
     await writeFile(temporary, text, { flag: 'wx', mode, flush: true })
@@ -38,6 +50,7 @@ async function replaceFile(path: string, text: string, mode: number): Promise<vo
     )
   }
   try {
+    if (owner) await chown(temporary, owner.uid, owner.gid)
     await rename(temporary, path)
   } catch (error) {
     await rm(temporary)
@@ -57,14 +70,14 @@ async function setPassword(path: string, user: string): Promise<string> {
     )
   }
   const line = `${name}:${await hashPassword(password)}`
-  const { text, mode } = await existing(path)
+  const { text, ...like } = await existing(path)
   const lines = text === '' ? [] : text.replace(/\r?\n$/, '').split(/\r?\n/)
   const index = lines.findIndex(
     (other) => normalizedName(other.slice(0, Math.max(0, other.lastIndexOf(':')))) === name,
   )
   const added = index < 0
   lines[added ? lines.length : index] = line
-  await replaceFile(path, `${lines.join('\n')}\n`, mode)
+  await replaceFile(path, `${lines.join('\n')}\n`, like)
   return added ? `Added ${name} to ${path}.` : `Changed the password of ${name} in ${path}.`
 }
 
