@@ -50,7 +50,9 @@ export async function serve<Schema extends TSchema>(
   try {
     const { config = loadConfig(), ...application } = options
     if (application.authenticator && config.AUTH === 'password') {
-      throw new Error('AUTH is password, but the application passes an authenticator to serve()')
+      throw new Error(
+        'AUTH is password, but the application passes an authenticator to serve(); unset AUTH and USERS_FILE',
+      )
     }
     const processes = processCount(config.WORKERS)
     if (primary || processes === 1) await serveFromThisProcess(config, application, primary)

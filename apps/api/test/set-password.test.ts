@@ -27,22 +27,22 @@ test('adds users and changes a password; the rest of the file stays', async () =
   const path = join(await temporaryFolder(), 'users')
   expect(await setPassword([path, 'ada'], 'first password\n')).toEqual({
     code: 0,
-    stdout: `Added ada to ${path}.\n`,
+    stdout: `Set the password of ada in ${path}.\n`,
     stderr: '',
   })
   expect((await stat(path)).mode & 0o777).toBe(0o600)
-  await writeFile(path, `# administrators\n${await readFile(path, 'utf8')}`)
+  await writeFile(path, `\ufeff${await readFile(path, 'utf8')}# administrators\n`)
   await chmod(path, 0o640)
   const owner = process.getuid?.() === 0 ? 1000 : (process.getuid?.() ?? 0)
   await chown(path, owner, process.getgid?.() ?? 0) // as root: the file of another user
   expect((await setPassword([path, 'Zoe\u0308'], 'her password')).code).toBe(0)
   const changed = await setPassword([path, 'ada'], 'second password\r\n')
-  expect(changed.stdout).toBe(`Changed the password of ada in ${path}.\n`)
+  expect(changed.code).toBe(0)
 
   const lines = (await readFile(path, 'utf8')).split('\n')
   expect(lines.map((line) => line.replace(/\$.*/, ''))).toEqual([
-    '# administrators',
     'ada:',
+    '# administrators',
     'Zo\u00eb:',
     '',
   ])
@@ -52,6 +52,16 @@ test('adds users and changes a password; the rest of the file stays', async () =
   expect(await file.verify('ada', 'second password')).toBe(true)
   expect(await file.verify('ada', 'first password')).toBe(false)
   expect(await file.verify('Zo\u00eb', 'her password')).toBe(true)
+})
+
+test('several at once lose no user', async () => {
+  const path = join(await temporaryFolder(), 'users')
+  const names = ['ada', 'bob', 'eve', 'joe', 'sue']
+  const results = await Promise.all(names.map((name) => setPassword([path, name], 'a password')))
+  const set = names.filter((_, index) => results[index]?.code === 0)
+  expect(set.length).toBeGreaterThan(0)
+  const lines = (await readFile(path, 'utf8')).trimEnd().split('\n')
+  expect(lines.map((line) => line.split(':')[0]).sort()).toEqual(set)
 })
 
 test.each([
@@ -113,7 +123,7 @@ test.runIf(process.platform === 'linux')('in a terminal: typed twice, never show
   await equal.type('Password for ada: ', 'my passwordd\x7f\r')
   await equal.type('The same again: ', 'my password\r')
   expect(await equal.code()).toBe(0)
-  expect(equal.screen()).toContain('Added ada')
+  expect(equal.screen()).toContain('Set the password of ada')
   expect(equal.screen()).not.toContain('my pass')
   expect(await (await UsersFile.open(path)).verify('ada', 'my password')).toBe(true)
 

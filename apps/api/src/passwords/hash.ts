@@ -5,7 +5,7 @@ import fastq from 'fastq'
 import { ApiError } from '../errors.ts'
 
 /**
- * Cost of a new hash: 19 MiB, about 25 ms of CPU time. The minimum of
+ * Cost of a new hash: 19 MiB, about 20 ms of CPU time. The minimum of
  * https://cheatsheetseries.owasp.org/cheatsheets/Password_Storage_Cheat_Sheet.html#argon2id
  */
 const COST = { memory: 19_456, passes: 2, parallelism: 1 }

@@ -1,4 +1,4 @@
-import { chown, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
+import { open, readFile, rename, rm, stat } from 'node:fs/promises'
 import { parseArgs } from 'node:util'
 import { MAX_PASSWORD_LENGTH } from '../schemas.ts'
 import { hashPassword } from './hash.ts'
@@ -30,32 +30,45 @@ async function existing(path: string): Promise<Existing> {
   if (!stats) return { text: '', mode: 0o600 }
   await UsersFile.open(path) // refuses a malformed one
   const { mode, uid, gid } = stats
-  return { text: await readFile(path, 'utf8'), mode: mode & 0o777, owner: { uid, gid } }
+  const text = (await readFile(path, 'utf8')).replace(/^\ufeff/, '')
+  return { text, mode: mode & 0o777, owner: { uid, gid } }
 }
 
-/** Writes a new file beside the old one, which it then replaces: no reader sees half of it. */
-async function replaceFile(
-  path: string,
-  text: string,
-  like: Omit<Existing, 'text'>,
-): Promise<void> {
-  const { mode, owner } = like
+/**
+ * Writes a new file beside the old one, which it then replaces: no reader sees half of it. While the new one
+ * exists, nobody else changes the old one.
+ */
+async function changeFile(path: string, change: (text: string) => string): Promise<void> {
   const temporary = `${path}.new`
-  try {
-    await writeFile(temporary, text, { flag: 'wx', mode, flush: true })
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
+  const file = await open(temporary, 'wx', 0o600).catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EEXIST') throw error
     throw new Error(
       `${temporary} exists: another set-password is writing it, or was killed; if none runs, delete it`,
     )
-  }
+  })
   try {
-    if (owner) await chown(temporary, owner.uid, owner.gid)
+    const { text, mode, owner } = await existing(path)
+    await file.writeFile(change(text))
+    if (owner) await file.chown(owner.uid, owner.gid)
+    await file.chmod(mode)
+    await file.sync()
     await rename(temporary, path)
   } catch (error) {
     await rm(temporary)
     throw error
+  } finally {
+    await file.close()
   }
+}
+
+/** The text of a users file with this line in the place of the user's, or at the end. */
+function withLine(text: string, name: string, line: string): string {
+  const lines = text === '' ? [] : text.replace(/\r?\n$/, '').split(/\r?\n/)
+  const nameIn = (other: string) =>
+    normalizedName(other.slice(0, Math.max(0, other.lastIndexOf(':'))))
+  const index = lines.findIndex((other) => nameIn(other) === name)
+  lines[index < 0 ? lines.length : index] = line
+  return `${lines.join('\n')}\n`
 }
 
 async function setPassword(path: string, user: string): Promise<string> {
@@ -70,15 +83,8 @@ async function setPassword(path: string, user: string): Promise<string> {
     )
   }
   const line = `${name}:${await hashPassword(password)}`
-  const { text, ...like } = await existing(path)
-  const lines = text === '' ? [] : text.replace(/\r?\n$/, '').split(/\r?\n/)
-  const index = lines.findIndex(
-    (other) => normalizedName(other.slice(0, Math.max(0, other.lastIndexOf(':')))) === name,
-  )
-  const added = index < 0
-  lines[added ? lines.length : index] = line
-  await replaceFile(path, `${lines.join('\n')}\n`, like)
-  return added ? `Added ${name} to ${path}.` : `Changed the password of ${name} in ${path}.`
+  await changeFile(path, (text) => withLine(text, name, line))
+  return `Set the password of ${name} in ${path}.`
 }
 
 try {
