@@ -9,6 +9,9 @@ import { type TProperties, Type } from 'typebox'
 const NOW = 1_795_255_200_250
 const SESSION_ID = 'AZ3z4vYAc2Vzc2lvbi1vZi1hZGEtMTIz'
 
+/** Characters of a password. */
+export const MAX_PASSWORD_LENGTH = 256
+
 const NEXT_CURSOR = Buffer.from(`${NOW / 1000} ${SESSION_ID}`).toString('base64url')
 
 /** An object with these properties, all required, and no others. */
@@ -32,10 +35,19 @@ const Cursor = Type.String({
 })
 const SessionId = Type.String({ pattern: '^[A-Za-z0-9_-]{32}$' })
 
-/** The demo's credentials; an application has its own. */
+/** The credentials of `AUTH=trust`. */
 export const UserCredentials = Exactly(
   { user: Name },
   { description: 'Who logs in', examples: [{ user: 'ada' }] },
+)
+
+/** The credentials of `AUTH=password`. */
+export const PasswordCredentials = Exactly(
+  { user: Name, password: Type.String({ minLength: 1, maxLength: MAX_PASSWORD_LENGTH }) },
+  {
+    description: 'Who logs in',
+    examples: [{ user: 'ada', password: 'correct horse battery staple' }],
+  },
 )
 
 export const Login = Exactly(
