@@ -53,6 +53,7 @@ function resolve(file: string, specifier: string): string[] {
   if (specifier.startsWith('.')) return [join(dirname(file), specifier)]
   const [, name, path] = /^@onetrip\/([^/]+)\/?(.*)$/.exec(specifier) ?? []
   if (name === 'session-store') return ['packages/session-store/src/index.ts']
+  if (name === 'api') return ['apps/api/src/index.ts']
   if (name === 'stack') return [`apps/stack/src/${path}`]
   return name === undefined ? [] : [specifier]
 }

@@ -1,3 +1,4 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { SessionStore } from '@onetrip/session-store'
 import fastify, { type FastifyInstance, type FastifyServerOptions } from 'fastify'
 import type { Registry } from 'prom-client'
@@ -28,6 +29,10 @@ export interface AppOptions {
   /** Used, not closed. */
   store: SessionStore
   authenticator: Authenticator
+  /** Registers routes of the application that need a session: `request.user` is checked in them. */
+  routes?: FastifyPluginAsyncTypebox | undefined
+  /** Registers routes of the application that need no session. */
+  publicRoutes?: FastifyPluginAsyncTypebox | undefined
   /** Where `store` finds Redis, for `/metrics`: `tcp`, `tls` or `unix`. */
   transport: string
   /** Cookies only over HTTPS, and with the prefix `__Host-`. */
@@ -102,7 +107,8 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
   await app.register(async (service) => {
     await service.register(overloadPlugin, { maxEventLoopDelayMs })
     await service.register(publicRoutes, { authenticator })
-    await service.register(authenticatedRoutes)
+    if (options.publicRoutes) await service.register(options.publicRoutes)
+    await service.register(authenticatedRoutes, { routes: options.routes })
     await service.register(reportRoutes, { file: options.reportFile ?? '' })
   })
   await app.register(otherMethodsPlugin)

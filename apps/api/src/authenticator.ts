@@ -1,30 +1,33 @@
-import type { TSchema } from 'typebox'
+import type { Static, TSchema } from 'typebox'
 import { UserCredentials } from './schemas.ts'
 
 /** Proves who somebody is. It belongs to the application that uses the store, not to Onetrip. */
-export interface Authenticator {
-  /** Schema of the body of `POST /login`; with `examples`, for the documentation. */
-  readonly credentials: TSchema
-  /** Whom they are for, proven or not, in the one spelling by which attempts are counted. */
-  claimedUser(credentials: unknown): string
-  /** The user that these credentials prove, or undefined. */
-  authenticate(credentials: unknown): Promise<string | undefined>
+export interface Authenticator<Schema extends TSchema = TSchema> {
+  /** Schema of the body of `POST /login`; its `examples` are for the documentation. */
+  readonly credentials: Schema
+  /** Normalized user name as claimed by the client; the rate-limit key. */
+  claimedUser(credentials: Static<Schema>): string
+  /**
+   * The user's name in the store, or undefined if the credentials are invalid. An `ApiError` becomes the
+   * answer; any other error is logged and answered with 500.
+   */
+  authenticate(credentials: Static<Schema>): Promise<string | undefined>
 }
 
 /**
- * The demo's stand-in: believes every name.
+ * The demo's stand-in (`AUTH=trust`): believes every name.
  *
  * @throws Error in production.
  */
-export function trustingAuthenticator(environment: string): Authenticator {
+export function trustingAuthenticator(environment: string): Authenticator<typeof UserCredentials> {
   if (environment === 'production') {
     throw new Error(
-      'the demo believes every name that logs in, so it does not run with NODE_ENV=production: build the app with an authenticator of your own (apps/api/src/authenticator.ts)',
+      'AUTH=trust believes every name that logs in, so it does not run with NODE_ENV=production; set AUTH=password and USERS_FILE, or pass an authenticator of your own to serve() (apps/api/README.md)',
     )
   }
   return {
     credentials: UserCredentials,
-    claimedUser: (credentials) => (credentials as { user: string }).user,
-    authenticate: async (credentials) => (credentials as { user: string }).user,
+    claimedUser: ({ user }) => user,
+    authenticate: async ({ user }) => user,
   }
 }

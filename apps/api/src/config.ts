@@ -8,8 +8,16 @@ import { trustedProxies } from './trust-proxy.ts'
 export const configSchema = Type.Object({
   NODE_ENV: Type.String({
     default: 'development',
-    description:
-      'Anything else makes cookies Secure; the demo, which believes every name, refuses production',
+    description: 'Anything else makes cookies Secure; AUTH=trust refuses production',
+  }),
+  AUTH: Type.String({
+    default: 'trust',
+    enum: ['trust', 'password'],
+    description: 'trust: the demo, which believes every name; password: the users of USERS_FILE',
+  }),
+  USERS_FILE: Type.String({
+    default: '',
+    description: 'File of users and password hashes; npm run set-password writes it',
   }),
   HOST: Type.String({ default: '127.0.0.1', description: 'Address to listen on' }),
   PORT: Type.Integer({
@@ -172,6 +180,12 @@ export type Config = Static<typeof configSchema>
 export function loadConfig(environment: NodeJS.ProcessEnv = process.env): Config {
   const config = validated(environment)
   trustedProxies(config.TRUST_PROXY)
+  if (config.AUTH === 'password' && config.USERS_FILE === '') {
+    throw new Error('AUTH=password needs a USERS_FILE')
+  }
+  if (config.AUTH !== 'password' && config.USERS_FILE !== '') {
+    throw new Error('USERS_FILE is set, but AUTH is not password')
+  }
   const SESSION_SECRETS = sessionSecrets(config)
   if (SESSION_SECRETS.split(',').some(({ length }) => length < 32)) {
     throw new Error(

@@ -13,7 +13,15 @@ export function loggerOptions(level: string, terminal: boolean): LoggerOptions {
   return {
     level,
     redact: {
-      paths: ['req.headers', 'res.headers', 'headers', 'token', 'cookie', 'err.command.args'],
+      paths: [
+        'req.headers',
+        'res.headers',
+        'headers',
+        'token',
+        'cookie',
+        'password',
+        'err.command.args',
+      ],
       censor: '[hidden]',
     },
     ...(terminal && { transport: { target: 'pino-pretty' } }),

@@ -1,8 +1,16 @@
-import { MAX_CURSOR_LENGTH, MAX_NAME_LENGTH, NAME_PATTERN } from '@onetrip/session-store'
+import {
+  MAX_CURSOR_LENGTH,
+  MAX_KEY_LENGTH,
+  MAX_NAME_LENGTH,
+  NAME_PATTERN,
+} from '@onetrip/session-store'
 import { type TProperties, Type } from 'typebox'
 
 const NOW = 1_795_255_200_250
 const SESSION_ID = 'AZ3z4vYAc2Vzc2lvbi1vZi1hZGEtMTIz'
+
+/** Characters of a password. */
+export const MAX_PASSWORD_LENGTH = 256
 
 const NEXT_CURSOR = Buffer.from(`${NOW / 1000} ${SESSION_ID}`).toString('base64url')
 
@@ -27,10 +35,19 @@ const Cursor = Type.String({
 })
 const SessionId = Type.String({ pattern: '^[A-Za-z0-9_-]{32}$' })
 
-/** The demo's credentials; an application has its own. */
+/** The credentials of `AUTH=trust`. */
 export const UserCredentials = Exactly(
   { user: Name },
   { description: 'Who logs in', examples: [{ user: 'ada' }] },
+)
+
+/** The credentials of `AUTH=password`. */
+export const PasswordCredentials = Exactly(
+  { user: Name, password: Type.String({ minLength: 1, maxLength: MAX_PASSWORD_LENGTH }) },
+  {
+    description: 'Who logs in',
+    examples: [{ user: 'ada', password: 'correct horse battery staple' }],
+  },
 )
 
 export const Login = Exactly(
@@ -60,6 +77,18 @@ export const ViewBody = Exactly(
   { item: Name },
   { description: 'What is viewed', examples: [{ item: 'book' }] },
 )
+
+export const ViewHeaders = Type.Object({
+  'idempotency-key': Type.Optional(
+    Type.String({
+      minLength: 1,
+      maxLength: MAX_KEY_LENGTH,
+      description:
+        'For clients that may send the view again, as when its outcome is unknown: with the same key it ' +
+        'is counted once within ten minutes, for this session and item',
+    }),
+  ),
+})
 
 export const View = Exactly(
   { user: Name, item: Name, views: Type.Integer() },

@@ -1,3 +1,4 @@
+import cluster from 'node:cluster'
 import { lookup } from 'node:dns/promises'
 import { setTimeout as delay } from 'node:timers/promises'
 import {
@@ -9,15 +10,63 @@ import {
 } from '@onetrip/session-store'
 import closeWithGrace from 'close-with-grace'
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify'
-import { buildApp } from './app.ts'
-import { trustingAuthenticator } from './authenticator.ts'
-import type { Config } from './config.ts'
+import type { TSchema } from 'typebox'
+import { type AppOptions, buildApp } from './app.ts'
+import { type Authenticator, trustingAuthenticator } from './authenticator.ts'
+import { type Config, loadConfig } from './config.ts'
 import { defaultLimits } from './limits.ts'
 import { loggerOptions } from './logging.ts'
 import { pollRedis } from './metrics/redis-poller.ts'
 import { createRegistry } from './metrics/registry.ts'
+import { passwordAuthenticator } from './passwords/authenticator.ts'
 import { trustedProxies } from './trust-proxy.ts'
-import type { WorkerLine } from './workers/worker.ts'
+import { processCount, supervise } from './workers/supervise.ts'
+import { lineToPrimary, type WorkerLine } from './workers/worker.ts'
+
+/** What an application brings. */
+export interface Application<Schema extends TSchema = TSchema>
+  extends Pick<AppOptions, 'routes' | 'publicRoutes'> {
+  /** Default: the one that `AUTH` names. */
+  authenticator?: Authenticator<Schema>
+}
+
+export interface ServeOptions<Schema extends TSchema = TSchema> extends Application<Schema> {
+  /** Default: `loadConfig()`. */
+  config?: Config
+}
+
+/**
+ * Serves the API until the process gets SIGTERM or SIGINT: with several workers, session retention,
+ * metrics and graceful shutdown, as the settings say. If it cannot start, it writes the reason to standard
+ * error and exits with 1.
+ *
+ * With `WORKERS` above 1 the calling process becomes the primary, and runs the entry file again in each
+ * worker; there, this function serves.
+ */
+export async function serve<Schema extends TSchema>(
+  options: ServeOptions<Schema> = {},
+): Promise<void> {
+  const primary = cluster.isWorker ? lineToPrimary() : undefined
+  try {
+    const { config = loadConfig(), ...application } = options
+    if (application.authenticator && config.AUTH === 'password') {
+      throw new Error(
+        'AUTH is password, but the application passes an authenticator to serve(); unset AUTH and USERS_FILE',
+      )
+    }
+    const processes = processCount(config.WORKERS)
+    if (primary || processes === 1) await serveFromThisProcess(config, application, primary)
+    else await supervise(config, processes)
+  } catch (error) {
+    const { message, cause } = error as Error
+    const reason =
+      cause instanceof Error ? ` (${cause.message || (cause as { code?: string }).code})` : ''
+    // Of many workers that cannot start for the same reason, the primary reports one.
+    if (primary) await primary.failed(`${message}${reason}`)
+    else process.stderr.write(`The API cannot start: ${message}${reason}\n`)
+    process.exit(1)
+  }
+}
 
 function logRetention(log: FastifyBaseLogger, event: RetentionEvent): void {
   if (event.type === 'failure')
@@ -26,13 +75,19 @@ function logRetention(log: FastifyBaseLogger, event: RetentionEvent): void {
 }
 
 /**
- * Serves the API from this process, until it is told to stop.
- *
  * @param primary The line to the primary process, in a worker.
  * @throws Error that says why it cannot.
  */
-export async function serve(config: Config, primary?: WorkerLine): Promise<void> {
-  const authenticator = trustingAuthenticator(config.NODE_ENV)
+async function serveFromThisProcess(
+  config: Config,
+  application: Application,
+  primary?: WorkerLine,
+): Promise<void> {
+  const authenticator =
+    application.authenticator ??
+    (await configuredAuthenticator(config, (err) =>
+      app.log.error({ err }, 'USERS_FILE cannot be used; the users stay as they were'),
+    ))
   const store = createSessionStore({
     url: config.REDIS_URL,
     strategy: config.STRATEGY as StrategyName,
@@ -53,6 +108,8 @@ export async function serve(config: Config, primary?: WorkerLine): Promise<void>
   const app = await buildApp({
     store,
     authenticator,
+    routes: application.routes,
+    publicRoutes: application.publicRoutes,
     transport: parseRedisUrl(config.REDIS_URL).transport,
     secureCookie: config.NODE_ENV !== 'development',
     publicOrigins: config.PUBLIC_ORIGINS.split(',').filter((origin) => origin !== ''),
@@ -102,6 +159,19 @@ export async function serve(config: Config, primary?: WorkerLine): Promise<void>
   }
   await primary?.mayListen()
   await listen(app, config)
+}
+
+/** @throws Error if it cannot be used. */
+async function configuredAuthenticator(
+  { AUTH, USERS_FILE, NODE_ENV }: Config,
+  onProblem: (error: Error) => void,
+): Promise<Authenticator> {
+  if (AUTH === 'trust') return trustingAuthenticator(NODE_ENV)
+  try {
+    return await passwordAuthenticator(USERS_FILE, onProblem)
+  } catch (error) {
+    throw new Error(`USERS_FILE: ${(error as Error).message}`)
+  }
 }
 
 /** @throws Error that names the port if it is in use. */

@@ -20,16 +20,17 @@ export interface Cluster {
 export const OK = '{"status":"ok"}'
 
 /** The API with `WORKERS` workers, all of which listen. Stopped when the current test ends. */
-export async function clusterForThisTest(settings: {
-  REDIS_URL: string
-  [name: string]: string
-}): Promise<Cluster> {
+export async function clusterForThisTest(
+  settings: { REDIS_URL: string; [name: string]: string },
+  program?: string,
+): Promise<Cluster> {
   const workers: number[] = []
   const allListen = Promise.withResolvers<void>()
   let url = ''
   const primary = await startApiProcess(
     { WORKERS: String(WORKERS), ...settings },
     {
+      ...(program && { program }),
       ready: () => allListen.promise,
       onLine(line) {
         url ||= /listening at (http:[^"]+)/.exec(line)?.[1] ?? ''

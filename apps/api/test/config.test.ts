@@ -16,6 +16,21 @@ test('.env.example lists every setting with its default, and no other', () => {
   expect(lines).toEqual(settings)
 })
 
+test('docker/password.yml has settings with which the API starts in production', () => {
+  const file = readFileSync(new URL('../../../docker/password.yml', import.meta.url), 'utf8')
+  const lines = [...file.matchAll(/^ {4}([A-Z_]+): (?:\$\{\w+:-)?([^}\n]+)/gm)]
+  const settings = Object.fromEntries(lines.map(([, name, value]) => [name, value]))
+  expect(Object.keys(configSchema.properties)).toEqual(
+    expect.arrayContaining(Object.keys(settings)),
+  )
+  expect(loadConfig({ SESSION_SECRETS, ...settings })).toMatchObject({
+    NODE_ENV: 'production',
+    AUTH: 'password',
+    USERS_FILE: '/run/secrets/users',
+    LOGIN_LIMIT_PER_ADDRESS: 500,
+  })
+})
+
 test('defaults are filled in', () => {
   expect(loadConfig({ SESSION_SECRETS })).toMatchObject({ PORT: 3000, STRATEGY: 'batch' })
 })
@@ -41,6 +56,9 @@ test.each([
 })
 
 test.each([
+  [{ AUTH: 'ldap' }, 'AUTH must be one of trust, password'],
+  [{ AUTH: 'password' }, 'AUTH=password needs a USERS_FILE'],
+  [{ USERS_FILE: 'users' }, 'USERS_FILE is set, but AUTH is not password'],
   [{ WORKERS: '0' }, 'WORKERS is not in its form: Processes on the one port, 1 to 99; auto:'],
   [{ STRATEGY: 'fast' }, 'STRATEGY must be one of naive, '],
   [{ PORT: '3000x', MAX_SESSIONS: '0' }, 'PORT must be integer; MAX_SESSIONS must be >= 1'],

@@ -117,7 +117,13 @@ test('whoever logs a request whole logs neither its headers nor a token', async 
     logger: { ...(loggerOptions('trace', false) as object), stream: log.stream },
   })
   const token = await login(app)
-  app.log.info({ req: { headers: bearer(token) }, headers: bearer(token), token, cookie: token })
+  app.log.info({
+    req: { headers: bearer(token) },
+    headers: bearer(token),
+    token,
+    cookie: token,
+    password: token,
+  })
   expect(log.text()).toContain('[hidden]')
   expect(log.text()).not.toContain(token)
 })

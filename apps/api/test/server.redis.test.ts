@@ -1,9 +1,6 @@
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
-import { text } from 'node:stream/consumers'
 import { redisForThisTest } from '@onetrip/stack/testing/redis.ts'
 import { expect, test } from 'vitest'
-import { apiEnvironment, apiProcessForThisTest, apiProgram } from './api-process.ts'
+import { apiProcessForThisTest, failedStart } from './api-process.ts'
 
 /** Logs in, and returns the header that says so. */
 async function loginAt(url: string): Promise<{ authorization: string }> {
@@ -95,14 +92,8 @@ test.runIf(process.platform === 'linux')('HOST=localhost: it listens on one addr
   await expect(fetch(`${other}/healthz`)).rejects.toMatchObject({ cause: { code: 'ECONNREFUSED' } })
 })
 
-async function failure(more: Record<string, string>): Promise<{ code: number; stderr: string }> {
-  const child = spawn(process.execPath, [apiProgram], { env: apiEnvironment(more) })
-  const [stderr, [code]] = await Promise.all([text(child.stderr), once(child, 'exit')])
-  return { code: code as number, stderr }
-}
-
 test('no Redis at the start: says so and exits after a bounded wait', async () => {
-  const { code, stderr } = await failure({
+  const { code, stderr } = await failedStart({
     REDIS_URL: 'unix:///nowhere/redis.sock',
     STARTUP_DEADLINE_MS: '1000',
   })
@@ -113,7 +104,7 @@ test('no Redis at the start: says so and exits after a bounded wait', async () =
 
 test('a database that cannot be used stops the start, and the reason has no password in it', async () => {
   const redis = await redisForThisTest()
-  const { code, stderr } = await failure({
+  const { code, stderr } = await failedStart({
     REDIS_URL: `unix://:a-password@localhost${redis.socket}?db=99`,
     STARTUP_DEADLINE_MS: '3000',
   })
@@ -129,7 +120,7 @@ test.each([
   [{ SESSION_SECRETS: 'short' }, 'SESSION_SECRETS'],
   [{ NODE_ENV: 'production' }, 'NODE_ENV=production'],
 ])('%j is refused before anything starts', async (more, words) => {
-  const { code, stderr } = await failure(more)
+  const { code, stderr } = await failedStart(more)
   expect(code).toBe(1)
   expect(stderr).toContain(words)
 })

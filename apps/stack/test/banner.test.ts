@@ -10,6 +10,7 @@ const settings: StartSettings = {
   port: 3000,
   naivePort: 3001,
   installed: null,
+  passwords: false,
   redis: {
     kind: 'own',
     build: 'patched',
@@ -42,6 +43,11 @@ test('says where everything is, and on which Redis', () => {
   expect(text).toContain('users api and operator; their passwords are in /state/redis/secrets')
   expect(text).toContain('npm run load')
   expect(text).not.toContain('NOT')
+})
+
+test('the lines to try log in as the API wants it', () => {
+  expect(printed({})).toContain(`-d '{"user":"ada"}'`)
+  expect(printed({ passwords: true })).toContain(`-d '{"user":"ada","password":"…"}'`)
 })
 
 test("says that somebody else's Redis is not the patched one, and keeps its password", () => {

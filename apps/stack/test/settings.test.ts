@@ -22,6 +22,7 @@ test('defaults', async () => {
     port: 3000,
     naivePort: 3001,
     installed: null,
+    passwords: false,
     redis: {
       kind: 'own',
       build: 'patched',
@@ -32,6 +33,10 @@ test('defaults', async () => {
       directory: '/state/redis/data/patched',
     },
   })
+})
+
+test('AUTH=password is known to the banner', async () => {
+  expect(await start([], { AUTH: 'password' })).toMatchObject({ passwords: true })
 })
 
 test('the command line wins over the environment', async () => {

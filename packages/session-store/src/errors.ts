@@ -43,6 +43,8 @@ export type StoreErrorCode = keyof typeof storeErrors
 interface Details {
   /** Overrides the table where the call is known to have written nothing, as a call that only reads. */
   mayHaveWritten?: boolean
+  /** Overrides the table where a repetition counts nothing twice. */
+  retrySafe?: boolean
   cause?: unknown
 }
 
@@ -62,6 +64,6 @@ export class StoreError extends Error {
     this.statusCode = statusCode
     this.mayHaveWritten = details.mayHaveWritten ?? mayHaveWritten
     // A call that wrote nothing can be made again, unless repeating it can only fail the same way.
-    this.retrySafe = retrySafe || (mayHaveWritten && !this.mayHaveWritten)
+    this.retrySafe = details.retrySafe ?? (retrySafe || (mayHaveWritten && !this.mayHaveWritten))
   }
 }

@@ -23,7 +23,7 @@ export {
   type StoreFailure,
 } from './diagnostics.ts'
 export { StoreError, type StoreErrorCode } from './errors.ts'
-export { MAX_NAME_LENGTH, NAME_PATTERN } from './input.ts'
+export { MAX_KEY_LENGTH, MAX_NAME_LENGTH, NAME_PATTERN } from './input.ts'
 export type { Janitor, JanitorOptions } from './janitor.ts'
 export { documentKeys, type Keys, partitionedKeys, type SessionsPart } from './keys.ts'
 export type { Outcome } from './outcomes.ts'
@@ -42,6 +42,7 @@ export type {
   SessionStoreOptions,
   UserSession,
   UserSessionPage,
+  ViewOptions,
 } from './store-types.ts'
 export { type StrategyName, strategyNames } from './strategies.ts'
 export type { StrategyOptions } from './strategy-options.ts'

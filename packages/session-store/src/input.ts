@@ -33,6 +33,15 @@ export function checkString(field: string, value: string): void {
   if (typeof value !== 'string') throw invalid(`${field} must be a string`)
 }
 
+/** The longest key of a view that may be repeated, in characters. */
+export const MAX_KEY_LENGTH = 255
+
+/** @throws StoreError `ONETRIP_INVALID_INPUT` unless it can be an idempotency key. */
+export function checkKey(value: string): void {
+  if (typeof value === 'string' && value.length >= 1 && value.length <= MAX_KEY_LENGTH) return
+  throw invalid(`idempotencyKey must be a string of 1 to ${MAX_KEY_LENGTH} characters`)
+}
+
 /** @throws StoreError `ONETRIP_INVALID_INPUT` unless it is a list of strings, at least one. */
 export function checkStrings(field: string, values: readonly string[]): void {
   const isList = Array.isArray(values) && values.length > 0

@@ -15,6 +15,8 @@ export interface Keys {
   sessions(user: string): string
   /** String of one subject and window of time: how many attempts there were, with an expiry. */
   attempts(subject: string, window: number): string
+  /** String: the mark of a view that may be repeated, in the slot of `popular(item)`, with an expiry. */
+  once(item: string, hash: string): string
   /** String: who is cleaning up, with an expiry. */
   janitor(): string
   /** Hash: task of the janitor → when it was last begun, Unix seconds with fraction. */
@@ -54,6 +56,7 @@ export const documentKeys: Keys = {
   recent: () => 'recent:',
   viewed: (id) => `viewed:${id}`,
   popular: () => 'viewed:',
+  once: (_, hash) => `once:${hash}`,
   ...anyLayout,
   janitor: () => 'janitor:lock',
   janitorTasks: () => 'janitor:tasks',
@@ -87,6 +90,7 @@ export function partitionedKeys(partitions = 64): Keys {
     recent: (id) => `recent:${tagOf(id)}`,
     viewed,
     popular: (item) => `viewed:${tagOf(item)}`,
+    once: (item, hash) => `once:${tagOf(item)}:${hash}`,
     ...anyLayout,
     janitor: () => 'janitor:lock',
     janitorTasks: () => 'janitor:tasks',

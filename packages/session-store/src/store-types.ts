@@ -56,6 +56,15 @@ export interface UserSession extends ListedSession {
   current: boolean
 }
 
+export interface ViewOptions {
+  /**
+   * For callers that may send the view again, as after `ONETRIP_OUTCOME_UNKNOWN`: with the same key it is
+   * counted once in ten minutes, for this session and item, and that error is `retrySafe`. 1 to 255
+   * characters. Costs a script in place of a command, and a key of some 150 bytes for that time.
+   */
+  idempotencyKey?: string | undefined
+}
+
 export interface PageOptions {
   /** Entries of the list that the page looks at, 1 to 100. Default 100. */
   limit?: number | undefined
@@ -114,7 +123,7 @@ export interface SessionStore {
    *   the item is counted one view too low). When the undoing fails: `ONETRIP_OUTCOME_UNKNOWN`,
    *   with its error as the cause; what is left of the view is swept by the janitor.
    */
-  recordView(token: string, item: string): Promise<RecordedView>
+  recordView(token: string, item: string, options?: ViewOptions): Promise<RecordedView>
 
   /**
    * Who is logged in. Writes nothing. One round trip.

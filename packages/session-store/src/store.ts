@@ -4,6 +4,7 @@ import { cursorOf, positionOf } from './cursor.ts'
 import { StoreError } from './errors.ts'
 import {
   checkFunctions,
+  checkKey,
   checkLimit,
   checkName,
   checkNumber,
@@ -17,6 +18,7 @@ import {
 import { createJanitor, type Janitor, type JanitorOptions } from './janitor.ts'
 import { documentKeys } from './keys.ts'
 import { checkRange } from './range.ts'
+import { type RepeatableView, recordViewOnce, repeatable, undoViewOnce } from './repeated-views.ts'
 import { createRunner, PING } from './runner.ts'
 import type { SessionStore, SessionStoreOptions } from './store-types.ts'
 import { chooseSender } from './strategies.ts'
@@ -70,6 +72,27 @@ export function createSessionStore(options: SessionStoreOptions): SessionStore {
     return known(isIdle(session) ? undefined : session)
   }
 
+  async function recordOnce(input: RepeatableView): Promise<updates.RecordedView> {
+    checkKey(input.idempotencyKey)
+    try {
+      const { view, counted } = await run(recordViewOnce(keys, input, now()))
+      if (view === undefined) await undo(undoViewOnce(keys, input, counted))
+      return known(view)
+    } catch (error) {
+      throw repeatable(error)
+    }
+  }
+
+  async function undo(update: updates.Update<void>): Promise<void> {
+    try {
+      await run(update)
+    } catch (cause) {
+      // Whatever became of the undoing, the view itself was written.
+      const what = 'there is no such session, and what its view wrote may be left behind'
+      throw new StoreError('ONETRIP_OUTCOME_UNKNOWN', what, { cause })
+    }
+  }
+
   const lists = userSessionLists({ runner, keys, now })
   try {
     if (options.janitor !== false) janitor(options.janitor).start()
@@ -114,20 +137,14 @@ export function createSessionStore(options: SessionStoreOptions): SessionStore {
       await run(updates.updateToken(keys, { id, user, item }, now()))
     },
 
-    async recordView(token, item) {
+    async recordView(token, item, options = {}) {
       const id = tokens.verify(token)
       checkName('item', item)
+      checkObject('options', options)
+      const { idempotencyKey } = options
+      if (idempotencyKey !== undefined) return await recordOnce({ id, item, idempotencyKey })
       const view = await run(updates.recordView(keys, { id, item }, now()))
-      if (view === undefined) {
-        await run(updates.undoView(keys, { id, item })).catch((cause: unknown) => {
-          // Whatever became of the undoing, the view itself was written.
-          throw new StoreError(
-            'ONETRIP_OUTCOME_UNKNOWN',
-            'there is no such session, and what its view wrote may be left behind',
-            { cause },
-          )
-        })
-      }
+      if (view === undefined) await undo(updates.undoView(keys, { id, item }))
       return known(view)
     },
 

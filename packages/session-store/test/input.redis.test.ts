@@ -59,6 +59,11 @@ describe('functions of the store', () => {
     ],
     ['recordView token', (value) => store.recordView(value, 'book'), () => true],
     ['recordView item', (value) => store.recordView(token, value), isNoString],
+    [
+      'recordView idempotencyKey',
+      (value) => store.recordView(token, 'book', { idempotencyKey: value }),
+      (value) => value !== undefined && isNoString(value),
+    ],
     ['checkToken', (value) => store.checkToken(value), () => true],
     ['touch token', (value) => store.touch(value), () => true],
     [

@@ -14,6 +14,7 @@ import {
   type StoreErrorCode,
   type StrategyName,
   type UserSessionPage,
+  type ViewOptions,
 } from '../src/index.ts'
 
 // Checked by `npm run typecheck`; at run time these only import the package.
@@ -22,7 +23,7 @@ test('what the store takes and gives', () => {
   expectTypeOf(createSessionStore).returns.toEqualTypeOf<SessionStore>()
   expectTypeOf<SessionStore['login']>().toEqualTypeOf<(user: string) => Promise<NewSession>>()
   expectTypeOf<SessionStore['recordView']>().toEqualTypeOf<
-    (token: string, item: string) => Promise<RecordedView>
+    (token: string, item: string, options?: ViewOptions) => Promise<RecordedView>
   >()
   expectTypeOf<SessionStore['checkToken']>().toEqualTypeOf<(token: string) => Promise<Session>>()
   expectTypeOf<SessionStore['userSessions']>().returns.resolves.toEqualTypeOf<UserSessionPage>()

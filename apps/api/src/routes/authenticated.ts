@@ -1,3 +1,4 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyInstance } from 'fastify'
 import fp from 'fastify-plugin'
 import { ApiError } from '../errors.ts'
@@ -8,15 +9,22 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** In authenticated routes: the token that came with the request. The store verifies it. */
     token: string
+    /** In the application's own `routes`: the user of the session, which has been checked. */
+    user: string
   }
+}
+
+export interface AuthenticatedRoutesOptions {
+  /** Routes of the application. Each request costs a round trip that checks its session. */
+  routes: FastifyPluginAsyncTypebox | undefined
 }
 
 /**
  * What needs a session. A route in here cannot forget to ask for the token; that it is genuine and its
  * session still there, each store call finds out in the round trip that it makes anyway.
  */
-export const authenticatedRoutes = fp(
-  async (app) => {
+export const authenticatedRoutes = fp<AuthenticatedRoutesOptions>(
+  async (app, { routes }) => {
     app.decorateRequest('token', '')
     app.addHook('onRequest', (request, reply, done) => {
       const { tokens } = app
@@ -36,6 +44,17 @@ export const authenticatedRoutes = fp(
 
     await app.register(viewRoutes)
     await app.register(sessionRoutes)
+    if (routes) {
+      await app.register(async (own) => {
+        // A handler of the application may not call the store, so its requests are checked before it.
+        own.decorateRequest('user', '')
+        own.addHook('onRequest', async (request) => {
+          const { user } = await own.store.checkToken(request.token)
+          request.user = user
+        })
+        await own.register(routes)
+      })
+    }
   },
   {
     name: 'authenticated-routes',

@@ -1,6 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import fp from 'fastify-plugin'
-import { View, ViewBody, Views } from '../schemas.ts'
+import { View, ViewBody, ViewHeaders, Views } from '../schemas.ts'
 
 const routes: FastifyPluginAsyncTypebox = async (app) => {
   const { store } = app
@@ -14,12 +14,15 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
         description: 'One round trip to Redis, shared with the views that come at the same time.',
         tags: ['views'],
         body: ViewBody,
+        headers: ViewHeaders,
         response: { 200: View },
       },
     },
     async (request) => {
       const { item } = request.body
-      const { user, views } = await store.recordView(request.token, item)
+      const { user, views } = await store.recordView(request.token, item, {
+        idempotencyKey: request.headers['idempotency-key'],
+      })
       return { user, item, views }
     },
   )

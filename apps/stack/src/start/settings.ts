@@ -27,6 +27,8 @@ export interface StartSettings extends Pick<Flags, 'host' | 'port' | 'naivePort'
   redis: OwnRedis | ForeignRedis
   /** Path of an installed redis-server (REDIS_SERVER) that runs instead of a build. */
   installed: string | null
+  /** Whether users log in with passwords (AUTH=password), which the APIs read from USERS_FILE. */
+  passwords: boolean
 }
 
 /** The options for Redis that `npm start` and `npm run load` share. */
@@ -66,6 +68,7 @@ Environment, besides the variables above:
   ONETRIP_HOME   where builds and data are kept (default: .onetrip in the repository)
   ONETRIP_STATE  where data, socket and secret are kept, for a second stack on the same builds
                  (default: ONETRIP_HOME)
+  AUTH           password: users of USERS_FILE log in (default: every name logs in)
   LOG_LEVEL      what the APIs log (default: warn)
 
 Examples:
@@ -107,6 +110,7 @@ export async function settingsOf(command: Command, env: NodeJS.ProcessEnv): Prom
   return {
     ...{ host, port, naivePort },
     installed: installed || null,
+    passwords: env.AUTH === 'password',
     redis: url
       ? { kind: 'foreign', url }
       : { kind: 'own', build: redisBuild, transport, port: redisPort, run, secrets, directory },

@@ -75,7 +75,7 @@ export const script: Wire = {
   name: 'script',
   async send(client, commands) {
     // A script cannot run another one.
-    if (commands.every(([name]) => name === 'EVAL')) return await oneByOne.send(client, commands)
+    if (commands.some(([name]) => name === 'EVAL')) return await oneByOne.send(client, commands)
     const keys = [...new Set(commands.flatMap((command) => keysOf(command)))]
     const args = commands.flatMap((command) => [command.length, ...command])
     let outcome = await sendCommand(client, ['EVALSHA', SCRIPT_SHA, keys.length, ...keys, ...args])

@@ -78,7 +78,7 @@ const storeOptions = (redis: { socket: string } = server) => ({
   deadlineMs: 30_000,
 })
 
-describe.each(Object.entries(frameworks))('%s', (_name, start) => {
+describe.each(Object.entries(frameworks))('%s', (name, start) => {
   async function running(options: Partial<Options> = {}, redis?: TestRedis) {
     const app = await start({ ...storeOptions(redis), ...options } as Options)
     onTestFinished(() => app.close())
@@ -202,8 +202,9 @@ describe.each(Object.entries(frameworks))('%s', (_name, start) => {
 
   test("errors of the application stay the application's", async () => {
     const { send } = await running()
-    const { status, body } = await send('GET', '/broken')
+    const { status, headers, body } = await send('GET', '/broken')
     expect(status).toBe(500)
+    expect(headers.get('content-type')).toContain(name === 'fastify' ? 'json' : 'html')
     expect(JSON.stringify(body)).toContain('broken')
     expect(JSON.stringify(body)).not.toContain('retrySafe')
   })

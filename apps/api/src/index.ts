@@ -1,0 +1,5 @@
+export type { Authenticator } from './authenticator.ts'
+export { type Config, loadConfig } from './config.ts'
+export { ApiError, type ApiErrorCode } from './errors.ts'
+export { hashPassword, verifyPassword } from './passwords/hash.ts'
+export { type Application, type ServeOptions, serve } from './serve.ts'

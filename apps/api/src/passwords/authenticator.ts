@@ -1,0 +1,39 @@
+import type { Authenticator } from '../authenticator.ts'
+import { PasswordCredentials } from '../schemas.ts'
+import { requireArgon2 } from './hash.ts'
+import { normalizedName, UsersFile } from './users-file.ts'
+
+/**
+ * Checks users and passwords against a users file (`AUTH=password`). A login reads the file again if it
+ * has changed. A change that cannot be used leaves the users as they were.
+ *
+ * @param onProblem Called when a changed file cannot be used, once for each problem.
+ * @throws Error if the file cannot be used at the start, or Node has no Argon2.
+ */
+export async function passwordAuthenticator(
+  path: string,
+  onProblem: (error: Error) => void,
+): Promise<Authenticator<typeof PasswordCredentials>> {
+  requireArgon2()
+  const file = await UsersFile.open(path)
+  let lastProblem = ''
+  const reload = async () => {
+    try {
+      await file.reload()
+      lastProblem = ''
+    } catch (error) {
+      const { message } = error as Error
+      if (message !== lastProblem) onProblem(error as Error)
+      lastProblem = message
+    }
+  }
+  return {
+    credentials: PasswordCredentials,
+    claimedUser: ({ user }) => normalizedName(user),
+    async authenticate({ user, password }) {
+      await reload()
+      const name = normalizedName(user)
+      return (await file.verify(name, password)) ? name : undefined
+    },
+  }
+}

@@ -1,0 +1,215 @@
+import crypto from 'node:crypto'
+import { chmod, rename, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { temporaryFolder } from '@onetrip/stack/testing/folders.ts'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { passwordAuthenticator } from '../src/passwords/authenticator.ts'
+import { hashPassword, MAX_RUNNING, MAX_WAITING, verifyPassword } from '../src/passwords/hash.ts'
+import { UsersFile } from '../src/passwords/users-file.ts'
+
+/** Made by the argon2 program of the reference implementation: of `password`, with the salt `somesalt`. */
+const REFERENCE =
+  '$argon2id$v=19$m=256,t=2,p=2$c29tZXNhbHQ$bQk8UB/VmZZF4Oo79iDXuL5/0ttZwg2f/5U52iv1cDc'
+/** The same password, at the least cost: for tests that hash much. */
+const CHEAP = cheapHash('password')
+
+function cheapHash(password: string): string {
+  const nonce = Buffer.from('saltsalt')
+  const parameters = { message: password, nonce, memory: 8, passes: 1, parallelism: 1 }
+  const key = crypto.argon2Sync('argon2id', { ...parameters, tagLength: 16 })
+  const base64 = (bytes: Buffer) => bytes.toString('base64').replaceAll('=', '')
+  return `$argon2id$v=19$m=8,t=1,p=1$${base64(nonce)}$${base64(key)}`
+}
+
+/** The real Argon2, and what is known of its calls. */
+function watchArgon2() {
+  const { argon2 } = crypto
+  const calls: crypto.Argon2Parameters[] = []
+  let running = 0
+  let most = 0
+  const spy = vi.spyOn(crypto, 'argon2').mockImplementation((algorithm, parameters, callback) => {
+    calls.push(parameters)
+    running += 1
+    most = Math.max(most, running)
+    argon2(algorithm, parameters, (error, key) => {
+      running -= 1
+      callback(error, key)
+    })
+  })
+  onTestFinished(() => spy.mockRestore())
+  return { calls, mostAtOnce: () => most }
+}
+
+describe('a hash', () => {
+  test('verifies its password and no other', async () => {
+    const hash = await hashPassword('correct horse')
+    expect(hash).toMatch(/^\$argon2id\$v=19\$m=19456,t=2,p=1\$[^$]{22}\$[^$]{43}$/)
+    expect(await hashPassword('correct horse')).not.toBe(hash)
+    expect(await verifyPassword('correct horse', hash)).toBe(true)
+    expect(await verifyPassword('correct horsf', hash)).toBe(false)
+    expect(await verifyPassword('', hash)).toBe(false)
+  })
+
+  test('of another program is understood', async () => {
+    expect(await verifyPassword('password', REFERENCE)).toBe(true)
+    expect(await verifyPassword('passwort', REFERENCE)).toBe(false)
+  })
+
+  test('does not depend on how a keyboard composes letters', async () => {
+    const hash = await hashPassword('Mu\u0308ller-Stra\u00dfe')
+    expect(await verifyPassword('M\u00fcller-Stra\u00dfe', hash)).toBe(true)
+  })
+
+  test.each([
+    ['must be $argon2id$', ''],
+    ['must be $argon2id$', 'password'],
+    ['must be $argon2id$', REFERENCE.replace('argon2id', 'argon2i')],
+    ['must be $argon2id$', REFERENCE.replace('v=19', 'v=16')],
+    ['must be $argon2id$', `${REFERENCE}\n`],
+    ['memory 4194304; 1 to 262144', REFERENCE.replace('m=256', 'm=4194304')],
+    ['passes 99; 1 to 20', REFERENCE.replace('t=2', 't=99')],
+    ['parallelism 0; 1 to 16', REFERENCE.replace('p=2', 'p=0')],
+    ['less memory than 8 KiB', REFERENCE.replace('m=256', 'm=15')],
+  ])('that is malformed is refused, without showing it: %s', async (words, hash) => {
+    const verified = verifyPassword('password', hash)
+    await expect(verified).rejects.toThrow(words)
+    await expect(verified).rejects.not.toThrow('bQk8UB')
+  })
+
+  test('a burst: few are computed at once, few wait, and the rest is refused', async () => {
+    const argon2 = watchArgon2()
+    const checks = Array.from({ length: 100 }, () => verifyPassword('password', CHEAP))
+    const settled = await Promise.allSettled(checks)
+    const refused = settled.filter(({ status }) => status === 'rejected')
+    expect(refused).toHaveLength(100 - MAX_RUNNING - MAX_WAITING)
+    for (const { reason } of refused as PromiseRejectedResult[]) {
+      expect(reason).toMatchObject({ code: 'API_OVERLOADED', statusCode: 503, retrySafe: true })
+    }
+    expect(argon2.mostAtOnce()).toBe(MAX_RUNNING)
+    expect(argon2.calls).toHaveLength(MAX_RUNNING + MAX_WAITING)
+    expect(await verifyPassword('password', CHEAP)).toBe(true) // it is over
+  })
+})
+
+const unexpected = (error: Error) => {
+  throw error
+}
+
+/** The path of a users file for this test. */
+async function usersFile(text: string | Uint8Array, mode = 0o600): Promise<string> {
+  const path = join(await temporaryFolder(), 'users')
+  await writeFile(path, text)
+  await chmod(path, mode)
+  return path
+}
+
+describe('a users file', () => {
+  test('may have comments, empty lines, Windows line ends and any name', async () => {
+    const lines = [
+      '# the users',
+      '',
+      `ada:${REFERENCE}`,
+      `o:brien: x:${CHEAP}`,
+      `Zoe\u0308:${CHEAP}`,
+    ]
+    const path = await usersFile(`\ufeff${lines.join('\r\n')}`, 0o640)
+    const authenticator = await passwordAuthenticator(path, unexpected)
+    const user = (name: string) => authenticator.authenticate({ user: name, password: 'password' })
+    expect(await user('ada')).toBe('ada')
+    expect(await user('o:brien: x')).toBe('o:brien: x')
+    expect(await user('Zo\u00eb')).toBe('Zo\u00eb')
+    expect(authenticator.claimedUser({ user: 'Zoe\u0308', password: '' })).toBe('Zo\u00eb')
+    for (const unknown of ['Ada', '# the users', '', 'eve']) {
+      expect(await user(unknown), unknown).toBeUndefined()
+    }
+    expect(await authenticator.authenticate({ user: 'ada', password: 'x' })).toBeUndefined()
+  })
+
+  test.each([
+    ['line 1: there is no colon', 'ada'],
+    ['line 3: the hash must be', `# a\nada:${CHEAP}\nbob:secret`],
+    ['line 2: the user "ada" is there twice', `ada:${CHEAP}\nada:${CHEAP}`],
+    ['line 2: the user "Zo\u00eb" is there twice', `Zoe\u0308:${CHEAP}\nZo\u00eb:${CHEAP}`],
+    ['line 1: a name must not be empty', `:${CHEAP}`],
+    ['line 1: a name must not', ` ada:${CHEAP}`],
+    ['line 1: a name must have at most 128', `a\u202ea:${CHEAP}`],
+    ['line 1: a name must have at most 128', `${'a'.repeat(129)}:${CHEAP}`],
+    ['is not UTF-8', new Uint8Array([0xff, 0xfe, 0x3a])],
+  ])('that is malformed is refused: %s', async (words, text) => {
+    const path = await usersFile(text)
+    await expect(UsersFile.open(path)).rejects.toThrow(words)
+    await expect(UsersFile.open(path)).rejects.toThrow(path)
+    await expect(UsersFile.open(path)).rejects.not.toThrow(/secret|c2FsdHNhbHQ/)
+  })
+
+  test.each(['644', '602', '601', '777'])('with mode %s is refused', async (mode) => {
+    const path = await usersFile(`ada:${CHEAP}`, Number.parseInt(mode, 8))
+    await expect(UsersFile.open(path)).rejects.toThrow(`${path} can be read or written by every`)
+  })
+
+  test('must be there, and a file', async () => {
+    await expect(UsersFile.open('/nowhere/users')).rejects.toThrow('/nowhere/users')
+    const folder = await temporaryFolder()
+    await expect(UsersFile.open(folder)).rejects.toThrow(`${folder} is not a file`)
+  })
+
+  test.each([
+    ['a cheap hash', `ada:${CHEAP}`],
+    ['an expensive one', `ada:${REFERENCE}`],
+    ['no user', ''],
+  ])('with %s: a user who does not exist is as much work as one who does', async (_, text) => {
+    const authenticator = await passwordAuthenticator(await usersFile(text), unexpected)
+    const { calls } = watchArgon2()
+    for (const user of ['ada', 'eve', 'eve']) {
+      await authenticator.authenticate({ user, password: 'wrong' })
+    }
+    const costs = calls.map(({ message, nonce, ...cost }) => cost)
+    expect(costs).toHaveLength(3)
+    expect(costs).toEqual([costs[0], costs[0], costs[0]])
+  })
+
+  test('the password of another user does not let in who does not exist', async () => {
+    const path = await usersFile(`ada:${CHEAP}`)
+    const authenticator = await passwordAuthenticator(path, unexpected)
+    expect(await authenticator.authenticate({ user: 'eve', password: 'password' })).toBeUndefined()
+  })
+
+  test('is read again when it has changed; a malformed one changes nothing', async () => {
+    const path = await usersFile(`ada:${CHEAP}`)
+    const problems: string[] = []
+    const authenticator = await passwordAuthenticator(path, ({ message }) => problems.push(message))
+    const user = (name: string) => authenticator.authenticate({ user: name, password: 'password' })
+    expect([await user('ada'), await user('bob')]).toEqual(['ada', undefined])
+
+    await writeFile(`${path}.new`, `bob:${CHEAP}`, { mode: 0o600 })
+    await rename(`${path}.new`, path)
+    expect([await user('ada'), await user('bob')]).toEqual([undefined, 'bob'])
+
+    await writeFile(path, `ada:${CHEAP}\nbob`)
+    expect([await user('ada'), await user('bob')]).toEqual([undefined, 'bob'])
+    expect(problems).toEqual([expect.stringContaining('line 2: there is no colon')])
+
+    await rename(path, `${path}.old`)
+    expect([await user('ada'), await user('bob')]).toEqual([undefined, 'bob'])
+    expect(problems).toHaveLength(2)
+    expect(problems[1]).toContain('ENOENT')
+
+    await rename(`${path}.old`, path)
+    await chmod(path, 0o644)
+    expect([await user('ada'), await user('bob')]).toEqual([undefined, 'bob'])
+    expect(problems[2]).toContain('chmod 600')
+
+    await chmod(path, 0o600)
+    await writeFile(path, `ada:${CHEAP}`)
+    expect([await user('ada'), await user('bob')]).toEqual(['ada', undefined])
+    expect(problems).toHaveLength(3)
+  })
+})
+
+test('a Node without Argon2 is named at the start', async () => {
+  const { argon2 } = crypto
+  Object.assign(crypto, { argon2: undefined })
+  onTestFinished(() => void Object.assign(crypto, { argon2 }))
+  const started = passwordAuthenticator(await usersFile(`ada:${CHEAP}`), unexpected)
+  await expect(started).rejects.toThrow('need Node 24.7 or newer')
+})

@@ -1,0 +1,28 @@
+import { redisOfThisFile } from '@onetrip/stack/testing/redis.ts'
+import { expect, test } from 'vitest'
+import { appForThisTest, bearer, login } from './support.ts'
+
+const server = redisOfThisFile()
+
+test('POST /views with an Idempotency-Key counts once', async () => {
+  const app = await appForThisTest(server.socket)
+  const token = await login(app)
+  const view = (key: string) =>
+    app.inject({
+      method: 'POST',
+      url: '/views',
+      payload: { item: 'book' },
+      headers: { ...bearer(token), 'idempotency-key': key },
+    })
+  const answers = [await view('one'), await view('one'), await view('two')]
+  expect(answers.map((answer) => [answer.statusCode, answer.json().views])).toEqual([
+    [200, 1],
+    [200, 1],
+    [200, 2],
+  ])
+  const tooLong = await view('x'.repeat(256))
+  expect([tooLong.statusCode, tooLong.json().message]).toEqual([
+    400,
+    'headers/idempotency-key must NOT have more than 255 characters',
+  ])
+})

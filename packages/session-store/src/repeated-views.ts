@@ -1,0 +1,81 @@
+import { createHash } from 'node:crypto'
+import { StoreError } from './errors.ts'
+import type { Keys } from './keys.ts'
+import { type RecordedView, recordView, type Update } from './updates.ts'
+
+/** How long the repetition of a view is recognized. */
+export const REPEATABLE_SECONDS = 600
+
+/** A view by a client that may send it again, under the same key. */
+export interface RepeatableView {
+  id: string
+  item: string
+  /** Any text: Redis sees a hash of it. */
+  idempotencyKey: string
+}
+
+/**
+ * KEYS: item counts, the mark of this view. ARGV: item, seconds. Replies the count, and whether this
+ * call is the one that counted. A repetition gets the count of the first.
+ */
+const COUNT_ONCE = `
+local count = redis.call('GET', KEYS[2])
+if count then return { count, 0 } end
+count = redis.call('ZINCRBY', KEYS[1], -1, ARGV[1])
+redis.call('SET', KEYS[2], count, 'EX', ARGV[2])
+return { count, 1 }`
+
+/** KEYS: item counts, the mark of this view. ARGV: item. Takes back a view that is counted. */
+const UNCOUNT = `
+if redis.call('DEL', KEYS[2]) == 0 then return end
+redis.call('ZINCRBY', KEYS[1], 1, ARGV[1])
+redis.call('ZREMRANGEBYSCORE', KEYS[1], 0, '+inf')`
+
+const PLACE_OF_COUNT = 3
+
+function markOf(keys: Keys, { id, item, idempotencyKey }: RepeatableView): string {
+  const view = JSON.stringify([id, item, idempotencyKey])
+  return keys.once(item, createHash('sha256').update(view).digest('base64url'))
+}
+
+/**
+ * `recordView`, with a script instead of ZINCRBY: however often it is sent with the same key, it counts
+ * once within ten minutes. Reads whether it was this call that counted.
+ *
+ * Keys: those of `recordView`, and the mark of this view, in the slot of the item's count.
+ */
+export function recordViewOnce(
+  keys: Keys,
+  view: RepeatableView,
+  now: number,
+): Update<{ view: RecordedView | undefined; counted: boolean }> {
+  const { commands, read, ...update } = recordView(keys, view, now)
+  const mark = markOf(keys, view)
+  const count = ['EVAL', COUNT_ONCE, 2, keys.popular(view.item), mark, view.item] as const
+  return {
+    ...update,
+    commands: commands.with(PLACE_OF_COUNT, [...count, REPEATABLE_SECONDS]),
+    read(replies) {
+      const [count = null, counted] = replies[PLACE_OF_COUNT] as readonly (string | number)[]
+      return { view: read(replies.with(PLACE_OF_COUNT, count)), counted: counted === 1 }
+    },
+  }
+}
+
+/** `undoView` for it; the count is taken back once. Keys: as `recordViewOnce`. */
+export function undoViewOnce(keys: Keys, view: RepeatableView, counted: boolean): Update<void> {
+  const { id, item } = view
+  const uncount = ['EVAL', UNCOUNT, 2, keys.popular(item), markOf(keys, view), item] as const
+  return {
+    commands: [['DEL', keys.viewed(id)], ...(counted ? [uncount] : [])],
+    readOnly: false,
+    read: () => undefined,
+  }
+}
+
+/** The error of such a view: if its outcome is unknown, it may be sent again. */
+export function repeatable(error: unknown): unknown {
+  if (!(error instanceof StoreError) || error.code !== 'ONETRIP_OUTCOME_UNKNOWN') return error
+  const { code, message, mayHaveWritten, cause } = error
+  return new StoreError(code, message, { mayHaveWritten, cause, retrySafe: true })
+}

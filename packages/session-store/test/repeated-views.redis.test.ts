@@ -1,0 +1,109 @@
+import { redisForThisTest, redisOfThisFile } from '@onetrip/stack/testing/redis.ts'
+import calculateSlot from 'cluster-key-slot'
+import { expect, onTestFinished, test } from 'vitest'
+import {
+  createSessionStore,
+  documentKeys,
+  partitionedKeys,
+  type SessionStoreOptions,
+  strategyNames,
+} from '../src/index.ts'
+import { recordViewOnce } from '../src/repeated-views.ts'
+import { recordView } from '../src/updates.ts'
+
+const tokens = { secrets: ['a-secret-for-tests-a-secret-for-tests'] }
+const server = redisOfThisFile()
+const idempotencyKey = 'a-view'
+
+async function storeOn(socket: string, options: Partial<SessionStoreOptions> = {}) {
+  const store = createSessionStore({ url: `unix://${socket}`, tokens, janitor: false, ...options })
+  onTestFinished(() => store.close())
+  await store.ready()
+  return store
+}
+
+const marks = () => server.redis.keys('once:*')
+
+test.each(strategyNames)('%s: views of one key count once and answer alike', async (strategy) => {
+  const store = await storeOn(server.socket, { strategy })
+  const [{ token: ada }, { token: eve }] = await Promise.all([
+    store.login('ada'),
+    store.login('eve'),
+  ])
+  const repeated = await Promise.all(
+    Array.from({ length: 20 }, () => store.recordView(ada, 'book', { idempotencyKey })),
+  )
+  expect(repeated).toEqual(repeated.map(() => ({ user: 'ada', views: 1 })))
+  expect(await store.recordView(ada, 'book')).toEqual({ user: 'ada', views: 2 })
+  expect(await store.recordView(ada, 'book', { idempotencyKey })).toMatchObject({ views: 1 })
+  expect(await store.recordView(ada, 'pen', { idempotencyKey })).toMatchObject({ views: 1 })
+  expect(await store.recordView(eve, 'book', { idempotencyKey })).toMatchObject({ views: 3 })
+  expect(await store.popularItems()).toEqual([
+    { item: 'book', views: 3 },
+    { item: 'pen', views: 1 },
+  ])
+})
+
+test('the mark of a view goes after ten minutes, and names neither key nor session', async () => {
+  const store = await storeOn(server.socket)
+  const { token } = await store.login('ada')
+  await store.recordView(token, 'book', { idempotencyKey })
+  const [mark = ''] = await marks()
+  expect(mark).toMatch(/^once:[\w-]{43}$/)
+  expect(await server.redis.ttl(mark)).toBeGreaterThan(0)
+  expect(await server.redis.ttl(mark)).toBeLessThanOrEqual(600)
+})
+
+test('a view of a session that is gone is undone once, and what counted before stays', async () => {
+  const store = await storeOn(server.socket)
+  const { token } = await store.login('ada')
+  const { token: eve } = await store.login('eve')
+  await store.recordView(token, 'book', { idempotencyKey })
+  await store.logout(token)
+  for (const key of [idempotencyKey, 'another', 'another']) {
+    await expect(store.recordView(token, 'book', { idempotencyKey: key })).rejects.toMatchObject({
+      code: 'ONETRIP_UNKNOWN_SESSION',
+      retrySafe: false,
+    })
+  }
+  expect(await server.redis.keys('viewed:?*')).toEqual([])
+  expect(await store.recordView(eve, 'book')).toMatchObject({ views: 2 })
+})
+
+test('a view whose outcome is unknown may be sent again, and is counted once', async () => {
+  const redis = await redisForThisTest()
+  const store = await storeOn(redis.socket, { deadlineMs: 500 })
+  const patient = await storeOn(redis.socket)
+  const { token } = await patient.login('ada')
+  redis.program.signal('SIGSTOP')
+  await expect(store.recordView(token, 'book', { idempotencyKey })).rejects.toMatchObject({
+    code: 'ONETRIP_OUTCOME_UNKNOWN',
+    mayHaveWritten: true,
+    retrySafe: true,
+  })
+  redis.program.signal('SIGCONT')
+  expect(await patient.recordView(token, 'book', { idempotencyKey })).toMatchObject({ views: 1 })
+  expect(await patient.popularItems()).toEqual([{ item: 'book', views: 1 }])
+})
+
+test.each([0, 256])('a key of %d characters is refused before anything is sent', async (length) => {
+  const store = await storeOn(server.socket)
+  const { token } = await store.login('ada')
+  const key = 'x'.repeat(length)
+  await expect(store.recordView(token, 'book', { idempotencyKey: key })).rejects.toMatchObject({
+    code: 'ONETRIP_INVALID_INPUT',
+    message: 'idempotencyKey must be a string of 1 to 255 characters',
+  })
+  expect(await store.popularItems()).toEqual([])
+})
+
+test('a view is five commands, with or without a key, and the mark is where the count is', () => {
+  for (const keys of [documentKeys, partitionedKeys(64)]) {
+    const view = { id: 'a-session', item: 'book', idempotencyKey }
+    expect(recordView(keys, view, 1).commands).toHaveLength(5)
+    const { commands } = recordViewOnce(keys, view, 1)
+    expect(commands).toHaveLength(5)
+    const [, , , counted, mark] = commands[3] ?? []
+    if (keys !== documentKeys) expect(calculateSlot(`${counted}`)).toBe(calculateSlot(`${mark}`))
+  }
+})
