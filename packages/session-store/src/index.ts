@@ -22,7 +22,7 @@ export {
   type SentBatch,
   type StoreFailure,
 } from './diagnostics.ts'
-export { StoreError, type StoreErrorCode } from './errors.ts'
+export { StoreError, type StoreErrorCode, storeErrors } from './errors.ts'
 export { MAX_KEY_LENGTH, MAX_NAME_LENGTH, NAME_PATTERN } from './input.ts'
 export type { Janitor, JanitorOptions } from './janitor.ts'
 export { documentKeys, type Keys, partitionedKeys, type SessionsPart } from './keys.ts'

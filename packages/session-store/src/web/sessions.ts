@@ -1,7 +1,7 @@
 import { StoreError } from '../errors.ts'
 import { checkFunctions } from '../input.ts'
 import { createSessionStore } from '../store.ts'
-import type { NewSession, SessionStore, SessionStoreOptions } from '../store-types.ts'
+import type { NewSession, SessionStore, SessionStoreOptions, ViewOptions } from '../store-types.ts'
 import type { RecordedView, Session, ViewedItem } from '../updates.ts'
 import { type CookieOptions, type SessionCookie, sessionCookie } from './cookie.ts'
 import { isCrossSite, originsOf, type WebRequest } from './cross-site.ts'
@@ -45,7 +45,7 @@ export interface RequestSession {
   /** The store's `touch`. Two round trips; one if it was seen less than `unlessWithinSeconds` ago. */
   touch(unlessWithinSeconds?: number): Promise<Session>
   /** The store's `recordView`. One round trip, shared with concurrent requests. */
-  recordView(item: string): Promise<RecordedView>
+  recordView(item: string, options?: ViewOptions): Promise<RecordedView>
   /** The store's `viewedItems`. One round trip. */
   viewedItems(): Promise<ViewedItem[]>
   /**
@@ -149,8 +149,8 @@ export class WebSession implements RequestSession {
     return await this.#web.store.touch(this.token, unlessWithinSeconds)
   }
 
-  async recordView(item: string): Promise<RecordedView> {
-    return await this.#web.store.recordView(this.token, item)
+  async recordView(item: string, options?: ViewOptions): Promise<RecordedView> {
+    return await this.#web.store.recordView(this.token, item, options)
   }
 
   async viewedItems(): Promise<ViewedItem[]> {
