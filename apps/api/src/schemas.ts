@@ -19,6 +19,13 @@ const Name = Type.String({
   pattern: NAME_PATTERN,
 })
 
+/** The user of a session. */
+const SessionUser = Type.Unsafe<string | null>({
+  ...Name,
+  type: ['string', 'null'],
+  description: 'null: a guest session',
+})
+
 const UnixSeconds = Type.Number({ description: 'Seconds since 1970, with fraction' })
 const Cursor = Type.String({
   pattern: '^[A-Za-z0-9_-]+$',
@@ -49,7 +56,7 @@ export const Login = Exactly(
 )
 
 export const Me = Exactly(
-  { user: Name, lastSeen: UnixSeconds },
+  { user: SessionUser, lastSeen: UnixSeconds },
   {
     description: 'The user of the session, and when it was last seen',
     examples: [{ user: 'ada', lastSeen: NOW }],
@@ -62,7 +69,7 @@ export const ViewBody = Exactly(
 )
 
 export const View = Exactly(
-  { user: Name, item: Name, views: Type.Integer() },
+  { user: SessionUser, item: Name, views: Type.Integer() },
   {
     description: 'Who viewed it, and how often it has been viewed by all, this view included',
     examples: [{ user: 'ada', item: 'book', views: 17 }],
@@ -79,6 +86,43 @@ export const Views = Exactly(
     description: 'Up to 25 items, the newest first',
     examples: [{ items: [{ item: 'book', viewedAt: NOW }] }],
   },
+)
+
+const ETag = {
+  headers: { etag: { type: 'string', description: 'The version of the data, for If-Match' } },
+}
+const Version = Type.Integer({ description: 'Grows with each change; 0: never changed' })
+
+export const SessionData = Exactly(
+  { fields: Type.Object({}, { additionalProperties: true }), version: Version },
+  {
+    ...ETag,
+    description: "The session's data: JSON values by field",
+    examples: [{ fields: { cart: ['book'], theme: 'dark' }, version: 3 }],
+  },
+)
+
+export const DataPatch = Type.Object(
+  {},
+  {
+    additionalProperties: true,
+    description: 'JSON values by field; null removes the field, and all other fields stay',
+    examples: [{ cart: ['book', 'pen'], theme: null }],
+  },
+)
+
+export const PatchHeaders = Type.Object({
+  'if-match': Type.Optional(
+    Type.String({
+      pattern: '^(?:\\*|"[0-9]{1,15}")$',
+      description: 'The ETag of GET /me/data: change the data only if it still has this version',
+    }),
+  ),
+})
+
+export const PatchedData = Exactly(
+  { version: Version },
+  { ...ETag, description: 'The new version', examples: [{ version: 4 }] },
 )
 
 export const UserSessions = Type.Object(
@@ -118,7 +162,7 @@ export const Ended = Exactly(
 export const Recent = Exactly(
   {
     sessions: Type.Array(
-      Type.Object({ user: Name, lastSeen: UnixSeconds }, { additionalProperties: false }),
+      Type.Object({ user: SessionUser, lastSeen: UnixSeconds }, { additionalProperties: false }),
     ),
   },
   {

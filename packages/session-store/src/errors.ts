@@ -10,6 +10,8 @@ const table = {
   ONETRIP_EXPIRED_TOKEN: { retrySafe: false, mayHaveWritten: false },
   /** A genuine token whose session is gone; whatever the call wrote has been undone. */
   ONETRIP_UNKNOWN_SESSION: { retrySafe: false, mayHaveWritten: false },
+  /** The session's data has another version than the call expects; nothing was written. */
+  ONETRIP_CONFLICT: { retrySafe: false, mayHaveWritten: false },
   /** Not sent: there is no connection. */
   ONETRIP_NOT_SENT: { retrySafe: true, mayHaveWritten: false },
   /** Not sent: too much is in flight already. */
@@ -43,4 +45,12 @@ export class StoreError extends Error {
     // A call that wrote nothing can be made again, unless repeating it can only fail the same way.
     this.retrySafe = retrySafe || (mayHaveWritten && !this.mayHaveWritten)
   }
+}
+
+/** @throws StoreError `ONETRIP_UNKNOWN_SESSION` for undefined: no session was found. */
+export function known<Found>(found: Found | undefined): Found {
+  if (found === undefined) {
+    throw new StoreError('ONETRIP_UNKNOWN_SESSION', 'there is no such session (any more)')
+  }
+  return found
 }

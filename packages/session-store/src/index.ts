@@ -7,6 +7,8 @@ export {
   safeRedisOptions,
 } from './client.ts'
 export { MAX_CURSOR_LENGTH } from './cursor.ts'
+export type { SessionData } from './data.ts'
+export type { DataLimits } from './data-fields.ts'
 export {
   batchChannel,
   connectionChannel,
@@ -32,8 +34,12 @@ export { parseInfo } from './redis-info.ts'
 export { parseRedisUrl, type RedisAddress } from './redis-url.ts'
 export { createSessionStore, type SessionStore } from './store.ts'
 export type {
+  DataOption,
+  LoginOptions,
+  MaybeData,
   NewSession,
   PageOptions,
+  PatchOptions,
   RecentSession,
   SessionStoreOptions,
   UserSession,
@@ -58,3 +64,4 @@ export type {
   Update,
   ViewedItem,
 } from './updates.ts'
+export type { ExportedSession, UserExport, WalkOptions } from './user-records.ts'

@@ -1,3 +1,5 @@
+import type { SessionData } from './data.ts'
+import type { DataLimits } from './data-fields.ts'
 import type { JanitorOptions } from './janitor.ts'
 import type { Keys } from './keys.ts'
 import type { Strategy, StrategyName, StrategyOptions } from './strategy.ts'
@@ -21,12 +23,38 @@ export interface SessionStoreOptions extends StrategyOptions {
    * may exceed it until the next login. `Infinity`: no maximum. Default 100.
    */
   maxSessionsPerUser?: number
+  /** Limits of the data of one session. */
+  dataLimits?: DataLimits
   /**
    * Options of the janitor, which ends idle sessions and those beyond the maximum. It runs from the
    * store's creation until `close()`. `false`: no janitor. Default `{}`: a janitor with its defaults.
    */
   janitor?: JanitorOptions | false
 }
+
+export interface LoginOptions {
+  /**
+   * The token of a guest session (`loginGuest`), whose data and views the new session takes over. The
+   * token of a session that has ended, was idle or is a user's, and one that is not genuine or has
+   * expired: the user is logged in without.
+   */
+  from?: string | undefined
+}
+
+export interface PatchOptions {
+  /** Write only if the data still has this version; 0: nothing was written before. */
+  ifVersion?: number | undefined
+}
+
+export interface DataOption {
+  /** Read the session's data, too, in the same round trip. */
+  data?: boolean
+}
+
+/** A result, with the session's data if it was asked for. */
+export type MaybeData<Result, Asked extends DataOption> = Asked extends { data: true }
+  ? Result & { data: SessionData }
+  : Result
 
 export interface NewSession {
   /** The credential: for its owner only. */
@@ -36,7 +64,8 @@ export interface NewSession {
 }
 
 export interface RecentSession {
-  user: string
+  /** Null for a guest session. */
+  user: string | null
   /** Unix seconds with fraction. */
   lastSeen: number
 }

@@ -1,7 +1,10 @@
 import { type Attempts, countAttempts } from './attempts.ts'
 import { checkSessionSlots } from './cluster.ts'
 import { cursorOf, positionOf } from './cursor.ts'
-import { StoreError } from './errors.ts'
+import { withDataIf } from './data.ts'
+import { checkedDataLimits } from './data-fields.ts'
+import { known, StoreError } from './errors.ts'
+import { guestOf, loginFromGuest } from './guests.ts'
 import {
   checkFunctions,
   checkLimit,
@@ -17,7 +20,11 @@ import { createJanitor, type Janitor, type JanitorOptions } from './janitor.ts'
 import { documentKeys } from './keys.ts'
 import type { PoolState } from './pool.ts'
 import { checkRange } from './range.ts'
+import { dataFunctions } from './session-data.ts'
 import type {
+  DataOption,
+  LoginOptions,
+  MaybeData,
   NewSession,
   PageOptions,
   RecentSession,
@@ -27,6 +34,7 @@ import type {
 import { strategyFor } from './strategies/choice.ts'
 import { createTokens } from './tokens.ts'
 import * as updates from './updates.ts'
+import { userRecords } from './user-records.ts'
 import { PAGE, userSessionLists } from './user-session-lists.ts'
 import * as userSessions from './user-sessions.ts'
 
@@ -51,29 +59,30 @@ export function createSessionStore(options: SessionStoreOptions) {
   checkRange('maxSessionsPerUser', maxSessionsPerUser, { least: 1, whole: true })
   checkRange('idleSeconds', idleSeconds, { least: 0.001 })
   checkFunctions('keys', keys, Object.keys(documentKeys))
+  const limits = checkedDataLimits(options.dataLimits)
   const tokens = createTokens(options.tokens)
   const clock = options.tokens.clock ?? Date.now
   const strategy = strategyFor(options.strategy, options)
   const now = () => clock() / 1000
+  const parts = { strategy, keys, now, idleSeconds }
   const janitors: Janitor[] = []
   const janitor = (limits: JanitorOptions = {}): Janitor => {
     checkSessionSlots(options.client, keys)
-    const added = createJanitor({ strategy, keys, now, idleSeconds }, limits)
+    const added = createJanitor(parts, limits)
     janitors.push(added)
     return added
-  }
-
-  const known = <Found>(found: Found | undefined): Found => {
-    if (found === undefined) {
-      throw new StoreError('ONETRIP_UNKNOWN_SESSION', 'there is no such session (any more)')
-    }
-    return found
   }
 
   const isIdle = ({ lastSeen }: { lastSeen: number }) => lastSeen < now() - idleSeconds
 
   async function checkId(id: string): Promise<updates.Session> {
-    const session = known(await strategy.run(updates.checkToken(keys, id)))
+    return await checkWith(updates.checkToken(keys, id))
+  }
+
+  async function checkWith<Found extends updates.Session>(
+    update: updates.Update<Found | undefined>,
+  ): Promise<Found> {
+    const session = known(await strategy.run(update))
     return known(isIdle(session) ? undefined : session)
   }
 
@@ -87,6 +96,9 @@ export function createSessionStore(options: SessionStoreOptions) {
   }
 
   return {
+    ...dataFunctions({ ...parts, tokens, limits }),
+    ...userRecords({ ...parts, endListed: lists.endAll }),
+
     strategy: strategy.name,
 
     /** What the pool is doing; undefined for a strategy that has none. */
@@ -98,12 +110,19 @@ export function createSessionStore(options: SessionStoreOptions) {
      * Logs a user in on a new token, and lists the session for `userSessions`. One round trip; up to
      * five more to end the oldest sessions if the user has more than `maxSessionsPerUser`. If ending
      * them fails, the login still succeeds, and the next one tries again.
+     *
+     * With `from`, the session takes over the data and views of a guest session, which ends: two to four
+     * round trips in place of one. If ending it fails, the login still succeeds.
      */
-    async login(user: string): Promise<NewSession> {
+    async login(user: string, options: LoginOptions = {}): Promise<NewSession> {
       checkName('user', user)
+      const guest = guestOf(tokens, options)
       const token = tokens.issue()
       const id = tokens.verify(token)
-      const listed = await strategy.run(userSessions.login(keys, { id, user }, now()))
+      const listed =
+        guest === undefined
+          ? await strategy.run(userSessions.login(keys, { id, user }, now()))
+          : await loginFromGuest(parts, { guest, id, user })
       if (listed > maxSessionsPerUser) {
         await lists.endOldest(user, listed - maxSessionsPerUser, id).catch(() => undefined)
       }
@@ -130,17 +149,23 @@ export function createSessionStore(options: SessionStoreOptions) {
     },
 
     /**
-     * Records that the session viewed the item. One round trip.
+     * Records that the session viewed the item. One round trip, which also reads the session's data with
+     * `{ data: true }`.
      *
      * @throws StoreError `ONETRIP_UNKNOWN_SESSION` when the session is gone; nothing of the view is
      *   left then (that takes a second round trip, and if the janitor halves the counts in between,
      *   the item is counted one view too low). When the undoing fails: `ONETRIP_OUTCOME_UNKNOWN`,
      *   with its error as the cause; what is left of the view is swept by the janitor.
      */
-    async recordView(token: string, item: string): Promise<updates.RecordedView> {
+    async recordView<Asked extends DataOption>(
+      token: string,
+      item: string,
+      options?: Asked,
+    ): Promise<MaybeData<updates.RecordedView, Asked>> {
       const id = tokens.verify(token)
       checkName('item', item)
-      const view = await strategy.run(updates.recordView(keys, { id, item }, now()))
+      const update = updates.recordView(keys, { id, item }, now())
+      const view = await strategy.run(withDataIf(options, update, keys, id))
       if (view === undefined) {
         await strategy.run(updates.undoView(keys, { id, item })).catch((cause: unknown) => {
           // Whatever became of the undoing, the view itself was written.
@@ -155,12 +180,17 @@ export function createSessionStore(options: SessionStoreOptions) {
     },
 
     /**
-     * Who is logged in. Writes nothing. One round trip.
+     * Who is logged in: `user` is null for a guest session. Writes nothing. One round trip, which also
+     * reads the session's data with `{ data: true }`.
      *
      * @throws StoreError `ONETRIP_UNKNOWN_SESSION`.
      */
-    async checkToken(token: string): Promise<updates.Session> {
-      return await checkId(tokens.verify(token))
+    async checkToken<Asked extends DataOption>(
+      token: string,
+      options?: Asked,
+    ): Promise<MaybeData<updates.Session, Asked>> {
+      const id = tokens.verify(token)
+      return await checkWith(withDataIf(options, updates.checkToken(keys, id), keys, id))
     },
 
     /**
@@ -211,7 +241,8 @@ export function createSessionStore(options: SessionStoreOptions) {
     },
 
     /**
-     * A page of the sessions of the token's user that began with `login`, the latest first. It may have
+     * A page of the sessions of the token's user that began with `login`, the latest first; none for a
+     * guest session. It may have
      * fewer than `limit`, even none, if some have just ended: another page follows as long as there is a
      * `nextCursor`. Logins and logouts between two pages neither skip nor repeat a session. Three round
      * trips, and one more if entries without a session were found and removed.
@@ -226,6 +257,7 @@ export function createSessionStore(options: SessionStoreOptions) {
       checkLimit(limit, PAGE)
       const after = cursor === undefined ? undefined : positionOf(cursor)
       const { user } = await checkId(own)
+      if (user === null) return { sessions: [] }
       const { sessions, last } = await lists.page(user, { limit, after })
       return {
         sessions: sessions
@@ -245,6 +277,7 @@ export function createSessionStore(options: SessionStoreOptions) {
       const own = tokens.verify(token)
       checkString('id', id)
       const { user } = await checkId(own)
+      if (user === null) return false
       const [state] = await strategy.run(userSessions.statesOf(keys, [id]))
       return state?.user === user && (await lists.end(id))
     },
@@ -257,7 +290,7 @@ export function createSessionStore(options: SessionStoreOptions) {
     async logoutEverywhere(token: string): Promise<number> {
       const own = tokens.verify(token)
       const { user } = await checkId(own)
-      const ended = await lists.endAll(user)
+      const ended = user === null ? 0 : await lists.endAll(user)
       // Not in the list if it began with `updateToken`.
       return (await lists.end(own)) ? ended + 1 : ended
     },

@@ -41,7 +41,7 @@ export function userSessionLists(parts: { strategy: Strategy; keys: Keys; now: (
     const users = await strategy.run(endSessions(keys, ids))
     const ended = ids.filter((_, index) => users[index] !== undefined)
     const user = users.find((user) => user !== undefined)
-    if (user !== undefined) await strategy.run(forgetSessions(keys, user, ended))
+    if (user) await strategy.run(forgetSessions(keys, user, ended))
     return ended
   }
 

@@ -1,4 +1,4 @@
-import type { Keys } from './keys.ts'
+import { type Keys, recordsOf } from './keys.ts'
 import {
   type Command,
   memberScores,
@@ -6,6 +6,7 @@ import {
   type Session,
   type Update,
   updateToken,
+  userOf,
 } from './updates.ts'
 
 /** How long a login may take to write both its entry in the user's list and the session. */
@@ -36,10 +37,10 @@ export function login(
 }
 
 /**
- * Ends sessions; reads the user of each that there was. What makes a session one goes first, so that
+ * Ends sessions; reads the user of each that there was, `GUEST` of a guest session. What makes a session one goes first, so that
  * no view or refresh that comes in between brings it back.
  *
- * Keys of each: login, recent, viewed.
+ * Keys of each: login, recent, viewed, data.
  */
 export function endSessions(keys: Keys, ids: readonly string[]): Update<(string | undefined)[]> {
   return {
@@ -47,12 +48,12 @@ export function endSessions(keys: Keys, ids: readonly string[]): Update<(string 
       ['HGET', keys.login(id), id],
       ['HDEL', keys.login(id), id],
       ['ZREM', keys.recent(id), id],
-      ['UNLINK', keys.viewed(id)],
+      ...recordsOf(keys, id).map((key): Command => ['UNLINK', key]),
     ]),
     readOnly: false,
     read: (replies) =>
       ids.map((_, index) => {
-        const [user, removed] = replies.slice(4 * index)
+        const [user, removed] = replies.slice(5 * index)
         return removed === 1 && typeof user === 'string' ? user : undefined
       }),
   }
@@ -112,9 +113,8 @@ export function statesOf(keys: Keys, ids: readonly string[]): Update<(Session | 
       groups.forEach(([, members], place) => {
         const [times, users] = replies.slice(2 * place) as [readonly Reply[], readonly Reply[]]
         members.forEach((id, index) => {
-          const user = users[index]
-          if (typeof user === 'string')
-            states.set(id, { user, lastSeen: Number(times[index] ?? 0) })
+          const user = userOf(users[index])
+          if (user !== undefined) states.set(id, { user, lastSeen: Number(times[index] ?? 0) })
         })
       })
       return ids.map((id) => states.get(id))

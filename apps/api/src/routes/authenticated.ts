@@ -1,6 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import fp from 'fastify-plugin'
 import { ApiError } from '../errors.ts'
+import { dataRoutes } from './data.ts'
 import { sessionRoutes } from './sessions.ts'
 import { viewRoutes } from './views.ts'
 
@@ -36,6 +37,7 @@ export const authenticatedRoutes = fp(
 
     await app.register(viewRoutes)
     await app.register(sessionRoutes)
+    await app.register(dataRoutes)
   },
   {
     name: 'authenticated-routes',
