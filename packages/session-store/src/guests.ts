@@ -133,6 +133,9 @@ export function guestOf(tokens: Tokens, options: LoginOptions): string | undefin
   }
 }
 
+const isSame = (one: GuestRecords, other: GuestRecords): boolean =>
+  one.data.version === other.data.version && String(one.viewed) === String(other.viewed)
+
 interface GuestParts {
   strategy: Pick<Strategy, 'run'>
   keys: Keys
@@ -160,7 +163,7 @@ export async function loginFromGuest(
   const listed = await strategy.run(loginWith(keys, { id, user }, copied, now()))
   try {
     const last = await strategy.run(takeGuest(keys, guest))
-    if (last !== undefined && JSON.stringify(last) !== JSON.stringify(copied)) {
+    if (last !== undefined && !isSame(last, copied)) {
       const exists = await strategy.run(rewrite(keys, id, last, now()))
       if (!exists) await strategy.run(undoRewrite(keys, id))
     }

@@ -6,6 +6,7 @@ import {
   type SessionStoreOptions,
   strategyNames,
 } from '../src/index.ts'
+import { isRead } from '../src/outcomes.ts'
 import { sessionData } from '../src/session-data.ts'
 import { Clock, idOf, layouts, retentionServer } from './retention-fixture.ts'
 
@@ -98,6 +99,10 @@ test('parallel patches of different fields lose nothing; of one field with ifVer
     retrySafe: false,
     message: expect.stringContaining('version 50'),
   })
+})
+
+test('a read of data whose reply is lost is known to have written nothing', () => {
+  expect(isRead(['HGETALL', documentKeys.data('an-id')])).toBe(true)
 })
 
 test('a patch counts as seen, and an idle session is refused at once', async () => {
