@@ -134,7 +134,8 @@ export function guestOf(tokens: Tokens, options: LoginOptions): string | undefin
 }
 
 const isSame = (one: GuestRecords, other: GuestRecords): boolean =>
-  one.data.version === other.data.version && String(one.viewed) === String(other.viewed)
+  one.data.version === other.data.version &&
+  JSON.stringify(one.viewed) === JSON.stringify(other.viewed)
 
 interface GuestParts {
   strategy: Pick<Strategy, 'run'>

@@ -1,13 +1,15 @@
 import { redisOfThisFile } from '@onetrip/stack/testing/redis.ts'
 import { expect, test } from 'vitest'
-import { endWithTombstone, writeData } from '../src/data.ts'
+import { endWithTombstone, withData, writeData } from '../src/data.ts'
 import { documentKeys as keys } from '../src/keys.ts'
 import type { Outcome } from '../src/outcomes.ts'
 import { sendPipeline } from '../src/send.ts'
 import {
   type Command,
+  checkToken,
   type Reply,
   recordView,
+  type Session,
   touchSession,
   type Update,
   undoView,
@@ -89,6 +91,24 @@ test('a patch and a logout, in all orders: the session and its data stay gone', 
     }
     expect(written).toContain('gone')
     expect(written).toContainEqual({ version: 1 })
+  }
+})
+
+test('a read with data and a logout, in all orders: all of the data, or no session', async () => {
+  const fields = { set: [['cart', '[]']], removed: [] } as const
+  const write = { id, fields, maxFields: 9, mode: 'patch' } as const
+  const times = { now: 2, idleBefore: 0 }
+  const logout = endSessions(keys, [id])
+  for (const update of [checkToken(keys, id), touchSession(keys, id, 3)]) {
+    const read = withData<Session>(update, keys, id)
+    const seen = new Set<number | undefined>()
+    for (const order of interleavings(read.commands.length, logout.commands.length)) {
+      await fresh()
+      await sendPipeline(server.redis, writeData(keys, write, times).commands)
+      const [session] = await inOrder(order, read, logout)
+      seen.add(session?.data.version)
+    }
+    expect(seen).toEqual(new Set([undefined, 1]))
   }
 })
 
