@@ -1,7 +1,6 @@
 import type { EncodedFields } from './data-fields.ts'
 import { checkObject } from './input.ts'
 import type { Keys } from './keys.ts'
-import type { DataOption, MaybeData } from './store-types.ts'
 import type { Command, Reply, Update } from './updates.ts'
 import { endSessions } from './user-sessions.ts'
 
@@ -12,6 +11,16 @@ export interface SessionData {
   /** Grows with each write; 0 while nothing was written. */
   version: number
 }
+
+export interface DataOption {
+  /** Read the session's data, too, in the same round trip. */
+  data?: boolean
+}
+
+/** A result, with the session's data if it was asked for. */
+export type MaybeData<Result, Asked extends DataOption> = Asked extends { data: true }
+  ? Result & { data: SessionData }
+  : Result
 
 /** The field that holds the version. A field of a caller has a name of at least one character. */
 const VERSION = ''

@@ -77,7 +77,7 @@ return { viewed, data }`
  * more). Whatever is written to it later is refused or undone. Keys, all in one slot: login, recent,
  * viewed, data.
  */
-export function takeGuest(keys: Keys, id: string): Update<GuestRecords | undefined> {
+function takeGuest(keys: Keys, id: string): Update<GuestRecords | undefined> {
   const own = [keys.login(id), keys.recent(id), keys.viewed(id), keys.data(id)]
   return {
     commands: [['EVAL', TAKE, own.length, ...own, id]],

@@ -7,7 +7,7 @@ export {
   safeRedisOptions,
 } from './client.ts'
 export { MAX_CURSOR_LENGTH } from './cursor.ts'
-export type { SessionData } from './data.ts'
+export type { DataOption, MaybeData, SessionData } from './data.ts'
 export type { DataLimits } from './data-fields.ts'
 export {
   batchChannel,
@@ -34,9 +34,7 @@ export { parseInfo } from './redis-info.ts'
 export { parseRedisUrl, type RedisAddress } from './redis-url.ts'
 export { createSessionStore, type SessionStore } from './store.ts'
 export type {
-  DataOption,
   LoginOptions,
-  MaybeData,
   NewSession,
   PageOptions,
   PatchOptions,

@@ -1,4 +1,3 @@
-import type { SessionData } from './data.ts'
 import type { DataLimits } from './data-fields.ts'
 import type { JanitorOptions } from './janitor.ts'
 import type { Keys } from './keys.ts'
@@ -45,16 +44,6 @@ export interface PatchOptions {
   /** Write only if the data still has this version; 0: nothing was written before. */
   ifVersion?: number | undefined
 }
-
-export interface DataOption {
-  /** Read the session's data, too, in the same round trip. */
-  data?: boolean
-}
-
-/** A result, with the session's data if it was asked for. */
-export type MaybeData<Result, Asked extends DataOption> = Asked extends { data: true }
-  ? Result & { data: SessionData }
-  : Result
 
 export interface NewSession {
   /** The credential: for its owner only. */

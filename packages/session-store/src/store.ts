@@ -1,7 +1,7 @@
 import { type Attempts, countAttempts } from './attempts.ts'
 import { checkSessionSlots } from './cluster.ts'
 import { cursorOf, positionOf } from './cursor.ts'
-import { withDataIf } from './data.ts'
+import { type DataOption, type MaybeData, withDataIf } from './data.ts'
 import { checkedDataLimits } from './data-fields.ts'
 import { known, StoreError } from './errors.ts'
 import { guestOf, loginFromGuest } from './guests.ts'
@@ -22,9 +22,7 @@ import type { PoolState } from './pool.ts'
 import { checkRange } from './range.ts'
 import { dataFunctions } from './session-data.ts'
 import type {
-  DataOption,
   LoginOptions,
-  MaybeData,
   NewSession,
   PageOptions,
   RecentSession,
