@@ -55,6 +55,8 @@ export type ApiErrorCode = keyof typeof ownErrors
 export const errorTable: Readonly<Record<StoreErrorCode | ApiErrorCode, ErrorKind>> = {
   ...ownErrors,
   ...storeErrors,
+  // Only a request with If-Match can get it, and 412 is what RFC 9110 says for those.
+  ONETRIP_CONFLICT: refused(412, 'the data does not have the version of If-Match'),
 }
 
 /** An error of the API's own. Its message goes to the client: no secret and no internals in it. */

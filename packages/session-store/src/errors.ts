@@ -31,6 +31,7 @@ export const storeErrors = {
   ONETRIP_EXPIRED_TOKEN: refused(401, 'the token has expired'),
   /** A genuine token whose session is gone; whatever the call wrote has been undone. */
   ONETRIP_UNKNOWN_SESSION: refused(401, 'the session has ended'),
+  ONETRIP_CONFLICT: refused(409, 'the data of the session has another version'),
   ONETRIP_NOT_SENT: notSent('there is no connection to Redis'),
   ONETRIP_OVERLOADED: notSent('too much is in flight to Redis'),
   ONETRIP_OUTCOME_UNKNOWN: sent('sent to Redis, but its reply was lost or late'),
@@ -52,7 +53,7 @@ interface Details {
 export class StoreError extends Error {
   override name = 'StoreError'
   readonly code: StoreErrorCode
-  /** 400, 401 or 503. */
+  /** 400, 401, 409 or 503. */
   readonly statusCode: number
   readonly mayHaveWritten: boolean
   readonly retrySafe: boolean
@@ -66,4 +67,12 @@ export class StoreError extends Error {
     // A call that wrote nothing can be made again, unless repeating it can only fail the same way.
     this.retrySafe = details.retrySafe ?? (retrySafe || (mayHaveWritten && !this.mayHaveWritten))
   }
+}
+
+/** @throws StoreError `ONETRIP_UNKNOWN_SESSION` for undefined: no session was found. */
+export function known<Found>(found: Found | undefined): Found {
+  if (found === undefined) {
+    throw new StoreError('ONETRIP_UNKNOWN_SESSION', 'there is no such session (any more)')
+  }
+  return found
 }

@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { SessionStore } from './store-types.ts'
+import type { NewSession, SessionStore } from './store-types.ts'
 import { errorBody, errorHeaders, isSessionError } from './web/errors.ts'
 import {
   type LoggedIn,
@@ -26,12 +26,19 @@ export type { LoggedIn, RequestSession, StoreChoice, WebOptions } from './web/se
 export interface ExpressSession extends RequestSession {
   /**
    * Begins a session for a user whose password or the like has been checked: on a new token, which is set
-   * as the cookie. Ends the session of the request's cookie.
+   * as the cookie. Ends the session of the request's cookie; that of a guest hands over its data.
    *
    * @throws SessionRequestError `ONETRIP_CROSS_SITE` when a page of another origin sent the request; what
    *   the store's `login` throws.
    */
   login(user: string): Promise<LoggedIn>
+  /**
+   * Begins a session without a user, which is set as the cookie. A later login takes over its views and
+   * data.
+   *
+   * @throws As `login`.
+   */
+  loginGuest(): Promise<NewSession>
   /**
    * Ends the session of the request and removes its cookie. Returns false when there was no session.
    *
@@ -77,6 +84,10 @@ class ResponseSession extends WebSession implements ExpressSession {
 
   override login(user: string): Promise<LoggedIn> {
     return super.login(user, this.#setCookie)
+  }
+
+  override loginGuest(): Promise<NewSession> {
+    return super.loginGuest(this.#setCookie)
   }
 
   override logout(): Promise<boolean> {

@@ -1,6 +1,6 @@
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
-import type { SessionStore } from './store-types.ts'
+import type { NewSession, SessionStore } from './store-types.ts'
 import { errorBody, errorHeaders, isSessionError } from './web/errors.ts'
 import {
   type LoggedIn,
@@ -32,12 +32,19 @@ declare module 'fastify' {
   interface FastifyReply {
     /**
      * Begins a session for a user whose password or the like has been checked: on a new token, which is set
-     * as the cookie. Ends the session of the request's cookie.
+     * as the cookie. Ends the session of the request's cookie; that of a guest hands over its data.
      *
      * @throws SessionRequestError `ONETRIP_CROSS_SITE` when a page of another origin sent the request; what
      *   the store's `login` throws.
      */
     login(user: string): Promise<LoggedIn>
+    /**
+     * Begins a session without a user, which is set as the cookie. A later login takes over its views and
+     * data.
+     *
+     * @throws As `login`.
+     */
+    loginGuest(): Promise<NewSession>
     /**
      * Ends the session of the request and removes its cookie. Returns false when there was no session.
      *
@@ -87,6 +94,9 @@ const plugin: FastifyPluginAsync<FastifySessionsOptions> = async (app, options) 
     void reply.header('set-cookie', cookie)
   app.decorateReply('login', function (user) {
     return sessionOf(this).login(user, setCookieOf(this))
+  })
+  app.decorateReply('loginGuest', function () {
+    return sessionOf(this).loginGuest(setCookieOf(this))
   })
   app.decorateReply('logout', function () {
     return sessionOf(this).logout(setCookieOf(this))

@@ -7,6 +7,8 @@ export {
   safeRedisOptions,
 } from './client.ts'
 export { MAX_CURSOR_LENGTH } from './cursor.ts'
+export type { DataOption, MaybeData, SessionData } from './data.ts'
+export type { DataLimits } from './data-fields.ts'
 export {
   batchChannel,
   connectionChannel,
@@ -35,8 +37,10 @@ export { batching } from './senders/batching.ts'
 export { type NodeRedisClient, nodeRedisSender } from './senders/node-redis.ts'
 export { createSessionStore } from './store.ts'
 export type {
+  LoginOptions,
   NewSession,
   PageOptions,
+  PatchOptions,
   RecentSession,
   SessionStore,
   SessionStoreOptions,
@@ -56,3 +60,4 @@ export type {
   Update,
   ViewedItem,
 } from './updates.ts'
+export type { ExportedSession, UserExport, WalkOptions } from './user-records.ts'

@@ -9,6 +9,10 @@ export interface Keys {
   recent(id: string): string
   /** Sorted set of one session: item → time of its last view, Unix seconds with fraction. */
   viewed(id: string): string
+  /** Hash of one session: data field → its JSON text; the empty field holds the version. */
+  data(id: string): string
+  /** String: this id was ended and cannot be created again, with an expiry. */
+  ended(id: string): string
   /** Sorted set: item → minus the number of its views. */
   popular(item: string): string
   /** Sorted set of one user: session id → when it logged in, Unix seconds with fraction. */
@@ -29,6 +33,10 @@ export interface Keys {
   viewedPattern(): string
   /** The session whose `viewed` key this is; undefined for any other key. */
   viewedBy(key: string): string | undefined
+  /** For `SCAN MATCH`: the `data` keys of all sessions. Other keys may match it too. */
+  dataPattern(): string
+  /** The session whose `data` key this is; undefined for any other key. */
+  dataOf(key: string): string | undefined
   /** For `SCAN MATCH`: the lists of all users' sessions. Other keys may match it too. */
   sessionsPattern(): string
   /** The user whose list of sessions this key is; undefined for any other key. */
@@ -55,6 +63,8 @@ export const documentKeys: Keys = {
   login: () => 'login:',
   recent: () => 'recent:',
   viewed: (id) => `viewed:${id}`,
+  data: (id) => `data:${id}`,
+  ended: (id) => `ended:${id}`,
   popular: () => 'viewed:',
   once: (_, hash) => `once:${hash}`,
   ...anyLayout,
@@ -64,7 +74,12 @@ export const documentKeys: Keys = {
   allPopular: () => ['viewed:'],
   viewedPattern: () => 'viewed:?*',
   viewedBy: (key) => /^viewed:(.+)$/s.exec(key)?.[1],
+  dataPattern: () => 'data:?*',
+  dataOf: (key) => /^data:(.+)$/s.exec(key)?.[1],
 }
+
+/** The keys of a session's own records, which are removed with it. */
+export const recordsOf = (keys: Keys, id: string): string[] => [keys.viewed(id), keys.data(id)]
 
 const MAX_PARTITIONS = 16_384 // the slots of a cluster
 
@@ -85,10 +100,13 @@ export function partitionedKeys(partitions = 64): Keys {
   const parts = tags.map((tag) => ({ login: `login:${tag}`, recent: `recent:${tag}` }))
   const allPopular = tags.map((tag) => `viewed:${tag}`)
   const viewed = (id: string) => `viewed:${tagOf(id)}:${id}`
+  const data = (id: string) => `data:${tagOf(id)}:${id}`
   return {
     login: (id) => `login:${tagOf(id)}`,
     recent: (id) => `recent:${tagOf(id)}`,
     viewed,
+    data,
+    ended: (id) => `ended:${tagOf(id)}:${id}`,
     popular: (item) => `viewed:${tagOf(item)}`,
     once: (item, hash) => `once:${tagOf(item)}:${hash}`,
     ...anyLayout,
@@ -100,6 +118,11 @@ export function partitionedKeys(partitions = 64): Keys {
     viewedBy(key) {
       const id = /^viewed:\{\d+\}:(.+)$/s.exec(key)?.[1]
       return id !== undefined && viewed(id) === key ? id : undefined
+    },
+    dataPattern: () => 'data:{*}:?*',
+    dataOf(key) {
+      const id = /^data:\{\d+\}:(.+)$/s.exec(key)?.[1]
+      return id !== undefined && data(id) === key ? id : undefined
     },
   }
 }

@@ -38,8 +38,14 @@ async function everything(client: Client, strategy: 'batch' | 'pipeline') {
     store.recordView(token, 'book'),
     store.recordView(other.token, 'book'),
   ])
+  const guest = await store.loginGuest()
+  await store.patch(guest.token, { cart: ['book'], ['__proto__']: 1 })
+  const fromGuest = await store.login('eve', { from: guest.token })
   return {
     views,
+    data: await store.data(fromGuest.token),
+    export: (await store.exportUser('eve')).sessions.map(({ data }) => data),
+    erased: await store.eraseUser('eve'),
     session: await store.checkToken(token),
     recent: await store.recentSessions(),
     viewed: await store.viewedItems(token),
@@ -73,6 +79,9 @@ test.each(supported)('a client with %j is supported', async (options) => {
         { user: 'ada', views: 1 },
         { user: 'ada', views: 2 },
       ],
+      data: { fields: { cart: ['book'], ['__proto__']: 1 }, version: 1 },
+      export: [{ cart: ['book'], ['__proto__']: 1 }],
+      erased: 1,
       session: { user: 'ada', lastSeenAt: 1.7e12 },
       recent: [{ user: 'ada', lastSeenAt: 1.7e12 }, { user: 'ada' }],
       viewed: [{ item: 'book' }],

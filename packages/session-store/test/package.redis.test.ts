@@ -54,6 +54,12 @@ test('what npm pack gives works in an empty project with plain Node', async () =
   cpSync(join(source, 'examples/connection.ts'), join(project, 'example.mjs'))
   const output = run(process.execPath, ['example.mjs'], project)
   expect(output).toContain("{ user: 'ada', views: 1 }")
+  cpSync(join(source, 'examples/session-data.ts'), join(project, 'data.mjs'))
+  expect(run(process.execPath, ['data.mjs'], project).split('\n').slice(0, 3)).toEqual([
+    "ada { fields: { cart: [ 'book' ], theme: 'dark' }, version: 3 }",
+    "[ 'book', 'pen' ]",
+    '1',
+  ])
 })
 
 test.each(examples)('the README shows %s as it is', (name) => {

@@ -52,9 +52,13 @@ export interface ErrorBody {
 export const isSessionError = (error: unknown): error is StoreError | SessionRequestError =>
   error instanceof StoreError || error instanceof SessionRequestError
 
-/** The body for this error. From 500 on it says nothing of the cause, which can name Redis's commands. */
-export function errorBody(error: CodedError): ErrorBody {
-  const { code, statusCode, message, mayHaveWritten, retrySafe } = error
+/**
+ * The body for this error. From 500 on it says nothing of the cause, which can name Redis's commands.
+ *
+ * @param statusCode Default: that of the error.
+ */
+export function errorBody(error: CodedError, statusCode = error.statusCode): ErrorBody {
+  const { code, message, mayHaveWritten, retrySafe } = error
   const body = { statusCode, code, error: STATUS_CODES[statusCode] ?? '', message }
   if (statusCode < 500) return body
   if (error instanceof StoreError) body.message = storeErrors[error.code].meaning

@@ -1,7 +1,14 @@
+import type { DataOption, MaybeData, SessionData } from '../data.ts'
 import { StoreError } from '../errors.ts'
 import { checkFunctions } from '../input.ts'
 import { createSessionStore } from '../store.ts'
-import type { NewSession, SessionStore, SessionStoreOptions, ViewOptions } from '../store-types.ts'
+import type {
+  NewSession,
+  PatchOptions,
+  SessionStore,
+  SessionStoreOptions,
+  ViewOptions,
+} from '../store-types.ts'
 import type { RecordedView, Session, ViewedItem } from '../updates.ts'
 import { type CookieOptions, type SessionCookie, sessionCookie } from './cookie.ts'
 import { isCrossSite, originsOf, type WebRequest } from './cross-site.ts'
@@ -29,6 +36,8 @@ interface OwnStoreOptions {
   readyTimeoutMs?: number | undefined
 }
 
+type DataFields = Readonly<Record<string, unknown>>
+
 /** The session of one request. Nothing is read or sent until a property or function is used. */
 export interface RequestSession {
   /**
@@ -41,13 +50,20 @@ export interface RequestSession {
   /** Whether `token` was read from a cookie, which the client still has. */
   readonly isFromCookie: boolean
   /** The store's `checkToken`. One round trip. */
-  check(): Promise<Session>
+  check<Asked extends DataOption>(options?: Asked): Promise<MaybeData<Session, Asked>>
   /** The store's `touch`. Two round trips; one if it was seen less than `unlessWithinSeconds` ago. */
   touch(unlessWithinSeconds?: number): Promise<Session>
   /** The store's `recordView`. One round trip, shared with concurrent requests. */
-  recordView(item: string, options?: ViewOptions): Promise<RecordedView>
+  recordView<Asked extends ViewOptions>(
+    item: string,
+    options?: Asked,
+  ): Promise<MaybeData<RecordedView, Asked>>
   /** The store's `viewedItems`. One round trip. */
   viewedItems(): Promise<ViewedItem[]>
+  /** The store's `data`. One round trip. */
+  data(): Promise<SessionData>
+  /** The store's `patch`. One round trip. */
+  patch(fields: DataFields, options?: PatchOptions): Promise<{ version: number }>
   /**
    * CSRF protection for a request without a session: reading a token from the cookie and `login` do it
    * themselves.
@@ -141,15 +157,18 @@ export class WebSession implements RequestSession {
     }
   }
 
-  async check(): Promise<Session> {
-    return await this.#web.store.checkToken(this.token)
+  async check<Asked extends DataOption>(options?: Asked): Promise<MaybeData<Session, Asked>> {
+    return await this.#web.store.checkToken(this.token, options)
   }
 
   async touch(unlessWithinSeconds?: number): Promise<Session> {
     return await this.#web.store.touch(this.token, unlessWithinSeconds)
   }
 
-  async recordView(item: string, options?: ViewOptions): Promise<RecordedView> {
+  async recordView<Asked extends ViewOptions>(
+    item: string,
+    options?: Asked,
+  ): Promise<MaybeData<RecordedView, Asked>> {
     return await this.#web.store.recordView(this.token, item, options)
   }
 
@@ -157,23 +176,40 @@ export class WebSession implements RequestSession {
     return await this.#web.store.viewedItems(this.token)
   }
 
-  /** Begins a session on a new token, and ends the one of the request's cookie. */
+  async data(): Promise<SessionData> {
+    return await this.#web.store.data(this.token)
+  }
+
+  async patch(fields: DataFields, options?: PatchOptions): Promise<{ version: number }> {
+    return await this.#web.store.patch(this.token, fields, options)
+  }
+
+  /** Begins a session on a new token. Ends the one of the cookie, and takes over its data if a guest's. */
   async login(user: string, setCookie: (header: string) => void): Promise<LoggedIn> {
     // A page of another origin must not log its visitors in: their views would go to its author's session.
     this.refuseCrossSite()
     const { store, cookie } = this.#web
     const replaced = cookie.read(this.#request.headers.cookie)
     // Never the token that the client sent: no session fixation.
-    const { token, expiresAt } = await store.login(user)
+    const session = await store.login(user, { from: replaced })
     if (replaced) {
       // The browser forgets it now. If it cannot be ended here, it ends as idle.
       await store.logout(replaced).catch((error: unknown) => {
         if (!(error instanceof StoreError)) throw error
       })
     }
-    this.#token = token
-    setCookie(cookie.write(token, expiresAt))
-    return { token, user, expiresAt }
+    return { ...this.#begin(session, setCookie), user }
+  }
+
+  async loginGuest(setCookie: (header: string) => void): Promise<NewSession> {
+    this.refuseCrossSite()
+    return this.#begin(await this.#web.store.loginGuest(), setCookie)
+  }
+
+  #begin(session: NewSession, setCookie: (header: string) => void): NewSession {
+    this.#token = session.token
+    setCookie(this.#web.cookie.write(session.token, session.expiresAt))
+    return session
   }
 
   /** Ends the session. The cookie goes in any case, also if its token is no longer good. */

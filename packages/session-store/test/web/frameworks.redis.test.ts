@@ -26,10 +26,19 @@ const frameworks: Record<string, (options: Options) => Promise<Running>> = {
       const { user } = await reply.login(request.params.user)
       return { user, views: (await request.session.recordView('welcome')).views }
     })
+    app.post('/guest', async (_request, reply) => {
+      await reply.loginGuest()
+    })
+    app.post<{ Params: { theme: string } }>('/data/:theme', (request) =>
+      request.session.patch({ theme: request.params.theme }),
+    )
+    app.get('/data', (request) => request.session.data())
+    app.get('/viewed', async (request) => ({ items: await request.session.viewedItems() }))
     app.post<{ Params: { item: string } }>('/views/:item', (request) =>
       request.session.recordView(request.params.item),
     )
-    app.get('/me', (request) => request.session.check())
+    app.get('/me', (request) => request.session.check({ data: true }))
+    app.post('/me', (request) => request.session.touch())
     app.post('/logout', async (_request, reply) => ({ ended: await reply.logout() }))
     app.get('/broken', async () => {
       throw Object.assign(new Error('broken'), { statusCode: 500, code: 'E_BROKEN' })
@@ -45,10 +54,22 @@ const frameworks: Record<string, (options: Options) => Promise<Running>> = {
       const { user } = await req.onetrip.login(req.params.user)
       res.json({ user, views: (await req.onetrip.recordView('welcome')).views })
     })
+    app.post('/guest', async (req, res) => {
+      await req.onetrip.loginGuest()
+      res.end()
+    })
+    app.post('/data/:theme', async (req, res) => {
+      res.json(await req.onetrip.patch({ theme: req.params.theme }))
+    })
+    app.get('/data', async (req, res) => res.json(await req.onetrip.data()))
+    app.get('/viewed', async (req, res) => {
+      res.json({ items: await req.onetrip.viewedItems() })
+    })
     app.post('/views/:item', async (req, res) => {
       res.json(await req.onetrip.recordView(req.params.item))
     })
-    app.get('/me', async (req, res) => res.json(await req.onetrip.check()))
+    app.get('/me', async (req, res) => res.json(await req.onetrip.check({ data: true })))
+    app.post('/me', async (req, res) => res.json(await req.onetrip.touch()))
     app.post('/logout', async (req, res) => res.json({ ended: await req.onetrip.logout() }))
     app.get('/broken', () => {
       throw Object.assign(new Error('broken'), { statusCode: 500, code: 'E_BROKEN' })
@@ -108,6 +129,27 @@ describe.each(Object.entries(frameworks))('%s', (name, start) => {
       code: 'ONETRIP_UNKNOWN_SESSION',
     })
     expect(await store.checkToken(second)).toMatchObject({ user: 'ada' })
+  })
+
+  test('a guest who logs in keeps views and data, under a new token', async () => {
+    const { send } = await running()
+    const cookieOf = ({ headers }: { headers: Headers }) => ({
+      cookie: headers.getSetCookie()[0]?.split(';')[0] ?? '',
+    })
+    const guest = cookieOf(await send('POST', '/guest'))
+    expect((await send('POST', '/views/book', guest)).body).toEqual({ user: null, views: 1 })
+    expect((await send('POST', '/data/dark', guest)).body).toEqual({ version: 1 })
+    const user = cookieOf(await send('POST', '/login/ada', guest))
+    expect(user).not.toEqual(guest)
+    expect((await send('GET', '/me', guest)).status).toBe(401)
+    expect((await send('POST', '/me', user)).body).toMatchObject({ user: 'ada' })
+    const data = { fields: { theme: 'dark' } }
+    expect((await send('GET', '/data', user)).body).toMatchObject(data)
+    expect((await send('GET', '/me', user)).body).toMatchObject({ user: 'ada', data })
+    expect((await send('GET', '/viewed', user)).body.items).toMatchObject([
+      { item: 'welcome' },
+      { item: 'book' },
+    ])
   })
 
   test('a login works with a cookie that is no good, and over a planted second one it does not', async () => {
