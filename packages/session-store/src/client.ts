@@ -92,6 +92,8 @@ export function shortConnection(
  * on with database 0.
  */
 export function requireDatabase(redis: Redis): Redis {
+  if (requiring.has(redis)) return redis // of another store
+  requiring.add(redis)
   const select = redis.select.bind(redis)
   redis.select = async (database) => {
     try {
@@ -107,6 +109,8 @@ export function requireDatabase(redis: Redis): Redis {
   }
   return redis
 }
+
+const requiring = new WeakSet<Redis>()
 
 function closeRefused(redis: Redis, database: number | string, error: Error): void {
   const reason = `Redis refused to select database ${database}: ${error.message}`
@@ -168,11 +172,11 @@ const unsupportedOptions: readonly Unsupported[] = [
   ['reconnectOnError', null, 'it can send a command again'],
   ['stringNumbers', false, 'the store needs numbers as numbers'],
   ['monitor', false, 'such a connection cannot send commands'],
+  ['keyPrefix', '', "use the store's option prefix: the keys are the same"],
 ]
 
 const unsupportedClusterOptions: readonly Unsupported[] = [
   ['db', 0, 'a cluster has no other database'],
-  ['keyPrefix', '', 'it changes the slots of the keys'],
   ['enableAutoPipelining', false, 'it can send a command again when a slot moves'],
   ['scaleReads', 'master', 'a replica may still have a session that has ended'],
 ]

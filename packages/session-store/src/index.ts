@@ -25,7 +25,13 @@ export {
 export { StoreError, type StoreErrorCode } from './errors.ts'
 export { MAX_NAME_LENGTH, NAME_PATTERN } from './input.ts'
 export type { Janitor, JanitorOptions } from './janitor.ts'
-export { documentKeys, type Keys, partitionedKeys, type SessionsPart } from './keys.ts'
+export {
+  documentKeys,
+  type Keys,
+  partitionedKeys,
+  prefixedKeys,
+  type SessionsPart,
+} from './keys.ts'
 export type { Outcome } from './outcomes.ts'
 export type { PoolState } from './pool.ts'
 export { parseInfo } from './redis-info.ts'

@@ -7,11 +7,12 @@ import {
   longLivedConnection,
   requireDatabase,
 } from './client.ts'
-import { publishConnection, publishDisconnection } from './diagnostics.ts'
+import { type ClientWatch, watchClient } from './client-watch.ts'
 import { notSent, overloaded } from './outcomes.ts'
 
 interface Slot {
   readonly client: Client
+  readonly watch: ClientWatch
   inFlight: number
   /** Its database is being checked: until then it is not used. */
   checking?: Promise<void> | undefined
@@ -48,9 +49,7 @@ export class Pool {
   readonly #stalledAfterMs: number
   #next = 0
   #closed = false
-  #lastError: unknown
   #idle: (() => void) | undefined
-  readonly #stopTelling: (() => void)[] = []
 
   /**
    * Opens nothing yet: `ready()` connects.
@@ -70,14 +69,10 @@ export class Pool {
         ? [client as Client | readonly Client[]].flat()
         : Array.from({ length: size }, () => longLivedConnection(url, options.connectTimeoutMs))
     if (clients.length === 0) throw new TypeError('give at least one ioredis client')
-    this.#slots = clients.map((client) => {
-      checkClient(client)
-      return { client, inFlight: 0 }
-    })
+    for (const client of clients) checkClient(client)
+    this.#slots = clients.map((client) => ({ client, watch: watchClient(client), inFlight: 0 }))
     for (const slot of this.#slots) {
       const { client } = slot
-      client.on('error', this.#rememberError)
-      this.#stopTelling.push(tellOfConnections(client))
       if (this.#owned || isCluster(client)) continue
       requireDatabase(client)
       slot.checking = checkDatabase(client)?.finally(() => {
@@ -141,16 +136,15 @@ export class Pool {
       clearTimeout(timer)
     }
     if (this.#owned) await Promise.all(this.#slots.map(({ client }) => disconnect(client)))
-    for (const stop of this.#stopTelling) stop()
-    for (const { client } of this.#slots) {
-      client.off('error', this.#rememberError)
+    for (const { client, watch } of this.#slots) {
+      watch.release()
       // ioredis prints errors that nobody listens to.
       if (this.#owned) client.on('error', () => {})
     }
   }
 
-  readonly #rememberError = (error: unknown): void => {
-    this.#lastError = error
+  get #lastError(): unknown {
+    return this.#slots.find(({ watch }) => watch.lastError !== undefined)?.watch.lastError
   }
 
   #slotFor(updates: number): Slot | Error {
@@ -182,22 +176,6 @@ export class Pool {
       if (this.#idle && this.#slots.every(({ inFlight }) => inFlight === 0)) this.#idle()
     }
   }
-}
-
-/** Publishes each connection that a client opens, and its end. Returns what ends that. */
-function tellOfConnections(client: Client): () => void {
-  let isOpen = client.status === 'ready'
-  const onConnect = () => {
-    isOpen = true
-    publishConnection()
-  }
-  // ioredis emits it for each attempt to connect that failed, too.
-  const onClose = () => {
-    if (isOpen) publishDisconnection()
-    isOpen = false
-  }
-  client.on('connect', onConnect).on('close', onClose)
-  return () => void client.off('connect', onConnect).off('close', onClose)
 }
 
 /** Without this, a peer that vanished would be noticed after TCP's own 15 minutes. */

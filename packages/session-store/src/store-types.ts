@@ -11,6 +11,11 @@ export interface SessionStoreOptions extends StrategyOptions {
   /** Default `documentKeys`; `partitionedKeys()` for a cluster. */
   keys?: Keys
   /**
+   * All keys begin with it, the janitor's too: stores of several applications or tenants can share a
+   * Redis, and a client. At most 128 characters, no `{` and `}`. Default: no prefix.
+   */
+  prefix?: string
+  /**
    * Idle timeout of a session. `recordView` and `viewedItems` accept an idle session until the janitor's
    * next run, and a view refreshes it. `checkToken`, `touch` and the functions that list or end a user's
    * sessions refuse it at once. At least 0.001. Default 14 days.

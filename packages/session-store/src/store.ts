@@ -14,7 +14,7 @@ import {
   MAX_TIMEOUT_MS,
 } from './input.ts'
 import { createJanitor, type Janitor, type JanitorOptions } from './janitor.ts'
-import { documentKeys } from './keys.ts'
+import { documentKeys, prefixedKeys } from './keys.ts'
 import type { PoolState } from './pool.ts'
 import { checkRange } from './range.ts'
 import type {
@@ -47,10 +47,12 @@ export type SessionStore = ReturnType<typeof createSessionStore>
  */
 export function createSessionStore(options: SessionStoreOptions) {
   checkOptions('a session store', options)
-  const { keys = documentKeys, idleSeconds = 14 * 24 * 3600, maxSessionsPerUser = 100 } = options
+  const { idleSeconds = 14 * 24 * 3600, maxSessionsPerUser = 100 } = options
+  const { keys: layout = documentKeys, prefix = '' } = options
   checkRange('maxSessionsPerUser', maxSessionsPerUser, { least: 1, whole: true })
   checkRange('idleSeconds', idleSeconds, { least: 0.001 })
-  checkFunctions('keys', keys, Object.keys(documentKeys))
+  checkFunctions('keys', layout, Object.keys(documentKeys))
+  const keys = prefixedKeys(prefix, layout)
   const tokens = createTokens(options.tokens)
   const clock = options.tokens.clock ?? Date.now
   const strategy = strategyFor(options.strategy, options)
