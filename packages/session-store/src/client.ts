@@ -5,7 +5,9 @@ import {
   type ClusterOptions,
   Redis,
 } from 'ioredis'
+import { checkKind } from './client-kind.ts'
 import { MAX_TIMEOUT_MS } from './input.ts'
+import { isIoredis5, isOfIoredis5 } from './ioredis-version.ts'
 import { isRefusal } from './outcomes.ts'
 import { checkRange } from './range.ts'
 import { parseRedisUrl, type RedisAddress } from './redis-url.ts'
@@ -79,7 +81,8 @@ export function shortConnection(
   const options: RedisOptions = {
     ...address.options,
     ...safeRedisOptions,
-    ...(lean && silentGreeting),
+    // ioredis 5 would not wait for the database: its greeting is silent only where there is none.
+    ...(lean && !(isIoredis5 && address.options.db !== undefined) && silentGreeting),
     lazyConnect: true,
     connectTimeout: connectTimeoutMs,
     retryStrategy: null,
@@ -100,16 +103,20 @@ export function requireDatabase(redis: Redis): Redis {
       return await select(database)
     } catch (error) {
       const { message } = error as Error
-      // Not a caller's own SELECT later on, and not NOAUTH: ioredis reports a failed login by itself.
+      const notLoggedIn = message.startsWith('NOAUTH') // ioredis reports a failed login by itself
+      // ioredis 5 would report this, too, and later.
+      if (notLoggedIn && redis.options.password && isOfIoredis5(redis.options)) await pending()
+      // Not a caller's own SELECT later on.
       const handshake = redis.status === 'connect' && isRefusal(error as Error)
-      if (!handshake || message.startsWith('NOAUTH')) throw error
+      if (!handshake || notLoggedIn) throw error
       closeRefused(redis, database, error as Error)
-      return await new Promise<never>(() => {}) // or ioredis would take the connection for ready
+      return await pending() // or ioredis would take the connection for ready
     }
   }
   return redis
 }
 
+const pending = () => new Promise<never>(() => {})
 const requiring = new WeakSet<Redis>()
 
 function closeRefused(redis: Redis, database: number | string, error: Error): void {
@@ -175,6 +182,12 @@ const unsupportedOptions: readonly Unsupported[] = [
   ['keyPrefix', '', "use the store's option prefix: the keys are the same"],
 ]
 
+const readyCheckOption: Unsupported = [
+  'enableReadyCheck',
+  true,
+  'without it ioredis 5 takes a connection for ready too early, and a lost one perhaps for ever',
+]
+
 const unsupportedClusterOptions: readonly Unsupported[] = [
   ['db', 0, 'a cluster has no other database'],
   ['enableAutoPipelining', false, 'it can send a command again when a slot moves'],
@@ -187,7 +200,7 @@ const unsupportedClusterOptions: readonly Unsupported[] = [
  * @throws TypeError naming the options to change.
  */
 export function checkClient(client: Client): void {
-  if (typeof client?.call !== 'function') throw new TypeError('client must be a client of ioredis')
+  checkKind(client)
   const actual: Record<string, unknown> = { ...client.options }
   const ofNodes: Record<string, unknown> = {
     ...(isCluster(client) && client.options.redisOptions),
@@ -195,6 +208,7 @@ export function checkClient(client: Client): void {
   const unsupported = [
     ...unsupportedOptions,
     ...(isCluster(client) ? unsupportedClusterOptions : []),
+    ...(!isCluster(client) && isOfIoredis5(actual) ? [readyCheckOption] : []),
   ].filter(([name, byDefault]) =>
     [actual[name], ofNodes[name]].some((value) => (value ?? byDefault) !== byDefault),
   )

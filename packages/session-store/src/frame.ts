@@ -1,5 +1,6 @@
 import { type Command as IoredisCommand, Redis } from 'ioredis'
 import type { Client } from './client.ts'
+import { framesAreVerified } from './ioredis-version.ts'
 import { notSent, type Outcome } from './outcomes.ts'
 import type { Command, Reply } from './updates.ts'
 
@@ -8,8 +9,8 @@ import type { Command, Reply } from './updates.ts'
  *
  * `redis.call()` and the `Pipeline` object spend more on each command (a promise, closures, flattened
  * arguments, tracing) than Redis does. This hands ioredis only what it needs to match a reply to its
- * command. It leans on how ioredis 6.0.0, which package.json pins, treats a command inside
- * `sendCommand`; batch.redis.test.ts fails when that changes.
+ * command. It leans on how ioredis treats a command inside `sendCommand`, which may change with any
+ * release: ioredis-version.ts names the versions that it was verified with.
  */
 export function sendFrame(redis: Redis, commands: readonly Command[]): Promise<Outcome[]> {
   return new Promise((resolve, reject) => {
@@ -32,10 +33,10 @@ export function sendFrame(redis: Redis, commands: readonly Command[]): Promise<O
 
 /**
  * Whether `sendFrame` can use this client: a connection made by the copy of ioredis that this package
- * imports. A client with a key prefix, and a cluster, must process each command themselves.
+ * imports, in a version that was verified. A cluster must process each command itself.
  */
 export function canFrame(client: Client): client is Redis {
-  return client instanceof Redis && !client.options.keyPrefix
+  return framesAreVerified && client instanceof Redis
 }
 
 interface Frame {
