@@ -11,7 +11,7 @@ import closeWithGrace from 'close-with-grace'
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify'
 import { buildApp } from './app.ts'
 import { trustingAuthenticator } from './authenticator.ts'
-import type { Config } from './config.ts'
+import { type Config, redisTls } from './config.ts'
 import { defaultLimits } from './limits.ts'
 import { loggerOptions } from './logging.ts'
 import { pollRedis } from './metrics/redis-poller.ts'
@@ -33,8 +33,10 @@ function logRetention(log: FastifyBaseLogger, event: RetentionEvent): void {
  */
 export async function serve(config: Config, primary?: WorkerLine): Promise<void> {
   const authenticator = trustingAuthenticator(config.NODE_ENV)
+  const tls = redisTls(config)
   const store = createSessionStore({
     url: config.REDIS_URL,
+    tls,
     strategy: config.STRATEGY as StrategyName,
     poolSize: config.REDIS_POOL_SIZE,
     deadlineMs: config.REDIS_DEADLINE_MS,
@@ -94,6 +96,7 @@ export async function serve(config: Config, primary?: WorkerLine): Promise<void>
   if (config.REDIS_INFO_INTERVAL_SECONDS > 0 && (primary === undefined || primary.isFirst)) {
     pollRedis({
       url: config.REDIS_URL,
+      tls,
       intervalSeconds: config.REDIS_INFO_INTERVAL_SECONDS,
       deadlineMs: config.REDIS_DEADLINE_MS,
       registry,

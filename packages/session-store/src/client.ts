@@ -1,3 +1,4 @@
+import type { ConnectionOptions } from 'node:tls'
 import {
   type RedisOptions as AllOptions,
   Cluster,
@@ -10,7 +11,7 @@ import { MAX_TIMEOUT_MS } from './input.ts'
 import { isIoredis5, isOfIoredis5 } from './ioredis-version.ts'
 import { isRefusal } from './outcomes.ts'
 import { checkRange } from './range.ts'
-import { parseRedisUrl, type RedisAddress } from './redis-url.ts'
+import { type RedisAddress, redisAddress } from './redis-url.ts'
 
 // How RESP3 replies are mapped is a type parameter of ioredis's client; we speak RESP2.
 type RedisOptions = Omit<AllOptions, 'replyMapping'>
@@ -50,12 +51,17 @@ const retryDelayMs = (attempt: number) => (0.5 + Math.random()) * Math.min(1_333
 /**
  * A connection that stays open and reconnects. Opens nothing until `connect()` is called.
  *
- * @throws TypeError when the URL is unusable or the timeout is not between 1 ms and a day.
+ * @param tls As the store's option.
+ * @throws TypeError when the URL or `tls` is unusable or the timeout is not between 1 ms and a day.
  */
-export function longLivedConnection(url: string, connectTimeoutMs: number): Redis {
+export function longLivedConnection(
+  url: string,
+  connectTimeoutMs: number,
+  tls?: ConnectionOptions,
+): Redis {
   checkRange('connectTimeoutMs', connectTimeoutMs, { least: 1, most: MAX_TIMEOUT_MS })
   const options: RedisOptions = {
-    ...parseRedisUrl(url).options,
+    ...redisAddress(url, tls).options,
     ...safeRedisOptions,
     protocol: 2, // no reply of ours is of a type that RESP3 adds
     lazyConnect: true,

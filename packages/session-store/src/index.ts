@@ -35,7 +35,7 @@ export {
 export type { Outcome } from './outcomes.ts'
 export type { PoolState } from './pool.ts'
 export { parseInfo } from './redis-info.ts'
-export { parseRedisUrl, type RedisAddress } from './redis-url.ts'
+export { parseRedisUrl, type RedisAddress, redisAddress } from './redis-url.ts'
 export { createSessionStore, type SessionStore } from './store.ts'
 export type {
   NewSession,

@@ -1,4 +1,5 @@
 import { once } from 'node:events'
+import type { ConnectionOptions } from 'node:tls'
 import {
   type Client,
   checkClient,
@@ -21,6 +22,8 @@ interface Slot {
 export interface PoolOptions {
   /** As `StrategyOptions.url`: the pool opens and closes its connections. */
   url?: string | undefined
+  /** As `StrategyOptions.tls`. */
+  tls?: ConnectionOptions | undefined
   /** Connections to use instead of the pool's own. They are not closed. */
   client?: Client | readonly Client[] | undefined
   /** How many connections to open. */
@@ -67,7 +70,9 @@ export class Pool {
     const clients =
       url === undefined
         ? [client as Client | readonly Client[]].flat()
-        : Array.from({ length: size }, () => longLivedConnection(url, options.connectTimeoutMs))
+        : Array.from({ length: size }, () =>
+            longLivedConnection(url, options.connectTimeoutMs, options.tls),
+          )
     if (clients.length === 0) throw new TypeError('give at least one ioredis client')
     for (const client of clients) checkClient(client)
     this.#slots = clients.map((client) => ({ client, watch: watchClient(client), inFlight: 0 }))

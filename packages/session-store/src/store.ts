@@ -53,6 +53,9 @@ export function createSessionStore(options: SessionStoreOptions) {
   checkRange('idleSeconds', idleSeconds, { least: 0.001 })
   checkFunctions('keys', layout, Object.keys(documentKeys))
   const keys = prefixedKeys(prefix, layout)
+  if (options.tls !== undefined && options.url === undefined) {
+    throw new TypeError('tls needs a url: a client of your own has its own options of TLS')
+  }
   const tokens = createTokens(options.tokens)
   const clock = options.tokens.clock ?? Date.now
   const strategy = strategyFor(options.strategy, options)

@@ -1,3 +1,4 @@
+import type { ConnectionOptions } from 'node:tls'
 import type { Client } from './client.ts'
 import type { PoolState } from './pool.ts'
 import type { Update } from './updates.ts'
@@ -72,6 +73,12 @@ export interface StrategyOptions {
    * a URL.
    */
   url?: string | undefined
+  /**
+   * For a URL with `rediss://`: `ca`, `cert` and `key` (in PEM format), `servername` and whatever else
+   * Node's `tls.connect` takes. Default: Node's certificate authorities, and the host of the URL as the
+   * name in the certificate and for SNI.
+   */
+  tls?: ConnectionOptions | undefined
   /**
    * An ioredis client, several, or a `Cluster`, made with `safeRedisOptions` or `safeClusterOptions`.
    * It is used, connected if it was lazy, and never closed.

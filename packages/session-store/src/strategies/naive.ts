@@ -2,7 +2,7 @@ import type { Redis } from 'ioredis'
 import { shortConnection } from '../client.ts'
 import { publishConnection } from '../diagnostics.ts'
 import { notSent, type Outcome, overloaded } from '../outcomes.ts'
-import { parseRedisUrl } from '../redis-url.ts'
+import { redisAddress } from '../redis-url.ts'
 import { sendOneByOne, withDeadline } from '../send.ts'
 import type { Strategy, StrategyName, StrategyOptions } from '../strategy.ts'
 import type { Command } from '../updates.ts'
@@ -31,7 +31,7 @@ function onShortConnections(name: StrategyName, options: StrategyOptions, lean: 
   if (url === undefined || client !== undefined) {
     throw new TypeError(`the strategy ${name} opens connections: it needs a URL, and no client`)
   }
-  const address = parseRedisUrl(url)
+  const address = redisAddress(url, options.tls)
   const open = new Set<Promise<unknown>>()
   const connections = new Set<Redis>()
   let closed = false

@@ -19,6 +19,7 @@ export function openPool(options: StrategyOptions): { pool: Pool; deadlineMs: nu
   const { url, client, poolSize = 1, deadlineMs = 2_000, maxInFlight = 1_000 } = options
   const pool = new Pool({
     url,
+    tls: options.tls,
     client,
     size: poolSize,
     maxInFlight,
