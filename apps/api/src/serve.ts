@@ -5,7 +5,9 @@ import {
   parseRedisUrl,
   type RetentionEvent,
   retentionChannel,
+  type StoreWarning,
   type StrategyName,
+  warningChannel,
 } from '@onetrip/session-store'
 import closeWithGrace from 'close-with-grace'
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify'
@@ -77,6 +79,10 @@ export async function serve(config: Config, primary?: WorkerLine): Promise<void>
     metrics: { registry, ...(primary && { gather: primary.mergeMetrics(registry) }) },
   })
   retentionChannel.subscribe((event) => logRetention(app.log, event as RetentionEvent))
+  warningChannel.subscribe((warning) => {
+    const { code, message } = warning as StoreWarning
+    if (primary === undefined || primary.isFirst) app.log.warn({ code }, message)
+  })
   const ending = closeWithGrace(
     {
       delay: config.SHUTDOWN_DRAIN_MS + config.SHUTDOWN_GRACE_MS,

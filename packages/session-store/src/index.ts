@@ -21,6 +21,8 @@ export {
   roundTripChannel,
   type SentBatch,
   type StoreFailure,
+  type StoreWarning,
+  warningChannel,
 } from './diagnostics.ts'
 export { StoreError, type StoreErrorCode } from './errors.ts'
 export { MAX_NAME_LENGTH, NAME_PATTERN } from './input.ts'

@@ -2,6 +2,7 @@ import { type Attempts, countAttempts } from './attempts.ts'
 import { checkSessionSlots } from './cluster.ts'
 import { cursorOf, positionOf } from './cursor.ts'
 import { StoreError } from './errors.ts'
+import { warnOfEviction } from './eviction.ts'
 import {
   checkFunctions,
   checkLimit,
@@ -285,7 +286,7 @@ export function createSessionStore(options: SessionStoreOptions) {
     },
 
     /**
-     * Resolves once Redis can be used.
+     * Resolves once Redis can be used. Warns (`onetrip:warning`) if Redis may evict sessions.
      *
      * @param timeoutMs At most a day. Default 10,000.
      * @throws StoreError `ONETRIP_NOT_SENT` when it cannot be used until then.
@@ -293,6 +294,7 @@ export function createSessionStore(options: SessionStoreOptions) {
     async ready(timeoutMs = 10_000): Promise<void> {
       checkNumber('timeoutMs', timeoutMs, { least: 0, most: MAX_TIMEOUT_MS })
       await strategy.ready(timeoutMs)
+      await warnOfEviction(strategy)
     },
 
     /** Asks Redis for a sign of life. */
