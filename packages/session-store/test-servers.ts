@@ -10,7 +10,7 @@ import { delimiter, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
-const fetched = join(process.env.ONETRIP_HOME || join(root, '.onetrip'), 'servers')
+const fetched = join(root, '.onetrip/servers')
 const programs = ['redis-server', 'valkey-server']
 
 /** The servers that the table in docs/servers.md names beside our own build. */

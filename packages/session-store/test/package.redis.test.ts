@@ -20,6 +20,7 @@ const examples = readdirSync(join(source, 'examples'))
 
 test.each(['ioredis', 'ioredis-5'])(
   'what npm pack gives works in an empty project with %s',
+  { timeout: 180_000 },
   async (ioredis) => {
     const redis = await redisForThisTest()
     const project = mkdtempSync(join(tmpdir(), 'onetrip-package-'))
@@ -58,10 +59,13 @@ test.each(['ioredis', 'ioredis-5'])(
       mkdirSync(dirname(target), { recursive: true })
       symlinkSync(join(root, 'node_modules', source), target)
     }
-    // The example has no types of its own, so that it is JavaScript as it stands.
+    // These examples have no types of their own, so that they are JavaScript as they stand.
     cpSync(join(source, 'examples/connection.ts'), join(project, 'example.mjs'))
     const output = run(process.execPath, ['example.mjs'], project)
     expect(output).toContain("{ user: 'ada', views: 1 }")
+    cpSync(join(source, 'examples/tenants.ts'), join(project, 'tenants.mjs'))
+    const tenants = run(process.execPath, ['tenants.mjs'], project)
+    expect(tenants).toBe("{ user: 'ada', views: 1 }\nONETRIP_UNKNOWN_SESSION\n")
 
     // The types hold for both, too.
     cpSync(join(source, 'examples/connection.ts'), join(project, 'example.mts'))

@@ -1,7 +1,10 @@
+import { execFile } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { ConnectionOptions } from 'node:tls'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
 import { freePorts } from '@onetrip/stack/ports.ts'
 import { makeCertificates, SERVER_NAME } from '@onetrip/stack/testing/certificates.ts'
 import { redisForThisTest, redisOfThisFile } from '@onetrip/stack/testing/redis.ts'
@@ -136,4 +139,21 @@ test("Redis's own TLS, with a certificate of the client", async (context) => {
   await expect(view({ url, tls: { ca: authority.cert }, deadlineMs: 300 })).rejects.toMatchObject({
     code: 'ONETRIP_NOT_SENT',
   })
+})
+
+test('the example in the README', async () => {
+  const { port } = await tlsFrontForThisTest(server.socket, certificates)
+  const { authority, client } = certificates
+  const example = fileURLToPath(new URL('../examples/tls.ts', import.meta.url))
+  const { stdout } = await promisify(execFile)(process.execPath, [example], {
+    env: {
+      PATH: process.env.PATH,
+      REDIS_URL: `rediss://127.0.0.1:${port}`,
+      CA_FILE: authority.certFile,
+      CERT_FILE: client.certFile,
+      KEY_FILE: client.keyFile,
+      SESSION_SECRET: tokens.secrets[0],
+    },
+  })
+  expect(stdout).toContain("{ user: 'ada', views: 1 }")
 })
