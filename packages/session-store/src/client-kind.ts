@@ -1,4 +1,4 @@
-import type { Client } from './client.ts'
+import type { Cluster, Redis } from 'ioredis'
 
 /** The ioredis that the store is tested with, as in the peerDependencies of package.json. */
 const SUPPORTED = 'ioredis 5 (from 5.11) or 6'
@@ -9,7 +9,7 @@ const SUPPORTED = 'ioredis 5 (from 5.11) or 6'
  *
  * @throws TypeError that says what was given and what to give instead.
  */
-export function checkKind(client: unknown): asserts client is Client {
+export function checkKind(client: unknown): asserts client is Redis | Cluster {
   const wrong = whatIsWrong(client)
   if (wrong) throw new TypeError(`client must be made by ${SUPPORTED}; ${wrong}`)
 }
