@@ -7,6 +7,7 @@ import { packageVersion } from './measure/package-version.ts'
 /** Each program in `load/contenders`, and the package of the client that it stands for. */
 const clients = {
   noop: null,
+  bare: null,
   'node-redis': 'redis',
   'node-redis-batch': 'redis',
   glide: '@valkey/valkey-glide',
@@ -18,10 +19,13 @@ const clients = {
 export type ContenderName = keyof typeof clients
 
 /**
- * What our strategies are compared with: the same API through another client; and `connect-redis` and
- * `express`, applications of another kind that look the same from outside.
+ * What our strategies are compared with: the same API through another client; `connect-redis` and
+ * `express`, applications of another kind that look the same from outside; and the `limits`.
  */
 export const contenders = Object.keys(clients) as ContenderName[]
+
+/** Upper limits and not contenders: they do not ask Redis. */
+export const limits: readonly string[] = ['noop', 'bare'] satisfies ContenderName[]
 
 /** The API with one of the store's strategies, or with what those are compared with. */
 export type Variant = StrategyName | ContenderName
@@ -39,6 +43,7 @@ export const descriptions: Readonly<Record<Variant, string>> = {
   batch:
     'one pipeline, written so, for all requests of an event-loop turn, merged into fewer commands',
   noop: 'not at all: the upper limit set by everything but Redis',
+  bare: 'not at all: the upper limit set by Fastify, a route with the same schemas and nothing else',
   'node-redis': 'node-redis: a pipeline for each request, as in its documentation',
   'node-redis-batch': 'node-redis with the batching of batch',
   glide: 'valkey-glide: a pipeline for each request, as in its documentation',
@@ -59,7 +64,7 @@ export function variantProgram(
   return { variant, program, ...(variant === 'glide' && { afterExit: removeGlideSockets }) }
 }
 
-/** Name and installed version of what a variant talks to Redis with; null for the one without. */
+/** Name and installed version of what a variant talks to Redis with; null for the limits. */
 export async function clientOf(variant: string): Promise<string | null> {
   const name = isContender(variant) ? clients[variant] : 'ioredis'
   return name === null ? null : await packageVersion(name)

@@ -15,6 +15,7 @@ import { metricsPlugin } from './plugins/metrics.ts'
 import { openapiPlugin } from './plugins/openapi.ts'
 import { overloadPlugin } from './plugins/overload.ts'
 import { readinessPlugin } from './plugins/readiness.ts'
+import { requestLogger } from './request-logger.ts'
 import { authenticatedRoutes } from './routes/authenticated.ts'
 import { healthRoutes } from './routes/health.ts'
 import { metricsRoutes } from './routes/metrics.ts'
@@ -73,6 +74,7 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
   const app = fastify({
     logger,
     logController: new RequestLog({ enabled: options.logRequests ?? false }),
+    childLoggerFactory: requestLogger,
     genReqId: requestIds(),
     ...serverOptions(limits),
     trustProxy: options.trustProxy ?? false,

@@ -23,14 +23,22 @@ export {
   roundTripChannel,
   type SentBatch,
   type StoreFailure,
+  type StoreWarning,
+  warningChannel,
 } from './diagnostics.ts'
 export { StoreError, type StoreErrorCode, storeErrors } from './errors.ts'
 export { MAX_KEY_LENGTH, MAX_NAME_LENGTH, NAME_PATTERN } from './input.ts'
 export type { Janitor, JanitorOptions } from './janitor.ts'
-export { documentKeys, type Keys, partitionedKeys, type SessionsPart } from './keys.ts'
+export {
+  documentKeys,
+  type Keys,
+  partitionedKeys,
+  prefixedKeys,
+  type SessionsPart,
+} from './keys.ts'
 export type { Outcome } from './outcomes.ts'
 export { parseInfo } from './redis-info.ts'
-export { parseRedisUrl, type RedisAddress } from './redis-url.ts'
+export { parseRedisUrl, type RedisAddress, redisAddress } from './redis-url.ts'
 export type { PoolState } from './runner.ts'
 export type { ScanPosition, ScanRequest, ScanStep, Sender } from './sender.ts'
 export { batching } from './senders/batching.ts'

@@ -127,6 +127,53 @@ export function partitionedKeys(partitions = 64): Keys {
   }
 }
 
+/** A prefix as it may be: braces would be a hash tag, which puts all keys on one node of a cluster. */
+const prefixPattern = /^[^\p{Cc}\p{Cs}{}]{0,128}$/u
+
+/**
+ * The same layout with `prefix` before each name. Every process must use the same prefix. Stores whose
+ * prefixes differ share nothing, if no prefix begins with another one: `a:` and `b:`, not `a:` and `a:b:`.
+ *
+ * @throws TypeError unless the prefix is a string of at most 128 characters without braces and control
+ *   characters.
+ */
+export function prefixedKeys(prefix: string, keys: Keys): Keys {
+  if (typeof prefix !== 'string' || !prefixPattern.test(prefix)) {
+    throw new TypeError(
+      'prefix must be a string of at most 128 characters without { } and control characters',
+    )
+  }
+  if (prefix === '') return keys
+  const parts = keys
+    .parts()
+    .map(({ login, recent }) => ({ login: prefix + login, recent: prefix + recent }))
+  const allPopular = keys.allPopular().map((key) => prefix + key)
+  const pattern = prefix.replace(/[*?[\]\\]/g, '\\$&')
+  const unprefixed = <Found>(key: string, read: (name: string) => Found) =>
+    key.startsWith(prefix) ? read(key.slice(prefix.length)) : undefined
+  return {
+    login: (id) => prefix + keys.login(id),
+    recent: (id) => prefix + keys.recent(id),
+    viewed: (id) => prefix + keys.viewed(id),
+    popular: (item) => prefix + keys.popular(item),
+    data: (id) => prefix + keys.data(id),
+    ended: (id) => prefix + keys.ended(id),
+    once: (item, hash) => prefix + keys.once(item, hash),
+    sessions: (user) => prefix + keys.sessions(user),
+    attempts: (subject, window) => prefix + keys.attempts(subject, window),
+    janitor: () => prefix + keys.janitor(),
+    janitorTasks: () => prefix + keys.janitorTasks(),
+    parts: () => parts,
+    allPopular: () => allPopular,
+    viewedPattern: () => pattern + keys.viewedPattern(),
+    viewedBy: (key) => unprefixed(key, (name) => keys.viewedBy(name)),
+    dataPattern: () => pattern + keys.dataPattern(),
+    dataOf: (key) => unprefixed(key, (name) => keys.dataOf(name)),
+    sessionsPattern: () => pattern + keys.sessionsPattern(),
+    sessionsOf: (key) => unprefixed(key, (name) => keys.sessionsOf(name)),
+  }
+}
+
 /** FNV-1a over UTF-16 units: cheap, and the same in every process and release. */
 function hash(name: string): number {
   let value = 0x811c9dc5

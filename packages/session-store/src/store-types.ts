@@ -24,6 +24,11 @@ export interface SessionStoreOptions extends StrategyOptions {
   /** Default `documentKeys`; `partitionedKeys()` for a cluster. */
   keys?: Keys
   /**
+   * All keys begin with it, the janitor's too: stores of several applications or tenants can share a
+   * Redis, and a client. At most 128 characters, no `{` and `}`. Default: no prefix.
+   */
+  prefix?: string
+  /**
    * Idle timeout of a session. `recordView` and `viewedItems` accept an idle session until the janitor's
    * next run, and a view refreshes it. `checkToken`, `touch` and the functions that list or end a user's
    * sessions refuse it at once. At least 0.001. Default 14 days.
@@ -279,7 +284,7 @@ export interface SessionStore {
   run<Result>(update: Update<Result>): Promise<Result>
 
   /**
-   * Resolves once Redis can be used.
+   * Resolves once Redis can be used. Warns (`onetrip:warning`) if Redis may evict sessions.
    *
    * @param timeoutMs At most a day. Default 10,000.
    * @throws StoreError `ONETRIP_NOT_SENT` when it cannot be used until then.

@@ -4,6 +4,7 @@ import { cursorOf, positionOf } from './cursor.ts'
 import { withDataIf } from './data.ts'
 import { checkedDataLimits } from './data-fields.ts'
 import { known, StoreError } from './errors.ts'
+import { warnOfEviction } from './eviction.ts'
 import { guestOf, loginFromGuest } from './guests.ts'
 import {
   checkFunctions,
@@ -19,7 +20,7 @@ import {
   MAX_TIMEOUT_MS,
 } from './input.ts'
 import { createJanitor, type Janitor, type JanitorOptions } from './janitor.ts'
-import { documentKeys } from './keys.ts'
+import { documentKeys, prefixedKeys } from './keys.ts'
 import { checkRange } from './range.ts'
 import { once, type RepeatableView, repeatable, undoOnce } from './repeated-views.ts'
 import { createRunner, PING } from './runner.ts'
@@ -43,12 +44,17 @@ import * as userSessions from './user-sessions.ts'
  */
 export function createSessionStore(options: SessionStoreOptions): SessionStore {
   checkOptions('a session store', options)
-  const { keys = documentKeys, idleSeconds = 14 * 24 * 3600, maxSessionsPerUser = 100 } = options
-  const { maxInFlight = 1_000, deadlineMs = DEFAULT_DEADLINE_MS } = options
+  const { idleSeconds = 14 * 24 * 3600, maxSessionsPerUser = 100, prefix = '' } = options
+  const {
+    maxInFlight = 1_000,
+    deadlineMs = DEFAULT_DEADLINE_MS,
+    keys: layout = documentKeys,
+  } = options
   checkRange('maxSessionsPerUser', maxSessionsPerUser, { least: 1, whole: true })
   checkRange('idleSeconds', idleSeconds, { least: 0.001 })
   checkRange('maxInFlight', maxInFlight, { least: 1, whole: true })
-  checkFunctions('keys', keys, Object.keys(documentKeys))
+  checkFunctions('keys', layout, Object.keys(documentKeys))
+  const keys = prefixedKeys(prefix, layout)
   const limits = checkedDataLimits(options.dataLimits)
   const tokens = createTokens(options.tokens)
   const now = options.tokens.clock ?? Date.now
@@ -250,6 +256,7 @@ export function createSessionStore(options: SessionStoreOptions): SessionStore {
     async ready(timeoutMs = 10_000) {
       checkNumber('timeoutMs', timeoutMs, { least: 0, most: MAX_TIMEOUT_MS })
       await runner.ready(timeoutMs)
+      await warnOfEviction(runner)
     },
 
     async ping() {

@@ -254,9 +254,10 @@ test('all strategies send the same commands; only a pipeline needs one round tri
 })
 
 test.each([
-  ['naive', 10], // HELLO, CLIENT SETINFO twice, INFO; QUIT
-  ['naive-lean', 6],
-] as const)('%s: a view is a connection and %i commands', async (strategy, expected) => {
+  // HELLO (ioredis 6), CLIENT SETINFO twice (Redis before 7.2 does not count it), INFO; QUIT
+  ['naive', [8, 9, 10]],
+  ['naive-lean', [6]],
+] as const)('%s: a view is a connection and its commands', async (strategy, expected) => {
   const store = createSessionStore({
     url: `unix://${server.socket}`,
     strategy,
@@ -270,7 +271,7 @@ test.each([
   const opened = await connections()
   const before = await commandsProcessed()
   await store.recordView(token, 'book')
-  expect(await commandsProcessed()).toBe(before + expected + 1) // the INFO before
+  expect(expected).toContain((await commandsProcessed()) - before - 1) // the INFO before
   expect(await connections()).toBe(opened + 1)
 })
 

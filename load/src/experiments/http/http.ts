@@ -161,7 +161,7 @@ Examples:
 }
 
 /** Those that the README shows; all are in load/results. */
-const main = ['naive', 'naive-lean', 'connect-redis', 'node-redis', 'pipeline', 'batch', 'noop']
+const main = 'naive naive-lean connect-redis node-redis pipeline batch noop bare'.split(' ')
 
 function throughput(rows: Rows, { connections }: HttpOptions & RoundOptions): Section {
   const isShared = rows.all.some((row) => (row.median('roundTrips') ?? 0) < 1)
@@ -178,7 +178,7 @@ function throughput(rows: Rows, { connections }: HttpOptions & RoundOptions): Se
       bars(
         rows,
         'requestsPerSecond',
-        'Requests per second: medians of the rounds, with the range; hatched is what is marked in the table',
+        'Requests per second: medians of the rounds, with the range; hatched is what is marked in the table, an outline is a limit',
       ),
     ],
     tables: [
