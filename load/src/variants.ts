@@ -1,7 +1,7 @@
+import { readdirSync, rmSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { type StrategyName, strategyNames } from '@onetrip/session-store'
 import type { ApiOptions } from '@onetrip/stack/api.ts'
-import { removeGlideSockets } from './glide-sockets.ts'
 import { packageVersion } from './measure/package-version.ts'
 
 /** Each program in `load/contenders`, and the package of the client that it stands for. */
@@ -61,4 +61,23 @@ export function variantProgram(
 export async function clientOf(variant: string): Promise<string | null> {
   const name = isContender(variant) ? clients[variant] : 'ioredis'
   return name === null ? null : await packageVersion(name)
+}
+
+/** `ioredis 6.0.0 (naive, batch); redis 6.3.1 (node-redis)`; null for none. */
+export async function clientsOf(names: readonly Variant[]): Promise<string | null> {
+  const known = await Promise.all(names.map(async (name) => [await clientOf(name), name] as const))
+  const users = Map.groupBy(known, ([client]) => client)
+  users.delete(null)
+  const texts = [...users].map(([client, of]) => `${client} (${of.map(([, n]) => n).join(', ')})`)
+  return texts.join('; ') || null
+}
+
+/**
+ * Removes what valkey-glide left behind of a process that has ended: it talks to its native part through a
+ * Unix socket in /tmp, whatever TMPDIR says, and never removes it (2.5.2).
+ */
+export function removeGlideSockets(pid: number): void {
+  for (const name of readdirSync('/tmp')) {
+    if (name.startsWith(`glide-socket-${pid}-`)) rmSync(`/tmp/${name}`, { force: true })
+  }
 }

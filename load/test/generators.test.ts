@@ -1,9 +1,7 @@
 import { spawnSync } from 'node:child_process'
-import type { Socket } from 'node:net'
 import { freePorts } from '@onetrip/stack/ports.ts'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { saturateByAutocannon } from '../src/drivers/http/autocannon.ts'
-import type { Progress } from '../src/drivers/http/generator.ts'
 import { findGenerator } from '../src/drivers/http/generators.ts'
 import { workload } from '../src/drivers/http/workload.ts'
 import { saturateByWrk, uncorrected } from '../src/drivers/http/wrk.ts'
@@ -20,11 +18,9 @@ describe.each([
   test.skipIf(skip)('counts what the server counts, and sends what was prepared', async () => {
     const heads = new Set<string>()
     const items = new Set<string>()
-    const sockets = new Set<Socket>()
     let received = 0
     const url = await serve(async (request, response) => {
       received++
-      sockets.add(request.socket)
       let body = ''
       for await (const chunk of request) body += chunk
       const { method, headers } = request
@@ -49,12 +45,6 @@ describe.each([
         ]),
       ]),
     )
-    // What a connection was about to send or to get at the end is a small part of it.
-    const [toServer, fromServer] = (['bytesRead', 'bytesWritten'] as const).map((direction) =>
-      [...sockets].reduce((sum, socket) => sum + socket[direction], 0),
-    )
-    expect((result.bytes.sent / (toServer ?? 0)) * (received / result.answered)).toBeCloseTo(1, 1)
-    expect(result.bytes.received / (fromServer ?? 0)).toBeCloseTo(1, 1)
     expect(items).toContain('load-item-1')
     expect(items.size).toBeGreaterThan(3)
     expect(result.seconds).toBeGreaterThan(0.9 * seconds)
@@ -65,19 +55,16 @@ describe.each([
     expect(result.generator.utilization).toBeGreaterThan(0)
   })
 
-  test.skipIf(skip)('reports progress, and is ended by a signal', async () => {
-    const url = await serve((_request, response) => void response.end())
+  test.skipIf(skip)('is ended by a signal', async () => {
     const enough = new AbortController()
-    const reported: Progress[] = []
-    const onProgress = (progress: Progress) => {
-      reported.push(progress)
-      enough.abort()
-    }
-    const running = saturate({ ...common, url, seconds: 60, signal: enough.signal, onProgress })
-    expect((await running).seconds).toBeLessThan(30)
-    const [{ requestsPerSecond = 0, failures } = {}] = reported
-    expect(requestsPerSecond).toBeGreaterThan(0)
-    expect(failures).toBe(0)
+    let received = 0
+    const url = await serve((_request, response) => {
+      if (++received === 100) enough.abort()
+      response.end()
+    })
+    const result = await saturate({ ...common, url, seconds: 60, signal: enough.signal })
+    expect(result.seconds).toBeLessThan(30)
+    expect(result.ok).toBeGreaterThan(90)
   })
 
   test.skipIf(skip)('errors are counted by kind', async () => {

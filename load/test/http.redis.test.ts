@@ -58,8 +58,6 @@ describe('npm run load', () => {
       expect(values.requestsPerSecond).toBeGreaterThan(0)
       expect(values.apiCpuMicros).toBeGreaterThan(0)
       expect(values.redisCpuMicros).toBeGreaterThan(0)
-      expect(values.bytesSent).toBeGreaterThan(150)
-      expect(values.bytesReceived).toBeGreaterThan(150)
       expect(values.p75).toBeGreaterThanOrEqual(values.p50)
     }
     expect(pipeline.values.connections).toBe(0)

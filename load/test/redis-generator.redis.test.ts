@@ -52,6 +52,6 @@ test('idle connections are all accepted, or an error says why not', async () => 
   await fleet.close()
   await server.redis.config('SET', 'maxclients', 20)
   await expect(holdConnections(server, 50, signal)).rejects.toThrow(
-    '50 idle connections cannot be had: Redis says "-ERR max number of clients reached"',
+    /50 idle connections ended before.*-ERR max number of clients reached/s,
   )
 })

@@ -1,37 +1,97 @@
 import { setTimeout as delay } from 'node:timers/promises'
+import { type Metric, parseMetrics } from '@onetrip/stack/metrics.ts'
+import { messageOf, Problem } from '@onetrip/stack/problem.ts'
 import type { RedisMonitor, RedisReading } from '@onetrip/stack/redis-info.ts'
-import { readApi } from './api-metrics.ts'
+import { request } from 'undici'
+import { GENERATOR_LIMIT } from '../drivers/generator-limit.ts'
 
-/** What some work took. */
-interface Usage {
-  redis: { cpuSeconds: number; connections: number; commands: number }
-  api: { cpuSeconds: number; roundTrips: number }
+async function fetchMetrics(url: string): Promise<Metric[]> {
+  try {
+    const { statusCode, body } = await request(`${url}/metrics`, {
+      reset: true,
+      headersTimeout: 10_000,
+    })
+    const text = await body.text()
+    if (statusCode === 200) return parseMetrics(text)
+    throw new Error(`it answered ${statusCode}`)
+  } catch (error) {
+    const why = messageOf(error)
+    throw new Problem(`The API at ${url} does not report its metrics: ${why}`, { cause: error })
+  }
+}
+
+/** Counters of an API since its start. @throws Problem when it does not answer. */
+export async function readApi(url: string) {
+  const metrics = await fetchMetrics(url)
+  // Summed over its labels; 0 when it was never counted.
+  const total = (metric: string) =>
+    metrics.reduce((sum, { name, value }) => (name === metric ? sum + value : sum), 0)
+  return {
+    cpuSeconds: total('process_cpu_seconds_total'),
+    roundTrips: total('onetrip_store_round_trips_total'),
+    commands: total('onetrip_store_commands_total'),
+  }
+}
+
+/**
+ * The strategy that an API says it has.
+ *
+ * @throws Problem when it does not answer, or is no API of ours.
+ */
+export async function strategyOf(url: string): Promise<string> {
+  const info = (await fetchMetrics(url)).find(({ name }) => name === 'onetrip_info')
+  if (!info) throw new Problem(`What answers at ${url} is not an API of Onetrip.`)
+  return info.labels.strategy ?? 'unknown'
+}
+
+/** What a generator reports: how many requests may have reached the API, and what it took itself. */
+interface Sent {
+  sent: number
+  /** CPU seconds; share of the time, 0 to 1, in which it was busy. */
+  generator: { cpuSeconds: number; utilization: number }
+}
+
+interface Watched {
+  /** Of the API. */
+  url: string
+  monitor: RedisMonitor
+  /** Which of the programs this process did not start. */
+  foreign: { readonly apis: boolean; readonly redis: boolean }
+  signal: AbortSignal
 }
 
 /**
  * Has a generator send requests to an API, and reads before and after what that took.
  *
+ * @returns its result; `cost` is a part of `Measured`, whose values are per request.
  * @throws Problem when the API or Redis do not report; what `work` throws; the reason of `signal`.
  */
-export async function usageOf<Result>(
-  { url, monitor, signal }: { url: string; monitor: RedisMonitor; signal: AbortSignal },
+export async function usageOf<Result extends Sent>(
+  { url, monitor, foreign, signal }: Watched,
   work: () => Promise<Result>,
-): Promise<{ result: Result; used: Usage }> {
+) {
   const [redisBefore, apiBefore] = await Promise.all([monitor.read(), readApi(url)])
   const result = await work()
   signal.throwIfAborted()
-  const redisAfter = await settled(monitor)
-  const apiAfter = await readApi(url)
-  const redis = {
-    cpuSeconds: redisAfter.cpuSeconds - redisBefore.cpuSeconds,
-    connections: redisAfter.connections - redisBefore.connections,
-    commands: redisAfter.commands - redisBefore.commands,
+  const redis = await settled(monitor)
+  const api = await readApi(url)
+  const { sent, generator } = result
+  const apiCpuSeconds = api.cpuSeconds - apiBefore.cpuSeconds
+  const redisCpuSeconds = redis.cpuSeconds - redisBefore.cpuSeconds
+  const cost = {
+    values: {
+      connections: (redis.connections - redisBefore.connections) / sent,
+      commands: (redis.commands - redisBefore.commands) / sent,
+      roundTrips: (api.roundTrips - apiBefore.roundTrips) / sent,
+      generatorCpuMicros: (generator.cpuSeconds * 1e6) / sent,
+      apiCpuMicros: (apiCpuSeconds * 1e6) / sent,
+      redisCpuMicros: (redisCpuSeconds * 1e6) / sent,
+      generatorBusy: generator.utilization,
+    },
+    foreignCpuSeconds: (foreign.apis ? apiCpuSeconds : 0) + (foreign.redis ? redisCpuSeconds : 0),
+    doubts: generator.utilization >= GENERATOR_LIMIT ? ['generator'] : [],
   }
-  const api = {
-    cpuSeconds: apiAfter.cpuSeconds - apiBefore.cpuSeconds,
-    roundTrips: apiAfter.roundTrips - apiBefore.roundTrips,
-  }
-  return { result, used: { redis, api } }
+  return { result, cost }
 }
 
 /**

@@ -1,9 +1,5 @@
-import type { LatencySummary } from '../pacer/latencies.ts'
+import type { summaryOf } from '../pacer/latencies.ts'
 import type { Call } from './workload.ts'
-
-/** What sends the requests. */
-export const generators = ['autocannon', 'wrk'] as const
-export type GeneratorName = (typeof generators)[number]
 
 /** Sends requests over all connections, each as soon as the connection's last one was answered. */
 export type Saturate = (options: SaturationOptions) => Promise<Saturation>
@@ -17,14 +13,6 @@ interface SaturationOptions {
   seconds: number
   /** Ends the run early; what was measured until then is returned. */
   signal: AbortSignal
-  /** About once a second: what happened since the last call. */
-  onProgress?: (progress: Progress) => void
-}
-
-export interface Progress {
-  requestsPerSecond: number
-  /** Requests that failed without an answer; wrk does not report them meanwhile. */
-  failures: number
 }
 
 export interface Saturation {
@@ -32,16 +20,12 @@ export interface Saturation {
   seconds: number
   /** Requests that may have reached the API: answered, or in flight at the end, or given up. */
   sent: number
-  /** Requests answered, with whatever status. */
-  answered: number
   /** Requests answered with 2xx. */
   ok: number
   /** Everything else, by status (`503`), error code (`ECONNREFUSED`), `timeout` or `lost`. */
   errors: Record<string, number>
   /** From the sending of a request to the end of its answer. */
-  latency: LatencySummary
-  /** Of the requests that were answered: all that was written to, and read from, the connections. */
-  bytes: { sent: number; received: number }
+  latency: ReturnType<typeof summaryOf>
   /** CPU seconds of the generator's process; share of the time, 0 to 1, in which its thread was busy. */
   generator: { cpuSeconds: number; utilization: number }
 }

@@ -1,8 +1,18 @@
 import { Problem } from '@onetrip/stack/problem.ts'
+import { Option } from 'commander'
 import { packageVersion } from '../../measure/package-version.ts'
 import { saturateByAutocannon } from './autocannon.ts'
-import type { GeneratorName, Saturate } from './generator.ts'
+import type { Saturate } from './generator.ts'
 import { saturateByWrk, wrkVersion } from './wrk.ts'
+
+/** What sends the requests at full speed. */
+const generators = ['autocannon', 'wrk'] as const
+export type GeneratorName = (typeof generators)[number]
+
+export const generatorOption = () =>
+  new Option('--generator <name>', 'what sends the requests')
+    .choices(generators)
+    .default('autocannon')
 
 export interface Generator {
   /** Name and version. */
@@ -10,15 +20,15 @@ export interface Generator {
   saturate: Saturate
 }
 
-interface GeneratorOptions {
+/**
+ * @param options `duration` and `warmup` in seconds.
+ * @throws Problem when it is not installed, or cannot do what the options say.
+ */
+export async function findGenerator(options: {
   generator: GeneratorName
-  /** Seconds. */
   duration: number
   warmup: number
-}
-
-/** @throws Problem when it is not installed, or cannot do what the options say. */
-export async function findGenerator(options: GeneratorOptions): Promise<Generator> {
+}): Promise<Generator> {
   if (options.generator === 'autocannon') {
     return { name: await packageVersion('autocannon'), saturate: saturateByAutocannon }
   }

@@ -23,58 +23,51 @@ const LIMITED =
  */
 export async function logIn(url: string, count: number, signal: AbortSignal): Promise<Sessions> {
   const name = `load-${process.pid}-${Date.now().toString(36)}`
+  const headers = { 'content-type': 'application/json' }
   const tokens: string[] = []
   const sessions = { tokens, end: () => logOut(url, tokens) }
-  const pool = poolTo(url)
   try {
-    await inParallel(count, async (index) => {
+    await inParallel(url, count, async (pool, index) => {
       signal.throwIfAborted()
-      const { statusCode, body } = await pool.request({
-        method: 'POST',
-        path: '/login',
-        headers: { 'content-type': 'application/json' },
-        body: JSON.stringify({ user: `${name}-${index + 1}` }),
-      })
-      const text = await body.text()
-      if (statusCode === 429) throw new Error(LIMITED)
-      if (statusCode !== 200) throw new Error(`it answered ${statusCode} ${text}`)
-      tokens.push((JSON.parse(text) as { token: string }).token)
+      const body = JSON.stringify({ user: `${name}-${index + 1}` })
+      const answer = await pool.request({ method: 'POST', path: '/login', headers, body })
+      const text = await answer.body.text()
+      if (answer.statusCode === 429) throw new Error(LIMITED)
+      if (answer.statusCode !== 200) throw new Error(`it answered ${answer.statusCode} ${text}`)
+      tokens.push(JSON.parse(text).token)
     })
     return sessions
   } catch (error) {
     await sessions.end()
     signal.throwIfAborted()
     throw new Problem(`Logging in at ${url} failed: ${messageOf(error)}`, { cause: error })
-  } finally {
-    await pool.destroy()
   }
 }
 
 async function logOut(url: string, tokens: readonly string[]): Promise<void> {
-  const pool = poolTo(url)
   const signal = AbortSignal.timeout(LOGOUT_MS)
-  await inParallel(tokens.length, async (index) => {
+  await inParallel(url, tokens.length, async (pool, index) => {
     const headers = { authorization: `Bearer ${tokens[index]}` }
     const { body } = await pool.request({ method: 'POST', path: '/logout', headers, signal })
     await body.dump()
   }).catch(() => {}) // the API has gone, and the sessions with it or by their expiry
-  await pool.destroy()
 }
 
-const poolTo = (url: string) =>
-  new Pool(url, {
-    connections: AT_ONCE,
-    headersTimeout: TIMEOUT_MS,
-    bodyTimeout: TIMEOUT_MS,
-    connect: { timeout: TIMEOUT_MS },
-  })
-
 /** Does `work` for 0 to `count` - 1, a few at a time; stops after those that failed. */
-async function inParallel(count: number, work: (index: number) => Promise<void>): Promise<void> {
-  for (let first = 0; first < count; first += AT_ONCE) {
-    const length = Math.min(AT_ONCE, count - first)
-    const running = Array.from({ length }, (_, index) => work(first + index))
-    const results = await Promise.allSettled(running)
-    for (const result of results) if (result.status === 'rejected') throw result.reason
+async function inParallel(
+  url: string,
+  count: number,
+  work: (pool: Pool, index: number) => Promise<void>,
+): Promise<void> {
+  const pool = new Pool(url, { connections: AT_ONCE, headersTimeout: TIMEOUT_MS })
+  try {
+    for (let first = 0; first < count; first += AT_ONCE) {
+      const length = Math.min(AT_ONCE, count - first)
+      const running = Array.from({ length }, (_, index) => work(pool, first + index))
+      const results = await Promise.allSettled(running)
+      for (const result of results) if (result.status === 'rejected') throw result.reason
+    }
+  } finally {
+    await pool.destroy()
   }
 }

@@ -17,17 +17,16 @@ import { redisFacts } from '@onetrip/stack/redis-info.ts'
 import { startStack } from '@onetrip/stack/stack.ts'
 import { print } from '@onetrip/stack/terminal.ts'
 import type { Context } from '../../experiment/experiment.ts'
-import { strategyOf } from '../../measure/api-metrics.ts'
+import { strategyOf } from '../../measure/usage.ts'
 import { isContender, type Variant, variantProgram, variants } from '../../variants.ts'
 
 /** What decides which stack is measured. */
 export interface TargetOptions {
   variants: Variant[]
-  /** Given only if the user wants this build, whatever runs already. */
+  /** Given only if the user wants this build, whatever runs already; likewise the next two. */
   redisBuild?: RedisBuild
-  /** Likewise. */
   transport?: Transport
-  /** Likewise: processes of each API. */
+  /** Processes of each API. */
   workers?: number
   /** APIs of a running stack, instead of one that npm start runs or this starts. */
   url?: string[]
@@ -59,48 +58,44 @@ export interface Target {
 export async function findTarget(context: Context, options: TargetOptions): Promise<Target> {
   if (options.url) return await givenTarget(options.url, options.iOwnThisHost === true)
   const record = await runningStack(places().record)
-  const misfit = record ? await misfitOf(record, options) : 'Nothing is running'
-  if (record && misfit === null) {
-    print(`Measuring what npm start runs (process ${record.pid}).`)
-    const apis = options.variants.flatMap((variant) => {
-      const api = record.apis.find((api) => api.variant === variant)
-      return api ? [{ variant, url: api.url }] : []
-    })
-    return { kind: 'npm start', redis: record.redis, apis }
+  const misfit = record ? misfitOf(record, options) : 'Nothing is running'
+  if (!record || misfit) {
+    print(`${misfit}: starting a stack for this comparison, to be removed afterwards.`)
+    return await ownTarget(context, options)
   }
-  print(`${misfit}: starting a stack for this comparison, to be removed afterwards.`)
-  return await ownTarget(context, options)
+  for (const { url } of [record.redis, ...record.apis]) {
+    requireOwnHost(url, options.iOwnThisHost === true)
+  }
+  print(`Measuring what npm start runs (process ${record.pid}).`)
+  const { redis, apis } = record
+  const urlOf = (variant: Variant) => apis.find((api) => api.variant === variant)?.url ?? ''
+  const wanted = options.variants.map((variant) => ({ variant, url: urlOf(variant) }))
+  return { kind: 'npm start', redis, apis: wanted }
 }
 
-/** Why a running stack cannot be used, as the beginning of a sentence; null when it can. */
-async function misfitOf(record: StackRecord, options: TargetOptions): Promise<string | null> {
-  const { redis, apis } = record
-  const { redisBuild, transport, workers } = options
-  for (const { url } of [redis, ...apis]) requireOwnHost(url, options.iOwnThisHost === true)
+/** Why a running stack cannot be used, as the beginning of a sentence; undefined when it can. */
+function misfitOf({ redis, apis }: StackRecord, options: TargetOptions): string | undefined {
+  const { redisBuild = redis.build, transport = redis.transport, workers } = options
+  const missing = options.variants.find((name) => !apis.some(({ variant }) => variant === name))
+  if (missing) return `The running stack has no ${missing} API`
   if (workers !== undefined) return 'The number of workers of the running stack is unknown'
-  if (redisBuild && redisBuild !== redis.build) {
-    return `The running stack has Redis ${redis.build}, not ${redisBuild}`
-  }
-  if (transport && transport !== redis.transport) {
-    return `The running stack reaches Redis by ${redis.transport}, not by ${transport}`
-  }
-  for (const variant of options.variants) {
-    const api = apis.find((api) => api.variant === variant)
-    if (!api) return `The running stack has no ${variant} API`
-    const strategy = await strategyOf(api.url)
-    if (strategy !== variant) return `At ${api.url} there is another API, ${strategy}`
-  }
-  return null
+  if (redisBuild === redis.build && transport === redis.transport) return undefined
+  return `The running stack has Redis ${redis.build} over ${redis.transport}`
 }
 
 async function ownTarget(context: Context, options: TargetOptions): Promise<Target> {
+  const { redisBuild: build = 'patched', variants } = options
   const url = await redisOfEnvironment()
-  const { REDIS_SERVER: installed } = process.env
-  const { redisBuild: build = 'patched', transport = 'tcp', variants } = options
-  const settings = apiSettings()
+  const { poolSize, ...settings } = apiSettings()
   const workers = options.workers ?? settings.workers
-  refuseWrongSettings(options, url, workers)
-  if (!url && !installed) await buildRedis(build, context.signal)
+  const single = variants.find(isContender)
+  if (workers > 1 && single) {
+    throw new Problem(
+      `--workers or WORKERS: ${single} runs as one process only, not as ${workers}.`,
+    )
+  }
+  const transport = transportTo(url, options)
+  if (!url && !process.env.REDIS_SERVER) await buildRedis(build, context.signal)
   const folder = await temporaryRunFolder('load-')
   context.defer(() => rm(folder, { recursive: true, force: true }))
   const [port = 0, ...apiPorts] = await freePorts(1 + variants.length)
@@ -118,7 +113,7 @@ async function ownTarget(context: Context, options: TargetOptions): Promise<Targ
       sessionSecret: newSecret(),
       env: {
         WORKERS: String(workers),
-        REDIS_POOL_SIZE: String(settings.poolSize),
+        REDIS_POOL_SIZE: String(poolSize),
         JANITOR_INTERVAL_SECONDS: '0',
       },
       signal: context.signal,
@@ -126,38 +121,25 @@ async function ownTarget(context: Context, options: TargetOptions): Promise<Targ
   )
   context.defer(() => context.step('Stopping the stack of this comparison', () => stack.stop()))
   void stack.lost.then(async (program) => context.fail(await endOf(program)))
-  return {
-    kind: 'started for this',
-    redis: stack.redis,
-    apis: stack.apis.map(({ url }, index) => ({ url, variant: variants[index] as Variant })),
-    ...{ workers, poolSize: settings.poolSize },
-  }
+  const apis = stack.apis.map(({ url }, index) => ({ url, variant: variants[index] as Variant }))
+  return { kind: 'started for this', redis: stack.redis, apis, workers, poolSize }
 }
 
 /** @throws Problem for settings that contradict each other. */
-function refuseWrongSettings(
-  options: TargetOptions,
-  url: string | undefined,
-  workers: number,
-): void {
-  const { redisBuild, transport, variants } = options
+function transportTo(url: string | undefined, options: TargetOptions): Transport {
   const installed = process.env.REDIS_SERVER
-  const single = variants.find(isContender)
-  if (workers > 1 && single !== undefined) {
-    const setting = options.workers === undefined ? 'WORKERS' : '--workers'
-    throw new Problem(`${setting}: ${single} runs as one process only, not as ${workers}.`)
-  }
   if (url && installed) {
     throw new Problem('REDIS_URL and REDIS_SERVER are both set; only one Redis can be used.')
   }
-  if (redisBuild && (url || installed)) {
+  if (options.redisBuild && (url || installed)) {
     const name = url ? 'REDIS_URL' : 'REDIS_SERVER'
     throw new Problem(`--redis-build asks for a build of ours, but ${name} is set.`)
   }
-  if (url) requireOwnHost(url, options.iOwnThisHost === true)
-  if (url && transport && redisAddress(url).transport !== transport) {
-    throw new Problem(`--transport ${transport} does not fit REDIS_URL.`)
-  }
+  if (!url) return options.transport ?? 'tcp'
+  requireOwnHost(url, options.iOwnThisHost === true)
+  const { transport } = redisAddress(url)
+  if ((options.transport ?? transport) === transport) return transport
+  throw new Problem(`--transport ${options.transport} does not fit REDIS_URL.`)
 }
 
 /**
@@ -174,18 +156,18 @@ async function givenTarget(urls: readonly string[], owned: boolean): Promise<Tar
   }
   const { transport } = redisAddress(redisUrl)
   for (const url of [redisUrl, ...urls]) requireOwnHost(url, owned)
-  const apis = await Promise.all(urls.map(async (url) => ({ url, variant: await variantAt(url) })))
-  for (const [variant, { length }] of Map.groupBy(apis, (api) => api.variant)) {
-    if (length > 1) throw new Problem(`--url names two APIs of the variant ${variant}.`)
+  const apis: Api[] = []
+  for (const url of urls) {
+    const strategy = await strategyOf(url)
+    const variant = variants.find((known) => known === strategy)
+    if (!variant || apis.some((api) => api.variant === variant)) {
+      throw new Problem(
+        `The API at ${url} is ${strategy}: ${variant ? 'there is another of it' : 'not a known variant'}.`,
+      )
+    }
+    apis.push({ url, variant })
   }
   const { build } = await redisFacts(redisUrl)
   print(`Measuring ${apis.map((api) => `${api.variant} at ${api.url}`).join(', ')}.`)
   return { kind: '--url', redis: { url: redisUrl, transport, build: build ?? 'foreign' }, apis }
-}
-
-async function variantAt(url: string): Promise<Variant> {
-  const strategy = await strategyOf(url)
-  const variant = variants.find((known) => known === strategy)
-  if (variant) return variant
-  throw new Problem(`The API at ${url} is ${strategy}, which is not a known variant.`)
 }

@@ -1,11 +1,11 @@
--- What wrk runs: sends the prepared requests in turn, prints once a second how many were answered, and at
--- the end what it measured as a line of JSON. The file ONETRIP_REQUESTS has the requests: on each line a
--- method, a path, a body (or nothing) and headers, separated by tabs.
+-- What wrk runs: sends the prepared requests in turn, and prints at the end what it measured as a line of
+-- JSON. The file ONETRIP_REQUESTS has the requests: on each line a method, a path, a body (or nothing) and
+-- headers, separated by tabs.
 
-local threads = {}
+local thread
 
-function setup(thread)
-  threads[#threads + 1] = thread
+function setup(only)
+  thread = only
 end
 
 function init()
@@ -19,27 +19,16 @@ function init()
     requests[#requests + 1] = wrk.format(method, path, headers, body ~= "" and body or nil)
   end
   statuses = {}
-  requested, bytesSent = 0, 0
-  answered, toldAt = 0, os.time()
   cpuBefore = os.clock()
-  io.stderr:write("wrk is ready\n")
 end
 
 function request()
   turn = turn % #requests + 1
-  local text = requests[turn]
-  requested = requested + 1
-  bytesSent = bytesSent + #text
-  return text
+  return requests[turn]
 end
 
 function response(status)
   statuses[status] = (statuses[status] or 0) + 1
-  answered = answered + 1
-  if answered % 64 == 0 and os.time() ~= toldAt then
-    toldAt = os.time()
-    io.stderr:write("answered ", answered, "\n")
-  end
 end
 
 local function object(fields)
@@ -51,8 +40,6 @@ local function object(fields)
 end
 
 function done(summary, latency)
-  local thread = threads[1]
-  local cpuSeconds = os.clock() - thread:get("cpuBefore")
   summary.errors.status = nil -- statuses has them
   local counts = {}
   for index = 1, #latency do
@@ -61,10 +48,7 @@ function done(summary, latency)
   print(object({
     microseconds = summary.duration,
     answers = summary.requests,
-    bytesReceived = summary.bytes,
-    bytesSent = thread:get("bytesSent"),
-    requested = thread:get("requested"),
-    cpuSeconds = cpuSeconds,
+    cpuSeconds = os.clock() - thread:get("cpuBefore"),
     statuses = object(thread:get("statuses")),
     failures = object(summary.errors),
     latencies = "[" .. table.concat(counts, ",") .. "]",

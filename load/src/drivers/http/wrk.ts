@@ -5,10 +5,10 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { requireOwnHost } from '@onetrip/stack/address.ts'
 import { Problem } from '@onetrip/stack/problem.ts'
-import { describeExit, startProgram } from '@onetrip/stack/program.ts'
+import { runForJson } from '../json-program.ts'
 import { latencyHistogram, record, summaryOf } from '../pacer/latencies.ts'
 import { type Saturate, type Saturation, TIMEOUT_S } from './generator.ts'
-import { type Call, headersOf } from './workload.ts'
+import type { Call } from './workload.ts'
 
 // The only file that knows wrk, beside the script that wrk runs. Its one thread takes the requests in
 // turn for whichever connection is free, so the requests are the same but a connection has no sessions
@@ -18,10 +18,6 @@ import { type Call, headersOf } from './workload.ts'
 interface Printed {
   microseconds: number
   answers: number
-  /** Of all requests that the script handed out, and of all answers. */
-  bytesSent: number
-  bytesReceived: number
-  requested: number
   cpuSeconds: number
   statuses: Record<string, number>
   failures: { connect: number; read: number; write: number; timeout: number }
@@ -34,79 +30,58 @@ type Latencies = readonly (readonly [microseconds: number, count: number])[]
 /** @throws Problem, with how to install it, when it cannot be run. */
 export async function wrkVersion(): Promise<string> {
   // It prints its version, then how it is used, and exits with 1.
-  const { code, stdout = '' } = await promisify(execFile)('wrk', ['--version']).catch((e) => e)
+  const { stdout = '' } = await promisify(execFile)('wrk', ['--version']).catch((e) => e)
   const version = /^wrk (?:debian\/)?([\d.]+)/.exec(stdout)?.[1]
   if (version !== undefined) return version
   throw new Problem(
-    code === 'ENOENT'
-      ? '--generator wrk needs wrk, which is not installed. On Debian and Ubuntu: apt-get install wrk; on macOS: brew install wrk. Or leave the option out: autocannon comes with the repository.'
-      : 'wrk --version printed no version.',
+    '--generator wrk needs wrk, which cannot be run. On Debian and Ubuntu: apt-get install wrk; on macOS: brew install wrk. Or leave the option out: autocannon comes with the repository.',
   )
 }
 
-/** @throws ProgramError, Problem when wrk cannot do it. */
-export const saturateByWrk: Saturate = async (options) => {
-  const { url, owned, calls, seconds, signal, onProgress } = options
+/** @throws Problem when wrk cannot do it; the reason of the signal. */
+export const saturateByWrk: Saturate = async ({ url, owned, calls, seconds, signal }) => {
   requireOwnHost(url, owned)
   const folder = await mkdtemp(join(tmpdir(), 'onetrip-wrk-'))
   try {
     const file = join(folder, 'requests')
     await writeFile(file, requestLines(calls))
-    let output = ''
-    let last = { at: performance.now(), answered: 0 }
-    const wrk = await startProgram({
-      name: 'wrk',
-      command: 'wrk',
-      args: [
-        ...['--threads', '1', '--connections', String(calls.length), '--duration', `${seconds}s`],
-        ...['--timeout', `${TIMEOUT_S}s`, '--script', join(import.meta.dirname, 'wrk.lua'), url],
-      ],
-      env: { ...process.env, ONETRIP_REQUESTS: file },
-      ready: /^wrk is ready$/,
-      signal,
-      onLine: (line) => {
-        if (line.startsWith('{')) output = line
-        const [, answered] = /^answered (\d+)$/.exec(line) ?? []
-        if (answered === undefined) return
-        const now = { at: performance.now(), answered: Number(answered) }
-        const perMillisecond = (now.answered - last.answered) / (now.at - last.at)
-        onProgress?.({ requestsPerSecond: perMillisecond * 1_000, failures: 0 })
-        last = now
+    const printed = await runForJson<Printed>(
+      {
+        name: 'wrk',
+        command: 'wrk',
+        args: [
+          ...['--threads', '1', '--connections', String(calls.length)],
+          ...['--duration', `${seconds}s`, '--timeout', `${TIMEOUT_S}s`],
+          ...['--script', join(import.meta.dirname, 'wrk.lua'), url],
+        ],
+        env: { ...process.env, ONETRIP_REQUESTS: file },
       },
-    })
-    const stop = () => wrk.signal('SIGINT')
-    signal.addEventListener('abort', stop)
-    if (signal.aborted) stop()
-    const exit = await wrk.exited
-    signal.removeEventListener('abort', stop)
-    if (output !== '') return resultOf(JSON.parse(output), calls.length)
-    const lines = wrk.lastLines.map((line) => `\n  ${line}`).join('')
-    throw new Problem(`wrk printed no result (${describeExit(exit)}):${lines}`)
+      signal,
+    )
+    return resultOf(printed, calls.length)
   } finally {
     await rm(folder, { recursive: true, force: true })
   }
 }
 
-/**
- * A line for each request, in the order in which the connections would send them: method, path, body and
- * headers, separated by tabs.
- */
+/** A line for each request, as `wrk.lua` reads it, in the order in which the connections would send them. */
 function requestLines(calls: readonly (readonly Call[])[]): string {
   const turns = Array.from({ length: Math.max(...calls.map(({ length }) => length)) })
   const inTurn = turns.flatMap((_, index) => calls.flatMap((list) => list[index] ?? []))
   const lines = inTurn.map((call) => {
-    const headers = Object.entries(headersOf(call)).map(([name, value]) => `${name}: ${value}`)
+    const headers = Object.entries(call.headers).map(([name, value]) => `${name}: ${value}`)
     return [call.method, call.path, call.body ?? '', ...headers].join('\t')
   })
   return `${lines.join('\n')}\n`
 }
 
 function resultOf(printed: Printed, connections: number): Saturation {
-  const { microseconds, answers, bytesSent, requested, cpuSeconds, statuses, failures } = printed
-  const seconds = microseconds / 1e6
-  const kinds = Object.entries({ ...statuses, ...failures })
-  const errors = kinds.filter(([kind, count]) => count > 0 && !kind.startsWith('2'))
-  const ok = kinds.filter(([kind]) => kind.startsWith('2')).map(([, count]) => count)
+  const { answers, cpuSeconds, statuses, failures } = printed
+  const seconds = printed.microseconds / 1e6
+  const kinds = Object.entries({ ...statuses, ...failures }).filter(([, count]) => count > 0)
+  const [ok = [], errors = []] = [true, false].map((wanted) =>
+    kinds.filter(([kind]) => kind.startsWith('2') === wanted),
+  )
   const histogram = latencyHistogram()
   for (const [micros, count] of uncorrected(printed, connections)) {
     if (count > 0) record(histogram, micros / 1_000, count)
@@ -115,12 +90,9 @@ function resultOf(printed: Printed, connections: number): Saturation {
     seconds,
     // Answered, given up with their connection, or in flight at the end: one for each connection.
     sent: answers + failures.read + connections,
-    answered: answers,
-    ok: ok.reduce((sum, count) => sum + count, 0),
+    ok: ok.reduce((sum, [, count]) => sum + count, 0),
     errors: Object.fromEntries(errors),
     latency: summaryOf(histogram),
-    // Without the requests that were handed out and not answered.
-    bytes: { sent: (bytesSent / requested) * answers, received: printed.bytesReceived },
     generator: { cpuSeconds, utilization: cpuSeconds / seconds },
   }
 }

@@ -1,14 +1,13 @@
-import { parentPort } from 'node:worker_threads'
-import { messageOf } from '@onetrip/stack/problem.ts'
-import type { Progress } from '../http/generator.ts'
+import { once } from 'node:events'
+import { parentPort, Worker, workerData } from 'node:worker_threads'
+import { requireOwnHost } from '@onetrip/stack/address.ts'
+import { messageOf, Problem } from '@onetrip/stack/problem.ts'
 import type { Call } from '../http/workload.ts'
 import { Connection } from './connection.ts'
 import { encoded, latencyHistogram, record } from './latencies.ts'
-import { prepareTicker, sharedNow } from './ticking.ts'
+import { prepareTicker, sharedNow } from './ticker.ts'
 
-// The thread that sends: nothing that the command prints or reads can delay it.
-
-export interface PaceOptions {
+interface PaceOptions {
   /** Of the API. */
   url: string
   /** What each connection sends; the number of lists is the number of connections. */
@@ -18,7 +17,7 @@ export interface PaceOptions {
 }
 
 /** What came of keeping to a schedule; `due` is the sum of `ok`, `notSent` and all errors. */
-export interface Paced {
+interface Paced {
   due: number
   /** Answered with 2xx. */
   ok: number
@@ -28,35 +27,40 @@ export interface Paced {
   errors: Record<string, number>
   /** Requests that may have reached the API, including those that opened the connections. */
   sent: number
-  /** From the start to the last answer. */
-  seconds: number
   /** Encoded; of the requests answered with 2xx, from when each was due to the end of its answer. */
   latencies: string
   /** Encoded; from due to sent, of the requests for which a connection was free when they were due. */
   lateness: string
-  /** The most requests that were due and waited for a connection at the same time. */
-  longestLine: number
   /** CPU seconds of this process, all threads; share of the time, 0 to 1, in which this thread was busy. */
   generator: { cpuSeconds: number; utilization: number }
 }
 
-/** What happened since the last message, about a second ago. */
-export interface PaceProgress extends Progress {
-  /** Of the answers with 2xx, in milliseconds; NaN where there was none. */
-  p99: number
-  /** Requests that are due and wait for a connection, just now. */
-  line: number
-}
+export type PacedGenerator = ReturnType<typeof startGenerator>
 
-export interface FromPacer {
-  progress?: PaceProgress
-  paced?: Paced
-  error?: string
+/** Starts a thread that sends requests when they are due: nothing that the command prints or reads delays it. */
+export function startGenerator(signal: AbortSignal) {
+  const worker = new Worker(new URL(import.meta.url), { workerData: { paces: true } })
+  return {
+    /**
+     * Runs a schedule; one at a time.
+     *
+     * @param owned whether the user said that the API's host is theirs, if it is not this machine.
+     * @throws Problem when the API takes no connections; an AbortError of the generator's signal.
+     */
+    async run({ owned, ...options }: PaceOptions & { owned: boolean }): Promise<Paced> {
+      requireOwnHost(options.url, owned)
+      worker.postMessage(options)
+      const [answer] = await once(worker, 'message', { signal })
+      if (typeof answer !== 'string') return answer
+      throw new Problem(`The API at ${options.url} takes no connections: ${answer}`)
+    },
+    /** Ends the thread, and with it a run. */
+    close: () => worker.terminate(),
+  }
 }
 
 /** After the last request was due, those that still wait are sent for so long. */
 const GRACE_MS = 1_000
-const PROGRESS_MS = 1_000
 const SOON_MS = 20
 
 /** Sends requests when they are due, over connections of its own, and waits for none of them. */
@@ -65,16 +69,12 @@ class Pacer {
   readonly #connections: readonly Connection[]
   readonly #latencies = latencyHistogram()
   readonly #lateness = latencyHistogram()
-  readonly #recent = latencyHistogram()
   readonly #errors: Record<string, number> = {}
   readonly #free: Connection[] = []
   readonly #finished = Promise.withResolvers<void>()
-  #failures = 0
   #start = 0
-  /** The first request that has not been sent, and the first that is not due yet. */
+  /** The first request that has not been sent. */
   #next = 0
-  #upcoming = 0
-  #longestLine = 0
   /** Since when there has always been a free connection. */
   #freeSince = 0
   #givenUp = false
@@ -89,21 +89,17 @@ class Pacer {
    *
    * @throws Error when no connection can be opened.
    */
-  async run(onProgress: (progress: PaceProgress) => void): Promise<Paced> {
+  async run(): Promise<Paced> {
     const ticker = await prepareTicker(this.#schedule)
-    const timers: NodeJS.Timeout[] = []
     try {
       await this.#open()
       const cpu = process.cpuUsage()
       const utilization = performance.eventLoopUtilization()
       this.#start = sharedNow() + SOON_MS
       this.#freeSince = this.#start
-      const last = SOON_MS + (this.#schedule.at(-1) ?? 0)
-      timers.push(setTimeout(() => this.#giveUp(), last + GRACE_MS))
-      timers.push(setInterval(() => onProgress(this.#progress()), PROGRESS_MS))
+      setTimeout(() => this.#giveUp(), SOON_MS + (this.#schedule.at(-1) ?? 0) + GRACE_MS)
       ticker.start(this.#start, () => this.#sendDue())
       await this.#finished.promise
-      const seconds = (sharedNow() - this.#start) / 1_000
       const used = process.cpuUsage(cpu)
       const { utilization: busy } = performance.eventLoopUtilization(utilization)
       return {
@@ -112,14 +108,11 @@ class Pacer {
         notSent: this.#schedule.length - this.#next,
         errors: this.#errors,
         sent: this.#connections.length + this.#next,
-        seconds,
         latencies: encoded(this.#latencies),
         lateness: encoded(this.#lateness),
-        longestLine: this.#longestLine,
         generator: { cpuSeconds: (used.user + used.system) / 1e6, utilization: busy },
       }
     } finally {
-      for (const timer of timers) clearTimeout(timer)
       await ticker.stop()
       await Promise.all(this.#connections.map((connection) => connection.close()))
     }
@@ -128,40 +121,26 @@ class Pacer {
   /** Has each connection send a request that does not count, and waits for all of the answers. */
   async #open(): Promise<void> {
     const outcomes = await Promise.all(this.#connections.map((connection) => connection.send()))
-    const isStatus = (outcome: string) => /^\d+$/.test(outcome)
-    if (!outcomes.some(isStatus)) throw new Error(outcomes[0])
+    if (!outcomes.some((outcome) => /^\d+$/.test(outcome))) throw new Error(outcomes[0])
     this.#free.push(...this.#connections)
   }
 
   /** Sends what is due, as far as there are free connections. */
   #sendDue(): void {
-    const elapsed = sharedNow() - this.#start
-    const due = this.#schedule
-    while (this.#upcoming < due.length && (due[this.#upcoming] ?? 0) <= elapsed) this.#upcoming++
-    while (this.#next < this.#upcoming && !this.#givenUp) {
-      const connection = this.#free.shift()
-      if (!connection) break
-      void this.#send(connection, this.#start + (due[this.#next++] ?? 0))
+    while (this.#free.length > 0 && !this.#givenUp) {
+      const due = this.#start + (this.#schedule[this.#next] ?? Number.POSITIVE_INFINITY)
+      if (due > sharedNow()) break
+      this.#next++
+      void this.#send(this.#free.shift() as Connection, due)
     }
-    this.#longestLine = Math.max(this.#longestLine, this.#line)
-  }
-
-  get #line(): number {
-    return this.#givenUp ? 0 : this.#upcoming - this.#next
   }
 
   async #send(connection: Connection, due: number): Promise<void> {
-    const outcome = await connection.send(() => {
-      if (due >= this.#freeSince) record(this.#lateness, sharedNow() - due)
-    })
+    if (due >= this.#freeSince) record(this.#lateness, sharedNow() - due)
+    const outcome = await connection.send()
     const now = sharedNow()
-    if (outcome.startsWith('2')) {
-      record(this.#latencies, now - due)
-      record(this.#recent, now - due)
-    } else {
-      this.#errors[outcome] = (this.#errors[outcome] ?? 0) + 1
-      this.#failures++
-    }
+    if (outcome.startsWith('2')) record(this.#latencies, now - due)
+    else this.#errors[outcome] = (this.#errors[outcome] ?? 0) + 1
     if (this.#free.length === 0) this.#freeSince = now
     this.#free.push(connection)
     this.#sendDue()
@@ -177,26 +156,10 @@ class Pacer {
     const nothingToSend = this.#givenUp || this.#next === this.#schedule.length
     if (nothingToSend && this.#free.length === this.#connections.length) this.#finished.resolve()
   }
-
-  #progress(): PaceProgress {
-    const recent = this.#recent
-    const progress = {
-      requestsPerSecond: recent.totalCount / (PROGRESS_MS / 1_000),
-      p99: recent.totalCount > 0 ? recent.getValueAtPercentile(99) / 1_000 : Number.NaN,
-      line: this.#line,
-      failures: this.#failures,
-    }
-    recent.reset()
-    this.#failures = 0
-    return progress
-  }
 }
 
-parentPort?.on('message', async (options: PaceOptions) => {
-  const post = (message: FromPacer) => parentPort?.postMessage(message)
-  try {
-    post({ paced: await new Pacer(options).run((progress) => post({ progress })) })
-  } catch (error) {
-    post({ error: messageOf(error) })
-  }
-})
+if (workerData?.paces) {
+  parentPort?.on('message', async (options: PaceOptions) => {
+    parentPort?.postMessage(await new Pacer(options).run().catch(messageOf))
+  })
+}

@@ -22,8 +22,8 @@ export type SystemLimits = Readonly<
 export async function systemLimits(): Promise<SystemLimits> {
   const entries = Object.entries(settings).map(async ([name, path]) => {
     const text = await readFile(`/proc/sys/net/${path}`, 'utf8').catch(() => null)
-    const value = text?.trim().replaceAll(/\s+/g, '-') ?? null
-    return [name, value !== null && /^\d+$/.test(value) ? Number(value) : value]
+    const value = text?.trim().replace('\t', '-') ?? null
+    return [name, /^\d+$/.test(value ?? '') ? Number(value) : value]
   })
   const descriptors = await descriptorLimit()
   return { descriptors, ...Object.fromEntries(await Promise.all(entries)) }

@@ -1,4 +1,5 @@
 import { redisAddress, unixUrl } from '@onetrip/stack/address.ts'
+import { list } from '@onetrip/stack/parsers.ts'
 import { startRelay } from '@onetrip/stack/relay/process.ts'
 import { bandwidth, describeBandwidth, duration } from '@onetrip/stack/relay/units.ts'
 import { InvalidArgumentError } from 'commander'
@@ -15,42 +16,32 @@ export interface LinkPlan {
   distant: { roundTripMs: number; bitsPerSecond: number } | null
 }
 
-const namedLinks: readonly LinkPlan[] = [
-  { name: 'unix', transport: 'unix', distant: null },
-  { name: 'loopback', transport: 'tcp', distant: null },
-  { name: 'switch', transport: 'tcp', distant: { roundTripMs: 0.271, bitsPerSecond: 1e9 } },
-  { name: 'vpn', transport: 'tcp', distant: { roundTripMs: 48, bitsPerSecond: 1.8e6 } },
-]
+/** The links of the documents: a round trip at a bandwidth, or nothing in between. */
+const named = { unix: null, loopback: null, switch: '0.271ms@1Gb/s', vpn: '48ms@1.8Mb/s' }
 
-/** The links of the documents. */
-export const linkNames: readonly string[] = namedLinks.map(({ name }) => name)
+export const linkNames: readonly string[] = Object.keys(named)
 
-/** A parser for links, separated by commas, each one of the documents' or like `5ms@100Mb/s`. */
-export function links(text: string): LinkPlan[] {
-  const plans = text.split(',').map((part) => link(part.trim()))
-  if (new Set(plans.map(({ name }) => name)).size === plans.length) return plans
-  throw new InvalidArgumentError('Each may stand in the list only once.')
-}
+/** A parser for links, each one of the documents' or like `5ms@100Mb/s`. */
+export const links = list(link)
 
 function link(name: string): LinkPlan {
-  const known = namedLinks.find((plan) => plan.name === name)
-  if (known) return known
-  const [roundTrip, rate, ...rest] = name.split('@')
+  const transport = name === 'unix' ? 'unix' : 'tcp'
+  const text = name in named ? named[name as keyof typeof named] : name
+  if (text === null) return { name, transport, distant: null }
+  const [roundTrip, rate, ...rest] = text.split('@')
   if (roundTrip === undefined || rate === undefined || rest.length > 0) {
     throw new InvalidArgumentError(
       `"${name}" is none of ${linkNames.join(', ')}, and not like 5ms@100Mb/s.`,
     )
   }
   const distant = { roundTripMs: duration(roundTrip), bitsPerSecond: bandwidth(rate) }
-  return { name, transport: 'tcp', distant }
+  return { name, transport, distant }
 }
 
 /** `switch: 0.271 ms at 1 Gb/s` */
 export function describeLink({ name, transport, distant }: LinkPlan): string {
-  if (distant) {
-    return `${name}: ${distant.roundTripMs} ms at ${describeBandwidth(distant.bitsPerSecond)}`
-  }
-  return `${name}: ${transport === 'unix' ? 'Unix socket' : 'TCP over loopback'}`
+  if (!distant) return `${name}: ${transport === 'unix' ? 'Unix socket' : 'TCP over loopback'}`
+  return `${name}: ${distant.roundTripMs} ms at ${describeBandwidth(distant.bitsPerSecond)}`
 }
 
 /** An open link. */

@@ -12,8 +12,6 @@ export interface RedisServerOptions {
   build: RedisBuild
   /** Settings of redis.conf. Appending to a file is off, and one I/O thread the default. */
   config?: Record<string, string>
-  /** Whether it listens on a port of 127.0.0.1, too. Default: yes. */
-  tcp?: boolean
 }
 
 /** A Redis that was started for an experiment and serves nobody else. */
@@ -22,12 +20,11 @@ export interface RedisServer {
   readonly pid: number
   /** Path of its Unix socket. */
   readonly socket: string
-  /** On 127.0.0.1; 0 without TCP. */
+  /** On 127.0.0.1. */
   readonly port: number
   /** `unix://…`, for what is not measured. */
   readonly url: string
   readonly facts: RedisFacts
-  readonly config: Readonly<Record<string, string>>
   /** CPU time of its threads since its start. */
   cpu(): Promise<CpuReading>
   /** Does nothing when it was stopped already. */
@@ -52,8 +49,7 @@ export async function requireBuild(
   if (process.env.REDIS_SERVER) {
     throw new Problem('REDIS_SERVER is set, but this measures builds of ours: unset it.')
   }
-  if (made.has(build)) return
-  await buildRedis(build, signal)
+  if (!made.has(build)) await buildRedis(build, signal)
   made.add(build)
 }
 
@@ -64,58 +60,33 @@ export async function requireBuild(
  * @throws Problem, ProgramError; the reason of `signal`. Nothing is left behind then.
  */
 export async function startRedisServer(
-  options: RedisServerOptions,
+  { build, config }: RedisServerOptions,
   signal: AbortSignal,
   onLost: (reason: Error) => void,
 ): Promise<RedisServer> {
-  const { build, tcp = true } = options
   await requireBuild(build, signal)
-  const config: Record<string, string> = { ...MEASURED, ...options.config }
-  const [port = 0] = tcp ? await freePorts(1) : []
-  const folder = await temporaryRunFolder('redis-')
-  const socket = await socketIn(folder)
-  let stopping: Promise<void> | undefined
-  const removeFiles = async () => {
-    await socket.remove()
-    await rm(folder, { recursive: true, force: true })
-  }
-  try {
-    const program = await startRedis({
-      build,
-      port,
-      socket: socket.path,
-      directory: folder,
-      config,
-      signal,
-    })
-    void program.exited.then(async () => {
-      if (!stopping) onLost(await endOf(program))
-    })
-    const stop = () => {
-      stopping ??= program.stop().then(removeFiles)
-      return stopping
-    }
-    const url = unixUrl(socket.path)
-    try {
-      const facts = await redisFacts(url)
-      const { pid } = program
-      return {
-        build,
-        pid,
-        socket: socket.path,
-        port,
-        url,
-        facts,
-        config,
-        stop,
-        cpu: () => readCpu(pid),
-      }
-    } catch (error) {
-      await stop()
-      throw error
-    }
-  } catch (error) {
-    await removeFiles()
-    throw error
-  }
+  await using undo = new AsyncDisposableStack()
+  const directory = await temporaryRunFolder('redis-')
+  undo.defer(() => rm(directory, { recursive: true, force: true }))
+  const { path: socket, remove } = await socketIn(directory)
+  undo.defer(remove)
+  const [port = 0] = await freePorts(1)
+  const program = await startRedis({
+    build,
+    port,
+    socket,
+    directory,
+    config: { ...MEASURED, ...config },
+    signal,
+  })
+  undo.defer(async () => void (await program.stop()))
+  const { pid } = program
+  const url = unixUrl(socket)
+  const facts = await redisFacts(url)
+  const end = undo.move()
+  void program.exited.then(async () => {
+    if (!end.disposed) onLost(await endOf(program))
+  })
+  const stop = () => end.disposeAsync()
+  return { build, pid, socket, port, url, facts, cpu: () => readCpu(pid), stop }
 }

@@ -1,9 +1,12 @@
 import { strategyNames } from '@onetrip/session-store'
 import { seconds, wholeNumber } from '@onetrip/stack/parsers.ts'
-import { Option } from 'commander'
 import { apiOf, type HttpBench, openBench } from '../../drivers/http/bench.ts'
-import { type GeneratorName, generators } from '../../drivers/http/generator.ts'
-import { findGenerator, type Generator } from '../../drivers/http/generators.ts'
+import {
+  findGenerator,
+  type Generator,
+  type GeneratorName,
+  generatorOption,
+} from '../../drivers/http/generators.ts'
 import {
   baselineVariant,
   saturate,
@@ -90,11 +93,7 @@ Examples:
     command
       .option('--connections <n>', 'HTTP connections at the same time', wholeNumber(1, 10_000), 64)
       .addOption(namesOption('--variants <list>', variants, ['naive', 'batch']))
-      .addOption(
-        new Option('--generator <name>', 'what sends the requests')
-          .choices(generators)
-          .default('autocannon'),
-      )
+      .addOption(generatorOption())
       .option('--warmup <seconds>', 'per variant, before the first round', seconds(0, 600), 2)
     addTarget(addWorkload(command))
   },
@@ -116,11 +115,10 @@ Examples:
   },
   cases: ({ apis }) => apis.map(({ variant }) => ({ variant })),
   warmUp: (cases, { warmup }) => (warmup > 0 ? cases : []),
-  measure({ variant }, bench, { round, options, context, update }) {
+  measure({ variant }, bench, { round, options, context: { signal } }) {
     const seconds = round === 0 ? options.warmup : options.duration
-    return saturate(bench, apiOf(bench, variant), bench.generator.saturate, {
-      ...{ seconds, context, update },
-    })
+    const api = apiOf(bench, variant)
+    return saturate(bench, api, bench.generator.saturate, { seconds, signal })
   },
 
   sections: (rows, { options }) => [
@@ -150,8 +148,8 @@ Examples:
       title: 'Latency at full speed',
       tables: [
         tableOf(rows, {
-          caption: 'Latency at full speed, and bytes: medians of the rounds',
-          columns: ['p50', 'p75', 'p90', 'p95', 'p99', 'p999', 'max', 'bytesSent', 'bytesReceived'],
+          caption: 'Latency at full speed: medians of the rounds',
+          columns: ['p50', 'p75', 'p90', 'p95', 'p99', 'p999', 'max'],
         }),
       ],
     },

@@ -51,7 +51,7 @@ export async function sharesOfCapacity(
   for (let round = 0; round < Math.min(CAPACITY_ROUNDS, rounds); round++) {
     for (const api of orderOf(bench.apis, round)) {
       const { values } = await context.step(`${api.variant} at full speed`, () =>
-        saturate(bench, api, saturateByAutocannon, { seconds, context, update: () => {} }),
+        saturate(bench, api, saturateByAutocannon, { seconds, signal: context.signal }),
       )
       runs.push({ variant: api.variant, rate: values.requestsPerSecond ?? 0 })
     }

@@ -4,9 +4,12 @@ import { listOf, seconds } from '@onetrip/stack/parsers.ts'
 import { Problem } from '@onetrip/stack/problem.ts'
 import { RedisMonitor } from '@onetrip/stack/redis-info.ts'
 import { Option } from 'commander'
-import { clientsOf } from '../../drivers/http/bench.ts'
-import { type GeneratorName, generators } from '../../drivers/http/generator.ts'
-import { findGenerator, type Generator } from '../../drivers/http/generators.ts'
+import {
+  findGenerator,
+  type Generator,
+  type GeneratorName,
+  generatorOption,
+} from '../../drivers/http/generators.ts'
 import {
   baselineVariant,
   saturate,
@@ -30,7 +33,7 @@ import type { Section } from '../../experiment/section.ts'
 import type { Case } from '../../experiment/shape.ts'
 import { lines } from '../../reporting/charts.ts'
 import { errors, range, ratio, tableOf } from '../../reporting/columns.ts'
-import { isContender, type Variant, variants } from '../../variants.ts'
+import { clientsOf, isContender, type Variant, variants } from '../../variants.ts'
 import { apiKey, linkOf, type RunningApi, startApis } from './apis.ts'
 
 const series = ['connections', 'workers', 'distance'] as const
@@ -126,11 +129,7 @@ Examples:
           .argParser(listOf(variants))
           .default(usualVariants, usualVariants.join(',')),
       )
-      .addOption(
-        new Option('--generator <name>', 'what sends the requests')
-          .choices(generators)
-          .default('autocannon'),
-      )
+      .addOption(generatorOption())
       .option('--warmup <seconds>', 'per API, before the first round', seconds(0, 600), 0.5)
     addWorkload(command)
   },
@@ -195,7 +194,7 @@ Examples:
     const keys = cases.map(apiKey)
     return cases.filter((one, index) => keys.indexOf(apiKey(one)) === index && !isFar(one))
   },
-  async measure(one, { generator, monitor, tokens, apis }, { round, options, context, update }) {
+  async measure(one, { generator, monitor, tokens, apis }, { round, options, context }) {
     const api = apis.get(apiKey(one))
     if (!api) throw new RangeError(`there is no API for ${apiKey(one)}`)
     const load = { ...loadOf(options), connections: Number(one.connections), tokens }
@@ -204,7 +203,10 @@ Examples:
       { monitor, foreign, owned: false, calls: () => workload(load) },
       api,
       generator.saturate,
-      { seconds: round === 0 ? options.warmup : secondsOf(one, options), context, update },
+      {
+        seconds: round === 0 ? options.warmup : secondsOf(one, options),
+        signal: context.signal,
+      },
     )
     return {
       ...measured,

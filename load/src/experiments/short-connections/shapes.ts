@@ -45,7 +45,7 @@ export async function runShape(
   server: RedisServer,
   { args, keep, command, requests, clients }: ReturnType<typeof shapeOf>,
   program: string | undefined,
-  load: Pick<LoadOptions, 'target' | 'signal' | 'onProgress'>,
+  load: Pick<LoadOptions, 'target' | 'signal'>,
 ): Promise<Measured> {
   const { result, cpu } = await cpuDuring(server, async () => {
     if (program) {
