@@ -58,25 +58,23 @@ export function variantProgram(
 }
 
 /** Name and installed version of what a variant talks to Redis with; null for the one without. */
-export async function clientOf(variant: string): Promise<string | null> {
+export function clientOf(variant: string): string | null {
   const name = isContender(variant) ? clients[variant] : 'ioredis'
-  return name === null ? null : await packageVersion(name)
+  return name && packageVersion(name)
 }
 
 /** `ioredis 6.0.0 (naive, batch); redis 6.3.1 (node-redis)`; null for none. */
-export async function clientsOf(names: readonly Variant[]): Promise<string | null> {
-  const known = await Promise.all(names.map(async (name) => [await clientOf(name), name] as const))
-  const users = Map.groupBy(known, ([client]) => client)
+export function clientsOf(names: readonly Variant[]): string | null {
+  const users = Map.groupBy(names, clientOf)
   users.delete(null)
-  const texts = [...users].map(([client, of]) => `${client} (${of.map(([, n]) => n).join(', ')})`)
-  return texts.join('; ') || null
+  return [...users].map(([client, of]) => `${client} (${of.join(', ')})`).join('; ') || null
 }
 
 /**
  * Removes what valkey-glide left behind of a process that has ended: it talks to its native part through a
  * Unix socket in /tmp, whatever TMPDIR says, and never removes it (2.5.2).
  */
-export function removeGlideSockets(pid: number): void {
+function removeGlideSockets(pid: number): void {
   for (const name of readdirSync('/tmp')) {
     if (name.startsWith(`glide-socket-${pid}-`)) rmSync(`/tmp/${name}`, { force: true })
   }

@@ -112,7 +112,7 @@ describe.each([...clients, 'connect-redis', 'express', 'batch'] as const)('%s', 
   })
 
   test('has a version to be shown', async () => {
-    expect(await clientOf(name)).toMatch(/^\S+ \d+\.\d+\.\d+$/)
+    expect(clientOf(name)).toMatch(/^\S+ \d+\.\d+\.\d+$/)
   })
 
   if (!isClient(name)) return

@@ -1,7 +1,7 @@
 import { requireOwnHost } from '@onetrip/stack/address.ts'
 import autocannon, { type Instance, type Result } from 'autocannon'
 import { latencyHistogram, record, summaryOf } from '../pacer/latencies.ts'
-import { type Saturate, TIMEOUT_S } from './generator.ts'
+import { type Saturate, TIMEOUT_S } from './saturate.ts'
 
 // The only file that knows autocannon. It is used for saturation only: with a fixed rate, version 9
 // reports wrong latencies and sends in bursts, and `reconnectRate` drops responses (docs/generators.md).

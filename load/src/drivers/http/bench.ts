@@ -19,11 +19,8 @@ export interface HttpBench {
   calls(api: Api): Call[][]
 }
 
-type HttpBenchOptions = TargetOptions &
-  Omit<WorkloadOptions, 'tokens'> & {
-    /** Users logged in at each API. */
-    sessions: number
-  }
+/** `sessions`: users logged in at each API. */
+type HttpBenchOptions = TargetOptions & Omit<WorkloadOptions, 'tokens'> & { sessions: number }
 
 /**
  * Finds or starts the stack that is wanted, and logs users in at each API (these need not share the secret
@@ -32,11 +29,9 @@ type HttpBenchOptions = TargetOptions &
  * @throws Problem, ProgramError when there is none to be measured; the reason of the interrupt.
  */
 export async function openBench(context: Context, options: HttpBenchOptions): Promise<HttpBench> {
-  const { kind, redis, apis, poolSize, workers } = await findTarget(context, options)
-  const foreign = {
-    apis: kind !== 'started for this',
-    redis: kind !== 'started for this' || redis.build === 'foreign',
-  }
+  const { kind, redis, apis } = await findTarget(context, options)
+  const isForeign = kind !== 'started for this'
+  const foreign = { apis: isForeign, redis: isForeign || redis.build === 'foreign' }
   const monitor = await RedisMonitor.connect(redis.url)
   context.defer(() => monitor.close())
   if (foreign.redis) {
@@ -48,14 +43,9 @@ export async function openBench(context: Context, options: HttpBenchOptions): Pr
   context.describe('software', {
     Stack: kind,
     Redis: `${version} ${build ?? redis.build}`,
-    Clients: await clientsOf(apis.map(({ variant }) => variant)),
+    Clients: clientsOf(apis.map(({ variant }) => variant)),
   })
-  context.describe('load', {
-    'way to Redis': redis.transport,
-    "Redis's I/O threads": ioThreads,
-    'pool size': poolSize ?? null,
-    'workers of each API': workers ?? null,
-  })
+  context.describe('load', { 'way to Redis': redis.transport, "Redis's I/O threads": ioThreads })
   const tokens = new Map<Api, readonly string[]>()
   await context.step('Logging users in', async () => {
     for (const api of apis) {

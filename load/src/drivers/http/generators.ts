@@ -2,7 +2,7 @@ import { Problem } from '@onetrip/stack/problem.ts'
 import { Option } from 'commander'
 import { packageVersion } from '../../measure/package-version.ts'
 import { saturateByAutocannon } from './autocannon.ts'
-import type { Saturate } from './generator.ts'
+import type { Saturate } from './saturate.ts'
 import { saturateByWrk, wrkVersion } from './wrk.ts'
 
 /** What sends the requests at full speed. */
@@ -30,11 +30,11 @@ export async function findGenerator(options: {
   warmup: number
 }): Promise<Generator> {
   if (options.generator === 'autocannon') {
-    return { name: await packageVersion('autocannon'), saturate: saturateByAutocannon }
+    return { name: packageVersion('autocannon'), saturate: saturateByAutocannon }
   }
   for (const name of ['duration', 'warmup'] as const) {
     if (Number.isInteger(options[name])) continue
     throw new Problem(`--${name} ${options[name]}: wrk runs for whole seconds.`)
   }
-  return { name: `wrk ${await wrkVersion()}`, saturate: saturateByWrk }
+  return { name: await wrkVersion(), saturate: saturateByWrk }
 }

@@ -6,7 +6,7 @@ import { usageOf } from '../../measure/usage.ts'
 import { GENERATOR_LIMIT } from '../generator-limit.ts'
 import { percentileNames, percentText } from '../pacer/latencies.ts'
 import type { HttpBench } from './bench.ts'
-import type { Saturate } from './generator.ts'
+import type { Saturate } from './saturate.ts'
 import type { Api } from './target.ts'
 
 // What a run at full speed over HTTP gives: for http, and for the capacity that latency's rates are shares of.

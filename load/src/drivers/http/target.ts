@@ -13,7 +13,6 @@ import { Problem } from '@onetrip/stack/problem.ts'
 import { endOf } from '@onetrip/stack/program.ts'
 import { runningStack, type StackRecord } from '@onetrip/stack/record.ts'
 import { buildRedis, type RedisBuild } from '@onetrip/stack/redis.ts'
-import { redisFacts } from '@onetrip/stack/redis-info.ts'
 import { startStack } from '@onetrip/stack/stack.ts'
 import { print } from '@onetrip/stack/terminal.ts'
 import type { Context } from '../../experiment/experiment.ts'
@@ -39,14 +38,11 @@ export interface Api {
 }
 
 /** The stack that is measured. */
-export interface Target {
+interface Target {
   kind: 'npm start' | '--url' | 'started for this'
   redis: { url: string; transport: Transport; build: string }
   /** In the order of the wanted variants. */
   apis: Api[]
-  /** Connections that each API's pool has, and its processes; unknown for a stack that runs already. */
-  poolSize?: number
-  workers?: number
 }
 
 /**
@@ -56,20 +52,20 @@ export interface Target {
  * @throws Problem, ProgramError; the reason of the signal.
  */
 export async function findTarget(context: Context, options: TargetOptions): Promise<Target> {
-  if (options.url) return await givenTarget(options.url, options.iOwnThisHost === true)
+  const owned = options.iOwnThisHost === true
+  if (options.url) return await givenTarget(options.url, owned)
   const record = await runningStack(places().record)
   const misfit = record ? misfitOf(record, options) : 'Nothing is running'
   if (!record || misfit) {
     print(`${misfit}: starting a stack for this comparison, to be removed afterwards.`)
     return await ownTarget(context, options)
   }
-  for (const { url } of [record.redis, ...record.apis]) {
-    requireOwnHost(url, options.iOwnThisHost === true)
-  }
-  print(`Measuring what npm start runs (process ${record.pid}).`)
   const { redis, apis } = record
-  const urlOf = (variant: Variant) => apis.find((api) => api.variant === variant)?.url ?? ''
-  const wanted = options.variants.map((variant) => ({ variant, url: urlOf(variant) }))
+  for (const { url } of [redis, ...apis]) requireOwnHost(url, owned)
+  print(`Measuring what npm start runs (process ${record.pid}).`)
+  const wanted = options.variants.flatMap((variant) =>
+    apis.filter((api) => api.variant === variant).map(({ url }) => ({ variant, url })),
+  )
   return { kind: 'npm start', redis, apis: wanted }
 }
 
@@ -84,32 +80,38 @@ function misfitOf({ redis, apis }: StackRecord, options: TargetOptions): string 
 }
 
 async function ownTarget(context: Context, options: TargetOptions): Promise<Target> {
-  const { redisBuild: build = 'patched', variants } = options
+  const { redisBuild, transport, variants } = options
+  const { REDIS_SERVER: installed } = process.env
   const url = await redisOfEnvironment()
-  const { poolSize, ...settings } = apiSettings()
-  const workers = options.workers ?? settings.workers
+  if (url && installed) {
+    throw new Problem('REDIS_URL and REDIS_SERVER are both set; only one Redis can be used.')
+  }
+  if ((redisBuild && (url || installed)) || (transport && url)) {
+    throw new Problem('--redis-build and --transport have no effect on REDIS_URL or REDIS_SERVER.')
+  }
+  if (url) requireOwnHost(url, options.iOwnThisHost === true)
+  const { workers = apiSettings().workers } = options
+  const { poolSize } = apiSettings()
   const single = variants.find(isContender)
   if (workers > 1 && single) {
     throw new Problem(
       `--workers or WORKERS: ${single} runs as one process only, not as ${workers}.`,
     )
   }
-  const transport = transportTo(url, options)
-  if (!url && !process.env.REDIS_SERVER) await buildRedis(build, context.signal)
-  const folder = await temporaryRunFolder('load-')
-  context.defer(() => rm(folder, { recursive: true, force: true }))
-  const [port = 0, ...apiPorts] = await freePorts(1 + variants.length)
-  const directories = { directory: join(folder, 'data'), secrets: join(folder, 'secrets') }
+  context.describe('load', { 'pool size': poolSize, 'workers of each API': workers })
+  const build = redisBuild ?? 'patched'
+  if (!url && !installed) await buildRedis(build, context.signal)
+  const run = await temporaryRunFolder('load-')
+  context.defer(() => rm(run, { recursive: true, force: true }))
+  const [port = 0, ...ports] = await freePorts(1 + variants.length)
+  const directories = { run, directory: join(run, 'data'), secrets: join(run, 'secrets') }
   const stack = await context.step('Starting Redis and the APIs', () =>
     startStack({
       redis: url
         ? { kind: 'foreign', url }
-        : { kind: 'own', build, transport, port, run: folder, ...directories },
+        : { kind: 'own', build, transport: transport ?? 'tcp', port, ...directories },
       host: '127.0.0.1',
-      apis: variants.map((variant, index) => ({
-        ...variantProgram(variant),
-        port: apiPorts[index] ?? 0,
-      })),
+      apis: variants.map((name, index) => ({ ...variantProgram(name), port: ports[index] ?? 0 })),
       sessionSecret: newSecret(),
       env: {
         WORKERS: String(workers),
@@ -122,24 +124,7 @@ async function ownTarget(context: Context, options: TargetOptions): Promise<Targ
   context.defer(() => context.step('Stopping the stack of this comparison', () => stack.stop()))
   void stack.lost.then(async (program) => context.fail(await endOf(program)))
   const apis = stack.apis.map(({ url }, index) => ({ url, variant: variants[index] as Variant }))
-  return { kind: 'started for this', redis: stack.redis, apis, workers, poolSize }
-}
-
-/** @throws Problem for settings that contradict each other. */
-function transportTo(url: string | undefined, options: TargetOptions): Transport {
-  const installed = process.env.REDIS_SERVER
-  if (url && installed) {
-    throw new Problem('REDIS_URL and REDIS_SERVER are both set; only one Redis can be used.')
-  }
-  if (options.redisBuild && (url || installed)) {
-    const name = url ? 'REDIS_URL' : 'REDIS_SERVER'
-    throw new Problem(`--redis-build asks for a build of ours, but ${name} is set.`)
-  }
-  if (!url) return options.transport ?? 'tcp'
-  requireOwnHost(url, options.iOwnThisHost === true)
-  const { transport } = redisAddress(url)
-  if ((options.transport ?? transport) === transport) return transport
-  throw new Problem(`--transport ${options.transport} does not fit REDIS_URL.`)
+  return { kind: 'started for this', redis: stack.redis, apis }
 }
 
 /**
@@ -160,14 +145,12 @@ async function givenTarget(urls: readonly string[], owned: boolean): Promise<Tar
   for (const url of urls) {
     const strategy = await strategyOf(url)
     const variant = variants.find((known) => known === strategy)
-    if (!variant || apis.some((api) => api.variant === variant)) {
-      throw new Problem(
-        `The API at ${url} is ${strategy}: ${variant ? 'there is another of it' : 'not a known variant'}.`,
-      )
+    if (!variant) throw new Problem(`The API at ${url} is ${strategy}, no known variant.`)
+    if (apis.some((api) => api.variant === variant)) {
+      throw new Problem(`--url names two APIs of the variant ${variant}.`)
     }
     apis.push({ url, variant })
   }
-  const { build } = await redisFacts(redisUrl)
   print(`Measuring ${apis.map((api) => `${api.variant} at ${api.url}`).join(', ')}.`)
-  return { kind: '--url', redis: { url: redisUrl, transport, build: build ?? 'foreign' }, apis }
+  return { kind: '--url', redis: { url: redisUrl, transport, build: 'foreign' }, apis }
 }

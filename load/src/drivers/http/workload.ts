@@ -49,9 +49,6 @@ export interface Call {
   body: string | null
 }
 
-export const workloadNames = ['realistic', 'documents'] as const
-export type WorkloadName = (typeof workloadNames)[number]
-
 export interface WorkloadOptions {
   /** Of the sessions. */
   tokens: readonly string[]

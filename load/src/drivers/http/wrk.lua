@@ -1,4 +1,4 @@
--- What wrk runs: sends the prepared requests in turn, and prints at the end what it measured as a line of
+-- What wrk runs: sends the prepared requests in turn, and prints at the end what it counted as a line of
 -- JSON. The file ONETRIP_REQUESTS has the requests: on each line a method, a path, a body (or nothing) and
 -- headers, separated by tabs.
 
@@ -39,18 +39,13 @@ local function object(fields)
   return "{" .. table.concat(parts, ",") .. "}"
 end
 
-function done(summary, latency)
+function done(summary)
   summary.errors.status = nil -- statuses has them
-  local counts = {}
-  for index = 1, #latency do
-    counts[index] = string.format("[%d,%d]", latency(index))
-  end
   print(object({
     microseconds = summary.duration,
     answers = summary.requests,
     cpuSeconds = os.clock() - thread:get("cpuBefore"),
     statuses = object(thread:get("statuses")),
     failures = object(summary.errors),
-    latencies = "[" .. table.concat(counts, ",") .. "]",
   }))
 end

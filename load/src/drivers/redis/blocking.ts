@@ -4,9 +4,7 @@ import { Redis } from 'ioredis'
 /** Shorter commands are not in the slow log. */
 export const REMEMBERED_MICROS = 200
 /** Commands of the watch itself: to clear a slow log of 100,000 entries takes some milliseconds. */
-const OWN = ['SLOWLOG', 'LATENCY']
-
-type SlowlogEntry = readonly [id: number, time: number, micros: number, args: readonly string[]]
+const OWN = ['slowlog', 'latency']
 
 /** Watches a Redis, through a connection of its own, for commands that hold up all others. */
 export class BlockingWatch {
@@ -32,13 +30,10 @@ export class BlockingWatch {
    */
   async end() {
     const latest = (await this.#redis.latency('LATEST')) as [string, number, number, number][]
-    const all = (await this.#redis.slowlog('GET', -1)) as SlowlogEntry[]
+    const all = (await this.#redis.slowlog('GET', -1)) as [number, number, number, [string]][]
     const commands = all
-      .map(([, , micros, [name = '']]) => ({
-        command: name.toUpperCase(),
-        milliseconds: micros / 1_000,
-      }))
-      .filter(({ command }) => !OWN.includes(command))
+      .map(([, , micros, [command]]) => ({ command, milliseconds: micros / 1_000 }))
+      .filter(({ command }) => !OWN.includes(command.toLowerCase()))
       .toSorted((a, b) => b.milliseconds - a.milliseconds)
     return {
       slow: commands.filter(({ milliseconds }) => milliseconds >= 1).length,

@@ -165,7 +165,7 @@ Examples:
     for (const rate of options.rate ?? []) {
       requireBounded({ rate, seconds: secondsAt(rate, options) })
     }
-    context.describe('software', { Generator: await packageVersion('undici') })
+    context.describe('software', { Generator: packageVersion('undici') })
     const bench = await openBench(context, withWorkload(options))
     const { comparedWith } = context
     const rates = options.rate

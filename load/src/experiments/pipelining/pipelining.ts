@@ -104,7 +104,7 @@ Examples:
   async prepare(context, { keys }) {
     const server = await context.startRedis({ build: 'patched' })
     const program = await requireRedisBenchmark(context.signal)
-    await fillKeys(server, Math.max(...keys), VALUE.length)
+    await fillKeys(server.socket, Math.max(...keys), VALUE.length)
     const monitor = await RedisMonitor.connect(server.url)
     context.defer(() => monitor.close())
     return { server, monitor, program, rates: new Map() }

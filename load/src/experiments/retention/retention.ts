@@ -143,7 +143,7 @@ Examples:
         max: views.max / 1e6,
       },
       doubts: hasPriority ? [] : ['noPriority'],
-      details: { longest: longest?.command ?? null, events },
+      details: { longest: longest?.command.toUpperCase() ?? null, events },
     }
   },
 

@@ -174,7 +174,7 @@ Examples:
     context.defer(() => monitor.close())
     context.describe('software', {
       Generator: generator.name,
-      Clients: await clientsOf(options.variants),
+      Clients: clientsOf(options.variants),
     })
     context.describe('load', {
       "Redis's I/O threads": redis.facts.ioThreads,

@@ -21,11 +21,9 @@
 #define SOURCES 200         /* TCP: connections come from 127.0.0.1 to 127.0.0.200 in turn */
 
 static const char usage[] =
-    "usage: generator MODE SOCKET|PORT CONNECTIONS SECONDS REPLIES RATE KEYS COMMAND [ARGUMENT...]\n"
+    "usage: generator short|long|hold SOCKET|PORT CONNECTIONS SECONDS REPLIES RATE KEYS COMMAND...\n"
     "       generator isolate PROGRAM [ARGUMENT...]\n"
-    "MODE is short (connect, one command, its reply, close; again), long (connect once; one command\n"
-    "after the other), or hold (connect, one command each, then stay). SIGINT ends it early.\n"
-    "RATE is of all long connections together. SECONDS, REPLIES and RATE are 0 for no limit.\n";
+    "SECONDS, REPLIES and RATE are 0 for no limit. SIGINT ends it early.\n";
 
 static enum { SHORT, LONG, HOLD } mode;
 static struct sockaddr_storage target;
@@ -39,10 +37,8 @@ struct connection {
     struct reply reply;
 };
 
-static unsigned connection_count, retry_count, idle_count;
-static struct connection *connections;
-static struct connection **retries; /* to be opened again */
-static struct connection **idle;    /* with a rate: connections that wait for the next command */
+static unsigned connection_count, waiting_count;
+static struct connection **waiting; /* to be opened again; with a rate: for the next command */
 static double interval, due;        /* with a rate: between commands, and when the next is due */
 static int poll_fd, timer_fd;
 static uint64_t started;
@@ -70,7 +66,7 @@ static void try_again(struct connection *c) {
     if (c->fd >= 0) close(c->fd);
     c->fd = -1;
     started--;
-    retries[retry_count++] = c;
+    waiting[waiting_count++] = c;
 }
 
 static void failed(struct connection *c, enum step step, int error) {
@@ -111,9 +107,6 @@ static void watch(struct connection *c, int operation) {
 
 static void open_connection(struct connection *c) {
     bool tcp = target.ss_family == AF_INET;
-    started++;
-    c->sent = false;
-    c->began = now();
     c->fd = socket(target.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (c->fd < 0 || (tcp && bind_to_next_source(c->fd))) {
         failed(c, CONNECT, errno);
@@ -137,18 +130,19 @@ static void may_send(struct connection *c) {
 
 static bool may_start(void) { return !stopped && (!replies_wanted || started < replies_wanted); }
 
-static void send_next(struct connection *c, double began) {
+static void begin(struct connection *c, double began) {
     started++;
     c->sent = false;
     c->began = began;
-    if (send_command(c) && !c->sent) failed(c, SEND, EAGAIN);
+    if (c->fd < 0) open_connection(c);
+    else if (send_command(c) && !c->sent) failed(c, SEND, EAGAIN);
 }
 
 /* The clock of a command starts when it is due, not when a connection is free for it: otherwise a
  * server that stands still would be asked less often, and look better than it is. */
 static void send_due(void) {
-    for (double time = now(); idle_count > 0 && due <= time && may_start(); due += interval)
-        send_next(idle[--idle_count], due);
+    for (double time = now(); waiting_count > 0 && due <= time && may_start(); due += interval)
+        begin(waiting[--waiting_count], due);
 }
 
 static void tick(void) {
@@ -164,17 +158,16 @@ static void tick(void) {
 
 static void answered(struct connection *c) {
     record(now() - c->began);
-    if (mode == HOLD) {
-        if (completed == connection_count) puts("holding");
-    } else if (mode == SHORT) {
+    if (mode == HOLD && completed == connection_count) puts("holding");
+    if (mode == SHORT) {
         close(c->fd);
         c->fd = -1;
-        if (may_start()) open_connection(c);
-    } else if (interval > 0) {
-        idle[idle_count++] = c;
+    }
+    if (interval > 0) {
+        waiting[waiting_count++] = c;
         send_due();
-    } else if (may_start()) {
-        send_next(c, now());
+    } else if (mode != HOLD && may_start()) {
+        begin(c, now());
     }
 }
 
@@ -194,15 +187,16 @@ static void may_receive(struct connection *c) {
 }
 
 static void open_again(void) {
-    unsigned count = retry_count < OPENING_AT_ONCE ? retry_count : OPENING_AT_ONCE;
-    struct connection **again = retries + (retry_count -= count);
+    unsigned count = waiting_count < OPENING_AT_ONCE ? waiting_count : OPENING_AT_ONCE;
+    struct connection **again = waiting + (waiting_count -= count);
     /* Those that fail again overwrite the ones before them. */
-    for (unsigned i = 0; i < count && may_start(); i++) open_connection(again[i]);
+    for (unsigned i = 0; i < count && may_start(); i++) begin(again[i], now());
 }
 
 static void serve_events(void) {
     static struct epoll_event events[EVENTS];
-    int count = epoll_wait(poll_fd, events, EVENTS, retry_count > 0 ? RETRY_MS : 100);
+    bool retries = waiting_count > 0 && interval == 0;
+    int count = epoll_wait(poll_fd, events, EVENTS, retries ? RETRY_MS : 100);
     for (int i = 0; i < count; i++) {
         struct connection *c = events[i].data.ptr;
         uint64_t ticks;
@@ -211,7 +205,7 @@ static void serve_events(void) {
         if (c->sent) may_receive(c);
         else may_send(c);
     }
-    if (retry_count > 0) open_again();
+    if (retries) open_again();
 }
 
 /* Load goes to this machine and nowhere else: to a Unix socket, or a port of 127.0.0.1. */
@@ -247,11 +241,10 @@ int main(int argc, char **argv) {
     getrlimit(RLIMIT_NOFILE, &limit);
     limit.rlim_cur = limit.rlim_max;
     setrlimit(RLIMIT_NOFILE, &limit);
-    connections = calloc(connection_count, sizeof *connections);
-    retries = calloc(connection_count, sizeof *retries);
-    idle = calloc(connection_count, sizeof *idle);
+    struct connection *connections = calloc(connection_count, sizeof *connections);
+    waiting = calloc(connection_count, sizeof *waiting);
     poll_fd = epoll_create1(EPOLL_CLOEXEC);
-    if (!connections || !retries || !idle || poll_fd < 0) return 1;
+    if (!connections || !waiting || poll_fd < 0) return 1;
 
     double demand = read_demand(), began = now();
     if (rate > 0) {
@@ -259,7 +252,7 @@ int main(int argc, char **argv) {
         tick();
     }
     for (unsigned i = 0; i < connection_count; i++) connections[i].fd = -1;
-    for (unsigned i = 0; i < connection_count && may_start(); i++) open_connection(&connections[i]);
+    for (unsigned i = 0; i < connection_count && may_start(); i++) begin(&connections[i], now());
     while (!stopped && (seconds == 0 || now() < began + seconds) &&
            (replies_wanted == 0 || completed < replies_wanted))
         serve_events();

@@ -9,7 +9,6 @@ export interface LoadOptions {
   mode: 'short' | 'long'
   /** At the same time. */
   connections: number
-  /** When it ends: after so many seconds, or so many replies. */
   end: { seconds?: number; replies?: number }
   /** `{key}` as an argument stands for a random one of `keys` keys, `key:000000000000` and so on. */
   command: readonly string[]
@@ -20,12 +19,12 @@ export interface LoadOptions {
    * Default: each connection sends as soon as its last command was answered.
    */
   rate?: number
-  /** Ends it early; what was measured until then is returned. */
+  /** Ends it early. */
   signal: AbortSignal
 }
 
-/** The last line of the generator, see `result.h`. */
-export interface Load {
+/** What the generator prints, see `result.h`. */
+interface Load {
   seconds: number
   /** Replies read to their end, those with an error included. */
   completed: number
@@ -40,18 +39,17 @@ export interface Load {
   demand: number
 }
 
-/**
- * Runs the generator to its end.
- *
- * @throws Problem when it cannot be compiled or does not end well.
- */
+/** Runs the generator to its end. @throws Problem when it cannot be compiled or does not end well. */
 export async function generateLoad(options: LoadOptions): Promise<Load> {
-  const { target, mode, connections, end, keys = 1, rate = 0, signal } = options
+  const { target, mode, connections, end, command, keys = 1, rate = 0, signal } = options
   const to = 'socket' in target ? target.socket : target.port
-  const args = [mode, to, connections, end.seconds ?? 0, end.replies ?? 0, rate, keys]
-  const command = await generatorProgram(signal)
+  const { seconds = 0, replies = 0 } = end
   return await runForJson(
-    { name: 'the load generator', command, args: [...args.map(String), ...options.command] },
+    {
+      name: 'the load generator',
+      command: await generatorProgram(signal),
+      args: [mode, to, connections, seconds, replies, rate, keys, ...command].map(String),
+    },
     signal,
   )
 }
@@ -61,13 +59,8 @@ export async function generateLoad(options: LoadOptions): Promise<Load> {
  *
  * @throws ProgramError when Redis does not take all of them; the reason of `signal`.
  */
-export async function holdConnections(
-  { socket }: { socket: string },
-  count: number,
-  signal: AbortSignal,
-): Promise<{ close(): Promise<unknown> }> {
-  if (count === 0) return { close: async () => {} }
-  const program = await startProgram({
+export async function holdConnections(socket: string, count: number, signal: AbortSignal) {
+  return await startProgram({
     name: `the holder of ${count} idle connections`,
     command: await generatorProgram(signal),
     args: ['hold', socket, String(count), '0', '0', '0', '1', 'PING'],
@@ -75,5 +68,4 @@ export async function holdConnections(
     readyTimeoutMs: 120_000,
     signal,
   })
-  return { close: () => program.stop() }
 }

@@ -9,8 +9,7 @@ import { messageOf, Problem } from '@onetrip/stack/problem.ts'
 import { step } from '@onetrip/stack/terminal.ts'
 
 /**
- * The path of the load generator, which is compiled on first use and after each change of its source,
- * into `ONETRIP_HOME`.
+ * The path of the load generator, which is compiled into `ONETRIP_HOME` on first use and after each change.
  *
  * @throws Problem when there is no C compiler, or not Linux; the reason of `signal`.
  */
@@ -32,19 +31,18 @@ export async function generatorProgram(signal: AbortSignal): Promise<string> {
 async function compile(path: string, signal: AbortSignal): Promise<void> {
   const compiler = process.env.CC || 'cc'
   const draft = `${path}.${process.pid}.tmp`
-  const flags = ['-std=gnu11', '-O2', '-Wall', '-Wextra', '-Werror']
   const source = join(import.meta.dirname, 'generator.c')
+  const flags = ['-std=gnu11', '-O2', '-Wall', '-Wextra', '-Werror']
   try {
     await promisify(execFile)(compiler, [...flags, '-o', draft, source], { signal })
     await rename(draft, path)
-  } catch (error) {
+  } catch (cause) {
     await rm(draft, { force: true })
     signal.throwIfAborted()
+    const help = 'It needs a C compiler: install gcc or clang, or set CC.'
     throw new Problem(
-      (error as NodeJS.ErrnoException).code === 'ENOENT'
-        ? `The load generator needs a C compiler, but ${compiler} cannot be run: install gcc or clang, or set CC.`
-        : `${compiler} could not compile the load generator:\n${messageOf(error)}`,
-      { cause: error },
+      `${compiler} could not compile the load generator. ${help}\n${messageOf(cause)}`,
+      { cause },
     )
   }
 }

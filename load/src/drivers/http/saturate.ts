@@ -1,9 +1,6 @@
 import type { summaryOf } from '../pacer/latencies.ts'
 import type { Call } from './workload.ts'
 
-/** Sends requests over all connections, each as soon as the connection's last one was answered. */
-export type Saturate = (options: SaturationOptions) => Promise<Saturation>
-
 interface SaturationOptions {
   /** Of the API; must be on this machine, unless the user said that it is theirs (`owned`). */
   url: string
@@ -15,8 +12,8 @@ interface SaturationOptions {
   signal: AbortSignal
 }
 
-export interface Saturation {
-  /** How long it took, in seconds. */
+interface Saturation {
+  /** How long it took. */
   seconds: number
   /** Requests that may have reached the API: answered, or in flight at the end, or given up. */
   sent: number
@@ -24,11 +21,14 @@ export interface Saturation {
   ok: number
   /** Everything else, by status (`503`), error code (`ECONNREFUSED`), `timeout` or `lost`. */
   errors: Record<string, number>
-  /** From the sending of a request to the end of its answer. */
-  latency: ReturnType<typeof summaryOf>
+  /** From the sending of a request to the end of its answer; null where it is not known. */
+  latency: ReturnType<typeof summaryOf> | null
   /** CPU seconds of the generator's process; share of the time, 0 to 1, in which its thread was busy. */
   generator: { cpuSeconds: number; utilization: number }
 }
+
+/** Sends requests over all connections, each as soon as the connection's last one was answered. */
+export type Saturate = (options: SaturationOptions) => Promise<Saturation>
 
 /** A request without an answer counts as a timeout after so many seconds. */
 export const TIMEOUT_S = 10
