@@ -1,22 +1,20 @@
-import { setTimeout as delay } from 'node:timers/promises'
 import { type Metric, parseMetrics } from '@onetrip/stack/metrics.ts'
 import { messageOf, Problem } from '@onetrip/stack/problem.ts'
-import type { RedisMonitor, RedisReading } from '@onetrip/stack/redis-info.ts'
+import type { RedisMonitor } from '@onetrip/stack/redis-info.ts'
+import { until } from '@onetrip/stack/until.ts'
 import { request } from 'undici'
 import { GENERATOR_LIMIT } from '../drivers/generator-limit.ts'
 
 async function fetchMetrics(url: string): Promise<Metric[]> {
   try {
-    const { statusCode, body } = await request(`${url}/metrics`, {
-      reset: true,
-      headersTimeout: 10_000,
-    })
+    const options = { reset: true, headersTimeout: 10_000 }
+    const { statusCode, body } = await request(`${url}/metrics`, options)
     const text = await body.text()
     if (statusCode === 200) return parseMetrics(text)
     throw new Error(`it answered ${statusCode}`)
-  } catch (error) {
-    const why = messageOf(error)
-    throw new Problem(`The API at ${url} does not report its metrics: ${why}`, { cause: error })
+  } catch (cause) {
+    const why = messageOf(cause)
+    throw new Problem(`The API at ${url} does not report its metrics: ${why}`, { cause })
   }
 }
 
@@ -44,13 +42,6 @@ export async function strategyOf(url: string): Promise<string> {
   return info.labels.strategy ?? 'unknown'
 }
 
-/** What a generator reports: how many requests may have reached the API, and what it took itself. */
-interface Sent {
-  sent: number
-  /** CPU seconds; share of the time, 0 to 1, in which it was busy. */
-  generator: { cpuSeconds: number; utilization: number }
-}
-
 interface Watched {
   /** Of the API. */
   url: string
@@ -58,6 +49,12 @@ interface Watched {
   /** Which of the programs this process did not start. */
   foreign: { readonly apis: boolean; readonly redis: boolean }
   signal: AbortSignal
+}
+
+/** What a generator reports: requests that may have reached the API; CPU seconds, and share of the time busy. */
+interface Sent {
+  sent: number
+  generator: { cpuSeconds: number; utilization: number }
 }
 
 /**
@@ -73,7 +70,14 @@ export async function usageOf<Result extends Sent>(
   const [redisBefore, apiBefore] = await Promise.all([monitor.read(), readApi(url)])
   const result = await work()
   signal.throwIfAborted()
-  const redis = await settled(monitor)
+  // The API goes on with the requests that were in flight, and they belong to the run.
+  let redis = redisBefore
+  const standsStill = async () => {
+    const { commands } = redis
+    redis = await monitor.read()
+    return redis.commands === commands
+  }
+  await until(standsStill, { timeoutMs: 2_000 })
   const api = await readApi(url)
   const { sent, generator } = result
   const apiCpuSeconds = api.cpuSeconds - apiBefore.cpuSeconds
@@ -92,19 +96,4 @@ export async function usageOf<Result extends Sent>(
     doubts: generator.utilization >= GENERATOR_LIMIT ? ['generator'] : [],
   }
   return { result, cost }
-}
-
-/**
- * The counters once they stand still: the API goes on with the requests that were in flight when
- * the generator stopped, and they belong to the run.
- */
-async function settled(monitor: RedisMonitor): Promise<RedisReading> {
-  const deadline = performance.now() + 2_000
-  let reading = await monitor.read()
-  for (;;) {
-    await delay(50)
-    const next = await monitor.read()
-    if (next.commands === reading.commands || performance.now() > deadline) return next
-    reading = next
-  }
 }

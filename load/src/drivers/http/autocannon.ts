@@ -4,9 +4,7 @@ import { latencyHistogram, record, summaryOf } from '../pacer/latencies.ts'
 import { type Saturate, TIMEOUT_S } from './saturate.ts'
 
 // The only file that knows autocannon. It is used for saturation only: with a fixed rate, version 9
-// reports wrong latencies and sends in bursts, and `reconnectRate` drops responses (docs/generators.md).
-// Latencies are taken from its events, in microseconds, without the first answer of each connection; times
-// count from when its connections begin to work, not from when it begins to prepare them.
+// reports wrong latencies and sends in bursts (docs/generators.md). Latencies are taken from its events.
 
 export const saturateByAutocannon: Saturate = async ({ url, owned, calls, seconds, signal }) => {
   requireOwnHost(url, owned)

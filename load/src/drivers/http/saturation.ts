@@ -42,13 +42,11 @@ export const saturationDoubts: Readonly<Record<string, Doubt>> = {
   },
 }
 
-const references = ['naive', 'naive-lean', 'sequential', 'pipeline', 'noop']
-
 /** The variant that the others are compared with: the first of the usual ones, else the first of all. */
 export function baselineVariant(_: Case, cases: readonly Case[]): Partial<Case> {
-  const variants = cases.flatMap(({ variant }) => variant ?? [])
-  const usual = references.find((name) => variants.includes(name))
-  return { variant: usual ?? variants[0] ?? '' }
+  const usual = ['naive', 'naive-lean', 'sequential', 'pipeline', 'noop']
+  const found = usual.find((name) => cases.some(({ variant }) => variant === name))
+  return { variant: found ?? cases[0]?.variant ?? '' }
 }
 
 /**

@@ -1,12 +1,6 @@
 import { messageOf, Problem } from '@onetrip/stack/problem.ts'
 import { Pool } from 'undici'
 
-export interface Sessions {
-  readonly tokens: readonly string[]
-  /** Logs all of them out, as far as the API answers. Never rejects. */
-  end(): Promise<void>
-}
-
 const AT_ONCE = 8
 const TIMEOUT_MS = 10_000
 // For all logouts together: the user waits for them to end, and sessions expire anyway.
@@ -18,14 +12,14 @@ const LIMITED =
 /**
  * Logs `count` different users in.
  *
+ * @returns their tokens; `end` logs all of them out, as far as the API answers, and never rejects.
  * @throws Problem when the API refuses or does not answer; the reason of `signal`. Those who were
  *   logged in by then are logged out.
  */
-export async function logIn(url: string, count: number, signal: AbortSignal): Promise<Sessions> {
+export async function logIn(url: string, count: number, signal: AbortSignal) {
   const name = `load-${process.pid}-${Date.now().toString(36)}`
   const headers = { 'content-type': 'application/json' }
   const tokens: string[] = []
-  const sessions = { tokens, end: () => logOut(url, tokens) }
   try {
     await inParallel(url, count, async (pool, index) => {
       signal.throwIfAborted()
@@ -36,11 +30,11 @@ export async function logIn(url: string, count: number, signal: AbortSignal): Pr
       if (answer.statusCode !== 200) throw new Error(`it answered ${answer.statusCode} ${text}`)
       tokens.push(JSON.parse(text).token)
     })
-    return sessions
-  } catch (error) {
-    await sessions.end()
+    return { tokens, end: () => logOut(url, tokens) }
+  } catch (cause) {
+    await logOut(url, tokens)
     signal.throwIfAborted()
-    throw new Problem(`Logging in at ${url} failed: ${messageOf(error)}`, { cause: error })
+    throw new Problem(`Logging in at ${url} failed: ${messageOf(cause)}`, { cause })
   }
 }
 

@@ -1,16 +1,13 @@
-/** A generator of numbers from 0 (included) to 1 (excluded), the same ones for the same seed. */
-export type Random = () => number
-
 const MODULUS = 2 ** 31 - 1
 
 /** The largest seed that makes a sequence of its own. */
 export const MAX_SEED = MODULUS - 1
 
 /**
- * The "minimal standard" generator of Park and Miller, with their later multiplier 48271. Its
- * products stay below 2^53, so that plain numbers hold them exactly.
+ * A generator of numbers from 0 (included) to 1 (excluded), the same ones for the same seed: the "minimal
+ * standard" of Park and Miller, with their later multiplier 48271.
  */
-export function seededRandom(seed: number): Random {
+export function seededRandom(seed: number): () => number {
   let state = seed % MODULUS || 1
   return () => {
     state = (state * 48_271) % MODULUS
@@ -22,7 +19,7 @@ export function seededRandom(seed: number): Random {
  * Draws from `count` items, the n-th with a weight of 1/n (Zipf's law): as in a shop, few items get
  * most of the views.
  */
-export function skewedItems(count: number, random: Random): () => string {
+export function skewedItems(count: number, random: () => number): () => string {
   let sum = 0
   const upTo = Array.from({ length: count }, (_, index) => {
     sum += 1 / (index + 1)

@@ -8,11 +8,10 @@ import type { Context } from '../../experiment/experiment.ts'
 import { encode, exchanger, rawSocket } from './raw-connection.ts'
 import type { RedisServer } from './server.ts'
 
-/** A way to Redis. */
+/** A way to Redis; `distant` is what a relay in between simulates, null for none. */
 export interface LinkPlan {
   name: string
   transport: 'unix' | 'tcp'
-  /** What a relay in between simulates; null for none. */
   distant: { roundTripMs: number; bitsPerSecond: number } | null
 }
 
@@ -44,11 +43,9 @@ export function describeLink({ name, transport, distant }: LinkPlan): string {
   return `${name}: ${distant.roundTripMs} ms at ${describeBandwidth(distant.bitsPerSecond)}`
 }
 
-/** An open link. */
+/** The URL of the Redis at the other end, and the round trip of a PING: the median of at least five. */
 export interface OpenLink {
-  /** Of the Redis at its other end. */
   url: string
-  /** Round trip of a PING, in milliseconds: the median of at least five. */
   pingMs: number
 }
 
@@ -88,16 +85,12 @@ export async function openLink(
   return (await openRelay(Math.max(0, roundTripMs - excess))).link
 }
 
-/** Long enough for a link to warm up, in milliseconds. */
-const PINGING_MS = 250
-const [MIN_PINGS, MAX_PINGS] = [5, 1_000]
-
 async function ping(url: string, expectedMs: number): Promise<number> {
   const socket = await rawSocket(redisAddress(url).options)
   try {
     const exchange = exchanger(socket)
     const [command, reply] = [encode(['PING']), Buffer.from('+PONG\r\n')]
-    const count = Math.max(MIN_PINGS, Math.min(MAX_PINGS, PINGING_MS / expectedMs))
+    const count = Math.max(5, Math.min(1_000, 250 / expectedMs)) // for 250 ms: a link warms up
     await exchange(command, reply) // the first has to wait until the connection is open
     const times: number[] = []
     while (times.length < count) {

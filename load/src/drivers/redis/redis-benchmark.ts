@@ -5,14 +5,6 @@ import { Problem } from '@onetrip/stack/problem.ts'
 import { buildRedis } from '@onetrip/stack/redis.ts'
 import { type CpuReading, cpuBetween, readCpu } from './threads.ts'
 
-interface BenchmarkOptions {
-  /** Path of redis-benchmark. */
-  program: string
-  /** Such as `['-p', '6379', '-c', '50', '-n', '100000', '-t', 'get']`; one test only. */
-  args: readonly string[]
-  signal: AbortSignal
-}
-
 /** The path of redis-benchmark, which is built first if it is missing. */
 export const requireRedisBenchmark = async (signal: AbortSignal): Promise<string> =>
   join(await buildRedis('tools', signal), 'redis-benchmark')
@@ -20,11 +12,16 @@ export const requireRedisBenchmark = async (signal: AbortSignal): Promise<string
 /**
  * Runs redis-benchmark, which is one process of one thread.
  *
+ * @param args such as `['-p', '6379', '-c', '50', '-n', '100000', '-t', 'get']`; one test only.
  * @returns the figures of `parseCsv`; `demand`: the share of the time, 0 to 1, in which its thread ran or was
  *   ready to, null if the run was too short; `command`: its command line, without the path of the program.
  * @throws Problem with its output when it fails; the reason of `signal`, after killing it.
  */
-export async function redisBenchmark({ program, args, signal }: BenchmarkOptions) {
+export async function redisBenchmark(
+  program: string,
+  args: readonly string[],
+  signal: AbortSignal,
+) {
   signal.throwIfAborted()
   const options = { signal, killSignal: 'SIGKILL' } as const
   const running = promisify(execFile)(program, ['--csv', ...args], options)

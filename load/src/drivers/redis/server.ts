@@ -34,7 +34,7 @@ export interface RedisServer {
 // What is measured is the work for connections and commands, not the disk.
 const MEASURED = { appendonly: 'no', save: '', 'io-threads': '1' }
 
-/** To look whether a build is there takes half a second, and an experiment may start ten of it. */
+// To look whether a build is there takes half a second, and an experiment may start ten of it.
 const made = new Set<RedisBuild | 'tools'>()
 
 /**

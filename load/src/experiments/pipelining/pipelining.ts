@@ -132,7 +132,7 @@ Examples:
     }
     const before = await monitor.read()
     const { result: run, cpu } = await cpuDuring(server, () =>
-      redisBenchmark({ program, args: args.map(String), signal }),
+      redisBenchmark(program, args.map(String), signal),
     )
     const after = await monitor.read()
     if (round === 0) rates.set(one, run.perSecond)

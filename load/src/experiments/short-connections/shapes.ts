@@ -50,7 +50,7 @@ export async function runShape(
   const { result, cpu } = await cpuDuring(server, async () => {
     if (program) {
       const words = `-p ${server.port} ${args}`.split(' ')
-      const run = await redisBenchmark({ program, args: words, signal: load.signal })
+      const run = await redisBenchmark(program, words, load.signal)
       return { perSecond: run.perSecond, latency: run, details: { command: run.command } }
     }
     const mode = keep ? 'long' : 'short'
