@@ -1,12 +1,31 @@
 import { requireOwnHost } from '@onetrip/stack/address.ts'
 import autocannon, { type Instance, type Result } from 'autocannon'
 import { latencyHistogram, record, summaryOf } from '../pacer/latencies.ts'
-import { type Saturate, TIMEOUT_S } from './saturate.ts'
+import { type Call, TIMEOUT_S } from './workload.ts'
 
 // The only file that knows autocannon. It is used for saturation only: with a fixed rate, version 9
 // reports wrong latencies and sends in bursts (docs/generators.md). Latencies are taken from its events.
 
-export const saturateByAutocannon: Saturate = async ({ url, owned, calls, seconds, signal }) => {
+interface SaturationOptions {
+  /** Of the API; must be on this machine, unless the user said that it is theirs (`owned`). */
+  url: string
+  owned: boolean
+  /** What each connection sends; the number of lists is the number of connections. */
+  calls: readonly (readonly Call[])[]
+  seconds: number
+  /** Ends the run early; what was measured until then is returned. */
+  signal: AbortSignal
+}
+
+/**
+ * Sends requests over all connections, each as soon as the connection's last one was answered.
+ *
+ * @returns how long it took; requests that may have reached the API (`sent`), and were answered with 2xx (`ok`);
+ *   all others by status (`503`), error code (`ECONNREFUSED`), `timeout` or `lost`; latencies from the sending
+ *   of a request to the end of its answer; what this process took: CPU seconds, and share of the time busy.
+ */
+export async function saturateByAutocannon(options: SaturationOptions) {
+  const { url, owned, calls, seconds, signal } = options
   requireOwnHost(url, owned)
   const latencies = latencyHistogram()
   const errors: Record<string, number> = {}

@@ -5,8 +5,8 @@ import { asLatency, asRate, type Case, type Doubt, type Metric } from '../../exp
 import { usageOf } from '../../measure/usage.ts'
 import { GENERATOR_LIMIT } from '../generator-limit.ts'
 import { percentileNames, percentText } from '../pacer/latencies.ts'
+import { saturateByAutocannon } from './autocannon.ts'
 import type { HttpBench } from './bench.ts'
-import type { Saturate } from './saturate.ts'
 import type { Api } from './target.ts'
 
 // What a run at full speed over HTTP gives: for http, and for the capacity that latency's rates are shares of.
@@ -38,7 +38,7 @@ export const saturationMetrics: readonly Metric[] = [
 export const saturationDoubts: Readonly<Record<string, Doubt>> = {
   generator: {
     mark: '*',
-    text: `The generator was busy ${GENERATOR_LIMIT * 100} % of the time or more and may have been the bottleneck, so no ratio is given. Fewer connections or --generator wrk may help.`,
+    text: `The generator was busy ${GENERATOR_LIMIT * 100} % of the time or more and may have been the bottleneck, so no ratio is given. Fewer connections may help.`,
   },
 }
 
@@ -57,12 +57,11 @@ export function baselineVariant(_: Case, cases: readonly Case[]): Partial<Case> 
 export async function saturate(
   { monitor, owned, calls, foreign }: Pick<HttpBench, 'monitor' | 'owned' | 'calls' | 'foreign'>,
   api: Api,
-  by: Saturate,
   { seconds, signal }: { seconds: number; signal: AbortSignal },
 ): Promise<Measured> {
   const { url } = api
   const { result, cost } = await usageOf({ url, monitor, foreign, signal }, () =>
-    by({ url, owned, calls: calls(api), seconds, signal }),
+    saturateByAutocannon({ url, owned, calls: calls(api), seconds, signal }),
   )
   const { ok, errors, latency } = result
   if (ok === 0) {

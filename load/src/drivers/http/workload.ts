@@ -56,6 +56,9 @@ export interface WorkloadOptions {
   seed: number
 }
 
+/** A request without an answer counts as a timeout after so many seconds. */
+export const TIMEOUT_S = 10
+
 // Requests are prepared in advance and repeated: to generate them during a run would cost the generator
 // more than to send them.
 const PREPARED = 20_000

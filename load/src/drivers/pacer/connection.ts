@@ -1,6 +1,5 @@
 import { Client } from 'undici'
-import { TIMEOUT_S } from '../http/saturate.ts'
-import type { Call } from '../http/workload.ts'
+import { type Call, TIMEOUT_S } from '../http/workload.ts'
 
 /** An HTTP connection that has one request at a time. It opens with the first, and again when lost. */
 export class Connection {

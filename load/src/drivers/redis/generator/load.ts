@@ -1,5 +1,5 @@
-import { startProgram } from '@onetrip/stack/program.ts'
-import { runForJson } from '../../json-program.ts'
+import { Problem } from '@onetrip/stack/problem.ts'
+import { describeExit, launch, startProgram } from '@onetrip/stack/program.ts'
 import { generatorProgram } from './program.ts'
 
 export interface LoadOptions {
@@ -44,14 +44,18 @@ export async function generateLoad(options: LoadOptions): Promise<Load> {
   const { target, mode, connections, end, command, keys = 1, rate = 0, signal } = options
   const to = 'socket' in target ? target.socket : target.port
   const { seconds = 0, replies = 0 } = end
-  return await runForJson(
-    {
-      name: 'the load generator',
-      command: await generatorProgram(signal),
-      args: [mode, to, connections, seconds, replies, rate, keys, ...command].map(String),
-    },
-    signal,
-  )
+  const { lastLines, ...program } = launch({
+    name: 'the load generator',
+    command: await generatorProgram(signal),
+    args: [mode, to, connections, seconds, replies, rate, keys, ...command].map(String),
+  })
+  const stop = () => program.signal('SIGINT')
+  signal.addEventListener('abort', stop)
+  const exit = await program.exited
+  signal.removeEventListener('abort', stop)
+  const result = lastLines.findLast((line) => line.startsWith('{'))
+  if (result !== undefined) return JSON.parse(result)
+  throw new Problem(`The load generator failed (${describeExit(exit)}):\n${lastLines.join('\n')}`)
 }
 
 /**
