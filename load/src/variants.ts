@@ -17,10 +17,7 @@ const clients = {
 
 export type ContenderName = keyof typeof clients
 
-/**
- * What our strategies are compared with: the same API through another client; and `connect-redis` and
- * `express`, applications of another kind that look the same from outside.
- */
+/** What our strategies are compared with. */
 export const contenders = Object.keys(clients) as ContenderName[]
 
 /** The API with one of the store's strategies, or with what those are compared with. */

@@ -27,10 +27,8 @@ export const readMachineCpu = (): Promise<MachineCpu | null> =>
   readFile('/proc/stat', 'utf8').then(parseStat, () => null)
 
 /**
- * Share of the machine's CPU time, 0 to 1, that went to other programs than ours, or to other guests of
- * its host; null without readings.
- *
- * @param ownSeconds CPU time of ours between the two readings.
+ * Share of the machine's CPU time, 0 to 1, that went to other programs than ours (`ownSeconds`), or to other
+ * guests of its host, between two readings; null without these.
  */
 export function shareElsewhere(
   before: MachineCpu | null,

@@ -28,10 +28,8 @@ export async function gitState(): Promise<GitState | null> {
   const git = async (...args: string[]) =>
     (await promisify(execFile)('git', args, { cwd: repository })).stdout.trim()
   try {
-    return {
-      commit: await git('rev-parse', 'HEAD'),
-      dirty: (await git('status', '--porcelain')) !== '',
-    }
+    const commit = await git('rev-parse', 'HEAD')
+    return { commit, dirty: (await git('status', '--porcelain')) !== '' }
   } catch {
     return null
   }

@@ -31,11 +31,7 @@ export async function readApi(url: string) {
   }
 }
 
-/**
- * The strategy that an API says it has.
- *
- * @throws Problem when it does not answer, or is no API of ours.
- */
+/** The strategy that an API says it has. @throws Problem when it does not answer, or is no API of ours. */
 export async function strategyOf(url: string): Promise<string> {
   const info = (await fetchMetrics(url)).find(({ name }) => name === 'onetrip_info')
   if (!info) throw new Problem(`What answers at ${url} is not an API of Onetrip.`)

@@ -7,19 +7,18 @@ import { type Call, TIMEOUT_S } from './workload.ts'
 // reports wrong latencies and sends in bursts (docs/generators.md). Latencies are taken from its events.
 
 interface SaturationOptions {
-  /** Of the API; must be on this machine, unless the user said that it is theirs (`owned`). */
   url: string
   owned: boolean
-  /** What each connection sends; the number of lists is the number of connections. */
   calls: readonly (readonly Call[])[]
   seconds: number
-  /** Ends the run early; what was measured until then is returned. */
   signal: AbortSignal
 }
 
 /**
- * Sends requests over all connections, each as soon as the connection's last one was answered.
+ * Sends requests over connections, each as soon as the connection's last one was answered.
  *
+ * @param options `url` of the API, on this machine unless the user said that it is theirs (`owned`); what each
+ *   connection sends, over and over (`calls`); `signal` ends the run early.
  * @returns how long it took; requests that may have reached the API (`sent`), and were answered with 2xx (`ok`);
  *   all others by status (`503`), error code (`ECONNREFUSED`), `timeout` or `lost`; latencies from the sending
  *   of a request to the end of its answer; what this process took: CPU seconds, and share of the time busy.

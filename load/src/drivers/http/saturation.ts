@@ -17,14 +17,10 @@ const cpu = { ...micros, kind: 'cpu', better: 'lower', least: 1 } as const
 
 export const saturationMetrics: readonly Metric[] = [
   { name: 'requestsPerSecond', label: 'requests/s', unit: 'requests/s', ...asRate },
-  ...percentileNames.map(
-    (name): Metric => ({
-      name,
-      label: `${percentText(name)} ms`,
-      unit: 'ms',
-      ...(name === 'p99' && asLatency),
-    }),
-  ),
+  ...percentileNames.map((name): Metric => {
+    const metric = { name, label: `${percentText(name)} ms`, unit: 'ms' }
+    return name === 'p99' ? { ...metric, ...asLatency } : metric
+  }),
   { name: 'max', label: 'longest ms', unit: 'ms' },
   { ...perRequest, name: 'connections', label: 'Redis connections /request', least: 0.01 },
   { ...perRequest, name: 'commands', label: 'commands /request', least: 0.05 },

@@ -2,9 +2,6 @@ import { messageOf, Problem } from '@onetrip/stack/problem.ts'
 import { Pool } from 'undici'
 
 const AT_ONCE = 8
-const TIMEOUT_MS = 10_000
-// For all logouts together: the user waits for them to end, and sessions expire anyway.
-const LOGOUT_MS = 5_000
 
 const LIMITED =
   'it limits how many users log in from one address (429). If it is yours, start it with LOGIN_LIMIT_PER_ADDRESS=0 for the time of the measurement, or use fewer users.'
@@ -39,7 +36,7 @@ export async function logIn(url: string, count: number, signal: AbortSignal) {
 }
 
 async function logOut(url: string, tokens: readonly string[]): Promise<void> {
-  const signal = AbortSignal.timeout(LOGOUT_MS)
+  const signal = AbortSignal.timeout(5_000) // of all: the user waits, and sessions expire anyway
   await inParallel(url, tokens.length, async (pool, index) => {
     const headers = { authorization: `Bearer ${tokens[index]}` }
     const { body } = await pool.request({ method: 'POST', path: '/logout', headers, signal })
@@ -53,7 +50,7 @@ async function inParallel(
   count: number,
   work: (pool: Pool, index: number) => Promise<void>,
 ): Promise<void> {
-  const pool = new Pool(url, { connections: AT_ONCE, headersTimeout: TIMEOUT_MS })
+  const pool = new Pool(url, { connections: AT_ONCE, headersTimeout: 10_000 })
   try {
     for (let first = 0; first < count; first += AT_ONCE) {
       const length = Math.min(AT_ONCE, count - first)

@@ -37,11 +37,10 @@ export interface Api {
   url: string
 }
 
-/** The stack that is measured. */
+/** The stack that is measured; its APIs are in the order of the wanted variants. */
 interface Target {
   kind: 'npm start' | '--url' | 'started for this'
   redis: { url: string; transport: Transport; build: string }
-  /** In the order of the wanted variants. */
   apis: Api[]
 }
 
@@ -90,13 +89,10 @@ async function ownTarget(context: Context, options: TargetOptions): Promise<Targ
     throw new Problem('--redis-build and --transport have no effect on REDIS_URL or REDIS_SERVER.')
   }
   if (url) requireOwnHost(url, options.iOwnThisHost === true)
-  const { workers = apiSettings().workers } = options
-  const { poolSize } = apiSettings()
+  const { poolSize, workers } = { ...apiSettings(), ...options }
   const single = variants.find(isContender)
   if (workers > 1 && single) {
-    throw new Problem(
-      `--workers or WORKERS: ${single} runs as one process only, not as ${workers}.`,
-    )
+    throw new Problem(`--workers or WORKERS: ${single} runs as one process only.`)
   }
   context.describe('load', { 'pool size': poolSize, 'workers of each API': workers })
   const build = redisBuild ?? 'patched'

@@ -6,8 +6,7 @@ import {
 } from 'hdr-histogram-js'
 
 // HDR histograms in microseconds: three digits are exact at any size, those of several rounds can be added
-// up, and their encoding is the same in all languages. They need no correction for coordinated omission, as
-// every request is in them with its due time.
+// up, and their encoding is the same in all languages.
 
 const HIGHEST_MICROS = 3_600_000_000
 

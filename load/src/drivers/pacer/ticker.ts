@@ -5,9 +5,6 @@ import { parentPort, Worker, workerData } from 'node:worker_threads'
 // take a core away from what is measured: a thread that does nothing else can sleep as precisely as the
 // kernel does.
 
-/** Requests that are due within this time of each other share a tick, in milliseconds. */
-const SHORTEST_MS = 0.1
-
 // performance.now() counts from the start of its own thread; hrtime does not, but is slower to read.
 // Some time passes between reading the one and the other, the first time up to a millisecond.
 const offset = Math.max(
@@ -39,7 +36,8 @@ function tick(schedule: Float64Array, startedAt: number): void {
   const never = new Int32Array(new SharedArrayBuffer(4))
   for (let next = 0; next < schedule.length; ) {
     const rest = startedAt + (schedule[next] ?? 0) - sharedNow()
-    if (rest > 0) Atomics.wait(never, 0, 0, Math.max(rest, SHORTEST_MS))
+    // Requests that are due within 0.1 ms of each other share a tick.
+    if (rest > 0) Atomics.wait(never, 0, 0, Math.max(rest, 0.1))
     const now = sharedNow() - startedAt
     while (next < schedule.length && (schedule[next] ?? 0) <= now) next++
     parentPort?.postMessage(0)

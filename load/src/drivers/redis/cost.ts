@@ -24,13 +24,9 @@ export const microsPer = ({ mainCpuSeconds, cpuSeconds }: CpuUse, count: number)
 export async function measureLoad(server: RedisServer, options: LoadOptions) {
   const { result: load, cpu } = await cpuDuring(server, () => generateLoad(options))
   const isLimit = load.demand >= GENERATOR_LIMIT && cpu.mainDemand < GENERATOR_LIMIT
-  return {
-    perSecond: load.completed / load.seconds,
-    ...microsPer(cpu, load.completed),
-    latency: load.latency,
-    errors: load.errors,
-    doubts: isLimit ? ['generator'] : [],
-  }
+  const perSecond = load.completed / load.seconds
+  const doubts = isLimit ? ['generator'] : []
+  return { ...load, perSecond, ...microsPer(cpu, load.completed), doubts }
 }
 
 /** What `generator` means among the doubts of `measureLoad`. */

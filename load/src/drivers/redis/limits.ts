@@ -21,10 +21,8 @@ export async function systemLimits(): Promise<SystemLimits> {
     const text = await readFile(`/proc/sys/net/${path}`, 'utf8').catch(() => null)
     return [name, text && (text.includes('\t') ? text.trim().replace('\t', '-') : Number(text))]
   })
-  return {
-    descriptors: await descriptorLimit(),
-    ...Object.fromEntries(await Promise.all(entries)),
-  }
+  const all = Object.fromEntries(await Promise.all(entries))
+  return { descriptors: await descriptorLimit(), ...all }
 }
 
 /** The hard limit, up to which a process may raise its own; null where it cannot be read. */

@@ -27,14 +27,13 @@ function link(name: string): LinkPlan {
   const transport = name === 'unix' ? 'unix' : 'tcp'
   const text = name in named ? named[name as keyof typeof named] : name
   if (text === null) return { name, transport, distant: null }
-  const [roundTrip, rate, ...rest] = text.split('@')
-  if (roundTrip === undefined || rate === undefined || rest.length > 0) {
-    throw new InvalidArgumentError(
-      `"${name}" is none of ${linkNames.join(', ')}, and not like 5ms@100Mb/s.`,
-    )
+  const [, roundTrip, rate] = /^([^@]+)@([^@]+)$/.exec(text) ?? []
+  if (roundTrip && rate) {
+    const distant = { roundTripMs: duration(roundTrip), bitsPerSecond: bandwidth(rate) }
+    return { name, transport, distant }
   }
-  const distant = { roundTripMs: duration(roundTrip), bitsPerSecond: bandwidth(rate) }
-  return { name, transport, distant }
+  const known = linkNames.join(', ')
+  throw new InvalidArgumentError(`"${name}" is none of ${known}, and not like 5ms@100Mb/s.`)
 }
 
 /** `switch: 0.271 ms at 1 Gb/s` */
@@ -49,10 +48,8 @@ export interface OpenLink {
   pingMs: number
 }
 
-/**
- * The relay itself adds about 0.1 ms to a PING (docs/store-benchmark.md), which is taken off the link. An
- * excess of more than this comes from a busy machine, and is not corrected.
- */
+// The relay itself adds about 0.1 ms to a PING (docs/store-benchmark.md), which is taken off the link. An
+// excess of more than this comes from a busy machine, and is not corrected.
 const RELAY_MS = 0.15
 const TOLERANCE = 0.02
 

@@ -49,9 +49,8 @@ export async function rawSocket(
 
 /**
  * Returns a function that sends commands and waits for a reply that is known beforehand, one call after the
- * other: the least that a client in this language can do, since nothing is parsed.
- *
- * Each call throws a Problem when Redis answers something else, and an Error when the connection ends.
+ * other: the least that a client in this language can do, since nothing is parsed. It throws a Problem when
+ * Redis answers something else, and an Error when the connection ends.
  */
 export function exchanger(socket: Socket): (commands: Buffer, expected: Buffer) => Promise<void> {
   let expected: Buffer = Buffer.alloc(0)

@@ -8,9 +8,9 @@ import { buildRedis, type RedisBuild, startRedis } from '@onetrip/stack/redis.ts
 import { type RedisFacts, redisFacts } from '@onetrip/stack/redis-info.ts'
 import { type CpuReading, readCpu } from './threads.ts'
 
+/** `config`: settings of redis.conf. Appending to a file is off, and one I/O thread the default. */
 export interface RedisServerOptions {
   build: RedisBuild
-  /** Settings of redis.conf. Appending to a file is off, and one I/O thread the default. */
   config?: Record<string, string>
 }
 
@@ -18,9 +18,7 @@ export interface RedisServerOptions {
 export interface RedisServer {
   readonly build: RedisBuild
   readonly pid: number
-  /** Path of its Unix socket. */
   readonly socket: string
-  /** On 127.0.0.1. */
   readonly port: number
   /** `unix://…`, for what is not measured. */
   readonly url: string
@@ -35,17 +33,15 @@ export interface RedisServer {
 const MEASURED = { appendonly: 'no', save: '', 'io-threads': '1' }
 
 // To look whether a build is there takes half a second, and an experiment may start ten of it.
-const made = new Set<RedisBuild | 'tools'>()
+const made = new Set<Build>()
+type Build = RedisBuild | 'tools'
 
 /**
  * Makes a build of Redis if it is missing.
  *
  * @throws Problem when it cannot be made, or when another Redis would be started in its place.
  */
-export async function requireBuild(
-  build: RedisBuild | 'tools',
-  signal: AbortSignal,
-): Promise<void> {
+export async function requireBuild(build: Build, signal: AbortSignal): Promise<void> {
   if (process.env.REDIS_SERVER) {
     throw new Problem('REDIS_SERVER is set, but this measures builds of ours: unset it.')
   }
@@ -71,14 +67,8 @@ export async function startRedisServer(
   const { path: socket, remove } = await socketIn(directory)
   undo.defer(remove)
   const [port = 0] = await freePorts(1)
-  const program = await startRedis({
-    build,
-    port,
-    socket,
-    directory,
-    config: { ...MEASURED, ...config },
-    signal,
-  })
+  const all = { ...MEASURED, ...config }
+  const program = await startRedis({ build, port, socket, directory, config: all, signal })
   undo.defer(async () => void (await program.stop()))
   const { pid } = program
   const url = unixUrl(socket)

@@ -42,17 +42,16 @@ function send(signal: 'SIGSTOP' | 'SIGCONT', { pid }: RedisServer): void {
 }
 
 interface FilledRedisOptions extends RedisServerOptions {
-  /** How many, as `fillKeys` names them. Default 1. */
   keys?: number
-  /** Length of a value. Default 3, as redis-benchmark's. */
   bytes?: number
-  /** Connections that only stay. Default 0. */
   idle?: number
-  /** Other connections at the same time. */
   busy: number
 }
 
-/** Starts a Redis that has keys and idle connections, and room for the busy ones. */
+/**
+ * Starts a Redis that has keys (1 by default, as `fillKeys` names them) with values of `bytes` bytes (3, as
+ * redis-benchmark's), and idle connections (0), and room for `busy` others at the same time.
+ */
 export async function startFilledRedis(
   context: Context,
   { build, config, keys = 1, bytes = 3, idle = 0, busy }: FilledRedisOptions,

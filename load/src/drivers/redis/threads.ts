@@ -1,24 +1,15 @@
 import { readdir, readFile } from 'node:fs/promises'
 import { Problem } from '@onetrip/stack/problem.ts'
 
-/** CPU time of a process since its start, in seconds. */
-export interface CpuReading {
-  /** Of a clock that only goes forward. */
-  at: number
-  /** Of all threads together. */
-  cpuSeconds: number
-  mainCpuSeconds: number
-  /** How long the main thread was ready to run but another one had the core. */
-  mainWaitedSeconds: number
-}
-
 /**
  * Reads the CPU time of every thread of a process from `/proc/<pid>/task/<tid>/schedstat`, which
  * counts in nanoseconds (INFO's figures come from getrusage, which on some kernels are sampled).
  *
+ * @returns seconds since its start: of all threads together; of the main one, and how long that was ready to
+ *   run but another had the core. `at` is of a clock that only goes forward.
  * @throws Problem where that is unknown: not on Linux, or a kernel without CONFIG_SCHED_INFO.
  */
-export async function readCpu(pid: number): Promise<CpuReading> {
+export async function readCpu(pid: number) {
   const folder = `/proc/${pid}/task`
   const read = async (tid: string | number) => {
     const text = await readFile(`${folder}/${tid}/schedstat`, 'utf8')
@@ -40,10 +31,13 @@ export async function readCpu(pid: number): Promise<CpuReading> {
   }
 }
 
-/** The CPU time between two readings of the same process. */
+export type CpuReading = Awaited<ReturnType<typeof readCpu>>
 export type CpuUse = ReturnType<typeof cpuBetween>
 
-/** `mainDemand` is the share of the time, 0 to 1, in which the main thread ran or was ready to. */
+/**
+ * The CPU time between two readings of the same process; `mainDemand` is the share of the time, 0 to 1, in which
+ * the main thread ran or was ready to.
+ */
 export function cpuBetween(before: CpuReading, after: CpuReading) {
   const seconds = after.at - before.at
   const mainCpuSeconds = after.mainCpuSeconds - before.mainCpuSeconds

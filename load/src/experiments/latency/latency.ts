@@ -163,7 +163,7 @@ Examples:
 
   async prepare(context, options) {
     for (const rate of options.rate ?? []) {
-      requireBounded({ rate, seconds: secondsAt(rate, options) })
+      requireBounded(rate, secondsAt(rate, options))
     }
     context.describe('software', { Generator: packageVersion('undici') })
     const bench = await openBench(context, withWorkload(options))

@@ -14,10 +14,7 @@ export interface LoadOptions {
   command: readonly string[]
   /** Default 1. */
   keys?: number
-  /**
-   * Long connections only: commands per second in all, each with its clock started when it is due.
-   * Default: each connection sends as soon as its last command was answered.
-   */
+  /** Of long connections, commands per second in all; clocks start when each is due. Default: no limit. */
   rate?: number
   /** Ends it early. */
   signal: AbortSignal
@@ -30,10 +27,7 @@ interface Load {
   completed: number
   /** By step and code, such as `connect EADDRNOTAVAIL`, each tried again; `error reply` of Redis. */
   errors: Record<string, number>
-  /**
-   * From sending (with short connections: connecting) to the end of the reply, in milliseconds; `below1` and
-   * `above2` are the shares, 0 to 1, of replies within 1 ms and after more than 2 ms.
-   */
+  /** In milliseconds, with connecting if that is short; shares, 0 to 1, below 1 ms and above 2 ms. */
   latency: Record<'p50' | 'p99' | 'max' | 'below1' | 'above2', number>
   /** Share of the time, 0 to 1, in which the generator ran or was ready to: at 1 it is the limit. */
   demand: number

@@ -5,8 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* {key} becomes `key:` and twelve digits, as redis-benchmark's, so that all keys have one length. */
-#define KEY_DIGITS 12
+#define KEY_DIGITS 12 /* {key} becomes `key:` and so many digits, as redis-benchmark's */
 #define MAX_KEYS 128
 
 static char payload[64 * 1024];

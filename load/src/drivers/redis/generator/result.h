@@ -1,8 +1,4 @@
 /* What is counted, and how it is printed. */
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-
 #define BUCKETS 10000000 /* of latencies: one for each microsecond up to 10 s */
 #define MAX_ERRNO 256
 
@@ -31,10 +27,9 @@ static double read_demand(void) {
 
 /* In milliseconds. */
 static double percentile(double share) {
-    uint64_t wanted = (uint64_t)(share * (double)completed), seen = 0;
-    for (uint64_t i = 0; i < BUCKETS && completed > 0; i++)
-        if ((seen += latencies[i]) > wanted) return (double)i / 1000;
-    return 0;
+    uint64_t wanted = (uint64_t)(share * (double)completed), seen = 0, micros = 0;
+    while (completed > 0 && (seen += latencies[micros]) <= wanted) micros++;
+    return (double)micros / 1000;
 }
 
 /* The share of the latencies below so many microseconds, 0 to 1. */
