@@ -2,7 +2,7 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import type { Call } from '../../src/drivers/http/workload.ts'
 import { arrivalTimes } from '../../src/drivers/pacer/arrivals.ts'
 import { together } from '../../src/drivers/pacer/latencies.ts'
-import { type PacedGenerator, startGenerator } from '../../src/drivers/pacer/pacer.ts'
+import { startGenerator } from '../../src/drivers/pacer/pacer.ts'
 import { serve } from '../support/serve.ts'
 
 describe('the generator', () => {
@@ -14,7 +14,7 @@ describe('the generator', () => {
     schedule: arrivalTimes({ rate, seconds, arrivals: 'even', seed: 1 }),
   })
 
-  function generator(signal = new AbortController().signal): PacedGenerator {
+  function generator(signal = new AbortController().signal) {
     const started = startGenerator(signal)
     onTestFinished(async () => void (await started.close()))
     return started

@@ -50,8 +50,7 @@ export interface OpenLink {
 
 // The relay itself adds about 0.1 ms to a PING (docs/store-benchmark.md), which is taken off the link. An
 // excess of more than this comes from a busy machine, and is not corrected.
-const RELAY_MS = 0.15
-const TOLERANCE = 0.02
+const [RELAY_MS, TOLERANCE] = [0.15, 0.02]
 
 /** Opens a link to a Redis on this machine; `context.defer` closes it at the end. */
 export async function openLink(
