@@ -11,20 +11,16 @@ import { Problem } from '@onetrip/stack/problem.ts'
  */
 export async function readCpu(pid: number) {
   const folder = `/proc/${pid}/task`
-  const read = async (tid: string | number) => {
+  const read = async (tid: string) => {
     const text = await readFile(`${folder}/${tid}/schedstat`, 'utf8')
-    const [ran = 0, waited = 0] = text.split(' ').map((nanoseconds) => Number(nanoseconds) / 1e9)
-    return { ran, waited }
+    return text.split(' ').map((nanoseconds) => Number(nanoseconds) / 1e9)
   }
   try {
-    const threads = await Promise.all((await readdir(folder)).map(read))
-    const main = await read(pid)
-    return {
-      at: performance.now() / 1_000,
-      cpuSeconds: threads.reduce((sum, { ran }) => sum + ran, 0),
-      mainCpuSeconds: main.ran,
-      mainWaitedSeconds: main.waited,
-    }
+    const tids = await readdir(folder)
+    const threads = await Promise.all(tids.map(read))
+    const [mainCpuSeconds = 0, mainWaitedSeconds = 0] = threads[tids.indexOf(String(pid))] ?? []
+    const cpuSeconds = threads.reduce((sum, [ran = 0]) => sum + ran, 0)
+    return { at: performance.now() / 1_000, cpuSeconds, mainCpuSeconds, mainWaitedSeconds }
   } catch (cause) {
     const why = 'CPU time per thread is known on Linux only, with CONFIG_SCHED_INFO'
     throw new Problem(`Process ${pid} cannot be measured (${why}): ${cause}`, { cause })
