@@ -1,7 +1,7 @@
+import { readdirSync, rmSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { type StrategyName, strategyNames } from '@onetrip/session-store'
 import type { ApiOptions } from '@onetrip/stack/api.ts'
-import { removeGlideSockets } from './glide-sockets.ts'
 import { packageVersion } from './measure/package-version.ts'
 
 /** Each program in `load/contenders`, and the package of the client that it stands for. */
@@ -18,10 +18,7 @@ const clients = {
 
 export type ContenderName = keyof typeof clients
 
-/**
- * What our strategies are compared with: the same API through another client; `connect-redis` and
- * `express`, applications of another kind that look the same from outside; and the `limits`.
- */
+/** What our strategies are compared with, and the `limits`. */
 export const contenders = Object.keys(clients) as ContenderName[]
 
 /** Upper limits and not contenders: they do not ask Redis. */
@@ -65,7 +62,24 @@ export function variantProgram(
 }
 
 /** Name and installed version of what a variant talks to Redis with; null for the limits. */
-export async function clientOf(variant: string): Promise<string | null> {
+export function clientOf(variant: string): string | null {
   const name = isContender(variant) ? clients[variant] : 'ioredis'
-  return name === null ? null : await packageVersion(name)
+  return name && packageVersion(name)
+}
+
+/** `ioredis 6.0.0 (naive, batch); redis 6.3.1 (node-redis)`; null for none. */
+export function clientsOf(names: readonly Variant[]): string | null {
+  const users = Map.groupBy(names, clientOf)
+  users.delete(null)
+  return [...users].map(([client, of]) => `${client} (${of.join(', ')})`).join('; ') || null
+}
+
+/**
+ * Removes what valkey-glide left behind of a process that has ended: it talks to its native part through a
+ * Unix socket in /tmp, whatever TMPDIR says, and never removes it (2.5.2).
+ */
+function removeGlideSockets(pid: number): void {
+  for (const name of readdirSync('/tmp')) {
+    if (name.startsWith(`glide-socket-${pid}-`)) rmSync(`/tmp/${name}`, { force: true })
+  }
 }

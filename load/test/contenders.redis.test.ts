@@ -1,7 +1,7 @@
 import { readdir } from 'node:fs/promises'
 import type { Program } from '@onetrip/stack/program.ts'
 import { describe, expect, test } from 'vitest'
-import { readApi, strategyOf } from '../src/measure/api-metrics.ts'
+import { readApi, strategyOf } from '../src/measure/usage.ts'
 import type { Variant } from '../src/variants.ts'
 import { clientOf, contenders, limits } from '../src/variants.ts'
 import { type Api, apisOfThisFile } from './support/apis.ts'
@@ -112,7 +112,7 @@ describe.each([...clients, 'connect-redis', 'express', 'batch'] as const)('%s', 
   })
 
   test('has a version to be shown', async () => {
-    expect(await clientOf(name)).toMatch(/^\S+ \d+\.\d+\.\d+$/)
+    expect(clientOf(name)).toMatch(/^\S+ \d+\.\d+\.\d+$/)
   })
 
   if (!isClient(name)) return

@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { NewSession, SessionStore } from './store-types.ts'
+import type { LoginOptions, NewSession, SessionStore } from './store-types.ts'
 import { errorBody, errorHeaders, isSessionError } from './web/errors.ts'
 import {
   type LoggedIn,
@@ -31,7 +31,7 @@ export interface ExpressSession extends RequestSession {
    * @throws SessionRequestError `ONETRIP_CROSS_SITE` when a page of another origin sent the request; what
    *   the store's `login` throws.
    */
-  login(user: string): Promise<LoggedIn>
+  login(user: string, options?: LoginOptions): Promise<LoggedIn>
   /**
    * Begins a session without a user, which is set as the cookie. A later login takes over its views and
    * data.
@@ -82,8 +82,8 @@ class ResponseSession extends WebSession implements ExpressSession {
     this.#setCookie = (header) => void response.appendHeader('set-cookie', header)
   }
 
-  override login(user: string): Promise<LoggedIn> {
-    return super.login(user, this.#setCookie)
+  override login(user: string, options?: LoginOptions): Promise<LoggedIn> {
+    return super.login(user, options, this.#setCookie)
   }
 
   override loginGuest(): Promise<NewSession> {

@@ -1,6 +1,6 @@
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
-import type { NewSession, SessionStore } from './store-types.ts'
+import type { LoginOptions, NewSession, SessionStore } from './store-types.ts'
 import { errorBody, errorHeaders, isSessionError } from './web/errors.ts'
 import {
   type LoggedIn,
@@ -37,7 +37,7 @@ declare module 'fastify' {
      * @throws SessionRequestError `ONETRIP_CROSS_SITE` when a page of another origin sent the request; what
      *   the store's `login` throws.
      */
-    login(user: string): Promise<LoggedIn>
+    login(user: string, options?: LoginOptions): Promise<LoggedIn>
     /**
      * Begins a session without a user, which is set as the cookie. A later login takes over its views and
      * data.
@@ -92,8 +92,8 @@ const plugin: FastifyPluginAsync<FastifySessionsOptions> = async (app, options) 
   const sessionOf = (reply: FastifyReply) => reply.request.session as WebSession
   const setCookieOf = (reply: FastifyReply) => (cookie: string) =>
     void reply.header('set-cookie', cookie)
-  app.decorateReply('login', function (user) {
-    return sessionOf(this).login(user, setCookieOf(this))
+  app.decorateReply('login', function (user, options) {
+    return sessionOf(this).login(user, options, setCookieOf(this))
   })
   app.decorateReply('loginGuest', function () {
     return sessionOf(this).loginGuest(setCookieOf(this))

@@ -33,8 +33,9 @@ const routes: FastifyPluginAsyncTypebox<{ authenticator: Authenticator }> = asyn
       await app.limitLogins(request, authenticator.claimedUser(request.body))
       const user = await authenticator.authenticate(request.body)
       if (user === undefined) throw new ApiError('API_WRONG_CREDENTIALS')
+      const remember = authenticator.remembers?.(request.body) ?? false
       reply.header('cache-control', 'no-store')
-      return await reply.login(user)
+      return await reply.login(user, { remember })
     },
   )
 

@@ -3,6 +3,7 @@ import { StoreError } from '../errors.ts'
 import { checkFunctions } from '../input.ts'
 import { createSessionStore } from '../store.ts'
 import type {
+  LoginOptions,
   NewSession,
   PatchOptions,
   SessionStore,
@@ -185,13 +186,17 @@ export class WebSession implements RequestSession {
   }
 
   /** Begins a session on a new token. Ends the one of the cookie, and takes over its data if a guest's. */
-  async login(user: string, setCookie: (header: string) => void): Promise<LoggedIn> {
+  async login(
+    user: string,
+    options: LoginOptions | undefined,
+    setCookie: (header: string) => void,
+  ): Promise<LoggedIn> {
     // A page of another origin must not log its visitors in: their views would go to its author's session.
     this.refuseCrossSite()
     const { store, cookie } = this.#web
     const replaced = cookie.read(this.#request.headers.cookie)
     // Never the token that the client sent: no session fixation.
-    const session = await store.login(user, { from: replaced })
+    const session = await store.login(user, { from: replaced, ...options })
     if (replaced) {
       // The browser forgets it now. If it cannot be ended here, it ends as idle.
       await store.logout(replaced).catch((error: unknown) => {
