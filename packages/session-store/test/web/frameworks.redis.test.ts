@@ -23,7 +23,8 @@ const frameworks: Record<string, (options: Options) => Promise<Running>> = {
     const app = Fastify()
     await app.register(fastifySessions, options)
     app.post<{ Params: { user: string } }>('/login/:user', async (request, reply) => {
-      const { user } = await reply.login(request.params.user)
+      const remember = 'remember' in (request.query as object)
+      const { user } = await reply.login(request.params.user, { remember })
       return { user, views: (await request.session.recordView('welcome')).views }
     })
     app.post('/guest', async (_request, reply) => {
@@ -51,7 +52,8 @@ const frameworks: Record<string, (options: Options) => Promise<Running>> = {
     const app = express()
     app.use(sessions.middleware)
     app.post('/login/:user', async (req, res) => {
-      const { user } = await req.onetrip.login(req.params.user)
+      const remember = 'remember' in req.query
+      const { user } = await req.onetrip.login(req.params.user, { remember })
       res.json({ user, views: (await req.onetrip.recordView('welcome')).views })
     })
     app.post('/guest', async (req, res) => {
@@ -129,6 +131,15 @@ describe.each(Object.entries(frameworks))('%s', (name, start) => {
       code: 'ONETRIP_UNKNOWN_SESSION',
     })
     expect(await store.checkToken(second)).toMatchObject({ user: 'ada' })
+  })
+
+  test('the cookie of a remembered login lives as long as its token', async () => {
+    const lifetimes = { lifetimeSeconds: 600, rememberedLifetimeSeconds: 1200 }
+    const { send } = await running({ tokens: { ...tokens, ...lifetimes } } as Partial<Options>)
+    const maxAge = async (path: string) =>
+      Number(/Max-Age=(\d+)/.exec((await send('POST', path)).headers.getSetCookie()[0] ?? '')?.[1])
+    expect(await maxAge('/login/ada')).toBeLessThanOrEqual(600)
+    expect(await maxAge('/login/ada?remember')).toBeGreaterThan(600)
   })
 
   test('a guest who logs in keeps views and data, under a new token', async () => {
