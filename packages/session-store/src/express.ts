@@ -119,10 +119,8 @@ export async function expressSessions(options: WebOptions & StoreChoice): Promis
       next()
     },
 
-    errorHandler(error, request, response, next) {
+    errorHandler(error, _request, response, next) {
       if (!isSessionError(error) || response.headersSent) return next(error)
-      const { onetrip: session } = request
-      if (error.statusCode === 401 && session?.isFromCookie) session.clearCookie()
       const body = Buffer.from(JSON.stringify(errorBody(error)))
       response.writeHead(error.statusCode, {
         ...errorHeaders(error),

@@ -109,7 +109,6 @@ const plugin: FastifyPluginAsync<FastifySessionsOptions> = async (app, options) 
   app.setErrorHandler((error, request, reply) => {
     if (!isSessionError(error)) return reply.send(error)
     const { code, message, statusCode, mayHaveWritten } = error
-    if (statusCode === 401 && request.session.isFromCookie) reply.clearSessionCookie()
     if (statusCode >= 500) request.log.warn({ code, mayHaveWritten }, message)
     return reply.code(statusCode).headers(errorHeaders(error)).send(errorBody(error))
   })

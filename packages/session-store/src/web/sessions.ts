@@ -48,8 +48,6 @@ export interface RequestSession {
    *   for a token in a cookie, `ONETRIP_CROSS_SITE`. All functions below throw these, too.
    */
   readonly token: string
-  /** Whether `token` was read from a cookie, which the client still has. */
-  readonly isFromCookie: boolean
   /** The store's `checkToken`. One round trip. */
   check<Asked extends DataOption>(options?: Asked): Promise<MaybeData<Session, Asked>>
   /** The store's `touch`. Two round trips; one if it was seen less than `unlessWithinSeconds` ago. */
@@ -126,7 +124,6 @@ export class WebSession implements RequestSession {
   readonly #web: Web
   readonly #request: WebRequest
   #token: string | undefined
-  isFromCookie = false
 
   constructor(web: Web, request: WebRequest) {
     this.#web = web
@@ -148,7 +145,6 @@ export class WebSession implements RequestSession {
     if (!token) throw new SessionRequestError('ONETRIP_LOGIN_REQUIRED')
     // Only a cookie is sent without the intention of the sender.
     this.refuseCrossSite()
-    this.isFromCookie = true
     return token
   }
 
@@ -224,9 +220,8 @@ export class WebSession implements RequestSession {
     return await this.#web.store.logout(token)
   }
 
-  /** Removes the cookie, once. */
+  /** Removes the cookie. */
   clearCookie(setCookie: (header: string) => void): void {
     setCookie(this.#web.cookie.cleared)
-    this.isFromCookie = false
   }
 }

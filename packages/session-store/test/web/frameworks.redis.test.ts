@@ -205,16 +205,12 @@ describe.each(Object.entries(frameworks))('%s', (name, start) => {
     expect({ status, code: body.code }).toEqual({ status: 401, code: 'ONETRIP_LOGIN_REQUIRED' })
   })
 
-  test('a 401 removes the cookie that it is about, and no other', async () => {
+  test('a 401 leaves the cookie: a login at the same time may just have replaced it', async () => {
     const { send, login, store } = await running()
     const { cookie, token } = await login()
     await store.logout(token)
-    const removed = async (method: string, path: string, headers: Record<string, string>) =>
-      (await send(method, path, headers)).headers.getSetCookie().map((set) => set.slice(0, 16))
-    expect(await removed('GET', '/me', { cookie })).toEqual(['__Host-onetrip=;'])
-    expect(await removed('POST', '/logout', { cookie: `${cookie}x` })).toEqual(['__Host-onetrip=;'])
-    expect(await removed('GET', '/me', { authorization: `Bearer ${token}`, cookie })).toEqual([])
-    expect(await removed('GET', '/me', {})).toEqual([])
+    const { status, headers } = await send('GET', '/me', { cookie })
+    expect([status, headers.getSetCookie()]).toEqual([401, []])
   })
 
   test('pages of publicOrigins may change state', async () => {
