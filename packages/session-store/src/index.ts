@@ -8,6 +8,7 @@ export {
 } from './client.ts'
 export { MAX_CURSOR_LENGTH } from './cursor.ts'
 export {
+  type BatchTrace,
   batchChannel,
   connectionChannel,
   disconnectionChannel,
@@ -19,8 +20,9 @@ export {
   type RoundTrip,
   retentionChannel,
   roundTripChannel,
-  type SentBatch,
   type StoreFailure,
+  type UpdateTrace,
+  updateChannel,
 } from './diagnostics.ts'
 export { StoreError, type StoreErrorCode } from './errors.ts'
 export { MAX_KEY_LENGTH, MAX_NAME_LENGTH, NAME_PATTERN } from './input.ts'
