@@ -32,6 +32,21 @@ export default defineConfig({
         },
       },
       {
+        // The store with the other ioredis that its package.json allows: what touches a client.
+        resolve: { alias: { ioredis: 'ioredis-5' } },
+        test: {
+          name: 'ioredis-5',
+          expect: expectOptions,
+          include: [
+            'packages/session-store/test/{batch,client,cluster,database,faults}.redis.test.ts',
+            'packages/session-store/test/{janitor,prefix,races,store,unexpected}.redis.test.ts',
+          ],
+          globalSetup: ['apps/stack/src/testing/build-redis.ts'],
+          testTimeout: 60_000,
+          hookTimeout: 60_000,
+        },
+      },
+      {
         test: {
           name: 'faults',
           expect: expectOptions,

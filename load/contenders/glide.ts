@@ -2,7 +2,6 @@ import type { Reply } from '@onetrip/session-store'
 import { hideCredentials, redisAddress } from '@onetrip/stack/address.ts'
 import { Batch, GlideClient, RequestError } from '@valkey/valkey-glide'
 import { publishRoundTrip } from '../../packages/session-store/src/diagnostics.ts'
-import { removeGlideSockets } from '../src/glide-sockets.ts'
 import { words } from './support/contender.ts'
 import { serve } from './support/serve.ts'
 
@@ -23,8 +22,6 @@ function plain(reply: unknown): Reply {
   }
   return reply as Reply
 }
-
-process.once('exit', () => removeGlideSockets(process.pid))
 
 await serve('glide', async ({ redisUrl, deadlineMs }) => {
   const { host, port, password, username, db } = redisAddress(redisUrl).options

@@ -11,6 +11,6 @@ function reply(name: string): Reply {
 }
 
 await serve('noop', async () => ({
-  send: async ({ commands }) => commands.map(([name]) => reply(name)),
+  send: async ({ commands }) => commands.map((command) => reply(command[0])),
   close: async () => {},
 }))

@@ -14,7 +14,7 @@ const command = new Command('npm run autocannon-defects --')
   .parse()
 const { seconds } = command.opts<{ seconds: number }>()
 
-const version = await packageVersion('autocannon')
+const version = packageVersion('autocannon')
 const findings = await step('Running autocannon', () => findDefects(seconds))
 print(
   tableText({

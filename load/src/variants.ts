@@ -1,12 +1,13 @@
+import { readdirSync, rmSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { type StrategyName, strategyNames } from '@onetrip/session-store'
 import type { ApiOptions } from '@onetrip/stack/api.ts'
-import { removeGlideSockets } from './glide-sockets.ts'
 import { packageVersion } from './measure/package-version.ts'
 
 /** Each program in `load/contenders`, and the package of the client that it stands for. */
 const clients = {
   noop: null,
+  bare: null,
   'node-redis': 'redis',
   'node-redis-batch': 'redis',
   glide: '@valkey/valkey-glide',
@@ -17,11 +18,11 @@ const clients = {
 
 export type ContenderName = keyof typeof clients
 
-/**
- * What our strategies are compared with: the same API through another client; and `connect-redis` and
- * `express`, applications of another kind that look the same from outside.
- */
+/** What our strategies are compared with, and the `limits`. */
 export const contenders = Object.keys(clients) as ContenderName[]
+
+/** Upper limits and not contenders: they do not ask Redis. */
+export const limits: readonly string[] = ['noop', 'bare'] satisfies ContenderName[]
 
 /** The API with one of the store's strategies, or with what those are compared with. */
 export type Variant = StrategyName | ContenderName
@@ -39,6 +40,7 @@ export const descriptions: Readonly<Record<Variant, string>> = {
   batch:
     'one pipeline, written so, for all requests of an event-loop turn, merged into fewer commands',
   noop: 'not at all: the upper limit set by everything but Redis',
+  bare: 'not at all: the upper limit set by Fastify, a route with the same schemas and nothing else',
   'node-redis': 'node-redis: a pipeline for each request, as in its documentation',
   'node-redis-batch': 'node-redis with the batching of batch',
   glide: 'valkey-glide: a pipeline for each request, as in its documentation',
@@ -59,8 +61,25 @@ export function variantProgram(
   return { variant, program, ...(variant === 'glide' && { afterExit: removeGlideSockets }) }
 }
 
-/** Name and installed version of what a variant talks to Redis with; null for the one without. */
-export async function clientOf(variant: string): Promise<string | null> {
+/** Name and installed version of what a variant talks to Redis with; null for the limits. */
+export function clientOf(variant: string): string | null {
   const name = isContender(variant) ? clients[variant] : 'ioredis'
-  return name === null ? null : await packageVersion(name)
+  return name && packageVersion(name)
+}
+
+/** `ioredis 6.0.0 (naive, batch); redis 6.3.1 (node-redis)`; null for none. */
+export function clientsOf(names: readonly Variant[]): string | null {
+  const users = Map.groupBy(names, clientOf)
+  users.delete(null)
+  return [...users].map(([client, of]) => `${client} (${of.join(', ')})`).join('; ') || null
+}
+
+/**
+ * Removes what valkey-glide left behind of a process that has ended: it talks to its native part through a
+ * Unix socket in /tmp, whatever TMPDIR says, and never removes it (2.5.2).
+ */
+function removeGlideSockets(pid: number): void {
+  for (const name of readdirSync('/tmp')) {
+    if (name.startsWith(`glide-socket-${pid}-`)) rmSync(`/tmp/${name}`, { force: true })
+  }
 }

@@ -1,16 +1,16 @@
 import { readdir } from 'node:fs/promises'
 import type { Program } from '@onetrip/stack/program.ts'
 import { describe, expect, test } from 'vitest'
-import { readApi, strategyOf } from '../src/measure/api-metrics.ts'
+import { readApi, strategyOf } from '../src/measure/usage.ts'
 import type { Variant } from '../src/variants.ts'
-import { clientOf, contenders } from '../src/variants.ts'
+import { clientOf, contenders, limits } from '../src/variants.ts'
 import { type Api, apisOfThisFile } from './support/apis.ts'
 
 /** Applications of another kind, with the views in the session. */
 const hasSessions = (name: Variant) => name === 'connect-redis' || name === 'express'
 
 /** Other clients behind our store: what they write is what ours writes. */
-const clients = contenders.filter((name) => name !== 'noop' && !hasSessions(name))
+const clients = contenders.filter((name) => !limits.includes(name) && !hasSessions(name))
 
 const isClient = (name: Variant) => clients.some((client) => client === name)
 
@@ -112,7 +112,7 @@ describe.each([...clients, 'connect-redis', 'express', 'batch'] as const)('%s', 
   })
 
   test('has a version to be shown', async () => {
-    expect(await clientOf(name)).toMatch(/^\S+ \d+\.\d+\.\d+$/)
+    expect(clientOf(name)).toMatch(/^\S+ \d+\.\d+\.\d+$/)
   })
 
   if (!isClient(name)) return
@@ -185,6 +185,27 @@ test('noop asks Redis nothing, but checks the token and answers in the same shap
   expect(await api.get('/me/views', token)).toEqual({ status: 200, body: { items: [] } })
   expect(await api.get('/items/popular')).toEqual({ status: 200, body: { items: [] } })
   await api.logout(token)
+  expect(await apis.commands()).toBe(before + 1) // the INFO before
+  expect(await api.program.stop()).toEqual({ code: 0, signal: null })
+})
+
+test('bare answers all that the load generator asks, without a token and without Redis', async () => {
+  const api = await apis.forThisTest('bare')
+  const before = await apis.commands()
+  const token = await api.login('ada')
+  expect(token).toHaveLength(76)
+  expect(await api.view(token, 'tea')).toEqual({
+    status: 200,
+    body: { user: 'nobody', item: 'tea', views: 1 },
+  })
+  expect(await api.view('x', 'tea')).toMatchObject({ status: 200 })
+  expect(await api.view(token, '')).toMatchObject({ status: 400 })
+  expect(await api.get('/me', token)).toMatchObject({ status: 200, body: { user: 'nobody' } })
+  expect(await api.get('/me/views', token)).toEqual({ status: 200, body: { items: [] } })
+  expect(await api.get('/items/popular')).toEqual({ status: 200, body: { items: [] } })
+  await api.logout(token)
+  expect(await strategyOf(api.url)).toBe('bare')
+  expect(await readApi(api.url)).toMatchObject({ commands: 0, roundTrips: 0 })
   expect(await apis.commands()).toBe(before + 1) // the INFO before
   expect(await api.program.stop()).toEqual({ code: 0, signal: null })
 })

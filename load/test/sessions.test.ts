@@ -38,18 +38,18 @@ test('logs different users in, and all of them out', async () => {
   expect(inside.size).toBe(0)
 })
 
-test('users logged in before a refusal are logged out again', async () => {
-  const { url, users, inside } = await api(12)
-  await expect(logIn(url, 20, never)).rejects.toThrow(/Logging in at .* failed.*503 full/)
-  expect(users).toHaveLength(12)
-  expect(inside.size).toBe(0)
-})
-
-test('a limit on logins is named, with the setting that lifts it', async () => {
-  const { url, inside } = await api(12, 429)
-  await expect(logIn(url, 20, never)).rejects.toThrow(/\(429\).*LOGIN_LIMIT_PER_ADDRESS=0/)
-  expect(inside.size).toBe(0)
-})
+test.each([
+  [503, /Logging in at .* failed.*503 full/],
+  [429, /\(429\).*LOGIN_LIMIT_PER_ADDRESS=0/],
+])(
+  'those who are logged in before a refusal (%d) are logged out again',
+  async (status, message) => {
+    const { url, users, inside } = await api(12, status)
+    await expect(logIn(url, 20, never)).rejects.toThrow(message)
+    expect(users).toHaveLength(12)
+    expect(inside.size).toBe(0)
+  },
+)
 
 test('an interrupt ends it', async () => {
   const { url, inside } = await api()

@@ -15,7 +15,7 @@ const { status } = spawnSync(process.execPath, [tsc, '-p', here('tsconfig.dist.j
 if (status !== 0) process.exit(status ?? 1)
 
 const source = JSON.parse(readFileSync(here('package.json'), 'utf8'))
-const { name, version, description, license, type, dependencies } = source
+const { name, version, description, license, type, dependencies, peerDependencies } = source
 writeFileSync(
   here('dist/package.json'),
   `${JSON.stringify(
@@ -29,6 +29,7 @@ writeFileSync(
       exports: { types: './index.d.ts', default: './index.js' },
       sideEffects: false,
       dependencies,
+      peerDependencies,
     },
     null,
     2,

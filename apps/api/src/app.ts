@@ -17,6 +17,7 @@ import { overloadPlugin } from './plugins/overload.ts'
 import { readinessPlugin } from './plugins/readiness.ts'
 import { sessionPlugin } from './plugins/session.ts'
 import { storePlugin } from './plugins/store.ts'
+import { requestLogger } from './request-logger.ts'
 import { authenticatedRoutes } from './routes/authenticated.ts'
 import { healthRoutes } from './routes/health.ts'
 import { metricsRoutes } from './routes/metrics.ts'
@@ -77,6 +78,7 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
   const app = fastify({
     logger,
     logController: new RequestLog({ enabled: options.logRequests ?? false }),
+    childLoggerFactory: requestLogger,
     genReqId: requestIds(),
     ...serverOptions(limits),
     trustProxy: options.trustProxy ?? false,

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
-import { parseRedisUrl, strategyNames } from '@onetrip/session-store'
+import type { ConnectionOptions } from 'node:tls'
+import { redisAddress, strategyNames } from '@onetrip/session-store'
 import { envSchema } from 'env-schema'
 import { type Static, Type } from 'typebox'
 import { trustedProxies } from './trust-proxy.ts'
@@ -44,6 +45,24 @@ export const configSchema = Type.Object({
   REDIS_PASSWORD_FILE: Type.String({
     default: '',
     description: 'File with the password for REDIS_URL, which then has none',
+  }),
+  REDIS_TLS_CA_FILE: Type.String({
+    default: '',
+    description:
+      'With rediss://: file with the certificate authorities to trust, in PEM format; default: those of Node',
+  }),
+  REDIS_TLS_CERT_FILE: Type.String({
+    default: '',
+    description: 'With rediss://: file with the certificate of this client, in PEM format',
+  }),
+  REDIS_TLS_KEY_FILE: Type.String({
+    default: '',
+    description: 'File with its key, in PEM format',
+  }),
+  REDIS_TLS_SERVER_NAME: Type.String({
+    default: '',
+    description:
+      "With rediss://: name in the server's certificate, and for SNI; default: the host of REDIS_URL",
   }),
   REDIS_POOL_SIZE: Type.Integer({
     default: 1,
@@ -274,12 +293,34 @@ function sessionSecrets({ SESSION_SECRETS, SESSION_SECRETS_FILE }: Config): stri
 
 function checkedRedisUrl(config: Config): string {
   const url = redisUrl(config)
+  const tls = redisTls(config)
   try {
-    parseRedisUrl(url)
+    redisAddress(url, tls)
   } catch (error) {
-    throw new Error(`REDIS_URL: ${(error as Error).message}`)
+    const names = tls ? 'REDIS_URL and REDIS_TLS_…' : 'REDIS_URL'
+    throw new Error(`${names}: ${(error as Error).message}`)
   }
   return url
+}
+
+/**
+ * The options of TLS that the settings name; undefined where they name none.
+ *
+ * @throws Error when a file cannot be read.
+ */
+export function redisTls(config: Config): ConnectionOptions | undefined {
+  const files = {
+    ca: 'REDIS_TLS_CA_FILE',
+    cert: 'REDIS_TLS_CERT_FILE',
+    key: 'REDIS_TLS_KEY_FILE',
+  } as const
+  const tls: ConnectionOptions = {}
+  for (const [name, variable] of Object.entries(files)) {
+    const path = config[variable]
+    if (path !== '') Object.assign(tls, { [name]: secretIn(variable, path) })
+  }
+  if (config.REDIS_TLS_SERVER_NAME !== '') tls.servername = config.REDIS_TLS_SERVER_NAME
+  return Object.keys(tls).length > 0 ? tls : undefined
 }
 
 function redisUrl({ REDIS_URL, REDIS_PASSWORD_FILE }: Config): string {

@@ -36,6 +36,11 @@ const storeErrors: Record<StoreErrorCode, ErrorKind> = {
   ONETRIP_INVALID_TOKEN: ofStore('ONETRIP_INVALID_TOKEN', 'the token is not genuine'),
   ONETRIP_EXPIRED_TOKEN: ofStore('ONETRIP_EXPIRED_TOKEN', 'the token has expired'),
   ONETRIP_UNKNOWN_SESSION: ofStore('ONETRIP_UNKNOWN_SESSION', 'the session has ended'),
+  // Only a request with If-Match can get it, and 412 is what RFC 9110 says for those.
+  ONETRIP_CONFLICT: {
+    ...ofStore('ONETRIP_CONFLICT', 'the data does not have the version of If-Match'),
+    status: 412,
+  },
   ONETRIP_NOT_SENT: ofStore('ONETRIP_NOT_SENT', 'there is no connection to Redis'),
   ONETRIP_OVERLOADED: ofStore('ONETRIP_OVERLOADED', 'too much is in flight to Redis'),
   ONETRIP_OUTCOME_UNKNOWN: ofStore(

@@ -28,6 +28,13 @@ const Name = Type.String({
 })
 
 const Time = Type.Integer({ description: 'Milliseconds since 1970' })
+
+/** The user of a session. */
+const SessionUser = Type.Unsafe<string | null>({
+  ...Name,
+  type: ['string', 'null'],
+  description: 'null: a guest session',
+})
 const Cursor = Type.String({
   pattern: '^[A-Za-z0-9_-]+$',
   maxLength: MAX_CURSOR_LENGTH,
@@ -66,7 +73,7 @@ export const Login = Exactly(
 )
 
 export const Me = Exactly(
-  { user: Name, lastSeenAt: Time },
+  { user: SessionUser, lastSeenAt: Time },
   {
     description: 'The user of the session, and when it was last seen',
     examples: [{ user: 'ada', lastSeenAt: NOW }],
@@ -91,7 +98,7 @@ export const ViewHeaders = Type.Object({
 })
 
 export const View = Exactly(
-  { user: Name, item: Name, views: Type.Integer() },
+  { user: SessionUser, item: Name, views: Type.Integer() },
   {
     description: 'Who viewed it, and how often it has been viewed by all, this view included',
     examples: [{ user: 'ada', item: 'book', views: 17 }],
@@ -106,6 +113,43 @@ export const Views = Exactly(
     description: 'Up to 25 items, the newest first',
     examples: [{ items: [{ item: 'book', viewedAt: NOW }] }],
   },
+)
+
+const ETag = {
+  headers: { etag: { type: 'string', description: 'The version of the data, for If-Match' } },
+}
+const Version = Type.Integer({ description: 'Grows with each change; 0: never changed' })
+
+export const SessionData = Exactly(
+  { fields: Type.Object({}, { additionalProperties: true }), version: Version },
+  {
+    ...ETag,
+    description: "The session's data: JSON values by field",
+    examples: [{ fields: { cart: ['book'], theme: 'dark' }, version: 3 }],
+  },
+)
+
+export const DataPatch = Type.Object(
+  {},
+  {
+    additionalProperties: true,
+    description: 'JSON values by field; null removes the field, and all other fields stay',
+    examples: [{ cart: ['book', 'pen'], theme: null }],
+  },
+)
+
+export const PatchHeaders = Type.Object({
+  'if-match': Type.Optional(
+    Type.String({
+      pattern: '^(?:\\*|"[0-9]{1,15}")$',
+      description: 'The ETag of GET /me/data: change the data only if it still has this version',
+    }),
+  ),
+})
+
+export const PatchedData = Exactly(
+  { version: Version },
+  { ...ETag, description: 'The new version', examples: [{ version: 4 }] },
 )
 
 export const UserSessions = Type.Object(
@@ -145,7 +189,7 @@ export const Ended = Exactly(
 export const Recent = Exactly(
   {
     sessions: Type.Array(
-      Type.Object({ user: Name, lastSeenAt: Time }, { additionalProperties: false }),
+      Type.Object({ user: SessionUser, lastSeenAt: Time }, { additionalProperties: false }),
     ),
   },
   {

@@ -6,14 +6,16 @@ import {
   parseRedisUrl,
   type RetentionEvent,
   retentionChannel,
+  type StoreWarning,
   type StrategyName,
+  warningChannel,
 } from '@onetrip/session-store'
 import closeWithGrace from 'close-with-grace'
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify'
 import type { TSchema } from 'typebox'
 import { type AppOptions, buildApp } from './app.ts'
 import { type Authenticator, trustingAuthenticator } from './authenticator.ts'
-import { type Config, loadConfig } from './config.ts'
+import { type Config, loadConfig, redisTls } from './config.ts'
 import { defaultLimits } from './limits.ts'
 import { loggerOptions } from './logging.ts'
 import { pollRedis } from './metrics/redis-poller.ts'
@@ -83,6 +85,7 @@ async function serveFromThisProcess(
   application: Application,
   primary?: WorkerLine,
 ): Promise<void> {
+  const tls = redisTls(config)
   const authenticator =
     application.authenticator ??
     (await configuredAuthenticator(config, (err) =>
@@ -90,6 +93,7 @@ async function serveFromThisProcess(
     ))
   const store = createSessionStore({
     url: config.REDIS_URL,
+    tls,
     strategy: config.STRATEGY as StrategyName,
     poolSize: config.REDIS_POOL_SIZE,
     deadlineMs: config.REDIS_DEADLINE_MS,
@@ -136,6 +140,10 @@ async function serveFromThisProcess(
     metrics: { registry, ...(primary && { gather: primary.mergeMetrics(registry) }) },
   })
   retentionChannel.subscribe((event) => logRetention(app.log, event as RetentionEvent))
+  warningChannel.subscribe((warning) => {
+    const { code, message } = warning as StoreWarning
+    if (primary === undefined || primary.isFirst) app.log.warn({ code }, message)
+  })
   const ending = closeWithGrace(
     {
       delay: config.SHUTDOWN_DRAIN_MS + config.SHUTDOWN_GRACE_MS,
@@ -156,6 +164,7 @@ async function serveFromThisProcess(
   if (config.REDIS_INFO_INTERVAL_SECONDS > 0 && (primary === undefined || primary.isFirst)) {
     pollRedis({
       url: config.REDIS_URL,
+      tls,
       intervalSeconds: config.REDIS_INFO_INTERVAL_SECONDS,
       deadlineMs: config.REDIS_DEADLINE_MS,
       registry,

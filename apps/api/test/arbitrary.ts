@@ -18,12 +18,17 @@ export function arbitraryOf(schema: Schema): fc.Arbitrary<unknown> {
   }
 }
 
-function objectOf({ properties = {}, required = [] }: Schema): fc.Arbitrary<object> {
+function objectOf(schema: Schema): fc.Arbitrary<object> {
+  const { properties = {}, required = [], additionalProperties = false } = schema
+
   const values = Object.entries(properties).map(([name, value]) => [
     name,
     arbitraryOf(value as Schema),
   ])
-  return fc.record(Object.fromEntries(values), { requiredKeys: required as never[] })
+  const named = fc.record(Object.fromEntries(values), { requiredKeys: required as never[] })
+  if (additionalProperties !== true) return named
+  const others = fc.dictionary(fc.string({ maxLength: 20 }), fc.jsonValue({ maxDepth: 3 }))
+  return fc.tuple(others, named).map(([more, object]) => ({ ...more, ...object }))
 }
 
 function stringOf({ minLength = 0, maxLength = 200, pattern }: Schema): fc.Arbitrary<string> {
@@ -40,7 +45,7 @@ function stringOf({ minLength = 0, maxLength = 200, pattern }: Schema): fc.Arbit
 export function mutationOf(schema: Schema): fc.Arbitrary<unknown> {
   const names = Object.keys(schema.properties ?? {})
   const valid = objectOf(schema) as fc.Arbitrary<Record<string, unknown>>
-  const name = fc.constantFrom(...names)
+  const name = names.length > 0 ? fc.constantFrom(...names) : fc.string({ maxLength: 20 })
   const value = fc.oneof(
     fc.jsonValue({ maxDepth: 3 }),
     fc.string({ unit: 'binary', maxLength: 300 }),

@@ -1,7 +1,7 @@
 import { Writable } from 'node:stream'
 import fc from 'fast-check'
 import type { FastifyInstance } from 'fastify'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { lineLimit, loggerOptions, requestIds } from '../src/logging.ts'
 import { appOn } from './support.ts'
 
@@ -59,6 +59,33 @@ test('answers that are no error are no line, unless asked for', async () => {
   ])
   expect(lines[0]?.milliseconds).toBeGreaterThan(0)
   expect(JSON.stringify(lines)).not.toContain('secret')
+})
+
+test('a request has no logger of its own until it logs, and then one with its id', async () => {
+  const { app, lines } = await loggingApp(false)
+  const children = vi.spyOn(app.log, 'child')
+  app.get('/quiet', async () => 'quiet')
+  app.get('/talkative', { logLevel: 'debug' }, async ({ log }) => {
+    for (const level of ['fatal', 'error', 'warn', 'info', 'debug', 'trace'] as const) {
+      log[level]({ level }, 'of %s', 'level')
+    }
+    log.child({ part: 'inner' }).info('of a part')
+    return log.level
+  })
+  await app.inject('/quiet')
+  expect(children).not.toHaveBeenCalled()
+
+  const { body } = await app.inject({ url: '/talkative', headers: { 'x-request-id': 'mine' } })
+  expect(body).toBe('debug')
+  expect(children.mock.calls.map(([bindings]) => bindings)).toEqual([
+    { reqId: 'mine' },
+    { part: 'inner' },
+  ])
+  expect(lines.map(({ reqId, msg }) => `${reqId} ${msg}`)).toEqual([
+    ...Array(5).fill('mine of level'),
+    'mine of a part',
+  ])
+  expect(lines.at(-1)).toMatchObject({ part: 'inner' })
 })
 
 test('no token and no cookie is in a line, also when somebody logs the headers', async () => {

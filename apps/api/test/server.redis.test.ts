@@ -124,3 +124,19 @@ test.each([
   expect(code).toBe(1)
   expect(stderr).toContain(words)
 })
+
+test.each(['1', '2'])(
+  'with %s workers, a Redis that may evict sessions is one line',
+  async (workers) => {
+    const config = { maxmemory: '100mb', 'maxmemory-policy': 'allkeys-lru' }
+    const redis = await redisForThisTest({ config })
+    const { api } = await apiProcessForThisTest({
+      REDIS_URL: `unix://${redis.socket}`,
+      WORKERS: workers,
+    })
+    const lines = api.lastLines.filter((line) => line.includes('ONETRIP_EVICTION'))
+    expect(lines.map((line) => JSON.parse(line))).toMatchObject([
+      { level: 40, msg: expect.stringContaining('Set maxmemory-policy noeviction') },
+    ])
+  },
+)

@@ -173,6 +173,23 @@ test('requests beyond the limit in flight on one connection are rejected, in ord
   expect(statuses()).toHaveLength(9)
 })
 
+test('a response that was sent is no longer in flight, in a pipeline or alone', async () => {
+  const { port } = await listening({ pipelinedRequests: 5 })
+  const socket = await connectTo(port)
+  let text = ''
+  socket.on('data', (chunk) => {
+    text += chunk
+  })
+  const statuses = () => text.match(/HTTP\/1.1 \d+/g) ?? []
+  for (let sent = 0; sent < 20; sent += 5) {
+    socket.write(get('/healthz').repeat(4))
+    await expect.poll(() => statuses().length, { interval: 1 }).toBe(sent + 4)
+    socket.write(get('/healthz'))
+    await expect.poll(() => statuses().length, { interval: 1 }).toBe(sent + 5)
+  }
+  expect(new Set(statuses())).toEqual(new Set(['HTTP/1.1 200']))
+})
+
 test.each([
   ['does not read its answers: large ones', get(LARGE).repeat(50)],
   ['does not read its answers: small ones', get(SMALL).repeat(5_000)],

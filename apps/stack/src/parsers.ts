@@ -22,22 +22,23 @@ export const percentage = number(DECIMAL, 'a percentage')(0.1, 1_000)
 export const share = number(DECIMAL, 'a share')(0, 1)
 export const port = wholeNumber(1, 65_535)
 
-function list<T>(parse: Parser<T>): Parser<T[]> {
+/** A parser for a list, separated by commas, of different things. */
+export function list<T>(parse: Parser<T>): Parser<T[]> {
   return (text) => {
     const items = text.split(',').map((part) => parse(part.trim()))
-    if (new Set(items).size === items.length) return items
+    if (new Set(items.map((item) => JSON.stringify(item))).size === items.length) return items
     throw new InvalidArgumentError('Each may stand in the list only once.')
   }
 }
 
-/** A parser for a list of different URLs of HTTP servers, separated by commas. */
+/** Of URLs of HTTP servers. */
 export const listOfUrls = list((text) => {
   const url = URL.parse(text)
   if (url?.protocol === 'http:' && url.pathname === '/') return url.origin
   throw new InvalidArgumentError(`"${text}" is not like http://127.0.0.1:3000.`)
 })
 
-/** A parser for a list, separated by commas, of different words out of `words`. */
+/** Of words out of `words`. */
 export function listOf<T extends string>(words: readonly T[]): Parser<T[]> {
   return list((text) => {
     const word = words.find((known) => known === text)

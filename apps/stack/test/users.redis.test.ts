@@ -76,6 +76,15 @@ describe('the user api', () => {
     expect(await store.logoutEverywhere(first.token)).toBe(1)
     expect(await store.endUserSessions('eve')).toBe(0)
     expect((await store.countAttempts(['eve'], 60)).counts).toHaveLength(1)
+    const guest = await store.loginGuest()
+    await store.patch(guest.token, { a: 1, b: 2 })
+    const { token: mine } = await store.login('eve', { from: guest.token })
+    const many = Array.from({ length: 62 }, (_, index) => [`field ${index}`, index])
+    await store.patch(mine, { a: undefined, ...Object.fromEntries(many) }, { ifVersion: 1 })
+    await expect(store.patch(mine, { c: 3, d: 4 })).rejects.toThrow('more than 64 fields')
+    expect((await store.data(mine)).version).toBe(2)
+    expect((await store.exportUser('eve')).sessions).toHaveLength(1)
+    expect(await store.eraseUser('eve')).toBe(1)
   })
 
   test.each(strategyNames)('may keep the store within its limits: %s', async (strategy) => {

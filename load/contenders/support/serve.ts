@@ -58,10 +58,11 @@ function inTurn(name: string, contenders: readonly Contender[]): Sender {
   let turn = 0
   return {
     name,
-    async send(update) {
+    // Not async: another promise for each request is no part of the client.
+    send(update) {
       const contender = contenders[turn++ % contenders.length]
       if (!contender) throw new Error('there is no connection')
-      return await contender.send(update)
+      return contender.send(update)
     },
     close: async () => void (await Promise.all(contenders.map((contender) => contender.close()))),
   }

@@ -14,7 +14,7 @@ import type { Case, Facts, Shape } from './shape.ts'
 export interface Experiment<Options extends object = object, Bench = unknown> extends Shape {
   /** As a heading: `Redis: short connections`. */
   readonly title: string
-  /** What sets a result apart from usual ones, after the heading: `by wrk`; empty for nothing. */
+  /** What sets a result apart from usual ones, after the heading: `shape get-8000`; empty for nothing. */
   detail?(result: Result): string
   /** One line, without a full stop, for the list of commands. */
   readonly summary: string

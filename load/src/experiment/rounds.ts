@@ -126,7 +126,7 @@ export async function runRounds<Variant, Sample>(
 }
 
 /** In milliseconds: that a program has ended is known a moment after its connections have broken. */
-export const EXPLANATION_MS = 2_000
+const EXPLANATION_MS = 2_000
 
 /** Why an error ended it: the reason of `signal` explains that better, if there soon is one. */
 async function earlyEnd(error: unknown, { interrupt, signal }: Signals): Promise<EarlyEnd> {

@@ -4,21 +4,9 @@ import { promisify } from 'node:util'
 import { repository } from '@onetrip/stack/places.ts'
 
 /** Where figures were measured. */
-export interface Machine {
-  cpu: string
-  cores: number
-  memoryBytes: number
-  kernel: string
-  node: string
-}
+export type Machine = ReturnType<typeof machine>
 
-export interface GitState {
-  commit: string
-  /** Whether files differed from that commit. */
-  dirty: boolean
-}
-
-export function machine(): Machine {
+export function machine() {
   const cores = cpus()
   return {
     cpu: cores[0]?.model.trim().replaceAll(/\s+/g, ' ') || 'unknown CPU',
@@ -29,16 +17,19 @@ export function machine(): Machine {
   }
 }
 
+export interface GitState {
+  commit: string
+  /** Whether files differed from that commit. */
+  dirty: boolean
+}
+
 /** The repository's commit; null where there is no git, or no repository (a packed copy). */
 export async function gitState(): Promise<GitState | null> {
   const git = async (...args: string[]) =>
     (await promisify(execFile)('git', args, { cwd: repository })).stdout.trim()
   try {
-    const [commit, changes] = await Promise.all([
-      git('rev-parse', 'HEAD'),
-      git('status', '--porcelain'),
-    ])
-    return { commit, dirty: changes !== '' }
+    const commit = await git('rev-parse', 'HEAD')
+    return { commit, dirty: (await git('status', '--porcelain')) !== '' }
   } catch {
     return null
   }

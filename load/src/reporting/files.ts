@@ -32,7 +32,7 @@ export async function readResults(path: string): Promise<SavedResult[]> {
   if (names.length === 0) throw new Problem(`${path} has no JSON files.`)
   const results = await Promise.all(names.map((name) => readResult(join(path, name))))
   const place = ({ experiment }: SavedResult) => experiments.indexOf(experiment)
-  // Of several with the same experiment, http.json comes before http-wrk.json.
+  // Of several with the same experiment, info.json comes before info-more.json.
   return results.toSorted((a, b) => place(a) - place(b) || a.name.length - b.name.length)
 }
 

@@ -42,7 +42,9 @@ test('README.md and documents are among them', () => {
 test('all results of a folder can be read; of two of an experiment the main one comes first', async () => {
   const names = (await readResults(published)).map(({ name }) => name)
   expect(names).toHaveLength(readdirSync(published).length - 1) // without README.md
-  expect(names.indexOf('http.json')).toBeLessThan(names.indexOf('http-wrk.json'))
+  expect(names.indexOf('short-connections.json')).toBeLessThan(
+    names.indexOf('short-connections-get-8000.json'),
+  )
 })
 
 /** A folder with a small result over HTTP, `a.json`. */

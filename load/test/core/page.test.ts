@@ -90,6 +90,13 @@ describe('the page', () => {
   })
 })
 
+test('the bar of a limit is a dashed outline', async () => {
+  const html = await pageOf([httpResult({ naive: [3_000], batch: [40_000], noop: [50_000] })])
+  const [chart = ''] = /<svg class="wide".*?<\/svg>/s.exec(html) ?? []
+  const outlines = chart.match(/<path[^>]*stroke-dasharray[^>]*>/g)
+  expect(outlines).toEqual([expect.stringContaining('fill="none"')])
+})
+
 test.each([
   ['a generator at its limit', '*', { doubts: ['generator'] }],
   ['a disturbed machine', '†', { values: { elsewhere: 0.4 } }],

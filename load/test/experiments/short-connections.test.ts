@@ -1,6 +1,5 @@
 import { Command } from 'commander'
 import { expect, test } from 'vitest'
-import { isLimitedByGenerator } from '../../src/drivers/generator-limit.ts'
 import { Rows } from '../../src/experiment/rows.ts'
 import { shortConnections } from '../../src/experiments/short-connections/short-connections.ts'
 
@@ -28,17 +27,6 @@ test('without strace it says that system calls were not counted', () => {
   const [claim] = shortConnections.claims(rows, {} as never)
   expect(claim).toMatch(/^System calls were not counted/)
 })
-
-test.each([
-  [0.99, 0.8, true],
-  [0.9, 0.8, false],
-  [0.99, 0.97, false],
-])(
-  'a generator busy %d of the time, Redis %d: limited by the generator is %s',
-  (own, redis, is) => {
-    expect(isLimitedByGenerator(own, redis)).toBe(is)
-  },
-)
 
 test('--idle takes numbers and "most", each of them once', () => {
   const idle = (text: string) => {

@@ -67,7 +67,7 @@ export function httpSamples(
       ...{ connections: each(naive ? 1 : 0), commands: each(naive ? 9 : 5) },
       ...{ roundTrips: each(naive ? 5 : 1), generatorCpuMicros: each(25.4) },
       ...{ apiCpuMicros: each(naive ? 390 : 61.2), redisCpuMicros: each(naive ? 282 : 18.31) },
-      ...{ bytesSent: each(290), bytesReceived: each(230), generatorBusy: each(0.6) },
+      generatorBusy: each(0.6),
     }
     return runsOf({ variant }, values, more(variant))
   })

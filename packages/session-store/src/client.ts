@@ -1,3 +1,4 @@
+import type { ConnectionOptions } from 'node:tls'
 import {
   type RedisOptions as AllOptions,
   Cluster,
@@ -5,10 +6,12 @@ import {
   type ClusterOptions,
   Redis,
 } from 'ioredis'
+import { checkKind } from './client-kind.ts'
 import { MAX_TIMEOUT_MS } from './input.ts'
+import { isIoredis5, isOfIoredis5 } from './ioredis-version.ts'
 import { isRefusal } from './outcomes.ts'
 import { checkRange } from './range.ts'
-import { parseRedisUrl, type RedisAddress } from './redis-url.ts'
+import { type RedisAddress, redisAddress } from './redis-url.ts'
 
 // How RESP3 replies are mapped is a type parameter of ioredis's client; we speak RESP2.
 type RedisOptions = Omit<AllOptions, 'replyMapping'>
@@ -48,12 +51,17 @@ const retryDelayMs = (attempt: number) => (0.5 + Math.random()) * Math.min(1_333
 /**
  * A connection that stays open and reconnects. Opens nothing until `connect()` is called.
  *
- * @throws TypeError when the URL is unusable or the timeout is not between 1 ms and a day.
+ * @param tls As the store's option.
+ * @throws TypeError when the URL or `tls` is unusable or the timeout is not between 1 ms and a day.
  */
-export function longLivedConnection(url: string, connectTimeoutMs: number): Redis {
+export function longLivedConnection(
+  url: string,
+  connectTimeoutMs: number,
+  tls?: ConnectionOptions,
+): Redis {
   checkRange('connectTimeoutMs', connectTimeoutMs, { least: 1, most: MAX_TIMEOUT_MS })
   const options: RedisOptions = {
-    ...parseRedisUrl(url).options,
+    ...redisAddress(url, tls).options,
     ...safeRedisOptions,
     protocol: 2, // no reply of ours is of a type that RESP3 adds
     lazyConnect: true,
@@ -79,7 +87,8 @@ export function shortConnection(
   const options: RedisOptions = {
     ...address.options,
     ...safeRedisOptions,
-    ...(lean && silentGreeting),
+    // ioredis 5 would not wait for the database: its greeting is silent only where there is none.
+    ...(lean && !(isIoredis5 && address.options.db !== undefined) && silentGreeting),
     lazyConnect: true,
     connectTimeout: connectTimeoutMs,
     retryStrategy: null,
@@ -92,21 +101,29 @@ export function shortConnection(
  * on with database 0.
  */
 export function requireDatabase(redis: Redis): Redis {
+  if (requiring.has(redis)) return redis // of another store
+  requiring.add(redis)
   const select = redis.select.bind(redis)
   redis.select = async (database) => {
     try {
       return await select(database)
     } catch (error) {
       const { message } = error as Error
-      // Not a caller's own SELECT later on, and not NOAUTH: ioredis reports a failed login by itself.
+      const notLoggedIn = message.startsWith('NOAUTH') // ioredis reports a failed login by itself
+      // ioredis 5 would report this, too, and later.
+      if (notLoggedIn && redis.options.password && isOfIoredis5(redis.options)) await pending()
+      // Not a caller's own SELECT later on.
       const handshake = redis.status === 'connect' && isRefusal(error as Error)
-      if (!handshake || message.startsWith('NOAUTH')) throw error
+      if (!handshake || notLoggedIn) throw error
       closeRefused(redis, database, error as Error)
-      return await new Promise<never>(() => {}) // or ioredis would take the connection for ready
+      return await pending() // or ioredis would take the connection for ready
     }
   }
   return redis
 }
+
+const pending = () => new Promise<never>(() => {})
+const requiring = new WeakSet<Redis>()
 
 function closeRefused(redis: Redis, database: number | string, error: Error): void {
   const reason = `Redis refused to select database ${database}: ${error.message}`
@@ -168,11 +185,17 @@ const unsupportedOptions: readonly Unsupported[] = [
   ['reconnectOnError', null, 'it can send a command again'],
   ['stringNumbers', false, 'the store needs numbers as numbers'],
   ['monitor', false, 'such a connection cannot send commands'],
+  ['keyPrefix', '', "use the store's option prefix: the keys are the same"],
+]
+
+const readyCheckOption: Unsupported = [
+  'enableReadyCheck',
+  true,
+  'without it ioredis 5 takes a connection for ready too early, and a lost one perhaps for ever',
 ]
 
 const unsupportedClusterOptions: readonly Unsupported[] = [
   ['db', 0, 'a cluster has no other database'],
-  ['keyPrefix', '', 'it changes the slots of the keys'],
   ['enableAutoPipelining', false, 'it can send a command again when a slot moves'],
   ['scaleReads', 'master', 'a replica may still have a session that has ended'],
 ]
@@ -183,7 +206,7 @@ const unsupportedClusterOptions: readonly Unsupported[] = [
  * @throws TypeError naming the options to change.
  */
 export function checkClient(client: Client): void {
-  if (typeof client?.call !== 'function') throw new TypeError('client must be a client of ioredis')
+  checkKind(client)
   const actual: Record<string, unknown> = { ...client.options }
   const ofNodes: Record<string, unknown> = {
     ...(isCluster(client) && client.options.redisOptions),
@@ -191,6 +214,7 @@ export function checkClient(client: Client): void {
   const unsupported = [
     ...unsupportedOptions,
     ...(isCluster(client) ? unsupportedClusterOptions : []),
+    ...(!isCluster(client) && isOfIoredis5(actual) ? [readyCheckOption] : []),
   ].filter(([name, byDefault]) =>
     [actual[name], ofNodes[name]].some((value) => (value ?? byDefault) !== byDefault),
   )

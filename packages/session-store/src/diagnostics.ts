@@ -113,6 +113,23 @@ export interface StoreFailure {
 /** `onetrip:error`: a message of type `StoreFailure` for every error that an update ended with. */
 export const errorChannel = channel('onetrip:error')
 
+/** Something in the configuration of Redis that an operator should change. */
+export interface StoreWarning {
+  code: 'ONETRIP_EVICTION'
+  message: string
+}
+
+/**
+ * `onetrip:warning`: a message of type `StoreWarning` when `ready()` finds something. Without a subscriber
+ * it becomes a warning of the process (`process.emitWarning`).
+ */
+export const warningChannel = channel('onetrip:warning')
+
+export function publishWarning(warning: StoreWarning): void {
+  if (warningChannel.hasSubscribers) warningChannel.publish(warning)
+  else process.emitWarning(warning.message, { code: warning.code })
+}
+
 export function publishRoundTrip(commands: number): void {
   if (roundTripChannel.hasSubscribers) roundTripChannel.publish({ commands } satisfies RoundTrip)
 }

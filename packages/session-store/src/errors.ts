@@ -11,6 +11,8 @@ const table = {
   ONETRIP_EXPIRED_TOKEN: { statusCode: 401, retrySafe: false, mayHaveWritten: false },
   /** A genuine token whose session is gone; whatever the call wrote has been undone. */
   ONETRIP_UNKNOWN_SESSION: { statusCode: 401, retrySafe: false, mayHaveWritten: false },
+  /** The session's data has another version than the call expects; nothing was written. */
+  ONETRIP_CONFLICT: { statusCode: 409, retrySafe: false, mayHaveWritten: false },
   /** Not sent: there is no connection. */
   ONETRIP_NOT_SENT: { statusCode: 503, retrySafe: true, mayHaveWritten: false },
   /** Not sent: too much is in flight already. */
@@ -35,7 +37,7 @@ interface Details {
 export class StoreError extends Error {
   override name = 'StoreError'
   readonly code: StoreErrorCode
-  /** 400, 401 or 503. */
+  /** 400, 401, 409 or 503. */
   readonly statusCode: number
   readonly mayHaveWritten: boolean
   readonly retrySafe: boolean
@@ -49,4 +51,12 @@ export class StoreError extends Error {
     // A call that wrote nothing can be made again, unless repeating it can only fail the same way.
     this.retrySafe = details.retrySafe ?? (retrySafe || (mayHaveWritten && !this.mayHaveWritten))
   }
+}
+
+/** @throws StoreError `ONETRIP_UNKNOWN_SESSION` for undefined: no session was found. */
+export function known<Found>(found: Found | undefined): Found {
+  if (found === undefined) {
+    throw new StoreError('ONETRIP_UNKNOWN_SESSION', 'there is no such session (any more)')
+  }
+  return found
 }

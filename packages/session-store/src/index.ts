@@ -7,6 +7,8 @@ export {
   safeRedisOptions,
 } from './client.ts'
 export { MAX_CURSOR_LENGTH } from './cursor.ts'
+export type { DataOption, MaybeData, SessionData } from './data.ts'
+export type { DataLimits } from './data-fields.ts'
 export {
   type BatchTrace,
   batchChannel,
@@ -21,24 +23,34 @@ export {
   retentionChannel,
   roundTripChannel,
   type StoreFailure,
+  type StoreWarning,
   type UpdateTrace,
   updateChannel,
+  warningChannel,
 } from './diagnostics.ts'
 export { StoreError, type StoreErrorCode } from './errors.ts'
 export { MAX_KEY_LENGTH, MAX_NAME_LENGTH, NAME_PATTERN } from './input.ts'
 export type { Janitor, JanitorOptions } from './janitor.ts'
-export { documentKeys, type Keys, partitionedKeys, type SessionsPart } from './keys.ts'
+export {
+  documentKeys,
+  type Keys,
+  partitionedKeys,
+  prefixedKeys,
+  type SessionsPart,
+} from './keys.ts'
 export type { Outcome } from './outcomes.ts'
 export { parseInfo } from './redis-info.ts'
-export { parseRedisUrl, type RedisAddress } from './redis-url.ts'
+export { parseRedisUrl, type RedisAddress, redisAddress } from './redis-url.ts'
 export type { PoolState } from './runner.ts'
 export type { ScanPosition, ScanRequest, ScanStep, Sender } from './sender.ts'
 export { batching } from './senders/batching.ts'
 export { type NodeRedisClient, nodeRedisSender } from './senders/node-redis.ts'
 export { createSessionStore } from './store.ts'
 export type {
+  LoginOptions,
   NewSession,
   PageOptions,
+  PatchOptions,
   RecentSession,
   SessionStore,
   SessionStoreOptions,
@@ -58,3 +70,4 @@ export type {
   Update,
   ViewedItem,
 } from './updates.ts'
+export type { ExportedSession, UserExport, WalkOptions } from './user-records.ts'

@@ -19,7 +19,7 @@ const namePattern = new RegExp(NAME_PATTERN, 'u')
 const invalid = (message: string) => new StoreError('ONETRIP_INVALID_INPUT', message)
 
 /** @throws StoreError `ONETRIP_INVALID_INPUT`, naming the field. */
-export function checkName(field: 'user' | 'item', value: string): void {
+export function checkName(field: string, value: string): void {
   if (typeof value !== 'string') throw invalid(`${field} must be a string`)
   // A string has at least as many UTF-16 units as characters, so most need no counting.
   const tooLong = value.length > MAX_NAME_LENGTH && [...value].length > MAX_NAME_LENGTH

@@ -9,6 +9,10 @@ export interface Keys {
   recent(id: string): string
   /** Sorted set of one session: item → time of its last view, Unix seconds with fraction. */
   viewed(id: string): string
+  /** Hash of one session: data field → its JSON text; the empty field holds the version. */
+  data(id: string): string
+  /** String: this id was ended and cannot be created again, with an expiry. */
+  ended(id: string): string
   /** Sorted set: item → minus the number of its views. */
   popular(item: string): string
   /** Sorted set of one user: session id → when it logged in, Unix seconds with fraction. */
@@ -29,6 +33,10 @@ export interface Keys {
   viewedPattern(): string
   /** The session whose `viewed` key this is; undefined for any other key. */
   viewedBy(key: string): string | undefined
+  /** For `SCAN MATCH`: the `data` keys of all sessions. Other keys may match it too. */
+  dataPattern(): string
+  /** The session whose `data` key this is; undefined for any other key. */
+  dataOf(key: string): string | undefined
   /** For `SCAN MATCH`: the lists of all users' sessions. Other keys may match it too. */
   sessionsPattern(): string
   /** The user whose list of sessions this key is; undefined for any other key. */
@@ -55,6 +63,8 @@ export const documentKeys: Keys = {
   login: () => 'login:',
   recent: () => 'recent:',
   viewed: (id) => `viewed:${id}`,
+  data: (id) => `data:${id}`,
+  ended: (id) => `ended:${id}`,
   popular: () => 'viewed:',
   once: (_, hash) => `once:${hash}`,
   ...anyLayout,
@@ -64,7 +74,12 @@ export const documentKeys: Keys = {
   allPopular: () => ['viewed:'],
   viewedPattern: () => 'viewed:?*',
   viewedBy: (key) => /^viewed:(.+)$/s.exec(key)?.[1],
+  dataPattern: () => 'data:?*',
+  dataOf: (key) => /^data:(.+)$/s.exec(key)?.[1],
 }
+
+/** The keys of a session's own records, which are removed with it. */
+export const recordsOf = (keys: Keys, id: string): string[] => [keys.viewed(id), keys.data(id)]
 
 const MAX_PARTITIONS = 16_384 // the slots of a cluster
 
@@ -85,10 +100,13 @@ export function partitionedKeys(partitions = 64): Keys {
   const parts = tags.map((tag) => ({ login: `login:${tag}`, recent: `recent:${tag}` }))
   const allPopular = tags.map((tag) => `viewed:${tag}`)
   const viewed = (id: string) => `viewed:${tagOf(id)}:${id}`
+  const data = (id: string) => `data:${tagOf(id)}:${id}`
   return {
     login: (id) => `login:${tagOf(id)}`,
     recent: (id) => `recent:${tagOf(id)}`,
     viewed,
+    data,
+    ended: (id) => `ended:${tagOf(id)}:${id}`,
     popular: (item) => `viewed:${tagOf(item)}`,
     once: (item, hash) => `once:${tagOf(item)}:${hash}`,
     ...anyLayout,
@@ -101,6 +119,58 @@ export function partitionedKeys(partitions = 64): Keys {
       const id = /^viewed:\{\d+\}:(.+)$/s.exec(key)?.[1]
       return id !== undefined && viewed(id) === key ? id : undefined
     },
+    dataPattern: () => 'data:{*}:?*',
+    dataOf(key) {
+      const id = /^data:\{\d+\}:(.+)$/s.exec(key)?.[1]
+      return id !== undefined && data(id) === key ? id : undefined
+    },
+  }
+}
+
+/** A prefix as it may be: braces would be a hash tag, which puts all keys on one node of a cluster. */
+const prefixPattern = /^[^\p{Cc}\p{Cs}{}]{0,128}$/u
+
+/**
+ * The same layout with `prefix` before each name. Every process must use the same prefix. Stores whose
+ * prefixes differ share nothing, if no prefix begins with another one: `a:` and `b:`, not `a:` and `a:b:`.
+ *
+ * @throws TypeError unless the prefix is a string of at most 128 characters without braces and control
+ *   characters.
+ */
+export function prefixedKeys(prefix: string, keys: Keys): Keys {
+  if (typeof prefix !== 'string' || !prefixPattern.test(prefix)) {
+    throw new TypeError(
+      'prefix must be a string of at most 128 characters without { } and control characters',
+    )
+  }
+  if (prefix === '') return keys
+  const parts = keys
+    .parts()
+    .map(({ login, recent }) => ({ login: prefix + login, recent: prefix + recent }))
+  const allPopular = keys.allPopular().map((key) => prefix + key)
+  const pattern = prefix.replace(/[*?[\]\\]/g, '\\$&')
+  const unprefixed = <Found>(key: string, read: (name: string) => Found) =>
+    key.startsWith(prefix) ? read(key.slice(prefix.length)) : undefined
+  return {
+    login: (id) => prefix + keys.login(id),
+    recent: (id) => prefix + keys.recent(id),
+    viewed: (id) => prefix + keys.viewed(id),
+    popular: (item) => prefix + keys.popular(item),
+    data: (id) => prefix + keys.data(id),
+    ended: (id) => prefix + keys.ended(id),
+    once: (item, hash) => prefix + keys.once(item, hash),
+    sessions: (user) => prefix + keys.sessions(user),
+    attempts: (subject, window) => prefix + keys.attempts(subject, window),
+    janitor: () => prefix + keys.janitor(),
+    janitorTasks: () => prefix + keys.janitorTasks(),
+    parts: () => parts,
+    allPopular: () => allPopular,
+    viewedPattern: () => pattern + keys.viewedPattern(),
+    viewedBy: (key) => unprefixed(key, (name) => keys.viewedBy(name)),
+    dataPattern: () => pattern + keys.dataPattern(),
+    dataOf: (key) => unprefixed(key, (name) => keys.dataOf(name)),
+    sessionsPattern: () => pattern + keys.sessionsPattern(),
+    sessionsOf: (key) => unprefixed(key, (name) => keys.sessionsOf(name)),
   }
 }
 

@@ -1,13 +1,13 @@
-import type { Keys, SessionsPart } from './keys.ts'
+import { type Keys, recordsOf, type SessionsPart } from './keys.ts'
 import { END_DOOMED, type EndedSession, readEnded } from './retention.ts'
 import type { Command, Reply, Update } from './updates.ts'
 
 /**
- * KEYS: login, recent, and the viewed key of each session. ARGV: whether a session that was never seen
+ * KEYS: login, recent, and the viewed and data keys of each session. ARGV: whether a session that was never seen
  * goes too ('unseen' or ''), settled before, then the ids. Replies as EVICT.
  */
 const REMOVE_ORPHANS = `
-local ids, doomed, viewed, users = {}, {}, {}, {}
+local ids, doomed, records, users = {}, {}, {}, {}
 for at = 3, #ARGV do ids[#ids + 1] = ARGV[at] end
 local owners = redis.call('HMGET', KEYS[1], unpack(ids))
 local scores = redis.call('ZMSCORE', KEYS[2], unpack(ids))
@@ -16,7 +16,8 @@ for i, id in ipairs(ids) do
   users[i] = false
   local nobody = not owners[i] and (not score or score < tonumber(ARGV[2]))
   if nobody or (ARGV[1] == 'unseen' and not score) then
-    doomed[#doomed + 1], viewed[#viewed + 1] = id, KEYS[i + 2]
+    doomed[#doomed + 1] = id
+    records[#records + 1], records[#records + 2] = KEYS[2 * i + 1], KEYS[2 * i + 2]
     users[i] = owners[i] or ''
   end
 end
@@ -28,7 +29,7 @@ ${END_DOOMED}`
  * does a login that may still be being written: only `updateToken` brings an id back, and it writes
  * `recent` first.
  *
- * Keys of each part: login, recent, viewed of each session.
+ * Keys of each part: login, recent, viewed and data of each session.
  */
 export function removeOrphans(
   keys: Keys,
@@ -42,8 +43,9 @@ export function removeOrphans(
       return [
         'EVAL',
         REMOVE_ORPHANS,
-        2 + members.length,
-        ...[keys.login(first), keys.recent(first), ...members.map((id) => keys.viewed(id))],
+        2 + 2 * members.length,
+        ...[keys.login(first), keys.recent(first)],
+        ...members.flatMap((id) => recordsOf(keys, id)),
         unseen ? 'unseen' : '',
         settledBefore,
         ...members,

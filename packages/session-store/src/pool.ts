@@ -1,4 +1,5 @@
 import { once } from 'node:events'
+import type { ConnectionOptions } from 'node:tls'
 import {
   type Client,
   checkClient,
@@ -7,11 +8,12 @@ import {
   longLivedConnection,
   requireDatabase,
 } from './client.ts'
-import { publishConnection, publishDisconnection } from './diagnostics.ts'
+import { type ClientWatch, watchClient } from './client-watch.ts'
 import { notSent } from './outcomes.ts'
 
 interface Slot {
   readonly client: Client
+  readonly watch: ClientWatch
   /** Lists of commands whose replies are not there. */
   inFlight: number
   /** Its database is being checked: until then it is not used. */
@@ -21,6 +23,8 @@ interface Slot {
 export interface PoolOptions {
   /** As `StrategyOptions.url`: the pool opens and closes its connections. */
   url?: string | undefined
+  /** As `StrategyOptions.tls`. */
+  tls?: ConnectionOptions | undefined
   /** Connections to use instead of the pool's own. They are not closed. */
   client?: Client | readonly Client[] | undefined
   /** How many connections to open. */
@@ -45,8 +49,6 @@ export class Pool {
   readonly #stalledAfterMs: number
   #next = 0
   #closed = false
-  #lastError: unknown
-  readonly #stopTelling: (() => void)[] = []
 
   /**
    * Opens nothing yet: `ready()` connects.
@@ -63,16 +65,14 @@ export class Pool {
     const clients =
       url === undefined
         ? [client as Client | readonly Client[]].flat()
-        : Array.from({ length: size }, () => longLivedConnection(url, options.connectTimeoutMs))
+        : Array.from({ length: size }, () =>
+            longLivedConnection(url, options.connectTimeoutMs, options.tls),
+          )
     if (clients.length === 0) throw new TypeError('give at least one ioredis client')
-    this.#slots = clients.map((client) => {
-      checkClient(client)
-      return { client, inFlight: 0 }
-    })
+    for (const client of clients) checkClient(client)
+    this.#slots = clients.map((client) => ({ client, watch: watchClient(client), inFlight: 0 }))
     for (const slot of this.#slots) {
       const { client } = slot
-      client.on('error', this.#rememberError)
-      this.#stopTelling.push(tellOfConnections(client))
       if (this.#owned || isCluster(client)) continue
       requireDatabase(client)
       slot.checking = checkDatabase(client)?.finally(() => {
@@ -118,16 +118,15 @@ export class Pool {
   async close(): Promise<void> {
     this.#closed = true
     if (this.#owned) await Promise.all(this.#slots.map(({ client }) => disconnect(client)))
-    for (const stop of this.#stopTelling) stop()
-    for (const { client } of this.#slots) {
-      client.off('error', this.#rememberError)
+    for (const { client, watch } of this.#slots) {
+      watch.release()
       // ioredis prints errors that nobody listens to.
       if (this.#owned) client.on('error', () => {})
     }
   }
 
-  readonly #rememberError = (error: unknown): void => {
-    this.#lastError = error
+  get #lastError(): unknown {
+    return this.#slots.find(({ watch }) => watch.lastError !== undefined)?.watch.lastError
   }
 
   /** Of connections that are used alike the next in turn. */
@@ -153,22 +152,6 @@ export class Pool {
       slot.inFlight--
     }
   }
-}
-
-/** Publishes each connection that a client opens, and its end. Returns what ends that. */
-function tellOfConnections(client: Client): () => void {
-  let isOpen = client.status === 'ready'
-  const onConnect = () => {
-    isOpen = true
-    publishConnection()
-  }
-  // ioredis emits it for each attempt to connect that failed, too.
-  const onClose = () => {
-    if (isOpen) publishDisconnection()
-    isOpen = false
-  }
-  client.on('connect', onConnect).on('close', onClose)
-  return () => void client.off('connect', onConnect).off('close', onClose)
 }
 
 /** Without this, a peer that vanished would be noticed after TCP's own 15 minutes. */

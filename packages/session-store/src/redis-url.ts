@@ -1,3 +1,7 @@
+import { X509Certificate } from 'node:crypto'
+import { isIP } from 'node:net'
+import { type ConnectionOptions, createSecureContext } from 'node:tls'
+
 /** Where a Redis is and how to log in, under the names of ioredis's options. */
 export interface RedisAddress {
   transport: 'tcp' | 'tls' | 'unix'
@@ -10,7 +14,7 @@ export interface RedisAddress {
     password?: string
     /** Absent for database 0. */
     db?: number
-    tls?: object
+    tls?: ConnectionOptions
   }
 }
 
@@ -40,11 +44,43 @@ export function parseRedisUrl(url: string): RedisAddress {
     transport,
     options: {
       ...location,
-      ...(transport === 'tls' && { tls: {} }),
+      ...(transport === 'tls' && { tls: serverNameOf(parsed) }),
       ...(parsed.username && { username: decoded(parsed.username) }),
       ...(parsed.password && { password: decoded(parsed.password) }),
       ...(db && { db }),
     },
+  }
+}
+
+/**
+ * The same, with options of TLS: `ca`, `cert` and `key`, `servername` and whatever else Node's
+ * `tls.connect` takes. Without them the certificate authorities of Node are trusted, and the name in
+ * the certificate must be the host of the URL.
+ *
+ * @throws TypeError also when there are options of TLS and the URL is not `rediss://`, or a certificate
+ *   or key is unusable. The message contains no part of a key.
+ */
+export function redisAddress(url: string, tls?: ConnectionOptions): RedisAddress {
+  const address = parseRedisUrl(url)
+  if (tls === undefined) return address
+  if (address.transport !== 'tls') throw new TypeError('tls needs a URL that begins with rediss://')
+  checkTls(tls)
+  return { ...address, options: { ...address.options, tls: { ...address.options.tls, ...tls } } }
+}
+
+function checkTls(tls: ConnectionOptions): void {
+  if (typeof tls !== 'object' || tls === null) throw new TypeError('tls must be an object')
+  if ((tls.cert === undefined) !== (tls.key === undefined)) {
+    throw new TypeError('tls needs both or neither of cert and key')
+  }
+  try {
+    // Or Node would leave out an authority that it cannot read, as a path instead of its content.
+    for (const certificate of [tls.ca ?? []].flat()) new X509Certificate(certificate)
+    createSecureContext(tls)
+  } catch (error) {
+    throw new TypeError(`tls has an unusable ca, cert or key: ${(error as Error).message}`, {
+      cause: error,
+    })
   }
 }
 
@@ -58,6 +94,11 @@ function hostOf({ hostname, port, pathname, search, hash }: URL) {
   if (hostname === '') throw invalid('the host is missing')
   if (port === '0') throw invalid('the port must be a number from 1 to 65535')
   return { host: hostname.replace(/^\[|\]$/g, ''), port: Number(port || DEFAULT_PORT) }
+}
+
+/** Without it Node sends no SNI. SNI has no addresses. */
+function serverNameOf({ hostname }: URL): ConnectionOptions {
+  return isIP(hostname.replace(/^\[|\]$/g, '')) ? {} : { servername: hostname }
 }
 
 function socketOf({ hostname, port, pathname }: URL) {

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { StoreError } from './errors.ts'
 import type { Keys } from './keys.ts'
-import { type RecordedView, recordView, type Update } from './updates.ts'
+import type { Update } from './updates.ts'
 
 /** How long the repetition of a view is recognized. */
 export const REPEATABLE_SECONDS = 600
@@ -39,31 +39,30 @@ function markOf(keys: Keys, { id, item, idempotencyKey }: RepeatableView): strin
 }
 
 /**
- * `recordView`, with a script instead of ZINCRBY: however often it is sent with the same key, it counts
+ * `recordView` with a script in place of ZINCRBY: however often it is sent with the same key, it counts
  * once within ten minutes. Reads whether it was this call that counted.
  *
- * Keys: those of `recordView`, and the mark of this view, in the slot of the item's count.
+ * Keys: those of the update, and the mark of this view, in the slot of the item's count.
  */
-export function recordViewOnce(
+export function once<View>(
   keys: Keys,
-  view: RepeatableView,
-  now: number,
-): Update<{ view: RecordedView | undefined; counted: boolean }> {
-  const { commands, read, ...update } = recordView(keys, view, now)
-  const mark = markOf(keys, view)
-  const count = ['EVAL', COUNT_ONCE, 2, keys.popular(view.item), mark, view.item] as const
+  input: RepeatableView,
+  view: Update<View>,
+): Update<{ view: View; counted: boolean }> {
+  const mark = markOf(keys, input)
+  const count = ['EVAL', COUNT_ONCE, 2, keys.popular(input.item), mark, input.item] as const
   return {
-    ...update,
-    commands: commands.with(PLACE_OF_COUNT, [...count, REPEATABLE_SECONDS]),
+    ...view,
+    commands: view.commands.with(PLACE_OF_COUNT, [...count, REPEATABLE_SECONDS]),
     read(replies) {
       const [count = null, counted] = replies[PLACE_OF_COUNT] as readonly (string | number)[]
-      return { view: read(replies.with(PLACE_OF_COUNT, count)), counted: counted === 1 }
+      return { view: view.read(replies.with(PLACE_OF_COUNT, count)), counted: counted === 1 }
     },
   }
 }
 
-/** `undoView` for it; the count is taken back once. Keys: as `recordViewOnce`. */
-export function undoViewOnce(keys: Keys, view: RepeatableView, counted: boolean): Update<void> {
+/** `undoView` for it; the count is taken back once. Keys: as `once`. */
+export function undoOnce(keys: Keys, view: RepeatableView, counted: boolean): Update<void> {
   const { id, item } = view
   const uncount = ['EVAL', UNCOUNT, 2, keys.popular(item), markOf(keys, view), item] as const
   return {

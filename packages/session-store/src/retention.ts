@@ -1,4 +1,4 @@
-import type { Keys, SessionsPart } from './keys.ts'
+import { type Keys, recordsOf, type SessionsPart } from './keys.ts'
 import { type Command, memberScores, type Reply, type Update } from './updates.ts'
 
 /** A session that was ended, and whose it was; no user when only leftovers of one were found. */
@@ -83,21 +83,21 @@ export function chooseEvictions(
   })
 }
 
-/** The end of a script: ends the sessions of `doomed`, whose `viewed` keys are in `viewed`. */
+/** The end of a script: ends the sessions of `doomed`, whose own keys are in `records`. */
 export const END_DOOMED = `if #doomed > 0 then
   redis.call('HDEL', KEYS[1], unpack(doomed))
   redis.call('ZREM', KEYS[2], unpack(doomed))
-  redis.call('UNLINK', unpack(viewed))
+  redis.call('UNLINK', unpack(records))
 end
 return users`
 
 /**
- * KEYS: login, recent, and the viewed key of each session. ARGV: idle before, settled before, how many
+ * KEYS: login, recent, and the viewed and data keys of each session. ARGV: idle before, settled before, how many
  * sessions stay, then for each session its id and when it was last seen. Replies the user of each that
  * was ended, nothing for one that stays.
  */
 const EVICT = `
-local ids, seen, doomed, viewed, users = {}, {}, {}, {}, {}
+local ids, seen, doomed, records, users = {}, {}, {}, {}, {}
 for at = 4, #ARGV, 2 do
   ids[#ids + 1], seen[#seen + 1] = ARGV[at], tonumber(ARGV[at + 1])
 end
@@ -110,7 +110,8 @@ for i, id in ipairs(ids) do
   local settled = owners[i] or (score and score < tonumber(ARGV[2]))
   if settled and score == seen[i] and (score < tonumber(ARGV[1]) or surplus > 0) then
     surplus = surplus - 1
-    doomed[#doomed + 1], viewed[#viewed + 1] = id, KEYS[i + 2]
+    doomed[#doomed + 1] = id
+    records[#records + 1], records[#records + 2] = KEYS[2 * i + 1], KEYS[2 * i + 2]
     users[i] = owners[i] or ''
   end
 end
@@ -128,7 +129,7 @@ ${END_DOOMED}`
  * `updateToken` renews it, its login alone may stay behind: `checkToken` refuses it, and the sweep
  * removes it.
  *
- * Keys of each part: login, recent, viewed of each session. The users' lists still name the sessions.
+ * Keys of each part: login, recent, viewed and data of each session. The users' lists still name the sessions.
  */
 export function evictSessions(
   keys: Keys,
@@ -140,8 +141,8 @@ export function evictSessions(
       ({ part, keep, sessions }): Command => [
         'EVAL',
         EVICT,
-        2 + sessions.length,
-        ...[part.login, part.recent, ...sessions.map(({ id }) => keys.viewed(id))],
+        2 + 2 * sessions.length,
+        ...[part.login, part.recent, ...sessions.flatMap(({ id }) => recordsOf(keys, id))],
         ...[idleBefore, settledBefore, keep],
         ...sessions.flatMap(({ id, lastSeen }) => [id, lastSeen]),
       ],

@@ -39,10 +39,8 @@ export async function scanNodes(
   const master = masters[at]
   if (!master) return { keys: [], next: undefined }
 
-  // ioredis adds a prefix to keys; this command has none that it knows.
-  const prefix = client.options.keyPrefix ?? ''
   const update = scanOne(
-    { ...request, match: prefix.replace(/[*?[\]\\]/g, '\\$&') + request.match },
+    request,
     from?.node === master.name ? from : { node: master.name, cursor: '0' },
   )
   const outcomes = await Promise.all(
@@ -51,7 +49,7 @@ export async function scanNodes(
   const { keys, next } = readOutcomes(update, outcomes)
   const following = masters[at + 1]
   return {
-    keys: keys.map((key) => key.slice(prefix.length)),
+    keys,
     next: next ?? (following && { node: following.name, cursor: '0' }),
   }
 }

@@ -1,4 +1,6 @@
 import type { Attempts } from './attempts.ts'
+import type { DataOption, MaybeData, SessionData } from './data.ts'
+import type { DataLimits } from './data-fields.ts'
 import type { Janitor, JanitorOptions } from './janitor.ts'
 import type { Keys } from './keys.ts'
 import type { PoolState } from './runner.ts'
@@ -7,6 +9,7 @@ import type { StrategyName } from './strategies.ts'
 import type { StrategyOptions } from './strategy-options.ts'
 import type { TokensOptions } from './tokens.ts'
 import type { PopularItem, RecordedView, Session, Update, ViewedItem } from './updates.ts'
+import type { UserExport, WalkOptions } from './user-records.ts'
 import type { ListedSession } from './user-session-lists.ts'
 
 /** Exactly one of `url`, `client` and `sender` says how Redis is reached. */
@@ -21,6 +24,11 @@ export interface SessionStoreOptions extends StrategyOptions {
   /** Default `documentKeys`; `partitionedKeys()` for a cluster. */
   keys?: Keys
   /**
+   * All keys begin with it, the janitor's too: stores of several applications or tenants can share a
+   * Redis, and a client. At most 128 characters, no `{` and `}`. Default: no prefix.
+   */
+  prefix?: string
+  /**
    * Idle timeout of a session. `recordView` and `viewedItems` accept an idle session until the janitor's
    * next run, and a view refreshes it. `checkToken`, `touch` and the functions that list or end a user's
    * sessions refuse it at once. At least 0.001. Default 14 days.
@@ -31,11 +39,27 @@ export interface SessionStoreOptions extends StrategyOptions {
    * may exceed it until the next login. `Infinity`: no maximum. Default 100.
    */
   maxSessionsPerUser?: number
+  /** Limits of the data of one session. */
+  dataLimits?: DataLimits
   /**
    * Options of the janitor, which ends idle sessions and those beyond the maximum. It runs from the
    * store's creation until `close()`. `false`: no janitor. Default `{}`: a janitor with its defaults.
    */
   janitor?: JanitorOptions | false
+}
+
+export interface LoginOptions {
+  /**
+   * The token of a guest session (`loginGuest`), whose data and views the new session takes over. The
+   * token of a session that has ended, was idle or is a user's, and one that is not genuine or has
+   * expired: the user is logged in without.
+   */
+  from?: string | undefined
+}
+
+export interface PatchOptions {
+  /** Write only if the data still has this version; 0: nothing was written before. */
+  ifVersion?: number | undefined
 }
 
 export interface NewSession {
@@ -46,7 +70,8 @@ export interface NewSession {
 }
 
 export interface RecentSession {
-  user: string
+  /** Null for a guest session. */
+  user: string | null
   /** Milliseconds since 1970. */
   lastSeenAt: number
 }
@@ -56,7 +81,7 @@ export interface UserSession extends ListedSession {
   current: boolean
 }
 
-export interface ViewOptions {
+export interface ViewOptions extends DataOption {
   /**
    * For callers that may send the view again, as after `ONETRIP_OUTCOME_UNKNOWN`: with the same key it is
    * counted once in ten minutes, for this session and item, and that error is `retrySafe`. 1 to 255
@@ -98,8 +123,17 @@ export interface SessionStore {
    * Logs a user in on a new token, and lists the session for `userSessions`. One round trip; up to
    * five more to end the oldest sessions if the user has more than `maxSessionsPerUser`. If ending
    * them fails, the login still succeeds, and the next one tries again.
+   *
+   * With `from`, the session takes over the data and views of a guest session, which ends: two to four
+   * round trips in place of one. If ending it fails, the login still succeeds.
    */
-  login(user: string): Promise<NewSession>
+  login(user: string, options?: LoginOptions): Promise<NewSession>
+
+  /**
+   * Begins a session without a user on a new token: it has views and data, and its `user` is null.
+   * `login(user, { from: token })` makes it a user's. One round trip.
+   */
+  loginGuest(): Promise<NewSession>
 
   /** A new token, good for `updateToken`. Nothing is sent to Redis. */
   issueToken(): string
@@ -116,21 +150,53 @@ export interface SessionStore {
   updateToken(token: string, user: string, item?: string): Promise<void>
 
   /**
-   * Records that the session viewed the item. One round trip.
+   * Records that the session viewed the item. One round trip, which also reads the session's data with
+   * `{ data: true }`.
    *
    * @throws StoreError `ONETRIP_UNKNOWN_SESSION` when the session is gone; nothing of the view is
    *   left then (that takes a second round trip, and if the janitor halves the counts in between,
    *   the item is counted one view too low). When the undoing fails: `ONETRIP_OUTCOME_UNKNOWN`,
    *   with its error as the cause; what is left of the view is swept by the janitor.
    */
-  recordView(token: string, item: string, options?: ViewOptions): Promise<RecordedView>
+  recordView<Asked extends ViewOptions>(
+    token: string,
+    item: string,
+    options?: Asked,
+  ): Promise<MaybeData<RecordedView, Asked>>
 
   /**
-   * Who is logged in. Writes nothing. One round trip.
+   * Who is logged in: `user` is null for a guest session. Writes nothing. One round trip, which also
+   * reads the session's data with `{ data: true }`.
    *
    * @throws StoreError `ONETRIP_UNKNOWN_SESSION`.
    */
-  checkToken(token: string): Promise<Session>
+  checkToken<Asked extends DataOption>(
+    token: string,
+    options?: Asked,
+  ): Promise<MaybeData<Session, Asked>>
+
+  /**
+   * The session's data. Writes nothing. One round trip.
+   *
+   * @throws StoreError `ONETRIP_UNKNOWN_SESSION`.
+   */
+  data(token: string): Promise<SessionData>
+
+  /**
+   * Changes fields of the session's data: each value is stored as JSON, undefined removes the field,
+   * and all other fields stay. All of the patch is written or nothing, and the session is seen now.
+   * Patches of different fields at the same time all count; of the same field the last one does,
+   * unless `ifVersion` is given. One round trip. On a cluster it needs `partitionedKeys`.
+   *
+   * @returns The new version.
+   * @throws StoreError `ONETRIP_UNKNOWN_SESSION`; `ONETRIP_CONFLICT` when the data has another version
+   *   than `ifVersion`; `ONETRIP_INVALID_INPUT` for a value that is not JSON or beyond `dataLimits`.
+   */
+  patch(
+    token: string,
+    fields: Readonly<Record<string, unknown>>,
+    options?: PatchOptions,
+  ): Promise<{ version: number }>
 
   /**
    * As `checkToken`, and the session is seen now. Two round trips; one if it was seen less than
@@ -157,7 +223,8 @@ export interface SessionStore {
   logout(token: string): Promise<boolean>
 
   /**
-   * A page of the sessions of the token's user that began with `login`, the latest first. It may have
+   * A page of the sessions of the token's user that began with `login`, the latest first; none for a
+   * guest session. It may have
    * fewer than `limit`, even none, if some have just ended: another page follows as long as there is a
    * `nextCursor`. Logins and logouts between two pages neither skip nor repeat a session. Three round
    * trips, and one more if entries without a session were found and removed.
@@ -186,6 +253,20 @@ export interface SessionStore {
   endUserSessions(user: string): Promise<number>
 
   /**
+   * Everything that the store holds about a user: the sessions with their views and data, also those
+   * that began with `updateToken`. Walks all sessions of all users, about 1,000 in each round trip. A
+   * session that begins meanwhile may be missed.
+   */
+  exportUser(user: string, options?: WalkOptions): Promise<UserExport>
+
+  /**
+   * Ends all sessions of a user and removes everything that the store holds about them: first those
+   * that began with `login`, then, by a walk as in `exportUser`, all others. Call it once the user
+   * cannot log in any more; if it fails, call it again. Returns how many sessions there were.
+   */
+  eraseUser(user: string, options?: WalkOptions): Promise<number>
+
+  /**
    * Counts an attempt at something, such as logging in, by each of `subjects` (a user, an address: any
    * text), over all processes, in windows of `windowSeconds`, a whole number. The caller decides what to
    * refuse. One round trip.
@@ -203,7 +284,7 @@ export interface SessionStore {
   run<Result>(update: Update<Result>): Promise<Result>
 
   /**
-   * Resolves once Redis can be used.
+   * Resolves once Redis can be used. Warns (`onetrip:warning`) if Redis may evict sessions.
    *
    * @param timeoutMs At most a day. Default 10,000.
    * @throws StoreError `ONETRIP_NOT_SENT` when it cannot be used until then.

@@ -1,7 +1,11 @@
 import { countAttempts } from './attempts.ts'
 import { checkSessionSlots } from './cluster.ts'
 import { cursorOf, positionOf } from './cursor.ts'
-import { StoreError } from './errors.ts'
+import { withDataIf } from './data.ts'
+import { checkedDataLimits } from './data-fields.ts'
+import { known, StoreError } from './errors.ts'
+import { warnOfEviction } from './eviction.ts'
+import { guestOf, loginFromGuest } from './guests.ts'
 import {
   checkFunctions,
   checkKey,
@@ -16,15 +20,17 @@ import {
   MAX_TIMEOUT_MS,
 } from './input.ts'
 import { createJanitor, type Janitor, type JanitorOptions } from './janitor.ts'
-import { documentKeys } from './keys.ts'
+import { documentKeys, prefixedKeys } from './keys.ts'
 import { checkRange } from './range.ts'
-import { type RepeatableView, recordViewOnce, repeatable, undoViewOnce } from './repeated-views.ts'
+import { once, type RepeatableView, repeatable, undoOnce } from './repeated-views.ts'
 import { createRunner, PING } from './runner.ts'
+import { dataFunctions } from './session-data.ts'
 import type { SessionStore, SessionStoreOptions } from './store-types.ts'
 import { chooseSender } from './strategies.ts'
 import { DEFAULT_DEADLINE_MS } from './strategy-options.ts'
 import { createTokens } from './tokens.ts'
 import * as updates from './updates.ts'
+import { userRecords } from './user-records.ts'
 import { PAGE, userSessionLists } from './user-session-lists.ts'
 import * as userSessions from './user-sessions.ts'
 
@@ -38,45 +44,53 @@ import * as userSessions from './user-sessions.ts'
  */
 export function createSessionStore(options: SessionStoreOptions): SessionStore {
   checkOptions('a session store', options)
-  const { keys = documentKeys, idleSeconds = 14 * 24 * 3600, maxSessionsPerUser = 100 } = options
-  const { maxInFlight = 1_000, deadlineMs = DEFAULT_DEADLINE_MS } = options
+  const { idleSeconds = 14 * 24 * 3600, maxSessionsPerUser = 100, prefix = '' } = options
+  const {
+    maxInFlight = 1_000,
+    deadlineMs = DEFAULT_DEADLINE_MS,
+    keys: layout = documentKeys,
+  } = options
   checkRange('maxSessionsPerUser', maxSessionsPerUser, { least: 1, whole: true })
   checkRange('idleSeconds', idleSeconds, { least: 0.001 })
   checkRange('maxInFlight', maxInFlight, { least: 1, whole: true })
-  checkFunctions('keys', keys, Object.keys(documentKeys))
+  checkFunctions('keys', layout, Object.keys(documentKeys))
+  const keys = prefixedKeys(prefix, layout)
+  const limits = checkedDataLimits(options.dataLimits)
   const tokens = createTokens(options.tokens)
   const now = options.tokens.clock ?? Date.now
   const { name, sender } = chooseSender(options)
   const runner = createRunner(sender, { deadlineMs, maxInFlight })
   const { run } = runner
+  const parts = { runner, keys, now, idleSeconds }
   const janitors: Janitor[] = []
   const janitor = (limits: JanitorOptions = {}): Janitor => {
     checkSessionSlots(options.client, keys)
-    const parts = { runner, keys, now: () => now() / 1000, idleSeconds }
-    const added = createJanitor(parts, limits)
+    const added = createJanitor({ ...parts, now: () => now() / 1000 }, limits)
     janitors.push(added)
     return added
-  }
-
-  const known = <Found>(found: Found | undefined): Found => {
-    if (found === undefined) {
-      throw new StoreError('ONETRIP_UNKNOWN_SESSION', 'there is no such session (any more)')
-    }
-    return found
   }
 
   const isIdle = ({ lastSeenAt }: { lastSeenAt: number }) => lastSeenAt < now() - 1000 * idleSeconds
 
   async function checkId(id: string): Promise<updates.Session> {
-    const session = known(await run(updates.checkToken(keys, id)))
+    return await checkWith(updates.checkToken(keys, id))
+  }
+
+  async function checkWith<Found extends updates.Session>(
+    update: updates.Update<Found | undefined>,
+  ): Promise<Found> {
+    const session = known(await run(update))
     return known(isIdle(session) ? undefined : session)
   }
 
-  async function recordOnce(input: RepeatableView): Promise<updates.RecordedView> {
+  async function recordOnce<View>(
+    update: updates.Update<View | undefined>,
+    input: RepeatableView,
+  ): Promise<View> {
     checkKey(input.idempotencyKey)
     try {
-      const { view, counted } = await run(recordViewOnce(keys, input, now()))
-      if (view === undefined) await undo(undoViewOnce(keys, input, counted))
+      const { view, counted } = await run(once(keys, input, update))
+      if (view === undefined) await undo(undoOnce(keys, input, counted))
       return known(view)
     } catch (error) {
       throw repeatable(error)
@@ -103,6 +117,9 @@ export function createSessionStore(options: SessionStoreOptions): SessionStore {
   }
 
   return {
+    ...dataFunctions({ ...parts, tokens, limits }),
+    ...userRecords({ ...parts, endListed: lists.endAll }),
+
     strategy: name,
     sender: sender.name,
 
@@ -115,11 +132,15 @@ export function createSessionStore(options: SessionStoreOptions): SessionStore {
       return await run(update)
     },
 
-    async login(user) {
+    async login(user, options = {}) {
       checkName('user', user)
+      const guest = guestOf(tokens, options)
       const token = tokens.issue()
       const id = tokens.verify(token)
-      const listed = await run(userSessions.login(keys, { id, user }, now()))
+      const listed =
+        guest === undefined
+          ? await run(userSessions.login(keys, { id, user }, now()))
+          : await loginFromGuest(parts, { guest, id, user })
       if (listed > maxSessionsPerUser) {
         await lists.endOldest(user, listed - maxSessionsPerUser, id).catch(() => undefined)
       }
@@ -137,19 +158,21 @@ export function createSessionStore(options: SessionStoreOptions): SessionStore {
       await run(updates.updateToken(keys, { id, user, item }, now()))
     },
 
-    async recordView(token, item, options = {}) {
+    async recordView(token, item, options) {
       const id = tokens.verify(token)
       checkName('item', item)
-      checkObject('options', options)
-      const { idempotencyKey } = options
-      if (idempotencyKey !== undefined) return await recordOnce({ id, item, idempotencyKey })
-      const view = await run(updates.recordView(keys, { id, item }, now()))
+      const update = withDataIf(options, updates.recordView(keys, { id, item }, now()), keys, id)
+      const idempotencyKey = options?.idempotencyKey
+      if (idempotencyKey !== undefined)
+        return await recordOnce(update, { id, item, idempotencyKey })
+      const view = await run(update)
       if (view === undefined) await undo(updates.undoView(keys, { id, item }))
       return known(view)
     },
 
-    async checkToken(token) {
-      return await checkId(tokens.verify(token))
+    async checkToken(token, options) {
+      const id = tokens.verify(token)
+      return await checkWith(withDataIf(options, updates.checkToken(keys, id), keys, id))
     },
 
     async touch(token, unlessWithinSeconds = 0) {
@@ -192,6 +215,7 @@ export function createSessionStore(options: SessionStoreOptions): SessionStore {
       checkLimit(limit, PAGE)
       const after = cursor === undefined ? undefined : positionOf(cursor)
       const { user } = await checkId(own)
+      if (user === null) return { sessions: [] }
       const { sessions, last } = await lists.page(user, { limit, after })
       return {
         sessions: sessions
@@ -205,6 +229,7 @@ export function createSessionStore(options: SessionStoreOptions): SessionStore {
       const own = tokens.verify(token)
       checkString('id', id)
       const { user } = await checkId(own)
+      if (user === null) return false
       const [state] = await run(userSessions.statesOf(keys, [id]))
       return state?.user === user && (await lists.end(id))
     },
@@ -212,7 +237,7 @@ export function createSessionStore(options: SessionStoreOptions): SessionStore {
     async logoutEverywhere(token) {
       const own = tokens.verify(token)
       const { user } = await checkId(own)
-      const ended = await lists.endAll(user)
+      const ended = user === null ? 0 : await lists.endAll(user)
       // Not in the list if it began with `updateToken`.
       return (await lists.end(own)) ? ended + 1 : ended
     },
@@ -231,6 +256,7 @@ export function createSessionStore(options: SessionStoreOptions): SessionStore {
     async ready(timeoutMs = 10_000) {
       checkNumber('timeoutMs', timeoutMs, { least: 0, most: MAX_TIMEOUT_MS })
       await runner.ready(timeoutMs)
+      await warnOfEviction(runner)
     },
 
     async ping() {

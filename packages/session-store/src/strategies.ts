@@ -43,6 +43,9 @@ export function chooseSender(
   const { deadlineMs = DEFAULT_DEADLINE_MS, poolSize = 1, strategy = 'batch', sender } = options
   checkRange('deadlineMs', deadlineMs, { least: 1, most: MAX_TIMEOUT_MS })
   checkRange('poolSize', poolSize, { least: 1, most: 1_000, whole: true })
+  if (options.tls !== undefined && options.url === undefined) {
+    throw new TypeError('tls needs a url: a client of your own has its own options of TLS')
+  }
   if (sender === undefined) {
     if (Object.hasOwn(strategies, strategy)) {
       return { name: strategy, sender: strategies[strategy](options) }

@@ -1,3 +1,4 @@
+import type { ConnectionOptions } from 'node:tls'
 import type { Client } from './client.ts'
 
 export interface StrategyOptions {
@@ -7,6 +8,12 @@ export interface StrategyOptions {
    * by another: `ready` fails. `naive` and `naive-lean` need a URL.
    */
   url?: string | undefined
+  /**
+   * For a URL with `rediss://`: `ca`, `cert` and `key` (in PEM format), `servername` and whatever else
+   * Node's `tls.connect` takes. Default: Node's certificate authorities, and the host of the URL as the
+   * name in the certificate and for SNI.
+   */
+  tls?: ConnectionOptions | undefined
   /**
    * An ioredis client, several, or a `Cluster`, made with `safeRedisOptions` or `safeClusterOptions`.
    * It is used, connected if it was lazy, and never closed.

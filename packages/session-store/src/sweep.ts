@@ -21,7 +21,8 @@ export async function* sweep(context: RetentionContext): AsyncGenerator<TaskStep
     yield* sweepRecords(context, part, 'HSCAN')
     yield* sweepRecords(context, part, 'ZSCAN')
   }
-  yield* sweepViews(context)
+  yield* sweepOwned(context, context.keys.viewedPattern(), (key) => context.keys.viewedBy(key))
+  yield* sweepOwned(context, context.keys.dataPattern(), (key) => context.keys.dataOf(key))
   yield* sweepLists(context)
 }
 
@@ -50,13 +51,16 @@ async function* sweepRecords(
   } while (cursor !== undefined)
 }
 
-/** Views of sessions that nobody is logged in on. */
-async function* sweepViews(context: RetentionContext): AsyncGenerator<TaskStep> {
-  const { keys, batchSize } = context
-  for await (const found of scan(context, keys.viewedPattern())) {
-    const viewers = found.flatMap((key) => keys.viewedBy(key) ?? [])
+/** Views or data of sessions that nobody is logged in on. */
+async function* sweepOwned(
+  context: RetentionContext,
+  pattern: string,
+  ownerOf: (key: string) => string | undefined,
+): AsyncGenerator<TaskStep> {
+  for await (const found of scan(context, pattern)) {
+    const owners = found.flatMap((key) => ownerOf(key) ?? [])
     let swept = 0
-    for (const ids of batches(sweepable(context, viewers, false), batchSize)) {
+    for (const ids of batches(sweepable(context, owners, false), context.batchSize)) {
       swept += await remove(context, await withoutLogin(context, ids), false)
     }
     yield { swept }

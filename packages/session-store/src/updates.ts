@@ -34,10 +34,19 @@ export interface Update<Result> extends CommandList {
   read(replies: readonly Reply[]): Result
 }
 
+/** The user of a guest session, as the hash `login` holds it. */
+export const GUEST = ''
+
+/** The user that the hash `login` holds: null for a guest session, undefined without a session. */
+export const userOf = (reply: Reply | undefined): string | null | undefined => {
+  if (typeof reply !== 'string') return undefined
+  return reply === GUEST ? null : reply
+}
+
 /** The newest items that are kept of each session, as in the documents. */
 export const KEPT_VIEWS = 25
 
-const trimViews = (keys: Keys, id: string): Command => [
+export const trimViews = (keys: Keys, id: string): Command => [
   'ZREMRANGEBYRANK',
   keys.viewed(id),
   0,
@@ -95,7 +104,8 @@ export function updateToken(
 
 /** What a view found: who is logged in, and how often the item has been viewed, this view included. */
 export interface RecordedView {
-  user: string
+  /** Null for a guest session. */
+  user: string | null
   views: number
 }
 
@@ -123,8 +133,10 @@ export function recordView(
     ],
     mergeable: true,
     readOnly: false,
-    read: ([, , , count, user]) =>
-      typeof user === 'string' ? { user, views: -Number(count) } : undefined,
+    read([, , , count, reply]) {
+      const user = userOf(reply)
+      return user === undefined ? undefined : { user, views: -Number(count) }
+    },
   }
 }
 
@@ -148,7 +160,8 @@ export function undoView(keys: Keys, input: { id: string; item: string }): Updat
 }
 
 export interface Session {
-  user: string
+  /** Null for a guest session. */
+  user: string | null
   /** Milliseconds since 1970. */
   lastSeenAt: number
 }
@@ -162,8 +175,10 @@ export function checkToken(keys: Keys, id: string): Update<Session | undefined> 
     ],
     mergeable: true,
     readOnly: true,
-    read: ([lastSeen, user]) =>
-      typeof user === 'string' ? { user, lastSeenAt: timeOf(lastSeen) } : undefined,
+    read([lastSeen, reply]) {
+      const user = userOf(reply)
+      return user === undefined ? undefined : { user, lastSeenAt: timeOf(lastSeen) }
+    },
   }
 }
 
@@ -179,7 +194,10 @@ export function touchSession(keys: Keys, id: string, now: number): Update<Sessio
     ],
     mergeable: true,
     readOnly: false,
-    read: ([, user]) => (typeof user === 'string' ? { user, lastSeenAt: now } : undefined),
+    read([, reply]) {
+      const user = userOf(reply)
+      return user === undefined ? undefined : { user, lastSeenAt: now }
+    },
   }
 }
 
@@ -199,19 +217,19 @@ export function recentIds(keys: Keys, limit: number): Update<{ id: string; lastS
   }
 }
 
-/** The users of these sessions; undefined for one that is gone. Keys: login. */
-export function usersOf(keys: Keys, ids: readonly string[]): Update<(string | undefined)[]> {
+/** The users of these sessions: null for a guest, undefined for one that is gone. Keys: login. */
+export function usersOf(keys: Keys, ids: readonly string[]): Update<(string | null | undefined)[]> {
   const byKey = Map.groupBy(ids, (id) => keys.login(id))
   return {
     commands: [...byKey].map(([key, members]): Command => ['HMGET', key, ...members]),
     readOnly: true,
     read(replies) {
-      const users = new Map<string, string>()
+      const users = new Map<string, string | null>()
       const membersOf = [...byKey.values()]
       replies.forEach((reply, place) => {
         membersOf[place]?.forEach((id, index) => {
-          const user = (reply as readonly Reply[])[index]
-          if (typeof user === 'string') users.set(id, user)
+          const user = userOf((reply as readonly Reply[])[index])
+          if (user !== undefined) users.set(id, user)
         })
       })
       return ids.map((id) => users.get(id))

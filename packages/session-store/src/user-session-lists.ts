@@ -42,7 +42,7 @@ export function userSessionLists(parts: { runner: Runner; keys: Keys; now: () =>
     const users = await runner.run(endSessions(keys, ids))
     const ended = ids.filter((_, index) => users[index] !== undefined)
     const user = users.find((user) => user !== undefined)
-    if (user !== undefined) await runner.run(forgetSessions(keys, user, ended))
+    if (user) await runner.run(forgetSessions(keys, user, ended))
     return ended
   }
 

@@ -1,4 +1,4 @@
-import type { Keys } from './keys.ts'
+import { type Keys, recordsOf } from './keys.ts'
 import {
   type Command,
   memberScores,
@@ -8,6 +8,7 @@ import {
   timeOf,
   type Update,
   updateToken,
+  userOf,
 } from './updates.ts'
 
 /** How long a login may take to write both its entry in the user's list and the session. */
@@ -39,10 +40,10 @@ export function login(
 }
 
 /**
- * Ends sessions; reads the user of each that there was. What makes a session one goes first, so that
+ * Ends sessions; reads the user of each that there was, `GUEST` of a guest session. What makes a session one goes first, so that
  * no view or refresh that comes in between brings it back.
  *
- * Keys of each: login, recent, viewed.
+ * Keys of each: login, recent, viewed, data.
  */
 export function endSessions(keys: Keys, ids: readonly string[]): Update<(string | undefined)[]> {
   return {
@@ -50,12 +51,12 @@ export function endSessions(keys: Keys, ids: readonly string[]): Update<(string 
       ['HGET', keys.login(id), id],
       ['HDEL', keys.login(id), id],
       ['ZREM', keys.recent(id), id],
-      ['UNLINK', keys.viewed(id)],
+      ...recordsOf(keys, id).map((key): Command => ['UNLINK', key]),
     ]),
     readOnly: false,
     read: (replies) =>
       ids.map((_, index) => {
-        const [user, removed] = replies.slice(4 * index)
+        const [user, removed] = replies.slice(5 * index)
         return removed === 1 && typeof user === 'string' ? user : undefined
       }),
   }
@@ -115,10 +116,8 @@ export function statesOf(keys: Keys, ids: readonly string[]): Update<(Session | 
       groups.forEach(([, members], place) => {
         const [times, users] = replies.slice(2 * place) as [readonly Reply[], readonly Reply[]]
         members.forEach((id, index) => {
-          const user = users[index]
-          if (typeof user === 'string') {
-            states.set(id, { user, lastSeenAt: timeOf(times[index]) })
-          }
+          const user = userOf(users[index])
+          if (user !== undefined) states.set(id, { user, lastSeenAt: timeOf(times[index]) })
         })
       })
       return ids.map((id) => states.get(id))

@@ -124,16 +124,6 @@ test('an injected client is used, and left open', async () => {
   expect(await client.ping()).toBe('PONG')
 })
 
-test('an injected client keeps its prefix', async () => {
-  const options = { ...safeRedisOptions, keyPrefix: 'shop:' }
-  const client = new Redis(server.socket, { ...options, lazyConnect: true })
-  onTestFinished(() => client.disconnect())
-  const store = await storeForThisTest({ client })
-  const { token } = await store.login('ada')
-  expect(await store.recordView(token, 'book')).toEqual({ user: 'ada', views: 1 })
-  expect((await server.redis.keys('*')).every((key) => key.startsWith('shop:'))).toBe(true)
-})
-
 test('a store needs one address or one client', () => {
   expect(() => createSessionStore({ tokens })).toThrow(TypeError)
   const client = new Redis({ ...safeRedisOptions, lazyConnect: true })

@@ -9,6 +9,7 @@ import {
   safeClusterOptions,
   safeRedisOptions,
 } from '../src/index.ts'
+import { isIoredis5 } from '../src/ioredis-version.ts'
 
 const server = redisOfThisFile()
 const tokens = { secrets: ['a-secret-for-tests-a-secret-for-tests'] }
@@ -38,8 +39,14 @@ async function everything(client: Client, strategy: 'batch' | 'pipeline') {
     store.recordView(token, 'book'),
     store.recordView(other.token, 'book'),
   ])
+  const guest = await store.loginGuest()
+  await store.patch(guest.token, { cart: ['book'], ['__proto__']: 1 })
+  const fromGuest = await store.login('eve', { from: guest.token })
   return {
     views,
+    data: await store.data(fromGuest.token),
+    export: (await store.exportUser('eve')).sessions.map(({ data }) => data),
+    erased: await store.eraseUser('eve'),
     session: await store.checkToken(token),
     recent: await store.recentSessions(),
     viewed: await store.viewedItems(token),
@@ -56,11 +63,10 @@ const supported: Options[] = [
   { protocol: 2 },
   { protocol: 3 },
   { replyMapping: 'resp3' } as Options,
-  { keyPrefix: 'shop:' },
   { enableAutoPipelining: true },
   { socketTimeout: 30_000 },
   { blockingTimeout: 30_000 },
-  { enableReadyCheck: false },
+  ...(isIoredis5 ? [] : [{ enableReadyCheck: false }]),
   { connectionName: 'mine', disableClientInfo: true },
   { commandTimeout: undefined, stringNumbers: false, reconnectOnError: null, monitor: false },
 ]
@@ -73,6 +79,9 @@ test.each(supported)('a client with %j is supported', async (options) => {
         { user: 'ada', views: 1 },
         { user: 'ada', views: 2 },
       ],
+      data: { fields: { cart: ['book'], ['__proto__']: 1 }, version: 1 },
+      export: [{ cart: ['book'], ['__proto__']: 1 }],
+      erased: 1,
       session: { user: 'ada', lastSeenAt: 1.7e12 },
       recent: [{ user: 'ada', lastSeenAt: 1.7e12 }, { user: 'ada' }],
       viewed: [{ item: 'book' }],
@@ -92,6 +101,7 @@ test.each([
   [{ stringNumbers: true }, 'stringNumbers'],
   [{ reconnectOnError: () => 2 as const }, 'reconnectOnError'],
   [{ monitor: true }, 'monitor'],
+  [{ keyPrefix: 'shop:' }, "keyPrefix (use the store's option prefix: the keys are the same)"],
   [{ enableOfflineQueue: true }, 'enableOfflineQueue: false'],
   [{ autoResendUnfulfilledCommands: true }, 'autoResendUnfulfilledCommands: false'],
   [{ maxRetriesPerRequest: null }, 'maxRetriesPerRequest: 0'],
@@ -141,4 +151,30 @@ test('a store that cannot be created leaves no listener on the client', () => {
     'intervalSeconds',
   )
   expect(listeners()).toEqual(before)
+})
+
+test('a batch goes as one frame where that was verified, else through pipeline()', async () => {
+  const pipeline = vi.spyOn(Redis.prototype, 'pipeline')
+  onTestFinished(() => pipeline.mockRestore())
+  await everything(clientForThisTest({}), 'batch')
+  expect(pipeline).not.toHaveBeenCalled()
+
+  vi.resetModules()
+  vi.doMock('ioredis/package.json', () => ({ default: { version: '6.99.0' } }))
+  onTestFinished(() => {
+    vi.doUnmock('ioredis/package.json')
+    vi.resetModules()
+  })
+  const { createSessionStore } = await import('../src/index.ts')
+  const store = createSessionStore({ client: clientForThisTest({}), tokens, janitor: false })
+  onTestFinished(() => store.close())
+  await store.ready()
+  const { token } = await store.login('ada')
+  expect(await store.recordView(token, 'book')).toMatchObject({ user: 'ada' })
+  expect(pipeline).toHaveBeenCalled()
+})
+
+test.runIf(isIoredis5)('ioredis 5 without ready check is refused', () => {
+  const client = clientForThisTest({ enableReadyCheck: false })
+  expect(() => createSessionStore({ client, tokens })).toThrow('enableReadyCheck (without it')
 })

@@ -66,6 +66,27 @@ describe.each(strategies)('%s', (strategy) => {
     )
   })
 
+  test('carries the data of guests over to sessions on other nodes', async () => {
+    const { store } = await storeForThisTest(strategy)
+    for (const item of items.slice(0, 20)) {
+      const guest = await store.loginGuest()
+      await store.recordView(guest.token, item)
+      await store.patch(guest.token, { cart: [item] })
+      const { token } = await store.login('ada', { from: guest.token })
+      const data = { fields: { cart: [item] }, version: 1 }
+      expect(await store.checkToken(token, { data: true })).toMatchObject({ user: 'ada', data })
+      expect(await store.viewedItems(token)).toMatchObject([{ item }])
+      await expect(store.data(guest.token)).rejects.toThrow('no such session')
+    }
+    const { sessions } = await store.exportUser('ada')
+    expect(sessions.flatMap(({ data }) => data.cart).toSorted()).toEqual(
+      items.slice(0, 20).toSorted(),
+    )
+    expect(await store.eraseUser('ada')).toBe(20)
+    const left = await Promise.all(servers.nodes.map(({ admin }) => admin.keys('*')))
+    expect(left.flat().filter((key) => !keys.allPopular().includes(key))).toEqual([])
+  })
+
   test('counts every acknowledged view once while slots move to another node', async () => {
     const { store } = await storeForThisTest(strategy)
     const sessions = await Promise.all(items.slice(0, 8).map((user) => store.login(user)))

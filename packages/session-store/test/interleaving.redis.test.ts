@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { endWithTombstone, writeData } from '../src/data.ts'
 import type { Keys } from '../src/index.ts'
 import { removeOrphans } from '../src/orphans.ts'
 import { chooseEvictions, evictSessions, forgetEnded, oldestSessions } from '../src/retention.ts'
@@ -15,7 +16,20 @@ const settledBefore = 10
 
 const userOf = (id: string) => `user of ${id}`
 const action = fc.record({
-  kind: fc.constantFrom('login', 'view', 'view', 'touch', 'logout', 'evict', 'orphans'),
+  kind: fc.constantFrom(
+    ...([
+      'login',
+      'view',
+      'view',
+      'touch',
+      'patch',
+      'patch',
+      'logout',
+      'evict',
+      'orphans',
+    ] as const),
+    ...(['create', 'end'] as const),
+  ),
   session: fc.nat(4),
   item: fc.constantFrom('book', 'pen'),
   limits: fc.record({
@@ -27,7 +41,7 @@ const action = fc.record({
 type Action = typeof action extends fc.Arbitrary<infer Value> ? Value : never
 
 describe.each(layouts)('%s', (_, keys) => {
-  test('views, logins and logouts between the steps of the janitor leave nothing behind', async () => {
+  test('views, patches, logins and logouts between the steps of the janitor leave nothing behind', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(action, { minLength: 2, maxLength: 12 }),
@@ -60,9 +74,11 @@ describe.each(layouts)('%s', (_, keys) => {
               keys.login(id),
               keys.recent(id),
               keys.viewed(id),
+              keys.data(id),
               keys.sessions(userOf(id)),
             ]),
             ...keys.allPopular(),
+            ...['guest 0', 'guest 1'].map(keys.ended),
           ])
           expect(Object.keys(state).filter((key) => !expected.has(key))).toEqual([])
           const logins = keys.parts().flatMap(({ login }) => Object.keys(state[login] ?? {}))
@@ -93,7 +109,10 @@ interface World {
   ended: Set<string>
 }
 
+const write = { fields: { set: [['cart', '1']], removed: ['theme'] }, maxFields: 9 } as const
+
 function* callerOf(action: Action, { keys, now, counts, ended }: World): Caller {
+  const times = { now: 1000 * now, idleBefore: 0 }
   const { kind, item, limits } = action
   const id = String(action.session)
   if (kind === 'login') {
@@ -105,6 +124,16 @@ function* callerOf(action: Action, { keys, now, counts, ended }: World): Caller 
     else yield undoView(keys, { id, item })
   } else if (kind === 'touch') {
     yield touchSession(keys, id, 1000 * now)
+  } else if (kind === 'patch') {
+    yield writeData(keys, { ...write, id, mode: 'patch' }, times)
+  } else if (kind === 'create' || kind === 'end') {
+    const guest = `guest ${action.session % 2}`
+    if (kind === 'create') {
+      yield writeData(keys, { ...write, id: guest, mode: 'create' }, times)
+    } else {
+      yield endWithTombstone(keys, guest, 300)
+      ended.add(guest)
+    }
   } else if (kind === 'logout') {
     const [user] = (yield endSessions(keys, [id])) as (string | undefined)[]
     if (user === undefined) return
@@ -122,7 +151,8 @@ function* callerOf(action: Action, { keys, now, counts, ended }: World): Caller 
           )
     if (update.commands.length === 0) return
     const gone = (yield update) as Parameters<typeof forgetEnded>[1]
-    for (const { id } of gone) ended.add(id)
+    // Nothing but a tombstone keeps a late `create` from beginning a session.
+    for (const { id } of gone) if (!id.startsWith('guest')) ended.add(id)
     yield forgetEnded(keys, gone)
   }
 }

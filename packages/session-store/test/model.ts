@@ -6,6 +6,7 @@ export class Model {
   readonly recent = new Map<string, number>()
   readonly viewed = new Map<string, Map<string, number>>()
   readonly views = new Map<string, number>()
+  readonly data = new Map<string, { fields: Map<string, unknown>; version: number }>()
 
   updateToken(token: string, user: string, item: string | undefined, now: number): void {
     this.login.set(token, user)
@@ -24,7 +25,33 @@ export class Model {
   logout(token: string): boolean {
     this.recent.delete(token)
     this.viewed.delete(token)
+    this.data.delete(token)
     return this.login.delete(token)
+  }
+
+  patch(
+    token: string,
+    fields: Record<string, unknown>,
+    ifVersion: number | undefined,
+    now: number,
+  ) {
+    if (!this.login.has(token)) return 'ONETRIP_UNKNOWN_SESSION'
+    const data = this.data.get(token) ?? { fields: new Map(), version: 0 }
+    if (ifVersion !== undefined && ifVersion !== data.version) return 'ONETRIP_CONFLICT'
+    for (const [name, value] of Object.entries(fields)) {
+      if (value === undefined) data.fields.delete(name)
+      else data.fields.set(name, JSON.parse(JSON.stringify(value)))
+    }
+    data.version++
+    this.data.set(token, data)
+    this.recent.set(token, now)
+    return { version: data.version }
+  }
+
+  dataOf(token: string) {
+    if (!this.login.has(token)) return 'ONETRIP_UNKNOWN_SESSION'
+    const { fields, version } = this.data.get(token) ?? { fields: [], version: 0 }
+    return { fields: Object.fromEntries(fields), version }
   }
 
   viewedItems(token: string) {

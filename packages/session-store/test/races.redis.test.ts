@@ -1,12 +1,15 @@
 import { redisOfThisFile } from '@onetrip/stack/testing/redis.ts'
 import { expect, test } from 'vitest'
+import { endWithTombstone, withData, writeData } from '../src/data.ts'
 import { documentKeys as keys } from '../src/keys.ts'
 import type { Outcome } from '../src/outcomes.ts'
 import { pipeline } from '../src/senders/wires.ts'
 import {
   type Command,
+  checkToken,
   type Reply,
   recordView,
+  type Session,
   touchSession,
   type Update,
   undoView,
@@ -42,12 +45,12 @@ async function fresh(): Promise<void> {
   await pipeline.send(server.redis, updateToken(keys, { id, user: 'ada' }, 1).commands)
 }
 
-test('a view and a logout, in all 126 orders: the session stays gone, and the view counts or is undone', async () => {
+test('a view and a logout, in all 252 orders: the session stays gone, and the view counts or is undone', async () => {
   let acknowledged = 0
   const view = recordView(keys, { id, item }, 2)
   const logout = endSessions(keys, [id])
   const orders = [...interleavings(view.commands.length, logout.commands.length)]
-  expect(orders).toHaveLength(126)
+  expect(orders).toHaveLength(252)
   for (const order of orders) {
     await fresh()
     const [seen, ended] = await inOrder(order, view, logout)
@@ -71,9 +74,67 @@ test('a refresh and a logout, in all orders: the session stays gone', async () =
   }
 })
 
+test('a patch and a logout, in all orders: the session and its data stay gone', async () => {
+  const fields = { set: [['cart', '[]']], removed: [] } as const
+  const write = { id, fields, maxFields: 9 }
+  const times = { now: 2_000, idleBefore: 0 }
+  const logout = endSessions(keys, [id])
+  for (const mode of ['patch', 'replace'] as const) {
+    const patch = writeData(keys, { ...write, mode }, times)
+    const written: unknown[] = []
+    for (const order of interleavings(patch.commands.length, logout.commands.length)) {
+      await fresh()
+      const [result, ended] = await inOrder(order, patch, logout)
+      expect(ended).toEqual(['ada'])
+      expect(await server.redis.keys('*'), order.join('')).toEqual([])
+      written.push(result)
+    }
+    expect(written).toContain('gone')
+    expect(written).toContainEqual({ version: 1 })
+  }
+})
+
+test('a read with data and a logout, in all orders: all of the data, or no session', async () => {
+  const fields = { set: [['cart', '[]']], removed: [] } as const
+  const write = { id, fields, maxFields: 9, mode: 'patch' } as const
+  const times = { now: 2_000, idleBefore: 0 }
+  const logout = endSessions(keys, [id])
+  for (const update of [checkToken(keys, id), touchSession(keys, id, 3)]) {
+    const read = withData<Session>(update, keys, id)
+    const seen = new Set<number | undefined>()
+    for (const order of interleavings(read.commands.length, logout.commands.length)) {
+      await fresh()
+      await pipeline.send(server.redis, writeData(keys, write, times).commands)
+      const [session] = await inOrder(order, read, logout)
+      seen.add(session?.data.version)
+    }
+    expect(seen).toEqual(new Set([undefined, 1]))
+  }
+})
+
+test('a whole write that creates and an end with a tombstone, in all orders: the session stays gone', async () => {
+  const fields = { set: [['cart', '[]']], removed: [] } as const
+  const create = writeData(
+    keys,
+    { id, mode: 'create', fields, maxFields: 9 },
+    { now: 2, idleBefore: 0 },
+  )
+  const end = endWithTombstone(keys, id, 300)
+  for (const begin of [fresh, () => server.redis.flushall()]) {
+    const orders = [...interleavings(create.commands.length, end.commands.length)]
+    for (const order of orders) {
+      await begin()
+      await inOrder(order, create, end)
+      expect(await server.redis.keys('*'), order.join('')).toEqual([`ended:${id}`])
+    }
+  }
+  expect(await server.redis.ttl(`ended:${id}`)).toBeGreaterThan(0)
+})
+
 test('two logouts at once: one of them ended the session', async () => {
   const logout = () => endSessions(keys, [id])
-  for (const order of interleavings(4, 4)) {
+  const steps = logout().commands.length
+  for (const order of interleavings(steps, steps)) {
     await fresh()
     const results = await inOrder(order, logout(), logout())
     expect(results.flat().filter((user) => user === 'ada')).toHaveLength(1)
@@ -82,10 +143,11 @@ test('two logouts at once: one of them ended the session', async () => {
 
 test('a login while the user is logged out everywhere: a session that stays is in the list', async () => {
   const begins = login(keys, { id, user: 'ada' }, 1)
-  const orders = [...interleavings(begins.commands.length, 4)]
+  const ends = endSessions(keys, [id])
+  const orders = [...interleavings(begins.commands.length, ends.commands.length)]
   for (const order of orders) {
     await server.redis.flushall()
-    const [, [user]] = await inOrder(order, begins, endSessions(keys, [id]))
+    const [, [user]] = await inOrder(order, begins, ends)
     if (user) await pipeline.send(server.redis, forgetSessions(keys, user, [id]).commands)
     const exists = await server.redis.hexists('login:', id)
     const listed = await server.redis.zcard('sessions:ada')

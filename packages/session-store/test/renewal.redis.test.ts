@@ -81,7 +81,7 @@ describe.each([
   test('what a renewal leaves of a session that was ended on purpose is swept', async () => {
     for (const [other, steps] of [
       [() => evict(0), 3],
-      [() => [endSessions(keys, [id])].values() as unknown as Caller, 4],
+      [() => [endSessions(keys, [id])].values() as unknown as Caller, 5],
     ] as const) {
       for await (const { order, session } of orders({}, other, steps)) {
         await server.run(removeOrphans(keys, [id], { unseen: true, settledBefore: now / 1000 + 1 }))

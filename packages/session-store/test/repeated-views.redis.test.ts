@@ -8,7 +8,7 @@ import {
   type SessionStoreOptions,
   strategyNames,
 } from '../src/index.ts'
-import { recordViewOnce } from '../src/repeated-views.ts'
+import { once } from '../src/repeated-views.ts'
 import { recordView } from '../src/updates.ts'
 
 const tokens = { secrets: ['a-secret-for-tests-a-secret-for-tests'] }
@@ -97,11 +97,24 @@ test.each([0, 256])('a key of %d characters is refused before anything is sent',
   expect(await store.popularItems()).toEqual([])
 })
 
+test('a repeated view reads the data of the session, too', async () => {
+  const store = await storeOn(server.socket)
+  const { token } = await store.login('ada')
+  await store.patch(token, { cart: ['book'] })
+  const view = () => store.recordView(token, 'book', { idempotencyKey, data: true })
+  const data = { fields: { cart: ['book'] }, version: 1 }
+  expect([await view(), await view()]).toEqual([
+    { user: 'ada', views: 1, data },
+    { user: 'ada', views: 1, data },
+  ])
+})
+
 test('a view is five commands, with or without a key, and the mark is where the count is', () => {
   for (const keys of [documentKeys, partitionedKeys(64)]) {
     const view = { id: 'a-session', item: 'book', idempotencyKey }
-    expect(recordView(keys, view, 1).commands).toHaveLength(5)
-    const { commands } = recordViewOnce(keys, view, 1)
+    const plain = recordView(keys, view, 1)
+    expect(plain.commands).toHaveLength(5)
+    const { commands } = once(keys, view, plain)
     expect(commands).toHaveLength(5)
     const [, , , counted, mark] = commands[3] ?? []
     if (keys !== documentKeys) expect(calculateSlot(`${counted}`)).toBe(calculateSlot(`${mark}`))

@@ -41,16 +41,19 @@ const allKeys = async () =>
 test('sweeps the keys of every node', async () => {
   const clock = new Clock()
   const store = await storeForThisTest(clock)
-  await logIn(store, clock, 60)
+  const tokens = await logIn(store, clock, 60)
+  const { token: unviewed } = await store.login('ada')
+  for (const token of [...tokens, unviewed]) await store.patch(token, { cart: [] })
   for (const { admin } of servers.nodes) {
     for (const key of await admin.keys('*')) {
       if (/^(login|recent):/.test(key)) await admin.del(key)
     }
   }
   clock.pass(3600)
-  // The views and the entry in the user's list of each session.
-  expect((await sweep(store)).swept).toBe(60 + 60)
-  expect((await allKeys()).filter((key) => keys.viewedBy(key) ?? keys.sessionsOf(key))).toEqual([])
+  // The views or data and the entry in the user's list of each session.
+  expect((await sweep(store)).swept).toBe(61 + 61)
+  const ofSessions = (key: string) => keys.viewedBy(key) ?? keys.dataOf(key) ?? keys.sessionsOf(key)
+  expect((await allKeys()).filter(ofSessions)).toEqual([])
 })
 
 test('ends the oldest sessions of all nodes, and rescales the counts of all', async () => {

@@ -80,8 +80,14 @@ describe.each(strategyNames)('%s', (strategy) => {
 
   test('does what a plain model in memory does', async () => {
     const action = fc.record({
-      kind: fc.constantFrom('login', 'view', 'view', 'view', 'logout'),
+      kind: fc.constantFrom('login', 'view', 'view', 'view', 'patch', 'patch', 'logout'),
       session: fc.nat({ max: 2 }),
+      fields: fc.dictionary(
+        fc.constantFrom('cart', 'theme', '__proto__', 'überraschung'),
+        fc.option(fc.jsonValue(), { nil: undefined }),
+        { noNullPrototype: true },
+      ),
+      ifVersion: fc.option(fc.nat({ max: 3 }), { nil: undefined }),
       item: fc.option(
         fc.oneof(
           fc.nat({ max: 40 }).map((number) => `item ${number}`),
@@ -95,7 +101,7 @@ describe.each(strategyNames)('%s', (strategy) => {
         await server.redis.flushall()
         const model = new Model()
         const sessions = [0, 1, 2].map(() => store.issueToken())
-        for (const { kind, session, item } of actions) {
+        for (const { kind, session, item, fields, ifVersion } of actions) {
           now += 1
           const token = sessions[session] ?? ''
           const time = now
@@ -105,6 +111,9 @@ describe.each(strategyNames)('%s', (strategy) => {
           } else if (kind === 'view') {
             const view = await store.recordView(token, item ?? 'nothing').catch(codeOf)
             expect(view).toEqual(model.recordView(token, item ?? 'nothing', time))
+          } else if (kind === 'patch') {
+            const patched = await store.patch(token, fields, { ifVersion }).catch(codeOf)
+            expect(patched).toEqual(model.patch(token, fields, ifVersion, time))
           } else {
             expect(await store.logout(token)).toBe(model.logout(token))
           }
@@ -117,7 +126,9 @@ describe.each(strategyNames)('%s', (strategy) => {
           expect(await store.viewedItems(token).catch(codeOf)).toEqual(
             user ? model.viewedItems(token) : 'ONETRIP_UNKNOWN_SESSION',
           )
+          expect(await store.data(token).catch(codeOf)).toEqual(model.dataOf(token))
         }
+        expect(await server.redis.keys('data:*')).toHaveLength(model.data.size)
         const popular = await store.popularItems(1_000)
         expect(new Map(popular.map(({ item, views }) => [item, views]))).toEqual(model.views)
         expect(popular.map(({ views }) => views)).toEqual(
@@ -147,7 +158,7 @@ describe.each([
       onTestFinished(() => store.close())
       await store.ready()
       const step = fc.record({
-        kind: fc.constantFrom('login', 'view', 'view', 'view', 'check', 'logout'),
+        kind: fc.constantFrom('login', 'view', 'view', 'view', 'patch', 'check', 'logout'),
         item: fc.nat({ max: 30 }).map((number) => `item ${number}`),
         at: fc.integer({ min: 1_700_000_000_000, max: 1_700_000_100_000 }),
         pause: fc.boolean(),
@@ -166,6 +177,7 @@ describe.each([
               now = at // read before anything is awaited
               if (kind === 'login') await store.updateToken(token, `user ${session}`, item)
               else if (kind === 'view') await store.recordView(token, item).catch(codeOf)
+              else if (kind === 'patch') await store.patch(token, { [item]: at }).catch(codeOf)
               else if (kind === 'logout') await store.logout(token)
               else await store.checkToken(token).catch(codeOf)
             }
@@ -177,6 +189,7 @@ describe.each([
             for (const { kind, item, at } of steps) {
               if (kind === 'login') model.updateToken(token, `user ${session}`, item, at)
               else if (kind === 'view') model.recordView(token, item, at)
+              else if (kind === 'patch') model.patch(token, { [item]: at }, undefined, at)
               else if (kind === 'logout') model.logout(token)
             }
           }
@@ -189,6 +202,7 @@ describe.each([
             expect(byItem(viewed)).toEqual(
               byItem(user ? model.viewedItems(token) : 'ONETRIP_UNKNOWN_SESSION'),
             )
+            expect(await store.data(token).catch(codeOf)).toEqual(model.dataOf(token))
           }
           const popular = await store.popularItems(1_000)
           expect(new Map(popular.map(({ item, views }) => [item, views]))).toEqual(model.views)
@@ -240,9 +254,10 @@ test('all strategies send the same commands; only a pipeline needs one round tri
 })
 
 test.each([
-  ['naive', 10], // HELLO, CLIENT SETINFO twice, INFO; QUIT
-  ['naive-lean', 6],
-] as const)('%s: a view is a connection and %i commands', async (strategy, expected) => {
+  // HELLO (ioredis 6), CLIENT SETINFO twice (Redis before 7.2 does not count it), INFO; QUIT
+  ['naive', [8, 9, 10]],
+  ['naive-lean', [6]],
+] as const)('%s: a view is a connection and its commands', async (strategy, expected) => {
   const store = createSessionStore({
     url: `unix://${server.socket}`,
     strategy,
@@ -256,7 +271,7 @@ test.each([
   const opened = await connections()
   const before = await commandsProcessed()
   await store.recordView(token, 'book')
-  expect(await commandsProcessed()).toBe(before + expected + 1) // the INFO before
+  expect(expected).toContain((await commandsProcessed()) - before - 1) // the INFO before
   expect(await connections()).toBe(opened + 1)
 })
 

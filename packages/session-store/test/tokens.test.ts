@@ -1,5 +1,8 @@
-import { expect, test } from 'vitest'
+import { createHmac } from 'node:crypto'
+import { expect, test, vi } from 'vitest'
 import { createTokens } from '../src/tokens.ts'
+
+vi.mock('node:crypto', { spy: true }) // everything works as it is; calls are counted
 
 const old = 'old-secret-old-secret-old-secret-old'
 const fresh = 'new-secret-new-secret-new-secret-new'
@@ -9,6 +12,45 @@ test('a token verifies to the id that is its first part', () => {
   const token = tokens.issue()
   expect(tokens.verify(token)).toBe(token.split('.')[0])
   expect(tokens.issue()).not.toBe(token)
+})
+
+// Issued before there was a cache, with an HMAC of our own.
+test.each([
+  [fresh, 'AaH9jGkAXXIEzQydYIcwMCG_LSqTkRcY.4NCXGq60xnTY7teRREkLEGY9qJu816QRSyPjUShWbdo'],
+  [
+    'an-ümlaut-'.repeat(10), // longer than a block of SHA-256
+    'AaH9jGkAa1AhtYt45_s-iX1B1Q_LB_U0.lqEXJVwvCWa6yJOwH5X13ER57kbMgXra1SNhGzpzIkA',
+  ],
+])('a token of an earlier version is good', (secret, token) => {
+  const tokens = createTokens({ secrets: [secret], clock: () => 1_795_255_300_000 })
+  expect(tokens.verify(token)).toBe(token.split('.')[0])
+})
+
+test('the signature of a token that is used again is not computed again', () => {
+  const token = createTokens({ secrets: [fresh] }).issue()
+  const tokens = createTokens({ secrets: [old, fresh] })
+  tokens.verify(token)
+  vi.mocked(createHmac).mockClear()
+  for (let use = 0; use < 10; use++) expect(tokens.verify(token)).toBe(token.split('.')[0])
+  expect(createHmac).not.toHaveBeenCalled()
+})
+
+test('a forged token is refused however often it comes', () => {
+  const tokens = createTokens({ secrets: [fresh] })
+  const token = tokens.issue()
+  const forged = `${tokens.verify(token)}.${'A'.repeat(43)}`
+  for (let use = 0; use < 3; use++) {
+    expect(() => tokens.verify(forged)).toThrow('not genuine')
+    expect(tokens.verify(token)).toBe(token.split('.')[0])
+  }
+})
+
+test('more tokens than are remembered are all good', () => {
+  const tokens = createTokens({ secrets: [fresh] })
+  const issued = Array.from({ length: 25_000 }, () => tokens.issue())
+  for (const token of [...issued, ...issued]) {
+    expect(tokens.verify(token)).toBe(token.slice(0, 32))
+  }
 })
 
 test('secrets rotate: the first signs, all verify', () => {
@@ -49,6 +91,20 @@ test('a token expires by its own time of issue', () => {
   expect(() => tokens.verify(token)).toThrow(
     expect.objectContaining({ code: 'ONETRIP_EXPIRED_TOKEN' }),
   )
+})
+
+test('a clock that is set back and forward again judges a token anew each time', () => {
+  const start = 1_000_000_000_000
+  let now = start
+  const tokens = createTokens({ secrets: [fresh], lifetimeSeconds: 60, clock: () => now })
+  const token = tokens.issue()
+  const id = tokens.verify(token)
+  now = start - 120_000
+  expect(() => tokens.verify(token)).toThrow('not genuine')
+  now = start + 120_000
+  expect(() => tokens.verify(token)).toThrow('expired')
+  now = start + 30_000
+  expect(tokens.verify(token)).toBe(id)
 })
 
 test('a token from the future is not genuine', () => {

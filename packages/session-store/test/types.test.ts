@@ -4,28 +4,44 @@ import {
   type Client,
   createSessionStore,
   type Keys,
+  type LoginOptions,
   type NewSession,
   type PopularItem,
   partitionedKeys,
   type RecordedView,
   type Session,
+  type SessionData,
   type SessionStore,
   StoreError,
   type StoreErrorCode,
   type StrategyName,
   type UserSessionPage,
-  type ViewOptions,
 } from '../src/index.ts'
 
 // Checked by `npm run typecheck`; at run time these only import the package.
 
 test('what the store takes and gives', () => {
   expectTypeOf(createSessionStore).returns.toEqualTypeOf<SessionStore>()
-  expectTypeOf<SessionStore['login']>().toEqualTypeOf<(user: string) => Promise<NewSession>>()
-  expectTypeOf<SessionStore['recordView']>().toEqualTypeOf<
-    (token: string, item: string, options?: ViewOptions) => Promise<RecordedView>
+  expectTypeOf<SessionStore['login']>().toEqualTypeOf<
+    (user: string, options?: LoginOptions) => Promise<NewSession>
   >()
-  expectTypeOf<SessionStore['checkToken']>().toEqualTypeOf<(token: string) => Promise<Session>>()
+  const data = { data: true } as const
+  const calls = (store: SessionStore) => ({
+    view: store.recordView('token', 'item'),
+    viewWithData: store.recordView('token', 'item', data),
+    check: store.checkToken('token'),
+    checkWithData: store.checkToken('token', { data: true }),
+    checkWithout: store.checkToken('token', { data: false }),
+    patch: store.patch('token', { cart: ['book'], theme: undefined }, { ifVersion: 1 }),
+  })
+  type Calls = ReturnType<typeof calls>
+  expectTypeOf<Calls['view']>().resolves.toEqualTypeOf<RecordedView>()
+  expectTypeOf<Calls['viewWithData']>().resolves.toExtend<RecordedView & { data: SessionData }>()
+  expectTypeOf<Calls['check']>().resolves.toEqualTypeOf<Session>()
+  expectTypeOf<Calls['checkWithData']>().resolves.toExtend<Session & { data: SessionData }>()
+  expectTypeOf<Calls['checkWithout']>().resolves.toEqualTypeOf<Session>()
+  expectTypeOf<Calls['patch']>().resolves.toEqualTypeOf<{ version: number }>()
+  expectTypeOf<Session['user']>().toEqualTypeOf<string | null>()
   expectTypeOf<SessionStore['userSessions']>().returns.resolves.toEqualTypeOf<UserSessionPage>()
   expectTypeOf<SessionStore['popularItems']>().returns.resolves.toEqualTypeOf<PopularItem[]>()
   expectTypeOf(partitionedKeys).returns.toEqualTypeOf<Keys>()

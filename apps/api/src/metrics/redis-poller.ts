@@ -1,3 +1,4 @@
+import type { ConnectionOptions } from 'node:tls'
 import { longLivedConnection, parseInfo } from '@onetrip/session-store'
 import type { FastifyBaseLogger } from 'fastify'
 import type { Registry } from 'prom-client'
@@ -6,6 +7,8 @@ import { INFO_SECTIONS, type RedisInfo, redisMetrics } from './redis-info.ts'
 export interface RedisPollerOptions {
   /** Of Redis, as the store takes it. The user needs INFO, and nothing else once connected. */
   url: string
+  /** As the store's option. */
+  tls?: ConnectionOptions | undefined
   intervalSeconds: number
   /** How long one reply may take. */
   deadlineMs: number
@@ -26,7 +29,7 @@ export interface RedisPollerOptions {
  */
 export function pollRedis(options: RedisPollerOptions): () => void {
   const { url, intervalSeconds, deadlineMs, registry, log } = options
-  const redis = longLivedConnection(url, deadlineMs)
+  const redis = longLivedConnection(url, deadlineMs, options.tls)
   let latest: RedisInfo | undefined
   let lastError: unknown
   let wasUp = true

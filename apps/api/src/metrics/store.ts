@@ -12,8 +12,7 @@ import {
   type SessionStore,
   type StoreFailure,
 } from '@onetrip/session-store'
-import { Counter, Gauge, type Registry } from 'prom-client'
-import { createHistogram } from './histogram.ts'
+import { Counter, Gauge, Histogram, type Registry } from 'prom-client'
 
 const BATCH_SECONDS = [
   0.0001, 0.00025, 0.0005, 0.001, 0.0015, 0.002, 0.0025, 0.005, 0.01, 0.025, 0.1, 0.5, 1, 2,
@@ -49,16 +48,18 @@ export function measureStore(store: SessionStore, registry: Registry): () => voi
     registers,
   })
   for (const code of FAILURES) errors.inc({ code }, 0)
-  const updates = createHistogram(registry, {
+  const updates = new Histogram({
     name: 'onetrip_store_batch_updates',
     help: 'Updates that went to Redis together; its count is the batches (strategy batch only)',
-    bounds: BATCH_UPDATES,
-  }).series()
-  const durations = createHistogram(registry, {
+    buckets: BATCH_UPDATES,
+    registers,
+  })
+  const durations = new Histogram({
     name: 'onetrip_store_batch_duration_seconds',
     help: 'From the first write of a batch to its last reply (strategy batch only)',
-    bounds: BATCH_SECONDS,
-  }).series()
+    buckets: BATCH_SECONDS,
+    registers,
+  })
   measurePool(store, registry)
 
   const subscriptions = [

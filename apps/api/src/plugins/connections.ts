@@ -6,8 +6,11 @@ import { ApiError } from '../errors.ts'
 import type { Limits } from '../limits.ts'
 
 interface Connection {
-  /** In flight: not yet handed to the operating system. Node sends them in order. */
-  readonly responses: Set<ServerResponse>
+  /**
+   * In flight: not yet handed to the operating system. Node sends them in order. A list, because there is
+   * usually one, and a set has to give each a hash.
+   */
+  readonly responses: ServerResponse[]
   /** Bytes that the operating system had taken at the last look. */
   taken: number
 }
@@ -44,7 +47,7 @@ export const connectionsPlugin = fp<Limits>(
   async (app, { pipelinedRequests, stalledMs, flushMs }) => {
     const connections = new Map<Socket, Connection>()
     app.server.on('connection', (socket: Socket) => {
-      connections.set(socket, { responses: new Set(), taken: -1 })
+      connections.set(socket, { responses: [], taken: -1 })
       socket.once('close', () => connections.delete(socket))
     })
 
@@ -53,11 +56,13 @@ export const connectionsPlugin = fp<Limits>(
       `more than ${pipelinedRequests} requests are in flight on this connection`,
     )
     app.addHook('onRequest', ({ raw: { socket } }, { raw: response }, done) => {
-      const responses = connections.get(socket)?.responses.add(response)
-      done(responses && responses.size > pipelinedRequests ? refusal : undefined)
+      const inFlight = connections.get(socket)?.responses.push(response) ?? 0
+      done(inFlight > pipelinedRequests ? refusal : undefined)
     })
     app.addHook('onResponse', ({ raw: { socket } }, { raw: response }, done) => {
-      connections.get(socket)?.responses.delete(response)
+      const { responses = [] } = connections.get(socket) ?? {}
+      if (responses[0] === response) responses.shift()
+      else if (responses.includes(response)) responses.splice(responses.indexOf(response), 1)
       done()
     })
 
@@ -75,9 +80,7 @@ export const connectionsPlugin = fp<Limits>(
       let cutAt = performance.now() + flushMs
       while (connections.size > 0) {
         const now = performance.now()
-        const waiting = connections
-          .values()
-          .some(({ responses }) => responses.values().some(isWaiting))
+        const waiting = connections.values().some(({ responses }) => responses.some(isWaiting))
         if (waiting) cutAt = now + flushMs
         else if (now >= cutAt) {
           app.log.warn({ connections: connections.size }, 'closing connections that are still open')

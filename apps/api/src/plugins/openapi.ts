@@ -40,6 +40,7 @@ export const openapiPlugin = fp<{ secureCookie: boolean }>(
         tags: [
           { name: 'sessions', description: 'Who is logged in, and where' },
           { name: 'views', description: 'What is viewed' },
+          { name: 'data', description: 'What the application keeps with a session' },
           { name: 'operations', description: 'For what watches the service' },
         ],
         components: {

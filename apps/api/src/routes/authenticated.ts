@@ -2,6 +2,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyInstance } from 'fastify'
 import fp from 'fastify-plugin'
 import { ApiError } from '../errors.ts'
+import { dataRoutes } from './data.ts'
 import { sessionRoutes } from './sessions.ts'
 import { viewRoutes } from './views.ts'
 
@@ -44,12 +45,14 @@ export const authenticatedRoutes = fp<AuthenticatedRoutesOptions>(
 
     await app.register(viewRoutes)
     await app.register(sessionRoutes)
+    await app.register(dataRoutes)
     if (routes) {
       await app.register(async (own) => {
         // A handler of the application may not call the store, so its requests are checked before it.
         own.decorateRequest('user', '')
         own.addHook('onRequest', async (request) => {
           const { user } = await own.store.checkToken(request.token)
+          if (user === null) throw new ApiError('API_LOGIN_FIRST')
           request.user = user
         })
         await own.register(routes)

@@ -1,19 +1,32 @@
 import { requireOwnHost } from '@onetrip/stack/address.ts'
-import autocannon, { type Options, type Result } from 'autocannon'
+import autocannon, { type Instance, type Result } from 'autocannon'
 import { latencyHistogram, record, summaryOf } from '../pacer/latencies.ts'
-import { type Saturate, TIMEOUT_S } from './generator.ts'
-import { headersOf } from './workload.ts'
+import { type Call, TIMEOUT_S } from './workload.ts'
 
 // The only file that knows autocannon. It is used for saturation only: with a fixed rate, version 9
-// reports wrong latencies and sends in bursts, and `reconnectRate` drops responses (docs/generators.md).
-// Latencies are taken from its events, in microseconds, without the first answer of each connection; times
-// count from when its connections begin to work, not from when it begins to prepare them.
+// reports wrong latencies and sends in bursts (docs/generators.md). Latencies are taken from its events.
 
-export const saturateByAutocannon: Saturate = async (options) => {
-  const { url, owned, calls, seconds, signal, onProgress } = options
+interface SaturationOptions {
+  url: string
+  owned: boolean
+  calls: readonly (readonly Call[])[]
+  seconds: number
+  signal: AbortSignal
+}
+
+/**
+ * Sends requests over connections, each as soon as the connection's last one was answered.
+ *
+ * @param options `url` of the API, on this machine unless the user said that it is theirs (`owned`); what each
+ *   connection sends, over and over (`calls`); `signal` ends the run early.
+ * @returns how long it took; requests that may have reached the API (`sent`), and were answered with 2xx (`ok`);
+ *   all others by status (`503`), error code (`ECONNREFUSED`), `timeout` or `lost`; latencies from the sending
+ *   of a request to the end of its answer; what this process took: CPU seconds, and share of the time busy.
+ */
+export async function saturateByAutocannon(options: SaturationOptions) {
+  const { url, owned, calls, seconds, signal } = options
   requireOwnHost(url, owned)
   const latencies = latencyHistogram()
-  const bytes = { sent: 0, received: 0 }
   const errors: Record<string, number> = {}
   let [answered, ok, failures] = [0, 0, 0]
   const countError = (kind: string) => {
@@ -21,8 +34,7 @@ export const saturateByAutocannon: Saturate = async (options) => {
   }
 
   let connection = 0
-  const finished = Promise.withResolvers<Result>()
-  const settings: Options = {
+  const run = autocannon({
     url,
     connections: calls.length,
     duration: seconds,
@@ -30,26 +42,17 @@ export const saturateByAutocannon: Saturate = async (options) => {
     timeout: TIMEOUT_S,
     setupClient(client) {
       client.setRequests(
-        (calls[connection++] ?? []).map((call) => ({
-          method: call.method,
-          path: call.path,
-          headers: headersOf(call),
-          ...(call.body !== null && { body: call.body }),
-        })),
+        (calls[connection++] ?? []).map(({ body, ...call }) =>
+          body === null ? call : { ...call, body },
+        ),
       )
     },
-  }
-  const run = autocannon(settings, (error: Error | null, result) => {
-    if (error) finished.reject(error)
-    else finished.resolve(result)
-  })
+  }) as Promise<Result> & Instance
   const warm = new Set<object>()
-  run.on('response', (client, status, received, milliseconds) => {
+  run.on('response', (client, status, _, milliseconds) => {
     answered++
     if (status >= 200 && status < 300) ok++
     else countError(String(status))
-    bytes.received += received
-    bytes.sent += (client as unknown as RequestHolder).getRequestBuffer().length
     // The clock of a connection's first request ran while the other connections were prepared.
     if (warm.size < calls.length && !warm.has(client)) warm.add(client)
     else record(latencies, milliseconds)
@@ -63,25 +66,11 @@ export const saturateByAutocannon: Saturate = async (options) => {
   const startedAt = performance.now()
   const cpu = process.cpuUsage()
   const utilization = performance.eventLoopUtilization()
-  let last = { at: startedAt, answered: 0, failures: 0 }
-  const ticker = setInterval(() => {
-    const now = { at: performance.now(), answered, failures }
-    onProgress?.({
-      requestsPerSecond: ((answered - last.answered) * 1_000) / (now.at - last.at),
-      failures: failures - last.failures,
-    })
-    last = now
-  }, 1_000)
   const stop = () => run.stop()
   signal.addEventListener('abort', stop)
   if (signal.aborted) stop()
-  let sent: number
-  try {
-    sent = (await finished.promise).requests.sent
-  } finally {
-    clearInterval(ticker)
-    signal.removeEventListener('abort', stop)
-  }
+  const { sent } = (await run).requests
+  signal.removeEventListener('abort', stop)
   const used = process.cpuUsage(cpu)
   const { utilization: busy } = performance.eventLoopUtilization(utilization)
 
@@ -92,13 +81,9 @@ export const saturateByAutocannon: Saturate = async (options) => {
   return {
     seconds: (performance.now() - startedAt) / 1_000,
     sent: sent - failures + (errors.timeout ?? 0),
-    ...{ answered, ok, errors, bytes },
+    ok,
+    errors,
     latency: summaryOf(latencies),
     generator: { cpuSeconds: (used.user + used.system) / 1e6, utilization: busy },
   }
-}
-
-/** What the types of autocannon's client leave out: the request that was answered last. */
-interface RequestHolder {
-  getRequestBuffer(): Uint8Array
 }

@@ -1,13 +1,12 @@
 import { Problem } from '@onetrip/stack/problem.ts'
-import type { Context, Run } from '../../experiment/experiment.ts'
-import { errorKinds, figure } from '../../experiment/figures.ts'
+import { errorKinds } from '../../experiment/figures.ts'
 import type { Measured } from '../../experiment/result.ts'
-import type { Case, Doubt, Metric } from '../../experiment/shape.ts'
+import { asLatency, asRate, type Case, type Doubt, type Metric } from '../../experiment/shape.ts'
 import { usageOf } from '../../measure/usage.ts'
 import { GENERATOR_LIMIT } from '../generator-limit.ts'
 import { percentileNames, percentText } from '../pacer/latencies.ts'
-import { giveUpIfGone, type HttpBench } from './bench.ts'
-import type { Progress, Saturate } from './generator.ts'
+import { saturateByAutocannon } from './autocannon.ts'
+import type { HttpBench } from './bench.ts'
 import type { Api } from './target.ts'
 
 // What a run at full speed over HTTP gives: for http, and for the capacity that latency's rates are shares of.
@@ -17,16 +16,11 @@ const micros = { unit: 'µs of CPU per request' } as const
 const cpu = { ...micros, kind: 'cpu', better: 'lower', least: 1 } as const
 
 export const saturationMetrics: readonly Metric[] = [
-  {
-    ...{ name: 'requestsPerSecond', label: 'requests/s', unit: 'requests/s' },
-    ...{ kind: 'pace', better: 'higher', least: 0.1 },
-  },
-  ...percentileNames.map(
-    (name): Metric => ({
-      ...{ name, label: `${percentText(name)} ms`, unit: 'ms' },
-      ...(name === 'p99' && { kind: 'pace', better: 'lower', least: 0.01 }),
-    }),
-  ),
+  { name: 'requestsPerSecond', label: 'requests/s', unit: 'requests/s', ...asRate },
+  ...percentileNames.map((name): Metric => {
+    const metric = { name, label: `${percentText(name)} ms`, unit: 'ms' }
+    return name === 'p99' ? { ...metric, ...asLatency } : metric
+  }),
   { name: 'max', label: 'longest ms', unit: 'ms' },
   { ...perRequest, name: 'connections', label: 'Redis connections /request', least: 0.01 },
   { ...perRequest, name: 'commands', label: 'commands /request', least: 0.05 },
@@ -34,25 +28,21 @@ export const saturationMetrics: readonly Metric[] = [
   { ...micros, name: 'generatorCpuMicros', label: 'generator CPU µs /request' },
   { ...cpu, name: 'apiCpuMicros', label: 'API CPU µs /request' },
   { ...cpu, name: 'redisCpuMicros', label: 'Redis CPU µs /request' },
-  { name: 'bytesSent', label: 'bytes sent /request', unit: 'bytes' },
-  { name: 'bytesReceived', label: 'bytes received /request', unit: 'bytes' },
   { name: 'generatorBusy', label: 'generator busy', unit: 'share', format: 'percent' },
 ]
 
 export const saturationDoubts: Readonly<Record<string, Doubt>> = {
   generator: {
     mark: '*',
-    text: `The generator was busy ${GENERATOR_LIMIT * 100} % of the time or more and may have been the bottleneck, so no ratio is given. Fewer connections or --generator wrk may help.`,
+    text: `The generator was busy ${GENERATOR_LIMIT * 100} % of the time or more and may have been the bottleneck, so no ratio is given. Fewer connections may help.`,
   },
 }
 
-const references = ['naive', 'naive-lean', 'sequential', 'pipeline', 'noop']
-
 /** The variant that the others are compared with: the first of the usual ones, else the first of all. */
 export function baselineVariant(_: Case, cases: readonly Case[]): Partial<Case> {
-  const variants = cases.flatMap(({ variant }) => variant ?? [])
-  const usual = references.find((name) => variants.includes(name))
-  return { variant: usual ?? variants[0] ?? '' }
+  const usual = ['naive', 'naive-lean', 'sequential', 'pipeline', 'noop']
+  const found = usual.find((name) => cases.some(({ variant }) => variant === name))
+  return { variant: found ?? cases[0]?.variant ?? '' }
 }
 
 /**
@@ -63,49 +53,25 @@ export function baselineVariant(_: Case, cases: readonly Case[]): Partial<Case> 
 export async function saturate(
   { monitor, owned, calls, foreign }: Pick<HttpBench, 'monitor' | 'owned' | 'calls' | 'foreign'>,
   api: Api,
-  by: Saturate,
-  { seconds, context, update }: { seconds: number; context: Context } & Pick<Run<object>, 'update'>,
+  { seconds, signal }: { seconds: number; signal: AbortSignal },
 ): Promise<Measured> {
   const { url } = api
-  const { signal } = context
-  const onProgress = (now: Progress) => {
-    update(`${figure(now.requestsPerSecond)} requests/s`)
-    giveUpIfGone(context, api, now)
-  }
-  const { result, used } = await usageOf({ url, monitor, signal }, () =>
-    by({ url, owned, calls: calls(api), seconds, signal, onProgress }),
+  const { result, cost } = await usageOf({ url, monitor, foreign, signal }, () =>
+    saturateByAutocannon({ url, owned, calls: calls(api), seconds, signal }),
   )
-  const { ok, sent, answered, errors, latency, bytes, generator } = result
+  const { ok, errors, latency } = result
   if (ok === 0) {
     throw new Problem(
       `No request succeeded for ${api.variant} (${errorKinds(errors)}): there is nothing to compare.`,
     )
   }
-  const commands = used.redis.commands / sent
-  const roundTrips = used.api.roundTrips / sent
-  return {
-    values: {
-      requestsPerSecond: ok / result.seconds,
-      ...latency,
-      connections: used.redis.connections / sent,
-      commands,
-      // Clients that gather commands by themselves do not report how often they write.
-      roundTrips: roundTrips === 0 && commands > 0.5 ? null : roundTrips,
-      generatorCpuMicros: (generator.cpuSeconds * 1e6) / sent,
-      apiCpuMicros: (used.api.cpuSeconds * 1e6) / sent,
-      redisCpuMicros: (used.redis.cpuSeconds * 1e6) / sent,
-      bytesSent: bytes.sent / answered,
-      bytesReceived: bytes.received / answered,
-      generatorBusy: generator.utilization,
-    },
-    foreignCpuSeconds: foreignCpuSeconds(foreign, used),
-    errors,
-    doubts: generator.utilization >= GENERATOR_LIMIT ? ['generator'] : [],
+  const { roundTrips, commands } = cost.values
+  const values = {
+    requestsPerSecond: ok / result.seconds,
+    ...latency,
+    ...cost.values,
+    // Clients that gather commands by themselves do not report how often they write.
+    roundTrips: roundTrips === 0 && commands > 0.5 ? null : roundTrips,
   }
+  return { ...cost, values, errors }
 }
-
-/** What programs used that this process did not start. */
-export const foreignCpuSeconds = (
-  foreign: HttpBench['foreign'],
-  { api, redis }: { api: { cpuSeconds: number }; redis: { cpuSeconds: number } },
-): number => (foreign.apis ? api.cpuSeconds : 0) + (foreign.redis ? redis.cpuSeconds : 0)

@@ -1,16 +1,7 @@
 import { messageOf, Problem } from '@onetrip/stack/problem.ts'
 import { Pool } from 'undici'
 
-export interface Sessions {
-  readonly tokens: readonly string[]
-  /** Logs all of them out, as far as the API answers. Never rejects. */
-  end(): Promise<void>
-}
-
 const AT_ONCE = 8
-const TIMEOUT_MS = 10_000
-// For all logouts together: the user waits for them to end, and sessions expire anyway.
-const LOGOUT_MS = 5_000
 
 const LIMITED =
   'it limits how many users log in from one address (429). If it is yours, start it with LOGIN_LIMIT_PER_ADDRESS=0 for the time of the measurement, or use fewer users.'
@@ -18,63 +9,56 @@ const LIMITED =
 /**
  * Logs `count` different users in.
  *
+ * @returns their tokens; `end` logs all of them out, as far as the API answers, and never rejects.
  * @throws Problem when the API refuses or does not answer; the reason of `signal`. Those who were
  *   logged in by then are logged out.
  */
-export async function logIn(url: string, count: number, signal: AbortSignal): Promise<Sessions> {
+export async function logIn(url: string, count: number, signal: AbortSignal) {
   const name = `load-${process.pid}-${Date.now().toString(36)}`
+  const headers = { 'content-type': 'application/json' }
   const tokens: string[] = []
-  const sessions = { tokens, end: () => logOut(url, tokens) }
-  const pool = poolTo(url)
   try {
-    await inParallel(count, async (index) => {
+    await inParallel(url, count, async (pool, index) => {
       signal.throwIfAborted()
-      const { statusCode, body } = await pool.request({
-        method: 'POST',
-        path: '/login',
-        headers: { 'content-type': 'application/json' },
-        body: JSON.stringify({ user: `${name}-${index + 1}` }),
-      })
-      const text = await body.text()
-      if (statusCode === 429) throw new Error(LIMITED)
-      if (statusCode !== 200) throw new Error(`it answered ${statusCode} ${text}`)
-      tokens.push((JSON.parse(text) as { token: string }).token)
+      const body = JSON.stringify({ user: `${name}-${index + 1}` })
+      const answer = await pool.request({ method: 'POST', path: '/login', headers, body })
+      const text = await answer.body.text()
+      if (answer.statusCode === 429) throw new Error(LIMITED)
+      if (answer.statusCode !== 200) throw new Error(`it answered ${answer.statusCode} ${text}`)
+      tokens.push(JSON.parse(text).token)
     })
-    return sessions
-  } catch (error) {
-    await sessions.end()
+    return { tokens, end: () => logOut(url, tokens) }
+  } catch (cause) {
+    await logOut(url, tokens)
     signal.throwIfAborted()
-    throw new Problem(`Logging in at ${url} failed: ${messageOf(error)}`, { cause: error })
-  } finally {
-    await pool.destroy()
+    throw new Problem(`Logging in at ${url} failed: ${messageOf(cause)}`, { cause })
   }
 }
 
 async function logOut(url: string, tokens: readonly string[]): Promise<void> {
-  const pool = poolTo(url)
-  const signal = AbortSignal.timeout(LOGOUT_MS)
-  await inParallel(tokens.length, async (index) => {
+  const signal = AbortSignal.timeout(5_000) // of all: the user waits, and sessions expire anyway
+  await inParallel(url, tokens.length, async (pool, index) => {
     const headers = { authorization: `Bearer ${tokens[index]}` }
     const { body } = await pool.request({ method: 'POST', path: '/logout', headers, signal })
     await body.dump()
   }).catch(() => {}) // the API has gone, and the sessions with it or by their expiry
-  await pool.destroy()
 }
 
-const poolTo = (url: string) =>
-  new Pool(url, {
-    connections: AT_ONCE,
-    headersTimeout: TIMEOUT_MS,
-    bodyTimeout: TIMEOUT_MS,
-    connect: { timeout: TIMEOUT_MS },
-  })
-
 /** Does `work` for 0 to `count` - 1, a few at a time; stops after those that failed. */
-async function inParallel(count: number, work: (index: number) => Promise<void>): Promise<void> {
-  for (let first = 0; first < count; first += AT_ONCE) {
-    const length = Math.min(AT_ONCE, count - first)
-    const running = Array.from({ length }, (_, index) => work(first + index))
-    const results = await Promise.allSettled(running)
-    for (const result of results) if (result.status === 'rejected') throw result.reason
+async function inParallel(
+  url: string,
+  count: number,
+  work: (pool: Pool, index: number) => Promise<void>,
+): Promise<void> {
+  const pool = new Pool(url, { connections: AT_ONCE, headersTimeout: 10_000 })
+  try {
+    for (let first = 0; first < count; first += AT_ONCE) {
+      const length = Math.min(AT_ONCE, count - first)
+      const running = Array.from({ length }, (_, index) => work(pool, first + index))
+      const results = await Promise.allSettled(running)
+      for (const result of results) if (result.status === 'rejected') throw result.reason
+    }
+  } finally {
+    await pool.destroy()
   }
 }

@@ -1,17 +1,13 @@
-/** A generator of numbers from 0 (included) to 1 (excluded), the same ones for the same seed. */
-export type Random = () => number
-
 const MODULUS = 2 ** 31 - 1
 
-/** The largest seed that makes a sequence of its own. */
 export const MAX_SEED = MODULUS - 1
 
 /**
- * The "minimal standard" generator of Park and Miller, with their later multiplier 48271. Its
- * products stay below 2^53, so that plain numbers hold them exactly.
+ * A generator of numbers from 0 (included) to 1 (excluded), the same ones for the same seed: the "minimal
+ * standard" of Park and Miller, with their later multiplier 48271.
  */
-export function seededRandom(seed: number): Random {
-  let state = (seed % MODULUS) + (seed % MODULUS === 0 ? 1 : 0)
+export function seededRandom(seed: number): () => number {
+  let state = seed % MODULUS || 1
   return () => {
     state = (state * 48_271) % MODULUS
     return (state - 1) / (MODULUS - 1)
@@ -22,7 +18,7 @@ export function seededRandom(seed: number): Random {
  * Draws from `count` items, the n-th with a weight of 1/n (Zipf's law): as in a shop, few items get
  * most of the views.
  */
-export function skewedItems(count: number, random: Random): () => string {
+export function skewedItems(count: number, random: () => number): () => string {
   let sum = 0
   const upTo = Array.from({ length: count }, (_, index) => {
     sum += 1 / (index + 1)
@@ -41,20 +37,16 @@ export function skewedItems(count: number, random: Random): () => string {
   }
 }
 
-/** One request, as any generator can send it. */
+/** One request, as any generator can send it; JSON as the body, null where there is none. */
 export interface Call {
   method: 'GET' | 'POST'
   path: string
-  /** Of the session; null for a request that needs none. */
-  token: string | null
-  /** JSON; null where there is none. */
+  headers: Record<string, string>
   body: string | null
 }
 
-export const workloadNames = ['realistic', 'documents'] as const
-export type WorkloadName = (typeof workloadNames)[number]
-
 export interface WorkloadOptions {
+  /** Of the sessions. */
   tokens: readonly string[]
   connections: number
   items: number
@@ -63,13 +55,11 @@ export interface WorkloadOptions {
   seed: number
 }
 
-// Requests are prepared in advance and repeated: to generate them during a run would cost the generator
-// more than to send them.
-const PREPARED = 20_000
-const [MIN_EACH, MAX_EACH] = [20, 1_000]
+/** A request without an answer counts as a timeout after so many seconds. */
+export const TIMEOUT_S = 10
 
-/** What a page shows besides the item: each is a third of the reads. */
-const readPaths = ['/me', '/me/views', '/items/popular'] as const
+/** What a page shows besides the item: each is a third of the reads. The last needs no session. */
+const readPaths = ['/me', '/me/views', '/items/popular']
 
 /**
  * What each connection sends, over and over: a list per connection. A connection has sessions of its
@@ -79,27 +69,23 @@ export function workload(options: WorkloadOptions): Call[][] {
   const { tokens, connections, items, reads = 0, seed } = options
   const nextItem = skewedItems(items, seededRandom(seed))
   const random = seededRandom(seed + 1) // separate: the views are the same whatever is read
-  const length = Math.min(MAX_EACH, Math.max(MIN_EACH, Math.ceil(PREPARED / connections)))
-  const call = (token: string): Call => {
+  // Some 20,000 are prepared: to generate them during a run would cost more than to send them.
+  const length = Math.min(1_000, Math.max(20, Math.ceil(20_000 / connections)))
+  const call = (token = ''): Call => {
+    const authorization = `Bearer ${token}`
     if (random() >= reads) {
-      return { method: 'POST', path: '/views', token, body: JSON.stringify({ item: nextItem() }) }
+      const headers = { authorization, 'content-type': 'application/json' }
+      return { method: 'POST', path: '/views', headers, body: JSON.stringify({ item: nextItem() }) }
     }
     const path = readPaths[Math.floor(random() * readPaths.length)] ?? '/me'
-    return { method: 'GET', path, token: path === '/items/popular' ? null : token, body: null }
+    const headers: Call['headers'] = path.startsWith('/me') ? { authorization } : {}
+    return { method: 'GET', path, headers, body: null }
   }
   return Array.from({ length: connections }, (_, connection) => {
     const own = tokens.filter((_, index) => index % connections === connection)
     const used = own.length > 0 ? own : tokens.slice(connection % tokens.length).slice(0, 1)
     return Array.from({ length: Math.max(length, used.length) }, (_, index) =>
-      call(used[index % used.length] ?? ''),
+      call(used[index % used.length]),
     )
   })
-}
-
-/** The headers of a call that a generator has to set itself. */
-export function headersOf({ token, body }: Call): Record<string, string> {
-  return {
-    ...(token !== null && { authorization: `Bearer ${token}` }),
-    ...(body !== null && { 'content-type': 'application/json' }),
-  }
 }

@@ -5,23 +5,19 @@ import { seededRandom } from '../http/workload.ts'
 export const arrivals = ['even', 'poisson'] as const
 export type Arrivals = (typeof arrivals)[number]
 
-export interface ArrivalsOptions {
-  /** Requests per second, on average. */
+interface ArrivalsOptions {
   rate: number
   seconds: number
   arrivals: Arrivals
-  /** Of the random times; without effect on even ones. */
+  /** Of the random times. */
   seed: number
 }
 
-/** A run's schedule is kept in memory, eight bytes for each request. */
-const MAX_REQUESTS = 10_000_000
-
-/** @throws Problem when a run would have more than ten million requests. */
-export function requireBounded({ rate, seconds }: Pick<ArrivalsOptions, 'rate' | 'seconds'>): void {
-  if (rate * seconds <= MAX_REQUESTS) return
+/** @throws Problem when a run would have more requests than its schedule has room for in memory. */
+export function requireBounded(rate: number, seconds: number): void {
+  if (rate * seconds <= 10_000_000) return
   throw new Problem(
-    `${rate} requests/s for ${seconds} s are more than ${MAX_REQUESTS / 1e6} million in one run: choose a lower rate or a shorter run.`,
+    `${rate} requests/s for ${seconds} s are more than 10 million in one run: choose a lower rate or a shorter run.`,
   )
 }
 
@@ -44,17 +40,17 @@ export function secondsAt(
  * When each request of a run is due: milliseconds since its start, ascending, all below `seconds`. The
  * first of evenly spaced ones is due at 0. It is in memory that threads can share.
  *
- * @throws Problem when that would be more than ten million.
+ * @throws Problem as `requireBounded`.
  */
 export function arrivalTimes({ rate, seconds, arrivals, seed }: ArrivalsOptions): Float64Array {
-  requireBounded({ rate, seconds })
+  requireBounded(rate, seconds)
+  const random = seededRandom(seed)
   const times: number[] = []
+  // A Poisson process: the times between two requests are distributed exponentially.
+  const gap = () => (-Math.log(1 - random()) * 1_000) / rate
   if (arrivals === 'even') {
     for (let index = 0; index < rate * seconds; index++) times.push((index * 1_000) / rate)
   } else {
-    // A Poisson process: the times between two requests are distributed exponentially.
-    const random = seededRandom(seed)
-    const gap = () => (-Math.log(1 - random()) * 1_000) / rate
     for (let at = gap(); at < seconds * 1_000; at += gap()) times.push(at)
   }
   const shared = new Float64Array(new SharedArrayBuffer(times.length * 8))

@@ -1,15 +1,11 @@
-import { Client, type Dispatcher } from 'undici'
-import { TIMEOUT_S } from '../http/generator.ts'
-import { type Call, headersOf } from '../http/workload.ts'
+import { Client } from 'undici'
+import { type Call, TIMEOUT_S } from '../http/workload.ts'
 
 /** An HTTP connection that has one request at a time. It opens with the first, and again when lost. */
-export class Connection implements Dispatcher.DispatchHandler {
+export class Connection {
   readonly #client: Client
-  readonly #calls: readonly Dispatcher.DispatchOptions[]
+  readonly #calls: readonly Call[]
   #turn = 0
-  #status = 0
-  #onSent = () => {}
-  #outcome = Promise.withResolvers<string>()
 
   /** @param calls what it sends, over and over; at least one. */
   constructor(url: string, calls: readonly Call[]) {
@@ -20,50 +16,36 @@ export class Connection implements Dispatcher.DispatchHandler {
       keepAliveTimeout: 600_000, // at low rates a connection is idle for long
       allowH2: false,
     })
-    this.#calls = calls.map((call) => ({
-      method: call.method,
-      path: call.path,
-      headers: headersOf(call),
-      body: call.body,
-    }))
+    this.#calls = calls
   }
 
   /**
    * Sends the next call; the last one must be complete. Resolves with the status when the whole answer is
    * there, or with an error code or `timeout`. Never rejects.
-   *
-   * @param onSent is called when it is written to the socket.
    */
-  send(onSent = () => {}): Promise<string> {
-    this.#onSent = onSent
-    this.#outcome = Promise.withResolvers()
+  send(): Promise<string> {
+    const { promise, resolve } = Promise.withResolvers<string>()
     const call = this.#calls[this.#turn++ % this.#calls.length]
-    if (call) this.#client.dispatch(call, this)
-    return this.#outcome.promise
+    let outcome = ''
+    if (call) {
+      this.#client.dispatch(call, {
+        onRequestStart() {},
+        onResponseStart(_, status) {
+          outcome = String(status)
+        },
+        onResponseData() {},
+        onResponseEnd: () => resolve(outcome),
+        onResponseError: (_, error) => resolve(codeOf(error)),
+      })
+    }
+    return promise
   }
 
   /** Ends the connection, and with it a request in flight. */
-  async close(): Promise<void> {
-    await this.#client.destroy()
-  }
+  close = (): Promise<void> => this.#client.destroy()
+}
 
-  onRequestStart(): void {
-    this.#onSent()
-  }
-
-  onResponseStart(_: Dispatcher.DispatchController, status: number): void {
-    this.#status = status
-  }
-
-  onResponseData(): void {}
-
-  onResponseEnd(): void {
-    this.#outcome.resolve(String(this.#status))
-  }
-
-  onResponseError(_: Dispatcher.DispatchController, error: Error): void {
-    const { code = 'error', cause } = error as NodeJS.ErrnoException
-    const inner = (cause as NodeJS.ErrnoException | null | undefined)?.code
-    this.#outcome.resolve(code.endsWith('_TIMEOUT') ? 'timeout' : (inner ?? code))
-  }
+function codeOf({ code = 'error', cause }: NodeJS.ErrnoException): string {
+  const inner = (cause as NodeJS.ErrnoException | undefined)?.code
+  return code.endsWith('_TIMEOUT') ? 'timeout' : (inner ?? code)
 }

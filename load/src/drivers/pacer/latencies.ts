@@ -6,15 +6,13 @@ import {
 } from 'hdr-histogram-js'
 
 // HDR histograms in microseconds: three digits are exact at any size, those of several rounds can be added
-// up, and their encoding is the same in all languages. They need no correction for coordinated omission, as
-// every request is in them with its due time.
+// up, and their encoding is the same in all languages.
 
 const HIGHEST_MICROS = 3_600_000_000
 
 /** For milliseconds from 0.001 to an hour, recorded with `record`. */
-export function latencyHistogram(): Histogram {
-  return build({ lowestDiscernibleValue: 1, highestTrackableValue: HIGHEST_MICROS })
-}
+export const latencyHistogram = (): Histogram =>
+  build({ lowestDiscernibleValue: 1, highestTrackableValue: HIGHEST_MICROS })
 
 export function record(histogram: Histogram, milliseconds: number, count = 1): void {
   const micros = Math.round(milliseconds * 1_000)
@@ -30,30 +28,19 @@ export function together(histograms: readonly string[]): Histogram {
   return all
 }
 
-/** The percentiles that are kept, as shares of the requests. */
-export const percentileShares = {
-  p50: 0.5,
-  p75: 0.75,
-  p90: 0.9,
-  p95: 0.95,
-  p99: 0.99,
-  p999: 0.999,
-  p9999: 0.9999,
-} as const
-
-export type Percentile = keyof typeof percentileShares
-export const percentileNames = Object.keys(percentileShares) as Percentile[]
+/** The percentiles that are kept: `p999` is that of 99.9 %. */
+export const percentileNames = ['p50', 'p75', 'p90', 'p95', 'p99', 'p999', 'p9999'] as const
+export type Percentile = (typeof percentileNames)[number]
+/** 0 to 1: 0.999 for `p999`. */
+export const shareOf = (name: Percentile) => Number(`0.${name.slice(1)}`)
 /** `p99.9` */
-export const percentText = (name: Percentile) =>
-  `p${Number((percentileShares[name] * 100).toFixed(2))}`
+export const percentText = (name: Percentile) => `p${Number((shareOf(name) * 100).toFixed(2))}`
 
-export type LatencySummary = Record<Percentile | 'max', number | null>
-
-/** Percentiles and the longest, in milliseconds; null where nothing was recorded. */
-export function summaryOf(histogram: Histogram): LatencySummary {
+/** Percentiles and `max`, the longest, in milliseconds; null where nothing was recorded. */
+export function summaryOf(histogram: Histogram): Record<Percentile | 'max', number | null> {
   const milliseconds = (micros: number) => (histogram.totalCount === 0 ? null : micros / 1_000)
   const percentiles = percentileNames.map((name) => {
-    const value = histogram.getValueAtPercentile(percentileShares[name] * 100)
+    const value = histogram.getValueAtPercentile(shareOf(name) * 100)
     // It is the upper end of a step of the histogram; the longest is kept exactly.
     return [name, milliseconds(Math.min(value, histogram.maxValue))]
   })
@@ -64,11 +51,10 @@ export function summaryOf(histogram: Histogram): LatencySummary {
 const FEWEST_BEYOND = 10
 
 /**
- * The latency in milliseconds that a share of the requests did not exceed, when those that are not in the
- * histogram are slower than all others: `Infinity` when it is among those, null when fewer than ten requests
- * are beyond it.
+ * The latency in milliseconds that a share of the requests (0 to 1) did not exceed, when those that are not
+ * in the histogram are slower than all others: `Infinity` when it is among those, null when fewer than ten
+ * requests are beyond it.
  *
- * @param share 0 to 1.
  * @param due all requests, those that failed or were not sent included.
  */
 export function latencyAt(histogram: Histogram, share: number, due: number): number | null {
@@ -79,17 +65,14 @@ export function latencyAt(histogram: Histogram, share: number, due: number): num
   return histogram.getValueAtPercentile(((rank - 0.5) / histogram.totalCount) * 100) / 1_000
 }
 
-/** Points of a curve in each tenth part: from 90 to 99 %, from 99 to 99.9 %, and so on. */
-const POINTS = 10
-
-/** Latencies in milliseconds at shares that are ever closer to 1, as far as percentiles are shown. */
-export function curveOf(
-  histogram: Histogram,
-  due: number,
-): (readonly [share: number, ms: number])[] {
-  const curve: (readonly [number, number])[] = []
+/**
+ * Latencies in milliseconds at shares that are ever closer to 1, as far as percentiles are shown: ten from 90
+ * to 99 %, ten from 99 to 99.9 %, and so on.
+ */
+export function curveOf(histogram: Histogram, due: number): (readonly [number, number])[] {
+  const curve: (readonly [share: number, ms: number])[] = []
   for (let step = 0; ; step++) {
-    const share = 1 - 10 ** (-step / POINTS)
+    const share = 1 - 10 ** (-step / 10)
     const ms = latencyAt(histogram, share, due)
     if (ms === null || ms === Number.POSITIVE_INFINITY) return curve
     curve.push([share, ms])

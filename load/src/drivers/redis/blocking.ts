@@ -1,24 +1,12 @@
 import { redisAddress } from '@onetrip/stack/address.ts'
 import { Redis } from 'ioredis'
 
-/** What Redis reports about commands that hold up all others. */
-interface Blocking {
-  /** Commands that ran for 1 ms or longer. */
-  slow: number
-  /** The one that ran longest, if it took `REMEMBERED_MICROS` or longer. */
-  longest: { command: string; milliseconds: number } | null
-  /** From LATENCY LATEST: the longest of each kind of event of 1 ms or more, in milliseconds. */
-  events: Record<string, number>
-}
-
 /** Shorter commands are not in the slow log. */
 export const REMEMBERED_MICROS = 200
 /** Commands of the watch itself: to clear a slow log of 100,000 entries takes some milliseconds. */
-const OWN = ['SLOWLOG', 'LATENCY']
+const OWN = ['slowlog', 'latency']
 
-type SlowlogEntry = readonly [id: number, time: number, micros: number, args: readonly string[]]
-
-/** Watches a Redis, through a connection of its own, for what blocks it. */
+/** Watches a Redis, through a connection of its own, for commands that hold up all others. */
 export class BlockingWatch {
   readonly #redis: Redis
 
@@ -36,20 +24,20 @@ export class BlockingWatch {
     await this.#redis.latency('RESET') // the last, and read first: the others may take long themselves
   }
 
-  /** What blocked it since `begin`. */
-  async end(): Promise<Blocking> {
+  /**
+   * What blocked it since `begin`: how many commands ran for 1 ms or longer, the longest one, and the longest
+   * of each kind of event of 1 ms or more (LATENCY LATEST), in milliseconds.
+   */
+  async end() {
     const latest = (await this.#redis.latency('LATEST')) as [string, number, number, number][]
-    const all = (await this.#redis.slowlog('GET', -1)) as SlowlogEntry[]
-    const [longest = null, ...others] = all
-      .map(([, , micros, [name = '']]) => ({
-        command: name.toUpperCase(),
-        milliseconds: micros / 1_000,
-      }))
-      .filter(({ command }) => !OWN.includes(command))
+    const all = (await this.#redis.slowlog('GET', -1)) as [number, number, number, [string]][]
+    const commands = all
+      .map(([, , micros, [command]]) => ({ command, milliseconds: micros / 1_000 }))
+      .filter(({ command }) => !OWN.includes(command.toLowerCase()))
       .toSorted((a, b) => b.milliseconds - a.milliseconds)
     return {
-      slow: [longest, ...others].filter((entry) => entry && entry.milliseconds >= 1).length,
-      longest,
+      slow: commands.filter(({ milliseconds }) => milliseconds >= 1).length,
+      longest: commands[0] ?? null,
       events: Object.fromEntries(latest.map(([event, , , longestMs]) => [event, longestMs])),
     }
   }

@@ -7,21 +7,14 @@ import { Redis } from 'ioredis'
  * @throws the socket's error; `redis.connect()` only says that the connection is closed.
  */
 export async function connectOnce(options: RedisOptions): Promise<Redis> {
-  const once: RedisOptions = {
-    ...options,
-    lazyConnect: true,
-    maxRetriesPerRequest: 0,
-    retryStrategy: null,
-  }
-  const redis = new Redis(once)
+  const never = { maxRetriesPerRequest: 0, retryStrategy: null }
+  const redis = new Redis({ ...options, ...never, lazyConnect: true })
   let reason: unknown
   redis.on('error', (error) => {
     reason ??= error
   })
-  try {
-    await redis.connect()
-    return redis
-  } catch (error) {
+  await redis.connect().catch((error) => {
     throw reason ?? error
-  }
+  })
+  return redis
 }

@@ -1,5 +1,5 @@
 import type { Doubt } from '../../experiment/shape.ts'
-import { isLimitedByGenerator } from '../generator-limit.ts'
+import { GENERATOR_LIMIT } from '../generator-limit.ts'
 import { generateLoad, type LoadOptions } from './generator/load.ts'
 import type { RedisServer } from './server.ts'
 import { type CpuUse, cpuBetween } from './threads.ts'
@@ -23,13 +23,10 @@ export const microsPer = ({ mainCpuSeconds, cpuSeconds }: CpuUse, count: number)
 /** Runs the generator. CPU times are Redis's per reply; latencies are in milliseconds. */
 export async function measureLoad(server: RedisServer, options: LoadOptions) {
   const { result: load, cpu } = await cpuDuring(server, () => generateLoad(options))
-  return {
-    perSecond: load.completed / load.seconds,
-    ...microsPer(cpu, load.completed),
-    latency: load.latency,
-    errors: load.errors,
-    doubts: isLimitedByGenerator(load.demand, cpu.mainDemand) ? ['generator'] : [],
-  }
+  const isLimit = load.demand >= GENERATOR_LIMIT && cpu.mainDemand < GENERATOR_LIMIT
+  const perSecond = load.completed / load.seconds
+  const doubts = isLimit ? ['generator'] : []
+  return { ...load, perSecond, ...microsPer(cpu, load.completed), doubts }
 }
 
 /** What `generator` means among the doubts of `measureLoad`. */

@@ -1,9 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { Problem } from '@onetrip/stack/problem.ts'
 
-/** What a process needs besides the sockets of the load. */
-const SPARE_DESCRIPTORS = 100
-
 /** Settings of the kernel that short connections depend on, in /proc/sys/net. */
 const settings = {
   somaxconn: 'core/somaxconn',
@@ -22,11 +19,10 @@ export type SystemLimits = Readonly<
 export async function systemLimits(): Promise<SystemLimits> {
   const entries = Object.entries(settings).map(async ([name, path]) => {
     const text = await readFile(`/proc/sys/net/${path}`, 'utf8').catch(() => null)
-    const value = text?.trim().replaceAll(/\s+/g, '-') ?? null
-    return [name, value !== null && /^\d+$/.test(value) ? Number(value) : value]
+    return [name, text && (text.includes('\t') ? text.trim().replace('\t', '-') : Number(text))]
   })
-  const descriptors = await descriptorLimit()
-  return { descriptors, ...Object.fromEntries(await Promise.all(entries)) }
+  const all = Object.fromEntries(await Promise.all(entries))
+  return { descriptors: await descriptorLimit(), ...all }
 }
 
 /** The hard limit, up to which a process may raise its own; null where it cannot be read. */
@@ -36,10 +32,9 @@ async function descriptorLimit(): Promise<number | null> {
   return hard === undefined ? null : Number(hard.replace('unlimited', 'Infinity'))
 }
 
-/** How many connections a Redis, or a client, can have at the same time here. */
-export async function mostConnections(): Promise<number> {
-  return Math.max(0, ((await descriptorLimit()) ?? 1_024) - SPARE_DESCRIPTORS)
-}
+/** How many connections a Redis, or a client, can have at the same time here, with 100 descriptors to spare. */
+export const mostConnections = async (): Promise<number> =>
+  Math.max(0, ((await descriptorLimit()) ?? 1_024) - 100)
 
 /** @throws Problem when a process cannot have as many connections at the same time. */
 export async function requireConnections(count: number): Promise<void> {

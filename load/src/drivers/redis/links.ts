@@ -1,4 +1,5 @@
 import { redisAddress, unixUrl } from '@onetrip/stack/address.ts'
+import { list } from '@onetrip/stack/parsers.ts'
 import { startRelay } from '@onetrip/stack/relay/process.ts'
 import { bandwidth, describeBandwidth, duration } from '@onetrip/stack/relay/units.ts'
 import { InvalidArgumentError } from 'commander'
@@ -7,66 +8,49 @@ import type { Context } from '../../experiment/experiment.ts'
 import { encode, exchanger, rawSocket } from './raw-connection.ts'
 import type { RedisServer } from './server.ts'
 
-/** A way to Redis. */
+/** A way to Redis; `distant` is what a relay in between simulates, null for none. */
 export interface LinkPlan {
   name: string
   transport: 'unix' | 'tcp'
-  /** What a relay in between simulates; null for none. */
   distant: { roundTripMs: number; bitsPerSecond: number } | null
 }
 
-const namedLinks: readonly LinkPlan[] = [
-  { name: 'unix', transport: 'unix', distant: null },
-  { name: 'loopback', transport: 'tcp', distant: null },
-  { name: 'switch', transport: 'tcp', distant: { roundTripMs: 0.271, bitsPerSecond: 1e9 } },
-  { name: 'vpn', transport: 'tcp', distant: { roundTripMs: 48, bitsPerSecond: 1.8e6 } },
-]
+/** The links of the documents: a round trip at a bandwidth, or nothing in between. */
+const named = { unix: null, loopback: null, switch: '0.271ms@1Gb/s', vpn: '48ms@1.8Mb/s' }
 
-/** The links of the documents. */
-export const linkNames: readonly string[] = namedLinks.map(({ name }) => name)
+export const linkNames: readonly string[] = Object.keys(named)
 
-/** A parser for links, separated by commas, each one of the documents' or like `5ms@100Mb/s`. */
-export function links(text: string): LinkPlan[] {
-  const plans = text.split(',').map((part) => link(part.trim()))
-  if (new Set(plans.map(({ name }) => name)).size === plans.length) return plans
-  throw new InvalidArgumentError('Each may stand in the list only once.')
-}
+/** A parser for links, each one of the documents' or like `5ms@100Mb/s`. */
+export const links = list(link)
 
 function link(name: string): LinkPlan {
-  const known = namedLinks.find((plan) => plan.name === name)
-  if (known) return known
-  const [roundTrip, rate, ...rest] = name.split('@')
-  if (roundTrip === undefined || rate === undefined || rest.length > 0) {
-    throw new InvalidArgumentError(
-      `"${name}" is none of ${linkNames.join(', ')}, and not like 5ms@100Mb/s.`,
-    )
+  const transport = name === 'unix' ? 'unix' : 'tcp'
+  const text = name in named ? named[name as keyof typeof named] : name
+  if (text === null) return { name, transport, distant: null }
+  const [, roundTrip, rate] = /^([^@]+)@([^@]+)$/.exec(text) ?? []
+  if (roundTrip && rate) {
+    const distant = { roundTripMs: duration(roundTrip), bitsPerSecond: bandwidth(rate) }
+    return { name, transport, distant }
   }
-  const distant = { roundTripMs: duration(roundTrip), bitsPerSecond: bandwidth(rate) }
-  return { name, transport: 'tcp', distant }
+  const known = linkNames.join(', ')
+  throw new InvalidArgumentError(`"${name}" is none of ${known}, and not like 5ms@100Mb/s.`)
 }
 
 /** `switch: 0.271 ms at 1 Gb/s` */
 export function describeLink({ name, transport, distant }: LinkPlan): string {
-  if (distant) {
-    return `${name}: ${distant.roundTripMs} ms at ${describeBandwidth(distant.bitsPerSecond)}`
-  }
-  return `${name}: ${transport === 'unix' ? 'Unix socket' : 'TCP over loopback'}`
+  if (!distant) return `${name}: ${transport === 'unix' ? 'Unix socket' : 'TCP over loopback'}`
+  return `${name}: ${distant.roundTripMs} ms at ${describeBandwidth(distant.bitsPerSecond)}`
 }
 
-/** An open link. */
+/** The URL of the Redis at the other end, and the round trip of a PING: the median of at least five. */
 export interface OpenLink {
-  /** Of the Redis at its other end. */
   url: string
-  /** Round trip of a PING, in milliseconds: the median of at least five. */
   pingMs: number
 }
 
-/**
- * The relay itself adds about 0.1 ms to a PING (docs/store-benchmark.md), which is taken off the link. An
- * excess of more than this comes from a busy machine, and is not corrected.
- */
-const RELAY_MS = 0.15
-const TOLERANCE = 0.02
+// The relay itself adds about 0.1 ms to a PING (docs/store-benchmark.md), which is taken off the link. An
+// excess of more than this comes from a busy machine, and is not corrected.
+const [RELAY_MS, TOLERANCE] = [0.15, 0.02]
 
 /** Opens a link to a Redis on this machine; `context.defer` closes it at the end. */
 export async function openLink(
@@ -97,16 +81,12 @@ export async function openLink(
   return (await openRelay(Math.max(0, roundTripMs - excess))).link
 }
 
-/** Long enough for a link to warm up, in milliseconds. */
-const PINGING_MS = 250
-const [MIN_PINGS, MAX_PINGS] = [5, 1_000]
-
 async function ping(url: string, expectedMs: number): Promise<number> {
   const socket = await rawSocket(redisAddress(url).options)
   try {
     const exchange = exchanger(socket)
     const [command, reply] = [encode(['PING']), Buffer.from('+PONG\r\n')]
-    const count = Math.max(MIN_PINGS, Math.min(MAX_PINGS, PINGING_MS / expectedMs))
+    const count = Math.max(5, Math.min(1_000, 250 / expectedMs)) // for 250 ms: a link warms up
     await exchange(command, reply) // the first has to wait until the connection is open
     const times: number[] = []
     while (times.length < count) {

@@ -15,23 +15,13 @@ export function encode(command: readonly (string | number)[]): Buffer {
 }
 
 /** The commands that log in and select a database, as far as the address asks for it, and their replies. */
-export function greeting({ username, password, db }: RedisOptions): {
-  commands: Buffer
-  replies: Buffer
-} {
+export function greeting({ username, password, db }: RedisOptions) {
   const commands = [
     ...(password ? [encode(['AUTH', ...(username ? [username] : []), password])] : []),
     ...(db ? [encode(['SELECT', db])] : []),
   ]
-  return {
-    commands: Buffer.concat(commands),
-    replies: Buffer.from('+OK\r\n'.repeat(commands.length)),
-  }
-}
-
-function openSocket({ path, host = '127.0.0.1', port = 6379, tls }: RedisOptions): Socket {
-  if (path) return connectPlain({ path })
-  return tls ? connectTls({ host, port, servername: host }) : connectPlain({ host, port })
+  const replies = Buffer.from('+OK\r\n'.repeat(commands.length))
+  return { commands: Buffer.concat(commands), replies }
 }
 
 /**
@@ -41,43 +31,40 @@ function openSocket({ path, host = '127.0.0.1', port = 6379, tls }: RedisOptions
  * @throws the socket's error when it cannot be connected.
  */
 export async function rawSocket(
-  options: RedisOptions,
+  { path, host = '127.0.0.1', port = 6379, tls }: RedisOptions,
   { reading = true }: { reading?: boolean } = {},
 ): Promise<Socket> {
-  const socket = openSocket(options)
+  const to = path ? { path } : { host, port }
+  const socket = tls ? connectTls({ ...to, servername: host }) : connectPlain(to)
   if (!reading) socket.pause()
   const signal = AbortSignal.timeout(TIMEOUT_MS)
   try {
-    await once(socket, options.tls ? 'secureConnect' : 'connect', { signal })
+    await once(socket, tls ? 'secureConnect' : 'connect', { signal })
   } catch (error) {
     socket.destroy()
     throw signal.aborted ? new Error(`no connection after ${TIMEOUT_MS / 1_000} s`) : error
   }
-  socket.setNoDelay(true)
-  return socket
+  return socket.setNoDelay(true)
 }
 
 /**
  * Returns a function that sends commands and waits for a reply that is known beforehand, one call after the
- * other: the least that a client in this language can do, since nothing is parsed.
- *
- * Each call throws a Problem when Redis answers something else, and an Error when the connection ends.
+ * other: the least that a client in this language can do, since nothing is parsed. It throws a Problem when
+ * Redis answers something else, and an Error when the connection ends.
  */
 export function exchanger(socket: Socket): (commands: Buffer, expected: Buffer) => Promise<void> {
   let expected: Buffer = Buffer.alloc(0)
   let received = 0
   let reply = Promise.withResolvers<void>()
   reply.promise.catch(() => {}) // the connection may end before the first call
-  const fail = (error: Error) => reply.reject(error)
-  socket.setTimeout(TIMEOUT_MS, () =>
-    socket.destroy(new Error(`no answer for ${TIMEOUT_MS / 1_000} s`)),
-  )
-  socket.on('error', fail)
-  socket.on('close', () => fail(new Error('Redis closed the connection')))
+  const late = new Error(`no answer for ${TIMEOUT_MS / 1_000} s`)
+  socket.setTimeout(TIMEOUT_MS, () => socket.destroy(late))
+  socket.on('error', (error) => reply.reject(error))
+  socket.on('close', () => reply.reject(new Error('Redis closed the connection')))
   socket.on('data', (chunk: Buffer) => {
     if (!expected.subarray(received, received + chunk.length).equals(chunk)) {
       const [line] = chunk.toString('latin1').split('\r\n', 1)
-      fail(new Problem(`Redis gave an answer that was not expected: ${line}`))
+      reply.reject(new Problem(`Redis gave an answer that was not expected: ${line}`))
     }
     received += chunk.length
     if (received >= expected.length) reply.resolve()

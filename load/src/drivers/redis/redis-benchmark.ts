@@ -1,95 +1,65 @@
 import { execFile } from 'node:child_process'
 import { join } from 'node:path'
-import { setTimeout as delay } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { Problem } from '@onetrip/stack/problem.ts'
 import { buildRedis } from '@onetrip/stack/redis.ts'
 import { type CpuReading, cpuBetween, readCpu } from './threads.ts'
 
-/** A run of redis-benchmark, which is one process of one thread. */
-export interface Benchmark {
-  /** Without the path of the program. */
-  command: string
-  /** Commands answered per second. */
-  perSecond: number
-  /**
-   * From the write of a pipeline to the first byte of an answer, in milliseconds; redis-benchmark
-   * counts in steps of 1/125.
-   */
-  p50: number
-  p99: number
-  max: number
-  /** Share of the time, 0 to 1, in which its thread ran or was ready to; null if the run was too short. */
-  demand: number | null
-}
-
-export interface BenchmarkOptions {
-  /** Path of redis-benchmark. */
-  program: string
-  /** Such as `['-p', '6379', '-c', '50', '-n', '100000', '-t', 'get']`; one test only. */
-  args: readonly string[]
-  signal: AbortSignal
-}
-
 /** The path of redis-benchmark, which is built first if it is missing. */
-export async function requireRedisBenchmark(signal: AbortSignal): Promise<string> {
-  return join(await buildRedis('tools', signal), 'redis-benchmark')
-}
+export const requireRedisBenchmark = async (signal: AbortSignal): Promise<string> =>
+  join(await buildRedis('tools', signal), 'redis-benchmark')
 
-/** @throws Problem with its output when it fails; the reason of `signal`, after killing it. */
-export async function redisBenchmark(options: BenchmarkOptions): Promise<Benchmark> {
-  const { program, args, signal } = options
+/**
+ * Runs redis-benchmark, which is one process of one thread.
+ *
+ * @param args such as `['-p', '6379', '-c', '50', '-n', '100000', '-t', 'get']`; one test only.
+ * @returns the figures of `parseCsv`; `demand`: the share of the time, 0 to 1, in which its thread ran or was
+ *   ready to, null if the run was too short; `command`: its command line, without the path of the program.
+ * @throws Problem with its output when it fails; the reason of `signal`, after killing it.
+ */
+export async function redisBenchmark(
+  program: string,
+  args: readonly string[],
+  signal: AbortSignal,
+) {
   signal.throwIfAborted()
-  const running = promisify(execFile)(program, ['--csv', ...args], {
-    signal,
-    killSignal: 'SIGKILL',
-  })
-  const ended = new AbortController()
-  const demand = demandOf(running.child.pid, ended.signal)
+  const options = { signal, killSignal: 'SIGKILL' } as const
+  const running = promisify(execFile)(program, ['--csv', ...args], options)
+  let first: CpuReading | undefined
+  let last: CpuReading | undefined
+  // The system forgets its CPU time when the process ends.
+  const watch = setInterval(async () => {
+    last = await readCpu(running.child.pid ?? 0).catch(() => last)
+    first ??= last
+  }, 20)
   try {
     const { stdout } = await running
-    ended.abort()
-    const command = ['redis-benchmark', ...args].join(' ')
-    return { command, ...parseCsv(stdout), demand: await demand }
+    const demand = first && last && first !== last ? cpuBetween(first, last).mainDemand : null
+    return { ...parseCsv(stdout), demand, command: ['redis-benchmark', ...args].join(' ') }
   } catch (error) {
     signal.throwIfAborted()
     const { stderr = '', message } = error as Error & { stderr?: string }
     throw new Problem(`redis-benchmark failed: ${stderr.trim() || message}`, { cause: error })
   } finally {
-    ended.abort()
-    await demand
+    clearInterval(watch)
   }
 }
 
-/** The one line of figures below the names of the columns. */
-export function parseCsv(text: string): Pick<Benchmark, 'perSecond' | 'p50' | 'p99' | 'max'> {
-  const [names = [], values = []] = text
-    .trim()
-    .split('\n')
-    .slice(-2)
-    // A name may contain commas, but no quotes.
-    .map((line) => line.trim().slice(1, -1).split('","'))
-  const field = (name: string) => {
-    const value = Number(values[names.indexOf(name)] ?? Number.NaN)
-    if (Number.isFinite(value)) return value
-    throw new Problem(`redis-benchmark printed no ${name}:\n${text}`)
-  }
-  return {
-    perSecond: field('rps'),
-    p50: field('p50_latency_ms'),
-    p99: field('p99_latency_ms'),
-    max: field('max_latency_ms'),
-  }
-}
-
-/** Reads the CPU time every 20 ms, since the system forgets it when the process ends. */
-async function demandOf(pid: number | undefined, ended: AbortSignal): Promise<number | null> {
-  let first: CpuReading | undefined
-  let last: CpuReading | undefined
-  while (pid !== undefined && !ended.aborted) {
-    last = await readCpu(pid).catch(() => last)
-    first ??= last
-    await delay(20, undefined, { signal: ended }).catch(() => undefined)
-  }
-  return first && last && first !== last ? cpuBetween(first, last).mainDemand : null
+/**
+ * The one line of figures below the names of the columns: commands per second; from the write of a pipeline to
+ * the first byte of an answer, in milliseconds (redis-benchmark counts in steps of 1/125).
+ */
+export function parseCsv(text: string) {
+  const lines = text.trim().split('\n').slice(-2)
+  // A name may contain commas, but no quotes.
+  const [names = [], values = []] = lines.map((line) => line.trim().slice(1, -1).split('","'))
+  const field = (name: string) => Number(values[names.indexOf(name)])
+  const [p50, p99, max] = [
+    field('p50_latency_ms'),
+    field('p99_latency_ms'),
+    field('max_latency_ms'),
+  ]
+  const figures = { perSecond: field('rps'), p50, p99, max }
+  if (Object.values(figures).every(Number.isFinite)) return figures
+  throw new Error(`it printed no figures:\n${text}`)
 }

@@ -8,26 +8,21 @@ import { buildRedis, type RedisBuild, startRedis } from '@onetrip/stack/redis.ts
 import { type RedisFacts, redisFacts } from '@onetrip/stack/redis-info.ts'
 import { type CpuReading, readCpu } from './threads.ts'
 
+/** `config`: settings of redis.conf. Appending to a file is off, and one I/O thread the default. */
 export interface RedisServerOptions {
   build: RedisBuild
-  /** Settings of redis.conf. Appending to a file is off, and one I/O thread the default. */
   config?: Record<string, string>
-  /** Whether it listens on a port of 127.0.0.1, too. Default: yes. */
-  tcp?: boolean
 }
 
 /** A Redis that was started for an experiment and serves nobody else. */
 export interface RedisServer {
   readonly build: RedisBuild
   readonly pid: number
-  /** Path of its Unix socket. */
   readonly socket: string
-  /** On 127.0.0.1; 0 without TCP. */
   readonly port: number
   /** `unix://…`, for what is not measured. */
   readonly url: string
   readonly facts: RedisFacts
-  readonly config: Readonly<Record<string, string>>
   /** CPU time of its threads since its start. */
   cpu(): Promise<CpuReading>
   /** Does nothing when it was stopped already. */
@@ -37,23 +32,20 @@ export interface RedisServer {
 // What is measured is the work for connections and commands, not the disk.
 const MEASURED = { appendonly: 'no', save: '', 'io-threads': '1' }
 
-/** To look whether a build is there takes half a second, and an experiment may start ten of it. */
-const made = new Set<RedisBuild | 'tools'>()
+// To look whether a build is there takes half a second, and an experiment may start ten of it.
+const made = new Set<Build>()
+type Build = RedisBuild | 'tools'
 
 /**
  * Makes a build of Redis if it is missing.
  *
  * @throws Problem when it cannot be made, or when another Redis would be started in its place.
  */
-export async function requireBuild(
-  build: RedisBuild | 'tools',
-  signal: AbortSignal,
-): Promise<void> {
+export async function requireBuild(build: Build, signal: AbortSignal): Promise<void> {
   if (process.env.REDIS_SERVER) {
     throw new Problem('REDIS_SERVER is set, but this measures builds of ours: unset it.')
   }
-  if (made.has(build)) return
-  await buildRedis(build, signal)
+  if (!made.has(build)) await buildRedis(build, signal)
   made.add(build)
 }
 
@@ -64,58 +56,27 @@ export async function requireBuild(
  * @throws Problem, ProgramError; the reason of `signal`. Nothing is left behind then.
  */
 export async function startRedisServer(
-  options: RedisServerOptions,
+  { build, config }: RedisServerOptions,
   signal: AbortSignal,
   onLost: (reason: Error) => void,
 ): Promise<RedisServer> {
-  const { build, tcp = true } = options
   await requireBuild(build, signal)
-  const config: Record<string, string> = { ...MEASURED, ...options.config }
-  const [port = 0] = tcp ? await freePorts(1) : []
-  const folder = await temporaryRunFolder('redis-')
-  const socket = await socketIn(folder)
-  let stopping: Promise<void> | undefined
-  const removeFiles = async () => {
-    await socket.remove()
-    await rm(folder, { recursive: true, force: true })
-  }
-  try {
-    const program = await startRedis({
-      build,
-      port,
-      socket: socket.path,
-      directory: folder,
-      config,
-      signal,
-    })
-    void program.exited.then(async () => {
-      if (!stopping) onLost(await endOf(program))
-    })
-    const stop = () => {
-      stopping ??= program.stop().then(removeFiles)
-      return stopping
-    }
-    const url = unixUrl(socket.path)
-    try {
-      const facts = await redisFacts(url)
-      const { pid } = program
-      return {
-        build,
-        pid,
-        socket: socket.path,
-        port,
-        url,
-        facts,
-        config,
-        stop,
-        cpu: () => readCpu(pid),
-      }
-    } catch (error) {
-      await stop()
-      throw error
-    }
-  } catch (error) {
-    await removeFiles()
-    throw error
-  }
+  await using undo = new AsyncDisposableStack()
+  const directory = await temporaryRunFolder('redis-')
+  undo.defer(() => rm(directory, { recursive: true, force: true }))
+  const { path: socket, remove } = await socketIn(directory)
+  undo.defer(remove)
+  const [port = 0] = await freePorts(1)
+  const all = { ...MEASURED, ...config }
+  const program = await startRedis({ build, port, socket, directory, config: all, signal })
+  undo.defer(async () => void (await program.stop()))
+  const { pid } = program
+  const url = unixUrl(socket)
+  const facts = await redisFacts(url)
+  const end = undo.move()
+  void program.exited.then(async () => {
+    if (!end.disposed) onLost(await endOf(program))
+  })
+  const stop = () => end.disposeAsync()
+  return { build, pid, socket, port, url, facts, cpu: () => readCpu(pid), stop }
 }

@@ -16,13 +16,13 @@ export async function redisForEach<One extends Case>(
   start: (one: One) => Promise<RedisServer>,
 ): Promise<(one: Case) => RedisServer> {
   const servers: { of: One; server: RedisServer }[] = []
+  let running: RedisServer | undefined
   for (const of of cases) {
     const server = await start(of)
     servers.push({ of, server })
     send('SIGSTOP', server)
     context.defer(() => send('SIGCONT', server)) // to end, it has to run
   }
-  let running: RedisServer | undefined
   return (one) => {
     const found = servers.find(({ of }) => matches(one, of))
     if (!found) throw new RangeError(`no Redis for ${JSON.stringify(one)}`)
@@ -42,17 +42,16 @@ function send(signal: 'SIGSTOP' | 'SIGCONT', { pid }: RedisServer): void {
 }
 
 interface FilledRedisOptions extends RedisServerOptions {
-  /** How many, as `fillKeys` names them. Default 1. */
   keys?: number
-  /** Length of a value. Default 3, as redis-benchmark's. */
   bytes?: number
-  /** Connections that only stay. Default 0. */
   idle?: number
-  /** Other connections at the same time. */
   busy: number
 }
 
-/** Starts a Redis that has keys and idle connections, and room for the busy ones. */
+/**
+ * Starts a Redis that has keys (1 by default, as `fillKeys` names them) with values of `bytes` bytes (3, as
+ * redis-benchmark's), and idle connections (0), and room for `busy` others at the same time.
+ */
 export async function startFilledRedis(
   context: Context,
   { build, config, keys = 1, bytes = 3, idle = 0, busy }: FilledRedisOptions,
@@ -60,8 +59,10 @@ export async function startFilledRedis(
   // Twice the busy ones: a client connects again before Redis has noticed that it closed.
   const maxclients = String(Math.max(10_000, idle + 2 * busy + 100))
   const server = await context.startRedis({ build, config: { maxclients, ...config } })
-  await fillKeys(server, keys, bytes)
-  const fleet = await holdConnections(server, idle, context.signal)
-  context.defer(() => fleet.close())
+  await fillKeys(server.socket, keys, bytes)
+  if (idle > 0) {
+    const holder = await holdConnections(server.socket, idle, context.signal)
+    context.defer(() => holder.stop())
+  }
   return server
 }

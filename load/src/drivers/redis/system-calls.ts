@@ -1,4 +1,4 @@
-import { type Program, startProgram } from '@onetrip/stack/program.ts'
+import { startProgram } from '@onetrip/stack/program.ts'
 
 /** How often a thread made each system call while some work was done. */
 export type SystemCalls = Readonly<Record<string, number>>
@@ -15,25 +15,23 @@ export async function countSystemCalls<Result>(
   signal: AbortSignal,
 ): Promise<{ calls: SystemCalls | null; result: Result }> {
   const lines: string[] = []
-  let strace: Program
-  try {
-    strace = await startProgram({
-      ...{ name: 'strace', command: 'strace', args: ['-c', '-p', String(thread)] },
-      ...{ env: { ...process.env, LC_ALL: 'C' }, ready: /attached/, signal },
-      onLine: (line) => lines.push(line),
-    })
-  } catch {
-    signal.throwIfAborted()
-    return { calls: null, result: await work() }
-  }
+  const strace = await startProgram({
+    name: 'strace',
+    command: 'strace',
+    args: ['-c', '-p', String(thread)],
+    env: { ...process.env, LC_ALL: 'C' },
+    ready: /attached/,
+    signal,
+    onLine: (line) => lines.push(line),
+  }).catch(() => null)
   try {
     const result = await work()
-    strace.signal('SIGINT') // detaches, and prints what was counted
-    await strace.exited
+    strace?.signal('SIGINT') // detaches, and prints what was counted
+    await strace?.exited
     const calls = lines.flatMap(callOf)
     return { calls: calls.length > 0 ? Object.fromEntries(calls) : null, result }
   } finally {
-    await strace.stop()
+    await strace?.stop()
   }
 }
 

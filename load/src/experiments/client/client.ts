@@ -264,7 +264,7 @@ async function runBenchmark(
     ...['--dbnum', String(db), '-c', '1', '-n', String(calls), '-k', reconnects ? '0' : '1'],
     ...['GET', missingKey],
   ]
-  const { perSecond, p50, p99 } = await redisBenchmark({ program: program ?? '', args, signal })
+  const { perSecond, p50, p99 } = await redisBenchmark(program ?? '', args, signal)
   return { values: { calls, perSecond, p50: p50 * 1_000, p99: p99 * 1_000 } }
 }
 

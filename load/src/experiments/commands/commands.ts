@@ -113,7 +113,7 @@ Examples:
     const name = String(one.command)
     const run = (test = '') => {
       const args = `-p ${server.port} -c ${clients} -n ${requests} ${test}`.split(' ')
-      return redisBenchmark({ program, args, signal })
+      return redisBenchmark(program, args, signal)
     }
     if (READS_LIST.test(name)) await run('-t lpush')
     const { result, cpu } = await cpuDuring(server, () => run(tests[name]?.[0]))

@@ -1,9 +1,6 @@
 import { strategyNames } from '@onetrip/session-store'
 import { seconds, wholeNumber } from '@onetrip/stack/parsers.ts'
-import { Option } from 'commander'
 import { apiOf, type HttpBench, openBench } from '../../drivers/http/bench.ts'
-import { type GeneratorName, generators } from '../../drivers/http/generator.ts'
-import { findGenerator, type Generator } from '../../drivers/http/generators.ts'
 import {
   baselineVariant,
   saturate,
@@ -23,25 +20,20 @@ import type { Experiment, RoundOptions } from '../../experiment/experiment.ts'
 import { counted, figure } from '../../experiment/figures.ts'
 import type { Row, Rows } from '../../experiment/rows.ts'
 import type { Section, Table } from '../../experiment/section.ts'
+import { packageVersion } from '../../measure/package-version.ts'
 import { bars, groups } from '../../reporting/charts.ts'
 import { errors, interval, range, ratio, tableOf } from '../../reporting/columns.ts'
 import { descriptions, variants } from '../../variants.ts'
 
 interface HttpOptions extends WorkloadFlags, TargetOptions {
-  generator: GeneratorName
   /** Seconds, per variant. */
   warmup: number
 }
 
-interface Bench extends HttpBench {
-  generator: Generator
-}
-
 /** The variants of the API beside each other, each as fast as it can. */
-export const http: Experiment<HttpOptions, Bench> = {
+export const http: Experiment<HttpOptions, HttpBench> = {
   name: 'http',
   title: 'Page views over HTTP, at full speed',
-  detail: ({ options }) => (options.generator === 'wrk' ? 'by wrk' : ''),
   summary: 'compare the variants of the API at full speed',
   group: 'Over HTTP',
   about: `
@@ -61,9 +53,6 @@ Workloads:
   realistic   many sessions; POST /views, and a share of GET /me, /me/views and /items/popular
   documents   one session and one item, POST /views only: what the documents measured
 
-Generators: autocannon comes with the repository. wrk has to be installed (apt-get install wrk), costs a
-fraction of the CPU, and runs for whole seconds.
-
 Environment:
   REDIS_URL         with --url: the Redis of those APIs, to be watched (it needs INFO only)
   REDIS_PASSWORD_FILE   a file with the password for REDIS_URL
@@ -78,7 +67,6 @@ Examples:
   npm run load -- --quick --compare before.json   # exits with 4 when something got worse
   npm run load -- --connections 8 --duration 2 --rounds 3
   npm run load -- --variants naive,sequential,pipeline --json results.json
-  npm run load -- --generator wrk --variants noop,batch,pipeline,node-redis,glide
   npm run load -- --redis-build baseline --transport unix
   REDIS_URL=redis://127.0.0.1:6379 npm run load -- --url http://127.0.0.1:3000,http://127.0.0.1:3001`,
   rounds: 5,
@@ -90,11 +78,6 @@ Examples:
     command
       .option('--connections <n>', 'HTTP connections at the same time', wholeNumber(1, 10_000), 64)
       .addOption(namesOption('--variants <list>', variants, ['naive', 'batch']))
-      .addOption(
-        new Option('--generator <name>', 'what sends the requests')
-          .choices(generators)
-          .default('autocannon'),
-      )
       .option('--warmup <seconds>', 'per variant, before the first round', seconds(0, 600), 2)
     addTarget(addWorkload(command))
   },
@@ -106,21 +89,19 @@ Examples:
   metrics: saturationMetrics,
   progress: ['requestsPerSecond', 'p99'],
   doubts: saturationDoubts,
-  loadOptions: ['connections', 'generator', ...workloadOptionNames],
+  loadOptions: ['connections', ...workloadOptionNames],
   baseline: baselineVariant,
 
   async prepare(context, options) {
-    const generator = await findGenerator(options)
-    context.describe('software', { Generator: generator.name })
-    return { ...(await openBench(context, withWorkload(options))), generator }
+    context.describe('software', { Generator: packageVersion('autocannon') })
+    return await openBench(context, withWorkload(options))
   },
   cases: ({ apis }) => apis.map(({ variant }) => ({ variant })),
   warmUp: (cases, { warmup }) => (warmup > 0 ? cases : []),
-  measure({ variant }, bench, { round, options, context, update }) {
+  measure({ variant }, bench, { round, options, context: { signal } }) {
     const seconds = round === 0 ? options.warmup : options.duration
-    return saturate(bench, apiOf(bench, variant), bench.generator.saturate, {
-      ...{ seconds, context, update },
-    })
+    const api = apiOf(bench, variant)
+    return saturate(bench, api, { seconds, signal })
   },
 
   sections: (rows, { options }) => [
@@ -150,8 +131,8 @@ Examples:
       title: 'Latency at full speed',
       tables: [
         tableOf(rows, {
-          caption: 'Latency at full speed, and bytes: medians of the rounds',
-          columns: ['p50', 'p75', 'p90', 'p95', 'p99', 'p999', 'max', 'bytesSent', 'bytesReceived'],
+          caption: 'Latency at full speed: medians of the rounds',
+          columns: ['p50', 'p75', 'p90', 'p95', 'p99', 'p999', 'max'],
         }),
       ],
     },
@@ -161,7 +142,7 @@ Examples:
 }
 
 /** Those that the README shows; all are in load/results. */
-const main = ['naive', 'naive-lean', 'connect-redis', 'node-redis', 'pipeline', 'batch', 'noop']
+const main = 'naive naive-lean connect-redis node-redis pipeline batch noop bare'.split(' ')
 
 function throughput(rows: Rows, { connections }: HttpOptions & RoundOptions): Section {
   const isShared = rows.all.some((row) => (row.median('roundTrips') ?? 0) < 1)
@@ -178,7 +159,7 @@ function throughput(rows: Rows, { connections }: HttpOptions & RoundOptions): Se
       bars(
         rows,
         'requestsPerSecond',
-        'Requests per second: medians of the rounds, with the range; hatched is what is marked in the table',
+        'Requests per second: medians of the rounds, with the range; hatched is what is marked in the table, an outline is a limit',
       ),
     ],
     tables: [

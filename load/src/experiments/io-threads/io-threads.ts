@@ -113,7 +113,7 @@ Examples:
   cases: (_, { builds, threads }) =>
     product({ command: Object.keys(commands), build: builds, threads }),
 
-  async measure(one, serverOf, { options, context: { signal }, update }) {
+  async measure(one, serverOf, { options, context: { signal } }) {
     const server = serverOf(one)
     const { connections, keys, rate, duration, bytes } = options
     const words = commands[String(one.command)] ?? []
@@ -122,7 +122,6 @@ Examples:
       end: { seconds: duration },
       command: words.map((word) => (word === VALUE ? 'x'.repeat(bytes) : word)),
       ...(rate !== undefined && { rate }),
-      onProgress: (now) => update(`${figure(now)}/s`),
     })
     await emptyList(server)
     const { perSecond, mainCpuMicros, cpuMicros, errors, doubts } = run

@@ -2,12 +2,8 @@ import { seconds, wholeNumber } from '@onetrip/stack/parsers.ts'
 import { Problem } from '@onetrip/stack/problem.ts'
 import { Option } from 'commander'
 import { GENERATOR_LIMIT } from '../../drivers/generator-limit.ts'
-import { apiOf, giveUpIfGone, type HttpBench, openBench } from '../../drivers/http/bench.ts'
-import {
-  baselineVariant,
-  foreignCpuSeconds,
-  saturationMetrics,
-} from '../../drivers/http/saturation.ts'
+import { apiOf, type HttpBench, openBench } from '../../drivers/http/bench.ts'
+import { baselineVariant, saturationMetrics } from '../../drivers/http/saturation.ts'
 import {
   addTarget,
   addWorkload,
@@ -24,7 +20,6 @@ import {
   requireBounded,
   secondsAt,
 } from '../../drivers/pacer/arrivals.ts'
-import { type PacedGenerator, startGenerator } from '../../drivers/pacer/generator.ts'
 import {
   curveOf,
   type Percentile,
@@ -32,7 +27,7 @@ import {
   percentText,
   together,
 } from '../../drivers/pacer/latencies.ts'
-import type { PaceProgress } from '../../drivers/pacer/pacer.ts'
+import { type PacedGenerator, startGenerator } from '../../drivers/pacer/pacer.ts'
 import { namesOption, numbers, numbersOption } from '../../drivers/redis/options.ts'
 import type { Experiment } from '../../experiment/experiment.ts'
 import { errorKinds, figure, withRange } from '../../experiment/figures.ts'
@@ -168,9 +163,9 @@ Examples:
 
   async prepare(context, options) {
     for (const rate of options.rate ?? []) {
-      requireBounded({ rate, seconds: secondsAt(rate, options) })
+      requireBounded(rate, secondsAt(rate, options))
     }
-    context.describe('software', { Generator: await packageVersion('undici') })
+    context.describe('software', { Generator: packageVersion('undici') })
     const bench = await openBench(context, withWorkload(options))
     const { comparedWith } = context
     const rates = options.rate
@@ -187,9 +182,8 @@ Examples:
   warmUp: (cases, { warmup }) =>
     warmup > 0 ? cases.filter(({ at }) => at === cases.at(-1)?.at) : [],
 
-  async measure({ at, variant }, bench, { round, options, context, update }) {
-    const { rates, capacity, generator, monitor, owned } = bench
-    const { signal } = context
+  async measure({ at, variant }, bench, { round, options, context: { signal } }) {
+    const { rates, capacity, generator, monitor, owned, foreign } = bench
     const api = apiOf(bench, variant)
     const rate = rates.find((one) => one.at === at)?.rate ?? Number.NaN
     const schedule = arrivalTimes({
@@ -198,15 +192,11 @@ Examples:
       arrivals: options.arrivals,
       seed: options.seed + round, // the same for all variants of a round
     })
-    const onProgress = (now: PaceProgress) => {
-      const line = now.line > 0 ? `  ${figure(now.line)} in line` : ''
-      update(`${figure(now.requestsPerSecond)} requests/s  p99 ${figure(now.p99)} ms${line}`)
-      giveUpIfGone(context, api, now)
-    }
-    const { result: run, used } = await usageOf({ url: api.url, monitor, signal }, () =>
-      generator.run({ url: api.url, owned, calls: bench.calls(api), schedule, onProgress }),
+    const { url } = api
+    const { result: run, cost } = await usageOf({ url, monitor, foreign, signal }, () =>
+      generator.run({ url, owned, calls: bench.calls(api), schedule }),
     )
-    const { due, ok, notSent, sent, lateness, latencies } = run
+    const { due, ok, notSent, lateness, latencies } = run
     const failures = { ...(notSent > 0 && { 'not sent': notSent }), ...run.errors }
     if (round === 0 && ok === 0) {
       throw new Problem(
@@ -214,7 +204,7 @@ Examples:
       )
     }
     const own = together([latencies])
-    const micros = (cpuSeconds: number) => (cpuSeconds * 1e6) / sent
+    const { generatorBusy, generatorCpuMicros, apiCpuMicros, redisCpuMicros } = cost.values
     return {
       values: {
         rate,
@@ -227,14 +217,14 @@ Examples:
           }),
         ),
         max: ok > 0 ? own.maxValue / 1_000 : null,
-        generatorBusy: run.generator.utilization,
-        generatorCpuMicros: micros(run.generator.cpuSeconds),
-        apiCpuMicros: micros(used.api.cpuSeconds),
-        redisCpuMicros: micros(used.redis.cpuSeconds),
+        generatorBusy,
+        generatorCpuMicros,
+        apiCpuMicros,
+        redisCpuMicros,
       },
-      foreignCpuSeconds: foreignCpuSeconds(bench.foreign, used),
+      foreignCpuSeconds: cost.foreignCpuSeconds,
+      doubts: cost.doubts,
       errors: failures,
-      doubts: run.generator.utilization >= GENERATOR_LIMIT ? ['generator'] : [],
       histograms: { latency: latencies, lateness },
     }
   },

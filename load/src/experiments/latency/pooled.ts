@@ -1,5 +1,5 @@
 import type { Histogram } from 'hdr-histogram-js'
-import { latencyAt, percentileShares, together } from '../../drivers/pacer/latencies.ts'
+import { latencyAt, type Percentile, shareOf, together } from '../../drivers/pacer/latencies.ts'
 import type { Measured } from '../../experiment/result.ts'
 
 /** The requests of some rounds together. */
@@ -27,10 +27,8 @@ export function pooled(rounds: Rounds): Pooled {
 }
 
 /** A percentile in milliseconds; see `latencyAt`. */
-export const percentileOf = (
-  { latency, due }: Pick<Pooled, 'latency' | 'due'>,
-  name: keyof typeof percentileShares,
-) => latencyAt(latency, percentileShares[name], due)
+export const percentileOf = ({ latency, due }: Pick<Pooled, 'latency' | 'due'>, name: Percentile) =>
+  latencyAt(latency, shareOf(name), due)
 
 /** The 99th percentile of how late requests were sent, in milliseconds; 0 where all had to wait in line. */
 export const lateP99 = ({ lateness }: Pooled) =>

@@ -1,6 +1,5 @@
 import { print } from '@onetrip/stack/terminal.ts'
 import { median } from 'simple-statistics'
-import { saturateByAutocannon } from '../../drivers/http/autocannon.ts'
 import type { HttpBench } from '../../drivers/http/bench.ts'
 import { saturate } from '../../drivers/http/saturation.ts'
 import type { Context, RoundOptions } from '../../experiment/experiment.ts'
@@ -51,7 +50,7 @@ export async function sharesOfCapacity(
   for (let round = 0; round < Math.min(CAPACITY_ROUNDS, rounds); round++) {
     for (const api of orderOf(bench.apis, round)) {
       const { values } = await context.step(`${api.variant} at full speed`, () =>
-        saturate(bench, api, saturateByAutocannon, { seconds, context, update: () => {} }),
+        saturate(bench, api, { seconds, signal: context.signal }),
       )
       runs.push({ variant: api.variant, rate: values.requestsPerSecond ?? 0 })
     }

@@ -104,7 +104,7 @@ Examples:
   async prepare(context, { keys }) {
     const server = await context.startRedis({ build: 'patched' })
     const program = await requireRedisBenchmark(context.signal)
-    await fillKeys(server, Math.max(...keys), VALUE.length)
+    await fillKeys(server.socket, Math.max(...keys), VALUE.length)
     const monitor = await RedisMonitor.connect(server.url)
     context.defer(() => monitor.close())
     return { server, monitor, program, rates: new Map() }
@@ -132,7 +132,7 @@ Examples:
     }
     const before = await monitor.read()
     const { result: run, cpu } = await cpuDuring(server, () =>
-      redisBenchmark({ program, args: args.map(String), signal }),
+      redisBenchmark(program, args.map(String), signal),
     )
     const after = await monitor.read()
     if (round === 0) rates.set(one, run.perSecond)

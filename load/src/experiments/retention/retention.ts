@@ -93,7 +93,7 @@ Examples:
   loadOptions: ['sessions', 'kept', 'layout'],
 
   async prepare(context, { layout }) {
-    const server = await context.startRedis({ build: 'patched', tcp: false })
+    const server = await context.startRedis({ build: 'patched' })
     const store = createSessionStore({
       ...{ url: server.url, keys: layouts[layout], tokens: { secrets: [newSecret()] } },
       deadlineMs: 60_000,
@@ -128,13 +128,13 @@ Examples:
     const after = await server.cpu()
     const { slow, longest, events } = await watch.end()
     await checkVictim(store, token, views.count)
-    const { seconds, mainCpuSeconds } = cpuBetween(before, after)
+    const { seconds, mainCpuSeconds, mainWaitedSeconds } = cpuBetween(before, after)
     return {
       values: {
         removed: removed || null,
         seconds,
         cpuMicros: removed ? (mainCpuSeconds * 1e6) / removed : null,
-        waitedMs: (after.main.waitedSeconds - before.main.waitedSeconds) * 1_000,
+        waitedMs: mainWaitedSeconds * 1_000,
         slow,
         longestMs: longest?.milliseconds ?? null,
         latencyMs: Math.max(0, ...Object.values(events)) || null,
@@ -143,7 +143,7 @@ Examples:
         max: views.max / 1e6,
       },
       doubts: hasPriority ? [] : ['noPriority'],
-      details: { longest: longest?.command ?? null, events },
+      details: { longest: longest?.command.toUpperCase() ?? null, events },
     }
   },
 

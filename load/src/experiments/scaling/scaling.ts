@@ -4,9 +4,6 @@ import { listOf, seconds } from '@onetrip/stack/parsers.ts'
 import { Problem } from '@onetrip/stack/problem.ts'
 import { RedisMonitor } from '@onetrip/stack/redis-info.ts'
 import { Option } from 'commander'
-import { clientsOf } from '../../drivers/http/bench.ts'
-import { type GeneratorName, generators } from '../../drivers/http/generator.ts'
-import { findGenerator, type Generator } from '../../drivers/http/generators.ts'
 import {
   baselineVariant,
   saturate,
@@ -28,9 +25,10 @@ import { counted, figure } from '../../experiment/figures.ts'
 import type { Rows } from '../../experiment/rows.ts'
 import type { Section } from '../../experiment/section.ts'
 import type { Case } from '../../experiment/shape.ts'
+import { packageVersion } from '../../measure/package-version.ts'
 import { lines } from '../../reporting/charts.ts'
 import { errors, range, ratio, tableOf } from '../../reporting/columns.ts'
-import { isContender, type Variant, variants } from '../../variants.ts'
+import { clientsOf, isContender, type Variant, variants } from '../../variants.ts'
 import { apiKey, linkOf, type RunningApi, startApis } from './apis.ts'
 
 const series = ['connections', 'workers', 'distance'] as const
@@ -43,13 +41,11 @@ interface ScalingOptions extends Omit<WorkloadFlags, 'connections' | 'url'> {
   /** Names of links; each says what it is. */
   links: string[]
   variants: Variant[]
-  generator: GeneratorName
   /** Seconds, per API. */
   warmup: number
 }
 
 interface Bench {
-  generator: Generator
   monitor: RedisMonitor
   tokens: readonly string[]
   /** By `apiKey`. */
@@ -126,11 +122,6 @@ Examples:
           .argParser(listOf(variants))
           .default(usualVariants, usualVariants.join(',')),
       )
-      .addOption(
-        new Option('--generator <name>', 'what sends the requests')
-          .choices(generators)
-          .default('autocannon'),
-      )
       .option('--warmup <seconds>', 'per API, before the first round', seconds(0, 600), 0.5)
     addWorkload(command)
   },
@@ -157,7 +148,7 @@ Examples:
       keepsRatios: true,
     },
   },
-  loadOptions: ['generator', ...workloadOptionNames],
+  loadOptions: workloadOptionNames,
   baseline: (one, cases) =>
     baselineVariant(
       one,
@@ -169,13 +160,12 @@ Examples:
     if (wanted.length === 0) {
       throw new Problem('--workers: what --variants names runs as one process only.')
     }
-    const generator = await findGenerator(options)
     const redis = await context.startRedis({ build: 'patched', config: { appendonly: 'yes' } })
     const monitor = await RedisMonitor.connect(redis.url)
     context.defer(() => monitor.close())
     context.describe('software', {
-      Generator: generator.name,
-      Clients: await clientsOf(options.variants),
+      Generator: packageVersion('autocannon'),
+      Clients: clientsOf(options.variants),
     })
     context.describe('load', {
       "Redis's I/O threads": redis.facts.ioThreads,
@@ -186,7 +176,7 @@ Examples:
     const { tokens } = await context.step('Logging users in', () =>
       logIn(first?.url ?? '', loadOf(options).sessions, context.signal),
     )
-    return { generator, monitor, tokens, apis }
+    return { monitor, tokens, apis }
   },
   cases: (_, options) => casesOf(options),
   /** Once for each API, unless its Redis is so far that the warm-up would end before the first answer. */
@@ -195,7 +185,7 @@ Examples:
     const keys = cases.map(apiKey)
     return cases.filter((one, index) => keys.indexOf(apiKey(one)) === index && !isFar(one))
   },
-  async measure(one, { generator, monitor, tokens, apis }, { round, options, context, update }) {
+  async measure(one, { monitor, tokens, apis }, { round, options, context }) {
     const api = apis.get(apiKey(one))
     if (!api) throw new RangeError(`there is no API for ${apiKey(one)}`)
     const load = { ...loadOf(options), connections: Number(one.connections), tokens }
@@ -203,8 +193,10 @@ Examples:
     const measured = await saturate(
       { monitor, foreign, owned: false, calls: () => workload(load) },
       api,
-      generator.saturate,
-      { seconds: round === 0 ? options.warmup : secondsOf(one, options), context, update },
+      {
+        seconds: round === 0 ? options.warmup : secondsOf(one, options),
+        signal: context.signal,
+      },
     )
     return {
       ...measured,

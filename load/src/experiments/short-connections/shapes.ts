@@ -45,12 +45,12 @@ export async function runShape(
   server: RedisServer,
   { args, keep, command, requests, clients }: ReturnType<typeof shapeOf>,
   program: string | undefined,
-  load: Pick<LoadOptions, 'target' | 'signal' | 'onProgress'>,
+  load: Pick<LoadOptions, 'target' | 'signal'>,
 ): Promise<Measured> {
   const { result, cpu } = await cpuDuring(server, async () => {
     if (program) {
       const words = `-p ${server.port} ${args}`.split(' ')
-      const run = await redisBenchmark({ program, args: words, signal: load.signal })
+      const run = await redisBenchmark(program, words, load.signal)
       return { perSecond: run.perSecond, latency: run, details: { command: run.command } }
     }
     const mode = keep ? 'long' : 'short'

@@ -17,7 +17,7 @@ import type { RedisServer } from '../../drivers/redis/server.ts'
 import { redisForEach, startFilledRedis } from '../../drivers/redis/servers.ts'
 import { countSystemCalls, type SystemCalls } from '../../drivers/redis/system-calls.ts'
 import type { Experiment } from '../../experiment/experiment.ts'
-import { counted, figure } from '../../experiment/figures.ts'
+import { counted } from '../../experiment/figures.ts'
 import { asCount, asCpu, asLatency, asRate, type Case, product } from '../../experiment/shape.ts'
 import { BESIDE, claimsOf, LONG, SHORT, sectionsOf } from './report.ts'
 import { type Fewer, isShape, runShape, type Shape, shapeNames, shapeOf } from './shapes.ts'
@@ -198,14 +198,13 @@ Examples:
     ]
   },
 
-  async measure(one, { serverOf, idle, benchmark }, { options, context: { signal }, update }) {
+  async measure(one, { serverOf, idle, benchmark }, { options, context: { signal } }) {
     const { load, tool, transport } = one
     const server = serverOf({ idle: 0, ...one })
     const common = {
       target: transport === 'unix' ? { socket: server.socket } : { port: server.port },
       ...{ connections: options.connections, command: ['GET', '{key}'], signal },
       end: { seconds: options.duration },
-      onProgress: (rate: number) => update(`${figure(rate)}/s`),
     }
     if (isShape(load)) {
       const program = tool === BENCHMARK ? benchmark : undefined
@@ -215,9 +214,7 @@ Examples:
     const connections = options[load === SHORT ? 'connections' : 'long']
     const [run] = await Promise.all([
       measureLoad(server, { ...common, mode, connections }),
-      load === BESIDE
-        ? generateLoad({ ...common, mode: 'short', onProgress: () => {} })
-        : undefined,
+      load === BESIDE ? generateLoad({ ...common, mode: 'short' }) : undefined,
     ])
     const traces = load === SHORT && one.idle === idle[0]
     const calls = traces ? await countSystemCallsOf(server, common) : null

@@ -1,7 +1,7 @@
 import type { EChartsCoreOption } from 'echarts/core'
 import { figure } from '../../experiment/figures.ts'
 import type { BarChart, GroupedChart } from '../../experiment/section.ts'
-import { type Canvas, colourOf, grid, hatching, muted, text } from './theme.ts'
+import { barStyle, type Canvas, grid, hatching, muted, text } from './theme.ts'
 
 const FONT = 12
 const ROW = 34
@@ -62,7 +62,7 @@ export function barOption(chart: BarChart, canvas: Canvas) {
         barWidth: 20,
         data: bars.map(({ name, value, doubtful }) => ({
           value,
-          itemStyle: { color: colourOf(name), ...(doubtful && { decal: hatching }) },
+          itemStyle: { ...barStyle(name), ...(doubtful && { decal: hatching }) },
         })),
       },
       {

@@ -1,3 +1,5 @@
+import { limits } from '../../variants.ts'
+
 // Colours are the page's CSS variables, so that one drawing suits both themes. Told apart are things by
 // more than colour: bars by their labels and by hatching, lines by labels, dashes and symbols.
 
@@ -29,6 +31,12 @@ export function colourOf(name: string): string {
   const known = colours.find(([variant]) => variant === name)
   return `var(--colour-${known?.[1] ?? OTHERS})`
 }
+
+/** Of a bar. A limit is an outline: it is no contender. */
+export const barStyle = (name: string) =>
+  limits.includes(name)
+    ? { color: 'none', borderColor: muted, borderWidth: 1.5, borderType: 'dashed' }
+    : { color: colourOf(name) }
 
 export const symbols = ['circle', 'rect', 'triangle', 'diamond', 'roundRect', 'arrow'] as const
 export const dashes = ['solid', [6, 3], [2, 3], [8, 3, 2, 3], [12, 4]] as const

@@ -1,6 +1,7 @@
 import { type Command as IoredisCommand, Redis } from 'ioredis'
 import type { Client } from '../client.ts'
 import { publishRoundTrip } from '../diagnostics.ts'
+import { framesAreVerified } from '../ioredis-version.ts'
 import { notSent, type Outcome } from '../outcomes.ts'
 import type { Command, Reply } from '../updates.ts'
 import { pipeline, type Wire } from './wires.ts'
@@ -10,8 +11,8 @@ import { pipeline, type Wire } from './wires.ts'
  *
  * `redis.call()` and the `Pipeline` object spend more on each command (a promise, closures, flattened
  * arguments, tracing) than Redis does. This hands ioredis only what it needs to match a reply to its
- * command. It leans on how ioredis 6.0.0, which package.json pins, treats a command inside
- * `sendCommand`; batch.redis.test.ts fails when that changes.
+ * command. It leans on how ioredis treats a command inside `sendCommand`, which may change with any
+ * release: ioredis-version.ts names the versions that it was verified with.
  */
 const frame: Wire = {
   name: 'frame',
@@ -27,11 +28,9 @@ export const framedWhere = (clients: readonly Client[]): Wire =>
 
 /**
  * Whether a frame can be written to this client: a connection made by the copy of ioredis that this
- * package imports. A client with a key prefix, and a cluster, must process each command themselves.
+ * package imports, in a version that was verified. A cluster must process each command itself.
  */
-function canFrame(client: Client): boolean {
-  return client instanceof Redis && !client.options.keyPrefix
-}
+const canFrame = (client: Client): boolean => framesAreVerified && client instanceof Redis
 
 function sendFrame(redis: Redis, commands: readonly Command[]): Promise<Outcome[]> {
   return new Promise((resolve, reject) => {

@@ -11,6 +11,7 @@ export function pooled(options: StrategyOptions, wire: Wire): Sender {
   const { url, client, poolSize = 1, deadlineMs = DEFAULT_DEADLINE_MS } = options
   const pool = new Pool({
     url,
+    tls: options.tls,
     client,
     size: poolSize,
     connectTimeoutMs: deadlineMs,

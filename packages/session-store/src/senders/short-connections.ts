@@ -2,7 +2,7 @@ import type { Redis } from 'ioredis'
 import { shortConnection } from '../client.ts'
 import { publishConnection } from '../diagnostics.ts'
 import { notSent } from '../outcomes.ts'
-import { parseRedisUrl } from '../redis-url.ts'
+import { redisAddress } from '../redis-url.ts'
 import type { Sender } from '../sender.ts'
 import { DEFAULT_DEADLINE_MS, type StrategyOptions } from '../strategy-options.ts'
 import { oneByOne } from './wires.ts'
@@ -21,7 +21,7 @@ export function shortConnections(options: StrategyOptions, lean: boolean): Sende
   if (url === undefined || client !== undefined) {
     throw new TypeError('the naive strategies open connections: they need a URL, and no client')
   }
-  const address = parseRedisUrl(url)
+  const address = redisAddress(url, options.tls)
   // Before the store's own deadline, since a connection tells better what happened.
   const connectionMs = Math.ceil(0.9 * deadlineMs)
   const connections = new Set<Redis>()

@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process'
-import { createHash } from 'node:crypto'
-import { existsSync } from 'node:fs'
-import { mkdir, readdir, readFile, rename, rm } from 'node:fs/promises'
+import { hash } from 'node:crypto'
+import { existsSync, globSync, readFileSync } from 'node:fs'
+import { mkdir, rename, rm } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { promisify } from 'node:util'
 import { repository } from '@onetrip/stack/places.ts'
@@ -9,48 +9,45 @@ import { messageOf, Problem } from '@onetrip/stack/problem.ts'
 import { step } from '@onetrip/stack/terminal.ts'
 
 /**
- * The path of the load generator, which is compiled on first use and after each change of its source,
- * into `ONETRIP_HOME`.
+ * The path of the load generator, which is compiled into `ONETRIP_HOME` on first use and after each change.
  *
  * @throws Problem when there is no C compiler, or not Linux; the reason of `signal`.
  */
 export async function generatorProgram(signal: AbortSignal): Promise<string> {
+  signal.throwIfAborted()
   if (process.platform !== 'linux') {
     throw new Problem('The load generator of this experiment needs Linux (epoll).')
   }
-  const names = (await readdir(import.meta.dirname)).filter((name) => /\.[ch]$/.test(name))
-  const files = names.toSorted().map((name) => join(import.meta.dirname, name))
-  const hash = createHash('sha256')
-  for (const file of files) hash.update(await readFile(file))
+  const files = globSync(join(import.meta.dirname, '*.[ch]')).sort()
+  const key = hash('sha256', files.map((file) => readFileSync(file, 'utf8')).join(''))
   const home = resolve(process.env.ONETRIP_HOME || join(repository, '.onetrip'), 'load')
-  const path = join(home, `generator-${hash.digest('hex').slice(0, 12)}`)
+  const path = join(home, `generator-${key.slice(0, 12)}`)
   if (existsSync(path)) return path
   await mkdir(home, { recursive: true })
-  const sources = files.filter((file) => file.endsWith('.c'))
-  await step('Compiling the load generator', () => compile(sources, path, signal))
+  await step('Compiling the load generator', () => compile(path, signal))
   return path
 }
 
-async function compile(sources: string[], path: string, signal: AbortSignal): Promise<void> {
+async function compile(path: string, signal: AbortSignal): Promise<void> {
   const compiler = process.env.CC || 'cc'
   const draft = `${path}.${process.pid}.tmp`
+  const source = join(import.meta.dirname, 'generator.c')
   const flags = ['-std=gnu11', '-O2', '-Wall', '-Wextra', '-Werror']
   try {
-    await promisify(execFile)(compiler, [...flags, '-o', draft, ...sources], { signal })
+    await promisify(execFile)(compiler, [...flags, '-o', draft, source], { signal })
     await rename(draft, path)
-  } catch (error) {
+  } catch (cause) {
     await rm(draft, { force: true })
     signal.throwIfAborted()
+    const help = 'It needs a C compiler: install gcc or clang, or set CC.'
     throw new Problem(
-      (error as NodeJS.ErrnoException).code === 'ENOENT'
-        ? `The load generator needs a C compiler, but ${compiler} cannot be run: install gcc or clang, or set CC.`
-        : `${compiler} could not compile the load generator:\n${messageOf(error)}`,
-      { cause: error },
+      `${compiler} could not compile the load generator. ${help}\n${messageOf(cause)}`,
+      { cause },
     )
   }
 }
 
-/** Set by `isolate.c`. */
+/** Set by `isolate.h`. */
 const network = process.env.ONETRIP_NETWORK
 
 /** Whether this process runs in a network namespace of its own, see `isolateProcess`. */
@@ -64,7 +61,6 @@ export const isIsolated = (): boolean => network === 'own'
 export async function isolateProcess(signal: AbortSignal): Promise<void> {
   if (network !== undefined || !process.execve) return
   const generator = await generatorProgram(signal)
-  signal.throwIfAborted()
   const command = [process.execPath, ...process.execArgv, ...process.argv.slice(1)]
   process.execve(generator, [generator, 'isolate', ...command], process.env)
 }

@@ -1,11 +1,11 @@
-#include "generator.h"
-
+/* The command as Redis reads it, and its reply. */
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* {key} becomes `key:` and twelve digits, as redis-benchmark's, so that all keys have one length. */
-#define KEY_DIGITS 12
+#define KEY_DIGITS 12 /* {key} becomes `key:` and so many digits, as redis-benchmark's */
 #define MAX_KEYS 128
 
 static char payload[64 * 1024];
@@ -14,58 +14,48 @@ static char *digits[MAX_KEYS];
 static size_t digits_count;
 static uint64_t key_range;
 
-static void refuse_if(bool too_long) {
-    if (!too_long) return;
-    fputs("generator: the command is too long\n", stderr);
-    exit(2);
-}
-
 static void append(const char *bytes, size_t length) {
-    refuse_if(payload_length + length > sizeof payload);
+    if (payload_length + length > sizeof payload || digits_count == MAX_KEYS) {
+        fputs("the command is too long\n", stderr);
+        exit(2);
+    }
     memcpy(payload + payload_length, bytes, length);
     payload_length += length;
 }
 
-void build_payload(const struct options *options) {
+static void build_payload(char **arguments, int count) {
     char header[32];
-    key_range = options->keys;
-    append(header, (size_t)snprintf(header, sizeof header, "*%d\r\n", options->command_length));
-    for (int i = 0; i < options->command_length; i++) {
-        const char *argument = options->command[i];
-        bool key = strcmp(argument, "{key}") == 0;
-        refuse_if(key && digits_count == MAX_KEYS);
-        if (key) argument = "key:000000000000";
+    append(header, (size_t)sprintf(header, "*%d\r\n", count));
+    for (int i = 0; i < count; i++) {
+        bool key = strcmp(arguments[i], "{key}") == 0;
+        const char *argument = key ? "key:000000000000" : arguments[i];
         size_t length = strlen(argument);
-        append(header, (size_t)snprintf(header, sizeof header, "$%zu\r\n", length));
+        append(header, (size_t)sprintf(header, "$%zu\r\n", length));
         append(argument, length);
         if (key) digits[digits_count++] = payload + payload_length - KEY_DIGITS;
         append("\r\n", 2);
     }
 }
 
-static uint64_t next_random(void) { /* xorshift64; the same sequence in every run */
-    static uint64_t state = 88172645463325252ULL;
-    state ^= state << 13;
-    state ^= state >> 7;
-    state ^= state << 17;
-    return state;
-}
-
-const char *next_payload(size_t *length) {
+static void choose_keys(void) {
+    static uint64_t state = 88172645463325252ULL; /* xorshift64; the same sequence in every run */
     for (size_t i = 0; key_range > 1 && i < digits_count; i++) {
-        uint64_t key = next_random() % key_range;
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        uint64_t key = state % key_range;
         for (int place = KEY_DIGITS - 1; place >= 0; place--, key /= 10)
             digits[i][place] = (char)('0' + key % 10);
     }
-    *length = payload_length;
-    return payload;
 }
 
-void reply_begin(struct reply *reply) {
-    reply->pending = 1;
-    reply->skip = 0;
-    reply->line_length = 0;
-}
+/* One reply, in as many pieces as it comes. */
+struct reply {
+    uint32_t pending; /* elements that are still missing; 0: complete */
+    int64_t skip;     /* bytes of the current bulk string that are still missing */
+    uint8_t line_length;
+    char line[64]; /* beginning of the current line */
+};
 
 /* A line of the protocol is complete: an element, or the length of one. */
 static void take_line(struct reply *reply, bool *error) {
@@ -81,7 +71,8 @@ static void take_line(struct reply *reply, bool *error) {
     reply->pending--;
 }
 
-void reply_read(struct reply *reply, const char *bytes, size_t length, bool *error) {
+/* Sets *error if the reply is an error. */
+static void read_reply(struct reply *reply, const char *bytes, size_t length, bool *error) {
     for (size_t at = 0; at < length && reply->pending > 0;) {
         if (reply->skip > 0) {
             size_t take = length - at;

@@ -1,0 +1,63 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import fp from 'fastify-plugin'
+import { DataPatch, PatchedData, PatchHeaders, SessionData } from '../schemas.ts'
+
+const routes: FastifyPluginAsyncTypebox = async (app) => {
+  const { store } = app
+  const tags = ['data']
+
+  app.get(
+    '/me/data',
+    {
+      schema: {
+        operationId: 'getData',
+        summary: "The session's data",
+        tags,
+        response: { 200: SessionData },
+      },
+    },
+    async (request, reply) => {
+      const data = await store.data(request.token)
+      reply.header('etag', etagOf(data.version))
+      return data
+    },
+  )
+
+  app.patch(
+    '/me/data',
+    {
+      schema: {
+        operationId: 'patchData',
+        summary: "Change fields of the session's data",
+        description:
+          'All of the patch is written or nothing. Without `If-Match` the last change of a field wins; changes of different fields never overwrite each other.',
+        tags,
+        headers: PatchHeaders,
+        body: DataPatch,
+        response: { 200: PatchedData },
+        'x-errors': [412],
+      },
+    },
+    async (request, reply) => {
+      const fields = Object.fromEntries(
+        Object.entries(request.body).map(([name, value]) => [name, value ?? undefined]),
+      )
+      const ifVersion = versionOf(request.headers['if-match'])
+      const patched = await store.patch(request.token, fields, { ifVersion })
+      reply.header('etag', etagOf(patched.version))
+      return patched
+    },
+  )
+}
+
+const etagOf = (version: number) => `"${version}"`
+
+/** The version that `If-Match` names; undefined for any. The schema allows only `*` and our ETags. */
+const versionOf = (ifMatch = '*') => (ifMatch === '*' ? undefined : Number(ifMatch.slice(1, -1)))
+
+/** The data of the session: what the application keeps with it. */
+export const dataRoutes = fp(routes, {
+  name: 'data-routes',
+  dependencies: ['store'],
+  encapsulate: true,
+})

@@ -1,0 +1,47 @@
+import { redisAddress } from '@onetrip/stack/address.ts'
+import fastify from 'fastify'
+import { loadConfig } from '../../apps/api/src/config.ts'
+import { processMetrics } from './support/metrics.ts'
+import { closeOnSignal } from './support/serve.ts'
+import { answers, bodies, limit } from './support/session-schemas.ts'
+
+// The limit of the framework: Fastify with the schemas of the routes, and nothing else. It reads no token,
+// counts nothing and always gives the same answer. The difference to noop is what apps/api adds.
+
+const config = loadConfig()
+const app = fastify()
+
+app.post<{ Body: { item: string } }>(
+  '/views',
+  { schema: { body: bodies.view, response: { 200: answers.view } } },
+  async ({ body }) => ({ user: 'nobody', item: body.item, views: 1 }),
+)
+
+// The rest of what the load generator asks.
+app.post<{ Body: { user: string } }>(
+  '/login',
+  { schema: { body: bodies.login, response: { 200: answers.login } } },
+  async ({ body }) => ({
+    token: 'x'.repeat(76), // as long as a token, for requests of the same size
+    user: body.user,
+    expiresAt: new Date(Date.now() + 1000 * config.SESSION_LIFETIME_SECONDS).toISOString(),
+  }),
+)
+app.get('/me', { schema: { response: { 200: answers.me } } }, async () => ({
+  user: 'nobody',
+  lastSeen: Date.now() / 1000,
+}))
+app.get('/me/views', { schema: { response: { 200: answers.views } } }, async () => ({ items: [] }))
+app.get(
+  '/items/popular',
+  { schema: { querystring: limit, response: { 200: answers.popular } } },
+  async () => ({ items: [] }),
+)
+app.post('/logout', async (_request, reply) => reply.code(204).send())
+app.get('/readyz', async () => ({ status: 'ready', strategy: 'bare' }))
+const { transport } = redisAddress(config.REDIS_URL)
+const metrics = processMetrics({ strategy: 'bare', transport })
+app.get('/metrics', async (_request, reply) => reply.type('text/plain').send(metrics()))
+
+closeOnSignal(app, async () => {})
+await app.listen({ host: config.HOST, port: config.PORT })

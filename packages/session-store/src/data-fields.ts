@@ -1,0 +1,100 @@
+import { StoreError } from './errors.ts'
+import { checkName, checkObject } from './input.ts'
+import { checkRange } from './range.ts'
+
+/** Limits of the data of one session. */
+export interface DataLimits {
+  /** Fields that a session has, and that one patch names. 1 to 1,000. Default 64. */
+  fields?: number
+  /** Bytes (UTF-8) of one field's JSON text. 2 to 8,388,608. Default 16,384. */
+  fieldBytes?: number
+  /** Bytes (UTF-8) of the names and JSON texts of one patch. 2 to 8,388,608. Default 65,536. */
+  patchBytes?: number
+}
+
+const MAX_BYTES = 8_388_608
+
+/** @throws TypeError for a limit that is out of its range. */
+export function checkedDataLimits(limits: DataLimits = {}): Required<DataLimits> {
+  const { fields = 64, fieldBytes = 16_384, patchBytes = 65_536 } = limits
+  checkRange('dataLimits.fields', fields, { least: 1, most: 1_000, whole: true })
+  checkRange('dataLimits.fieldBytes', fieldBytes, { least: 2, most: MAX_BYTES, whole: true })
+  checkRange('dataLimits.patchBytes', patchBytes, { least: 2, most: MAX_BYTES, whole: true })
+  return { fields, fieldBytes, patchBytes }
+}
+
+/** Fields as Redis gets them. */
+export interface EncodedFields {
+  /** Name and JSON text of each field. */
+  readonly set: readonly (readonly [name: string, json: string])[]
+  readonly removed: readonly string[]
+}
+
+const invalid = (message: string, cause?: unknown) =>
+  new StoreError('ONETRIP_INVALID_INPUT', message, { cause })
+
+/**
+ * Encodes each field as JSON. A field that is undefined is to be removed.
+ *
+ * @throws StoreError `ONETRIP_INVALID_INPUT`, naming the field and the limit: beyond a limit, a name that
+ *   is not allowed, or a value that JSON cannot hold (cyclic, a BigInt, a function, a symbol, NaN or
+ *   undefined inside).
+ */
+export function encodeFields(
+  fields: Readonly<Record<string, unknown>>,
+  limits: Required<DataLimits>,
+): EncodedFields {
+  checkObject('data', fields)
+  if (Array.isArray(fields)) throw invalid('data must be an object, not an array')
+  const entries = Object.entries(fields)
+  if (entries.length > limits.fields) {
+    throw invalid(`data has ${entries.length} fields; at most ${limits.fields} are allowed`)
+  }
+  const set: [string, string][] = []
+  const removed: string[] = []
+  let bytes = 0
+  for (const [name, value] of entries) {
+    checkName('the name of a data field', name)
+    bytes += Buffer.byteLength(name)
+    if (value === undefined) {
+      removed.push(name)
+      continue
+    }
+    const json = encode(name, value)
+    const size = Buffer.byteLength(json)
+    if (size > limits.fieldBytes)
+      throw invalid(tooLarge(`data field "${name}"`, size, limits.fieldBytes))
+    bytes += size
+    set.push([name, json])
+  }
+  if (bytes > limits.patchBytes) throw invalid(tooLarge('data', bytes, limits.patchBytes))
+  return { set, removed }
+}
+
+const tooLarge = (what: string, bytes: number, limit: number) =>
+  `${what} has ${bytes} bytes as JSON; at most ${limit} are allowed`
+
+function encode(name: string, value: unknown): string {
+  let json: string | undefined
+  try {
+    json = JSON.stringify(value, onlyJson)
+  } catch (cause) {
+    // TypeError: cyclic, or a BigInt; RangeError: nested too deeply; or what a toJSON() threw.
+    throw invalid(`data field "${name}" cannot be written as JSON; see the cause`, cause)
+  }
+  // A toJSON() may return undefined.
+  if (json === undefined) throw invalid(`data field "${name}" cannot be written as JSON`)
+  return json
+}
+
+/** JSON.stringify drops or replaces these silently. */
+function onlyJson(_key: string, value: unknown): unknown {
+  const type = typeof value
+  if (type === 'function' || type === 'symbol' || type === 'undefined' || Number.isNaN(value)) {
+    throw new TypeError(`JSON has no ${Number.isNaN(value) ? 'NaN' : type}`)
+  }
+  if (value === Number.POSITIVE_INFINITY || value === Number.NEGATIVE_INFINITY) {
+    throw new TypeError('JSON has no Infinity')
+  }
+  return value
+}

@@ -1,0 +1,202 @@
+import type { EncodedFields } from './data-fields.ts'
+import { checkObject } from './input.ts'
+import type { Keys } from './keys.ts'
+import { type Command, type Reply, scoreOf, type Update } from './updates.ts'
+import { endSessions } from './user-sessions.ts'
+
+/** The data of a session. */
+export interface SessionData {
+  /** Values by field, as JSON holds them. */
+  fields: Record<string, unknown>
+  /** Grows with each write; 0 while nothing was written. */
+  version: number
+}
+
+export interface DataOption {
+  /** Read the session's data, too, in the same round trip. */
+  data?: boolean
+}
+
+/** A result, with the session's data if it was asked for. */
+export type MaybeData<Result, Asked extends DataOption> = Asked extends { data: true }
+  ? Result & { data: SessionData }
+  : Result
+
+/** The field that holds the version. A field of a caller has a name of at least one character. */
+const VERSION = ''
+
+/** Fields and their JSON texts, and the version, as they are in Redis. */
+export interface StoredData {
+  readonly fields: readonly (readonly [name: string, json: string])[]
+  readonly version: number
+}
+
+/** Reads the reply to HGETALL: a list in RESP2; ioredis makes an object of it unless it is framed. */
+export function readStored(reply: Reply | undefined): StoredData {
+  const flat = (
+    Array.isArray(reply) ? reply.flat() : Object.entries(reply ?? {}).flat()
+  ) as readonly string[]
+  const fields: [string, string][] = []
+  let version = 0
+  for (let at = 0; at < flat.length; at += 2) {
+    const [name = '', value = ''] = flat.slice(at, at + 2)
+    if (name === VERSION) version = Number(value)
+    else fields.push([name, value])
+  }
+  return { fields, version }
+}
+
+/** @throws SyntaxError when another program wrote something that is not JSON. */
+export const decodeData = ({ fields, version }: StoredData): SessionData => ({
+  fields: Object.fromEntries(fields.map(([name, json]) => [name, JSON.parse(json) as unknown])),
+  version,
+})
+
+/** Arguments of HSET that store it as it is. */
+export const storedArguments = ({ fields, version }: StoredData): (string | number)[] => [
+  ...fields.flat(),
+  ...[VERSION, version],
+]
+
+/**
+ * The same update, which also reads the session's data. Its last command must be the one that finds out
+ * whether the session exists: the data is read before it, so that a session that ends meanwhile is
+ * found to be gone. Keys: data, and those of the update.
+ */
+export function withData<Result extends object>(
+  update: Update<Result | undefined>,
+  keys: Keys,
+  id: string,
+): Update<(Result & { data: SessionData }) | undefined> {
+  const commands = [...update.commands]
+  commands.splice(-1, 0, ['HGETALL', keys.data(id)])
+  return {
+    ...update,
+    commands,
+    read(replies) {
+      const own = [...replies]
+      const [data] = own.splice(-2, 1)
+      const result = update.read(own)
+      return result && { ...result, data: decodeData(readStored(data)) }
+    },
+  }
+}
+
+/** The same update, with the session's data if `options` ask for it. */
+export function withDataIf<Result extends object, Asked extends DataOption>(
+  options: Asked | undefined,
+  update: Update<Result | undefined>,
+  keys: Keys,
+  id: string,
+): Update<MaybeData<Result, Asked> | undefined> {
+  if (options !== undefined) checkObject('options', options)
+  const asked = options?.data ? withData(update, keys, id) : update
+  return asked as Update<MaybeData<Result, Asked> | undefined>
+}
+
+/**
+ * KEYS: login, recent, data, ended. ARGV: id, now, mode, idle before, expected version or '', the most
+ * fields, how many fields are removed, their names, then name and JSON text of each field that is set.
+ * Replies the new version, or why nothing was written.
+ */
+const WRITE = `
+local id, now, mode = ARGV[1], ARGV[2], ARGV[3]
+local first = 8 + tonumber(ARGV[7])
+local removed, set = { unpack(ARGV, 8, first - 1) }, { unpack(ARGV, first) }
+local exists = redis.call('HEXISTS', KEYS[1], id) == 1
+  and tonumber(redis.call('ZSCORE', KEYS[2], id) or 0) >= tonumber(ARGV[4])
+if not exists and (mode ~= 'create' or redis.call('EXISTS', KEYS[4]) == 1) then
+  return 'gone'
+end
+local version = redis.call('HGET', KEYS[3], '${VERSION}') or '0'
+if ARGV[5] ~= '' and ARGV[5] ~= version then return 'conflict' end
+local most = tonumber(ARGV[6])
+if mode == 'patch' and redis.call('HLEN', KEYS[3]) + #set / 2 > most then
+  local has, count, grows = {}, -1, false -- the version is no field
+  for _, name in ipairs(redis.call('HKEYS', KEYS[3])) do has[name], count = true, count + 1 end
+  for _, name in ipairs(removed) do
+    if has[name] then has[name], count = nil, count - 1 end
+  end
+  for i = 1, #set, 2 do
+    if not has[set[i]] then count, grows = count + 1, true end
+  end
+  if grows and count > most then return 'full' end
+end
+if mode ~= 'patch' then
+  redis.call('DEL', KEYS[3])
+elseif #removed > 0 then
+  redis.call('HDEL', KEYS[3], unpack(removed))
+end
+version = string.format('%.0f', version + 1)
+set[#set + 1], set[#set + 2] = '${VERSION}', version
+redis.call('HSET', KEYS[3], unpack(set))
+redis.call('ZADD', KEYS[2], now, id)
+if not exists then redis.call('HSET', KEYS[1], id, '') end
+return tonumber(version)`
+
+export interface DataWrite {
+  id: string
+  /**
+   * `patch` changes the fields that it names. `replace` removes all others. Both need a session.
+   * `create` replaces, or creates a guest session of this id unless `endWithTombstone` has just ended it.
+   */
+  mode: 'patch' | 'replace' | 'create'
+  fields: EncodedFields
+  /** Write only if the data has this version. */
+  ifVersion?: number | undefined
+  /** The most fields that a patch may leave. */
+  maxFields: number
+}
+
+/** The new version, or why nothing was written. */
+export type WrittenData = { version: number } | 'gone' | 'conflict' | 'full'
+
+/**
+ * Writes session data, all of it or nothing, and the session is seen now. A session that is gone or idle
+ * stays gone.
+ *
+ * A script, also without `ifVersion`: plain commands could change a field and the version only one
+ * after the other, so that a write with `ifVersion` in between would overwrite a change that it has not
+ * seen; and they could not keep the maximum of fields. It takes 6 us of Redis's CPU, plain commands 2
+ * (2026-11-22).
+ *
+ * Keys, all in one slot: login, recent, data, ended.
+ */
+export function writeData(
+  keys: Keys,
+  { id, mode, fields, ifVersion, maxFields }: DataWrite,
+  { now, idleBefore }: { now: number; idleBefore: number },
+): Update<WrittenData> {
+  const command: Command = [
+    'EVAL',
+    WRITE,
+    4,
+    ...[keys.login(id), keys.recent(id), keys.data(id), keys.ended(id)],
+    ...[id, scoreOf(now), mode, scoreOf(Math.max(0, idleBefore)), ifVersion ?? '', maxFields],
+    ...[fields.removed.length, ...fields.removed],
+    ...fields.set.flat(),
+  ]
+  return {
+    commands: [command],
+    readOnly: false,
+    read: ([reply]) =>
+      typeof reply === 'number' ? { version: reply } : (reply as Exclude<WrittenData, object>),
+  }
+}
+
+/**
+ * Ends a session so that a late `create` of the same id cannot bring it back: the tombstone comes first.
+ * Reads its user, undefined when there was no session. Keys: ended, login, recent, viewed, data.
+ */
+export function endWithTombstone(
+  keys: Keys,
+  id: string,
+  tombstoneSeconds: number,
+): Update<string | undefined> {
+  const end = endSessions(keys, [id])
+  return {
+    commands: [['SET', keys.ended(id), '', 'EX', tombstoneSeconds], ...end.commands],
+    readOnly: false,
+    read: ([, ...replies]) => end.read(replies)[0],
+  }
+}

@@ -1,0 +1,109 @@
+import { type DataWrite, endWithTombstone, type SessionData, withData, writeData } from './data.ts'
+import { type DataLimits, encodeFields } from './data-fields.ts'
+import { known, StoreError } from './errors.ts'
+import { checkNumber, checkObject } from './input.ts'
+import type { Keys } from './keys.ts'
+import type { Runner } from './runner.ts'
+import type { NewSession, PatchOptions } from './store-types.ts'
+import type { Tokens } from './tokens.ts'
+import { checkToken, GUEST, updateToken } from './updates.ts'
+import { forgetSessions } from './user-sessions.ts'
+
+/** Longer than a request takes that loaded the session before it ended. */
+const TOMBSTONE_SECONDS = 300
+
+interface SessionDataParts {
+  runner: Pick<Runner, 'run'>
+  keys: Keys
+  /** Milliseconds since 1970. */
+  now: () => number
+  idleSeconds: number
+  limits: Required<DataLimits>
+}
+
+/** Session data by session id. Who may use an id is the caller's business. */
+export function sessionData({ runner, keys, now, idleSeconds, limits }: SessionDataParts) {
+  return {
+    /** The data of a session; undefined when it is gone or idle. One round trip. */
+    async read(id: string): Promise<SessionData | undefined> {
+      const session = await runner.run(withData(checkToken(keys, id), keys, id))
+      if (session === undefined || session.lastSeenAt < now() - 1000 * idleSeconds) return undefined
+      return session.data
+    },
+
+    /**
+     * Writes data as `mode` says (see `DataWrite`), in one round trip. Undefined fields are removed.
+     *
+     * @returns The new version; undefined when there is no session, and `mode` creates none.
+     * @throws StoreError `ONETRIP_INVALID_INPUT` as `encodeFields`, or when the session would have too
+     *   many fields; `ONETRIP_CONFLICT` when the data has another version than `ifVersion`.
+     */
+    async write(
+      id: string,
+      mode: DataWrite['mode'],
+      data: Readonly<Record<string, unknown>>,
+      ifVersion?: number,
+    ): Promise<{ version: number } | undefined> {
+      const fields = encodeFields(data, limits)
+      if (ifVersion !== undefined)
+        checkNumber('ifVersion', ifVersion, {
+          least: 0,
+          most: Number.MAX_SAFE_INTEGER,
+          whole: true,
+        })
+      const maxFields = limits.fields
+      const times = { now: now(), idleBefore: now() - 1000 * idleSeconds }
+      const write = { id, mode, fields, ifVersion, maxFields }
+      const written = await runner.run(writeData(keys, write, times))
+      if (written === 'gone') return undefined
+      if (written === 'full') {
+        const message = `the session's data would have more than ${maxFields} fields`
+        throw new StoreError('ONETRIP_INVALID_INPUT', message)
+      }
+      if (written === 'conflict') {
+        const message = `the session's data is not at version ${ifVersion}; read it again`
+        throw new StoreError('ONETRIP_CONFLICT', message)
+      }
+      return written
+    },
+
+    /**
+     * Ends a session. For five minutes, `create` does not bring it back: a request that loaded the
+     * session before may still write it. Two round trips. Returns whether there was one.
+     */
+    async end(id: string): Promise<boolean> {
+      const user = await runner.run(endWithTombstone(keys, id, TOMBSTONE_SECONDS))
+      if (user) await runner.run(forgetSessions(keys, user, [id]))
+      return user !== undefined
+    },
+  }
+}
+
+/** What the store offers of it, by token. */
+export function dataFunctions({ tokens, ...parts }: SessionDataParts & { tokens: Tokens }) {
+  const byId = sessionData(parts)
+  const { runner, keys, now } = parts
+
+  return {
+    async loginGuest(): Promise<NewSession> {
+      const token = tokens.issue()
+      const id = tokens.verify(token)
+      await runner.run(updateToken(keys, { id, user: GUEST }, now()))
+      return { token, expiresAt: tokens.expiresAt(id) }
+    },
+
+    async data(token: string): Promise<SessionData> {
+      return known(await byId.read(tokens.verify(token)))
+    },
+
+    async patch(
+      token: string,
+      fields: Readonly<Record<string, unknown>>,
+      options: PatchOptions = {},
+    ): Promise<{ version: number }> {
+      const id = tokens.verify(token)
+      checkObject('options', options)
+      return known(await byId.write(id, 'patch', fields, options.ifVersion))
+    },
+  }
+}

@@ -1,0 +1,168 @@
+import { decodeData, readStored } from './data.ts'
+import { StoreError } from './errors.ts'
+import { checkName, checkObject } from './input.ts'
+import type { Keys } from './keys.ts'
+import type { Runner } from './runner.ts'
+import { type Command, memberScores, type Reply, timeOf, type Update } from './updates.ts'
+import { endSessions, forgetSessions } from './user-sessions.ts'
+
+/** Everything that the store holds about a user. Times in milliseconds since 1970. */
+export interface UserExport {
+  user: string
+  sessions: ExportedSession[]
+}
+
+export interface ExportedSession {
+  id: string
+  /** Null for a session that began with `updateToken`. */
+  loggedInAt: number | null
+  /** Null if that is not known. */
+  lastSeenAt: number | null
+  /** The newest 25 items, newest first. */
+  viewed: { item: string; viewedAt: number }[]
+  /** Session data by field. */
+  data: Record<string, unknown>
+}
+
+export interface WalkOptions {
+  /** Called after each step with the number of sessions, of all users, that were looked at so far. */
+  onProgress?: (progress: { looked: number }) => void
+  /** Stops the walk: the call rejects with the signal's reason. */
+  signal?: AbortSignal
+}
+
+/** About how many logins one round trip reads. */
+const LOGINS_PER_STEP = 1_000
+
+/** Sessions that one round trip reads whole, or ends. */
+const SESSIONS_PER_STEP = 20
+
+interface Parts {
+  runner: Pick<Runner, 'run'>
+  keys: Keys
+}
+
+/**
+ * All sessions of a user, also those that are not in the user's list because they began with
+ * `updateToken`: walks all logins, since nothing leads from a user to those. A session that begins
+ * meanwhile may be missed.
+ *
+ * @returns Ids, some perhaps twice, in groups of at most 20.
+ */
+async function* sessionsOf(
+  { runner, keys }: Parts,
+  user: string,
+  { onProgress, signal }: WalkOptions,
+): AsyncGenerator<string[]> {
+  let looked = 0
+  for (const { login } of keys.parts()) {
+    let cursor = '0'
+    do {
+      signal?.throwIfAborted()
+      const step = await runner.run(logins(login, cursor))
+      cursor = step.cursor
+      const ids = step.logins.filter(([, owner]) => owner === user).map(([id]) => id)
+      for (let at = 0; at < ids.length; at += SESSIONS_PER_STEP) {
+        yield ids.slice(at, at + SESSIONS_PER_STEP)
+      }
+      looked += step.logins.length
+      onProgress?.({ looked })
+    } while (cursor !== '0')
+  }
+}
+
+/** One step of a walk over a hash of logins. Keys: login. */
+function logins(
+  login: string,
+  cursor: string,
+): Update<{ cursor: string; logins: [id: string, user: string][] }> {
+  return {
+    commands: [['HSCAN', login, cursor, 'COUNT', LOGINS_PER_STEP]],
+    readOnly: true,
+    read([reply]) {
+      const [next, flat] = reply as readonly [string, readonly string[]]
+      const pairs = Array.from({ length: flat.length / 2 }, (_, index): [string, string] => [
+        flat[2 * index] ?? '',
+        flat[2 * index + 1] ?? '',
+      ])
+      return { cursor: String(next), logins: pairs }
+    },
+  }
+}
+
+const COMMANDS_PER_SESSION = 5
+
+/**
+ * What these sessions hold; one that has ended meanwhile, or is another user's, is left out. Keys:
+ * sessions of the user, recent, viewed, data, login.
+ */
+function contentsOf(keys: Keys, user: string, ids: readonly string[]): Update<ExportedSession[]> {
+  return {
+    commands: ids.flatMap((id): Command[] => [
+      ['ZSCORE', keys.sessions(user), id],
+      ['ZSCORE', keys.recent(id), id],
+      ['ZREVRANGE', keys.viewed(id), 0, -1, 'WITHSCORES'],
+      ['HGETALL', keys.data(id)],
+      ['HGET', keys.login(id), id],
+    ]),
+    readOnly: true,
+    read: (replies) =>
+      ids.flatMap((id, index) => {
+        const own = replies.slice(COMMANDS_PER_SESSION * index)
+        const [loggedIn, lastSeen, viewed, data, owner] = own
+        if (owner !== user) return []
+        return {
+          id,
+          loggedInAt: timeOrNull(loggedIn),
+          lastSeenAt: timeOrNull(lastSeen),
+          viewed: memberScores(viewed).map(([item, time]) => ({ item, viewedAt: timeOf(time) })),
+          data: decodeData(readStored(data)).fields,
+        }
+      }),
+  }
+}
+
+const timeOrNull = (score: Reply | undefined): number | null =>
+  score === null || score === undefined ? null : timeOf(score)
+
+/** `endListed` ends the sessions in a user's list and returns how many there were. */
+export function userRecords(parts: Parts & { endListed(user: string): Promise<number> }) {
+  const { runner, keys, endListed } = parts
+
+  return {
+    async exportUser(user: string, options: WalkOptions = {}): Promise<UserExport> {
+      checkName('user', user)
+      checkWalk(options)
+      const sessions = new Map<string, ExportedSession>()
+      for await (const ids of sessionsOf(parts, user, options)) {
+        const found = await runner.run(contentsOf(keys, user, ids))
+        for (const session of found) sessions.set(session.id, session)
+      }
+      return { user, sessions: [...sessions.values()] }
+    },
+
+    async eraseUser(user: string, options: WalkOptions = {}): Promise<number> {
+      checkName('user', user)
+      checkWalk(options)
+      let ended = await endListed(user)
+      for await (const ids of sessionsOf(parts, user, options)) {
+        const users = await runner.run(endSessions(keys, ids))
+        await runner.run(forgetSessions(keys, user, ids))
+        ended += users.filter((owner) => owner !== undefined).length
+      }
+      return ended
+    },
+  }
+}
+
+/** @throws StoreError `ONETRIP_INVALID_INPUT`, naming the option. */
+function checkWalk(options: WalkOptions): void {
+  checkObject('options', options)
+  const { onProgress, signal } = options
+  if (onProgress !== undefined && typeof onProgress !== 'function') {
+    throw new StoreError('ONETRIP_INVALID_INPUT', 'onProgress must be a function')
+  }
+  if (signal !== undefined && !(signal instanceof AbortSignal)) {
+    throw new StoreError('ONETRIP_INVALID_INPUT', 'signal must be an AbortSignal')
+  }
+}

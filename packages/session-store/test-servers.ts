@@ -1,0 +1,67 @@
+/**
+ * `npm run test:servers`: the store's tests on each server that is found, one after the other: those of
+ * `.ci/servers`, and `redis-server` and `valkey-server` of the PATH. `npm test` covers our own build.
+ *
+ * Arguments go to vitest. Exits with 1 when a test failed, or when no server was found.
+ */
+import { spawnSync } from 'node:child_process'
+import { accessSync, constants, readdirSync, realpathSync } from 'node:fs'
+import { delimiter, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+const root = fileURLToPath(new URL('../..', import.meta.url))
+const fetched = join(root, '.onetrip/servers')
+const programs = ['redis-server', 'valkey-server']
+
+/** The servers that the table in docs/servers.md names beside our own build. */
+const wanted = ['Redis 7.0', 'Valkey 9.1']
+
+function findServers(): string[] {
+  let folders: string[] = []
+  try {
+    folders = readdirSync(fetched).map((name) => join(fetched, name))
+  } catch {
+    // Nothing was fetched.
+  }
+  folders.push(...(process.env.PATH ?? '').split(delimiter))
+  const paths = folders.flatMap((folder) => programs.map((program) => join(folder, program)))
+  return [...new Set(paths.filter(isExecutable).map((path) => realpathSync(path)))]
+}
+
+function isExecutable(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK)
+    return true
+  } catch {
+    return false
+  }
+}
+
+/** `Redis 7.0.15`. */
+function nameOf(path: string): string {
+  const { stdout } = spawnSync(path, ['--version'], { encoding: 'utf8' })
+  const [, program = 'unknown', version = ''] = /^(\w+) server v=([\d.]+)/.exec(stdout ?? '') ?? []
+  return `${program} ${version}`.trim()
+}
+
+const servers = new Map(findServers().map((path) => [nameOf(path), path]))
+const results: string[] = []
+for (const [name, path] of servers) {
+  console.log(`\n== ${name} (${path})`)
+  const vitest = [join(root, 'node_modules/vitest/vitest.mjs'), 'run', '--project', 'redis']
+  const chosen = process.argv.slice(2)
+  const tests = chosen.length > 0 ? chosen : ['packages/session-store/test']
+  const { status } = spawnSync(process.execPath, [...vitest, ...tests], {
+    cwd: root,
+    stdio: 'inherit',
+    env: { ...process.env, REDIS_SERVER: path },
+  })
+  if (status !== 0) process.exitCode = 1
+  results.push(`${status === 0 ? 'passed ' : 'FAILED '} ${name}`)
+}
+for (const name of wanted) {
+  if ([...servers.keys()].some((found) => found.startsWith(name))) continue
+  results.push(`SKIPPED ${name}: not found. Run .ci/servers, or put it into the PATH`)
+}
+console.log(`\n${results.join('\n')}`)
+if (servers.size === 0) process.exitCode = 1

@@ -1,0 +1,62 @@
+import { createRequire } from 'node:module'
+import { Cluster, Redis } from 'ioredis'
+import { expect, test } from 'vitest'
+import {
+  type Client,
+  createSessionStore,
+  safeClusterOptions,
+  safeRedisOptions,
+} from '../src/index.ts'
+
+const require = createRequire(import.meta.url)
+const iovalkey = require('iovalkey') as typeof import('ioredis')
+const nodeRedis = require('redis') as {
+  createClient(): object
+  createCluster(options: object): object
+}
+const tokens = { secrets: ['a-secret-for-tests-a-secret-for-tests'] }
+
+const options = { ...safeRedisOptions, lazyConnect: true }
+const nodes = [{ host: '127.0.0.1', port: 1 }]
+const clusterOptions = { ...safeClusterOptions, lazyConnect: true }
+
+/** As ioredis 4 and the early 5 make it: without the options that came later. */
+function olderClient(): object {
+  const client = new Redis(options)
+  Reflect.deleteProperty(client.options, 'blockingTimeoutGrace')
+  return client
+}
+
+test.each([
+  ['node-redis', () => nodeRedis.createClient(), 'use sender: nodeRedisSender(client)'],
+  [
+    'a cluster of node-redis',
+    () => nodeRedis.createCluster({ rootNodes: [{}] }),
+    'use sender: nodeRedisSender(client)',
+  ],
+  ['iovalkey', () => new iovalkey.Redis(options), 'such as iovalkey: install ioredis 6'],
+  ['its cluster', () => new iovalkey.Cluster(nodes, clusterOptions), 'such as iovalkey'],
+  ['an older ioredis', olderClient, 'this is an older ioredis'],
+  ['a pipeline', () => new Redis(options).pipeline(), 'give the client that it came from'],
+  ['a transaction', () => new Redis(options).multi(), 'give the client that it came from'],
+  ['a promise', () => Promise.resolve(new Redis(options)), 'await it first'],
+  ['a class', () => Redis, 'give an instance'],
+  ['a URL', () => 'redis://127.0.0.1', 'give it as url'],
+  ['options of ioredis', () => ({ host: '127.0.0.1', port: 6379 }), 'use url, or a sender'],
+  ['null', () => null, 'use url, or a sender'],
+])('%s is refused with the right way', (_name, make, words) => {
+  const client = make() as Client
+  const create = () => createSessionStore({ client, tokens })
+  expect(create).toThrow(TypeError)
+  expect(create).toThrow('client must be made by ioredis 5 (from 5.11) or 6; this is')
+  expect(create).toThrow(words)
+})
+
+test('ioredis and its cluster are accepted', async () => {
+  const cluster = new Cluster(nodes, clusterOptions)
+  for (const client of [new Redis(options), cluster]) {
+    const store = createSessionStore({ client, tokens, janitor: false })
+    await store.close()
+    client.disconnect()
+  }
+})

@@ -1,0 +1,81 @@
+import { redisOfThisFile } from '@onetrip/stack/testing/redis.ts'
+import { afterEach, beforeEach, expect, onTestFinished, test, vi } from 'vitest'
+import {
+  createSessionStore,
+  type SessionStoreOptions,
+  type StoreWarning,
+  strategyNames,
+  warningChannel,
+} from '../src/index.ts'
+
+const server = redisOfThisFile()
+const tokens = { secrets: ['a-secret-for-tests-a-secret-for-tests'] }
+
+const warnings: StoreWarning[] = []
+const remember = (warning: unknown) => void warnings.push(warning as StoreWarning)
+
+beforeEach(() => warningChannel.subscribe(remember))
+afterEach(() => {
+  warningChannel.unsubscribe(remember)
+  warnings.length = 0
+})
+
+async function start(options: Partial<SessionStoreOptions> = {}): Promise<void> {
+  const url = `unix://${server.socket}`
+  const store = createSessionStore({ url, tokens, janitor: false, ...options })
+  onTestFinished(() => store.close())
+  await store.ready()
+}
+
+const configure = (policy: string, maxmemory = '100mb') =>
+  server.redis.config('SET', 'maxmemory-policy', policy, 'maxmemory', maxmemory)
+
+test.each(strategyNames)(
+  '%s: a Redis that may evict sessions causes a warning',
+  async (strategy) => {
+    await configure('allkeys-lru')
+    await start({ strategy })
+    expect(warnings).toEqual([
+      {
+        code: 'ONETRIP_EVICTION',
+        message:
+          'Redis has maxmemory-policy allkeys-lru: at maxmemory it removes sessions, all of them at once with documentKeys. Set maxmemory-policy noeviction',
+      },
+    ])
+  },
+)
+
+test('one that may evict keys with an expiry only says what those are', async () => {
+  await configure('volatile-ttl')
+  await start()
+  expect(warnings.map(({ message }) => message).join()).toContain(
+    "removes limits and the janitor's",
+  )
+})
+
+test('no warning without a limit of memory, or with noeviction', async () => {
+  await configure('allkeys-lru', '0')
+  await start()
+  await configure('noeviction')
+  await start()
+  expect(warnings).toEqual([])
+})
+
+test('a user who may not ask is let in all the same', async () => {
+  await configure('allkeys-lru')
+  await server.redis.call('ACL', 'SETUSER', 'shop', 'on', 'nopass', '~*', '+@all', '-info')
+  const url = `unix://shop:any@localhost${server.socket}`
+  await start({ url, strategy: 'naive-lean' }) // the others ask INFO to connect
+  expect(warnings).toEqual([])
+})
+
+test('without a subscriber it is a warning of the process', async () => {
+  warningChannel.unsubscribe(remember)
+  const emit = vi.spyOn(process, 'emitWarning').mockImplementation(() => {})
+  onTestFinished(() => emit.mockRestore())
+  await configure('allkeys-lfu')
+  await start()
+  expect(emit.mock.calls).toEqual([
+    [expect.stringContaining('allkeys-lfu'), { code: 'ONETRIP_EVICTION' }],
+  ])
+})

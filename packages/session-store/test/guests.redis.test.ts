@@ -1,0 +1,174 @@
+import { describe, expect, test } from 'vitest'
+import { type GuestRecords, guestRecords, loginFromGuest, loginWith } from '../src/guests.ts'
+import type { SessionStore } from '../src/index.ts'
+import type { Update } from '../src/updates.ts'
+import { Clock, idOf, layouts, present, retentionServer, sweep } from './retention-fixture.ts'
+
+const server = retentionServer()
+const clock = new Clock()
+
+const unknown = { code: 'ONETRIP_UNKNOWN_SESSION' }
+
+async function guestOf(store: SessionStore): Promise<string> {
+  const { token } = await store.loginGuest()
+  await store.recordView(token, 'book')
+  await store.recordView(token, 'pen')
+  await store.patch(token, { cart: ['book'] })
+  return token
+}
+
+describe.each(layouts)('%s', (_, keys) => {
+  /** All keys but the item counts, which stay. */
+  const left = async () => {
+    const names = Object.keys(await server.dump())
+    return names.filter((key) => !keys.allPopular().includes(key) && key !== keys.janitorTasks())
+  }
+
+  test('a guest has views and data, and no user', async () => {
+    const store = await server.storeForThisTest(clock, { keys })
+    const { token, expiresAt } = await store.loginGuest()
+    expect(expiresAt).toBe(store.tokenExpiresAt(token))
+    expect(await store.checkToken(token)).toEqual({ user: null, lastSeenAt: clock.ms })
+    expect(await store.touch(token)).toMatchObject({ user: null })
+    expect(await store.recordView(token, 'book')).toEqual({ user: null, views: 1 })
+    expect(await store.recentSessions()).toEqual([{ user: null, lastSeenAt: clock.ms }])
+    expect(await store.logout(token)).toBe(true)
+    await expect(store.checkToken(token)).rejects.toMatchObject(unknown)
+  })
+
+  test('a guest neither sees nor ends sessions of other guests', async () => {
+    const store = await server.storeForThisTest(clock, { keys })
+    const [one, other] = [await guestOf(store), await guestOf(store)]
+    expect(await store.userSessions(one)).toEqual({ sessions: [] })
+    expect(await store.revokeSession(one, idOf(other))).toBe(false)
+    expect(await store.logoutEverywhere(one)).toBe(1)
+    expect(await store.checkToken(other)).toMatchObject({ user: null })
+    await expect(store.checkToken(one)).rejects.toMatchObject(unknown)
+    await store.logout(other)
+    expect(await left()).toEqual([])
+  })
+
+  test('a login takes over what the guest had, on a new token, and ends the guest session', async () => {
+    const store = await server.storeForThisTest(clock, { keys })
+    const guest = await guestOf(store)
+    clock.pass(10)
+    const viewed = await store.viewedItems(guest)
+    const { token } = await store.login('ada', { from: guest })
+    expect(token).not.toBe(guest)
+    const data = { fields: { cart: ['book'] }, version: 1 }
+    expect(await store.checkToken(token, { data: true })).toEqual({
+      user: 'ada',
+      lastSeenAt: clock.ms,
+      data,
+    })
+    expect(await store.viewedItems(token)).toEqual(viewed)
+    expect((await store.userSessions(token)).sessions).toMatchObject([
+      { id: idOf(token), current: true },
+    ])
+    await expect(store.checkToken(guest)).rejects.toMatchObject(unknown)
+    await store.logout(token)
+    expect(await left()).toEqual([])
+    // It is over: the same guest passes nothing on twice.
+    const again = await store.login('eve', { from: guest })
+    expect(await store.data(again.token)).toEqual({ fields: {}, version: 0 })
+    await store.logout(again.token)
+  })
+
+  test('a guest session that is idle, and one that is a user’s, pass nothing on', async () => {
+    const store = await server.storeForThisTest(clock, { keys, idleSeconds: 100 })
+    const user = await store.login('eve')
+    await store.patch(user.token, { cart: ['private'] })
+    const guest = await guestOf(store)
+    const fromUser = await store.login('ada', { from: user.token })
+    expect(await store.data(fromUser.token)).toEqual({ fields: {}, version: 0 })
+    expect(await store.checkToken(user.token)).toMatchObject({ user: 'eve' })
+    clock.pass(101)
+    const fromIdle = await store.login('ada', { from: guest })
+    expect(await store.data(fromIdle.token)).toEqual({ fields: {}, version: 0 })
+  })
+
+  /** Logs in as ada while `between` happens before the update of that number. */
+  function loginWhile(
+    store: SessionStore,
+    guest: string,
+    between: (update: number) => Promise<unknown>,
+  ) {
+    let update = 0
+    const runner = {
+      async run<Result>(next: Update<Result>): Promise<Result> {
+        await between(update++)
+        return await server.run(next)
+      },
+    }
+    const token = store.issueToken()
+    const parts = { runner, keys, now: () => clock.ms, idleSeconds: 100 }
+    const input = { guest: idOf(guest), id: idOf(token), user: 'ada' }
+    return { token, done: loginFromGuest(parts, input) }
+  }
+
+  test.each([0, 1, 2])('what a guest writes before round trip %i is not lost', async (at) => {
+    const store = await server.storeForThisTest(clock, { keys })
+    const guest = await guestOf(store)
+    const { token, done } = loginWhile(store, guest, async (update) => {
+      if (update !== at) return
+      clock.pass(1)
+      await store.patch(guest, { theme: 'dark', cart: undefined })
+      await store.recordView(guest, 'cup')
+    })
+    await done
+    expect((await store.data(token)).fields).toEqual({ theme: 'dark' })
+    const items = (await store.viewedItems(token)).map(({ item }) => item)
+    expect(items.toSorted()).toEqual(['book', 'cup', 'pen'])
+    await expect(store.checkToken(guest)).rejects.toMatchObject(unknown)
+    expect(await left()).not.toContain(keys.viewed(idOf(guest)))
+    expect(await left()).not.toContain(keys.data(idOf(guest)))
+  })
+
+  test('a session that ends during its login stays gone', async () => {
+    const store = await server.storeForThisTest(clock, { keys })
+    const guest = await guestOf(store)
+    const { token, done } = loginWhile(store, guest, async (update) => {
+      if (update === 2) await store.patch(guest, { theme: 'dark' })
+      if (update === 3) await store.endUserSessions('ada')
+    })
+    await done
+    await expect(store.checkToken(token)).rejects.toMatchObject(unknown)
+    expect(await left()).toEqual([])
+  })
+
+  test.each([
+    [0, { loggedIn: false, guestLives: true }],
+    [1, { loggedIn: false, guestLives: true }],
+    [2, { loggedIn: true, guestLives: true }],
+    [3, { loggedIn: true, guestLives: false }],
+  ])('a login whose round trip %i fails loses nothing of before the call', async (at, expected) => {
+    const store = await server.storeForThisTest(clock, { keys })
+    const guest = await guestOf(store)
+    const { token, done } = loginWhile(store, guest, async (update) => {
+      if (update === 2) await store.patch(guest, { late: true }) // so that there is a last round trip
+      if (update === at) throw new Error('no connection')
+    })
+    expect((await Promise.allSettled([done]))[0].status === 'fulfilled').toBe(expected.loggedIn)
+    const { fields } = await store.data(expected.loggedIn ? token : guest)
+    expect(fields).toMatchObject({ cart: ['book'] })
+    expect(await present(store, [guest])).toEqual([expected.guestLives])
+  })
+
+  test('what a login leaves that was interrupted is swept', async () => {
+    const store = await server.storeForThisTest(clock, { keys })
+    const guest = await guestOf(store)
+    const before = await left()
+    const records = (await server.run(guestRecords(keys, idOf(guest), 0))) as GuestRecords
+    const id = idOf(store.issueToken())
+    const login = loginWith(keys, { id, user: 'ada' }, records, clock.ms)
+    // The last two create the session and count the entries of the list.
+    for (let sent = 1; sent <= login.commands.length - 2; sent++) {
+      const commands = login.commands.slice(0, sent)
+      await server.run({ commands, readOnly: false, read: () => undefined })
+      clock.pass(61)
+      expect((await sweep(store)).swept).toBeGreaterThan(0)
+      expect(await left()).toEqual(before)
+    }
+    expect(await store.data(guest)).toMatchObject({ version: 1 })
+  })
+})

@@ -1,0 +1,159 @@
+import { execFile } from 'node:child_process'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { ConnectionOptions } from 'node:tls'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { freePorts } from '@onetrip/stack/ports.ts'
+import { makeCertificates, SERVER_NAME } from '@onetrip/stack/testing/certificates.ts'
+import { redisForThisTest, redisOfThisFile } from '@onetrip/stack/testing/redis.ts'
+import { tlsFrontForThisTest } from '@onetrip/stack/testing/tls.ts'
+import { Redis } from 'ioredis'
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
+import {
+  createSessionStore,
+  type SessionStoreOptions,
+  safeRedisOptions,
+  strategyNames,
+} from '../src/index.ts'
+
+const server = redisOfThisFile()
+const tokens = { secrets: ['a-secret-for-tests-a-secret-for-tests'] }
+
+let folder: string
+let certificates: ReturnType<typeof makeCertificates>
+let trusted: ConnectionOptions
+
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), 'onetrip-tls-'))
+  certificates = makeCertificates(folder)
+  const { authority, client } = certificates
+  trusted = { ca: authority.cert, cert: client.cert, key: client.key }
+})
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
+
+async function view(options: Partial<SessionStoreOptions>) {
+  const store = createSessionStore({ tokens, janitor: false, deadlineMs: 20_000, ...options })
+  onTestFinished(() => store.close())
+  await store.ready(options.deadlineMs)
+  const { token } = await store.login('ada')
+  return await store.recordView(token, 'book')
+}
+
+/** Why there is no connection; how long until that is known depends on the machine. */
+const failure = (options: Partial<SessionStoreOptions>) =>
+  view({ deadlineMs: 300, ...options }).then(
+    () => undefined,
+    (error: { cause?: { message?: string; code?: string } }) =>
+      error.cause?.code ?? error.cause?.message,
+  )
+
+test.each(strategyNames)(
+  '%s: with TLS, a certificate of its own, SNI, an ACL user and a database',
+  async (strategy) => {
+    await server.redis.call('ACL', 'SETUSER', 'shop', 'on', '>p@ss', '~*', '+@all')
+    const { port, names } = await tlsFrontForThisTest(server.socket, certificates)
+    const url = `rediss://shop:p%40ss@127.0.0.1:${port}/3`
+    const tls = { ...trusted, servername: SERVER_NAME }
+    expect(await view({ url, tls, strategy })).toEqual({ user: 'ada', views: 1 })
+    expect(new Set(names)).toEqual(new Set([SERVER_NAME]))
+    expect(await server.redis.info('keyspace')).toContain('db3:')
+  },
+)
+
+test('the host of the URL is the name by default', async () => {
+  const { port, names } = await tlsFrontForThisTest(server.socket, certificates)
+  await view({ url: `rediss://localhost:${port}`, tls: trusted })
+  expect(names).toEqual(['localhost'])
+})
+
+test.each([
+  ['an authority that is not trusted', { ca: undefined }, /SELF_SIGNED|UNABLE_TO/],
+  [
+    'a certificate for another name',
+    { servername: 'somebody.test' },
+    'ERR_TLS_CERT_ALTNAME_INVALID',
+  ],
+])('%s: no connection, and the cause says so', async (_name, change, code) => {
+  const { port } = await tlsFrontForThisTest(server.socket, certificates)
+  const url = `rediss://localhost:${port}`
+  await expect.poll(() => failure({ url, tls: { ...trusted, ...change } })).toMatch(code)
+})
+
+test.each(['none', 'of a stranger'])('a certificate of the client, %s: refused', async (which) => {
+  const { port, names } = await tlsFrontForThisTest(server.socket, certificates)
+  const { authority, stranger } = certificates
+  const own = which === 'none' ? {} : { cert: stranger.cert, key: stranger.key }
+  const tls = { ca: authority.cert, ...own }
+  await expect(
+    view({ url: `rediss://localhost:${port}`, tls, deadlineMs: 300 }),
+  ).rejects.toMatchObject({ code: 'ONETRIP_NOT_SENT' })
+  expect(names).toEqual([])
+})
+
+test('a client of your own with TLS', async () => {
+  const { port } = await tlsFrontForThisTest(server.socket, certificates)
+  const client = new Redis(`rediss://localhost:${port}`, {
+    ...safeRedisOptions,
+    lazyConnect: true,
+    tls: { ...trusted, servername: 'localhost' },
+  })
+  onTestFinished(() => client.disconnect())
+  expect(await view({ client })).toEqual({ user: 'ada', views: 1 })
+})
+
+test.each(strategyNames)('%s: TLS that cannot take effect is refused at once', (strategy) => {
+  const { client } = certificates
+  const create = (options: Partial<SessionStoreOptions>) => () =>
+    createSessionStore({ tokens, strategy, url: 'rediss://h', ...options })
+  expect(create({ url: 'redis://h', tls: trusted })).toThrow('begins with rediss://')
+  expect(create({ url: 'unix:///redis.sock', tls: trusted })).toThrow('begins with rediss://')
+  expect(create({ tls: { cert: client.cert } })).toThrow('both or neither of cert and key')
+  expect(create({ tls: { ca: client.certFile } })).toThrow('unusable ca, cert or key')
+  expect(create({ tls: { ca: '-----BEGIN CERTIFICATE-----\nabc' } })).toThrow(
+    'unusable ca, cert or key',
+  )
+  const { key } = certificates.stranger
+  expect(create({ tls: { cert: client.cert, key } })).toThrow('unusable ca, cert or key')
+  expect(create({ url: undefined, tls: trusted })).toThrow('tls needs a url')
+})
+
+test("Redis's own TLS, with a certificate of the client", async (context) => {
+  const { authority, server: own } = certificates
+  const [port = 0] = await freePorts(1)
+  const config = {
+    'tls-port': String(port),
+    'tls-cert-file': own.certFile,
+    'tls-key-file': own.keyFile,
+    'tls-ca-cert-file': authority.certFile,
+    'tls-auth-clients': 'yes',
+  }
+  const redis = await redisForThisTest({ config }).catch((error: Error) => {
+    if (!error.message.includes('Failed finding TLS support')) throw error
+    context.skip('this Redis was built without TLS; npm run test:servers has others')
+  })
+  const url = `rediss://localhost:${port}`
+  expect(redis).toBeDefined()
+  expect(await view({ url, tls: trusted })).toEqual({ user: 'ada', views: 1 })
+  await expect(view({ url, tls: { ca: authority.cert }, deadlineMs: 300 })).rejects.toMatchObject({
+    code: 'ONETRIP_NOT_SENT',
+  })
+})
+
+test('the example in the README', async () => {
+  const { port } = await tlsFrontForThisTest(server.socket, certificates)
+  const { authority, client } = certificates
+  const example = fileURLToPath(new URL('../examples/tls.ts', import.meta.url))
+  const { stdout } = await promisify(execFile)(process.execPath, [example], {
+    env: {
+      PATH: process.env.PATH,
+      REDIS_URL: `rediss://127.0.0.1:${port}`,
+      CA_FILE: authority.certFile,
+      CERT_FILE: client.certFile,
+      KEY_FILE: client.keyFile,
+      SESSION_SECRET: tokens.secrets[0],
+    },
+  })
+  expect(stdout).toContain("{ user: 'ada', views: 1 }")
+})
