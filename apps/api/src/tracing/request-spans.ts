@@ -1,5 +1,4 @@
 import {
-  type Context,
   context,
   propagation,
   ROOT_CONTEXT,
@@ -8,7 +7,6 @@ import {
   type Tracer,
   trace,
 } from '@opentelemetry/api'
-import type { FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 
 /**
@@ -17,12 +15,13 @@ import fp from 'fastify-plugin'
  */
 export const requestSpans = fp<{ tracer: Tracer }>(
   async (app, { tracer }) => {
-    const contexts = new WeakMap<FastifyRequest, Context>()
-
     app.addHook('onRequest', (request, { raw: response }, done) => {
-      const { method } = request
+      const { method, headers } = request
       const route = request.routeOptions.url
-      const parent = propagation.extract(ROOT_CONTEXT, request.headers)
+      const parent =
+        headers.traceparent === undefined
+          ? ROOT_CONTEXT
+          : propagation.extract(ROOT_CONTEXT, headers)
       const span = tracer.startSpan(
         route === undefined ? method : `${method} ${route}`,
         {
@@ -46,15 +45,9 @@ export const requestSpans = fp<{ tracer: Tracer }>(
           span.end()
         })
       }
-      const own = trace.setSpan(parent, span)
-      contexts.set(request, own)
-      context.with(own, done)
+      // Fastify keeps the context while it reads the body.
+      context.with(trace.setSpan(parent, span), done)
     })
-
-    // Events of the socket, by which a body is read, have no context.
-    app.addHook('preValidation', (request, _reply, done) =>
-      context.with(contexts.get(request) ?? ROOT_CONTEXT, done),
-    )
   },
   { name: 'request-spans' },
 )
