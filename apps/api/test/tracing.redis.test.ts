@@ -55,6 +55,15 @@ async function viewTogether(url: string, tokens: readonly string[]): Promise<voi
   expect(text.match(/HTTP\/1.1 200/g)).toHaveLength(tokens.length)
 }
 
+/** Half a view, after which the client goes away. */
+async function abortedView(url: string, token: string): Promise<void> {
+  const socket = connect(Number(new URL(url).port), '127.0.0.1')
+  socket.end(
+    `POST /views HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nAuthorization: Bearer ${token}\r\nContent-Length: 20\r\n\r\n{"item"`,
+  )
+  await once(socket.resume(), 'close')
+}
+
 const named = (spans: readonly ReceivedSpan[], name: string) =>
   spans.filter((span) => span.name === name)
 const childrenOf = (spans: readonly ReceivedSpan[], { spanId }: ReceivedSpan) =>
@@ -126,6 +135,7 @@ test('errors are marked, and nothing secret leaves the process', async () => {
   await fetch(`${url}/me/sessions/${id}`, { method: 'DELETE', headers: bearer(kept) })
   expect((await view(url, ended)).status).toBe(401)
   await fetch(`${url}/nowhere/${kept}?token=${kept}`)
+  await abortedView(url, kept)
   await redis.redis.del('login:')
   await redis.redis.set('login:', 'not a hash')
   expect((await view(url, kept)).status).toBe(503)
@@ -140,9 +150,11 @@ test('errors are marked, and nothing secret leaves the process', async () => {
     'POST /views',
     'GET',
     'POST /views',
+    'POST /views',
   ])
-  const [gone, refused] = named(spans, 'POST /views')
+  const [gone, aborted, refused] = named(spans, 'POST /views')
   expect(gone).toMatchObject({ status: 0, attributes: { 'http.response.status_code': 401 } })
+  expect(aborted).toMatchObject({ status: 0, attributes: { 'error.type': 'aborted' } })
   expect(refused).toMatchObject({
     status: ERROR,
     attributes: { 'http.response.status_code': 503, 'error.type': '503' },
