@@ -140,6 +140,11 @@ export const configSchema = Type.Object({
     minimum: 60,
     description: 'How long a token is good for, however much it is used',
   }),
+  SESSION_REMEMBERED_SECONDS: Type.Integer({
+    default: 7776000,
+    minimum: 60,
+    description: 'The same for a login with remember: true, if it is longer',
+  }),
   SESSION_IDLE_SECONDS: Type.Integer({
     default: 1209600,
     minimum: 60,

@@ -106,6 +106,10 @@ async function serveFromThisProcess(
     tokens: {
       secrets: config.SESSION_SECRETS.split(','),
       lifetimeSeconds: config.SESSION_LIFETIME_SECONDS,
+      rememberedLifetimeSeconds: Math.max(
+        config.SESSION_LIFETIME_SECONDS,
+        config.SESSION_REMEMBERED_SECONDS,
+      ),
     },
   })
   const registry = createRegistry()

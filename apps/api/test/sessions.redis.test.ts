@@ -156,6 +156,24 @@ test('GET /me writes that the session is seen once in ten seconds', async () => 
   expect(await lastSeen()).toBe(now / 1000)
 })
 
+test('a login that asks to be remembered gets the longer lifetime, and so does its cookie', async () => {
+  const app = await appForThisTest(server.socket)
+  const answer = await app.inject({
+    method: 'POST',
+    url: '/login',
+    payload: { user: 'ada', remember: true },
+  })
+  const days = 24 * 3600
+  expect(answer.cookies[0]?.maxAge).toBeGreaterThan(89 * days)
+  expect(answer.cookies[0]?.maxAge).toBeLessThanOrEqual(90 * days)
+  const wrong = {
+    method: 'POST',
+    url: '/login',
+    payload: { user: 'ada', remember: 'yes' },
+  } as const
+  expect((await app.inject(wrong)).statusCode).toBe(400)
+})
+
 const host = 'shop.example:8443'
 const same = { origin: `https://${host}` }
 const other = { origin: 'https://evil.example' }

@@ -7,6 +7,7 @@ import { known, StoreError } from './errors.ts'
 import { warnOfEviction } from './eviction.ts'
 import { guestOf, loginFromGuest } from './guests.ts'
 import {
+  checkBoolean,
   checkFunctions,
   checkKey,
   checkLimit,
@@ -135,7 +136,9 @@ export function createSessionStore(options: SessionStoreOptions): SessionStore {
     async login(user, options = {}) {
       checkName('user', user)
       const guest = guestOf(tokens, options)
-      const token = tokens.issue()
+      const { remember = false } = options
+      checkBoolean('remember', remember)
+      const token = tokens.issue(remember)
       const id = tokens.verify(token)
       const listed =
         guest === undefined

@@ -36,7 +36,8 @@ const routes: FastifyPluginAsyncTypebox<{ authenticator: Authenticator }> = asyn
       if (user === undefined) throw new ApiError('API_WRONG_CREDENTIALS')
       const replaced = tokens.fromCookie(request)
       // Never the token that the client sent: no session fixation.
-      const { token, expiresAt } = await store.login(user)
+      const remember = authenticator.remembers?.(request.body) ?? false
+      const { token, expiresAt } = await store.login(user, { remember })
       if (replaced) {
         // The browser forgets it now. What is not ended here ends as idle; the login is done anyhow.
         await store.logout(replaced).catch((error: unknown) => {
