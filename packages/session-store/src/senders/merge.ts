@@ -26,8 +26,6 @@ const zaddOptions = (command: Command) => (command[2] === 'XX' ? 'XX' : '')
 
 const sharedReply = (reply: Reply) => reply
 
-const areNumbers = (...values: unknown[]) => values.every(Number.isFinite)
-
 const rules: Record<string, Rule> = {
   HGET: {
     fits: ({ length }) => length === 3,
@@ -44,7 +42,7 @@ const rules: Record<string, Rule> = {
   ZADD: {
     fits(command) {
       const score = zaddOptions(command) === '' ? 2 : 3
-      return command.length === score + 2 && areNumbers(command[score])
+      return command.length === score + 2 && Number.isFinite(command[score])
     },
     mergeable: (into, command) => zaddOptions(into) === zaddOptions(command),
     add(into, command) {
@@ -55,7 +53,7 @@ const rules: Record<string, Rule> = {
     split: sharedReply, // how many members are new; nobody reads it
   },
   ZINCRBY: {
-    fits: (command) => command.length === 4 && areNumbers(command[2]),
+    fits: (command) => command.length === 4 && Number.isFinite(command[2]),
     mergeable: (into, command) => into[3] === command[3],
     add(into, [, , increment]) {
       into[2] = Number(into[2]) + Number(increment)
@@ -70,7 +68,8 @@ const rules: Record<string, Rule> = {
     },
   },
   ZREMRANGEBYRANK: {
-    fits: (command) => command.length === 4 && areNumbers(command[2], command[3]),
+    fits: (command) =>
+      command.length === 4 && Number.isFinite(command[2]) && Number.isFinite(command[3]),
     mergeable: (into, command) => into[2] === command[2] && into[3] === command[3],
     add() {},
     split: sharedReply,
