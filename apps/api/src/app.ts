@@ -1,12 +1,12 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { SessionStore } from '@onetrip/session-store'
+import { fastifySessions } from '@onetrip/session-store/fastify'
 import fastify, { type FastifyInstance, type FastifyServerOptions } from 'fastify'
 import type { Registry } from 'prom-client'
 import type { Authenticator } from './authenticator.ts'
 import { defaultLimits, type Limits, serverOptions } from './limits.ts'
 import { RequestLog, requestIds } from './logging.ts'
 import { connectionsPlugin } from './plugins/connections.ts'
-import { crossSitePlugin } from './plugins/cross-site.ts'
 import { answerConnectionError, answerFrameworkError, errorsPlugin } from './plugins/errors.ts'
 import { hostPlugin } from './plugins/host.ts'
 import { type LoginLimits, loginLimitPlugin } from './plugins/login-limit.ts'
@@ -15,8 +15,6 @@ import { metricsPlugin } from './plugins/metrics.ts'
 import { openapiPlugin } from './plugins/openapi.ts'
 import { overloadPlugin } from './plugins/overload.ts'
 import { readinessPlugin } from './plugins/readiness.ts'
-import { sessionPlugin } from './plugins/session.ts'
-import { storePlugin } from './plugins/store.ts'
 import { requestLogger } from './request-logger.ts'
 import { authenticatedRoutes } from './routes/authenticated.ts'
 import { healthRoutes } from './routes/health.ts'
@@ -100,9 +98,8 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
   await app.register(connectionsPlugin, limits)
   await app.register(hostPlugin)
   await app.register(methodsPlugin)
-  await app.register(storePlugin, { store })
-  await app.register(sessionPlugin, { secureCookie })
-  await app.register(crossSitePlugin, { publicOrigins })
+  const cookie = { secure: secureCookie }
+  await app.register(fastifySessions, { store, cookie, publicOrigins, errorHandler: false })
   await app.register(loginLimitPlugin, options.loginLimits ?? NO_LOGIN_LIMITS)
   await app.register(metricsPlugin, { transport, registry: options.metrics?.registry })
   if (docs) await app.register(openapiPlugin, { secureCookie })

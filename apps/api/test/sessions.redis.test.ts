@@ -141,6 +141,18 @@ test('of two cookies with the same name none is believed', async () => {
   expect((await app.inject({ url: '/me', headers: nameless })).statusCode).toBe(200)
 })
 
+test('a 401 removes the cookie whose session has ended, and no other', async () => {
+  const app = await appForThisTest(server.socket)
+  const token = await login(app)
+  await app.store.logout(token)
+  const cookies = async (request: InjectOptions) => (await app.inject(request)).cookies
+  const cookie = `${COOKIE}=${token}`
+  expect(await cookies({ url: '/me', headers: { cookie } })).toMatchObject([
+    { name: COOKIE, value: '', maxAge: 0 },
+  ])
+  expect(await cookies({ url: '/me', headers: { cookie, ...bearer(token) } })).toEqual([])
+})
+
 test('GET /me writes that the session is seen once in ten seconds', async () => {
   let now = Date.now()
   const app = await appForThisTest(server.socket, { clock: () => now })

@@ -28,7 +28,7 @@ export {
   updateChannel,
   warningChannel,
 } from './diagnostics.ts'
-export { StoreError, type StoreErrorCode } from './errors.ts'
+export { StoreError, type StoreErrorCode, storeErrors } from './errors.ts'
 export { MAX_KEY_LENGTH, MAX_NAME_LENGTH, NAME_PATTERN } from './input.ts'
 export type { Janitor, JanitorOptions } from './janitor.ts'
 export {
