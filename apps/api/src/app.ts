@@ -56,6 +56,8 @@ export interface AppOptions {
   loginLimits?: LoginLimits
   /** Whose `X-Forwarded-For` is believed. Default: nobody's. */
   trustProxy?: TrustedProxies | undefined
+  /** Registers spans for requests. Default: none. */
+  traceRequests?: ((app: FastifyInstance) => Promise<void>) | undefined
   metrics?: {
     /** What this process measures of itself. Default: one of its own. */
     registry?: Registry | undefined
@@ -90,6 +92,7 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
   // Node's own answer to it has no body, and so no code; RFC 9110, 10.1.1, allows either.
   app.server.on('checkExpectation', (...request) => app.server.emit('request', ...request))
 
+  await options.traceRequests?.(app)
   await app.register(errorsPlugin)
   await app.register(readinessPlugin, limits)
   await app.register(connectionsPlugin, limits)
