@@ -38,6 +38,8 @@ test('by workers; an interrupt keeps the rounds that are complete', async () => 
   const varied = ['--only=workers', '--workers=2', '--variants=batch', '--rounds=1000']
   const args = ['scaling', ...short, ...varied, '--json', json]
   const load = await runLoad({ state, args, until: /^Round 2\// })
+  // This one, Redis, and the API with two workers.
+  expect(await processesOf(state)).toHaveLength(5)
   load.signal('SIGINT')
   expect(await load.exited).toEqual({ code: 130, signal: null })
   const result = JSON.parse(await readFile(json, 'utf8'))
