@@ -22,7 +22,8 @@ export const percentage = number(DECIMAL, 'a percentage')(0.1, 1_000)
 export const share = number(DECIMAL, 'a share')(0, 1)
 export const port = wholeNumber(1, 65_535)
 
-function list<T>(parse: Parser<T>): Parser<T[]> {
+/** A parser for a list, separated by commas, of different items. */
+export function list<T>(parse: Parser<T>): Parser<T[]> {
   return (text) => {
     const items = text.split(',').map((part) => parse(part.trim()))
     if (new Set(items).size === items.length) return items

@@ -1,7 +1,10 @@
 import { ownHostOption } from '@onetrip/stack/address.ts'
-import { listOfUrls, share, wholeNumber } from '@onetrip/stack/parsers.ts'
+import { listOfUrls, seconds, share, wholeNumber } from '@onetrip/stack/parsers.ts'
 import { redisOptions } from '@onetrip/stack/start/settings.ts'
 import { type Command, Option } from 'commander'
+import { type Variant, variants } from '../../variants.ts'
+import { namesOption } from '../redis/options.ts'
+import { generators } from './generator.ts'
 import { MAX_SEED, type WorkloadName, workloadNames } from './workload.ts'
 
 // Options of all commands that send requests over HTTP.
@@ -10,9 +13,23 @@ const realistic = { sessions: 1_000, items: 1_000, reads: 0.2 }
 /** What the documents' own benchmark did: one token, one item, and nothing but updates. */
 const documents = { sessions: 1, items: 1, reads: 0 }
 
-/** Adds `--workload`, and the options that change a part of it. */
-export function addWorkload(command: Command): Command {
+/** What is the same for each experiment but the defaults. */
+interface Defaults {
+  variants: readonly Variant[]
+  /** Seconds. */
+  warmup: number
+}
+
+/** Adds `--variants`, `--warmup`, `--workload`, and the options that change a part of the workload. */
+export function addWorkload(command: Command, defaults: Defaults): Command {
   return command
+    .addOption(namesOption('--variants <list>', variants, defaults.variants))
+    .option(
+      '--warmup <seconds>',
+      'per variant, before the first round',
+      seconds(0, 600),
+      defaults.warmup,
+    )
     .addOption(
       new Option('--workload <name>', 'what is requested')
         .choices(workloadNames)
@@ -32,34 +49,43 @@ export function addWorkload(command: Command): Command {
     .option('--seed <n>', 'for the same requests again', wholeNumber(1, MAX_SEED), 17)
 }
 
+/** Adds `--generator`, for full speed. */
+export function addGenerator(command: Command): Command {
+  const option = new Option('--generator <name>', 'what sends the requests')
+  return command.addOption(option.choices(generators).default('autocannon'))
+}
+
 export interface WorkloadFlags {
   connections: number
+  variants: Variant[]
+  /** Seconds, per variant. */
+  warmup: number
   workload: WorkloadName
-  sessions?: number
-  items?: number
-  reads?: number
   seed: number
+  /** Filled in by `withWorkload`. */
+  sessions: number
+  items: number
+  reads: number
   url?: string[]
 }
 
 /** The options, with what the workload stands for where the user does not say otherwise. */
-export function withWorkload<Options extends WorkloadFlags>(
-  options: Options,
-): Options & { sessions: number; items: number; reads: number } {
+export function withWorkload<Options extends WorkloadFlags>(options: Options): Options {
   const { connections, workload, url } = options
-  if (workload === 'documents') return { ...documents, ...options }
   // A stack that the user names may limit how many users log in from one address.
   const sessions = url ? connections : Math.max(realistic.sessions, connections)
-  return { ...realistic, sessions, ...options }
+  const defaults = workload === 'documents' ? documents : { ...realistic, sessions }
+  return { ...defaults, ...options, ...(url && { variants: [] }) }
 }
 
 /** The options that make two workloads different. */
 export const workloadOptionNames = ['workload', 'sessions', 'items', 'reads', 'seed'] as const
 
-/** Adds the options of `TargetOptions`, except the variants. */
+/** Adds `--connections`, and the options of `TargetOptions` except the variants. */
 export function addTarget(command: Command): Command {
   const { build, transport } = redisOptions()
   return command
+    .option('--connections <n>', 'HTTP connections at the same time', wholeNumber(1, 10_000), 64)
     .option('--workers <n>', 'processes of each API of an own stack', wholeNumber(1, 64))
     .addOption(
       new Option(

@@ -24,9 +24,11 @@ export const microsPer = ({ mainCpuSeconds, cpuSeconds }: CpuUse, count: number)
 export async function measureLoad(server: RedisServer, options: LoadOptions) {
   const { result: load, cpu } = await cpuDuring(server, () => generateLoad(options))
   return {
-    perSecond: load.completed / load.seconds,
-    ...microsPer(cpu, load.completed),
-    latency: load.latency,
+    values: {
+      perSecond: load.completed / load.seconds,
+      ...load.latency,
+      ...microsPer(cpu, load.completed),
+    },
     errors: load.errors,
     doubts: isLimitedByGenerator(load.demand, cpu.mainDemand) ? ['generator'] : [],
   }

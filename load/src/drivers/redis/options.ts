@@ -1,6 +1,6 @@
-import { listOf, wholeNumber } from '@onetrip/stack/parsers.ts'
+import { list, listOf, wholeNumber } from '@onetrip/stack/parsers.ts'
 import { type RedisBuild, redisBuilds } from '@onetrip/stack/redis.ts'
-import { type Command, InvalidArgumentError, Option } from 'commander'
+import { type Command, Option } from 'commander'
 
 // Options that several experiments share; each gives its own defaults.
 
@@ -25,20 +25,14 @@ export function namesOption<Name extends string>(
 }
 
 /** A parser for a list, separated by commas, of different whole numbers from `min` to `max`. */
-export function numbers(min: number, max: number): (text: string) => number[] {
-  const one = wholeNumber(min, max)
-  return (text) => {
-    const list = text.split(',').map(one)
-    if (new Set(list).size === list.length) return list
-    throw new InvalidArgumentError('Each may stand in the list only once.')
-  }
-}
+export const numbers = (min: number, max: number) => list(wholeNumber(min, max))
 
 /** An option for a list of numbers; `--help` shows its default as it would be typed. */
 export function numbersOption(
   flags: string,
   description: string,
-  { min, max, defaults }: { min: number; max: number; defaults: readonly number[] },
+  [min, max]: readonly [number, number],
+  defaults: readonly number[],
 ): Option {
   return new Option(flags, description)
     .argParser(numbers(min, max))

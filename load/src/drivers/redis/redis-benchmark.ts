@@ -23,24 +23,25 @@ export interface Benchmark {
   demand: number | null
 }
 
-export interface BenchmarkOptions {
-  /** Path of redis-benchmark. */
-  program: string
+interface BenchmarkOptions {
   /** Such as `['-p', '6379', '-c', '50', '-n', '100000', '-t', 'get']`; one test only. */
   args: readonly string[]
   signal: AbortSignal
 }
 
+let program: Promise<string> | undefined
+
 /** The path of redis-benchmark, which is built first if it is missing. */
 export async function requireRedisBenchmark(signal: AbortSignal): Promise<string> {
-  return join(await buildRedis('tools', signal), 'redis-benchmark')
+  program ??= buildRedis('tools', signal).then((folder) => join(folder, 'redis-benchmark'))
+  return await program
 }
 
 /** @throws Problem with its output when it fails; the reason of `signal`, after killing it. */
 export async function redisBenchmark(options: BenchmarkOptions): Promise<Benchmark> {
-  const { program, args, signal } = options
+  const { args, signal } = options
   signal.throwIfAborted()
-  const running = promisify(execFile)(program, ['--csv', ...args], {
+  const running = promisify(execFile)(await requireRedisBenchmark(signal), ['--csv', ...args], {
     signal,
     killSignal: 'SIGKILL',
   })

@@ -1,5 +1,4 @@
-import { seconds, wholeNumber } from '@onetrip/stack/parsers.ts'
-import { Problem } from '@onetrip/stack/problem.ts'
+import { wholeNumber } from '@onetrip/stack/parsers.ts'
 import { Option } from 'commander'
 import { GENERATOR_LIMIT } from '../../drivers/generator-limit.ts'
 import { apiOf, giveUpIfGone, type HttpBench, openBench } from '../../drivers/http/bench.ts'
@@ -27,32 +26,25 @@ import {
 import { type PacedGenerator, startGenerator } from '../../drivers/pacer/generator.ts'
 import {
   curveOf,
+  latencyAt,
   type Percentile,
   percentileNames,
+  percentileShares,
   percentText,
   together,
 } from '../../drivers/pacer/latencies.ts'
 import type { PaceProgress } from '../../drivers/pacer/pacer.ts'
-import { namesOption, numbers, numbersOption } from '../../drivers/redis/options.ts'
+import { numbers, numbersOption } from '../../drivers/redis/options.ts'
 import type { Experiment } from '../../experiment/experiment.ts'
-import { errorKinds, figure, withRange } from '../../experiment/figures.ts'
+import { figure, withRange } from '../../experiment/figures.ts'
 import type { Row, Rows } from '../../experiment/rows.ts'
 import type { Section } from '../../experiment/section.ts'
-import { asLatency, type Metric } from '../../experiment/shape.ts'
+import { asLatency } from '../../experiment/shape.ts'
 import { packageVersion } from '../../measure/package-version.ts'
 import { usageOf } from '../../measure/usage.ts'
 import { percentiles } from '../../reporting/charts.ts'
-import { type Column, errors, tableOf } from '../../reporting/columns.ts'
-import { variants } from '../../variants.ts'
-import { isLate, lateP99, percentileOf, pooled } from './pooled.ts'
-import {
-  capacityText,
-  givenRates,
-  perSecond,
-  type Rates,
-  ratesOf,
-  sharesOfCapacity,
-} from './rates.ts'
+import { type Column, errors, sectionOf } from '../../reporting/columns.ts'
+import { givenRates, perSecond, type Rate, ratesOf, sharesOfCapacity } from './rates.ts'
 
 interface LatencyOptions extends WorkloadFlags, TargetOptions {
   /** Requests per second, instead of shares. */
@@ -62,13 +54,9 @@ interface LatencyOptions extends WorkloadFlags, TargetOptions {
   arrivals: Arrivals
   /** Of each variant at each rate, over all rounds; 0 for runs that are all equally long. */
   requests: number
-  /** Seconds, per variant. */
-  warmup: number
 }
 
-interface Bench extends HttpBench, Rates {
-  generator: PacedGenerator
-}
+type Bench = HttpBench & { rates: readonly Rate[]; generator: PacedGenerator }
 
 /** The value of a percentile among the requests that failed or were not sent. */
 const FAILED = Number.POSITIVE_INFINITY
@@ -92,10 +80,8 @@ requests are beyond it: p99.99 needs --requests 100000. docs/method.md has more.
 Which stack is measured, the workloads and the environment variables: see npm run load -- http --help.
 
 Examples:
-  npm run load -- latency --quick
   npm run load -- latency --variants naive,batch,connect-redis --shares 50,90
   npm run load -- latency --rate 1000,5000 --variants pipeline,batch --arrivals poisson
-  npm run load -- latency --full --json latency.json --html latency.html
   REDIS_URL=redis://127.0.0.1:6379 npm run load -- latency --url http://127.0.0.1:3000 --rate 500`,
   rounds: 3,
   duration: 3,
@@ -103,60 +89,49 @@ Examples:
   full: { rounds: 5, duration: 3, warmup: 2, requests: 100_000 },
   seconds: { quick: 50, usual: 140, full: 650 },
   configure(command) {
+    const shares = 'rates, in percent of what the slowest variant can do'
     command
-      .addOption(
-        numbersOption('--shares <list>', 'rates, in percent of what the slowest variant can do', {
-          ...{ min: 1, max: 1_000, defaults: [25, 50, 75, 90] },
-        }),
-      )
+      .addOption(numbersOption('--shares <list>', shares, [1, 1_000], [25, 50, 75, 90]))
       .addOption(
         new Option('--rate <list>', 'rates in requests/s, instead of --shares')
           .argParser(numbers(1, 1_000_000))
           .conflicts('shares'),
       )
-      .addOption(namesOption('--variants <list>', variants, ['naive', 'pipeline', 'batch']))
       .addOption(
         new Option('--arrivals <how>', 'evenly spaced, or at random times of the same mean rate')
           .choices(arrivals)
           .default('even'),
       )
-      .option('--connections <n>', 'HTTP connections at the same time', wholeNumber(1, 10_000), 64)
       .option(
         '--requests <n>',
         `requests of each variant at each rate, over all rounds: makes runs longer than --duration where ${MOST_SECONDS} s are enough`,
         wholeNumber(0, 10_000_000),
         0,
       )
-      .option('--warmup <seconds>', 'per variant, before the first round', seconds(0, 600), 1)
-    addTarget(addWorkload(command))
+    addWorkload(command, { variants: ['naive', 'pipeline', 'batch'], warmup: 1 })
+    addTarget(command)
   },
   complete: withWorkload,
 
-  factors: [
-    { name: 'at', label: 'rate' },
-    { name: 'variant', label: 'variant' },
-  ],
+  factors: [{ name: 'at', label: 'rate' }, { name: 'variant' }],
   subject: 'variant',
   metrics: [
     { name: 'rate', label: 'due requests/s', kind: 'given' },
-    { name: 'capacity', label: 'at full speed requests/s' },
     { name: 'due', label: 'requests due' },
-    ...percentileNames.map(
-      (name): Metric => ({
-        ...{ name, label: `${percentText(name)} ms` },
-        ...(['p50', 'p99'].includes(name) && asLatency),
-      }),
-    ),
+    ...percentileNames.map((name) => ({
+      ...{ name, label: `${percentText(name)} ms` },
+      ...(['p50', 'p99'].includes(name) && asLatency),
+    })),
     { name: 'max', label: 'longest ms' },
+    { name: 'late', label: 'sent late p99 ms' },
     { name: 'generatorBusy', label: 'generator busy', format: 'percent' },
-    ...saturationMetrics.filter(({ name }) => name.endsWith('CpuMicros')),
+    ...saturationMetrics.filter(({ name }) => /^(api|redis)Cpu/.test(name)),
   ],
   progress: ['p50', 'p99', 'max'],
   doubts: {
     late: {
       mark: '*',
       text: 'Requests were sent too late although a connection was free: nothing is claimed from these rows. Lower rates, or a machine with more cores, may help.',
-      isShownBy: (rounds) => isLate(pooled(rounds)),
     },
     generator: {
       mark: '**',
@@ -167,20 +142,17 @@ Examples:
   baseline: baselineVariant,
 
   async prepare(context, options) {
-    for (const rate of options.rate ?? []) {
-      requireBounded({ rate, seconds: secondsAt(rate, options) })
-    }
+    const { rate: given, shares } = options
+    for (const rate of given ?? []) requireBounded({ rate, seconds: secondsAt(rate, options) })
     context.describe('software', { Generator: await packageVersion('undici') })
-    const bench = await openBench(context, withWorkload(options))
-    const { comparedWith } = context
-    const rates = options.rate
-      ? givenRates(options.rate)
-      : comparedWith
-        ? ratesOf(comparedWith)
-        : await sharesOfCapacity(bench, context, options.shares, options)
+    const bench = await openBench(context, options)
+    const older = context.comparedWith && ratesOf(context.comparedWith)
+    const rates = given
+      ? givenRates(given)
+      : (older ?? (await sharesOfCapacity(bench, context, shares, options)))
     const generator = startGenerator(context.signal)
     context.defer(() => generator.close())
-    return { ...bench, ...rates, generator }
+    return { ...bench, rates, generator }
   },
   cases: ({ rates, apis }) =>
     rates.flatMap(({ at }) => apis.map(({ variant }) => ({ at, variant }))),
@@ -188,7 +160,7 @@ Examples:
     warmup > 0 ? cases.filter(({ at }) => at === cases.at(-1)?.at) : [],
 
   async measure({ at, variant }, bench, { round, options, context, update }) {
-    const { rates, capacity, generator, monitor, owned } = bench
+    const { rates, generator, monitor, owned, foreign } = bench
     const { signal } = context
     const api = apiOf(bench, variant)
     const rate = rates.find((one) => one.at === at)?.rate ?? Number.NaN
@@ -206,57 +178,50 @@ Examples:
     const { result: run, used } = await usageOf({ url: api.url, monitor, signal }, () =>
       generator.run({ url: api.url, owned, calls: bench.calls(api), schedule, onProgress }),
     )
-    const { due, ok, notSent, sent, lateness, latencies } = run
-    const failures = { ...(notSent > 0 && { 'not sent': notSent }), ...run.errors }
-    if (round === 0 && ok === 0) {
-      throw new Problem(
-        `No request succeeded for ${api.variant} (${errorKinds(failures)}): there is nothing to compare.`,
-      )
-    }
-    const own = together([latencies])
-    const micros = (cpuSeconds: number) => (cpuSeconds * 1e6) / sent
+    const { due, ok, notSent, sent } = run
+    const latencies = together([run.latencies])
+    const percentile = (name: Percentile) => latencyAt(latencies, percentileShares[name], due)
+    const percentiles = percentileNames.map((name) => {
+      const value = percentile(name)
+      return [name, value === FAILED ? null : value] as const
+    })
+    // Of those for which a connection was free.
+    const lateness = together([run.lateness])
+    const late = lateness.totalCount === 0 ? 0 : lateness.getValueAtPercentile(99) / 1_000
+    const { utilization: generatorBusy } = run.generator
     return {
       values: {
-        rate,
-        capacity: capacity.get(api.variant) ?? null,
-        due,
-        ...Object.fromEntries(
-          percentileNames.map((name) => {
-            const value = percentileOf({ latency: own, due }, name)
-            return [name, value === FAILED ? null : value]
-          }),
-        ),
-        max: ok > 0 ? own.maxValue / 1_000 : null,
-        generatorBusy: run.generator.utilization,
-        generatorCpuMicros: micros(run.generator.cpuSeconds),
-        apiCpuMicros: micros(used.api.cpuSeconds),
-        redisCpuMicros: micros(used.redis.cpuSeconds),
+        ...{ rate, due, ...Object.fromEntries(percentiles), late, generatorBusy },
+        max: ok > 0 ? latencies.maxValue / 1_000 : null,
+        apiCpuMicros: (used.api.cpuSeconds * 1e6) / sent,
+        redisCpuMicros: (used.redis.cpuSeconds * 1e6) / sent,
       },
-      foreignCpuSeconds: foreignCpuSeconds(bench.foreign, used),
-      errors: failures,
-      doubts: run.generator.utilization >= GENERATOR_LIMIT ? ['generator'] : [],
-      histograms: { latency: latencies, lateness },
+      foreignCpuSeconds: foreignCpuSeconds(foreign, used),
+      errors: { ...(notSent > 0 && { 'not sent': notSent }), ...run.errors },
+      doubts: [
+        ...(generatorBusy >= GENERATOR_LIMIT ? ['generator'] : []),
+        ...(isLate(late, percentile('p99')) ? ['late'] : []),
+      ],
+      histograms: { latency: run.latencies },
     }
   },
 
-  sections: (rows, { options }) => [
-    {
-      title: 'How it is measured',
-      paragraphs: [
-        `Requests are due at a fixed rate (${options.arrivals === 'even' ? 'evenly spaced' : 'at random times, a Poisson process'}), and the clock of each starts when it is due. One that failed or was not sent counts as slower than all others. A percentile needs ten requests beyond it. "Sent late" is how late requests were sent although a connection was free; it is a part of their latency.`,
-        ...capacityLines(rows),
-      ],
-      tables: [],
-    },
-    ...rows.by('at').map(({ rows: own }) => sectionAt(own)),
-  ],
+  sections: (rows) => rows.by('at').map(({ rows: own }) => sectionAt(own)),
   claims: claimsOf,
 }
 
-function capacityLines(rows: Rows): string[] {
-  const known = rows.all.filter((row) => row.median('capacity') !== null)
-  const capacity = new Map(known.map((row) => [row.subject, row.median('capacity') ?? 0]))
-  return capacity.size > 0 ? [capacityText(capacity)] : []
+/** Whether requests were sent so late that the latencies may be the generator's. Both in milliseconds. */
+export const isLate = (late: number, p99: number | null) => late > 1 && late > 0.2 * (p99 ?? 0)
+
+/** The requests of all rounds together: those answered with 2xx, and how many were due. */
+const pooled = (row: Row) => ({
+  latency: together(row.samples.map(({ histograms }) => histograms?.latency ?? '')),
+  due: row.total('due'),
+})
+
+function percentileOf(row: Row, name: Percentile): number | null {
+  const { latency, due } = pooled(row)
+  return latencyAt(latency, percentileShares[name], due)
 }
 
 /** `1,875 requests/s, 75 % of what the slowest can do`. */
@@ -267,36 +232,29 @@ function rateText({ all: [first] }: Rows): string {
 }
 
 function sectionAt(rows: Rows): Section {
-  const hasFailures = rows.all.some((row) => Object.keys(row.errors).length > 0)
   const chart = percentiles(rows, {
     title: `Latency by percentile at ${rateText(rows)}`,
     unit: 'ms',
-    curve: ({ samples }) => curveOf(pooled(samples).latency, pooled(samples).due),
+    curve: (row) => curveOf(pooled(row).latency, pooled(row).due),
   })
-  return {
+  return sectionOf(rows, {
     title: `At ${rateText(rows)}`,
     charts: chart.lines.length > 0 ? [chart] : [],
-    tables: [
-      tableOf(rows, {
-        caption: `ms at ${rateText(rows)}: all rounds together (range of the rounds)${hasFailures ? '; failed: among the requests that failed or were not sent, which count as the slowest' : ''}`,
-        columns: [
-          ...(['p50', 'p90', 'p99', 'p999', 'p9999'] as const).map(percentileColumn),
-          { head: 'longest ms', cell: (row) => figure(Math.max(...row.values('max'))) },
-          { head: 'requests due', cell: (row) => figure(row.total('due')) },
-          errors,
-          { head: 'sent late p99 ms', cell: ({ samples }) => figure(lateP99(pooled(samples))) },
-          ...['apiCpuMicros', 'redisCpuMicros'],
-        ],
-      }),
+    caption: `ms at ${rateText(rows)}, from when a request was due: all rounds together (range of the rounds); what failed or was not sent counts as slower than all others`,
+    columns: [
+      ...(['p50', 'p90', 'p99', 'p999', 'p9999'] as const).map(percentileColumn),
+      { head: 'longest ms', cell: (row) => figure(Math.max(...row.values('max'))) },
+      { head: 'requests due', cell: (row) => figure(row.total('due')) },
+      ...[errors, 'late', 'apiCpuMicros', 'redisCpuMicros'],
     ],
-  }
+  })
 }
 
 function percentileColumn(name: Percentile): Column {
   return {
     head: `${percentText(name)} ms`,
     cell(row) {
-      const value = percentileOf(pooled(row.samples), name)
+      const value = percentileOf(row, name)
       if (value === FAILED) return 'failed'
       if (value === null) return '-'
       const { min = value, max = value } = row.summary(name) ?? {}
@@ -307,7 +265,7 @@ function percentileColumn(name: Percentile): Column {
 
 /** At the highest rate at which most rows are sound: each variant beside the others. */
 function claimsOf(rows: Rows): string[] {
-  const p99 = (row: Row) => percentileOf(pooled(row.samples), 'p99') ?? FAILED
+  const p99 = (row: Row) => percentileOf(row, 'p99') ?? FAILED
   const isSound = (row: Row) => row.doubts.length === 0 && Number.isFinite(p99(row))
   const sound = rows.by('at').map(({ rows: own }) => own.filter(isSound))
   const most = Math.max(...sound.map(({ all }) => all.length))
