@@ -181,15 +181,14 @@ function claimsOf(rows: Rows, { options }: Result): string[] {
   const what = Number(options.reads) > 0 ? 'requests' : 'page views'
   return [
     `${hero.subject} answers ${figure(median)} times as many ${what} a second as ${base.subject} (${sure}).`,
-    `For each request ${deeds(base)}; ${deeds(hero)}.`,
+    `Connections to Redis, round trips and commands per request: ${base.subject} ${effortOf(base)}; ${hero.subject} ${effortOf(hero)}.`,
   ]
 }
 
-/** `naive opens 1 connection to Redis, waits for 5 round trips and sends 6 commands`. */
-function deeds(row: Row): string {
-  const some = (metric: string, noun: string) => {
-    const number = String(Number((row.median(metric) ?? 0).toFixed(2)))
-    return `${number === '0' ? 'no' : number} ${noun}${number === '1' ? '' : 's'}`
-  }
-  return `${row.subject} opens ${some('connections', 'connection')} to Redis, waits for ${some('roundTrips', 'round trip')} and sends ${some('commands', 'command')}`
+/** `1, 5 and 9` */
+function effortOf(row: Row): string {
+  const [connections, roundTrips, commands] = ['connections', 'roundTrips', 'commands'].map(
+    (metric) => Number((row.median(metric) ?? 0).toFixed(2)),
+  )
+  return `${connections}, ${roundTrips} and ${commands}`
 }

@@ -15,7 +15,6 @@ import { documented, errors, range, ratio, sectionOf } from '../../reporting/col
 interface IoThreadsOptions extends BuildsOptions {
   threads: number[]
   connections: number
-  /** Commands per second; undefined: as fast as they go. */
   rate?: number
 }
 
@@ -100,11 +99,10 @@ Examples:
 
   async prepare(context, { builds, threads, connections }) {
     await requireConnections(connections)
+    const filled = { keys: KEYS, bytes: BYTES, busy: connections }
     return await redisForEach(context, product({ build: builds, threads }), (one) => {
       const config = { 'io-threads': String(one.threads) }
-      return startFilledRedis(context, {
-        ...{ ...one, config, keys: KEYS, bytes: BYTES, busy: connections },
-      })
+      return startFilledRedis(context, { ...filled, ...one, config })
     })
   },
 
@@ -143,12 +141,8 @@ Examples:
       ],
     }),
   ],
-  claims: (rows, { options, machine }) => [
-    `The ceiling is a projection: what the main thread could do if it never waited for a core or for its I/O threads. It takes a core for each thread of Redis and as many for the load as that needs. ${
-      options.rate === undefined
-        ? 'Where cores are short, the main thread finds more commands waiting each time it runs, which makes each cheaper: take it as an upper bound.'
-        : 'At a fixed rate the main thread finds few commands each time it runs, which makes each dearer than under full load: take it as a lower bound.'
-    }`,
+  claims: (rows, { machine }) => [
+    'The ceiling is a projection: what the main thread could do if it never waited for a core or for its I/O threads. The more commands it finds waiting, the cheaper each is: at full speed on few cores take it as an upper bound, at a fixed rate as a lower one.',
     Math.max(...rows.values('threads').map(Number)) + 1 > machine.cores &&
       `Redis and the load share ${machine.cores} cores here: compare ceilings, not rates.`,
   ],

@@ -213,16 +213,12 @@ Examples:
 /** Whether requests were sent so late that the latencies may be the generator's. Both in milliseconds. */
 export const isLate = (late: number, p99: number | null) => late > 1 && late > 0.2 * (p99 ?? 0)
 
-/** The requests of all rounds together: those answered with 2xx, and how many were due. */
-const pooled = (row: Row) => ({
-  latency: together(row.samples.map(({ histograms }) => histograms?.latency ?? '')),
-  due: row.total('due'),
-})
+/** The latencies of all rounds together, of the requests answered with 2xx. */
+const pooled = ({ samples }: Row) =>
+  together(samples.map(({ histograms }) => histograms?.latency ?? ''))
 
-function percentileOf(row: Row, name: Percentile): number | null {
-  const { latency, due } = pooled(row)
-  return latencyAt(latency, percentileShares[name], due)
-}
+const percentileOf = (row: Row, name: Percentile) =>
+  latencyAt(pooled(row), percentileShares[name], row.total('due'))
 
 /** `1,875 requests/s, 75 % of what the slowest can do`. */
 function rateText({ all: [first] }: Rows): string {
@@ -235,7 +231,7 @@ function sectionAt(rows: Rows): Section {
   const chart = percentiles(rows, {
     title: `Latency by percentile at ${rateText(rows)}`,
     unit: 'ms',
-    curve: (row) => curveOf(pooled(row).latency, pooled(row).due),
+    curve: (row) => curveOf(pooled(row), row.total('due')),
   })
   return sectionOf(rows, {
     title: `At ${rateText(rows)}`,
@@ -268,11 +264,10 @@ function claimsOf(rows: Rows): string[] {
   const p99 = (row: Row) => percentileOf(row, 'p99') ?? FAILED
   const isSound = (row: Row) => row.doubts.length === 0 && Number.isFinite(p99(row))
   const sound = rows.by('at').map(({ rows: own }) => own.filter(isSound))
-  const most = Math.max(...sound.map(({ all }) => all.length))
+  const most = Math.max(2, ...sound.map(({ all }) => all.length))
   const best = sound.findLast(({ all }) => all.length === most)
-  const told = (best?.all ?? [])
-    .toSorted((a, b) => p99(a) - p99(b))
-    .map((row) => `${figure(p99(row))} ms with ${row.subject}`)
-  if (!best || most < 2) return []
+  if (!best) return []
+  const sorted = best.all.toSorted((a, b) => p99(a) - p99(b))
+  const told = sorted.map((row) => `${figure(p99(row))} ms with ${row.subject}`)
   return [`At ${rateText(best)}, 99 % of the answers take at most ${told.join(', ')}.`]
 }

@@ -41,6 +41,7 @@ interface Bench {
 const tools = ['redis-benchmark', 'our generator'] as const
 type Tool = (typeof tools)[number]
 const MAX_IDLE = 1_000_000
+const GET = ['GET', '{key}']
 
 const apsara = 'Redis短连接性能优化 (ApsaraDB): redis-benchmark -k 0 -t get -n 100000 -c 8000'
 const tencent = '张鹏义, Tencent Cloud: redis-benchmark -t ping -c 10000 -n 500000; Redis 4.0.10'
@@ -163,7 +164,7 @@ Examples:
     const [first] = product({ transport, idle, threads })
     return [
       ...product({ load: [SHORT], transport, threads, idle, build }),
-      ...(long > 0 ? product({ load: [LONG, BESIDE], build }) : []).map((one) => ({
+      ...product({ load: long > 0 ? [LONG, BESIDE] : [], build }).map((one) => ({
         ...first,
         ...one,
       })),
@@ -173,35 +174,25 @@ Examples:
   async measure(one, { serverOf, idle }, { options, context: { signal }, update }) {
     const { load, tool, transport } = one
     const server = serverOf({ idle: 0, ...one })
-    const common = {
-      target: transport === 'unix' ? { socket: server.socket } : { port: server.port },
-      connections: options.connections,
-      command: ['GET', '{key}'],
-      end: { seconds: options.duration },
-      signal,
-    }
+    const end = { seconds: options.duration }
     const onProgress = (rate: number) => update(`${figure(rate)}/s`)
+    const target = transport === 'unix' ? { socket: server.socket } : { port: server.port }
+    const { connections } = options
+    const short = { target, mode: 'short', connections, command: GET, end, signal } as const
     if (isShape(load)) {
       const shape = shapeOf(load, options.requests)
-      return await runShape(server, shape, tool as Tool, { ...common, onProgress })
+      return await runShape(server, shape, tool as Tool, { target, signal, onProgress })
     }
-    const own =
-      load === SHORT
-        ? ({ ...common, mode: 'short', onProgress } as const)
-        : ({ ...common, mode: 'long', connections: options.long, onProgress } as const)
-    const [run] = await Promise.all([
-      measureLoad(server, own),
-      load === BESIDE ? generateLoad({ ...common, mode: 'short' }) : undefined,
-    ])
-    if (load === BESIDE) {
-      // Of two loads at the same time, neither's share is known.
-      return { ...run, values: { ...run.values, mainCpuMicros: null, cpuMicros: null } }
+    if (load === SHORT) {
+      const run = await measureLoad(server, { ...short, onProgress })
+      const counts = one.idle === idle[0] ? await countSystemCallsOf(server, short) : null
+      return counts ? { ...run, ...counts, values: { ...run.values, ...counts.values } } : run
     }
-    const traces = load === SHORT && one.idle === idle[0]
-    const calls = traces ? await countSystemCallsOf(server, common) : null
-    if (!calls) return run
-    const systemCalls = sum(Object.values(calls))
-    return { ...run, values: { ...run.values, systemCalls }, details: { systemCalls: calls } }
+    const long = { ...short, mode: 'long', connections: options.long, onProgress } as const
+    if (load === LONG) return await measureLoad(server, long)
+    const [run] = await Promise.all([measureLoad(server, long), generateLoad(short)])
+    // Of two loads at the same time, neither's share is known.
+    return { ...run, values: { ...run.values, mainCpuMicros: null, cpuMicros: null } }
   },
 
   sections: sectionsOf,
@@ -212,17 +203,12 @@ Examples:
   })),
 }
 
-/** System calls of the main thread per short connection, by name; null where they cannot be counted. */
-async function countSystemCallsOf(
-  { pid }: RedisServer,
-  load: Omit<LoadOptions, 'mode'>,
-): Promise<SystemCalls | null> {
-  const { calls, result } = await countSystemCalls(
-    pid,
-    () => generateLoad({ ...load, mode: 'short', end: { seconds: 0.4 } }),
-    load.signal,
-  )
+/** System calls of the main thread per short connection; null where they cannot be counted. */
+async function countSystemCallsOf({ pid }: RedisServer, load: LoadOptions) {
+  const run = () => generateLoad({ ...load, end: { seconds: 0.4 } })
+  const { calls, result } = await countSystemCalls(pid, run, load.signal)
   if (!calls || result.completed === 0) return null
-  const counts = Object.entries(calls)
-  return Object.fromEntries(counts.map(([name, count]) => [name, count / result.completed]))
+  const counts = Object.entries(calls).map(([name, count]) => [name, count / result.completed])
+  const systemCalls: SystemCalls = Object.fromEntries(counts)
+  return { values: { systemCalls: sum(Object.values(systemCalls)) }, details: { systemCalls } }
 }

@@ -17,8 +17,6 @@ interface Bench {
   read(work: Work): Promise<Reading>
 }
 
-const MEGABYTE = 2 ** 20
-
 /** How replies are read. */
 interface Mode extends Pick<Work, 'reads'> {
   name: string
@@ -109,19 +107,8 @@ Examples:
     const { reads, atOnce = Number.POSITIVE_INFINITY } = modes[String(client)] as Mode
     const settings = settingsFor(String(client), `${limitMegabytes(options.megabytes)}mb`)
     await redis.config('SET', ...Object.entries(settings).flat())
-    const replyBytes = options.megabytes * MEGABYTE
-    const sendMs = options.duration * 1_000
-    const { result, addedBytes, ...others } = await watchMemory(redis, signal, () =>
-      read({ reads, replyBytes, atOnce, sendMs }),
-    )
-    return {
-      values: {
-        addedMegabytes: addedBytes / MEGABYTE,
-        readMegabytes: result.bytesRead / MEGABYTE,
-        refusedCalls: result.refused,
-        ...others,
-      },
-    }
+    const work = { reads, atOnce, megabytes: options.megabytes, sendMs: options.duration * 1_000 }
+    return { values: await watchMemory(redis, signal, () => read(work)) }
   },
 
   sections: (rows, { options: { megabytes } }) => [
@@ -156,9 +143,9 @@ const SETTLE_MS = 5_000
  * Watches a server's memory until `work` is done, and writes a key every 25 ms, as another client would.
  *
  * @param redis a connection for this alone; the server has no other client before `work`.
- * @returns `addedBytes`: the most that the server had allocated beyond what it had before, replies that wait
- *   to be sent included; `closedAfter`: when it closed a client because of a limit, in seconds;
- *   `refusedWrites`: the share of the writes.
+ * @returns `addedMegabytes`: the most that the server had allocated beyond what it had before, replies that
+ *   wait to be sent included; `closedAfter`: when it closed a client because of a limit, in seconds;
+ *   `refusedWrites`: the share of the writes; and what `work` returns.
  * @throws what `work` throws; an Error when other clients do not go away.
  */
 async function watchMemory<Result>(redis: Redis, signal: AbortSignal, work: () => Promise<Result>) {
@@ -168,19 +155,21 @@ async function watchMemory<Result>(redis: Redis, signal: AbortSignal, work: () =
   }
   const before = await look(redis)
   const start = performance.now()
-  let addedBytes = 0
-  let closedAfter: number | null = null
-  const writes = { all: 0, refused: 0 }
+  let closedAfter = null as number | null
+  let [added, writes, refused] = [0, 0, 0]
   let isDone = false
   const watch = async () => {
     while (!isDone) {
       const now = await look(redis)
       const ms = performance.now() - start
-      addedBytes = Math.max(addedBytes, now.used - before.used)
+      added = Math.max(added, now.used - before.used)
       if (now.closed > before.closed) closedAfter ??= ms / 1_000
-      if (ms >= writes.all * WRITE_MS) {
-        writes.all++
-        if (!(await canWrite(redis))) writes.refused++
+      if (ms >= writes * WRITE_MS) {
+        writes++
+        await redis.set('slow-reader:other', 'x').catch((error: Error) => {
+          if (!error.message.startsWith('OOM')) throw error
+          refused++
+        })
       }
       await delay(LOOK_MS)
     }
@@ -191,9 +180,13 @@ async function watchMemory<Result>(redis: Redis, signal: AbortSignal, work: () =
   const watched = watch()
   // Both are waited for, whichever fails: nothing of this run may reach into the next.
   await Promise.allSettled([worked, watched])
-  const result = await worked
-  await watched
-  return { result, addedBytes, closedAfter, refusedWrites: writes.refused / writes.all }
+  const [result] = await Promise.all([worked, watched])
+  return {
+    addedMegabytes: added / 2 ** 20,
+    closedAfter,
+    refusedWrites: refused / writes,
+    ...result,
+  }
 }
 
 async function look(redis: Redis) {
@@ -205,13 +198,3 @@ async function look(redis: Redis) {
     closed: number('client_output_buffer_limit_disconnections') + number('evicted_clients'),
   }
 }
-
-/** Writes a key. False when Redis refuses it for want of memory. */
-const canWrite = (redis: Redis) =>
-  redis.set('slow-reader:other', 'x').then(
-    () => true,
-    (error: Error) => {
-      if (error.message.startsWith('OOM')) return false
-      throw error
-    },
-  )
