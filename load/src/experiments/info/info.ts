@@ -118,7 +118,7 @@ Examples:
       }),
     ),
   published: [0, 9_999].map((idle) => ({
-    what: `INFO, ${idle} idle connections`,
+    what: `INFO, ${idle.toLocaleString('en-US')} idle connections`,
     ...{ ...documents, value: idle === 0 ? 20 : 80, case: { command: 'INFO', idle } },
   })),
 }

@@ -11,18 +11,12 @@ export const OTHER_ADDRESS = '10.211.55.1'
 export const HOW_TO_RUN =
   'Run it as root, or as "unshare -r npm run load -- ports", and outside of a container.'
 
-/** Settings below `net.ipv4`. */
-interface NetworkSettings {
-  /** The first port and the last. */
-  ip_local_port_range: `${number} ${number}`
-  /** 0 never, 1 always, 2 on loopback (the kernel's default). */
-  tcp_tw_reuse: 0 | 1 | 2
-  /** Connections beyond it are forgotten at once. */
-  tcp_max_tw_buckets: number
-}
-
-/** @throws Problem where the settings of a namespace cannot be changed. */
-export async function setNetwork(settings: NetworkSettings): Promise<void> {
+/**
+ * Changes settings below `net.ipv4`.
+ *
+ * @throws Problem where the settings of a namespace cannot be changed.
+ */
+export async function setNetwork(settings: Record<string, string | number>): Promise<void> {
   for (const [name, value] of Object.entries(settings)) {
     await writeFile(`/proc/sys/net/ipv4/${name}`, String(value)).catch((cause) => {
       throw new Problem(

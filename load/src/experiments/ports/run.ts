@@ -29,9 +29,9 @@ export interface Client {
   readonly strategy: 'naive' | 'pipeline' | 'closes-itself'
   /** How many times as many ports as the others it has. Default 1. */
   readonly portsFactor?: number
-  /** Of `tcp_tw_reuse`. */
+  /** `tcp_tw_reuse`: 0 never, 1 always, 2 on loopback (the kernel's default). */
   readonly reuse: 0 | 1 | 2
-  /** The share of the ports that may wait. Default: all. */
+  /** The share of the ports that may wait; the kernel forgets the others at once. Default: all. */
   readonly mayWait?: number
   /** Whether Redis is reached by an address outside of loopback. */
   readonly otherAddress?: boolean
@@ -55,7 +55,7 @@ export async function runClient(client: Client, run: PortsRun): Promise<Measured
   const { reuse, otherAddress = false, mayWait } = client
   const ports = run.options.ports * (client.portsFactor ?? 1)
   // Redis cannot listen on ports that the case before has used up either.
-  const any = { tcp_tw_reuse: 0, tcp_max_tw_buckets: ANY_NUMBER } as const
+  const any = { tcp_tw_reuse: 0, tcp_max_tw_buckets: ANY_NUMBER }
   await setNetwork({ ...any, ip_local_port_range: SERVER_PORTS })
   const server = await run.context.startRedis({
     build: 'patched',

@@ -75,7 +75,8 @@ export function sectionsOf(rows: Rows, { options }: Result): Section[] {
 export function claimsOf(rows: Rows): string[] {
   const short = rows.where({ load: SHORT })
   const isCounted = short.all.some((row) => row.median('systemCalls') !== null)
-  const groups = short.groups('idle').toReversed() // ours is the last
+  const builds = short.by('build').toReversed() // ours is the last
+  const groups = builds.flatMap(({ rows: own }) => own.groups('idle'))
   const claims = groups.flatMap(({ name, rows: { all } }) => {
     const ratios = all.flatMap(
       (row) => row.ratio('mainCpuMicros', row.baseline(short))?.median ?? [],
