@@ -70,7 +70,7 @@ export class Row {
   get doubts(): readonly Doubt[] {
     const names = new Set(this.samples.flatMap(({ doubts = [] }) => doubts))
     const own = Object.entries(this.shape.doubts ?? {}).flatMap(([name, doubt]) =>
-      names.has(name) || doubt.isShownBy?.(this.samples) ? [doubt] : [],
+      names.has(name) ? [doubt] : [],
     )
     const most = Math.max(0, ...this.values(ELSEWHERE))
     return most >= DISTURBED ? [...own, disturbed] : own
@@ -160,6 +160,14 @@ export class Rows {
   /** One for each value of a factor. */
   by(factor: string): { value: string | number; rows: Rows }[] {
     return this.values(factor).map((value) => ({ value, rows: this.where({ [factor]: value }) }))
+  }
+
+  /** Rows that differ in nothing but these factors, with what they have in common: `TCP, patched`. */
+  groups(...within: readonly string[]): { name: string; rows: Rows }[] {
+    const others = this.varying.filter((name) => !within.includes(name))
+    const nameOf = (row: Row) => others.flatMap((name) => row.text(name) || []).join(', ')
+    const groups = [...Map.groupBy(this.all, nameOf)]
+    return groups.map(([name, rows]) => ({ name, rows: new Rows(this.shape, rows) }))
   }
 
   /** The factors in which rows differ, and the subject: what names a row. */

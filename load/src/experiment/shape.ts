@@ -23,8 +23,8 @@ export type Case = Readonly<Record<string, string | number>>
 
 interface Factor {
   readonly name: string
-  /** As a column's head. */
-  readonly label: string
+  /** As a column's head. Default: the name. */
+  readonly label?: string
   /** How a value is shown. Default: numbers as `10,000`, all else as it is. */
   text?(value: string | number): string
 }
@@ -58,14 +58,6 @@ export interface Doubt {
   readonly text: string
   /** Whether ratios of `pace` are shown all the same. Default: they are not. */
   readonly keepsRatios?: boolean
-  /** Whether the rounds of a case show it together. Default: one round that names it is enough. */
-  isShownBy?(rounds: readonly Round[]): boolean
-}
-
-/** What a doubt looks at: a `Measured`. */
-interface Round {
-  readonly values: Readonly<Record<string, number | null>>
-  readonly histograms?: Readonly<Record<string, string>>
 }
 
 /** What the documents measured. */

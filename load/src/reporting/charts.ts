@@ -12,6 +12,24 @@ const metricOf = (rows: Rows, name: string) => {
   throw new RangeError(`no rows for a chart of ${name}`)
 }
 
+/**
+ * A chart of a metric for each group of rows that differ in the subject only: lines over the values of
+ * another factor, `over`, where there are several; else bars.
+ */
+export function chartsOf(
+  rows: Rows,
+  metric: string,
+  over = '',
+  options: { logarithmic?: boolean } = {},
+): (BarChart | LineChart)[] {
+  return rows.groups(rows.shape.subject, over).map(({ name, rows: own }) => {
+    const title = [metricOf(own, metric).label, name].filter(Boolean).join(': ')
+    return own.values(over).length > 1
+      ? lines(own, { metric, over, title, ...options })
+      : bars(own, metric, `${title} (range of the rounds; hatched: marked in the table)`)
+  })
+}
+
 /** A bar for each row, with the range. */
 export function bars(rows: Rows, name: string, title: string): BarChart {
   const metric = metricOf(rows, name)

@@ -1,6 +1,6 @@
 import { errorKinds, figure, percent, withInterval, withRange } from '../experiment/figures.ts'
 import type { Row, Rows } from '../experiment/rows.ts'
-import type { Table } from '../experiment/section.ts'
+import type { Section, Table } from '../experiment/section.ts'
 import type { Case, Metric } from '../experiment/shape.ts'
 
 /** A column of a table: its head, and what a row has in it. */
@@ -13,17 +13,27 @@ export interface Column {
   readonly always?: boolean
 }
 
-/** A column as a table lists it: a metric's name stands for its median. */
-export type ColumnOrMetric = Column | string
+interface TableOptions {
+  caption: string
+  /** A metric's name stands for its median. */
+  columns: readonly (Column | string)[]
+  /** The first columns. Default: the factors in which the rows differ. */
+  factors?: readonly string[] | undefined
+}
+
+/** A section with one table. */
+export function sectionOf(
+  rows: Rows,
+  { caption, columns, factors, ...section }: TableOptions & Omit<Section, 'tables'>,
+): Section {
+  return { ...section, tables: [tableOf(rows, { caption, columns, factors })] }
+}
 
 /**
  * A table with a line for each row. The first columns are the factors in which the rows differ; the marks of
  * a row's doubts stand beside its subject.
  */
-export function tableOf(
-  rows: Rows,
-  options: { caption: string; columns: readonly ColumnOrMetric[]; factors?: readonly string[] },
-): Table {
+export function tableOf(rows: Rows, options: TableOptions): Table {
   const labels = options.factors ?? rows.varying
   const columns = [
     ...labels.map((name) => factorColumn(name, rows)),

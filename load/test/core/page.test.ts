@@ -33,7 +33,7 @@ describe('the page', () => {
       /^batch answers 13\.3 times as many page views a second as naive \(95 % sure: .*13\.2 to 13\.4\)\.$/,
     )
     expect(wordsOf(whole)).toContain(
-      'naive opens 1 connection to Redis, waits for 5 round trips and sends 9 commands; batch opens no',
+      'round trips and commands per request: naive 1, 5 and 9; batch 0,',
     )
   })
 
