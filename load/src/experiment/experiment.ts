@@ -7,12 +7,12 @@ import type { Section } from './section.ts'
 import type { Case, Facts, Shape } from './shape.ts'
 
 /**
- * A measurement, declared. It says what there is to measure, measures one case once, and says what the
- * figures mean. All else is derived: the command and its help, the order of rounds, progress, interrupts,
- * the file, tables, charts, comparison. A module in `experiments/` exports one; `experiments.ts` lists it.
+ * A measurement, declared: what there is to measure, how one case is measured once, what the figures mean.
+ * All else is derived: the command and its help, the order of rounds, progress, interrupts, the file,
+ * tables, charts, comparison. A module in `experiments/` exports one; `experiments.ts` lists it.
  */
 export interface Experiment<Options extends object = object, Bench = unknown> extends Shape {
-  /** As a heading: `Redis: short connections`. */
+  /** As a heading. */
   readonly title: string
   /** What sets a result apart from usual ones, after the heading: `by wrk`; empty for nothing. */
   detail?(result: Result): string
@@ -83,7 +83,7 @@ export interface Run<Options> {
   update(text: string): void
 }
 
-/** What an experiment is given to work with. */
+/** What the runner gives to an experiment. */
 export interface Context {
   /** Aborted by Ctrl-C. */
   readonly interrupt: AbortSignal
@@ -93,12 +93,12 @@ export interface Context {
   readonly comparedWith: Result | null
   /** Ends the measurement: what it is about has gone. */
   fail(reason: Error): void
-  /** Has something undone at the end, whatever happens; the last is undone first. */
+  /** Runs `undo` at the end, whatever happens; the last one first. */
   defer(undo: () => unknown): void
   /** Starts a build of Redis, which is stopped at the end unless the experiment does so before. */
   startRedis(options: RedisServerOptions): Promise<RedisServer>
   /** Shows a line while work of the preparation goes on. */
   step<T>(text: string, work: () => Promise<T>): Promise<T>
-  /** Has facts printed and kept with the result: `load` must be the same in two that are compared. */
+  /** Prints facts and keeps them with the result; two results with another `load` are not compared. */
   describe(kind: 'load' | 'software', facts: Facts): void
 }

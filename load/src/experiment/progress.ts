@@ -1,49 +1,36 @@
 import { isLive, print, spinner } from '@onetrip/stack/terminal.ts'
-import type { Ora } from 'ora'
 
-/** Without a terminal, a long run says after so many milliseconds each that it goes on. */
+/** Without a terminal, a long run prints a line each time so many milliseconds have passed. */
 const PLAIN_MS = 10_000
 
 /** Shows what is being run: in a terminal by a line that changes, else by a line per run. */
-export interface RunProgress {
-  /** A run begins; `note` is for a terminal only. */
-  begin(text: string, note?: string): void
-  /** How it goes, just now. */
-  update(text: string): void
-  /** The run is over; `text` says with what. */
-  end(text: string): void
-  /** Leaves the screen tidy, whatever happened. */
-  close(): void
-}
-
-export function runProgress(): RunProgress {
+export function runProgress() {
+  const line = isLive() ? spinner('') : null
   let current = ''
-  let noted = ''
-  let toldAt = 0
-  let line: Ora | undefined
-  const live = isLive()
+  let left = ''
+  let printedAt = 0
   return {
-    begin(text, note = '') {
+    /** A run begins; the time left is shown in a terminal only. */
+    begin(text: string, timeLeft: string) {
       current = text
-      noted = note === '' ? '' : `  (${note})`
-      toldAt = performance.now()
-      if (live) {
-        line ??= spinner('')
-        line.start(`${text}${noted}`)
-      }
+      left = timeLeft && `  (${timeLeft})`
+      printedAt = performance.now()
+      line?.start(`${text}${left}`)
     },
-    update(text) {
-      if (line) line.text = `${current}  ${text}${noted}`
-      else if (performance.now() - toldAt >= PLAIN_MS) {
-        toldAt = performance.now()
+    update(text: string) {
+      if (line) line.text = `${current}  ${text}${left}`
+      else if (performance.now() - printedAt >= PLAIN_MS) {
+        printedAt = performance.now()
         print(`${current}  ${text} …`)
       }
     },
-    end(text) {
-      if (!live) print(`${current}  ${text}`)
+    /** The run is over; `text` has its figures. */
+    end(text: string) {
+      if (!line) print(`${current}  ${text}`)
     },
+    /** Leaves the screen tidy. */
     close() {
-      if (live) line?.stop()
+      if (line) line.stop()
       else print()
     },
   }

@@ -61,8 +61,10 @@ describe.each(experiments.map((one) => [one.name, one] as const))('%s', (_, expe
 })
 
 const http = (...args: string[]) =>
-  optionsOf(httpExperiment, commandOf(httpExperiment).parse(args, { from: 'user' }))
-    .options as Record<string, unknown>
+  optionsOf(
+    httpExperiment,
+    commandOf(httpExperiment).parse(args, { from: 'user' }),
+  ) as unknown as Record<string, unknown>
 
 describe('http', () => {
   test('defaults', () => {

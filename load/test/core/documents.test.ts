@@ -95,7 +95,7 @@ test('npm run load -- document fills a file, or leaves it as it is', async () =>
     return { code, output: program.output.join('\n'), text: await readFile(path, 'utf8') }
   }
   const filled = await document('<!-- http.json, table 1 -->\n')
-  expect(filled).toMatchObject({ code: 0, output: expect.stringContaining('has the figures anew') })
+  expect(filled).toMatchObject({ code: 0, output: expect.stringContaining('has the new figures') })
   expect(filled.text).toMatch(/^\| naive /m)
   expect((await document(filled.text)).output).toContain('is up to date')
   expect(await document('No mark.')).toEqual({

@@ -67,7 +67,7 @@ describe('rows', () => {
     expect(row?.ratios('rate', rows.all[0] ?? expect.fail())).toEqual([2, 2, 3])
     expect(row?.ratio('rate', row.baseline(rows))).toMatchObject({ median: 2, min: 2, max: 3 })
     expect(rows.find(crowd)?.ratio('rate', rows.find(crowd)?.baseline(rows))).toBeNull()
-    expect(() => row?.metric('size')).toThrow('toy has no metric size')
+    expect(() => range('size', rows)).toThrow('toy has no metric size')
   })
 
   test('a doubtful rate has no ratio, its CPU time has', () => {
