@@ -6,8 +6,8 @@ import { fileURLToPath } from 'node:url'
 import { styleText } from 'node:util'
 import { listOf } from '@onetrip/stack/parsers.ts'
 import { places } from '@onetrip/stack/places.ts'
-import { describeError, messageOf, Problem } from '@onetrip/stack/problem.ts'
-import { print, printError } from '@onetrip/stack/terminal.ts'
+import { messageOf, Problem } from '@onetrip/stack/problem.ts'
+import { print } from '@onetrip/stack/terminal.ts'
 import { Command, Option } from 'commander'
 import type { Invocation } from './command.ts'
 import type { Experiment, Preset } from './experiment/experiment.ts'
@@ -69,9 +69,10 @@ async function runAll(options: AllOptions, { interrupt }: Invocation): Promise<v
     print(`${index === 0 ? '' : '\n\n'}[${index + 1}/${chosen.length}] ${name}: about ${left}\n`)
     const file = join(folder, `${experiment.name}.json`)
     const code = await runOne(experiment, preset, file)
-    const saved = await readNew(file, startedAt)
-    if (saved) results.push(saved)
-    if ((code !== 0 || !saved) && !interrupt.aborted) failed.push(experiment.name)
+    const saved = await readResult(file).catch(() => null)
+    const isNew = saved !== null && saved.result.date >= startedAt
+    if (isNew) results.push(saved)
+    if ((code !== 0 || !isNew) && !interrupt.aborted) failed.push(experiment.name)
   }
   if (results.length === 0) {
     interrupt.throwIfAborted()
@@ -81,17 +82,6 @@ async function runAll(options: AllOptions, { interrupt }: Invocation): Promise<v
   await save(results, failed.length > 0 ? [problem] : [])
   print(`\nThe results are in ${folder}`)
   if (failed.length > 0) throw new Problem(`${problem} The reasons are above.`)
-}
-
-/** The result in a file; null, with the reason printed, if there is none of this run. */
-async function readNew(file: string, startedAt: string): Promise<SavedResult | null> {
-  try {
-    const saved = await readResult(file)
-    return saved.result.date >= startedAt ? saved : null
-  } catch (error) {
-    printError(describeError(error))
-    return null
-  }
 }
 
 const cli = fileURLToPath(new URL('cli.ts', import.meta.url))

@@ -83,25 +83,21 @@ async function measure(
   const options = optionsOf(experiment, command)
   const flags = command.opts<Flags>()
   const before = flags.compare === undefined ? null : await readOne(flags.compare, experiment)
-  if (before) requireComparable(experiment, before, options)
+  if (before) requireComparable(before, options)
   const save = await prepareOutputs(flags)
   const comparedWith = before?.result ?? null
-  const { result, error } = await runExperiment(experiment, {
-    options,
-    commandLine,
-    interrupt,
-    comparedWith,
-  })
+  const plan = { options, commandLine, interrupt, comparedWith }
+  const { result, error } = await runExperiment(experiment, plan)
+  const saved = { name: 'this run', experiment, result }
   try {
     print(resultText(experiment, result))
   } finally {
-    await save([{ name: 'this run', experiment, result }])
+    await save([saved])
   }
   if (error !== null && !result.interrupted) throw error
   if (!before) return
   print()
-  const isWorse = printComparison(experiment, before, { name: 'this run', result }, flags.threshold)
-  if (isWorse) process.exitCode = REGRESSION
+  if (printComparison(before, saved, flags.threshold)) process.exitCode = REGRESSION
 }
 
 /** The result of an experiment in a file, or in a folder with one for each. */

@@ -71,7 +71,7 @@ export async function runExperiment(
     metrics: Object.fromEntries(experiment.metrics.map(({ name, label }) => [name, label])),
     samples,
   }
-  if (experiment.isolated && !isIsolated()) print(`${sharedNetworkText(result)}\n`)
+  if (experiment.isolated && !isIsolated()) print(`${SHARED_NETWORK}\n`)
   return { result, error }
 }
 
@@ -176,10 +176,5 @@ async function watchMachine(): Promise<(foreignSeconds: number) => Promise<numbe
   }
 }
 
-/** What distorts load over TCP without a network namespace. */
-function sharedNetworkText({ limits: { trackedConnections } }: Result): string {
-  const tracked = trackedConnections
-    ? `Connection tracking is on (${trackedConnections} entries; a container engine or a firewall): it makes each short connection over TCP dearer, and when it is full, SYNs are dropped.`
-    : 'Closed connections (TIME_WAIT) of earlier runs may be in the way.'
-  return `Note: measured in the network of this machine, since no network namespace is available. ${tracked}`
-}
+const SHARED_NETWORK =
+  'Note: no network namespace is available. Connection tracking (a firewall, a container engine) and closed connections (TIME_WAIT) of other programs may distort the figures.'

@@ -9,37 +9,28 @@ import { commitOf } from '../reporting/part.ts'
 
 /** In what two results differ besides their figures, each as `what: before, now after`. */
 export interface Differences {
-  /** In what was sent to what: then the figures are of different things, and nothing is judged. */
+  /** In what was sent to what: then the figures are of different things, and cannot be compared. */
   load: string[]
   /** In the machine: then CPU times are not judged. */
   machine: string[]
   /** In what other programs took of it: then rates, latencies and CPU times are not judged. */
   disturbance: string[]
-  /** In how much was measured. */
-  extent: string[]
   /** In software and code, which may be why something changed. */
   software: string[]
 }
 
 export function differencesOf(experiment: Experiment, before: Result, after: Result): Differences {
-  const differ = (factsOf: (result: Result, other: Result) => Facts) =>
-    differencesBetween(factsOf(before, after), factsOf(after, before))
+  const differ = (factsOf: (result: Result) => Facts) =>
+    differencesBetween(factsOf(before), factsOf(after))
+  // A stack that runs already does not tell everything.
+  const known = Object.keys(before.load).filter((name) => before.load[name] && after.load[name])
   return {
     load: [
       ...differ(({ options }) => loadOptions(experiment, options)),
-      // A stack that runs already does not tell everything.
-      ...differ(({ load }, other) =>
-        Object.fromEntries(
-          Object.entries(load).filter(([name]) => (other.load[name] ?? null) !== null),
-        ),
-      ),
+      ...differ(({ load }) => Object.fromEntries(known.map((name) => [name, load[name] ?? null]))),
     ],
     machine: differ(({ machine: { cpu, cores } }) => ({ processor: cpu, cores })),
     disturbance: disturbanceOf(before, after),
-    extent: differ(({ samples, options: { duration } }) => ({
-      rounds: new Set(samples.map(({ round }) => round)).size,
-      'seconds per run': String(duration),
-    })),
     software: differ((result) => ({
       ...result.software,
       Node: result.machine.node,
@@ -73,27 +64,6 @@ function disturbanceOf({ elsewhere: old }: Result, { elsewhere: now }: Result): 
   return [`CPU time that went elsewhere: ${percent(old ?? 0)}, now ${percent(now ?? 0)}`]
 }
 
-/**
- * `better` and `worse`: by the threshold or more, and beyond noise. `same`: it did not get worse by as
- * much as the threshold, beyond noise. `unclear`: the rounds scatter too much. `shown`: not judged, because
- * it depends on more than on what is compared.
- */
-type Verdict = 'better' | 'worse' | 'same' | 'unclear' | 'shown'
-
-/** A metric of a case, before and after. */
-export interface Comparison {
-  /** Of the newer result. */
-  row: Row
-  metric: Metric
-  /** The values are multiples of this row's in the same round; null where they stand by themselves. */
-  reference: Row | null
-  /** In each round. */
-  old: number[]
-  now: number[]
-  change: Change
-  verdict: Verdict
-}
-
 /** A case that two results have. */
 export interface Pair {
   old: Row
@@ -108,13 +78,41 @@ export function pairsOf(before: Rows, after: Rows): Pair[] {
   })
 }
 
+/** Rates that differ by a larger factor are another load. */
+const SAME_RATE = 1.1
+
+/** In what a pair differs that was asked for and is no factor; null where that is nearly the same. */
+export function rateText({ old, now }: Pair): string | null {
+  const given = now.shape.metrics.find(({ kind }) => kind === 'given')
+  const [before, after] = [old, now].map((row) => given && row.median(given.name))
+  if (!before || !after || Math.max(after / before, before / after) < SAME_RATE) return null
+  return `${figure(before)}, now ${figure(after)}`
+}
+
+/** A metric of a case, before and after. */
+export interface Comparison {
+  /** Of the newer result. */
+  row: Row
+  metric: Metric
+  /** The values are multiples of this row's in the same round; undefined where they stand by themselves. */
+  reference: Row | undefined
+  /** In each round. */
+  old: number[]
+  now: number[]
+  change: Change
+  /**
+   * `better` and `worse`: by the threshold or more, and beyond noise. `=`: it did not get worse by as much
+   * as the threshold, beyond noise. `?`: the rounds scatter too much.
+   */
+  verdict: 'better' | 'worse' | '=' | '?'
+}
+
 /** Of the interval of a change, while a dozen are looked at together. */
 const CONFIDENCE = 0.99
 const A_DOZEN = 12
 
 /**
- * Compares two results, case by case. What depends on the pace of the machine is judged as a multiple of
- * the case's baseline in the same round, where both results have one. With more than a dozen figures the
+ * Compares two results, case by case, as far as they are comparable. With more than a dozen figures the
  * intervals are wider (Bonferroni's correction).
  *
  * @param threshold a smaller change does not count: 0.1 for 10 %.
@@ -126,76 +124,74 @@ export function judge(
   differences: Differences,
   threshold: number,
 ): { comparisons: Comparison[]; confidence: number } {
-  const candidates = pairsOf(before, after).flatMap((pair) =>
-    candidatesOf(pair, referenceOf(pair, before, after), differences),
-  )
-  const judged = candidates.filter(({ isJudged }) => isJudged).length
-  const confidence = 1 - ((1 - CONFIDENCE) * A_DOZEN) / Math.max(A_DOZEN, judged)
-  const comparisons = candidates.map(({ isJudged, ...candidate }): Comparison => {
-    const least = candidate.reference ? 0 : (candidate.metric.least ?? Number.MIN_VALUE)
-    const atLeast = (values: number[]) => values.map((value) => Math.max(least, value))
-    const change = changeBetween(atLeast(candidate.old), atLeast(candidate.now), confidence)
-    const verdict = isJudged ? verdictOf(change, candidate.metric, threshold) : 'shown'
-    return { ...candidate, change, verdict }
+  const comparable = pairsOf(before, after)
+    .filter((pair) => rateText(pair) === null)
+    .flatMap((pair) => comparableOf(pair, before, after, differences))
+  const confidence = 1 - ((1 - CONFIDENCE) * A_DOZEN) / Math.max(A_DOZEN, comparable.length)
+  const comparisons = comparable.map((one): Comparison => {
+    const least = one.metric.least ?? Number.MIN_VALUE
+    const atLeast = (value: number) => (one.reference ? value : Math.max(least, value))
+    const change = changeBetween(one.old.map(atLeast), one.now.map(atLeast), confidence)
+    return { ...one, change, verdict: verdictOf(change, one.metric, threshold) }
   })
   return { comparisons, confidence }
 }
 
-/** The baseline of a case in both results; null where no other case has it as well. */
-function referenceOf({ now }: Pair, before: Rows, after: Rows): Pair | null {
-  const base = now.baseline(after)
-  const old = base && before.find(base.case)
-  const isShared = after.all.some((row) => row !== base && row.baseline(after) === base)
-  return old && isShared ? { old, now: base } : null
-}
-
-type Candidate = Omit<Comparison, 'change' | 'verdict'> & { isJudged: boolean }
-
-function candidatesOf(pair: Pair, reference: Pair | null, differences: Differences): Candidate[] {
-  const isReference = reference?.now === pair.now
-  const isSameLoad = differences.load.length === 0 && rateText(pair) === null
-  const isJudged = ({ kind }: Metric, base: Pair | null) => {
-    if (kind === 'count') return isSameLoad
-    if (!isSameLoad || differences.disturbance.length > 0) return false
-    if (kind === 'cpu') return differences.machine.length === 0
-    const rows = [pair, ...(base ? [base] : [])].flatMap(({ old, now }) => [old, now])
-    return base === reference && !rows.some((row) => row.hasDoubtfulRate)
-  }
-  return pair.now.shape.metrics
-    .filter(({ kind, better }) => kind !== undefined && better !== undefined)
-    .flatMap((metric) => {
-      const isRelative = metric.kind === 'pace' && reference && !isReference
-      return (isRelative ? [null, reference] : [null]).map((base) => ({
-        row: pair.now,
-        metric,
-        reference: base?.now ?? null,
-        old: valuesOf(pair.old, metric, base?.old),
-        now: valuesOf(pair.now, metric, base?.now),
-        isJudged: isJudged(metric, base),
-      }))
+/**
+ * The metrics of a case that say something. What depends on the pace of the machine is taken as a multiple
+ * of the case's baseline in the same round, where both results have one.
+ */
+function comparableOf(
+  { old, now }: Pair,
+  before: Rows,
+  after: Rows,
+  { machine, disturbance }: Differences,
+): Omit<Comparison, 'change' | 'verdict'>[] {
+  const base = baselineOf(now, before, after)
+  const rows = [old, now, ...(base ? [base.old, base.now] : [])]
+  const hasPace = base?.now !== now && !rows.some((row) => row.hasDoubtfulRate)
+  return now.shape.metrics
+    .filter(({ kind, better }) => {
+      if (!better || (kind !== 'count' && disturbance.length > 0)) return false
+      return kind === 'pace' ? hasPace : kind !== 'cpu' || machine.length === 0
     })
-    .filter(({ old, now }) => old.length >= 2 && now.length >= 2)
+    .map((metric) => {
+      const { name } = metric
+      if (metric.kind !== 'pace' || !base) {
+        return {
+          row: now,
+          metric,
+          reference: undefined,
+          old: old.values(name),
+          now: now.values(name),
+        }
+      }
+      // Without a single answer there is no pace to be a multiple of.
+      const ratios = (row: Row, other: Row) => row.ratios(name, other).filter((ratio) => ratio > 0)
+      return {
+        row: now,
+        metric,
+        reference: base.now,
+        old: ratios(old, base.old),
+        now: ratios(now, base.now),
+      }
+    })
+    .filter((one) => one.old.length >= 2 && one.now.length >= 2)
 }
 
-/** A metric in each round; with a base, as a multiple of the base's in the same round. */
-function valuesOf(row: Row, { name }: Metric, base: Row | undefined): number[] {
-  // Without a single answer there is no pace to be a multiple of.
-  return base ? row.ratios(name, base).filter((ratio) => ratio > 0) : row.values(name)
+/** The baseline of a row in both results; null where no other case has it as well. */
+function baselineOf(row: Row, before: Rows, after: Rows): Pair | null {
+  const now = row.baseline(after)
+  const old = now && before.find(now.case)
+  const isShared = after.all.some((other) => other !== now && other.baseline(after) === now)
+  return old && isShared ? { old, now } : null
 }
 
-/** Rates that differ by a larger factor are another load. */
-const SAME_RATE = 1.1
-
-/** In what a pair differs that was asked for and is no factor; null where that is nearly the same. */
-export function rateText({ old, now }: Pair): string | null {
-  const given = now.shape.metrics.find(({ kind }) => kind === 'given')
-  const [before, after] = [old, now].map((row) => (given && row.median(given.name)) ?? null)
-  if (!before || !after) return null
-  const isSame = Math.max(after / before, before / after) < SAME_RATE
-  return isSame ? null : `${figure(before)}, now ${figure(after)}`
-}
-
-function verdictOf({ mean, interval }: Change, { better }: Metric, threshold: number): Verdict {
+function verdictOf(
+  { mean, interval }: Change,
+  { better }: Metric,
+  threshold: number,
+): Comparison['verdict'] {
   // 10 % slower is 10 % more time for a request: of rates, it is the inverse that counts.
   const cost =
     better === 'lower'
@@ -203,5 +199,5 @@ function verdictOf({ mean, interval }: Change, { better }: Metric, threshold: nu
       : { mean: 1 / mean, low: 1 / interval.high, high: 1 / interval.low }
   if (cost.low > 1 && cost.mean >= 1 + threshold) return 'worse'
   if (cost.high < 1 && 1 / cost.mean >= 1 + threshold) return 'better'
-  return cost.high < 1 + threshold ? 'same' : 'unclear'
+  return cost.high < 1 + threshold ? '=' : '?'
 }

@@ -15,8 +15,10 @@ export function counted(count: number, noun: string): string {
   return `${whole(count)} ${noun}${count === 1 ? '' : 's'}`
 }
 
-/** Median with the range of the rounds: `3.50 (3.00-4.00)`. */
-export function withRange({ median, min, max }: Summary, text = figure): string {
+/** Median with the range of the rounds: `3.50 (3.00-4.00)`; `-` for none. */
+export function withRange(summary: Summary | null, text = figure): string {
+  if (!summary) return '-'
+  const { median, min, max } = summary
   return min === max ? text(median) : `${text(median)} (${text(min)}-${text(max)})`
 }
 

@@ -1,4 +1,5 @@
-import { runProgress } from './progress.ts'
+import { once } from 'node:events'
+import { isLive, print, spinner } from '@onetrip/stack/terminal.ts'
 import type { Sample } from './result.ts'
 import type { Case } from './shape.ts'
 
@@ -23,16 +24,9 @@ export interface RoundsPlan {
  * @returns the samples of complete rounds, and what ended it early, if anything did.
  * @throws what ended it before the first round was complete.
  */
-export async function runRounds({
-  cases,
-  rounds,
-  warmUps,
-  label,
-  measure,
-  describe,
-  signal,
-}: RoundsPlan): Promise<{ samples: Sample[]; error: unknown }> {
-  const progress = runProgress()
+export async function runRounds(plan: RoundsPlan): Promise<{ samples: Sample[]; error: unknown }> {
+  const { cases, rounds, signal } = plan
+  const progress = progressLine()
   const samples: Sample[] = []
   let startedAt = 0
   let done = 0
@@ -40,15 +34,15 @@ export async function runRounds({
     signal.throwIfAborted()
     const when = round === 0 ? 'Warm-up' : `Round ${round}/${rounds}`
     const each = (performance.now() - startedAt) / done
-    const left = done > 0 ? timeLeft(each * (rounds * cases.length - done)) : ''
-    progress.begin(`${when.padEnd(`Round ${rounds}/${rounds}`.length)}  ${label(one)}`, left)
-    const sample = await measure(one, round, progress.update)
+    const left = done > 0 ? `  (${timeLeft(each * (rounds * cases.length - done))})` : ''
+    progress.begin(`${when.padEnd(`Round ${rounds}/${rounds}`.length)}  ${plan.label(one)}`, left)
+    const sample = await plan.measure(one, round, progress.update)
     signal.throwIfAborted()
-    progress.end(describe(sample))
+    progress.end(plan.describe(sample))
     return sample
   }
   try {
-    for (const one of warmUps) await run(one, 0)
+    for (const one of plan.warmUps) await run(one, 0)
     startedAt = performance.now()
     for (let round = 1; round <= rounds; round++) {
       const taken: Sample[] = []
@@ -68,25 +62,54 @@ export async function runRounds({
   }
 }
 
-/** In milliseconds: the exit of a program is noticed a moment after its connections break. */
-export const EXPLANATION_MS = 2_000
+/** Without a terminal, a long run prints a line each time so many milliseconds have passed. */
+const PLAIN_MS = 10_000
 
-/** The reason of `signal` explains an error better than the error itself, if there soon is one. */
-async function explain(error: unknown, signal: AbortSignal): Promise<unknown> {
-  if (!signal.aborted) {
-    const { promise, resolve } = Promise.withResolvers<void>()
-    const timer = setTimeout(resolve, EXPLANATION_MS)
-    signal.addEventListener('abort', () => resolve(), { once: true })
-    await promise
-    clearTimeout(timer)
+/** Shows what is being run: in a terminal by a line that changes, else by a line per run. */
+function progressLine() {
+  const line = isLive() ? spinner('') : null
+  let current = ''
+  let left = ''
+  let printedAt = 0
+  return {
+    /** A run begins; the time left is shown in a terminal only. */
+    begin(text: string, timeLeft: string) {
+      current = text
+      left = timeLeft
+      printedAt = performance.now()
+      line?.start(`${text}${left}`)
+    },
+    update(text: string) {
+      if (line) line.text = `${current}  ${text}${left}`
+      else if (performance.now() - printedAt >= PLAIN_MS) {
+        printedAt = performance.now()
+        print(`${current}  ${text} …`)
+      }
+    },
+    end(text: string) {
+      if (!line) print(`${current}  ${text}`)
+    },
+    close() {
+      if (line) line.stop()
+      else print()
+    },
   }
-  return signal.aborted ? signal.reason : error
 }
 
 /** `40 s left`, `3 min left`. */
 function timeLeft(milliseconds: number): string {
   const seconds = Math.ceil(milliseconds / 1_000)
   return seconds < 100 ? `${seconds} s left` : `${Math.round(seconds / 60)} min left`
+}
+
+/** In milliseconds: the exit of a program is noticed a moment after its connections break. */
+export const EXPLANATION_MS = 2_000
+
+/** The reason of `signal` explains an error better than the error itself, if there soon is one. */
+async function explain(error: unknown, signal: AbortSignal): Promise<unknown> {
+  const soon = AbortSignal.timeout(EXPLANATION_MS)
+  if (!signal.aborted) await once(signal, 'abort', { signal: soon }).catch(() => {})
+  return signal.aborted ? signal.reason : error
 }
 
 /**

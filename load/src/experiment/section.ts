@@ -21,8 +21,6 @@ export type Chart = BarChart | GroupedChart | LineChart
 
 interface ChartText {
   readonly title: string
-  /** What it shows, in words, for readers who cannot see it. */
-  readonly description: string
   /** Of the axis with the values. */
   readonly unit: string
 }
@@ -40,9 +38,9 @@ export interface BarChart extends ChartText {
   }[]
 }
 
-/** A few values for each name: one on top of the other, or side by side. */
+/** A few values for each name, one on top of the other. */
 export interface GroupedChart extends ChartText {
-  readonly kind: 'stacked' | 'grouped'
+  readonly kind: 'stacked'
   readonly names: readonly string[]
   readonly groups: readonly { readonly name: string; readonly values: readonly (number | null)[] }[]
 }

@@ -1,40 +1,24 @@
-import { figure } from '../experiment/figures.ts'
 import type { Row, Rows } from '../experiment/rows.ts'
 import type { BarChart, GroupedChart, LineChart } from '../experiment/section.ts'
 import { metricOf } from '../experiment/shape.ts'
-import { metricText } from './columns.ts'
 
-// Charts from rows, with the words that say the same.
+const unitOf = ({ shape }: Rows, name: string): string => {
+  const { label, unit = label } = metricOf(shape, name)
+  return unit
+}
 
 /** A bar for each row, with the range. */
 export function bars(rows: Rows, name: string, title: string): BarChart {
-  const metric = metricOf(rows.shape, name)
-  const { unit = metric.label } = metric
-  const known = rows.all.flatMap((row) => {
+  const bars = rows.all.flatMap((row) => {
     const summary = row.summary(name)
-    return summary ? [{ row, ...summary }] : []
+    if (!summary) return []
+    const { median: value, min: low, max: high } = summary
+    return { name: row.subject, value, low, high, doubtful: row.doubts.length > 0 }
   })
-  const texts = known.map(({ row, median }) => `${row.subject} ${metricText(metric, median)}`)
-  return {
-    kind: 'bars',
-    title,
-    description: `${unit}: ${texts.join('; ')}.`,
-    unit,
-    bars: known.map(({ row, median, min, max }) => ({
-      name: row.subject,
-      value: median,
-      low: min,
-      high: max,
-      doubtful: row.doubts.length > 0,
-    })),
-  }
+  return { kind: 'bars', title, unit: unitOf(rows, name), bars }
 }
 
-/**
- * Several metrics of each row: on top of each other, or side by side.
- *
- * @param chart `metrics` by the names that the chart gives them.
- */
+/** Several metrics of each row, on top of each other; `metrics` by the names that the chart gives them. */
 export function groups(
   rows: Rows,
   chart: Pick<GroupedChart, 'kind' | 'title' | 'unit'> & {
@@ -42,15 +26,8 @@ export function groups(
   },
 ): GroupedChart {
   const { metrics, ...words } = chart
-  const texts = rows.all.map((row) => {
-    const values = Object.entries(metrics).map(
-      ([label, name]) => `${label} ${figure(row.median(name) ?? Number.NaN)}`,
-    )
-    return `${row.subject} ${values.join(', ')}`
-  })
   return {
     ...words,
-    description: `${chart.unit}: ${texts.join('; ')}.`,
     names: rows.all.map((row) => row.subject),
     groups: Object.entries(metrics).map(([name, metric]) => ({
       name,
@@ -64,29 +41,22 @@ export function lines(
   rows: Rows,
   chart: { metric: string; over: string; by?: string; title: string; logarithmic?: boolean },
 ): LineChart {
-  const { over, by = rows.shape.subject, title, logarithmic = false } = chart
-  const metric = metricOf(rows.shape, chart.metric)
-  const { unit = metric.label } = metric
+  const { metric, over, by = rows.shape.subject, title, logarithmic = false } = chart
   const textOf = ({ all: [first] }: Rows, factor: string) => first?.text(factor) ?? ''
   const ticks = rows.by(over)
-  const names = ticks.map((tick) => textOf(tick.rows, over))
-  const drawn = rows.by(by).map(({ rows: own }) => ({
-    name: textOf(own, by),
-    points: ticks.map(
-      ({ value }, x) => [x, own.find({ [over]: value })?.median(chart.metric) ?? null] as const,
-    ),
-  }))
-  const texts = drawn.map(
-    ({ name, points }) => `${name} ${points.map(([, y]) => metricText(metric, y)).join(', ')}`,
-  )
   return {
     kind: 'lines',
     title,
-    description: `${unit} at ${names.join(', ')}: ${texts.join('; ')}.`,
-    unit,
-    x: { label: rows.shape.factors.find(({ name }) => name === over)?.label ?? over, names },
+    unit: unitOf(rows, metric),
+    x: {
+      label: rows.shape.factors.find(({ name }) => name === over)?.label ?? over,
+      names: ticks.map((tick) => textOf(tick.rows, over)),
+    },
     logarithmic,
-    lines: drawn,
+    lines: rows.by(by).map(({ rows: own }) => ({
+      name: textOf(own, by),
+      points: ticks.map(({ value }, x) => [x, own.find({ [over]: value })?.median(metric) ?? null]),
+    })),
   }
 }
 
@@ -100,21 +70,8 @@ export function percentiles(
   },
 ): LineChart {
   const { title, unit, curve } = chart
-  const drawn = rows.all
+  const lines = rows.all
     .map((row) => ({ name: row.subject, points: curve(row) }))
     .filter(({ points }) => points.length > 1)
-  const texts = drawn.map(({ name, points }) => {
-    const [share, value] = points.findLast(([share]) => share <= 0.99) ?? [0, Number.NaN]
-    return `${name} ${figure(share * 100)} % within ${figure(value)}`
-  })
-  const description = `${unit}: ${texts.join('; ')}.`
-  return {
-    kind: 'lines',
-    title,
-    description,
-    unit,
-    x: 'percentiles',
-    logarithmic: true,
-    lines: drawn,
-  }
+  return { kind: 'lines', title, unit, x: 'percentiles', logarithmic: true, lines }
 }

@@ -2,6 +2,7 @@ import { errorKinds, figure, percent, withInterval, withRange } from '../experim
 import { matches, type Row, type Rows } from '../experiment/rows.ts'
 import type { Table } from '../experiment/section.ts'
 import { type Case, type Metric, metricOf } from '../experiment/shape.ts'
+import type { Ratio } from '../experiment/statistics.ts'
 
 /** A column of a table: its head, and what a row has in it. */
 export interface Column {
@@ -79,44 +80,31 @@ export function range(name: string, rows: Rows, head?: string): Column {
   const text = (value: number) => metricText(metric, value)
   return {
     head: `${head ?? metric.label} (range)`,
-    cell(row) {
-      const summary = row.summary(name)
-      // One sign is enough: `50.0 % (49.0-51.0)`.
-      return summary ? withRange(summary, text).replace(/ %-(.*) %\)$/, '-$1)') : '-'
-    },
+    // One sign is enough: `50.0 % (49.0-51.0)`.
+    cell: (row) => withRange(row.summary(name), text).replace(/ %-(.*) %\)$/, '-$1)'),
   }
 }
+
+/** A metric as a multiple of a baseline's. */
+const multiple =
+  (kind: string, text: (ratio: Ratio | null) => string) =>
+  (name: string, head: string, base?: Partial<Case>): Column => ({
+    head: `${head} ${kind}`,
+    cell(row, rows) {
+      const other = base ? rows.find({ ...row.case, ...base }) : row.baseline(rows)
+      return other === row ? '1' : text(row.ratio(name, other))
+    },
+  })
 
 /**
  * How many times the metric of a baseline, round by round: the median with the range.
  *
  * @param base what sets the baseline's case apart: `{ variant: 'naive' }`. Default: the experiment's own.
  */
-export function ratio(name: string, head: string, base?: Partial<Case>): Column {
-  return {
-    head: `${head} (range)`,
-    cell(row, rows) {
-      const other = baseOf(row, rows, base)
-      if (other === row) return '1'
-      const ratio = row.ratio(name, other)
-      return ratio ? withRange(ratio) : '-'
-    },
-  }
-}
+export const ratio = multiple('(range)', (ratio) => withRange(ratio))
 
 /** The same as the geometric mean with its 95 % interval. */
-export function interval(name: string, head: string, base?: Partial<Case>): Column {
-  return {
-    head: `${head} mean (95 % interval)`,
-    cell(row, rows) {
-      const other = baseOf(row, rows, base)
-      return other === row ? '1' : withInterval(row.ratio(name, other))
-    },
-  }
-}
-
-const baseOf = (row: Row, rows: Rows, base: Partial<Case> | undefined) =>
-  base ? rows.find({ ...row.case, ...base }) : row.baseline(rows)
+export const interval = multiple('mean (95 % interval)', withInterval)
 
 /** What the documents measured of the same case. */
 export function documented(name: string, head = 'documents'): Column {

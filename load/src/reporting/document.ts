@@ -1,4 +1,4 @@
-import { readdir, readFile } from 'node:fs/promises'
+import { glob, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { repository } from '@onetrip/stack/places.ts'
 import { messageOf, Problem } from '@onetrip/stack/problem.ts'
@@ -32,9 +32,8 @@ export function documentCommand(): Command {
 
 /** The paths of README.md and of the files in docs, of those that have marks. */
 export async function markedDocuments(): Promise<string[]> {
-  const docs = join(repository, 'docs')
-  const names = (await readdir(docs)).filter((name) => name.endsWith('.md')).toSorted()
-  const paths = [join(repository, 'README.md'), ...names.map((name) => join(docs, name))]
+  const names = await Array.fromAsync(glob(['README.md', 'docs/*.md'], { cwd: repository }))
+  const paths = names.toSorted().map((name) => join(repository, name))
   const texts = await Promise.all(paths.map((path) => readFile(path, 'utf8')))
   return paths.filter((_, index) => marksIn(texts[index] ?? '').length > 0)
 }

@@ -37,23 +37,15 @@ export async function readResult(path: string): Promise<SavedResult> {
     if (result?.format !== FORMAT) throw new Error(`it is no result of npm run load (${FORMAT})`)
     const experiment = experiments.find(({ name }) => name === result.experiment)
     if (!experiment) throw new Error(`there is no experiment ${JSON.stringify(result.experiment)}`)
-    requireShape(experiment, result)
+    const factors = experiment.factors.map(({ name }) => name)
+    const other = result.samples
+      .flatMap((sample) => Object.keys(sample.case))
+      .find((name) => !factors.includes(name))
+    if (other !== undefined) throw new Error(`${experiment.name} has no factor ${other}`)
+    if (result.samples.length === 0) throw new Error('it has no samples')
+    partOf(experiment, result) // fails now rather than in the middle of a report
     return { name: basename(path), experiment, result }
   } catch (error) {
     throw new Problem(`${path} cannot be read: ${messageOf(error).replaceAll(/\s+/g, ' ')}.`)
   }
-}
-
-/** Finds out now what would fail in the middle of a report. */
-function requireShape(experiment: Experiment, result: Result): void {
-  if (!result.samples?.length) throw new Error('it has no samples')
-  const factors = experiment.factors.map(({ name }) => name)
-  for (const { case: one, round, values } of result.samples) {
-    const missing = Object.keys(one).find((name) => !factors.includes(name))
-    if (missing !== undefined) throw new Error(`${experiment.name} has no factor ${missing}`)
-    if (!Number.isInteger(round)) throw new Error('a sample has no round')
-    const wrong = Object.values(values).find((value) => value !== null && typeof value !== 'number')
-    if (wrong !== undefined) throw new Error(`${JSON.stringify(wrong)} is no figure`)
-  }
-  partOf(experiment, result)
 }

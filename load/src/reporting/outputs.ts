@@ -1,7 +1,7 @@
 import { mkdir } from 'node:fs/promises'
-import { dirname, resolve } from 'node:path'
+import { dirname } from 'node:path'
 import { places } from '@onetrip/stack/places.ts'
-import { messageOf, Problem } from '@onetrip/stack/problem.ts'
+import { messageOf } from '@onetrip/stack/problem.ts'
 import { print, printError, step } from '@onetrip/stack/terminal.ts'
 import type { Command } from 'commander'
 import type { SavedResult } from './files.ts'
@@ -54,10 +54,6 @@ export async function prepareOutputs({
 }: OutputFlags): Promise<
   (results: readonly SavedResult[], notices?: readonly string[]) => Promise<void>
 > {
-  const given = [json, html, markdown].filter((name) => name !== undefined)
-  if (new Set(given.map((name) => resolve(name))).size < given.length) {
-    throw new Problem('--json, --html and --markdown name the same file: give each its own.')
-  }
   const jsonFile = json === undefined ? null : await outputFile('--json', json)
   const htmlFile = html === undefined ? null : await outputFile('--html', html)
   const markdownFile = markdown === undefined ? null : await outputFile('--markdown', markdown)

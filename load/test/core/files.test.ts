@@ -44,11 +44,6 @@ test('a path that cannot be written is refused at once, by name', async () => {
   }
 })
 
-test('two outputs need two files', async () => {
-  const path = join(await temporaryFolder(), 'a')
-  await expect(prepareOutputs({ json: path, html: path })).rejects.toThrow('name the same file')
-})
-
 test('the latest report is renewed by a command, but not by --no-report', async () => {
   const state = await temporaryFolder()
   vi.stubEnv('ONETRIP_STATE', state)
@@ -93,11 +88,8 @@ test.each([
   ['it is no result of npm run load', '[1, 2]'],
   ['it is no result of npm run load', '{"format":"onetrip-load-http/3"}'],
   ['there is no experiment "toString"', of({ experiment: 'toString' })],
-  ['it has no samples', of({ samples: undefined })],
   ['it has no samples', of({ samples: [] })],
   ['http has no factor threads', sample({ case: { threads: 1 } })],
-  ['a sample has no round', sample({ round: 'one' })],
-  ['"fast" is no figure', sample({ values: { p99: 'fast' } })],
 ])('a file that will not do: %s', async (message, content) => {
   const path = join(await temporaryFolder(), 'x.json')
   await writeFile(path, content)

@@ -13,15 +13,20 @@ const grid = 'var(--grid)'
 const fontSize = 12
 const ROW = 34
 
-/** The same variant has the same colour in all charts; all other names share one. */
-const colours: Readonly<Record<string, number>> = {
-  ...{ naive: 0, 'naive-lean': 1, sequential: 2, pipeline: 3 },
-  ...{ transaction: 4, batch: 5, noop: 6, script: 8 },
-}
-const colour = (name: string) => `var(--colour-${colours[name] ?? 7})`
+/** The same variant has the same colour in all charts; all other names share the last one. */
+const names = [
+  'naive',
+  'naive-lean',
+  'sequential',
+  'pipeline',
+  'transaction',
+  'batch',
+  'noop',
+  'script',
+]
+const colour = (name: string) => `var(--colour-${names.includes(name) ? names.indexOf(name) : 8})`
 
-// Readers who see no colours tell bars and lines apart by these.
-const symbols = ['circle', 'rect', 'triangle', 'diamond', 'roundRect', 'arrow']
+// Bars and lines differ by more than colour.
 const dashes = ['solid', [6, 3], [2, 3], [8, 3, 2, 3], [12, 4]]
 const hatching = {
   symbol: 'rect',
@@ -32,40 +37,34 @@ const hatching = {
 }
 
 /** About the width of the longest of some texts, in pixels. */
-const widest = (names: readonly string[]) =>
-  Math.max(...names.map(({ length }) => length * fontSize * 0.58))
+const widest = (texts: readonly string[]) =>
+  Math.max(...texts.map(({ length }) => length * fontSize * 0.58))
 
-type Options = EChartsCoreOption & { height: number }
-
-export function chartOptions(chart: Chart): Options {
-  if (chart.kind === 'bars') return barOptions(chart)
-  return chart.kind === 'lines' ? lineOptions(chart) : groupedOptions(chart)
-}
-
-const axisText = { color: muted, fontSize }
+const mutedText = { color: muted, fontSize }
+const axisLine = { show: true, lineStyle: { color: muted } }
+const splitLine = { lineStyle: { color: grid } }
+const axisName = { nameLocation: 'middle', nameGap: 28, nameTextStyle: mutedText }
 
 const valueAxis = (name: string) => ({
   type: 'value',
   min: 0,
   name,
-  nameLocation: 'middle',
-  nameGap: 26,
-  nameTextStyle: axisText,
-  axisLine: { lineStyle: { color: muted } },
+  ...axisName,
+  axisLine,
   splitNumber: 3,
   axisLabel: {
-    ...axisText,
+    ...mutedText,
     formatter: (value: number) => value.toLocaleString('en-US', { maximumSignificantDigits: 3 }),
     hideOverlap: true,
   },
-  splitLine: { lineStyle: { color: grid } },
+  splitLine,
 })
 
-const nameAxis = (names: readonly string[]) => ({
+const nameAxis = (data: string[]) => ({
   type: 'category',
-  data: [...names],
+  data,
   axisLabel: { color: text, fontSize, interval: 0 },
-  axisLine: { lineStyle: { color: muted } },
+  axisLine,
   axisTick: { show: false },
 })
 
@@ -74,59 +73,59 @@ const legend = {
   top: 0,
   left: 0,
   selectedMode: false,
-  itemWidth: 26,
   itemHeight: 10,
   backgroundColor: 'transparent',
   borderColor: grid,
   textStyle: { color: text, fontSize },
 }
 
+type Options = EChartsCoreOption & { height: number }
+
+export function chartOptions(chart: Chart): Options {
+  if (chart.kind === 'bars') return barOptions(chart)
+  return chart.kind === 'lines' ? lineOptions(chart) : stackedOptions(chart)
+}
+
+const horizontal = (rows: string[], unit: string, top: number) => ({
+  height: rows.length * ROW + top + 54,
+  grid: { left: widest(rows) + 16, right: 64, top, bottom: 48 },
+  yAxis: { ...nameAxis(rows), inverse: true },
+  xAxis: valueAxis(unit),
+})
+
+const bar = { type: 'bar', silent: true, barWidth: 20 }
+
 /** Horizontal bars, the range as a whisker, the figure beside it. */
 function barOptions({ bars, unit }: BarChart): Options {
-  const names = bars.map(({ name }) => name)
-  const label = { fill: text, fontSize, fontFamily: 'inherit', fontWeight: 600 }
   /** The whisker and the figure. */
   const renderItem = (_: unknown, api: CustomApi) => {
     const { low = 0, high = 0, value = 0 } = bars[api.value(0)] ?? {}
     const at = (x: number) => api.coord([x, api.value(0)])
     const [[left, y], [right], [end]] = [at(low), at(high), at(Math.max(value, high))]
     const d = `M${left} ${y}H${right}M${left} ${y - 4}v8M${right} ${y - 4}v8`
+    const words = { text: figure(value), fill: text, fontSize, fontFamily: 'inherit' }
     return {
       type: 'group',
       children: [
         { type: 'path', shape: { d }, style: { stroke: text, lineWidth: 1.5, fill: 'none' } },
-        {
-          type: 'text',
-          x: end + 8,
-          y,
-          style: { ...label, text: figure(value), textVerticalAlign: 'middle' },
-        },
+        { type: 'text', x: end + 8, y, style: { ...words, textVerticalAlign: 'middle' } },
       ],
     }
   }
+  const data = bars.map(({ name, value, doubtful }) => ({
+    value,
+    itemStyle: { color: colour(name), ...(doubtful && { decal: hatching }) },
+  }))
+  const ranges = bars.map(({ value, low, high }, index) => [index, low, Math.max(value, high)])
   return {
-    height: bars.length * ROW + 60,
-    grid: { left: widest(names) + 16, right: 64, top: 6, bottom: 48 },
-    yAxis: { ...nameAxis(names), inverse: true },
-    xAxis: valueAxis(unit),
+    ...horizontal(
+      bars.map(({ name }) => name),
+      unit,
+      6,
+    ),
     series: [
-      {
-        type: 'bar',
-        silent: true,
-        barWidth: 20,
-        data: bars.map(({ name, value, doubtful }) => ({
-          value,
-          itemStyle: { color: colour(name), ...(doubtful && { decal: hatching }) },
-        })),
-      },
-      {
-        type: 'custom',
-        silent: true,
-        data: bars.map(({ value, low, high }, index) => [index, low, Math.max(value, high)]),
-        encode: { x: [1, 2], y: 0 },
-        renderItem,
-        z: 3,
-      },
+      { ...bar, data },
+      { type: 'custom', silent: true, data: ranges, encode: { x: [1, 2], y: 0 }, renderItem, z: 3 },
     ],
   }
 }
@@ -137,35 +136,27 @@ interface CustomApi {
   coord(data: [number, number]): [number, number]
 }
 
-/** Horizontal bars of several parts; all but the first part are hatched, too. */
-function groupedOptions({ names, groups, unit, kind }: GroupedChart): Options {
-  const isStacked = kind === 'stacked'
+/** Horizontal bars of several parts, with their sum; all but the first part are hatched, too. */
+function stackedOptions({ names, groups, unit }: GroupedChart): Options {
   const total = (index: number) => groups.reduce((sum, { values }) => sum + (values[index] ?? 0), 0)
   return {
-    height: names.length * (isStacked ? 1 : groups.length * 0.72) * ROW + 92,
-    grid: { left: widest(names) + 16, right: 64, top: 34, bottom: 48 },
+    ...horizontal([...names], unit, 34),
     legend,
-    yAxis: { ...nameAxis(names), inverse: true },
-    xAxis: valueAxis(unit),
     series: groups.map(({ name, values }, group) => ({
-      type: 'bar',
+      ...bar,
       name,
-      silent: true,
-      barWidth: isStacked ? 20 : 16,
-      ...(isStacked && { stack: 'all' }),
+      stack: 'all',
       itemStyle: {
         color: `var(--colour-${[5, 1, 3][group % 3]})`,
         ...(group > 0 && { decal: hatching }),
       },
       data: [...values],
       label: {
-        show: !isStacked || group === groups.length - 1,
+        show: group === groups.length - 1,
         position: 'right',
         color: text,
         fontSize,
-        fontWeight: 600,
-        formatter: ({ dataIndex, value }: { dataIndex: number; value: number }) =>
-          figure(isStacked ? total(dataIndex) : value),
+        formatter: ({ dataIndex }: { dataIndex: number }) => figure(total(dataIndex)),
       },
     })),
   }
@@ -175,30 +166,23 @@ function groupedOptions({ names, groups, unit, kind }: GroupedChart): Options {
 const MAX_SYMBOLS = 25
 
 function lineOptions({ lines, unit, logarithmic, x }: LineChart): Options {
-  const names = lines.map(({ name }) => name)
-  const legendRows = Math.ceil(
-    names.reduce((sum, name) => sum + widest([name]) + 44, 0) / (WIDTH - 20),
-  )
-  const top = legendRows * 22 + 28
-  const values = lines.flatMap(({ points }) => points.flatMap(([, y]) => y ?? []))
-  const longest = Math.max(...lines.map(({ points }) => points.length))
+  const legendWidth = lines.reduce((sum, { name }) => sum + widest([name]) + 44, 0)
+  const top = Math.ceil(legendWidth / (WIDTH - 20)) * 22 + 28
   const isPercentiles = x === 'percentiles'
   return {
     height: 250 + top,
     grid: { left: 64, right: 24, top, bottom: 48 },
     legend,
     xAxis: {
-      ...(isPercentiles ? percentileAxis(lines) : { ...nameAxis(x.names), name: x.label }),
-      nameLocation: 'middle',
-      nameGap: 28,
-      nameTextStyle: axisText,
+      ...(isPercentiles ? percentileAxis(lines) : { ...nameAxis([...x.names]), name: x.label }),
+      ...axisName,
     },
     yAxis: {
       ...valueAxis(unit),
       nameLocation: 'end',
       nameGap: 10,
-      nameTextStyle: { ...axisText, align: 'left', padding: [0, 0, 0, -56] },
-      ...(logarithmic && { type: 'log', ...decades(values) }),
+      nameTextStyle: { ...mutedText, align: 'left', padding: [0, 0, 0, -56] },
+      ...(logarithmic && { type: 'log', min: undefined }),
     },
     series: lines.map(({ name, points }, index) => ({
       type: 'line',
@@ -206,21 +190,11 @@ function lineOptions({ lines, unit, logarithmic, x }: LineChart): Options {
       silent: true,
       clip: false,
       color: colour(name),
-      symbol: symbols[index % symbols.length],
-      symbolSize: 7,
-      showSymbol: !isPercentiles || longest < MAX_SYMBOLS,
+      symbol: 'circle',
+      showSymbol: points.length < MAX_SYMBOLS,
       lineStyle: { width: 2, type: dashes[index % dashes.length] },
       data: points.map(([at, y]) => [isPercentiles ? 1 / (1 - at) : at, y]),
     })),
-  }
-}
-
-/** Whole powers of ten around the values, so that the axis has round figures. */
-function decades(values: readonly number[]) {
-  const positive = values.filter((value) => value > 0)
-  return {
-    min: 10 ** Math.floor(Math.log10(Math.min(...positive, 10))),
-    max: 10 ** Math.ceil(Math.log10(Math.max(...positive, 1))),
   }
 }
 
@@ -232,16 +206,14 @@ function percentileAxis(lines: LineChart['lines']) {
     min: 1,
     max: Math.max(10, ...oneOf),
     name: 'of the requests were faster',
-    axisLine: { show: true, lineStyle: { color: muted } },
-    axisLabel: { ...axisText, formatter: percentile },
-    splitLine: { lineStyle: { color: grid } },
+    axisLine,
+    axisLabel: { ...mutedText, formatter: percentile },
+    splitLine,
   }
 }
 
 /** `99.9 %` for 1,000: one request of so many is slower. */
 function percentile(oneOf: number): string {
-  const exponent = Math.log10(oneOf)
-  if (Math.abs(exponent - Math.round(exponent)) > 1e-6) return ''
-  const share = oneOf < 2 ? 0 : 100 - 100 / oneOf
-  return `${share.toLocaleString('en-US', { maximumFractionDigits: 5 })} %`
+  if (!Number.isInteger(Math.log10(Math.round(oneOf)))) return ''
+  return `${Number((100 - 100 / oneOf).toFixed(5))} %`
 }
