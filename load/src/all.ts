@@ -15,11 +15,7 @@ import { experiments } from './experiments.ts'
 import { readResult, type SavedResult } from './reporting/files.ts'
 import { addOutputs, type OutputFlags, prepareOutputs } from './reporting/outputs.ts'
 
-interface AllOptions extends OutputFlags {
-  quick?: boolean
-  full?: boolean
-  only?: string[]
-}
+type AllOptions = OutputFlags & { quick?: boolean; full?: boolean; only?: string[] }
 
 /** `npm run load -- all`: every experiment, one after the other, and one report of them. */
 export function allCommand(invocation: Invocation): Command {
@@ -29,7 +25,7 @@ export function allCommand(invocation: Invocation): Command {
     .addOption(new Option('--quick', 'a first impression of most').conflicts('full'))
     .addOption(new Option('--full', 'more of everything'))
     .addOption(new Option('--only <list>', `out of ${names.join(', ')}`).argParser(listOf(names)))
-  addOutputs(command, 'json <folder>', 'write the result of each to a file of this folder')
+  addOutputs(command, '--json <folder>', 'write the result of each to a file of this folder')
   return command
     .addHelpText(
       'after',

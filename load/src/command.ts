@@ -11,6 +11,7 @@ import {
 import type { Experiment, RoundOptions } from './experiment/experiment.ts'
 import { readResults, type SavedResult } from './reporting/files.ts'
 import { addOutputs, type OutputFlags, prepareOutputs } from './reporting/outputs.ts'
+import { partOf } from './reporting/part.ts'
 import { resultText } from './reporting/terminal.ts'
 import { runExperiment } from './run.ts'
 
@@ -90,7 +91,7 @@ async function measure(
   const { result, error } = await runExperiment(experiment, plan)
   const saved = { name: 'this run', experiment, result }
   try {
-    print(resultText(experiment, result))
+    print(resultText(partOf(saved)))
   } finally {
     await save([saved])
   }

@@ -111,18 +111,17 @@ async function runCases(
   context: Context,
   options: object & RoundOptions,
 ) {
-  const { comparedWith, signal } = context
   const cases = experiment.cases(bench, options)
   if (cases.length === 0) throw new Problem('There is nothing to measure.')
-  const before = comparedWith && Rows.of(experiment, comparedWith.samples)
-  if (before && !cases.some((one) => before.find(one))) {
+  const before = Rows.of(experiment, context.comparedWith?.samples ?? [])
+  if (context.comparedWith && !cases.some((one) => before.find(one))) {
     throw new Problem('The result of --compare has none of these cases. Give the same options.')
   }
   return await runRounds({
     cases,
     rounds: options.rounds,
     warmUps: experiment.warmUp?.(cases, options) ?? [],
-    signal,
+    signal: context.signal,
     label: labelsOf(experiment, cases),
     async measure(one, round, update): Promise<Sample> {
       const elsewhere = await watchMachine()
@@ -153,13 +152,11 @@ function labelsOf(experiment: Experiment, cases: readonly Case[]): (one: Case) =
 function describe(experiment: Experiment, sample: Sample): string {
   const row = new Row(experiment, [sample])
   const figures = experiment.progress
-    .filter((name) => row.values(name).length > 0)
-    .map((name) => {
-      const metric = metricOf(experiment, name)
-      return `${metric.label} ${metricText(metric, row.median(name))}`
-    })
-  const kinds = errorKinds(row.errors)
-  return [...figures, ...(kinds === '0' ? [] : [`errors ${kinds}`])].join('  ')
+    .map((name) => metricOf(experiment, name))
+    .filter(({ name }) => row.values(name).length > 0)
+    .map((metric) => `${metric.label} ${metricText(metric, row.median(metric.name))}`)
+  const failures = sample.errors ? [`errors ${errorKinds(sample.errors)}`] : []
+  return [...figures, ...failures].join('  ')
 }
 
 /** The system counts CPU time in steps of 10 ms: shares of shorter runs would be noise. */

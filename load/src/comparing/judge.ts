@@ -156,25 +156,14 @@ function comparableOf(
       return kind === 'pace' ? hasPace : kind !== 'cpu' || machine.length === 0
     })
     .map((metric) => {
-      const { name } = metric
-      if (metric.kind !== 'pace' || !base) {
-        return {
-          row: now,
-          metric,
-          reference: undefined,
-          old: old.values(name),
-          now: now.values(name),
-        }
-      }
+      const by = metric.kind === 'pace' ? base : null
       // Without a single answer there is no pace to be a multiple of.
-      const ratios = (row: Row, other: Row) => row.ratios(name, other).filter((ratio) => ratio > 0)
-      return {
-        row: now,
-        metric,
-        reference: base.now,
-        old: ratios(old, base.old),
-        now: ratios(now, base.now),
-      }
+      const values = (row: Row, other: Row | undefined) =>
+        other
+          ? row.ratios(metric.name, other).filter((ratio) => ratio > 0)
+          : row.values(metric.name)
+      const [then, today] = [values(old, by?.old), values(now, by?.now)]
+      return { row: now, metric, reference: by?.now, old: then, now: today }
     })
     .filter((one) => one.old.length >= 2 && one.now.length >= 2)
 }

@@ -18,10 +18,10 @@ export interface Experiment<Options extends object = object, Bench = unknown> ex
   detail?(result: Result): string
   /** One line, without a full stop, for the list of commands. */
   readonly summary: string
-  /** Below the options in `--help`: what it shows, how it measures; last a line `Examples:` and these. */
+  /** Below the options in `--help`: what it shows, how it measures, `Examples:`. */
   readonly about: string
-  /** The heading in `--help` under which it stands. */
-  readonly group: Group
+  /** Its heading in `--help`. */
+  readonly group: 'Over HTTP' | 'The store' | 'Redis'
   /** Adds its options. Every experiment has `--rounds` and `--duration` besides, with these defaults. */
   configure(command: Command): void
   /** Fills in the options whose defaults depend on others. */
@@ -35,20 +35,13 @@ export interface Experiment<Options extends object = object, Bench = unknown> ex
   readonly full?: Partial<Options & RoundOptions>
   /** About how long it takes, in seconds; null where `all` leaves it out. */
   readonly seconds: Readonly<Record<Preset, number | null>>
-  /**
-   * For short connections over TCP: the experiment runs in a network namespace of its own where the
-   * system allows that. Returns the builds that it starts, which are made before (there is no internet).
-   */
+  /** Runs it in a network namespace of its own, if possible. Returns the builds to make before. */
   isolated?(options: Options): readonly (RedisBuild | 'tools')[]
 
   /** The options that make two results incomparable when they differ. */
   readonly loadOptions: readonly string[]
 
-  /**
-   * Starts or finds what must run first. What it started is stopped by `context.defer` or `startRedis`.
-   *
-   * @throws Problem for what the user can put right; the reason of `context.signal`.
-   */
+  /** Starts or finds what must run first. What it started is stopped by `context.defer` or `startRedis`. */
   prepare(context: Context, options: Options & RoundOptions): Promise<Bench>
   cases(bench: Bench, options: Options & RoundOptions): Case[]
   /** The cases that are run once, unmeasured, before the first round. Default: none. */
@@ -64,7 +57,6 @@ export interface Experiment<Options extends object = object, Bench = unknown> ex
   claims(rows: Rows, result: Result): readonly (string | false | 0 | null | undefined)[]
 }
 
-type Group = 'Over HTTP' | 'The store' | 'Redis'
 export type Preset = 'quick' | 'usual' | 'full'
 
 export interface RoundOptions {
@@ -73,7 +65,7 @@ export interface RoundOptions {
   duration: number
 }
 
-/** What is known of a run besides its case. */
+/** A run of a case. */
 export interface Run<Options> {
   /** From 1 on; 0 for the warm-up. */
   readonly round: number

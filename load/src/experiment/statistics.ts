@@ -8,7 +8,7 @@ export interface Summary {
   max: number
 }
 
-/** How many times as much: a geometric mean, so that the inverse ratio has the inverse mean. */
+/** How many times as much: the geometric mean, since the inverse ratio has the inverse mean. */
 export interface Change {
   mean: number
   interval: { low: number; high: number }

@@ -1,4 +1,4 @@
-import { glob, readFile } from 'node:fs/promises'
+import { glob, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { repository } from '@onetrip/stack/places.ts'
 import { messageOf, Problem } from '@onetrip/stack/problem.ts'
@@ -7,7 +7,6 @@ import { Command } from 'commander'
 import { percent } from '../experiment/figures.ts'
 import { readResult } from './files.ts'
 import { code, plain, tableMarkdown } from './markdown.ts'
-import { outputFile } from './output-file.ts'
 import { type Part, partOf } from './part.ts'
 
 /** Where the results are that documents show. */
@@ -48,8 +47,7 @@ async function fill(path: string): Promise<void> {
   try {
     const text = await readFile(path, 'utf8')
     const filled = await withFigures(text)
-    const document = await outputFile('the document', path)
-    if (filled !== text) await document.save(filled)
+    if (filled !== text) await writeFile(path, filled)
     print(filled === text ? `${path} is up to date.` : `${path} has the new figures.`)
   } catch (error) {
     throw new Problem(`${path} stays as it is. ${messageOf(error)}`)
@@ -64,11 +62,8 @@ async function fill(path: string): Promise<void> {
 export async function withFigures(text: string, folder = published): Promise<string> {
   const names = marksIn(text)
   if (names.length === 0) throw new Problem('It has no line such as <!-- http.json, table 1 -->.')
-  const parts = new Map<string, Part>()
-  for (const name of names) {
-    const { experiment, result } = await readResult(join(folder, name))
-    parts.set(name, partOf(experiment, result))
-  }
+  const results = await Promise.all(names.map((name) => readResult(join(folder, name))))
+  const parts = new Map(results.map((saved) => [saved.name, partOf(saved)]))
   const replaced = text.replaceAll(marks, (_, name: string, table?: string, list?: string) => {
     const what = table ?? list ?? ''
     return `<!-- ${name}, ${what} -->\n\n${content(parts.get(name) as Part, name, what)}\n\n`
@@ -89,9 +84,8 @@ function content(part: Part, name: string, what: string): string {
 
 /** When, by which command and on what, in one line. */
 function provenanceText({ facts, result: { date, command, elsewhere } }: Part): string {
-  const fact = (name: string) => plain(facts.find(([label]) => label === name)?.[1] ?? '-')
-  return (
-    `${date.slice(0, 10)}, ${date.slice(11, 16)} UTC: ${code(command)}. ${fact('Machine')}; ` +
-    `Redis ${fact('Redis')}; ${elsewhere === null ? 'an unknown share' : percent(elsewhere)} of the CPU time went elsewhere.`
-  )
+  const when = `${date.slice(0, 10)}, ${date.slice(11, 16)} UTC`
+  const { Machine = '-', Redis = '-' } = Object.fromEntries(facts)
+  const share = elsewhere === null ? 'an unknown share' : percent(elsewhere)
+  return `${when}: ${code(command)}. ${plain(Machine)}; Redis ${plain(Redis)}; ${share} of the CPU time went elsewhere.`
 }

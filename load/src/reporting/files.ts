@@ -43,7 +43,7 @@ export async function readResult(path: string): Promise<SavedResult> {
       .find((name) => !factors.includes(name))
     if (other !== undefined) throw new Error(`${experiment.name} has no factor ${other}`)
     if (result.samples.length === 0) throw new Error('it has no samples')
-    partOf(experiment, result) // fails now rather than in the middle of a report
+    partOf({ experiment, result }) // fails now rather than in the middle of a report
     return { name: basename(path), experiment, result }
   } catch (error) {
     throw new Problem(`${path} cannot be read: ${messageOf(error).replaceAll(/\s+/g, ' ')}.`)

@@ -1,13 +1,12 @@
-import { mkdir } from 'node:fs/promises'
-import { dirname } from 'node:path'
+import { mkdir, rename, rm, stat, writeFile } from 'node:fs/promises'
+import { dirname, resolve } from 'node:path'
 import { places } from '@onetrip/stack/places.ts'
-import { messageOf } from '@onetrip/stack/problem.ts'
+import { messageOf, Problem } from '@onetrip/stack/problem.ts'
 import { print, printError, step } from '@onetrip/stack/terminal.ts'
 import type { Command } from 'commander'
+import type { Result } from '../experiment/result.ts'
 import type { SavedResult } from './files.ts'
-import { toJson } from './json.ts'
 import { markdownOf } from './markdown.ts'
-import { outputFile } from './output-file.ts'
 import { pageOf } from './page.ts'
 import { partOf } from './part.ts'
 
@@ -23,13 +22,11 @@ export interface OutputFlags {
 /** Adds `--json`, `--html`, `--markdown` and `--no-report` to a command that measures. */
 export function addOutputs(
   command: Command,
-  json = 'json <file>',
+  json = '--json <file>',
   about = 'write everything, with all samples, to this file',
 ): Command {
-  return addReports(command.option(`--${json}`, about)).option(
-    '--no-report',
-    'leave the latest report (.onetrip/report/latest.html) as it is',
-  )
+  const latest = 'leave the latest report (.onetrip/report/latest.html) as it is'
+  return addReports(command.option(json, about)).option('--no-report', latest)
 }
 
 /** Adds `--html` and `--markdown`. */
@@ -46,34 +43,23 @@ export function addReports(command: Command): Command {
  * @returns what writes them, each file whole or not at all, and says where it is.
  * @throws Problem when one of the files cannot be written.
  */
-export async function prepareOutputs({
-  json,
-  html,
-  markdown,
-  report,
-}: OutputFlags): Promise<
-  (results: readonly SavedResult[], notices?: readonly string[]) => Promise<void>
-> {
-  const jsonFile = json === undefined ? null : await outputFile('--json', json)
-  const htmlFile = html === undefined ? null : await outputFile('--html', html)
-  const markdownFile = markdown === undefined ? null : await outputFile('--markdown', markdown)
-  const isLatest = report === true && process.env.ONETRIP_REPORT !== 'off'
-  return async (results, notices = []) => {
-    if (jsonFile) {
-      for (const { result } of results) await jsonFile.save(toJson(result))
-      print(`\nAll samples are in ${jsonFile.path}`)
-    }
-    if (markdownFile) {
-      const parts = results.map(({ experiment, result }) => partOf(experiment, result))
-      await markdownFile.save(markdownOf(parts, notices))
-      print(`The tables are in ${markdownFile.path}`)
-    }
-    if (!htmlFile && !isLatest) return
-    const page = await step('Drawing the report', () => pageOf(results, notices))
-    if (htmlFile) {
-      await htmlFile.save(page)
-      print(`The report is in ${htmlFile.path}`)
-    }
+export async function prepareOutputs(flags: OutputFlags) {
+  const file = async (name: 'json' | 'html' | 'markdown') => {
+    const path = flags[name]
+    return path === undefined ? null : await outputFile(`--${name}`, path)
+  }
+  const [json, html, markdown] = [await file('json'), await file('html'), await file('markdown')]
+  const isLatest = flags.report === true && process.env.ONETRIP_REPORT !== 'off'
+  return async (results: readonly SavedResult[], notices: readonly string[] = []) => {
+    const parts = results.map(partOf)
+    for (const { result } of json ? results : []) await json?.save(toJson(result))
+    if (json) print(`\nAll samples are in ${json.path}`)
+    await markdown?.save(markdownOf(parts, notices))
+    if (markdown) print(`The tables are in ${markdown.path}`)
+    if (!html && !isLatest) return
+    const page = await step('Drawing the report', () => pageOf(parts, notices))
+    await html?.save(page)
+    if (html) print(`The report is in ${html.path}`)
     if (isLatest) await renewLatest(page)
   }
 }
@@ -83,10 +69,47 @@ async function renewLatest(page: string): Promise<void> {
   const { report } = places()
   try {
     await mkdir(dirname(report), { recursive: true })
-    const file = await outputFile('the latest report,', report)
-    await file.save(page)
-    print(`\nThe latest report: ${file.path}`)
+    await (await outputFile('the latest report,', report)).save(page)
+    print(`\nThe latest report: ${report}`)
   } catch (error) {
     printError(`No latest report: ${messageOf(error)}`)
   }
+}
+
+/** A file that is written aside and moved into place, so that no reader sees half of it. */
+async function outputFile(option: string, name: string) {
+  const path = resolve(name)
+  const draft = `${path}.${process.pid}.tmp`
+  const attempt = async (work: () => Promise<unknown>) => {
+    try {
+      await work()
+    } catch (error) {
+      throw new Problem(`${option} ${name} cannot be written: ${messageOf(error)}.`)
+    } finally {
+      await rm(draft, { force: true }).catch(() => {})
+    }
+  }
+  await attempt(async () => {
+    const found = await stat(path).catch(() => null)
+    if (found?.isDirectory()) throw new Error('it is a folder')
+    await writeFile(draft, '')
+  })
+  const save = (text: string) =>
+    attempt(async () => {
+      await writeFile(draft, text, { flush: true })
+      await rename(draft, path)
+    })
+  return { path, save }
+}
+
+/** Figures with six digits, and a line for each sample. */
+function toJson({ samples, ...about }: Result): string {
+  const head = JSON.stringify(about, sixDigits, 2).replace(/\n}$/, '')
+  const lines = samples.map((sample) => `    ${JSON.stringify(sample, sixDigits)}`)
+  return `${head},\n  "samples": [\n${lines.join(',\n')}\n  ]\n}\n`
+}
+
+function sixDigits(_key: string, value: unknown): unknown {
+  const isFraction = typeof value === 'number' && !Number.isInteger(value)
+  return isFraction ? Number(value.toPrecision(6)) : value
 }

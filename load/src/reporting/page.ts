@@ -1,18 +1,16 @@
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import type { Chart, Section, Table } from '../experiment/section.ts'
-import type { SavedResult } from './files.ts'
 import { Html, html } from './html.ts'
-import { type Part, partOf } from './part.ts'
+import type { Part } from './part.ts'
 
-type Draw = (chart: Chart, id: string) => Html
+type Draw = (chart: Chart) => Html
 
 /** One page with everything that the results have. It has no script, and loads nothing from anywhere. */
 export async function pageOf(
-  results: readonly SavedResult[],
+  parts: readonly Part[],
   notices: readonly string[] = [],
 ): Promise<string> {
-  const parts = results.map(({ experiment, result }) => partOf(experiment, result))
   // A library of two megabytes, which no measurement has to wait for.
   const { drawChart } = await import('./draw/draw.ts')
   const style = readFileSync(new URL('page.css', import.meta.url), 'utf8')
@@ -54,7 +52,7 @@ function partHtml(part: Part, id: string, draw: Draw): Html {
 <h2>${title}</h2>
 ${claims.map((text, index) => html`<p class="${index === 0 ? 'lead' : null}">${text}</p>`)}
 ${ending.map((text) => html`<p class="notice">${text}</p>`)}
-${sections.map((section, index) => sectionHtml(section, `${id}-${index}`, draw))}
+${sections.map((section) => sectionHtml(section, draw))}
 ${notes.map((text) => html`<p class="note">${text}</p>`)}
 <h3>Provenance</h3>
 <p>To do it again:</p>
@@ -65,15 +63,11 @@ ${facts.map(([label, text]) => html`<li>${label}: ${text}</li>`)}</ul>
 </section>`
 }
 
-function sectionHtml(
-  { title, paragraphs = [], charts = [], tables }: Section,
-  id: string,
-  draw: Draw,
-) {
+function sectionHtml({ title, paragraphs = [], charts = [], tables }: Section, draw: Draw): Html {
   return html`<section>
 <h3>${title}</h3>
 ${paragraphs.map((text) => html`<p>${text}</p>`)}
-${charts.map((chart, number) => html`<figure><figcaption>${chart.title}</figcaption>${draw(chart, `${id}-${number}`)}</figure>`)}
+${charts.map((chart) => html`<figure><figcaption>${chart.title}</figcaption>${draw(chart)}</figure>`)}
 ${tables.map(tableHtml)}
 </section>`
 }

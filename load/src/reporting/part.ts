@@ -21,10 +21,10 @@ export interface Part {
   readonly result: Result
 }
 
-export function partOf(experiment: Experiment, result: Result): Part {
+export function partOf({ experiment, result }: { experiment: Experiment; result: Result }): Part {
   const rows = Rows.of(experiment, result.samples)
   return {
-    title: [experiment.title, experiment.detail?.(result) ?? ''].filter(Boolean).join(', '),
+    title: [experiment.title, experiment.detail?.(result)].filter(Boolean).join(', '),
     claims: experiment.claims(rows, result).flatMap((claim) => claim || []),
     ending: endingOf(result),
     notes: notesOf(rows),

@@ -26,6 +26,6 @@ Examples:
       const save = await prepareOutputs(flags)
       const results = (await Promise.all(paths.map(readResults))).flat()
       if (flags.html !== undefined || flags.markdown !== undefined) await save(results)
-      else print(markdownOf(results.map(({ experiment, result }) => partOf(experiment, result))))
+      else print(markdownOf(results.map(partOf)))
     })
 }

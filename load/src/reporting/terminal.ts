@@ -1,13 +1,10 @@
 import { stripVTControlCharacters, styleText } from 'node:util'
 import Table from 'cli-table3'
-import type { Experiment } from '../experiment/experiment.ts'
-import type { Result } from '../experiment/result.ts'
 import type { Table as TableOf } from '../experiment/section.ts'
-import { partOf } from './part.ts'
+import type { Part } from './part.ts'
 
 /** What a run prints when it is over: tables, then what they say. */
-export function resultText(experiment: Experiment, result: Result): string {
-  const { sections, claims, notes, ending } = partOf(experiment, result)
+export function resultText({ sections, claims, notes, ending }: Part): string {
   const [first, ...more] = claims
   const headline = first === undefined ? [] : [styleText('bold', first)]
   return [

@@ -27,9 +27,7 @@ test.each(documents)('$name tells how all of its figures are renewed, if it tell
 })
 
 test('load/results/README.md has the tables of all results', async () => {
-  const parts = (await readResults(published)).map(({ experiment, result }) =>
-    partOf(experiment, result),
-  )
+  const parts = (await readResults(published)).map(partOf)
   // To renew it: npm run load -- report load/results --markdown load/results/README.md
   expect(await readFile(join(published, 'README.md'), 'utf8')).toBe(markdownOf(parts))
 })

@@ -7,7 +7,6 @@ import { http } from '../../src/experiments/http/http.ts'
 import { ioThreads } from '../../src/experiments/io-threads/io-threads.ts'
 import { readResults } from '../../src/reporting/files.ts'
 import { markdownOf } from '../../src/reporting/markdown.ts'
-import { outputFile } from '../../src/reporting/output-file.ts'
 import { addOutputs, type OutputFlags, prepareOutputs } from '../../src/reporting/outputs.ts'
 import { partOf } from '../../src/reporting/part.ts'
 import { httpSamples, resultOf, runsOf } from '../support/result.ts'
@@ -35,9 +34,10 @@ test('every file that was asked for is written, figures with six digits', async 
 
 test('a path that cannot be written is refused at once, by name', async () => {
   const folder = await temporaryFolder()
-  await expect(outputFile('--json', folder)).rejects.toThrow(`--json ${folder} cannot be written`)
-  await expect(outputFile('--json', join(folder, 'no', 'x'))).rejects.toThrow('ENOENT')
-  await expect(outputFile('--html', '/dev/null/x.html')).rejects.toThrow('ENOTDIR')
+  const of = (json: string) => expect(prepareOutputs({ json })).rejects
+  await of(folder).toThrow(`--json ${folder} cannot be written: it is a folder`)
+  await of(join(folder, 'no', 'x')).toThrow('ENOENT')
+  await of('/dev/null/x.html').toThrow('ENOTDIR')
   for (const option of ['json', 'html', 'markdown']) {
     const refused = prepareOutputs({ [option]: '/nowhere/file' })
     await expect(refused).rejects.toThrow(`--${option} /nowhere/file cannot be`)
@@ -101,7 +101,7 @@ test.each([
 test('Markdown has the sentences and tables, and nothing of the data is taken for Markdown', () => {
   const command = 'npm run load -- `x` | <b>*a*</b>'
   const machine = { ...result.machine, cpu: 'a|b\n# <img src=x> [c](d) `e` _f_' }
-  const text = markdownOf([partOf(http, { ...result, command, machine })])
+  const text = markdownOf([partOf({ experiment: http, result: { ...result, command, machine } })])
   expect(text).toContain(
     '**batch answers 12.0 times as many page views a second as naive (one round).**',
   )

@@ -6,6 +6,7 @@ import { temporaryFolder } from '@onetrip/stack/testing/folders.ts'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { http } from '../../src/experiments/http/http.ts'
 import { pageOf } from '../../src/reporting/page.ts'
+import { partOf } from '../../src/reporting/part.ts'
 import { httpSamples, resultOf } from '../support/result.ts'
 import { type Browser, startBrowser, type View } from './support/browser.ts'
 import { ioThreadsResult } from './support/results.ts'
@@ -23,6 +24,7 @@ const results = [
   { name: 'http.json', experiment: http, result: resultOf(http, httpSamples(rates)) },
   ioThreadsResult(),
 ]
+const parts = results.map(partOf)
 
 describe.skipIf(!isHere)('in Chromium, without a network', () => {
   let browser: Browser
@@ -33,7 +35,7 @@ describe.skipIf(!isHere)('in Chromium, without a network', () => {
 
   async function open(view: View) {
     const file = join(await temporaryFolder(), 'report.html')
-    await writeFile(file, await pageOf(results, [evil]))
+    await writeFile(file, await pageOf(parts, [evil]))
     return await browser.open(pathToFileURL(file).href, view)
   }
 

@@ -4,6 +4,7 @@ import type { Result } from '../../src/experiment/result.ts'
 import { http } from '../../src/experiments/http/http.ts'
 import type { SavedResult } from '../../src/reporting/files.ts'
 import { pageOf } from '../../src/reporting/page.ts'
+import { partOf } from '../../src/reporting/part.ts'
 import { httpSamples, resultOf } from '../support/result.ts'
 import { ioThreadsResult } from './support/results.ts'
 
@@ -16,7 +17,8 @@ const all = httpResult({
   pipeline: [20_000, 21_000, 22_000],
   batch: [39_000, 40_000, 41_000],
 })
-const whole = await pageOf([all, ioThreadsResult()])
+const partsOf = (...all: SavedResult[]) => all.map(partOf)
+const whole = await pageOf(partsOf(all, ioThreadsResult()))
 
 /** What stands between the tags, without the style. */
 const wordsOf = (html: string) =>
@@ -48,14 +50,8 @@ describe('the page', () => {
     )
   })
 
-  test('has words for readers who cannot see a chart', () => {
-    const charts = [...whole.matchAll(/<svg [^>]*role="img" aria-labelledby="(.*?)"/g)]
-    expect(charts.length).toBeGreaterThan(3)
-    for (const [, ids = ''] of charts) {
-      const [title, description] = ids.split(' ')
-      expect(whole).toMatch(new RegExp(`<title id="${title}">[^<]{10,}</title>`))
-      expect(whole).toMatch(new RegExp(`<desc id="${description}">[^<]{20,}</desc>`))
-    }
+  test('charts have a name, and no identifier is there twice', () => {
+    expect(whole.match(/<svg role="img" aria-label="[^"]{10,}"/g)?.length).toBeGreaterThan(3)
     const ids = [...whole.matchAll(/ id="(.*?)"/g)].map(([, id]) => id)
     expect(new Set(ids).size).toBe(ids.length)
   })
@@ -87,7 +83,9 @@ test.each([
   ['a disturbed machine', '†', { values: { elsewhere: 0.4 } }],
 ] as const)('rows of %s are marked, and no ratio is claimed', async (_, mark, more) => {
   const rates = { naive: [3_000, 3_000], batch: [40_000, 40_000] }
-  const html = await pageOf([httpResult(rates, (variant) => (variant === 'batch' ? more : {}))])
+  const html = await pageOf(
+    partsOf(httpResult(rates, (variant) => (variant === 'batch' ? more : {}))),
+  )
   expect(html).toContain(`<th scope="row">batch ${mark}</th>`)
   expect(html).toMatch(/<h1>No ratio is claimed between batch and naive/)
   expect(html).not.toMatch(/times as many/)
@@ -103,7 +101,7 @@ test('nothing in a result becomes a part of the page', async () => {
     return Object.fromEntries(Object.entries(value).map(([name, each]) => [name, spoil(each)]))
   }
   for (const saved of [all, ioThreadsResult()]) {
-    const html = await pageOf([{ ...saved, result: spoil(saved.result) as Result }], [evil])
+    const html = await pageOf(partsOf({ ...saved, result: spoil(saved.result) as Result }), [evil])
     expect(html.includes('&#60;img src=x')).toBe(true)
     expect(html.match(/<img|<\/?script|<!--/i)).toBeNull()
   }

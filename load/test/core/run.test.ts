@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import type { Experiment, Run } from '../../src/experiment/experiment.ts'
 import type { Measured } from '../../src/experiment/result.ts'
 import { orderOf } from '../../src/experiment/rounds.ts'
+import { partOf } from '../../src/reporting/part.ts'
 import { resultText } from '../../src/reporting/terminal.ts'
 import { runExperiment } from '../../src/run.ts'
 
@@ -90,7 +91,7 @@ test('a result has every round but the warm-up, and what it was measured with', 
   const text = printed.join('')
   expect(text).toMatch(/^what +dolls$/m)
   expect(text).toMatch(/^Round 3\/3 {2}a {2}size 3\.00$/m)
-  expect(resultText(toy(), result)).toContain('Toys are small.')
+  expect(resultText(partOf({ experiment: toy(), result }))).toContain('Toys are small.')
 })
 
 describe('what ends it early', () => {
@@ -114,7 +115,9 @@ describe('what ends it early', () => {
     expect(result.samples).toHaveLength(left)
     expect(error).toMatchObject({ message: 'Redis is gone' })
     expect(undone).toEqual(['last', 'first'])
-    expect(resultText(experiment, result)).toMatch(/^It failed, .* rounds: Redis is gone$/m)
+    expect(resultText(partOf({ experiment, result }))).toMatch(
+      /^It failed, .* rounds: Redis is gone$/m,
+    )
   })
 
   test.each(['a2', 'b3'])('an interrupt in %s does so too, also if the run fails', async (at) => {

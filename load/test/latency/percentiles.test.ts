@@ -116,7 +116,8 @@ const resultOf = (...rounds: Rounds[]): Result =>
   anyResultOf(latency, rounds.flatMap(samplesOf), { options: { arrivals: 'even' } })
 
 describe('what is shown', () => {
-  const markdown = (...rounds: Rounds[]) => markdownOf([partOf(latency, resultOf(...rounds))])
+  const markdown = (...rounds: Rounds[]) =>
+    markdownOf([partOf({ experiment: latency, result: resultOf(...rounds) })])
   const naive = { variant: 'naive', ms: 4 }
   const batch = { variant: 'batch', ms: 1 }
 

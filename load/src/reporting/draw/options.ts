@@ -74,6 +74,7 @@ const legend = {
   left: 0,
   selectedMode: false,
   itemHeight: 10,
+  itemGap: 16,
   backgroundColor: 'transparent',
   borderColor: grid,
   textStyle: { color: text, fontSize },
@@ -166,12 +167,12 @@ function stackedOptions({ names, groups, unit }: GroupedChart): Options {
 const MAX_SYMBOLS = 25
 
 function lineOptions({ lines, unit, logarithmic, x }: LineChart): Options {
-  const legendWidth = lines.reduce((sum, { name }) => sum + widest([name]) + 44, 0)
+  const legendWidth = lines.reduce((sum, { name }) => sum + widest([name]) + 56, 0)
   const top = Math.ceil(legendWidth / (WIDTH - 20)) * 22 + 28
   const isPercentiles = x === 'percentiles'
   return {
     height: 250 + top,
-    grid: { left: 64, right: 24, top, bottom: 48 },
+    grid: { left: 64, right: 32, top, bottom: 48 },
     legend,
     xAxis: {
       ...(isPercentiles ? percentileAxis(lines) : { ...nameAxis([...x.names]), name: x.label }),
