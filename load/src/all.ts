@@ -3,7 +3,6 @@ import { once } from 'node:events'
 import { mkdir } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { styleText } from 'node:util'
 import { listOf } from '@onetrip/stack/parsers.ts'
 import { places } from '@onetrip/stack/places.ts'
 import { messageOf, Problem } from '@onetrip/stack/problem.ts'
@@ -43,7 +42,6 @@ Examples:
 
 /** What is measured without `--only`. */
 const usually = (preset: Preset) => experiments.filter(({ seconds }) => seconds[preset] !== null)
-const timeOf = (preset: Preset) => inWords(usually(preset), preset)
 
 /** @throws Problem when one failed, after all was written; the reason of the interrupt when none is complete. */
 async function runAll(options: AllOptions, { interrupt }: Invocation): Promise<void> {
@@ -60,9 +58,9 @@ async function runAll(options: AllOptions, { interrupt }: Invocation): Promise<v
   const startedAt = new Date().toISOString()
   for (const [index, experiment] of chosen.entries()) {
     if (interrupt.aborted) break
-    const left = `${inWords([experiment], preset)}; ${inWords(chosen.slice(index), preset)} to the end`
-    const name = styleText('bold', experiment.name)
-    print(`${index === 0 ? '' : '\n\n'}[${index + 1}/${chosen.length}] ${name}: about ${left}\n`)
+    const left = `${timeOf(preset, [experiment])}; ${timeOf(preset, chosen.slice(index))} to the end`
+    if (index > 0) print('\n')
+    print(`[${index + 1}/${chosen.length}] ${experiment.name}: about ${left}\n`)
     const file = join(folder, `${experiment.name}.json`)
     const code = await runOne(experiment, preset, file)
     const saved = await readResult(file).catch(() => null)
@@ -100,7 +98,7 @@ async function runOne(
 }
 
 /** About how long experiments take together: `45 s`, `2 minutes`. */
-function inWords(chosen: readonly Experiment[], preset: Preset): string {
+function timeOf(preset: Preset, chosen: readonly Experiment[] = usually(preset)): string {
   const secondsOf = ({ seconds }: Experiment) => seconds[preset] ?? seconds.full ?? 0
   const seconds = chosen.reduce((sum, one) => sum + secondsOf(one), 0)
   return seconds < 90 ? `${Math.round(seconds / 5) * 5} s` : `${Math.round(seconds / 60)} minutes`

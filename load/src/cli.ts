@@ -8,7 +8,7 @@ import { experimentCommand } from './command.ts'
 import { compareCommand } from './comparing/compare.ts'
 import { experiments } from './experiments.ts'
 import { documentCommand } from './reporting/document.ts'
-import { reportCommand } from './reporting/report.ts'
+import { reportCommand } from './reporting/outputs.ts'
 
 const INTERRUPTED = 130
 
@@ -21,8 +21,7 @@ const invocation = {
 
 const program = new Command('npm run load --')
   .description(
-    'Measures what one round trip is worth. Without a command: http.\n' +
-      'How, and what the figures do not say: docs/method.md',
+    'Measures what one round trip is worth. Without a command: http. See docs/method.md.',
   )
   .helpCommand(false)
   .configureHelp({ subcommandTerm: (command) => command.name() })

@@ -55,10 +55,8 @@ export function experimentCommand(experiment: Experiment, invocation: Invocation
 
 /** Settings of a preset as they are given on the command line. */
 function settingsText(preset: object): string {
-  const dashed = (name: string) => name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)
-  return Object.entries(preset)
-    .map(([name, value]) => `--${dashed(name)} ${value}`)
-    .join(' ')
+  const settings = Object.entries(preset).map(([name, value]) => `--${name} ${value}`)
+  return settings.join(' ').replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)
 }
 
 /** The experiment's options: what the user gave, else what the preset has, else the defaults. */

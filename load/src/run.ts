@@ -9,7 +9,7 @@ import { errorKinds } from './experiment/figures.ts'
 import { ELSEWHERE, FORMAT, type Result, type Sample } from './experiment/result.ts'
 import { runRounds } from './experiment/rounds.ts'
 import { Row, Rows } from './experiment/rows.ts'
-import { type Case, type Facts, metricOf } from './experiment/shape.ts'
+import { type Facts, metricOf } from './experiment/shape.ts'
 import { gitState, machine } from './measure/machine.ts'
 import { readFamilyCpu, readMachineCpu, shareElsewhere } from './measure/machine-cpu.ts'
 import { metricText } from './reporting/columns.ts'
@@ -17,7 +17,6 @@ import { factsOf } from './reporting/part.ts'
 
 export interface RunPlan {
   readonly options: object & RoundOptions
-  /** For the record. */
   readonly commandLine: string
   readonly interrupt: AbortSignal
   readonly comparedWith: Result | null
@@ -117,12 +116,16 @@ async function runCases(
   if (context.comparedWith && !cases.some((one) => before.find(one))) {
     throw new Problem('The result of --compare has none of these cases. Give the same options.')
   }
+  const samples = cases.map((one) => ({ case: one, round: 0, values: {} }))
+  const planned = Rows.of(experiment, samples)
+  const names = planned.all.map((row) => planned.nameOf(row))
+  const width = Math.max(...names.map(({ length }) => length))
   return await runRounds({
     cases,
     rounds: options.rounds,
     warmUps: experiment.warmUp?.(cases, options) ?? [],
     signal: context.signal,
-    label: labelsOf(experiment, cases),
+    label: (one) => (names[cases.indexOf(one)] ?? '').padEnd(width),
     async measure(one, round, update): Promise<Sample> {
       const elsewhere = await watchMachine()
       const measured = await experiment.measure(one, bench, { round, options, context, update })
@@ -138,15 +141,6 @@ async function runCases(
     },
     describe: (sample) => describe(experiment, sample),
   })
-}
-
-/** Names for the progress line, all equally wide. */
-function labelsOf(experiment: Experiment, cases: readonly Case[]): (one: Case) => string {
-  const samples = cases.map((one) => ({ case: one, round: 0, values: {} }))
-  const rows = Rows.of(experiment, samples)
-  const names = new Map(rows.all.map((row) => [row.case, rows.nameOf(row)]))
-  const width = Math.max(...[...names.values()].map(({ length }) => length))
-  return (one) => (names.get(one) ?? '').padEnd(width)
 }
 
 function describe(experiment: Experiment, sample: Sample): string {

@@ -137,7 +137,7 @@ describe('a change between two runs', () => {
   })
 
   test('needs two rounds of both', () => {
-    expect(() => changeBetween([1], [1, 2], 0.99)).toThrow(RangeError)
+    expect(() => changeBetween([1], [1, 2], 0.99)).toThrow('two data points')
     expect(() => changeBetween([1, 0], [1, 2], 0.99)).toThrow(RangeError)
   })
 })

@@ -172,7 +172,7 @@ function comparisonTable(all: readonly Comparison[], rows: Rows, confidence: num
       figure(summarize(now).median),
       signed(change.mean),
       `${signed(change.interval.low)} to ${signed(change.interval.high)}`,
-      verdict === 'worse' ? styleText(['bold', 'red'], verdict) : verdict,
+      verdict,
     ]),
     texts: [0, 1, 6],
   })

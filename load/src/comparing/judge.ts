@@ -13,7 +13,10 @@ export interface Differences {
   load: string[]
   /** In the machine: then CPU times are not judged. */
   machine: string[]
-  /** In what other programs took of it: then rates, latencies and CPU times are not judged. */
+  /**
+   * In what other programs took of it: then only counts are judged. Beside busy programs a request costs
+   * more CPU time (caches, the other half of the core), and the cheap variants lose more than the dear ones.
+   */
   disturbance: string[]
   /** In software and code, which may be why something changed. */
   software: string[]
@@ -30,7 +33,10 @@ export function differencesOf(experiment: Experiment, before: Result, after: Res
       ...differ(({ load }) => Object.fromEntries(known.map((name) => [name, load[name] ?? null]))),
     ],
     machine: differ(({ machine: { cpu, cores } }) => ({ processor: cpu, cores })),
-    disturbance: disturbanceOf(before, after),
+    disturbance:
+      Math.abs((after.elsewhere ?? 0) - (before.elsewhere ?? 0)) < DISTURBED
+        ? []
+        : differ(({ elsewhere }) => ({ 'CPU time that went elsewhere': percent(elsewhere ?? 0) })),
     software: differ((result) => ({
       ...result.software,
       Node: result.machine.node,
@@ -55,20 +61,8 @@ export function differencesBetween(before: Facts, after: Facts): string[] {
     .map((name) => `${name}: ${textOf(before, name)}, now ${textOf(after, name)}`)
 }
 
-/**
- * Beside busy programs a request costs more CPU time (caches, the other half of the core), and the cheap
- * variants lose more than the dear ones: a calm run and a disturbed one differ although nothing changed.
- */
-function disturbanceOf({ elsewhere: old }: Result, { elsewhere: now }: Result): string[] {
-  if (Math.abs((now ?? 0) - (old ?? 0)) < DISTURBED) return []
-  return [`CPU time that went elsewhere: ${percent(old ?? 0)}, now ${percent(now ?? 0)}`]
-}
-
 /** A case that two results have. */
-export interface Pair {
-  old: Row
-  now: Row
-}
+type Pair = Readonly<Record<'old' | 'now', Row>>
 
 /** The same case in two results, in the order of the newer one. */
 export function pairsOf(before: Rows, after: Rows): Pair[] {
@@ -107,13 +101,9 @@ export interface Comparison {
   verdict: 'better' | 'worse' | '=' | '?'
 }
 
-/** Of the interval of a change, while a dozen are looked at together. */
-const CONFIDENCE = 0.99
-const A_DOZEN = 12
-
 /**
- * Compares two results, case by case, as far as they are comparable. With more than a dozen figures the
- * intervals are wider (Bonferroni's correction).
+ * Compares two results, case by case, as far as they are comparable. The intervals are those of 99 %; with
+ * more than a dozen figures they are wider (Bonferroni's correction).
  *
  * @param threshold a smaller change does not count: 0.1 for 10 %.
  * @returns also the confidence of the intervals.
@@ -127,7 +117,7 @@ export function judge(
   const comparable = pairsOf(before, after)
     .filter((pair) => rateText(pair) === null)
     .flatMap((pair) => comparableOf(pair, before, after, differences))
-  const confidence = 1 - ((1 - CONFIDENCE) * A_DOZEN) / Math.max(A_DOZEN, comparable.length)
+  const confidence = 1 - (0.01 * 12) / Math.max(12, comparable.length)
   const comparisons = comparable.map((one): Comparison => {
     const least = one.metric.least ?? Number.MIN_VALUE
     const atLeast = (value: number) => (one.reference ? value : Math.max(least, value))

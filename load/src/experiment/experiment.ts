@@ -24,7 +24,7 @@ export interface Experiment<Options extends object = object, Bench = unknown> ex
   readonly group: 'Over HTTP' | 'The store' | 'Redis'
   /** Adds its options. Every experiment has `--rounds` and `--duration` besides, with these defaults. */
   configure(command: Command): void
-  /** Fills in the options whose defaults depend on others. */
+  /** Fills in options whose defaults depend on others. */
   complete?(options: Options & RoundOptions): Options & RoundOptions
   readonly rounds: number
   /** Seconds of one run; null where a run ends by itself. */
@@ -67,7 +67,7 @@ export interface RoundOptions {
 
 /** A run of a case. */
 export interface Run<Options> {
-  /** From 1 on; 0 for the warm-up. */
+  /** 0 for the warm-up. */
   readonly round: number
   readonly options: Options
   readonly context: Context

@@ -9,13 +9,10 @@ export const FORMAT = 'onetrip-result/1'
 /** What `--json` writes: every run, as a row of tidy data, and what it was measured with. */
 export interface Result {
   format: typeof FORMAT
-  /** Its name on the command line. */
   experiment: string
   /** When it began, in ISO 8601. */
   date: string
-  /** The command line. */
   command: string
-  /** Null where that is not known. */
   git: GitState | null
   machine: Machine
   /** Share of the machine's CPU time, 0 to 1, that went elsewhere; null where it is not known. */

@@ -3,7 +3,6 @@ import { ELSEWHERE, type Sample } from './result.ts'
 import { type Case, type Doubt, metricOf, type Shape } from './shape.ts'
 import { type Ratio, type Summary, summarize, summarizeRatios } from './statistics.ts'
 
-/** Of every experiment: something else had much of the CPU in one of the rounds. */
 const disturbed: Doubt = {
   mark: '†',
   text: 'Other programs, or other guests of the host, had 10 % of the CPU time or more in a round: trust CPU time and counts rather than rates and latencies.',

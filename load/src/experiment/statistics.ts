@@ -46,14 +46,13 @@ export function summarizeRatios(ratios: readonly number[]): Ratio {
  * logarithms.
  *
  * @param confidence of the interval, 0.99 for 99 %.
- * @throws RangeError when one of them has fewer than two values, or a value is not positive.
+ * @throws when one of them has fewer than two values, or a value is not positive.
  */
 export function changeBetween(
   before: readonly number[],
   after: readonly number[],
   confidence: number,
 ): Change {
-  if (before.length < 2 || after.length < 2) throw new RangeError('a change needs two values each')
   const [old, now] = [logarithmsOf(before), logarithmsOf(after)]
   const [oldError, nowError] = [sampleVariance(old) / old.length, sampleVariance(now) / now.length]
   const error = oldError + nowError

@@ -2,20 +2,16 @@ import type { Row, Rows } from '../experiment/rows.ts'
 import type { BarChart, GroupedChart, LineChart } from '../experiment/section.ts'
 import { metricOf } from '../experiment/shape.ts'
 
-const unitOf = ({ shape }: Rows, name: string): string => {
-  const { label, unit = label } = metricOf(shape, name)
-  return unit
-}
-
 /** A bar for each row, with the range. */
 export function bars(rows: Rows, name: string, title: string): BarChart {
+  const { label, unit = label } = metricOf(rows.shape, name)
   const bars = rows.all.flatMap((row) => {
     const summary = row.summary(name)
     if (!summary) return []
     const { median: value, min: low, max: high } = summary
     return { name: row.subject, value, low, high, doubtful: row.doubts.length > 0 }
   })
-  return { kind: 'bars', title, unit: unitOf(rows, name), bars }
+  return { kind: 'bars', title, unit, bars }
 }
 
 /** Several metrics of each row, on top of each other; `metrics` by the names that the chart gives them. */
@@ -42,12 +38,13 @@ export function lines(
   chart: { metric: string; over: string; by?: string; title: string; logarithmic?: boolean },
 ): LineChart {
   const { metric, over, by = rows.shape.subject, title, logarithmic = false } = chart
+  const { label, unit = label } = metricOf(rows.shape, metric)
   const textOf = ({ all: [first] }: Rows, factor: string) => first?.text(factor) ?? ''
   const ticks = rows.by(over)
   return {
     kind: 'lines',
     title,
-    unit: unitOf(rows, metric),
+    unit,
     x: {
       label: rows.shape.factors.find(({ name }) => name === over)?.label ?? over,
       names: ticks.map((tick) => textOf(tick.rows, over)),

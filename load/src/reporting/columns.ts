@@ -10,13 +10,11 @@ export interface Column {
   cell(row: Row, rows: Rows): string
   /** Left-aligned, as words are. */
   readonly isText?: boolean
-  /** Whether it is shown although no row has anything in it. */
-  readonly always?: boolean
 }
 
 /**
- * A table with a line for each row. The first columns are the factors in which the rows differ; the marks of
- * a row's doubts stand beside its subject. A metric's name as a column stands for its median.
+ * A table with a line for each row, without empty columns. The first columns are the factors in which the
+ * rows differ; the marks of a row's doubts stand beside its subject. A metric's name stands for its median.
  */
 export function tableOf(
   rows: Rows,
@@ -34,7 +32,7 @@ export function tableOf(
   ]
   const shown = columns
     .map((column) => ({ ...column, cells: rows.all.map((row) => column.cell(row, rows)) }))
-    .filter(({ always, cells }) => always || cells.some((cell) => cell !== '' && cell !== '-'))
+    .filter(({ cells }) => cells.some((cell) => cell !== '' && cell !== '-'))
   return {
     caption: options.caption,
     head: shown.map(({ head }) => head),
@@ -50,7 +48,6 @@ function factorColumn(name: string, rows: Rows): Column {
     head: factors.find((factor) => factor.name === name)?.label ?? name,
     cell: (row) => [row.text(name), ...marks(row)].join(' '),
     isText: !rows.all.every(({ case: one }) => typeof one[name] === 'number'),
-    always: true,
   }
 }
 
@@ -123,6 +120,5 @@ export function documented(name: string, head = 'documents'): Column {
 export const errors: Column = {
   head: 'errors',
   isText: true,
-  always: true,
   cell: (row) => errorKinds(row.errors),
 }

@@ -3,9 +3,9 @@ import { dirname, resolve } from 'node:path'
 import { places } from '@onetrip/stack/places.ts'
 import { messageOf, Problem } from '@onetrip/stack/problem.ts'
 import { print, printError, step } from '@onetrip/stack/terminal.ts'
-import type { Command } from 'commander'
+import { Command } from 'commander'
 import type { Result } from '../experiment/result.ts'
-import type { SavedResult } from './files.ts'
+import { readResults, type SavedResult } from './files.ts'
 import { markdownOf } from './markdown.ts'
 import { pageOf } from './page.ts'
 import { partOf } from './part.ts'
@@ -30,7 +30,7 @@ export function addOutputs(
 }
 
 /** Adds `--html` and `--markdown`. */
-export function addReports(command: Command): Command {
+function addReports(command: Command): Command {
   return command
     .option('--html <file>', 'write the report to this file: one page, charts included')
     .option('--markdown <file>', 'write the tables and the result as Markdown to this file')
@@ -51,9 +51,9 @@ export async function prepareOutputs(flags: OutputFlags) {
   const [json, html, markdown] = [await file('json'), await file('html'), await file('markdown')]
   const isLatest = flags.report === true && process.env.ONETRIP_REPORT !== 'off'
   return async (results: readonly SavedResult[], notices: readonly string[] = []) => {
-    const parts = results.map(partOf)
     for (const { result } of json ? results : []) await json?.save(toJson(result))
     if (json) print(`\nAll samples are in ${json.path}`)
+    const parts = results.map(partOf)
     await markdown?.save(markdownOf(parts, notices))
     if (markdown) print(`The tables are in ${markdown.path}`)
     if (!html && !isLatest) return
@@ -62,6 +62,31 @@ export async function prepareOutputs(flags: OutputFlags) {
     if (html) print(`The report is in ${html.path}`)
     if (isLatest) await renewLatest(page)
   }
+}
+
+/** `npm run load -- report PATH...`: from results that were saved earlier. */
+export function reportCommand(): Command {
+  const command = new Command('report')
+    .description('make a report from results that were saved with --json')
+    .argument('<path...>', 'files, or folders of them, to be shown one after the other')
+  return addReports(command)
+    .addHelpText(
+      'after',
+      `
+The page needs no network: style, charts, tables and the results themselves are in it. Without --html and
+--markdown the tables go to the terminal as Markdown.
+
+Examples:
+  npm run load -- report load/results --html report.html
+  npm run load -- report main.json mine.json`,
+    )
+    .action(async (paths: string[]) => {
+      const flags = command.opts<OutputFlags>()
+      const save = await prepareOutputs(flags)
+      const results = (await Promise.all(paths.map(readResults))).flat()
+      if (flags.html !== undefined || flags.markdown !== undefined) await save(results)
+      else print(markdownOf(results.map(partOf)))
+    })
 }
 
 /** Writes the report that the API serves at /report. Nobody asked for it, so a failure is only printed. */

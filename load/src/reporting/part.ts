@@ -41,19 +41,17 @@ function endingOf({ interrupted, failure }: Result): string[] {
 }
 
 /** Facts to print before a run. */
-export function factsOf({
-  machine: { cpu, cores, memoryBytes, kernel, node },
-  load,
-  software,
-  options,
-}: Pick<Result, 'machine' | 'load' | 'software' | 'options'>): [label: string, text: string][] {
+export function factsOf(
+  of: Pick<Result, 'machine' | 'load' | 'software' | 'options'>,
+): [label: string, text: string][] {
+  const { cpu, cores, memoryBytes, kernel, node } = of.machine
   const gigabytes = (memoryBytes / 2 ** 30).toFixed(0)
   return [
     ['Machine', `${cpu}, ${cores} cores, ${gigabytes} GiB, ${kernel}, Node ${node.slice(1)}`],
-    ...Object.entries({ ...software, ...load }).flatMap(([label, value]): [string, string][] =>
-      value === null ? [] : [[label, String(value)]],
+    ...Object.entries({ ...of.software, ...of.load }).flatMap(
+      ([label, value]): [string, string][] => (value === null ? [] : [[label, String(value)]]),
     ),
-    ['Options', settingsText(options)],
+    ['Options', settingsText(of.options)],
   ]
 }
 

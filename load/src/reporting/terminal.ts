@@ -1,16 +1,15 @@
-import { stripVTControlCharacters, styleText } from 'node:util'
+import { styleText } from 'node:util'
 import Table from 'cli-table3'
 import type { Table as TableOf } from '../experiment/section.ts'
 import type { Part } from './part.ts'
 
 /** What a run prints when it is over: tables, then what they say. */
 export function resultText({ sections, claims, notes, ending }: Part): string {
-  const [first, ...more] = claims
-  const headline = first === undefined ? [] : [styleText('bold', first)]
+  const sentences = claims.map((text, index) => (index === 0 ? styleText('bold', text) : text))
   return [
     ...ending,
     ...sections.flatMap(({ tables, pageOnly }) => (pageOnly ? [] : tables.map(tableText))),
-    [...headline, ...more, ...notes].join('\n'),
+    [...sentences, ...notes].join('\n'),
   ].join('\n\n')
 }
 
@@ -21,8 +20,7 @@ const noBorders = ['top', 'bottom', 'left', 'right'].flatMap((side) =>
 )
 
 export function tableText({ caption, head, rows, texts }: TableOf): string {
-  const lengths = (words: readonly string[]) =>
-    words.map((word) => stripVTControlCharacters(word).length)
+  const lengths = (words: readonly string[]) => words.map(({ length }) => length)
   const table = new Table({
     head: [...head],
     // A head is broken into lines that are no wider than what stands below it.

@@ -13,23 +13,13 @@ const grid = 'var(--grid)'
 const fontSize = 12
 const ROW = 34
 
-/** The same variant has the same colour in all charts; all other names share the last one. */
-const names = [
-  'naive',
-  'naive-lean',
-  'sequential',
-  'pipeline',
-  'transaction',
-  'batch',
-  'noop',
-  'script',
-]
-const colour = (name: string) => `var(--colour-${names.includes(name) ? names.indexOf(name) : 8})`
+/** A variant has the same colour in all charts. */
+const colour = (name: string) =>
+  `var(--colour-${name.replaceAll(/[^\w-]/g, '')}, var(--colour-other))`
 
 // Bars and lines differ by more than colour.
 const dashes = ['solid', [6, 3], [2, 3], [8, 3, 2, 3], [12, 4]]
 const hatching = {
-  symbol: 'rect',
   dashArrayX: [1, 0],
   dashArrayY: [3, 4],
   rotation: -Math.PI / 4,
@@ -73,16 +63,13 @@ const legend = {
   top: 0,
   left: 0,
   selectedMode: false,
-  itemHeight: 10,
   itemGap: 16,
   backgroundColor: 'transparent',
   borderColor: grid,
   textStyle: { color: text, fontSize },
 }
 
-type Options = EChartsCoreOption & { height: number }
-
-export function chartOptions(chart: Chart): Options {
+export function chartOptions(chart: Chart): EChartsCoreOption & { height: number } {
   if (chart.kind === 'bars') return barOptions(chart)
   return chart.kind === 'lines' ? lineOptions(chart) : stackedOptions(chart)
 }
@@ -97,7 +84,7 @@ const horizontal = (rows: string[], unit: string, top: number) => ({
 const bar = { type: 'bar', silent: true, barWidth: 20 }
 
 /** Horizontal bars, the range as a whisker, the figure beside it. */
-function barOptions({ bars, unit }: BarChart): Options {
+function barOptions({ bars, unit }: BarChart) {
   /** The whisker and the figure. */
   const renderItem = (_: unknown, api: CustomApi) => {
     const { low = 0, high = 0, value = 0 } = bars[api.value(0)] ?? {}
@@ -138,7 +125,7 @@ interface CustomApi {
 }
 
 /** Horizontal bars of several parts, with their sum; all but the first part are hatched, too. */
-function stackedOptions({ names, groups, unit }: GroupedChart): Options {
+function stackedOptions({ names, groups, unit }: GroupedChart) {
   const total = (index: number) => groups.reduce((sum, { values }) => sum + (values[index] ?? 0), 0)
   return {
     ...horizontal([...names], unit, 34),
@@ -148,7 +135,7 @@ function stackedOptions({ names, groups, unit }: GroupedChart): Options {
       name,
       stack: 'all',
       itemStyle: {
-        color: `var(--colour-${[5, 1, 3][group % 3]})`,
+        color: colour(['batch', 'naive-lean', 'pipeline'][group % 3] ?? ''),
         ...(group > 0 && { decal: hatching }),
       },
       data: [...values],
@@ -163,10 +150,7 @@ function stackedOptions({ names, groups, unit }: GroupedChart): Options {
   }
 }
 
-/** More symbols on a line hide the line. */
-const MAX_SYMBOLS = 25
-
-function lineOptions({ lines, unit, logarithmic, x }: LineChart): Options {
+function lineOptions({ lines, unit, logarithmic, x }: LineChart) {
   const legendWidth = lines.reduce((sum, { name }) => sum + widest([name]) + 56, 0)
   const top = Math.ceil(legendWidth / (WIDTH - 20)) * 22 + 28
   const isPercentiles = x === 'percentiles'
@@ -192,7 +176,7 @@ function lineOptions({ lines, unit, logarithmic, x }: LineChart): Options {
       clip: false,
       color: colour(name),
       symbol: 'circle',
-      showSymbol: points.length < MAX_SYMBOLS,
+      showSymbol: points.length < 25, // more would hide the line
       lineStyle: { width: 2, type: dashes[index % dashes.length] },
       data: points.map(([at, y]) => [isPercentiles ? 1 / (1 - at) : at, y]),
     })),
