@@ -112,7 +112,7 @@ function rowsOf({ name, experiment, result }: SavedResult): Rows {
  *
  * @param thresholdPercent a smaller change does not count.
  * @returns whether something got worse.
- * @throws Problem when they cannot be compared, or have nothing in common.
+ * @throws Problem when they cannot be compared.
  */
 export function printComparison(
   before: SavedResult,

@@ -1,4 +1,4 @@
-import { once } from 'node:events'
+import { setTimeout } from 'node:timers/promises'
 import { isLive, print, spinner } from '@onetrip/stack/terminal.ts'
 import type { Sample } from './result.ts'
 import type { Case } from './shape.ts'
@@ -107,8 +107,7 @@ export const EXPLANATION_MS = 2_000
 
 /** The reason of `signal` explains an error better than the error itself, if there soon is one. */
 async function explain(error: unknown, signal: AbortSignal): Promise<unknown> {
-  const soon = AbortSignal.timeout(EXPLANATION_MS)
-  if (!signal.aborted) await once(signal, 'abort', { signal: soon }).catch(() => {})
+  await setTimeout(EXPLANATION_MS, null, { signal }).catch(() => {})
   return signal.aborted ? signal.reason : error
 }
 

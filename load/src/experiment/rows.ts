@@ -167,7 +167,6 @@ export class Rows {
       .join(', ')
   }
 
-  /** How many rounds there are. */
   get rounds(): number {
     return Math.max(0, ...this.all.flatMap(({ samples }) => samples.map(({ round }) => round)))
   }

@@ -37,12 +37,12 @@ export async function readResult(path: string): Promise<SavedResult> {
     if (result?.format !== FORMAT) throw new Error(`it is no result of npm run load (${FORMAT})`)
     const experiment = experiments.find(({ name }) => name === result.experiment)
     if (!experiment) throw new Error(`there is no experiment ${JSON.stringify(result.experiment)}`)
+    if (!result.samples?.length) throw new Error('it has no samples')
     const factors = experiment.factors.map(({ name }) => name)
     const other = result.samples
       .flatMap((sample) => Object.keys(sample.case))
       .find((name) => !factors.includes(name))
     if (other !== undefined) throw new Error(`${experiment.name} has no factor ${other}`)
-    if (result.samples.length === 0) throw new Error('it has no samples')
     partOf({ experiment, result }) // fails now rather than in the middle of a report
     return { name: basename(path), experiment, result }
   } catch (error) {

@@ -88,6 +88,7 @@ test.each([
   ['it is no result of npm run load', '[1, 2]'],
   ['it is no result of npm run load', '{"format":"onetrip-load-http/3"}'],
   ['there is no experiment "toString"', of({ experiment: 'toString' })],
+  ['it has no samples', of({ samples: undefined })],
   ['it has no samples', of({ samples: [] })],
   ['http has no factor threads', sample({ case: { threads: 1 } })],
 ])('a file that will not do: %s', async (message, content) => {
