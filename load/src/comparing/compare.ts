@@ -3,10 +3,10 @@ import { percentage } from '@onetrip/stack/parsers.ts'
 import { Problem } from '@onetrip/stack/problem.ts'
 import { print } from '@onetrip/stack/terminal.ts'
 import { Command, Option } from 'commander'
+import { geometricMean } from 'simple-statistics'
 import type { RoundOptions } from '../experiment/experiment.ts'
 import { counted, errorKinds, figure, percent } from '../experiment/figures.ts'
 import { Rows } from '../experiment/rows.ts'
-import { summarize } from '../experiment/statistics.ts'
 import { readResults, type SavedResult } from '../reporting/files.ts'
 import { tableText } from '../reporting/terminal.ts'
 import {
@@ -168,8 +168,8 @@ function comparisonTable(all: readonly Comparison[], rows: Rows, confidence: num
     rows: all.map(({ row, metric, reference, old, now, change, verdict }, index) => [
       all[index - 1]?.row === row ? '' : rows.nameOf(row),
       reference ? `${metric.label} ÷ ${reference.subject}'s` : metric.label,
-      figure(summarize(old).median),
-      figure(summarize(now).median),
+      figure(geometricMean(old)),
+      figure(geometricMean(now)),
       signed(change.mean),
       `${signed(change.interval.low)} to ${signed(change.interval.high)}`,
       verdict,
