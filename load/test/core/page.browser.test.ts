@@ -63,6 +63,8 @@ describe.skipIf(!isHere)('in Chromium, without a network', () => {
     const page = await open({ width: 1_280 })
     const saved = await page.evaluate<string>(SAVED)
     expect(JSON.parse(saved)).toEqual(JSON.parse(JSON.stringify(results[0]?.result)))
+    await page.evaluate("document.querySelector('a[download]').click()")
+    expect(page.complaints).toEqual([])
   })
 })
 
