@@ -5,7 +5,7 @@ export interface Shape {
   /** What tells cases apart, in the order of a table's first columns. */
   readonly factors: readonly Factor[]
   readonly metrics: readonly Metric[]
-  /** The factor whose values are compared side by side; the others say under which circumstances. */
+  /** The factor whose values are compared side by side; the others are circumstances. */
   readonly subject: string
   /**
    * The case that a ratio of this one refers to, as far as it differs; null for none. The baseline of a
@@ -37,20 +37,29 @@ export interface Metric {
   readonly unit?: string
   /**
    * How two results are compared. `pace` depends on how fast the machine is just now, so it is judged as a
-   * multiple of the baseline of the same round; `cpu` on the processor; `count` on neither. `given`: was
+   * multiple of the baseline of the same round; `cpu` on the processor; `count` on neither. `given` was
    * asked for, and must be nearly the same. Absent: not compared.
    */
   readonly kind?: 'pace' | 'cpu' | 'count' | 'given'
   readonly better?: 'higher' | 'lower'
-  /** Below this it counts as this: next to nothing is no multiple of next to nothing. */
+  /** Smaller values count as this: a multiple of next to nothing means nothing. */
   readonly least?: number
   /** `percent`: a share of 0 to 1. `fixed`: always two decimals. `whole`: none. Default: three digits. */
   readonly format?: 'percent' | 'fixed' | 'whole'
 }
 
-/** Metrics that are rates, and CPU time in microseconds, are compared like this. */
+/** @throws RangeError for a metric that the experiment does not have. */
+export function metricOf({ name: experiment, metrics }: Shape, name: string): Metric {
+  const metric = metrics.find((one) => one.name === name)
+  if (metric) return metric
+  throw new RangeError(`${experiment} has no metric ${name}`)
+}
+
+/** How rates, CPU time in microseconds, counts, and latencies in milliseconds are compared. */
 export const asRate = { kind: 'pace', better: 'higher', least: 0.1 } as const
 export const asCpu = { kind: 'cpu', better: 'lower', least: 1 } as const
+export const asCount = { kind: 'count', better: 'lower', least: 0.05 } as const
+export const asLatency = { kind: 'pace', better: 'lower', least: 0.01 } as const
 
 export interface Doubt {
   readonly mark: string
@@ -58,6 +67,22 @@ export interface Doubt {
   readonly text: string
   /** Whether ratios of `pace` are shown all the same. Default: they are not. */
   readonly keepsRatios?: boolean
+}
+
+/** What one run gave. */
+export interface Measured {
+  /** By the metric's name; null where there is none. */
+  values: Readonly<Record<string, number | null>>
+  /** CPU time of measured programs that this process did not start: it did not go elsewhere. Default 0. */
+  foreignCpuSeconds?: number
+  /** Failures by kind: `{ timeout: 3 }`. */
+  errors?: Readonly<Record<string, number>>
+  /** Names in `doubts`. */
+  doubts?: readonly string[]
+  /** Distributions as HdrHistogram's compressed Base64 (`latency`, in microseconds). */
+  histograms?: Readonly<Record<string, string>>
+  /** What else is worth keeping, as text or figures. */
+  details?: Readonly<Record<string, unknown>>
 }
 
 /** What the documents measured. */
@@ -76,10 +101,6 @@ export interface Published {
 
 /** By their names, as they are shown. */
 export type Facts = Readonly<Record<string, string | number | null>>
-
-/** Counts, and latencies in milliseconds, are compared like this. */
-export const asCount = { kind: 'count', better: 'lower', least: 0.05 } as const
-export const asLatency = { kind: 'pace', better: 'lower', least: 0.01 } as const
 
 /** A case for each combination of the values; those of the last factor change first. */
 export function product<One extends Case>(

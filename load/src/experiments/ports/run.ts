@@ -12,7 +12,7 @@ import { connectOnce } from '../../drivers/redis/connect.ts'
 import { cpuDuring } from '../../drivers/redis/cost.ts'
 import type { RedisServer } from '../../drivers/redis/server.ts'
 import type { Run } from '../../experiment/experiment.ts'
-import type { Measured } from '../../experiment/result.ts'
+import type { Measured } from '../../experiment/shape.ts'
 import { OTHER_ADDRESS, setNetwork, timeWaitOf } from './network.ts'
 
 export interface PortsOptions {

@@ -2,7 +2,7 @@ import { cpuDuring, microsPer } from '../../drivers/redis/cost.ts'
 import { generateLoad, type LoadOptions } from '../../drivers/redis/generator/load.ts'
 import { redisBenchmark } from '../../drivers/redis/redis-benchmark.ts'
 import type { RedisServer } from '../../drivers/redis/server.ts'
-import type { Measured } from '../../experiment/result.ts'
+import type { Measured } from '../../experiment/shape.ts'
 
 const ping = { test: 'ping_mbulk', command: ['PING'], clients: 10_000, requests: 500_000 }
 
