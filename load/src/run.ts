@@ -2,7 +2,6 @@ import { styleText } from 'node:util'
 import { messageOf, Problem } from '@onetrip/stack/problem.ts'
 import { print, step } from '@onetrip/stack/terminal.ts'
 import { isIsolated, isolateProcess } from './drivers/redis/generator/program.ts'
-import { systemLimits } from './drivers/redis/limits.ts'
 import { type RedisServer, requireBuild, startRedisServer } from './drivers/redis/server.ts'
 import type { Context, Experiment, RoundOptions } from './experiment/experiment.ts'
 import { errorKinds } from './experiment/figures.ts'
@@ -64,7 +63,6 @@ export async function runExperiment(
     ...described,
     elsewhere: shares.length > 0 ? shares.reduce((sum, one) => sum + one, 0) / shares.length : null,
     network: isIsolated() ? 'own namespace' : 'shared',
-    limits: await systemLimits(),
     interrupted: error !== null && interrupt.aborted,
     ...(error !== null && !interrupt.aborted && { failure: messageOf(error) }),
     metrics: Object.fromEntries(experiment.metrics.map(({ name, label }) => [name, label])),
@@ -81,7 +79,6 @@ function contextOf({ interrupt, comparedWith }: RunPlan, undo: AsyncDisposableSt
   const described: { load: Facts; software: Facts } = { load: {}, software: {} }
   const servers: RedisServer[] = []
   const context: Context = {
-    interrupt,
     signal,
     comparedWith,
     step,
@@ -126,9 +123,9 @@ async function runCases(
     warmUps: experiment.warmUp?.(cases, options) ?? [],
     signal: context.signal,
     label: (one) => (names[cases.indexOf(one)] ?? '').padEnd(width),
-    async measure(one, round, update): Promise<Sample> {
+    async measure(one, round): Promise<Sample> {
       const elsewhere = await watchMachine()
-      const measured = await experiment.measure(one, bench, { round, options, context, update })
+      const measured = await experiment.measure(one, bench, { round, options, context })
       const { errors = {}, doubts = [], foreignCpuSeconds = 0, ...rest } = measured
       return {
         case: one,

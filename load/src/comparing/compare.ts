@@ -127,9 +127,10 @@ export function printComparison(
   const differences = differencesOf(experiment, before.result, after.result)
   const onlyIn = (rows: Rows, others: Rows) =>
     rows.all.filter((row) => !others.find(row.case)).map((row) => rows.nameOf(row))
-  const rates = pairs
-    .filter((pair) => rateText(pair) !== null)
-    .map((pair) => `${now.nameOf(pair.now)}: ${rateText(pair)}`)
+  const rates = pairs.flatMap((pair) => {
+    const text = rateText(pair)
+    return text === null ? [] : `${now.nameOf(pair.now)}: ${text}`
+  })
   const failing = pairs
     .filter((pair) => errorKinds(pair.now.errors) !== '0' && errorKinds(pair.old.errors) === '0')
     .map((pair) => `${now.nameOf(pair.now)}: ${errorKinds(pair.now.errors)}`)

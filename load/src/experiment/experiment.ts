@@ -67,18 +67,13 @@ export interface RoundOptions {
 
 /** A run of a case. */
 export interface Run<Options> {
-  /** 0 for the warm-up. */
   readonly round: number
   readonly options: Options
   readonly context: Context
-  /** How it goes just now: `45,100 connections/s`. */
-  update(text: string): void
 }
 
 /** What the runner gives to an experiment. */
 export interface Context {
-  /** Aborted by Ctrl-C. */
-  readonly interrupt: AbortSignal
   /** Aborted by Ctrl-C, and when something that is measured has gone. */
   readonly signal: AbortSignal
   /** The result that `--compare` names, of the same experiment. */

@@ -11,9 +11,8 @@ export function figure(value: number): string {
 }
 
 /** `1 round`, `5 rounds`, `1,000 sessions`. */
-export function counted(count: number, noun: string): string {
-  return `${whole(count)} ${noun}${count === 1 ? '' : 's'}`
-}
+export const counted = (count: number, noun: string): string =>
+  `${whole(count)} ${noun}${count === 1 ? '' : 's'}`
 
 /** Median with the range of the rounds: `3.50 (3.00-4.00)`; `-` for none. */
 export function withRange(summary: Summary | null, text = figure): string {
@@ -30,9 +29,7 @@ export function withInterval(ratio: Ratio | null): string {
 }
 
 /** A share of 0 to 1 as a percentage: `97.1 %`, `0.04 %`. */
-export function percent(share: number): string {
-  return `${figure(share * 100)} %`
-}
+export const percent = (share: number): string => `${figure(share * 100)} %`
 
 /** Errors by kind, most frequent first: `0`, or `503: 12, timeout: 3`. */
 export function errorKinds(errors: Readonly<Record<string, number>>): string {

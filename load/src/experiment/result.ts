@@ -1,4 +1,3 @@
-import type { SystemLimits } from '../drivers/redis/limits.ts'
 import type { GitState, Machine } from '../measure/machine.ts'
 import type { Case, Facts, Measured } from './shape.ts'
 
@@ -16,7 +15,6 @@ export interface Result {
   /** Share of the machine's CPU time, 0 to 1, that went elsewhere; null where it is not known. */
   elsewhere: number | null
   network: 'own namespace' | 'shared'
-  limits: SystemLimits
   options: Readonly<Record<string, unknown>>
   /** What the options do not say of the load, and the versions of all that took part. */
   load: Facts

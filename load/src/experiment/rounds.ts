@@ -8,11 +8,9 @@ export interface RoundsPlan {
   rounds: number
   /** The cases that are run once before the first round. */
   warmUps: readonly Case[]
-  /** A case in a few words. */
   label(one: Case): string
   /** Runs a case; round 0 is the warm-up. */
-  measure(one: Case, round: number, update: (text: string) => void): Promise<Sample>
-  /** A sample in a few words. */
+  measure(one: Case, round: number): Promise<Sample>
   describe(sample: Sample): string
   /** Aborted when it cannot go on. */
   signal: AbortSignal
@@ -26,19 +24,19 @@ export interface RoundsPlan {
  */
 export async function runRounds(plan: RoundsPlan): Promise<{ samples: Sample[]; error: unknown }> {
   const { cases, rounds, signal } = plan
-  const progress = progressLine()
+  const line = isLive() ? spinner('') : undefined // without a terminal: a line per run
   const samples: Sample[] = []
-  let startedAt = 0
-  let done = 0
+  let [startedAt, done] = [0, 0]
   const run = async (one: Case, round: number) => {
     signal.throwIfAborted()
     const when = round === 0 ? 'Warm-up' : `Round ${round}/${rounds}`
     const each = (performance.now() - startedAt) / done
     const left = done > 0 ? `  (${timeLeft(each * (rounds * cases.length - done))})` : ''
-    progress.begin(`${when.padEnd(`Round ${rounds}/${rounds}`.length)}  ${plan.label(one)}`, left)
-    const sample = await plan.measure(one, round, progress.update)
+    const text = `${when.padEnd(`Round ${rounds}/${rounds}`.length)}  ${plan.label(one)}`
+    line?.start(`${text}${left}`)
+    const sample = await plan.measure(one, round)
     signal.throwIfAborted()
-    progress.end(plan.describe(sample))
+    if (!line) print(`${text}  ${plan.describe(sample)}`)
     return sample
   }
   try {
@@ -58,41 +56,8 @@ export async function runRounds(plan: RoundsPlan): Promise<{ samples: Sample[]; 
     if (samples.length === 0) throw error
     return { samples, error }
   } finally {
-    progress.close()
-  }
-}
-
-/** Without a terminal, a long run prints a line each time so many milliseconds have passed. */
-const PLAIN_MS = 10_000
-
-/** Shows what is being run: in a terminal by a line that changes, else by a line per run. */
-function progressLine() {
-  const line = isLive() ? spinner('') : null
-  let current = ''
-  let left = ''
-  let printedAt = 0
-  return {
-    /** A run begins; the time left is shown in a terminal only. */
-    begin(text: string, timeLeft: string) {
-      current = text
-      left = timeLeft
-      printedAt = performance.now()
-      line?.start(`${text}${left}`)
-    },
-    update(text: string) {
-      if (line) line.text = `${current}  ${text}${left}`
-      else if (performance.now() - printedAt >= PLAIN_MS) {
-        printedAt = performance.now()
-        print(`${current}  ${text} …`)
-      }
-    },
-    end(text: string) {
-      if (!line) print(`${current}  ${text}`)
-    },
-    close() {
-      if (line) line.stop()
-      else print()
-    },
+    line?.stop()
+    print()
   }
 }
 

@@ -14,8 +14,6 @@ export interface Shape {
   baseline?(one: Case, cases: readonly Case[]): Partial<Case> | null
   /** What a mark on a row means: why a figure of it is not what it seems. */
   readonly doubts?: Readonly<Record<string, Doubt>>
-  /** What the documents printed, to stand beside ours. */
-  readonly published?: readonly Published[]
 }
 
 /** The values of the factors, by name. */
@@ -83,20 +81,6 @@ export interface Measured {
   histograms?: Readonly<Record<string, string>>
   /** What else is worth keeping, as text or figures. */
   details?: Readonly<Record<string, unknown>>
-}
-
-/** What the documents measured. */
-export interface Published {
-  /** `GET, 8,000 short connections, before`. */
-  readonly what: string
-  readonly value: number
-  readonly unit: string
-  /** Which document, and on what machine. */
-  readonly source: string
-  /** The rows that it stands beside: those of this case. Default: none. */
-  readonly case?: Partial<Case>
-  /** The metric that it is of; needed with `case`. */
-  readonly metric?: string
 }
 
 /** By their names, as they are shown. */

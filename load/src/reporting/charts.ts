@@ -35,13 +35,11 @@ export function bars(rows: Rows, name: string, title: string): BarChart {
 /** Several metrics of each row, on top of each other; `metrics` by the names that the chart gives them. */
 export function groups(
   rows: Rows,
-  chart: Pick<GroupedChart, 'kind' | 'title' | 'unit'> & {
-    metrics: Readonly<Record<string, string>>
-  },
+  chart: { title: string; unit: string; metrics: Readonly<Record<string, string>> },
 ): GroupedChart {
-  const { metrics, ...words } = chart
+  const { title, unit, metrics } = chart
   return {
-    ...words,
+    ...{ kind: 'stacked', title, unit },
     names: rows.all.map((row) => row.subject),
     groups: Object.entries(metrics).map(([name, metric]) => ({
       name,
@@ -50,12 +48,13 @@ export function groups(
   }
 }
 
-/** A metric over the values of a factor: a line for each value of another, the subject by default. */
+/** A metric over the values of a factor: a line for each value of the subject. */
 export function lines(
   rows: Rows,
-  chart: { metric: string; over: string; by?: string; title: string; logarithmic?: boolean },
+  chart: { metric: string; over: string; title: string; logarithmic?: boolean },
 ): LineChart {
-  const { metric, over, by = rows.shape.subject, title, logarithmic = false } = chart
+  const { metric, over, title, logarithmic = false } = chart
+  const { subject } = rows.shape
   const { label, unit = label } = metricOf(rows.shape, metric)
   const textOf = ({ all: [first] }: Rows, factor: string) => first?.text(factor) ?? ''
   const ticks = rows.by(over)
@@ -68,8 +67,8 @@ export function lines(
       names: ticks.map((tick) => textOf(tick.rows, over)),
     },
     logarithmic,
-    lines: rows.by(by).map(({ rows: own }) => ({
-      name: textOf(own, by),
+    lines: rows.by(subject).map(({ rows: own }) => ({
+      name: textOf(own, subject),
       points: ticks.map(({ value }, x) => [x, own.find({ [over]: value })?.median(metric) ?? null]),
     })),
   }

@@ -1,5 +1,5 @@
 import { errorKinds, figure, percent, withInterval, withRange } from '../experiment/figures.ts'
-import { matches, type Row, type Rows } from '../experiment/rows.ts'
+import type { Row, Rows } from '../experiment/rows.ts'
 import type { Section, Table } from '../experiment/section.ts'
 import { type Case, type Metric, metricOf } from '../experiment/shape.ts'
 import type { Ratio } from '../experiment/statistics.ts'
@@ -111,18 +111,26 @@ export const ratio = multiple('(range)', (ratio) => withRange(ratio))
 /** The same as the geometric mean with its 95 % interval. */
 export const interval = multiple('mean (95 % interval)', withInterval)
 
-/** What the documents measured of the same case. */
-export function documented(name: string, head = 'documents'): Column {
-  return {
-    head,
-    cell({ case: one, shape: { published = [] } }) {
-      const found = published.find(
-        ({ case: theirs, metric }) => metric === name && theirs && matches(one, theirs),
-      )
-      return found ? figure(found.value) : ''
-    },
-  }
+/** Figures of the documents, by the value of one factor, or of several, one in the other. */
+export interface Documented {
+  readonly [value: string]: number | string | Documented
 }
+
+/** What the documents measured of the same case. */
+export const documented = (
+  head: string,
+  figures: Documented,
+  ...factors: readonly string[]
+): Column => ({
+  head,
+  cell({ case: one }) {
+    const found = factors.reduce<Documented[string]>(
+      (part, factor) => (typeof part === 'object' && part[String(one[factor])]) || '',
+      figures,
+    )
+    return typeof found === 'number' ? figure(found) : String(found)
+  },
+})
 
 /** Failures by kind: `0`, or `503: 12, timeout: 3`. */
 export const errors: Column = {

@@ -56,11 +56,6 @@ export function plain(text: string): string {
     .replaceAll('&', '&amp;')
 }
 
-/** Text as code, also with backticks in it. */
-export function code(text: string): string {
-  const line = text.replaceAll(/\s*\n\s*/g, ' ')
-  if (!line.includes('`')) return `\`${line}\``
-  const longest = Math.max(...(line.match(/`+/g) ?? []).map(({ length }) => length))
-  const fence = '`'.repeat(longest + 1)
-  return `${fence} ${line} ${fence}`
-}
+/** Text as code on one line; backticks in it become apostrophes. */
+export const code = (text: string) =>
+  `\`${text.replaceAll(/\s*\n\s*/g, ' ').replaceAll('`', "'")}\``

@@ -1,9 +1,8 @@
 import type { Experiment } from '../experiment/experiment.ts'
-import { figure, percent } from '../experiment/figures.ts'
+import { percent } from '../experiment/figures.ts'
 import type { Result } from '../experiment/result.ts'
 import { Rows } from '../experiment/rows.ts'
 import type { Section } from '../experiment/section.ts'
-import type { Published } from '../experiment/shape.ts'
 import { notesOf } from './columns.ts'
 
 /** A result as the terminal, Markdown and the page show it. */
@@ -28,7 +27,7 @@ export function partOf({ experiment, result }: { experiment: Experiment; result:
     claims: experiment.claims(rows, result).flatMap((claim) => claim || []),
     ending: endingOf(result),
     notes: notesOf(rows),
-    sections: [...experiment.sections(rows, result), ...publishedSection(experiment.published)],
+    sections: experiment.sections(rows, result),
     facts: provenanceOf(result),
     result,
   }
@@ -56,10 +55,9 @@ export function factsOf(
 }
 
 function provenanceOf(result: Result): [label: string, text: string][] {
-  const { elsewhere, network, limits } = result
+  const { elsewhere, network } = result
   return [
     ...factsOf(result),
-    ['Limits', settingsText(limits)],
     ['Network', network],
     ['Commit', commitOf(result) ?? 'unknown'],
     ['CPU time that went elsewhere', elsewhere === null ? 'unknown' : percent(elsewhere)],
@@ -79,13 +77,4 @@ function settingsText(settings: Readonly<Record<string, unknown>>): string {
   return Object.entries(settings)
     .map(([name, value]) => `${name} ${text(value)}`)
     .join(', ')
-}
-
-/** Every figure of the documents with its source, also those that no row stands beside. */
-function publishedSection(figures: readonly Published[] = []): Section[] {
-  const paragraphs = [...Map.groupBy(figures, ({ source }) => source)].map(
-    ([source, list]) =>
-      `${source}: ${list.map(({ what, value, unit }) => `${what} ${figure(value)} ${unit}`).join('; ')}.`,
-  )
-  return figures.length > 0 ? [{ title: "The documents' figures", paragraphs, tables: [] }] : []
 }

@@ -40,12 +40,6 @@ describe.each(experiments.map((one) => [one.name, one] as const))('%s', (_, expe
     const metrics = experiment.metrics.map(({ name }) => name)
     expect(new Set(metrics).size).toBe(metrics.length)
     expect(metrics).toEqual(expect.arrayContaining([...experiment.progress]))
-    for (const { case: part, metric } of experiment.published ?? []) {
-      if (part)
-        expect([...factors, ...metrics]).toEqual(
-          expect.arrayContaining([...Object.keys(part), metric]),
-        )
-    }
   })
 
   test('its help says what it shows, in lines that fit, with examples', () => {

@@ -109,5 +109,5 @@ test('Markdown has the sentences and tables, and nothing of the data is taken fo
   expect(text).toMatch(/^\| naive +\| +3,333 \| +1 \|/m)
   expect(text).toMatch(/^\| -+ \| -+: \|/m)
   expect(text).toContain(String.raw`a\|b \# \<img src=x\> \[c\](d) \`e\` \_f\_, 2 cores`)
-  expect(text).toContain('`` npm run load -- `x` | <b>*a*</b> ``')
+  expect(text).toContain("`npm run load -- 'x' | <b>*a*</b>`")
 })

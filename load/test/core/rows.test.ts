@@ -33,9 +33,6 @@ const shape: Shape = {
     crowded: { mark: '!', text: 'Too few cores.', keepsRatios: true },
   },
   baseline: () => ({ build: 'stock' }),
-  published: [
-    { what: 'x', value: 10_065, unit: '/s', source: 'a', metric: 'rate', case: { idle: 0 } },
-  ],
 }
 
 const stock = { idle: 0, way: 'tcp', build: 'stock' }
@@ -108,7 +105,13 @@ describe('a table', () => {
   test('has the factors that differ, and the columns that have something in them', () => {
     const table = tableOf(rows, {
       caption: 'Toys',
-      columns: [range('rate', rows), ratio('rate', '× stock'), 'busy', 'calls', documented('rate')],
+      columns: [
+        range('rate', rows),
+        ratio('rate', '× stock'),
+        'busy',
+        'calls',
+        documented('documents', { 0: { stock: 10_065, patched: 10_065 } }, 'idle', 'build'),
+      ],
     })
     expect(table).toEqual({
       caption: 'Toys',
@@ -165,7 +168,7 @@ test('charts have the values of the rows', () => {
     ],
   })
   const metrics = { main: 'cpu', calls: 'calls' }
-  expect(groups(few, { kind: 'stacked', title: 'CPU', unit: 'µs', metrics })).toMatchObject({
+  expect(groups(few, { title: 'CPU', unit: 'µs', metrics })).toMatchObject({
     names: ['stock', 'patched'],
     groups: [{ values: [10, 6] }, { values: [14, 6.261] }],
   })

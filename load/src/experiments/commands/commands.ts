@@ -37,10 +37,9 @@ const tests: Readonly<Record<string, readonly [args: string, documents?: number]
 /** These need a list, which is filled before: `-t lrange_100` would measure that, too. */
 const READS_LIST = /^([LR]POP|LRANGE)/
 
-const documents = {
-  ...{ unit: 'commands/s', metric: 'perSecond' },
-  source: 'Redis性能优化方案, from Redis in Action, listing 10: redis-benchmark -c 1 -q',
-}
+const documents = Object.fromEntries(
+  Object.entries(tests).map(([command, [, value = '']]) => [command, value]),
+)
 
 /** What each command costs, as the documents' listing 10 shows it. */
 export const commands: Experiment<
@@ -104,11 +103,12 @@ Examples:
   sections: (rows, { options }) => [
     sectionOf(rows, {
       title: 'Command by command',
+      paragraphs: ['The documents: Redis性能优化方案, listing 10, from Redis in Action.'],
       charts: chartsOf(rows, 'perSecond'),
       caption: `redis-benchmark -c 1 -n ${options.requests}`,
       columns: [
         range('perSecond', rows),
-        documented('perSecond', 'documents commands/s'),
+        documented('documents commands/s', documents, 'command'),
         ratio('perSecond', '× PING'),
         ...[range('mainCpuMicros', rows), 'p50', 'p99'],
       ],
@@ -119,7 +119,4 @@ Examples:
       const [rate, micros] = [row.median('perSecond') ?? 0, row.median('mainCpuMicros') ?? 0]
       return `${row.text('build')}: ${figure(rate)} PING/s, for which Redis's main thread works ${percent((rate * micros) / 1e6)} of the time. The rest of the time it waits for the next command.`
     }),
-  published: Object.entries(tests).flatMap(([command, [, value]]) =>
-    value ? [{ ...documents, what: command, value, case: { command } }] : [],
-  ),
 }

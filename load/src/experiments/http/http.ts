@@ -19,7 +19,7 @@ import { counted, figure } from '../../experiment/figures.ts'
 import type { Result } from '../../experiment/result.ts'
 import type { Row, Rows } from '../../experiment/rows.ts'
 import type { Section, Table } from '../../experiment/section.ts'
-import { packageVersion } from '../../measure/package-version.ts'
+import { packageVersion } from '../../measure/machine.ts'
 import { chartsOf, groups } from '../../reporting/charts.ts'
 import { errors, interval, range, ratio, sectionOf, tableOf } from '../../reporting/columns.ts'
 import { contenders, descriptions, variants } from '../../variants.ts'
@@ -121,13 +121,12 @@ function throughput(rows: Rows, { options }: Result): Section {
   return {
     title: 'Throughput',
     paragraphs: [
-      `Each of ${counted(Number(options.connections), 'connection')} sends its next request as soon as the last one was answered. Figures are medians over ${counted(rows.rounds, 'round')}, with the range. Requests whose commands are sent together share a round trip. Requests/s counts answers with 2xx only.`,
+      `Each of ${counted(Number(options.connections), 'connection')} sends its next request as soon as the last one was answered. Figures are medians over ${counted(rows.rounds, 'round')}, with the range. Requests whose commands are sent together share a round trip. Requests/s counts answers with 2xx only. A bar that is only an outline is a limit.`,
       'CPU time per request and the ratios carry over to other machines better than the rates: generator, API and Redis share the cores of this one.',
     ],
     charts: [
       ...chartsOf(rows, RATE),
       groups(rows, {
-        kind: 'stacked',
         title: 'CPU time per request, by who used it',
         unit: 'µs of CPU per request',
         metrics: { API: 'apiCpuMicros', Redis: 'redisCpuMicros' },

@@ -19,10 +19,7 @@ const NOTHING = 'nothing'
 /** What one client sends without pause. */
 const commands = [NOTHING, 'INFO', 'CLIENT LIST']
 
-const documents = {
-  ...{ unit: '% of a core', metric: 'mainCpuShare' },
-  source: '张鹏义, Tencent Cloud: cases of high CPU and memory; Redis 4.0.10',
-}
+const documents = { INFO: { 0: 20, 9999: 80 } }
 
 /** What a client that asks for statistics without pause costs the server, and all other clients. */
 export const info: Experiment<BuildsOptions & { idle: number[] }, (one: Case) => RedisServer> = {
@@ -95,11 +92,12 @@ Examples:
   sections: (rows) => [
     sectionOf(rows, {
       title: 'What one client costs the others',
+      paragraphs: ['The documents: 张鹏义, Tencent Cloud; Redis 4.0.10.'],
       charts: chartsOf(rows, 'p99'),
       caption: `One client sends a command without pause; ${OTHERS} others send ${figure(RATE)} GET/s meanwhile`,
       columns: [
         range('mainCpuShare', rows),
-        documented('mainCpuShare', 'documents %'),
+        documented('documents %', documents, 'command', 'idle'),
         range('mainCpuMicros', rows),
         ...[range('p50', rows), range('p99', rows), 'max'],
       ],
@@ -117,8 +115,4 @@ Examples:
         )
       }),
     ),
-  published: [0, 9_999].map((idle) => ({
-    what: `INFO, ${idle.toLocaleString('en-US')} idle connections`,
-    ...{ ...documents, value: idle === 0 ? 20 : 80, case: { command: 'INFO', idle } },
-  })),
 }

@@ -7,7 +7,7 @@ import { addBuilds, type BuildsOptions, numbersOption } from '../../drivers/redi
 import type { RedisServer } from '../../drivers/redis/server.ts'
 import { redisForEach, startFilledRedis } from '../../drivers/redis/servers.ts'
 import type { Experiment } from '../../experiment/experiment.ts'
-import { counted, figure } from '../../experiment/figures.ts'
+import { figure } from '../../experiment/figures.ts'
 import { asCpu, asLatency, asRate, type Case, product } from '../../experiment/shape.ts'
 import { chartsOf } from '../../reporting/charts.ts'
 import { documented, errors, range, ratio, sectionOf } from '../../reporting/columns.ts'
@@ -30,14 +30,11 @@ const commands: Readonly<Record<string, readonly string[]>> = {
 }
 
 /** What the documents measured, by command and threads. */
-const documents: Readonly<Record<string, Readonly<Record<number, number>>>> = {
+const documents = {
   SET: { 1: 85_200, 4: 210_300 },
   GET: { 1: 87_500, 4: 215_800 },
   'MGET of 10': { 1: 42_100, 4: 68_700 },
   LPUSH: { 1: 78_900, 4: 195_400 },
-  all: { 1: 86_200, 2: 165_400, 4: 210_300, 8: 208_700 },
-  '% below 1 ms': { 1: 89, 4: 97 },
-  '% over 2 ms': { 1: 3, 4: 1 },
 }
 
 const cores = availableParallelism()
@@ -129,12 +126,13 @@ Examples:
   sections: (rows, { options: { connections, rate } }) => [
     sectionOf(rows, {
       title: 'Commands with and without I/O threads',
+      paragraphs: ['The documents: Redis双核架构实测QPS; Redis 6.2.6, 24 cores, memtier.'],
       charts: chartsOf(rows, 'perSecond'),
       caption: `${connections} long connections over TCP, one command at a time each${rate === undefined ? '' : `, ${figure(Number(rate))} commands/s in all`}`,
       columns: [
         range('perSecond', rows),
         ratio('perSecond', '× fewest threads'),
-        documented('perSecond', 'documents commands/s'),
+        documented('documents commands/s', documents, 'command', 'threads'),
         ...['below1', 'above2', 'p99'],
         ...[range('mainCpuMicros', rows), 'cpuMicros', 'ceiling', errors],
       ],
@@ -145,12 +143,4 @@ Examples:
     Math.max(...rows.values('threads').map(Number)) + 1 > machine.cores &&
       `Redis and the load share ${machine.cores} cores here: compare ceilings, not rates.`,
   ],
-  published: Object.entries(documents).flatMap(([command, byThreads]) =>
-    Object.entries(byThreads).map(([threads, value]) => ({
-      ...{ what: `${command}, ${counted(Number(threads), 'thread')}`, value },
-      unit: command.startsWith('%') ? '%' : 'commands/s',
-      ...{ case: { command, threads: Number(threads) }, metric: 'perSecond' },
-      source: 'Redis双核架构实测QPS: Redis 6.2.6, 24 cores, memtier, values of 100 bytes',
-    })),
-  ),
 }

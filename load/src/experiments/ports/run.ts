@@ -84,7 +84,7 @@ async function recordViews(
   store: SessionStore,
   server: RedisServer,
   ports: number,
-  { options: { rate, duration }, context: { signal }, update }: PortsRun,
+  { options: { rate, duration }, context: { signal } }: PortsRun,
 ) {
   const { token } = await store.login('ada')
   const errors: Record<string, number> = {}
@@ -105,7 +105,6 @@ async function recordViews(
   const look = async () => {
     const waiting = await timeWaitOf(server.port)
     mostWaiting = Math.max(mostWaiting, waiting.clients)
-    update(`${views} views, ${errors[EXHAUSTED] ?? 0} without a port`)
     return waiting
   }
   const looking = setInterval(() => void look(), LOOK_MS)

@@ -5,7 +5,6 @@ import { documentKeys } from '@onetrip/session-store'
 import { Problem } from '@onetrip/stack/problem.ts'
 import type { Redis } from 'ioredis'
 import type { Run } from '../../experiment/experiment.ts'
-import { figure } from '../../experiment/figures.ts'
 import type { JanitorWork } from './janitor-thread.ts'
 
 export interface RetentionOptions {
@@ -59,21 +58,16 @@ export async function cleanUpOf(
 async function janitor(
   workerData: JanitorWork,
   expected: number,
-  { context: { signal, defer }, update }: Run<RetentionOptions>,
+  { context: { signal, defer } }: Run<RetentionOptions>,
 ): Promise<CleanUp> {
   const worker = new Worker(new URL('./janitor-thread.ts', import.meta.url), { workerData })
   defer(() => worker.terminate())
-  const exit = once(worker, 'exit', { signal })
-  exit.catch(() => {}) // the promise that is awaited rejects, too
   await once(worker, 'message', { signal })
+  const done = once(worker, 'message', { signal })
+  done.catch(() => {}) // the promise that is awaited rejects, too
   return async () => {
-    let removed = 0
-    worker.on('message', (more: number) => {
-      removed += more
-      update(`${figure(removed)} of ${figure(expected)} sessions`)
-    })
     worker.postMessage('go')
-    await exit
+    const [removed] = await done
     if (removed === expected) return removed
     throw new Problem(`The janitor removed ${removed} sessions instead of ${expected}.`)
   }

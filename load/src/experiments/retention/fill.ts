@@ -19,7 +19,7 @@ const PER_PIPELINE = 1_000
 export async function fillSessions(
   redis: Redis,
   sessions: number,
-  { signal, onProgress }: { signal: AbortSignal; onProgress: (filled: number) => void },
+  signal: AbortSignal,
 ): Promise<void> {
   const now = Date.now() / 1_000
   for (let from = 0; from < sessions; from += PER_PIPELINE) {
@@ -38,7 +38,6 @@ export async function fillSessions(
       pipeline.zadd(keys.viewed(id), ...views.flat())
     }
     for (const [error] of (await pipeline.exec()) ?? []) if (error) throw error
-    onProgress(from)
   }
 }
 

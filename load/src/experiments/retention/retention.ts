@@ -89,14 +89,11 @@ Examples:
   cases: (_, options) => cleanUpNames(options).map((cleanUp) => ({ cleanUp })),
 
   async measure({ cleanUp }, { redis, store, server }, run) {
-    const { options, update } = run
-    const { signal } = run.context
+    const { options } = run
     await redis.flushall('SYNC')
     const { token } = await store.login('victim')
     const sessions = options.kept + options.sessions
-    const onProgress = (filled: number) =>
-      update(`filling: ${figure(filled)} of ${figure(sessions)} sessions`)
-    await fillSessions(redis, sessions, { signal, onProgress })
+    await fillSessions(redis, sessions, run.context.signal)
     const remove = await cleanUpOf(String(cleanUp), server.url, redis, run)
     await redis.slowlog('RESET')
     const { result, cpu } = await cpuDuring(server, () => viewWhile(store, token, remove))

@@ -24,7 +24,7 @@ import { figure } from '../../experiment/figures.ts'
 import { matches, type Rows } from '../../experiment/rows.ts'
 import type { Section } from '../../experiment/section.ts'
 import type { Case } from '../../experiment/shape.ts'
-import { packageVersion } from '../../measure/package-version.ts'
+import { packageVersion } from '../../measure/machine.ts'
 import { chartsOf } from '../../reporting/charts.ts'
 import { errors, range, ratio, sectionOf } from '../../reporting/columns.ts'
 import { clientsOf, isContender } from '../../variants.ts'
@@ -159,8 +159,7 @@ Examples:
     return cases.filter((one, index) => keys.indexOf(apiKey(one)) === index && !isFar(one))
   },
   async measure(one, { monitor, tokens, apis }, { round, options, context: { signal } }) {
-    const api = apis.get(apiKey(one))
-    if (!api) throw new RangeError(`there is no API for ${apiKey(one)}`)
+    const api = apis.get(apiKey(one)) as RunningApi
     const load = { ...options, connections: Number(one.connections), tokens }
     const foreign = { apis: false, redis: false }
     const bench = { monitor, foreign, owned: false, calls: () => workload(load) }

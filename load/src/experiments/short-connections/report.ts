@@ -19,6 +19,14 @@ export const SHORT = 'short'
 export const LONG = 'long'
 export const BESIDE = 'long beside short'
 
+const documents = {
+  'get-8000': { 'redis-benchmark': { baseline: 10_065, stock: 13_824 } },
+  'ping-10000': { 'redis-benchmark': { baseline: 16_472, stock: 21_455 } },
+  'ping-10000-kept': { 'redis-benchmark': { stock: 93_580 } },
+}
+const SOURCES =
+  'The documents: Redis短连接性能优化 (ApsaraDB): redis-benchmark -k 0 -t get -n 100000 -c 8000; 张鹏义, Tencent Cloud: redis-benchmark -t ping -c 10000 -n 500000, Redis 4.0.10.'
+
 export function sectionsOf(rows: Rows, { options }: Result): Section[] {
   const short = rows.where({ load: SHORT })
   const long = rows.filter(({ case: { load } }) => load === LONG || load === BESIDE)
@@ -50,12 +58,13 @@ export function sectionsOf(rows: Rows, { options }: Result): Section[] {
       const own = rows.where({ load })
       return sectionOf(own, {
         title: `The documents' ${load}`,
+        paragraphs: [SOURCES],
         charts: chartsOf(own, 'mainCpuMicros'),
         caption: `redis-benchmark ${shapeOf(load, Number(options.requests) || undefined).args}, and the same by our generator`,
         columns: [
           range('perSecond', own),
           ratio('perSecond', '× stock'),
-          documented('perSecond', 'documents requests/s'),
+          documented('documents requests/s', documents, 'load', 'tool', 'build'),
           range('mainCpuMicros', own),
           ratio('mainCpuMicros', 'CPU × stock'),
           ...['max', errors],

@@ -43,16 +43,6 @@ type Tool = (typeof tools)[number]
 const MAX_IDLE = 1_000_000
 const GET = ['GET', '{key}']
 
-const apsara = 'Redis短连接性能优化 (ApsaraDB): redis-benchmark -k 0 -t get -n 100000 -c 8000'
-const tencent = '张鹏义, Tencent Cloud: redis-benchmark -t ping -c 10000 -n 500000; Redis 4.0.10'
-const documents: [what: string, value: number, load: Shape, build: string, source: string][] = [
-  ['GET, O(N) search', 10_065, 'get-8000', 'baseline', apsara],
-  ['GET, O(1), +37 %', 13_824, 'get-8000', 'stock', apsara],
-  ['PING, -k 1 (long)', 93_580, 'ping-10000-kept', 'stock', tencent],
-  ['PING, -k 0, O(N)', 16_472, 'ping-10000', 'baseline', tencent],
-  ['PING, -k 0, O(1), +30 %', 21_455, 'ping-10000', 'stock', tencent],
-]
-
 /** What it costs the server to open and close a connection for each command. */
 export const shortConnections: Experiment<ShortConnectionsOptions, Bench> = {
   name: 'short-connections',
@@ -196,10 +186,6 @@ Examples:
 
   sections: sectionsOf,
   claims: claimsOf,
-  published: documents.map(([what, value, load, build, source]) => ({
-    ...{ what, value, unit: 'requests/s', source, metric: 'perSecond' },
-    case: { load, build, tool: tools[0] },
-  })),
 }
 
 /** System calls of the main thread per short connection; null where they cannot be counted. */
