@@ -59,7 +59,7 @@ describe('short-connections', () => {
 
   test.for([
     ['--idle=1000000', /more descriptors than a process may have here/],
-    ['--maxclients=10', /idle connections cannot be had: Redis says/],
+    ['--maxclients=10', /max number of clients reached/],
     ['--requests=10', /--requests is for --shape: give that, too/],
   ] as const)('%s is refused', async ([arg, message]) => {
     const state = await temporaryFolder()
