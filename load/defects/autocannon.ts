@@ -1,7 +1,7 @@
 import { wholeNumber } from '@onetrip/stack/parsers.ts'
 import { print, step } from '@onetrip/stack/terminal.ts'
 import { Command } from 'commander'
-import { packageVersion } from '../src/measure/package-version.ts'
+import { packageVersion } from '../src/measure/machine.ts'
 import { tableText } from '../src/reporting/terminal.ts'
 import { findDefects } from './checks.ts'
 

@@ -2,7 +2,7 @@ import { readdirSync, rmSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { type StrategyName, strategyNames } from '@onetrip/session-store'
 import type { ApiOptions } from '@onetrip/stack/api.ts'
-import { packageVersion } from './measure/package-version.ts'
+import { packageVersion } from './measure/machine.ts'
 
 /** Each program in `load/contenders`, and the package of the client that it stands for. */
 const clients = {

@@ -7,7 +7,7 @@ import {
   holdConnections,
   type LoadOptions,
 } from '../src/drivers/redis/generator/load.ts'
-import { fillKeys } from '../src/drivers/redis/keys.ts'
+import { fillKeys } from '../src/drivers/redis/servers.ts'
 
 const server = redisOfThisFile()
 const { signal } = new AbortController()

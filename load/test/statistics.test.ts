@@ -64,17 +64,6 @@ describe('ratios over the rounds', () => {
     )
   })
 
-  test('their order is of no importance, and a common factor comes out', () => {
-    fc.assert(
-      fc.property(ratios(2), fc.double({ min: 0.5, max: 2, noNaN: true }), (values, factor) => {
-        const one = summarizeRatios(values)
-        const other = summarizeRatios(values.toReversed().map((value) => value * factor))
-        expect(other.mean / one.mean).toBeCloseTo(factor, 9)
-        expect((other.interval?.high ?? 0) / (one.interval?.high ?? 1)).toBeCloseTo(factor, 9)
-      }),
-    )
-  })
-
   test('of many comparisons, 95 in 100 intervals have what is true', () => {
     const draw = noise(17)
     for (const rounds of [5, 20]) {
@@ -106,18 +95,6 @@ describe('a change between two runs', () => {
     )
   })
 
-  test('more confidence needs a wider interval', () => {
-    const [before, after] = [
-      [1, 1.1, 0.9],
-      [1.3, 1.2, 1.35, 1.4],
-    ]
-    const usual = changeBetween(before, after, 0.95)
-    const sure = changeBetween(before, after, 0.99)
-    expect(sure.interval.low).toBeLessThan(usual.interval.low)
-    expect(sure.interval.high).toBeGreaterThan(usual.interval.high)
-    expect(usual.interval.low).toBeGreaterThan(1)
-  })
-
   test('without any scatter it is exact', () => {
     const { mean, interval } = changeBetween([5, 5], [6, 6], 0.99)
     expect([mean, interval.low, interval.high].map((x) => x.toFixed(9))).toEqual(
@@ -137,7 +114,7 @@ describe('a change between two runs', () => {
   })
 
   test('needs two rounds of both', () => {
-    expect(() => changeBetween([1], [1, 2], 0.99)).toThrow(RangeError)
+    expect(() => changeBetween([1], [1, 2], 0.99)).toThrow('two data points')
     expect(() => changeBetween([1, 0], [1, 2], 0.99)).toThrow(RangeError)
   })
 })

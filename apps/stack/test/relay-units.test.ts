@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { bandwidth, describeBandwidth, duration, endpoint } from '../src/relay/units.ts'
+import { bandwidth, duration, endpoint } from '../src/relay/units.ts'
 
 test.each([
   ['0.271ms', 0.271],
@@ -15,15 +15,12 @@ test.each(['', '5', '1m', '-1ms', '1e3ms', '61s', 'ms'])('not a time: "%s"', (te
 )
 
 test.each([
-  ['1Gb/s', 1e9, '1 Gb/s'],
-  ['1.8Mb/s', 1.8e6, '1.8 Mb/s'],
-  ['64 kb/s', 64_000, '64 kb/s'],
-  ['300b/s', 300, '300 b/s'],
-  ['unlimited', Number.POSITIVE_INFINITY, 'unlimited'],
-])('a bandwidth: %s', (text, bitsPerSecond, words) => {
-  expect(bandwidth(text)).toBe(bitsPerSecond)
-  expect(describeBandwidth(bitsPerSecond)).toBe(words)
-})
+  ['1Gb/s', 1e9],
+  ['1.8Mb/s', 1.8e6],
+  ['64 kb/s', 64_000],
+  ['300b/s', 300],
+  ['unlimited', Number.POSITIVE_INFINITY],
+])('a bandwidth: %s', (text, bitsPerSecond) => expect(bandwidth(text)).toBe(bitsPerSecond))
 
 test.each(['', '0Mb/s', '1MB/s', '1M', '1 Tb/s', '-1Gb/s'])('not a bandwidth: "%s"', (text) =>
   expect(() => bandwidth(text)).toThrow('such as 1Gb/s'),

@@ -1,31 +1,86 @@
 import { styleText } from 'node:util'
+import { percentage } from '@onetrip/stack/parsers.ts'
 import { Problem } from '@onetrip/stack/problem.ts'
 import { print } from '@onetrip/stack/terminal.ts'
-import type { Experiment } from '../experiment/experiment.ts'
+import { Command, Option } from 'commander'
+import { geometricMean } from 'simple-statistics'
+import type { RoundOptions } from '../experiment/experiment.ts'
 import { counted, errorKinds, figure, percent } from '../experiment/figures.ts'
-import type { Result } from '../experiment/result.ts'
 import { Rows } from '../experiment/rows.ts'
+import { readResults, type SavedResult } from '../reporting/files.ts'
 import { tableText } from '../reporting/terminal.ts'
 import {
-  type Differences,
-  differ,
+  type Comparison,
+  differencesBetween,
   differencesOf,
-  loadFacts,
-  type Pair,
+  judge,
+  loadOptions,
   pairsOf,
-} from './differences.ts'
-import { type Comparison, type Judgement, judge } from './judge.ts'
+  rateText,
+} from './judge.ts'
 
 /** Exit code of a comparison that found something worse. */
 export const REGRESSION = 4
 
-/** Differences of fewer percent than this are not worth an alarm: two runs of the same differ as much. */
-export const THRESHOLD_PERCENT = 10
+export const thresholdOption = (): Option =>
+  new Option('--threshold <percent>', 'how much worse is a regression, in a comparison')
+    .argParser(percentage)
+    .default(10)
 
-/** A result, and what to call it. */
-export interface NamedResult {
-  readonly name: string
-  readonly result: Result
+/** `npm run load -- compare OLD NEW`. */
+export function compareCommand(): Command {
+  const command = new Command('compare')
+    .description('say what got better or worse between two results')
+    .argument('<old>', 'a file that --json wrote, or a folder of all')
+    .argument('<new>', 'a newer one')
+    .addOption(thresholdOption())
+    .addHelpText(
+      'after',
+      `
+A change counts when it is beyond noise (its 99 % interval, from the rounds of both, leaves out "no change")
+and larger than the threshold. Judged are, case by case:
+  - rates and latencies, as multiples of a reference (naive, where there is one) in the same round, since
+    the machine differs from hour to hour;
+  - CPU time per request or command, unless the machine is another one;
+  - counts: round trips, commands, connections, system calls.
+Both results need the same load and two rounds or more: --quick --rounds 3. docs/statistics.md says more.
+
+Exit codes: 0 nothing got worse; 4 something did; 1 the two cannot be compared.
+
+Examples:
+  npm run load -- compare main.json mine.json
+  npm run load -- compare load/results mine --threshold 5
+  npm run load -- http --quick --compare main.json`,
+    )
+  return command.action(async (old: string, newer: string) => {
+    const { threshold } = command.opts<{ threshold: number }>()
+    if (await compareAll(old, newer, threshold)) process.exitCode = REGRESSION
+  })
+}
+
+/** @throws Problem when nothing got worse, but some of them could not be compared. */
+async function compareAll(old: string, newer: string, threshold: number): Promise<boolean> {
+  const [before, after] = [await readResults(old), await readResults(newer)]
+  const pairs = after.flatMap((now) => {
+    const alike = before.filter(({ experiment }) => experiment === now.experiment)
+    const then = alike.find(({ name }) => name === now.name) ?? alike[0]
+    return then ? [{ then, now }] : []
+  })
+  if (pairs.length === 0) throw new Problem(`${old} and ${newer} have no experiment in common.`)
+  const problems: string[] = []
+  let isWorse = false
+  for (const { then, now } of pairs) {
+    try {
+      isWorse = printComparison(then, now, threshold) || isWorse
+      print()
+    } catch (error) {
+      if (!(error instanceof Problem)) throw error
+      problems.push(`${now.experiment.name}: ${error.message}`)
+    }
+  }
+  if (problems.length > 0 && !isWorse) throw new Problem(problems.join('\n'))
+  print(problems.join('\n'))
+  return isWorse
 }
 
 /**
@@ -33,195 +88,108 @@ export interface NamedResult {
  *
  * @throws Problem when it cannot.
  */
-export function requireComparable(
-  experiment: Experiment,
-  { name, result }: NamedResult,
-  options: { rounds: number } & Readonly<Record<string, unknown>>,
-): void {
+export function requireComparable(before: SavedResult, options: object & RoundOptions): void {
   if (options.rounds < 2) {
     throw new Problem('--compare needs --rounds 2 or more, to tell a change from noise.')
   }
-  requireRounds(name, Rows.of(experiment, result.samples))
-  const differences = differ(loadFacts(experiment, result.options), loadFacts(experiment, options))
+  rowsOf(before)
+  const { name, experiment, result } = before
+  const [old, now] = [result.options, { ...options }].map((all) => loadOptions(experiment, all))
+  const differences = differencesBetween(old ?? {}, now ?? {})
   if (differences.length === 0) return
-  const lines = [
-    `${name} was measured with another load:`,
-    ...differences,
-    'Give the same options.',
-  ]
-  throw new Problem(lines.join('\n  '))
+  const problem = `${name} was measured with another load. Give the same options:`
+  throw new Problem([problem, ...differences].join('\n  '))
 }
 
-function requireRounds(name: string, { rounds }: Rows): void {
-  if (rounds >= 2) return
+function rowsOf({ name, experiment, result }: SavedResult): Rows {
+  const rows = Rows.of(experiment, result.samples)
+  if (rows.rounds >= 2) return rows
   throw new Problem(`${name} has one round, which shows no variation. Measure it with --rounds 5.`)
 }
 
 /**
  * Prints what got better or worse between two results of an experiment.
  *
- * @param thresholdPercent a smaller change is none.
+ * @param thresholdPercent a smaller change does not count.
  * @returns whether something got worse.
- * @throws Problem when they cannot be compared, or have nothing in common.
+ * @throws Problem when they cannot be compared.
  */
 export function printComparison(
-  experiment: Experiment,
-  before: NamedResult,
-  after: NamedResult,
+  before: SavedResult,
+  after: SavedResult,
   thresholdPercent: number,
 ): boolean {
-  const [old, now] = [before, after].map(({ result }) => Rows.of(experiment, result.samples))
-  if (!old || !now) return false
-  requireRounds(before.name, old)
-  requireRounds(after.name, now)
+  const { experiment } = after
+  const [old, now] = [rowsOf(before), rowsOf(after)]
   const pairs = pairsOf(old, now)
-  if (pairs.length === 0) {
-    const [has, wanted] = [old, now].map((rows) => namesIn(rows))
-    throw new Problem(
-      `${before.name} and ${after.name} have no case in common. The former has ${has}; the latter ${wanted}.`,
-    )
-  }
-  const differences = differencesOf(experiment, [before.result, after.result], pairs)
-  const threshold = thresholdPercent / 100
-  const judgement = judge(old, now, differences, threshold)
-  print(headerText(experiment, [before, after], [old, now], differences))
-  const table = judgementText(judgement, now)
-  print(table === '' ? '' : `\n${table}\n`)
+  if (pairs.length === 0)
+    throw new Problem(`${before.name} and ${after.name} have no case in common.`)
+  const differences = differencesOf(experiment, before.result, after.result)
+  const onlyIn = (rows: Rows, others: Rows) =>
+    rows.all.filter((row) => !others.find(row.case)).map((row) => rows.nameOf(row))
+  const rates = pairs.flatMap((pair) => {
+    const text = rateText(pair)
+    return text === null ? [] : `${now.nameOf(pair.now)}: ${text}`
+  })
+  const failing = pairs
+    .filter((pair) => errorKinds(pair.now.errors) !== '0' && errorKinds(pair.old.errors) === '0')
+    .map((pair) => `${now.nameOf(pair.now)}: ${errorKinds(pair.now.errors)}`)
+  const nameOf = ({ name, result }: SavedResult) => `${name} (${result.date.slice(0, 16)})`
+  print(styleText('bold', `${experiment.name}: ${nameOf(before)}, now ${nameOf(after)}`))
+  printList('Another load', differences.load)
+  printList('Other rates, so nothing is judged at these', rates)
+  printList('Another machine, so CPU time is not judged', differences.machine)
+  printList('More disturbed, so only counts are judged', differences.disturbance)
+  printList('Other software, which may be why', differences.software)
+  printList(`Only in ${before.name}`, onlyIn(old, now))
+  printList(`Only in ${after.name}`, onlyIn(now, old))
+  printList('Errors where there were none', failing)
   if (differences.load.length > 0) {
-    throw new Problem(
-      `${before.name} was measured with another load (see above): repeat it with the same options.`,
-    )
+    throw new Problem(`${before.name} was measured with another load (see above).`)
   }
-  if (judgement.comparisons.every(({ verdict }) => verdict === 'told')) {
-    throw new Problem(
-      `Nothing of ${before.name} can be judged: the machines or the rates differ (see above).`,
-    )
+  const threshold = thresholdPercent / 100
+  const { comparisons, confidence } = judge(old, now, differences, threshold)
+  if (comparisons.length === 0) {
+    throw new Problem('Nothing can be judged: the machines or the rates differ (see above).')
   }
-  const failing = newErrors(pairs, now)
-  print([...failing, verdictText(judgement, now, threshold)].join('\n'))
-  return failing.length > 0 || judgement.comparisons.some(({ verdict }) => verdict === 'worse')
+  print(`\n${comparisonTable(comparisons, now, confidence)}\n`)
+  print(summaryText(comparisons, threshold))
+  return failing.length > 0 || comparisons.some(({ verdict }) => verdict === 'worse')
 }
 
-const MAX_NAMES = 3
-
-function namesIn(rows: Rows): string {
-  const names = rows.all.slice(0, MAX_NAMES).map((row) => rows.nameOf(row))
-  return [...names, ...(rows.all.length > MAX_NAMES ? ['…'] : [])].join('; ')
+function printList(heading: string, entries: readonly string[]): void {
+  if (entries.length > 0) print([`${heading}:`, ...entries].join('\n  '))
 }
 
-/** A sentence for each case in which requests failed, and did not before. */
-function newErrors(pairs: readonly Pair[], rows: Rows): string[] {
-  return pairs
-    .filter(({ old, now }) => errorKinds(now.errors) !== '0' && errorKinds(old.errors) === '0')
-    .map(({ now }) =>
-      styleText(
-        ['bold', 'red'],
-        `${rows.nameOf(now)} has errors, and had none: ${errorKinds(now.errors)}.`,
-      ),
-    )
-}
-
-/** What is compared with what, and in what they differ besides. */
-function headerText(
-  { name }: Experiment,
-  [before, after]: readonly [NamedResult, NamedResult],
-  rows: readonly [Rows, Rows],
-  differences: Differences,
-): string {
-  const told = ({ result: { date } }: NamedResult, { rounds }: Rows) =>
-    `${date.slice(0, 16).replace('T', ' ')} UTC, ${counted(rounds, 'round')}`
-  const title = styleText('bold', `${name}, compared with ${before.name}`)
-  const lists: [title: string, entries: readonly string[]][] = [
-    ['Not the same load, so nothing is judged:', differences.load],
-    ['Rates that are not the same, so nothing is judged at these:', differences.rates],
-    ['Another machine, so CPU time is not judged:', differences.machine],
-    ['One more disturbed than the other, so only counts are judged:', differences.disturbance],
-    ['Measured for longer or shorter:', differences.extent],
-    ['Other software, which may be why:', differences.software],
-    [`Only in ${before.name}:`, onlyIn(rows[0], rows[1])],
-    [`Only in ${after.name}:`, onlyIn(rows[1], rows[0])],
-  ]
-  return [
-    `${title} (${told(before, rows[0])}; now ${told(after, rows[1])})`,
-    ...lists.flatMap(([heading, entries]) =>
-      entries.length > 0 ? [heading, ...entries.map((entry) => `  ${entry}`)] : [],
-    ),
-  ].join('\n')
-}
-
-const onlyIn = (rows: Rows, others: Rows) =>
-  rows.all.filter((row) => !others.find(row.case)).map((row) => rows.nameOf(row))
-
-const marks = { better: 'better', worse: 'worse', same: '=', unclear: '?', told: '' }
-
-/** More lines than this are not read; of more, only those of changes are shown. */
-const MAX_ROWS = 150
-
-const isChange = ({ verdict }: Comparison) => verdict === 'better' || verdict === 'worse'
-
-/** A line for each metric of each case, or of those that changed; empty when that is none. */
-function judgementText({ comparisons, confidence }: Judgement, rows: Rows): string {
-  const shown = comparisons.length > MAX_ROWS ? comparisons.filter(isChange) : comparisons
-  if (shown.length === 0) return ''
+function comparisonTable(all: readonly Comparison[], rows: Rows, confidence: number): string {
   const interval = `${Number((confidence * 100).toFixed(2))} % interval`
   return tableText({
     caption: '',
     head: ['case', 'metric', 'then', 'now', 'change', interval, 'verdict'],
-    rows: shown.map((one, index) => {
-      const { row, before, after, change, verdict } = one
-      return [
-        shown[index - 1]?.row === row ? '' : rows.nameOf(row),
-        nameOf(one),
-        figure(before),
-        figure(after),
-        signed(change.mean),
-        `${signed(change.interval.low)} to ${signed(change.interval.high)}`,
-        marks[verdict],
-      ]
-    }),
+    rows: all.map(({ row, metric, reference, old, now, change, verdict }, index) => [
+      all[index - 1]?.row === row ? '' : rows.nameOf(row),
+      reference ? `${metric.label} ÷ ${reference.subject}'s` : metric.label,
+      figure(geometricMean(old)),
+      figure(geometricMean(now)),
+      signed(change.mean),
+      `${signed(change.interval.low)} to ${signed(change.interval.high)}`,
+      verdict,
+    ]),
     texts: [0, 1, 6],
   })
 }
 
-function nameOf({ metric, reference }: Comparison): string {
-  return reference === null ? metric.label : `${metric.label} ÷ ${reference.subject}'s`
-}
-
-/** What two rounds give can be anything. */
-const MAX_FACTOR = 1_000
-
-/** A factor as a change: 1.05 is `+5.0 %`. */
+/** A factor as a change: 1.05 is `+5.0 %`. The interval of two rounds can be anything. */
 function signed(factor: number): string {
-  const change = (factor - 1) * 100
-  if (factor > MAX_FACTOR) return `> × ${figure(MAX_FACTOR)}`
-  if (change >= 1_000) return `× ${figure(factor)}`
-  return `${change < 0 ? '-' : '+'}${Math.abs(change).toFixed(1)} %`
+  if (factor > 1_000) return '> × 1,000'
+  if (factor >= 11) return `× ${figure(factor)}`
+  return `${factor < 1 ? '-' : '+'}${Math.abs((factor - 1) * 100).toFixed(1)} %`
 }
 
-/** The result in sentences. */
-function verdictText({ comparisons }: Judgement, rows: Rows, threshold: number): string {
-  const judged = comparisons.filter(({ verdict }) => verdict !== 'told')
-  const lines = judged.filter(isChange).map((one) => {
-    const { low, high } = one.change.interval
-    const text = `${rows.nameOf(one.row)}: ${nameOf(one)} is ${one.verdict}: ${signed(one.change.mean)} (${signed(low)} to ${signed(high)}).`
-    return styleText(one.verdict === 'worse' ? ['bold', 'red'] : ['bold'], text)
-  })
-  if (judged.length > 0 && lines.length === 0) {
-    lines.push(
-      `Of ${counted(judged.length, 'figure')} that are judged, none changed by ${percent(threshold)} or more beyond noise.`,
-    )
-  }
-  const unclear = judged.filter(({ verdict }) => verdict === 'unclear').length
-  if (unclear > 0) {
-    lines.push(
-      `? In ${unclear} of ${counted(judged.length, 'figure')}, ${percent(threshold)} worse could hide behind the noise: take more rounds, or a quieter machine.`,
-    )
-  }
-  const references = new Set(judged.flatMap(({ reference }) => reference?.subject ?? []))
-  if (references.size > 0) {
-    lines.push(
-      `Rates and latencies of two hours differ by themselves: they are judged as multiples of ${[...references].join("'s, or ")}'s in the same round.`,
-    )
-  }
-  return lines.join('\n')
+function summaryText(all: readonly Comparison[], threshold: number): string {
+  const count = (wanted: string) => all.filter(({ verdict }) => verdict === wanted).length
+  const much = percent(threshold)
+  const summary = `Of ${counted(all.length, 'figure')}, ${count('worse')} got worse and ${count('better')} better by ${much} or more, beyond noise.`
+  if (count('?') === 0) return summary
+  return `${summary}\n? In ${count('?')} of them, ${much} worse could hide behind the noise: take more rounds, or a quieter machine.`
 }

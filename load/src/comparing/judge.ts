@@ -1,134 +1,182 @@
+import type { Experiment } from '../experiment/experiment.ts'
+import { figure, percent } from '../experiment/figures.ts'
+import type { Result } from '../experiment/result.ts'
 import type { Row, Rows } from '../experiment/rows.ts'
-import type { Metric } from '../experiment/shape.ts'
-import { type Change, changeBetween, summarize, summarizeRatios } from '../experiment/statistics.ts'
-import { type Differences, haveSameRate, type Pair, pairsOf } from './differences.ts'
+import type { Facts, Metric } from '../experiment/shape.ts'
+import { type Change, changeBetween } from '../experiment/statistics.ts'
+import { DISTURBED } from '../measure/machine-cpu.ts'
+import { commitOf } from '../reporting/part.ts'
 
-/**
- * `better` and `worse`: by the threshold or more, and beyond noise. `same`: it did not get worse by as
- * much as the threshold, beyond noise. `unclear`: the rounds scatter too much to tell. `told`: not judged,
- * because it depends on more than on what is compared.
- */
-type Verdict = 'better' | 'worse' | 'same' | 'unclear' | 'told'
+/** In what two results differ besides their figures, each as `what: before, now after`. */
+export interface Differences {
+  /** In what was sent to what: then the figures are of different things, and cannot be compared. */
+  load: string[]
+  /** In the machine: then CPU times are not judged. */
+  machine: string[]
+  /**
+   * In what other programs took of it: then only counts are judged. Beside busy programs a request costs
+   * more CPU time (caches, the other half of the core), and the cheap variants lose more than the dear ones.
+   */
+  disturbance: string[]
+  /** In software and code, which may be why something changed. */
+  software: string[]
+}
+
+export function differencesOf(experiment: Experiment, before: Result, after: Result): Differences {
+  const differ = (factsOf: (result: Result) => Facts) =>
+    differencesBetween(factsOf(before), factsOf(after))
+  // A stack that runs already does not tell everything.
+  const known = Object.keys(before.load).filter((name) => before.load[name] && after.load[name])
+  return {
+    load: [
+      ...differ(({ options }) => loadOptions(experiment, options)),
+      ...differ(({ load }) => Object.fromEntries(known.map((name) => [name, load[name] ?? null]))),
+    ],
+    machine: differ(({ machine: { cpu, cores } }) => ({ processor: cpu, cores })),
+    disturbance:
+      Math.abs((after.elsewhere ?? 0) - (before.elsewhere ?? 0)) < DISTURBED
+        ? []
+        : differ(({ elsewhere }) => ({ 'CPU time that went elsewhere': percent(elsewhere ?? 0) })),
+    software: differ((result) => ({
+      ...result.software,
+      Node: result.machine.node,
+      kernel: result.machine.kernel,
+      commit: commitOf(result),
+    })),
+  }
+}
+
+/** The options that describe the load, as text. */
+export function loadOptions(experiment: Experiment, options: Result['options']): Facts {
+  return Object.fromEntries(
+    experiment.loadOptions.map((name) => [name, String(options[name] ?? 'none')]),
+  )
+}
+
+/** As `what: before, now after`, of what is not the same in both. */
+export function differencesBetween(before: Facts, after: Facts): string[] {
+  const textOf = (facts: Facts, name: string) => String(facts[name] ?? 'none')
+  return Object.keys({ ...before, ...after })
+    .filter((name) => textOf(before, name) !== textOf(after, name))
+    .map((name) => `${name}: ${textOf(before, name)}, now ${textOf(after, name)}`)
+}
+
+/** A case that two results have. */
+type Pair = Readonly<Record<'old' | 'now', Row>>
+
+/** The same case in two results, in the order of the newer one. */
+export function pairsOf(before: Rows, after: Rows): Pair[] {
+  return after.all.flatMap((now) => {
+    const old = before.find(now.case)
+    return old ? [{ old, now }] : []
+  })
+}
+
+/** Rates that differ by a larger factor are another load. */
+const SAME_RATE = 1.1
+
+/** In what a pair differs that was asked for and is no factor; null where that is nearly the same. */
+export function rateText({ old, now }: Pair): string | null {
+  const given = now.shape.metrics.find(({ kind }) => kind === 'given')
+  const [before, after] = [old, now].map((row) => given && row.median(given.name))
+  if (!before || !after || Math.max(after / before, before / after) < SAME_RATE) return null
+  return `${figure(before)}, now ${figure(after)}`
+}
 
 /** A metric of a case, before and after. */
 export interface Comparison {
   /** Of the newer result. */
   row: Row
   metric: Metric
-  /** Whose value of the same round this one is a multiple of; null where it stands by itself. */
-  reference: Row | null
-  /** Over the rounds: geometric means, of which one is the change from the other. */
-  before: number
-  after: number
+  /** The values are multiples of this row's in the same round; undefined where they stand by themselves. */
+  reference: Row | undefined
+  /** In each round. */
+  old: number[]
+  now: number[]
   change: Change
-  verdict: Verdict
-}
-
-export interface Judgement {
-  comparisons: Comparison[]
-  /** Of the intervals in which the changes are. */
-  confidence: number
-}
-
-/** Of the interval of a change, while a dozen are looked at together. */
-const CONFIDENCE = 0.99
-const A_DOZEN = 12
-
-interface Candidate extends Omit<Comparison, 'change' | 'verdict'> {
-  values: { old: number[]; now: number[] }
-  isJudged: boolean
+  /**
+   * `better` and `worse`: by the threshold or more, and beyond noise. `=`: it did not get worse by as much
+   * as the threshold, beyond noise. `?`: the rounds scatter too much.
+   */
+  verdict: 'better' | 'worse' | '=' | '?'
 }
 
 /**
- * Compares two results, case by case. What depends on the pace of the machine is judged as a multiple of
- * the case's baseline in the same round, where both results have one. Of more than a dozen figures the
- * intervals are as much wider as it takes for no more of all of them to be wrong.
+ * Compares two results, case by case, as far as they are comparable. The intervals are those of 99 %; with
+ * more than a dozen figures they are wider (Bonferroni's correction).
  *
- * @param threshold a smaller change is none: 0.1 for 10 %.
+ * @param threshold a smaller change does not count: 0.1 for 10 %.
+ * @returns also the confidence of the intervals.
  */
 export function judge(
   before: Rows,
   after: Rows,
   differences: Differences,
   threshold: number,
-): Judgement {
-  const candidates = pairsOf(before, after).flatMap((pair) => {
-    const reference = referenceOf(pair, before, after)
-    return candidatesOf(pair, reference, differences)
-  })
-  const judged = candidates.filter(({ isJudged }) => isJudged).length
-  const confidence = 1 - ((1 - CONFIDENCE) * A_DOZEN) / Math.max(A_DOZEN, judged)
-  const comparisons = candidates.map(({ values: { old, now }, isJudged, ...candidate }) => {
-    const change = changeBetween(old, now, confidence)
-    const verdict = isJudged ? verdictOf(change, candidate.metric, threshold) : ('told' as const)
-    return { ...candidate, change, verdict }
+): { comparisons: Comparison[]; confidence: number } {
+  const comparable = pairsOf(before, after)
+    .filter((pair) => rateText(pair) === null)
+    .flatMap((pair) => comparableOf(pair, before, after, differences))
+  const confidence = 1 - (0.01 * 12) / Math.max(12, comparable.length)
+  const comparisons = comparable.map((one): Comparison => {
+    const least = one.metric.least ?? Number.MIN_VALUE
+    const atLeast = (value: number) => (one.reference ? value : Math.max(least, value))
+    const change = changeBetween(one.old.map(atLeast), one.now.map(atLeast), confidence)
+    return { ...one, change, verdict: verdictOf(change, one.metric, threshold) }
   })
   return { comparisons, confidence }
 }
 
-/** The baseline of a case in both results; null where no other case has it as well. */
-function referenceOf({ now }: Pair, before: Rows, after: Rows): Pair | null {
-  const base = now.baseline(after)
-  const old = base && before.find(base.case)
-  if (!old) return null
-  const isShared = after.all.some((row) => row !== base && row.baseline(after) === base)
-  return isShared ? { old, now: base } : null
-}
-
-function candidatesOf(pair: Pair, reference: Pair | null, differences: Differences): Candidate[] {
-  const { now } = pair
-  const isReference = reference?.now === now
-  const isJudged = ({ kind }: Metric, base: Pair | null) => {
-    if (differences.load.length > 0 || !haveSameRate(pair)) return false
-    if (kind === 'count') return true
-    if (differences.disturbance.length > 0) return false
-    if (kind === 'cpu') return differences.machine.length === 0
-    const rows = [pair.old, pair.now, ...(base ? [base.old, base.now] : [])]
-    return base === reference && !rows.some((row) => row.hasDoubtfulRate)
-  }
+/**
+ * The metrics of a case that say something. What depends on the pace of the machine is taken as a multiple
+ * of the case's baseline in the same round, where both results have one.
+ */
+function comparableOf(
+  { old, now }: Pair,
+  before: Rows,
+  after: Rows,
+  { machine, disturbance }: Differences,
+): Omit<Comparison, 'change' | 'verdict'>[] {
+  const base = baselineOf(now, before, after)
+  const rows = [old, now, ...(base ? [base.old, base.now] : [])]
+  const hasPace = base?.now !== now && !rows.some((row) => row.hasDoubtfulRate)
   return now.shape.metrics
-    .filter(({ kind, better }) => kind !== undefined && better !== undefined)
-    .flatMap((metric) => {
-      const relative = metric.kind === 'pace' && reference !== null && !isReference
-      return (relative ? [null, reference] : [null]).flatMap((base) => {
-        const old = valuesOf(pair.old, metric, base?.old)
-        const now = valuesOf(pair.now, metric, base?.now)
-        if (old.length < 2 || now.length < 2) return []
-        const least = base === null ? (metric.least ?? Number.MIN_VALUE) : 0
-        const atLeast = (each: number) => Math.max(least, each)
-        return [
-          {
-            ...{ row: pair.now, metric, reference: base?.now ?? null },
-            ...{ before: meanOf(old), after: meanOf(now) },
-            values: { old: old.map(atLeast), now: now.map(atLeast) },
-            isJudged: isJudged(metric, base),
-          },
-        ]
-      })
+    .filter(({ kind, better }) => {
+      if (!better || (kind !== 'count' && disturbance.length > 0)) return false
+      return kind === 'pace' ? hasPace : kind !== 'cpu' || machine.length === 0
     })
+    .map((metric) => {
+      const by = metric.kind === 'pace' ? base : null
+      // Without a single answer there is no pace to be a multiple of.
+      const values = (row: Row, other: Row | undefined) =>
+        other
+          ? row.ratios(metric.name, other).filter((ratio) => ratio > 0)
+          : row.values(metric.name)
+      const [then, today] = [values(old, by?.old), values(now, by?.now)]
+      return { row: now, metric, reference: by?.now, old: then, now: today }
+    })
+    .filter((one) => one.old.length >= 2 && one.now.length >= 2)
 }
 
-/** The geometric mean; the median where a round has nothing at all. */
-function meanOf(values: readonly number[]): number {
-  return values.every((value) => value > 0)
-    ? summarizeRatios(values).mean
-    : summarize(values).median
+/** The baseline of a row in both results; null where no other case has it as well. */
+function baselineOf(row: Row, before: Rows, after: Rows): Pair | null {
+  const now = row.baseline(after)
+  const old = now && before.find(now.case)
+  const isShared = after.all.some((other) => other !== now && other.baseline(after) === now)
+  return old && isShared ? { old, now } : null
 }
 
-/** A metric in each round; with a base, as a multiple of the base's in the same round. */
-function valuesOf(row: Row, { name }: Metric, base: Row | undefined): number[] {
-  if (!base) return row.values(name)
-  // Without a single answer there is no pace to be a multiple of.
-  return row.ratios(name, base).filter((ratio) => ratio > 0)
-}
-
-function verdictOf(change: Change, { better }: Metric, threshold: number): Verdict {
-  const { mean, interval } = change
-  const { low, high } = interval
+function verdictOf(
+  { mean, interval }: Change,
+  { better }: Metric,
+  threshold: number,
+): Comparison['verdict'] {
   // 10 % slower is 10 % more time for a request: of rates, it is the inverse that counts.
   const cost =
-    better === 'lower' ? { mean, low, high } : { mean: 1 / mean, low: 1 / high, high: 1 / low }
+    better === 'lower'
+      ? { mean, ...interval }
+      : { mean: 1 / mean, low: 1 / interval.high, high: 1 / interval.low }
   if (cost.low > 1 && cost.mean >= 1 + threshold) return 'worse'
   if (cost.high < 1 && 1 / cost.mean >= 1 + threshold) return 'better'
-  return cost.high < 1 + threshold ? 'same' : 'unclear'
+  return cost.high < 1 + threshold ? '=' : '?'
 }

@@ -1,30 +1,30 @@
 import type { RedisBuild } from '@onetrip/stack/redis.ts'
 import type { Command } from 'commander'
 import type { RedisServer, RedisServerOptions } from '../drivers/redis/server.ts'
-import type { Measured, Result } from './result.ts'
+import type { Result } from './result.ts'
 import type { Rows } from './rows.ts'
 import type { Section } from './section.ts'
-import type { Case, Facts, Shape } from './shape.ts'
+import type { Case, Facts, Measured, Shape } from './shape.ts'
 
 /**
- * A measurement, declared. It says what there is to measure, measures one case once, and says what the
- * figures mean. All else is derived: the command and its help, the order of rounds, progress, interrupts,
- * the file, tables, charts, comparison. A module in `experiments/` exports one; `experiments.ts` lists it.
+ * A measurement, declared: what there is to measure, how one case is measured once, what the figures mean.
+ * All else is derived: the command and its help, the order of rounds, progress, interrupts, the file,
+ * tables, charts, comparison. A module in `experiments/` exports one; `experiments.ts` lists it.
  */
 export interface Experiment<Options extends object = object, Bench = unknown> extends Shape {
-  /** As a heading: `Redis: short connections`. */
+  /** As a heading. */
   readonly title: string
   /** What sets a result apart from usual ones, after the heading: `shape get-8000`; empty for nothing. */
   detail?(result: Result): string
   /** One line, without a full stop, for the list of commands. */
   readonly summary: string
-  /** Below the options in `--help`: what it shows, how it measures; last a line `Examples:` and these. */
+  /** Below the options in `--help`: what it shows, how it measures, `Examples:`. */
   readonly about: string
-  /** The heading in `--help` under which it stands. */
-  readonly group: Group
+  /** Its heading in `--help`. */
+  readonly group: 'Over HTTP' | 'The store' | 'Redis'
   /** Adds its options. Every experiment has `--rounds` and `--duration` besides, with these defaults. */
   configure(command: Command): void
-  /** Fills in the options whose defaults depend on others. */
+  /** Fills in options whose defaults depend on others. */
   complete?(options: Options & RoundOptions): Options & RoundOptions
   readonly rounds: number
   /** Seconds of one run; null where a run ends by itself. */
@@ -35,20 +35,13 @@ export interface Experiment<Options extends object = object, Bench = unknown> ex
   readonly full?: Partial<Options & RoundOptions>
   /** About how long it takes, in seconds; null where `all` leaves it out. */
   readonly seconds: Readonly<Record<Preset, number | null>>
-  /**
-   * For short connections over TCP: the experiment runs in a network namespace of its own where the
-   * system allows that. Returns the builds that it starts, which are made before (there is no internet).
-   */
+  /** Runs it in a network namespace of its own, if possible. Returns the builds to make before. */
   isolated?(options: Options): readonly (RedisBuild | 'tools')[]
 
   /** The options that make two results incomparable when they differ. */
   readonly loadOptions: readonly string[]
 
-  /**
-   * Starts or finds what must run first. What it started is stopped by `context.defer` or `startRedis`.
-   *
-   * @throws Problem for what the user can put right; the reason of `context.signal`.
-   */
+  /** Starts or finds what must run first. What it started is stopped by `context.defer` or `startRedis`. */
   prepare(context: Context, options: Options & RoundOptions): Promise<Bench>
   cases(bench: Bench, options: Options & RoundOptions): Case[]
   /** The cases that are run once, unmeasured, before the first round. Default: none. */
@@ -64,7 +57,6 @@ export interface Experiment<Options extends object = object, Bench = unknown> ex
   claims(rows: Rows, result: Result): readonly (string | false | 0 | null | undefined)[]
 }
 
-type Group = 'Over HTTP' | 'The store' | 'Redis'
 export type Preset = 'quick' | 'usual' | 'full'
 
 export interface RoundOptions {
@@ -73,32 +65,27 @@ export interface RoundOptions {
   duration: number
 }
 
-/** What is known of a run besides its case. */
+/** A run of a case. */
 export interface Run<Options> {
-  /** From 1 on; 0 for the warm-up. */
   readonly round: number
   readonly options: Options
   readonly context: Context
-  /** How it goes just now: `45,100 connections/s`. */
-  update(text: string): void
 }
 
-/** What an experiment is given to work with. */
+/** What the runner gives to an experiment. */
 export interface Context {
-  /** Aborted by Ctrl-C. */
-  readonly interrupt: AbortSignal
   /** Aborted by Ctrl-C, and when something that is measured has gone. */
   readonly signal: AbortSignal
   /** The result that `--compare` names, of the same experiment. */
   readonly comparedWith: Result | null
   /** Ends the measurement: what it is about has gone. */
   fail(reason: Error): void
-  /** Has something undone at the end, whatever happens; the last is undone first. */
+  /** Runs `undo` at the end, whatever happens; the last one first. */
   defer(undo: () => unknown): void
   /** Starts a build of Redis, which is stopped at the end unless the experiment does so before. */
   startRedis(options: RedisServerOptions): Promise<RedisServer>
   /** Shows a line while work of the preparation goes on. */
   step<T>(text: string, work: () => Promise<T>): Promise<T>
-  /** Has facts printed and kept with the result: `load` must be the same in two that are compared. */
+  /** Prints facts and keeps them with the result; two results with another `load` are not compared. */
   describe(kind: 'load' | 'software', facts: Facts): void
 }

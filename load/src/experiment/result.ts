@@ -1,25 +1,20 @@
-import type { SystemLimits } from '../drivers/redis/limits.ts'
 import type { GitState, Machine } from '../measure/machine.ts'
-import type { Case, Facts } from './shape.ts'
+import type { Case, Facts, Measured } from './shape.ts'
 
 export const FORMAT = 'onetrip-result/1'
 
 /** What `--json` writes: every run, as a row of tidy data, and what it was measured with. */
 export interface Result {
   format: typeof FORMAT
-  /** Its name on the command line. */
   experiment: string
   /** When it began, in ISO 8601. */
   date: string
-  /** The command line. */
   command: string
-  /** Null where that is not known. */
   git: GitState | null
   machine: Machine
-  /** Share of the machine's CPU time, 0 to 1, that went elsewhere; null where it is not told. */
+  /** Share of the machine's CPU time, 0 to 1, that went elsewhere; null where it is not known. */
   elsewhere: number | null
   network: 'own namespace' | 'shared'
-  limits: SystemLimits
   options: Readonly<Record<string, unknown>>
   /** What the options do not say of the load, and the versions of all that took part. */
   load: Facts
@@ -40,23 +35,5 @@ export interface Sample extends Measured {
   round: number
 }
 
-/** The share of CPU time that went elsewhere during a run: in every sample, null where it cannot be told. */
+/** The share of CPU time that went elsewhere during a run: in every sample, null where it is not known. */
 export const ELSEWHERE = 'elsewhere'
-
-/** What one run gave. */
-export interface Measured {
-  /** By the metric's name; null where there is none. */
-  values: Readonly<Record<string, number | null>>
-  /** CPU time of measured programs that this process did not start: it did not go elsewhere. Default 0. */
-  foreignCpuSeconds?: number
-  /** Failures by kind: `{ timeout: 3 }`. */
-  errors?: Readonly<Record<string, number>>
-  /** Names in `doubts`. */
-  doubts?: readonly string[]
-  /** Distributions as HdrHistogram's compressed Base64 (`latency`, in microseconds). */
-  histograms?: Readonly<Record<string, string>>
-  /** Levels over the time of the run. */
-  series?: Readonly<Record<string, readonly number[]>>
-  /** What else is worth keeping, as text or figures. */
-  details?: Readonly<Record<string, unknown>>
-}

@@ -1,9 +1,8 @@
 import { DISTURBED } from '../measure/machine-cpu.ts'
 import { ELSEWHERE, type Sample } from './result.ts'
-import type { Case, Doubt, Metric, Shape } from './shape.ts'
+import { type Case, type Doubt, metricOf, type Shape } from './shape.ts'
 import { type Ratio, type Summary, summarize, summarizeRatios } from './statistics.ts'
 
-/** Of every experiment: something else had much of the CPU in one of the rounds. */
 const disturbed: Doubt = {
   mark: '†',
   text: 'Other programs, or other guests of the host, had 10 % of the CPU time or more in a round: trust CPU time and counts rather than rates and latencies.',
@@ -18,9 +17,7 @@ export class Row {
   readonly shape: Shape
 
   constructor(shape: Shape, samples: readonly Sample[]) {
-    const [first] = samples
-    if (!first) throw new RangeError('no samples')
-    this.case = first.case
+    this.case = samples[0]?.case ?? {}
     this.samples = samples.toSorted((a, b) => a.round - b.round)
     this.shape = shape
   }
@@ -30,8 +27,7 @@ export class Row {
     const value = this.case[factor]
     if (value === undefined) return ''
     const shown = this.shape.factors.find(({ name }) => name === factor)?.text
-    if (shown) return shown(value)
-    return typeof value === 'number' ? value.toLocaleString('en-US') : value
+    return shown ? shown(value) : value.toLocaleString('en-US')
   }
 
   /** What is compared in this row: `batch`. */
@@ -58,31 +54,21 @@ export class Row {
     return this.values(metric).reduce((sum, value) => sum + value, 0)
   }
 
-  /** The sum of failures by kind, most frequent first. */
+  /** The sum of failures by kind. */
   get errors(): Readonly<Record<string, number>> {
-    const total = new Map<string, number>()
+    const total: Record<string, number> = {}
     for (const [kind, count] of this.samples.flatMap(({ errors = {} }) => Object.entries(errors))) {
-      total.set(kind, (total.get(kind) ?? 0) + count)
+      total[kind] = (total[kind] ?? 0) + count
     }
-    return Object.fromEntries([...total].toSorted(([, a], [, b]) => b - a))
+    return total
   }
 
   get doubts(): readonly Doubt[] {
     const names = new Set(this.samples.flatMap(({ doubts = [] }) => doubts))
     const own = Object.entries(this.shape.doubts ?? {}).flatMap(([name, doubt]) =>
-      names.has(name) || doubt.isShownBy?.(this.samples) ? [doubt] : [],
+      names.has(name) ? [doubt] : [],
     )
-    const most = Math.max(0, ...this.values(ELSEWHERE))
-    return most >= DISTURBED ? [...own, disturbed] : own
-  }
-
-  /** The row that a ratio of this one refers to. */
-  baseline(rows: Rows): Row | undefined {
-    const other = this.shape.baseline?.(
-      this.case,
-      rows.all.map((row) => row.case),
-    )
-    return other ? rows.find({ ...this.case, ...other }) : undefined
+    return this.values(ELSEWHERE).some((share) => share >= DISTURBED) ? [...own, disturbed] : own
   }
 
   /** Whether a doubt says that rates and latencies of this row are not those of its subject. */
@@ -90,32 +76,32 @@ export class Row {
     return this.doubts.some(({ keepsRatios }) => !keepsRatios)
   }
 
+  /** The row that a ratio of this one refers to. */
+  baseline(rows: Rows): Row | undefined {
+    const cases = rows.all.map((row) => row.case)
+    const other = this.shape.baseline?.(this.case, cases)
+    return other ? rows.find({ ...this.case, ...other }) : undefined
+  }
+
   /** How many times a metric of another row this one's is, in each round that both have. */
   ratios(metric: string, base: Row): number[] {
     return this.samples.flatMap(({ round, values }) => {
       const other = base.samples.find((sample) => sample.round === round)?.values[metric]
-      const own = values[metric]
-      return other && own !== undefined && own !== null ? [own / other] : []
+      const own = values[metric] ?? null
+      return other && own !== null ? [own / other] : []
     })
   }
 
   /**
-   * The same summed up; null where the two have no round in common, a value is 0, or the rate of one of
-   * them is doubtful and it is about that.
+   * The same summed up; null where the two have no round in common, a value is 0, or the metric is a pace
+   * and the rate of one of them is doubtful.
    */
   ratio(metric: string, base: Row | undefined): Ratio | null {
     if (!base || base === this) return null
-    const isPace = this.metric(metric).kind === 'pace'
+    const isPace = metricOf(this.shape, metric).kind === 'pace'
     if (isPace && (this.hasDoubtfulRate || base.hasDoubtfulRate)) return null
     const ratios = this.ratios(metric, base)
     return ratios.length > 0 && ratios.every((ratio) => ratio > 0) ? summarizeRatios(ratios) : null
-  }
-
-  /** @throws RangeError for a metric that the experiment does not have. */
-  metric(name: string): Metric {
-    const metric = this.shape.metrics.find((one) => one.name === name)
-    if (metric) return metric
-    throw new RangeError(`${this.shape.name} has no metric ${name}`)
   }
 }
 
@@ -130,12 +116,12 @@ export class Rows {
   }
 
   static of(shape: Shape, samples: readonly Sample[]): Rows {
-    const names = shape.factors.map(({ name }) => name)
-    const key = ({ case: one }: Sample) => JSON.stringify(names.map((name) => one[name] ?? null))
-    const groups = Map.groupBy(samples, key)
+    const key = ({ case: one }: Sample) =>
+      JSON.stringify(shape.factors.map(({ name }) => one[name] ?? null))
+    const groups = [...Map.groupBy(samples, key).values()]
     return new Rows(
       shape,
-      [...groups.values()].map((group) => new Row(shape, group)),
+      groups.map((group) => new Row(shape, group)),
     )
   }
 
@@ -162,6 +148,14 @@ export class Rows {
     return this.values(factor).map((value) => ({ value, rows: this.where({ [factor]: value }) }))
   }
 
+  /** Rows that differ in nothing but these factors, with what they have in common: `TCP, patched`. */
+  groups(...within: readonly string[]): { name: string; rows: Rows }[] {
+    const others = this.varying.filter((name) => !within.includes(name))
+    const nameOf = (row: Row) => others.flatMap((name) => row.text(name) || []).join(', ')
+    const groups = [...Map.groupBy(this.all, nameOf)]
+    return groups.map(([name, rows]) => ({ name, rows: new Rows(this.shape, rows) }))
+  }
+
   /** The factors in which rows differ, and the subject: what names a row. */
   get varying(): readonly string[] {
     const { factors, subject } = this.shape
@@ -173,16 +167,14 @@ export class Rows {
   /** A row in a few words: `HTTP connections 64, batch`. */
   nameOf(row: Row): string {
     return this.varying
-      .flatMap((name) => {
-        const { label = name } = this.shape.factors.find((one) => one.name === name) ?? {}
-        const text = row.text(name)
-        if (text === '') return []
-        return typeof row.case[name] === 'number' ? `${label} ${text}` : text
+      .filter((name) => row.text(name) !== '')
+      .map((name) => {
+        const label = this.shape.factors.find((one) => one.name === name)?.label
+        return typeof row.case[name] === 'number' ? `${label} ${row.text(name)}` : row.text(name)
       })
       .join(', ')
   }
 
-  /** How many rounds there are. */
   get rounds(): number {
     return Math.max(0, ...this.all.flatMap(({ samples }) => samples.map(({ round }) => round)))
   }

@@ -17,13 +17,10 @@ export interface Table {
   readonly texts: readonly number[]
 }
 
-/** A chart, and in words what it shows. */
 export type Chart = BarChart | GroupedChart | LineChart
 
 interface ChartText {
   readonly title: string
-  /** For who does not see it. */
-  readonly description: string
   /** Of the axis with the values. */
   readonly unit: string
 }
@@ -31,21 +28,19 @@ interface ChartText {
 /** A bar for each name, with its range. */
 export interface BarChart extends ChartText {
   readonly kind: 'bars'
-  readonly bars: readonly Bar[]
+  readonly bars: readonly {
+    readonly name: string
+    readonly value: number
+    readonly low: number
+    readonly high: number
+    /** Whether the row is marked: its bar is hatched. */
+    readonly doubtful: boolean
+  }[]
 }
 
-interface Bar {
-  readonly name: string
-  readonly value: number
-  readonly low: number
-  readonly high: number
-  /** Whether the row is marked: its bar is hatched. */
-  readonly doubtful: boolean
-}
-
-/** A few values for each name: one on top of the other, or side by side. */
+/** A few values for each name, one on top of the other. */
 export interface GroupedChart extends ChartText {
-  readonly kind: 'stacked' | 'grouped'
+  readonly kind: 'stacked'
   readonly names: readonly string[]
   readonly groups: readonly { readonly name: string; readonly values: readonly (number | null)[] }[]
 }
@@ -56,11 +51,9 @@ export interface LineChart extends ChartText {
   readonly x: { readonly label: string; readonly names: readonly string[] } | 'percentiles'
   /** Whether the axis of the values is logarithmic. */
   readonly logarithmic: boolean
-  readonly lines: readonly Line[]
-}
-
-interface Line {
-  readonly name: string
-  /** By the index of the name or, for percentiles, the share; null where there is no value. */
-  readonly points: readonly (readonly [x: number, y: number | null])[]
+  readonly lines: readonly {
+    readonly name: string
+    /** By the index of the name or, for percentiles, the share; null where there is no value. */
+    readonly points: readonly (readonly [x: number, y: number | null])[]
+  }[]
 }

@@ -5,7 +5,7 @@ export interface Shape {
   /** What tells cases apart, in the order of a table's first columns. */
   readonly factors: readonly Factor[]
   readonly metrics: readonly Metric[]
-  /** The factor whose values are compared side by side; the others say under which circumstances. */
+  /** The factor whose values are compared side by side; the others are circumstances. */
   readonly subject: string
   /**
    * The case that a ratio of this one refers to, as far as it differs; null for none. The baseline of a
@@ -14,8 +14,6 @@ export interface Shape {
   baseline?(one: Case, cases: readonly Case[]): Partial<Case> | null
   /** What a mark on a row means: why a figure of it is not what it seems. */
   readonly doubts?: Readonly<Record<string, Doubt>>
-  /** What the documents printed, to stand beside ours. */
-  readonly published?: readonly Published[]
 }
 
 /** The values of the factors, by name. */
@@ -23,8 +21,8 @@ export type Case = Readonly<Record<string, string | number>>
 
 interface Factor {
   readonly name: string
-  /** As a column's head. */
-  readonly label: string
+  /** As a column's head. Default: the name. */
+  readonly label?: string
   /** How a value is shown. Default: numbers as `10,000`, all else as it is. */
   text?(value: string | number): string
 }
@@ -37,20 +35,29 @@ export interface Metric {
   readonly unit?: string
   /**
    * How two results are compared. `pace` depends on how fast the machine is just now, so it is judged as a
-   * multiple of the baseline of the same round; `cpu` on the processor; `count` on neither. `given`: was
+   * multiple of the baseline of the same round; `cpu` on the processor; `count` on neither. `given` was
    * asked for, and must be nearly the same. Absent: not compared.
    */
   readonly kind?: 'pace' | 'cpu' | 'count' | 'given'
   readonly better?: 'higher' | 'lower'
-  /** Below this it counts as this: next to nothing is no multiple of next to nothing. */
+  /** Smaller values count as this: a multiple of next to nothing means nothing. */
   readonly least?: number
   /** `percent`: a share of 0 to 1. `fixed`: always two decimals. `whole`: none. Default: three digits. */
   readonly format?: 'percent' | 'fixed' | 'whole'
 }
 
-/** Metrics that are rates, and CPU time in microseconds, are compared like this. */
+/** @throws RangeError for a metric that the experiment does not have. */
+export function metricOf({ name: experiment, metrics }: Shape, name: string): Metric {
+  const metric = metrics.find((one) => one.name === name)
+  if (metric) return metric
+  throw new RangeError(`${experiment} has no metric ${name}`)
+}
+
+/** How rates, CPU time in microseconds, counts, and latencies in milliseconds are compared. */
 export const asRate = { kind: 'pace', better: 'higher', least: 0.1 } as const
 export const asCpu = { kind: 'cpu', better: 'lower', least: 1 } as const
+export const asCount = { kind: 'count', better: 'lower', least: 0.05 } as const
+export const asLatency = { kind: 'pace', better: 'lower', least: 0.01 } as const
 
 export interface Doubt {
   readonly mark: string
@@ -58,36 +65,26 @@ export interface Doubt {
   readonly text: string
   /** Whether ratios of `pace` are shown all the same. Default: they are not. */
   readonly keepsRatios?: boolean
-  /** Whether the rounds of a case show it together. Default: one round that names it is enough. */
-  isShownBy?(rounds: readonly Round[]): boolean
 }
 
-/** What a doubt looks at: a `Measured`. */
-interface Round {
-  readonly values: Readonly<Record<string, number | null>>
-  readonly histograms?: Readonly<Record<string, string>>
-}
-
-/** What the documents measured. */
-export interface Published {
-  /** `GET, 8,000 short connections, before`. */
-  readonly what: string
-  readonly value: number
-  readonly unit: string
-  /** Which document, and on what machine. */
-  readonly source: string
-  /** The rows that it stands beside: those of this case. Default: none. */
-  readonly case?: Partial<Case>
-  /** The metric that it is of; needed with `case`. */
-  readonly metric?: string
+/** What one run gave. */
+export interface Measured {
+  /** By the metric's name; null where there is none. */
+  values: Readonly<Record<string, number | null>>
+  /** CPU time of measured programs that this process did not start: it did not go elsewhere. Default 0. */
+  foreignCpuSeconds?: number
+  /** Failures by kind: `{ timeout: 3 }`. */
+  errors?: Readonly<Record<string, number>>
+  /** Names in `doubts`. */
+  doubts?: readonly string[]
+  /** Distributions as HdrHistogram's compressed Base64 (`latency`, in microseconds). */
+  histograms?: Readonly<Record<string, string>>
+  /** What else is worth keeping, as text or figures. */
+  details?: Readonly<Record<string, unknown>>
 }
 
 /** By their names, as they are shown. */
 export type Facts = Readonly<Record<string, string | number | null>>
-
-/** Counts, and latencies in milliseconds, are compared like this. */
-export const asCount = { kind: 'count', better: 'lower', least: 0.05 } as const
-export const asLatency = { kind: 'pace', better: 'lower', least: 0.01 } as const
 
 /** A case for each combination of the values; those of the last factor change first. */
 export function product<One extends Case>(

@@ -8,26 +8,17 @@ export interface Summary {
   max: number
 }
 
-interface Interval {
-  low: number
-  high: number
-}
-
-/** How many times as much as something else, over the rounds. */
-export interface Ratio extends Summary {
-  /** The geometric mean, so that turning the ratio round turns its mean round. */
-  mean: number
-  /** In which the mean is with a confidence of 95 %; null with fewer than two rounds. */
-  interval: Interval | null
-}
-
-/** How many times as much as before. */
+/** How many times as much: the geometric mean, since the inverse ratio has the inverse mean. */
 export interface Change {
   mean: number
-  interval: Interval
+  interval: { low: number; high: number }
 }
 
-const RATIO_CONFIDENCE = 0.95
+/** The same over the rounds; the interval is that of 95 %, null with fewer than two rounds. */
+export interface Ratio extends Summary {
+  mean: number
+  interval: Change['interval'] | null
+}
 
 /** @throws RangeError when there are no values. */
 export function summarize(values: readonly number[]): Summary {
@@ -37,44 +28,35 @@ export function summarize(values: readonly number[]): Summary {
 }
 
 /**
- * Sums up ratios of the rounds. The interval is that of Student's t over their logarithms
- * (docs/statistics.md says why).
+ * Sums up ratios of the rounds. The interval is Student's t over their logarithms (docs/statistics.md
+ * says why).
  *
  * @throws RangeError when there are none, or one of them is not positive.
  */
 export function summarizeRatios(ratios: readonly number[]): Ratio {
   const logarithms = logarithmsOf(ratios)
-  const middle = mean(logarithms)
-  const freedom = ratios.length - 1
-  const interval =
-    freedom > 0
-      ? intervalAround(
-          middle,
-          sampleVariance(logarithms) / ratios.length,
-          freedom,
-          RATIO_CONFIDENCE,
-        )
-      : null
+  const [middle, freedom] = [mean(logarithms), ratios.length - 1]
+  const error = freedom > 0 ? sampleVariance(logarithms) / ratios.length : 0
+  const interval = freedom > 0 ? intervalAround(middle, error, freedom, 0.95) : null
   return { ...summarize(ratios), mean: Math.exp(middle), interval }
 }
 
 /**
- * How many times `before` the values of `after` are, of two runs that have nothing in common: Welch's
- * interval over the logarithms.
+ * How many times `before` the values of `after` are, of two independent runs: Welch's interval over the
+ * logarithms.
  *
  * @param confidence of the interval, 0.99 for 99 %.
- * @throws RangeError when one of them has fewer than two values, or a value is not positive.
+ * @throws when one of them has fewer than two values, or a value is not positive.
  */
 export function changeBetween(
   before: readonly number[],
   after: readonly number[],
   confidence: number,
 ): Change {
-  if (before.length < 2 || after.length < 2) throw new RangeError('a change needs two values each')
   const [old, now] = [logarithmsOf(before), logarithmsOf(after)]
   const [oldError, nowError] = [sampleVariance(old) / old.length, sampleVariance(now) / now.length]
   const error = oldError + nowError
-  // Of values that are all the same there is no error, and any number of degrees of freedom will do.
+  // Equal values have no error; then any number of degrees of freedom will do.
   const freedom =
     error ** 2 / (oldError ** 2 / (old.length - 1) + nowError ** 2 / (now.length - 1)) || 1
   const middle = mean(now) - mean(old)
@@ -82,12 +64,7 @@ export function changeBetween(
 }
 
 /** The interval around a mean of logarithms, as factors; `error` is the variance of that mean. */
-function intervalAround(
-  middle: number,
-  error: number,
-  freedom: number,
-  confidence: number,
-): Interval {
+function intervalAround(middle: number, error: number, freedom: number, confidence: number) {
   const margin = jstat.studentt.inv((1 + confidence) / 2, freedom) * Math.sqrt(error)
   return { low: Math.exp(middle - margin), high: Math.exp(middle + margin) }
 }

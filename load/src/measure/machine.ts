@@ -1,4 +1,6 @@
 import { execFile } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { findPackageJSON } from 'node:module'
 import { cpus, release, totalmem, type } from 'node:os'
 import { promisify } from 'node:util'
 import { repository } from '@onetrip/stack/places.ts'
@@ -33,4 +35,10 @@ export async function gitState(): Promise<GitState | null> {
   } catch {
     return null
   }
+}
+
+/** Name and installed version of an npm package: `redis 6.3.1`. */
+export function packageVersion(name: string): string {
+  const path = findPackageJSON(name, import.meta.url)
+  return path === undefined ? name : `${name} ${JSON.parse(readFileSync(path, 'utf8')).version}`
 }

@@ -1,7 +1,8 @@
 import { errorKinds, figure, percent, withInterval, withRange } from '../experiment/figures.ts'
 import type { Row, Rows } from '../experiment/rows.ts'
-import type { Table } from '../experiment/section.ts'
-import type { Case, Metric } from '../experiment/shape.ts'
+import type { Section, Table } from '../experiment/section.ts'
+import { type Case, type Metric, metricOf } from '../experiment/shape.ts'
+import type { Ratio } from '../experiment/statistics.ts'
 
 /** A column of a table: its head, and what a row has in it. */
 export interface Column {
@@ -9,54 +10,54 @@ export interface Column {
   cell(row: Row, rows: Rows): string
   /** Left-aligned, as words are. */
   readonly isText?: boolean
-  /** Whether it is left out where no row has anything in it. Default: yes. */
-  readonly always?: boolean
 }
 
-/** A column as a table lists it: a metric's name stands for its median. */
-export type ColumnOrMetric = Column | string
+interface TableOptions {
+  caption: string
+  columns: readonly (Column | string)[]
+  /** The first columns. Default: the factors in which the rows differ. */
+  factors?: readonly string[] | undefined
+}
+
+/** A section with one table. */
+export function sectionOf(
+  rows: Rows,
+  { caption, columns, factors, ...section }: TableOptions & Omit<Section, 'tables'>,
+): Section {
+  return { ...section, tables: [tableOf(rows, { caption, columns, factors })] }
+}
 
 /**
- * A table with a line for each row. The first columns are the factors in which the rows differ; the marks of
- * a row's doubts stand beside its subject.
+ * A table with a line for each row, without empty columns. The first columns are the factors in which the
+ * rows differ; the marks of a row's doubts stand beside its subject. A metric's name stands for its median.
  */
-export function tableOf(
-  rows: Rows,
-  options: { caption: string; columns: readonly ColumnOrMetric[]; factors?: readonly string[] },
-): Table {
-  const labels = options.factors ?? rows.varying
+export function tableOf(rows: Rows, options: TableOptions): Table {
   const columns = [
-    ...labels.map((name) => factorColumn(name, rows)),
+    ...(options.factors ?? rows.varying).map((name) => factorColumn(name, rows)),
     ...options.columns.map((column) =>
       typeof column === 'string' ? median(column, rows) : column,
     ),
   ]
   const shown = columns
-    .map((column) => ({ column, cells: rows.all.map((row) => column.cell(row, rows)) }))
-    .filter(
-      ({ column, cells }, index) =>
-        index < labels.length || column.always || cells.some((cell) => cell !== '' && cell !== '-'),
-    )
+    .map((column) => ({ ...column, cells: rows.all.map((row) => column.cell(row, rows)) }))
+    .filter(({ cells }) => cells.some((cell) => cell !== '' && cell !== '-'))
   return {
     caption: options.caption,
-    head: shown.map(({ column }) => column.head),
+    head: shown.map(({ head }) => head),
     rows: rows.all.map((_, index) => shown.map(({ cells }) => cells[index] ?? '')),
-    texts: shown.flatMap(({ column }, index) => (column.isText ? [index] : [])),
+    texts: shown.flatMap(({ isText }, index) => (isText ? [index] : [])),
   }
 }
 
 function factorColumn(name: string, rows: Rows): Column {
   const { factors, subject } = rows.shape
-  const label = factors.find((factor) => factor.name === name)?.label ?? name
-  const isText = !rows.all.every(({ case: one }) => typeof one[name] === 'number')
+  const marks = (row: Row) => (name === subject ? row.doubts.map(({ mark }) => mark) : [])
   return {
-    head: label,
-    isText,
-    cell: (row) => [row.text(name), ...(name === subject ? marksOf(row) : [])].join(' '),
+    head: factors.find((factor) => factor.name === name)?.label ?? name,
+    cell: (row) => [row.text(name), ...marks(row)].join(' '),
+    isText: !rows.all.every(({ case: one }) => typeof one[name] === 'number'),
   }
 }
-
-const marksOf = (row: Row) => row.doubts.map(({ mark }) => mark)
 
 /** What the marks in rows mean, each once. */
 export function notesOf(rows: Rows): string[] {
@@ -74,87 +75,66 @@ export function metricText({ format }: Metric, value: number | null): string {
 
 /** The median over the rounds. */
 export function median(name: string, rows: Rows, head?: string): Column {
-  const metric = metricOf(rows, name)
-  return {
-    head: head ?? metric.label,
-    cell: (row) => metricText(metric, row.median(name)),
-  }
+  const metric = metricOf(rows.shape, name)
+  return { head: head ?? metric.label, cell: (row) => metricText(metric, row.median(name)) }
 }
 
 /** The median over the rounds, with the range: `13.9 (13.5-14.4)`. */
 export function range(name: string, rows: Rows, head?: string): Column {
-  const metric = metricOf(rows, name)
-  const text = (value: number) => metricText(metric, value).replace(/ %$/, '')
+  const metric = metricOf(rows.shape, name)
+  const text = (value: number) => metricText(metric, value)
   return {
     head: `${head ?? metric.label} (range)`,
-    cell(row) {
-      const summary = row.summary(name)
-      if (!summary) return '-'
-      const { median, min, max } = summary
-      return min === max
-        ? metricText(metric, median)
-        : `${metricText(metric, median)} (${text(min)}-${text(max)})`
-    },
+    // One sign is enough: `50.0 % (49.0-51.0)`.
+    cell: (row) => withRange(row.summary(name), text).replace(/ %-(.*) %\)$/, '-$1)'),
   }
 }
+
+/** A metric as a multiple of a baseline's. */
+const multiple =
+  (kind: string, text: (ratio: Ratio | null) => string) =>
+  (name: string, head: string, base?: Partial<Case>): Column => ({
+    head: `${head} ${kind}`,
+    cell(row, rows) {
+      const other = base ? rows.find({ ...row.case, ...base }) : row.baseline(rows)
+      return other === row ? '1' : text(row.ratio(name, other))
+    },
+  })
 
 /**
  * How many times the metric of a baseline, round by round: the median with the range.
  *
  * @param base what sets the baseline's case apart: `{ variant: 'naive' }`. Default: the experiment's own.
  */
-export function ratio(name: string, head: string, base?: Partial<Case>): Column {
-  return {
-    head: `${head} (range)`,
-    cell(row, rows) {
-      const other = baseOf(row, rows, base)
-      if (other === row) return '1'
-      const ratio = row.ratio(name, other)
-      return ratio ? withRange(ratio) : '-'
-    },
-  }
-}
+export const ratio = multiple('(range)', (ratio) => withRange(ratio))
 
 /** The same as the geometric mean with its 95 % interval. */
-export function interval(name: string, head: string, base?: Partial<Case>): Column {
-  return {
-    head: `${head} mean (95 % interval)`,
-    cell(row, rows) {
-      const other = baseOf(row, rows, base)
-      return other === row ? '1' : withInterval(row.ratio(name, other))
-    },
-  }
-}
+export const interval = multiple('mean (95 % interval)', withInterval)
 
-const baseOf = (row: Row, rows: Rows, base: Partial<Case> | undefined) =>
-  base ? rows.find({ ...row.case, ...base }) : row.baseline(rows)
+/** Figures of the documents, by the value of one factor, or of several, one in the other. */
+export interface Documented {
+  readonly [value: string]: number | string | Documented
+}
 
 /** What the documents measured of the same case. */
-export function documented(name: string, head = 'documents'): Column {
-  return {
-    head,
-    cell({ case: one, shape: { published = [] } }) {
-      const found = published.find(
-        ({ case: theirs, metric }) =>
-          theirs !== undefined &&
-          metric === name &&
-          Object.entries(theirs).every(([factor, value]) => one[factor] === value),
-      )
-      return found ? figure(found.value) : ''
-    },
-  }
-}
+export const documented = (
+  head: string,
+  figures: Documented,
+  ...factors: readonly string[]
+): Column => ({
+  head,
+  cell({ case: one }) {
+    const found = factors.reduce<Documented[string]>(
+      (part, factor) => (typeof part === 'object' && part[String(one[factor])]) || '',
+      figures,
+    )
+    return typeof found === 'number' ? figure(found) : String(found)
+  },
+})
 
 /** Failures by kind: `0`, or `503: 12, timeout: 3`. */
 export const errors: Column = {
   head: 'errors',
   isText: true,
-  always: true,
   cell: (row) => errorKinds(row.errors),
-}
-
-function metricOf(rows: Rows, name: string): Metric {
-  const metric = rows.shape.metrics.find((one) => one.name === name)
-  if (metric) return metric
-  throw new RangeError(`${rows.shape.name} has no metric ${name}`)
 }

@@ -5,32 +5,32 @@ import type { Part } from './part.ts'
 /** The sentences and tables of results as GitHub's Markdown; samples and charts are left out. */
 export function markdownOf(parts: readonly Part[], notices: readonly string[] = []): string {
   const contents = parts.map(({ title, claims: [first] }) =>
-    plain(first === undefined ? title : `${title}: ${first}`),
+    plain(first === undefined ? `- ${title}` : `- ${title}: ${first}`),
   )
   return `${[
     '# Results',
     `Made by ${code('npm run load')}; how it is measured is in docs/method.md.`,
     ...notices.map(plain),
-    ...(parts.length > 1 ? [contents.map((line) => `- ${line}`).join('\n')] : []),
-    ...parts.map(partText),
+    ...(parts.length > 1 ? [contents.join('\n')] : []),
+    ...parts.flatMap(partTexts),
   ].join('\n\n')}\n`
 }
 
-function partText({ title, claims, ending, notes, sections, provenance }: Part): string {
+function partTexts({ title, claims, ending, notes, sections, facts, result }: Part): string[] {
   return [
     `## ${plain(title)}`,
     ...claims.map((claim, index) => (index === 0 ? `**${plain(claim)}**` : plain(claim))),
     ...ending.map(plain),
-    ...sections.map(sectionText),
+    ...sections.flatMap(sectionTexts),
     ...notes.map(plain),
     [
-      `- ${plain(provenance.date)}: ${code(provenance.command)}`,
-      ...provenance.facts.map(([label, text]) => `- ${plain(label)}: ${plain(text)}`),
+      `- ${plain(result.date)}: ${code(result.command)}`,
+      ...facts.map(([label, text]) => `- ${plain(label)}: ${plain(text)}`),
     ].join('\n'),
-  ].join('\n\n')
+  ]
 }
 
-function sectionText({ title, paragraphs = [], tables }: Section): string {
+function sectionTexts({ title, paragraphs = [], tables }: Section): string[] {
   return [
     `### ${plain(title)}`,
     ...paragraphs.map(plain),
@@ -38,7 +38,7 @@ function sectionText({ title, paragraphs = [], tables }: Section): string {
       ...(table.caption === '' ? [] : [`${plain(table.caption)}:`]),
       tableMarkdown(table),
     ]),
-  ].join('\n\n')
+  ]
 }
 
 export function tableMarkdown({ head, rows, texts }: Table): string {
@@ -56,10 +56,6 @@ export function plain(text: string): string {
     .replaceAll('&', '&amp;')
 }
 
-/** Text as code, however many backticks it has. */
-export function code(text: string): string {
-  const line = text.replaceAll(/\s*\n\s*/g, ' ')
-  const longest = Math.max(0, ...(line.match(/`+/g) ?? []).map(({ length }) => length))
-  const fence = '`'.repeat(longest + 1)
-  return longest > 0 ? `${fence} ${line} ${fence}` : `${fence}${line}${fence}`
-}
+/** Text as code on one line; backticks in it become apostrophes. */
+export const code = (text: string) =>
+  `\`${text.replaceAll(/\s*\n\s*/g, ' ').replaceAll('`', "'")}\``

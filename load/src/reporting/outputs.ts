@@ -1,98 +1,140 @@
-import { mkdir } from 'node:fs/promises'
+import { mkdir, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
 import { places } from '@onetrip/stack/places.ts'
 import { messageOf, Problem } from '@onetrip/stack/problem.ts'
 import { print, printError, step } from '@onetrip/stack/terminal.ts'
-import type { Command } from 'commander'
-import type { SavedResult } from './files.ts'
-import { toJson } from './json.ts'
+import { Command } from 'commander'
+import type { Result } from '../experiment/result.ts'
+import { readResults, type SavedResult } from './files.ts'
 import { markdownOf } from './markdown.ts'
-import { type OutputFile, outputFile } from './output-file.ts'
 import { pageOf } from './page.ts'
 import { partOf } from './part.ts'
 
-/** What `addOutputs` adds to a command's options. */
+/** The options that `addOutputs` adds to a command. */
 export interface OutputFlags {
-  json?: string | undefined
-  html?: string | undefined
-  markdown?: string | undefined
+  json?: string
+  html?: string
+  markdown?: string
   /** Whether to renew the latest report. */
-  report?: boolean | undefined
+  report?: boolean
 }
 
 /** Adds `--json`, `--html`, `--markdown` and `--no-report` to a command that measures. */
 export function addOutputs(
   command: Command,
-  json = 'json <file>',
+  json = '--json <file>',
   about = 'write everything, with all samples, to this file',
 ): Command {
+  const latest = 'leave the latest report (.onetrip/report/latest.html) as it is'
+  return addReports(command.option(json, about)).option('--no-report', latest)
+}
+
+/** Adds `--html` and `--markdown`. */
+function addReports(command: Command): Command {
   return command
-    .option(`--${json}`, about)
     .option('--html <file>', 'write the report to this file: one page, charts included')
     .option('--markdown <file>', 'write the tables and the result as Markdown to this file')
-    .option('--no-report', 'leave the latest report (.onetrip/report/latest.html) as it is')
 }
 
 /**
- * Makes sure, before anything is measured, that all files can be written which the options ask for. The
- * latest report, which nobody asked for, is left out where it cannot be written; `ONETRIP_REPORT=off` does
- * the same as `--no-report`.
+ * Makes sure, before anything is measured, that all files can be written which the options ask for.
+ * `ONETRIP_REPORT=off` does the same as `--no-report`.
  *
  * @returns what writes them, each file whole or not at all, and says where it is.
  * @throws Problem when one of the files cannot be written.
  */
-export async function prepareOutputs(
-  flags: OutputFlags,
-): Promise<(results: readonly SavedResult[], notices?: readonly string[]) => Promise<void>> {
-  const wanted = async (option: string, name: string | undefined) =>
-    name === undefined ? null : await outputFile(option, name)
-  const given = [flags.json, flags.html, flags.markdown].filter((name) => name !== undefined)
-  if (new Set(given.map((name) => resolve(name))).size < given.length) {
-    throw new Problem('--json, --html and --markdown name the same file: give each its own.')
+export async function prepareOutputs(flags: OutputFlags) {
+  const file = async (name: 'json' | 'html' | 'markdown') => {
+    const path = flags[name]
+    return path === undefined ? null : await outputFile(`--${name}`, path)
   }
-  const json = await wanted('--json', flags.json)
-  const html = await wanted('--html', flags.html)
-  const markdown = await wanted('--markdown', flags.markdown)
-  const latest = flags.report === true && process.env.ONETRIP_REPORT !== 'off'
-  const latestHtml = latest ? await latestReport() : null
-  return async (results, notices = []) => {
-    if (json) {
-      for (const { result } of results) await json.save(toJson(result))
-      print(`\nAll samples are in ${json.path}`)
-    }
-    if (markdown) {
-      const parts = results.map(({ experiment, result }) => partOf(experiment, result))
-      await markdown.save(markdownOf(parts, notices))
-      print(`The tables are in ${markdown.path}`)
-    }
-    if (!html && !latestHtml) return
-    const page = await step('Drawing the report', () => pageOf(results, notices))
-    if (html) {
-      await html.save(page)
-      print(`The report is in ${html.path}`)
-    }
-    if (latestHtml) await renewLatest(latestHtml, page)
+  const [json, html, markdown] = [await file('json'), await file('html'), await file('markdown')]
+  const isLatest = flags.report === true && process.env.ONETRIP_REPORT !== 'off'
+  return async (results: readonly SavedResult[], notices: readonly string[] = []) => {
+    for (const { result } of json ? results : []) await json?.save(toJson(result))
+    if (json) print(`\nAll samples are in ${json.path}`)
+    const parts = results.map(partOf)
+    await markdown?.save(markdownOf(parts, notices))
+    if (markdown) print(`The tables are in ${markdown.path}`)
+    if (!html && !isLatest) return
+    const page = await step('Drawing the report', () => pageOf(parts, notices))
+    await html?.save(page)
+    if (html) print(`The report is in ${html.path}`)
+    if (isLatest) await renewLatest(page)
   }
 }
 
-/** What nobody asked for, fails nothing. */
-async function renewLatest(file: OutputFile, page: string): Promise<void> {
-  try {
-    await file.save(page)
-    print(`\nThe latest report: ${file.path}`)
-  } catch (error) {
-    printError(`No latest report: ${messageOf(error)}`)
-  }
+/** `npm run load -- report PATH...`: from results that were saved earlier. */
+export function reportCommand(): Command {
+  const command = new Command('report')
+    .description('make a report from results that were saved with --json')
+    .argument('<path...>', 'files, or folders of them, to be shown one after the other')
+  return addReports(command)
+    .addHelpText(
+      'after',
+      `
+The page needs no network: style, charts, tables and the results themselves are in it. Without --html and
+--markdown the tables go to the terminal as Markdown.
+
+Examples:
+  npm run load -- report load/results --html report.html
+  npm run load -- report main.json mine.json`,
+    )
+    .action(async (paths: string[]) => {
+      const flags = command.opts<OutputFlags>()
+      const save = await prepareOutputs(flags)
+      const results = (await Promise.all(paths.map(readResults))).flat()
+      if (flags.html !== undefined || flags.markdown !== undefined) await save(results)
+      else print(markdownOf(results.map(partOf)))
+    })
 }
 
-/** The report that the API serves at /report; null, and a line about it, where it cannot be written. */
-async function latestReport(): Promise<OutputFile | null> {
+/** Writes the report that the API serves at /report. Nobody asked for it, so a failure is only printed. */
+async function renewLatest(page: string): Promise<void> {
   const { report } = places()
   try {
     await mkdir(dirname(report), { recursive: true })
-    return await outputFile('the latest report,', report)
+    await (await outputFile('the latest report,', report)).save(page)
+    print(`\nThe latest report: ${report}`)
   } catch (error) {
     printError(`No latest report: ${messageOf(error)}`)
-    return null
   }
+}
+
+/** A file that is written aside and moved into place, so that no reader sees half of it. */
+async function outputFile(option: string, name: string) {
+  const path = resolve(name)
+  const draft = `${path}.${process.pid}.tmp`
+  const attempt = async (work: () => Promise<unknown>) => {
+    try {
+      await work()
+    } catch (error) {
+      throw new Problem(`${option} ${name} cannot be written: ${messageOf(error)}.`)
+    } finally {
+      await rm(draft, { force: true }).catch(() => {})
+    }
+  }
+  await attempt(async () => {
+    const found = await stat(path).catch(() => null)
+    if (found?.isDirectory()) throw new Error('it is a folder')
+    await writeFile(draft, '')
+  })
+  const save = (text: string) =>
+    attempt(async () => {
+      await writeFile(draft, text, { flush: true })
+      await rename(draft, path)
+    })
+  return { path, save }
+}
+
+/** Figures with six digits, and a line for each sample. */
+function toJson({ samples, ...about }: Result): string {
+  const head = JSON.stringify(about, sixDigits, 2).replace(/\n}$/, '')
+  const lines = samples.map((sample) => `    ${JSON.stringify(sample, sixDigits)}`)
+  return `${head},\n  "samples": [\n${lines.join(',\n')}\n  ]\n}\n`
+}
+
+function sixDigits(_key: string, value: unknown): unknown {
+  const isFraction = typeof value === 'number' && !Number.isInteger(value)
+  return isFraction ? Number(value.toPrecision(6)) : value
 }

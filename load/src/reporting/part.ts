@@ -1,15 +1,12 @@
 import type { Experiment } from '../experiment/experiment.ts'
-import { figure, percent } from '../experiment/figures.ts'
+import { percent } from '../experiment/figures.ts'
 import type { Result } from '../experiment/result.ts'
-import { endingText } from '../experiment/rounds.ts'
 import { Rows } from '../experiment/rows.ts'
-import type { Section, Table } from '../experiment/section.ts'
-import type { Published } from '../experiment/shape.ts'
+import type { Section } from '../experiment/section.ts'
 import { notesOf } from './columns.ts'
 
 /** A result as the terminal, Markdown and the page show it. */
 export interface Part {
-  readonly name: string
   readonly title: string
   /** The result in sentences, the figure first; empty where none is claimed. */
   readonly claims: readonly string[]
@@ -18,65 +15,59 @@ export interface Part {
   /** What the marks in the tables mean. */
   readonly notes: readonly string[]
   readonly sections: readonly Section[]
-  readonly provenance: Provenance
+  /** What it was measured with. */
+  readonly facts: readonly (readonly [label: string, text: string])[]
   readonly result: Result
 }
 
-interface Provenance {
-  /** ISO 8601. */
-  readonly date: string
-  readonly command: string
-  readonly facts: readonly (readonly [label: string, text: string])[]
-}
-
-export function partOf(experiment: Experiment, result: Result): Part {
+export function partOf({ experiment, result }: { experiment: Experiment; result: Result }): Part {
   const rows = Rows.of(experiment, result.samples)
   return {
-    name: experiment.name,
-    title: [experiment.title, experiment.detail?.(result) ?? ''].filter(Boolean).join(', '),
+    title: [experiment.title, experiment.detail?.(result)].filter(Boolean).join(', '),
     claims: experiment.claims(rows, result).flatMap((claim) => claim || []),
-    ending: endingText(result),
+    ending: endingOf(result),
     notes: notesOf(rows),
-    sections: [...experiment.sections(rows, result), ...publishedSection(experiment.published)],
-    provenance: provenanceOf(result),
+    sections: experiment.sections(rows, result),
+    facts: provenanceOf(result),
     result,
   }
 }
 
-export function factsOf({
-  machine,
-  load,
-  software,
-  options,
-}: Pick<Result, 'machine' | 'load' | 'software' | 'options'>): [label: string, text: string][] {
-  const { cpu, cores, memoryBytes, kernel, node } = machine
+function endingOf({ interrupted, failure }: Result): string[] {
+  if (interrupted) return ['Interrupted: figures are of the complete rounds.']
+  if (failure === undefined) return []
+  return [`It failed, so figures are of the complete rounds: ${failure.split('\n', 1)[0]}`]
+}
+
+/** Facts to print before a run. */
+export function factsOf(
+  of: Pick<Result, 'machine' | 'load' | 'software' | 'options'>,
+): [label: string, text: string][] {
+  const { cpu, cores, memoryBytes, kernel, node } = of.machine
   const gigabytes = (memoryBytes / 2 ** 30).toFixed(0)
   return [
     ['Machine', `${cpu}, ${cores} cores, ${gigabytes} GiB, ${kernel}, Node ${node.slice(1)}`],
-    ...Object.entries({ ...software, ...load }).flatMap(([label, value]): [string, string][] =>
-      value === null ? [] : [[label, String(value)]],
+    ...Object.entries({ ...of.software, ...of.load }).flatMap(
+      ([label, value]): [string, string][] => (value === null ? [] : [[label, String(value)]]),
     ),
-    ['Options', settingsText(options)],
+    ['Options', settingsText(of.options)],
   ]
 }
 
-function provenanceOf(result: Result): Provenance {
-  const { date, command, git, elsewhere, network, limits } = result
-  const commit = git ? `${git.commit.slice(0, 12)}${git.dirty ? ' with changes' : ''}` : 'unknown'
-  return {
-    date,
-    command,
-    facts: [
-      ...factsOf(result),
-      ['Limits', settingsText({ ...limits })],
-      ['Network', network],
-      ['Commit', commit],
-      ['CPU time that went elsewhere', elsewhere === null ? 'not told here' : percent(elsewhere)],
-    ],
-  }
+function provenanceOf(result: Result): [label: string, text: string][] {
+  const { elsewhere, network } = result
+  return [
+    ...factsOf(result),
+    ['Network', network],
+    ['Commit', commitOf(result) ?? 'unknown'],
+    ['CPU time that went elsewhere', elsewhere === null ? 'unknown' : percent(elsewhere)],
+  ]
 }
 
-/** `rounds 3, links unix loopback`; of what is no plain value, the name. */
+export const commitOf = ({ git }: Result): string | null =>
+  git && `${git.commit.slice(0, 12)}${git.dirty ? ' with changes' : ''}`
+
+/** `rounds 3, links unix loopback`; of an object, its name. */
 function settingsText(settings: Readonly<Record<string, unknown>>): string {
   const text = (value: unknown): string => {
     if (Array.isArray(value)) return value.map(text).join(' ')
@@ -86,17 +77,4 @@ function settingsText(settings: Readonly<Record<string, unknown>>): string {
   return Object.entries(settings)
     .map(([name, value]) => `${name} ${text(value)}`)
     .join(', ')
-}
-
-function publishedSection(figures: readonly Published[] = []): Section[] {
-  if (figures.length === 0) return []
-  const tables = [...Map.groupBy(figures, ({ source }) => source)].map(
-    ([source, list]): Table => ({
-      caption: `The documents measured (${source})`,
-      head: ['what', 'figure', 'unit'],
-      rows: list.map(({ what, value, unit }) => [what, figure(value), unit]),
-      texts: [0, 2],
-    }),
-  )
-  return [{ title: "The documents' figures", tables }]
 }

@@ -33,9 +33,6 @@ const shape: Shape = {
     crowded: { mark: '!', text: 'Too few cores.', keepsRatios: true },
   },
   baseline: () => ({ build: 'stock' }),
-  published: [
-    { what: 'x', value: 10_065, unit: '/s', source: 'a', metric: 'rate', case: { idle: 0 } },
-  ],
 }
 
 const stock = { idle: 0, way: 'tcp', build: 'stock' }
@@ -67,7 +64,7 @@ describe('rows', () => {
     expect(row?.ratios('rate', rows.all[0] ?? expect.fail())).toEqual([2, 2, 3])
     expect(row?.ratio('rate', row.baseline(rows))).toMatchObject({ median: 2, min: 2, max: 3 })
     expect(rows.find(crowd)?.ratio('rate', rows.find(crowd)?.baseline(rows))).toBeNull()
-    expect(() => row?.metric('size')).toThrow('toy has no metric size')
+    expect(() => range('size', rows)).toThrow('toy has no metric size')
   })
 
   test('a doubtful rate has no ratio, its CPU time has', () => {
@@ -108,7 +105,13 @@ describe('a table', () => {
   test('has the factors that differ, and the columns that have something in them', () => {
     const table = tableOf(rows, {
       caption: 'Toys',
-      columns: [range('rate', rows), ratio('rate', '× stock'), 'busy', 'calls', documented('rate')],
+      columns: [
+        range('rate', rows),
+        ratio('rate', '× stock'),
+        'busy',
+        'calls',
+        documented('documents', { 0: { stock: 10_065, patched: 10_065 } }, 'idle', 'build'),
+      ],
     })
     expect(table).toEqual({
       caption: 'Toys',
@@ -155,37 +158,24 @@ describe('a table', () => {
   })
 })
 
-test('charts say in words what they show', () => {
-  expect(bars(rows.where({ idle: 0 }), 'rate', 'Rates')).toMatchObject({
-    description: 'requests/s: stock 200; patched 400.',
+test('charts have the values of the rows', () => {
+  const few = rows.where({ idle: 0 })
+  expect(bars(few, 'rate', 'Rates')).toMatchObject({
+    unit: 'requests/s',
     bars: [
       { name: 'stock', value: 200, low: 100, high: 300, doubtful: false },
       { name: 'patched', value: 400, low: 200, high: 900, doubtful: false },
     ],
   })
   const metrics = { main: 'cpu', calls: 'calls' }
-  const stacked = { kind: 'stacked', title: 'CPU', unit: 'µs', metrics } as const
-  expect(groups(rows.where({ idle: 0 }), stacked)).toMatchObject({
-    description: 'µs: stock main 10.0, calls 14.0; patched main 6.00, calls 6.26.',
+  expect(groups(few, { title: 'CPU', unit: 'µs', metrics })).toMatchObject({
     names: ['stock', 'patched'],
     groups: [{ values: [10, 6] }, { values: [14, 6.261] }],
   })
-  expect(lines(rows, { metric: 'rate', over: 'idle', title: 'Rates' })).toMatchObject({
-    description: 'requests/s at 0, 10,000: stock 200, -; patched 400, 1.00.',
-    x: { label: 'idle connections', names: ['0', '10,000'] },
-    lines: [
-      {
-        points: [
-          [0, 200],
-          [1, null],
-        ],
-      },
-      {
-        points: [
-          [0, 400],
-          [1, 1],
-        ],
-      },
-    ],
-  })
+  const { x, lines: drawn } = lines(rows, { metric: 'rate', over: 'idle', title: 'Rates' })
+  expect(x).toEqual({ label: 'idle connections', names: ['0', '10,000'] })
+  expect(drawn.map(({ points }) => points.map(([, y]) => y))).toEqual([
+    [200, null],
+    [400, 1],
+  ])
 })

@@ -1,6 +1,8 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import type { Experiment, Run } from '../../src/experiment/experiment.ts'
-import type { Measured } from '../../src/experiment/result.ts'
+import { orderOf } from '../../src/experiment/rounds.ts'
+import type { Measured } from '../../src/experiment/shape.ts'
+import { partOf } from '../../src/reporting/part.ts'
 import { resultText } from '../../src/reporting/terminal.ts'
 import { runExperiment } from '../../src/run.ts'
 
@@ -70,9 +72,9 @@ test('a result has every round but the warm-up, and what it was measured with', 
     runs.push(`${name}${round}`)
     return { values: { size: round }, errors: {}, doubts: [] }
   }
-  const { result, early } = await run(toy(measure))
+  const { result, error } = await run(toy(measure))
   expect(runs).toEqual(['a0', 'a1', 'b1', 'b2', 'a2', 'b3', 'a3'])
-  expect(early).toBeNull()
+  expect(error).toBeNull()
   expect(result).toMatchObject({
     ...{ format: 'onetrip-result/1', experiment: 'toy', command: 'npm run load -- toy' },
     ...{ interrupted: false, load: { what: 'dolls' }, metrics: { size: 'size' } },
@@ -89,44 +91,56 @@ test('a result has every round but the warm-up, and what it was measured with', 
   const text = printed.join('')
   expect(text).toMatch(/^what +dolls$/m)
   expect(text).toMatch(/^Round 3\/3 {2}a {2}size 3\.00$/m)
-  expect(resultText(toy(), result)).toContain('Toys are small.')
+  expect(resultText(partOf({ experiment: toy(), result }))).toContain('Toys are small.')
 })
 
 describe('what ends it early', () => {
-  const broken = (at: string, fail: (run: Run<object>) => void) =>
+  const breaking = (at: string, fail: (run: Run<object>) => void) =>
     toy(async (name, run) => {
       if (`${name}${run.round}` === at) fail(run)
       return { values: { size: 1 } }
     })
 
-  test('leaves the rounds that were complete, with the reason', async () => {
-    const experiment = broken('a2', ({ context }) => {
-      context.fail(new Error('Redis is gone'))
+  test.each([
+    ['b2', 2],
+    ['a2', 2],
+    ['b3', 4],
+  ])('a failure in %s leaves %i samples, and the reason', async (at, left) => {
+    const experiment = breaking(at, ({ context }) => {
+      setImmediate(() => context.fail(new Error('Redis is gone'))) // known a moment later
       throw new Error('connection lost')
     })
-    const { result, early } = await run(experiment)
+    const { result, error } = await run(experiment)
     expect(result).toMatchObject({ interrupted: false, failure: 'Redis is gone' })
-    expect(result.samples).toHaveLength(2)
-    expect(early?.reason).toMatchObject({ message: 'Redis is gone' })
+    expect(result.samples).toHaveLength(left)
+    expect(error).toMatchObject({ message: 'Redis is gone' })
     expect(undone).toEqual(['last', 'first'])
+    expect(resultText(partOf({ experiment, result }))).toMatch(
+      /^It failed, .* rounds: Redis is gone$/m,
+    )
   })
 
-  test('an interrupt does so too', async () => {
+  test.each(['a2', 'b3'])('an interrupt in %s does so too, also if the run fails', async (at) => {
     const interrupt = new AbortController()
-    const experiment = broken('b3', () => interrupt.abort(new Error('enough')))
+    const experiment = breaking(at, () => {
+      interrupt.abort(new Error('enough'))
+      if (at === 'a2') throw new Error('connection lost')
+    })
     const { result } = await run(experiment, interrupt)
     expect(result).toMatchObject({ interrupted: true })
-    expect(result.samples).toHaveLength(4)
+    expect(result.failure).toBeUndefined()
+    expect(result.samples).toHaveLength(at === 'a2' ? 2 : 4)
   })
 
-  test('in the warm-up or in the first round leaves nothing', async () => {
-    for (const at of ['a0', 'b1']) {
-      const experiment = broken(at, () => {
-        throw new Error('connection lost')
-      })
-      await expect(run(experiment)).rejects.toThrow('connection lost')
-      expect(undone).toEqual(['last', 'first'])
-    }
+  test.each(['a0', 'a1', 'b1'])('in %s leaves nothing', async (at) => {
+    const interrupt = new AbortController()
+    const failing = breaking(at, () => {
+      throw new Error('connection lost')
+    })
+    await expect(run(failing)).rejects.toThrow('connection lost')
+    expect(undone).toEqual(['last', 'first'])
+    const interrupted = breaking(at, () => interrupt.abort(new Error('enough')))
+    await expect(run(interrupted, interrupt)).rejects.toThrow('enough')
   })
 
   test('in the preparation is explained by what has gone', async () => {
@@ -143,4 +157,11 @@ describe('what ends it early', () => {
   test('without a case there is nothing to measure', async () => {
     await expect(run({ ...toy(), cases: () => [] })).rejects.toThrow('nothing to measure')
   })
+})
+
+test('every case comes early and late, before and after each other one', () => {
+  const orders = Array.from({ length: 6 }, (_, round) => orderOf(['a', 'b', 'c'], round).join(''))
+  expect(new Set(orders).size).toBe(6)
+  const two = Array.from({ length: 4 }, (_, round) => orderOf(['a', 'b'], round).join(''))
+  expect(two).toEqual(['ab', 'ba', 'ba', 'ab'])
 })

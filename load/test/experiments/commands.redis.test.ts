@@ -28,11 +28,3 @@ test('commands: the default tests of redis-benchmark, with the documents beside'
     names.map(firstWord),
   )
 })
-
-test('commands: with more clients, the documents are not beside', async () => {
-  const args = ['--quick', '-n', '1000', '-c', '2', '--builds=patched']
-  const { text, result } = await runExperiment('commands', args)
-  expect(text).toMatch(/^SET /m)
-  expect(text).not.toMatch(/^PING .* 34,843 .*\./m)
-  expect(result.samples).toHaveLength(20)
-})

@@ -3,17 +3,15 @@ import { expect, test } from 'vitest'
 import { runExperiment } from '../support/experiment.ts'
 import { runLoad } from '../support/run.ts'
 
-test('pipelining: one read from the socket for a whole pipeline', async () => {
+test('pipelining: a row for each command and number of values', async () => {
   const args = ['--rounds=1', '--duration=0.1', '--pipelines=10', '--keys=10', '--clients=10']
   const { text, result } = await runExperiment('pipelining', args)
-  expect(text).toMatch(/^GET .* 10 .* 0\.10 /m)
   expect(text).toMatch(/^SET: pipelines of 10 carry [\d.]+ times as many values/m)
   expect(text).toMatch(/^GET .* 1 .* 70,671 /m)
   expect(result.samples.map(({ case: { command, values } }) => `${command} ${values}`)).toEqual([
     ...['GET 1', 'SET 1', 'GET 10', 'SET 10', 'MGET 10', 'MSET 10'],
   ])
   for (const { case: one, values, details } of result.samples) {
-    expect(values.reads).toBeCloseTo(1 / Number(one.values), 1)
     expect(values.mainCpuMicros).toBeGreaterThan(0)
     expect(details?.command).toMatch(new RegExp(`^redis-benchmark .*${one.command} key:`))
   }

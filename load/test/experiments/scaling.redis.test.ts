@@ -7,10 +7,10 @@ import { runLoad } from '../support/run.ts'
 
 const short = ['--rounds=1', '--duration=0.5', '--warmup=0', '--sessions=8', '--no-report']
 
-test('by distance: through a relay, with a row for each variant', async () => {
-  const varied = ['--only=distance', '--links=1ms@1Gb/s', '--variants=sequential,batch']
+test('by link: through a relay, with a row for each variant', async () => {
+  const varied = ['--only=link', '--links=1ms@1Gb/s', '--variants=sequential,batch']
   const { text, result } = await runExperiment('scaling', [...short, ...varied])
-  expect(text).toMatch(/^By distance to Redis/m)
+  expect(text).toMatch(/^By link to Redis/m)
   expect(text).toMatch(/^1ms@1Gb\/s +batch .* [\d.]+ .* 0 *$/m)
   expect(result).toMatchObject({
     interrupted: false,
@@ -20,7 +20,7 @@ test('by distance: through a relay, with a row for each variant', async () => {
   expect(result.samples).toHaveLength(2)
   for (const { case: one, values, errors } of result.samples) {
     expect(one).toMatchObject({
-      series: 'distance',
+      series: 'link',
       connections: 64,
       workers: 1,
       link: '1ms@1Gb/s',
@@ -38,6 +38,8 @@ test('by workers; an interrupt keeps the rounds that are complete', async () => 
   const varied = ['--only=workers', '--workers=2', '--variants=batch', '--rounds=1000']
   const args = ['scaling', ...short, ...varied, '--json', json]
   const load = await runLoad({ state, args, until: /^Round 2\// })
+  // This one, Redis, and the API with two workers.
+  expect(await processesOf(state)).toHaveLength(5)
   load.signal('SIGINT')
   expect(await load.exited).toEqual({ code: 130, signal: null })
   const result = JSON.parse(await readFile(json, 'utf8'))
@@ -59,7 +61,7 @@ test('nothing to measure is a problem', async () => {
 
 test('an interrupt while the APIs start leaves nothing', async () => {
   const state = await temporaryFolder()
-  const args = ['scaling', ...short, '--only=distance', '--links=switch']
+  const args = ['scaling', ...short, '--only=link', '--links=switch']
   const load = await runLoad({ state, args, until: /^Scaling: / })
   // This one, Redis and the relay; then the APIs.
   await expect.poll(async () => (await processesOf(state)).length).toBeGreaterThan(3)

@@ -13,7 +13,6 @@ test('slow-reader: replies pile up unless they are limited or read', async () =>
   const unlimited = run('unlimited')
   expect(unlimited.added).toBeGreaterThan(5) // the rest is in the sockets' buffers
   expect(unlimited.values).toMatchObject({ closedAfter: null, refusedWrites: 0 })
-  expect(Math.max(...(unlimited.series?.memoryMegabytes ?? []))).toBe(unlimited.added)
 
   for (const client of ['output-limit', 'client-memory']) {
     expect(run(client).added).toBeLessThan(5)
@@ -35,6 +34,5 @@ test('slow-reader: replies pile up unless they are limited or read', async () =>
   expect(run('store-at-once').values).toMatchObject({ refusedCalls: calls - 1_000 })
   expect(run('store-at-once').added).toBeLessThan(4)
 
-  expect(text).toMatch(/^not read, no limit .*[▁-█]/m)
-  expect(text).toContain('client-output-buffer-limit closed the client after')
+  expect(text).toMatch(/^maxmemory alone does not limit them \([\d.]+ MB\)/m)
 })

@@ -10,9 +10,9 @@ test('every strategy over near and distant links, beside the documents', async (
     '--links=loopback,switch,20ms@1Gb/s',
   ])
   expect(text).toContain('No CPU time is shown below 100 calls/s')
-  expect(text).toMatch(/^switch +0\.\d+ .* 739 +2,841 +3\.8$/m)
+  expect(text).toMatch(/^switch +pipeline .* 2,841 /m)
   expect(text).toMatch(
-    /^Over switch, a pipeline makes [\d.]+ times as many calls .* \(documents: 3\.8\)\.$/m,
+    /^Over switch, a pipeline makes [\d.]+ times as many calls .* \(documents: 3\.84\)\.$/m,
   )
   expect(result).toMatchObject({ options: { concurrency: 1, rounds: 1 } })
   expect(result.samples).toHaveLength(3 * strategyNames.length)
@@ -22,7 +22,7 @@ test('every strategy over near and distant links, beside the documents', async (
     expect(values.p50).toBeGreaterThan(least ?? Number.NaN)
     expect(values.pingMs).toBeGreaterThan(least ?? Number.NaN)
     const isSlow = (values.callsPerSecond ?? 0) < 100
-    expect(values.redisCpuMicros === null).toBe(isSlow)
+    expect(values.cpuMicros === null).toBe(isSlow)
   }
 })
 
@@ -31,9 +31,9 @@ test('pools and I/O threads, with several calls in flight, recording views', asy
     ...['--quick', '--operation=record-view', '--strategies=batch', '--links=unix'],
     ...['--concurrency=8', '--pool-sizes=1,2', '--io-threads=1,2'],
   ])
-  expect(text).toContain('record-view, 8 calls at a time')
-  expect(text).toMatch(/^batch(?: †)? +2 +2 +[\d,]+ +\d/m)
-  expect(text).not.toContain('table 4)\n')
+  expect(text).toContain('record-view, calls at a time: 8')
+  expect(text).toMatch(/^batch(?: †)? +2 +2 +[\d.]+ +[\d,]+/m)
+  expect(text).not.toContain('documents calls/s')
   const settings = result.samples.map(({ case: one }) => `${one.poolSize} ${one.ioThreads}`)
   expect(settings).toEqual(['1 1', '2 1', '1 2', '2 2'])
 })

@@ -17,10 +17,6 @@ export function resultOf(
     machine: { cpu: 'EPYC', cores: 2, memoryBytes: 2 ** 34, kernel: 'Linux 6', node: 'v26.10.0' },
     elsewhere: 0.02,
     network: 'shared',
-    limits: {
-      ...{ descriptors: 20_000, somaxconn: 4_096, ports: '32768-60999', reuseTimeWait: 2 },
-      ...{ timeWaitBuckets: 131_072, trackedConnections: 0 },
-    },
     options: { rounds: 5, duration: 5, connections: 64, seed: 17 },
     load: { 'way to Redis': 'tcp' },
     software: { Redis: '8.0.6 patched-1', Generator: 'autocannon 9.0.0' },

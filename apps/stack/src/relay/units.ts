@@ -28,14 +28,6 @@ export function bandwidth(text: string): number {
   throw new InvalidArgumentError('It must be a bandwidth such as 1Gb/s, 1.8Mb/s or "unlimited".')
 }
 
-/** Bits per second as text: `1.8 Mb/s`. */
-export function describeBandwidth(bitsPerSecond: number): string {
-  if (bitsPerSecond === Number.POSITIVE_INFINITY) return 'unlimited'
-  const [unit, size] =
-    Object.entries(bits).findLast(([, size]) => bitsPerSecond >= size) ?? (['b/s', 1] as const)
-  return `${Number((bitsPerSecond / size).toPrecision(6))} ${unit}`
-}
-
 /** Where to listen or connect, as `node:net` takes it. */
 export type Endpoint = { path: string } | { host: string; port: number }
 

@@ -1,7 +1,13 @@
 import { Problem } from '@onetrip/stack/problem.ts'
 import { errorKinds } from '../../experiment/figures.ts'
-import type { Measured } from '../../experiment/result.ts'
-import { asLatency, asRate, type Case, type Doubt, type Metric } from '../../experiment/shape.ts'
+import {
+  asLatency,
+  asRate,
+  type Case,
+  type Doubt,
+  type Measured,
+  type Metric,
+} from '../../experiment/shape.ts'
 import { usageOf } from '../../measure/usage.ts'
 import { GENERATOR_LIMIT } from '../generator-limit.ts'
 import { percentileNames, percentText } from '../pacer/latencies.ts'

@@ -1,7 +1,9 @@
 import { ownHostOption } from '@onetrip/stack/address.ts'
-import { listOfUrls, share, wholeNumber } from '@onetrip/stack/parsers.ts'
+import { listOfUrls, seconds, share, wholeNumber } from '@onetrip/stack/parsers.ts'
 import { redisOptions } from '@onetrip/stack/start/settings.ts'
 import { type Command, Option } from 'commander'
+import { type Variant, variants } from '../../variants.ts'
+import { namesOption } from '../redis/options.ts'
 import { MAX_SEED } from './workload.ts'
 
 // Options of all commands that send requests over HTTP.
@@ -14,21 +16,35 @@ const workloads = {
 
 export interface WorkloadFlags {
   connections: number
+  variants: Variant[]
+  /** Seconds, per variant. */
+  warmup: number
   workload: keyof typeof workloads
-  sessions?: number
-  items?: number
-  reads?: number
   seed: number
+  /** Filled in by `withWorkload`. */
+  sessions: number
+  items: number
+  reads: number
   url?: string[]
 }
 
-/** Adds `--workload`, and the options that change a part of it. */
-export function addWorkload(command: Command): Command {
+/** What is the same for each experiment but the defaults. */
+interface Defaults {
+  variants: readonly Variant[]
+  /** Seconds. */
+  warmup: number
+}
+
+/** Adds `--variants`, `--warmup`, `--workload`, and the options that change a part of the workload. */
+export function addWorkload(command: Command, defaults: Defaults): Command {
+  const warmup = 'per variant, before the first round'
   const { items, reads } = workloads.realistic
   const count = wholeNumber(1, 100_000)
   const sessions =
     'users logged in (default: 1,000, at least as many as connections; with --url as many)'
   return command
+    .addOption(namesOption('--variants <list>', variants, defaults.variants))
+    .option('--warmup <seconds>', warmup, seconds(0, 600), defaults.warmup)
     .addOption(
       new Option('--workload <name>', 'what is requested')
         .choices(Object.keys(workloads))
@@ -41,25 +57,24 @@ export function addWorkload(command: Command): Command {
 }
 
 /** The options, with what the workload stands for where the user does not say otherwise. */
-export function withWorkload<Options extends WorkloadFlags>(
-  options: Options,
-): Options & (typeof workloads)['realistic'] {
+export function withWorkload<Options extends WorkloadFlags>(options: Options): Options {
   const { connections, workload, url } = options
   const usual = workloads[workload]
-  if (workload === 'documents') return { ...usual, ...options }
   // A stack that the user names may limit how many users log in from one address.
   const sessions = url ? connections : Math.max(usual.sessions, connections)
-  return { ...usual, sessions, ...options }
+  const defaults = workload === 'documents' ? usual : { ...usual, sessions }
+  return { ...defaults, ...options, ...(url && { variants: [] }) }
 }
 
 /** The options that make two workloads different. */
 export const workloadOptionNames = ['workload', 'sessions', 'items', 'reads', 'seed'] as const
 
-/** Adds the options of `TargetOptions`, except the variants. */
+/** Adds `--connections`, and the options of `TargetOptions` except the variants. */
 export function addTarget(command: Command): Command {
   const { build, transport } = redisOptions()
   const url = 'APIs that run already, wherever that is; their Redis is REDIS_URL'
   return command
+    .option('--connections <n>', 'HTTP connections at the same time', wholeNumber(1, 10_000), 64)
     .option('--workers <n>', 'processes of each API of an own stack', wholeNumber(1, 64))
     .addOption(
       new Option('--url <list>', url)

@@ -24,9 +24,15 @@ export const microsPer = ({ mainCpuSeconds, cpuSeconds }: CpuUse, count: number)
 export async function measureLoad(server: RedisServer, options: LoadOptions) {
   const { result: load, cpu } = await cpuDuring(server, () => generateLoad(options))
   const isLimit = load.demand >= GENERATOR_LIMIT && cpu.mainDemand < GENERATOR_LIMIT
-  const perSecond = load.completed / load.seconds
-  const doubts = isLimit ? ['generator'] : []
-  return { ...load, perSecond, ...microsPer(cpu, load.completed), doubts }
+  return {
+    values: {
+      perSecond: load.completed / load.seconds,
+      ...load.latency,
+      ...microsPer(cpu, load.completed),
+    },
+    errors: load.errors,
+    doubts: isLimit ? ['generator'] : [],
+  }
 }
 
 /** What `generator` means among the doubts of `measureLoad`. */

@@ -1,7 +1,7 @@
 import { redisAddress, unixUrl } from '@onetrip/stack/address.ts'
 import { list } from '@onetrip/stack/parsers.ts'
 import { startRelay } from '@onetrip/stack/relay/process.ts'
-import { bandwidth, describeBandwidth, duration } from '@onetrip/stack/relay/units.ts'
+import { bandwidth, duration } from '@onetrip/stack/relay/units.ts'
 import { InvalidArgumentError } from 'commander'
 import { median } from 'simple-statistics'
 import type { Context } from '../../experiment/experiment.ts'
@@ -11,8 +11,7 @@ import type { RedisServer } from './server.ts'
 /** A way to Redis; `distant` is what a relay in between simulates, null for none. */
 export interface LinkPlan {
   name: string
-  transport: 'unix' | 'tcp'
-  distant: { roundTripMs: number; bitsPerSecond: number } | null
+  distant: { roundTripMs: number; rate: string } | null
 }
 
 /** The links of the documents: a round trip at a bandwidth, or nothing in between. */
@@ -24,22 +23,15 @@ export const linkNames: readonly string[] = Object.keys(named)
 export const links = list(link)
 
 function link(name: string): LinkPlan {
-  const transport = name === 'unix' ? 'unix' : 'tcp'
   const text = name in named ? named[name as keyof typeof named] : name
-  if (text === null) return { name, transport, distant: null }
+  if (text === null) return { name, distant: null }
   const [, roundTrip, rate] = /^([^@]+)@([^@]+)$/.exec(text) ?? []
   if (roundTrip && rate) {
-    const distant = { roundTripMs: duration(roundTrip), bitsPerSecond: bandwidth(rate) }
-    return { name, transport, distant }
+    bandwidth(rate) // throws if it is malformed
+    return { name, distant: { roundTripMs: duration(roundTrip), rate } }
   }
   const known = linkNames.join(', ')
   throw new InvalidArgumentError(`"${name}" is none of ${known}, and not like 5ms@100Mb/s.`)
-}
-
-/** `switch: 0.271 ms at 1 Gb/s` */
-export function describeLink({ name, transport, distant }: LinkPlan): string {
-  if (!distant) return `${name}: ${transport === 'unix' ? 'Unix socket' : 'TCP over loopback'}`
-  return `${name}: ${distant.roundTripMs} ms at ${describeBandwidth(distant.bitsPerSecond)}`
 }
 
 /** The URL of the Redis at the other end, and the round trip of a PING: the median of at least five. */
@@ -54,20 +46,20 @@ const [RELAY_MS, TOLERANCE] = [0.15, 0.02]
 
 /** Opens a link to a Redis on this machine; `context.defer` closes it at the end. */
 export async function openLink(
-  { transport, distant }: LinkPlan,
+  { name, distant }: LinkPlan,
   server: RedisServer,
   { signal, defer }: Context,
 ): Promise<OpenLink> {
   if (!distant) {
-    const url = transport === 'unix' ? unixUrl(server.socket) : `redis://127.0.0.1:${server.port}`
+    const url = name === 'unix' ? unixUrl(server.socket) : `redis://127.0.0.1:${server.port}`
     return { url, pingMs: await ping(url, 0) }
   }
-  const { roundTripMs, bitsPerSecond } = distant
+  const { roundTripMs, rate } = distant
   const openRelay = async (milliseconds: number) => {
     const relay = await startRelay({
       to: server.socket,
       roundTrip: `${milliseconds.toFixed(4)}ms`,
-      bandwidth: Number.isFinite(bitsPerSecond) ? `${bitsPerSecond}b/s` : 'unlimited',
+      bandwidth: rate,
       signal,
     })
     defer(() => relay.stop())

@@ -31,7 +31,8 @@ export const numbers = (min: number, max: number) => list(wholeNumber(min, max))
 export function numbersOption(
   flags: string,
   description: string,
-  { min, max, defaults }: { min: number; max: number; defaults: readonly number[] },
+  [min, max]: readonly [number, number],
+  defaults: readonly number[],
 ): Option {
   return new Option(flags, description)
     .argParser(numbers(min, max))

@@ -5,9 +5,13 @@ import { Problem } from '@onetrip/stack/problem.ts'
 import { buildRedis } from '@onetrip/stack/redis.ts'
 import { type CpuReading, cpuBetween, readCpu } from './threads.ts'
 
+let program: Promise<string> | undefined
+
 /** The path of redis-benchmark, which is built first if it is missing. */
-export const requireRedisBenchmark = async (signal: AbortSignal): Promise<string> =>
-  join(await buildRedis('tools', signal), 'redis-benchmark')
+export async function requireRedisBenchmark(signal: AbortSignal): Promise<string> {
+  program ??= buildRedis('tools', signal).then((folder) => join(folder, 'redis-benchmark'))
+  return await program
+}
 
 /**
  * Runs redis-benchmark, which is one process of one thread.
@@ -17,14 +21,14 @@ export const requireRedisBenchmark = async (signal: AbortSignal): Promise<string
  *   ready to, null if the run was too short; `command`: its command line, without the path of the program.
  * @throws Problem with its output when it fails; the reason of `signal`, after killing it.
  */
-export async function redisBenchmark(
-  program: string,
-  args: readonly string[],
-  signal: AbortSignal,
-) {
+export async function redisBenchmark(args: readonly string[], signal: AbortSignal) {
   signal.throwIfAborted()
   const options = { signal, killSignal: 'SIGKILL' } as const
-  const running = promisify(execFile)(program, ['--csv', ...args], options)
+  const running = promisify(execFile)(
+    await requireRedisBenchmark(signal),
+    ['--csv', ...args],
+    options,
+  )
   let first: CpuReading | undefined
   let last: CpuReading | undefined
   // The system forgets its CPU time when the process ends.

@@ -42,7 +42,6 @@ export function cpuBetween(before: CpuReading, after: CpuReading) {
     seconds,
     cpuSeconds: after.cpuSeconds - before.cpuSeconds,
     mainCpuSeconds,
-    mainWaitedSeconds,
     mainDemand: (mainCpuSeconds + mainWaitedSeconds) / seconds,
   }
 }

@@ -3,15 +3,14 @@ import { seconds, wholeNumber } from '@onetrip/stack/parsers.ts'
 import { Problem } from '@onetrip/stack/problem.ts'
 import { RedisMonitor } from '@onetrip/stack/redis-info.ts'
 import { Option } from 'commander'
+import { cpuDuring, microsPer } from '../../drivers/redis/cost.ts'
 import { redisBenchmark, requireRedisBenchmark } from '../../drivers/redis/redis-benchmark.ts'
-import { cpuBetween } from '../../drivers/redis/threads.ts'
 import type { Experiment } from '../../experiment/experiment.ts'
 import { percent } from '../../experiment/figures.ts'
-import type { Measured } from '../../experiment/result.ts'
 import type { Row } from '../../experiment/rows.ts'
-import { asCount, asCpu, asRate } from '../../experiment/shape.ts'
-import { bars } from '../../reporting/charts.ts'
-import { type Column, errors, range, tableOf } from '../../reporting/columns.ts'
+import { asCount, asCpu, asRate, type Measured } from '../../experiment/shape.ts'
+import { chartsOf } from '../../reporting/charts.ts'
+import { type Column, documented, errors, range, tableOf } from '../../reporting/columns.ts'
 import { type CallerName, callers, type LoopOptions, loop, missingKey } from './callers.ts'
 import {
   describeOthers,
@@ -33,8 +32,7 @@ interface ClientOptions {
 
 interface Bench {
   target: Target
-  /** Path of redis-benchmark; null where it cannot be used. */
-  program: string | null
+  hasBenchmark: boolean
   /** What clients have reached so far, which tells how many commands fill a run of redis-benchmark. */
   rates: Map<string, number>
 }
@@ -46,14 +44,12 @@ interface Client {
   /** Calls in flight. Default 1. */
   readonly width?: number
   readonly reconnects?: boolean
-  /** What the documents say that it reaches, of redis-benchmark -c 1. */
-  readonly documents?: string
 }
 
 const clients: Readonly<Record<string, Client>> = {
-  benchmark: { label: 'redis-benchmark -c 1', caller: 'redis-benchmark', documents: '100 %' },
+  benchmark: { label: 'redis-benchmark -c 1', caller: 'redis-benchmark' },
   raw: { label: 'a plain socket', caller: 'raw' },
-  ioredis: { label: 'ioredis', caller: 'ioredis', documents: '50-60 %' },
+  ioredis: { label: 'ioredis', caller: 'ioredis' },
   store: { label: 'our store', caller: 'store' },
   'store-32': { label: 'our store, 32 calls at a time', caller: 'store', width: 32 },
   'benchmark-reconnect': {
@@ -65,7 +61,6 @@ const clients: Readonly<Record<string, Client>> = {
     label: 'a plain socket per command',
     caller: 'reconnect',
     reconnects: true,
-    documents: '25-30 %',
   },
   'reconnect-ioredis': {
     label: 'an ioredis client per command',
@@ -118,7 +113,7 @@ Examples:
       .option('--watch <seconds>', "how long to watch --url's other clients", seconds(0, 60), 3)
   },
 
-  factors: [{ name: 'client', label: 'client', text: labelOf }],
+  factors: [{ name: 'client', text: labelOf }],
   subject: 'client',
   metrics: [
     { name: 'perSecond', label: 'commands/s', ...asRate },
@@ -137,25 +132,24 @@ Examples:
   async prepare(context, { url, iOwnThisHost = false, watch }) {
     const target = await findTarget(context, url, iOwnThisHost)
     context.describe('load', { Server: target.name })
-    const program = await usableBenchmark(target, context.signal)
+    const hasBenchmark = await canBenchmark(target, context.signal)
     if (url && watch > 0) {
       const others = await context.step(`Watching the other clients for ${watch} s`, () =>
         watchOthers(url.url, watch, context.signal),
       )
       context.describe('software', { [OTHERS]: describeOthers(others) })
     }
-    return { target, program, rates: new Map() }
+    return { target, hasBenchmark, rates: new Map() }
   },
 
-  cases: ({ program }) =>
+  cases: ({ hasBenchmark }) =>
     Object.entries(clients)
-      .filter(([, { caller }]) => program !== null || caller !== 'redis-benchmark')
+      .filter(([, { caller }]) => hasBenchmark || caller !== 'redis-benchmark')
       .map(([name]) => ({ client: name })),
   warmUp: (cases) => cases,
 
   async measure({ client: name = '' }, bench, { round, options, context: { signal } }) {
-    const one = clients[name]
-    if (!one) throw new RangeError(`there is no client ${name}`)
+    const one = clients[name] as Client
     const { target, rates } = bench
     const seconds = round === 0 ? options.duration / 2 : options.duration
     const most = one.reconnects ? target.maxConnections : target.maxCalls
@@ -175,7 +169,7 @@ Examples:
     }
   },
 
-  sections: (rows, { options: { url } }) => {
+  sections(rows) {
     const yardstick = yardstickOf(rows)
     return [
       {
@@ -186,20 +180,17 @@ Examples:
             columns: [
               range('perSecond', rows),
               share,
-              documents,
+              documented('documents', documents, 'client'),
               ...['p50', 'p99', 'connections', 'mainCpuMicros'],
               errors,
             ],
           }),
           ...(yardstick ? [readingTable(yardstick)] : []),
         ],
-        charts: [
-          bars(
-            rows.filter(({ case: { client } }) => !clients[String(client)]?.width),
-            'perSecond',
-            `Commands per second, one at a time${url ? ', on a server of yours' : ''}`,
-          ),
-        ],
+        charts: chartsOf(
+          rows.filter(({ case: { client } }) => !clients[String(client)]?.width),
+          'perSecond',
+        ),
       },
     ]
   },
@@ -233,25 +224,26 @@ const share: Column = {
   },
 }
 
-const documents: Column = {
-  head: 'documents',
-  cell: ({ case: one }) => clients[String(one.client)]?.documents ?? '',
-}
+/** What the documents say that a client reaches, of redis-benchmark -c 1. */
+const documents = { benchmark: '100 %', ioredis: '50-60 %', reconnect: '25-30 %' }
 
 const hasNoPorts = ({ errors }: Row) => Object.keys(errors).some(isOutOfPorts)
 
 /** redis-benchmark takes a password as an argument only, and ours is built without TLS. */
-async function usableBenchmark(target: Target, signal: AbortSignal): Promise<string | null> {
+async function canBenchmark(target: Target, signal: AbortSignal): Promise<boolean> {
   const { password, tls } = redisAddress(target.url).options
-  if (password || tls) return null
-  return await requireRedisBenchmark(signal).catch((error) => {
-    if (error instanceof Problem) return null
+  if (password || tls) return false
+  try {
+    await requireRedisBenchmark(signal)
+    return true
+  } catch (error) {
+    if (error instanceof Problem) return false
     throw error
-  })
+  }
 }
 
 async function runBenchmark(
-  { target, program }: Bench,
+  { target }: Bench,
   { reconnects }: Client,
   wanted: number,
   most: number,
@@ -264,7 +256,7 @@ async function runBenchmark(
     ...['--dbnum', String(db), '-c', '1', '-n', String(calls), '-k', reconnects ? '0' : '1'],
     ...['GET', missingKey],
   ]
-  const { perSecond, p50, p99 } = await redisBenchmark(program ?? '', args, signal)
+  const { perSecond, p50, p99 } = await redisBenchmark(args, signal)
   return { values: { calls, perSecond, p50: p50 * 1_000, p99: p99 * 1_000 } }
 }
 
@@ -286,15 +278,13 @@ async function counted({ server }: Target, work: () => Promise<Called>): Promise
   if (!server) return await work()
   const monitor = await RedisMonitor.connect(server.url)
   try {
-    const [cpuBefore, before] = [await server.cpu(), await monitor.read()]
-    const run = await work()
-    const [cpuAfter, after] = [await server.cpu(), await monitor.read()]
+    const before = await monitor.read()
+    const { result: run, cpu } = await cpuDuring(server, work)
+    const after = await monitor.read()
     const { calls } = run.values
     if (calls === 0) return run
-    const { mainCpuSeconds } = cpuBetween(cpuBefore, cpuAfter)
     const connections = (after.connections - before.connections) / calls
-    const mainCpuMicros = (mainCpuSeconds * 1e6) / calls
-    return { ...run, values: { ...run.values, connections, mainCpuMicros } }
+    return { ...run, values: { ...run.values, connections, ...microsPer(cpu, calls) } }
   } finally {
     monitor.close()
   }

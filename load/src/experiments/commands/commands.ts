@@ -7,19 +7,8 @@ import { redisForEach } from '../../drivers/redis/servers.ts'
 import type { Experiment } from '../../experiment/experiment.ts'
 import { figure, percent } from '../../experiment/figures.ts'
 import { asCpu, asRate, type Case, product } from '../../experiment/shape.ts'
-import { bars } from '../../reporting/charts.ts'
-import { documented, range, ratio, tableOf } from '../../reporting/columns.ts'
-
-interface CommandsOptions extends BuildsOptions {
-  clients: number
-  requests: number
-}
-
-interface Bench {
-  serverOf: (one: Case) => RedisServer
-  /** Path of redis-benchmark. */
-  program: string
-}
+import { chartsOf } from '../../reporting/charts.ts'
+import { documented, range, ratio, sectionOf } from '../../reporting/columns.ts'
 
 /** redis-benchmark's default tests in its order: arguments, and commands per second in the documents. */
 const tests: Readonly<Record<string, readonly [args: string, documents?: number]>> = {
@@ -48,28 +37,25 @@ const tests: Readonly<Record<string, readonly [args: string, documents?: number]
 /** These need a list, which is filled before: `-t lrange_100` would measure that, too. */
 const READS_LIST = /^([LR]POP|LRANGE)/
 
-const documents = {
-  unit: 'commands/s',
-  source: 'Redis性能优化方案, from Redis in Action, listing 10: redis-benchmark -c 1 -q',
-}
+const documents = Object.fromEntries(
+  Object.entries(tests).map(([command, [, value = '']]) => [command, value]),
+)
 
 /** What each command costs, as the documents' listing 10 shows it. */
-export const commands: Experiment<CommandsOptions, Bench> = {
+export const commands: Experiment<
+  BuildsOptions & { requests: number },
+  (one: Case) => RedisServer
+> = {
   name: 'commands',
   title: 'Redis: command by command',
   summary: "redis-benchmark's default tests with one client",
   group: 'Redis',
   about: `
 The documents' listing 10 is "redis-benchmark -c 1 -q": one client sends one command after the other, so
-its rate is an upper bound for a client that waits for each reply. This runs the default tests of our
-build's redis-benchmark over TCP, with the documents' figures beside where the command is the same.
-
-With one client most of the time goes into the round trip: PING and SET are nearly alike. What the
-command itself takes is in the CPU time of Redis's main thread.
+its rate is an upper bound for a client that waits for each reply. Most of the time goes into the round
+trip. What the command itself takes is in the CPU time of Redis's main thread.
 
 Examples:
-  npm run load -- commands --quick
-  npm run load -- commands -c 50 -n 100000
   npm run load -- commands --builds stock,patched`,
   rounds: 3,
   duration: null,
@@ -77,15 +63,11 @@ Examples:
   seconds: { quick: 8, usual: 60, full: 60 },
   configure(command) {
     addBuilds(command, ['patched'])
-    command
-      .option('-c, --clients <n>', 'connections', wholeNumber(1, 1_000), 1)
-      .option('-n, --requests <n>', 'commands of each test', wholeNumber(1_000, 10_000_000), 20_000)
+    const count = wholeNumber(1_000, 10_000_000)
+    command.option('--requests <n>', 'commands of each test', count, 20_000)
   },
 
-  factors: [
-    { name: 'command', label: 'command' },
-    { name: 'build', label: 'build' },
-  ],
+  factors: [{ name: 'command' }, { name: 'build' }],
   subject: 'command',
   metrics: [
     { name: 'perSecond', label: 'commands/s', ...asRate },
@@ -94,76 +76,47 @@ Examples:
     { name: 'p99', label: 'p99 µs' },
   ],
   progress: ['perSecond', 'mainCpuMicros'],
-  loadOptions: ['clients', 'requests'],
+  loadOptions: ['requests'],
   baseline: () => ({ command: 'PING' }),
 
   async prepare(context, { builds }) {
-    const program = await requireRedisBenchmark(context.signal)
-    const serverOf = await redisForEach(context, product({ build: builds }), (one) =>
-      context.startRedis(one),
-    )
-    return { serverOf, program }
+    await requireRedisBenchmark(context.signal)
+    return await redisForEach(context, product({ build: builds }), context.startRedis)
   },
 
   cases: (_, { builds }) => product({ command: Object.keys(tests), build: builds }),
 
-  async measure(one, { serverOf, program }, { options, context: { signal } }) {
+  async measure(one, serverOf, { options: { requests }, context: { signal } }) {
     const server = serverOf(one)
-    const { clients, requests } = options
     const name = String(one.command)
-    const run = (test = '') => {
-      const args = `-p ${server.port} -c ${clients} -n ${requests} ${test}`.split(' ')
-      return redisBenchmark(program, args, signal)
-    }
+    const run = (test = '') =>
+      redisBenchmark(`-p ${server.port} -c 1 -n ${requests} ${test}`.split(' '), signal)
     if (READS_LIST.test(name)) await run('-t lpush')
     const { result, cpu } = await cpuDuring(server, () => run(tests[name]?.[0]))
     const { perSecond, p50, p99, command } = result
-    const { mainCpuMicros } = microsPer(cpu, requests)
     return {
-      values: { perSecond, mainCpuMicros, p50: p50 * 1_000, p99: p99 * 1_000 },
+      values: { perSecond, p50: p50 * 1_000, p99: p99 * 1_000, ...microsPer(cpu, requests) },
       details: { command },
     }
   },
 
-  sections(rows, { options: { clients, requests } }) {
-    const [build, ...others] = rows.values('build')
-    return [
-      {
-        title: 'Command by command',
-        tables: [
-          tableOf(rows, {
-            caption: `redis-benchmark -c ${clients} -n ${requests}`,
-            columns: [
-              range('perSecond', rows),
-              ...(clients === 1 ? [documented('perSecond', 'documents commands/s')] : []),
-              ratio('perSecond', '× PING'),
-              range('mainCpuMicros', rows),
-              ...(build && others.length > 0
-                ? [ratio('mainCpuMicros', `CPU × ${build}`, { build })]
-                : []),
-              ...['p50', 'p99'],
-            ],
-          }),
-        ],
-        charts: rows
-          .by('build')
-          .map(({ value, rows: own }) => bars(own, 'perSecond', `Commands per second, ${value}`)),
-      },
-    ]
-  },
-  claims: (rows) =>
-    rows.where({ command: 'PING' }).all.flatMap((row) => {
-      const [rate, micros] = [row.median('perSecond'), row.median('mainCpuMicros')]
-      if (!rate || !micros) return []
-      return [
-        `${row.text('build')}: ${figure(rate)} PING/s, for which Redis's main thread works ${percent((rate * micros) / 1e6)} of the time. The rest of the time it waits for the next command.`,
-      ]
+  sections: (rows, { options }) => [
+    sectionOf(rows, {
+      title: 'Command by command',
+      paragraphs: ['The documents: Redis性能优化方案, listing 10, from Redis in Action.'],
+      charts: chartsOf(rows, 'perSecond'),
+      caption: `redis-benchmark -c 1 -n ${options.requests}`,
+      columns: [
+        range('perSecond', rows),
+        documented('documents commands/s', documents, 'command'),
+        ratio('perSecond', '× PING'),
+        ...[range('mainCpuMicros', rows), 'p50', 'p99'],
+      ],
     }),
-  published: [
-    ...Object.entries(tests).flatMap(([command, [, value]]) =>
-      value ? [{ ...documents, what: command, value, case: { command }, metric: 'perSecond' }] : [],
-    ),
-    { ...documents, what: 'LPUSH (again, for LRANGE)', value: 33_222.59 },
-    { ...documents, what: 'LRANGE of 450', value: 11_061.95 },
   ],
+  claims: (rows) =>
+    rows.where({ command: 'PING' }).all.map((row) => {
+      const [rate, micros] = [row.median('perSecond') ?? 0, row.median('mainCpuMicros') ?? 0]
+      return `${row.text('build')}: ${figure(rate)} PING/s, for which Redis's main thread works ${percent((rate * micros) / 1e6)} of the time. The rest of the time it waits for the next command.`
+    }),
 }

@@ -1,4 +1,4 @@
-import { seconds, wholeNumber } from '@onetrip/stack/parsers.ts'
+import { wholeNumber } from '@onetrip/stack/parsers.ts'
 import { Problem } from '@onetrip/stack/problem.ts'
 import { Option } from 'commander'
 import { GENERATOR_LIMIT } from '../../drivers/generator-limit.ts'
@@ -22,32 +22,25 @@ import {
 } from '../../drivers/pacer/arrivals.ts'
 import {
   curveOf,
+  latencyAt,
   type Percentile,
   percentileNames,
   percentText,
+  shareOf,
   together,
 } from '../../drivers/pacer/latencies.ts'
 import { type PacedGenerator, startGenerator } from '../../drivers/pacer/pacer.ts'
-import { namesOption, numbers, numbersOption } from '../../drivers/redis/options.ts'
+import { numbers, numbersOption } from '../../drivers/redis/options.ts'
 import type { Experiment } from '../../experiment/experiment.ts'
 import { errorKinds, figure, withRange } from '../../experiment/figures.ts'
 import type { Row, Rows } from '../../experiment/rows.ts'
 import type { Section } from '../../experiment/section.ts'
-import { asLatency, type Metric } from '../../experiment/shape.ts'
-import { packageVersion } from '../../measure/package-version.ts'
+import { asLatency } from '../../experiment/shape.ts'
+import { packageVersion } from '../../measure/machine.ts'
 import { usageOf } from '../../measure/usage.ts'
 import { percentiles } from '../../reporting/charts.ts'
-import { type Column, errors, tableOf } from '../../reporting/columns.ts'
-import { variants } from '../../variants.ts'
-import { isLate, lateP99, percentileOf, pooled } from './pooled.ts'
-import {
-  capacityText,
-  givenRates,
-  perSecond,
-  type Rates,
-  ratesOf,
-  sharesOfCapacity,
-} from './rates.ts'
+import { type Column, errors, sectionOf } from '../../reporting/columns.ts'
+import { givenRates, perSecond, type Rate, ratesOf, sharesOfCapacity } from './rates.ts'
 
 interface LatencyOptions extends WorkloadFlags, TargetOptions {
   /** Requests per second, instead of shares. */
@@ -57,13 +50,9 @@ interface LatencyOptions extends WorkloadFlags, TargetOptions {
   arrivals: Arrivals
   /** Of each variant at each rate, over all rounds; 0 for runs that are all equally long. */
   requests: number
-  /** Seconds, per variant. */
-  warmup: number
 }
 
-interface Bench extends HttpBench, Rates {
-  generator: PacedGenerator
-}
+type Bench = HttpBench & { rates: readonly Rate[]; generator: PacedGenerator }
 
 /** The value of a percentile among the requests that failed or were not sent. */
 const FAILED = Number.POSITIVE_INFINITY
@@ -87,10 +76,8 @@ requests are beyond it: p99.99 needs --requests 100000. docs/method.md has more.
 Which stack is measured, the workloads and the environment variables: see npm run load -- http --help.
 
 Examples:
-  npm run load -- latency --quick
   npm run load -- latency --variants naive,batch,connect-redis --shares 50,90
   npm run load -- latency --rate 1000,5000 --variants pipeline,batch --arrivals poisson
-  npm run load -- latency --full --json latency.json --html latency.html
   REDIS_URL=redis://127.0.0.1:6379 npm run load -- latency --url http://127.0.0.1:3000 --rate 500`,
   rounds: 3,
   duration: 3,
@@ -98,60 +85,49 @@ Examples:
   full: { rounds: 5, duration: 3, warmup: 2, requests: 100_000 },
   seconds: { quick: 50, usual: 140, full: 650 },
   configure(command) {
+    const shares = 'rates, in percent of what the slowest variant can do'
     command
-      .addOption(
-        numbersOption('--shares <list>', 'rates, in percent of what the slowest variant can do', {
-          ...{ min: 1, max: 1_000, defaults: [25, 50, 75, 90] },
-        }),
-      )
+      .addOption(numbersOption('--shares <list>', shares, [1, 1_000], [25, 50, 75, 90]))
       .addOption(
         new Option('--rate <list>', 'rates in requests/s, instead of --shares')
           .argParser(numbers(1, 1_000_000))
           .conflicts('shares'),
       )
-      .addOption(namesOption('--variants <list>', variants, ['naive', 'pipeline', 'batch']))
       .addOption(
         new Option('--arrivals <how>', 'evenly spaced, or at random times of the same mean rate')
           .choices(arrivals)
           .default('even'),
       )
-      .option('--connections <n>', 'HTTP connections at the same time', wholeNumber(1, 10_000), 64)
       .option(
         '--requests <n>',
         `requests of each variant at each rate, over all rounds: makes runs longer than --duration where ${MOST_SECONDS} s are enough`,
         wholeNumber(0, 10_000_000),
         0,
       )
-      .option('--warmup <seconds>', 'per variant, before the first round', seconds(0, 600), 1)
-    addTarget(addWorkload(command))
+    addWorkload(command, { variants: ['naive', 'pipeline', 'batch'], warmup: 1 })
+    addTarget(command)
   },
   complete: withWorkload,
 
-  factors: [
-    { name: 'at', label: 'rate' },
-    { name: 'variant', label: 'variant' },
-  ],
+  factors: [{ name: 'at', label: 'rate' }, { name: 'variant' }],
   subject: 'variant',
   metrics: [
     { name: 'rate', label: 'due requests/s', kind: 'given' },
-    { name: 'capacity', label: 'at full speed requests/s' },
     { name: 'due', label: 'requests due' },
-    ...percentileNames.map(
-      (name): Metric => ({
-        ...{ name, label: `${percentText(name)} ms` },
-        ...(['p50', 'p99'].includes(name) && asLatency),
-      }),
-    ),
+    ...percentileNames.map((name) => ({
+      ...{ name, label: `${percentText(name)} ms` },
+      ...(['p50', 'p99'].includes(name) && asLatency),
+    })),
     { name: 'max', label: 'longest ms' },
+    { name: 'late', label: 'sent late p99 ms' },
     { name: 'generatorBusy', label: 'generator busy', format: 'percent' },
-    ...saturationMetrics.filter(({ name }) => name.endsWith('CpuMicros')),
+    ...saturationMetrics.filter(({ name }) => /^(api|redis)Cpu/.test(name)),
   ],
   progress: ['p50', 'p99', 'max'],
   doubts: {
     late: {
       mark: '*',
       text: 'Requests were sent too late although a connection was free: nothing is claimed from these rows. Lower rates, or a machine with more cores, may help.',
-      isShownBy: (rounds) => isLate(pooled(rounds)),
     },
     generator: {
       mark: '**',
@@ -162,20 +138,17 @@ Examples:
   baseline: baselineVariant,
 
   async prepare(context, options) {
-    for (const rate of options.rate ?? []) {
-      requireBounded(rate, secondsAt(rate, options))
-    }
+    const { rate: given, shares } = options
+    for (const rate of given ?? []) requireBounded(rate, secondsAt(rate, options))
     context.describe('software', { Generator: packageVersion('undici') })
-    const bench = await openBench(context, withWorkload(options))
-    const { comparedWith } = context
-    const rates = options.rate
-      ? givenRates(options.rate)
-      : comparedWith
-        ? ratesOf(comparedWith)
-        : await sharesOfCapacity(bench, context, options.shares, options)
+    const bench = await openBench(context, options)
+    const older = context.comparedWith && ratesOf(context.comparedWith)
+    const rates = given
+      ? givenRates(given)
+      : (older ?? (await sharesOfCapacity(bench, context, shares, options)))
     const generator = startGenerator(context.signal)
     context.defer(() => generator.close())
-    return { ...bench, ...rates, generator }
+    return { ...bench, rates, generator }
   },
   cases: ({ rates, apis }) =>
     rates.flatMap(({ at }) => apis.map(({ variant }) => ({ at, variant }))),
@@ -183,7 +156,7 @@ Examples:
     warmup > 0 ? cases.filter(({ at }) => at === cases.at(-1)?.at) : [],
 
   async measure({ at, variant }, bench, { round, options, context: { signal } }) {
-    const { rates, capacity, generator, monitor, owned, foreign } = bench
+    const { rates, generator, monitor, owned, foreign } = bench
     const api = apiOf(bench, variant)
     const rate = rates.find((one) => one.at === at)?.rate ?? Number.NaN
     const schedule = arrivalTimes({
@@ -196,58 +169,49 @@ Examples:
     const { result: run, cost } = await usageOf({ url, monitor, foreign, signal }, () =>
       generator.run({ url, owned, calls: bench.calls(api), schedule }),
     )
-    const { due, ok, notSent, lateness, latencies } = run
-    const failures = { ...(notSent > 0 && { 'not sent': notSent }), ...run.errors }
+    const { due, ok, notSent } = run
+    const errors = { ...(notSent > 0 && { 'not sent': notSent }), ...run.errors }
     if (round === 0 && ok === 0) {
       throw new Problem(
-        `No request succeeded for ${api.variant} (${errorKinds(failures)}): there is nothing to compare.`,
+        `No request succeeded for ${variant} (${errorKinds(errors)}): there is nothing to compare.`,
       )
     }
-    const own = together([latencies])
-    const { generatorBusy, generatorCpuMicros, apiCpuMicros, redisCpuMicros } = cost.values
+    const latencies = together([run.latencies])
+    const percentile = (name: Percentile) => latencyAt(latencies, shareOf(name), due)
+    const percentiles = percentileNames.map((name) => {
+      const value = percentile(name)
+      return [name, value === FAILED ? null : value] as const
+    })
+    // Of those for which a connection was free.
+    const lateness = together([run.lateness])
+    const late = lateness.totalCount === 0 ? 0 : lateness.getValueAtPercentile(99) / 1_000
+    const { generatorBusy, apiCpuMicros, redisCpuMicros } = cost.values
     return {
       values: {
-        rate,
-        capacity: capacity.get(api.variant) ?? null,
-        due,
-        ...Object.fromEntries(
-          percentileNames.map((name) => {
-            const value = percentileOf({ latency: own, due }, name)
-            return [name, value === FAILED ? null : value]
-          }),
-        ),
-        max: ok > 0 ? own.maxValue / 1_000 : null,
-        generatorBusy,
-        generatorCpuMicros,
-        apiCpuMicros,
-        redisCpuMicros,
+        ...{ rate, due, ...Object.fromEntries(percentiles), late },
+        max: ok > 0 ? latencies.maxValue / 1_000 : null,
+        ...{ generatorBusy, apiCpuMicros, redisCpuMicros },
       },
       foreignCpuSeconds: cost.foreignCpuSeconds,
-      doubts: cost.doubts,
-      errors: failures,
-      histograms: { latency: latencies, lateness },
+      errors,
+      doubts: isLate(late, percentile('p99')) ? [...cost.doubts, 'late'] : cost.doubts,
+      histograms: { latency: run.latencies },
     }
   },
 
-  sections: (rows, { options }) => [
-    {
-      title: 'How it is measured',
-      paragraphs: [
-        `Requests are due at a fixed rate (${options.arrivals === 'even' ? 'evenly spaced' : 'at random times, a Poisson process'}), and the clock of each starts when it is due. One that failed or was not sent counts as slower than all others. A percentile needs ten requests beyond it. "Sent late" is how late requests were sent although a connection was free; it is a part of their latency.`,
-        ...capacityLines(rows),
-      ],
-      tables: [],
-    },
-    ...rows.by('at').map(({ rows: own }) => sectionAt(own)),
-  ],
+  sections: (rows) => rows.by('at').map(({ rows: own }) => sectionAt(own)),
   claims: claimsOf,
 }
 
-function capacityLines(rows: Rows): string[] {
-  const known = rows.all.filter((row) => row.median('capacity') !== null)
-  const capacity = new Map(known.map((row) => [row.subject, row.median('capacity') ?? 0]))
-  return capacity.size > 0 ? [capacityText(capacity)] : []
-}
+/** Whether requests were sent so late that the latencies may be the generator's. Both in milliseconds. */
+export const isLate = (late: number, p99: number | null) => late > 1 && late > 0.2 * (p99 ?? 0)
+
+/** The latencies of all rounds together, of the requests answered with 2xx. */
+const pooled = ({ samples }: Row) =>
+  together(samples.map(({ histograms }) => histograms?.latency ?? ''))
+
+const percentileOf = (row: Row, name: Percentile) =>
+  latencyAt(pooled(row), shareOf(name), row.total('due'))
 
 /** `1,875 requests/s, 75 % of what the slowest can do`. */
 function rateText({ all: [first] }: Rows): string {
@@ -257,36 +221,29 @@ function rateText({ all: [first] }: Rows): string {
 }
 
 function sectionAt(rows: Rows): Section {
-  const hasFailures = rows.all.some((row) => Object.keys(row.errors).length > 0)
   const chart = percentiles(rows, {
     title: `Latency by percentile at ${rateText(rows)}`,
     unit: 'ms',
-    curve: ({ samples }) => curveOf(pooled(samples).latency, pooled(samples).due),
+    curve: (row) => curveOf(pooled(row), row.total('due')),
   })
-  return {
+  return sectionOf(rows, {
     title: `At ${rateText(rows)}`,
     charts: chart.lines.length > 0 ? [chart] : [],
-    tables: [
-      tableOf(rows, {
-        caption: `ms at ${rateText(rows)}: all rounds together (range of the rounds)${hasFailures ? '; failed: among the requests that failed or were not sent, which count as the slowest' : ''}`,
-        columns: [
-          ...(['p50', 'p90', 'p99', 'p999', 'p9999'] as const).map(percentileColumn),
-          { head: 'longest ms', cell: (row) => figure(Math.max(...row.values('max'))) },
-          { head: 'requests due', cell: (row) => figure(row.total('due')) },
-          errors,
-          { head: 'sent late p99 ms', cell: ({ samples }) => figure(lateP99(pooled(samples))) },
-          ...['apiCpuMicros', 'redisCpuMicros'],
-        ],
-      }),
+    caption: `ms at ${rateText(rows)}, from when a request was due: all rounds together (range of the rounds); what failed or was not sent counts as slower than all others`,
+    columns: [
+      ...(['p50', 'p90', 'p99', 'p999', 'p9999'] as const).map(percentileColumn),
+      { head: 'longest ms', cell: (row) => figure(Math.max(...row.values('max'))) },
+      { head: 'requests due', cell: (row) => figure(row.total('due')) },
+      ...[errors, 'late', 'apiCpuMicros', 'redisCpuMicros'],
     ],
-  }
+  })
 }
 
 function percentileColumn(name: Percentile): Column {
   return {
     head: `${percentText(name)} ms`,
     cell(row) {
-      const value = percentileOf(pooled(row.samples), name)
+      const value = percentileOf(row, name)
       if (value === FAILED) return 'failed'
       if (value === null) return '-'
       const { min = value, max = value } = row.summary(name) ?? {}
@@ -297,14 +254,13 @@ function percentileColumn(name: Percentile): Column {
 
 /** At the highest rate at which most rows are sound: each variant beside the others. */
 function claimsOf(rows: Rows): string[] {
-  const p99 = (row: Row) => percentileOf(pooled(row.samples), 'p99') ?? FAILED
+  const p99 = (row: Row) => percentileOf(row, 'p99') ?? FAILED
   const isSound = (row: Row) => row.doubts.length === 0 && Number.isFinite(p99(row))
   const sound = rows.by('at').map(({ rows: own }) => own.filter(isSound))
-  const most = Math.max(...sound.map(({ all }) => all.length))
+  const most = Math.max(2, ...sound.map(({ all }) => all.length))
   const best = sound.findLast(({ all }) => all.length === most)
-  const told = (best?.all ?? [])
-    .toSorted((a, b) => p99(a) - p99(b))
-    .map((row) => `${figure(p99(row))} ms with ${row.subject}`)
-  if (!best || most < 2) return []
+  if (!best) return []
+  const sorted = best.all.toSorted((a, b) => p99(a) - p99(b))
+  const told = sorted.map((row) => `${figure(p99(row))} ms with ${row.subject}`)
   return [`At ${rateText(best)}, 99 % of the answers take at most ${told.join(', ')}.`]
 }

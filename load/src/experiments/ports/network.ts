@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process'
 import { readFile, writeFile } from 'node:fs/promises'
 import { promisify } from 'node:util'
-import { Problem } from '@onetrip/stack/problem.ts'
+import { messageOf, Problem } from '@onetrip/stack/problem.ts'
 
 // What is set here belongs to the network namespace of this process; see `isolateProcess`.
 
@@ -11,18 +11,12 @@ export const OTHER_ADDRESS = '10.211.55.1'
 export const HOW_TO_RUN =
   'Run it as root, or as "unshare -r npm run load -- ports", and outside of a container.'
 
-/** Settings below `net.ipv4`. */
-interface NetworkSettings {
-  /** The first port and the last. */
-  ip_local_port_range: `${number} ${number}`
-  /** 0 never, 1 always, 2 on loopback (the kernel's default). */
-  tcp_tw_reuse: 0 | 1 | 2
-  /** Connections beyond it are forgotten at once. */
-  tcp_max_tw_buckets: number
-}
-
-/** @throws Problem where the settings of a namespace cannot be changed. */
-export async function setNetwork(settings: NetworkSettings): Promise<void> {
+/**
+ * Changes settings below `net.ipv4`.
+ *
+ * @throws Problem where the settings of a namespace cannot be changed.
+ */
+export async function setNetwork(settings: Record<string, string | number>): Promise<void> {
   for (const [name, value] of Object.entries(settings)) {
     await writeFile(`/proc/sys/net/ipv4/${name}`, String(value)).catch((cause) => {
       throw new Problem(
@@ -33,32 +27,31 @@ export async function setNetwork(settings: NetworkSettings): Promise<void> {
   }
 }
 
-/** Gives the namespace its other address. False where the program `ip` (iproute2) is missing. */
-export async function addOtherAddress(): Promise<boolean> {
-  try {
-    await promisify(execFile)('ip', ['address', 'add', `${OTHER_ADDRESS}/32`, 'dev', 'lo'])
-    return true
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return false
-    throw error
-  }
+/**
+ * Gives the namespace its other address.
+ *
+ * @throws Problem where the program `ip` (iproute2) is missing.
+ */
+export async function addOtherAddress(): Promise<void> {
+  const args = ['address', 'add', `${OTHER_ADDRESS}/32`, 'dev', 'lo']
+  await promisify(execFile)('ip', args).catch((cause) => {
+    throw new Problem(
+      `--cases: those at another address need the program ip (iproute2): ${messageOf(cause)}`,
+      { cause },
+    )
+  })
 }
 
-/** Connections in TIME_WAIT: the side that closed first holds a port. */
-interface TimeWait {
-  /** Of all servers and clients of the namespace. */
-  all: number
-  /** Of one server's clients, and on that server's side. */
-  clients: number
-  server: number
-}
+/** Connections in TIME_WAIT, where the side that closed first holds a port. */
+export const timeWaitOf = async (serverPort: number) =>
+  timeWaitIn(await readFile('/proc/self/net/tcp', 'utf8'), serverPort)
 
-export async function timeWaitOf(serverPort: number): Promise<TimeWait> {
-  return timeWaitIn(await readFile('/proc/self/net/tcp', 'utf8'), serverPort)
-}
-
-/** @param table as `/proc/net/tcp` (proc_net_tcp(5)) shows it. */
-export function timeWaitIn(table: string, serverPort: number): TimeWait {
+/**
+ * Of all servers and clients of the namespace, and of one server's clients and on that server's side.
+ *
+ * @param table as `/proc/net/tcp` (proc_net_tcp(5)) shows it.
+ */
+export function timeWaitIn(table: string, serverPort: number) {
   const port = `:${serverPort.toString(16).toUpperCase().padStart(4, '0')}`
   const waiting = table.split('\n').flatMap((line) => {
     const [, local, remote, state] = line.trim().split(/\s+/)

@@ -9,10 +9,10 @@ import {
 import { redisAddress } from '@onetrip/stack/address.ts'
 import { newSecret } from '@onetrip/stack/places.ts'
 import { connectOnce } from '../../drivers/redis/connect.ts'
+import { cpuDuring } from '../../drivers/redis/cost.ts'
 import type { RedisServer } from '../../drivers/redis/server.ts'
-import { cpuBetween } from '../../drivers/redis/threads.ts'
 import type { Run } from '../../experiment/experiment.ts'
-import type { Measured } from '../../experiment/result.ts'
+import type { Measured } from '../../experiment/shape.ts'
 import { OTHER_ADDRESS, setNetwork, timeWaitOf } from './network.ts'
 
 export interface PortsOptions {
@@ -29,9 +29,9 @@ export interface Client {
   readonly strategy: 'naive' | 'pipeline' | 'closes-itself'
   /** How many times as many ports as the others it has. Default 1. */
   readonly portsFactor?: number
-  /** Of `tcp_tw_reuse`. */
+  /** `tcp_tw_reuse`: 0 never, 1 always, 2 on loopback (the kernel's default). */
   readonly reuse: 0 | 1 | 2
-  /** The share of the ports that may wait. Default: all. */
+  /** The share of the ports that may wait; the kernel forgets the others at once. Default: all. */
   readonly mayWait?: number
   /** Whether Redis is reached by an address outside of loopback. */
   readonly otherAddress?: boolean
@@ -43,9 +43,8 @@ export const EXHAUSTED = 'EADDRNOTAVAIL'
 
 const FIRST_PORT = 20_000
 const SERVER_PORTS = '61000 65000'
-const SAMPLE_MS = 100
-const AT_ONCE = 200
-/** Of the ports: those that wait are to use them up, not those of open connections. */
+const LOOK_MS = 100
+/** Open connections, as a share of the ports: those that wait are to use them up. */
 const MOST_OPEN = 1 / 3
 /** Plenty, so that it limits nothing where it is not what is shown. */
 const ANY_NUMBER = 262_144
@@ -56,10 +55,8 @@ export async function runClient(client: Client, run: PortsRun): Promise<Measured
   const { reuse, otherAddress = false, mayWait } = client
   const ports = run.options.ports * (client.portsFactor ?? 1)
   // Redis cannot listen on ports that the case before has used up either.
-  await setNetwork({
-    ip_local_port_range: SERVER_PORTS,
-    ...{ tcp_tw_reuse: 0, tcp_max_tw_buckets: ANY_NUMBER },
-  })
+  const any = { tcp_tw_reuse: 0, tcp_max_tw_buckets: ANY_NUMBER }
+  await setNetwork({ ...any, ip_local_port_range: SERVER_PORTS })
   const server = await run.context.startRedis({
     build: 'patched',
     config: otherAddress ? { bind: OTHER_ADDRESS, 'protected-mode': 'no' } : {},
@@ -75,8 +72,8 @@ export async function runClient(client: Client, run: PortsRun): Promise<Measured
   const store = storeBy(client.strategy, `redis://${host}:${server.port}`)
   try {
     await store.ready()
-    const measured = await recordViews(store, server, ports, run)
-    return { ...measured, values: { ports, reuse, ...measured.values } }
+    const { values, errors } = await recordViews(store, server, ports, run)
+    return { values: { ...values, ports, reuse }, errors }
   } finally {
     await store.close()
     await server.stop()
@@ -87,12 +84,11 @@ async function recordViews(
   store: SessionStore,
   server: RedisServer,
   ports: number,
-  { options: { rate, duration }, context: { signal }, update }: PortsRun,
-): Promise<Measured> {
+  { options: { rate, duration }, context: { signal } }: PortsRun,
+) {
   const { token } = await store.login('ada')
-  const series = { seconds: [] as number[], waiting: [] as number[] }
   const errors: Record<string, number> = {}
-  let views = 0
+  let [views, mostWaiting] = [0, 0]
   let first: { seconds: number; views: number } | undefined
   const startedAt = performance.now()
   const elapsed = () => (performance.now() - startedAt) / 1_000
@@ -108,38 +104,28 @@ async function recordViews(
   }
   const look = async () => {
     const waiting = await timeWaitOf(server.port)
-    series.seconds.push(elapsed())
-    series.waiting.push(waiting.clients)
-    update(`${views} views, ${errors[EXHAUSTED] ?? 0} without a port`)
+    mostWaiting = Math.max(mostWaiting, waiting.clients)
     return waiting
   }
-  const before = await server.cpu()
-  const looking = setInterval(() => void look(), SAMPLE_MS)
-  try {
-    const atOnce = Math.min(AT_ONCE, Math.floor(MOST_OPEN * ports))
-    await callSteadily(record, { perSecond: rate, seconds: duration, signal, atOnce })
-  } finally {
-    clearInterval(looking)
-  }
-  const waiting = await look()
-  const seconds = elapsed()
-  const { cpuSeconds } = cpuBetween(before, await server.cpu())
+  const looking = setInterval(() => void look(), LOOK_MS)
+  const atOnce = Math.floor(MOST_OPEN * ports)
+  const pace = { perSecond: rate, seconds: duration, signal, atOnce }
+  const { cpu } = await cpuDuring(server, () => callSteadily(record, pace)).finally(() =>
+    clearInterval(looking),
+  )
+  const { server: waitingAtServer } = await look()
   const attempts = Object.values(errors).reduce((sum, count) => sum + count, views)
-  const until = first ?? { seconds, views }
+  const until = first ?? { seconds: cpu.seconds, views }
   return {
     values: {
       refused: (errors[EXHAUSTED] ?? 0) / Math.max(1, attempts),
       lasted: first?.seconds ?? null,
-      viewsBefore: first?.views ?? null,
       rateBefore: until.views / until.seconds,
-      rateAfter: first ? (views - first.views) / Math.max(0.001, seconds - first.seconds) : null,
-      mostWaiting: Math.max(...series.waiting),
-      waitingAtServer: waiting.server,
-      redisCpuMicros: (cpuSeconds * 1e6) / Math.max(1, views),
-      views,
+      rateAfter: first ? (views - first.views) / (cpu.seconds - first.seconds) : null,
+      ...{ mostWaiting, waitingAtServer, views },
+      redisCpuMicros: (cpu.cpuSeconds * 1e6) / Math.max(1, views),
     },
     errors,
-    series,
   }
 }
 
@@ -179,20 +165,16 @@ export function kindOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error)
 }
 
-interface Pace {
-  perSecond: number
-  seconds: number
-  /** Most calls in flight; those beyond it are left out. */
-  atOnce: number
-  signal: AbortSignal
-}
-
 /**
  * Begins calls at a steady rate, whatever becomes of them, and waits for them.
  *
  * @param call never rejects.
+ * @param pace `atOnce`: most calls in flight; those beyond it are left out.
  */
-export async function callSteadily(call: () => Promise<void>, pace: Pace): Promise<void> {
+export async function callSteadily(
+  call: () => Promise<void>,
+  pace: { perSecond: number; seconds: number; atOnce: number; signal: AbortSignal },
+): Promise<void> {
   const { perSecond, seconds, atOnce, signal } = pace
   const startedAt = performance.now()
   const open = new Set<Promise<void>>()

@@ -1,9 +1,6 @@
 import { randomBytes } from 'node:crypto'
-import { documentKeys, type Keys, partitionedKeys } from '@onetrip/session-store'
+import { documentKeys as keys } from '@onetrip/session-store'
 import type { Redis } from 'ioredis'
-
-/** The layouts of the keys. */
-export const layouts = { documents: documentKeys, partitioned: partitionedKeys() }
 
 // A user has a few devices, and has looked at a few items.
 const SESSIONS_PER_USER = 4
@@ -21,38 +18,26 @@ const PER_PIPELINE = 1_000
  */
 export async function fillSessions(
   redis: Redis,
-  keys: Keys,
   sessions: number,
-  { signal, onProgress }: { signal: AbortSignal; onProgress: (filled: number) => void },
+  signal: AbortSignal,
 ): Promise<void> {
   const now = Date.now() / 1_000
   for (let from = 0; from < sessions; from += PER_PIPELINE) {
     signal.throwIfAborted()
-    const some = Array.from({ length: Math.min(PER_PIPELINE, sessions - from) }, (_, index) => {
-      const number = from + index
+    const pipeline = redis.pipeline()
+    for (let number = from; number < Math.min(sessions, from + PER_PIPELINE); number++) {
       const seen = now - (SEEN_WITHIN_SECONDS * (sessions - number)) / sessions
+      const [id, user] = [idIssuedAt(seen), `user-${Math.floor(number / SESSIONS_PER_USER)}`]
       const views = Array.from({ length: VIEWS_PER_SESSION }, (_, view) => [
         seen - view,
         `item-${(number * VIEWS_PER_SESSION + view) % ITEMS}`,
       ])
-      const user = `user-${Math.floor(number / SESSIONS_PER_USER)}`
-      return { id: idIssuedAt(seen), user, seen, views }
-    })
-    // One command for each key: one for each record takes twice as long.
-    const pipeline = redis.pipeline()
-    for (const [key, list] of Map.groupBy(some, ({ id }) => keys.login(id))) {
-      pipeline.hset(key, ...list.flatMap(({ id, user }) => [id, user]))
+      pipeline.hset(keys.login(id), id, user)
+      pipeline.zadd(keys.recent(id), seen, id)
+      pipeline.zadd(keys.sessions(user), seen, id)
+      pipeline.zadd(keys.viewed(id), ...views.flat())
     }
-    const lists = [
-      ...Map.groupBy(some, ({ id }) => keys.recent(id)),
-      ...Map.groupBy(some, ({ user }) => keys.sessions(user)),
-    ]
-    for (const [key, list] of lists) {
-      pipeline.zadd(key, ...list.flatMap(({ id, seen }) => [seen, id]))
-    }
-    for (const { id, views } of some) pipeline.zadd(keys.viewed(id), ...views.flat())
     for (const [error] of (await pipeline.exec()) ?? []) if (error) throw error
-    onProgress(from)
   }
 }
 

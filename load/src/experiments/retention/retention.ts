@@ -6,28 +6,26 @@ import { createSessionStore, type SessionStore } from '@onetrip/session-store'
 import { wholeNumber } from '@onetrip/stack/parsers.ts'
 import { newSecret } from '@onetrip/stack/places.ts'
 import { Problem } from '@onetrip/stack/problem.ts'
-import { Option } from 'commander'
 import { Redis } from 'ioredis'
-import { BlockingWatch, REMEMBERED_MICROS } from '../../drivers/redis/blocking.ts'
+import { cpuDuring, microsPer } from '../../drivers/redis/cost.ts'
 import { numbersOption } from '../../drivers/redis/options.ts'
 import type { RedisServer } from '../../drivers/redis/server.ts'
-import { cpuBetween } from '../../drivers/redis/threads.ts'
 import type { Experiment } from '../../experiment/experiment.ts'
 import { figure } from '../../experiment/figures.ts'
 import { asCpu } from '../../experiment/shape.ts'
-import { bars } from '../../reporting/charts.ts'
-import { type Column, range, tableOf } from '../../reporting/columns.ts'
+import { chartsOf } from '../../reporting/charts.ts'
+import { range, sectionOf } from '../../reporting/columns.ts'
 import { type CleanUp, cleanUpNames, cleanUpOf, type RetentionOptions } from './clean-ups.ts'
-import { fillSessions, layouts } from './fill.ts'
+import { fillSessions } from './fill.ts'
 
 interface Bench {
   server: RedisServer
   store: SessionStore
   redis: Redis
-  watch: BlockingWatch
-  /** Whether Redis runs before other programs. */
-  hasPriority: boolean
 }
+
+/** Shorter commands are not in the slow log. */
+const REMEMBERED_MICROS = 200
 
 /** What trimming a big store does to those who use it. */
 export const retention: Experiment<RetentionOptions, Bench> = {
@@ -37,36 +35,25 @@ export const retention: Experiment<RetentionOptions, Bench> = {
   group: 'The store',
   about: `
 Fills a Redis with sessions and has the store's janitor end those beyond the limit, while a victim records a
-view about every millisecond. SLOWLOG and LATENCY say what blocked Redis for 1 ms or more. Where that is
-allowed (as root), Redis gets priority over other programs, since a command that one of them interrupts
-takes longer, too.
+view about every millisecond. SLOWLOG says what blocked Redis for 1 ms or more. As root, Redis gets priority
+over other programs, since a command that one of them interrupts takes longer, too.
 
 For comparison, one command takes the same number of sessions from the list of recent ones, and the
 janitor's sweep removes what that leaves behind. Each run fills Redis anew.
 
 Examples:
-  npm run load -- retention
-  npm run load -- retention --batch-sizes 100,1000
-  npm run load -- retention --layout partitioned --sessions 200000`,
+  npm run load -- retention --sessions 200000 --batch-sizes 100,1000`,
   rounds: 1,
   duration: null,
   quick: { sessions: 20_000, kept: 1_000 },
   seconds: { quick: null, usual: null, full: null },
   configure(command) {
     const count = wholeNumber(100, 20_000_000)
+    const sizes = 'sessions that one step of the janitor ends'
     command
       .option('--sessions <n>', 'beyond the limit, each with a list of views', count, 1_000_000)
       .option('--kept <n>', 'the limit', count, 100_000)
-      .addOption(
-        numbersOption('--batch-sizes <list>', 'sessions that one step of the janitor ends', {
-          ...{ min: 1, max: 1_000, defaults: [100] },
-        }),
-      )
-      .addOption(
-        new Option('--layout <name>', 'of the keys')
-          .choices(Object.keys(layouts))
-          .default('documents'),
-      )
+      .addOption(numbersOption('--batch-sizes <list>', sizes, [1, 1_000], [100]))
   },
 
   factors: [{ name: 'cleanUp', label: 'clean-up' }],
@@ -74,99 +61,68 @@ Examples:
   metrics: [
     { name: 'removed', label: 'sessions removed' },
     { name: 'seconds', label: 'seconds' },
-    { name: 'cpuMicros', label: 'Redis CPU µs /session', ...asCpu },
-    { name: 'waitedMs', label: 'Redis waited for CPU ms' },
+    { name: 'mainCpuMicros', label: 'Redis CPU µs /session', ...asCpu },
     { name: 'slow', label: 'commands of 1 ms or more', format: 'whole' },
     { name: 'longestMs', label: 'longest command ms' },
-    { name: 'latencyMs', label: 'longest LATENCY event ms' },
     { name: 'p50', label: 'view p50 ms' },
     { name: 'p99', label: 'view p99 ms' },
     { name: 'max', label: 'longest view ms' },
   ],
   progress: ['seconds', 'p99'],
-  doubts: {
-    noPriority: {
-      mark: '‡',
-      text: 'Redis had no priority over other programs: a command that one of them interrupted counts as long.',
-    },
-  },
-  loadOptions: ['sessions', 'kept', 'layout'],
+  loadOptions: ['sessions', 'kept'],
 
-  async prepare(context, { layout }) {
+  async prepare(context) {
     const server = await context.startRedis({ build: 'patched' })
-    const store = createSessionStore({
-      ...{ url: server.url, keys: layouts[layout], tokens: { secrets: [newSecret()] } },
-      deadlineMs: 60_000,
-      janitor: false,
-    })
+    const tokens = { secrets: [newSecret()] }
+    const { url } = server
+    const store = createSessionStore({ url, tokens, deadlineMs: 60_000, janitor: false })
     context.defer(() => store.close())
     await store.ready()
     const redis = new Redis(server.socket)
     context.defer(() => redis.disconnect())
-    const watch = new BlockingWatch(server.url)
-    context.defer(() => watch.close())
-    return { server, store, redis, watch, hasPriority: await prioritise(server) }
+    await redis.config('SET', 'slowlog-log-slower-than', REMEMBERED_MICROS)
+    await redis.config('SET', 'slowlog-max-len', 100_000)
+    await prioritise(server)
+    return { server, store, redis }
   },
 
   cases: (_, options) => cleanUpNames(options).map((cleanUp) => ({ cleanUp })),
 
-  async measure({ cleanUp }, bench, run) {
-    const { hasPriority, redis, store, server, watch } = bench
-    const { options, update } = run
-    const { signal } = run.context
+  async measure({ cleanUp }, { redis, store, server }, run) {
+    const { options } = run
     await redis.flushall('SYNC')
     const { token } = await store.login('victim')
     const sessions = options.kept + options.sessions
-    const onProgress = (filled: number) =>
-      update(`filling: ${figure(filled)} of ${figure(sessions)} sessions`)
-    await fillSessions(redis, layouts[options.layout], sessions, { signal, onProgress })
-    await using undo = new AsyncDisposableStack()
-    const remove = await cleanUpOf(String(cleanUp), bench, run, undo)
-    await watch.begin()
-    const before = await server.cpu()
-    const { removed, views } = await viewWhile(store, token, remove)
-    const after = await server.cpu()
-    const { slow, longest, events } = await watch.end()
+    await fillSessions(redis, sessions, run.context.signal)
+    const remove = await cleanUpOf(String(cleanUp), server.url, redis, run)
+    await redis.slowlog('RESET')
+    const { result, cpu } = await cpuDuring(server, () => viewWhile(store, token, remove))
+    const { removed, views } = result
+    const slow = await slowCommands(redis)
     await checkVictim(store, token, views.count)
-    const { seconds, mainCpuSeconds, mainWaitedSeconds } = cpuBetween(before, after)
     return {
       values: {
-        removed: removed || null,
-        seconds,
-        cpuMicros: removed ? (mainCpuSeconds * 1e6) / removed : null,
-        waitedMs: mainWaitedSeconds * 1_000,
-        slow,
-        longestMs: longest?.milliseconds ?? null,
-        latencyMs: Math.max(0, ...Object.values(events)) || null,
+        ...(removed > 0 && { removed, ...microsPer(cpu, removed) }),
+        seconds: cpu.seconds,
+        slow: slow.filter((milliseconds) => milliseconds >= 1).length,
+        longestMs: slow[0] ?? null, // none was remembered
         p50: views.percentile(50) / 1e6,
         p99: views.percentile(99) / 1e6,
         max: views.max / 1e6,
       },
-      doubts: hasPriority ? [] : ['noPriority'],
-      details: { longest: longest?.command.toUpperCase() ?? null, events },
     }
   },
 
-  sections: (rows, { options }) => [
-    {
+  sections: (rows, { options: { sessions, kept } }) => [
+    sectionOf(rows, {
       title: 'What clean-up does to the others',
-      charts: [
-        bars(rows, 'p99', 'The time that 99 % of the views took, by clean-up'),
-        bars(rows, 'longestMs', 'The longest command, by clean-up'),
+      charts: [...chartsOf(rows, 'p99'), ...chartsOf(rows, 'longestMs')],
+      caption: `${figure(Number(sessions))} sessions beyond the ${figure(Number(kept))} that are kept; a view about every millisecond`,
+      columns: [
+        ...['removed', range('seconds', rows), 'mainCpuMicros', 'slow', 'longestMs'],
+        ...['p50', 'p99', 'max'],
       ],
-      tables: [
-        tableOf(rows, {
-          caption: `${figure(Number(options.sessions))} sessions beyond the ${figure(Number(options.kept))} that are kept, key layout "${options.layout}"; a view about every millisecond`,
-          columns: [
-            'removed',
-            range('seconds', rows),
-            ...['cpuMicros', 'waitedMs', 'slow'],
-            longestCommand,
-            ...['latencyMs', 'p50', 'p99', 'max'],
-          ],
-        }),
-      ],
-    },
+    }),
   ],
   claims: (rows) =>
     rows
@@ -180,28 +136,24 @@ Examples:
       }),
 }
 
-/** With its name; commands that are too short are not remembered. */
-const longestCommand: Column = {
-  head: 'longest command ms',
-  cell(row) {
-    const value = row.median('longestMs')
-    if (value === null) return `below ${REMEMBERED_MICROS / 1_000}`
-    const names = row.samples.flatMap(({ details }) => details?.longest ?? [])
-    return `${figure(value)} (${[...new Set(names)].join(', ')})`
-  },
-}
-
-/** Has Redis run before other programs; false where that is not allowed. */
-async function prioritise({ pid }: RedisServer): Promise<boolean> {
+/** Has Redis run before other programs where that is allowed. */
+async function prioritise({ pid }: RedisServer): Promise<void> {
   const highest = constants.priority.PRIORITY_HIGHEST
   try {
     setPriority(pid, highest)
+    // With autogroups (sched(7)) a priority counts within one session only, and each has one of its own.
+    await writeFile(`/proc/${pid}/autogroup`, String(highest))
   } catch {
-    return false
+    // We are not root, or there are no autogroups.
   }
-  // With autogroups (sched(7)) a priority counts within one session only; groups have priorities of their own.
-  await writeFile(`/proc/${pid}/autogroup`, String(highest)).catch(() => {})
-  return true
+}
+
+/** How long commands took that took 0.2 ms or longer, in milliseconds, the longest first. */
+async function slowCommands(redis: Redis): Promise<number[]> {
+  type Entry = readonly [id: number, time: number, micros: number, args: readonly string[]]
+  const entries = (await redis.slowlog('GET', -1)) as Entry[]
+  const others = entries.filter(([, , , [name = '']]) => name.toUpperCase() !== 'SLOWLOG')
+  return others.map(([, , micros]) => micros / 1_000).toSorted((a, b) => b - a)
 }
 
 /** Views an item about a thousand times a second, one call at a time, until the clean-up is done. */

@@ -1,7 +1,8 @@
-import { apiSettings, apiUrl, startApi } from '@onetrip/stack/api.ts'
+import { apiSettings } from '@onetrip/stack/api.ts'
 import { newSecret } from '@onetrip/stack/places.ts'
 import { freePorts } from '@onetrip/stack/ports.ts'
-import { endOf, type Program } from '@onetrip/stack/program.ts'
+import { endOf } from '@onetrip/stack/program.ts'
+import { startStack } from '@onetrip/stack/stack.ts'
 import { type LinkPlan, links, openLink } from '../../drivers/redis/links.ts'
 import type { RedisServer } from '../../drivers/redis/server.ts'
 import type { Context } from '../../experiment/experiment.ts'
@@ -37,39 +38,39 @@ export async function startApis(
   redis: RedisServer,
   cases: readonly Case[],
 ): Promise<Map<string, RunningApi>> {
-  const { signal } = context
   const apis = new Map<string, RunningApi>()
-  let isStopping = false
-  const common = {
-    ...{ host: '127.0.0.1', sessionSecret: newSecret(), poolSize: apiSettings().poolSize },
-    ...{ deadlineMs: DEADLINE_MS, janitor: false, signal },
-  }
-  const wanted = new Map(cases.map((one) => [apiKey(one), one]))
-  for (const [name, own] of Map.groupBy(wanted.values(), ({ link }) => String(link))) {
-    const { url: redisUrl, pingMs } = await openLink(linkOf(name), redis, context)
+  const sessionSecret = newSecret()
+  const wanted = new Map(cases.map((one) => [apiKey(one), one])).values()
+  const stacks = Map.groupBy(wanted, ({ link, workers }) => JSON.stringify({ link, workers }))
+  for (const [key, own] of stacks) {
+    const { link, workers }: Case = JSON.parse(key)
+    const { url, pingMs } = await openLink(linkOf(link), redis, context)
     const ports = await freePorts(own.length)
-    const programs: Program[] = []
-    context.defer(() => {
-      isStopping = true
-      return Promise.all(programs.map((program) => program.stop()))
-    })
-    const start = async (one: Case, port: number) => {
-      const variant = one.variant as Variant
-      const workers = Number(one.workers)
-      const program = await startApi({
-        ...{ ...common, ...variantProgram(variant), port, workers, redisUrl },
-      })
-      programs.push(program)
-      void program.exited.then(async () => {
-        if (!isStopping) context.fail(await endOf(program))
-      })
-      apis.set(apiKey(one), { variant, url: apiUrl(common.host, port), pingMs })
-    }
-    // All have to have started or failed before any is stopped.
-    const started = await context.step(`Starting ${counted(own.length, 'API')} over ${name}`, () =>
-      Promise.allSettled(own.map((one, index) => start(one, ports[index] ?? 0))),
+    const text = `Starting ${counted(own.length, 'API')} over ${link}, workers: ${workers}`
+    const stack = await context.step(text, () =>
+      startStack({
+        host: '127.0.0.1',
+        sessionSecret,
+        signal: context.signal,
+        redis: { kind: 'foreign', url },
+        apis: own.map(({ variant }, index) => ({
+          ...variantProgram(variant as Variant),
+          port: ports[index] ?? 0,
+        })),
+        env: {
+          WORKERS: String(workers),
+          REDIS_POOL_SIZE: String(apiSettings().poolSize),
+          REDIS_DEADLINE_MS: String(DEADLINE_MS),
+          JANITOR_INTERVAL_SECONDS: '0',
+        },
+      }),
     )
-    for (const result of started) if (result.status === 'rejected') throw result.reason
+    context.defer(() => stack.stop())
+    void stack.lost.then(async (program) => context.fail(await endOf(program)))
+    for (const [index, one] of own.entries()) {
+      const api = stack.apis[index]
+      if (api) apis.set(apiKey(one), { variant: one.variant as Variant, url: api.url, pingMs })
+    }
   }
   return apis
 }

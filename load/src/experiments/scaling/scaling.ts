@@ -1,6 +1,5 @@
 import { availableParallelism } from 'node:os'
 import { apiSettings } from '@onetrip/stack/api.ts'
-import { listOf, seconds } from '@onetrip/stack/parsers.ts'
 import { Problem } from '@onetrip/stack/problem.ts'
 import { RedisMonitor } from '@onetrip/stack/redis-info.ts'
 import { Option } from 'commander'
@@ -18,20 +17,21 @@ import {
   workloadOptionNames,
 } from '../../drivers/http/shared-options.ts'
 import { workload } from '../../drivers/http/workload.ts'
-import { describeLink, links } from '../../drivers/redis/links.ts'
-import { numbersOption } from '../../drivers/redis/options.ts'
+import { links } from '../../drivers/redis/links.ts'
+import { namesOption, numbersOption } from '../../drivers/redis/options.ts'
 import type { Experiment, RoundOptions } from '../../experiment/experiment.ts'
-import { counted, figure } from '../../experiment/figures.ts'
-import type { Rows } from '../../experiment/rows.ts'
+import { figure } from '../../experiment/figures.ts'
+import { matches, type Rows } from '../../experiment/rows.ts'
 import type { Section } from '../../experiment/section.ts'
 import type { Case } from '../../experiment/shape.ts'
-import { packageVersion } from '../../measure/package-version.ts'
-import { lines } from '../../reporting/charts.ts'
-import { errors, range, ratio, tableOf } from '../../reporting/columns.ts'
-import { clientsOf, isContender, type Variant, variants } from '../../variants.ts'
+import { packageVersion } from '../../measure/machine.ts'
+import { chartsOf } from '../../reporting/charts.ts'
+import { errors, range, ratio, sectionOf } from '../../reporting/columns.ts'
+import { clientsOf, isContender } from '../../variants.ts'
 import { apiKey, linkOf, type RunningApi, startApis } from './apis.ts'
 
-const series = ['connections', 'workers', 'distance'] as const
+/** The factors that change, one after the other. */
+const series = ['connections', 'workers', 'link'] as const
 type Series = (typeof series)[number]
 
 interface ScalingOptions extends Omit<WorkloadFlags, 'connections' | 'url'> {
@@ -40,9 +40,6 @@ interface ScalingOptions extends Omit<WorkloadFlags, 'connections' | 'url'> {
   workers: number[]
   /** Names of links; each says what it is. */
   links: string[]
-  variants: Variant[]
-  /** Seconds, per API. */
-  warmup: number
 }
 
 interface Bench {
@@ -56,7 +53,6 @@ interface Bench {
 const usual = { connections: 64, workers: 1, link: 'loopback' }
 
 const usualLinks = ['unix', 'loopback', 'switch', '1ms@1Gb/s', 'vpn']
-const usualVariants: Variant[] = ['naive', 'sequential', 'pipeline', 'batch']
 const RATE = 'requestsPerSecond'
 
 /** The variants over HTTP while one thing changes: connections, workers, or the link to Redis. */
@@ -68,25 +64,17 @@ export const scaling: Experiment<ScalingOptions, Bench> = {
   about: `
 Full speed, as with npm run load -- http, while one thing changes and the rest stays as it is: ${usual.connections}
 connections, one worker, Redis at 127.0.0.1.
-  connections   HTTP connections at the same time, 1 to 1,000
-  workers       processes of the API. The generator can fill a core, and so can each worker: rows with too
-                few cores for all are marked, and say little about a bigger machine. Variants that are no
-                strategy of the store have one worker only.
-  distance      links to Redis: Unix socket, loopback, and through a relay 0.271 ms (a switch), 1 ms, and
-                48 ms with 1.8 Mb/s (a VPN). All connections share the bandwidth of a link. The same links
-                without HTTP, beside the documents' table 4: npm run load -- store
-
-With 500 connections and more a run takes at least 3 s, over links of 10 ms and more 6 s.
+  connections   HTTP connections at the same time, 1 to 1,000. From 500 on a run takes at least 3 s
+  workers       processes of the API. Rows with too few cores for these and the generator are marked, and
+                say little about a bigger machine. Variants that are no strategy of the store have one
+  link          to Redis: Unix socket, loopback, and through a relay 0.271 ms (a switch), 1 ms, and
+                48 ms with 1.8 Mb/s (a VPN). From 10 ms on a run takes at least 6 s
 
 It starts its own Redis, APIs and relays, and removes them afterwards.
 
 Examples:
-  npm run load -- scaling
-  npm run load -- scaling --quick
-  npm run load -- scaling --only distance --links loopback,switch,5ms@100Mb/s
-  npm run load -- scaling --only connections --connections 1,64,1000 --variants noop,batch,node-redis
-  npm run load -- scaling --only workers --workers 1,2,4 --variants batch
-  npm run load -- scaling --json scaling.json --html scaling.html`,
+  npm run load -- scaling --only link --links loopback,switch,5ms@100Mb/s
+  npm run load -- scaling --only connections --connections 1,64,1000 --variants noop,batch,node-redis`,
   rounds: 3,
   duration: 1,
   quick: {
@@ -96,46 +84,32 @@ Examples:
   full: { rounds: 5, duration: 2, warmup: 1 },
   seconds: { quick: 60, usual: 320, full: 760 },
   configure(command) {
+    const connections = [1, 4, 16, 64, 256, 1_000]
+    const text = 'HTTP connections at the same time'
     command
-      .addOption(
-        new Option('--only <list>', `out of ${series.join(', ')}`)
-          .argParser(listOf(series))
-          .default([...series], 'all'),
-      )
-      .addOption(
-        numbersOption('--connections <list>', 'HTTP connections at the same time', {
-          ...{ min: 1, max: 10_000, defaults: [1, 4, 16, 64, 256, 1_000] },
-        }),
-      )
-      .addOption(
-        numbersOption('--workers <list>', 'processes of the API', {
-          ...{ min: 1, max: 64, defaults: [1, 2] },
-        }),
-      )
+      .addOption(namesOption('--only <list>', series))
+      .addOption(numbersOption('--connections <list>', text, [1, 10_000], connections))
+      .addOption(numbersOption('--workers <list>', 'processes of the API', [1, 64], [1, 2]))
       .addOption(
         new Option('--links <list>', 'links to Redis (see npm run load -- store --help)')
           .argParser((text) => links(text).map(({ name }) => name))
           .default(usualLinks, usualLinks.join(',')),
       )
-      .addOption(
-        new Option('--variants <list>', `out of ${variants.join(', ')}`)
-          .argParser(listOf(variants))
-          .default(usualVariants, usualVariants.join(',')),
-      )
-      .option('--warmup <seconds>', 'per API, before the first round', seconds(0, 600), 0.5)
-    addWorkload(command)
+    const variants = ['naive', 'sequential', 'pipeline', 'batch'] as const
+    addWorkload(command, { variants, warmup: 0.5 })
   },
-  complete: (options) => ({
-    ...loadOf(options),
-    connections: options.connections.toSorted((a, b) => a - b),
-  }),
+  /** At least a session for each connection. */
+  complete(options) {
+    const connections = options.connections.toSorted((a, b) => a - b)
+    return { ...withWorkload({ ...options, connections: connections.at(-1) ?? 0 }), connections }
+  },
 
   factors: [
     { name: 'series', label: 'series', text: (value) => `by ${value}` },
     { name: 'connections', label: 'HTTP connections' },
-    { name: 'workers', label: 'workers' },
-    { name: 'link', label: 'link' },
-    { name: 'variant', label: 'variant' },
+    { name: 'workers' },
+    { name: 'link' },
+    { name: 'variant' },
   ],
   subject: 'variant',
   metrics: [...saturationMetrics, { name: 'pingMs', label: 'PING ms', unit: 'ms' }],
@@ -149,11 +123,13 @@ Examples:
     },
   },
   loadOptions: workloadOptionNames,
-  baseline: (one, cases) =>
-    baselineVariant(
+  baseline(one, cases) {
+    const { variant, ...place } = one
+    return baselineVariant(
       one,
-      cases.filter((other) => placeOf(other) === placeOf(one)),
-    ),
+      cases.filter((other) => matches(other, place)),
+    )
+  },
 
   async prepare(context, options) {
     const wanted = casesOf(options)
@@ -167,14 +143,11 @@ Examples:
       Generator: packageVersion('autocannon'),
       Clients: clientsOf(options.variants),
     })
-    context.describe('load', {
-      "Redis's I/O threads": redis.facts.ioThreads,
-      'pool size': apiSettings().poolSize,
-    })
+    context.describe('load', { 'pool size': apiSettings().poolSize })
     const apis = await startApis(context, redis, wanted)
     const [first] = apis.values()
     const { tokens } = await context.step('Logging users in', () =>
-      logIn(first?.url ?? '', loadOf(options).sessions, context.signal),
+      logIn(first?.url ?? '', options.sessions, context.signal),
     )
     return { monitor, tokens, apis }
   },
@@ -185,55 +158,35 @@ Examples:
     const keys = cases.map(apiKey)
     return cases.filter((one, index) => keys.indexOf(apiKey(one)) === index && !isFar(one))
   },
-  async measure(one, { monitor, tokens, apis }, { round, options, context }) {
-    const api = apis.get(apiKey(one))
-    if (!api) throw new RangeError(`there is no API for ${apiKey(one)}`)
-    const load = { ...loadOf(options), connections: Number(one.connections), tokens }
+  async measure(one, { monitor, tokens, apis }, { round, options, context: { signal } }) {
+    const api = apis.get(apiKey(one)) as RunningApi
+    const load = { ...options, connections: Number(one.connections), tokens }
     const foreign = { apis: false, redis: false }
-    const measured = await saturate(
-      { monitor, foreign, owned: false, calls: () => workload(load) },
-      api,
-      {
-        seconds: round === 0 ? options.warmup : secondsOf(one, options),
-        signal: context.signal,
-      },
-    )
+    const bench = { monitor, foreign, owned: false, calls: () => workload(load) }
+    const seconds = round === 0 ? options.warmup : secondsOf(one, options)
+    const { values, doubts = [], ...rest } = await saturate(bench, api, { seconds, signal })
+    const isCrowded = Number(one.workers) + 1 > availableParallelism()
     return {
-      ...measured,
-      values: { ...measured.values, pingMs: api.pingMs },
-      doubts: [
-        ...(measured.doubts ?? []),
-        ...(Number(one.workers) + 1 > availableParallelism() ? ['crowded'] : []),
-      ],
+      ...rest,
+      values: { ...values, pingMs: api.pingMs },
+      doubts: isCrowded ? [...doubts, 'crowded'] : doubts,
     }
   },
 
-  sections: (rows) => seriesOf(rows).map(([name, own]) => section(name, own)),
-  claims: (rows) => seriesOf(rows).flatMap(([name, own]) => claimsOf(name, own)),
+  sections: (rows) => rows.by('series').map(({ value, rows: own }) => section(String(value), own)),
+  claims: (rows) => rows.by('series').map(({ value, rows: own }) => claimOf(String(value), own)),
 }
 
-/** The workload, with at least a session for each connection. */
-const loadOf = (options: ScalingOptions & RoundOptions) =>
-  withWorkload({ ...options, connections: Math.max(...options.connections) })
-
-function casesOf(options: ScalingOptions): Case[] {
-  const points: Record<Series, Case[]> = {
-    connections: options.connections.map((connections) => ({ ...usual, connections })),
-    workers: options.workers.map((workers) => ({ ...usual, workers })),
-    distance: options.links.map((link) => ({ ...usual, link })),
-  }
-  return options.only.flatMap((series) =>
-    points[series].flatMap((point) =>
-      options.variants
-        .filter((variant) => point.workers === 1 || !isContender(variant))
-        .map((variant) => ({ series, ...point, variant })),
-    ),
+function casesOf({ only, variants, connections, workers, links }: ScalingOptions): Case[] {
+  const values = { connections, workers, link: links }
+  return only.flatMap((series) =>
+    values[series].flatMap((value) => {
+      const point = { ...usual, [series]: value }
+      const able = variants.filter((variant) => point.workers === 1 || !isContender(variant))
+      return able.map((variant) => ({ series, ...point, variant }))
+    }),
   )
 }
-
-/** Cases that differ in their variant only have the same. */
-const placeOf = ({ series, connections, workers, link }: Case) =>
-  JSON.stringify([series, connections, workers, link])
 
 const FAR_MS = 10
 
@@ -250,70 +203,37 @@ export function secondsOf(one: Case, { duration }: Pick<RoundOptions, 'duration'
   return Math.max(least, duration)
 }
 
-const titles: Record<Series, string> = {
+const titles: Readonly<Record<string, string>> = {
   connections: 'By HTTP connections',
-  workers: 'By workers, the processes of the API',
-  distance: 'By distance to Redis',
+  workers: 'By workers',
+  link: 'By link to Redis',
 }
 
-/** The factor that a series changes. */
-const changed = { connections: 'connections', workers: 'workers', distance: 'link' } as const
-
-const seriesOf = (rows: Rows): [Series, Rows][] =>
-  rows.by('series').map(({ value, rows: own }) => [value as Series, own])
-
-function section(name: Series, rows: Rows): Section {
-  const over = changed[name]
-  const base = rows.all[0]?.baseline(rows)?.subject
-  return {
-    title: titles[name],
-    paragraphs: name === 'distance' ? [`${linksOf(rows).join('; ')}.`] : [],
-    charts:
-      rows.values(over).length > 1
-        ? [
-            lines(rows, {
-              ...{ metric: RATE, over, logarithmic: name === 'distance' },
-              title: `Requests per second, ${titles[name].toLowerCase()}`,
-            }),
-          ]
-        : [],
-    tables: [
-      tableOf(rows, {
-        caption: `${titles[name]}: medians of the rounds`,
-        factors: [over, 'variant'],
-        columns: [
-          ...(name === 'distance' ? ['pingMs'] : []),
-          range(RATE, rows),
-          ratio(RATE, `× ${base}`),
-          ...['p50', 'p99', 'apiCpuMicros', 'redisCpuMicros'],
-          errors,
-        ],
-      }),
+/** @param name of the factor that changes. */
+const section = (name: string, rows: Rows): Section =>
+  sectionOf(rows, {
+    title: titles[name] ?? name,
+    charts: chartsOf(rows, RATE, name, { logarithmic: name === 'link' }),
+    caption: `${titles[name]}: medians of the rounds`,
+    factors: [name, 'variant'],
+    columns: [
+      ...(name === 'link' ? ['pingMs'] : []),
+      range(RATE, rows),
+      ratio(RATE, `× ${rows.all[0]?.baseline(rows)?.subject}`),
+      ...['p50', 'p99', 'apiCpuMicros', 'redisCpuMicros', errors],
     ],
-  }
-}
-
-const linksOf = (rows: Rows) => rows.values('link').map((link) => describeLink(linkOf(link)))
+  })
 
 /** How ours compares with the reference at both ends of a series, as far as their rows have no marks. */
-function claimsOf(name: Series, rows: Rows): string[] {
+function claimOf(name: string, rows: Rows): string | null {
   const [hero = ''] = ['batch', 'pipeline'].filter((variant) => rows.find({ variant }))
-  const claims = rows.where({ variant: hero }).all.flatMap((row) => {
+  const times = rows.where({ variant: hero }).all.flatMap((row) => {
     const base = row.baseline(rows)
-    const times = row.ratio(RATE, base)
-    if (!base || !times || row.doubts.length > 0 || base.doubts.length > 0) return []
-    const { subject } = base
-    return [{ base: subject, times: figure(times.median), place: placeText[name](row.case) }]
+    const ratio = row.ratio(RATE, base)
+    if (!base || !ratio || row.doubts.length > 0 || base.doubts.length > 0) return []
+    return `${figure(ratio.median)} times (${row.text(name)})`
   })
-  const [first, last] = [claims[0], claims.at(-1)]
-  if (!first || !last || first === last) return []
-  return [
-    `${titles[name]}: ${hero} answers ${first.times} times as many requests a second as ${first.base} ${first.place}, ${last.times} times ${last.place}.`,
-  ]
-}
-
-const placeText: Record<Series, (one: Case) => string> = {
-  connections: ({ connections }) => `with ${counted(Number(connections), 'connection')}`,
-  workers: ({ workers }) => `with ${counted(Number(workers), 'worker')}`,
-  distance: ({ link }) => `over ${link}`,
+  if (times.length < 2) return null
+  const base = rows.all[0]?.baseline(rows)?.subject
+  return `${titles[name]}: ${hero} answers ${times[0]} and ${times.at(-1)} as many requests a second as ${base}.`
 }

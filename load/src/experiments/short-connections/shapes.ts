@@ -2,68 +2,56 @@ import { cpuDuring, microsPer } from '../../drivers/redis/cost.ts'
 import { generateLoad, type LoadOptions } from '../../drivers/redis/generator/load.ts'
 import { redisBenchmark } from '../../drivers/redis/redis-benchmark.ts'
 import type { RedisServer } from '../../drivers/redis/server.ts'
-import type { Measured } from '../../experiment/result.ts'
+import type { Measured } from '../../experiment/shape.ts'
 
 const ping = { test: 'ping_mbulk', command: ['PING'], clients: 10_000, requests: 500_000 }
 
 /** The calls of redis-benchmark in the documents. `test` and `keep` are its options -t and -k. */
 const shapes = {
-  'get-8000': {
-    ...{ test: 'get', command: ['GET', 'key'], keep: 0, clients: 8_000, requests: 100_000 },
-  },
+  'get-8000': { test: 'get', command: ['GET', 'key'], keep: 0, clients: 8_000, requests: 100_000 },
   'ping-10000': { ...ping, keep: 0 },
   'ping-10000-kept': { ...ping, keep: 1 },
 }
 
 export type Shape = keyof typeof shapes
-
 export const shapeNames = Object.keys(shapes) as Shape[]
-
 export const isShape = (load: unknown): load is Shape => shapeNames.some((name) => name === load)
 
-/** What a user wants fewer of than the documents had. */
-export interface Fewer {
-  requests?: number
-  clients?: number
-}
-
-export function shapeOf(name: Shape, { requests, clients }: Fewer) {
-  const shape = { ...shapes[name], ...(requests && { requests }), ...(clients && { clients }) }
-  const { keep, test } = shape
-  return { ...shape, args: `-k ${keep} -t ${test} -n ${shape.requests} -c ${shape.clients}` }
+/** @param requests if fewer than in the documents. */
+export function shapeOf(name: Shape, requests = shapes[name].requests) {
+  const shape = shapes[name]
+  const args = `-k ${shape.keep} -t ${shape.test} -n ${requests} -c ${shape.clients}`
+  return { ...shape, requests, args }
 }
 
 /** Below this share of the time, a main thread is not what limits the rate. */
 const RESTED = 0.5
 
-/**
- * Runs redis-benchmark as the documents did, or our generator in the same way.
- *
- * @param program path of redis-benchmark; our generator without it.
- */
+/** Runs redis-benchmark as the documents did, or our generator in the same way. */
 export async function runShape(
   server: RedisServer,
   { args, keep, command, requests, clients }: ReturnType<typeof shapeOf>,
-  program: string | undefined,
+  tool: 'redis-benchmark' | 'our generator',
   load: Pick<LoadOptions, 'target' | 'signal'>,
 ): Promise<Measured> {
   const { result, cpu } = await cpuDuring(server, async () => {
-    if (program) {
+    if (tool === 'redis-benchmark') {
       const words = `-p ${server.port} ${args}`.split(' ')
-      const run = await redisBenchmark(program, words, load.signal)
-      return { perSecond: run.perSecond, latency: run, details: { command: run.command } }
+      const run = await redisBenchmark(words, load.signal)
+      const { perSecond, p50, p99, max, command } = run
+      return { values: { perSecond, p50, p99, max }, details: { command } }
     }
     const mode = keep ? 'long' : 'short'
     const end = { replies: requests }
     const run = await generateLoad({ ...load, mode, command, connections: clients, end })
-    const perSecond = run.completed / run.seconds
-    return { perSecond, latency: run.latency, errors: run.errors }
+    return {
+      values: { perSecond: run.completed / run.seconds, ...run.latency },
+      errors: run.errors,
+    }
   })
-  const { perSecond, latency, ...rest } = result
-  const { p50, p99, max } = latency
   return {
-    ...rest,
-    values: { requestsPerSecond: perSecond, p50, p99, max, ...microsPer(cpu, requests) },
+    ...result,
+    values: { ...result.values, ...microsPer(cpu, requests) },
     // A tool that waits as much as it works is the limit without being busy itself.
     doubts: cpu.mainDemand < RESTED ? ['rested'] : [],
   }

@@ -14,18 +14,20 @@ export interface Work {
   /** `nothing`, `all`: a plain socket, and which replies it reads; `store`: our store. */
   reads: keyof typeof readers
   /** How much Redis is asked for. */
-  replyBytes: number
+  megabytes: number
   /** Commands (or calls of the store) that are sent before their replies are waited for. */
   atOnce: number
   /** How long a client that reads nothing sends. It stays connected for half as long after that. */
   sendMs: number
 }
 
-export interface Reading {
-  bytesRead: number
+export type Reading = {
+  readMegabytes: number
   /** Calls of the store that were refused because too many were in flight. */
-  refused: number
+  refusedCalls: number
 }
+
+const MEGABYTE = 2 ** 20
 
 const ELEMENTS = 10
 const element = 'x'.repeat(1_000)
@@ -57,12 +59,14 @@ const string = encode([element.repeat(ELEMENTS)]).subarray('*1\r\n'.length)
 /** What Redis answers to these reads: an array looks like a command. */
 const GROUP_REPLY_BYTES = string.length + 2 * encode(list).length + encode(hash).length
 
+const groupsOf = (megabytes: number) => Math.round((megabytes * MEGABYTE) / GROUP_REPLY_BYTES)
+
 const repeat = (buffer: Buffer, times: number) =>
   Buffer.concat(new Array<Buffer>(times).fill(buffer))
 
 /** The client that the documents warn of: sends reads at an even pace, reads no reply and stays. */
-async function readNothing({ replyBytes, sendMs }: Work): Promise<Reading> {
-  const groups = Math.round(replyBytes / GROUP_REPLY_BYTES)
+async function readNothing({ megabytes, sendMs }: Work): Promise<Reading> {
+  const groups = groupsOf(megabytes)
   const socket = await rawSocket({ port }, { reading: false })
   let open = true
   socket.on('error', () => {
@@ -78,12 +82,12 @@ async function readNothing({ replyBytes, sendMs }: Work): Promise<Reading> {
   }
   await delay(start + 1.5 * sendMs - performance.now())
   socket.destroy()
-  return { bytesRead: 0, refused: 0 }
+  return { readMegabytes: 0, refusedCalls: 0 }
 }
 
 /** Sends the same reads and reads every reply as soon as it comes. */
-async function readAll({ replyBytes, atOnce }: Work): Promise<Reading> {
-  const groups = Math.round(replyBytes / GROUP_REPLY_BYTES)
+async function readAll({ megabytes, atOnce }: Work): Promise<Reading> {
+  const groups = groupsOf(megabytes)
   const socket = await rawSocket({ port })
   let [sent, bytesRead] = [0, 0]
   const send = () => {
@@ -95,7 +99,7 @@ async function readAll({ replyBytes, atOnce }: Work): Promise<Reading> {
   for await (const chunk of socket) {
     bytesRead += chunk.length
     if (bytesRead < sent * GROUP_REPLY_BYTES) continue
-    if (sent === groups) return { bytesRead, refused: 0 }
+    if (sent === groups) return { readMegabytes: bytesRead / MEGABYTE, refusedCalls: 0 }
     send()
   }
   throw new Error('Redis closed the connection')
@@ -104,12 +108,12 @@ async function readAll({ replyBytes, atOnce }: Work): Promise<Reading> {
 /** `viewedItems` of 25 views of long names is answered with about this. */
 const CALL_REPLY_BYTES = 4_000
 
-/** As for a long computation, nothing else happens in this thread meanwhile. */
 const STALL_MS = 300
+const memory = new Int32Array(new SharedArrayBuffer(4))
 
 /** Reads about as many bytes through our store, which stops when a third of the calls has been made. */
-async function readThroughStore({ replyBytes, atOnce }: Work): Promise<Reading> {
-  const calls = Math.ceil(replyBytes / CALL_REPLY_BYTES)
+async function readThroughStore({ megabytes, atOnce }: Work): Promise<Reading> {
+  const calls = Math.ceil((megabytes * MEGABYTE) / CALL_REPLY_BYTES)
   const url = `redis://127.0.0.1:${port}`
   const store = createSessionStore({ url, tokens: { secrets: [newSecret()] }, janitor: false })
   await store.ready()
@@ -117,28 +121,23 @@ async function readThroughStore({ replyBytes, atOnce }: Work): Promise<Reading> 
   for (let item = 0; item < 25; item++) {
     await store.updateToken(token, 'slow-reader', `${item}`.padEnd(128, 'x'))
   }
-  const reading = { bytesRead: 0, refused: 0 }
-  let made = 0
+  let [made, refusedCalls] = [0, 0]
   const callOn = async () => {
     while (made < calls) {
       made++
-      if (made === Math.ceil(calls / 3)) setImmediate(stall)
+      // As for a long computation, nothing else happens in this thread meanwhile.
+      if (made === Math.ceil(calls / 3)) setImmediate(() => Atomics.wait(memory, 0, 0, STALL_MS))
       try {
         await store.viewedItems(token)
-        reading.bytesRead += CALL_REPLY_BYTES
       } catch (error) {
         if (!(error instanceof StoreError) || error.code !== 'ONETRIP_OVERLOADED') throw error
-        reading.refused++
+        refusedCalls++
       }
     }
   }
   await Promise.all(Array.from({ length: Math.min(atOnce, calls) }, callOn))
   await store.close()
-  return reading
-}
-
-function stall(): void {
-  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, STALL_MS)
+  return { readMegabytes: ((calls - refusedCalls) * CALL_REPLY_BYTES) / MEGABYTE, refusedCalls }
 }
 
 const readers = { nothing: readNothing, all: readAll, store: readThroughStore }

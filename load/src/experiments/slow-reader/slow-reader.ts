@@ -1,64 +1,43 @@
 import { once } from 'node:events'
+import { setTimeout as delay } from 'node:timers/promises'
 import { Worker } from 'node:worker_threads'
+import { parseInfo } from '@onetrip/session-store'
 import { wholeNumber } from '@onetrip/stack/parsers.ts'
+import { until } from '@onetrip/stack/until.ts'
 import { Redis } from 'ioredis'
 import type { Experiment } from '../../experiment/experiment.ts'
-import { counted, figure, percent } from '../../experiment/figures.ts'
-import type { Row, Rows } from '../../experiment/rows.ts'
+import { figure } from '../../experiment/figures.ts'
 import { asCount } from '../../experiment/shape.ts'
-import { bars } from '../../reporting/charts.ts'
-import { type Column, range, tableOf } from '../../reporting/columns.ts'
+import { chartsOf } from '../../reporting/charts.ts'
+import { range, sectionOf } from '../../reporting/columns.ts'
 import type { Reading, Work } from './client.ts'
-import { LEVEL_MS, watchMemory } from './memory.ts'
-
-interface SlowReaderOptions {
-  /** How much Redis is asked for in each run. */
-  megabytes: number
-}
 
 interface Bench {
   redis: Redis
   read(work: Work): Promise<Reading>
 }
 
-const MEGABYTE = 2 ** 20
-const PIPELINE_COMMANDS = 100
-
-/** Redis's own defaults. */
-const defaults = {
-  'client-output-buffer-limit': 'normal 0 0 0',
-  'maxmemory-clients': '0',
-  maxmemory: '0',
-  'maxmemory-policy': 'noeviction',
-}
-
-/** How replies are read, and what the server is told to do about clients that do not read them. */
-interface Mode {
+/** How replies are read. */
+interface Mode extends Pick<Work, 'reads'> {
   name: string
-  reads: Work['reads']
   atOnce?: number
-  settings?(limit: string): Partial<typeof defaults>
 }
+
+/** What the server is told to do about clients that do not read; the others are Redis's own defaults. */
+const settingsFor = (client: string, limit: string) => ({
+  'client-output-buffer-limit': `normal ${client === 'output-limit' ? limit : 0} 0 0`,
+  'maxmemory-clients': client === 'client-memory' ? limit : '0',
+  maxmemory: client === 'maxmemory' ? limit : '0',
+  'maxmemory-policy': 'noeviction',
+})
 
 const modes: Readonly<Record<string, Mode>> = {
   unlimited: { name: 'not read, no limit', reads: 'nothing' },
-  'output-limit': {
-    ...{ name: 'not read, client-output-buffer-limit', reads: 'nothing' },
-    settings: (limit) => ({ 'client-output-buffer-limit': `normal ${limit} 0 0` }),
-  },
-  'client-memory': {
-    ...{ name: 'not read, maxmemory-clients', reads: 'nothing' },
-    settings: (limit) => ({ 'maxmemory-clients': limit }),
-  },
-  maxmemory: {
-    ...{ name: 'not read, maxmemory (noeviction)', reads: 'nothing' },
-    settings: (limit) => ({ maxmemory: limit }),
-  },
+  'output-limit': { name: 'not read, client-output-buffer-limit', reads: 'nothing' },
+  'client-memory': { name: 'not read, maxmemory-clients', reads: 'nothing' },
+  maxmemory: { name: 'not read, maxmemory (noeviction)', reads: 'nothing' },
   'one-pipeline': { name: 'read at once, one pipeline', reads: 'all' },
-  pipelines: {
-    ...{ name: `read at once, pipelines of ${PIPELINE_COMMANDS}`, reads: 'all' },
-    atOnce: PIPELINE_COMMANDS,
-  },
+  pipelines: { name: 'read at once, pipelines of 100', reads: 'all', atOnce: 100 },
   store: { name: 'our store, 500 calls at a time', reads: 'store', atOnce: 500 },
   'store-at-once': { name: 'our store, all calls at once', reads: 'store' },
 }
@@ -66,7 +45,7 @@ const modes: Readonly<Record<string, Mode>> = {
 const limitMegabytes = (megabytes: unknown) => Math.round(Number(megabytes) / 4)
 
 /** What replies that nobody reads do to a server, and what limits them. */
-export const slowReader: Experiment<SlowReaderOptions, Bench> = {
+export const slowReader: Experiment<{ megabytes: number }, Bench> = {
   name: 'slow-reader',
   title: 'Redis: replies that nobody reads',
   summary: 'memory of a server whose client does not read the replies to its pipelines',
@@ -77,14 +56,11 @@ A plain socket sends GET, MGET, HGETALL and LRANGE, each answered with 10 kB, at
 client (client-output-buffer-limit), on what all clients together have (maxmemory-clients), and on all
 memory (maxmemory). Limits are a quarter of what is asked for. Another client writes a key every 25 ms.
 
-A client that reads every reply at once sends the same in one pipeline and in pipelines of ${PIPELINE_COMMANDS}. About as
-many bytes are read through our store (viewedItems), whose thread stops for 0.3 s in between: with 500
-calls at a time, and with all at once, of which the store refuses those beyond 1,000 in flight.
-
-Memory is what Redis has allocated (used_memory) beyond what it had before the run, read every 2 ms.
+A client that reads every reply at once sends the same in one pipeline and in pipelines of 100. About as
+many bytes are read through our store, whose thread stops for 0.3 s in between: with 500 calls at a time,
+and with all at once. Memory is what Redis has allocated (used_memory), read every 2 ms.
 
 Examples:
-  npm run load -- slow-reader --quick
   npm run load -- slow-reader --megabytes 256 --rounds 1`,
   rounds: 3,
   duration: 1,
@@ -95,7 +71,7 @@ Examples:
   },
 
   factors: [
-    { name: 'client', label: 'client and setting', text: (value) => modes[value]?.name ?? '' },
+    { name: 'client', label: 'client and setting', text: (name) => modes[name]?.name ?? '' },
   ],
   subject: 'client',
   metrics: [
@@ -103,7 +79,7 @@ Examples:
     { name: 'readMegabytes', label: 'replies read MB' },
     { name: 'closedAfter', label: 'closed by Redis after s', format: 'fixed' },
     { name: 'refusedWrites', label: "others' writes refused", format: 'percent' },
-    { name: 'refusedCalls', label: 'calls refused by the store' },
+    { name: 'refusedCalls', label: 'calls refused by the store', format: 'whole' },
   ],
   progress: ['addedMegabytes'],
   loadOptions: ['megabytes'],
@@ -128,77 +104,97 @@ Examples:
   cases: () => Object.keys(modes).map((client) => ({ client })),
 
   async measure({ client }, { redis, read }, { options, context: { signal } }) {
-    const mode = modes[String(client)]
-    if (!mode) throw new RangeError(`no mode ${client}`)
-    const { reads, atOnce = Number.POSITIVE_INFINITY, settings } = mode
-    const limit = `${limitMegabytes(options.megabytes)}mb`
-    await redis.config('SET', ...Object.entries({ ...defaults, ...settings?.(limit) }).flat())
-    const replyBytes = options.megabytes * MEGABYTE
-    const sendMs = options.duration * 1_000
-    const { result, levels, closedAfter, refusedWrites } = await watchMemory(redis, signal, () =>
-      read({ reads, replyBytes, atOnce, sendMs }),
-    )
-    const memoryMegabytes = levels.map((bytes) => bytes / MEGABYTE)
-    return {
-      values: {
-        addedMegabytes: Math.max(...memoryMegabytes),
-        readMegabytes: result.bytesRead / MEGABYTE,
-        ...{ closedAfter, refusedWrites, refusedCalls: result.refused },
-      },
-      series: { memoryMegabytes },
-    }
+    const { reads, atOnce = Number.POSITIVE_INFINITY } = modes[String(client)] as Mode
+    const settings = settingsFor(String(client), `${limitMegabytes(options.megabytes)}mb`)
+    await redis.config('SET', ...Object.entries(settings).flat())
+    const work = { reads, atOnce, megabytes: options.megabytes, sendMs: options.duration * 1_000 }
+    return { values: await watchMemory(redis, signal, () => read(work)) }
   },
 
   sections: (rows, { options: { megabytes } }) => [
-    {
+    sectionOf(rows, {
       title: 'Memory that replies take',
-      charts: [bars(rows, 'addedMegabytes', 'Memory of Redis beyond what it had before')],
-      tables: [
-        tableOf(rows, {
-          caption: `Memory of Redis beyond what it had before; ${megabytes} MB of replies asked for, limits of ${limitMegabytes(megabytes)} MB`,
-          columns: [
-            range('addedMegabytes', rows),
-            ...['readMegabytes', 'closedAfter', 'refusedWrites'],
-            overTime(rows),
-          ],
-        }),
+      charts: chartsOf(rows, 'addedMegabytes'),
+      caption: `Memory of Redis beyond what it had before; ${megabytes} MB of replies asked for, limits of ${limitMegabytes(megabytes)} MB`,
+      columns: [
+        range('addedMegabytes', rows),
+        ...['readMegabytes', 'closedAfter', 'refusedWrites', 'refusedCalls'],
       ],
-    },
+    }),
   ],
 
   claims(rows) {
-    const of = (client: string, metric: string) => rows.find({ client })?.median(metric) ?? null
-    const added = (client: string) => `${figure(of(client, 'addedMegabytes') ?? Number.NaN)} MB`
-    const closed = (client: string) => {
-      const after = of(client, 'closedAfter')
-      return after === null
-        ? 'did not close the client'
-        : `closed the client after ${after.toFixed(2)} s`
-    }
+    const added = (client: string) =>
+      `${figure(rows.find({ client })?.median('addedMegabytes') ?? Number.NaN)} MB`
     return [
-      `Replies that nobody reads took ${added('unlimited')} of the server's memory. client-output-buffer-limit ${closed('output-limit')}, at ${added('output-limit')}; maxmemory-clients ${closed('client-memory')}, at ${added('client-memory')}.`,
-      `maxmemory alone does not limit them (${added('maxmemory')}). Other clients pay: ${percent(of('maxmemory', 'refusedWrites') ?? 0)} of their writes were refused.`,
-      `A client that reads every reply at once still costs ${added('one-pipeline')} when it asks for everything in one pipeline, and ${added('pipelines')} in pipelines of ${PIPELINE_COMMANDS} commands.`,
-      `Our store, which reads all that it asks for and has at most 1,000 calls in flight, took ${added('store')}, although its thread stopped in between. Called without restraint it took ${added('store-at-once')} and refused ${counted(of('store-at-once', 'refusedCalls') ?? 0, 'call')} at once.`,
+      `Replies that nobody reads took ${added('unlimited')} of the server's memory; with client-output-buffer-limit ${added('output-limit')}, with maxmemory-clients ${added('client-memory')}: then Redis closed the client.`,
+      `maxmemory alone does not limit them (${added('maxmemory')}): the writes of other clients are refused instead.`,
+      `A client that reads every reply at once costs ${added('one-pipeline')} in one pipeline, and ${added('pipelines')} in pipelines of 100 commands.`,
+      `Our store took ${added('store')}, although its thread stopped in between. Called without restraint it took ${added('store-at-once')}, since it refuses calls beyond 1,000 in flight.`,
     ]
   },
 }
 
-const blocks = '▁▂▃▄▅▆▇█'
+const LOOK_MS = 2
+const WRITE_MS = 25
+const SETTLE_MS = 5_000
 
-/** Memory over the time of the first round as a line of blocks. */
-function overTime(rows: Rows): Column {
-  const levelsOf = (row: Row) => row.samples[0]?.series?.memoryMegabytes ?? []
-  const highest = Math.max(...rows.all.flatMap(levelsOf))
+/**
+ * Watches a server's memory until `work` is done, and writes a key every 25 ms, as another client would.
+ *
+ * @param redis a connection for this alone; the server has no other client before `work`.
+ * @returns `addedMegabytes`: the most that the server had allocated beyond what it had before, replies that
+ *   wait to be sent included; `closedAfter`: when it closed a client because of a limit, in seconds;
+ *   `refusedWrites`: the share of the writes; and what `work` returns.
+ * @throws what `work` throws; an Error when other clients do not go away.
+ */
+async function watchMemory<Result>(redis: Redis, signal: AbortSignal, work: () => Promise<Result>) {
+  const isAlone = async () => (await look(redis)).clients === 1
+  if (!(await until(isAlone, { timeoutMs: SETTLE_MS, everyMs: LOOK_MS, signal }))) {
+    throw new Error('the server has other clients')
+  }
+  const before = await look(redis)
+  const start = performance.now()
+  let closedAfter = null as number | null
+  let [added, writes, refused] = [0, 0, 0]
+  let isDone = false
+  const watch = async () => {
+    while (!isDone) {
+      const now = await look(redis)
+      const ms = performance.now() - start
+      added = Math.max(added, now.used - before.used)
+      if (now.closed > before.closed) closedAfter ??= ms / 1_000
+      if (ms >= writes * WRITE_MS) {
+        writes++
+        await redis.set('slow-reader:other', 'x').catch((error: Error) => {
+          if (!error.message.startsWith('OOM')) throw error
+          refused++
+        })
+      }
+      await delay(LOOK_MS)
+    }
+  }
+  const worked = work().finally(() => {
+    isDone = true
+  })
+  const watched = watch()
+  // Both are waited for, whichever fails: nothing of this run may reach into the next.
+  await Promise.allSettled([worked, watched])
+  const [result] = await Promise.all([worked, watched])
   return {
-    head: `memory over time (round 1, ${LEVEL_MS / 1_000} s each)`,
-    isText: true,
-    cell: (row) => sparkline(levelsOf(row), highest),
+    addedMegabytes: added / 2 ** 20,
+    closedAfter,
+    refusedWrites: refused / writes,
+    ...result,
   }
 }
 
-/** @param highest the level of the highest block. */
-export function sparkline(levels: readonly number[], highest: number): string {
-  const block = (level: number) => Math.ceil((blocks.length * level) / highest) - 1
-  return levels.map((level) => blocks[Math.max(block(level), 0)]).join('')
+async function look(redis: Redis) {
+  const fields = parseInfo(await redis.info('clients', 'memory', 'stats'))
+  const number = (name: string) => Number(fields.get(name))
+  return {
+    clients: number('connected_clients'),
+    used: number('used_memory'),
+    closed: number('client_output_buffer_limit_disconnections') + number('evicted_clients'),
+  }
 }

@@ -3,22 +3,20 @@ import { createSessionStore, type SessionStore, type StrategyName } from '@onetr
 import { newSecret } from '@onetrip/stack/places.ts'
 import { Problem } from '@onetrip/stack/problem.ts'
 import { seededRandom, skewedItems } from '../../drivers/http/workload.ts'
+import { cpuDuring, microsPer } from '../../drivers/redis/cost.ts'
 import type { RedisServer } from '../../drivers/redis/server.ts'
-import { cpuBetween } from '../../drivers/redis/threads.ts'
 
 export const operations = ['update-token', 'record-view'] as const
+export type Operation = (typeof operations)[number]
 
 interface CallsOptions {
-  server: RedisServer
   /** Of the server, or of a relay in front of it. */
   url: string
   strategy: StrategyName
   poolSize: number
-  operation: (typeof operations)[number]
+  operation: Operation
   /** Calls in flight at the same time, each with a session of its own. */
   concurrency: number
-  /** Different items, viewed by Zipf's law. */
-  items: number
   seconds: number
   signal: AbortSignal
 }
@@ -26,6 +24,8 @@ interface CallsOptions {
 /** Long enough for the slowest call: a connection each over the slowest link. */
 const DEADLINE_MS = 30_000
 const SEED = 17
+/** Items that several callers view by Zipf's law. */
+const ITEMS = 1_000
 /** Unmeasured calls come first, for this share of the time: connections and compiler warm up. */
 const WARM_UP = 0.2
 
@@ -36,8 +36,8 @@ const WARM_UP = 0.2
  * @returns milliseconds per call, and microseconds of CPU time per call.
  * @throws Problem when the two differ; what a call throws; the reason of `signal`.
  */
-export async function measureCalls(options: CallsOptions) {
-  const { server, url, strategy, poolSize, seconds, signal } = options
+export async function measureCalls(server: RedisServer, options: CallsOptions) {
+  const { url, strategy, poolSize, operation, concurrency, seconds, signal } = options
   const store = createSessionStore({
     ...{ url, strategy, poolSize, tokens: { secrets: [newSecret()] } },
     deadlineMs: DEADLINE_MS,
@@ -46,28 +46,29 @@ export async function measureCalls(options: CallsOptions) {
   try {
     await store.ready()
     const viewsBefore = await countViews(store)
-    const callers = await callersOf(store, options)
+    const nextItem = skewedItems(concurrency === 1 ? 1 : ITEMS, seededRandom(SEED))
+    const callers = await Promise.all(
+      Array.from({ length: concurrency }, () => callerOf(store, operation, nextItem)),
+    )
     const warmUp = await callFor(callers, seconds * WARM_UP, signal)
-    const redisBefore = await server.cpu()
     const ownBefore = process.cpuUsage()
-    const { latencies, taken } = await callFor(callers, seconds, signal)
+    const { result: latencies, cpu } = await cpuDuring(server, () =>
+      callFor(callers, seconds, signal),
+    )
     const own = process.cpuUsage(ownBefore)
-    const redis = cpuBetween(redisBefore, await server.cpu())
     const calls = latencies.count
-    const [made, counted] = [
-      warmUp.latencies.count + calls,
-      (await countViews(store)) - viewsBefore,
-    ]
-    if (counted !== made) {
-      throw new Problem(`${strategy} made ${made} calls, but Redis counted ${counted} views.`)
+    const counted = (await countViews(store)) - viewsBefore
+    if (counted !== warmUp.count + calls) {
+      throw new Problem(
+        `${strategy} made ${warmUp.count + calls} calls, but Redis counted ${counted} views.`,
+      )
     }
     return {
-      callsPerSecond: calls / taken,
+      callsPerSecond: calls / cpu.seconds,
       p50: latencies.percentile(50) / 1e6,
       p99: latencies.percentile(99) / 1e6,
       clientCpuMicros: (own.user + own.system) / calls,
-      redisCpuMicros: (redis.cpuSeconds * 1e6) / calls,
-      redisMainCpuMicros: (redis.mainCpuSeconds * 1e6) / calls,
+      ...microsPer(cpu, calls),
     }
   } finally {
     await store.close()
@@ -76,10 +77,21 @@ export async function measureCalls(options: CallsOptions) {
 
 type Caller = () => Promise<unknown>
 
+async function callerOf(
+  store: SessionStore,
+  operation: Operation,
+  nextItem: () => string,
+): Promise<Caller> {
+  const token = store.issueToken()
+  if (operation === 'update-token') return () => store.updateToken(token, 'user', nextItem())
+  await store.updateToken(token, 'user')
+  return () => store.recordView(token, nextItem())
+}
+
+/** Returns how long each call took, in nanoseconds. */
 async function callFor(callers: readonly Caller[], seconds: number, signal: AbortSignal) {
   const latencies = createHistogram({ figures: 3 })
-  const start = performance.now()
-  const until = start + seconds * 1_000
+  const until = performance.now() + seconds * 1_000
   await Promise.all(
     callers.map(async (call) => {
       do {
@@ -90,24 +102,10 @@ async function callFor(callers: readonly Caller[], seconds: number, signal: Abor
     }),
   )
   signal.throwIfAborted()
-  return { latencies, taken: (performance.now() - start) / 1_000 }
-}
-
-function callersOf(
-  store: SessionStore,
-  { operation, concurrency, items }: CallsOptions,
-): Promise<Caller[]> {
-  const nextItem = skewedItems(items, seededRandom(SEED))
-  const caller = async (): Promise<Caller> => {
-    const token = store.issueToken()
-    if (operation === 'update-token') return () => store.updateToken(token, 'user', nextItem())
-    await store.updateToken(token, 'user')
-    return () => store.recordView(token, nextItem())
-  }
-  return Promise.all(Array.from({ length: concurrency }, caller))
+  return latencies
 }
 
 async function countViews(store: SessionStore): Promise<number> {
-  const popular = await store.popularItems(1_000)
+  const popular = await store.popularItems(ITEMS)
   return popular.reduce((sum, { views }) => sum + views, 0)
 }

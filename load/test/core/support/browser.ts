@@ -20,10 +20,6 @@ interface Page {
   evaluate<Value>(expression: string): Promise<Value>
   /** Everything that the page complained of or asked the network for, since it was opened. */
   readonly complaints: readonly string[]
-  /** The whole page as PNG. */
-  screenshot(): Promise<Buffer>
-  /** On A4. */
-  pdf(): Promise<Buffer>
 }
 
 /** Chromium's own protocol over its debugging port, as far as these tests need it. */
@@ -131,14 +127,6 @@ async function openPage(connection: Connection, url: string, view: View): Promis
       })
       if (answer.exceptionDetails) throw new Error(JSON.stringify(answer.exceptionDetails))
       return (answer.result as { value: Value }).value
-    },
-    async screenshot() {
-      const { data } = await send('Page.captureScreenshot', { captureBeyondViewport: true })
-      return Buffer.from(String(data), 'base64')
-    },
-    async pdf() {
-      const { data } = await send('Page.printToPDF', { preferCSSPageSize: true })
-      return Buffer.from(String(data), 'base64')
     },
   }
 }

@@ -9,7 +9,7 @@ export function ioThreadsResult(): SavedResult {
       runsOf(
         { command, build: 'patched', threads },
         {
-          ...{ commandsPerSecond: [100_000 * threads, 110_000 * threads], p99: [1, 2] },
+          ...{ perSecond: [100_000 * threads, 110_000 * threads], p99: [1, 2] },
           ...{ mainCpuMicros: [9 / threads, 8 / threads], cpuMicros: [9, 8] },
           ...{ ceiling: [1e5, 1e5], below1: [0.99, 0.98], above2: [0.001, 0.002] },
         },

@@ -1,0 +1,211 @@
+import type { EChartsCoreOption } from 'echarts/core'
+import { figure } from '../../experiment/figures.ts'
+import type { BarChart, Chart, GroupedChart, LineChart } from '../../experiment/section.ts'
+import { limits } from '../../variants.ts'
+
+// What ECharts draws of a chart. Colours are the page's CSS variables, so that one drawing suits both themes.
+
+/** Of the drawing, in pixels: narrow enough for a phone. */
+export const WIDTH = 400
+
+export const text = 'var(--text)'
+const muted = 'var(--muted)'
+const grid = 'var(--grid)'
+const fontSize = 12
+const ROW = 34
+
+/** A variant has the same colour in all charts. */
+const colour = (name: string) =>
+  `var(--colour-${name.replaceAll(/[^\w-]/g, '')}, var(--colour-other))`
+
+// Bars and lines differ by more than colour.
+const dashes = ['solid', [6, 3], [2, 3], [8, 3, 2, 3], [12, 4]]
+const hatching = {
+  dashArrayX: [1, 0],
+  dashArrayY: [3, 4],
+  rotation: -Math.PI / 4,
+  color: 'var(--background)',
+}
+
+/** A limit is an outline: it is no contender. */
+const barStyle = (name: string) =>
+  limits.includes(name)
+    ? { color: 'none', borderColor: muted, borderWidth: 1.5, borderType: 'dashed' }
+    : { color: colour(name) }
+
+/** About the width of the longest of some texts, in pixels. */
+const widest = (texts: readonly string[]) =>
+  Math.max(...texts.map(({ length }) => length * fontSize * 0.58))
+
+const mutedText = { color: muted, fontSize }
+const axisLine = { show: true, lineStyle: { color: muted } }
+const splitLine = { lineStyle: { color: grid } }
+const axisName = { nameLocation: 'middle', nameGap: 28, nameTextStyle: mutedText }
+
+const valueAxis = (name: string) => ({
+  type: 'value',
+  min: 0,
+  name,
+  ...axisName,
+  axisLine,
+  splitNumber: 3,
+  axisLabel: {
+    ...mutedText,
+    formatter: (value: number) => value.toLocaleString('en-US', { maximumSignificantDigits: 3 }),
+    hideOverlap: true,
+  },
+  splitLine,
+})
+
+const nameAxis = (data: string[]) => ({
+  type: 'category',
+  data,
+  axisLabel: { color: text, fontSize, interval: 0 },
+  axisLine,
+  axisTick: { show: false },
+})
+
+/** The names of the series, above the drawing. */
+const legend = {
+  top: 0,
+  left: 0,
+  selectedMode: false,
+  itemGap: 16,
+  backgroundColor: 'transparent',
+  borderColor: grid,
+  textStyle: { color: text, fontSize },
+}
+
+export function chartOptions(chart: Chart): EChartsCoreOption & { height: number } {
+  if (chart.kind === 'bars') return barOptions(chart)
+  return chart.kind === 'lines' ? lineOptions(chart) : stackedOptions(chart)
+}
+
+const horizontal = (rows: string[], unit: string, top: number) => ({
+  height: rows.length * ROW + top + 54,
+  grid: { left: widest(rows) + 16, right: 64, top, bottom: 48 },
+  yAxis: { ...nameAxis(rows), inverse: true },
+  xAxis: valueAxis(unit),
+})
+
+const bar = { type: 'bar', silent: true, barWidth: 20 }
+
+/** Horizontal bars, the range as a whisker, the figure beside it. */
+function barOptions({ bars, unit }: BarChart) {
+  /** The whisker and the figure. */
+  const renderItem = (_: unknown, api: CustomApi) => {
+    const { low = 0, high = 0, value = 0 } = bars[api.value(0)] ?? {}
+    const at = (x: number) => api.coord([x, api.value(0)])
+    const [[left, y], [right], [end]] = [at(low), at(high), at(Math.max(value, high))]
+    const d = `M${left} ${y}H${right}M${left} ${y - 4}v8M${right} ${y - 4}v8`
+    const words = { text: figure(value), fill: text, fontSize, fontFamily: 'inherit' }
+    return {
+      type: 'group',
+      children: [
+        { type: 'path', shape: { d }, style: { stroke: text, lineWidth: 1.5, fill: 'none' } },
+        { type: 'text', x: end + 8, y, style: { ...words, textVerticalAlign: 'middle' } },
+      ],
+    }
+  }
+  const data = bars.map(({ name, value, doubtful }) => ({
+    value,
+    itemStyle: { ...barStyle(name), ...(doubtful && { decal: hatching }) },
+  }))
+  const ranges = bars.map(({ value, low, high }, index) => [index, low, Math.max(value, high)])
+  return {
+    ...horizontal(
+      bars.map(({ name }) => name),
+      unit,
+      6,
+    ),
+    series: [
+      { ...bar, data },
+      { type: 'custom', silent: true, data: ranges, encode: { x: [1, 2], y: 0 }, renderItem, z: 3 },
+    ],
+  }
+}
+
+/** What ECharts passes to `renderItem`. */
+interface CustomApi {
+  value(dimension: number): number
+  coord(data: [number, number]): [number, number]
+}
+
+/** Horizontal bars of several parts, with their sum; all but the first part are hatched, too. */
+function stackedOptions({ names, groups, unit }: GroupedChart) {
+  const total = (index: number) => groups.reduce((sum, { values }) => sum + (values[index] ?? 0), 0)
+  return {
+    ...horizontal([...names], unit, 34),
+    legend,
+    series: groups.map(({ name, values }, group) => ({
+      ...bar,
+      name,
+      stack: 'all',
+      itemStyle: {
+        color: colour(['batch', 'naive-lean', 'pipeline'][group % 3] ?? ''),
+        ...(group > 0 && { decal: hatching }),
+      },
+      data: [...values],
+      label: {
+        show: group === groups.length - 1,
+        position: 'right',
+        color: text,
+        fontSize,
+        formatter: ({ dataIndex }: { dataIndex: number }) => figure(total(dataIndex)),
+      },
+    })),
+  }
+}
+
+function lineOptions({ lines, unit, logarithmic, x }: LineChart) {
+  const legendWidth = lines.reduce((sum, { name }) => sum + widest([name]) + 56, 0)
+  const top = Math.ceil(legendWidth / (WIDTH - 20)) * 22 + 28
+  const isPercentiles = x === 'percentiles'
+  return {
+    height: 250 + top,
+    grid: { left: 64, right: 32, top, bottom: 48 },
+    legend,
+    xAxis: {
+      ...(isPercentiles ? percentileAxis(lines) : { ...nameAxis([...x.names]), name: x.label }),
+      ...axisName,
+    },
+    yAxis: {
+      ...valueAxis(unit),
+      nameLocation: 'end',
+      nameGap: 10,
+      nameTextStyle: { ...mutedText, align: 'left', padding: [0, 0, 0, -56] },
+      ...(logarithmic && { type: 'log', min: undefined }),
+    },
+    series: lines.map(({ name, points }, index) => ({
+      type: 'line',
+      name,
+      silent: true,
+      clip: false,
+      color: colour(name),
+      symbol: 'circle',
+      showSymbol: points.length < 25, // more would hide the line
+      lineStyle: { width: 2, type: dashes[index % dashes.length] },
+      data: points.map(([at, y]) => [isPercentiles ? 1 / (1 - at) : at, y]),
+    })),
+  }
+}
+
+/** As HdrHistogram draws it: 90 %, 99 %, 99.9 % … are equally far apart. */
+function percentileAxis(lines: LineChart['lines']) {
+  const oneOf = lines.flatMap(({ points }) => points.map(([share]) => 1 / (1 - share)))
+  return {
+    type: 'log',
+    min: 1,
+    max: Math.max(10, ...oneOf),
+    name: 'of the requests were faster',
+    axisLine,
+    axisLabel: { ...mutedText, formatter: percentile },
+    splitLine,
+  }
+}
+
+/** `99.9 %` for 1,000: one request of so many is slower. */
+function percentile(oneOf: number): string {
+  if (!Number.isInteger(Math.log10(Math.round(oneOf)))) return ''
+  return `${Number((100 - 100 / oneOf).toFixed(5))} %`
+}
