@@ -15,7 +15,12 @@ const { status } = spawnSync(process.execPath, [tsc, '-p', here('tsconfig.dist.j
 if (status !== 0) process.exit(status ?? 1)
 
 const source = JSON.parse(readFileSync(here('package.json'), 'utf8'))
-const { name, version, description, license, type, dependencies, peerDependencies } = source
+const { name, version, description, license, type } = source
+const { dependencies, peerDependencies, peerDependenciesMeta } = source
+const built = ([subpath, path]: [string, unknown]) => {
+  const file = String(path).replace('./src/', './').replace(/\.ts$/, '')
+  return [subpath, { types: `${file}.d.ts`, default: `${file}.js` }]
+}
 writeFileSync(
   here('dist/package.json'),
   `${JSON.stringify(
@@ -26,10 +31,11 @@ writeFileSync(
       license,
       type,
       engines: { node: NODE },
-      exports: { types: './index.d.ts', default: './index.js' },
+      exports: Object.fromEntries(Object.entries(source.exports).map(built)),
       sideEffects: false,
       dependencies,
       peerDependencies,
+      peerDependenciesMeta,
     },
     null,
     2,
