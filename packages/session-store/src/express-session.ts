@@ -5,7 +5,6 @@ import {
   answer,
   type Callback,
   plain,
-  type StoredSession,
 } from './adapters/session-store.ts'
 import type { SessionStore } from './store-types.ts'
 
