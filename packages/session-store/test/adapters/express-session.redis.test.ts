@@ -148,10 +148,16 @@ test('regenerate begins a new session, and reload reads what others wrote', asyn
 })
 
 test('what is saved twice in one request is saved by its changes', async () => {
-  const { browser, adapter } = await applicationForThisTest()
+  const { browser, adapter, store } = await applicationForThisTest()
   const ask = browser()
   const { id } = await ask({ set: { user: 'ada' }, call: 'twice' })
   expect(await adapter.get(id)).toMatchObject({ user: 'ada', again: true })
+
+  const data = { cookie: new session.Cookie(), user: 'ada' }
+  await adapter.set('one', data)
+  await store.external.patch('one', { cart: ['book'] })
+  await adapter.set('one', Object.assign(data, { theme: 'dark' }))
+  expect(await adapter.get('one')).toMatchObject({ cart: ['book'], theme: 'dark' })
 })
 
 test.each([true, false])('saveUninitialized: %s', async (saveUninitialized) => {
