@@ -24,12 +24,12 @@ app.post<{ Body: { user: string } }>(
   async ({ body }) => ({
     token: 'x'.repeat(76), // as long as a token, for requests of the same size
     user: body.user,
-    expiresAt: new Date(Date.now() + 1000 * config.SESSION_LIFETIME_SECONDS).toISOString(),
+    expiresAt: Date.now() + 1000 * config.SESSION_LIFETIME_SECONDS,
   }),
 )
 app.get('/me', { schema: { response: { 200: answers.me } } }, async () => ({
   user: 'nobody',
-  lastSeen: Date.now() / 1000,
+  lastSeenAt: Date.now(),
 }))
 app.get('/me/views', { schema: { response: { 200: answers.views } } }, async () => ({ items: [] }))
 app.get(

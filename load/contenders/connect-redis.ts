@@ -25,8 +25,12 @@ declare module 'fastify' {
 
 type Redis = Awaited<ReturnType<typeof nodeRedis>>
 
-function loggedIn({ session }: FastifyRequest): { user: string; lastSeenAt: number } {
-  const { user, lastSeenAt } = session
+/** The type of `request.session` in this program is that of our own plugin. */
+const sessionOf = (request: FastifyRequest) =>
+  request.session as unknown as session.FastifySessionObject
+
+function loggedIn(request: FastifyRequest): { user: string; lastSeenAt: number } {
+  const { user, lastSeenAt } = sessionOf(request)
   if (user !== undefined && lastSeenAt !== undefined) return { user, lastSeenAt }
   throw Object.assign(new Error('there is no such session (any more)'), { statusCode: 401 })
 }
@@ -55,9 +59,9 @@ async function sessionRoutes(app: FastifyInstance, redis: Redis, config: Config)
     { schema: { body: bodies.login, response: { 200: answers.login } } },
     async (request) => {
       const { user } = request.body
-      if (request.session.user !== undefined) await request.session.regenerate()
-      Object.assign(request.session, { user, lastSeenAt: Date.now(), views: [] })
-      const token = encodeURIComponent(request.session.encryptedSessionId)
+      if (sessionOf(request).user !== undefined) await sessionOf(request).regenerate()
+      Object.assign(sessionOf(request), { user, lastSeenAt: Date.now(), views: [] })
+      const token = encodeURIComponent(sessionOf(request).encryptedSessionId)
       const expiresAt = Date.now() + 1000 * config.SESSION_IDLE_SECONDS
       return { token, user, expiresAt }
     },
@@ -70,8 +74,8 @@ async function sessionRoutes(app: FastifyInstance, redis: Redis, config: Config)
       const { user } = loggedIn(request)
       const { item } = request.body
       const viewedAt = Date.now()
-      request.session.views = withView(request.session.views, { item, viewedAt })
-      request.session.lastSeenAt = viewedAt
+      sessionOf(request).views = withView(sessionOf(request).views, { item, viewedAt })
+      sessionOf(request).lastSeenAt = viewedAt
       // The session itself is saved when the answer is about to be sent.
       return { user, item, views: await redis.zIncrBy(COUNTS, 1, item) }
     },
@@ -83,12 +87,12 @@ async function sessionRoutes(app: FastifyInstance, redis: Redis, config: Config)
 
   app.get('/me/views', { schema: { response: { 200: answers.views } } }, async (request) => {
     loggedIn(request)
-    return { items: request.session.views ?? [] }
+    return { items: sessionOf(request).views ?? [] }
   })
 
   app.post('/logout', async (request, reply) => {
     loggedIn(request)
-    await request.session.destroy()
+    await sessionOf(request).destroy()
     return reply.clearCookie(COOKIE).code(204).send()
   })
 }

@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url'
 
 const here = (path: string) => fileURLToPath(new URL(path, import.meta.url))
 
-const NODE = '>=22'
+const NODE = '>=22.12'
 
 rmSync(here('dist'), { recursive: true, force: true })
 const tsc = here('../../node_modules/.bin/tsc')

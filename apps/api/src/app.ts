@@ -1,12 +1,12 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { SessionStore } from '@onetrip/session-store'
+import { fastifySessions } from '@onetrip/session-store/fastify'
 import fastify, { type FastifyInstance, type FastifyServerOptions } from 'fastify'
 import type { Registry } from 'prom-client'
 import type { Authenticator } from './authenticator.ts'
 import { defaultLimits, type Limits, serverOptions } from './limits.ts'
 import { RequestLog, requestIds } from './logging.ts'
 import { connectionsPlugin } from './plugins/connections.ts'
-import { crossSitePlugin } from './plugins/cross-site.ts'
 import { answerConnectionError, answerFrameworkError, errorsPlugin } from './plugins/errors.ts'
 import { hostPlugin } from './plugins/host.ts'
 import { type LoginLimits, loginLimitPlugin } from './plugins/login-limit.ts'
@@ -15,8 +15,6 @@ import { metricsPlugin } from './plugins/metrics.ts'
 import { openapiPlugin } from './plugins/openapi.ts'
 import { overloadPlugin } from './plugins/overload.ts'
 import { readinessPlugin } from './plugins/readiness.ts'
-import { sessionPlugin } from './plugins/session.ts'
-import { storePlugin } from './plugins/store.ts'
 import { requestLogger } from './request-logger.ts'
 import { authenticatedRoutes } from './routes/authenticated.ts'
 import { healthRoutes } from './routes/health.ts'
@@ -58,6 +56,8 @@ export interface AppOptions {
   loginLimits?: LoginLimits
   /** Whose `X-Forwarded-For` is believed. Default: nobody's. */
   trustProxy?: TrustedProxies | undefined
+  /** Registers spans for requests. Default: none. */
+  traceRequests?: ((app: FastifyInstance) => Promise<void>) | undefined
   metrics?: {
     /** What this process measures of itself. Default: one of its own. */
     registry?: Registry | undefined
@@ -92,14 +92,14 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
   // Node's own answer to it has no body, and so no code; RFC 9110, 10.1.1, allows either.
   app.server.on('checkExpectation', (...request) => app.server.emit('request', ...request))
 
+  await options.traceRequests?.(app)
   await app.register(errorsPlugin)
   await app.register(readinessPlugin, limits)
   await app.register(connectionsPlugin, limits)
   await app.register(hostPlugin)
   await app.register(methodsPlugin)
-  await app.register(storePlugin, { store })
-  await app.register(sessionPlugin, { secureCookie })
-  await app.register(crossSitePlugin, { publicOrigins })
+  const cookie = { secure: secureCookie }
+  await app.register(fastifySessions, { store, cookie, publicOrigins, errorHandler: false })
   await app.register(loginLimitPlugin, options.loginLimits ?? NO_LOGIN_LIMITS)
   await app.register(metricsPlugin, { transport, registry: options.metrics?.registry })
   if (docs) await app.register(openapiPlugin, { secureCookie })

@@ -7,6 +7,8 @@ export interface Authenticator<Schema extends TSchema = TSchema> {
   readonly credentials: Schema
   /** Normalized user name as claimed by the client; the rate-limit key. */
   claimedUser(credentials: Static<Schema>): string
+  /** Whether the client asks for the longer lifetime (SESSION_REMEMBERED_SECONDS). Default: it does not. */
+  remembers?(credentials: Static<Schema>): boolean
   /**
    * The user's name in the store, or undefined if the credentials are invalid. An `ApiError` becomes the
    * answer; any other error is logged and answered with 500.
@@ -28,6 +30,7 @@ export function trustingAuthenticator(environment: string): Authenticator<typeof
   return {
     credentials: UserCredentials,
     claimedUser: ({ user }) => user,
+    remembers: ({ remember = false }) => remember,
     authenticate: async ({ user }) => user,
   }
 }

@@ -140,6 +140,11 @@ export const configSchema = Type.Object({
     minimum: 60,
     description: 'How long a token is good for, however much it is used',
   }),
+  SESSION_REMEMBERED_SECONDS: Type.Integer({
+    default: 7776000,
+    minimum: 60,
+    description: 'The same for a login with remember: true, if it is longer',
+  }),
   SESSION_IDLE_SECONDS: Type.Integer({
     default: 1209600,
     minimum: 60,
@@ -185,6 +190,39 @@ export const configSchema = Type.Object({
     description: 'The least that is logged',
   }),
   LOG_REQUESTS: Type.Boolean({ default: false, description: 'A line for each request' }),
+  OTEL_EXPORTER_OTLP_ENDPOINT: Type.String({
+    default: '',
+    pattern: '^(https?://[^\\s]+)?$',
+    description:
+      'Export traces to this OpenTelemetry collector, as http://localhost:4318; none if empty',
+  }),
+  OTEL_EXPORTER_OTLP_PROTOCOL: Type.String({
+    default: 'http/protobuf',
+    enum: ['http/protobuf'],
+    description: 'How traces are exported',
+  }),
+  OTEL_SERVICE_NAME: Type.String({
+    default: 'onetrip-api',
+    description: 'Name of the service in traces',
+  }),
+  OTEL_TRACES_SAMPLER: Type.String({
+    default: 'parentbased_always_on',
+    enum: [
+      'always_on',
+      'always_off',
+      'traceidratio',
+      'parentbased_always_on',
+      'parentbased_always_off',
+      'parentbased_traceidratio',
+    ],
+    description: 'Which requests are traced; parentbased: as the traceparent of the request says',
+  }),
+  OTEL_TRACES_SAMPLER_ARG: Type.Number({
+    default: 1,
+    minimum: 0,
+    maximum: 1,
+    description: 'Share of the requests that traceidratio and parentbased_traceidratio trace',
+  }),
 })
 
 export type Config = Static<typeof configSchema>
@@ -204,6 +242,11 @@ export function loadConfig(environment: NodeJS.ProcessEnv = process.env): Config
   }
   if (config.AUTH !== 'password' && config.USERS_FILE !== '') {
     throw new Error('USERS_FILE is set, but AUTH is not password')
+  }
+  if (config.OTEL_TRACES_SAMPLER_ARG !== 1 && !config.OTEL_TRACES_SAMPLER.endsWith('ratio')) {
+    throw new Error(
+      'OTEL_TRACES_SAMPLER_ARG is set, but OTEL_TRACES_SAMPLER is not traceidratio or parentbased_traceidratio',
+    )
   }
   const SESSION_SECRETS = sessionSecrets(config)
   if (SESSION_SECRETS.split(',').some(({ length }) => length < 32)) {

@@ -1,8 +1,8 @@
-import { STATUS_CODES } from 'node:http'
-import { StoreError, type StoreErrorCode } from '@onetrip/session-store'
+import { type StoreErrorCode, storeErrors } from '@onetrip/session-store'
+import type { SessionRequestError, SessionRequestErrorCode } from '@onetrip/session-store/fastify'
 
 interface ErrorKind {
-  readonly status: number
+  readonly statusCode: number
   /** The same request may be sent again without counting anything twice. */
   readonly retrySafe: boolean
   /** Redis may have executed a write of the failed request. */
@@ -12,43 +12,18 @@ interface ErrorKind {
 }
 
 /** A client's mistake, or what it lacks: nothing was written, and the same again fails the same way. */
-const refused = (status: number, meaning: string): ErrorKind => ({
-  status,
+const refused = (statusCode: number, meaning: string): ErrorKind => ({
+  statusCode,
   retrySafe: false,
   mayHaveWritten: false,
   meaning,
 })
 
 /** Nothing was written, and a later try may succeed. */
-const later = (status: number, meaning: string): ErrorKind => ({
-  ...refused(status, meaning),
+const later = (statusCode: number, meaning: string): ErrorKind => ({
+  ...refused(statusCode, meaning),
   retrySafe: true,
 })
-
-/** The store says the rest itself. */
-const ofStore = (code: StoreErrorCode, meaning: string): ErrorKind => {
-  const { statusCode, retrySafe, mayHaveWritten } = new StoreError(code, meaning)
-  return { status: statusCode, retrySafe, mayHaveWritten, meaning }
-}
-
-const storeErrors: Record<StoreErrorCode, ErrorKind> = {
-  ONETRIP_INVALID_INPUT: ofStore('ONETRIP_INVALID_INPUT', 'a value is not allowed'),
-  ONETRIP_INVALID_TOKEN: ofStore('ONETRIP_INVALID_TOKEN', 'the token is not genuine'),
-  ONETRIP_EXPIRED_TOKEN: ofStore('ONETRIP_EXPIRED_TOKEN', 'the token has expired'),
-  ONETRIP_UNKNOWN_SESSION: ofStore('ONETRIP_UNKNOWN_SESSION', 'the session has ended'),
-  // Only a request with If-Match can get it, and 412 is what RFC 9110 says for those.
-  ONETRIP_CONFLICT: {
-    ...ofStore('ONETRIP_CONFLICT', 'the data does not have the version of If-Match'),
-    status: 412,
-  },
-  ONETRIP_NOT_SENT: ofStore('ONETRIP_NOT_SENT', 'there is no connection to Redis'),
-  ONETRIP_OVERLOADED: ofStore('ONETRIP_OVERLOADED', 'too much is in flight to Redis'),
-  ONETRIP_OUTCOME_UNKNOWN: ofStore(
-    'ONETRIP_OUTCOME_UNKNOWN',
-    'sent to Redis, but its reply was lost or late',
-  ),
-  ONETRIP_REFUSED: ofStore('ONETRIP_REFUSED', 'Redis refused it'),
-}
 
 const ownErrors = {
   API_BAD_REQUEST: refused(400, 'the request cannot be understood'),
@@ -65,7 +40,7 @@ const ownErrors = {
   API_TOO_MANY_REQUESTS: later(429, 'too many requests: wait as long as Retry-After says'),
   API_HEADERS_TOO_LARGE: refused(431, 'the headers are too large'),
   API_INTERNAL: {
-    status: 500,
+    statusCode: 500,
     retrySafe: false,
     mayHaveWritten: true,
     meaning: 'something went wrong here; it has been logged',
@@ -80,6 +55,8 @@ export type ApiErrorCode = keyof typeof ownErrors
 export const errorTable: Readonly<Record<StoreErrorCode | ApiErrorCode, ErrorKind>> = {
   ...ownErrors,
   ...storeErrors,
+  // Only a request with If-Match can get it, and 412 is what RFC 9110 says for those.
+  ONETRIP_CONFLICT: refused(412, 'the data does not have the version of If-Match'),
 }
 
 /** An error of the API's own. Its message goes to the client: no secret and no internals in it. */
@@ -104,28 +81,19 @@ export class ApiError extends Error {
   }
 
   get statusCode(): number {
-    return errorTable[this.code].status
+    return errorTable[this.code].statusCode
   }
 }
 
-/** What a client is told; the two flags only where it may have to try again. */
-export interface ErrorBody {
-  statusCode: number
-  code: string
-  error: string
-  message: string
-  mayHaveWritten?: boolean
-  retrySafe?: boolean
+const codeOfRequest: Record<SessionRequestErrorCode, ApiErrorCode> = {
+  ONETRIP_LOGIN_REQUIRED: 'API_LOGIN_FIRST',
+  ONETRIP_CROSS_SITE: 'API_CROSS_SITE',
+  ONETRIP_SEVERAL_COOKIES: 'API_BAD_REQUEST',
 }
 
-/** The answer to this error: what a 5xx says of its cause is what the table says. */
-export function errorBody(error: StoreError | ApiError): ErrorBody {
-  const { code, message, mayHaveWritten, retrySafe } = error
-  const { status, meaning } = errorTable[code]
-  const body = { statusCode: status, code, error: STATUS_CODES[status] ?? '' }
-  if (status < 500) return { ...body, message }
-  return { ...body, message: meaning, mayHaveWritten, retrySafe }
-}
+/** An error of the session plugin as one of ours. */
+export const fromSession = ({ code, message }: SessionRequestError) =>
+  new ApiError(codeOfRequest[code], message)
 
 /** For errors of Fastify and of plugins. Not here: codes that have one cause, as `API_CROSS_SITE`. */
 const codeOfStatus: Partial<Record<number, ApiErrorCode>> = {

@@ -34,7 +34,7 @@ function retryAfter() {
 }
 
 function responseOf(status: number): OpenAPIV3_1.ResponseObject {
-  const kinds = Object.entries(errorTable).filter(([, kind]) => kind.status === status)
+  const kinds = Object.entries(errorTable).filter(([, kind]) => kind.statusCode === status)
   const examples = kinds.map(([code, { meaning, mayHaveWritten, retrySafe }]) => [
     code,
     {
@@ -69,7 +69,7 @@ function responseOf(status: number): OpenAPIV3_1.ResponseObject {
   }
 }
 
-const statuses = [...new Set(Object.values(errorTable).map(({ status }) => status))].sort()
+const statuses = [...new Set(Object.values(errorTable).map(({ statusCode }) => statusCode))].sort()
 
 /** The answers to errors, for the document's components: one for each status of the table. */
 export const errorResponses: Pick<OpenAPIV3_1.ComponentsObject, 'responses'> = {

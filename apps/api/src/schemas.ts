@@ -42,15 +42,23 @@ const Cursor = Type.String({
 })
 const SessionId = Type.String({ pattern: '^[A-Za-z0-9_-]{32}$' })
 
+const Remember = Type.Optional(
+  Type.Boolean({ description: 'The session lasts for SESSION_REMEMBERED_SECONDS' }),
+)
+
 /** The credentials of `AUTH=trust`. */
 export const UserCredentials = Exactly(
-  { user: Name },
+  { user: Name, remember: Remember },
   { description: 'Who logs in', examples: [{ user: 'ada' }] },
 )
 
 /** The credentials of `AUTH=password`. */
 export const PasswordCredentials = Exactly(
-  { user: Name, password: Type.String({ minLength: 1, maxLength: MAX_PASSWORD_LENGTH }) },
+  {
+    user: Name,
+    password: Type.String({ minLength: 1, maxLength: MAX_PASSWORD_LENGTH }),
+    remember: Remember,
+  },
   {
     description: 'Who logs in',
     examples: [{ user: 'ada', password: 'correct horse battery staple' }],

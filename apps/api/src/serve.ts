@@ -106,9 +106,16 @@ async function serveFromThisProcess(
     tokens: {
       secrets: config.SESSION_SECRETS.split(','),
       lifetimeSeconds: config.SESSION_LIFETIME_SECONDS,
+      rememberedLifetimeSeconds: Math.max(
+        config.SESSION_LIFETIME_SECONDS,
+        config.SESSION_REMEMBERED_SECONDS,
+      ),
     },
   })
   const registry = createRegistry()
+  const tracing = await configuredTracing(config, ({ message }) =>
+    app.log.warn({ reason: message }, 'traces cannot be exported'),
+  )
   const app = await buildApp({
     store,
     authenticator,
@@ -133,6 +140,7 @@ async function serveFromThisProcess(
     },
     trustProxy: trustedProxies(config.TRUST_PROXY),
     maxEventLoopDelayMs: config.MAX_EVENT_LOOP_DELAY_MS,
+    traceRequests: tracing?.traceRequests,
     metrics: { registry, ...(primary && { gather: primary.mergeMetrics(registry) }) },
   })
   retentionChannel.subscribe((event) => logRetention(app.log, event as RetentionEvent))
@@ -152,6 +160,7 @@ async function serveFromThisProcess(
       if (!err) await delay(config.SHUTDOWN_DRAIN_MS)
       await app.close()
       await store.close()
+      await tracing?.close(Math.min(MAX_TRACE_FLUSH_MS, config.SHUTDOWN_GRACE_MS / 8))
     },
   )
   if (primary) endOnce(ending.close)
@@ -168,6 +177,16 @@ async function serveFromThisProcess(
   }
   await primary?.mayListen()
   await listen(app, config)
+}
+
+/** For the traces that are left when the process stops. */
+const MAX_TRACE_FLUSH_MS = 2_000
+
+/** The packages of OpenTelemetry are loaded only if traces are exported. */
+async function configuredTracing(config: Config, onProblem: (error: Error) => void) {
+  if (config.OTEL_EXPORTER_OTLP_ENDPOINT === '') return undefined
+  const { startTracing } = await import('./tracing/tracing.ts')
+  return startTracing(config, onProblem)
 }
 
 /** @throws Error if it cannot be used. */

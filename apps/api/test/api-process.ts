@@ -45,8 +45,9 @@ export const startApiProcess = (
 /** As `startApiProcess`, stopped when the current test ends, and where it listens. */
 export async function apiProcessForThisTest(
   settings: Record<string, string>,
+  program = apiProgram,
 ): Promise<{ api: Program; url: string }> {
-  const api = await startApiProcess(settings)
+  const api = await startApiProcess(settings, { program })
   onTestFinished(async () => {
     api.signal('SIGCONT') // a stopped process takes SIGTERM only when it goes on
     await api.stop()

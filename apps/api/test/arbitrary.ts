@@ -11,6 +11,8 @@ export function arbitraryOf(schema: Schema): fc.Arbitrary<unknown> {
       return objectOf(schema)
     case 'string':
       return stringOf(schema)
+    case 'boolean':
+      return fc.boolean()
     case 'integer':
       return fc.integer({ min: schema.minimum ?? -1000, max: schema.maximum ?? 1000 })
     default:

@@ -61,6 +61,20 @@ test.each([
   [{ USERS_FILE: 'users' }, 'USERS_FILE is set, but AUTH is not password'],
   [{ WORKERS: '0' }, 'WORKERS is not in its form: Processes on the one port, 1 to 99; auto:'],
   [{ STRATEGY: 'fast' }, 'STRATEGY must be one of naive, '],
+  [
+    { OTEL_EXPORTER_OTLP_ENDPOINT: 'localhost:4318' },
+    'OTEL_EXPORTER_OTLP_ENDPOINT is not in its form',
+  ],
+  [
+    { OTEL_EXPORTER_OTLP_PROTOCOL: 'grpc' },
+    'OTEL_EXPORTER_OTLP_PROTOCOL must be one of http/protobuf',
+  ],
+  [{ OTEL_TRACES_SAMPLER: 'some' }, 'OTEL_TRACES_SAMPLER must be one of always_on, '],
+  [{ OTEL_TRACES_SAMPLER_ARG: '1.5' }, 'OTEL_TRACES_SAMPLER_ARG must be <= 1'],
+  [
+    { OTEL_TRACES_SAMPLER_ARG: '0.1' },
+    'OTEL_TRACES_SAMPLER_ARG is set, but OTEL_TRACES_SAMPLER is',
+  ],
   [{ PORT: '3000x', MAX_SESSIONS: '0' }, 'PORT must be integer; MAX_SESSIONS must be >= 1'],
 ])('%j: the error tells what is allowed', (environment, words) => {
   expect(() => loadConfig({ SESSION_SECRETS, ...environment })).toThrow(words)

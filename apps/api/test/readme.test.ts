@@ -56,9 +56,9 @@ const errors = () =>
   table(
     ['status', 'code', 'may have written', 'safe to send again', 'meaning'],
     Object.entries(errorTable)
-      .toSorted(([, a], [, b]) => a.status - b.status)
-      .map(([code, { status, mayHaveWritten, retrySafe, meaning }]) => [
-        `${status} ${STATUS_CODES[status]}`,
+      .toSorted(([, a], [, b]) => a.statusCode - b.statusCode)
+      .map(([code, { statusCode, mayHaveWritten, retrySafe, meaning }]) => [
+        `${statusCode} ${STATUS_CODES[statusCode]}`,
         `\`${code}\``,
         mayHaveWritten ? 'yes' : 'no',
         retrySafe ? 'yes' : 'no',

@@ -141,6 +141,14 @@ test('of two cookies with the same name none is believed', async () => {
   expect((await app.inject({ url: '/me', headers: nameless })).statusCode).toBe(200)
 })
 
+test('a 401 leaves the cookie: a login at the same time may just have replaced it', async () => {
+  const app = await appForThisTest(server.socket)
+  const token = await login(app)
+  await app.store.logout(token)
+  const answer = await app.inject({ url: '/me', headers: { cookie: `${COOKIE}=${token}` } })
+  expect([answer.statusCode, answer.cookies]).toEqual([401, []])
+})
+
 test('GET /me writes that the session is seen once in ten seconds', async () => {
   let now = Date.now()
   const app = await appForThisTest(server.socket, { clock: () => now })
@@ -154,6 +162,24 @@ test('GET /me writes that the session is seen once in ten seconds', async () => 
   expect(await lastSeen()).toBe(loggedIn / 1000)
   now += 2
   expect(await lastSeen()).toBe(now / 1000)
+})
+
+test('a login that asks to be remembered gets the longer lifetime, and so does its cookie', async () => {
+  const app = await appForThisTest(server.socket)
+  const answer = await app.inject({
+    method: 'POST',
+    url: '/login',
+    payload: { user: 'ada', remember: true },
+  })
+  const days = 24 * 3600
+  expect(answer.cookies[0]?.maxAge).toBeGreaterThan(89 * days)
+  expect(answer.cookies[0]?.maxAge).toBeLessThanOrEqual(90 * days)
+  const wrong = {
+    method: 'POST',
+    url: '/login',
+    payload: { user: 'ada', remember: 'yes' },
+  } as const
+  expect((await app.inject(wrong)).statusCode).toBe(400)
 })
 
 const host = 'shop.example:8443'

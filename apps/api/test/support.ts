@@ -19,7 +19,11 @@ export async function appOn(socket: string, options: TestOptions = {}): Promise<
   const { strategy, deadlineMs = 30_000, clock, ...appOptions } = options
   const store = createSessionStore({
     url: `unix://${socket}`,
-    tokens: { secrets: [secret], ...(clock && { clock }) },
+    tokens: {
+      secrets: [secret],
+      rememberedLifetimeSeconds: 90 * 24 * 3600,
+      ...(clock && { clock }),
+    },
     ...(strategy && { strategy }),
     deadlineMs,
     janitor: false,

@@ -1,4 +1,4 @@
-import { channel } from 'node:diagnostics_channel'
+import { channel, tracingChannel } from 'node:diagnostics_channel'
 import type { StoreErrorCode } from './errors.ts'
 
 /** One write of commands to Redis whose replies are then waited for. */
@@ -10,19 +10,55 @@ export interface RoundTrip {
 /** `onetrip:round-trip`: a message of type `RoundTrip` for every round trip of an update. */
 export const roundTripChannel = channel('onetrip:round-trip')
 
-/** The updates of concurrent callers that went to Redis together. */
-export interface SentBatch {
-  updates: number
-  /** After merging. */
-  commands: number
-  /** From the first write to the last reply. */
-  durationMs: number
-  /** Updates of which a command was refused or its reply lost. */
-  failed: number
+/** The message of an update on `onetrip:update`. It has names and codes, but no keys and no values. */
+export class UpdateTrace {
+  readonly #commands: readonly (readonly [name: string, ...args: unknown[]])[]
+  /** Why the update failed; `unknown` for an error without a code. */
+  errorCode?: string
+
+  constructor(commands: readonly (readonly [name: string, ...args: unknown[]])[]) {
+    this.#commands = commands
+  }
+
+  /** The names of its commands, in order. */
+  get commands(): string[] {
+    return this.#commands.map(([name]) => name)
+  }
+
+  // The tracing channel sets these two. They may hold users' data, so neither is kept.
+  set result(_: unknown) {}
+  set error(error: unknown) {
+    this.errorCode = String((error as { code?: unknown } | undefined)?.code ?? 'unknown')
+  }
 }
 
-/** `onetrip:batch`: a message of type `SentBatch` for every batch, once its replies are there. */
-export const batchChannel = channel('onetrip:batch')
+/** `onetrip:update`, a tracing channel: an update, from the call until its result. */
+export const updateChannel = tracingChannel<UpdateTrace>('onetrip:update')
+
+/** The message of a batch on `onetrip:batch`: updates of concurrent callers that travel together. */
+export class BatchTrace {
+  readonly updates: number
+  /** After merging. */
+  readonly commands: number
+  /** The messages of its updates on `onetrip:update`, if that channel has subscribers. */
+  readonly traces: readonly UpdateTrace[]
+  /** From the first write to the last reply. Set at the end, as is `failed`. */
+  durationMs = 0
+  /** Updates of which a command was refused or its reply lost. */
+  failed = 0
+
+  constructor(updates: number, commands: number, traces: readonly UpdateTrace[]) {
+    this.updates = updates
+    this.commands = commands
+    this.traces = traces
+  }
+
+  set result(_: unknown) {}
+  set error(_: unknown) {}
+}
+
+/** `onetrip:batch`, a tracing channel: a batch, from its first write to its last reply. */
+export const batchChannel = tracingChannel<BatchTrace>('onetrip:batch')
 
 /** `onetrip:connection`: a message for every connection to Redis that was opened. */
 export const connectionChannel = channel('onetrip:connection')

@@ -1,29 +1,45 @@
+interface ErrorKind {
+  readonly statusCode: number
+  readonly retrySafe: boolean
+  readonly mayHaveWritten: boolean
+  readonly meaning: string
+}
+
+/** The caller's mistake, or what it lacks: nothing was written, and the same call fails the same way. */
+const refused = (statusCode: number, meaning: string): ErrorKind => ({
+  statusCode,
+  retrySafe: false,
+  mayHaveWritten: false,
+  meaning,
+})
+
+const notSent = (meaning: string): ErrorKind => ({ ...refused(503, meaning), retrySafe: true })
+
+const sent = (meaning: string): ErrorKind => ({ ...refused(503, meaning), mayHaveWritten: true })
+
 /**
  * The one table of the store's errors.
  *
  * `statusCode`: what a web service answers with; Fastify and Express take it from the error.
  * `retrySafe`: the same call may be made again without counting anything twice.
  * `mayHaveWritten`: Redis may have executed a write of the failed call.
+ * `meaning`: for clients of the service; it says nothing of the cause.
  */
-const table = {
-  ONETRIP_INVALID_INPUT: { statusCode: 400, retrySafe: false, mayHaveWritten: false },
-  ONETRIP_INVALID_TOKEN: { statusCode: 401, retrySafe: false, mayHaveWritten: false },
-  ONETRIP_EXPIRED_TOKEN: { statusCode: 401, retrySafe: false, mayHaveWritten: false },
+export const storeErrors = {
+  ONETRIP_INVALID_INPUT: refused(400, 'a value is not allowed'),
+  ONETRIP_INVALID_TOKEN: refused(401, 'the token is not genuine'),
+  ONETRIP_EXPIRED_TOKEN: refused(401, 'the token has expired'),
   /** A genuine token whose session is gone; whatever the call wrote has been undone. */
-  ONETRIP_UNKNOWN_SESSION: { statusCode: 401, retrySafe: false, mayHaveWritten: false },
-  /** The session's data has another version than the call expects; nothing was written. */
-  ONETRIP_CONFLICT: { statusCode: 409, retrySafe: false, mayHaveWritten: false },
-  /** Not sent: there is no connection. */
-  ONETRIP_NOT_SENT: { statusCode: 503, retrySafe: true, mayHaveWritten: false },
-  /** Not sent: too much is in flight already. */
-  ONETRIP_OVERLOADED: { statusCode: 503, retrySafe: true, mayHaveWritten: false },
-  /** Sent, but the reply was lost or late. */
-  ONETRIP_OUTCOME_UNKNOWN: { statusCode: 503, retrySafe: false, mayHaveWritten: true },
+  ONETRIP_UNKNOWN_SESSION: refused(401, 'the session has ended'),
+  ONETRIP_CONFLICT: refused(409, 'the data of the session has another version'),
+  ONETRIP_NOT_SENT: notSent('there is no connection to Redis'),
+  ONETRIP_OVERLOADED: notSent('too much is in flight to Redis'),
+  ONETRIP_OUTCOME_UNKNOWN: sent('sent to Redis, but its reply was lost or late'),
   /** Redis answered a command with an error. */
-  ONETRIP_REFUSED: { statusCode: 503, retrySafe: false, mayHaveWritten: true },
-} as const
+  ONETRIP_REFUSED: sent('Redis refused it'),
+}
 
-export type StoreErrorCode = keyof typeof table
+export type StoreErrorCode = keyof typeof storeErrors
 
 interface Details {
   /** Overrides the table where the call is known to have written nothing, as a call that only reads. */
@@ -44,7 +60,7 @@ export class StoreError extends Error {
 
   constructor(code: StoreErrorCode, message: string, details: Details = {}) {
     super(message, details.cause === undefined ? undefined : { cause: details.cause })
-    const { statusCode, retrySafe, mayHaveWritten } = table[code]
+    const { statusCode, retrySafe, mayHaveWritten } = storeErrors[code]
     this.code = code
     this.statusCode = statusCode
     this.mayHaveWritten = details.mayHaveWritten ?? mayHaveWritten

@@ -10,6 +10,7 @@ export { MAX_CURSOR_LENGTH } from './cursor.ts'
 export type { DataOption, MaybeData, SessionData } from './data.ts'
 export type { DataLimits } from './data-fields.ts'
 export {
+  type BatchTrace,
   batchChannel,
   connectionChannel,
   disconnectionChannel,
@@ -21,12 +22,13 @@ export {
   type RoundTrip,
   retentionChannel,
   roundTripChannel,
-  type SentBatch,
   type StoreFailure,
   type StoreWarning,
+  type UpdateTrace,
+  updateChannel,
   warningChannel,
 } from './diagnostics.ts'
-export { StoreError, type StoreErrorCode } from './errors.ts'
+export { StoreError, type StoreErrorCode, storeErrors } from './errors.ts'
 export type { ExternalSession, ExternalSessions } from './external-sessions.ts'
 export {
   type ImportOptions,

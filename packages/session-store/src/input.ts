@@ -63,6 +63,11 @@ export function checkLimit(limit: number, most = 1_000): void {
 }
 
 /** @throws StoreError `ONETRIP_INVALID_INPUT`, naming the field. */
+export function checkBoolean(field: string, value: boolean): void {
+  if (typeof value !== 'boolean') throw invalid(`${field} must be true or false`)
+}
+
+/** @throws StoreError `ONETRIP_INVALID_INPUT`, naming the field. */
 export function checkObject(field: string, value: object): void {
   if (typeof value !== 'object' || value === null) throw invalid(`${field} must be an object`)
 }

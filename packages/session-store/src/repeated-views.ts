@@ -4,7 +4,7 @@ import type { Keys } from './keys.ts'
 import type { Update } from './updates.ts'
 
 /** How long the repetition of a view is recognized. */
-export const REPEATABLE_SECONDS = 600
+const REPEATABLE_SECONDS = 600
 
 /** A view by a client that may send it again, under the same key. */
 export interface RepeatableView {

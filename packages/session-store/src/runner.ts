@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
+import { UpdateTrace, updateChannel } from './diagnostics.ts'
 import {
   isNotSent,
   lateReply,
@@ -11,7 +12,7 @@ import {
 import type { Connections } from './pool.ts'
 import { scanOne } from './scan.ts'
 import type { ScanPosition, ScanRequest, ScanStep, Sender } from './sender.ts'
-import type { Update } from './updates.ts'
+import type { CommandList, Update } from './updates.ts'
 
 export interface PoolState extends Connections {
   /** Updates whose replies are not there. */
@@ -94,12 +95,19 @@ export function createRunner(sender: Sender, limits: RunnerLimits): Runner {
     })
   }
 
-  const run = <Result>(update: Update<Result>): Promise<Result> =>
+  const send = <Result>(update: Update<Result>, list: CommandList): Promise<Result> =>
     attempt(
       update.readOnly,
-      () => sender.send(update),
+      () => sender.send(list),
       (outcomes: readonly Outcome[]) => readOutcomes(update, outcomes),
     )
+
+  function run<Result>(update: Update<Result>): Promise<Result> {
+    if (!updateChannel.hasSubscribers) return send(update, update)
+    const { commands, mergeable = false } = update
+    const trace = new UpdateTrace(commands)
+    return updateChannel.tracePromise(() => send(update, { commands, mergeable, trace }), trace)
+  }
 
   async function ping(timeoutMs: number): Promise<void> {
     let reason: unknown

@@ -50,6 +50,8 @@ export interface SessionStoreOptions extends StrategyOptions {
 }
 
 export interface LoginOptions {
+  /** A longer lifetime: `tokens.rememberedLifetimeSeconds`, without which it is refused. Default false. */
+  remember?: boolean | undefined
   /**
    * The token of a guest session (`loginGuest`), whose data and views the new session takes over. The
    * token of a session that has ended, was idle or is a user's, and one that is not genuine or has

@@ -8,6 +8,7 @@ import { warnOfEviction } from './eviction.ts'
 import { externalSessions } from './external-sessions.ts'
 import { guestOf, loginFromGuest } from './guests.ts'
 import {
+  checkBoolean,
   checkFunctions,
   checkKey,
   checkLimit,
@@ -137,7 +138,9 @@ export function createSessionStore(options: SessionStoreOptions): SessionStore {
     async login(user, options = {}) {
       checkName('user', user)
       const guest = guestOf(tokens, options)
-      const token = tokens.issue()
+      const { remember = false } = options
+      checkBoolean('remember', remember)
+      const token = tokens.issue(remember)
       const id = tokens.verify(token)
       const listed =
         guest === undefined

@@ -1,3 +1,4 @@
+import type { UpdateTrace } from './diagnostics.ts'
 import type { Keys } from './keys.ts'
 
 /** A Redis command as data: its name, then its arguments. */
@@ -21,6 +22,8 @@ export interface CommandList {
    * nobody reads where merging loses it: how many fields or members are new. Default false.
    */
   readonly mergeable?: boolean
+  /** Set by the store while `onetrip:update` has subscribers. */
+  readonly trace?: UpdateTrace
 }
 
 /** And how to read what Redis replies. */

@@ -4,10 +4,10 @@ import { redisOfThisFile, testRedis } from '@onetrip/stack/testing/redis.ts'
 import { Redis } from 'ioredis'
 import { expect, onTestFinished, test } from 'vitest'
 import {
+  type BatchTrace,
   batchChannel,
   createSessionStore,
   errorChannel,
-  type SentBatch,
   type SessionStoreOptions,
   type StoreFailure,
   safeRedisOptions,
@@ -33,7 +33,7 @@ async function storeForThisTest(options: Partial<SessionStoreOptions> = {}) {
   return store
 }
 
-function messagesOf<Message>(channel: typeof batchChannel): Message[] {
+function messagesOf<Message>(channel: typeof errorChannel): Message[] {
   const messages: Message[] = []
   const listen = (message: unknown) => void messages.push(message as Message)
   channel.subscribe(listen)
@@ -44,7 +44,7 @@ function messagesOf<Message>(channel: typeof batchChannel): Message[] {
 test('every caller of a batch gets its own result', async () => {
   const store = await storeForThisTest()
   const sessions = await Promise.all(['ada', 'bob', 'cyd'].map((user) => store.login(user)))
-  const batches = messagesOf<SentBatch>(batchChannel)
+  const batches = messagesOf<BatchTrace>(batchChannel.asyncEnd)
   const gone = store.issueToken()
   const [ada = '', bob = '', cyd = ''] = sessions.map(({ token }) => token)
   const results = await Promise.all([
@@ -94,7 +94,7 @@ test('a refused command fails only the callers whose it is', async () => {
 test('more callers than a batch holds are spread over several, and all are answered', async () => {
   const store = await storeForThisTest({ poolSize: 3 })
   const { token } = await store.login('ada')
-  const batches = messagesOf<SentBatch>(batchChannel)
+  const batches = messagesOf<BatchTrace>(batchChannel.asyncEnd)
   const views = Array.from({ length: 100 }, () => store.recordView(token, 'book'))
   const counts = (await Promise.all(views)).map(({ views }) => views)
   expect(counts.toSorted((a, b) => a - b)).toEqual(Array.from({ length: 100 }, (_, n) => n + 1))

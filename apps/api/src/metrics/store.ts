@@ -1,5 +1,6 @@
 import type { Channel } from 'node:diagnostics_channel'
 import {
+  type BatchTrace,
   batchChannel,
   connectionChannel,
   disconnectionChannel,
@@ -8,7 +9,6 @@ import {
   type RoundTrip,
   retentionChannel,
   roundTripChannel,
-  type SentBatch,
   type SessionStore,
   type StoreFailure,
 } from '@onetrip/session-store'
@@ -67,7 +67,7 @@ export function measureStore(store: SessionStore, registry: Registry): () => voi
       roundTrips.inc()
       commands.inc(roundTrip.commands)
     }),
-    on<SentBatch>(batchChannel, (batch) => {
+    on<BatchTrace>(batchChannel.asyncEnd, (batch) => {
       updates.observe(batch.updates)
       durations.observe(batch.durationMs / 1000)
     }),

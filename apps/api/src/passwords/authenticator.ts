@@ -30,6 +30,7 @@ export async function passwordAuthenticator(
   return {
     credentials: PasswordCredentials,
     claimedUser: ({ user }) => normalizedName(user),
+    remembers: ({ remember = false }) => remember,
     async authenticate({ user, password }) {
       await reload()
       const name = normalizedName(user)

@@ -1,12 +1,11 @@
 import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { StoreError } from '@onetrip/session-store'
+import { errorBody, errorHeaders, SessionRequestError } from '@onetrip/session-store/fastify'
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
-import { ApiError, errorBody, fromStatus } from '../errors.ts'
+import { ApiError, errorTable, fromSession, fromStatus } from '../errors.ts'
 import { lineLimit } from '../logging.ts'
-
-const RETRY_AFTER_SECONDS = 1
 
 /** How many lines of a code were left out before this one; undefined: so is this one. */
 const linesLeftOut = lineLimit(10)
@@ -17,7 +16,7 @@ const linesLeftOut = lineLimit(10)
  */
 export const errorsPlugin = fp(
   async (app) => {
-    app.setErrorHandler<FastifyError | StoreError | ApiError>(answerError)
+    app.setErrorHandler<FastifyError | StoreError | SessionRequestError | ApiError>(answerError)
     app.setNotFoundHandler(() => {
       throw new ApiError('API_NOT_FOUND')
     })
@@ -26,10 +25,11 @@ export const errorsPlugin = fp(
 )
 
 function answerError(
-  error: FastifyError | StoreError | ApiError,
+  error: FastifyError | StoreError | SessionRequestError | ApiError,
   request: FastifyRequest,
   reply: FastifyReply,
 ): FastifyReply {
+  if (error instanceof SessionRequestError) return answer(fromSession(error), request, reply)
   if (error instanceof StoreError || error instanceof ApiError) return answer(error, request, reply)
   const refusal = fromStatus(error.statusCode ?? 500, error.message)
   if (refusal) return answer(refusal, request, reply)
@@ -42,14 +42,8 @@ function answer(
   request: FastifyRequest,
   reply: FastifyReply,
 ): FastifyReply {
-  const body = errorBody(error)
-  const { statusCode } = body
-  reply.code(statusCode)
-  if (statusCode === 401) reply.header('www-authenticate', 'Bearer')
-  if (statusCode === 429 || statusCode === 503) {
-    const { retryAfterSeconds = RETRY_AFTER_SECONDS } = error as Partial<ApiError>
-    reply.header('retry-after', retryAfterSeconds)
-  }
+  const { statusCode } = errorTable[error.code]
+  reply.code(statusCode).headers(errorHeaders(error))
   if (statusCode === 503) {
     const { code, message, mayHaveWritten } = error
     const leftOut = linesLeftOut(code)
@@ -60,7 +54,7 @@ function answer(
   }
   // Only with errors, since it costs 1.5 us: what the log lines of this request have as `reqId`.
   reply.header('x-request-id', request.id)
-  return reply.send(body)
+  return reply.send(errorBody(error, statusCode))
 }
 
 const routeOf = ({ method, routeOptions }: FastifyRequest) => ({ method, route: routeOptions.url })

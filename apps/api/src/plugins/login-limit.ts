@@ -67,5 +67,5 @@ export const loginLimitPlugin = fp<LoginLimits>(
       refuse(windowEndsAt)
     })
   },
-  { name: 'login-limit', dependencies: ['store'] },
+  { name: 'login-limit', dependencies: ['@onetrip/session-store'] },
 )

@@ -32,5 +32,5 @@ export const metricsPlugin = fp<MetricsOptions>(
     app.addHook('onClose', async () => stopMeasuring())
     measureRequests(app, registry)
   },
-  { name: 'metrics', dependencies: ['store'] },
+  { name: 'metrics', dependencies: ['@onetrip/session-store'] },
 )

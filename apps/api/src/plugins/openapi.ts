@@ -1,8 +1,8 @@
 import swagger from '@fastify/swagger'
+import { cookieName } from '@onetrip/session-store/fastify'
 import fp from 'fastify-plugin'
 import type { OpenAPIV3_1 } from 'openapi-types'
 import { errorResponses, withErrors } from '../openapi-errors.ts'
-import { cookieName } from './session.ts'
 
 declare module 'fastify' {
   interface FastifySchema {
@@ -46,7 +46,7 @@ export const openapiPlugin = fp<{ secureCookie: boolean }>(
         components: {
           securitySchemes: {
             bearer: { type: 'http', scheme: 'bearer', description: 'The token of POST /login' },
-            cookie: { type: 'apiKey', in: 'cookie', name: cookieName(secureCookie) },
+            cookie: { type: 'apiKey', in: 'cookie', name: cookieName({ secure: secureCookie }) },
           },
           ...errorResponses,
         } as OpenAPIV3_1.ComponentsObject,

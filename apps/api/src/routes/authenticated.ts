@@ -8,8 +8,6 @@ import { viewRoutes } from './views.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** In authenticated routes: the token that came with the request. The store verifies it. */
-    token: string
     /** In the application's own `routes`: the user of the session, which has been checked. */
     user: string
   }
@@ -26,18 +24,8 @@ export interface AuthenticatedRoutesOptions {
  */
 export const authenticatedRoutes = fp<AuthenticatedRoutesOptions>(
   async (app, { routes }) => {
-    app.decorateRequest('token', '')
     app.addHook('onRequest', (request, reply, done) => {
-      const { tokens } = app
-      const fromHeader = tokens.fromHeader(request)
-      if (fromHeader !== undefined) request.token = fromHeader
-      else {
-        // Only a cookie is sent without the sender's doing.
-        const fromCookie = tokens.fromCookie(request)
-        if (!fromCookie) throw new ApiError('API_LOGIN_FIRST')
-        app.refuseCrossSite(request)
-        request.token = fromCookie
-      }
+      void request.session.token // throws unless there is one
       if (request.method !== 'POST') reply.header('cache-control', 'no-store')
       done()
     })
@@ -51,7 +39,7 @@ export const authenticatedRoutes = fp<AuthenticatedRoutesOptions>(
         // A handler of the application may not call the store, so its requests are checked before it.
         own.decorateRequest('user', '')
         own.addHook('onRequest', async (request) => {
-          const { user } = await own.store.checkToken(request.token)
+          const { user } = await request.session.check()
           if (user === null) throw new ApiError('API_LOGIN_FIRST')
           request.user = user
         })
@@ -61,7 +49,7 @@ export const authenticatedRoutes = fp<AuthenticatedRoutesOptions>(
   },
   {
     name: 'authenticated-routes',
-    dependencies: ['errors', 'store', 'session', 'cross-site'],
+    dependencies: ['errors', '@onetrip/session-store'],
     encapsulate: true,
   },
 )

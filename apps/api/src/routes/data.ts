@@ -17,7 +17,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
       },
     },
     async (request, reply) => {
-      const data = await store.data(request.token)
+      const data = await store.data(request.session.token)
       reply.header('etag', etagOf(data.version))
       return data
     },
@@ -43,7 +43,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
         Object.entries(request.body).map(([name, value]) => [name, value ?? undefined]),
       )
       const ifVersion = versionOf(request.headers['if-match'])
-      const patched = await store.patch(request.token, fields, { ifVersion })
+      const patched = await store.patch(request.session.token, fields, { ifVersion })
       reply.header('etag', etagOf(patched.version))
       return patched
     },
@@ -58,6 +58,6 @@ const versionOf = (ifMatch = '*') => (ifMatch === '*' ? undefined : Number(ifMat
 /** The data of the session: what the application keeps with it. */
 export const dataRoutes = fp(routes, {
   name: 'data-routes',
-  dependencies: ['store'],
+  dependencies: ['@onetrip/session-store'],
   encapsulate: true,
 })

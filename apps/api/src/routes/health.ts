@@ -87,6 +87,6 @@ function sharedPing(store: SessionStore): () => Promise<void> {
 /** `/healthz` for those who restart, `/readyz` for those who balance. None of them writes anything. */
 export const healthRoutes = fp(routes, {
   name: 'health-routes',
-  dependencies: ['errors', 'store', 'readiness'],
+  dependencies: ['errors', '@onetrip/session-store', 'readiness'],
   encapsulate: true,
 })

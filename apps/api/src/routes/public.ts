@@ -1,5 +1,4 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import { StoreError } from '@onetrip/session-store'
 import fp from 'fastify-plugin'
 import type { Authenticator } from '../authenticator.ts'
 import { ApiError } from '../errors.ts'
@@ -9,7 +8,7 @@ const routes: FastifyPluginAsyncTypebox<{ authenticator: Authenticator }> = asyn
   app,
   { authenticator },
 ) => {
-  const { store, tokens } = app
+  const { store } = app
 
   app.post(
     '/login',
@@ -26,7 +25,7 @@ const routes: FastifyPluginAsyncTypebox<{ authenticator: Authenticator }> = asyn
       },
       // Nobody may be logged in by a page of another origin: what they then view would be its author's.
       onRequest: (request, _reply, done) => {
-        app.refuseCrossSite(request)
+        request.session.refuseCrossSite()
         done()
       },
     },
@@ -34,18 +33,9 @@ const routes: FastifyPluginAsyncTypebox<{ authenticator: Authenticator }> = asyn
       await app.limitLogins(request, authenticator.claimedUser(request.body))
       const user = await authenticator.authenticate(request.body)
       if (user === undefined) throw new ApiError('API_WRONG_CREDENTIALS')
-      const replaced = tokens.fromCookie(request)
-      // Never the token that the client sent: no session fixation.
-      const { token, expiresAt } = await store.login(user)
-      if (replaced) {
-        // The browser forgets it now. What is not ended here ends as idle; the login is done anyhow.
-        await store.logout(replaced).catch((error: unknown) => {
-          if (!(error instanceof StoreError)) throw error
-        })
-      }
-      tokens.setCookie(reply, token, expiresAt)
+      const remember = authenticator.remembers?.(request.body) ?? false
       reply.header('cache-control', 'no-store')
-      return { token, user, expiresAt }
+      return await reply.login(user, { remember })
     },
   )
 
@@ -67,6 +57,6 @@ const routes: FastifyPluginAsyncTypebox<{ authenticator: Authenticator }> = asyn
 /** What needs no session. */
 export const publicRoutes = fp(routes, {
   name: 'public-routes',
-  dependencies: ['errors', 'store', 'session', 'cross-site', 'login-limit'],
+  dependencies: ['errors', '@onetrip/session-store', 'login-limit'],
   encapsulate: true,
 })

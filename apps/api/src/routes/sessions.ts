@@ -16,7 +16,7 @@ import {
 const TOUCH_EVERY_SECONDS = 10
 
 const routes: FastifyPluginAsyncTypebox = async (app) => {
-  const { store, tokens } = app
+  const { store } = app
   const tags = ['sessions']
 
   app.get(
@@ -30,7 +30,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
         response: { 200: Me },
       },
     },
-    async (request) => store.touch(request.token, TOUCH_EVERY_SECONDS),
+    async (request) => request.session.touch(TOUCH_EVERY_SECONDS),
   )
 
   app.get(
@@ -46,7 +46,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
         response: { 200: UserSessions },
       },
     },
-    async (request) => store.userSessions(request.token, request.query),
+    async (request) => store.userSessions(request.session.token, request.query),
   )
 
   app.delete(
@@ -63,10 +63,11 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     },
     async (request, reply) => {
       const { id } = request.params
-      if (!(await store.revokeSession(request.token, id))) {
+      const { token } = request.session
+      if (!(await store.revokeSession(token, id))) {
         throw new ApiError('API_NOT_FOUND', 'you have no session of this id')
       }
-      if (request.token.startsWith(`${id}.`)) tokens.clearCookie(reply)
+      if (token.startsWith(`${id}.`)) reply.clearSessionCookie()
       return reply.code(204).send()
     },
   )
@@ -82,8 +83,8 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
       },
     },
     async (request, reply) => {
-      const ended = await store.logoutEverywhere(request.token)
-      tokens.clearCookie(reply)
+      const ended = await store.logoutEverywhere(request.session.token)
+      reply.clearSessionCookie()
       return { ended }
     },
   )
@@ -98,9 +99,8 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
         response: { 204: NoContent },
       },
     },
-    async (request, reply) => {
-      tokens.clearCookie(reply) // also one with a token that is no longer good
-      await store.logout(request.token)
+    async (_request, reply) => {
+      await reply.logout()
       return reply.code(204).send()
     },
   )
@@ -118,7 +118,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
       },
     },
     async (request) => {
-      await store.checkToken(request.token)
+      await request.session.check()
       return { sessions: await store.recentSessions(request.query.limit) }
     },
   )
@@ -127,6 +127,6 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
 /** The session of the token, and those of the same user. */
 export const sessionRoutes = fp(routes, {
   name: 'session-routes',
-  dependencies: ['errors', 'store', 'session'],
+  dependencies: ['errors', '@onetrip/session-store'],
   encapsulate: true,
 })

@@ -3,8 +3,6 @@ import fp from 'fastify-plugin'
 import { View, ViewBody, ViewHeaders, Views } from '../schemas.ts'
 
 const routes: FastifyPluginAsyncTypebox = async (app) => {
-  const { store } = app
-
   app.post(
     '/views',
     {
@@ -20,7 +18,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     },
     async (request) => {
       const { item } = request.body
-      const { user, views } = await store.recordView(request.token, item, {
+      const { user, views } = await request.session.recordView(item, {
         idempotencyKey: request.headers['idempotency-key'],
       })
       return { user, item, views }
@@ -37,13 +35,13 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
         response: { 200: Views },
       },
     },
-    async (request) => ({ items: await store.viewedItems(request.token) }),
+    async (request) => ({ items: await request.session.viewedItems() }),
   )
 }
 
 /** Page views: the hot path, and what it left. */
 export const viewRoutes = fp(routes, {
   name: 'view-routes',
-  dependencies: ['store'],
+  dependencies: ['@onetrip/session-store'],
   encapsulate: true,
 })

@@ -1,4 +1,4 @@
-import { batchChannel, type SentBatch } from '../diagnostics.ts'
+import { BatchTrace, batchChannel } from '../diagnostics.ts'
 import type { Outcome } from '../outcomes.ts'
 import type { Sender } from '../sender.ts'
 import type { CommandList } from '../updates.ts'
@@ -44,25 +44,35 @@ export function batching(sender: Sender, maxUpdates = MAX_UPDATES): Sender {
 }
 
 async function sendTogether(sender: Sender, waiting: readonly Waiting[]): Promise<void> {
-  const startedAt = performance.now()
-  const { commands, split } = merge(waiting.map(({ list }) => list))
-  let failed = waiting.length
+  const lists = waiting.map(({ list }) => list)
+  const { commands, split } = merge(lists)
+  const send = async () => split(await sender.send({ commands }))
   try {
-    const all = split(await sender.send({ commands }))
-    failed = 0
-    all.forEach((outcomes, index) => {
-      if (outcomes.some((outcome) => outcome instanceof Error)) failed++
-      waiting[index]?.resolve(outcomes)
-    })
+    const all = await (batchChannel.hasSubscribers ? traced(send, lists, commands.length) : send())
+    all.forEach((outcomes, index) => void waiting[index]?.resolve(outcomes))
   } catch (error) {
     for (const { reject } of waiting) reject(error)
   }
-  if (batchChannel.hasSubscribers) {
-    batchChannel.publish({
-      updates: waiting.length,
-      commands: commands.length,
-      durationMs: performance.now() - startedAt,
-      failed,
-    } satisfies SentBatch)
-  }
 }
+
+function traced(
+  send: () => Promise<Outcome[][]>,
+  lists: readonly CommandList[],
+  commands: number,
+): Promise<Outcome[][]> {
+  const traces = lists.flatMap(({ trace }) => trace ?? [])
+  const message = new BatchTrace(lists.length, commands, traces)
+  const startedAt = performance.now()
+  return batchChannel.tracePromise(async () => {
+    message.failed = lists.length
+    try {
+      const all = await send()
+      message.failed = all.filter((outcomes) => outcomes.some(isError)).length
+      return all
+    } finally {
+      message.durationMs = performance.now() - startedAt
+    }
+  }, message)
+}
+
+const isError = (outcome: Outcome) => outcome instanceof Error

@@ -13,6 +13,8 @@ interface Merged {
 
 /** How commands of one name on one key become one command, and its reply theirs again. */
 interface Rule {
+  /** Redis cannot refuse the command for its arguments: that would fail all whose commands are merged. */
+  fits(command: Command): boolean
   mergeable(into: Command, command: Command): boolean
   add(into: Argument[], command: Command): void
   /** The reply to the command that was merged as number `part`. */
@@ -26,16 +28,22 @@ const sharedReply = (reply: Reply) => reply
 
 const rules: Record<string, Rule> = {
   HGET: {
+    fits: ({ length }) => length === 3,
     mergeable: () => true,
     add: (into, [, , field = '']) => into.push(field),
     split: (reply, part) => (Array.isArray(reply) ? ((reply as Reply[])[part] ?? null) : reply),
   },
   HSET: {
+    fits: ({ length }) => length >= 4 && length % 2 === 0,
     mergeable: () => true,
     add: (into, [, , ...pairs]) => into.push(...pairs),
     split: sharedReply, // how many fields are new; nobody reads it
   },
   ZADD: {
+    fits(command) {
+      const score = zaddOptions(command) === '' ? 2 : 3
+      return command.length === score + 2 && Number.isFinite(command[score])
+    },
     mergeable: (into, command) => zaddOptions(into) === zaddOptions(command),
     add(into, command) {
       for (let at = zaddOptions(command) === '' ? 2 : 3; at < command.length; at++) {
@@ -45,6 +53,7 @@ const rules: Record<string, Rule> = {
     split: sharedReply, // how many members are new; nobody reads it
   },
   ZINCRBY: {
+    fits: (command) => command.length === 4 && Number.isFinite(command[2]),
     mergeable: (into, command) => into[3] === command[3],
     add(into, [, , increment]) {
       into[2] = Number(into[2]) + Number(increment)
@@ -59,6 +68,8 @@ const rules: Record<string, Rule> = {
     },
   },
   ZREMRANGEBYRANK: {
+    fits: (command) =>
+      command.length === 4 && Number.isFinite(command[2]) && Number.isFinite(command[3]),
     mergeable: (into, command) => into[2] === command[2] && into[3] === command[3],
     add() {},
     split: sharedReply,
@@ -92,7 +103,8 @@ export function merge(updates: readonly CommandList[]): Batch {
       // Counts go by item; the key is the same for all of them.
       const key = (command[0] === 'ZINCRBY' ? command[3] : command[1]) ?? ''
       const candidate = sameKey.get(key)
-      const rule = mergeable ? rules[command[0]] : undefined
+      const known = mergeable ? rules[command[0]] : undefined
+      const rule = known?.fits(command) ? known : undefined
       if (
         rule &&
         candidate?.command[0] === command[0] &&

@@ -1,0 +1,95 @@
+import {
+  type BatchTrace,
+  batchChannel,
+  type UpdateTrace,
+  updateChannel,
+} from '@onetrip/session-store'
+import {
+  context,
+  type Span,
+  SpanKind,
+  SpanStatusCode,
+  type Tracer,
+  trace,
+} from '@opentelemetry/api'
+
+const MAX_SUMMARY_LENGTH = 255
+
+/**
+ * A span for each update of the store that belongs to a traced request, and one for each batch with such
+ * an update. The span of a batch is a child of its first update and has links to all of them; each update
+ * has a link to its batch.
+ *
+ * @returns Ends it.
+ */
+export function traceStore(tracer: Tracer): () => void {
+  const updates = new WeakMap<UpdateTrace, Span>()
+  const batches = new WeakMap<BatchTrace, Span>()
+
+  const ofUpdates = {
+    ...nothing,
+    start(update: UpdateTrace) {
+      // Without one it is the janitor's, or that of a request that is not sampled.
+      if (!trace.getActiveSpan()?.isRecording()) return
+      const { commands } = update
+      const span = tracer.startSpan('redis update', {
+        kind: SpanKind.CLIENT,
+        attributes: {
+          'db.system.name': 'redis',
+          'db.operation.batch.size': commands.length,
+          'db.query.summary': commands.join(' ').slice(0, MAX_SUMMARY_LENGTH),
+        },
+      })
+      updates.set(update, span)
+    },
+    asyncEnd(update: UpdateTrace) {
+      const span = updates.get(update)
+      if (update.errorCode !== undefined) fail(span, update.errorCode)
+      span?.end()
+    },
+  }
+
+  const ofBatches = {
+    ...nothing,
+    start(batch: BatchTrace) {
+      const callers = batch.traces.flatMap((update) => updates.get(update) ?? [])
+      const [first] = callers
+      if (first === undefined) return
+      const span = tracer.startSpan(
+        'redis batch',
+        {
+          kind: SpanKind.CLIENT,
+          links: callers.map((caller) => ({ context: caller.spanContext() })),
+          attributes: {
+            'db.system.name': 'redis',
+            'db.operation.batch.size': batch.commands,
+            'onetrip.batch.updates': batch.updates,
+          },
+        },
+        trace.setSpan(context.active(), first),
+      )
+      for (const caller of callers) caller.addLink({ context: span.spanContext() })
+      batches.set(batch, span)
+    },
+    asyncEnd(batch: BatchTrace) {
+      const span = batches.get(batch)
+      if (batch.failed > 0) fail(span, 'failed')
+      span?.end()
+    },
+  }
+
+  updateChannel.subscribe(ofUpdates)
+  batchChannel.subscribe(ofBatches)
+  return () => {
+    updateChannel.unsubscribe(ofUpdates)
+    batchChannel.unsubscribe(ofBatches)
+  }
+}
+
+/** The events of a tracing channel that need no listener; the type asks for all of them. */
+const nothing = { end() {}, asyncStart() {}, error() {} }
+
+function fail(span: Span | undefined, type: string): void {
+  span?.setAttribute('error.type', type)
+  span?.setStatus({ code: SpanStatusCode.ERROR })
+}

@@ -1,0 +1,107 @@
+import { hostname } from 'node:os'
+import { context, propagation, trace } from '@opentelemetry/api'
+import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-hooks'
+import { W3CTraceContextPropagator } from '@opentelemetry/core'
+import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-proto'
+import { detectResources, envDetector, resourceFromAttributes } from '@opentelemetry/resources'
+import {
+  AlwaysOffSampler,
+  AlwaysOnSampler,
+  BatchSpanProcessor,
+  ParentBasedSampler,
+  type Sampler,
+  type SpanExporter,
+  TraceIdRatioBasedSampler,
+  TracerProvider,
+} from '@opentelemetry/sdk-trace'
+import type { FastifyInstance } from 'fastify'
+import type { Config } from '../config.ts'
+import { settlesWithin } from '../settles-within.ts'
+import { requestSpans } from './request-spans.ts'
+import { traceStore } from './store-spans.ts'
+
+// OpenTelemetry. Only serve.ts imports this file, and only if there is an endpoint to export to.
+
+export interface Tracing {
+  /** Adds a span for each request. To be called before other plugins are registered. */
+  traceRequests(app: FastifyInstance): Promise<void>
+  /** Exports what is left, for at most `timeoutMs`, and stops tracing. Never rejects. */
+  close(timeoutMs: number): Promise<void>
+}
+
+const NAME = 'onetrip'
+const LOG_EVERY_MS = 60_000
+
+/**
+ * Traces requests, updates of the store and batches, and exports them by OTLP (HTTP, protobuf).
+ *
+ * @param onProblem Called when spans could not be exported: for the first time, then once a minute at most.
+ */
+export function startTracing(config: Config, onProblem: (error: Error) => void): Tracing {
+  loadDotenv()
+  const { OTEL_EXPORTER_OTLP_TRACES_ENDPOINT } = process.env
+  const endpoint = config.OTEL_EXPORTER_OTLP_ENDPOINT.replace(/\/?$/, '/v1/traces')
+  // Headers, timeout, compression and certificates: the exporter reads their variables.
+  const exporter = new OTLPTraceExporter({ url: OTEL_EXPORTER_OTLP_TRACES_ENDPOINT || endpoint })
+  const provider = new TracerProvider({
+    resource: resourceFromAttributes({
+      'service.name': config.OTEL_SERVICE_NAME,
+      'host.name': hostname(),
+      'process.pid': process.pid,
+    }).merge(detectResources({ detectors: [envDetector] })),
+    sampler: samplerOf(config),
+    spanProcessors: [new BatchSpanProcessor({ exporter: reporting(exporter, onProblem) })],
+  })
+  // Global, so that an application's own spans become part of the traces.
+  trace.setGlobalTracerProvider(provider)
+  context.setGlobalContextManager(new AsyncLocalStorageContextManager())
+  propagation.setGlobalPropagator(new W3CTraceContextPropagator())
+
+  const tracer = provider.getTracer(NAME)
+  const stopTracingStore = traceStore(tracer)
+  return {
+    traceRequests: async (app) => void (await app.register(requestSpans, { tracer })),
+    async close(timeoutMs) {
+      stopTracingStore()
+      await settlesWithin(provider.shutdown(), timeoutMs).catch(() => {}) // reported already
+    },
+  }
+}
+
+/** So that variables that only OpenTelemetry reads may be in a `.env` file, too. The environment wins. */
+function loadDotenv(): void {
+  try {
+    process.loadEnvFile()
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
+  }
+}
+
+function samplerOf({ OTEL_TRACES_SAMPLER, OTEL_TRACES_SAMPLER_ARG }: Config): Sampler {
+  const [, parentBased, name] = /^(parentbased_)?(.*)$/.exec(OTEL_TRACES_SAMPLER) ?? []
+  const root =
+    name === 'traceidratio'
+      ? new TraceIdRatioBasedSampler(OTEL_TRACES_SAMPLER_ARG)
+      : name === 'always_off'
+        ? new AlwaysOffSampler()
+        : new AlwaysOnSampler()
+  return parentBased ? new ParentBasedSampler({ root }) : root
+}
+
+/** The exporter, whose errors OpenTelemetry would keep to itself. */
+function reporting(exporter: SpanExporter, onProblem: (error: Error) => void): SpanExporter {
+  let reportedAt = Number.NEGATIVE_INFINITY
+  return {
+    export(spans, done) {
+      exporter.export(spans, (result) => {
+        if (result.error && performance.now() >= reportedAt + LOG_EVERY_MS) {
+          reportedAt = performance.now()
+          onProblem(result.error)
+        }
+        done(result)
+      })
+    },
+    forceFlush: async () => await exporter.forceFlush?.(),
+    shutdown: () => exporter.shutdown(),
+  }
+}

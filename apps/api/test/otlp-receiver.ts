@@ -1,0 +1,101 @@
+import { once } from 'node:events'
+import { createServer, type IncomingHttpHeaders } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { buffer } from 'node:stream/consumers'
+import { fileURLToPath } from 'node:url'
+import protobuf from 'protobufjs'
+import { onTestFinished } from 'vitest'
+
+export interface ReceivedSpan {
+  traceId: string
+  spanId: string
+  parentSpanId: string
+  name: string
+  /** 2: server, 3: client. */
+  kind: number
+  attributes: Record<string, unknown>
+  links: { traceId: string; spanId: string }[]
+  /** 0: unset, 2: error. */
+  status: number
+  resource: Record<string, unknown>
+}
+
+export interface OtlpReceiver {
+  /** For `OTEL_EXPORTER_OTLP_ENDPOINT`. */
+  readonly url: string
+  readonly spans: readonly ReceivedSpan[]
+  /** All that was received, as it was sent. */
+  readonly bytes: Buffer
+  readonly headers: readonly IncomingHttpHeaders[]
+}
+
+const root = protobuf.loadSync(fileURLToPath(new URL('otlp.proto', import.meta.url)))
+const Traces = root.lookupType('Traces')
+
+interface Attribute {
+  key: string
+  value: Record<string, unknown>
+}
+interface Decoded {
+  resourceSpans: {
+    resource: { attributes: Attribute[] }
+    scopeSpans: { spans: (Omit<ReceivedSpan, 'status'> & { status: { code: number } })[] }[]
+  }[]
+}
+
+const recordOf = (attributes: readonly unknown[]) =>
+  Object.fromEntries(
+    (attributes as Attribute[]).map(({ key, value }) => [key, Object.values(value)[0]]),
+  )
+
+/** What collects traces, as an OpenTelemetry collector does; closed when the current test ends. */
+export async function otlpReceiverForThisTest(): Promise<OtlpReceiver> {
+  const bodies: Buffer[] = []
+  const headers: IncomingHttpHeaders[] = []
+  const server = createServer(async (request, response) => {
+    const body = await buffer(request)
+    headers.push(request.headers)
+    if (request.method === 'POST' && request.url === '/v1/traces') bodies.push(body)
+    response.writeHead(200, { 'content-type': 'application/x-protobuf' }).end()
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  onTestFinished(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    headers,
+    get bytes() {
+      return Buffer.concat(bodies)
+    },
+    get spans() {
+      return bodies.flatMap(spansOf)
+    },
+  }
+}
+
+function spansOf(body: Buffer): ReceivedSpan[] {
+  const options = { longs: Number, defaults: true, arrays: true }
+  const { resourceSpans } = Traces.toObject(Traces.decode(body), options) as Decoded
+  return resourceSpans.flatMap(({ resource, scopeSpans }) =>
+    scopeSpans.flatMap(({ spans }) =>
+      spans.map((span) => ({
+        ...span,
+        ...idsOf(span),
+        parentSpanId: hex(span.parentSpanId),
+        attributes: recordOf(span.attributes as unknown as Attribute[]),
+        links: span.links.map(idsOf),
+        status: span.status?.code ?? 0,
+        resource: recordOf(resource.attributes),
+      })),
+    ),
+  )
+}
+
+const hex = (bytes: unknown) => Buffer.from(bytes as Uint8Array).toString('hex')
+const idsOf = ({ traceId, spanId }: { traceId: unknown; spanId: unknown }) => ({
+  traceId: hex(traceId),
+  spanId: hex(spanId),
+})

@@ -1,0 +1,251 @@
+import { once } from 'node:events'
+import { connect, createServer } from 'node:net'
+import { freePorts } from '@onetrip/stack/ports.ts'
+import { redisOfThisFile } from '@onetrip/stack/testing/redis.ts'
+import { expect, onTestFinished, test } from 'vitest'
+import { apiProcessForThisTest, startApiProcess } from './api-process.ts'
+import { clusterForThisTest } from './cluster.ts'
+import { otlpReceiverForThisTest, type ReceivedSpan } from './otlp-receiver.ts'
+import { bearer } from './support.ts'
+
+const redis = redisOfThisFile()
+
+const SERVER = 2
+const ERROR = 2
+const VIEW = 'ZADD ZADD ZREMRANGEBYRANK ZINCRBY HGET'
+const [TRACE, CALLER] = ['4bf92f3577b34da6a3ce929d0e0e4736', '00f067aa0ba902b7']
+
+const settings = (endpoint: string) => ({
+  REDIS_URL: `unix://${redis.socket}`,
+  OTEL_EXPORTER_OTLP_ENDPOINT: endpoint,
+  JANITOR_INTERVAL_SECONDS: '0',
+})
+
+async function logIn(url: string, user = 'ada-the-user'): Promise<string> {
+  const answer = await fetch(`${url}/login`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ user }),
+  })
+  return ((await answer.json()) as { token: string }).token
+}
+
+const view = (url: string, token: string, headers: Record<string, string> = {}) =>
+  fetch(`${url}/views`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', ...bearer(token), ...headers },
+    body: JSON.stringify({ item: 'the-item' }),
+  })
+
+/** Views that arrive in one packet, and so in one turn of the event loop. */
+async function viewTogether(url: string, tokens: readonly string[]): Promise<void> {
+  const { port } = new URL(url)
+  const body = JSON.stringify({ item: 'the-item' })
+  const requests = tokens.map((token, index) => {
+    const last = index === tokens.length - 1 ? 'Connection: close\r\n' : ''
+    return `POST /views HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n${last}Authorization: Bearer ${token}\r\nContent-Length: ${body.length}\r\n\r\n${body}`
+  })
+  const socket = connect(Number(port), '127.0.0.1')
+  socket.write(requests.join(''))
+  let text = ''
+  socket.on('data', (data) => {
+    text += data
+  })
+  await once(socket, 'close')
+  expect(text.match(/HTTP\/1.1 200/g)).toHaveLength(tokens.length)
+}
+
+/** Half a view, after which the client goes away. */
+async function abortedView(url: string, token: string): Promise<void> {
+  const socket = connect(Number(new URL(url).port), '127.0.0.1')
+  socket.end(
+    `POST /views HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nAuthorization: Bearer ${token}\r\nContent-Length: 20\r\n\r\n{"item"`,
+  )
+  await once(socket.resume(), 'close')
+}
+
+const named = (spans: readonly ReceivedSpan[], name: string) =>
+  spans.filter((span) => span.name === name)
+const childrenOf = (spans: readonly ReceivedSpan[], { spanId }: ReceivedSpan) =>
+  spans.filter(({ parentSpanId }) => parentSpanId === spanId)
+const idsOf = (spans: readonly ReceivedSpan[]) =>
+  spans.map(({ traceId, spanId }) => ({ traceId, spanId }))
+
+test('requests, their updates and the batch that carries them become spans', async () => {
+  const receiver = await otlpReceiverForThisTest()
+  const { api, url } = await apiProcessForThisTest({
+    ...settings(receiver.url),
+    OTEL_SERVICE_NAME: 'shop',
+    OTEL_RESOURCE_ATTRIBUTES: 'deployment.environment.name=test',
+    OTEL_EXPORTER_OTLP_HEADERS: 'x-api-key=letmein',
+  })
+  const tokens = [await logIn(url), await logIn(url), await logIn(url)]
+  await viewTogether(url, tokens)
+  expect(await api.stop()).toEqual({ code: 0, signal: null })
+
+  const { spans, headers } = receiver
+  expect(headers[0]).toMatchObject({
+    'x-api-key': 'letmein',
+    'content-type': 'application/x-protobuf',
+  })
+  expect(spans[0]?.resource).toMatchObject({
+    'service.name': 'shop',
+    'deployment.environment.name': 'test',
+    'process.pid': api.pid,
+  })
+  const requests = named(spans, 'POST /views')
+  expect(requests).toHaveLength(3)
+  for (const { kind, attributes, status, parentSpanId } of requests) {
+    expect({ kind, attributes, status, parentSpanId }).toEqual({
+      kind: SERVER,
+      attributes: {
+        'http.request.method': 'POST',
+        'http.route': '/views',
+        'http.response.status_code': 200,
+      },
+      status: 0,
+      parentSpanId: '',
+    })
+  }
+  const updates = requests.flatMap((request) => childrenOf(spans, request))
+  expect(updates).toHaveLength(3)
+  for (const { name, attributes } of updates) {
+    expect({ name, attributes }).toEqual({
+      name: 'redis update',
+      attributes: {
+        'db.system.name': 'redis',
+        'db.operation.batch.size': 5,
+        'db.query.summary': VIEW,
+      },
+    })
+  }
+  const batches = updates.flatMap((update) => childrenOf(spans, update))
+  expect(batches).toMatchObject([
+    { name: 'redis batch', attributes: { 'onetrip.batch.updates': 3 }, status: 0 },
+  ])
+  expect(batches[0]?.links).toEqual(idsOf(updates))
+  for (const { links } of updates) expect(links).toEqual(idsOf(batches))
+})
+
+test('errors are marked, and nothing secret leaves the process', async () => {
+  const receiver = await otlpReceiverForThisTest()
+  const { api, url } = await apiProcessForThisTest(settings(receiver.url))
+  const [kept, ended] = [await logIn(url), await logIn(url)]
+  const id = ended.split('.')[0] ?? ''
+  await fetch(`${url}/me/sessions/${id}`, { method: 'DELETE', headers: bearer(kept) })
+  expect((await view(url, ended)).status).toBe(401)
+  await fetch(`${url}/nowhere/${kept}?token=${kept}`)
+  await abortedView(url, kept)
+  await redis.redis.del('login:')
+  await redis.redis.set('login:', 'not a hash')
+  expect((await view(url, kept)).status).toBe(503)
+  await api.stop()
+
+  const { spans } = receiver
+  const names = spans.filter(({ kind }) => kind === SERVER).map(({ name }) => name)
+  expect(names).toEqual([
+    'POST /login',
+    'POST /login',
+    'DELETE /me/sessions/:id',
+    'POST /views',
+    'GET',
+    'POST /views',
+    'POST /views',
+  ])
+  const [gone, aborted, refused] = named(spans, 'POST /views')
+  expect(gone).toMatchObject({ status: 0, attributes: { 'http.response.status_code': 401 } })
+  expect(aborted).toMatchObject({ status: 0, attributes: { 'error.type': 'aborted' } })
+  expect(refused).toMatchObject({
+    status: ERROR,
+    attributes: { 'http.response.status_code': 503, 'error.type': '503' },
+  })
+  const [update] = childrenOf(spans, refused as ReceivedSpan)
+  expect(update).toMatchObject({ status: ERROR, attributes: { 'error.type': 'ONETRIP_REFUSED' } })
+  expect(childrenOf(spans, update as ReceivedSpan)).toMatchObject([{ status: ERROR }])
+  for (const secret of ['ada-the-user', 'the-item', ...kept.split('.'), ...ended.split('.')]) {
+    expect(receiver.bytes.includes(secret), secret).toBe(false)
+  }
+})
+
+test('the sampler decides what is traced, after the caller', async () => {
+  const receiver = await otlpReceiverForThisTest()
+  const { api, url } = await apiProcessForThisTest({
+    ...settings(receiver.url),
+    OTEL_TRACES_SAMPLER: 'parentbased_traceidratio',
+    OTEL_TRACES_SAMPLER_ARG: '0',
+  })
+  const token = await logIn(url)
+  await view(url, token)
+  await view(url, token, { traceparent: `00-${TRACE}-${CALLER}-01` })
+  await view(url, token, { traceparent: `00-${TRACE}-${CALLER}-00` })
+  await api.stop()
+  const names = receiver.spans.map(({ name }) => name)
+  expect(names.toSorted()).toEqual(['POST /views', 'redis batch', 'redis update'])
+  expect(new Set(receiver.spans.map(({ traceId }) => traceId))).toEqual(new Set([TRACE]))
+  expect(named(receiver.spans, 'POST /views')[0]?.parentSpanId).toBe(CALLER)
+})
+
+test('workers export their own traces', async () => {
+  const receiver = await otlpReceiverForThisTest()
+  const { primary, url, workers } = await clusterForThisTest(settings(receiver.url))
+  await view(url, await logIn(url))
+  await primary.stop()
+  expect(named(receiver.spans, 'POST /views')).toHaveLength(1)
+  for (const { resource } of receiver.spans) expect(workers).toContain(resource['process.pid'])
+})
+
+test('a collector that is down costs a line in the log', async () => {
+  const [port] = await freePorts(1)
+  const lines: string[] = []
+  const api = await startApiProcess(
+    { ...settings(`http://127.0.0.1:${port}`), OTEL_EXPORTER_OTLP_TIMEOUT: '100' },
+    { onLine: (line) => lines.push(line) },
+  )
+  onTestFinished(async () => void (await api.stop()))
+  const url = /listening at (http:[^"]+)/.exec(lines.join('\n'))?.[1] ?? ''
+  const token = await logIn(url)
+  const problems = () => lines.filter((line) => line.includes('traces cannot be exported'))
+  await expect.poll(problems).toHaveLength(1)
+  expect(problems()[0]).toMatch(/"level":40.*"reason":"[^"]*ECONNREFUSED/)
+  expect((await view(url, token)).status).toBe(200)
+  expect(await api.stop()).toEqual({ code: 0, signal: null }) // exports in vain once more
+  expect(problems()).toHaveLength(1)
+})
+
+test('a collector that never answers does not keep the process from ending', async () => {
+  const sockets = createServer()
+  sockets.listen(0, '127.0.0.1')
+  await once(sockets, 'listening')
+  onTestFinished(() => void sockets.close())
+  const asked = once(sockets, 'connection')
+  const { port } = sockets.address() as { port: number }
+  const { api, url } = await apiProcessForThisTest(settings(`http://127.0.0.1:${port}`))
+  await logIn(url)
+  const end = api.stop(30_000)
+  const [socket] = await asked
+  onTestFinished(() => socket.destroy())
+  expect(await end).toEqual({ code: 0, signal: null })
+})
+
+test.each([
+  ['not loaded', ''],
+  ['loaded', 'http://127.0.0.1:1'],
+])('OpenTelemetry is %s with the endpoint %j', async (expected, endpoint) => {
+  // prom-client loads @opentelemetry/api in any case.
+  const hook = `import { registerHooks } from 'node:module'
+    registerHooks({ load(url, context, next) {
+      if (/@opentelemetry.(?!api)|src.tracing/.test(url)) process.stderr.write('loaded ' + url + '\\n')
+      return next(url, context)
+    } })`
+  const lines: string[] = []
+  const api = await startApiProcess(
+    {
+      ...settings(endpoint),
+      NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(hook)}`,
+    },
+    { onLine: (line) => lines.push(line) },
+  )
+  await api.stop()
+  const loaded = lines.filter((line) => line.startsWith('loaded '))
+  expect(loaded.length > 0).toBe(expected === 'loaded')
+})

@@ -1,0 +1,149 @@
+/** Measures what callers of `batch` can do to each other. Run: node packages/session-store/bench/batching-costs.ts */
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { startRedis } from '@onetrip/stack/redis.ts'
+import { createSessionStore, type SessionStore, type Update } from '../src/index.ts'
+
+const MEASURE_MS = 1_000
+const ROUNDS = 5
+const SESSIONS = 1_000
+
+const directory = await mkdtemp(join(tmpdir(), 'onetrip-bench-'))
+const socket = join(directory, 'redis.sock')
+const redis = await startRedis({ socket, directory })
+const newStore = () =>
+  createSessionStore({
+    url: `unix://${socket}`,
+    tokens: { secrets: ['a-secret-for-tests-a-secret-for-tests'] },
+    janitor: false,
+    maxSessionsPerUser: Number.POSITIVE_INFINITY,
+  })
+const store = newStore()
+const other = newStore()
+await Promise.all([store.ready(), other.ready()])
+const tokens: string[] = []
+for (let index = 0; index < SESSIONS; index++) {
+  const { token } = await store.login(`user-${index % 10}`)
+  tokens.push(token)
+}
+const [first = ''] = tokens
+
+const get = (key: string): Update<unknown> => ({
+  commands: [['GET', key]],
+  readOnly: true,
+  read: ([value]) => value,
+})
+const view = (index: number) =>
+  store.recordView(tokens[index % SESSIONS] ?? '', `item-${index % 50}`)
+
+function percentile(sorted: readonly number[], share: number): number {
+  return sorted[Math.min(sorted.length - 1, Math.floor(share * sorted.length))] ?? Number.NaN
+}
+const median = (values: readonly number[]) =>
+  percentile(
+    values.toSorted((a, b) => a - b),
+    0.5,
+  )
+const ms = (value: number) => value.toFixed(2)
+
+/** Latencies of views, eight callers with a view every 2 ms each, while `disturb` runs again and again. */
+async function viewsBeside(disturb: (() => Promise<unknown>) | undefined): Promise<number[]> {
+  const latencies: number[] = []
+  const until = performance.now() + MEASURE_MS
+  const isOver = () => performance.now() >= until
+  const disturber = (async () => {
+    while (disturb && !isOver()) {
+      await disturb()
+      await delay(5)
+    }
+  })()
+  const callers = Array.from({ length: 8 }, async (_, caller) => {
+    for (let index = caller; !isOver(); index += 8) {
+      const startedAt = performance.now()
+      await view(index)
+      latencies.push(performance.now() - startedAt)
+      await delay(2)
+    }
+  })
+  await Promise.all([...callers, disturber])
+  return latencies.toSorted((a, b) => a - b)
+}
+
+/** Latency of a view that is called behind `burst` others. */
+async function viewBehind(burst: number): Promise<number> {
+  const others = Array.from({ length: burst }, (_, index) => view(index))
+  const startedAt = performance.now()
+  await view(burst)
+  const latency = performance.now() - startedAt
+  await Promise.all(others)
+  return latency
+}
+
+const large = { '64 kB': 65_536, '1 MB': 1_048_576, '8 MB': 8_388_608 }
+for (const [name, bytes] of Object.entries(large)) {
+  await store.run({
+    commands: [['SET', name, 'x'.repeat(bytes)]],
+    readOnly: false,
+    read: () => undefined,
+  })
+}
+const patch = Object.fromEntries(
+  Array.from({ length: 4 }, (_, index) => [`field-${index}`, 'x'.repeat(16_000)]),
+)
+const disturbances: [what: string, run: (() => Promise<unknown>) | undefined][] = [
+  ['nothing', undefined],
+  ['`userSessions` (100)', () => store.userSessions(first)],
+  ['`recentSessions(1000)`', () => store.recentSessions(1_000)],
+  ['`patch` of 64 kB', () => store.patch(first, patch)],
+  ...Object.keys(large).flatMap((name): [string, () => Promise<unknown>][] => [
+    [`a reply of ${name}`, () => store.run(get(name))],
+    [`a reply of ${name}, by another store`, () => other.run(get(name))],
+  ]),
+]
+
+async function table(head: string[], rows: [name: string, measure: () => Promise<number[]>][]) {
+  const results = new Map<string, number[][]>()
+  for (let round = 0; round <= ROUNDS; round++) {
+    for (const [name, measure] of rows) {
+      const values = await measure()
+      if (round > 0) results.set(name, [...(results.get(name) ?? []), values]) // the first warms up
+    }
+  }
+  console.log(`\n| ${head.join(' | ')} |\n|${' --- |'.repeat(head.length)}`)
+  for (const [name, rounds] of results) {
+    const columns = (rounds[0] ?? []).map((_, column) =>
+      ms(median(rounds.map((values) => values[column] ?? Number.NaN))),
+    )
+    console.log(`| ${[name, ...columns].join(' | ')} |`)
+  }
+}
+
+await table(
+  ['beside views', 'p50 ms', 'p99 ms', 'longest ms'],
+  disturbances.map(([what, disturb]) => [
+    what,
+    async () => {
+      const latencies = await viewsBeside(disturb)
+      return [percentile(latencies, 0.5), percentile(latencies, 0.99), percentile(latencies, 1)]
+    },
+  ]),
+)
+await table(
+  ['views called before', 'ms until the next one is answered'],
+  [0, 15, 100, 500, 999].map((burst) => [
+    String(burst),
+    async () => [median(await repeat(20, () => viewBehind(burst)))],
+  ]),
+)
+
+async function repeat(times: number, measure: () => Promise<number>): Promise<number[]> {
+  const values: number[] = []
+  for (let index = 0; index < times; index++) values.push(await measure())
+  return values
+}
+
+await Promise.all([store, other].map((one: SessionStore) => one.close()))
+await redis.stop()
+await rm(directory, { recursive: true })

@@ -1,0 +1,97 @@
+import { stringifySetCookie } from 'cookie'
+import { SessionRequestError } from './errors.ts'
+
+/** The cookie that carries the token. It is always `HttpOnly`, and lives as long as the token. */
+export interface CookieOptions {
+  /** Sent over HTTPS only. Default true; false is for development over plain HTTP. */
+  secure?: boolean | undefined
+  /**
+   * Default `__Host-onetrip`: a browser takes it only over HTTPS and from the host itself, so that no other
+   * host of the domain can set it. With a `path` or `domain` of your own `__Secure-onetrip`, and `onetrip`
+   * if not `secure`.
+   */
+  name?: string | undefined
+  /** Default `lax`. `none` is for pages of other sites that embed yours, and needs `secure`. */
+  sameSite?: 'lax' | 'strict' | 'none' | undefined
+  /** Default `/`. */
+  path?: string | undefined
+  /** Default: none, so that the browser sends it to no other host of the domain. */
+  domain?: string | undefined
+}
+
+const SAME_SITE = ['lax', 'strict', 'none']
+
+/** The name of the cookie with these options. */
+export function cookieName({ secure = true, name, path = '/', domain }: CookieOptions): string {
+  if (name !== undefined) return name
+  if (!secure) return 'onetrip'
+  return path === '/' && !domain ? '__Host-onetrip' : '__Secure-onetrip'
+}
+
+/** Reads and writes the cookie. It verifies no token: the store does. */
+export interface SessionCookie {
+  /**
+   * Its value in a `Cookie` header; undefined or empty when there is none.
+   *
+   * @throws SessionRequestError `ONETRIP_SEVERAL_COOKIES`: one of them may have been planted.
+   */
+  read(header: string | undefined): string | undefined
+  /**
+   * A `Set-Cookie` header with this token.
+   *
+   * @param expiresAt Milliseconds since 1970.
+   */
+  write(token: string, expiresAt: number): string
+  /** The `Set-Cookie` header that removes it. */
+  readonly cleared: string
+}
+
+/** @throws TypeError for options that browsers or HTTP do not allow. */
+export function sessionCookie(options: CookieOptions = {}): SessionCookie {
+  const { secure = true, sameSite = 'lax', path = '/', domain } = options
+  const name = cookieName(options)
+  checkOptions({ name, secure, sameSite, path, domain })
+  const attributes = { name, path, httpOnly: true, sameSite, secure, ...(domain && { domain }) }
+
+  return {
+    cleared: stringifySetCookie({ ...attributes, value: '', maxAge: 0, expires: new Date(0) }),
+    write(token, expiresAt) {
+      const maxAge = Math.max(0, Math.floor((expiresAt - Date.now()) / 1000))
+      const expires = new Date(expiresAt)
+      return stringifySetCookie({ ...attributes, value: token, maxAge, expires })
+    },
+    read: (header) => (header === undefined ? undefined : onlyValue(header, name)),
+  }
+}
+
+function checkOptions({ name, secure, sameSite, path, domain }: CookieOptions & { name: string }) {
+  if (typeof secure !== 'boolean') throw new TypeError('cookie.secure must be true or false')
+  if (!SAME_SITE.includes(sameSite ?? '')) {
+    throw new TypeError(`cookie.sameSite must be one of ${SAME_SITE.join(', ')}`)
+  }
+  if (path?.[0] !== '/') throw new TypeError('cookie.path must begin with /')
+  if (sameSite === 'none' && !secure) throw new TypeError('cookie.sameSite none needs secure')
+  if (/^__(?:host|secure)-/i.test(name) && !secure) {
+    throw new TypeError(`a cookie named ${name} needs secure: browsers ignore it otherwise`)
+  }
+  if (/^__host-/i.test(name) && (path !== '/' || domain)) {
+    throw new TypeError(`a cookie named ${name} needs the path / and no domain`)
+  }
+}
+
+/** The value of this cookie. Two of the name are refused: one may have been planted. */
+function onlyValue(header: string, name: string): string | undefined {
+  let value: string | undefined
+  for (const pair of header.split(';')) {
+    const equals = pair.indexOf('=')
+    if (equals < 0 || pair.slice(0, equals).trim() !== name) continue
+    if (value !== undefined) {
+      throw new SessionRequestError(
+        'ONETRIP_SEVERAL_COOKIES',
+        `there is more than one cookie ${name}`,
+      )
+    }
+    value = pair.slice(equals + 1).trim()
+  }
+  return value
+}

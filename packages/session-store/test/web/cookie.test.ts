@@ -1,0 +1,60 @@
+import { expect, test } from 'vitest'
+import { type CookieOptions, sessionCookie } from '../../src/web/cookie.ts'
+
+const inAnHour = () => Date.now() + 3_600_000
+
+test.each<[CookieOptions, string, string]>([
+  [{}, '__Host-onetrip', 'Path=/; HttpOnly; Secure; SameSite=Lax'],
+  [{ secure: false }, 'onetrip', 'Path=/; HttpOnly; SameSite=Lax'],
+  [{ path: '/shop' }, '__Secure-onetrip', 'Path=/shop; HttpOnly; Secure; SameSite=Lax'],
+  [
+    { domain: 'shop.example', sameSite: 'none' },
+    '__Secure-onetrip',
+    'Domain=shop.example; Path=/; HttpOnly; Secure; SameSite=None',
+  ],
+  [{ name: 'sid', sameSite: 'strict' }, 'sid', 'Path=/; HttpOnly; Secure; SameSite=Strict'],
+])('%o: written, read and removed as %s', (options, name, attributes) => {
+  const cookie = sessionCookie(options)
+  const written = cookie.write('a.b', inAnHour())
+  const withoutTimes = (text: string) => text.replace(/ (?:Max-Age|Expires)=[^;]+;/g, '')
+  expect(withoutTimes(written)).toBe(`${name}=a.b; ${attributes}`)
+  expect(withoutTimes(cookie.cleared)).toBe(`${name}=; ${attributes}`)
+  expect(written).toMatch(/Max-Age=(?:3600|3599);/)
+  expect(cookie.cleared).toContain('Max-Age=0')
+  expect(cookie.read(`other=1; ${name}=a.b; more=2`)).toBe('a.b')
+})
+
+test('reads the cookie of exactly its name, without verifying it', () => {
+  const { read } = sessionCookie({ name: 'sid' })
+  expect(read(undefined)).toBeUndefined()
+  expect(read('')).toBeUndefined()
+  expect(read('xsid=1; sidx=2; SID=3; sid')).toBeUndefined()
+  expect(read('sid=')).toBe('')
+  expect(read(' sid = a=b ;')).toBe('a=b')
+})
+
+test('a request with two cookies of the name is refused', () => {
+  const { read } = sessionCookie({ name: 'sid' })
+  expect(() => read('sid=a; other=b; sid=a')).toThrow(
+    expect.objectContaining({ code: 'ONETRIP_SEVERAL_COOKIES', statusCode: 400 }),
+  )
+})
+
+test.each([
+  [{ secure: 'yes' }, 'cookie.secure'],
+  [{ sameSite: 'Lax' }, 'cookie.sameSite'],
+  [{ sameSite: 'none', secure: false }, 'sameSite none needs secure'],
+  [{ name: '__Host-sid', secure: false }, 'needs secure'],
+  [{ name: '__secure-sid', secure: false }, 'needs secure'],
+  [{ name: '__Host-sid', path: '/shop' }, 'path /'],
+  [{ name: '__HOST-sid', domain: 'shop.example' }, 'no domain'],
+  [{ name: 'a b' }, 'name'],
+  [{ name: '' }, 'name'],
+  [{ domain: 'a;b' }, 'domain'],
+  [{ path: 'shop' }, 'path'],
+  [{ path: '/a;b' }, 'path'],
+])('%o is refused: a browser would ignore the cookie', (options, words) => {
+  const create = () => sessionCookie(options as CookieOptions)
+  expect(create).toThrow(TypeError)
+  expect(create).toThrow(words)
+})

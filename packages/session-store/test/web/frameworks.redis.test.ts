@@ -1,0 +1,329 @@
+import { once } from 'node:events'
+import type { AddressInfo } from 'node:net'
+import { redisOfThisFile, type TestRedis, testRedis } from '@onetrip/stack/testing/redis.ts'
+import express from 'express'
+import Fastify from 'fastify'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { expressSessions } from '../../src/express.ts'
+import { fastifySessions } from '../../src/fastify.ts'
+import { createSessionStore, roundTripChannel, type SessionStore } from '../../src/index.ts'
+import type { StoreChoice, WebOptions } from '../../src/web/sessions.ts'
+
+type Options = WebOptions & StoreChoice
+
+interface Running {
+  store: SessionStore
+  url: string
+  close(): Promise<void>
+}
+
+/** The same routes with each framework. */
+const frameworks: Record<string, (options: Options) => Promise<Running>> = {
+  async fastify(options) {
+    const app = Fastify()
+    await app.register(fastifySessions, options)
+    app.post<{ Params: { user: string } }>('/login/:user', async (request, reply) => {
+      const remember = 'remember' in (request.query as object)
+      const { user } = await reply.login(request.params.user, { remember })
+      return { user, views: (await request.session.recordView('welcome')).views }
+    })
+    app.post('/guest', async (_request, reply) => {
+      await reply.loginGuest()
+    })
+    app.post<{ Params: { theme: string } }>('/data/:theme', (request) =>
+      request.session.patch({ theme: request.params.theme }),
+    )
+    app.get('/data', (request) => request.session.data())
+    app.get('/viewed', async (request) => ({ items: await request.session.viewedItems() }))
+    app.post<{ Params: { item: string } }>('/views/:item', (request) =>
+      request.session.recordView(request.params.item),
+    )
+    app.get('/me', (request) => request.session.check({ data: true }))
+    app.post('/me', (request) => request.session.touch())
+    app.post('/logout', async (_request, reply) => ({ ended: await reply.logout() }))
+    app.get('/broken', async () => {
+      throw Object.assign(new Error('broken'), { statusCode: 500, code: 'E_BROKEN' })
+    })
+    const url = await app.listen()
+    return { store: app.store, url, close: () => app.close() }
+  },
+  async express(options) {
+    const sessions = await expressSessions(options)
+    const app = express()
+    app.use(sessions.middleware)
+    app.post('/login/:user', async (req, res) => {
+      const remember = 'remember' in req.query
+      const { user } = await req.onetrip.login(req.params.user, { remember })
+      res.json({ user, views: (await req.onetrip.recordView('welcome')).views })
+    })
+    app.post('/guest', async (req, res) => {
+      await req.onetrip.loginGuest()
+      res.end()
+    })
+    app.post('/data/:theme', async (req, res) => {
+      res.json(await req.onetrip.patch({ theme: req.params.theme }))
+    })
+    app.get('/data', async (req, res) => res.json(await req.onetrip.data()))
+    app.get('/viewed', async (req, res) => {
+      res.json({ items: await req.onetrip.viewedItems() })
+    })
+    app.post('/views/:item', async (req, res) => {
+      res.json(await req.onetrip.recordView(req.params.item))
+    })
+    app.get('/me', async (req, res) => res.json(await req.onetrip.check({ data: true })))
+    app.post('/me', async (req, res) => res.json(await req.onetrip.touch()))
+    app.post('/logout', async (req, res) => res.json({ ended: await req.onetrip.logout() }))
+    app.get('/broken', () => {
+      throw Object.assign(new Error('broken'), { statusCode: 500, code: 'E_BROKEN' })
+    })
+    app.use(sessions.errorHandler)
+    const server = app.listen(0)
+    await once(server, 'listening')
+    return {
+      store: sessions.store,
+      url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+      async close() {
+        server.close()
+        server.closeAllConnections()
+        await sessions.close()
+      },
+    }
+  },
+}
+
+const server = redisOfThisFile()
+const tokens = { secrets: ['a-secret-for-tests-a-secret-for-tests'] }
+
+const storeOptions = (redis: { socket: string } = server) => ({
+  url: `unix://${redis.socket}`,
+  tokens,
+  janitor: false as const,
+  deadlineMs: 30_000,
+})
+
+describe.each(Object.entries(frameworks))('%s', (name, start) => {
+  async function running(options: Partial<Options> = {}, redis?: TestRedis) {
+    const app = await start({ ...storeOptions(redis), ...options } as Options)
+    onTestFinished(() => app.close())
+    const send = async (method: string, path: string, headers: Record<string, string> = {}) => {
+      const response = await fetch(app.url + path, { method, headers })
+      const text = await response.text()
+      const body = text.startsWith('{') ? JSON.parse(text) : text
+      return { status: response.status, headers: response.headers, body }
+    }
+    /** Logs in and returns the cookie as a browser sends it, and its token. */
+    const login = async (headers = {}) => {
+      const { headers: answer } = await send('POST', '/login/ada', headers)
+      const cookie = answer.getSetCookie()[0]?.split(';')[0] ?? ''
+      return { cookie, token: cookie.split('=')[1] ?? '' }
+    }
+    return { ...app, send, login }
+  }
+
+  test('a login has a new token, ends the session of the cookie, and is used at once', async () => {
+    const { send, login, store } = await running()
+    const first = await login()
+    const answer = await send('POST', '/login/ada', { cookie: first.cookie })
+    expect(answer.body).toEqual({ user: 'ada', views: 2 })
+    const second = answer.headers.getSetCookie()[0]?.split(/[=;]/)[1] ?? ''
+    expect(second).not.toBe(first.token)
+    await expect(store.checkToken(first.token)).rejects.toMatchObject({
+      code: 'ONETRIP_UNKNOWN_SESSION',
+    })
+    expect(await store.checkToken(second)).toMatchObject({ user: 'ada' })
+  })
+
+  test('the cookie of a remembered login lives as long as its token', async () => {
+    const lifetimes = { lifetimeSeconds: 600, rememberedLifetimeSeconds: 1200 }
+    const { send } = await running({ tokens: { ...tokens, ...lifetimes } } as Partial<Options>)
+    const maxAge = async (path: string) =>
+      Number(/Max-Age=(\d+)/.exec((await send('POST', path)).headers.getSetCookie()[0] ?? '')?.[1])
+    expect(await maxAge('/login/ada')).toBeLessThanOrEqual(600)
+    expect(await maxAge('/login/ada?remember')).toBeGreaterThan(600)
+  })
+
+  test('a guest who logs in keeps views and data, under a new token', async () => {
+    const { send } = await running()
+    const cookieOf = ({ headers }: { headers: Headers }) => ({
+      cookie: headers.getSetCookie()[0]?.split(';')[0] ?? '',
+    })
+    const guest = cookieOf(await send('POST', '/guest'))
+    expect((await send('POST', '/views/book', guest)).body).toEqual({ user: null, views: 1 })
+    expect((await send('POST', '/data/dark', guest)).body).toEqual({ version: 1 })
+    const user = cookieOf(await send('POST', '/login/ada', guest))
+    expect(user).not.toEqual(guest)
+    expect((await send('GET', '/me', guest)).status).toBe(401)
+    expect((await send('POST', '/me', user)).body).toMatchObject({ user: 'ada' })
+    const data = { fields: { theme: 'dark' } }
+    expect((await send('GET', '/data', user)).body).toMatchObject(data)
+    expect((await send('GET', '/me', user)).body).toMatchObject({ user: 'ada', data })
+    expect((await send('GET', '/viewed', user)).body.items).toMatchObject([
+      { item: 'welcome' },
+      { item: 'book' },
+    ])
+  })
+
+  test('a login works with a cookie that is no good, and over a planted second one it does not', async () => {
+    const { send } = await running()
+    const planted = { cookie: '__Host-onetrip=planted' }
+    expect((await send('POST', '/login/ada', planted)).status).toBe(200)
+    const twice = { cookie: '__Host-onetrip=a; __Host-onetrip=b' }
+    const { status, body } = await send('POST', '/login/ada', twice)
+    expect({ status, code: body.code }).toEqual({ status: 400, code: 'ONETRIP_SEVERAL_COOKIES' })
+  })
+
+  test('a view is one round trip, and a request that is refused none', async () => {
+    const { send, login } = await running()
+    const { cookie, token } = await login()
+    let roundTrips = 0
+    const count = () => void roundTrips++
+    roundTripChannel.subscribe(count)
+    onTestFinished(() => void roundTripChannel.unsubscribe(count))
+    expect((await send('POST', '/views/book', { cookie })).status).toBe(200)
+    expect(roundTrips).toBe(1)
+    const refused = [
+      {},
+      { cookie: '__Host-onetrip=' },
+      { cookie: 'onetrip=a' },
+      { cookie, 'sec-fetch-site': 'cross-site' },
+      { cookie: `${cookie}; ${cookie}` },
+      { authorization: `Basic ${token}` },
+      { authorization: 'Bearer forged', cookie },
+    ]
+    const answers = await Promise.all(refused.map((headers) => send('POST', '/views/a', headers)))
+    expect(answers.map(({ status }) => status)).toEqual([401, 401, 401, 403, 400, 401, 401])
+    expect(roundTrips).toBe(1)
+  })
+
+  test('a token in the header is for clients of other sites, too, unless bearer is false', async () => {
+    const both = await running()
+    const { token } = await both.login()
+    const headers = { authorization: `bearer  ${token}`, 'sec-fetch-site': 'cross-site' }
+    expect((await both.send('POST', '/views/book', headers)).status).toBe(200)
+    const cookieOnly = await running({ bearer: false })
+    const { status, body } = await cookieOnly.send('POST', '/views/book', headers)
+    expect({ status, code: body.code }).toEqual({ status: 401, code: 'ONETRIP_LOGIN_REQUIRED' })
+  })
+
+  test('a 401 leaves the cookie: a login at the same time may just have replaced it', async () => {
+    const { send, login, store } = await running()
+    const { cookie, token } = await login()
+    await store.logout(token)
+    const { status, headers } = await send('GET', '/me', { cookie })
+    expect([status, headers.getSetCookie()]).toEqual([401, []])
+  })
+
+  test('pages of publicOrigins may change state', async () => {
+    const { send, login } = await running({ publicOrigins: ['https://shop.example'] })
+    const { cookie } = await login()
+    const from = (origin: string) =>
+      send('POST', '/views/book', { cookie, origin, 'sec-fetch-site': 'cross-site' })
+    expect((await from('https://shop.example')).status).toBe(200)
+    expect((await from('https://evil.example')).status).toBe(403)
+    const fromEvil = await send('POST', '/login/ada', { origin: 'https://evil.example' })
+    expect(fromEvil).toMatchObject({ status: 403, body: { code: 'ONETRIP_CROSS_SITE' } })
+    expect(fromEvil.headers.getSetCookie()).toEqual([])
+  })
+
+  test('without Redis: 503, what became of the request, and nothing of the cause', async () => {
+    const redis = await testRedis()
+    try {
+      const { send, login } = await running({}, redis)
+      const { cookie } = await login()
+      redis.program.signal('SIGKILL')
+      await redis.program.exited
+      const { status, headers, body } = await send('POST', '/views/book', { cookie })
+      expect(status).toBe(503)
+      expect(headers.get('retry-after')).toBe('1')
+      expect(headers.getSetCookie()).toEqual([])
+      expect(body).toEqual({
+        statusCode: 503,
+        code: expect.stringMatching(/^ONETRIP_(?:NOT_SENT|OUTCOME_UNKNOWN)$/),
+        error: 'Service Unavailable',
+        message: expect.stringMatching(/^there is no connection to Redis$|^sent to Redis/),
+        mayHaveWritten: expect.any(Boolean),
+        retrySafe: expect.any(Boolean),
+      })
+    } finally {
+      await redis.stop()
+    }
+  })
+
+  test("errors of the application stay the application's", async () => {
+    const { send } = await running()
+    const { status, headers, body } = await send('GET', '/broken')
+    expect(status).toBe(500)
+    expect(headers.get('content-type')).toContain(name === 'fastify' ? 'json' : 'html')
+    expect(JSON.stringify(body)).toContain('broken')
+    expect(JSON.stringify(body)).not.toContain('retrySafe')
+  })
+
+  test('a store that is given is used and not closed; its own is closed', async () => {
+    const given = createSessionStore(storeOptions())
+    onTestFinished(() => given.close())
+    await given.ready()
+    const app = await start({ store: given })
+    expect(app.store).toBe(given)
+    await app.close()
+    await given.ping()
+
+    const own = await start(storeOptions())
+    await own.close()
+    await expect(own.store.ping()).rejects.toMatchObject({ code: 'ONETRIP_NOT_SENT' })
+  })
+
+  test.each([
+    [{ store: undefined as never, tokens: { secrets: [] } }, 'secrets'],
+    [{ cookie: { sameSite: 'none', secure: false } }, 'sameSite'],
+    [{ publicOrigins: ['shop.example'] }, 'publicOrigins'],
+    [{ bearer: 'no' }, 'bearer'],
+    [{ store: {} }, 'no effect'],
+  ])('%o does not start', async (options, words) => {
+    const starting = start({ ...storeOptions(), ...options } as Options)
+    await expect(starting).rejects.toThrow(TypeError)
+    await expect(starting).rejects.toThrow(words)
+  })
+
+  test('an object that is no store does not start', async () => {
+    const starting = start({ store: { login() {} } } as unknown as Options)
+    await expect(starting).rejects.toThrow('store needs the functions checkToken')
+  })
+
+  test('when Redis cannot be used it does not start, and closes its store', async () => {
+    let closed = false
+    const sender = {
+      name: 'silent',
+      send: () => new Promise<never>(() => {}),
+      close: async () => {
+        closed = true
+      },
+    }
+    const starting = start({ sender, tokens, janitor: false, readyTimeoutMs: 1 })
+    await expect(starting).rejects.toMatchObject({ code: 'ONETRIP_NOT_SENT' })
+    expect(closed).toBe(true)
+  })
+})
+
+test('fastify: registered twice, or beside another session plugin, it says so', async () => {
+  const app = Fastify()
+  onTestFinished(() => app.close())
+  await app.register(fastifySessions, storeOptions())
+  await expect(app.register(fastifySessions, storeOptions())).rejects.toThrow('registered twice')
+  const other = Fastify()
+  other.decorateRequest('session', null as never)
+  await expect(other.register(fastifySessions, storeOptions())).rejects.toThrow('@fastify/session')
+})
+
+test('express: used twice, each request says so', async () => {
+  const sessions = await expressSessions(storeOptions())
+  onTestFinished(() => sessions.close())
+  const errors: unknown[] = []
+  const request = {} as Express.Request & Parameters<typeof sessions.middleware>[0]
+  for (const _ of [1, 2]) {
+    sessions.middleware(request, {} as never, (error) => errors.push(error))
+  }
+  expect(errors).toEqual([
+    undefined,
+    new Error('req.onetrip exists already: expressSessions is used twice'),
+  ])
+})
