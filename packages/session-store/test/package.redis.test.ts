@@ -120,7 +120,8 @@ test.each(['ioredis', 'ioredis-5'])(
   },
 )
 
-test.each(examples)('the README shows %s as it is', (name) => {
-  const readme = readFileSync(join(source, 'README.md'), 'utf8')
-  expect(readme).toContain(readFileSync(join(source, 'examples', name), 'utf8').trim())
+test.each(examples)('the documentation shows %s as it is', (name) => {
+  const page = name === 'migrate.ts' ? join(root, 'docs/migrating.md') : join(source, 'README.md')
+  const shown = readFileSync(page, 'utf8')
+  expect(shown).toContain(readFileSync(join(source, 'examples', name), 'utf8').trim())
 })
