@@ -113,9 +113,10 @@ export interface StoreFailure {
 /** `onetrip:error`: a message of type `StoreFailure` for every error that an update ended with. */
 export const errorChannel = channel('onetrip:error')
 
-/** Something in the configuration of Redis that an operator should change. */
+/** Something in the configuration that an operator should change. */
 export interface StoreWarning {
-  code: 'ONETRIP_EVICTION'
+  /** Redis may evict sessions; a session cookie lives longer than its session. */
+  code: 'ONETRIP_EVICTION' | 'ONETRIP_COOKIE_OUTLIVES_SESSION'
   message: string
 }
 

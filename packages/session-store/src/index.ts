@@ -29,6 +29,12 @@ export {
   warningChannel,
 } from './diagnostics.ts'
 export { StoreError, type StoreErrorCode, storeErrors } from './errors.ts'
+export type { ExternalSession, ExternalSessions } from './external-sessions.ts'
+export {
+  type ImportOptions,
+  type ImportProgress,
+  importConnectRedis,
+} from './import-connect-redis.ts'
 export { MAX_KEY_LENGTH, MAX_NAME_LENGTH, NAME_PATTERN } from './input.ts'
 export type { Janitor, JanitorOptions } from './janitor.ts'
 export {

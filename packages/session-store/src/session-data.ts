@@ -34,6 +34,7 @@ export function sessionData({ runner, keys, now, idleSeconds, limits }: SessionD
     /**
      * Writes data as `mode` says (see `DataWrite`), in one round trip. Undefined fields are removed.
      *
+     * @param seenAt When the session is seen by it, in milliseconds since 1970.
      * @returns The new version; undefined when there is no session, and `mode` creates none.
      * @throws StoreError `ONETRIP_INVALID_INPUT` as `encodeFields`, or when the session would have too
      *   many fields; `ONETRIP_CONFLICT` when the data has another version than `ifVersion`.
@@ -43,6 +44,7 @@ export function sessionData({ runner, keys, now, idleSeconds, limits }: SessionD
       mode: DataWrite['mode'],
       data: Readonly<Record<string, unknown>>,
       ifVersion?: number,
+      seenAt = now(),
     ): Promise<{ version: number } | undefined> {
       const fields = encodeFields(data, limits)
       if (ifVersion !== undefined)
@@ -52,7 +54,7 @@ export function sessionData({ runner, keys, now, idleSeconds, limits }: SessionD
           whole: true,
         })
       const maxFields = limits.fields
-      const times = { now: now(), idleBefore: now() - 1000 * idleSeconds }
+      const times = { now: seenAt, idleBefore: now() - 1000 * idleSeconds }
       const write = { id, mode, fields, ifVersion, maxFields }
       const written = await runner.run(writeData(keys, write, times))
       if (written === 'gone') return undefined

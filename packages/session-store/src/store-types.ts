@@ -1,6 +1,7 @@
 import type { Attempts } from './attempts.ts'
 import type { DataOption, MaybeData, SessionData } from './data.ts'
 import type { DataLimits } from './data-fields.ts'
+import type { ExternalSessions } from './external-sessions.ts'
 import type { Janitor, JanitorOptions } from './janitor.ts'
 import type { Keys } from './keys.ts'
 import type { PoolState } from './runner.ts'
@@ -120,6 +121,9 @@ export interface SessionStore {
   readonly sender: string
   /** What the shared connections are doing; undefined where there are none, as with `naive`. */
   readonly pool: PoolState | undefined
+
+  /** Sessions whose ids other software makes: for adapters, as that of express-session. */
+  readonly external: ExternalSessions
 
   /**
    * Logs a user in on a new token, and lists the session for `userSessions`. One round trip; up to

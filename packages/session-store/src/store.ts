@@ -5,6 +5,7 @@ import { withDataIf } from './data.ts'
 import { checkedDataLimits } from './data-fields.ts'
 import { known, StoreError } from './errors.ts'
 import { warnOfEviction } from './eviction.ts'
+import { externalSessions } from './external-sessions.ts'
 import { guestOf, loginFromGuest } from './guests.ts'
 import {
   checkBoolean,
@@ -25,7 +26,7 @@ import { documentKeys, prefixedKeys } from './keys.ts'
 import { checkRange } from './range.ts'
 import { once, type RepeatableView, repeatable, undoOnce } from './repeated-views.ts'
 import { createRunner, PING } from './runner.ts'
-import { dataFunctions } from './session-data.ts'
+import { dataFunctions, sessionData } from './session-data.ts'
 import type { SessionStore, SessionStoreOptions } from './store-types.ts'
 import { chooseSender } from './strategies.ts'
 import { DEFAULT_DEADLINE_MS } from './strategy-options.ts'
@@ -123,6 +124,7 @@ export function createSessionStore(options: SessionStoreOptions): SessionStore {
 
     strategy: name,
     sender: sender.name,
+    external: externalSessions({ ...parts, byId: sessionData({ ...parts, limits }) }),
 
     get pool() {
       return runner.state()

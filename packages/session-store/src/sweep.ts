@@ -1,3 +1,4 @@
+import { isExternal } from './external-sessions.ts'
 import type { SessionsPart } from './keys.ts'
 import { oldestOfUsers, removeOrphans, unseenOf } from './orphans.ts'
 import { walk } from './retention.ts'
@@ -118,10 +119,11 @@ async function* scan(
   } while (from !== undefined)
 }
 
-/** The ids that are ours; of logins, those that must have been written whole by now. */
+/** The ids that are ours or external; of logins, those that must have been written whole by now. */
 function sweepable(context: RetentionContext, ids: readonly string[], logins: boolean): string[] {
   const issuedBefore = logins ? 1000 * settledBefore(context) : Number.POSITIVE_INFINITY
   return ids.filter((id) => {
+    if (isExternal(id)) return true
     const issued = issuedAt(id)
     return issued !== undefined && issued < issuedBefore
   })

@@ -65,11 +65,13 @@ test.each(['ioredis', 'ioredis-5'])(
     const manifest = JSON.parse(readFileSync(join(installed, 'package.json'), 'utf8'))
     expect(manifest.peerDependencies).toEqual({
       express: '^5.0.0',
+      'express-session': '^1.18.0',
       fastify: '^5.0.0',
       ioredis: '^5.11.1 || ^6.0.0',
     })
     expect(manifest.peerDependenciesMeta).toEqual({
       express: { optional: true },
+      'express-session': { optional: true },
       fastify: { optional: true },
     })
     expect(Object.keys(manifest.dependencies)).not.toContain('ioredis')
@@ -118,7 +120,8 @@ test.each(['ioredis', 'ioredis-5'])(
   },
 )
 
-test.each(examples)('the README shows %s as it is', (name) => {
-  const readme = readFileSync(join(source, 'README.md'), 'utf8')
-  expect(readme).toContain(readFileSync(join(source, 'examples', name), 'utf8').trim())
+test.each(examples)('the documentation shows %s as it is', (name) => {
+  const page = name === 'migrate.ts' ? join(root, 'docs/migrating.md') : join(source, 'README.md')
+  const shown = readFileSync(page, 'utf8')
+  expect(shown).toContain(readFileSync(join(source, 'examples', name), 'utf8').trim())
 })

@@ -1,0 +1,145 @@
+import { publishWarning } from '../diagnostics.ts'
+import type { ExternalSessions } from '../external-sessions.ts'
+import type { SessionStore } from '../store-types.ts'
+
+/** A session as express-session and @fastify/session store it: JSON, and how its cookie is. */
+export type StoredSession = { cookie?: { expires?: unknown } } & Record<string, unknown>
+
+/** Called once, later than the function that it is given to. */
+export type Callback<Result = void> = (error?: unknown, result?: Result) => void
+
+/** A store to move sessions from, such as the `RedisStore` of connect-redis. */
+export interface OldStore {
+  get(id: string, callback: (error: unknown, session?: unknown) => void): unknown
+  destroy(id: string, callback?: (error?: unknown) => void): unknown
+}
+
+export interface AdapterOptions {
+  /**
+   * Sessions that this store does not have are read from there and moved: written here, then destroyed
+   * there. Destroying a session destroys it there, too.
+   */
+  migrateFrom?: OldStore
+}
+
+/** What both adapters do, by promises. */
+export function adapter(store: Pick<SessionStore, 'external'>, options: AdapterOptions = {}) {
+  const sessions = store?.external
+  if (typeof sessions?.put !== 'function') {
+    throw new TypeError('the first argument must be a store of createSessionStore')
+  }
+  const { migrateFrom } = options
+  let warned = false
+
+  async function get(id: string): Promise<StoredSession | null> {
+    const found = await read(sessions, id)
+    if (found !== undefined || migrateFrom === undefined) return found ?? null
+    const old = await new Promise<unknown>((resolve, reject) => {
+      migrateFrom.get(id, (error, session) => (error ? reject(error) : resolve(session)))
+    })
+    if (old) {
+      const added = await sessions.add(id, plain(old))
+      if (added !== 'exists') await destroyOld(id)
+    }
+    // Another request may have moved it meanwhile.
+    return (await read(sessions, id)) ?? null
+  }
+
+  async function destroyOld(id: string): Promise<void> {
+    if (migrateFrom === undefined) return
+    await new Promise<void>((resolve, reject) => {
+      migrateFrom.destroy(id, (error) => (error ? reject(error) : resolve()))
+    })
+  }
+
+  async function destroy(id: string): Promise<void> {
+    await sessions.end(id)
+    await destroyOld(id)
+  }
+
+  /** Writes with `write`, or destroys a session whose cookie has expired. */
+  async function save(
+    id: string,
+    fields: Record<string, unknown>,
+    write: 'put' | 'patch',
+  ): Promise<void> {
+    const expires = expiryOf(fields)
+    if (expires <= Date.now()) return await destroy(id)
+    warnIfOutlived(expires)
+    await sessions[write](id, fields)
+  }
+
+  function warnIfOutlived(expires: number): void {
+    // A second is for the time since the framework computed it.
+    const outlives = expires > Date.now() + 1000 * sessions.idleSeconds + 1000
+    if (warned || !outlives || expires === Number.POSITIVE_INFINITY) return
+    warned = true
+    publishWarning({
+      code: 'ONETRIP_COOKIE_OUTLIVES_SESSION',
+      message: `a session cookie lives longer than the store's idleSeconds (${sessions.idleSeconds}): the session ends first. Raise idleSeconds or lower the cookie's maxAge`,
+    })
+  }
+
+  async function all(): Promise<(StoredSession & { id: string })[]> {
+    const found: (StoredSession & { id: string })[] = []
+    for await (const { id, data } of sessions.walk()) {
+      if (expiryOf(data.fields) > Date.now()) found.push({ ...data.fields, id })
+    }
+    return found
+  }
+
+  return {
+    get,
+    save,
+    put: async (id: string, session: unknown) => await save(id, plain(session), 'put'),
+    destroy,
+    all,
+
+    /** The session is used now, and its cookie expires later. A session that is gone stays gone. */
+    async touch(id: string, session: unknown): Promise<void> {
+      const { cookie } = plain(session)
+      await save(id, { cookie }, 'patch')
+    },
+
+    async clear(): Promise<void> {
+      for await (const { id } of sessions.walk()) await destroy(id)
+    },
+  }
+}
+
+/** As JSON has it: the framework's cookie is an object with `toJSON`. */
+export const plain = (session: unknown): Record<string, unknown> =>
+  JSON.parse(JSON.stringify(session))
+
+async function read(sessions: ExternalSessions, id: string): Promise<StoredSession | undefined> {
+  const fields = (await sessions.read(id))?.fields
+  return fields && expiryOf(fields) > Date.now() ? fields : undefined
+}
+
+/** When the cookie expires, in milliseconds since 1970; `Infinity` for one that ends with the browser. */
+export function expiryOf({ cookie }: StoredSession): number {
+  const expires = cookie?.expires
+  const time = typeof expires === 'string' ? Date.parse(expires) : Number.NaN
+  return Number.isNaN(time) ? Number.POSITIVE_INFINITY : time
+}
+
+/**
+ * Answers by callback if there is one, else by promise. An error that the callback throws is its caller's,
+ * not the store's.
+ */
+export function answer<Result>(
+  promise: Promise<Result>,
+  callback: ((error: unknown, result?: Result) => void) | undefined,
+): Promise<Result | undefined> {
+  if (callback === undefined) return promise
+  return promise.then(
+    (result) => {
+      process.nextTick(callback, null, result)
+      return result
+    },
+    (error: unknown) => {
+      process.nextTick(callback, error)
+      return undefined
+    },
+  )
+}

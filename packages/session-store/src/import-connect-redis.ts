@@ -1,0 +1,115 @@
+import { expiryOf } from './adapters/session-store.ts'
+import { StoreError } from './errors.ts'
+import { checkNumber, checkObject, checkString } from './input.ts'
+import type { SessionStore } from './store-types.ts'
+
+/** What an import did so far. */
+export interface ImportProgress {
+  /** Sessions that were written. */
+  imported: number
+  /** Sessions that the store had already, from an earlier run or from a request. */
+  existing: number
+  /** Keys that were left out, by reason. */
+  skipped: Record<string, number>
+}
+
+export interface ImportOptions {
+  /**
+   * Sends one command to the Redis that connect-redis used, and returns its raw reply. node-redis:
+   * `(command) => client.sendCommand(command)`; ioredis: `([name, ...args]) => redis.call(name, ...args)`.
+   */
+  send: (command: [string, ...string[]]) => Promise<unknown>
+  /** The prefix of connect-redis. Default `sess:`. */
+  prefix?: string
+  /** Sessions that are read and written at a time, 1 to 1,000. Default 100. */
+  batchSize?: number
+  /** Called after each batch. */
+  onProgress?: (progress: ImportProgress) => void
+  /** Stops the import: the call rejects with the signal's reason. */
+  signal?: AbortSignal
+}
+
+type Outcome = 'imported' | 'existing' | { skipped: string }
+
+/**
+ * Copies the sessions of connect-redis, so that the same cookies work with `expressSessionStore` or
+ * `fastifySessionStore`. It leaves the old keys as they are, and what the store already has: call it again
+ * after a failure. In a Redis Cluster call it once for each master.
+ *
+ * A session keeps what is left of its lifetime, but at most the store's `idleSeconds`.
+ *
+ * @throws StoreError of the store, and what `send` throws. A session that cannot be imported is no error.
+ */
+export async function importConnectRedis(
+  store: Pick<SessionStore, 'external'>,
+  options: ImportOptions,
+): Promise<ImportProgress> {
+  checkObject('options', options)
+  const { send, prefix = 'sess:', batchSize = 100, onProgress, signal } = options
+  if (typeof send !== 'function') {
+    throw new StoreError('ONETRIP_INVALID_INPUT', 'send must be a function')
+  }
+  checkString('prefix', prefix)
+  checkNumber('batchSize', batchSize, { least: 1, most: 1_000, whole: true })
+  const match = `${prefix.replace(/[*?[\]\\]/g, '\\$&')}*`
+  const progress: ImportProgress = { imported: 0, existing: 0, skipped: {} }
+  const count = (outcome: Outcome) => {
+    if (typeof outcome === 'string') progress[outcome]++
+    else progress.skipped[outcome.skipped] = (progress.skipped[outcome.skipped] ?? 0) + 1
+  }
+  let cursor = '0'
+  do {
+    const reply = await send(['SCAN', cursor, 'MATCH', match, 'COUNT', String(batchSize)])
+    const [next, keys] = reply as [string, string[]]
+    cursor = String(next)
+    for (let at = 0; at < keys.length; at += batchSize) {
+      signal?.throwIfAborted()
+      const batch = keys.slice(at, at + batchSize)
+      const outcomes = await Promise.all(
+        batch.map((key) => importOne(store, send, key, key.slice(prefix.length))),
+      )
+      outcomes.forEach(count)
+      onProgress?.(progress)
+    }
+  } while (cursor !== '0')
+  return progress
+}
+
+async function importOne(
+  { external }: Pick<SessionStore, 'external'>,
+  send: ImportOptions['send'],
+  key: string,
+  id: string,
+): Promise<Outcome> {
+  if ((await send(['TYPE', key])) !== 'string') return { skipped: 'not a string' }
+  const [text, ttlMs] = await Promise.all([send(['GET', key]), send(['PTTL', key])])
+  if (typeof text !== 'string') return { skipped: 'expired' }
+  const session = parse(text)
+  if (session === undefined) return { skipped: 'not JSON' }
+  if (!isObject(session) || !isObject(session.cookie)) return { skipped: 'not a session' }
+  if (expiryOf(session) <= Date.now()) return { skipped: 'expired' }
+  // No expiry: -1.
+  const leftMs = Number(ttlMs) < 0 ? undefined : Number(ttlMs)
+  try {
+    const added = await external.add(id, session, leftMs)
+    if (added === 'ended') return { skipped: 'destroyed' }
+    return added === 'added' ? 'imported' : 'existing'
+  } catch (error) {
+    // Its message has a field's name at most.
+    if (error instanceof StoreError && error.code === 'ONETRIP_INVALID_INPUT') {
+      return { skipped: 'beyond the limits of the store' }
+    }
+    throw error
+  }
+}
+
+const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}

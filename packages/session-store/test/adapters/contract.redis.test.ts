@@ -1,0 +1,196 @@
+import session from 'express-session'
+import { describe, expect, test } from 'vitest'
+import { expressSessionStore } from '../../src/express-session.ts'
+import { fastifySessionStore } from '../../src/fastify-session.ts'
+import { partitionedKeys, type SessionStore, type StoreWarning } from '../../src/index.ts'
+import { Clock, evictOnly, retentionServer, sweep } from '../retention-fixture.ts'
+import { warningsOfThisTest } from './fixture.ts'
+
+const server = retentionServer()
+
+/** What both have, as plain promises. */
+interface Adapter {
+  get(id: string): Promise<unknown>
+  set(id: string, session: object): Promise<unknown>
+  touch(id: string, session: object): Promise<unknown>
+  destroy(id: string): Promise<unknown>
+  all(): Promise<{ id: string }[] | undefined>
+  length(): Promise<number | undefined>
+  ids(): Promise<string[] | undefined>
+  clear(): Promise<unknown>
+}
+
+const adapters: [string, (store: SessionStore) => Adapter][] = [
+  ['express-session', (store) => expressSessionStore(store) as unknown as Adapter],
+  ['@fastify/session', (store) => fastifySessionStore(store)],
+]
+
+const IDLE_SECONDS = 100
+const options = { idleSeconds: IDLE_SECONDS, keys: partitionedKeys(4) }
+const inSeconds = (seconds: number) => new Date(Date.now() + 1000 * seconds)
+
+describe.each(adapters)('%s', (_, adapt) => {
+  test('does what the public tests of connect-redis ask of a store', async () => {
+    const adapter = adapt(await server.storeForThisTest(new Clock(), options))
+    expect(await adapter.get('123')).toBe(null)
+    await adapter.clear()
+    const plain = { foo: 'bar', cookie: { originalMaxAge: null } }
+    await adapter.set('123', plain)
+    expect(await adapter.get('123')).toEqual(plain)
+
+    await adapter.set('456', { cookie: { originalMaxAge: null, expires: inSeconds(60) } })
+    const later = inSeconds(90)
+    await adapter.touch('456', { cookie: { originalMaxAge: null, expires: later } })
+    const touched = { cookie: { originalMaxAge: null, expires: later.toISOString() } }
+    expect(await adapter.get('456')).toEqual(touched)
+
+    expect(await adapter.length()).toBe(2)
+    expect((await adapter.ids())?.sort()).toEqual(['123', '456'])
+    expect((await adapter.all())?.sort((a, b) => (a.id < b.id ? -1 : 1))).toEqual([
+      { id: '123', ...plain },
+      { id: '456', ...touched },
+    ])
+    await adapter.destroy('456')
+    expect(await adapter.length()).toBe(1)
+    await adapter.clear()
+    expect(await adapter.length()).toBe(0)
+
+    const ids = Array.from({ length: 1000 }, (_, index) => `s${index}`)
+    const cookie = new session.Cookie()
+    cookie.expires = inSeconds(60)
+    await Promise.all(ids.map((id) => adapter.set(id, { cookie })))
+    expect(await adapter.length()).toBe(1000)
+    await adapter.clear()
+    expect(await adapter.length()).toBe(0)
+
+    await adapter.set('789', { cookie: { originalMaxAge: null, expires: inSeconds(90) } })
+    expect(await adapter.length()).toBe(1)
+    await adapter.set('789', { cookie: { originalMaxAge: null, expires: inSeconds(-90) } })
+    expect(await adapter.length()).toBe(0)
+    expect(Object.keys(await server.dump()).filter((key) => !key.startsWith('ended:'))).toEqual([])
+  })
+
+  test('a destroyed session does not come back by a late set or touch', async () => {
+    const adapter = adapt(await server.storeForThisTest(new Clock(), options))
+    const saved = { cookie: {}, cart: ['book'] }
+    await adapter.set('one', saved)
+    await adapter.destroy('one')
+    await adapter.set('one', saved)
+    await adapter.touch('one', saved)
+    expect(await adapter.get('one')).toBe(null)
+    expect(await adapter.length()).toBe(0)
+    const ended = Object.keys(await server.dump())
+    expect(ended).toEqual([expect.stringContaining('ended:')])
+    expect(await server.redis.ttl(ended[0] ?? '')).toBeGreaterThan(290)
+  })
+
+  test('a session ends with its cookie, or once it is idle; using it begins that anew', async () => {
+    const clock = new Clock()
+    const adapter = adapt(await server.storeForThisTest(clock, options))
+    const cookie = {}
+    await adapter.set('browser', { cookie })
+    await adapter.set('used', { cookie })
+    clock.pass(IDLE_SECONDS - 1)
+    await adapter.touch('used', { cookie })
+    clock.pass(2)
+    expect(await adapter.get('browser')).toBe(null)
+    expect(await adapter.ids()).toEqual(['used'])
+    await adapter.set('short', { cookie: { expires: new Date(Date.now() + 30) } })
+    await expect.poll(() => adapter.get('short')).toBe(null)
+    expect(await adapter.length()).toBe(1)
+  })
+
+  test('a cookie that outlives the idle timeout is warned of once', async () => {
+    const warnings: StoreWarning[] = warningsOfThisTest()
+    const adapter = adapt(await server.storeForThisTest(new Clock(), options))
+    await adapter.set('within', { cookie: { expires: inSeconds(IDLE_SECONDS) } })
+    expect(warnings).toEqual([])
+    await adapter.set('long', { cookie: { expires: inSeconds(IDLE_SECONDS + 60) } })
+    await adapter.set('longer', { cookie: { expires: inSeconds(IDLE_SECONDS + 60) } })
+    expect(warnings).toEqual([
+      {
+        code: 'ONETRIP_COOKIE_OUTLIVES_SESSION',
+        message: expect.stringContaining('idleSeconds (100)'),
+      },
+    ])
+  })
+
+  test('the janitor ends what is idle, and its sweep takes leftovers only', async () => {
+    const clock = new Clock()
+    const store = await server.storeForThisTest(clock, options)
+    const adapter = adapt(store)
+    // As express-session makes them: the shape of ours, but the first bytes are no time.
+    const early = 'AAAAAAAAabcdefghijklmnopqrstuvwx'
+    const late = '________abcdefghijklmnopqrstuvwx'
+    for (const id of [early, late, 'another shape']) await adapter.set(id, { cookie: {} })
+    expect(await sweep(store)).toMatchObject({ swept: 0 })
+    clock.pass(90)
+    expect(await sweep(store)).toMatchObject({ swept: 0 })
+    expect(await adapter.length()).toBe(3)
+
+    // What an interrupted end leaves behind: data without a session.
+    const { keys } = options
+    await server.redis.hdel(keys.login(`ext:${late}`), `ext:${late}`)
+    await server.redis.zrem(keys.recent(`ext:${late}`), `ext:${late}`)
+    expect(await sweep(store)).toMatchObject({ swept: 1 })
+    expect((await adapter.ids())?.sort()).toEqual([early, 'another shape'].sort())
+
+    expect(await store.recentSessions()).toMatchObject([{ user: null }, { user: null }])
+    expect(await store.popularItems()).toEqual([])
+    const full = await store.janitor({ ...evictOnly, maxSessions: 1 }).runOnce()
+    expect(full.evicted).toBe(1)
+    clock.pass(20)
+    expect((await store.janitor(evictOnly).runOnce()).evicted).toBe(1)
+    expect(Object.keys(await server.dump())).toEqual(['janitor:tasks'])
+  })
+
+  test('sessions of tokens are apart, and clear leaves them', async () => {
+    const store = await server.storeForThisTest(new Clock(), options)
+    const adapter = adapt(store)
+    const { token } = await store.login('ada')
+    await store.patch(token, { secret: 1 })
+    const [id = ''] = token.split('.')
+    expect(await adapter.get(id)).toBe(null)
+    await adapter.destroy(id)
+    await adapter.set('one', { cookie: {} })
+    expect(await adapter.ids()).toEqual(['one'])
+    expect((await store.userSessions(token)).sessions).toHaveLength(1)
+    await adapter.clear()
+    expect(await store.checkToken(token, { data: true })).toMatchObject({
+      user: 'ada',
+      data: { fields: { secret: 1 } },
+    })
+  })
+
+  test('what cannot be stored is an error of the call, by promise and by callback', async () => {
+    const adapter = adapt(await server.storeForThisTest(new Clock(), options))
+    const cyclic: Record<string, unknown> = { cookie: {} }
+    cyclic.self = cyclic
+    await expect(adapter.set('one', cyclic)).rejects.toThrow(TypeError)
+    const large = { cookie: {}, text: 'x'.repeat(20_000) }
+    await expect(adapter.set('one', large)).rejects.toMatchObject({
+      code: 'ONETRIP_INVALID_INPUT',
+      message: expect.stringContaining('text'),
+    })
+    const { set } = adapter as unknown as {
+      set(id: string, session: object, callback: (error: unknown) => void): void
+    }
+    for (const bad of [cyclic, large]) {
+      const error = await new Promise((resolve) => set.call(adapter, 'one', bad, resolve))
+      expect(error).toBeInstanceOf(Error)
+    }
+    await expect(adapter.get('')).rejects.toMatchObject({ code: 'ONETRIP_INVALID_INPUT' })
+    expect(await adapter.length()).toBe(0)
+  })
+
+  test('JSON holds what it holds with connect-redis', async () => {
+    const adapter = adapt(await server.storeForThisTest(new Clock(), options))
+    const odd = { cookie: {}, none: undefined, list: [undefined, Number.NaN], at: new Date(0) }
+    await adapter.set('one', odd)
+    expect(await adapter.get('one')).toEqual(JSON.parse(JSON.stringify(odd)))
+  })
+
+  test('refuses anything but a store of ours', () => {
+    expect(() => adapt({} as SessionStore)).toThrow(/createSessionStore/)
+  })
+})
