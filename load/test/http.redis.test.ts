@@ -107,7 +107,7 @@ describe('npm run load', () => {
     expect(samples[0].errors).toBeUndefined()
 
     const args = [...brief, '--compare', json, '--threshold=1000']
-    const again = await runLoad({ state, args, until: /^batch +requests/ })
+    const again = await runLoad({ state, args, until: /^Of \d+ figures/ })
     expect(await again.exited).toEqual({ code: 0, signal: null })
     expect(again.output.join('\n')).toMatch(/ 0 got worse and 0 better by 1,000 %/)
   })
