@@ -1,14 +1,20 @@
-export type { Attempts } from './attempts.ts'
+export {
+  type ImportOptions,
+  type ImportProgress,
+  importConnectRedis,
+} from './adapters/import-connect-redis.ts'
 export {
   type Client,
   createCluster,
   longLivedConnection,
   safeClusterOptions,
   safeRedisOptions,
-} from './client.ts'
-export { MAX_CURSOR_LENGTH } from './cursor.ts'
-export type { DataOption, MaybeData, SessionData } from './data.ts'
-export type { DataLimits } from './data-fields.ts'
+} from './connections/client.ts'
+export { parseInfo } from './connections/redis-info.ts'
+export { parseRedisUrl, type RedisAddress, redisAddress } from './connections/redis-url.ts'
+export type { DataOption, MaybeData, SessionData } from './data/data.ts'
+export type { DataLimits } from './data/data-fields.ts'
+export type { ExternalSession, ExternalSessions } from './data/external-sessions.ts'
 export {
   type BatchTrace,
   batchChannel,
@@ -29,14 +35,7 @@ export {
   warningChannel,
 } from './diagnostics.ts'
 export { StoreError, type StoreErrorCode, storeErrors } from './errors.ts'
-export type { ExternalSession, ExternalSessions } from './external-sessions.ts'
-export {
-  type ImportOptions,
-  type ImportProgress,
-  importConnectRedis,
-} from './import-connect-redis.ts'
 export { MAX_KEY_LENGTH, MAX_NAME_LENGTH, NAME_PATTERN } from './input.ts'
-export type { Janitor, JanitorOptions } from './janitor.ts'
 export {
   documentKeys,
   type Keys,
@@ -45,12 +44,14 @@ export {
   type SessionsPart,
 } from './keys.ts'
 export type { Outcome } from './outcomes.ts'
-export { parseInfo } from './redis-info.ts'
-export { parseRedisUrl, type RedisAddress, redisAddress } from './redis-url.ts'
+export type { Janitor, JanitorOptions } from './retention/janitor.ts'
 export type { PoolState } from './runner.ts'
-export type { ScanPosition, ScanRequest, ScanStep, Sender } from './sender.ts'
 export { batching } from './senders/batching.ts'
 export { type NodeRedisClient, nodeRedisSender } from './senders/node-redis.ts'
+export type { ScanPosition, ScanRequest, ScanStep, Sender } from './senders/sender.ts'
+export type { Attempts } from './sessions/attempts.ts'
+export { MAX_CURSOR_LENGTH } from './sessions/cursor.ts'
+export type { ExportedSession, UserExport, WalkOptions } from './sessions/user-records.ts'
 export { createSessionStore } from './store.ts'
 export type {
   LoginOptions,
@@ -76,4 +77,3 @@ export type {
   Update,
   ViewedItem,
 } from './updates.ts'
-export type { ExportedSession, UserExport, WalkOptions } from './user-records.ts'

@@ -1,4 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
+import type { Connections } from './connections/pool.ts'
+import { scanOne } from './connections/scan.ts'
 import { UpdateTrace, updateChannel } from './diagnostics.ts'
 import {
   isNotSent,
@@ -9,9 +11,7 @@ import {
   readOutcomes,
   updateError,
 } from './outcomes.ts'
-import type { Connections } from './pool.ts'
-import { scanOne } from './scan.ts'
-import type { ScanPosition, ScanRequest, ScanStep, Sender } from './sender.ts'
+import type { ScanPosition, ScanRequest, ScanStep, Sender } from './senders/sender.ts'
 import type { CommandList, Update } from './updates.ts'
 
 export interface PoolState extends Connections {

@@ -1,12 +1,10 @@
-import { countAttempts } from './attempts.ts'
-import { checkSessionSlots } from './cluster.ts'
-import { cursorOf, positionOf } from './cursor.ts'
-import { withDataIf } from './data.ts'
-import { checkedDataLimits } from './data-fields.ts'
+import { checkSessionSlots } from './connections/cluster.ts'
+import { warnOfEviction } from './connections/eviction.ts'
+import { withDataIf } from './data/data.ts'
+import { checkedDataLimits } from './data/data-fields.ts'
+import { externalSessions } from './data/external-sessions.ts'
+import { dataFunctions, sessionData } from './data/session-data.ts'
 import { known, StoreError } from './errors.ts'
-import { warnOfEviction } from './eviction.ts'
-import { externalSessions } from './external-sessions.ts'
-import { guestOf, loginFromGuest } from './guests.ts'
 import {
   checkBoolean,
   checkFunctions,
@@ -21,20 +19,22 @@ import {
   checkUpdate,
   MAX_TIMEOUT_MS,
 } from './input.ts'
-import { createJanitor, type Janitor, type JanitorOptions } from './janitor.ts'
 import { documentKeys, prefixedKeys } from './keys.ts'
 import { checkRange } from './range.ts'
-import { once, type RepeatableView, repeatable, undoOnce } from './repeated-views.ts'
+import { createJanitor, type Janitor, type JanitorOptions } from './retention/janitor.ts'
 import { createRunner, PING } from './runner.ts'
-import { dataFunctions, sessionData } from './session-data.ts'
+import { countAttempts } from './sessions/attempts.ts'
+import { cursorOf, positionOf } from './sessions/cursor.ts'
+import { guestOf, loginFromGuest } from './sessions/guests.ts'
+import { once, type RepeatableView, repeatable, undoOnce } from './sessions/repeated-views.ts'
+import { userRecords } from './sessions/user-records.ts'
+import { PAGE, userSessionLists } from './sessions/user-session-lists.ts'
+import * as userSessions from './sessions/user-sessions.ts'
 import type { SessionStore, SessionStoreOptions } from './store-types.ts'
 import { chooseSender } from './strategies.ts'
 import { DEFAULT_DEADLINE_MS } from './strategy-options.ts'
-import { createTokens } from './tokens.ts'
+import { createTokens } from './tokens/tokens.ts'
 import * as updates from './updates.ts'
-import { userRecords } from './user-records.ts'
-import { PAGE, userSessionLists } from './user-session-lists.ts'
-import * as userSessions from './user-sessions.ts'
 
 /**
  * Logins, recent sessions and viewed items in Redis. Runs a janitor until `close()`, unless `janitor` is

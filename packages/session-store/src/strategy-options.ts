@@ -1,5 +1,5 @@
 import type { ConnectionOptions } from 'node:tls'
-import type { Client } from './client.ts'
+import type { Client } from './connections/client.ts'
 
 export interface StrategyOptions {
   /**

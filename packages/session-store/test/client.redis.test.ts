@@ -2,6 +2,7 @@ import { createRequire } from 'node:module'
 import { redisOfThisFile } from '@onetrip/stack/testing/redis.ts'
 import { Cluster, Redis, type RedisOptions } from 'ioredis'
 import { expect, onTestFinished, test, vi } from 'vitest'
+import { isIoredis5 } from '../src/connections/ioredis-version.ts'
 import {
   type Client,
   createSessionStore,
@@ -9,7 +10,6 @@ import {
   safeClusterOptions,
   safeRedisOptions,
 } from '../src/index.ts'
-import { isIoredis5 } from '../src/ioredis-version.ts'
 
 const server = redisOfThisFile()
 const tokens = { secrets: ['a-secret-for-tests-a-secret-for-tests'] }

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { sessionData } from '../src/data/session-data.ts'
 import {
   createSessionStore,
   documentKeys,
@@ -7,7 +8,6 @@ import {
   strategyNames,
 } from '../src/index.ts'
 import { isRead } from '../src/outcomes.ts'
-import { sessionData } from '../src/session-data.ts'
 import { Clock, idOf, layouts, retentionServer } from './retention-fixture.ts'
 
 const server = retentionServer()

@@ -1,6 +1,7 @@
 import { redisForThisTest, redisOfThisFile } from '@onetrip/stack/testing/redis.ts'
 import { Redis } from 'ioredis'
 import { expect, onTestFinished, test } from 'vitest'
+import { isIoredis5 } from '../src/connections/ioredis-version.ts'
 import {
   createSessionStore,
   type SessionStore,
@@ -8,7 +9,6 @@ import {
   safeRedisOptions,
   strategyNames,
 } from '../src/index.ts'
-import { isIoredis5 } from '../src/ioredis-version.ts'
 
 const server = redisOfThisFile()
 const tokens = { secrets: ['a-secret-for-tests-a-secret-for-tests'] }

@@ -1,6 +1,11 @@
 import { describe, expect, test } from 'vitest'
-import { type GuestRecords, guestRecords, loginFromGuest, loginWith } from '../src/guests.ts'
 import type { SessionStore } from '../src/index.ts'
+import {
+  type GuestRecords,
+  guestRecords,
+  loginFromGuest,
+  loginWith,
+} from '../src/sessions/guests.ts'
 import type { Update } from '../src/updates.ts'
 import { Clock, idOf, layouts, present, retentionServer, sweep } from './retention-fixture.ts'
 

@@ -1,11 +1,16 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { endWithTombstone, writeData } from '../src/data.ts'
+import { endWithTombstone, writeData } from '../src/data/data.ts'
 import type { Keys } from '../src/index.ts'
-import { removeOrphans } from '../src/orphans.ts'
-import { chooseEvictions, evictSessions, forgetEnded, oldestSessions } from '../src/retention.ts'
+import { removeOrphans } from '../src/retention/orphans.ts'
+import {
+  chooseEvictions,
+  evictSessions,
+  forgetEnded,
+  oldestSessions,
+} from '../src/retention/retention.ts'
+import { endSessions, forgetSessions, login } from '../src/sessions/user-sessions.ts'
 import { recordView, touchSession, undoView } from '../src/updates.ts'
-import { endSessions, forgetSessions, login } from '../src/user-sessions.ts'
 import { type Caller, Running } from './interleavings.ts'
 import { layouts, retentionServer } from './retention-fixture.ts'
 

@@ -13,7 +13,7 @@ import {
   retentionChannel,
   type SessionStore,
 } from '../src/index.ts'
-import { janitorLock } from '../src/janitor-lock.ts'
+import { janitorLock } from '../src/retention/janitor-lock.ts'
 import { createRunner } from '../src/runner.ts'
 import { chooseSender } from '../src/strategies.ts'
 import { Clock, evictOnly, logIn, retentionServer, storeOn } from './retention-fixture.ts'

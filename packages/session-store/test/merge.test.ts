@@ -2,8 +2,8 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { documentKeys as keys } from '../src/keys.ts'
 import { merge } from '../src/senders/merge.ts'
+import { endSessions } from '../src/sessions/user-sessions.ts'
 import { checkToken, recordView } from '../src/updates.ts'
-import { endSessions } from '../src/user-sessions.ts'
 
 const view = (id: string, item: string, seconds: number) =>
   recordView(keys, { id, item }, 1000 * seconds)

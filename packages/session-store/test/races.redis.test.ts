@@ -1,9 +1,10 @@
 import { redisOfThisFile } from '@onetrip/stack/testing/redis.ts'
 import { expect, test } from 'vitest'
-import { endWithTombstone, withData, writeData } from '../src/data.ts'
+import { endWithTombstone, withData, writeData } from '../src/data/data.ts'
 import { documentKeys as keys } from '../src/keys.ts'
 import type { Outcome } from '../src/outcomes.ts'
 import { pipeline } from '../src/senders/wires.ts'
+import { endSessions, forgetSessions, login } from '../src/sessions/user-sessions.ts'
 import {
   type Command,
   checkToken,
@@ -15,7 +16,6 @@ import {
   undoView,
   updateToken,
 } from '../src/updates.ts'
-import { endSessions, forgetSessions, login } from '../src/user-sessions.ts'
 import { interleavings } from './interleavings.ts'
 
 const id = 'a-session'

@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest'
 import { documentKeys, partitionedKeys } from '../src/index.ts'
-import { removeOrphans, unseenOf } from '../src/orphans.ts'
-import { chooseEvictions, evictSessions, oldestSessions } from '../src/retention.ts'
+import { removeOrphans, unseenOf } from '../src/retention/orphans.ts'
+import { chooseEvictions, evictSessions, oldestSessions } from '../src/retention/retention.ts'
+import { endSessions, login } from '../src/sessions/user-sessions.ts'
 import { checkToken, updateToken, usersOf } from '../src/updates.ts'
-import { endSessions, login } from '../src/user-sessions.ts'
 import { type Caller, interleavings, Running } from './interleavings.ts'
 import { retentionServer } from './retention-fixture.ts'
 

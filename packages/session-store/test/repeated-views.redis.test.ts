@@ -8,7 +8,7 @@ import {
   type SessionStoreOptions,
   strategyNames,
 } from '../src/index.ts'
-import { once } from '../src/repeated-views.ts'
+import { once } from '../src/sessions/repeated-views.ts'
 import { recordView } from '../src/updates.ts'
 
 const tokens = { secrets: ['a-secret-for-tests-a-secret-for-tests'] }

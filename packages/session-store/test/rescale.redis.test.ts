@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { halveCounts } from '../src/item-counts.ts'
+import { halveCounts } from '../src/retention/item-counts.ts'
 import { recordView, undoView } from '../src/updates.ts'
 import { Clock, layouts, logIn, retentionServer } from './retention-fixture.ts'
 

@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { Redis } from 'ioredis'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { documentKeys as keys, strategyNames } from '../src/index.ts'
-import { chooseEvictions, evictSessions, oldestSessions } from '../src/retention.ts'
+import { chooseEvictions, evictSessions, oldestSessions } from '../src/retention/retention.ts'
 import {
   Clock,
   evictOnly,

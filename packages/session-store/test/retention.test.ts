@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { chooseDrops } from '../src/item-counts.ts'
-import { chooseEvictions } from '../src/retention.ts'
+import { chooseDrops } from '../src/retention/item-counts.ts'
+import { chooseEvictions } from '../src/retention/retention.ts'
 
 /** Parts of a store, and how much was read of each: the first of its sorted numbers. */
 const parts = fc.array(

@@ -2,7 +2,7 @@ import { redisForThisTest } from '@onetrip/stack/testing/redis.ts'
 import { Redis } from 'ioredis'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { documentKeys as keys } from '../src/index.ts'
-import { removeOrphans } from '../src/orphans.ts'
+import { removeOrphans } from '../src/retention/orphans.ts'
 import {
   Clock,
   idOf,

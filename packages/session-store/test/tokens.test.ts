@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto'
 import { expect, test, vi } from 'vitest'
-import { createTokens, issuedAt } from '../src/tokens.ts'
+import { createTokens, issuedAt } from '../src/tokens/tokens.ts'
 
 vi.mock('node:crypto', { spy: true }) // everything works as it is; calls are counted
 

@@ -1,5 +1,5 @@
+import type { ExternalSessions } from '../data/external-sessions.ts'
 import { publishWarning } from '../diagnostics.ts'
-import type { ExternalSessions } from '../external-sessions.ts'
 import type { SessionStore } from '../store-types.ts'
 
 /** A session as express-session and @fastify/session store it: JSON, and how its cookie is. */

@@ -1,8 +1,8 @@
 import { BatchTrace, batchChannel } from '../diagnostics.ts'
 import type { Outcome } from '../outcomes.ts'
-import type { Sender } from '../sender.ts'
 import type { CommandList } from '../updates.ts'
 import { merge } from './merge.ts'
+import type { Sender } from './sender.ts'
 
 /** 8 to 32 were alike; with 64 Redis and this process waited for each other in turn (2026-11-21). */
 const MAX_UPDATES = 16

@@ -1,7 +1,7 @@
 import { publishRoundTrip } from '../diagnostics.ts'
 import { notSent, type Outcome } from '../outcomes.ts'
-import type { Sender } from '../sender.ts'
 import type { Command, Reply } from '../updates.ts'
+import type { Sender } from './sender.ts'
 
 /** What is needed of a client that `createClient` of the package `redis` returns. */
 export interface NodeRedisClient {

@@ -1,7 +1,7 @@
-import { Pool } from '../pool.ts'
-import { scanNodes } from '../scan.ts'
-import type { Sender } from '../sender.ts'
+import { Pool } from '../connections/pool.ts'
+import { scanNodes } from '../connections/scan.ts'
 import { DEFAULT_DEADLINE_MS, type StrategyOptions } from '../strategy-options.ts'
+import type { Sender } from './sender.ts'
 import type { Wire } from './wires.ts'
 
 const DEADLINES_UNTIL_STALLED = 5

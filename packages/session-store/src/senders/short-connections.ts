@@ -1,10 +1,10 @@
 import type { Redis } from 'ioredis'
-import { shortConnection } from '../client.ts'
+import { shortConnection } from '../connections/client.ts'
+import { redisAddress } from '../connections/redis-url.ts'
 import { publishConnection } from '../diagnostics.ts'
 import { notSent } from '../outcomes.ts'
-import { redisAddress } from '../redis-url.ts'
-import type { Sender } from '../sender.ts'
 import { DEFAULT_DEADLINE_MS, type StrategyOptions } from '../strategy-options.ts'
+import type { Sender } from './sender.ts'
 import { oneByOne } from './wires.ts'
 
 /**

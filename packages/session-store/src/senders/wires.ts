@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
-import { type Client, isCluster } from '../client.ts'
-import { sendPerNode, sendToNode } from '../cluster.ts'
+import { type Client, isCluster } from '../connections/client.ts'
+import { sendPerNode, sendToNode } from '../connections/cluster.ts'
 import { publishRoundTrip } from '../diagnostics.ts'
 import { errorKind, isRefusal, type Outcome } from '../outcomes.ts'
 import { type Command, keysOf, type Reply } from '../updates.ts'

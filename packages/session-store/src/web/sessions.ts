@@ -1,4 +1,4 @@
-import type { DataOption, MaybeData, SessionData } from '../data.ts'
+import type { DataOption, MaybeData, SessionData } from '../data/data.ts'
 import { StoreError } from '../errors.ts'
 import { checkFunctions } from '../input.ts'
 import { createSessionStore } from '../store.ts'

@@ -1,6 +1,6 @@
-import type { Outcome } from './outcomes.ts'
-import type { Connections } from './pool.ts'
-import type { CommandList } from './updates.ts'
+import type { Connections } from '../connections/pool.ts'
+import type { Outcome } from '../outcomes.ts'
+import type { CommandList } from '../updates.ts'
 
 /**
  * A way of putting commands on the wire. Ours, another client than ioredis and a decorator such as

@@ -1,10 +1,10 @@
 import calculateSlot from 'cluster-key-slot'
 import type { Cluster, Redis } from 'ioredis'
+import type { Keys } from '../keys.ts'
+import { errorKind, isRead, notSent, type Outcome } from '../outcomes.ts'
+import type { StrategyOptions } from '../strategy-options.ts'
+import { type Command, keysOf, type Reply } from '../updates.ts'
 import { isCluster } from './client.ts'
-import type { Keys } from './keys.ts'
-import { errorKind, isRead, notSent, type Outcome } from './outcomes.ts'
-import type { StrategyOptions } from './strategy-options.ts'
-import { type Command, keysOf, type Reply } from './updates.ts'
 
 const REDIRECTIONS = new Set(['MOVED', 'ASK', 'TRYAGAIN'])
 

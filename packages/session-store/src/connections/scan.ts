@@ -1,8 +1,8 @@
+import { readOutcomes } from '../outcomes.ts'
+import type { ScanPosition, ScanRequest, ScanStep } from '../senders/sender.ts'
+import { sendCommand } from '../senders/wires.ts'
+import type { Update } from '../updates.ts'
 import { type Client, isCluster } from './client.ts'
-import { readOutcomes } from './outcomes.ts'
-import type { ScanPosition, ScanRequest, ScanStep } from './sender.ts'
-import { sendCommand } from './senders/wires.ts'
-import type { Update } from './updates.ts'
 
 /** One step of SCAN on one server. */
 export function scanOne(

@@ -1,5 +1,6 @@
 import { once } from 'node:events'
 import type { ConnectionOptions } from 'node:tls'
+import { notSent } from '../outcomes.ts'
 import {
   type Client,
   checkClient,
@@ -9,7 +10,6 @@ import {
   requireDatabase,
 } from './client.ts'
 import { type ClientWatch, watchClient } from './client-watch.ts'
-import { notSent } from './outcomes.ts'
 
 interface Slot {
   readonly client: Client

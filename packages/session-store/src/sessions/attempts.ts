@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
-import type { Keys } from './keys.ts'
-import type { Command, Update } from './updates.ts'
+import type { Keys } from '../keys.ts'
+import type { Command, Update } from '../updates.ts'
 
 /** How many attempts there were in the present window of time. */
 export interface Attempts {

@@ -6,11 +6,11 @@ import {
   type ClusterOptions,
   Redis,
 } from 'ioredis'
+import { MAX_TIMEOUT_MS } from '../input.ts'
+import { isRefusal } from '../outcomes.ts'
+import { checkRange } from '../range.ts'
 import { checkKind } from './client-kind.ts'
-import { MAX_TIMEOUT_MS } from './input.ts'
 import { isIoredis5, isOfIoredis5 } from './ioredis-version.ts'
-import { isRefusal } from './outcomes.ts'
-import { checkRange } from './range.ts'
 import { type RedisAddress, redisAddress } from './redis-url.ts'
 
 // How RESP3 replies are mapped is a type parameter of ioredis's client; we speak RESP2.

@@ -3,13 +3,13 @@ import {
   type RetentionRun,
   type RetentionWork,
   retentionChannel,
-} from './diagnostics.ts'
-import { checkFunctions, checkOptions } from './input.ts'
+} from '../diagnostics.ts'
+import { checkFunctions, checkOptions } from '../input.ts'
+import type { Keys } from '../keys.ts'
+import { checkRange as check } from '../range.ts'
+import type { Runner } from '../runner.ts'
 import { beginTask, type JanitorLock, janitorLock } from './janitor-lock.ts'
-import type { Keys } from './keys.ts'
-import { checkRange as check } from './range.ts'
 import { evict, type RetentionContext, rescale, type TaskStep } from './retention-tasks.ts'
-import type { Runner } from './runner.ts'
 import { sweep } from './sweep.ts'
 
 export interface JanitorOptions {

@@ -1,9 +1,9 @@
-import type { RetentionStep } from './diagnostics.ts'
+import type { RetentionStep } from '../diagnostics.ts'
+import type { Keys } from '../keys.ts'
+import type { Runner } from '../runner.ts'
+import { LOGIN_MAY_TAKE_SECONDS } from '../sessions/user-sessions.ts'
 import { chooseDrops, dropItems, halveCounts, leastViewed } from './item-counts.ts'
-import type { Keys } from './keys.ts'
 import * as retention from './retention.ts'
-import type { Runner } from './runner.ts'
-import { LOGIN_MAY_TAKE_SECONDS } from './user-sessions.ts'
 
 export interface RetentionContext {
   readonly runner: Runner

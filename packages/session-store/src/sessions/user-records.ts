@@ -1,9 +1,9 @@
-import { decodeData, readStored } from './data.ts'
-import { StoreError } from './errors.ts'
-import { checkName, checkObject } from './input.ts'
-import type { Keys } from './keys.ts'
-import type { Runner } from './runner.ts'
-import { type Command, memberScores, type Reply, timeOf, type Update } from './updates.ts'
+import { decodeData, readStored } from '../data/data.ts'
+import { StoreError } from '../errors.ts'
+import { checkName, checkObject } from '../input.ts'
+import type { Keys } from '../keys.ts'
+import type { Runner } from '../runner.ts'
+import { type Command, memberScores, type Reply, timeOf, type Update } from '../updates.ts'
 import { endSessions, forgetSessions } from './user-sessions.ts'
 
 /** Everything that the store holds about a user. Times in milliseconds since 1970. */

@@ -1,8 +1,8 @@
+import { checkObject } from '../input.ts'
+import type { Keys } from '../keys.ts'
+import { endSessions } from '../sessions/user-sessions.ts'
+import { type Command, type Reply, scoreOf, type Update } from '../updates.ts'
 import type { EncodedFields } from './data-fields.ts'
-import { checkObject } from './input.ts'
-import type { Keys } from './keys.ts'
-import { type Command, type Reply, scoreOf, type Update } from './updates.ts'
-import { endSessions } from './user-sessions.ts'
 
 /** The data of a session. */
 export interface SessionData {

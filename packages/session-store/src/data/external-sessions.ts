@@ -1,10 +1,10 @@
+import { StoreError } from '../errors.ts'
+import { checkNumber, checkString } from '../input.ts'
+import type { Keys } from '../keys.ts'
+import type { Runner } from '../runner.ts'
+import { type Command, timeOf, type Update } from '../updates.ts'
 import { decodeData, readStored, type SessionData } from './data.ts'
-import { StoreError } from './errors.ts'
-import { checkNumber, checkString } from './input.ts'
-import type { Keys } from './keys.ts'
-import type { Runner } from './runner.ts'
 import type { sessionData } from './session-data.ts'
-import { type Command, timeOf, type Update } from './updates.ts'
 
 /** Ids of ours have no colon, so no token can name such a session. */
 const PREFIX = 'ext:'

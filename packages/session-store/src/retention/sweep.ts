@@ -1,5 +1,8 @@
-import { isExternal } from './external-sessions.ts'
-import type { SessionsPart } from './keys.ts'
+import { isExternal } from '../data/external-sessions.ts'
+import type { SessionsPart } from '../keys.ts'
+import type { ScanPosition } from '../senders/sender.ts'
+import { issuedAt } from '../tokens/tokens.ts'
+import { usersOf } from '../updates.ts'
 import { oldestOfUsers, removeOrphans, unseenOf } from './orphans.ts'
 import { walk } from './retention.ts'
 import {
@@ -9,9 +12,6 @@ import {
   settledBefore,
   type TaskStep,
 } from './retention-tasks.ts'
-import type { ScanPosition } from './sender.ts'
-import { issuedAt } from './tokens.ts'
-import { usersOf } from './updates.ts'
 
 /** The oldest entries of each user's list that a sweep checks. Listing checks the others. */
 const ENTRIES_READ = 100

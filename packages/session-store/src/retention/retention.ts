@@ -1,5 +1,5 @@
-import { type Keys, recordsOf, type SessionsPart } from './keys.ts'
-import { type Command, memberScores, type Reply, type Update } from './updates.ts'
+import { type Keys, recordsOf, type SessionsPart } from '../keys.ts'
+import { type Command, memberScores, type Reply, type Update } from '../updates.ts'
 
 /** A session that was ended, and whose it was; no user when only leftovers of one were found. */
 export interface EndedSession {

@@ -1,9 +1,9 @@
-import { readStored, type StoredData, storedArguments, writeData } from './data.ts'
-import { checkObject, checkString } from './input.ts'
-import type { Keys } from './keys.ts'
-import type { Runner } from './runner.ts'
-import type { LoginOptions } from './store-types.ts'
-import type { Tokens } from './tokens.ts'
+import { readStored, type StoredData, storedArguments, writeData } from '../data/data.ts'
+import { checkObject, checkString } from '../input.ts'
+import type { Keys } from '../keys.ts'
+import type { Runner } from '../runner.ts'
+import type { LoginOptions } from '../store-types.ts'
+import type { Tokens } from '../tokens/tokens.ts'
 import {
   type Command,
   GUEST,
@@ -12,7 +12,7 @@ import {
   timeOf,
   trimViews,
   type Update,
-} from './updates.ts'
+} from '../updates.ts'
 import { login } from './user-sessions.ts'
 
 /** What a guest session passes on to the session of a login. */

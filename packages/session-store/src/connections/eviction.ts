@@ -1,8 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { publishWarning } from './diagnostics.ts'
+import { publishWarning } from '../diagnostics.ts'
+import type { Runner } from '../runner.ts'
+import type { Update } from '../updates.ts'
 import { parseInfo } from './redis-info.ts'
-import type { Runner } from './runner.ts'
-import type { Update } from './updates.ts'
 
 const memoryOfRedis: Update<ReadonlyMap<string, string>> = {
   commands: [['INFO', 'memory']],

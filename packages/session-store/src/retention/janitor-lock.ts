@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
-import type { Keys } from './keys.ts'
-import type { Runner } from './runner.ts'
-import type { Command, Update } from './updates.ts'
+import type { Keys } from '../keys.ts'
+import type { Runner } from '../runner.ts'
+import type { Command, Update } from '../updates.ts'
 
 /**
  * These scripts write less than they make room for, so they run in a full memory too: a janitor that

@@ -1,6 +1,6 @@
-import { type Keys, recordsOf, type SessionsPart } from './keys.ts'
+import { type Keys, recordsOf, type SessionsPart } from '../keys.ts'
+import type { Command, Reply, Update } from '../updates.ts'
 import { END_DOOMED, type EndedSession, readEnded } from './retention.ts'
-import type { Command, Reply, Update } from './updates.ts'
 
 /**
  * KEYS: login, recent, and the viewed and data keys of each session. ARGV: whether a session that was never seen

@@ -1,6 +1,6 @@
-import { StoreError } from './errors.ts'
-import { checkName, checkObject } from './input.ts'
-import { checkRange } from './range.ts'
+import { StoreError } from '../errors.ts'
+import { checkName, checkObject } from '../input.ts'
+import { checkRange } from '../range.ts'
 
 /** Limits of the data of one session. */
 export interface DataLimits {

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
-import { StoreError } from './errors.ts'
-import type { Keys } from './keys.ts'
-import type { Update } from './updates.ts'
+import { StoreError } from '../errors.ts'
+import type { Keys } from '../keys.ts'
+import type { Update } from '../updates.ts'
 
 /** How long the repetition of a view is recognized. */
 const REPEATABLE_SECONDS = 600

@@ -1,4 +1,4 @@
-import { StoreError } from './errors.ts'
+import { StoreError } from '../errors.ts'
 import type { Entry } from './user-sessions.ts'
 
 /** No session has a longer cursor. */

@@ -5,9 +5,9 @@ import {
   randomBytes,
   timingSafeEqual,
 } from 'node:crypto'
+import { StoreError } from '../errors.ts'
+import { checkRange } from '../range.ts'
 import { BoundedCache } from './bounded-cache.ts'
-import { StoreError } from './errors.ts'
-import { checkRange } from './range.ts'
 
 export interface TokensOptions {
   /** At least one, of at least 32 characters: the first signs, all verify (so that they can rotate). */

@@ -1,4 +1,4 @@
-import { type Keys, recordsOf } from './keys.ts'
+import { type Keys, recordsOf } from '../keys.ts'
 import {
   type Command,
   memberScores,
@@ -9,7 +9,7 @@ import {
   type Update,
   updateToken,
   userOf,
-} from './updates.ts'
+} from '../updates.ts'
 
 /** How long a login may take to write both its entry in the user's list and the session. */
 export const LOGIN_MAY_TAKE_SECONDS = 60

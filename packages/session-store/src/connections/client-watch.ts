@@ -1,5 +1,5 @@
+import { publishConnection, publishDisconnection } from '../diagnostics.ts'
 import type { Client } from './client.ts'
-import { publishConnection, publishDisconnection } from './diagnostics.ts'
 
 /** What stores need to know of a client. Stores that share a client share this. */
 export interface ClientWatch {

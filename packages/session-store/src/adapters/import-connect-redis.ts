@@ -1,7 +1,7 @@
-import { expiryOf } from './adapters/session-store.ts'
-import { StoreError } from './errors.ts'
-import { checkNumber, checkObject, checkString } from './input.ts'
-import type { SessionStore } from './store-types.ts'
+import { StoreError } from '../errors.ts'
+import { checkNumber, checkObject, checkString } from '../input.ts'
+import type { SessionStore } from '../store-types.ts'
+import { expiryOf } from './session-store.ts'
 
 /** What an import did so far. */
 export interface ImportProgress {

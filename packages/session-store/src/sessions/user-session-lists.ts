@@ -1,6 +1,6 @@
-import type { Keys } from './keys.ts'
-import type { Runner } from './runner.ts'
-import { scoreOf, timeOf } from './updates.ts'
+import type { Keys } from '../keys.ts'
+import type { Runner } from '../runner.ts'
+import { scoreOf, timeOf } from '../updates.ts'
 import {
   type Entry,
   endSessions,

@@ -1,13 +1,13 @@
+import { known, StoreError } from '../errors.ts'
+import { checkNumber, checkObject } from '../input.ts'
+import type { Keys } from '../keys.ts'
+import type { Runner } from '../runner.ts'
+import { forgetSessions } from '../sessions/user-sessions.ts'
+import type { NewSession, PatchOptions } from '../store-types.ts'
+import type { Tokens } from '../tokens/tokens.ts'
+import { checkToken, GUEST, updateToken } from '../updates.ts'
 import { type DataWrite, endWithTombstone, type SessionData, withData, writeData } from './data.ts'
 import { type DataLimits, encodeFields } from './data-fields.ts'
-import { known, StoreError } from './errors.ts'
-import { checkNumber, checkObject } from './input.ts'
-import type { Keys } from './keys.ts'
-import type { Runner } from './runner.ts'
-import type { NewSession, PatchOptions } from './store-types.ts'
-import type { Tokens } from './tokens.ts'
-import { checkToken, GUEST, updateToken } from './updates.ts'
-import { forgetSessions } from './user-sessions.ts'
 
 /** Longer than a request takes that loaded the session before it ended. */
 const TOMBSTONE_SECONDS = 300
