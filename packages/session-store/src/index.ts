@@ -12,7 +12,7 @@ export {
 } from './connections/client.ts'
 export { parseInfo } from './connections/redis-info.ts'
 export { parseRedisUrl, type RedisAddress, redisAddress } from './connections/redis-url.ts'
-export type { DataOption, MaybeData, SessionData } from './data/data.ts'
+export type { DataOption, MaybeData, PatchOptions, SessionData } from './data/data.ts'
 export type { DataLimits } from './data/data-fields.ts'
 export type { ExternalSession, ExternalSessions } from './data/external-sessions.ts'
 export {
@@ -57,7 +57,6 @@ export type {
   LoginOptions,
   NewSession,
   PageOptions,
-  PatchOptions,
   RecentSession,
   SessionStore,
   SessionStoreOptions,

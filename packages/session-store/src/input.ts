@@ -74,10 +74,12 @@ export function checkObject(field: string, value: object): void {
 
 /** Others share the connection: these would keep them waiting, or change what their commands do. */
 const UNSHARED = new Set(
-  'AUTH BLMOVE BLMPOP BLPOP BRPOP BRPOPLPUSH BZMPOP BZPOPMAX BZPOPMIN CLIENT DISCARD EXEC HELLO MONITOR MULTI PSUBSCRIBE PSYNC PUNSUBSCRIBE QUIT REPLCONF RESET SELECT SSUBSCRIBE SUBSCRIBE SUNSUBSCRIBE SYNC UNSUBSCRIBE UNWATCH WAIT WAITAOF WATCH'.split(
+  'ASKING AUTH BLMOVE BLMPOP BLPOP BRPOP BRPOPLPUSH BZMPOP BZPOPMAX BZPOPMIN CLIENT DEBUG DISCARD EXEC FAILOVER HELLO MONITOR MULTI PSUBSCRIBE PSYNC PUNSUBSCRIBE QUIT READONLY READWRITE REPLCONF RESET SELECT SHUTDOWN SSUBSCRIBE SUBSCRIBE SUNSUBSCRIBE SYNC UNSUBSCRIBE UNWATCH WAIT WAITAOF WATCH'.split(
     ' ',
   ),
 )
+
+const isBlock = (argument: Command[number]) => String(argument).toUpperCase() === 'BLOCK'
 
 const isArgument = (value: unknown) =>
   typeof value === 'string' || (typeof value === 'number' && !Number.isNaN(value))
@@ -92,7 +94,10 @@ export function checkUpdate({ commands, read }: Update<unknown>): void {
       throw invalid('a command must be a list of strings and numbers, its name first')
     }
     const name = String(command[0]).toUpperCase()
-    if (UNSHARED.has(name)) throw invalid(`${name} cannot be sent over a shared connection`)
+    const blocks = name.startsWith('XREAD') && command.some(isBlock)
+    if (blocks || UNSHARED.has(name)) {
+      throw invalid(`${name} cannot be sent over a shared connection`)
+    }
   }
   if (typeof read !== 'function') throw invalid('read must be a function')
 }

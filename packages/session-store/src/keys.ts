@@ -78,6 +78,15 @@ export const documentKeys: Keys = {
   dataOf: (key) => /^data:(.+)$/s.exec(key)?.[1],
 }
 
+/** Begins ids of sessions that other software made. Ids of ours have no colon, so no token can name one. */
+export const EXTERNAL = 'ext:'
+
+/**
+ * An id that other software made, as express-session. It carries no time; its session is always written
+ * whole, by one script.
+ */
+export const isExternal = (id: string): boolean => id.startsWith(EXTERNAL)
+
 /** The keys of a session's own records, which are removed with it. */
 export const recordsOf = (keys: Keys, id: string): string[] => [keys.viewed(id), keys.data(id)]
 

@@ -26,16 +26,19 @@ export const isNotSent = (outcome: unknown): outcome is StoreError =>
 
 const REMOVALS = new Set('DEL HDEL UNLINK ZREM ZREMRANGEBYRANK ZREMRANGEBYSCORE'.split(' '))
 
+const SCRIPTS = new Set(['EVAL', 'EVALSHA', 'FCALL'])
+
+/** They may have written before they failed. So may a command of a module: its name has a dot. */
+const isScript = ([name]: Command) => SCRIPTS.has(name.toUpperCase()) || name.includes('.')
+
 /**
- * A script may have written before it failed; any other command that is refused did nothing, and
- * neither did one that found nothing to remove. (Without memory, Redis refuses what adds and still
- * trims.)
+ * Any other command that is refused did nothing, and neither did one that found nothing to remove.
+ * (Without memory, Redis refuses what adds and still trims.)
  */
 function mayHaveChanged(command: Command, outcome: Outcome | undefined): boolean {
-  const [name] = command
   if (isRead(command) || outcome === undefined || isNotSent(outcome)) return false
-  if (isRefusal(outcome)) return name === 'EVAL'
-  return !(outcome === 0 && REMOVALS.has(name))
+  if (isRefusal(outcome)) return isScript(command)
+  return !(outcome === 0 && REMOVALS.has(command[0]))
 }
 
 /**
@@ -50,11 +53,14 @@ export function readOutcomes<Result>(update: Update<Result>, outcomes: readonly 
   for (let index = 0; index < outcomes.length && failed < 0; index++) {
     if (outcomes[index] instanceof Error) failed = index
   }
-  if (failed < 0) return update.read(outcomes as readonly Reply[])
+  if (failed < 0) {
+    if (outcomes.length < update.commands.length) throw outcomeUnknown(!update.readOnly)
+    return update.read(outcomes as readonly Reply[])
+  }
 
-  const mayHaveWritten = update.commands.some((command, index) =>
-    mayHaveChanged(command, outcomes[index]),
-  )
+  const mayHaveWritten =
+    !update.readOnly &&
+    update.commands.some((command, index) => mayHaveChanged(command, outcomes[index]))
   const lost = outcomes.find(isLost)
   if (isNotSent(lost) && !mayHaveWritten) throw lost
   if (lost) throw outcomeUnknown(mayHaveWritten, lost)

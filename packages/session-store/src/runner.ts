@@ -133,6 +133,23 @@ export function createRunner(sender: Sender, limits: RunnerLimits): Runner {
     throw isNotSent(reason) ? reason : notSent(`no answer after ${timeoutMs / 1000} s`, reason)
   }
 
+  let closing: Promise<void> | undefined
+
+  async function close(): Promise<void> {
+    closed = true
+    const { promise, resolve } = Promise.withResolvers<void>()
+    idle = resolve
+    if (inFlight > 0) await orLater(promise)
+    await orLater(sender.close())
+  }
+
+  /** Another client may wait for a server that does not answer. */
+  async function orLater(work: Promise<void>): Promise<void> {
+    const timer = new AbortController()
+    const late = delay(deadlineMs, undefined, { signal: timer.signal }).catch(() => undefined)
+    await Promise.race([work, late]).finally(() => timer.abort())
+  }
+
   return {
     run,
     scan: (request, from) =>
@@ -144,17 +161,7 @@ export function createRunner(sender: Sender, limits: RunnerLimits): Runner {
           )
         : run(scanOne(request, from)),
     ready: (timeoutMs) => sender.ready?.(timeoutMs) ?? ping(timeoutMs),
-    async close() {
-      closed = true
-      if (inFlight > 0) {
-        const { promise, resolve } = Promise.withResolvers<void>()
-        idle = resolve
-        const timer = setTimeout(resolve, deadlineMs)
-        await promise
-        clearTimeout(timer)
-      }
-      await sender.close()
-    },
+    close: () => (closing ??= close()),
     state: () => {
       const state = sender.state?.()
       return state && { ...state, inFlight }
@@ -162,10 +169,10 @@ export function createRunner(sender: Sender, limits: RunnerLimits): Runner {
   }
 }
 
-/** A sender of somebody else may throw at once. */
+/** A sender of somebody else may throw at once, or return no promise. */
 function started<Sent>(start: () => Promise<Sent>): Promise<Sent> {
   try {
-    return start()
+    return Promise.resolve(start())
   } catch (error) {
     return Promise.reject(error)
   }

@@ -1,4 +1,4 @@
-import type { DataOption, MaybeData, SessionData } from './data/data.ts'
+import type { DataOption, MaybeData, PatchOptions, SessionData } from './data/data.ts'
 import type { DataLimits } from './data/data-fields.ts'
 import type { ExternalSessions } from './data/external-sessions.ts'
 import type { Keys } from './keys.ts'
@@ -58,11 +58,6 @@ export interface LoginOptions {
    * expired: the user is logged in without.
    */
   from?: string | undefined
-}
-
-export interface PatchOptions {
-  /** Write only if the data still has this version; 0: nothing was written before. */
-  ifVersion?: number | undefined
 }
 
 export interface NewSession {
@@ -281,7 +276,7 @@ export interface SessionStore {
 
   /**
    * Runs an update of your own by the same means: its commands share the round trip, the deadline and the
-   * errors of all others. A command's first argument must be its key (EVAL and EVALSHA name theirs).
+   * errors of all others. A command's first argument must be its key (scripts and functions say how many they have).
    *
    * @throws StoreError `ONETRIP_NOT_SENT`, `ONETRIP_OVERLOADED`, `ONETRIP_OUTCOME_UNKNOWN` or
    *   `ONETRIP_REFUSED`; `ONETRIP_INVALID_INPUT` for commands that block or change the connection, which

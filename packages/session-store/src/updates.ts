@@ -4,10 +4,12 @@ import type { Keys } from './keys.ts'
 /** A Redis command as data: its name, then its arguments. */
 export type Command = readonly [name: string, ...args: (string | number)[]]
 
+const KEYS_COUNTED = new Set(['EVAL', 'EVAL_RO', 'EVALSHA', 'EVALSHA_RO', 'FCALL', 'FCALL_RO'])
+
 /** The keys that a command names. */
 export function keysOf([name, ...args]: Command): string[] {
   if (name === 'PING') return []
-  if (name === 'EVAL') return args.slice(2, 2 + Number(args[1])).map(String)
+  if (KEYS_COUNTED.has(name.toUpperCase())) return args.slice(2, 2 + Number(args[1])).map(String)
   return [String(args[0])]
 }
 

@@ -27,11 +27,11 @@ test('commands of an update that is not mergeable stay as they are', () => {
   const { commands, split } = merge([view('a', 'book', 1), { commands: own }, { commands: own }])
   expect(commands.filter(([name]) => name === 'ZADD')).toEqual([
     ['ZADD', 'recent:', 'XX', 1, 'a'],
-    ...own,
-    ...own,
     ['ZADD', 'viewed:a', 1, 'book'],
+    ...own,
+    ...own,
   ])
-  expect(split([0, 7, 8, 1, 0, '-1', 'ada'])).toEqual([[0, 1, 0, '-1', 'ada'], [7], [8]])
+  expect(split([0, 1, 0, '-1', 'ada', 7, 8])).toEqual([[0, 1, 0, '-1', 'ada'], [7], [8]])
 })
 
 test('a single update is sent as it is', () => {

@@ -2,6 +2,7 @@ import { redisOfThisFile } from '@onetrip/stack/testing/redis.ts'
 import { Redis } from 'ioredis'
 import { expect, onTestFinished, test } from 'vitest'
 import {
+  batching,
   createSessionStore,
   type Outcome,
   type Sender,
@@ -120,4 +121,54 @@ test('a sender of ones own leaves no room for another client', () => {
   expect(() => createSessionStore({ sender, tokens, url: 'redis://127.0.0.1' })).toThrow(
     'leave out url',
   )
+})
+
+const lists: [string, Sender['send']][] = [
+  ['ends early with an error', async () => [new Error('lost')]],
+  ['gives no outcome', async () => []],
+  ['returns no promise', (() => undefined) as unknown as Sender['send']],
+]
+
+test.each(lists)('a sender that %s makes nothing succeed, alone or batched', async (_, send) => {
+  for (const decorate of [(sender: Sender) => sender, batching]) {
+    const sender = decorate({ name: 'own', send, close: async () => {} })
+    const store = createSessionStore({ sender, tokens, janitor: false, maxInFlight: 4 })
+    for (let round = 0; round < 3; round++) {
+      const logins = await Promise.allSettled(['a', 'b', 'c'].map((user) => store.login(user)))
+      expect(logins).toMatchObject(
+        logins.map(() => ({
+          status: 'rejected',
+          reason: { name: 'StoreError', code: 'ONETRIP_OUTCOME_UNKNOWN' },
+        })),
+      )
+    }
+    await store.close()
+  }
+})
+
+test('batching keeps what a sender of a class can do', async () => {
+  class Own {
+    readonly name = 'own'
+    #ready = false
+    async send() {
+      return []
+    }
+    async close() {}
+    async ready() {
+      this.#ready = true
+    }
+    state() {
+      return { connections: 1, ready: Number(this.#ready) }
+    }
+  }
+  const batched = batching(new Own())
+  await batched.ready?.(1)
+  expect(batched.state?.()).toEqual({ connections: 1, ready: 1 })
+})
+
+test('a sender that never closes does not keep the store from closing', async () => {
+  const sender = { name: 'own', send: noReply, close: noReply }
+  const store = createSessionStore({ sender, tokens, janitor: false, deadlineMs: 50 })
+  await expect(store.login('ada')).rejects.toMatchObject({ code: 'ONETRIP_OUTCOME_UNKNOWN' })
+  await Promise.all([store.close(), store.close()])
 })

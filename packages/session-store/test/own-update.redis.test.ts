@@ -43,16 +43,63 @@ test.each(strategyNames)('%s: each caller reads the replies to its own commands'
 
 test('commands that would hurt those who share the connection are refused before anything is sent', async () => {
   const store = await storeBy('batch')
-  for (const name of ['BLPOP', 'multi', 'Subscribe', 'SELECT', 'WATCH', 'CLIENT']) {
+  for (const name of ['BLPOP', 'multi', 'Subscribe', 'SELECT', 'WATCH', 'CLIENT', 'SHUTDOWN']) {
     await expect(store.run(replies(['SET', 'a', 1], [name, '0']))).rejects.toMatchObject({
       code: 'ONETRIP_INVALID_INPUT',
       statusCode: 400,
       message: `${name.toUpperCase()} cannot be sent over a shared connection`,
     })
   }
+  await expect(
+    store.run(replies(['XREAD', 'block', 0, 'STREAMS', 'stream', '$'])),
+  ).rejects.toMatchObject({ code: 'ONETRIP_INVALID_INPUT' })
   for (const wrong of [[], [[]], [['SET', 'a', Number.NaN]], [['SET', null]], 'PING']) {
     const update = { commands: wrong, readOnly: false, read: () => 0 } as unknown as Update<number>
     await expect(store.run(update)).rejects.toMatchObject({ code: 'ONETRIP_INVALID_INPUT' })
   }
   expect(await server.redis.exists('a')).toBe(0)
+})
+
+test('a script that wrote and then failed may have written', async () => {
+  const store = await storeBy('batch')
+  await server.redis.set('text', 'x')
+  const text = "redis.call('INCR', KEYS[1]) return redis.call('INCR', KEYS[2])"
+  for (const name of ['EVAL', 'eval']) {
+    await expect(store.run(replies([name, text, 2, 'count', 'text']))).rejects.toMatchObject({
+      code: 'ONETRIP_REFUSED',
+      mayHaveWritten: true,
+      retrySafe: false,
+    })
+  }
+  const readOnly = { ...replies(['GET', 'text'], ['INCR', 'text']), readOnly: true }
+  await expect(store.run(readOnly)).rejects.toMatchObject({ mayHaveWritten: false })
+})
+
+test('an own update named like a property of objects harms nobody', async () => {
+  const store = await storeBy('batch')
+  const { token } = await store.login('ada')
+  const odd = { ...replies(['constructor', 'key']), mergeable: true }
+  const [refused, view] = await Promise.allSettled([
+    store.run(odd),
+    store.recordView(token, 'book'),
+  ])
+  expect(refused).toMatchObject({ reason: { code: 'ONETRIP_REFUSED' } })
+  expect(view).toMatchObject({ value: { views: 1 } })
+})
+
+test('a logout and an update of one session in one batch leave all of it or nothing', async () => {
+  const store = await storeBy('batch')
+  const token = store.issueToken()
+  const id = token.split('.')[0] ?? ''
+  for (let round = 0; round < 20; round++) {
+    await store.updateToken(token, 'ada')
+    const calls = [() => store.logout(token), () => store.updateToken(token, 'ada', 'book')]
+    if (round % 2 === 1) calls.reverse()
+    await Promise.all(calls.map((call) => call()))
+    const [login, recent] = await Promise.all([
+      server.redis.hexists('login:', id),
+      server.redis.zscore('recent:', id),
+    ])
+    expect(login === 1).toBe(recent !== null)
+  }
 })

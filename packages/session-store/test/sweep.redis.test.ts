@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { redisForThisTest } from '@onetrip/stack/testing/redis.ts'
 import { Redis } from 'ioredis'
 import { describe, expect, onTestFinished, test } from 'vitest'
@@ -125,4 +126,17 @@ test('a sweep that failed begins again in the next run', async () => {
   // Not due again before tomorrow, but not done either.
   expect(await janitor.runOnce()).toMatchObject({ swept: 3 + 3, sweeping: false })
   expect(await janitor.runOnce()).toMatchObject({ swept: 0, sweeping: false })
+})
+
+test('keys of other programs that look like ours stay', async () => {
+  const store = await server.storeForThisTest(new Clock())
+  const hex = Array.from({ length: 200 }, (_, index) =>
+    createHash('md5').update(`${index}`).digest('hex'),
+  )
+  for (const id of hex) {
+    await server.redis.set(`data:${id}`, 'a cached page')
+    await server.redis.hset(`viewed:${id}`, 'field', 'value')
+  }
+  await store.janitor(sweepOnly).runOnce()
+  expect(await server.redis.keys('*')).toHaveLength(2 * hex.length + 1) // and the janitor's own
 })

@@ -172,6 +172,7 @@ async function connected(client: Client, signal: AbortSignal): Promise<void> {
   if (client.status === 'wait') client.connect().catch(() => undefined) // told by the 'error' event
   // ioredis emits 'error' for each attempt that failed, which must not end the wait.
   while (client.status !== 'ready') {
+    if (client.status === 'end') throw new Error('the client is closed')
     const next = new AbortController()
     const any = AbortSignal.any([signal, next.signal])
     try {

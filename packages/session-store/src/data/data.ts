@@ -17,6 +17,11 @@ export interface DataOption {
   data?: boolean
 }
 
+export interface PatchOptions {
+  /** Write only if the data still has this version; 0: nothing was written before. */
+  ifVersion?: number | undefined
+}
+
 /** A result, with the session's data if it was asked for. */
 export type MaybeData<Result, Asked extends DataOption> = Asked extends { data: true }
   ? Result & { data: SessionData }

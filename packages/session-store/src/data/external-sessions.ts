@@ -1,20 +1,12 @@
 import { StoreError } from '../errors.ts'
 import { checkNumber, checkString } from '../input.ts'
-import type { Keys } from '../keys.ts'
+import { EXTERNAL, type Keys } from '../keys.ts'
 import type { Runner } from '../runner.ts'
 import { type Command, timeOf, type Update } from '../updates.ts'
 import { decodeData, readStored, type SessionData } from './data.ts'
 import type { sessionData } from './session-data.ts'
 
-/** Ids of ours have no colon, so no token can name such a session. */
-const PREFIX = 'ext:'
 const MAX_ID_LENGTH = 1_024
-
-/**
- * An id that other software made, as express-session. It carries no time; its session is always written
- * whole, by one script.
- */
-export const isExternal = (id: string): boolean => id.startsWith(PREFIX)
 
 export interface ExternalSession {
   id: string
@@ -74,7 +66,7 @@ const SESSIONS_PER_STEP = 20
 /** One step of a walk over the external sessions of one part. Keys: login. */
 function walkStep(login: string, cursor: string): Update<{ cursor: string; ids: string[] }> {
   return {
-    commands: [['HSCAN', login, cursor, 'MATCH', `${PREFIX}*`, 'COUNT', LOGINS_PER_STEP]],
+    commands: [['HSCAN', login, cursor, 'MATCH', `${EXTERNAL}*`, 'COUNT', LOGINS_PER_STEP]],
     readOnly: true,
     read([reply]) {
       const [next, pairs] = reply as readonly [string, readonly string[]]
@@ -93,7 +85,7 @@ function contentsOf(keys: Keys, ids: readonly string[]): Update<ExternalSession[
     readOnly: true,
     read: (replies) =>
       ids.map((id, index) => ({
-        id: id.slice(PREFIX.length),
+        id: id.slice(EXTERNAL.length),
         lastSeenAt: timeOf(replies[2 * index]),
         data: decodeData(readStored(replies[2 * index + 1])),
       })),
@@ -149,7 +141,7 @@ export function externalSessions(parts: Parts): ExternalSessions {
 
 function own(id: string): string {
   checkString('id', id)
-  if (id.length >= 1 && id.length <= MAX_ID_LENGTH) return PREFIX + id
+  if (id.length >= 1 && id.length <= MAX_ID_LENGTH) return EXTERNAL + id
   const message = `id must have 1 to ${MAX_ID_LENGTH} characters`
   throw new StoreError('ONETRIP_INVALID_INPUT', message)
 }

@@ -3,10 +3,16 @@ import { checkNumber, checkObject } from '../input.ts'
 import type { Keys } from '../keys.ts'
 import type { Runner } from '../runner.ts'
 import { forgetSessions } from '../sessions/user-sessions.ts'
-import type { NewSession, PatchOptions } from '../store-types.ts'
 import type { Tokens } from '../tokens/tokens.ts'
 import { checkToken, GUEST, updateToken } from '../updates.ts'
-import { type DataWrite, endWithTombstone, type SessionData, withData, writeData } from './data.ts'
+import {
+  type DataWrite,
+  endWithTombstone,
+  type PatchOptions,
+  type SessionData,
+  withData,
+  writeData,
+} from './data.ts'
 import { type DataLimits, encodeFields } from './data-fields.ts'
 
 /** Longer than a request takes that loaded the session before it ended. */
@@ -87,7 +93,7 @@ export function dataFunctions({ tokens, ...parts }: SessionDataParts & { tokens:
   const { runner, keys, now } = parts
 
   return {
-    async loginGuest(): Promise<NewSession> {
+    async loginGuest() {
       const token = tokens.issue()
       const id = tokens.verify(token)
       await runner.run(updateToken(keys, { id, user: GUEST }, now()))

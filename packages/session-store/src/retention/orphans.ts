@@ -4,10 +4,15 @@ import { END_DOOMED, type EndedSession, readEnded } from './retention.ts'
 
 /**
  * KEYS: login, recent, and the viewed and data keys of each session. ARGV: whether a session that was never seen
- * goes too ('unseen' or ''), settled before, then the ids. Replies as EVICT.
+ * goes too ('unseen' or ''), settled before, then the ids. Replies as EVICT. A key that cannot be ours
+ * stays: views are a sorted set, and data is a hash with a version.
  */
 const REMOVE_ORPHANS = `
 local ids, doomed, records, users = {}, {}, {}, {}
+local function add(key, command, ...)
+  local size = redis.pcall(command, key, ...)
+  if type(size) == 'number' and size > 0 then records[#records + 1] = key end
+end
 for at = 3, #ARGV do ids[#ids + 1] = ARGV[at] end
 local owners = redis.call('HMGET', KEYS[1], unpack(ids))
 local scores = redis.call('ZMSCORE', KEYS[2], unpack(ids))
@@ -17,7 +22,8 @@ for i, id in ipairs(ids) do
   local nobody = not owners[i] and (not score or score < tonumber(ARGV[2]))
   if nobody or (ARGV[1] == 'unseen' and not score) then
     doomed[#doomed + 1] = id
-    records[#records + 1], records[#records + 2] = KEYS[2 * i + 1], KEYS[2 * i + 2]
+    add(KEYS[2 * i + 1], 'ZCARD')
+    add(KEYS[2 * i + 2], 'HEXISTS', '')
     users[i] = owners[i] or ''
   end
 end

@@ -87,7 +87,7 @@ export function chooseEvictions(
 export const END_DOOMED = `if #doomed > 0 then
   redis.call('HDEL', KEYS[1], unpack(doomed))
   redis.call('ZREM', KEYS[2], unpack(doomed))
-  redis.call('UNLINK', unpack(records))
+  if #records > 0 then redis.call('UNLINK', unpack(records)) end
 end
 return users`
 

@@ -32,8 +32,11 @@ export function batching(sender: Sender, maxUpdates = MAX_UPDATES): Sender {
   }
 
   return {
-    ...sender,
+    name: sender.name,
     close: () => sender.close(),
+    ...(sender.state && { state: sender.state.bind(sender) }),
+    ...(sender.scan && { scan: sender.scan.bind(sender) }),
+    ...(sender.ready && { ready: sender.ready.bind(sender) }),
     send: (list) =>
       new Promise((resolve, reject) => {
         queue.push({ list, resolve, reject })
@@ -45,9 +48,9 @@ export function batching(sender: Sender, maxUpdates = MAX_UPDATES): Sender {
 
 async function sendTogether(sender: Sender, waiting: readonly Waiting[]): Promise<void> {
   const lists = waiting.map(({ list }) => list)
-  const { commands, split } = merge(lists)
-  const send = async () => split(await sender.send({ commands }))
   try {
+    const { commands, split } = merge(lists)
+    const send = async () => split(await sender.send({ commands }))
     const all = await (batchChannel.hasSubscribers ? traced(send, lists, commands.length) : send())
     all.forEach((outcomes, index) => void waiting[index]?.resolve(outcomes))
   } catch (error) {

@@ -26,55 +26,57 @@ const zaddOptions = (command: Command) => (command[2] === 'XX' ? 'XX' : '')
 
 const sharedReply = (reply: Reply) => reply
 
-const rules: Record<string, Rule> = {
-  HGET: {
-    fits: ({ length }) => length === 3,
-    mergeable: () => true,
-    add: (into, [, , field = '']) => into.push(field),
-    split: (reply, part) => (Array.isArray(reply) ? ((reply as Reply[])[part] ?? null) : reply),
-  },
-  HSET: {
-    fits: ({ length }) => length >= 4 && length % 2 === 0,
-    mergeable: () => true,
-    add: (into, [, , ...pairs]) => into.push(...pairs),
-    split: sharedReply, // how many fields are new; nobody reads it
-  },
-  ZADD: {
-    fits(command) {
-      const score = zaddOptions(command) === '' ? 2 : 3
-      return command.length === score + 2 && Number.isFinite(command[score])
+const rules = new Map<string, Rule>(
+  Object.entries({
+    HGET: {
+      fits: ({ length }) => length === 3,
+      mergeable: () => true,
+      add: (into, [, , field = '']) => into.push(field),
+      split: (reply, part) => (Array.isArray(reply) ? ((reply as Reply[])[part] ?? null) : reply),
     },
-    mergeable: (into, command) => zaddOptions(into) === zaddOptions(command),
-    add(into, command) {
-      for (let at = zaddOptions(command) === '' ? 2 : 3; at < command.length; at++) {
-        into.push(command[at] ?? '')
-      }
+    HSET: {
+      fits: ({ length }) => length >= 4 && length % 2 === 0,
+      mergeable: () => true,
+      add: (into, [, , ...pairs]) => into.push(...pairs),
+      split: sharedReply, // how many fields are new; nobody reads it
     },
-    split: sharedReply, // how many members are new; nobody reads it
-  },
-  ZINCRBY: {
-    fits: (command) => command.length === 4 && Number.isFinite(command[2]),
-    mergeable: (into, command) => into[3] === command[3],
-    add(into, [, , increment]) {
-      into[2] = Number(into[2]) + Number(increment)
+    ZADD: {
+      fits(command) {
+        const score = zaddOptions(command) === '' ? 2 : 3
+        return command.length === score + 2 && Number.isFinite(command[score])
+      },
+      mergeable: (into, command) => zaddOptions(into) === zaddOptions(command),
+      add(into, command) {
+        for (let at = zaddOptions(command) === '' ? 2 : 3; at < command.length; at++) {
+          into.push(command[at] ?? '')
+        }
+      },
+      split: sharedReply, // how many members are new; nobody reads it
     },
-    // As if they had been sent one after the other.
-    split(reply, part, { updates: members, place }, updates) {
-      let score = Number(reply)
-      for (const later of members.slice(part + 1)) {
-        score -= Number(updates[later]?.commands[place]?.[2])
-      }
-      return String(score)
+    ZINCRBY: {
+      fits: (command) => command.length === 4 && Number.isFinite(command[2]),
+      mergeable: (into, command) => into[3] === command[3],
+      add(into, [, , increment]) {
+        into[2] = Number(into[2]) + Number(increment)
+      },
+      // As if they had been sent one after the other.
+      split(reply, part, { updates: members, place }, updates) {
+        let score = Number(reply)
+        for (const later of members.slice(part + 1)) {
+          score -= Number(updates[later]?.commands[place]?.[2])
+        }
+        return String(score)
+      },
     },
-  },
-  ZREMRANGEBYRANK: {
-    fits: (command) =>
-      command.length === 4 && Number.isFinite(command[2]) && Number.isFinite(command[3]),
-    mergeable: (into, command) => into[2] === command[2] && into[3] === command[3],
-    add() {},
-    split: sharedReply,
-  },
-}
+    ZREMRANGEBYRANK: {
+      fits: (command) =>
+        command.length === 4 && Number.isFinite(command[2]) && Number.isFinite(command[3]),
+      mergeable: (into, command) => into[2] === command[2] && into[3] === command[3],
+      add() {},
+      split: sharedReply,
+    },
+  } satisfies Record<string, Rule>),
+)
 
 export interface Batch {
   readonly commands: readonly Command[]
@@ -88,7 +90,8 @@ export interface Batch {
  * The first commands of all updates come first, then all second ones, and so on; those of one place
  * that are on the same key become one where a variadic form says the same. So each update's own order
  * is kept, and the order between updates is one that callers who do not wait for each other could see
- * anyway. Commands of an update that is not `mergeable` go as they are.
+ * anyway. Updates that are not `mergeable` follow, each as it is: a logout between the commands of an
+ * `updateToken` would leave half a session.
  */
 export function merge(updates: readonly CommandList[]): Batch {
   const all: Merged[] = []
@@ -97,13 +100,13 @@ export function merge(updates: readonly CommandList[]): Batch {
   for (let place = 0; place < longest; place++) {
     const sameKey = new Map<Argument, Merged>()
     for (let index = 0; index < updates.length; index++) {
-      const { commands, mergeable = false } = updates[index] as CommandList
+      const { commands, mergeable } = updates[index] as CommandList
       const command = commands[place]
-      if (command === undefined) continue
+      if (!mergeable || command === undefined) continue
       // Counts go by item; the key is the same for all of them.
       const key = (command[0] === 'ZINCRBY' ? command[3] : command[1]) ?? ''
       const candidate = sameKey.get(key)
-      const known = mergeable ? rules[command[0]] : undefined
+      const known = rules.get(command[0])
       const rule = known?.fits(command) ? known : undefined
       if (
         rule &&
@@ -120,6 +123,12 @@ export function merge(updates: readonly CommandList[]): Batch {
       all.push(merged)
     }
   }
+  updates.forEach(({ commands, mergeable }, index) => {
+    if (mergeable) return
+    commands.forEach((command, place) => {
+      all.push({ command: [...command], place, updates: [index] })
+    })
+  })
   return {
     commands: all.map(({ command, updates: members }) =>
       command[0] === 'HGET' && members.length > 1 ? ['HMGET', ...command.slice(1)] : command,
@@ -128,6 +137,9 @@ export function merge(updates: readonly CommandList[]): Batch {
   }
 }
 
+const notAnswered = (outcomes: readonly Outcome[]): Error =>
+  outcomes.find((outcome) => outcome instanceof Error) ?? new Error('the sender gave no outcome')
+
 function splitOutcomes(
   updates: readonly CommandList[],
   all: readonly Merged[],
@@ -135,8 +147,9 @@ function splitOutcomes(
 ): Outcome[][] {
   const own = updates.map(({ commands }) => new Array<Outcome>(commands.length).fill(null))
   all.forEach((merged, index) => {
-    const outcome = outcomes[index] ?? null
-    const rule = rules[merged.command[0]]
+    // A sender may end early, with an error.
+    const outcome = index < outcomes.length ? (outcomes[index] ?? null) : notAnswered(outcomes)
+    const rule = rules.get(merged.command[0])
     merged.updates.forEach((update, part) => {
       const target = own[update]
       if (!target) return

@@ -8,7 +8,9 @@ export interface NodeRedisClient {
   readonly isReady: boolean
   readonly options: { disableOfflineQueue?: boolean | undefined } | undefined
   sendCommand(args: string[]): Promise<unknown>
+  connect(): Promise<unknown>
   close(): Promise<void>
+  destroy(): void
 }
 
 /**
@@ -18,9 +20,11 @@ export interface NodeRedisClient {
  *
  * @param client Connected, and made with `disableOfflineQueue: true`: commands that wait for a connection
  *   could be executed after their caller was told that they were not.
+ * @param options `stalledAfterMs`: a connection that owes replies for so long is closed and opened anew.
+ *   Default 10,000.
  * @throws TypeError for anything else.
  */
-export function nodeRedisSender(client: NodeRedisClient): Sender {
+export function nodeRedisSender(client: NodeRedisClient, { stalledAfterMs = 10_000 } = {}): Sender {
   if (typeof client?.sendCommand !== 'function' || typeof client.isReady !== 'boolean') {
     throw new TypeError(
       'client must be a client of node-redis: createClient() of the package redis',
@@ -36,11 +40,22 @@ export function nodeRedisSender(client: NodeRedisClient): Sender {
     async send({ commands }) {
       if (!client.isReady) throw notSent('the node-redis client is not connected')
       publishRoundTrip(commands.length)
-      return await Promise.all(commands.map((command) => outcomeOf(client, command)))
+      const stalled = setTimeout(() => reopen(client), stalledAfterMs)
+      try {
+        return await Promise.all(commands.map((command) => outcomeOf(client, command)))
+      } finally {
+        clearTimeout(stalled)
+      }
     },
     state: () => ({ connections: 1, ready: client.isReady ? 1 : 0 }),
     close: () => client.close(),
   }
+}
+
+/** Its replies count as lost. Errors of connecting reach the client's own listeners. */
+function reopen(client: NodeRedisClient): void {
+  client.destroy()
+  client.connect().catch(() => undefined)
 }
 
 async function outcomeOf(client: NodeRedisClient, command: Command): Promise<Outcome> {

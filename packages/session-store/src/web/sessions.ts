@@ -1,11 +1,10 @@
-import type { DataOption, MaybeData, SessionData } from '../data/data.ts'
+import type { DataOption, MaybeData, PatchOptions, SessionData } from '../data/data.ts'
 import { StoreError } from '../errors.ts'
 import { checkFunctions } from '../input.ts'
 import { createSessionStore } from '../store.ts'
 import type {
   LoginOptions,
   NewSession,
-  PatchOptions,
   SessionStore,
   SessionStoreOptions,
   ViewOptions,
@@ -192,7 +191,8 @@ export class WebSession implements RequestSession {
     const { store, cookie } = this.#web
     const replaced = cookie.read(this.#request.headers.cookie)
     // Never the token that the client sent: no session fixation.
-    const session = await store.login(user, { from: replaced, ...options })
+    const from = options?.from ?? this.#token ?? replaced
+    const session = await store.login(user, { ...options, from })
     if (replaced) {
       // The browser forgets it now. If it cannot be ended here, it ends as idle.
       await store.logout(replaced).catch((error: unknown) => {
@@ -213,11 +213,17 @@ export class WebSession implements RequestSession {
     return session
   }
 
-  /** Ends the session. The cookie goes in any case, also if its token is no longer good. */
+  /** Ends the session. The cookie stays where the session may go on, so that the logout can be tried again. */
   async logout(setCookie: (header: string) => void): Promise<boolean> {
     const { token } = this
-    this.clearCookie(setCookie)
-    return await this.#web.store.logout(token)
+    try {
+      const ended = await this.#web.store.logout(token)
+      this.clearCookie(setCookie)
+      return ended
+    } catch (error) {
+      if (error instanceof StoreError && error.statusCode === 401) this.clearCookie(setCookie)
+      throw error
+    }
   }
 
   /** Removes the cookie. */
