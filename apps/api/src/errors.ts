@@ -28,7 +28,7 @@ const later = (statusCode: number, meaning: string): ErrorKind => ({
 const ownErrors = {
   API_BAD_REQUEST: refused(400, 'the request cannot be understood'),
   API_LOGIN_FIRST: refused(401, 'this needs a token: log in first'),
-  API_WRONG_CREDENTIALS: refused(401, 'these credentials prove nobody'),
+  API_WRONG_CREDENTIALS: refused(401, 'wrong user or password'),
   API_CROSS_SITE: refused(403, 'this comes from a page of another origin'),
   API_FORBIDDEN: refused(403, 'this is not allowed'),
   API_NOT_FOUND: refused(404, 'not found'),
@@ -46,7 +46,7 @@ const ownErrors = {
     meaning: 'something went wrong here; it has been logged',
   },
   API_OVERLOADED: later(503, 'too busy: nothing was done'),
-  API_STOPPING: later(503, 'this process is about to stop: ask another one'),
+  API_STOPPING: later(503, 'this process is stopping: send the request to another one'),
 } satisfies Record<string, ErrorKind>
 
 export type ApiErrorCode = keyof typeof ownErrors

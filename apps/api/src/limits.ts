@@ -1,6 +1,6 @@
 /** What one client may take of the process; times in milliseconds. */
 export interface Limits {
-  /** Of a body; the largest that is allowed anywhere is a name of 128 characters. 413. */
+  /** Of a body; `PATCH /me/data` may use all of it. 413. */
   bodyBytes: number
   /** Of the request line and all headers together: half of Node's own, and room for a few cookies. 431. */
   headerBytes: number

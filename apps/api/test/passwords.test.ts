@@ -1,11 +1,13 @@
 import crypto from 'node:crypto'
-import { chmod, rename, writeFile } from 'node:fs/promises'
+import { chmod, readFile, rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { temporaryFolder } from '@onetrip/stack/testing/folders.ts'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { passwordAuthenticator } from '../src/passwords/authenticator.ts'
 import { hashPassword, MAX_RUNNING, MAX_WAITING, verifyPassword } from '../src/passwords/hash.ts'
 import { UsersFile } from '../src/passwords/users-file.ts'
+
+vi.mock('node:fs/promises', { spy: true }) // the real functions, of which a test can delay or fail one call
 
 /** Made by the argon2 program of the reference implementation: of `password`, with the salt `somesalt`. */
 const REFERENCE =
@@ -103,6 +105,25 @@ async function usersFile(text: string | Uint8Array, mode = 0o600): Promise<strin
   return path
 }
 
+/** Replaces the users file, as set-password does. */
+async function replace(path: string, text: string): Promise<void> {
+  await writeFile(`${path}.new`, text, { mode: 0o600 })
+  await rename(`${path}.new`, path)
+}
+
+/** Holds what the next `readFile` has read until `release` is called. */
+function holdNextRead() {
+  const started = Promise.withResolvers<void>()
+  const released = Promise.withResolvers<void>()
+  vi.mocked(readFile).mockImplementationOnce(async (path) => {
+    const bytes = await readFile(path)
+    started.resolve()
+    await released.promise
+    return bytes
+  })
+  return { started: started.promise, release: released.resolve }
+}
+
 describe('a users file', () => {
   test('may have comments, empty lines, Windows line ends and any name', async () => {
     const lines = [
@@ -181,8 +202,7 @@ describe('a users file', () => {
     const user = (name: string) => authenticator.authenticate({ user: name, password: 'password' })
     expect([await user('ada'), await user('bob')]).toEqual(['ada', undefined])
 
-    await writeFile(`${path}.new`, `bob:${CHEAP}`, { mode: 0o600 })
-    await rename(`${path}.new`, path)
+    await replace(path, `bob:${CHEAP}`)
     expect([await user('ada'), await user('bob')]).toEqual([undefined, 'bob'])
 
     await writeFile(path, `ada:${CHEAP}\nbob`)
@@ -203,6 +223,49 @@ describe('a users file', () => {
     await writeFile(path, `ada:${CHEAP}`)
     expect([await user('ada'), await user('bob')]).toEqual(['ada', undefined])
     expect(problems).toHaveLength(3)
+  })
+
+  test('that could not be read once is read at the next login', async () => {
+    const path = await usersFile(`ada:${CHEAP}`)
+    const problems: string[] = []
+    const authenticator = await passwordAuthenticator(path, ({ message }) => problems.push(message))
+    const ada = () => authenticator.authenticate({ user: 'ada', password: 'password' })
+    await replace(path, `bob:${CHEAP}`)
+    vi.mocked(readFile).mockRejectedValueOnce(new Error('EMFILE: too many open files'))
+    expect(await ada()).toBe('ada')
+    expect(problems).toEqual([expect.stringContaining('EMFILE')])
+    expect(await ada()).toBeUndefined()
+    expect(problems).toHaveLength(1)
+  })
+
+  test.each([
+    ['that has changed', false],
+    ['that changes again while it is read', true],
+  ])('%s: a login waits for the read, and uses the newest users', async (_, again) => {
+    const path = await usersFile(`ada:${CHEAP}`)
+    const authenticator = await passwordAuthenticator(path, unexpected)
+    const user = (name: string) => authenticator.authenticate({ user: name, password: 'password' })
+    const read = holdNextRead()
+    await replace(path, again ? `ada:${CHEAP}\nbob:${CHEAP}` : `bob:${CHEAP}`)
+    const slow = user('bob')
+    await read.started
+    if (again) await replace(path, `bob:${CHEAP}`)
+    const removed = user('ada')
+    // A login that did not wait for the read would end before this hash is computed.
+    await Promise.race([removed, hashPassword('password')])
+    read.release()
+    expect(await removed).toBeUndefined()
+    expect(await slow).toBe('bob')
+    expect(await user('ada')).toBeUndefined()
+  })
+
+  test('is not copied for each name that does not exist', async () => {
+    const file = await UsersFile.open(await usersFile(`ada:${CHEAP}`))
+    const values = vi.spyOn(Map.prototype, 'values')
+    onTestFinished(() => values.mockRestore())
+    await file.verify('eve', 'password')
+    const copied = values.mock.contexts.filter((map) => (map as Map<unknown, unknown>).has('ada'))
+    expect(copied).toEqual([])
   })
 })
 

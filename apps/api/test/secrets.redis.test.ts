@@ -111,6 +111,22 @@ test('an unexpected error is logged, and its answer tells nothing of it', async 
   expect(log.text()).not.toMatch(/a-token|a-password/)
 })
 
+test.each([null, undefined])('a route that throws %s is answered with a code', async (thrown) => {
+  const log = logged()
+  const app = await appForThisTest(server.socket, {
+    logger: { ...(loggerOptions('trace', false) as object), stream: log.stream },
+    routes: async (own) => {
+      own.get('/throws', async () => {
+        throw thrown
+      })
+    },
+  })
+  const answer = await app.inject({ url: '/throws', headers: bearer(await login(app)) })
+  expect(answer.statusCode).toBe(500)
+  expect(answer.json()).toMatchObject({ code: 'API_INTERNAL', mayHaveWritten: true })
+  expect(log.text()).toContain('unexpected error')
+})
+
 test('whoever logs a request whole logs neither its headers nor a token', async () => {
   const log = logged()
   const app = await appForThisTest(server.socket, {

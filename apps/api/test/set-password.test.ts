@@ -1,6 +1,15 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { chmod, chown, readdir, readFile, stat, writeFile } from 'node:fs/promises'
+import {
+  chmod,
+  chown,
+  readdir,
+  readFile,
+  readlink,
+  stat,
+  symlink,
+  writeFile,
+} from 'node:fs/promises'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
@@ -54,6 +63,16 @@ test('adds users and changes a password; the rest of the file stays', async () =
   expect(await file.verify('Zo\u00eb', 'her password')).toBe(true)
 })
 
+test('follows a symbolic link, which stays', async () => {
+  const folder = await temporaryFolder()
+  const [path, link] = [join(folder, 'users'), join(folder, 'link')]
+  await writeFile(path, '# users\n', { mode: 0o600 })
+  await symlink('users', link)
+  expect((await setPassword([link, 'ada'], 'a password')).code).toBe(0)
+  expect(await readlink(link)).toBe('users')
+  expect(await readFile(path, 'utf8')).toMatch(/^# users\nada:/)
+})
+
 test('several at once lose no user', async () => {
   const path = join(await temporaryFolder(), 'users')
   const names = ['ada', 'bob', 'eve', 'joe', 'sue']
@@ -74,11 +93,13 @@ test.each([
   [['nowhere/users', 'ada'], 'a password', 'ENOENT'],
   [['malformed', 'ada'], '', 'malformed, line 1: there is no colon'],
   [['readable', 'ada'], 'a password', 'chmod 600'],
+  [['dangling', 'ada'], 'a password', 'dangling is a symbolic link to a file that does not exist'],
   [['busy', 'ada'], 'a password', 'busy.new exists: another set-password'],
 ])('%j with input %j fails and changes nothing', async (args, input, words) => {
   const folder = await temporaryFolder()
   await writeFile(join(folder, 'malformed'), 'ada', { mode: 0o600 })
   await writeFile(join(folder, 'busy.new'), '')
+  await symlink('missing', join(folder, 'dangling'))
   await writeFile(join(folder, 'readable'), '')
   await chmod(join(folder, 'readable'), 0o644)
   const before = await readdir(folder)

@@ -1,4 +1,4 @@
-import { open, readFile, rename, rm, stat } from 'node:fs/promises'
+import { lstat, open, readFile, realpath, rename, rm, stat } from 'node:fs/promises'
 import { parseArgs } from 'node:util'
 import { MAX_PASSWORD_LENGTH } from '../schemas.ts'
 import { hashPassword } from './hash.ts'
@@ -32,6 +32,22 @@ async function existing(path: string): Promise<Existing> {
   const { mode, uid, gid } = stats
   const text = (await readFile(path, 'utf8')).replace(/^\ufeff/, '')
   return { text, mode: mode & 0o777, owner: { uid, gid } }
+}
+
+/**
+ * The file behind symbolic links, or the path itself if nothing is there.
+ *
+ * @throws Error for a link without a file.
+ */
+async function fileBehind(path: string): Promise<string> {
+  try {
+    return await realpath(path)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
+    const link = await lstat(path).catch(() => undefined)
+    if (link) throw new Error(`${path} is a symbolic link to a file that does not exist`)
+    return path
+  }
 }
 
 /**
@@ -74,7 +90,8 @@ function withLine(text: string, name: string, line: string): string {
 async function setPassword(path: string, user: string): Promise<string> {
   const name = normalizedName(user)
   checkName(name)
-  await existing(path) // fails before the password is typed
+  const file = await fileBehind(path)
+  await existing(file) // fails before the password is typed
   const password = await newPassword(`Password for ${name}: `, 'The same again: ')
   const { length } = [...password]
   if (length < MIN_PASSWORD_LENGTH || length > MAX_PASSWORD_LENGTH) {
@@ -83,7 +100,7 @@ async function setPassword(path: string, user: string): Promise<string> {
     )
   }
   const line = `${name}:${await hashPassword(password)}`
-  await changeFile(path, (text) => withLine(text, name, line))
+  await changeFile(file, (text) => withLine(text, name, line))
   return `Set the password of ${name} in ${path}.`
 }
 

@@ -29,7 +29,12 @@ export class UsersFile {
   readonly #path: string
   #version = ''
   #users: ReadonlyMap<string, string> = new Map()
+  #hashes: readonly string[] = []
   #digest = Buffer.alloc(0)
+  /** The reload that runs, or the last one. */
+  #running: Promise<void> = Promise.resolve()
+  /** The reload that starts after it. */
+  #next: Promise<void> | undefined
 
   private constructor(path: string) {
     this.#path = path
@@ -43,15 +48,26 @@ export class UsersFile {
   }
 
   /**
-   * Reads the file again if it has changed.
+   * Reads the file again if it has changed. Reloads run one after another: a slow one cannot overwrite the
+   * users of a later one. Callers share the next reload, since the running one may have read an older file.
    *
-   * @throws Error as `open`, once for each change; the users stay as they were.
+   * @throws Error as `open`, at each call until the file can be used; the users stay as they were.
    */
-  async reload(): Promise<void> {
+  reload(): Promise<void> {
+    this.#next ??= this.#running
+      .catch(() => {}) // its own callers get the error
+      .then(() => {
+        this.#next = undefined
+        this.#running = this.#readIfChanged()
+        return this.#running
+      })
+    return this.#next
+  }
+
+  async #readIfChanged(): Promise<void> {
     const { ino, ctimeNs, size, mode } = await this.#stat()
     const version = `${ino} ${ctimeNs} ${size}`
     if (version === this.#version) return
-    this.#version = version
     // Others could try to guess the passwords, or set their own.
     if ((mode & 0o007n) !== 0n) {
       throw new Error(
@@ -60,7 +76,9 @@ export class UsersFile {
     }
     const text = await this.#read()
     this.#users = parse(text, this.#path)
+    this.#hashes = [...this.#users.values()]
     this.#digest = createHash('sha256').update(text).digest()
+    this.#version = version // only now: after an error, the next login tries again
   }
 
   /**
@@ -77,8 +95,7 @@ export class UsersFile {
   /** The same one each time for a name: hashes of different cost in one file would tell them apart. */
   #hashOfAnother(name: string): string | undefined {
     const index = createHash('sha256').update(this.#digest).update(name).digest().readUInt32BE()
-    const all = [...this.#users.values()]
-    return all[index % all.length]
+    return this.#hashes[index % this.#hashes.length]
   }
 
   async #stat() {

@@ -25,13 +25,14 @@ export const errorsPlugin = fp(
 )
 
 function answerError(
-  error: FastifyError | StoreError | SessionRequestError | ApiError,
+  error: FastifyError | StoreError | SessionRequestError | ApiError | null | undefined,
   request: FastifyRequest,
   reply: FastifyReply,
 ): FastifyReply {
   if (error instanceof SessionRequestError) return answer(fromSession(error), request, reply)
   if (error instanceof StoreError || error instanceof ApiError) return answer(error, request, reply)
-  const refusal = fromStatus(error.statusCode ?? 500, error.message)
+  // A route of the application can throw anything, also null.
+  const refusal = fromStatus(error?.statusCode ?? 500, error?.message)
   if (refusal) return answer(refusal, request, reply)
   request.log.error({ err: error, ...routeOf(request) }, 'unexpected error')
   return answer(new ApiError('API_INTERNAL'), request, reply)
