@@ -1,6 +1,6 @@
 /** Compiles the package to `dist/`, with a package.json of its own: what is published (`npm run pack`). */
 import { spawnSync } from 'node:child_process'
-import { copyFileSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { copyFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 
 const here = (path: string) => fileURLToPath(new URL(path, import.meta.url))
@@ -41,5 +41,18 @@ writeFileSync(
     2,
   )}\n`,
 )
-copyFileSync(here('README.md'), here('dist/README.md'))
+
+// The pages that the README links to come along, with links that fit the package.
+const DOCS = ['migrating.md', 'servers.md', 'session-lifetimes.md']
+const copyPage = (from: string, to: string) => {
+  const text = readFileSync(here(from), 'utf8')
+  const links = text
+    .replaceAll('](../../', '](')
+    .replaceAll('](../packages/session-store/README.md', '](../README.md')
+  writeFileSync(here(`dist/${to}`), links)
+}
+mkdirSync(here('dist/docs'))
+copyPage('README.md', 'README.md')
+copyPage('../../CHANGELOG.md', 'CHANGELOG.md')
+for (const page of DOCS) copyPage(`../../docs/${page}`, `docs/${page}`)
 copyFileSync(here('../../LICENSE'), here('dist/LICENSE'))

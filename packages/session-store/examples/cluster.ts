@@ -13,4 +13,4 @@ const { token } = await store.login('ada')
 console.log(await store.recordView(token, 'book')) // one pipeline per node, sent together
 
 await store.close()
-cluster.disconnect() // whoever made the client closes it
+cluster.disconnect() // the store does not close a client of yours

@@ -6,7 +6,7 @@ const store = createSessionStore({
 })
 await store.ready()
 
-const { token } = await store.login('ada') // once you know who it is
+const { token } = await store.login('ada') // after you have authenticated the user
 console.log(await store.recordView(token, 'book')) // { user: 'ada', views: 1 }
 console.log(await store.checkToken(token)) // { user: 'ada', lastSeenAt: 1790000000123 }
 await store.logout(token)

@@ -6,7 +6,7 @@ import Fastify from 'fastify'
 const salt = randomBytes(16)
 const hash = async (text: string) => (await promisify(scrypt)(text, salt, 32)) as Buffer
 const users = new Map([['ada', await hash('lovelace')]]) // yours are in a database
-const nobody = randomBytes(32) // an unknown user costs as much time as a wrong password
+const nobody = randomBytes(32) // makes an unknown user take as long as a wrong password
 
 const app = Fastify()
 await app.register(fastifySessions, {

@@ -8,7 +8,7 @@ await redis.connect()
 const store = createSessionStore({
   sender: {
     name: 'autopipelining',
-    // ioredis gathers what is called within one turn of the event loop.
+    // ioredis writes the calls of one event-loop turn together.
     send: ({ commands }) =>
       Promise.all(
         commands.map(([name, ...args]) =>

@@ -74,6 +74,14 @@ test.each(['ioredis', 'ioredis-5'])(
       'express-session': { optional: true },
       fastify: { optional: true },
     })
+    const pages = names.filter((name) => name.endsWith('.md'))
+    const links = pages.flatMap((page) =>
+      [...readFileSync(join(installed, page), 'utf8').matchAll(/\]\((?!#|https?:)([^)#]+)/g)].map(
+        ([, target = '']) => join(dirname(page), target),
+      ),
+    )
+    expect(names).toEqual(expect.arrayContaining(['README.md', 'CHANGELOG.md', ...links]))
+    expect(links).toContain('docs/servers.md')
     expect(Object.keys(manifest.dependencies)).not.toContain('ioredis')
     link({ ioredis, typescript: 'typescript', '@types/node': '@types/node' })
     link(Object.fromEntries(Object.keys(manifest.dependencies).map((name) => [name, name])))
