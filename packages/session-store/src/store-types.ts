@@ -31,8 +31,8 @@ export interface SessionStoreOptions extends StrategyOptions {
   prefix?: string
   /**
    * Idle timeout of a session. `recordView` and `viewedItems` accept an idle session until the janitor's
-   * next run, and a view refreshes it. `checkToken`, `touch` and the functions that list or end a user's
-   * sessions refuse it at once. At least 0.001. Default 14 days.
+   * next run, and a view refreshes it. `checkToken`, `touch`, `data`, `patch` and the functions that list or end a
+   * user's sessions refuse it at once. At least 0.001. Default 14 days.
    */
   idleSeconds?: number
   /**
@@ -157,7 +157,7 @@ export interface SessionStore {
    * @throws StoreError `ONETRIP_UNKNOWN_SESSION` when the session is gone; nothing of the view is
    *   left then (that takes a second round trip, and if the janitor halves the counts in between,
    *   the item is counted one view too low). When the undoing fails: `ONETRIP_OUTCOME_UNKNOWN`,
-   *   with its error as the cause; what is left of the view is swept by the janitor.
+   *   with its error as the cause; the item may stay counted, and the janitor sweeps the rest.
    */
   recordView<Asked extends ViewOptions>(
     token: string,
