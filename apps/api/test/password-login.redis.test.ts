@@ -75,7 +75,7 @@ test('in production, users log in with their passwords, in several processes', a
   }
 }, 90_000)
 
-test('a burst of logins: some wait, the rest is told to come back, and requests go on', async () => {
+test('a burst of logins: some wait, the others get 503, and other requests go on', async () => {
   const { url } = await apiProcessForThisTest({ ...(await settings()), LOGIN_LIMIT_PER_USER: '0' })
   const { text } = await login(url, { user: 'ada', password: PASSWORD })
   const { token } = JSON.parse(text) as { token: string }

@@ -101,10 +101,14 @@ export function updateError(error: unknown, readOnly: boolean): StoreError {
   const known =
     error instanceof StoreError
       ? error
-      : new StoreError('ONETRIP_OUTCOME_UNKNOWN', 'sending it failed; the cause says why', {
-          mayHaveWritten: !readOnly,
-          cause: error,
-        })
+      : new StoreError(
+          'ONETRIP_OUTCOME_UNKNOWN',
+          'sending it or reading its replies failed; the cause says why',
+          {
+            mayHaveWritten: !readOnly,
+            cause: error,
+          },
+        )
   publishError(known.code)
   return known
 }
