@@ -48,7 +48,9 @@ export const connectionsPlugin = fp<Limits>(
     const connections = new Map<Socket, Connection>()
     app.server.on('connection', (socket: Socket) => {
       connections.set(socket, { responses: [], taken: -1 })
-      // First of the listeners: behind Node's, V8 keeps a quarter of all garbage until the next full collection.
+      // Prepended: lists of listeners that Node extends at the end would live as long as connections, so V8
+      // would allocate each request's among the long-lived objects, and keep a quarter of all garbage
+      // until a full collection (allocation-site pretenuring; docs/other-clients.md).
       socket.prependListener('close', () => connections.delete(socket))
     })
 
