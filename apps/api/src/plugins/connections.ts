@@ -48,7 +48,10 @@ export const connectionsPlugin = fp<Limits>(
     const connections = new Map<Socket, Connection>()
     app.server.on('connection', (socket: Socket) => {
       connections.set(socket, { responses: [], taken: -1 })
-      socket.once('close', () => connections.delete(socket))
+      // Prepended: lists of listeners that Node extends at the end would live as long as connections, so V8
+      // would allocate each request's among the long-lived objects, and keep a quarter of all garbage
+      // until a full collection (allocation-site pretenuring; docs/other-clients.md).
+      socket.prependListener('close', () => connections.delete(socket))
     })
 
     const refusal = new ApiError(

@@ -35,43 +35,44 @@ const canFrame = (client: Client): boolean => framesAreVerified && client instan
 function sendFrame(redis: Redis, commands: readonly Command[]): Promise<Outcome[]> {
   return new Promise((resolve, reject) => {
     const text = encode(commands) // first, since it must not fail once replies are awaited
-    const frame: Frame = {
-      outcomes: new Array<Outcome>(commands.length).fill(null),
-      missing: commands.length,
-      resolve,
+    const replies = new Replies(commands.length, resolve)
+    // All in one turn: either the frame takes its places in ioredis's queue of replies, or none.
+    redis.sendCommand(replies as unknown as IoredisCommand, sink)
+    if (replies.outcomes.length > 0) {
+      reject(notSent('there is no connection', replies.outcomes[0]))
+      return
     }
-    // All in one turn: either each of them takes its place in ioredis's queue of replies, or none.
-    for (let index = 0; index < commands.length; index++) {
-      const name = commands[index]?.[0] ?? ''
-      const awaited = new AwaitedReply(name, frame, index) as unknown as IoredisCommand
-      redis.sendCommand(awaited, sink)
-    }
-    if (frame.missing === 0) reject(notSent('there is no connection', frame.outcomes[0]))
-    else redis.stream.write(text)
+    const { commandQueue } = redis as unknown as QueueOfReplies
+    const place = commandQueue.peekBack()
+    for (let index = 1; index < commands.length; index++) commandQueue.push(place)
+    redis.stream.write(text)
   })
 }
 
-interface Frame {
-  readonly outcomes: Outcome[]
-  missing: number
-  resolve(outcomes: Outcome[]): void
+/** Where ioredis finds whom the next reply is for. */
+interface QueueOfReplies {
+  readonly commandQueue: { peekBack(): unknown; push(place: unknown): void }
 }
 
-/** Stands where ioredis expects a `Command` that has been written already. */
-class AwaitedReply {
-  readonly name: string
+/**
+ * Stands where ioredis expects a `Command` that has been written already: once for each command of the
+ * frame, since replies come in their order.
+ */
+class Replies {
+  /** No command's, so that ioredis treats none of them in a way of its own. */
+  readonly name = 'frame'
   /** ioredis copies the arguments into errors; ours hold names and ids of sessions. */
   readonly args: readonly string[] = []
   /** Keeps ioredis from tracing each command by itself. */
   readonly isTraced = true
   readonly promise = undefined
-  readonly #frame: Frame
-  readonly #index: number
+  readonly outcomes: Outcome[] = []
+  readonly #expected: number
+  readonly #done: (outcomes: Outcome[]) => void
 
-  constructor(name: string, frame: Frame, index: number) {
-    this.name = name
-    this.#frame = frame
-    this.#index = index
+  constructor(expected: number, done: (outcomes: Outcome[]) => void) {
+    this.#expected = expected
+    this.#done = done
   }
 
   setReplyContext(): void {}
@@ -81,17 +82,15 @@ class AwaitedReply {
   }
 
   resolve(reply: unknown): void {
-    this.#settle(decode(reply))
+    this.#add(decode(reply))
   }
 
   reject(error: Error): void {
-    this.#settle(error)
+    this.#add(error)
   }
 
-  #settle(outcome: Outcome): void {
-    const frame = this.#frame
-    frame.outcomes[this.#index] = outcome
-    if (--frame.missing === 0) frame.resolve(frame.outcomes)
+  #add(outcome: Outcome): void {
+    if (this.outcomes.push(outcome) === this.#expected) this.#done(this.outcomes)
   }
 }
 

@@ -7,7 +7,7 @@ import type { Sender } from './sender.ts'
 export interface NodeRedisClient {
   readonly isReady: boolean
   readonly options: { disableOfflineQueue?: boolean | undefined } | undefined
-  sendCommand(args: string[]): Promise<unknown>
+  sendCommand(args: string[], options: { timeout: number }): Promise<unknown>
   connect(): Promise<unknown>
   close(): Promise<void>
   destroy(): void
@@ -58,13 +58,14 @@ function reopen(client: NodeRedisClient): void {
   client.connect().catch(() => undefined)
 }
 
-async function outcomeOf(client: NodeRedisClient, command: Command): Promise<Outcome> {
-  try {
-    return (await client.sendCommand(command.map(String))) as Reply
-  } catch (error) {
-    return isErrorReply(error) ? refusal(error) : (error as Error)
-  }
-}
+/** Without the client's own limit of 5 s, which costs as much as the command: `stalledAfterMs` is ours. */
+const NO_TIMEOUT = { timeout: 0 }
+
+const outcomeOf = (client: NodeRedisClient, command: Command): Promise<Outcome> =>
+  client.sendCommand(command.map(String), NO_TIMEOUT).then(
+    (reply) => reply as Reply,
+    (error) => (isErrorReply(error) ? refusal(error) : (error as Error)),
+  )
 
 /** All its errors are called `Error`; those of Redis are of a class of the client's own. */
 function isErrorReply(error: unknown): error is Error {
