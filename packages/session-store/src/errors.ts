@@ -49,7 +49,36 @@ interface Details {
   cause?: unknown
 }
 
-/** What the store throws. Its message names no token and no value that was sent. */
+/**
+ * Removes the arguments of commands from a client's error and from the errors inside it: they name sessions,
+ * users and items, hold session data and, of AUTH, a password. Changes the object itself, which keeps its
+ * class.
+ */
+function removeArguments(error: unknown, seen = new Set<unknown>()): void {
+  if (!(error instanceof Error) || seen.has(error)) return
+  seen.add(error)
+  const { command } = error as { command?: { name?: unknown; args?: unknown } }
+  if (command?.args) Reflect.set(error, 'command', { name: command.name })
+  const [message = '', quoted] = error.message.split(QUOTED_ARGUMENTS)
+  if (quoted !== undefined) {
+    const { stack } = error
+    Reflect.set(
+      error,
+      'stack',
+      stack?.replace(error.message, () => message),
+    )
+    Reflect.set(error, 'message', message)
+  }
+  for (const inner of [error.cause, ...Object.values(error)].flat()) removeArguments(inner, seen)
+}
+
+/** How Redis goes on after the name of an unknown command. */
+const QUOTED_ARGUMENTS = ', with args beginning with'
+
+/**
+ * What the store throws. Its message names no token and no value that was sent, and its cause has no
+ * arguments of commands.
+ */
 export class StoreError extends Error {
   override name = 'StoreError'
   readonly code: StoreErrorCode
@@ -59,6 +88,7 @@ export class StoreError extends Error {
   readonly retrySafe: boolean
 
   constructor(code: StoreErrorCode, message: string, details: Details = {}) {
+    removeArguments(details.cause)
     super(message, details.cause === undefined ? undefined : { cause: details.cause })
     const { statusCode, retrySafe, mayHaveWritten } = storeErrors[code]
     this.code = code
