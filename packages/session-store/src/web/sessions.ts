@@ -135,16 +135,21 @@ export class WebSession implements RequestSession {
   }
 
   #readToken(): string {
-    const { authorization, cookie } = this.#request.headers
-    if (authorization !== undefined && this.#web.bearer) {
-      const scheme = BEARER.exec(authorization)
-      if (scheme) return authorization.slice(scheme[0].length)
-    }
-    const token = this.#web.cookie.read(cookie)
+    const bearer = this.#bearer()
+    if (bearer !== undefined) return bearer
+    const token = this.#web.cookie.read(this.#request.headers.cookie)
     if (!token) throw new SessionRequestError('ONETRIP_LOGIN_REQUIRED')
     // Only a cookie is sent without the intention of the sender.
     this.refuseCrossSite()
     return token
+  }
+
+  /** The token of `Authorization: Bearer`; undefined when there is none, or it is not accepted. */
+  #bearer(): string | undefined {
+    const { authorization } = this.#request.headers
+    if (authorization === undefined || !this.#web.bearer) return undefined
+    const scheme = BEARER.exec(authorization)
+    return scheme ? authorization.slice(scheme[0].length) : undefined
   }
 
   refuseCrossSite(): void {
@@ -180,7 +185,7 @@ export class WebSession implements RequestSession {
     return await this.#web.store.patch(this.token, fields, options)
   }
 
-  /** Begins a session on a new token. Ends the one of the cookie, and takes over its data if a guest's. */
+  /** Begins a session on a new token, with the data of the request's session if a guest's. Ends the cookie's. */
   async login(
     user: string,
     options: LoginOptions | undefined,
@@ -191,7 +196,7 @@ export class WebSession implements RequestSession {
     const { store, cookie } = this.#web
     const replaced = cookie.read(this.#request.headers.cookie)
     // Never the token that the client sent: no session fixation.
-    const from = options?.from ?? this.#token ?? replaced
+    const from = options?.from ?? this.#token ?? this.#bearer() ?? replaced
     const session = await store.login(user, { ...options, from })
     if (replaced) {
       // The browser forgets it now. If it cannot be ended here, it ends as idle.
