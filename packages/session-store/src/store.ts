@@ -20,6 +20,7 @@ import {
   MAX_TIMEOUT_MS,
 } from './input.ts'
 import { documentKeys, prefixedKeys } from './keys.ts'
+import { checkOptionNames } from './option-names.ts'
 import { checkRange } from './range.ts'
 import { createJanitor, type Janitor, type JanitorOptions } from './retention/janitor.ts'
 import { createRunner, PING } from './runner.ts'
@@ -46,6 +47,8 @@ import * as updates from './updates.ts'
  */
 export function createSessionStore(options: SessionStoreOptions): SessionStore {
   checkOptions('a session store', options)
+  checkOptionNames('a session store', options)
+  checkOptionNames('tokens', options.tokens)
   const { idleSeconds = 14 * 24 * 3600, maxSessionsPerUser = 100, prefix = '' } = options
   const {
     maxInFlight = 1_000,

@@ -1,3 +1,4 @@
+import { runInNewContext } from 'node:vm'
 import { describe, expect, test } from 'vitest'
 import { sessionData } from '../src/data/session-data.ts'
 import {
@@ -128,6 +129,28 @@ cyclic.self = cyclic
 let deep: unknown = []
 for (let depth = 0; depth < 100_000; depth++) deep = [deep]
 
+class Cart {
+  readonly #items = ['book']
+  get size() {
+    return this.#items.length
+  }
+}
+
+test('a value with toJSON, without a prototype or of another realm is stored', async () => {
+  const store = await storeForThisTest()
+  const { token } = await store.login('ada')
+  const at = new Date(0)
+  const url = new URL('https://shop.example/')
+  const grouped = Object.groupBy([1, 2], (number) => `${number}`)
+  await store.patch(token, { at, url, grouped, foreign: runInNewContext('({ list: [{}] })') })
+  expect((await store.data(token)).fields).toEqual({
+    at: at.toJSON(),
+    url: url.href,
+    grouped: { 1: [1], 2: [2] },
+    foreign: { list: [{}] },
+  })
+})
+
 test.each<[string, Record<string, unknown>]>([
   ['data field "cart" cannot be written as JSON', { cart: cyclic }],
   ['data field "cart" cannot be written as JSON', { cart: deep }],
@@ -138,6 +161,14 @@ test.each<[string, Record<string, unknown>]>([
   ['data field "cart" cannot be written as JSON', { cart: { price: Number.NaN } }],
   ['data field "cart" cannot be written as JSON', { cart: Number.POSITIVE_INFINITY }],
   ['data field "cart" cannot be written as JSON', { cart: { toJSON: () => undefined } }],
+  ['data field "cart" cannot be written as JSON: JSON has no Map;', { cart: new Map([[1, 2]]) }],
+  ['data field "cart" cannot be written as JSON: JSON has no Set;', { cart: [new Set([1])] }],
+  ['data field "cart" cannot be written as JSON: JSON has no RegExp;', { cart: { a: /x/ } }],
+  [
+    'data field "cart" cannot be written as JSON: JSON has no Uint8Array;',
+    { cart: new Uint8Array(2) },
+  ],
+  ['data field "cart" cannot be written as JSON: JSON has no Cart;', { cart: new Cart() }],
   ['data field "cart" has 101 bytes as JSON; at most 100', { cart: 'x'.repeat(99) }],
   ['data field "cart" has 102 bytes as JSON; at most 100', { cart: 'ü'.repeat(50) }],
   ['data has 204 bytes as JSON; at most 200', { a: 'x'.repeat(97), b: 'x'.repeat(97), c: 'x' }],

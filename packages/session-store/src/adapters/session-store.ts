@@ -1,5 +1,6 @@
 import type { ExternalSessions } from '../data/external-sessions.ts'
 import { publishWarning } from '../diagnostics.ts'
+import { checkOptionNames } from '../option-names.ts'
 import type { SessionStore } from '../store-types.ts'
 
 /** A session as express-session and @fastify/session store it: JSON, and how its cookie is. */
@@ -28,6 +29,7 @@ export function adapter(store: Pick<SessionStore, 'external'>, options: AdapterO
   if (typeof sessions?.put !== 'function') {
     throw new TypeError('the first argument must be a store of createSessionStore')
   }
+  checkOptionNames('the session store of a framework', options)
   const { migrateFrom } = options
   let warned = false
 

@@ -6,6 +6,7 @@ import {
 } from '../diagnostics.ts'
 import { checkFunctions, checkOptions } from '../input.ts'
 import type { Keys } from '../keys.ts'
+import { checkOptionNames } from '../option-names.ts'
 import { checkRange as check } from '../range.ts'
 import type { Runner } from '../runner.ts'
 import { beginTask, type JanitorLock, janitorLock } from './janitor-lock.ts'
@@ -78,6 +79,7 @@ interface JanitorParts {
 export function createJanitor(parts: JanitorParts, options: JanitorOptions): Janitor {
   const { runner, keys, now } = parts
   checkOptions('a janitor', options)
+  checkOptionNames('a janitor', options)
   const {
     intervalSeconds = 60,
     rescaleEverySeconds = 86_400,

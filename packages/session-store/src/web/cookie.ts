@@ -1,4 +1,5 @@
 import { stringifySetCookie } from 'cookie'
+import { checkOptionNames } from '../option-names.ts'
 import { SessionRequestError } from './errors.ts'
 
 /** The cookie that carries the token. It is always `HttpOnly`, and lives as long as the token. */
@@ -48,6 +49,7 @@ export interface SessionCookie {
 
 /** @throws TypeError for options that browsers or HTTP do not allow. */
 export function sessionCookie(options: CookieOptions = {}): SessionCookie {
+  checkOptionNames('cookie', options)
   const { secure = true, sameSite = 'lax', path = '/', domain } = options
   const name = cookieName(options)
   checkOptions({ name, secure, sameSite, path, domain })

@@ -1,6 +1,7 @@
 import type { DataOption, MaybeData, PatchOptions, SessionData } from '../data/data.ts'
 import { StoreError } from '../errors.ts'
-import { checkFunctions } from '../input.ts'
+import { checkFunctions, checkOptions } from '../input.ts'
+import { checkOptionNames } from '../option-names.ts'
 import { createSessionStore } from '../store.ts'
 import type {
   LoginOptions,
@@ -31,7 +32,7 @@ export type StoreChoice =
   | { store: SessionStore }
   | ({ store?: never } & SessionStoreOptions & OwnStoreOptions)
 
-interface OwnStoreOptions {
+export interface OwnStoreOptions {
   /** How long the start waits for Redis. Default 8,000: Fastify gives a plugin 10 s (`pluginTimeout`). */
   readyTimeoutMs?: number | undefined
 }
@@ -92,6 +93,8 @@ export interface Web {
  * @throws TypeError for options that cannot be used; what the store's `ready` throws.
  */
 export async function openWeb(options: WebOptions & StoreChoice): Promise<Web> {
+  checkOptions('the sessions plugin', options)
+  checkOptionNames('the sessions plugin', options)
   const { store: given, cookie, publicOrigins = [], bearer = true, ...ownStore } = options
   if (typeof bearer !== 'boolean') throw new TypeError('bearer must be true or false')
   const shared = { cookie: sessionCookie(cookie), origins: originsOf(publicOrigins), bearer }

@@ -216,6 +216,9 @@ describe.each(Object.entries(frameworks))('%s', (name, start) => {
     [{ publicOrigins: ['shop.example'] }, 'publicOrigins'],
     [{ bearer: 'no' }, 'bearer'],
     [{ store: {} }, 'no effect'],
+    [{ publicOrigin: ['https://shop.example'] }, 'did you mean publicOrigins?'],
+    [{ idleSecond: 60 }, 'the sessions plugin has no option idleSecond: did you mean idleSeconds?'],
+    [{ cookie: { maxAge: 60 } }, 'cookie has no option maxAge'],
   ])('%o does not start', async (options, words) => {
     const starting = start({ ...storeOptions(), ...options } as Options)
     await expect(starting).rejects.toThrow(TypeError)
