@@ -22,7 +22,7 @@ export interface SessionStoreOptions extends StrategyOptions {
   /** Updates in flight, beyond which one is refused. Default 1,000. */
   maxInFlight?: number
   tokens: TokensOptions
-  /** Default `documentKeys`; `partitionedKeys()` for a cluster. */
+  /** Default `documentKeys`; a cluster needs `partitionedKeys()`. */
   keys?: Keys
   /**
    * All keys begin with it, the janitor's too: stores of several applications or tenants can share a
@@ -187,7 +187,7 @@ export interface SessionStore {
    * Changes fields of the session's data: each value is stored as JSON, undefined removes the field,
    * and all other fields stay. All of the patch is written or nothing, and the session is seen now.
    * Patches of different fields at the same time all count; of the same field the last one does,
-   * unless `ifVersion` is given. One round trip. On a cluster it needs `partitionedKeys`.
+   * unless `ifVersion` is given. One round trip.
    *
    * @returns The new version.
    * @throws StoreError `ONETRIP_UNKNOWN_SESSION`; `ONETRIP_CONFLICT` when the data has another version
@@ -300,8 +300,7 @@ export interface SessionStore {
    * maximum, rescales the item counts and removes leftovers. Any number of processes may have any
    * number: one of them works at a time. Redis 7.0 or newer.
    *
-   * @throws TypeError for an option of a wrong type or out of range, and for a cluster whose keys are
-   *   not partitioned (`partitionedKeys`).
+   * @throws TypeError for an option that does not exist, has a wrong type or is out of range.
    */
   janitor(limits?: JanitorOptions): Janitor
 

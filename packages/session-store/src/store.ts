@@ -1,4 +1,4 @@
-import { checkSessionSlots } from './connections/cluster.ts'
+import { checkSlots } from './connections/cluster.ts'
 import { warnOfEviction } from './connections/eviction.ts'
 import { withDataIf } from './data/data.ts'
 import { checkedDataLimits } from './data/data-fields.ts'
@@ -42,8 +42,7 @@ import * as updates from './updates.ts'
  * `false`.
  *
  * @throws TypeError when an option has a wrong type or is out of its range, the URL of Redis or a secret
- *   is unusable, the strategy cannot work with the other options, or the janitor cannot work on a
- *   cluster with these keys.
+ *   is unusable, the strategy cannot work with the other options, or the keys are not made for a cluster.
  */
 export function createSessionStore(options: SessionStoreOptions): SessionStore {
   checkOptions('a session store', options)
@@ -69,7 +68,6 @@ export function createSessionStore(options: SessionStoreOptions): SessionStore {
   const parts = { runner, keys, now, idleSeconds }
   const janitors: Janitor[] = []
   const janitor = (limits: JanitorOptions = {}): Janitor => {
-    checkSessionSlots(options.client, keys)
     const added = createJanitor({ ...parts, now: () => now() / 1000 }, limits)
     janitors.push(added)
     return added
@@ -114,6 +112,7 @@ export function createSessionStore(options: SessionStoreOptions): SessionStore {
 
   const lists = userSessionLists({ runner, keys, now })
   try {
+    checkSlots(options.client, keys)
     if (options.janitor !== false) janitor(options.janitor).start()
   } catch (error) {
     // An injected client must not keep our listeners: they hide its errors.
