@@ -304,6 +304,9 @@ export interface SessionStore {
    */
   janitor(limits?: JanitorOptions): Janitor
 
-  /** Stops its janitors, finishes what is in flight, then closes all connections. */
+  /**
+   * Stops its janitors, waits for the calls in flight, also those of several round trips, at most for
+   * `deadlineMs`, then closes all connections. Calls that begin meanwhile are refused.
+   */
   close(): Promise<void>
 }

@@ -75,6 +75,18 @@ export function createSessionStore(options: SessionStoreOptions): SessionStore {
 
   const isIdle = ({ lastSeenAt }: { lastSeenAt: number }) => lastSeenAt < now() - 1000 * idleSeconds
 
+  /** A function that may need several updates: `close` waits for all of them. */
+  const whole =
+    <Args extends unknown[], Result>(call: (...args: Args) => Promise<Result>) =>
+    async (...args: Args): Promise<Result> => {
+      runner.begin()
+      try {
+        return await call(...args)
+      } finally {
+        runner.end()
+      }
+    }
+
   async function checkId(id: string): Promise<updates.Session> {
     return await checkWith(updates.checkToken(keys, id))
   }
@@ -111,6 +123,7 @@ export function createSessionStore(options: SessionStoreOptions): SessionStore {
   }
 
   const lists = userSessionLists({ runner, keys, now })
+  const records = userRecords({ ...parts, endListed: lists.endAll })
   try {
     checkSlots(options.client, keys)
     if (options.janitor !== false) janitor(options.janitor).start()
@@ -122,7 +135,8 @@ export function createSessionStore(options: SessionStoreOptions): SessionStore {
 
   return {
     ...dataFunctions({ ...parts, tokens, limits }),
-    ...userRecords({ ...parts, endListed: lists.endAll }),
+    exportUser: whole(records.exportUser),
+    eraseUser: whole(records.eraseUser),
 
     strategy: name,
     sender: sender.name,
@@ -137,7 +151,7 @@ export function createSessionStore(options: SessionStoreOptions): SessionStore {
       return await run(update)
     },
 
-    async login(user, options = {}) {
+    login: whole(async (user, options = {}) => {
       checkName('user', user)
       const guest = guestOf(tokens, options)
       const { remember = false } = options
@@ -152,7 +166,7 @@ export function createSessionStore(options: SessionStoreOptions): SessionStore {
         await lists.endOldest(user, listed - maxSessionsPerUser, id).catch(() => undefined)
       }
       return { token, expiresAt: tokens.expiresAt(id) }
-    },
+    }),
 
     issueToken: () => tokens.issue(),
 
@@ -170,11 +184,16 @@ export function createSessionStore(options: SessionStoreOptions): SessionStore {
       checkName('item', item)
       const update = withDataIf(options, updates.recordView(keys, { id, item }, now()), keys, id)
       const idempotencyKey = options?.idempotencyKey
-      if (idempotencyKey !== undefined)
-        return await recordOnce(update, { id, item, idempotencyKey })
-      const view = await run(update)
-      if (view === undefined) await undo(updates.undoView(keys, { id, item }))
-      return known(view)
+      runner.begin() // not `whole`, which would cost each view another promise
+      try {
+        if (idempotencyKey !== undefined)
+          return await recordOnce(update, { id, item, idempotencyKey })
+        const view = await run(update)
+        if (view === undefined) await undo(updates.undoView(keys, { id, item }))
+        return known(view)
+      } finally {
+        runner.end()
+      }
     },
 
     async checkToken(token, options) {
@@ -182,15 +201,15 @@ export function createSessionStore(options: SessionStoreOptions): SessionStore {
       return await checkWith(withDataIf(options, updates.checkToken(keys, id), keys, id))
     },
 
-    async touch(token, unlessWithinSeconds = 0) {
+    touch: whole(async (token, unlessWithinSeconds = 0) => {
       const id = tokens.verify(token)
       checkNumber('unlessWithinSeconds', unlessWithinSeconds, { least: 0 })
       const session = await checkId(id)
       if (session.lastSeenAt > now() - 1000 * unlessWithinSeconds) return session
       return known(await run(updates.touchSession(keys, id, now())))
-    },
+    }),
 
-    async recentSessions(limit = 50) {
+    recentSessions: whole(async (limit = 50) => {
       checkLimit(limit)
       const recent = await run(updates.recentIds(keys, limit))
       if (recent.length === 0) return []
@@ -200,7 +219,7 @@ export function createSessionStore(options: SessionStoreOptions): SessionStore {
         const user = users[index]
         return user === undefined ? [] : [{ user, lastSeenAt }]
       })
-    },
+    }),
 
     async viewedItems(token) {
       return known(await run(updates.viewedItems(keys, tokens.verify(token))))
@@ -211,11 +230,11 @@ export function createSessionStore(options: SessionStoreOptions): SessionStore {
       return await run(updates.popularItems(keys, limit))
     },
 
-    async logout(token) {
+    logout: whole(async (token) => {
       return await lists.end(tokens.verify(token))
-    },
+    }),
 
-    async userSessions(token, page = {}) {
+    userSessions: whole(async (token, page = {}) => {
       const own = tokens.verify(token)
       checkObject('page', page)
       const { limit = PAGE, cursor } = page
@@ -230,29 +249,29 @@ export function createSessionStore(options: SessionStoreOptions): SessionStore {
           .map((session) => ({ ...session, current: session.id === own })),
         ...(last && { nextCursor: cursorOf(last) }),
       }
-    },
+    }),
 
-    async revokeSession(token, id) {
+    revokeSession: whole(async (token, id) => {
       const own = tokens.verify(token)
       checkString('id', id)
       const { user } = await checkId(own)
       if (user === null) return false
       const [state] = await run(userSessions.statesOf(keys, [id]))
       return state?.user === user && (await lists.end(id))
-    },
+    }),
 
-    async logoutEverywhere(token) {
+    logoutEverywhere: whole(async (token) => {
       const own = tokens.verify(token)
       const { user } = await checkId(own)
       const ended = user === null ? 0 : await lists.endAll(user)
       // Not in the list if it began with `updateToken`.
       return (await lists.end(own)) ? ended + 1 : ended
-    },
+    }),
 
-    async endUserSessions(user) {
+    endUserSessions: whole(async (user) => {
       checkName('user', user)
       return await lists.endAll(user)
-    },
+    }),
 
     async countAttempts(subjects, windowSeconds) {
       checkStrings('subjects', subjects)
