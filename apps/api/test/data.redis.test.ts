@@ -1,3 +1,4 @@
+import { Writable } from 'node:stream'
 import { redisOfThisFile } from '@onetrip/stack/testing/redis.ts'
 import type { FastifyInstance } from 'fastify'
 import { expect, test } from 'vitest'
@@ -73,6 +74,30 @@ test('a body that is no patch is refused, and says which field', async () => {
   }
   expect((await patch(`{"cart": "${'x'.repeat(5_000)}"}`)).statusCode).toBe(413)
   expect(await server.redis.keys('data:*')).toEqual([])
+})
+
+test('data that is not JSON in Redis is answered with its code, and logged', async () => {
+  let lines = ''
+  const stream = new Writable({
+    write(chunk: Buffer, _encoding, done) {
+      lines += chunk
+      done()
+    },
+  })
+  const app = await appForThisTest(server.socket, { logger: { stream } })
+  const token = await login(app)
+  await server.redis.hset(`data:${token.split('.')[0]}`, 'cart', 'a secret')
+  const answer = await app.inject({ url: '/me/data', headers: bearer(token) })
+  expect(answer.json()).toEqual({
+    statusCode: 500,
+    code: 'ONETRIP_UNREADABLE_DATA',
+    error: 'Internal Server Error',
+    message: 'a field of the session data is not JSON',
+    mayHaveWritten: false,
+    retrySafe: false,
+  })
+  expect(lines).toContain('data field \\"cart\\"')
+  expect(lines).not.toContain('a secret')
 })
 
 test('a page of another origin cannot change the data by cookie', async () => {

@@ -32,6 +32,8 @@ export const storeErrors = {
   /** A genuine token whose session is gone; whatever the call wrote has been undone. */
   ONETRIP_UNKNOWN_SESSION: refused(401, 'the session has ended'),
   ONETRIP_CONFLICT: refused(409, 'the data of the session has another version'),
+  /** Another program wrote it. The message names the field; a patch can remove or replace it. */
+  ONETRIP_UNREADABLE_DATA: refused(500, 'a field of the session data is not JSON'),
   ONETRIP_NOT_SENT: notSent('there is no connection to Redis'),
   ONETRIP_OVERLOADED: notSent('too much is in flight to Redis'),
   ONETRIP_OUTCOME_UNKNOWN: sent('sent to Redis, but its reply was lost or late'),
@@ -82,7 +84,7 @@ const QUOTED_ARGUMENTS = ', with args beginning with'
 export class StoreError extends Error {
   override name = 'StoreError'
   readonly code: StoreErrorCode
-  /** 400, 401, 409 or 503. */
+  /** 400, 401, 409, 500 or 503. */
   readonly statusCode: number
   readonly mayHaveWritten: boolean
   readonly retrySafe: boolean

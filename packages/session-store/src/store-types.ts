@@ -179,7 +179,8 @@ export interface SessionStore {
   /**
    * The session's data. Writes nothing. One round trip.
    *
-   * @throws StoreError `ONETRIP_UNKNOWN_SESSION`.
+   * @throws StoreError `ONETRIP_UNKNOWN_SESSION`; `ONETRIP_UNREADABLE_DATA`, as all functions that read data,
+   *   when a field in Redis is not JSON.
    */
   data(token: string): Promise<SessionData>
 

@@ -1,3 +1,4 @@
+import { inspect } from 'node:util'
 import { runInNewContext } from 'node:vm'
 import { describe, expect, test } from 'vitest'
 import { sessionData } from '../src/data/session-data.ts'
@@ -122,6 +123,45 @@ test('a patch counts as seen, and an idle session is refused at once', async () 
   await expect(store.patch(token, { cart: [1] })).rejects.toMatchObject({ code })
   await expect(store.data(token)).rejects.toMatchObject({ code })
   await expect(store.checkToken(token, { data: true })).rejects.toMatchObject({ code })
+})
+
+test('a field that is not JSON is named, and everything else works', async () => {
+  const store = await storeForThisTest()
+  const { token } = await store.login('ada')
+  await store.patch(token, { theme: 'dark' })
+  const key = documentKeys.data(idOf(token))
+  await server.redis.hset(key, { cart: "O:8:'a secret'", 'a\nb': '' })
+  const other = await store.login('eve')
+  const [view, othersView] = await Promise.allSettled([
+    store.recordView(token, 'book', { data: true }),
+    store.recordView(other.token, 'book', { data: true }),
+  ])
+  const unreadable = { code: 'ONETRIP_UNREADABLE_DATA', statusCode: 500, retrySafe: false }
+  expect(view).toMatchObject({ reason: { ...unreadable, mayHaveWritten: true } })
+  expect(othersView).toMatchObject({ value: { user: 'eve', data: { fields: {} } } })
+  for (const read of [store.data(token), store.checkToken(token, { data: true })]) {
+    const error = await read.catch((thrown: unknown) => thrown)
+    expect(error).toMatchObject({ ...unreadable, mayHaveWritten: false })
+    expect(String(error)).toContain('data field "cart", "a\\nb"; remove')
+    expect(inspect(error)).not.toContain('secret')
+  }
+  expect(await store.recordView(token, 'book')).toMatchObject({ user: 'ada' })
+  expect((await store.exportUser('ada')).sessions).toMatchObject([
+    { data: { theme: 'dark' }, unreadable: { cart: "O:8:'a secret'", 'a\nb': '' } },
+  ])
+  await server.redis.hdel(key, 'a\nb')
+  await store.patch(token, { cart: undefined })
+  expect(await store.data(token)).toMatchObject({ fields: { theme: 'dark' } })
+  expect((await store.exportUser('ada')).sessions[0]).not.toHaveProperty('unreadable')
+})
+
+test('a walk leaves out fields that are not JSON', async () => {
+  const { external } = await storeForThisTest()
+  await external.put('an-id', { theme: 'dark' })
+  await server.redis.hset(documentKeys.data('ext:an-id'), 'cart', 'not JSON')
+  const found = await Array.fromAsync(external.walk())
+  expect(found).toMatchObject([{ id: 'an-id', data: { fields: { theme: 'dark' } } }])
+  await expect(external.read('an-id')).rejects.toMatchObject({ code: 'ONETRIP_UNREADABLE_DATA' })
 })
 
 const cyclic: Record<string, unknown> = {}
