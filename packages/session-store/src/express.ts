@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { LoginOptions, NewSession, SessionStore } from './store-types.ts'
+import type { LoginOptions } from './store-options.ts'
+import type { NewSession, SessionStore } from './store-types.ts'
 import { errorBody, errorHeaders, isSessionError } from './web/errors.ts'
 import {
   type LoggedIn,

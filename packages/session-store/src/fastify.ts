@@ -1,6 +1,7 @@
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
-import type { LoginOptions, NewSession, SessionStore } from './store-types.ts'
+import type { LoginOptions } from './store-options.ts'
+import type { NewSession, SessionStore } from './store-types.ts'
 import { errorBody, errorHeaders, isSessionError } from './web/errors.ts'
 import {
   type LoggedIn,

@@ -4,11 +4,10 @@ import { withDataIf } from './data/data.ts'
 import { checkedDataLimits } from './data/data-fields.ts'
 import { externalSessions } from './data/external-sessions.ts'
 import { dataFunctions, sessionData } from './data/session-data.ts'
-import { known, StoreError } from './errors.ts'
+import { known } from './errors.ts'
 import {
   checkBoolean,
   checkFunctions,
-  checkKey,
   checkLimit,
   checkName,
   checkNumber,
@@ -27,11 +26,12 @@ import { createRunner, PING } from './runner.ts'
 import { countAttempts } from './sessions/attempts.ts'
 import { cursorOf, positionOf } from './sessions/cursor.ts'
 import { guestOf, loginFromGuest } from './sessions/guests.ts'
-import { once, type RepeatableView, repeatable, undoOnce } from './sessions/repeated-views.ts'
+import { viewFunctions } from './sessions/record-view.ts'
 import { userRecords } from './sessions/user-records.ts'
 import { PAGE, userSessionLists } from './sessions/user-session-lists.ts'
 import * as userSessions from './sessions/user-sessions.ts'
-import type { SessionStore, SessionStoreOptions } from './store-types.ts'
+import type { SessionStoreOptions } from './store-options.ts'
+import type { SessionStore } from './store-types.ts'
 import { chooseSender } from './strategies.ts'
 import { DEFAULT_DEADLINE_MS } from './strategy-options.ts'
 import { createTokens } from './tokens/tokens.ts'
@@ -98,30 +98,6 @@ export function createSessionStore(options: SessionStoreOptions): SessionStore {
     return known(isIdle(session) ? undefined : session)
   }
 
-  async function recordOnce<View>(
-    update: updates.Update<View | undefined>,
-    input: RepeatableView,
-  ): Promise<View> {
-    checkKey(input.idempotencyKey)
-    try {
-      const { view, counted } = await run(once(keys, input, update))
-      if (view === undefined) await undo(undoOnce(keys, input, counted))
-      return known(view)
-    } catch (error) {
-      throw repeatable(error)
-    }
-  }
-
-  async function undo(update: updates.Update<void>): Promise<void> {
-    try {
-      await run(update)
-    } catch (cause) {
-      // Whatever became of the undoing, the view itself was written.
-      const what = 'there is no such session, and what its view wrote may be left behind'
-      throw new StoreError('ONETRIP_OUTCOME_UNKNOWN', what, { cause })
-    }
-  }
-
   const lists = userSessionLists({ runner, keys, now })
   const records = userRecords({ ...parts, endListed: lists.endAll })
   try {
@@ -135,6 +111,7 @@ export function createSessionStore(options: SessionStoreOptions): SessionStore {
 
   return {
     ...dataFunctions({ ...parts, tokens, limits }),
+    ...viewFunctions({ ...parts, tokens }),
     exportUser: whole(records.exportUser),
     eraseUser: whole(records.eraseUser),
 
@@ -177,23 +154,6 @@ export function createSessionStore(options: SessionStoreOptions): SessionStore {
       checkName('user', user)
       if (item !== undefined) checkName('item', item)
       await run(updates.updateToken(keys, { id, user, item }, now()))
-    },
-
-    async recordView(token, item, options) {
-      const id = tokens.verify(token)
-      checkName('item', item)
-      const update = withDataIf(options, updates.recordView(keys, { id, item }, now()), keys, id)
-      const idempotencyKey = options?.idempotencyKey
-      runner.begin() // not `whole`, which would cost each view another promise
-      try {
-        if (idempotencyKey !== undefined)
-          return await recordOnce(update, { id, item, idempotencyKey })
-        const view = await run(update)
-        if (view === undefined) await undo(updates.undoView(keys, { id, item }))
-        return known(view)
-      } finally {
-        runner.end()
-      }
     },
 
     async checkToken(token, options) {

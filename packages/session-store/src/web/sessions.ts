@@ -3,13 +3,8 @@ import { StoreError } from '../errors.ts'
 import { checkFunctions, checkOptions } from '../input.ts'
 import { checkOptionNames } from '../option-names.ts'
 import { createSessionStore } from '../store.ts'
-import type {
-  LoginOptions,
-  NewSession,
-  SessionStore,
-  SessionStoreOptions,
-  ViewOptions,
-} from '../store-types.ts'
+import type { LoginOptions, SessionStoreOptions, ViewOptions } from '../store-options.ts'
+import type { NewSession, SessionStore } from '../store-types.ts'
 import type { RecordedView, Session, ViewedItem } from '../updates.ts'
 import { type CookieOptions, type SessionCookie, sessionCookie } from './cookie.ts'
 import { isCrossSite, originsOf, type WebRequest } from './cross-site.ts'
