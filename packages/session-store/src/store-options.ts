@@ -1,6 +1,7 @@
 import type { DataOption } from './data/data.ts'
 import type { DataLimits } from './data/data-fields.ts'
 import type { Keys } from './keys.ts'
+import type { NamesOf } from './option-names.ts'
 import type { JanitorOptions } from './retention/janitor.ts'
 import type { Sender } from './senders/sender.ts'
 import type { StrategyName } from './strategies.ts'
@@ -68,4 +69,29 @@ export interface PageOptions {
   limit?: number | undefined
   /** `nextCursor` of the page before; undefined for the first one. */
   cursor?: string | undefined
+}
+
+export const storeOptionNames: NamesOf<SessionStoreOptions> = {
+  url: true,
+  tls: true,
+  client: true,
+  poolSize: true,
+  deadlineMs: true,
+  strategy: true,
+  sender: true,
+  maxInFlight: true,
+  tokens: true,
+  keys: true,
+  prefix: true,
+  idleSeconds: true,
+  maxSessionsPerUser: true,
+  dataLimits: true,
+  janitor: true,
+}
+
+export const tokensOptionNames: NamesOf<TokensOptions> = {
+  secrets: true,
+  lifetimeSeconds: true,
+  rememberedLifetimeSeconds: true,
+  clock: true,
 }

@@ -30,7 +30,7 @@ import { viewFunctions } from './sessions/record-view.ts'
 import { userRecords } from './sessions/user-records.ts'
 import { PAGE, userSessionLists } from './sessions/user-session-lists.ts'
 import * as userSessions from './sessions/user-sessions.ts'
-import type { SessionStoreOptions } from './store-options.ts'
+import { type SessionStoreOptions, storeOptionNames, tokensOptionNames } from './store-options.ts'
 import type { SessionStore } from './store-types.ts'
 import { chooseSender } from './strategies.ts'
 import { DEFAULT_DEADLINE_MS } from './strategy-options.ts'
@@ -46,8 +46,8 @@ import * as updates from './updates.ts'
  */
 export function createSessionStore(options: SessionStoreOptions): SessionStore {
   checkOptions('a session store', options)
-  checkOptionNames('a session store', options)
-  checkOptionNames('tokens', options.tokens)
+  checkOptionNames('a session store', options, storeOptionNames)
+  checkOptionNames('tokens', options.tokens, tokensOptionNames)
   const { idleSeconds = 14 * 24 * 3600, maxSessionsPerUser = 100, prefix = '' } = options
   const {
     maxInFlight = 1_000,

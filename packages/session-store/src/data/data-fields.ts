@@ -1,6 +1,6 @@
 import { StoreError } from '../errors.ts'
 import { checkName, checkObject, checkOptions } from '../input.ts'
-import { checkOptionNames } from '../option-names.ts'
+import { checkOptionNames, type NamesOf } from '../option-names.ts'
 import { checkRange } from '../range.ts'
 
 /** Limits of the data of one session. */
@@ -13,12 +13,14 @@ export interface DataLimits {
   patchBytes?: number
 }
 
+const optionNames: NamesOf<DataLimits> = { fields: true, fieldBytes: true, patchBytes: true }
+
 const MAX_BYTES = 8_388_608
 
 /** @throws TypeError for a limit that is out of its range. */
 export function checkedDataLimits(limits: DataLimits = {}): Required<DataLimits> {
   checkOptions('dataLimits', limits)
-  checkOptionNames('dataLimits', limits)
+  checkOptionNames('dataLimits', limits, optionNames)
   const { fields = 64, fieldBytes = 16_384, patchBytes = 65_536 } = limits
   checkRange('dataLimits.fields', fields, { least: 1, most: 1_000, whole: true })
   checkRange('dataLimits.fieldBytes', fieldBytes, { least: 2, most: MAX_BYTES, whole: true })

@@ -1,9 +1,14 @@
 import type { DataOption, MaybeData, PatchOptions, SessionData } from '../data/data.ts'
 import { StoreError } from '../errors.ts'
 import { checkFunctions, checkOptions } from '../input.ts'
-import { checkOptionNames } from '../option-names.ts'
+import { checkOptionNames, type NamesOf } from '../option-names.ts'
 import { createSessionStore } from '../store.ts'
-import type { LoginOptions, SessionStoreOptions, ViewOptions } from '../store-options.ts'
+import {
+  type LoginOptions,
+  type SessionStoreOptions,
+  storeOptionNames,
+  type ViewOptions,
+} from '../store-options.ts'
 import type { NewSession, SessionStore } from '../store-types.ts'
 import type { RecordedView, Session, ViewedItem } from '../updates.ts'
 import { type CookieOptions, type SessionCookie, sessionCookie } from './cookie.ts'
@@ -27,9 +32,18 @@ export type StoreChoice =
   | { store: SessionStore }
   | ({ store?: never } & SessionStoreOptions & OwnStoreOptions)
 
-export interface OwnStoreOptions {
+interface OwnStoreOptions {
   /** How long the start waits for Redis. Default 8,000: Fastify gives a plugin 10 s (`pluginTimeout`). */
   readyTimeoutMs?: number | undefined
+}
+
+const optionNames: NamesOf<WebOptions & OwnStoreOptions & SessionStoreOptions & { store: true }> = {
+  cookie: true,
+  publicOrigins: true,
+  bearer: true,
+  readyTimeoutMs: true,
+  store: true,
+  ...storeOptionNames,
 }
 
 type DataFields = Readonly<Record<string, unknown>>
@@ -89,7 +103,7 @@ export interface Web {
  */
 export async function openWeb(options: WebOptions & StoreChoice): Promise<Web> {
   checkOptions('the sessions plugin', options)
-  checkOptionNames('the sessions plugin', options)
+  checkOptionNames('the sessions plugin', options, optionNames)
   const { store: given, cookie, publicOrigins = [], bearer = true, ...ownStore } = options
   if (typeof bearer !== 'boolean') throw new TypeError('bearer must be true or false')
   const shared = { cookie: sessionCookie(cookie), origins: originsOf(publicOrigins), bearer }
