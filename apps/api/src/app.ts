@@ -110,7 +110,10 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
     await service.register(overloadPlugin, { maxEventLoopDelayMs })
     await service.register(publicRoutes, { authenticator })
     if (options.publicRoutes) await service.register(options.publicRoutes)
-    await service.register(authenticatedRoutes, { routes: options.routes })
+    await service.register(authenticatedRoutes, {
+      routes: options.routes,
+      dataBodyBytes: limits.dataBodyBytes,
+    })
     await service.register(reportRoutes, { file: options.reportFile ?? '' })
   })
   await app.register(otherMethodsPlugin)

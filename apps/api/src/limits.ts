@@ -1,7 +1,12 @@
 /** What one client may take of the process; times in milliseconds. */
 export interface Limits {
-  /** Of a body; `PATCH /me/data` may use all of it. 413. */
+  /** Of a body. 413. */
   bodyBytes: number
+  /**
+   * Of the body of `PATCH /me/data`: twice the `patchBytes` of the store, so that every patch that it accepts
+   * fits, with quotes, spaces and escapes. 413.
+   */
+  dataBodyBytes: number
   /** Of the request line and all headers together: half of Node's own, and room for a few cookies. 431. */
   headerBytes: number
   /** Of a parameter in the path; an id of a session has fewer. 414. */
@@ -32,6 +37,7 @@ export interface Limits {
 /** Not limited: requests over the life of a connection (closing it would only cost), and the number of headers. */
 export const defaultLimits: Limits = {
   bodyBytes: 4096,
+  dataBodyBytes: 131_072,
   headerBytes: 8192,
   parameterCharacters: 100,
   headersMs: 5_000,

@@ -3,7 +3,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { trustingAuthenticator } from '../src/authenticator.ts'
-import { configSchema, loadConfig } from '../src/config.ts'
+import { loadConfig } from '../src/config.ts'
+import { configSchema } from '../src/config-schema.ts'
 
 const SESSION_SECRETS = 'x'.repeat(32)
 

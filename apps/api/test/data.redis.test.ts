@@ -1,3 +1,4 @@
+import { Writable } from 'node:stream'
 import { redisOfThisFile } from '@onetrip/stack/testing/redis.ts'
 import type { FastifyInstance } from 'fastify'
 import { expect, test } from 'vitest'
@@ -71,8 +72,54 @@ test('a body that is no patch is refused, and says which field', async () => {
     expect(answer, body).toMatchObject({ statusCode: 400, code })
     expect(answer.message, body).toContain(message)
   }
-  expect((await patch(`{"cart": "${'x'.repeat(5_000)}"}`)).statusCode).toBe(413)
   expect(await server.redis.keys('data:*')).toEqual([])
+})
+
+test('data that is not JSON in Redis is answered with its code, and logged', async () => {
+  let lines = ''
+  const stream = new Writable({
+    write(chunk: Buffer, _encoding, done) {
+      lines += chunk
+      done()
+    },
+  })
+  const app = await appForThisTest(server.socket, { logger: { stream } })
+  const token = await login(app)
+  await server.redis.hset(`data:${token.split('.')[0]}`, 'cart', 'a secret')
+  const answer = await app.inject({ url: '/me/data', headers: bearer(token) })
+  expect(answer.json()).toEqual({
+    statusCode: 500,
+    code: 'ONETRIP_UNREADABLE_DATA',
+    error: 'Internal Server Error',
+    message: 'a field of the session data is not JSON',
+    mayHaveWritten: false,
+    retrySafe: false,
+  })
+  expect(lines).toContain('data field \\"cart\\"')
+  expect(lines).not.toContain('a secret')
+})
+
+test('a patch may be as large as the store accepts', async () => {
+  const app = await appForThisTest(server.socket)
+  const patch = patchWith(app, await login(app))
+  // 64 fields of 1,024 bytes each, name and JSON: 65,536 bytes to the store, the most that it accepts.
+  const names = Array.from({ length: 64 }, (_, index) => `${index}`.padEnd(128, '"'))
+  const largest = Object.fromEntries(names.map((name) => [name, 'x'.repeat(1024 - 128 - 2)]))
+  expect((await patch(largest)).json()).toEqual({ version: 1 })
+  expect((await patch({ ...largest, [names[0] ?? '']: 'x'.repeat(1024) })).json()).toMatchObject({
+    code: 'ONETRIP_INVALID_INPUT',
+    message: expect.stringContaining('at most 65536'),
+  })
+  expect((await patch({ cart: 'x'.repeat(16_384) })).json()).toMatchObject({
+    code: 'ONETRIP_INVALID_INPUT',
+    message: expect.stringContaining('data field "cart" has 16386 bytes'),
+  })
+  const tooLarge = { cart: 'x'.repeat(131_072) }
+  expect((await patch(tooLarge)).json()).toMatchObject({ code: 'API_BODY_TOO_LARGE' })
+  // Of somebody without a session it is not even read.
+  const forged = `${(await login(app)).slice(0, -5)}AAAAA`
+  const answer = await patchWith(app, forged)(tooLarge)
+  expect(answer.json()).toMatchObject({ code: 'ONETRIP_INVALID_TOKEN' })
 })
 
 test('a page of another origin cannot change the data by cookie', async () => {

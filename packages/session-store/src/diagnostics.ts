@@ -115,14 +115,17 @@ export const errorChannel = channel('onetrip:error')
 
 /** Something in the configuration that an operator should change. */
 export interface StoreWarning {
-  /** Redis may evict sessions; a session cookie lives longer than its session. */
-  code: 'ONETRIP_EVICTION' | 'ONETRIP_COOKIE_OUTLIVES_SESSION'
+  /**
+   * Redis may evict sessions; a session cookie lives longer than its session; the janitor found keys of
+   * another program among its own.
+   */
+  code: 'ONETRIP_EVICTION' | 'ONETRIP_COOKIE_OUTLIVES_SESSION' | 'ONETRIP_FOREIGN_KEY'
   message: string
 }
 
 /**
- * `onetrip:warning`: a message of type `StoreWarning` when `ready()` finds something. Without a subscriber
- * it becomes a warning of the process (`process.emitWarning`).
+ * `onetrip:warning`: a message of type `StoreWarning`. Without a subscriber it becomes a warning of the
+ * process (`process.emitWarning`).
  */
 export const warningChannel = channel('onetrip:warning')
 

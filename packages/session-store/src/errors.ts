@@ -32,6 +32,8 @@ export const storeErrors = {
   /** A genuine token whose session is gone; whatever the call wrote has been undone. */
   ONETRIP_UNKNOWN_SESSION: refused(401, 'the session has ended'),
   ONETRIP_CONFLICT: refused(409, 'the data of the session has another version'),
+  /** Another program wrote it. The message names the field; a patch can remove or replace it. */
+  ONETRIP_UNREADABLE_DATA: refused(500, 'a field of the session data is not JSON'),
   ONETRIP_NOT_SENT: notSent('there is no connection to Redis'),
   ONETRIP_OVERLOADED: notSent('too much is in flight to Redis'),
   ONETRIP_OUTCOME_UNKNOWN: sent('sent to Redis, but its reply was lost or late'),
@@ -49,16 +51,46 @@ interface Details {
   cause?: unknown
 }
 
-/** What the store throws. Its message names no token and no value that was sent. */
+/**
+ * Removes the arguments of commands from a client's error and from the errors inside it: they name sessions,
+ * users and items, hold session data and, of AUTH, a password. Changes the object itself, which keeps its
+ * class.
+ */
+function removeArguments(error: unknown, seen = new Set<unknown>()): void {
+  if (!(error instanceof Error) || seen.has(error)) return
+  seen.add(error)
+  const { command } = error as { command?: { name?: unknown; args?: unknown } }
+  if (command?.args) Reflect.set(error, 'command', { name: command.name })
+  const [message = '', quoted] = error.message.split(QUOTED_ARGUMENTS)
+  if (quoted !== undefined) {
+    const { stack } = error
+    Reflect.set(
+      error,
+      'stack',
+      stack?.replace(error.message, () => message),
+    )
+    Reflect.set(error, 'message', message)
+  }
+  for (const inner of [error.cause, ...Object.values(error)].flat()) removeArguments(inner, seen)
+}
+
+/** How Redis goes on after the name of an unknown command. */
+const QUOTED_ARGUMENTS = ', with args beginning with'
+
+/**
+ * What the store throws. Its message names no token and no value that was sent, and its cause has no
+ * arguments of commands.
+ */
 export class StoreError extends Error {
   override name = 'StoreError'
   readonly code: StoreErrorCode
-  /** 400, 401, 409 or 503. */
+  /** 400, 401, 409, 500 or 503. */
   readonly statusCode: number
   readonly mayHaveWritten: boolean
   readonly retrySafe: boolean
 
   constructor(code: StoreErrorCode, message: string, details: Details = {}) {
+    removeArguments(details.cause)
     super(message, details.cause === undefined ? undefined : { cause: details.cause })
     const { statusCode, retrySafe, mayHaveWritten } = storeErrors[code]
     this.code = code

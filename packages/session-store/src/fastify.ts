@@ -1,6 +1,7 @@
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
-import type { LoginOptions, NewSession, SessionStore } from './store-types.ts'
+import type { LoginOptions } from './store-options.ts'
+import type { NewSession, SessionStore } from './store-types.ts'
 import { errorBody, errorHeaders, isSessionError } from './web/errors.ts'
 import {
   type LoggedIn,
@@ -32,7 +33,8 @@ declare module 'fastify' {
   interface FastifyReply {
     /**
      * Begins a session for a user whose password or the like has been checked: on a new token, which is set
-     * as the cookie. Ends the session of the request's cookie; that of a guest hands over its data.
+     * as the cookie. Takes over the views and data of the request's session if it is a guest's, by cookie or
+     * bearer token. Ends the session of the request's cookie; a user's session of a bearer token goes on.
      *
      * @throws SessionRequestError `ONETRIP_CROSS_SITE` when a page of another origin sent the request; what
      *   the store's `login` throws.

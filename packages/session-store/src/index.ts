@@ -55,14 +55,16 @@ export type { ExportedSession, UserExport, WalkOptions } from './sessions/user-r
 export { createSessionStore } from './store.ts'
 export type {
   LoginOptions,
-  NewSession,
   PageOptions,
+  SessionStoreOptions,
+  ViewOptions,
+} from './store-options.ts'
+export type {
+  NewSession,
   RecentSession,
   SessionStore,
-  SessionStoreOptions,
   UserSession,
   UserSessionPage,
-  ViewOptions,
 } from './store-types.ts'
 export { type StrategyName, strategyNames } from './strategies.ts'
 export type { StrategyOptions } from './strategy-options.ts'

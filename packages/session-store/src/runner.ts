@@ -40,7 +40,14 @@ export interface Runner {
    * @throws StoreError `ONETRIP_NOT_SENT` when it cannot within `timeoutMs`.
    */
   ready(timeoutMs: number): Promise<void>
-  /** Waits until nothing is in flight, at most for the deadline, then closes the sender. */
+  /**
+   * Begins a call that may need several updates; `end` must follow. `close` waits for it.
+   *
+   * @throws StoreError `ONETRIP_NOT_SENT` when the store is closing.
+   */
+  begin(): void
+  end(): void
+  /** Waits for calls and updates in flight, at most for the deadline, then closes the sender. */
   close(): Promise<void>
   /** What the shared connections are doing; undefined for a sender that has none. */
   state(): PoolState | undefined
@@ -60,6 +67,8 @@ export function createRunner(sender: Sender, limits: RunnerLimits): Runner {
   const { deadlineMs, maxInFlight } = limits
   const scan = sender.scan?.bind(sender)
   let inFlight = 0
+  let calls = 0
+  let closing: Promise<void> | undefined
   let closed = false
   let idle: (() => void) | undefined
 
@@ -133,14 +142,29 @@ export function createRunner(sender: Sender, limits: RunnerLimits): Runner {
     throw isNotSent(reason) ? reason : notSent(`no answer after ${timeoutMs / 1000} s`, reason)
   }
 
-  let closing: Promise<void> | undefined
+  function begin(): void {
+    if (closing) throw updateError(notSent('the store is closed'), true)
+    calls++
+  }
+
+  function end(): void {
+    if (--calls === 0) idle?.()
+  }
 
   async function close(): Promise<void> {
+    closed = calls === 0
+    await orLater(untilIdle())
     closed = true
-    const { promise, resolve } = Promise.withResolvers<void>()
-    idle = resolve
-    if (inFlight > 0) await orLater(promise)
     await orLater(sender.close())
+  }
+
+  async function untilIdle(): Promise<void> {
+    while (calls > 0 || inFlight > 0) {
+      closed = calls === 0
+      const { promise, resolve } = Promise.withResolvers<void>()
+      idle = resolve
+      await promise
+    }
   }
 
   /** Another client may wait for a server that does not answer. */
@@ -160,6 +184,8 @@ export function createRunner(sender: Sender, limits: RunnerLimits): Runner {
             (step) => step,
           )
         : run(scanOne(request, from)),
+    begin,
+    end,
     ready: (timeoutMs) => sender.ready?.(timeoutMs) ?? ping(timeoutMs),
     close: () => (closing ??= close()),
     state: () => {

@@ -1,64 +1,12 @@
 import type { DataOption, MaybeData, PatchOptions, SessionData } from './data/data.ts'
-import type { DataLimits } from './data/data-fields.ts'
 import type { ExternalSessions } from './data/external-sessions.ts'
-import type { Keys } from './keys.ts'
 import type { Janitor, JanitorOptions } from './retention/janitor.ts'
 import type { PoolState } from './runner.ts'
-import type { Sender } from './senders/sender.ts'
 import type { Attempts } from './sessions/attempts.ts'
 import type { UserExport, WalkOptions } from './sessions/user-records.ts'
 import type { ListedSession } from './sessions/user-session-lists.ts'
-import type { StrategyName } from './strategies.ts'
-import type { StrategyOptions } from './strategy-options.ts'
-import type { TokensOptions } from './tokens/tokens.ts'
+import type { LoginOptions, PageOptions, ViewOptions } from './store-options.ts'
 import type { PopularItem, RecordedView, Session, Update, ViewedItem } from './updates.ts'
-
-/** Exactly one of `url`, `client` and `sender` says how Redis is reached. */
-export interface SessionStoreOptions extends StrategyOptions {
-  /** How updates are sent by `url` or `client`. Default `batch`. */
-  strategy?: StrategyName
-  /** A way of sending of your own, as `batching(nodeRedisSender(client))`. The store closes it. */
-  sender?: Sender
-  /** Updates in flight, beyond which one is refused. Default 1,000. */
-  maxInFlight?: number
-  tokens: TokensOptions
-  /** Default `documentKeys`; `partitionedKeys()` for a cluster. */
-  keys?: Keys
-  /**
-   * All keys begin with it, the janitor's too: stores of several applications or tenants can share a
-   * Redis, and a client. At most 128 characters, no `{` and `}`. Default: no prefix.
-   */
-  prefix?: string
-  /**
-   * Idle timeout of a session. `recordView` and `viewedItems` accept an idle session until the janitor's
-   * next run, and a view refreshes it. `checkToken`, `touch`, `data`, `patch` and the functions that list or end a
-   * user's sessions refuse it at once. At least 0.001. Default 14 days.
-   */
-  idleSeconds?: number
-  /**
-   * A login beyond it ends the user's oldest sessions, at most 100 at a time. Logins at the same time
-   * may exceed it until the next login. `Infinity`: no maximum. Default 100.
-   */
-  maxSessionsPerUser?: number
-  /** Limits of the data of one session. */
-  dataLimits?: DataLimits
-  /**
-   * Options of the janitor, which ends idle sessions and those beyond the maximum. It runs from the
-   * store's creation until `close()`. `false`: no janitor. Default `{}`: a janitor with its defaults.
-   */
-  janitor?: JanitorOptions | false
-}
-
-export interface LoginOptions {
-  /** A longer lifetime: `tokens.rememberedLifetimeSeconds`, without which it is refused. Default false. */
-  remember?: boolean | undefined
-  /**
-   * The token of a guest session (`loginGuest`), whose data and views the new session takes over. The
-   * token of a session that has ended, was idle or is a user's, and one that is not genuine or has
-   * expired: the user is logged in without.
-   */
-  from?: string | undefined
-}
 
 export interface NewSession {
   /** The credential: for its owner only. */
@@ -77,22 +25,6 @@ export interface RecentSession {
 export interface UserSession extends ListedSession {
   /** It is the session of the token that asked. */
   current: boolean
-}
-
-export interface ViewOptions extends DataOption {
-  /**
-   * For callers that may send the view again, as after `ONETRIP_OUTCOME_UNKNOWN`: with the same key it is
-   * counted once in ten minutes, for this session and item, and that error is `retrySafe`. 1 to 255
-   * characters. Costs a script in place of a command, and a key of some 150 bytes for that time.
-   */
-  idempotencyKey?: string | undefined
-}
-
-export interface PageOptions {
-  /** Entries of the list that the page looks at, 1 to 100. Default 100. */
-  limit?: number | undefined
-  /** `nextCursor` of the page before; undefined for the first one. */
-  cursor?: string | undefined
 }
 
 export interface UserSessionPage {
@@ -179,7 +111,8 @@ export interface SessionStore {
   /**
    * The session's data. Writes nothing. One round trip.
    *
-   * @throws StoreError `ONETRIP_UNKNOWN_SESSION`.
+   * @throws StoreError `ONETRIP_UNKNOWN_SESSION`; `ONETRIP_UNREADABLE_DATA`, as all functions that read data,
+   *   when a field in Redis is not JSON.
    */
   data(token: string): Promise<SessionData>
 
@@ -187,7 +120,7 @@ export interface SessionStore {
    * Changes fields of the session's data: each value is stored as JSON, undefined removes the field,
    * and all other fields stay. All of the patch is written or nothing, and the session is seen now.
    * Patches of different fields at the same time all count; of the same field the last one does,
-   * unless `ifVersion` is given. One round trip. On a cluster it needs `partitionedKeys`.
+   * unless `ifVersion` is given. One round trip.
    *
    * @returns The new version.
    * @throws StoreError `ONETRIP_UNKNOWN_SESSION`; `ONETRIP_CONFLICT` when the data has another version
@@ -300,11 +233,13 @@ export interface SessionStore {
    * maximum, rescales the item counts and removes leftovers. Any number of processes may have any
    * number: one of them works at a time. Redis 7.0 or newer.
    *
-   * @throws TypeError for an option of a wrong type or out of range, and for a cluster whose keys are
-   *   not partitioned (`partitionedKeys`).
+   * @throws TypeError for an option that does not exist, has a wrong type or is out of range.
    */
   janitor(limits?: JanitorOptions): Janitor
 
-  /** Stops its janitors, finishes what is in flight, then closes all connections. */
+  /**
+   * Stops its janitors, waits for the calls in flight, also those of several round trips, at most for
+   * `deadlineMs`, then closes all connections. Calls that begin meanwhile are refused.
+   */
   close(): Promise<void>
 }

@@ -1,14 +1,13 @@
-import { checkSessionSlots } from './connections/cluster.ts'
+import { checkSlots } from './connections/cluster.ts'
 import { warnOfEviction } from './connections/eviction.ts'
 import { withDataIf } from './data/data.ts'
 import { checkedDataLimits } from './data/data-fields.ts'
 import { externalSessions } from './data/external-sessions.ts'
 import { dataFunctions, sessionData } from './data/session-data.ts'
-import { known, StoreError } from './errors.ts'
+import { known } from './errors.ts'
 import {
   checkBoolean,
   checkFunctions,
-  checkKey,
   checkLimit,
   checkName,
   checkNumber,
@@ -20,17 +19,19 @@ import {
   MAX_TIMEOUT_MS,
 } from './input.ts'
 import { documentKeys, prefixedKeys } from './keys.ts'
+import { checkOptionNames } from './option-names.ts'
 import { checkRange } from './range.ts'
 import { createJanitor, type Janitor, type JanitorOptions } from './retention/janitor.ts'
 import { createRunner, PING } from './runner.ts'
 import { countAttempts } from './sessions/attempts.ts'
 import { cursorOf, positionOf } from './sessions/cursor.ts'
 import { guestOf, loginFromGuest } from './sessions/guests.ts'
-import { once, type RepeatableView, repeatable, undoOnce } from './sessions/repeated-views.ts'
+import { viewFunctions } from './sessions/record-view.ts'
 import { userRecords } from './sessions/user-records.ts'
 import { PAGE, userSessionLists } from './sessions/user-session-lists.ts'
 import * as userSessions from './sessions/user-sessions.ts'
-import type { SessionStore, SessionStoreOptions } from './store-types.ts'
+import { type SessionStoreOptions, storeOptionNames, tokensOptionNames } from './store-options.ts'
+import type { SessionStore } from './store-types.ts'
 import { chooseSender } from './strategies.ts'
 import { DEFAULT_DEADLINE_MS } from './strategy-options.ts'
 import { createTokens } from './tokens/tokens.ts'
@@ -41,11 +42,12 @@ import * as updates from './updates.ts'
  * `false`.
  *
  * @throws TypeError when an option has a wrong type or is out of its range, the URL of Redis or a secret
- *   is unusable, the strategy cannot work with the other options, or the janitor cannot work on a
- *   cluster with these keys.
+ *   is unusable, the strategy cannot work with the other options, or the keys are not made for a cluster.
  */
 export function createSessionStore(options: SessionStoreOptions): SessionStore {
   checkOptions('a session store', options)
+  checkOptionNames('a session store', options, storeOptionNames)
+  checkOptionNames('tokens', options.tokens, tokensOptionNames)
   const { idleSeconds = 14 * 24 * 3600, maxSessionsPerUser = 100, prefix = '' } = options
   const {
     maxInFlight = 1_000,
@@ -66,13 +68,24 @@ export function createSessionStore(options: SessionStoreOptions): SessionStore {
   const parts = { runner, keys, now, idleSeconds }
   const janitors: Janitor[] = []
   const janitor = (limits: JanitorOptions = {}): Janitor => {
-    checkSessionSlots(options.client, keys)
     const added = createJanitor({ ...parts, now: () => now() / 1000 }, limits)
     janitors.push(added)
     return added
   }
 
   const isIdle = ({ lastSeenAt }: { lastSeenAt: number }) => lastSeenAt < now() - 1000 * idleSeconds
+
+  /** A function that may need several updates: `close` waits for all of them. */
+  const whole =
+    <Args extends unknown[], Result>(call: (...args: Args) => Promise<Result>) =>
+    async (...args: Args): Promise<Result> => {
+      runner.begin()
+      try {
+        return await call(...args)
+      } finally {
+        runner.end()
+      }
+    }
 
   async function checkId(id: string): Promise<updates.Session> {
     return await checkWith(updates.checkToken(keys, id))
@@ -85,32 +98,10 @@ export function createSessionStore(options: SessionStoreOptions): SessionStore {
     return known(isIdle(session) ? undefined : session)
   }
 
-  async function recordOnce<View>(
-    update: updates.Update<View | undefined>,
-    input: RepeatableView,
-  ): Promise<View> {
-    checkKey(input.idempotencyKey)
-    try {
-      const { view, counted } = await run(once(keys, input, update))
-      if (view === undefined) await undo(undoOnce(keys, input, counted))
-      return known(view)
-    } catch (error) {
-      throw repeatable(error)
-    }
-  }
-
-  async function undo(update: updates.Update<void>): Promise<void> {
-    try {
-      await run(update)
-    } catch (cause) {
-      // Whatever became of the undoing, the view itself was written.
-      const what = 'there is no such session, and what its view wrote may be left behind'
-      throw new StoreError('ONETRIP_OUTCOME_UNKNOWN', what, { cause })
-    }
-  }
-
   const lists = userSessionLists({ runner, keys, now })
+  const records = userRecords({ ...parts, endListed: lists.endAll })
   try {
+    checkSlots(options.client, keys)
     if (options.janitor !== false) janitor(options.janitor).start()
   } catch (error) {
     // An injected client must not keep our listeners: they hide its errors.
@@ -120,7 +111,9 @@ export function createSessionStore(options: SessionStoreOptions): SessionStore {
 
   return {
     ...dataFunctions({ ...parts, tokens, limits }),
-    ...userRecords({ ...parts, endListed: lists.endAll }),
+    ...viewFunctions({ ...parts, tokens }),
+    exportUser: whole(records.exportUser),
+    eraseUser: whole(records.eraseUser),
 
     strategy: name,
     sender: sender.name,
@@ -135,7 +128,7 @@ export function createSessionStore(options: SessionStoreOptions): SessionStore {
       return await run(update)
     },
 
-    async login(user, options = {}) {
+    login: whole(async (user, options = {}) => {
       checkName('user', user)
       const guest = guestOf(tokens, options)
       const { remember = false } = options
@@ -150,7 +143,7 @@ export function createSessionStore(options: SessionStoreOptions): SessionStore {
         await lists.endOldest(user, listed - maxSessionsPerUser, id).catch(() => undefined)
       }
       return { token, expiresAt: tokens.expiresAt(id) }
-    },
+    }),
 
     issueToken: () => tokens.issue(),
 
@@ -163,32 +156,20 @@ export function createSessionStore(options: SessionStoreOptions): SessionStore {
       await run(updates.updateToken(keys, { id, user, item }, now()))
     },
 
-    async recordView(token, item, options) {
-      const id = tokens.verify(token)
-      checkName('item', item)
-      const update = withDataIf(options, updates.recordView(keys, { id, item }, now()), keys, id)
-      const idempotencyKey = options?.idempotencyKey
-      if (idempotencyKey !== undefined)
-        return await recordOnce(update, { id, item, idempotencyKey })
-      const view = await run(update)
-      if (view === undefined) await undo(updates.undoView(keys, { id, item }))
-      return known(view)
-    },
-
     async checkToken(token, options) {
       const id = tokens.verify(token)
       return await checkWith(withDataIf(options, updates.checkToken(keys, id), keys, id))
     },
 
-    async touch(token, unlessWithinSeconds = 0) {
+    touch: whole(async (token, unlessWithinSeconds = 0) => {
       const id = tokens.verify(token)
       checkNumber('unlessWithinSeconds', unlessWithinSeconds, { least: 0 })
       const session = await checkId(id)
       if (session.lastSeenAt > now() - 1000 * unlessWithinSeconds) return session
       return known(await run(updates.touchSession(keys, id, now())))
-    },
+    }),
 
-    async recentSessions(limit = 50) {
+    recentSessions: whole(async (limit = 50) => {
       checkLimit(limit)
       const recent = await run(updates.recentIds(keys, limit))
       if (recent.length === 0) return []
@@ -198,7 +179,7 @@ export function createSessionStore(options: SessionStoreOptions): SessionStore {
         const user = users[index]
         return user === undefined ? [] : [{ user, lastSeenAt }]
       })
-    },
+    }),
 
     async viewedItems(token) {
       return known(await run(updates.viewedItems(keys, tokens.verify(token))))
@@ -209,11 +190,11 @@ export function createSessionStore(options: SessionStoreOptions): SessionStore {
       return await run(updates.popularItems(keys, limit))
     },
 
-    async logout(token) {
+    logout: whole(async (token) => {
       return await lists.end(tokens.verify(token))
-    },
+    }),
 
-    async userSessions(token, page = {}) {
+    userSessions: whole(async (token, page = {}) => {
       const own = tokens.verify(token)
       checkObject('page', page)
       const { limit = PAGE, cursor } = page
@@ -228,29 +209,29 @@ export function createSessionStore(options: SessionStoreOptions): SessionStore {
           .map((session) => ({ ...session, current: session.id === own })),
         ...(last && { nextCursor: cursorOf(last) }),
       }
-    },
+    }),
 
-    async revokeSession(token, id) {
+    revokeSession: whole(async (token, id) => {
       const own = tokens.verify(token)
       checkString('id', id)
       const { user } = await checkId(own)
       if (user === null) return false
       const [state] = await run(userSessions.statesOf(keys, [id]))
       return state?.user === user && (await lists.end(id))
-    },
+    }),
 
-    async logoutEverywhere(token) {
+    logoutEverywhere: whole(async (token) => {
       const own = tokens.verify(token)
       const { user } = await checkId(own)
       const ended = user === null ? 0 : await lists.endAll(user)
       // Not in the list if it began with `updateToken`.
       return (await lists.end(own)) ? ended + 1 : ended
-    },
+    }),
 
-    async endUserSessions(user) {
+    endUserSessions: whole(async (user) => {
       checkName('user', user)
       return await lists.endAll(user)
-    },
+    }),
 
     async countAttempts(subjects, windowSeconds) {
       checkStrings('subjects', subjects)

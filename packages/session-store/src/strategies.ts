@@ -46,6 +46,9 @@ export function chooseSender(
   if (options.tls !== undefined && options.url === undefined) {
     throw new TypeError('tls needs a url: a client of your own has its own options of TLS')
   }
+  if (options.poolSize !== undefined && options.url === undefined) {
+    throw new TypeError('poolSize needs a url: to use several clients of your own, give a list')
+  }
   if (sender === undefined) {
     if (Object.hasOwn(strategies, strategy)) {
       return { name: strategy, sender: strategies[strategy](options) }

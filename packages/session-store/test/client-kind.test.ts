@@ -4,6 +4,7 @@ import { expect, test } from 'vitest'
 import {
   type Client,
   createSessionStore,
+  partitionedKeys,
   safeClusterOptions,
   safeRedisOptions,
 } from '../src/index.ts'
@@ -55,7 +56,7 @@ test.each([
 test('ioredis and its cluster are accepted', async () => {
   const cluster = new Cluster(nodes, clusterOptions)
   for (const client of [new Redis(options), cluster]) {
-    const store = createSessionStore({ client, tokens, janitor: false })
+    const store = createSessionStore({ client, tokens, keys: partitionedKeys(), janitor: false })
     await store.close()
     client.disconnect()
   }

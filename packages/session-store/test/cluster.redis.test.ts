@@ -2,7 +2,13 @@ import { type TestCluster, testCluster } from '@onetrip/stack/testing/cluster.ts
 import calculateSlot from 'cluster-key-slot'
 import { Cluster, Redis } from 'ioredis'
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
-import { createCluster, createSessionStore, partitionedKeys } from '../src/index.ts'
+import {
+  createCluster,
+  createSessionStore,
+  documentKeys,
+  partitionedKeys,
+  type SessionStoreOptions,
+} from '../src/index.ts'
 
 const tokens = { secrets: ['a-secret-for-tests-a-secret-for-tests'] }
 const strategies = ['sequential', 'pipeline', 'batch'] as const
@@ -173,14 +179,19 @@ test('a client that could send a write twice is refused, with the options to cha
   safe.disconnect()
 })
 
-test('keys that are not made for a cluster are refused with a janitor, which could not work', () => {
+test('keys that are not made for a cluster are refused', () => {
   const client = createCluster([{ host: '127.0.0.1', port: 1 }])
   onTestFinished(() => client.disconnect())
-  expect(() => createSessionStore({ client, tokens })).toThrow(
-    'use partitionedKeys(), or janitor: false',
-  )
-  const store = createSessionStore({ client, tokens, janitor: false })
-  expect(() => store.janitor()).toThrow('use partitionedKeys()')
+  const ofItems = { ...keys, once: documentKeys.once }
+  for (const unfit of [undefined, documentKeys, ofItems, { ...keys, data: documentKeys.data }]) {
+    for (const janitor of [undefined, false] as const) {
+      const options = { client, tokens, janitor, ...(unfit && { keys: unfit }) }
+      expect(() => createSessionStore(options as SessionStoreOptions)).toThrow(
+        'use the option keys: partitionedKeys()',
+      )
+    }
+  }
+  expect(client.listenerCount('error')).toBe(0)
   const fit = createSessionStore({ client, tokens, keys: partitionedKeys(3) })
   onTestFinished(() => fit.close())
 })

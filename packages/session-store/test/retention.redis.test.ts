@@ -98,7 +98,8 @@ describe.each(layouts)('%s', (_, keys) => {
           } else if (action.kind === 'pass') {
             clock.pass(action.seconds)
           } else if (action.kind === 'janitor') {
-            await store.janitor({ ...evictOnly, ...action }).runOnce()
+            const { kind: _, ...limits } = action
+            await store.janitor({ ...evictOnly, ...limits }).runOnce()
             const idleBefore = clock.seconds - action.idleSeconds
             const newestFirst = [...lastSeenAt].sort(([, a], [, b]) => b - a)
             for (const [rank, [token, seen]] of newestFirst.entries()) {

@@ -2,10 +2,11 @@ import { createHash } from 'node:crypto'
 import { redisForThisTest } from '@onetrip/stack/testing/redis.ts'
 import { Redis } from 'ioredis'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { documentKeys as keys } from '../src/index.ts'
+import { documentKeys as keys, warningChannel } from '../src/index.ts'
 import { removeOrphans } from '../src/retention/orphans.ts'
 import {
   Clock,
+  evictOnly,
   idOf,
   layouts,
   logIn,
@@ -139,4 +140,38 @@ test('keys of other programs that look like ours stay', async () => {
   }
   await store.janitor(sweepOnly).runOnce()
   expect(await server.redis.keys('*')).toHaveLength(2 * hex.length + 1) // and the janitor's own
+})
+
+test('keys below sessions: that are not lists are skipped, and warned of once in a sweep', async () => {
+  const warnings: unknown[] = []
+  const listen = (warning: unknown) => void warnings.push(warning)
+  warningChannel.subscribe(listen)
+  onTestFinished(() => void warningChannel.unsubscribe(listen))
+  const clock = new Clock()
+  const store = await server.storeForThisTest(clock)
+  const tokens = await logIn(store, clock, 20)
+  const ids = tokens.map(idOf)
+  await server.redis.hdel(keys.login(''), ...ids)
+  await server.redis.zrem(keys.recent(''), ...ids)
+  clock.pass(3600)
+  await server.redis.set(keys.sessions('a string'), 'of another program')
+  await server.redis.hset(keys.sessions('a hash'), 'field', 'value')
+  // The views of 20 sessions, and the entries in their users' lists.
+  expect(await sweep(store, 5)).toMatchObject({ swept: 20 + 20 })
+  expect(warnings).toEqual([
+    { code: 'ONETRIP_FOREIGN_KEY', message: expect.stringContaining('2 of them are not') },
+  ])
+  expect(await server.redis.keys('sessions:*')).toHaveLength(2)
+})
+
+test('sessions end also where a key of another program is in place of their list', async () => {
+  const clock = new Clock()
+  const store = await server.storeForThisTest(clock)
+  const tokens = await logIn(store, clock, 10)
+  await server.redis.set(keys.sessions('mallory'), 'of another program')
+  await store.updateToken(store.issueToken(), 'mallory')
+  clock.pass(3600)
+  const janitor = store.janitor({ idleSeconds: 60, batchSize: 3, ...evictOnly })
+  expect(await janitor.runOnce()).toMatchObject({ evicted: tokens.length + 1 })
+  expect(await server.redis.get(keys.sessions('mallory'))).toBe('of another program')
 })

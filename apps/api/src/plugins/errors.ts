@@ -45,7 +45,7 @@ function answer(
 ): FastifyReply {
   const { statusCode } = errorTable[error.code]
   reply.code(statusCode).headers(errorHeaders(error))
-  if (statusCode === 503) {
+  if (statusCode >= 500 && error.code !== 'API_INTERNAL') {
     const { code, message, mayHaveWritten } = error
     const leftOut = linesLeftOut(code)
     if (leftOut !== undefined) {

@@ -16,6 +16,8 @@ declare module 'fastify' {
 export interface AuthenticatedRoutesOptions {
   /** Routes of the application. Each request costs a round trip that checks its session. */
   routes: FastifyPluginAsyncTypebox | undefined
+  /** As in `Limits`. */
+  dataBodyBytes: number
 }
 
 /**
@@ -23,7 +25,7 @@ export interface AuthenticatedRoutesOptions {
  * session still there, each store call finds out in the round trip that it makes anyway.
  */
 export const authenticatedRoutes = fp<AuthenticatedRoutesOptions>(
-  async (app, { routes }) => {
+  async (app, { routes, dataBodyBytes }) => {
     app.addHook('onRequest', (request, reply, done) => {
       void request.session.token // throws unless there is one
       if (request.method !== 'POST') reply.header('cache-control', 'no-store')
@@ -33,7 +35,7 @@ export const authenticatedRoutes = fp<AuthenticatedRoutesOptions>(
 
     await app.register(viewRoutes)
     await app.register(sessionRoutes)
-    await app.register(dataRoutes)
+    await app.register(dataRoutes, { bodyBytes: dataBodyBytes })
     if (routes) {
       await app.register(async (own) => {
         // A handler of the application may not call the store, so its requests are checked before it.

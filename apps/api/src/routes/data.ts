@@ -2,7 +2,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import fp from 'fastify-plugin'
 import { DataPatch, PatchedData, PatchHeaders, SessionData } from '../schemas.ts'
 
-const routes: FastifyPluginAsyncTypebox = async (app) => {
+const routes: FastifyPluginAsyncTypebox<{ bodyBytes: number }> = async (app, { bodyBytes }) => {
   const { store } = app
   const tags = ['data']
 
@@ -26,6 +26,12 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
   app.patch(
     '/me/data',
     {
+      bodyLimit: bodyBytes,
+      // Before a body of that size is read: that the token is genuine, which needs no round trip.
+      onRequest: (request, _reply, done) => {
+        store.tokenExpiresAt(request.session.token)
+        done()
+      },
       schema: {
         operationId: 'patchData',
         summary: "Change fields of the session's data",

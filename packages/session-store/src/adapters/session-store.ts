@@ -1,5 +1,6 @@
 import type { ExternalSessions } from '../data/external-sessions.ts'
 import { publishWarning } from '../diagnostics.ts'
+import { checkOptionNames, type NamesOf } from '../option-names.ts'
 import type { SessionStore } from '../store-types.ts'
 
 /** A session as express-session and @fastify/session store it: JSON, and how its cookie is. */
@@ -22,12 +23,15 @@ export interface AdapterOptions {
   migrateFrom?: OldStore
 }
 
+const optionNames: NamesOf<AdapterOptions> = { migrateFrom: true }
+
 /** What both adapters do, by promises. */
 export function adapter(store: Pick<SessionStore, 'external'>, options: AdapterOptions = {}) {
   const sessions = store?.external
   if (typeof sessions?.put !== 'function') {
     throw new TypeError('the first argument must be a store of createSessionStore')
   }
+  checkOptionNames('the session store of a framework', options, optionNames)
   const { migrateFrom } = options
   let warned = false
 

@@ -129,16 +129,21 @@ function opened(connection: Redis): Promise<boolean> {
   })
 }
 
+const inOneSlot = (keys: readonly string[]) =>
+  new Set(keys.map((key) => calculateSlot(key))).size === 1
+
 /**
- * The janitor's scripts need all keys of a session in one slot.
+ * Scripts name several keys of a session, or of an item.
  *
- * @throws TypeError when they are in several, and the client is a cluster.
+ * @throws TypeError when these are in several slots, and the client is a cluster.
  */
-export function checkSessionSlots(client: StrategyOptions['client'], keys: Keys): void {
+export function checkSlots(client: StrategyOptions['client'], keys: Keys): void {
   if (![client ?? []].flat().some(isCluster)) return
-  if (keys.parts().some(({ login, recent }) => calculateSlot(login) !== calculateSlot(recent))) {
-    throw new TypeError(
-      'the janitor needs the keys of a session in one slot of the cluster: use partitionedKeys(), or janitor: false',
-    )
-  }
+  const name = 'any'
+  const ofSession = [keys.login(name), keys.recent(name), keys.viewed(name), keys.data(name)]
+  const ofItem = [keys.popular(name), keys.once(name, name)]
+  if (inOneSlot([...ofSession, keys.ended(name)]) && inOneSlot(ofItem)) return
+  throw new TypeError(
+    'on a cluster the keys of a session must be in one slot, and so must those of an item: use the option keys: partitionedKeys()',
+  )
 }

@@ -1,5 +1,6 @@
 import { StoreError } from '../errors.ts'
-import { checkName, checkObject } from '../input.ts'
+import { checkName, checkObject, checkOptions } from '../input.ts'
+import { checkOptionNames, type NamesOf } from '../option-names.ts'
 import { checkRange } from '../range.ts'
 
 /** Limits of the data of one session. */
@@ -12,10 +13,14 @@ export interface DataLimits {
   patchBytes?: number
 }
 
+const optionNames: NamesOf<DataLimits> = { fields: true, fieldBytes: true, patchBytes: true }
+
 const MAX_BYTES = 8_388_608
 
 /** @throws TypeError for a limit that is out of its range. */
 export function checkedDataLimits(limits: DataLimits = {}): Required<DataLimits> {
+  checkOptions('dataLimits', limits)
+  checkOptionNames('dataLimits', limits, optionNames)
   const { fields = 64, fieldBytes = 16_384, patchBytes = 65_536 } = limits
   checkRange('dataLimits.fields', fields, { least: 1, most: 1_000, whole: true })
   checkRange('dataLimits.fieldBytes', fieldBytes, { least: 2, most: MAX_BYTES, whole: true })
@@ -38,7 +43,7 @@ const invalid = (message: string, cause?: unknown) =>
  *
  * @throws StoreError `ONETRIP_INVALID_INPUT`, naming the field and the limit: beyond a limit, a name that
  *   is not allowed, or a value that JSON cannot hold (cyclic, a BigInt, a function, a symbol, NaN or
- *   undefined inside).
+ *   undefined inside; a Map, a Set or another instance of a class without `toJSON`).
  */
 export function encodeFields(
   fields: Readonly<Record<string, unknown>>,
@@ -79,6 +84,8 @@ function encode(name: string, value: unknown): string {
   try {
     json = JSON.stringify(value, onlyJson)
   } catch (cause) {
+    if (cause instanceof NotJson)
+      throw invalid(`data field "${name}" cannot be written as JSON: ${cause.message}`)
     // TypeError: cyclic, or a BigInt; RangeError: nested too deeply; or what a toJSON() threw.
     throw invalid(`data field "${name}" cannot be written as JSON; see the cause`, cause)
   }
@@ -87,14 +94,28 @@ function encode(name: string, value: unknown): string {
   return json
 }
 
+class NotJson extends Error {}
+
 /** JSON.stringify drops or replaces these silently. */
 function onlyJson(_key: string, value: unknown): unknown {
   const type = typeof value
   if (type === 'function' || type === 'symbol' || type === 'undefined' || Number.isNaN(value)) {
-    throw new TypeError(`JSON has no ${Number.isNaN(value) ? 'NaN' : type}`)
+    throw new NotJson(`JSON has no ${Number.isNaN(value) ? 'NaN' : type}`)
   }
   if (value === Number.POSITIVE_INFINITY || value === Number.NEGATIVE_INFINITY) {
-    throw new TypeError('JSON has no Infinity')
+    throw new NotJson('JSON has no Infinity')
+  }
+  if (typeof value === 'object' && value !== null && !Array.isArray(value) && !isPlain(value)) {
+    const { name = 'class' } = value.constructor ?? {}
+    throw new NotJson(
+      `JSON has no ${name}; store a plain object or an array, or give the class a toJSON()`,
+    )
   }
   return value
+}
+
+/** Not an instance of a class. Objects of another realm (`node:vm`) have a prototype of their own. */
+function isPlain(value: object): boolean {
+  const prototype: unknown = Object.getPrototypeOf(value)
+  return prototype === null || Object.getPrototypeOf(prototype) === null
 }

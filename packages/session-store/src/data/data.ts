@@ -1,4 +1,5 @@
-import { checkObject } from '../input.ts'
+import { StoreError } from '../errors.ts'
+import { checkObject, MAX_NAME_LENGTH } from '../input.ts'
 import type { Keys } from '../keys.ts'
 import { endSessions } from '../sessions/user-sessions.ts'
 import { type Command, type Reply, scoreOf, type Update } from '../updates.ts'
@@ -51,11 +52,39 @@ export function readStored(reply: Reply | undefined): StoredData {
   return { fields, version }
 }
 
-/** @throws SyntaxError when another program wrote something that is not JSON. */
-export const decodeData = ({ fields, version }: StoredData): SessionData => ({
-  fields: Object.fromEntries(fields.map(([name, json]) => [name, JSON.parse(json) as unknown])),
-  version,
-})
+/** Values by field, apart from the text of those that are not JSON: another program wrote them. */
+export function decodeReadable({ fields, version }: StoredData): {
+  data: SessionData
+  unreadable: Record<string, string>
+} {
+  const values: [name: string, value: unknown][] = []
+  const texts: [name: string, text: string][] = []
+  for (const [name, text] of fields) {
+    try {
+      values.push([name, JSON.parse(text)])
+    } catch {
+      texts.push([name, text])
+    }
+  }
+  const data = { fields: Object.fromEntries(values), version }
+  return { data, unreadable: Object.fromEntries(texts) }
+}
+
+/**
+ * @param mayHaveWritten Whether the update wrote something beside.
+ * @throws StoreError `ONETRIP_UNREADABLE_DATA`, naming the fields that are not JSON.
+ */
+function decodeData(stored: StoredData, mayHaveWritten: boolean): SessionData {
+  const { data, unreadable } = decodeReadable(stored)
+  const names = Object.keys(unreadable)
+  if (names.length === 0) return data
+  const listed = names.map((name) => JSON.stringify(name.slice(0, MAX_NAME_LENGTH))).join(', ')
+  throw new StoreError(
+    'ONETRIP_UNREADABLE_DATA',
+    `not JSON in Redis: data field ${listed}; remove or replace it with patch`,
+    { mayHaveWritten, retrySafe: false },
+  )
+}
 
 /** Arguments of HSET that store it as it is. */
 export const storedArguments = ({ fields, version }: StoredData): (string | number)[] => [
@@ -82,7 +111,7 @@ export function withData<Result extends object>(
       const own = [...replies]
       const [data] = own.splice(-2, 1)
       const result = update.read(own)
-      return result && { ...result, data: decodeData(readStored(data)) }
+      return result && { ...result, data: decodeData(readStored(data), !update.readOnly) }
     },
   }
 }

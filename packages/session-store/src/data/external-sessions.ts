@@ -3,7 +3,7 @@ import { checkNumber, checkString } from '../input.ts'
 import { EXTERNAL, type Keys } from '../keys.ts'
 import type { Runner } from '../runner.ts'
 import { type Command, timeOf, type Update } from '../updates.ts'
-import { decodeData, readStored, type SessionData } from './data.ts'
+import { decodeReadable, readStored, type SessionData } from './data.ts'
 import type { sessionData } from './session-data.ts'
 
 const MAX_ID_LENGTH = 1_024
@@ -56,7 +56,10 @@ export interface ExternalSessions {
   /** Ends a session. For five minutes it cannot be created again. Returns whether there was one. */
   end(id: string): Promise<boolean>
 
-  /** All of these sessions that are not idle. Walks all logins of the store: for administrators. */
+  /**
+   * All of these sessions that are not idle, without fields that are not JSON in Redis. Walks all logins of
+   * the store: for administrators.
+   */
   walk(): AsyncGenerator<ExternalSession>
 }
 
@@ -87,7 +90,7 @@ function contentsOf(keys: Keys, ids: readonly string[]): Update<ExternalSession[
       ids.map((id, index) => ({
         id: id.slice(EXTERNAL.length),
         lastSeenAt: timeOf(replies[2 * index]),
-        data: decodeData(readStored(replies[2 * index + 1])),
+        data: decodeReadable(readStored(replies[2 * index + 1])).data,
       })),
   }
 }

@@ -6,6 +6,7 @@ import {
 } from '../diagnostics.ts'
 import { checkFunctions, checkOptions } from '../input.ts'
 import type { Keys } from '../keys.ts'
+import { checkOptionNames, type NamesOf } from '../option-names.ts'
 import { checkRange as check } from '../range.ts'
 import type { Runner } from '../runner.ts'
 import { beginTask, type JanitorLock, janitorLock } from './janitor-lock.ts'
@@ -44,6 +45,19 @@ export interface JanitorOptions {
   onProgress?: (event: RetentionEvent) => void
 }
 
+const optionNames: NamesOf<JanitorOptions> = {
+  maxSessions: true,
+  idleSeconds: true,
+  intervalSeconds: true,
+  batchSize: true,
+  keptItems: true,
+  rescaleEverySeconds: true,
+  sweepEverySeconds: true,
+  lockSeconds: true,
+  signal: true,
+  onProgress: true,
+}
+
 /** Keeps the store within its limits. One works at a time, over all processes. */
 export interface Janitor {
   /**
@@ -78,6 +92,7 @@ interface JanitorParts {
 export function createJanitor(parts: JanitorParts, options: JanitorOptions): Janitor {
   const { runner, keys, now } = parts
   checkOptions('a janitor', options)
+  checkOptionNames('a janitor', options, optionNames)
   const {
     intervalSeconds = 60,
     rescaleEverySeconds = 86_400,

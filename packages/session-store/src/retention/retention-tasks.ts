@@ -1,5 +1,7 @@
 import type { RetentionStep } from '../diagnostics.ts'
+import { StoreError } from '../errors.ts'
 import type { Keys } from '../keys.ts'
+import { errorKind } from '../outcomes.ts'
 import type { Runner } from '../runner.ts'
 import { LOGIN_MAY_TAKE_SECONDS } from '../sessions/user-sessions.ts'
 import { chooseDrops, dropItems, halveCounts, leastViewed } from './item-counts.ts'
@@ -55,8 +57,20 @@ export async function forget(
   ended: readonly retention.EndedSession[],
 ): Promise<void> {
   const update = retention.forgetEnded(keys, ended)
-  if (update.commands.length > 0) await runner.run(update)
+  if (update.commands.length === 0) return
+  try {
+    await runner.run(update)
+  } catch (error) {
+    // The other commands of the update were executed. The sweep warns of the key.
+    if (!isOtherType(error)) throw error
+  }
 }
+
+/** Whether Redis refused a command because its key has another type: it belongs to another program. */
+export const isOtherType = (error: unknown): boolean =>
+  error instanceof StoreError &&
+  error.cause instanceof Error &&
+  errorKind(error.cause) === 'WRONGTYPE'
 
 /** Drops the least viewed items, then halves the counts of all that stay, each once. */
 export async function* rescale(context: RetentionContext): AsyncGenerator<TaskStep> {

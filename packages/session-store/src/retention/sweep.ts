@@ -1,3 +1,4 @@
+import { publishWarning } from '../diagnostics.ts'
 import { isExternal, type SessionsPart } from '../keys.ts'
 import type { ScanPosition } from '../senders/sender.ts'
 import { issuedAt } from '../tokens/tokens.ts'
@@ -7,6 +8,7 @@ import { walk } from './retention.ts'
 import {
   batches,
   forget,
+  isOtherType,
   type RetentionContext,
   settledBefore,
   type TaskStep,
@@ -69,18 +71,53 @@ async function* sweepOwned(
   }
 }
 
-/** Entries of users' lists whose session is gone. */
+/** Entries of users' lists whose session is gone. Warns of keys with such a name that are not lists. */
 async function* sweepLists(context: RetentionContext): AsyncGenerator<TaskStep> {
-  const { runner, keys, batchSize } = context
+  const { keys, batchSize } = context
+  let foreign = 0
   for await (const found of scan(context, keys.sessionsPattern())) {
     const users = found.flatMap((key) => keys.sessionsOf(key) ?? [])
     let swept = 0
     for (const some of batches(users, batchSize)) {
-      const listed = await runner.run(oldestOfUsers(keys, some, ENTRIES_READ))
-      for (const entries of batches(listed, batchSize)) swept += await unlist(context, entries)
+      const listed = await oldestEntries(context, some)
+      for (const entries of batches(listed.entries, batchSize)) {
+        swept += await unlist(context, entries)
+      }
+      foreign += listed.foreign
     }
     yield { swept }
   }
+  if (foreign === 0) return
+  publishWarning({
+    code: 'ONETRIP_FOREIGN_KEY',
+    message: `keys of another program match ${keys.sessionsPattern()}, ${foreign} of them are not sorted sets. The sweep skipped these; give the store a prefix of its own`,
+  })
+}
+
+/**
+ * The oldest entries of these users' lists, and how many of the keys are not lists. One such key makes
+ * Redis refuse the update, so the others are then read in halves.
+ */
+async function oldestEntries(context: RetentionContext, users: readonly string[]): Promise<Listed> {
+  const { runner, keys } = context
+  try {
+    return { entries: await runner.run(oldestOfUsers(keys, users, ENTRIES_READ)), foreign: 0 }
+  } catch (error) {
+    if (!isOtherType(error)) throw error
+    if (users.length === 1) return { entries: [], foreign: 1 }
+    const middle = Math.ceil(users.length / 2)
+    const first = await oldestEntries(context, users.slice(0, middle))
+    const second = await oldestEntries(context, users.slice(middle))
+    return {
+      entries: [...first.entries, ...second.entries],
+      foreign: first.foreign + second.foreign,
+    }
+  }
+}
+
+interface Listed {
+  entries: { id: string; user: string }[]
+  foreign: number
 }
 
 async function unlist(

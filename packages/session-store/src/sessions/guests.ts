@@ -2,7 +2,7 @@ import { readStored, type StoredData, storedArguments, writeData } from '../data
 import { checkObject, checkString } from '../input.ts'
 import type { Keys } from '../keys.ts'
 import type { Runner } from '../runner.ts'
-import type { LoginOptions } from '../store-types.ts'
+import type { LoginOptions } from '../store-options.ts'
 import type { Tokens } from '../tokens/tokens.ts'
 import {
   type Command,

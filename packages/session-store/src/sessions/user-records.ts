@@ -1,4 +1,4 @@
-import { decodeData, readStored } from '../data/data.ts'
+import { decodeReadable, readStored } from '../data/data.ts'
 import { StoreError } from '../errors.ts'
 import { checkName, checkObject } from '../input.ts'
 import type { Keys } from '../keys.ts'
@@ -22,6 +22,8 @@ export interface ExportedSession {
   viewed: { item: string; viewedAt: number }[]
   /** Session data by field. */
   data: Record<string, unknown>
+  /** Fields that another program wrote and that are not JSON, as text. Absent if there are none. */
+  unreadable?: Record<string, string>
 }
 
 export interface WalkOptions {
@@ -111,12 +113,17 @@ function contentsOf(keys: Keys, user: string, ids: readonly string[]): Update<Ex
         const own = replies.slice(COMMANDS_PER_SESSION * index)
         const [loggedIn, lastSeen, viewed, data, owner] = own
         if (owner !== user) return []
+        const {
+          data: { fields },
+          unreadable,
+        } = decodeReadable(readStored(data))
         return {
           id,
           loggedInAt: timeOrNull(loggedIn),
           lastSeenAt: timeOrNull(lastSeen),
           viewed: memberScores(viewed).map(([item, time]) => ({ item, viewedAt: timeOf(time) })),
-          data: decodeData(readStored(data)).fields,
+          data: fields,
+          ...(Object.keys(unreadable).length > 0 && { unreadable }),
         }
       }),
   }

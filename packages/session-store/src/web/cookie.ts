@@ -1,4 +1,5 @@
 import { stringifySetCookie } from 'cookie'
+import { checkOptionNames, type NamesOf } from '../option-names.ts'
 import { SessionRequestError } from './errors.ts'
 
 /** The cookie that carries the token. It is always `HttpOnly`, and lives as long as the token. */
@@ -17,6 +18,25 @@ export interface CookieOptions {
   path?: string | undefined
   /** Default: none, so that the browser sends it to no other host of the domain. */
   domain?: string | undefined
+}
+
+const optionNames: NamesOf<CookieOptions> = {
+  secure: true,
+  name: true,
+  sameSite: true,
+  path: true,
+  domain: true,
+}
+
+const COOKIE_LIFETIME =
+  'the cookie lives as long as the token: set tokens.lifetimeSeconds (idleSeconds ends a session that is not used)'
+
+/** Options of other packages' cookies, and what is there instead. */
+const instead = {
+  maxAge: COOKIE_LIFETIME,
+  expires: COOKIE_LIFETIME,
+  httpOnly: 'the cookie is always HttpOnly',
+  signed: 'the token is always signed, with tokens.secrets',
 }
 
 const SAME_SITE = ['lax', 'strict', 'none']
@@ -48,6 +68,7 @@ export interface SessionCookie {
 
 /** @throws TypeError for options that browsers or HTTP do not allow. */
 export function sessionCookie(options: CookieOptions = {}): SessionCookie {
+  checkOptionNames('cookie', options, optionNames, instead)
   const { secure = true, sameSite = 'lax', path = '/', domain } = options
   const name = cookieName(options)
   checkOptions({ name, secure, sameSite, path, domain })

@@ -1,14 +1,15 @@
 import type { DataOption, MaybeData, PatchOptions, SessionData } from '../data/data.ts'
 import { StoreError } from '../errors.ts'
-import { checkFunctions } from '../input.ts'
+import { checkFunctions, checkOptions } from '../input.ts'
+import { checkOptionNames, type NamesOf } from '../option-names.ts'
 import { createSessionStore } from '../store.ts'
-import type {
-  LoginOptions,
-  NewSession,
-  SessionStore,
-  SessionStoreOptions,
-  ViewOptions,
-} from '../store-types.ts'
+import {
+  type LoginOptions,
+  type SessionStoreOptions,
+  storeOptionNames,
+  type ViewOptions,
+} from '../store-options.ts'
+import type { NewSession, SessionStore } from '../store-types.ts'
 import type { RecordedView, Session, ViewedItem } from '../updates.ts'
 import { type CookieOptions, type SessionCookie, sessionCookie } from './cookie.ts'
 import { isCrossSite, originsOf, type WebRequest } from './cross-site.ts'
@@ -34,6 +35,15 @@ export type StoreChoice =
 interface OwnStoreOptions {
   /** How long the start waits for Redis. Default 8,000: Fastify gives a plugin 10 s (`pluginTimeout`). */
   readyTimeoutMs?: number | undefined
+}
+
+const optionNames: NamesOf<WebOptions & OwnStoreOptions & SessionStoreOptions & { store: true }> = {
+  cookie: true,
+  publicOrigins: true,
+  bearer: true,
+  readyTimeoutMs: true,
+  store: true,
+  ...storeOptionNames,
 }
 
 type DataFields = Readonly<Record<string, unknown>>
@@ -92,6 +102,8 @@ export interface Web {
  * @throws TypeError for options that cannot be used; what the store's `ready` throws.
  */
 export async function openWeb(options: WebOptions & StoreChoice): Promise<Web> {
+  checkOptions('the sessions plugin', options)
+  checkOptionNames('the sessions plugin', options, optionNames)
   const { store: given, cookie, publicOrigins = [], bearer = true, ...ownStore } = options
   if (typeof bearer !== 'boolean') throw new TypeError('bearer must be true or false')
   const shared = { cookie: sessionCookie(cookie), origins: originsOf(publicOrigins), bearer }
@@ -135,16 +147,21 @@ export class WebSession implements RequestSession {
   }
 
   #readToken(): string {
-    const { authorization, cookie } = this.#request.headers
-    if (authorization !== undefined && this.#web.bearer) {
-      const scheme = BEARER.exec(authorization)
-      if (scheme) return authorization.slice(scheme[0].length)
-    }
-    const token = this.#web.cookie.read(cookie)
+    const bearer = this.#bearer()
+    if (bearer !== undefined) return bearer
+    const token = this.#web.cookie.read(this.#request.headers.cookie)
     if (!token) throw new SessionRequestError('ONETRIP_LOGIN_REQUIRED')
     // Only a cookie is sent without the intention of the sender.
     this.refuseCrossSite()
     return token
+  }
+
+  /** The token of `Authorization: Bearer`; undefined when there is none, or it is not accepted. */
+  #bearer(): string | undefined {
+    const { authorization } = this.#request.headers
+    if (authorization === undefined || !this.#web.bearer) return undefined
+    const scheme = BEARER.exec(authorization)
+    return scheme ? authorization.slice(scheme[0].length) : undefined
   }
 
   refuseCrossSite(): void {
@@ -180,7 +197,7 @@ export class WebSession implements RequestSession {
     return await this.#web.store.patch(this.token, fields, options)
   }
 
-  /** Begins a session on a new token. Ends the one of the cookie, and takes over its data if a guest's. */
+  /** Begins a session on a new token, with the data of the request's session if a guest's. Ends the cookie's. */
   async login(
     user: string,
     options: LoginOptions | undefined,
@@ -191,7 +208,7 @@ export class WebSession implements RequestSession {
     const { store, cookie } = this.#web
     const replaced = cookie.read(this.#request.headers.cookie)
     // Never the token that the client sent: no session fixation.
-    const from = options?.from ?? this.#token ?? replaced
+    const from = options?.from ?? this.#token ?? this.#bearer() ?? replaced
     const session = await store.login(user, { ...options, from })
     if (replaced) {
       // The browser forgets it now. If it cannot be ended here, it ends as idle.

@@ -1,95 +1,7 @@
-import { once } from 'node:events'
-import type { AddressInfo } from 'node:net'
 import { redisOfThisFile, type TestRedis, testRedis } from '@onetrip/stack/testing/redis.ts'
-import express from 'express'
-import Fastify from 'fastify'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { expressSessions } from '../../src/express.ts'
-import { fastifySessions } from '../../src/fastify.ts'
-import { createSessionStore, roundTripChannel, type SessionStore } from '../../src/index.ts'
-import type { StoreChoice, WebOptions } from '../../src/web/sessions.ts'
-
-type Options = WebOptions & StoreChoice
-
-interface Running {
-  store: SessionStore
-  url: string
-  close(): Promise<void>
-}
-
-/** The same routes with each framework. */
-const frameworks: Record<string, (options: Options) => Promise<Running>> = {
-  async fastify(options) {
-    const app = Fastify()
-    await app.register(fastifySessions, options)
-    app.post<{ Params: { user: string } }>('/login/:user', async (request, reply) => {
-      const remember = 'remember' in (request.query as object)
-      const { user } = await reply.login(request.params.user, { remember })
-      return { user, views: (await request.session.recordView('welcome')).views }
-    })
-    app.post('/guest', async (_request, reply) => {
-      await reply.loginGuest()
-    })
-    app.post<{ Params: { theme: string } }>('/data/:theme', (request) =>
-      request.session.patch({ theme: request.params.theme }),
-    )
-    app.get('/data', (request) => request.session.data())
-    app.get('/viewed', async (request) => ({ items: await request.session.viewedItems() }))
-    app.post<{ Params: { item: string } }>('/views/:item', (request) =>
-      request.session.recordView(request.params.item),
-    )
-    app.get('/me', (request) => request.session.check({ data: true }))
-    app.post('/me', (request) => request.session.touch())
-    app.post('/logout', async (_request, reply) => ({ ended: await reply.logout() }))
-    app.get('/broken', async () => {
-      throw Object.assign(new Error('broken'), { statusCode: 500, code: 'E_BROKEN' })
-    })
-    const url = await app.listen()
-    return { store: app.store, url, close: () => app.close() }
-  },
-  async express(options) {
-    const sessions = await expressSessions(options)
-    const app = express()
-    app.use(sessions.middleware)
-    app.post('/login/:user', async (req, res) => {
-      const remember = 'remember' in req.query
-      const { user } = await req.onetrip.login(req.params.user, { remember })
-      res.json({ user, views: (await req.onetrip.recordView('welcome')).views })
-    })
-    app.post('/guest', async (req, res) => {
-      await req.onetrip.loginGuest()
-      res.end()
-    })
-    app.post('/data/:theme', async (req, res) => {
-      res.json(await req.onetrip.patch({ theme: req.params.theme }))
-    })
-    app.get('/data', async (req, res) => res.json(await req.onetrip.data()))
-    app.get('/viewed', async (req, res) => {
-      res.json({ items: await req.onetrip.viewedItems() })
-    })
-    app.post('/views/:item', async (req, res) => {
-      res.json(await req.onetrip.recordView(req.params.item))
-    })
-    app.get('/me', async (req, res) => res.json(await req.onetrip.check({ data: true })))
-    app.post('/me', async (req, res) => res.json(await req.onetrip.touch()))
-    app.post('/logout', async (req, res) => res.json({ ended: await req.onetrip.logout() }))
-    app.get('/broken', () => {
-      throw Object.assign(new Error('broken'), { statusCode: 500, code: 'E_BROKEN' })
-    })
-    app.use(sessions.errorHandler)
-    const server = app.listen(0)
-    await once(server, 'listening')
-    return {
-      store: sessions.store,
-      url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-      async close() {
-        server.close()
-        server.closeAllConnections()
-        await sessions.close()
-      },
-    }
-  },
-}
+import { roundTripChannel } from '../../src/index.ts'
+import { frameworks, type Options } from './framework-apps.ts'
 
 const server = redisOfThisFile()
 const tokens = { secrets: ['a-secret-for-tests-a-secret-for-tests'] }
@@ -161,6 +73,29 @@ describe.each(Object.entries(frameworks))('%s', (name, start) => {
       { item: 'welcome' },
       { item: 'book' },
     ])
+  })
+
+  test('a guest with a bearer token keeps its data, unless bearer is false', async () => {
+    const { send, store } = await running()
+    const loginWith = async (login: typeof send, token: string) => {
+      const { headers } = await login('POST', '/login/ada', { authorization: `Bearer ${token}` })
+      return headers.getSetCookie()[0]?.split(/[=;]/)[1] ?? ''
+    }
+    const { token: guest } = await store.loginGuest()
+    await store.patch(guest, { theme: 'dark' })
+    const user = await loginWith(send, guest)
+    expect(await store.data(user)).toMatchObject({ fields: { theme: 'dark' } })
+    await expect(store.data(guest)).rejects.toMatchObject({ code: 'ONETRIP_UNKNOWN_SESSION' })
+
+    // A user's session is not taken over, and its client may go on using it.
+    await store.patch(user, { theme: 'light' })
+    expect(await store.data(await loginWith(send, user))).toMatchObject({ fields: {} })
+    expect(await store.data(user)).toMatchObject({ fields: { theme: 'light' } })
+
+    const cookieOnly = await running({ bearer: false })
+    const { token: other } = await store.loginGuest()
+    await loginWith(cookieOnly.send, other)
+    expect(await store.checkToken(other)).toMatchObject({ user: null })
   })
 
   test('a login works with a cookie that is no good, and over a planted second one it does not', async () => {
@@ -257,73 +192,4 @@ describe.each(Object.entries(frameworks))('%s', (name, start) => {
     expect(JSON.stringify(body)).toContain('broken')
     expect(JSON.stringify(body)).not.toContain('retrySafe')
   })
-
-  test('a store that is given is used and not closed; its own is closed', async () => {
-    const given = createSessionStore(storeOptions())
-    onTestFinished(() => given.close())
-    await given.ready()
-    const app = await start({ store: given })
-    expect(app.store).toBe(given)
-    await app.close()
-    await given.ping()
-
-    const own = await start(storeOptions())
-    await own.close()
-    await expect(own.store.ping()).rejects.toMatchObject({ code: 'ONETRIP_NOT_SENT' })
-  })
-
-  test.each([
-    [{ store: undefined as never, tokens: { secrets: [] } }, 'secrets'],
-    [{ cookie: { sameSite: 'none', secure: false } }, 'sameSite'],
-    [{ publicOrigins: ['shop.example'] }, 'publicOrigins'],
-    [{ bearer: 'no' }, 'bearer'],
-    [{ store: {} }, 'no effect'],
-  ])('%o does not start', async (options, words) => {
-    const starting = start({ ...storeOptions(), ...options } as Options)
-    await expect(starting).rejects.toThrow(TypeError)
-    await expect(starting).rejects.toThrow(words)
-  })
-
-  test('an object that is no store does not start', async () => {
-    const starting = start({ store: { login() {} } } as unknown as Options)
-    await expect(starting).rejects.toThrow('store needs the functions checkToken')
-  })
-
-  test('when Redis cannot be used it does not start, and closes its store', async () => {
-    let closed = false
-    const sender = {
-      name: 'silent',
-      send: () => new Promise<never>(() => {}),
-      close: async () => {
-        closed = true
-      },
-    }
-    const starting = start({ sender, tokens, janitor: false, readyTimeoutMs: 1 })
-    await expect(starting).rejects.toMatchObject({ code: 'ONETRIP_NOT_SENT' })
-    expect(closed).toBe(true)
-  })
-})
-
-test('fastify: registered twice, or beside another session plugin, it says so', async () => {
-  const app = Fastify()
-  onTestFinished(() => app.close())
-  await app.register(fastifySessions, storeOptions())
-  await expect(app.register(fastifySessions, storeOptions())).rejects.toThrow('registered twice')
-  const other = Fastify()
-  other.decorateRequest('session', null as never)
-  await expect(other.register(fastifySessions, storeOptions())).rejects.toThrow('@fastify/session')
-})
-
-test('express: used twice, each request says so', async () => {
-  const sessions = await expressSessions(storeOptions())
-  onTestFinished(() => sessions.close())
-  const errors: unknown[] = []
-  const request = {} as Express.Request & Parameters<typeof sessions.middleware>[0]
-  for (const _ of [1, 2]) {
-    sessions.middleware(request, {} as never, (error) => errors.push(error))
-  }
-  expect(errors).toEqual([
-    undefined,
-    new Error('req.onetrip exists already: expressSessions is used twice'),
-  ])
 })

@@ -1,0 +1,69 @@
+import { type MaybeData, withDataIf } from '../data/data.ts'
+import { known, StoreError } from '../errors.ts'
+import { checkKey, checkName } from '../input.ts'
+import type { Keys } from '../keys.ts'
+import type { Runner } from '../runner.ts'
+import type { ViewOptions } from '../store-options.ts'
+import type { Tokens } from '../tokens/tokens.ts'
+import { type RecordedView, recordView, type Update, undoView } from '../updates.ts'
+import { once, type RepeatableView, repeatable, undoOnce } from './repeated-views.ts'
+
+interface ViewParts {
+  runner: Pick<Runner, 'run' | 'begin' | 'end'>
+  keys: Keys
+  tokens: Tokens
+  /** Milliseconds since 1970. */
+  now: () => number
+}
+
+/** What the store offers to record views. */
+export function viewFunctions({ runner, keys, tokens, now }: ViewParts) {
+  const { run } = runner
+
+  async function recordOnce<View>(
+    update: Update<View | undefined>,
+    input: RepeatableView,
+  ): Promise<View> {
+    checkKey(input.idempotencyKey)
+    try {
+      const { view, counted } = await run(once(keys, input, update))
+      if (view === undefined) await undo(undoOnce(keys, input, counted))
+      return known(view)
+    } catch (error) {
+      throw repeatable(error)
+    }
+  }
+
+  async function undo(update: Update<void>): Promise<void> {
+    try {
+      await run(update)
+    } catch (cause) {
+      // Whatever became of the undoing, the view itself was written.
+      const what = 'there is no such session, and what its view wrote may be left behind'
+      throw new StoreError('ONETRIP_OUTCOME_UNKNOWN', what, { cause })
+    }
+  }
+
+  return {
+    async recordView<Asked extends ViewOptions>(
+      token: string,
+      item: string,
+      options?: Asked,
+    ): Promise<MaybeData<RecordedView, Asked>> {
+      const id = tokens.verify(token)
+      checkName('item', item)
+      const update = withDataIf(options, recordView(keys, { id, item }, now()), keys, id)
+      const idempotencyKey = options?.idempotencyKey
+      runner.begin()
+      try {
+        if (idempotencyKey !== undefined)
+          return await recordOnce(update, { id, item, idempotencyKey })
+        const view = await run(update)
+        if (view === undefined) await undo(undoView(keys, { id, item }))
+        return known(view)
+      } finally {
+        runner.end()
+      }
+    },
+  }
+}
