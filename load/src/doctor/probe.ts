@@ -1,0 +1,101 @@
+import { parseInfo } from '@onetrip/session-store'
+import { hideCredentials, redisAddress } from '@onetrip/stack/address.ts'
+import { messageOf, Problem } from '@onetrip/stack/problem.ts'
+import type { Redis } from 'ioredis'
+import { connectOnce } from '../drivers/redis/connect.ts'
+
+/** The name of the doctor's own connection, which is left out of what it reports. */
+export const OWN_NAME = 'onetrip-doctor'
+
+/** A command that was not answered, so that a part of the picture is missing. */
+export interface Unseen {
+  command: string
+  reason: string
+  /** The ACL rule that permits it; null where permission is not what is missing. */
+  rule: string | null
+}
+
+/** A connection that only reads: what it may ask is in `rules`. */
+export class Probe {
+  readonly unseen: Unseen[] = []
+  readonly user: string
+  readonly #redis: Redis
+
+  private constructor(redis: Redis, user: string) {
+    this.#redis = redis
+    this.user = user
+  }
+
+  /** @throws Problem when there is no Redis at `url`, or it refuses the connection or the credentials. */
+  static async connect(url: string): Promise<Probe> {
+    const { options } = redisAddress(url)
+    const limits = { connectTimeout: 5_000, commandTimeout: 5_000, enableReadyCheck: false }
+    try {
+      const redis = await connectOnce({
+        ...{ ...options, ...limits, connectionName: OWN_NAME },
+        ...{ protocol: 2, disableClientInfo: true, db: 0 },
+      })
+      return new Probe(redis, options.username ?? 'default')
+    } catch (error) {
+      throw unusable(url, messageOf(error))
+    }
+  }
+
+  /** The reply to INFO. @throws Problem when this user may not ask for it. */
+  async info(): Promise<ReadonlyMap<string, string>> {
+    try {
+      return parseInfo(await this.#redis.info('everything'))
+    } catch (error) {
+      const rule = isReply(error) ? ` It needs at least: ${this.rulesText(['+info'])}` : ''
+      throw new Problem(`Redis does not answer INFO: ${messageOf(error)}.${rule}`)
+    }
+  }
+
+  /**
+   * Sends a command.
+   *
+   * @param rule the ACL rule that permits it, `+client|list`.
+   * @returns the reply; null when Redis refused, which is noted in `unseen` once.
+   * @throws the error of the connection.
+   */
+  async ask(rule: string, name: string, ...args: string[]): Promise<unknown> {
+    const command = rule.slice(1).replace('|', ' ').toUpperCase()
+    try {
+      return await this.#redis.call(name, ...args)
+    } catch (error) {
+      if (!isReply(error)) throw new Problem(`${command} was not answered: ${messageOf(error)}`)
+      const { message } = error
+      const needed = /\bkey/.test(message) ? `${rule} %R~*` : rule
+      this.skip(command, message, message.startsWith('NOPERM') ? needed : null)
+      return null
+    }
+  }
+
+  /** Notes what was not asked or not answered. */
+  skip(command: string, reason: string, rule: string | null = null): void {
+    if (!this.unseen.some((one) => one.command === command))
+      this.unseen.push({ command, reason, rule })
+  }
+
+  /** The command that gives its user the missing permissions. */
+  rulesText(rules = this.unseen.flatMap(({ rule }) => rule ?? [])): string {
+    const words = new Set(rules.flatMap((rule) => rule.split(' ')))
+    return `ACL SETUSER ${this.user} ${[...words].join(' ')}`
+  }
+
+  close(): void {
+    this.#redis.disconnect()
+  }
+}
+
+/** An error that Redis replied, as opposed to one of the connection. */
+const isReply = (error: unknown): error is Error =>
+  error instanceof Error && error.name === 'ReplyError'
+
+function unusable(url: string, why: string): Problem {
+  // Redis writes why and closes at once: the reason may be lost.
+  const full = /max number of clients|EPIPE|ECONNRESET|closed/.test(why)
+    ? ' If maxclients is reached, applications get the same error: close connections that nobody uses, or raise it.'
+    : ''
+  return new Problem(`The Redis at ${hideCredentials(url)} cannot be used: ${why}.${full}`)
+}
