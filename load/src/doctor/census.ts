@@ -51,6 +51,7 @@ export class Census {
         firstCommands: known ? known.firstCommands : this.#samples === 1 ? row.commands : 0,
         outputBytes: Math.max(known?.outputBytes ?? 0, row.outputBytes),
       })
+      if (row.command === 'NULL') continue // it has not sent one yet
       const key = `${labelOf(row)}\n${row.command}`
       this.#lastCommands.set(key, (this.#lastCommands.get(key) ?? 0) + 1)
     }

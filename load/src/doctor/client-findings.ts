@@ -1,14 +1,18 @@
+import type { CommandStats } from '@onetrip/session-store'
 import { counted, figure, percent } from '../experiment/figures.ts'
-import type { ClientGroup } from './census.ts'
-import type { Figures } from './figures.ts'
-import { type Check, type Finding, type Observation, severityOf } from './finding.ts'
+import { FEW_PER_TRIP, type Figures } from './figures.ts'
+import { type Check, commandName, megabytes, names, perSecond, severityOf } from './finding.ts'
 
 // What clients do wrong. Fewer events than these may be anything: a deployment, a cron job, a health check.
 const MIN_CONNECTIONS = 10
+const MIN_CONNECTIONS_PER_SECOND = 2
 const MIN_COMMANDS = 100
+/** The least share of the main thread's work, or of the commands, that is worth a finding. */
+const MIN_SAVING = 0.01
+const MIN_SHARE = 0.05
 
-/** From this many commands for each connection on, connections are kept long enough. */
-const FEW_COMMANDS = 50
+/** A port stays taken for a minute after its connection, and Linux has 28,232 of them (docs/ports.md). */
+const PORTS_PER_SECOND = 470
 
 /** Commands that clients send by themselves, and how often at most on a new connection. */
 const GREETING: Readonly<Record<string, number>> = {
@@ -19,21 +23,19 @@ const GREETING: Readonly<Record<string, number>> = {
 
 const TRANSACTION = ['multi', 'exec', 'discard', 'watch', 'unwatch']
 
-interface Work {
-  calls: number
-  micros: number
-}
+const none: CommandStats = { calls: 0, micros: 0 }
+const add = (a: CommandStats, b: CommandStats): CommandStats => ({
+  calls: a.calls + b.calls,
+  micros: a.micros + b.micros,
+})
 
-const noWork = { calls: 0, micros: 0 }
-const add = (a: Work, b: Work) => ({ calls: a.calls + b.calls, micros: a.micros + b.micros })
-
-/** The commands of `GREETING`: those that new connections explain, and the others by name. */
-function chatterOf({ commandStats, connectionsNotKept }: Figures, hasChurn: boolean) {
-  let greeting: Work = noWork
-  const others = new Map<string, Work>()
+/** The commands of `GREETING`: those that connections not kept explain, and the others by name. */
+function chatterOf({ commandStats, connectionsNotKept }: Figures) {
+  let greeting = none
+  const others = new Map<string, CommandStats>()
   for (const [name, most] of Object.entries(GREETING)) {
-    const { calls, micros } = commandStats.get(name) ?? noWork
-    const explained = hasChurn ? Math.min(calls, most * connectionsNotKept) : 0
+    const { calls, micros } = commandStats.get(name) ?? none
+    const explained = Math.min(calls, most * connectionsNotKept)
     const each = calls > 0 ? micros / calls : 0
     greeting = add(greeting, { calls: explained, micros: explained * each })
     if (calls > explained) {
@@ -43,41 +45,30 @@ function chatterOf({ commandStats, connectionsNotKept }: Figures, hasChurn: bool
   return { greeting, others }
 }
 
-function hasChurn({ commands, connectionsNotKept }: Figures): boolean {
-  return connectionsNotKept >= MIN_CONNECTIONS && commands / connectionsNotKept < FEW_COMMANDS
-}
-
-const perSecond = (count: number, { seconds }: Figures) => `${figure(count / seconds)}/s`
-
-/** `web (ioredis 6.0.0) at 10.0.0.7, user app: 12 seen`, for the three with the most. */
-function names(
-  clients: Observation['clients'],
-  of: (group: ClientGroup) => [number, string],
-): string[] {
-  return (clients ?? [])
-    .map((group) => ({ label: group.label, of: of(group) }))
-    .filter(({ of: [rank] }) => rank > 0)
-    .toSorted((a, b) => b.of[0] - a.of[0])
-    .slice(0, 3)
-    .map(({ label, of: [, text] }) => `${label}: ${text}`)
-}
-
 const connectionChurn: Check = ({ figures, costs, clients }) => {
-  if (!hasChurn(figures)) return null
-  const { connectionsNotKept, commands, commandsPerTrip, lifetimeSeconds, seconds } = figures
-  const { greeting } = chatterOf(figures, true)
-  const trips = greeting.calls / Math.max(1, commandsPerTrip)
+  const { connectionsNotKept, commands, lifetimeSeconds, seconds } = figures
+  const rate = connectionsNotKept / seconds
+  const { greeting } = chatterOf(figures)
+  // At least one for each connection, however much others pipeline.
+  const trips = Math.min(
+    greeting.calls,
+    Math.max(connectionsNotKept, costs.tripsOf(greeting.calls)),
+  )
   const saving = costs.shareOf({ connections: connectionsNotKept, trips, micros: greeting.micros })
+  if (connectionsNotKept < MIN_CONNECTIONS || rate < MIN_CONNECTIONS_PER_SECOND) return null
+  if (saving < MIN_SAVING) return null
   const lifetime =
     lifetimeSeconds === null ? '' : `, open for ${figure(lifetimeSeconds * 1_000)} ms on average`
+  const ports = `One address runs out of ports beyond ${PORTS_PER_SECOND} connections/s ("Cannot assign requested address").`
   return {
     id: 'connection-churn',
     severity: severityOf(saving, costs),
-    title: `Clients open a connection for every ${figure(commands / connectionsNotKept)} commands instead of keeping connections.`,
+    title: 'Clients open connections and close them again instead of keeping them.',
     saving,
     saves: `${percent(saving)} of the main thread's work: ${perSecond(connectionsNotKept, figures)} connections and ${perSecond(greeting.calls, figures)} commands on connecting`,
     evidence: [
-      `${counted(connectionsNotKept, 'connection')} opened and closed in ${figure(seconds)} s${lifetime}.`,
+      `${counted(connectionsNotKept, 'connection')} opened and closed in ${figure(seconds)} s${lifetime}; one for every ${figure(commands / connectionsNotKept)} commands.`,
+      ...(rate > PORTS_PER_SECOND ? [ports] : []),
       ...names(clients, ({ short }) => [short, `${counted(short, 'short connection')} seen`]),
     ],
     documents:
@@ -89,9 +80,9 @@ const connectionChurn: Check = ({ figures, costs, clients }) => {
 
 const singleTrips: Check = ({ figures, costs, clients }) => {
   const { commands, commandsPerTrip, trips } = figures
-  if (commands < MIN_COMMANDS || commandsPerTrip >= 1.5) return null
-  const { greeting } = chatterOf(figures, hasChurn(figures))
-  const own = trips - greeting.calls / Math.max(1, commandsPerTrip)
+  if (commands < MIN_COMMANDS || commandsPerTrip >= FEW_PER_TRIP) return null
+  const { greeting } = chatterOf(figures)
+  const own = trips - costs.tripsOf(greeting.calls)
   if (own < MIN_COMMANDS / 2) return null
   const saving = costs.shareOf({ trips: 0.8 * own })
   return {
@@ -115,11 +106,10 @@ const singleTrips: Check = ({ figures, costs, clients }) => {
 }
 
 const chatter: Check = ({ figures, costs, clients }) => {
-  const { others } = chatterOf(figures, hasChurn(figures))
-  const { calls, micros } = [...others.values()].reduce(add, noWork)
-  if (calls < MIN_COMMANDS / 2 || calls < 0.05 * figures.commands) return null
-  const trips = calls / Math.max(1, figures.commandsPerTrip)
-  const saving = costs.shareOf({ trips, micros })
+  const { others } = chatterOf(figures)
+  const { calls, micros } = [...others.values()].reduce(add, none)
+  if (calls < MIN_COMMANDS / 2 || calls < MIN_SHARE * figures.commands) return null
+  const saving = costs.shareOf({ trips: costs.tripsOf(calls), micros })
   const list = [...others]
     .toSorted(([, a], [, b]) => b.calls - a.calls)
     .map(([name, one]) => `${commandName(name)} ${perSecond(one.calls, figures)}`)
@@ -144,15 +134,18 @@ const chatter: Check = ({ figures, costs, clients }) => {
 }
 
 const transactions: Check = ({ figures, costs }) => {
-  const of = (name: string) => figures.commandStats.get(name) ?? noWork
+  const of = (name: string) => figures.commandStats.get(name) ?? none
   const calls = TRANSACTION.reduce((sum, name) => sum + of(name).calls, 0)
   const watches = of('watch').calls
   // With WATCH a transaction is needed.
-  if (calls < MIN_COMMANDS / 2 || calls < 0.05 * figures.commands || watches >= of('multi').calls) {
+  if (
+    calls < MIN_COMMANDS / 2 ||
+    calls < MIN_SHARE * figures.commands ||
+    watches >= of('multi').calls
+  ) {
     return null
   }
-  const trips = calls / Math.max(1, figures.commandsPerTrip)
-  const saving = costs.shareOf({ trips, micros: of('multi').micros })
+  const saving = costs.shareOf({ trips: costs.tripsOf(calls), micros: of('multi').micros })
   return {
     id: 'transactions',
     severity: severityOf(saving, costs),
@@ -200,10 +193,7 @@ const slowReaders: Check = ({ clients, info }) => {
   }
 }
 
-const megabytes = (bytes: number) => `${figure(bytes / 1e6)} MB`
-const commandName = (name: string) => name.replace('|', ' ').toUpperCase()
-
-const rejections: Check = ({ figures, clients }): Finding | null => {
+const rejections: Check = ({ figures, clients }) => {
   const { rejected, rejectedSinceStart, connectedClients, maxClients } = figures
   const isNear = maxClients > 0 && connectedClients >= 0.8 * maxClients
   if (rejectedSinceStart === 0 && !isNear) return null

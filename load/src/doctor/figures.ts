@@ -120,12 +120,19 @@ const TRIPS_PER_CONNECTION = 1.5
 /** The least that a round trip costs, in microseconds, where the system counts CPU time too coarsely. */
 const LEAST_TRIP_MICROS = 2
 
+/** What one more command in a pipeline costs beside its execution (docs/redis-experiments.md: 0.025). */
+const TRIPS_PER_PIPELINED_COMMAND = 0.03
+/** Below this many commands for each read, hardly anybody pipelines. */
+export const FEW_PER_TRIP = 1.5
+
 /** Shares of the main thread's work that could be saved. */
 export interface Costs {
   /** Cores that the main thread used, 0 to 1. */
   busy: number
   /** The part of its time that is not the execution of commands: sockets, parsing, replies. */
   ioShare: number
+  /** What that many calls cost in round trips: one each where nobody pipelines. */
+  tripsOf(calls: number): number
   /** The share of its time that so many round trips, connections, and calls of commands took. */
   shareOf(work: { trips?: number; connections?: number; micros?: number }): number
 }
@@ -135,7 +142,8 @@ export interface Costs {
  * round trips and connections.
  */
 export function costsOf(figures: Figures): Costs {
-  const { seconds, trips, connectionsNotKept, mainThread, commandStats: stats } = figures
+  const { seconds, trips, commandsPerTrip, connectionsNotKept, mainThread } = figures
+  const { commandStats: stats } = figures
   // EXEC's time is that of the commands in it, which are there, too.
   const executed = [...stats].reduce(
     (sum, [name, { micros }]) => sum + (name === 'exec' ? 0 : micros),
@@ -149,6 +157,11 @@ export function costsOf(figures: Figures): Costs {
   return {
     busy: mainThread.user + mainThread.kernel,
     ioShare: io / total,
+    tripsOf: (calls) =>
+      calls *
+      (commandsPerTrip < FEW_PER_TRIP
+        ? 1 / Math.max(1, commandsPerTrip)
+        : TRIPS_PER_PIPELINED_COMMAND),
     shareOf: ({ trips: some = 0, connections = 0, micros = 0 }) =>
       Math.min(1, (unit * (some + TRIPS_PER_CONNECTION * connections) + micros) / total),
   }

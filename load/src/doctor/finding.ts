@@ -1,3 +1,4 @@
+import { figure } from '../experiment/figures.ts'
 import type { ClientGroup } from './census.ts'
 import type { Costs, Figures } from './figures.ts'
 import type { SlowCommand, Stall } from './replies.ts'
@@ -65,4 +66,27 @@ export function severityOfStall(longestMs: number): Severity {
 export function ranked(findings: readonly Finding[]): Finding[] {
   const place = ({ severity }: Finding) => severities.indexOf(severity)
   return findings.toSorted((a, b) => place(a) - place(b) || (b.saving ?? 0) - (a.saving ?? 0))
+}
+
+// What evidence is made of.
+
+export const perSecond = (count: number, { seconds }: Figures): string =>
+  `${figure(count / seconds)}/s`
+
+export const megabytes = (bytes: number): string => `${figure(bytes / 1e6)} MB`
+
+/** `CLIENT LIST` for `client|list`. */
+export const commandName = (name: string): string => name.replace('|', ' ').toUpperCase()
+
+/** `web (ioredis 6.0.0) at 10.0.0.7, user app: …`, for the three clients with the most, above 0. */
+export function names(
+  clients: Observation['clients'],
+  of: (group: ClientGroup) => [most: number, text: string],
+): string[] {
+  return (clients ?? [])
+    .map((group) => ({ label: group.label, of: of(group) }))
+    .filter(({ of: [most] }) => most > 0)
+    .toSorted((a, b) => b.of[0] - a.of[0])
+    .slice(0, 3)
+    .map(({ label, of: [, text] }) => `${label}: ${text}`)
 }

@@ -3,6 +3,7 @@ import { hideCredentials, redisAddress } from '@onetrip/stack/address.ts'
 import { messageOf, Problem } from '@onetrip/stack/problem.ts'
 import type { Redis } from 'ioredis'
 import { connectOnce } from '../drivers/redis/connect.ts'
+import { commandName } from './finding.ts'
 
 /** The name of the doctor's own connection, which is left out of what it reports. */
 export const OWN_NAME = 'onetrip-doctor'
@@ -15,39 +16,47 @@ export interface Unseen {
   rule: string | null
 }
 
-/** A connection that only reads: what it may ask is in `rules`. */
+/** A connection that only reads. What is refused is left out, and noted. */
 export class Probe {
   readonly unseen: Unseen[] = []
-  readonly user: string
   readonly #redis: Redis
+  readonly #url: string
 
-  private constructor(redis: Redis, user: string) {
+  private constructor(redis: Redis, url: string) {
     this.#redis = redis
-    this.user = user
+    this.#url = url
   }
 
-  /** @throws Problem when there is no Redis at `url`, or it refuses the connection or the credentials. */
+  /**
+   * @throws Problem when there is no Redis at `url`, when it refuses the connection or the credentials, or when
+   *   this user may not ask for INFO.
+   */
   static async connect(url: string): Promise<Probe> {
-    const { options } = redisAddress(url)
     const limits = { connectTimeout: 5_000, commandTimeout: 5_000, enableReadyCheck: false }
+    const redis = await connectOnce({
+      ...{ ...redisAddress(url).options, ...limits, connectionName: OWN_NAME },
+      ...{ protocol: 2, disableClientInfo: true, db: 0 },
+    }).catch((error: unknown) => {
+      throw unusable(url, error)
+    })
+    const probe = new Probe(redis, url)
     try {
-      const redis = await connectOnce({
-        ...{ ...options, ...limits, connectionName: OWN_NAME },
-        ...{ protocol: 2, disableClientInfo: true, db: 0 },
-      })
-      return new Probe(redis, options.username ?? 'default')
+      await probe.info() // a server without room closes the connection only then
+      return probe
     } catch (error) {
-      throw unusable(url, messageOf(error))
+      probe.close()
+      throw error
     }
   }
 
-  /** The reply to INFO. @throws Problem when this user may not ask for it. */
+  /** The reply to INFO. @throws Problem when there is none. */
   async info(): Promise<ReadonlyMap<string, string>> {
     try {
       return parseInfo(await this.#redis.info('everything'))
     } catch (error) {
-      const rule = isReply(error) ? ` It needs at least: ${this.rulesText(['+info'])}` : ''
-      throw new Problem(`Redis does not answer INFO: ${messageOf(error)}.${rule}`)
+      if (!isReply(error)) throw unusable(this.#url, error)
+      const { message } = error
+      throw new Problem(`INFO is not permitted: ${message}. It needs ${this.rulesText(['+info'])}`)
     }
   }
 
@@ -59,12 +68,12 @@ export class Probe {
    * @throws the error of the connection.
    */
   async ask(rule: string, name: string, ...args: string[]): Promise<unknown> {
-    const command = rule.slice(1).replace('|', ' ').toUpperCase()
+    const command = commandName(rule.slice(1))
     try {
       return await this.#redis.call(name, ...args)
     } catch (error) {
-      if (!isReply(error)) throw new Problem(`${command} was not answered: ${messageOf(error)}`)
-      const { message } = error
+      if (!isReply(error)) throw unusable(this.#url, error)
+      const [message = ''] = error.message.split(', with args') // which would name keys
       const needed = /\bkey/.test(message) ? `${rule} %R~*` : rule
       this.skip(command, message, message.startsWith('NOPERM') ? needed : null)
       return null
@@ -80,7 +89,8 @@ export class Probe {
   /** The command that gives its user the missing permissions. */
   rulesText(rules = this.unseen.flatMap(({ rule }) => rule ?? [])): string {
     const words = new Set(rules.flatMap((rule) => rule.split(' ')))
-    return `ACL SETUSER ${this.user} ${[...words].join(' ')}`
+    const { username = 'default' } = redisAddress(this.#url).options
+    return `ACL SETUSER ${username} ${[...words].join(' ')}`
   }
 
   close(): void {
@@ -92,7 +102,8 @@ export class Probe {
 const isReply = (error: unknown): error is Error =>
   error instanceof Error && error.name === 'ReplyError'
 
-function unusable(url: string, why: string): Problem {
+function unusable(url: string, error: unknown): Problem {
+  const why = messageOf(error)
   // Redis writes why and closes at once: the reason may be lost.
   const full = /max number of clients|EPIPE|ECONNRESET|closed/.test(why)
     ? ' If maxclients is reached, applications get the same error: close connections that nobody uses, or raise it.'

@@ -3,7 +3,7 @@ import { counted, figure, percent } from '../experiment/figures.ts'
 import type { Table } from '../experiment/section.ts'
 import { code, plain, tableMarkdown } from '../reporting/markdown.ts'
 import { tableText } from '../reporting/terminal.ts'
-import type { Finding, Observation } from './finding.ts'
+import { commandName, type Finding, type Observation } from './finding.ts'
 import type { Unseen } from './probe.ts'
 
 /** What `--json` writes. */
@@ -99,7 +99,7 @@ function tablesOf({ figures, info, clients, settings, cores }: Observation): Tab
       rows: commands
         .slice(0, 10)
         .map(([name, { calls, micros }]) => [
-          name.replace('|', ' ').toUpperCase(),
+          commandName(name),
           figure(calls / figures.seconds),
           figure(micros / calls),
           percent(micros / 1e6 / figures.seconds),

@@ -1,5 +1,5 @@
 import { counted, figure, percent } from '../experiment/figures.ts'
-import { type Check, type Finding, severityOf, severityOfStall } from './finding.ts'
+import { type Check, commandName, megabytes, severityOf, severityOfStall } from './finding.ts'
 import type { SlowCommand } from './replies.ts'
 
 // What the server waits for, or all its clients with it.
@@ -20,7 +20,7 @@ function remedyFor(command: string): string {
   return `${command.toUpperCase()}: do less in one command, in steps.`
 }
 
-const slowCommands: Check = (seen): Finding | null => {
+const slowCommands: Check = (seen) => {
   const slow = (seen.slowLog ?? []).filter(({ micros }) => micros >= seen.stallMs * 1_000)
   const longest = Math.max(0, ...slow.map(({ micros }) => micros / 1_000))
   if (slow.length === 0) return null
@@ -29,8 +29,8 @@ const slowCommands: Check = (seen): Finding | null => {
   const evidence = [...groups].map(([what, all]) => {
     const most = Math.max(...all.map(({ micros }) => micros / 1_000))
     const bytes = Math.max(0, ...all.map((one) => keyOf(one)?.bytes ?? 0))
-    const size = bytes > 0 ? ` (${figure(bytes / 1e6)} MB)` : ''
-    const text = `${what.replace(/^\S+/, (name) => name.toUpperCase())}${size}: ${counted(all.length, 'time')}, up to ${figure(most)} ms`
+    const size = bytes > 0 ? ` (${megabytes(bytes)})` : ''
+    const text = `${what.replace(/^\S+/, commandName)}${size}: ${counted(all.length, 'time')}, up to ${figure(most)} ms`
     return { text, most }
   })
   const total = slow.reduce((sum, { micros }) => sum + micros, 0)
@@ -45,13 +45,13 @@ const slowCommands: Check = (seen): Finding | null => {
       .slice(0, 5)
       .map(({ text }) => text),
     documents:
-      'Redis in Action: LRANGE of 100 elements runs 22,989 times a second, of 600 elements 9,042 times (redis-benchmark -c 1). The documents on I/O threads: UNLINK instead of DEL.',
+      'Redis in Action: LRANGE of 100 elements runs 22,989 times a second, of 600 elements 9,042 times (redis-benchmark -c 1). The article on Redis 6.2.6 and I/O threads: UNLINK instead of DEL.',
     remedy: [...new Set(slow.map(({ command }) => remedyFor(command)))].slice(0, 4).join(' '),
   }
 }
 
 /** Events of the latency monitor that are the disk's or a fork's, and the counters of INFO beside them. */
-const stalls: Check = ({ stalls: events, info, figures, stallMs }): Finding | null => {
+const stalls: Check = ({ stalls: events, info, figures, stallMs }) => {
   const number = (field: string) => Number(info.get(field) ?? 0)
   const forkMs = number('latest_fork_usec') / 1_000
   const seen = (events ?? []).filter(({ event }) => /^(fork|aof-|rdb-)/.test(event))
@@ -62,7 +62,8 @@ const stalls: Check = ({ stalls: events, info, figures, stallMs }): Finding | nu
     'aof_last_write_status',
     'aof_last_bgrewrite_status',
   ].filter((field) => (info.get(field) ?? 'ok') !== 'ok')
-  if (longest < stallMs && delayed === 0 && failed.length === 0) return null
+  const isLong = longest > 0 && longest >= stallMs
+  if (!isLong && delayed === 0 && failed.length === 0) return null
   const forks = number('total_forks')
   const hours = Math.max(number('uptime_in_seconds'), figures.seconds) / 3_600
   return {
@@ -71,11 +72,11 @@ const stalls: Check = ({ stalls: events, info, figures, stallMs }): Finding | nu
     title:
       failed.length > 0
         ? `Saving to disk fails (${failed.join(', ')}).`
-        : `Saving to disk holds up all clients${longest >= stallMs ? ` for up to ${figure(longest)} ms` : ''}.`,
+        : `Saving to disk holds up all clients${isLong ? ` for up to ${figure(longest)} ms` : ''}.`,
     saving: null,
     saves: `waits of up to ${figure(longest)} ms for every client at each fork or fsync`,
     evidence: [
-      `Last fork: ${figure(forkMs)} ms, for ${figure(number('used_memory_rss') / 1e6)} MB; ${counted(forks, 'fork')} in ${figure(hours)} h.`,
+      `Last fork: ${figure(forkMs)} ms, for ${megabytes(number('used_memory_rss'))}; ${counted(forks, 'fork')} in ${figure(hours)} h.`,
       ...(delayed > 0
         ? [
             `${counted(delayed, 'write')} waited for an fsync of the AOF meanwhile (aof_delayed_fsync).`,
@@ -96,7 +97,7 @@ const stalls: Check = ({ stalls: events, info, figures, stallMs }): Finding | nu
 /** From this share of a core on the main thread may be the limit. */
 const BUSY = 0.7
 
-const ioThreads: Check = ({ settings, cores, costs, figures }): Finding | null => {
+const ioThreads: Check = ({ settings, cores, costs, figures }) => {
   const threads = Number(settings?.get('io-threads') ?? Number.NaN)
   const { busy, ioShare } = costs
   if (!Number.isFinite(threads) || cores === null) return null

@@ -127,7 +127,7 @@ test('connections refused at maxclients', async () => {
     /^[1-9][\d,]* connections? refused meanwhile/,
   )
   expect(found.severity).toBe('high')
-  await expect(Probe.connect(unixUrl(socket))).rejects.toThrow('maxclients')
+  await expect(Probe.connect(unixUrl(socket))).rejects.toThrow('If maxclients is reached')
 })
 
 test('a fork that holds up all clients', async () => {
