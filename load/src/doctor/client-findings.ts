@@ -209,7 +209,7 @@ const rejections: Check = ({ figures, clients }) => {
     saving: null,
     saves: `failed requests: ${perSecond(rejected, figures)} connections refused`,
     evidence: [
-      `${counted(rejected, 'connection')} refused meanwhile, ${counted(rejectedSinceStart, 'connection')} since the start; ${counted(connectedClients, 'connection')} of ${figure(maxClients)} are taken.`,
+      `${counted(rejected, 'connection')} refused meanwhile, ${counted(rejectedSinceStart, 'connection')} since the start; ${counted(connectedClients, 'connection')} of ${maxClients.toLocaleString('en-US')} are taken.`,
       ...names(clients, ({ connections, active }) => [
         connections,
         `${counted(connections, 'connection')}, ${percent(1 - active)} of them idle`,

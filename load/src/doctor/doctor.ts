@@ -74,12 +74,15 @@ export function doctorCommand({ interrupt }: Invocation): Command {
     .addHelpText(
       'after',
       `
-It only reads: INFO, CLIENT LIST, SLOWLOG GET, LATENCY LATEST, CONFIG GET io-threads, COMMAND INFO, MEMORY USAGE
-of keys in the slow log. CLIENT LIST takes at most 1 % of the server's time. A user with these permissions:
-  ACL SETUSER doctor on >PASSWORD %R~* -@all +hello +auth +client|setname +info +client|list +slowlog|get
+It only reads: INFO, CLIENT LIST, SLOWLOG GET, LATENCY LATEST, CONFIG GET io-threads, COMMAND INFO, and MEMORY
+USAGE of keys in the slow log. CLIENT LIST takes at most 1 % of the server's time. What the user may not ask is
+left out and named. These permissions are enough:
+  ACL SETUSER doctor on >PASSWORD %R~* -@all +auth +client|setname +info +client|list +slowlog|get
     +latency|latest +config|get +command|info +memory|usage
-What the user may not ask is left out and named. A password is taken from REDIS_URL or, with a URL without one,
-from the file REDIS_PASSWORD_FILE. Watch while the load is as usual.
+
+Environment:
+  REDIS_URL             the server, without --url; may have a password
+  REDIS_PASSWORD_FILE   file with the password, for an address without one
 
 Exit codes: 0 nothing at or above --fail-on; ${FOUND} something; 1 the server cannot be watched.
 
@@ -124,16 +127,14 @@ async function examine(flags: Omit<Flags, 'failOn'>, signal: AbortSignal): Promi
 export const findingsOf = (seen: Observation): Finding[] =>
   ranked([...clientChecks, ...serverChecks].flatMap((check) => check(seen) ?? []))
 
-/** @throws Problem when there is none, or it has a password that everybody can see. */
+/** @throws Problem when there is no address, or it has a password that everybody can see. */
 async function addressOf(given: string | undefined): Promise<string> {
-  const url = given ?? (await redisOfEnvironment())
-  if (url === undefined)
-    throw new Problem('Give the address of a server: --url redis://127.0.0.1:6379.')
   if (given !== undefined && redisAddress(given).options.password) {
     throw new Problem(
-      'A password on the command line is visible to everybody who lists processes. Give the address as REDIS_URL in the environment, instead of --url.',
+      'A password on the command line is visible to everybody who lists processes. Give the address as REDIS_URL in the environment, or the password in a file (REDIS_PASSWORD_FILE).',
     )
   }
-  redisAddress(url)
-  return url
+  const url = await redisOfEnvironment({ ...process.env, ...(given && { REDIS_URL: given }) })
+  if (url !== undefined) return url
+  throw new Problem('Give the address of a server: --url redis://127.0.0.1:6379.')
 }

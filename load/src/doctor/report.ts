@@ -57,7 +57,8 @@ export function reportOf(
   }
 }
 
-const kilobytes = (bytes: number) => `${figure(bytes / 1e3)} kB`
+const whole = (count: number) => count.toLocaleString('en-US')
+const kilobytes = (bytes: number) => `${whole(Math.ceil(bytes / 1e3))} kB`
 
 function tablesOf({ figures, info, clients, settings, cores }: Observation): Table[] {
   const { mainThread, process, lifetimeSeconds } = figures
@@ -72,8 +73,11 @@ function tablesOf({ figures, info, clients, settings, cores }: Observation): Tab
       'new connections',
       `${figure(figures.connectionsOpened / figures.seconds)}/s${lifetimeSeconds === null ? '' : `, those not kept open for ${figure(lifetimeSeconds * 1_000)} ms`}`,
     ],
-    ['connections', `${figure(figures.connectedClients)} of ${figure(figures.maxClients)}`],
-    ['refused connections', `${figures.rejected}, ${figures.rejectedSinceStart} since the start`],
+    ['connections', `${whole(figures.connectedClients)} of ${whole(figures.maxClients)}`],
+    [
+      'refused connections',
+      `${whole(figures.rejected)}, ${whole(figures.rejectedSinceStart)} since the start`,
+    ],
     ['main thread, of a core', cpu(mainThread)],
     ['process, of a core', cpu(process)],
     [
@@ -120,8 +124,8 @@ function tablesOf({ figures, info, clients, settings, cores }: Observation): Tab
         .slice(0, 10)
         .map((group) => [
           group.label,
-          figure(group.connections),
-          figure(group.short),
+          whole(group.connections),
+          whole(group.short),
           percent(group.active),
           kilobytes(group.outputBytes),
           group.lastCommands.join(', '),
@@ -139,10 +143,10 @@ const linesOf = (finding: Finding): [string, string][] => [
   ['Remedy', finding.remedy],
 ]
 
-const summary = ({ findings }: DoctorReport) =>
-  findings.length === 0
-    ? 'Nothing found.'
-    : `${counted(findings.length, 'finding')}, what saves most first.`
+function summary({ findings: { length } }: DoctorReport): string {
+  if (length === 0) return 'Nothing found.'
+  return `${counted(length, 'finding')}${length > 1 ? ', what saves most first' : ''}.`
+}
 
 const missing = ({ unseen }: DoctorReport) =>
   unseen.map(({ command, reason }) => `${command}: ${reason}`)

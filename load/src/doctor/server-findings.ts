@@ -12,12 +12,12 @@ const REMOVES = /^(del|getdel)$/
 /** What to do about a slow command. */
 function remedyFor(command: string): string {
   if (command === 'keys') return 'KEYS walks all keys: use SCAN, or keep a set of the names.'
-  if (WALKS_KEYS.test(command)) return `${command.toUpperCase()}: add ASYNC.`
+  if (WALKS_KEYS.test(command)) return `${commandName(command)}: add ASYNC.`
   if (REMOVES.test(command)) return 'UNLINK instead of DEL frees the memory on another thread.'
   if (READS_ALL.test(command)) {
-    return `${command.toUpperCase()} reads everything: read in pages (LRANGE, HSCAN, SSCAN, ZRANGE with limits) and keep collections short (LTRIM, ZREMRANGEBYRANK).`
+    return `${commandName(command)} reads everything: read in pages (LRANGE, HSCAN, SSCAN, ZRANGE with limits) and keep collections short (LTRIM, ZREMRANGEBYRANK).`
   }
-  return `${command.toUpperCase()}: do less in one command, in steps.`
+  return `${commandName(command)}: do less in one command. If it is usually fast, the server waited for a CPU or for memory: look for other processes and swapping.`
 }
 
 const slowCommands: Check = (seen) => {

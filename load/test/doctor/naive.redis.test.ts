@@ -16,7 +16,8 @@ async function busy(variant: 'naive' | 'batch'): Promise<() => Promise<DoctorRep
   for (let index = 0; index < 8; index++) untilTestEnds(() => api.view(token, 'umbrella'))
   const json = join(await temporaryFolder(), 'report.json')
   return async () => {
-    await visit([`--url=unix://${apis.redis.options.path}`, '--json', json])
+    // The machine may be busy with other tests, which stalls a server now and then.
+    await visit(['--stall=60000', `--url=unix://${apis.redis.options.path}`, '--json', json])
     return JSON.parse(await readFile(json, 'utf8'))
   }
 }
