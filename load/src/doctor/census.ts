@@ -1,5 +1,4 @@
-import { OWN_NAME } from './probe.ts'
-import type { ClientRow } from './replies.ts'
+import { type ClientRow, OWN_NAME } from './replies.ts'
 
 /** Connections with the same name, library, address and user. */
 export interface ClientGroup {

@@ -1,7 +1,7 @@
 import type { CommandStats } from '@onetrip/session-store'
-import { counted, figure, percent } from '../experiment/figures.ts'
+import { commandName, counted, figure, percent } from '../experiment/figures.ts'
 import { FEW_PER_TRIP, type Figures } from './figures.ts'
-import { type Check, commandName, megabytes, names, perSecond, severityOf } from './finding.ts'
+import { type Check, megabytes, names, perSecond, severityOf } from './finding.ts'
 
 // What clients do wrong. Fewer events than these may be anything: a deployment, a cron job, a health check.
 const MIN_CONNECTIONS = 10

@@ -75,9 +75,6 @@ export const perSecond = (count: number, { seconds }: Figures): string =>
 
 export const megabytes = (bytes: number): string => `${figure(bytes / 1e6)} MB`
 
-/** `CLIENT LIST` for `client|list`. */
-export const commandName = (name: string): string => name.replace('|', ' ').toUpperCase()
-
 /** `web (ioredis 6.0.0) at 10.0.0.7, user app: …`, for the three clients with the most, above 0. */
 export function names(
   clients: Observation['clients'],

@@ -3,10 +3,8 @@ import { hideCredentials, redisAddress } from '@onetrip/stack/address.ts'
 import { messageOf, Problem } from '@onetrip/stack/problem.ts'
 import type { Redis } from 'ioredis'
 import { connectOnce } from '../drivers/redis/connect.ts'
-import { commandName } from './finding.ts'
-
-/** The name of the doctor's own connection, which is left out of what it reports. */
-export const OWN_NAME = 'onetrip-doctor'
+import { commandName } from '../experiment/figures.ts'
+import { OWN_NAME } from './replies.ts'
 
 /** A command that was not answered, so that a part of the picture is missing. */
 export interface Unseen {

@@ -1,5 +1,8 @@
 // The replies of Redis and Valkey that the doctor reads, besides INFO.
 
+/** The name of the doctor's own connection, which is left out of what it reports. */
+export const OWN_NAME = 'onetrip-doctor'
+
 /** One connection in the reply to CLIENT LIST. */
 export interface ClientRow {
   id: number

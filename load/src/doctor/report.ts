@@ -1,9 +1,9 @@
 import { styleText } from 'node:util'
-import { counted, figure, percent } from '../experiment/figures.ts'
+import { commandName, counted, figure, percent } from '../experiment/figures.ts'
 import type { Table } from '../experiment/section.ts'
 import { code, plain, tableMarkdown } from '../reporting/markdown.ts'
 import { tableText } from '../reporting/terminal.ts'
-import { commandName, type Finding, type Observation } from './finding.ts'
+import type { Finding, Observation } from './finding.ts'
 import type { Unseen } from './probe.ts'
 
 /** What `--json` writes. */

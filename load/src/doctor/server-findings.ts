@@ -1,5 +1,5 @@
-import { counted, figure, percent } from '../experiment/figures.ts'
-import { type Check, commandName, megabytes, severityOf, severityOfStall } from './finding.ts'
+import { commandName, counted, figure, percent } from '../experiment/figures.ts'
+import { type Check, megabytes, severityOf, severityOfStall } from './finding.ts'
 import type { SlowCommand } from './replies.ts'
 
 // What the server waits for, or all its clients with it.

@@ -3,8 +3,14 @@ import { Problem } from '@onetrip/stack/problem.ts'
 import { Census } from './census.ts'
 import { costsOf, type Figures, figuresOf } from './figures.ts'
 import type { KeyFacts, Observation } from './finding.ts'
-import { OWN_NAME, type Probe } from './probe.ts'
-import { parseClientList, parseLatencyLatest, parseSlowLog, type SlowCommand } from './replies.ts'
+import type { Probe } from './probe.ts'
+import {
+  OWN_NAME,
+  parseClientList,
+  parseLatencyLatest,
+  parseSlowLog,
+  type SlowCommand,
+} from './replies.ts'
 
 export interface WatchOptions {
   seconds: number

@@ -1,5 +1,5 @@
 import type { CommandStats } from '@onetrip/session-store'
-import { figure } from '../../experiment/figures.ts'
+import { commandName, figure } from '../../experiment/figures.ts'
 import type { Row, Rows } from '../../experiment/rows.ts'
 import type { Section, Table } from '../../experiment/section.ts'
 import { tableOf } from '../../reporting/columns.ts'
@@ -37,7 +37,7 @@ const commandTable = (rows: Rows): Table => ({
   rows: rows.all.flatMap((row) =>
     statsOf(row).map(([name, { calls, micros }]) => [
       row.subject,
-      name.replace('|', ' ').toUpperCase(),
+      commandName(name),
       figure(calls),
       figure(micros / calls),
       figure(micros),
