@@ -118,6 +118,9 @@ async function examine(flags: Omit<Flags, 'failOn'>, signal: AbortSignal): Promi
     await json?.save(`${JSON.stringify(report, null, 2)}\n`)
     await markdown?.save(markdownReport(seen, report))
     return findings
+  } catch (error) {
+    signal.throwIfAborted() // its reason explains the error
+    throw error
   } finally {
     probe.close()
   }

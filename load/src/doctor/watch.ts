@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { Problem } from '@onetrip/stack/problem.ts'
+import { counted } from '../experiment/figures.ts'
 import { Census } from './census.ts'
 import { costsOf, type Figures, figuresOf } from './figures.ts'
 import type { KeyFacts, Observation } from './finding.ts'
@@ -77,7 +78,7 @@ async function takeCensus(
     const cost = Math.ceil((connected * MICROS_PER_CLIENT) / 1_000)
     probe.skip(
       'CLIENT LIST',
-      `not asked: for ${connected} connections it would hold up the server for about ${cost} ms. Allow it with --max-clients ${connected}`,
+      `not asked: for ${counted(connected, 'connection')} it would hold up the server for about ${cost} ms. Allow it with --max-clients ${connected}`,
     )
     return null
   }
@@ -87,12 +88,16 @@ async function takeCensus(
     if (reply === null) return null
     const rows = parseClientList(String(reply))
     census.add(rows)
-    const pause = Math.max(LEAST_PAUSE_MS, (rows.length * MICROS_PER_CLIENT) / 1_000 / LIST_SHARE)
+    const pause = pauseAfter(rows.length)
     if (performance.now() + pause >= until) return census
     await delay(pause, undefined, { signal })
   } while (performance.now() < until)
   return census
 }
+
+/** Milliseconds from one CLIENT LIST to the next, by how many connections it has. */
+export const pauseAfter = (connections: number): number =>
+  Math.max(LEAST_PAUSE_MS, (connections * MICROS_PER_CLIENT) / 1_000 / LIST_SHARE)
 
 function figuresBetween(...args: Parameters<typeof figuresOf>): Figures {
   try {

@@ -7,6 +7,7 @@ import { redisForThisTest } from '@onetrip/stack/testing/redis.ts'
 import { Redis } from 'ioredis'
 import { expect, onTestFinished, test } from 'vitest'
 import type { DoctorReport } from '../../src/doctor/report.ts'
+import { runLoad } from '../support/run.ts'
 import { reconnecting } from './clients.ts'
 import { type Visit, visit } from './visit.ts'
 
@@ -100,6 +101,27 @@ test.each([
   expect(code).toBe(1)
   expect(errors).toContain(words)
   expect(errors).not.toMatch(/secret|at .*:\d+:/)
+})
+
+test('a command that the server does not have is named, without its arguments', async () => {
+  const include = join(await temporaryFolder(), 'renamed.conf')
+  await writeFile(include, 'rename-command CONFIG ""\n')
+  const { socket } = await redisForThisTest({ config: { include } })
+  const { code, text } = await visit([`--url=${unixUrl(socket)}`])
+  expect(code).toBe(0)
+  expect(text).toMatch(/^ {2}CONFIG GET: ERR unknown command 'CONFIG'$/im)
+  expect(text).not.toContain('To permit it')
+})
+
+test('Ctrl-C ends it at once', async () => {
+  const { socket } = await redisForThisTest()
+  const state = await temporaryFolder()
+  const args = ['doctor', '--watch=3600', `--url=${unixUrl(socket)}`]
+  const doctor = await runLoad({ state, args, until: /^Watching / })
+  doctor.signal('SIGINT')
+  expect(await doctor.exited).toEqual({ code: 130, signal: null })
+  expect(doctor.output.at(-1)).toBe('Interrupted; nothing is left running.')
+  expect(doctor.output.join('\n')).not.toContain('AbortError')
 })
 
 test('gives up a server that does not answer', async () => {

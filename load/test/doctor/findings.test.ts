@@ -5,7 +5,7 @@ import { findingsOf } from '../../src/doctor/doctor.ts'
 import { costsOf, figuresOf } from '../../src/doctor/figures.ts'
 import type { Observation } from '../../src/doctor/finding.ts'
 import { parseClientList } from '../../src/doctor/replies.ts'
-import { maskedKey } from '../../src/doctor/watch.ts'
+import { maskedKey, pauseAfter } from '../../src/doctor/watch.ts'
 
 const infoOf = (fields: Record<string, number | string>) =>
   parseInfo(
@@ -121,6 +121,10 @@ test('counters that went back are refused', () => {
 })
 
 describe('CLIENT LIST', () => {
+  test('takes 1 % of the time at most, at a microsecond for each connection', () => {
+    expect([1, 1_000, 10_000].map(pauseAfter)).toEqual([100, 100, 1_000])
+  })
+
   const line = (id: number, more = '') =>
     `id=${id} addr=10.0.0.7:4711 name=shop age=0 idle=0 flags=N omem=0 cmd=get user=app${more}\n`
 
