@@ -38,7 +38,7 @@ export class Census {
 
   add(rows: readonly ClientRow[]): void {
     const clients = rows.filter(({ name, flags }) => name !== OWN_NAME && !/[SM]/.test(flags))
-    if (this.#samples === 0) this.#newestAtStart = Math.max(0, ...rows.map(({ id }) => id))
+    if (this.#samples === 0) this.#newestAtStart = most(rows, ({ id }) => id)
     this.#samples += 1
     this.#lastIds = new Set(clients.map(({ id }) => id))
     for (const row of clients) {
@@ -86,7 +86,7 @@ export class Census {
           commands: counted
             ? sum(all, ({ row, firstCommands }) => (row.commands ?? 0) - (firstCommands ?? 0))
             : null,
-          outputBytes: Math.max(...all.map(({ outputBytes }) => outputBytes)),
+          outputBytes: most(all, ({ outputBytes }) => outputBytes),
           lastCommands: this.#commandsOf(label),
         }
       })
@@ -107,6 +107,10 @@ export class Census {
       .slice(0, 5)
   }
 }
+
+/** The largest value, or 0. `Math.max(...)` cannot take a hundred thousand. */
+const most = <T>(all: readonly T[], of: (one: T) => number): number =>
+  all.reduce((largest, one) => Math.max(largest, of(one)), 0)
 
 function labelOf({ name, library, host, user }: ClientRow): string {
   const who = [name || 'a client without a name', library && `(${library})`]

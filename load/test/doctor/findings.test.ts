@@ -4,7 +4,7 @@ import { Census } from '../../src/doctor/census.ts'
 import { findingsOf } from '../../src/doctor/doctor.ts'
 import { costsOf, figuresOf } from '../../src/doctor/figures.ts'
 import type { Observation } from '../../src/doctor/finding.ts'
-import { parseClientList } from '../../src/doctor/replies.ts'
+import { type ClientRow, parseClientList } from '../../src/doctor/replies.ts'
 import { maskedKey, pauseAfter } from '../../src/doctor/watch.ts'
 
 const infoOf = (fields: Record<string, number | string>) =>
@@ -137,6 +137,13 @@ describe('CLIENT LIST', () => {
       ['10.0.0.7', '', null],
       ['Unix socket', '', 4],
     ])
+  })
+
+  test('of half a million connections', () => {
+    const [row] = parseClientList(line(1))
+    const census = new Census()
+    census.add(Array.from({ length: 500_000 }, (_, id) => ({ ...(row as ClientRow), id })))
+    expect(census.groups()).toMatchObject([{ connections: 500_000, short: 0, outputBytes: 0 }])
   })
 
   test('short connections are those that came and went between the first sample and the last', () => {
