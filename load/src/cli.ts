@@ -6,6 +6,7 @@ import { Command } from 'commander'
 import { allCommand } from './all.ts'
 import { experimentCommand } from './command.ts'
 import { compareCommand } from './comparing/compare.ts'
+import { doctorCommand } from './doctor/doctor.ts'
 import { experiments } from './experiments.ts'
 import { documentCommand } from './reporting/document.ts'
 import { reportCommand } from './reporting/outputs.ts'
@@ -39,6 +40,7 @@ program
   .addCommand(reportCommand())
   .addCommand(documentCommand())
   .commandsGroup('Tools:')
+  .addCommand(doctorCommand(invocation))
   .addCommand(relayCommand().action((flags) => runRelay(flags, interrupts.signal)))
   .addHelpText(
     'after',

@@ -1,5 +1,4 @@
 import type { Experiment } from './experiment/experiment.ts'
-import { client } from './experiments/client/client.ts'
 import { commands } from './experiments/commands/commands.ts'
 import { http } from './experiments/http/http.ts'
 import { info } from './experiments/info/info.ts'
@@ -27,5 +26,4 @@ export const experiments: readonly Experiment[] = [
   pipelining,
   commands,
   slowReader,
-  client,
 ]

@@ -58,7 +58,16 @@ describe('npm run load', () => {
       expect(values.apiCpuMicros).toBeGreaterThan(0)
       expect(values.redisCpuMicros).toBeGreaterThan(0)
       expect(values.p75).toBeGreaterThanOrEqual(values.p50)
+      expect(values.redisUserMicros + values.redisKernelMicros).toBeCloseTo(
+        values.redisCpuMicros,
+        1,
+      )
+      expect(values.redisBytesIn).toBeGreaterThan(100)
+      expect(values.redisBytesOut).toBeGreaterThan(10)
     }
+    expect(naive.values.redisBytesOut).toBeGreaterThan(1_000 + pipeline.values.redisBytesOut) // INFO
+    expect(pipeline.details.commandStats.hget.calls).toBeCloseTo(1, 2)
+    expect(naive.details.commandStats.info.calls).toBeCloseTo(1, 1)
     expect(pipeline.values.connections).toBe(0)
     expect(pipeline.values.roundTrips).toBeCloseTo(1, 2)
     expect(pipeline.values.commands).toBeCloseTo(5, 2)

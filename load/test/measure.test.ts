@@ -56,6 +56,10 @@ describe('INFO', () => {
       'used_cpu_user:2.25',
       'used_cpu_sys_main_thread:1.0',
       'used_cpu_user_main_thread:2.0',
+      'total_net_input_bytes:700',
+      'total_net_output_bytes:900',
+      'cmdstat_info:calls=4,usec=80',
+      'cmdstat_get:calls=93,usec=31',
     ].join('\r\n'),
   )
 
@@ -75,11 +79,16 @@ describe('INFO', () => {
 
   test("the monitor's own commands do not count", () => {
     expect(readingOf(info, 3)).toEqual({
-      cpuSeconds: 3.75,
+      ...{ cpuSeconds: 3.75, userCpuSeconds: 2.25, kernelCpuSeconds: 1.5 },
       mainThreadCpuSeconds: 3,
       connections: 10,
       commands: 97,
       reads: 46,
+      ...{ netInputBytes: 700, netOutputBytes: 900 },
+      commandStats: new Map([
+        ['info', { calls: 1, micros: 20 }],
+        ['get', { calls: 93, micros: 31 }],
+      ]),
     })
   })
 })

@@ -1,6 +1,7 @@
 /**
- * `npm run test:servers`: the store's tests on each server that is found, one after the other: those of
- * `.ci/servers`, and `redis-server` and `valkey-server` of the PATH. `npm test` covers our own build.
+ * `npm run test:servers`: the tests of the store and of the doctor on each server that is found, one after
+ * the other: those of `.ci/servers`, and `redis-server` and `valkey-server` of the PATH. `npm test` covers our
+ * own build.
  *
  * Arguments go to vitest. Exits with 1 when a test failed, or when no server was found.
  */
@@ -50,7 +51,8 @@ for (const [name, path] of servers) {
   console.log(`\n== ${name} (${path})`)
   const vitest = [join(root, 'node_modules/vitest/vitest.mjs'), 'run', '--project', 'redis']
   const chosen = process.argv.slice(2)
-  const tests = chosen.length > 0 ? chosen : ['packages/session-store/test']
+  const usual = ['packages/session-store/test', 'load/test/doctor/doctor.redis']
+  const tests = chosen.length > 0 ? chosen : usual
   const { status } = spawnSync(process.execPath, [...vitest, ...tests], {
     cwd: root,
     stdio: 'inherit',

@@ -128,6 +128,20 @@ test('Redis is asked by one connection, and its going and coming is told once ea
   expect(values(found, 'onetrip_redis_connected_clients')).toEqual([1])
   expect(values(found, 'onetrip_redis_memory_fragmentation_ratio')[0]).toBeGreaterThan(0)
   expect(values(found, 'onetrip_redis_aof_last_write_ok')).toEqual([1])
+  for (const direction of ['input', 'output']) {
+    expect(values(found, `onetrip_redis_net_${direction}_bytes_total`)[0]).toBeGreaterThan(0)
+  }
+  const [user = 0] = values(found, 'onetrip_redis_cpu_user_seconds_total')
+  const [kernel = 0] = values(found, 'onetrip_redis_cpu_sys_seconds_total')
+  const [both] = values(found, 'onetrip_redis_cpu_seconds_total')
+  expect(user + kernel).toBeCloseTo(both ?? -1, 6)
+  const memory = async () => values(await metrics(), 'onetrip_redis_mem_clients_normal_bytes')[0]
+  await expect.poll(memory).toBeGreaterThan(0) // Redis adds it up now and then
+  expect(values(found, 'onetrip_redis_client_recent_max_output_buffer_bytes')).toHaveLength(1)
+  const infos = async (of: string) =>
+    values(await metrics(), `onetrip_redis_commands_${of}`, { cmd: 'info' })[0]
+  await expect.poll(() => infos('total')).toBeGreaterThan(1)
+  await expect.poll(() => infos('duration_seconds_total')).toBeGreaterThan(0)
   const commands = async () =>
     values(await metrics(), 'onetrip_redis_commands_processed_total')[0] ?? 0
   const before = await commands()
@@ -138,6 +152,7 @@ test('Redis is asked by one connection, and its going and coming is told once ea
   await expect.poll(up).toEqual([0])
   // Absent: a counter at 0 would count everything again when Redis is back.
   expect(values(await metrics(), 'onetrip_redis_commands_processed_total')).toEqual([])
+  expect(values(await metrics(), 'onetrip_redis_commands_total')).toEqual([])
   await redis.restart()
   await expect.poll(up).toEqual([1])
   expect(lines).toEqual(['Redis does not answer', 'Redis answers again'])

@@ -1,4 +1,4 @@
-import { parseInfo } from '@onetrip/session-store'
+import { type CommandStats, commandStats, parseInfo } from '@onetrip/session-store'
 import { Redis } from 'ioredis'
 import { hideCredentials, redisAddress } from './address.ts'
 import { messageOf, Problem } from './problem.ts'
@@ -31,12 +31,20 @@ export function factsOf(info: Info): RedisFacts {
 export interface RedisReading {
   /** CPU time of the whole process, user and system, in seconds. */
   cpuSeconds: number
+  /** The parts of it in the program and in the kernel. */
+  userCpuSeconds: number
+  kernelCpuSeconds: number
   /** The main thread's part of it; null where Redis does not report it. */
   mainThreadCpuSeconds: number | null
   connections: number
   commands: number
   /** Reads from sockets; fewer than `commands` if several commands arrive at once. */
   reads: number
+  /** Bytes that Redis received and sent, the monitor's included. */
+  netInputBytes: number
+  netOutputBytes: number
+  /** By command, without the monitor's INFO. */
+  commandStats: ReadonlyMap<string, CommandStats>
 }
 
 /**
@@ -49,12 +57,21 @@ export interface RedisReading {
 export function readingOf(info: Info, answered: number): RedisReading {
   const number = (name: string) => Number(info.get(name) ?? Number.NaN)
   const main = number('used_cpu_user_main_thread') + number('used_cpu_sys_main_thread')
+  const stats = commandStats(info)
+  const { calls = 0, micros = 0 } = stats.get('info') ?? {}
+  const others = Math.max(0, calls - answered)
+  if (calls > 0) stats.set('info', { calls: others, micros: (micros / calls) * others })
   return {
     cpuSeconds: number('used_cpu_user') + number('used_cpu_sys'),
+    userCpuSeconds: number('used_cpu_user'),
+    kernelCpuSeconds: number('used_cpu_sys'),
     mainThreadCpuSeconds: Number.isNaN(main) ? null : main,
     connections: number('total_connections_received'),
     commands: number('total_commands_processed') - answered,
     reads: number('total_reads_processed') - answered - 1,
+    netInputBytes: number('total_net_input_bytes'),
+    netOutputBytes: number('total_net_output_bytes'),
+    commandStats: stats,
   }
 }
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { hideCredentials, isLocal, redisAddress, unixUrl } from '../src/address.ts'
+import { hideCredentials, isLocal, redisAddress, requireOwnHost, unixUrl } from '../src/address.ts'
 import { apiUrl } from '../src/api.ts'
 import { checkPorts, freePorts, type WantedPort } from '../src/ports.ts'
 import { listening } from './support/listening.ts'
@@ -76,7 +76,23 @@ test('addresses of Redis', () => {
   expect(() => redisAddress('redis://me:secret@localhost/abc')).toThrow(
     /^"redis:\/\/localhost\/abc" .* the database must be a whole number/,
   )
-  expect(hideCredentials('redis://me:secret@localhost:6390/2')).toBe('redis://localhost:6390/2')
+})
+
+test.for([
+  ['redis://me:secret@localhost:6390/2', 'redis://localhost:6390/2'],
+  ['redis://:sec/ret@@localhost', 'redis://localhost'],
+  ['me:secret@localhost', 'localhost'],
+  ['unix:///run/redis.sock', 'unix:///run/redis.sock'],
+] as const)('%s is shown without user and password', ([url, shown]) => {
+  expect(hideCredentials(url)).toBe(shown)
+})
+
+test('load goes to another machine only when the user claims it', () => {
+  requireOwnHost('unix:///run/redis.sock', false)
+  requireOwnHost('redis://10.0.0.1', true)
+  expect(() => requireOwnHost('redis://me:secret@10.0.0.1', false)).toThrow(
+    'redis://10.0.0.1 is not this machine. If it is yours to put load on, say so with --i-own-this-host.',
+  )
 })
 
 test('a socket in any folder has a URL', () => {

@@ -14,6 +14,9 @@ export function figure(value: number): string {
 export const counted = (count: number, noun: string): string =>
   `${whole(count)} ${noun}${count === 1 ? '' : 's'}`
 
+/** A command as INFO and ACL rules name it: `CLIENT LIST` for `client|list`. */
+export const commandName = (name: string): string => name.replace('|', ' ').toUpperCase()
+
 /** Median with the range of the rounds: `3.50 (3.00-4.00)`; `-` for none. */
 export function withRange(summary: Summary | null, text = figure): string {
   if (!summary) return '-'

@@ -1,3 +1,4 @@
+import type { CommandStats } from '@onetrip/session-store'
 import { type Metric, parseMetrics } from '@onetrip/stack/metrics.ts'
 import { messageOf, Problem } from '@onetrip/stack/problem.ts'
 import type { RedisMonitor } from '@onetrip/stack/redis-info.ts'
@@ -78,6 +79,9 @@ export async function usageOf<Result extends Sent>(
   const { sent, generator } = result
   const apiCpuSeconds = api.cpuSeconds - apiBefore.cpuSeconds
   const redisCpuSeconds = redis.cpuSeconds - redisBefore.cpuSeconds
+  const perRequest = (
+    of: 'userCpuSeconds' | 'kernelCpuSeconds' | 'netInputBytes' | 'netOutputBytes',
+  ) => (redis[of] - redisBefore[of]) / sent
   const cost = {
     values: {
       connections: (redis.connections - redisBefore.connections) / sent,
@@ -86,10 +90,29 @@ export async function usageOf<Result extends Sent>(
       generatorCpuMicros: (generator.cpuSeconds * 1e6) / sent,
       apiCpuMicros: (apiCpuSeconds * 1e6) / sent,
       redisCpuMicros: (redisCpuSeconds * 1e6) / sent,
+      redisUserMicros: perRequest('userCpuSeconds') * 1e6,
+      redisKernelMicros: perRequest('kernelCpuSeconds') * 1e6,
+      redisBytesIn: perRequest('netInputBytes'),
+      redisBytesOut: perRequest('netOutputBytes'),
       generatorBusy: generator.utilization,
     },
     foreignCpuSeconds: (foreign.apis ? apiCpuSeconds : 0) + (foreign.redis ? redisCpuSeconds : 0),
+    details: { commandStats: statsPerRequest(redisBefore.commandStats, redis.commandStats, sent) },
     doubts: generator.utilization >= GENERATOR_LIMIT ? ['generator'] : [],
   }
   return { result, cost }
+}
+
+type AllStats = ReadonlyMap<string, CommandStats>
+
+/** Calls of each command, and microseconds of its execution, per request. */
+function statsPerRequest(before: AllStats, after: AllStats, sent: number) {
+  const changes = [...after].map(([name, { calls, micros }]) => {
+    const then = before.get(name) ?? { calls: 0, micros: 0 }
+    return [
+      name,
+      { calls: (calls - then.calls) / sent, micros: (micros - then.micros) / sent },
+    ] as const
+  })
+  return Object.fromEntries(changes.filter(([, { calls }]) => calls > 0))
 }

@@ -102,7 +102,7 @@ async function renewLatest(page: string): Promise<void> {
 }
 
 /** A file that is written aside and moved into place, so that no reader sees half of it. */
-async function outputFile(option: string, name: string) {
+export async function outputFile(option: string, name: string) {
   const path = resolve(name)
   const draft = `${path}.${process.pid}.tmp`
   const attempt = async (work: () => Promise<unknown>) => {

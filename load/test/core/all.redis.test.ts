@@ -9,15 +9,15 @@ test('all leaves a file of each experiment and one page of them', async () => {
   const folder = await temporaryFolder()
   const html = join(await temporaryFolder(), 'all.html')
   // The second begins its process anew in a network of its own, and must not take the first with it.
-  const args = ['all', '--quick', '--only=client,info', '--json', folder, '--html', html]
+  const args = ['all', '--quick', '--only=commands,info', '--json', folder, '--html', html]
   const all = await runLoad({ state, args, until: /The results are in/ })
   expect(await all.exited).toEqual({ code: 0, signal: null })
   expect(all.output[0]).toMatch(/^\[1\/2\] info: about \d+ s; \d+ s to the end$/)
-  expect((await readdir(folder)).toSorted()).toEqual(['client.json', 'info.json'])
+  expect((await readdir(folder)).toSorted()).toEqual(['commands.json', 'info.json'])
   const page = await readFile(html, 'utf8')
   expect(page.match(/<h2>.*?<\/h2>/g)?.slice(0, 2)).toEqual([
     '<h2>Redis: INFO beside many idle connections</h2>',
-    '<h2>Redis: a single client</h2>',
+    '<h2>Redis: command by command</h2>',
   ])
   expect(await processesOf(state)).toEqual([])
   expect(await filesIn(state)).toEqual([])
@@ -26,7 +26,7 @@ test('all leaves a file of each experiment and one page of them', async () => {
 test('an interrupt ends the experiment that runs, and keeps what is complete', async () => {
   const state = await temporaryFolder()
   const folder = await temporaryFolder()
-  const args = ['all', '--only=client,info', '--json', folder]
+  const args = ['all', '--only=commands,info', '--json', folder]
   const all = await runLoad({ state, args, until: /^Round 2\// })
   all.signal('SIGINT')
   expect(await all.exited).toEqual({ code: 130, signal: null })

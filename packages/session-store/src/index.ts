@@ -10,7 +10,7 @@ export {
   safeClusterOptions,
   safeRedisOptions,
 } from './connections/client.ts'
-export { parseInfo } from './connections/redis-info.ts'
+export { type CommandStats, commandStats, parseInfo } from './connections/redis-info.ts'
 export { parseRedisUrl, type RedisAddress, redisAddress } from './connections/redis-url.ts'
 export type { DataOption, MaybeData, PatchOptions, SessionData } from './data/data.ts'
 export type { DataLimits } from './data/data-fields.ts'

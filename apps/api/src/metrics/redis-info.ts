@@ -1,7 +1,10 @@
+import { type CommandStats, commandStats } from '@onetrip/session-store'
 import { Counter, Gauge, type Registry } from 'prom-client'
 
 /** What INFO is asked for: nothing that costs Redis more with more clients or keys. */
-export const INFO_SECTIONS = ['clients', 'memory', 'persistence', 'stats', 'cpu', 'keyspace']
+export const INFO_SECTIONS = [
+  ...['clients', 'memory', 'persistence', 'stats', 'cpu', 'commandstats', 'keyspace'],
+]
 
 /** The fields of a reply to INFO. */
 export type RedisInfo = ReadonlyMap<string, string>
@@ -57,6 +60,20 @@ const fields: readonly Field[] = [
   counter('cpu_seconds', 'CPU time of the Redis process, all threads', (info) =>
     finite(Number(info.get('used_cpu_user')) + Number(info.get('used_cpu_sys'))),
   ),
+  counter('cpu_user_seconds', 'The part of it in the program', number('used_cpu_user')),
+  counter('cpu_sys_seconds', 'The part of it in the kernel: sockets', number('used_cpu_sys')),
+  counter('net_input_bytes', 'Bytes that Redis received', number('total_net_input_bytes')),
+  counter('net_output_bytes', 'Bytes that Redis sent', number('total_net_output_bytes')),
+  gauge(
+    'mem_clients_normal_bytes',
+    'Memory for clients and their buffers',
+    number('mem_clients_normal'),
+  ),
+  gauge(
+    'client_recent_max_output_buffer_bytes',
+    'The longest output buffer of a client lately',
+    number('client_recent_max_output_buffer'),
+  ),
   gauge('rdb_last_save_ok', '1: the last snapshot was saved', isOk('rdb_last_bgsave_status')),
   gauge('aof_enabled', '1: the append-only file is on', number('aof_enabled')),
   gauge('aof_last_write_ok', '1: the append-only file takes writes', isOk('aof_last_write_status')),
@@ -89,6 +106,22 @@ export function redisMetrics(registry: Registry, latest: () => RedisInfo | undef
       },
     })
   }
+  const byCommand = (name: string, help: string, value: (stats: CommandStats) => number) =>
+    new Counter({
+      name: `onetrip_redis_${name}_total`,
+      help,
+      labelNames: ['cmd'],
+      registers,
+      aggregator: 'max',
+      collect() {
+        this.reset()
+        for (const [cmd, stats] of commandStats(latest() ?? new Map())) {
+          this.inc({ cmd }, value(stats))
+        }
+      },
+    })
+  byCommand('commands', 'Calls, by command', ({ calls }) => calls)
+  byCommand('commands_duration_seconds', 'Execution time, by command', ({ micros }) => micros / 1e6)
   new Gauge({
     name: 'onetrip_redis_keys',
     help: 'Keys, by database',

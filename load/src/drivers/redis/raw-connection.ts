@@ -1,6 +1,5 @@
 import { once } from 'node:events'
-import { connect as connectPlain, type Socket } from 'node:net'
-import { connect as connectTls } from 'node:tls'
+import { connect, type Socket } from 'node:net'
 import type { RedisOptions } from '@onetrip/stack/address.ts'
 import { Problem } from '@onetrip/stack/problem.ts'
 
@@ -14,16 +13,6 @@ export function encode(command: readonly (string | number)[]): Buffer {
   return Buffer.from(`*${parts.length}\r\n${bulks.join('')}`)
 }
 
-/** The commands that log in and select a database, as far as the address asks for it, and their replies. */
-export function greeting({ username, password, db }: RedisOptions) {
-  const commands = [
-    ...(password ? [encode(['AUTH', ...(username ? [username] : []), password])] : []),
-    ...(db ? [encode(['SELECT', db])] : []),
-  ]
-  const replies = Buffer.from('+OK\r\n'.repeat(commands.length))
-  return { commands: Buffer.concat(commands), replies }
-}
-
 /**
  * A plain socket to Redis. It sends nothing itself, no greeting either.
  *
@@ -31,15 +20,14 @@ export function greeting({ username, password, db }: RedisOptions) {
  * @throws the socket's error when it cannot be connected.
  */
 export async function rawSocket(
-  { path, host = '127.0.0.1', port = 6379, tls }: RedisOptions,
+  { path, host = '127.0.0.1', port = 6379 }: RedisOptions,
   { reading = true }: { reading?: boolean } = {},
 ): Promise<Socket> {
-  const to = path ? { path } : { host, port }
-  const socket = tls ? connectTls({ ...to, servername: host }) : connectPlain(to)
+  const socket = path ? connect({ path }) : connect({ host, port })
   if (!reading) socket.pause()
   const signal = AbortSignal.timeout(TIMEOUT_MS)
   try {
-    await once(socket, tls ? 'secureConnect' : 'connect', { signal })
+    await once(socket, 'connect', { signal })
   } catch (error) {
     socket.destroy()
     throw signal.aborted ? new Error(`no connection after ${TIMEOUT_MS / 1_000} s`) : error

@@ -23,6 +23,7 @@ import { packageVersion } from '../../measure/machine.ts'
 import { chartsOf, groups } from '../../reporting/charts.ts'
 import { errors, interval, range, ratio, sectionOf, tableOf } from '../../reporting/columns.ts'
 import { contenders, descriptions, variants } from '../../variants.ts'
+import { redisWork } from './redis-work.ts'
 
 type HttpOptions = WorkloadFlags & TargetOptions
 
@@ -107,6 +108,7 @@ Examples:
       ],
       pageOnly: true,
     },
+    ...redisWork(rows),
   ],
   claims: claimsOf,
 }

@@ -1,0 +1,228 @@
+import type { CommandStats } from '@onetrip/session-store'
+import { commandName, counted, figure, percent } from '../experiment/figures.ts'
+import { FEW_PER_TRIP, type Figures } from './figures.ts'
+import { type Check, megabytes, names, perSecond, severityOf } from './finding.ts'
+
+// What clients do wrong. Fewer events than these may be anything: a deployment, a cron job, a health check.
+const MIN_CONNECTIONS = 10
+const MIN_CONNECTIONS_PER_SECOND = 2
+const MIN_COMMANDS = 100
+/** The least share of the main thread's work, or of the commands, that is worth a finding. */
+const MIN_SAVING = 0.01
+const MIN_SHARE = 0.05
+
+/** A port stays taken for a minute after its connection, and Linux has 28,232 of them (docs/ports.md). */
+const PORTS_PER_SECOND = 470
+
+/** Commands that clients send by themselves, and how often at most on a new connection. */
+const GREETING: Readonly<Record<string, number>> = {
+  ...{ hello: 1, auth: 1, select: 1, info: 1, ping: 1, quit: 1, command: 1, client: 4 },
+  ...{ 'client|setinfo': 2, 'client|setname': 1, 'client|id': 1, 'client|tracking': 1 },
+  ...{ 'command|docs': 1, 'cluster|slots': 1, 'cluster|shards': 1, readonly: 1 },
+}
+
+const TRANSACTION = ['multi', 'exec', 'discard', 'watch', 'unwatch']
+
+const none: CommandStats = { calls: 0, micros: 0 }
+const add = (a: CommandStats, b: CommandStats): CommandStats => ({
+  calls: a.calls + b.calls,
+  micros: a.micros + b.micros,
+})
+
+/** The commands of `GREETING`: those that connections not kept explain, and the others by name. */
+function chatterOf({ commandStats, connectionsNotKept }: Figures) {
+  let greeting = none
+  const others = new Map<string, CommandStats>()
+  for (const [name, most] of Object.entries(GREETING)) {
+    const { calls, micros } = commandStats.get(name) ?? none
+    const explained = Math.min(calls, most * connectionsNotKept)
+    const each = calls > 0 ? micros / calls : 0
+    greeting = add(greeting, { calls: explained, micros: explained * each })
+    if (calls > explained) {
+      others.set(name, { calls: calls - explained, micros: (calls - explained) * each })
+    }
+  }
+  return { greeting, others }
+}
+
+const connectionChurn: Check = ({ figures, costs, clients }) => {
+  const { connectionsNotKept, commands, lifetimeSeconds, seconds } = figures
+  const rate = connectionsNotKept / seconds
+  const { greeting } = chatterOf(figures)
+  // At least one for each connection, however much others pipeline.
+  const trips = Math.min(
+    greeting.calls,
+    Math.max(connectionsNotKept, costs.tripsOf(greeting.calls)),
+  )
+  const saving = costs.shareOf({ connections: connectionsNotKept, trips, micros: greeting.micros })
+  if (connectionsNotKept < MIN_CONNECTIONS || rate < MIN_CONNECTIONS_PER_SECOND) return null
+  if (saving < MIN_SAVING) return null
+  const lifetime =
+    lifetimeSeconds === null ? '' : `, open for ${figure(lifetimeSeconds * 1_000)} ms on average`
+  const ports = `One address runs out of ports beyond ${PORTS_PER_SECOND} connections/s ("Cannot assign requested address").`
+  return {
+    id: 'connection-churn',
+    severity: severityOf(saving, costs),
+    title: 'Clients open connections and close them again instead of keeping them.',
+    saving,
+    saves: `${percent(saving)} of the main thread's work: ${perSecond(connectionsNotKept, figures)} connections and ${perSecond(greeting.calls, figures)} commands on connecting`,
+    evidence: [
+      `${counted(connectionsNotKept, 'connection')} opened and closed in ${figure(seconds)} s${lifetime}; one for every ${figure(commands / connectionsNotKept)} commands.`,
+      ...(rate > PORTS_PER_SECOND ? [ports] : []),
+      ...names(clients, ({ short }) => [short, `${counted(short, 'short connection')} seen`]),
+    ],
+    documents:
+      'Redis in Action: a client that opens a connection for each command reaches 25-30 % of redis-benchmark -c 1, one that keeps it 50-60 %; in the end: "Cannot assign requested address". Tencent Cloud: 93,580 PING/s on kept connections, 16,472/s on 10,000 short ones.',
+    remedy:
+      'Share one client or connection pool for the whole life of the process: create it at the start, not in the request. If there is a pool, raise its size: beyond it some clients open short connections.',
+  }
+}
+
+const singleTrips: Check = ({ figures, costs, clients }) => {
+  const { commands, commandsPerTrip, trips } = figures
+  if (commands < MIN_COMMANDS || commandsPerTrip >= FEW_PER_TRIP) return null
+  const { greeting } = chatterOf(figures)
+  const own = trips - costs.tripsOf(greeting.calls)
+  if (own < MIN_COMMANDS / 2) return null
+  const saving = costs.shareOf({ trips: 0.8 * own })
+  return {
+    id: 'one-command-per-trip',
+    severity: severityOf(saving, costs),
+    title: `Clients send ${figure(commandsPerTrip)} commands per round trip: they wait for each reply before they send the next command.`,
+    saving,
+    saves: `up to ${percent(saving)} of the main thread's work, and four of five waits for the network, if commands went five at a time`,
+    evidence: [
+      `${perSecond(commands, figures)} commands arrived in ${perSecond(trips, figures)} reads.`,
+      ...names(clients, ({ active, connections, commands: sent, lastCommands }) => [
+        sent ?? active * connections,
+        `${sent === null ? `active in ${percent(active)} of its samples` : counted(sent, 'command')}, such as ${lastCommands.slice(0, 3).join(', ')}`,
+      ]),
+    ],
+    documents:
+      'Redis in Action: update_token in one round trip instead of five makes 1.7-1.8 times the calls per second on one machine (3,257 to 5,991), 3.8 times at 0.271 ms (739 to 2,841), 5 times at 48 ms (3.67 to 18.2).',
+    remedy:
+      'Send commands that do not need the reply to another one together: in a pipeline, or as one variadic command (MGET, HSET with several fields). Requests that need one command each can share a pipeline: batch them by turn of the event loop (auto-pipelining).',
+  }
+}
+
+const chatter: Check = ({ figures, costs, clients }) => {
+  const { others } = chatterOf(figures)
+  const { calls, micros } = [...others.values()].reduce(add, none)
+  if (calls < MIN_COMMANDS / 2 || calls < MIN_SHARE * figures.commands) return null
+  const saving = costs.shareOf({ trips: costs.tripsOf(calls), micros })
+  const list = [...others]
+    .toSorted(([, a], [, b]) => b.calls - a.calls)
+    .map(([name, one]) => `${commandName(name)} ${perSecond(one.calls, figures)}`)
+  return {
+    id: 'chatter',
+    severity: severityOf(saving, costs),
+    title: `${percent(calls / figures.commands)} of the commands do no work for the application.`,
+    saving,
+    saves: `up to ${percent(saving)} of the main thread's work`,
+    evidence: [
+      `${list.slice(0, 5).join(', ')}.`,
+      ...names(clients, ({ active, connections, lastCommands }) => {
+        const sent = lastCommands.filter((name) => others.has(name))
+        return [sent.length > 0 ? active * connections : 0, sent.map(commandName).join(', ')]
+      }),
+    ],
+    documents:
+      'Tencent Cloud: one client that sends INFO without pause takes 20 % of a core, and 80 % beside 9,999 connections (before Redis 5).',
+    remedy:
+      'Ask INFO at most every few seconds, from one monitor. Turn off checks before each command (PING or test on borrow) and ready checks by INFO; leave HELLO, AUTH and SELECT to the opening of a kept connection.',
+  }
+}
+
+const transactions: Check = ({ figures, costs }) => {
+  const of = (name: string) => figures.commandStats.get(name) ?? none
+  const calls = TRANSACTION.reduce((sum, name) => sum + of(name).calls, 0)
+  const watches = of('watch').calls
+  // With WATCH a transaction is needed.
+  if (
+    calls < MIN_COMMANDS / 2 ||
+    calls < MIN_SHARE * figures.commands ||
+    watches >= of('multi').calls
+  ) {
+    return null
+  }
+  const saving = costs.shareOf({ trips: costs.tripsOf(calls), micros: of('multi').micros })
+  return {
+    id: 'transactions',
+    severity: severityOf(saving, costs),
+    title: `${percent(calls / figures.commands)} of the commands are MULTI and EXEC.`,
+    saving,
+    saves: `up to ${percent(saving)} of the main thread's work, and the waits of other clients while EXEC runs all commands at once`,
+    evidence: [
+      `${perSecond(of('multi').calls, figures)} transactions, ${watches === 0 ? 'none' : perSecond(watches, figures)} with WATCH.`,
+    ],
+    documents:
+      'Redis in Action: MULTI and EXEC are not free and may delay important commands; a non-transactional pipeline has all the advantages without them.',
+    remedy:
+      'If nobody must see the commands half done, use a pipeline without a transaction: pipeline(False) in redis-py, pipeline() in ioredis, execAsPipeline() in node-redis.',
+  }
+}
+
+/** Less than this waits for any client now and then. */
+const LONG_OUTPUT_BYTES = 2 ** 20
+
+const slowReaders: Check = ({ clients, info }) => {
+  const slow = (clients ?? []).filter(({ outputBytes }) => outputBytes >= LONG_OUTPUT_BYTES)
+  const most = Math.max(0, ...slow.map(({ outputBytes }) => outputBytes))
+  const closed = Number(info.get('client_output_buffer_limit_disconnections') ?? 0)
+  if (slow.length === 0) return null
+  const limit = Number(info.get('maxmemory')) || Number(info.get('total_system_memory'))
+  const share = most / Math.max(1, limit)
+  const severity = share >= 0.1 ? 'high' : share >= 0.01 || most >= 2 ** 26 ? 'medium' : 'low'
+  return {
+    id: 'slow-readers',
+    severity,
+    title: `Replies wait in the server's memory for clients that do not read them in time.`,
+    saving: null,
+    saves: `${megabytes(most)} of memory for one connection (${percent(share)} of what there is)`,
+    evidence: [
+      ...names(slow, ({ outputBytes, lastCommands }) => [
+        outputBytes,
+        `${megabytes(outputBytes)} waited, after ${lastCommands.slice(0, 3).join(', ')}`,
+      ]),
+      ...(closed > 0 ? [`Redis closed ${counted(closed, 'client')} for it since its start.`] : []),
+    ],
+    documents:
+      'Tencent Cloud: memory rises when a client does not read the replies to its pipeline in time, above all with MGET, HGETALL and LRANGE: read promptly, and do not put too many commands into one pipeline.',
+    remedy:
+      'Read replies as they come, in pipelines of at most some hundred commands. Limit the damage: client-output-buffer-limit normal, or maxmemory-clients.',
+  }
+}
+
+const rejections: Check = ({ figures, clients }) => {
+  const { rejected, rejectedSinceStart, connectedClients, maxClients } = figures
+  const isNear = maxClients > 0 && connectedClients >= 0.8 * maxClients
+  if (rejectedSinceStart === 0 && !isNear) return null
+  return {
+    id: 'rejected-connections',
+    severity: rejected > 0 ? 'high' : isNear ? 'medium' : 'low',
+    title:
+      rejected > 0
+        ? 'Redis refuses connections: maxclients is reached.'
+        : isNear
+          ? 'Redis is about to refuse connections: it is near maxclients.'
+          : 'Redis refused connections at maxclients since its start.',
+    saving: null,
+    saves: `failed requests: ${perSecond(rejected, figures)} connections refused`,
+    evidence: [
+      `${counted(rejected, 'connection')} refused meanwhile, ${counted(rejectedSinceStart, 'connection')} since the start; ${counted(connectedClients, 'connection')} of ${maxClients.toLocaleString('en-US')} are taken.`,
+      ...names(clients, ({ connections, active }) => [
+        connections,
+        `${counted(connections, 'connection')}, ${percent(1 - active)} of them idle`,
+      ]),
+    ],
+    documents:
+      'Tencent Cloud: when its pool is exhausted, a client may open short connections, and the server pays for each.',
+    remedy:
+      'Give each process one pool of a few connections and pipelines; close idle ones (timeout). Then raise maxclients if that many are needed, with the limit of open files.',
+  }
+}
+
+export const clientChecks: readonly Check[] = [
+  ...[connectionChurn, singleTrips, chatter, transactions],
+  ...[slowReaders, rejections],
+]

@@ -1,0 +1,143 @@
+import { availableParallelism } from 'node:os'
+import {
+  hideCredentials,
+  isLocal,
+  redisAddress,
+  redisOfEnvironment,
+} from '@onetrip/stack/address.ts'
+import { seconds, wholeNumber } from '@onetrip/stack/parsers.ts'
+import { Problem } from '@onetrip/stack/problem.ts'
+import { print, step } from '@onetrip/stack/terminal.ts'
+import { Command, Option } from 'commander'
+import type { Invocation } from '../command.ts'
+import { outputFile } from '../reporting/outputs.ts'
+import { clientChecks } from './client-findings.ts'
+import { type Finding, type Observation, ranked, severities } from './finding.ts'
+import { Probe } from './probe.ts'
+import { markdownReport, reportOf, terminalReport } from './report.ts'
+import { serverChecks } from './server-findings.ts'
+import { watch } from './watch.ts'
+
+/** Exit code when something was found that `--fail-on` names. */
+const FOUND = 4
+
+interface Flags {
+  url?: string
+  watch: number
+  cores?: number
+  stall: number
+  maxClients: number
+  showKeys?: true
+  failOn: (typeof severities)[number] | 'none'
+  json?: string
+  markdown?: string
+}
+
+/** `npm run load -- doctor` */
+export function doctorCommand({ interrupt }: Invocation): Command {
+  const command = new Command('doctor')
+    .description('watch any Redis or Valkey, and say what its clients do wrong')
+    .option('--url <url>', 'the server (default: REDIS_URL of the environment)')
+    .option('--watch <seconds>', 'how long to watch', seconds(1, 3_600), 10)
+    .option(
+      '--cores <n>',
+      "of the server's machine (default: of this one, if it runs here)",
+      wholeNumber(1, 4_096),
+    )
+    .option(
+      '--stall <ms>',
+      'report waits of all clients from this length on',
+      wholeNumber(0, 60_000),
+      10,
+    )
+    .option(
+      '--max-clients <n>',
+      'ask CLIENT LIST beside at most so many connections',
+      wholeNumber(0, 1_000_000),
+      10_000,
+    )
+    .option(
+      '--show-keys',
+      'print keys of the slow log in full (default: their pattern, since ids may be secret)',
+    )
+    .addOption(
+      new Option(
+        '--fail-on <severity>',
+        `exit with ${FOUND} for a finding of this severity or above`,
+      )
+        .choices([...severities, 'none'])
+        .default('high'),
+    )
+    .option('--json <file>', 'write figures, findings and clients to this file')
+    .option('--markdown <file>', 'write the report as Markdown to this file')
+  return command
+    .addHelpText(
+      'after',
+      `
+It only reads: INFO, CLIENT LIST, SLOWLOG GET, LATENCY LATEST, CONFIG GET io-threads, COMMAND INFO, and MEMORY
+USAGE of keys in the slow log. CLIENT LIST takes at most 1 % of the server's time. What the user may not ask is
+left out and named. These permissions are enough:
+  ACL SETUSER doctor on >PASSWORD %R~* -@all +auth +client|setname +info +client|list +slowlog|get
+    +latency|latest +config|get +command|info +memory|usage
+
+Environment:
+  REDIS_URL             the server, without --url; may have a password
+  REDIS_PASSWORD_FILE   file with the password, for an address without one
+
+Exit codes: 0 nothing at or above --fail-on; ${FOUND} something; 1 the server cannot be watched.
+
+Examples:
+  npm run load -- doctor --url redis://127.0.0.1:6379
+  REDIS_URL=rediss://doctor:secret@cache.example:6380 npm run load -- doctor --watch 60 --json report.json
+  npm run load -- doctor --url redis://127.0.0.1 --fail-on medium --markdown report.md`,
+    )
+    .action(async () => {
+      const { failOn, ...flags } = command.opts<Flags>()
+      const findings = await examine(flags, interrupt)
+      const bad = failOn === 'none' ? [] : severities.slice(0, severities.indexOf(failOn) + 1)
+      if (findings.some(({ severity }) => bad.includes(severity))) process.exitCode = FOUND
+    })
+}
+
+async function examine(flags: Omit<Flags, 'failOn'>, signal: AbortSignal): Promise<Finding[]> {
+  const url = await addressOf(flags.url)
+  const json = flags.json === undefined ? null : await outputFile('--json', flags.json)
+  const markdown =
+    flags.markdown === undefined ? null : await outputFile('--markdown', flags.markdown)
+  const cores = flags.cores ?? (isLocal(url) ? availableParallelism() : null)
+  const { stall: stallMs, maxClients: maxListed, showKeys = false } = flags
+  const server = hideCredentials(url)
+  const probe = await Probe.connect(url)
+  try {
+    const options = { seconds: flags.watch, maxListed, cores, stallMs, showKeys, signal }
+    const seen = await step(`Watching ${server} for ${flags.watch} s`, () => watch(probe, options))
+    const findings = findingsOf(seen)
+    const { unseen } = probe
+    const report = reportOf(seen, findings, { server, unseen, rules: probe.rulesText() })
+    print(`${report.version} at ${server}\n\n${terminalReport(seen, report)}`)
+    await json?.save(`${JSON.stringify(report, null, 2)}\n`)
+    await markdown?.save(markdownReport(seen, report))
+    return findings
+  } catch (error) {
+    signal.throwIfAborted() // its reason explains the error
+    throw error
+  } finally {
+    probe.close()
+  }
+}
+
+/** What all checks find, ranked. */
+export const findingsOf = (seen: Observation): Finding[] =>
+  ranked([...clientChecks, ...serverChecks].flatMap((check) => check(seen) ?? []))
+
+/** @throws Problem when there is no address, or it has a password that everybody can see. */
+async function addressOf(given: string | undefined): Promise<string> {
+  if (given !== undefined && redisAddress(given).options.password) {
+    throw new Problem(
+      'A password on the command line is visible to everybody who lists processes. Give the address as REDIS_URL in the environment, or the password in a file (REDIS_PASSWORD_FILE).',
+    )
+  }
+  const url = await redisOfEnvironment({ ...process.env, ...(given && { REDIS_URL: given }) })
+  if (url !== undefined) return url
+  throw new Problem('Give the address of a server: --url redis://127.0.0.1:6379.')
+}

@@ -1,0 +1,195 @@
+import { styleText } from 'node:util'
+import { commandName, counted, figure, percent } from '../experiment/figures.ts'
+import type { Table } from '../experiment/section.ts'
+import { code, plain, tableMarkdown } from '../reporting/markdown.ts'
+import { tableText } from '../reporting/terminal.ts'
+import type { Finding, Observation } from './finding.ts'
+import type { Unseen } from './probe.ts'
+
+/** What `--json` writes. */
+export interface DoctorReport {
+  format: 'onetrip-doctor/1'
+  /** When the watch ended, in ISO 8601. */
+  date: string
+  /** Without user and password. */
+  server: string
+  version: string
+  findings: Finding[]
+  /** What happened, without the doctor's own commands. */
+  figures: Record<string, unknown>
+  commands: Record<string, { calls: number; micros: number }>
+  clients: Observation['clients']
+  unseen: readonly Unseen[]
+  /** The command that permits what is missing; null where nothing is. */
+  permissions: string | null
+}
+
+interface About {
+  server: string
+  unseen: readonly Unseen[]
+  rules: string
+}
+
+export function reportOf(
+  { figures, clients, info, settings, cores, costs }: Observation,
+  findings: Finding[],
+  { server, unseen, rules }: About,
+): DoctorReport {
+  const { commandStats, ...others } = figures
+  const product = info.has('valkey_version') ? 'Valkey' : 'Redis'
+  return {
+    format: 'onetrip-doctor/1',
+    date: new Date().toISOString(),
+    server,
+    version: `${product} ${info.get('valkey_version') ?? info.get('redis_version') ?? 'unknown'}`,
+    findings,
+    figures: {
+      ...others,
+      mainThreadBusy: costs.busy,
+      ioThreads: Number(settings?.get('io-threads') ?? 0) || null,
+      cores,
+      lastForkMs: Number(info.get('latest_fork_usec') ?? 0) / 1_000,
+    },
+    commands: Object.fromEntries(commandStats),
+    clients,
+    unseen,
+    permissions: unseen.some(({ rule }) => rule !== null) ? rules : null,
+  }
+}
+
+const whole = (count: number) => count.toLocaleString('en-US')
+const kilobytes = (bytes: number) => `${whole(Math.ceil(bytes / 1e3))} kB`
+
+function tablesOf({ figures, info, clients, settings, cores }: Observation): Table[] {
+  const { mainThread, process, lifetimeSeconds } = figures
+  const cpu = ({ user, kernel }: typeof process) =>
+    `${percent(user)} user, ${percent(kernel)} kernel`
+  const facts: [string, string][] = [
+    [
+      'commands',
+      `${figure(figures.commandsPerSecond)}/s, ${figure(figures.commandsPerTrip)} per round trip`,
+    ],
+    [
+      'new connections',
+      `${figure(figures.connectionsOpened / figures.seconds)}/s${lifetimeSeconds === null ? '' : `, those not kept open for ${figure(lifetimeSeconds * 1_000)} ms`}`,
+    ],
+    ['connections', `${whole(figures.connectedClients)} of ${whole(figures.maxClients)}`],
+    [
+      'refused connections',
+      `${whole(figures.rejected)}, ${whole(figures.rejectedSinceStart)} since the start`,
+    ],
+    ['main thread, of a core', cpu(mainThread)],
+    ['process, of a core', cpu(process)],
+    [
+      'I/O threads',
+      `${settings?.get('io-threads') ?? 'unknown'}; cores: ${cores ?? 'unknown (--cores)'}`,
+    ],
+    [
+      'network',
+      `${kilobytes(figures.networkInPerSecond)}/s in, ${kilobytes(figures.networkOutPerSecond)}/s out`,
+    ],
+    [
+      'memory of clients',
+      `${kilobytes(figures.clientMemory)}; longest output buffer ${kilobytes(figures.longestOutput)}`,
+    ],
+    ['last fork', `${figure(Number(info.get('latest_fork_usec') ?? 0) / 1_000)} ms`],
+  ]
+  const commands = [...figures.commandStats].toSorted(([, a], [, b]) => b.micros - a.micros)
+  return [
+    { caption: 'What was seen', head: ['figure', 'value'], rows: facts, texts: [0, 1] },
+    {
+      caption: 'Commands by execution time',
+      head: ['command', 'calls/s', 'µs each', 'of a core'],
+      rows: commands
+        .slice(0, 10)
+        .map(([name, { calls, micros }]) => [
+          commandName(name),
+          figure(calls / figures.seconds),
+          figure(micros / calls),
+          percent(micros / 1e6 / figures.seconds),
+        ]),
+      texts: [0],
+    },
+    {
+      caption: 'Clients',
+      head: [
+        'client',
+        'connections',
+        'short ones seen',
+        'active',
+        'longest output',
+        'last commands',
+      ],
+      rows: (clients ?? [])
+        .slice(0, 10)
+        .map((group) => [
+          group.label,
+          whole(group.connections),
+          whole(group.short),
+          percent(group.active),
+          kilobytes(group.outputBytes),
+          group.lastCommands.join(', '),
+        ]),
+      texts: [0, 5],
+    },
+  ].filter(({ rows }) => rows.length > 0)
+}
+
+/** A finding in lines: label and text. */
+const linesOf = (finding: Finding): [string, string][] => [
+  ['Saves', finding.saves],
+  ...finding.evidence.map((text): [string, string] => ['Seen', text]),
+  ...(finding.documents === null ? [] : [['Known', finding.documents] as [string, string]]),
+  ['Remedy', finding.remedy],
+]
+
+function summary({ findings: { length } }: DoctorReport): string {
+  if (length === 0) return 'Nothing found.'
+  return `${counted(length, 'finding')}${length > 1 ? ', what saves most first' : ''}.`
+}
+
+const missing = ({ unseen }: DoctorReport) =>
+  unseen.map(({ command, reason }) => `${command}: ${reason}`)
+
+export function terminalReport(seen: Observation, report: DoctorReport): string {
+  const found = report.findings.map((finding, index) =>
+    [
+      styleText('bold', `${index + 1}. [${finding.severity}] ${finding.title} (${finding.id})`),
+      ...linesOf(finding).map(([label, text]) => `   ${`${label}:`.padEnd(8)}${text}`),
+    ].join('\n'),
+  )
+  return [
+    ...tablesOf(seen).map(tableText),
+    summary(report),
+    ...found,
+    ...(report.unseen.length > 0 ? [['Not seen:', ...missing(report)].join('\n  ')] : []),
+    ...(report.permissions ? [`To permit it: ${report.permissions}`] : []),
+  ].join('\n\n')
+}
+
+export function markdownReport(seen: Observation, report: DoctorReport): string {
+  const found = report.findings.flatMap((finding, index) => [
+    `### ${index + 1}. ${plain(finding.title)}`,
+    [
+      `- Finding: ${code(finding.id)}, ${finding.severity}`,
+      ...linesOf(finding).map(([label, text]) => `- ${label}: ${plain(text)}`),
+    ].join('\n'),
+  ])
+  return `${[
+    `# ${plain(`${report.version} at ${report.server}`)}`,
+    `${report.date}, watched for ${figure(seen.figures.seconds)} s.`,
+    '## Findings',
+    summary(report),
+    ...found,
+    ...tablesOf(seen).flatMap((table) => [`## ${table.caption}`, tableMarkdown(table)]),
+    ...(report.unseen.length > 0
+      ? [
+          '## Not seen',
+          missing(report)
+            .map((line) => `- ${plain(line)}`)
+            .join('\n'),
+        ]
+      : []),
+    ...(report.permissions ? [`To permit it: ${code(report.permissions)}`] : []),
+  ].join('\n\n')}\n`
+}

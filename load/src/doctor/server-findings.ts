@@ -1,0 +1,135 @@
+import { commandName, counted, figure, percent } from '../experiment/figures.ts'
+import { type Check, megabytes, severityOf, severityOfStall } from './finding.ts'
+import type { SlowCommand } from './replies.ts'
+
+// What the server waits for, or all its clients with it.
+
+const READS_ALL =
+  /^(hgetall|hkeys|hvals|smembers|lrange|z(rev)?range.*|s(inter|union|diff).*|sort.*)$/
+const WALKS_KEYS = /^(keys|flushall|flushdb)$/
+const REMOVES = /^(del|getdel)$/
+
+/** What to do about a slow command. */
+function remedyFor(command: string): string {
+  if (command === 'keys') return 'KEYS walks all keys: use SCAN, or keep a set of the names.'
+  if (WALKS_KEYS.test(command)) return `${commandName(command)}: add ASYNC.`
+  if (REMOVES.test(command)) return 'UNLINK instead of DEL frees the memory on another thread.'
+  if (READS_ALL.test(command)) {
+    return `${commandName(command)} reads everything: read in pages (LRANGE, HSCAN, SSCAN, ZRANGE with limits) and keep collections short (LTRIM, ZREMRANGEBYRANK).`
+  }
+  return `${commandName(command)}: do less in one command. If it is usually fast, the server waited for a CPU or for memory: look for other processes and swapping.`
+}
+
+const slowCommands: Check = (seen) => {
+  const slow = (seen.slowLog ?? []).filter(({ micros }) => micros >= seen.stallMs * 1_000)
+  const longest = Math.max(0, ...slow.map(({ micros }) => micros / 1_000))
+  if (slow.length === 0) return null
+  const keyOf = ({ args: [first = ''] }: SlowCommand) => seen.keys.get(first)
+  const groups = Map.groupBy(slow, (one) => [one.command, keyOf(one)?.shown ?? ''].join(' ').trim())
+  const evidence = [...groups].map(([what, all]) => {
+    const most = Math.max(...all.map(({ micros }) => micros / 1_000))
+    const bytes = Math.max(0, ...all.map((one) => keyOf(one)?.bytes ?? 0))
+    const size = bytes > 0 ? ` (${megabytes(bytes)})` : ''
+    const text = `${what.replace(/^\S+/, commandName)}${size}: ${counted(all.length, 'time')}, up to ${figure(most)} ms`
+    return { text, most }
+  })
+  const total = slow.reduce((sum, { micros }) => sum + micros, 0)
+  return {
+    id: 'slow-commands',
+    severity: severityOfStall(longest),
+    title: `Single commands hold up all other clients for up to ${figure(longest)} ms.`,
+    saving: null,
+    saves: `waits of up to ${figure(longest)} ms for every client, ${figure(total / 1e6)} s in the last hour`,
+    evidence: evidence
+      .toSorted((a, b) => b.most - a.most)
+      .slice(0, 5)
+      .map(({ text }) => text),
+    documents:
+      'Redis in Action: LRANGE of 100 elements runs 22,989 times a second, of 600 elements 9,042 times (redis-benchmark -c 1). The article on Redis 6.2.6 and I/O threads: UNLINK instead of DEL.',
+    remedy: [...new Set(slow.map(({ command }) => remedyFor(command)))].slice(0, 4).join(' '),
+  }
+}
+
+/** Events of the latency monitor that are the disk's or a fork's, and the counters of INFO beside them. */
+const stalls: Check = ({ stalls: events, info, figures, stallMs }) => {
+  const number = (field: string) => Number(info.get(field) ?? 0)
+  const forkMs = number('latest_fork_usec') / 1_000
+  const seen = (events ?? []).filter(({ event }) => /^(fork|aof-|rdb-)/.test(event))
+  const longest = Math.max(forkMs, ...seen.map(({ longestMs }) => longestMs))
+  const delayed = figures.delayedFsyncs
+  const failed = [
+    'rdb_last_bgsave_status',
+    'aof_last_write_status',
+    'aof_last_bgrewrite_status',
+  ].filter((field) => (info.get(field) ?? 'ok') !== 'ok')
+  const isLong = longest > 0 && longest >= stallMs
+  if (!isLong && delayed === 0 && failed.length === 0) return null
+  const forks = number('total_forks')
+  const hours = Math.max(number('uptime_in_seconds'), figures.seconds) / 3_600
+  return {
+    id: 'persistence-stalls',
+    severity: failed.length > 0 ? 'high' : delayed > 0 ? 'medium' : severityOfStall(longest),
+    title:
+      failed.length > 0
+        ? `Saving to disk fails (${failed.join(', ')}).`
+        : `Saving to disk holds up all clients${isLong ? ` for up to ${figure(longest)} ms` : ''}.`,
+    saving: null,
+    saves: `waits of up to ${figure(longest)} ms for every client at each fork or fsync`,
+    evidence: [
+      `Last fork: ${figure(forkMs)} ms, for ${megabytes(number('used_memory_rss'))}; ${counted(forks, 'fork')} in ${figure(hours)} h.`,
+      ...(delayed > 0
+        ? [
+            `${counted(delayed, 'write')} waited for an fsync of the AOF meanwhile (aof_delayed_fsync).`,
+          ]
+        : []),
+      ...seen.map(
+        ({ event, longestMs }) => `${event}: up to ${figure(longestMs)} ms (LATENCY LATEST).`,
+      ),
+    ],
+    documents: null,
+    remedy:
+      failed.length > 0
+        ? 'See the log of Redis: disk full, or no right to write? Writes may be refused until it works.'
+        : 'Save on a replica, or less often; turn off transparent huge pages; keep instances small. For the AOF: appendfsync everysec, a faster disk, no-appendfsync-on-rewrite yes if you accept the risk.',
+  }
+}
+
+/** From this share of a core on the main thread may be the limit. */
+const BUSY = 0.7
+
+const ioThreads: Check = ({ settings, cores, costs, figures }) => {
+  const threads = Number(settings?.get('io-threads') ?? Number.NaN)
+  const { busy, ioShare } = costs
+  if (!Number.isFinite(threads) || cores === null) return null
+  const documents =
+    'Redis 6.2.6 on 24 cores: 85,200 SET/s with one thread, 210,300 with four, 208,700 with eight: a quarter to half of the cores.'
+  const evidence = [
+    `${counted(threads, 'I/O thread')} (io-threads), ${counted(cores, 'core')}; the main thread used ${percent(busy)} of a core, ${percent(ioShare)} of it for sockets and replies.`,
+    `The process used ${figure(figures.process.user + figures.process.kernel)} cores.`,
+  ]
+  if (threads > 1 && threads > cores) {
+    return {
+      id: 'io-threads-exceed-cores',
+      severity: 'medium',
+      title: 'There are more I/O threads than cores: they take CPU time from each other.',
+      saving: null,
+      saves: 'switches between threads, and waits of the main thread for a core',
+      ...{ evidence, documents },
+      remedy: `Set io-threads to ${Math.max(1, Math.floor(cores / 2))} or less and restart Redis.`,
+    }
+  }
+  // Measured here: a second thread takes over 0.6 to 0.7 of it (io-threads in docs/redis-experiments.md).
+  const saving = 0.6 * ioShare
+  if (threads > 1 || cores < 4 || busy < BUSY || ioShare < 0.3) return null
+  return {
+    id: 'io-threads-unused',
+    severity: severityOf(saving, costs),
+    title: 'The main thread is nearly busy with sockets, and other cores could take that over.',
+    saving,
+    saves: `about ${percent(saving)} of the main thread's work, moved to other threads`,
+    ...{ evidence, documents },
+    remedy: `Set io-threads to ${Math.min(4, Math.floor(cores / 2))} and restart Redis. First mend what is named above: fewer round trips cost no core.`,
+  }
+}
+
+export const serverChecks: readonly Check[] = [slowCommands, stalls, ioThreads]

@@ -1,0 +1,163 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { Problem } from '@onetrip/stack/problem.ts'
+import { counted } from '../experiment/figures.ts'
+import { Census } from './census.ts'
+import { costsOf, type Figures, figuresOf } from './figures.ts'
+import type { KeyFacts, Observation } from './finding.ts'
+import type { Probe } from './probe.ts'
+import {
+  OWN_NAME,
+  parseClientList,
+  parseLatencyLatest,
+  parseSlowLog,
+  type SlowCommand,
+} from './replies.ts'
+
+export interface WatchOptions {
+  seconds: number
+  /** With more connections, CLIENT LIST is not asked. */
+  maxListed: number
+  cores: number | null
+  stallMs: number
+  showKeys: boolean
+  signal: AbortSignal
+}
+
+/** CLIENT LIST takes the server about a microsecond for each connection (docs/redis-experiments.md). */
+const MICROS_PER_CLIENT = 1
+/** The most that it may take of the main thread's time. */
+const LIST_SHARE = 0.01
+const LEAST_PAUSE_MS = 100
+
+const SLOW_LOG_SECONDS = 3_600
+const SLOW_LOG_ENTRIES = '128'
+/** Keys of the slow log whose size is asked for. */
+const MAX_KEYS = 10
+
+/**
+ * Watches a server for some time and then reads what it remembers.
+ *
+ * @throws Problem when INFO is not permitted, or the server restarted meanwhile; the reason of `signal`.
+ */
+export async function watch(probe: Probe, options: WatchOptions): Promise<Observation> {
+  const { seconds, cores, stallMs, signal } = options
+  const startedAt = performance.now()
+  const before = await probe.info()
+  const census = await takeCensus(probe, before, startedAt + seconds * 1_000, options)
+  await delay(Math.max(0, startedAt + seconds * 1_000 - performance.now()), undefined, { signal })
+  const elapsed = (performance.now() - startedAt) / 1_000
+  const info = await probe.info()
+  const lists = census?.samples ?? 0
+  // The INFO before is counted after its reply, the one at the end is not yet.
+  const listName = info.has('cmdstat_client') ? 'client' : 'client|list'
+  const own = new Map([
+    ['info', 1],
+    [listName, lists],
+  ])
+  const figures = figuresBetween(before, info, { seconds: elapsed, own, census })
+  const slowLog = await readSlowLog(probe, Number(info.get('server_time_usec') ?? 0) / 1e6)
+  const events = await probe.ask('+latency|latest', 'LATENCY', 'LATEST')
+  return {
+    ...{ figures, info, cores, stallMs, slowLog },
+    costs: costsOf(figures),
+    clients: census?.groups() ?? null,
+    stalls: events === null ? null : parseLatencyLatest(events),
+    settings: await readSettings(probe),
+    keys: await readKeys(probe, slowLog ?? [], options),
+  }
+}
+
+async function takeCensus(
+  probe: Probe,
+  info: ReadonlyMap<string, string>,
+  until: number,
+  { maxListed, signal }: WatchOptions,
+): Promise<Census | null> {
+  const connected = Number(info.get('connected_clients') ?? 0)
+  if (connected > maxListed) {
+    const cost = Math.ceil((connected * MICROS_PER_CLIENT) / 1_000)
+    probe.skip(
+      'CLIENT LIST',
+      `not asked: for ${counted(connected, 'connection')} it would hold up the server for about ${cost} ms. Allow it with --max-clients ${connected}`,
+    )
+    return null
+  }
+  const census = new Census()
+  do {
+    const reply = await probe.ask('+client|list', 'CLIENT', 'LIST')
+    if (reply === null) return null
+    const rows = parseClientList(String(reply))
+    census.add(rows)
+    const pause = pauseAfter(rows.length)
+    if (performance.now() + pause >= until) return census
+    await delay(pause, undefined, { signal })
+  } while (performance.now() < until)
+  return census
+}
+
+/** Milliseconds from one CLIENT LIST to the next, by how many connections it has. */
+export const pauseAfter = (connections: number): number =>
+  Math.max(LEAST_PAUSE_MS, (connections * MICROS_PER_CLIENT) / 1_000 / LIST_SHARE)
+
+function figuresBetween(...args: Parameters<typeof figuresOf>): Figures {
+  try {
+    return figuresOf(...args)
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error
+    throw new Problem(
+      'The server restarted or its counters were reset (CONFIG RESETSTAT) meanwhile: run the doctor again.',
+    )
+  }
+}
+
+async function readSlowLog(probe: Probe, now: number): Promise<SlowCommand[] | null> {
+  const reply = await probe.ask('+slowlog|get', 'SLOWLOG', 'GET', SLOW_LOG_ENTRIES)
+  if (reply === null) return null
+  return parseSlowLog(reply).filter(
+    ({ at, client }) => client !== OWN_NAME && at >= now - SLOW_LOG_SECONDS,
+  )
+}
+
+/** The settings that findings depend on; none of them is secret. */
+async function readSettings(probe: Probe): Promise<ReadonlyMap<string, string> | null> {
+  const reply = await probe.ask('+config|get', 'CONFIG', 'GET', 'io-threads')
+  if (reply === null) return null
+  const [name = '', value = ''] = reply as string[]
+  return new Map([[name, value]])
+}
+
+/** Keys of slow commands: where the server says that the first argument is one. */
+async function readKeys(
+  probe: Probe,
+  slowLog: readonly SlowCommand[],
+  { showKeys, stallMs }: WatchOptions,
+): Promise<Map<string, KeyFacts>> {
+  const slow = slowLog.filter(({ micros }) => micros >= stallMs * 1_000)
+  const names = [...new Set(slow.map(({ command }) => command))]
+  if (names.length === 0) return new Map()
+  const reply = await probe.ask('+command|info', 'COMMAND', 'INFO', ...names)
+  const withKey = new Set(
+    ((reply ?? []) as ([string, number, string[], number] | null)[]).flatMap((one) =>
+      one?.[3] === 1 ? one[0] : [],
+    ),
+  )
+  const keys = new Map<string, KeyFacts>()
+  for (const {
+    command,
+    args: [key],
+  } of slow) {
+    if (!withKey.has(command) || key === undefined || keys.has(key)) continue
+    if (keys.size === MAX_KEYS) break
+    const bytes = await probe.ask('+memory|usage', 'MEMORY', 'USAGE', key)
+    const shown = showKeys ? key : maskedKey(key)
+    keys.set(key, { shown, bytes: bytes === null ? null : Number(bytes) })
+  }
+  return keys
+}
+
+/** The pattern of a key: `session:*` for `session:5f2a…`, since ids may be credentials. */
+export const maskedKey = (key: string): string =>
+  key
+    .split(':')
+    .map((part) => (/^[a-z][a-z_.{}-]{0,30}$/i.test(part) ? part : part && '*'))
+    .join(':')

@@ -1,0 +1,68 @@
+import { once } from 'node:events'
+import { connect } from 'node:net'
+import { setImmediate as turn } from 'node:timers/promises'
+import { Redis } from 'ioredis'
+import { onTestFinished } from 'vitest'
+import { encode } from '../../src/drivers/redis/raw-connection.ts'
+
+// Clients that misbehave, each in one way, until the test ends. They pause between rounds: the tests share cores.
+
+/** Repeats some work until the test ends. */
+export function untilTestEnds(work: () => Promise<unknown>): void {
+  let stopping = false
+  const working = (async () => {
+    while (!stopping) {
+      await work().catch(() => {}) // it may be refused, or the server may have stopped
+      await turn()
+    }
+  })()
+  onTestFinished(async () => {
+    stopping = true
+    await working
+  })
+}
+
+function kept(socket: string, name: string): Redis {
+  const redis = new Redis(socket, { connectionName: name })
+  redis.on('error', () => {})
+  onTestFinished(() => redis.disconnect())
+  return redis
+}
+
+/** Opens a connection for each command, with all that ioredis sends on connecting. */
+export function reconnecting(socket: string, name: string): void {
+  untilTestEnds(async () => {
+    const redis = new Redis(socket, { connectionName: name, retryStrategy: () => null })
+    redis.on('error', () => {})
+    await redis.get('key').finally(() => redis.disconnect())
+  })
+}
+
+/** Waits for the reply to each command. */
+export function oneByOne(socket: string, name: string): void {
+  const redis = kept(socket, name)
+  untilTestEnds(() => redis.get('key'))
+}
+
+/** Sends these commands in one pipeline, again and again. */
+export function pipelining(socket: string, name: string, ...commands: string[][]): void {
+  const redis = kept(socket, name)
+  untilTestEnds(() => redis.pipeline(commands).exec())
+}
+
+/** Asks for values and does not read them. Resolves when it has asked. */
+export async function unread(
+  socket: string,
+  name: string,
+  key: string,
+  times: number,
+): Promise<void> {
+  const client = connect(socket)
+  client.on('error', () => {})
+  onTestFinished(() => void client.destroy())
+  client.pause()
+  await once(client, 'connect')
+  const gets = Array.from({ length: times }, () => encode(['GET', key]))
+  const commands = Buffer.concat([encode(['CLIENT', 'SETNAME', name]), ...gets])
+  await new Promise((resolve) => client.write(commands, resolve))
+}

@@ -1,0 +1,167 @@
+import { parseInfo } from '@onetrip/session-store'
+import { describe, expect, test } from 'vitest'
+import { Census } from '../../src/doctor/census.ts'
+import { findingsOf } from '../../src/doctor/doctor.ts'
+import { costsOf, figuresOf } from '../../src/doctor/figures.ts'
+import type { Observation } from '../../src/doctor/finding.ts'
+import { type ClientRow, parseClientList } from '../../src/doctor/replies.ts'
+import { maskedKey, pauseAfter } from '../../src/doctor/watch.ts'
+
+const infoOf = (fields: Record<string, number | string>) =>
+  parseInfo(
+    Object.entries(fields)
+      .map(([name, value]) => `${name}:${value}`)
+      .join('\r\n'),
+  )
+
+/** A server that did this in ten seconds, from nothing. */
+function seenWith(
+  fields: Record<string, number | string>,
+  change: Partial<Observation> = {},
+): Observation {
+  const info = infoOf({ maxclients: 10_000, connected_clients: 5, ...fields })
+  const before = infoOf({ connected_clients: 5 })
+  const figures = figuresOf(before, info, { seconds: 10, own: new Map(), census: null })
+  return {
+    ...{ figures, info, costs: costsOf(figures), clients: null, slowLog: null, stalls: null },
+    ...{ settings: new Map([['io-threads', '1']]), cores: 8, stallMs: 10, keys: new Map() },
+    ...change,
+  }
+}
+
+const ids = (seen: Observation) => findingsOf(seen).map(({ id, severity }) => `${id} ${severity}`)
+
+/** Pipelines of ten GETs on kept connections. */
+const pipelined = {
+  ...{ total_commands_processed: 100_000, total_reads_processed: 10_000 },
+  ...{ used_cpu_user_main_thread: 0.6, used_cpu_sys_main_thread: 0.4 },
+  cmdstat_get: 'calls=100000,usec=100000',
+}
+
+describe('what is found', () => {
+  test('nothing wrong', () => {
+    expect(ids(seenWith(pipelined))).toEqual([])
+  })
+
+  test('short connections, however much others pipeline, without a handful of them', () => {
+    const short = (count: number) => ({
+      ...pipelined,
+      total_connections_received: count,
+      total_reads_processed: 10_000 + 2 * count,
+    })
+    expect(ids(seenWith(short(9)))).toEqual([])
+    expect(ids(seenWith(short(4_000)))).toEqual(['connection-churn high'])
+    const [found] = findingsOf(seenWith(short(9_000)))
+    expect(found?.evidence[1]).toContain('runs out of ports beyond 470 connections/s')
+  })
+
+  test('connections that stay are no churn', () => {
+    const opened = { ...pipelined, total_connections_received: 1_000, connected_clients: 1_005 }
+    expect(ids(seenWith(opened))).toEqual([])
+  })
+
+  test('commands on connecting belong to the connections; those beyond are chatter', () => {
+    const fields = (hello: number) => ({
+      ...pipelined,
+      total_connections_received: 2_000,
+      cmdstat_hello: `calls=${hello},usec=${hello}`,
+    })
+    expect(ids(seenWith(fields(2_000)))).toEqual([expect.stringMatching('connection-churn')])
+    expect(ids(seenWith(fields(20_000)))).toContainEqual(expect.stringMatching('chatter'))
+  })
+
+  test('transactions, unless they watch', () => {
+    const multi = { cmdstat_multi: 'calls=5000,usec=500', cmdstat_exec: 'calls=5000,usec=9000' }
+    expect(ids(seenWith({ ...pipelined, ...multi }))).toEqual(['transactions low'])
+    const watch = { cmdstat_watch: 'calls=5000,usec=500' }
+    expect(ids(seenWith({ ...pipelined, ...multi, ...watch }))).toEqual([])
+  })
+
+  test('an AOF that waits for the disk, and saving that fails', () => {
+    expect(ids(seenWith({ ...pipelined, aof_delayed_fsync: 3 }))).toEqual([
+      'persistence-stalls medium',
+    ])
+    expect(ids(seenWith({ ...pipelined, rdb_last_bgsave_status: 'err' }))).toEqual([
+      'persistence-stalls high',
+    ])
+    const stalls = [{ event: 'aof-fsync-always', at: 0, latestMs: 20, longestMs: 1_200 }]
+    expect(ids(seenWith(pipelined, { stalls }))).toEqual(['persistence-stalls high'])
+    expect(ids(seenWith({ ...pipelined, latest_fork_usec: 150_000 }))).toEqual([
+      'persistence-stalls medium',
+    ])
+  })
+
+  test('a main thread busy with sockets beside idle cores', () => {
+    const busy = { ...pipelined, used_cpu_user_main_thread: 5, used_cpu_sys_main_thread: 4 }
+    expect(ids(seenWith(busy))).toEqual(['io-threads-unused high'])
+    expect(ids(seenWith(busy, { cores: 2 }))).toEqual([])
+    expect(ids(seenWith(busy, { cores: null }))).toEqual([])
+    expect(ids(seenWith(busy, { settings: new Map([['io-threads', '4']]) }))).toEqual([])
+  })
+
+  test('connections near maxclients, and refused ones', () => {
+    expect(ids(seenWith({ ...pipelined, connected_clients: 8_000 }))).toEqual([
+      'rejected-connections medium',
+    ])
+    expect(ids(seenWith({ ...pipelined, rejected_connections: 1 }))).toEqual([
+      'rejected-connections high',
+    ])
+  })
+
+  test('the severest first', () => {
+    const seen = seenWith({ ...pipelined, total_reads_processed: 100_000, aof_delayed_fsync: 1 })
+    expect(ids(seen)).toEqual(['one-command-per-trip high', 'persistence-stalls medium'])
+  })
+})
+
+test('counters that went back are refused', () => {
+  const options = { seconds: 1, own: new Map(), census: null }
+  const run = () => figuresOf(infoOf({ total_commands_processed: 5 }), infoOf({}), options)
+  expect(run).toThrow(RangeError)
+})
+
+describe('CLIENT LIST', () => {
+  test('takes 1 % of the time at most, at a microsecond for each connection', () => {
+    expect([1, 1_000, 10_000].map(pauseAfter)).toEqual([100, 100, 1_000])
+  })
+
+  const line = (id: number, more = '') =>
+    `id=${id} addr=10.0.0.7:4711 name=shop age=0 idle=0 flags=N omem=0 cmd=get user=app${more}\n`
+
+  test('of Redis 8, Redis 7.0 and Valkey', () => {
+    const rows = parseClientList(
+      `${line(1, ' lib-name=ioredis lib-ver=6.0.0')}${line(2)}id=3 addr=[/run/v.sock:0]:0 name= idle=7 flags=U omem=9 cmd=ping user=default tot-cmds=4\n`,
+    )
+    expect(rows.map(({ host, library, commands }) => [host, library, commands])).toEqual([
+      ['10.0.0.7', 'ioredis 6.0.0', null],
+      ['10.0.0.7', '', null],
+      ['Unix socket', '', 4],
+    ])
+  })
+
+  test('of half a million connections', () => {
+    const [row] = parseClientList(line(1))
+    const census = new Census()
+    census.add(Array.from({ length: 500_000 }, (_, id) => ({ ...(row as ClientRow), id })))
+    expect(census.groups()).toMatchObject([{ connections: 500_000, short: 0, outputBytes: 0 }])
+  })
+
+  test('short connections are those that came and went between the first sample and the last', () => {
+    const census = new Census()
+    for (const present of [[1], [1, 2, 3], [1, 3, 4], [1, 4]]) {
+      census.add(parseClientList(present.map((id) => line(id)).join('')))
+    }
+    const [group] = census.groups()
+    expect(group).toMatchObject({ label: 'shop at 10.0.0.7, user app', connections: 3, short: 2 })
+    expect(census.shortOpen).toBe(3 / 4)
+  })
+})
+
+test.each([
+  ['feed:8e1f', 'feed:*'],
+  ['login:', 'login:'],
+  ['sessions:ada:2026-11', 'sessions:ada:*'],
+  ['s3cr3t', '*'],
+])('the key %s is shown as %s', (key, shown) => {
+  expect(maskedKey(key)).toBe(shown)
+})

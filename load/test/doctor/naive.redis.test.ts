@@ -1,0 +1,42 @@
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { temporaryFolder } from '@onetrip/stack/testing/folders.ts'
+import { expect, test } from 'vitest'
+import type { DoctorReport } from '../../src/doctor/report.ts'
+import { apisOfThisFile } from '../support/apis.ts'
+import { untilTestEnds } from './clients.ts'
+import { visit } from './visit.ts'
+
+const apis = apisOfThisFile()
+
+/** Begins to record views by a variant of the API. Returns what sends the doctor there. */
+async function busy(variant: 'naive' | 'batch'): Promise<() => Promise<DoctorReport>> {
+  const api = await apis.forThisTest(variant)
+  const token = await api.login('ada')
+  for (let index = 0; index < 8; index++) untilTestEnds(() => api.view(token, 'umbrella'))
+  const json = join(await temporaryFolder(), 'report.json')
+  return async () => {
+    // The machine may be busy with other tests, which stalls a server now and then.
+    await visit(['--stall=60000', `--url=unix://${apis.redis.options.path}`, '--json', json])
+    return JSON.parse(await readFile(json, 'utf8'))
+  }
+}
+
+test('our naive variant: connection churn comes first, and the remedy is a pool', async () => {
+  const report = await busy('naive')
+  const first = async () => (await report()).findings[0]
+  await expect.poll(first).toMatchObject({
+    id: 'connection-churn',
+    remedy: expect.stringContaining('connection pool'),
+  })
+})
+
+test('our default variant: nothing', async () => {
+  const report = await busy('batch')
+  const commands = async () => {
+    const { findings, figures } = await report()
+    expect(findings).toEqual([])
+    return figures.commands
+  }
+  await expect.poll(commands).toBeGreaterThan(100)
+})
