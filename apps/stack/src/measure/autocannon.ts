@@ -1,6 +1,6 @@
-import { requireOwnHost } from '@onetrip/stack/address.ts'
 import autocannon, { type Instance, type Result } from 'autocannon'
-import { latencyHistogram, record, summaryOf } from '../pacer/latencies.ts'
+import { requireOwnHost } from '../address.ts'
+import { latencyHistogram, record, summaryOf } from './latencies.ts'
 import { type Call, TIMEOUT_S } from './workload.ts'
 
 // The only file that knows autocannon. It is used for saturation only: with a fixed rate, version 9
