@@ -36,10 +36,10 @@ export function places(env = process.env) {
 }
 
 /**
- * The path of a Unix socket, and how to remove it: `name` in `directory`, or in a short temporary folder if
- * that path would be too long.
+ * The path of a Unix socket, by default Redis's, and how to remove it: `name` in `directory`, or in a short
+ * temporary folder if that path would be too long.
  */
-export async function socketIn(directory: string, name: string) {
+export async function socketIn(directory: string, name = 'redis.sock') {
   const path = join(directory, name)
   if (Buffer.byteLength(path) <= MAX_SOCKET_PATH) {
     await mkdir(directory, { recursive: true })

@@ -105,7 +105,7 @@ export async function startStack(options: StackOptions): Promise<Stack> {
       build = installed ? 'installed' : wanted.build
       // An installed server may be too old for the commands that our users are allowed.
       if (!installed) secrets = wanted.secrets
-      socket = await socketIn(wanted.run, 'redis.sock')
+      socket = await socketIn(wanted.run)
       const { path } = socket
       redis = await startRedis({ ...wanted, socket: path, secrets, signal })
       watch(redis)

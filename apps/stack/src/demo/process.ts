@@ -3,6 +3,8 @@ import { type Program, startProgram } from '../program.ts'
 
 const demoProgram = fileURLToPath(new URL('../demo.ts', import.meta.url))
 
+const READY = /^The demo service listens/
+
 export interface DemoProcessOptions {
   /** Path of its Unix socket. */
   socket: string
@@ -29,9 +31,9 @@ export function startDemo(options: DemoProcessOptions): Promise<Program> {
     // Not as arguments: other users of the machine can read those.
     env: { ...process.env, DEMO_SOCKET: socket, REDIS_URL: redisUrl, MONITOR_URL: monitorUrl },
     input: true,
-    ready: /^The demo service listens/,
+    ready: READY,
     killSignal: 'SIGTERM', // killed, it would leave its APIs
     signal,
-    onLine,
+    onLine: (line) => READY.test(line) || onLine?.(line),
   })
 }

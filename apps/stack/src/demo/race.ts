@@ -205,7 +205,7 @@ function turnOf(
     p50Ms: latency.p50,
     p99Ms: latency.p99,
     errors: Object.values(errors).reduce((sum, count) => sum + count, 0),
-    connectionsOpened: usage.connections,
+    connectionsOpened: usage.connectionsOpened,
     roundTrips: usage.roundTrips,
     commands: usage.commands,
     redisCpuUs: usage.redisCpuSeconds * 1e6,

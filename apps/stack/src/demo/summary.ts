@@ -92,7 +92,8 @@ function named(lanes: Pair<LaneResult>, lane: 0 | 1): string {
 const words = ['no', 'one', 'two', 'three', 'four', 'five', 'six', 'seven']
 
 /** Three digits, as many as a ratio is good for. */
-const figure = (value: number) => value.toLocaleString('en', { maximumSignificantDigits: 3 })
+const figure = (value: number) =>
+  value.toLocaleString('en', { minimumSignificantDigits: 3, maximumSignificantDigits: 3 })
 
 function rangeOf(values: readonly number[]): Range {
   if (values.length === 0) return { median: 0, lowest: 0, highest: 0 }

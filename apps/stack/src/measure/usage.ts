@@ -27,6 +27,7 @@ export async function readApi(url: string) {
     cpuSeconds: total('process_cpu_seconds_total'),
     roundTrips: total('onetrip_store_round_trips_total'),
     commands: total('onetrip_store_commands_total'),
+    connections: total('onetrip_store_connections_opened_total'),
   }
 }
 
@@ -46,9 +47,11 @@ interface Watched {
 
 /** What an API and its Redis used meanwhile. */
 export interface Usage {
-  /** Connections that Redis accepted. */
+  /** Connections that Redis accepted, of whomever. */
   connections: number
-  /** Commands that Redis executed. */
+  /** Connections that the API opened. */
+  connectionsOpened: number
+  /** Commands that Redis executed, of whomever. */
   commands: number
   /** Round trips to Redis, as the API counts them: without greetings and QUIT. */
   roundTrips: number
@@ -80,6 +83,7 @@ export async function usageDuring<Result>(
   const usage = {
     connections: redis.connections - redisBefore.connections,
     commands: redis.commands - redisBefore.commands,
+    connectionsOpened: api.connections - apiBefore.connections,
     roundTrips: api.roundTrips - apiBefore.roundTrips,
     apiCpuSeconds: api.cpuSeconds - apiBefore.cpuSeconds,
     redisCpuSeconds: redis.cpuSeconds - redisBefore.cpuSeconds,
