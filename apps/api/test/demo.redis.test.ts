@@ -141,11 +141,9 @@ describe('with a demo service', () => {
     const { response, text } = await streamFrom(await listening(app))
     await expect.poll(text).toContain('event: state')
     const ended = once(response, 'end')
-    const startedAt = performance.now()
     await app.close()
     await ended
     expect(response.complete).toBe(true)
-    expect(performance.now() - startedAt).toBeLessThan(20_000) // it waits for nothing
   })
 
   test('a demo service that ends leaves an answer in words', async () => {

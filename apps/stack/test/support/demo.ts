@@ -9,21 +9,21 @@ import { newSecret } from '../../src/places.ts'
 import { temporaryFolder } from '../../src/testing/folders.ts'
 import type { TestRedis } from '../../src/testing/redis.ts'
 
-/** Short races: two rounds of 0.3 s. */
-const limits: RaceLimits = { ...raceLimits, rounds: 2, turnSeconds: 0.3 }
+/** Short turns. */
+const limits: RaceLimits = { ...raceLimits, turnSeconds: 0.3 }
 
 export const input = { lanes: ['naive', 'batch'], connections: 8, distanceMs: 0 }
 
 /** A demo service in this process on a Redis (or on that at `url`), closed when the current test ends. */
 export async function demoOn(
   { socket: redis }: Pick<TestRedis, 'socket'>,
-  { password, url: given }: { password?: string; url?: string } = {},
+  { password, url: given, rounds = 2 }: { password?: string; url?: string; rounds?: number } = {},
 ) {
   const socket = join(await temporaryFolder(), 'demo.sock')
   const url = given ?? unixUrl(redis)
   const redisUrl = password ? url.replace('://', `://default:${password}@localhost`) : url
   const service = await openDemoService({
-    ...{ socket, limits, redisUrl, monitorUrl: redisUrl },
+    ...{ socket, limits: { ...limits, rounds }, redisUrl, monitorUrl: redisUrl },
     sessionSecret: newSecret(),
   })
   onTestFinished(() => service.close())
