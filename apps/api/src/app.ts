@@ -17,6 +17,7 @@ import { overloadPlugin } from './plugins/overload.ts'
 import { readinessPlugin } from './plugins/readiness.ts'
 import { requestLogger } from './request-logger.ts'
 import { authenticatedRoutes } from './routes/authenticated.ts'
+import { demoRoutes } from './routes/demo.ts'
 import { healthRoutes } from './routes/health.ts'
 import { metricsRoutes } from './routes/metrics.ts'
 import { publicRoutes } from './routes/public.ts'
@@ -45,6 +46,8 @@ export interface AppOptions {
   docs?: boolean
   /** The page that `/report` serves. Default: none. */
   reportFile?: string
+  /** Path of the demo service's Unix socket. Default: no race. */
+  demoSocket?: string
   logger?: FastifyServerOptions['logger']
   /** Logs a line for each request. Default false. */
   logRequests?: boolean
@@ -114,6 +117,7 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
       routes: options.routes,
       dataBodyBytes: limits.dataBodyBytes,
     })
+    await service.register(demoRoutes, { socket: options.demoSocket ?? '' })
     await service.register(reportRoutes, { file: options.reportFile ?? '' })
   })
   await app.register(otherMethodsPlugin)

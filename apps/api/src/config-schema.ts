@@ -179,6 +179,11 @@ export const configSchema = Type.Object({
     default: '',
     description: 'The page that /report serves: what npm run load made; none if empty',
   }),
+  DEMO_SOCKET: Type.String({
+    default: '',
+    description:
+      'Unix socket of the demo service, which runs the race; npm start sets it; refused in production',
+  }),
   DOCS: Type.Boolean({ default: true, description: 'Serve /openapi.json and /docs' }),
   LOG_LEVEL: Type.String({
     default: 'info',

@@ -23,6 +23,11 @@ export function loadConfig(environment: NodeJS.ProcessEnv = process.env): Config
   if (config.AUTH !== 'password' && config.USERS_FILE !== '') {
     throw new Error('USERS_FILE is set, but AUTH is not password')
   }
+  if (config.NODE_ENV === 'production' && config.DEMO_SOCKET !== '') {
+    throw new Error(
+      'DEMO_SOCKET is set, but there is no race in production (NODE_ENV); remove DEMO_SOCKET',
+    )
+  }
   if (config.OTEL_TRACES_SAMPLER_ARG !== 1 && !config.OTEL_TRACES_SAMPLER.endsWith('ratio')) {
     throw new Error(
       'OTEL_TRACES_SAMPLER_ARG is set, but OTEL_TRACES_SAMPLER is not traceidratio or parentbased_traceidratio',

@@ -126,6 +126,7 @@ async function serveFromThisProcess(
     publicOrigins: config.PUBLIC_ORIGINS.split(',').filter((origin) => origin !== ''),
     docs: config.DOCS,
     reportFile: config.REPORT_FILE,
+    demoSocket: config.DEMO_SOCKET,
     logger: loggerOptions(config.LOG_LEVEL, process.stdout.isTTY),
     logRequests: config.LOG_REQUESTS,
     limits: {

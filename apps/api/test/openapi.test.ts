@@ -54,6 +54,11 @@ test('what needs a token says so, and all else does not', () => {
     .filter(({ operation }) => !operation.security)
     .map(({ path }) => path)
   expect(open.toSorted()).toEqual([
+    '/demo',
+    '/demo/race',
+    '/demo/race/events',
+    '/demo/server',
+    '/demo/wire',
     '/healthz',
     '/items/popular',
     '/login',

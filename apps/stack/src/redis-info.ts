@@ -87,8 +87,11 @@ export class RedisMonitor {
     this.lost = new Promise((resolve) => void client.once('end', () => resolve()))
   }
 
-  /** @throws Problem when there is no Redis at `url`, or it refuses the credentials or the database. */
-  static async connect(url: string): Promise<RedisMonitor> {
+  /**
+   * @param replyTimeoutMs for each reply.
+   * @throws Problem when there is no Redis at `url`, or it refuses the credentials or the database.
+   */
+  static async connect(url: string, replyTimeoutMs = 10_000): Promise<RedisMonitor> {
     const { options } = redisAddress(url)
     const client = new Redis({
       ...options,
@@ -96,7 +99,7 @@ export class RedisMonitor {
       enableReadyCheck: false,
       maxRetriesPerRequest: 0,
       connectTimeout: 5_000,
-      commandTimeout: 10_000,
+      commandTimeout: replyTimeoutMs,
       retryStrategy: () => null,
       connectionName: 'onetrip-load',
     })
@@ -132,7 +135,9 @@ export class RedisMonitor {
   }
 
   async #info(): Promise<Info> {
-    const text = await this.#client.info('everything')
+    const text = await this.#client.info('everything').catch((cause: Error) => {
+      throw new Problem(`Redis does not answer: ${cause.message}`, { cause })
+    })
     this.#answered += 1
     return parseInfo(text)
   }
@@ -143,4 +148,22 @@ export async function redisFacts(url: string): Promise<RedisFacts> {
   const monitor = await RedisMonitor.connect(url)
   const facts = monitor.facts()
   return await facts.finally(() => monitor.close())
+}
+
+type AllCommands = ReadonlyMap<string, CommandStats>
+
+/** What was called between two readings, without `own` calls of the one who reads. */
+export function commandsBetween(
+  before: AllCommands,
+  after: AllCommands,
+  own: ReadonlyMap<string, number> = new Map(),
+): Map<string, CommandStats> {
+  const changes = [...after].map(([name, now]) => {
+    const then = before.get(name) ?? { calls: 0, micros: 0 }
+    const calls = now.calls - then.calls
+    const others = Math.max(0, calls - (own.get(name) ?? 0))
+    const micros = calls > 0 ? ((now.micros - then.micros) * others) / calls : 0
+    return [name, { calls: others, micros }] as const
+  })
+  return new Map(changes.filter(([, { calls }]) => calls > 0))
 }

@@ -1,4 +1,5 @@
 import { type CommandStats, commandStats } from '@onetrip/session-store'
+import { commandsBetween } from '@onetrip/stack/redis-info.ts'
 import type { Census } from './census.ts'
 
 type Info = ReadonlyMap<string, string>
@@ -96,22 +97,6 @@ export function figuresOf(
       ...(census?.groups() ?? []).map(({ outputBytes }) => outputBytes),
     ),
   }
-}
-
-/** What was added to each command, the doctor's own calls taken away at their mean time. */
-function commandsBetween(
-  before: Map<string, CommandStats>,
-  after: Map<string, CommandStats>,
-  own: ReadonlyMap<string, number>,
-): Map<string, CommandStats> {
-  const changes = [...after].map(([name, now]) => {
-    const then = before.get(name) ?? { calls: 0, micros: 0 }
-    const calls = now.calls - then.calls
-    const others = Math.max(0, calls - (own.get(name) ?? 0))
-    const micros = calls > 0 ? ((now.micros - then.micros) * others) / calls : 0
-    return [name, { calls: others, micros }] as const
-  })
-  return new Map(changes.filter(([, { calls }]) => calls > 0))
 }
 
 // What a connection costs the main thread beside a round trip: accepting, registering and closing it.

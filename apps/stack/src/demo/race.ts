@@ -1,0 +1,104 @@
+import { strategyNames } from '@onetrip/session-store'
+import { messageOf, Problem } from '../problem.ts'
+import { endOf } from '../program.ts'
+import { RedisMonitor } from '../redis-info.ts'
+import { startRelay } from '../relay/process.ts'
+import type { Done, RaceLimits, Started } from './events.ts'
+import type { RaceFeed } from './feed.ts'
+import { startGenerator } from './generator-process.ts'
+import { Lanes } from './lanes.ts'
+import { runRounds, warmUp } from './rounds.ts'
+import { withSessions } from './sessions.ts'
+
+export const raceLimits: RaceLimits = {
+  strategies: strategyNames,
+  connections: { default: 64, minimum: 1, maximum: 256 },
+  distancesMs: [0, 0.3, 1, 5, 48],
+  rounds: 5,
+  turnSeconds: 1,
+}
+
+const WARM_UP_SECONDS = 1
+/** Of Redis to INFO, beside what the lanes send. */
+const REPLY_TIMEOUT_MS = 3_000
+/** No race takes so long; one that hangs is ended. */
+const MAX_RACE_MS = 180_000
+
+export interface RaceOptions {
+  /** With the user that the APIs have. */
+  redisUrl: string
+  /** With a user that may ask INFO. */
+  monitorUrl: string
+  /** Signs the tokens of the race's sessions. */
+  sessionSecret: string
+}
+
+/** Runs races between two lanes, which take turns: at the same time they would slow each other down. */
+export class RaceTrack {
+  readonly #options: RaceOptions
+  readonly #feed: RaceFeed
+  readonly #lanes: Lanes
+
+  constructor(options: RaceOptions, feed: RaceFeed) {
+    this.#options = options
+    this.#feed = feed
+    this.#lanes = new Lanes({
+      ...options,
+      async openLink(to, distanceMs) {
+        if (distanceMs === 0) return undefined
+        const relay = await startRelay({ to, roundTrip: `${distanceMs}ms` })
+        return { address: relay.address, close: () => relay.stop() }
+      },
+    })
+  }
+
+  /**
+   * Runs a race that was announced, and publishes its further events, the last of which is `done` or
+   * `failed`. One at a time. Never rejects.
+   *
+   * @param stopping ends it early.
+   */
+  async run(started: Started, stopping: AbortSignal): Promise<void> {
+    const broken = new AbortController()
+    const timeout = AbortSignal.timeout(MAX_RACE_MS)
+    const signal = AbortSignal.any([stopping, timeout, broken.signal])
+    try {
+      const data = await this.#race(started, signal, (error) => broken.abort(error))
+      this.#feed.publish({ name: 'done', data })
+    } catch (error) {
+      // What ended the race explains the errors that followed from it.
+      const why = timeout.aborted ? 'The race took too long.' : messageOf(signal.reason ?? error)
+      this.#feed.publish({ name: 'failed', data: { id: started.id, message: why } })
+    }
+  }
+
+  /** Stops the lanes. Not while a race runs. */
+  stop(): Promise<void> {
+    return this.#lanes.stop()
+  }
+
+  async #race(started: Started, signal: AbortSignal, fail: (error: Error) => void): Promise<Done> {
+    await using undo = new AsyncDisposableStack()
+    const { redisUrl, monitorUrl, sessionSecret: secret } = this.#options
+    const publish = this.#feed.publish.bind(this.#feed)
+    const monitor = await RedisMonitor.connect(monitorUrl, REPLY_TIMEOUT_MS)
+    undo.defer(() => monitor.close())
+    const lost = 'Redis closed the connection: it was stopped, or it died.'
+    void monitor.lost.then(() => fail(new Problem(lost)))
+    const starting = () => {
+      const text = `Starting an API with ${started.lanes.join(', and one with ')}`
+      publish({ name: 'preparing', data: { text } })
+    }
+    return await this.#lanes.use(started, { signal, starting }, async (lanes, areNew) => {
+      for (const { api } of lanes) void api.exited.then(async () => fail(await endOf(api)))
+      const generator = await startGenerator(signal)
+      undo.defer(() => generator.stop())
+      const sessions = { redisUrl, secret, count: started.connections }
+      return await withSessions(sessions, async (tokens) => {
+        const course = { started, lanes, tokens, generator, monitor, publish, signal }
+        if (areNew) await warmUp(course, WARM_UP_SECONDS)
+        return await runRounds(course)
+      })
+    })
+  }
+}

@@ -1,0 +1,148 @@
+import { once } from 'node:events'
+import { chmod, rm } from 'node:fs/promises'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import { text } from 'node:stream/consumers'
+import { isLocal, redisAddress } from '../address.ts'
+import { messageOf } from '../problem.ts'
+import { type RaceInput, type RaceLimits, Refusal } from './events.ts'
+import { RaceFeed } from './feed.ts'
+import { parseLanes, parseRace } from './input.ts'
+import { type RaceOptions, RaceTrack, raceLimits } from './race.ts'
+import { WireTap } from './wire.ts'
+
+export interface DemoServiceOptions extends RaceOptions {
+  /** Path of the Unix socket to listen on. */
+  socket: string
+  /** Default: `raceLimits`. */
+  limits?: RaceLimits
+}
+
+const HEARTBEAT_MS = 15_000
+const MAX_WAITING = 5
+
+/**
+ * Serves the race and the wire over HTTP on a Unix socket: `GET /race`, `POST /race`, `GET /race/events` and
+ * `POST /wire`. The API forwards to it. Only the user of this process may connect.
+ *
+ * @throws what `node:net` throws when it cannot listen.
+ */
+export async function openDemoService(serviceOptions: DemoServiceOptions) {
+  const { socket, limits = raceLimits, ...options } = serviceOptions
+  const feed = new RaceFeed()
+  const track = new RaceTrack(options, feed)
+  const tap = new WireTap(options)
+  const stopping = new AbortController()
+  const ending = new AbortController()
+  const why = whyNoRace(options.redisUrl)
+  /** The race or the traces in progress. They run one after the other: at once they would distort each other. */
+  let busy: Promise<unknown> = Promise.resolve()
+  let waiting = 0
+  const inTurn = <Result>(work: () => Promise<Result>): Promise<Result> => {
+    const done = busy.then(work)
+    busy = done.catch(() => {})
+    return done
+  }
+
+  const routes: Record<string, (request: IncomingMessage, response: ServerResponse) => unknown> = {
+    'GET /race': () => (why ? { race: null, why } : { race: limits }),
+    'POST /race': async (request, response) => {
+      const input = parseRace(await json(request), limits)
+      if (feed.running) throw new Refusal(409, RUNNING)
+      response.statusCode = 202
+      return { id: startRace(input) }
+    },
+    'GET /race/events': (_, response) => sendEvents(feed, response, ending.signal),
+    'POST /wire': async (request) => {
+      const input = parseLanes(await json(request), limits)
+      if (feed.running) throw new Refusal(409, RUNNING)
+      if (waiting >= MAX_WAITING)
+        throw new Refusal(
+          503,
+          'Too many requests are waiting for the wire. Try again in a few seconds.',
+        )
+      waiting++
+      try {
+        return { lanes: await inTurn(() => tap.trace(input, stopping.signal)) }
+      } catch (error) {
+        throw new Refusal(503, messageOf(error))
+      } finally {
+        waiting--
+      }
+    },
+  }
+
+  const startRace = (input: RaceInput): string => {
+    const started = feed.start(input, limits)
+    void inTurn(() => track.run(started, stopping.signal))
+    return started.id
+  }
+
+  const server = createServer(async (request, response) => {
+    try {
+      const route = routes[`${request.method} ${request.url}`]
+      if (!route) throw new Refusal(404, 'There is no such route.')
+      if (why && route !== routes['GET /race']) throw new Refusal(404, why)
+      const body = await route(request, response)
+      if (body !== undefined) send(response, response.statusCode, body)
+    } catch (error) {
+      const status = error instanceof Refusal ? error.status : 500
+      send(response, status, { message: messageOf(error) })
+    }
+  })
+  await rm(socket, { force: true }) // of one that was killed
+  server.listen(socket)
+  await once(server, 'listening')
+  await chmod(socket, 0o600)
+
+  return {
+    feed,
+    /** Ends the race that runs, the streams of events, and the lanes. */
+    async close(): Promise<void> {
+      stopping.abort(new Error('The demo service is stopping.'))
+      server.close()
+      await busy
+      ending.abort()
+      await Promise.all([track.stop(), tap.stop()])
+      server.closeAllConnections()
+      await rm(socket, { force: true })
+    },
+  }
+}
+
+const RUNNING = 'A race is running. Try again when it is over.'
+
+/** The relay and the load generator work on this machine only, and neither speaks TLS. */
+function whyNoRace(redisUrl: string): string | undefined {
+  if (redisAddress(redisUrl).options.tls) return 'Redis is reached by TLS: there is no race.'
+  if (isLocal(redisUrl)) return undefined
+  return 'Redis is on another machine, and the race puts load on this machine only.'
+}
+
+function send(response: ServerResponse, status: number, body: unknown): void {
+  if (response.headersSent) return void response.end()
+  response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body))
+}
+
+/** Sends the events until the client goes away or the service stops. */
+function sendEvents(feed: RaceFeed, response: ServerResponse, ending: AbortSignal): void {
+  response.writeHead(200, { 'content-type': 'text/event-stream', 'cache-control': 'no-store' })
+  const unsubscribe = feed.subscribe(({ name, data }) =>
+    response.write(`event: ${name}\ndata: ${JSON.stringify(data)}\n\n`),
+  )
+  const heartbeat = setInterval(() => response.write(': still here\n\n'), HEARTBEAT_MS)
+  const end = () => response.end()
+  ending.addEventListener('abort', end)
+  response.once('close', () => {
+    unsubscribe()
+    clearInterval(heartbeat)
+    ending.removeEventListener('abort', end)
+  })
+}
+
+async function json(request: IncomingMessage): Promise<unknown> {
+  try {
+    return JSON.parse(await text(request))
+  } catch {
+    throw new Refusal(400, 'The body must be JSON.')
+  }
+}
