@@ -19,6 +19,7 @@ import { requestLogger } from './request-logger.ts'
 import { authenticatedRoutes } from './routes/authenticated.ts'
 import { healthRoutes } from './routes/health.ts'
 import { metricsRoutes } from './routes/metrics.ts'
+import { pageRoutes } from './routes/page.ts'
 import { publicRoutes } from './routes/public.ts'
 import { reportRoutes } from './routes/report.ts'
 import type { TrustedProxies } from './trust-proxy.ts'
@@ -43,6 +44,8 @@ export interface AppOptions {
   publicOrigins?: readonly string[]
   /** Serve `/openapi.json` and `/docs`. Default true. */
   docs?: boolean
+  /** Serve the demo page at `/`. Default true. */
+  page?: boolean
   /** The page that `/report` serves. Default: none. */
   reportFile?: string
   logger?: FastifyServerOptions['logger']
@@ -71,7 +74,7 @@ const NO_LOGIN_LIMITS: LoginLimits = { perUser: 0, perAddress: 0, windowSeconds:
 /** The application, not yet listening: a test can inject requests. */
 export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
   const { store, authenticator, transport, secureCookie, logger = false } = options
-  const { publicOrigins = [], docs = true, maxEventLoopDelayMs = 0 } = options
+  const { publicOrigins = [], docs = true, page = true, maxEventLoopDelayMs = 0 } = options
   const limits = { ...defaultLimits, ...options.limits }
   const app = fastify({
     logger,
@@ -112,6 +115,7 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
     if (options.publicRoutes) await service.register(options.publicRoutes)
     await service.register(authenticatedRoutes, { routes: options.routes })
     await service.register(reportRoutes, { file: options.reportFile ?? '' })
+    if (page) await service.register(pageRoutes)
   })
   await app.register(otherMethodsPlugin)
   return app

@@ -184,6 +184,10 @@ export const configSchema = Type.Object({
     description: 'The page that /report serves: what npm run load made; none if empty',
   }),
   DOCS: Type.Boolean({ default: true, description: 'Serve /openapi.json and /docs' }),
+  PAGE: Type.Boolean({
+    default: true,
+    description: 'Serve the demo page at /; false leaves / to the routes of an application',
+  }),
   LOG_LEVEL: Type.String({
     default: 'info',
     enum: ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'],

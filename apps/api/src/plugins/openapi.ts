@@ -41,6 +41,7 @@ export const openapiPlugin = fp<{ secureCookie: boolean }>(
           { name: 'sessions', description: 'Who is logged in, and where' },
           { name: 'views', description: 'What is viewed' },
           { name: 'data', description: 'What the application keeps with a session' },
+          { name: 'demo', description: 'The demo page and what only it needs' },
           { name: 'operations', description: 'For what watches the service' },
         ],
         components: {
