@@ -35,6 +35,9 @@ function setUser(next) {
 /** Whether somebody is logged in, as far as the page knows. */
 export const isLoggedIn = () => user !== undefined
 
+/** Whether this user is logged in here. @param {string} name */
+export const isUser = (name) => user === name
+
 /**
  * Shows the login form.
  *

@@ -15,7 +15,7 @@ export function showSessions(sessions, onEnded) {
   const now = Date.now()
   showList(
     byId('sessions', HTMLElement),
-    sessions,
+    sessions.toSorted((a, b) => Number(b.current) - Number(a.current)),
     ({ id }) => id,
     (session) => row(session, onEnded),
     (element, { loggedInAt, lastSeenAt }) => {
@@ -33,7 +33,7 @@ export function showSessions(sessions, onEnded) {
  * @param {() => void} onEnded
  */
 function row({ id, current }, onEnded) {
-  const name = current ? 'This browser' : `Browser …${id.slice(-6)}`
+  const name = current ? 'This browser' : 'Another browser'
   const text = create(
     'div',
     {},

@@ -1,4 +1,4 @@
-import { callAsUser, isLoggedIn, onUser } from './account.js'
+import { callAsUser, isLoggedIn, isUser, onUser } from './account.js'
 import { CallError, call, wordsFor } from './api.js'
 import { announce, byId, create, createSvg, notice, setText, showList } from './dom.js'
 import { ago, counted } from './format.js'
@@ -10,7 +10,7 @@ const EVERY_MS = 3_000
 /** `GET /items/popular` also has the counts for the tiles. */
 const POPULAR_LIMIT = 100
 const POPULAR_SHOWN = 8
-const RECENT_SHOWN = 8
+const RECENT_SHOWN = 12
 
 const ITEMS = [
   ...['teapot', 'lamp', 'chair', 'plant', 'clock', 'camera'],
@@ -142,6 +142,16 @@ function showTimes(id, rows) {
   byId(`${id}-empty`, HTMLElement).hidden = rows.length > 0
 }
 
+/** A user with several sessions is one row. @param {{ user: string | null, lastSeenAt: number }[]} sessions */
+function showRecent(sessions) {
+  const rows = [...Map.groupBy(sessions, ({ user }) => user)].map(([user, own]) => {
+    const who = user === null ? 'A guest' : isUser(user) ? `${user} (you)` : user
+    const name = own.length > 1 ? `${who}, ${counted(own.length, 'browser')}` : who
+    return { key: name, name, at: own[0]?.lastSeenAt ?? 0 }
+  })
+  showTimes('recent', rows)
+}
+
 async function readPopular() {
   const answer = await call('GET', `/items/popular?limit=${POPULAR_LIMIT}`)
   for (const { item, views: count } of answer.items) views.set(item, count)
@@ -157,15 +167,7 @@ async function readOwn() {
     callAsUser('GET', '/me/sessions?limit=20'),
   ])
   if (!isLoggedIn()) return
-  showTimes(
-    'recent',
-    /** @type {{ user: string | null, lastSeenAt: number }[]} */ (recent.sessions).map(
-      ({ user, lastSeenAt }, index) => {
-        const name = user ?? 'a guest'
-        return { key: `${index} ${name}`, name, at: lastSeenAt }
-      },
-    ),
-  )
+  showRecent(recent.sessions)
   showTimes(
     'viewed',
     /** @type {{ item: string, viewedAt: number }[]} */ (viewed.items).map(
