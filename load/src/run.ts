@@ -1,4 +1,9 @@
 import { styleText } from 'node:util'
+import {
+  readFamilyCpu,
+  readMachineCpu,
+  shareElsewhere,
+} from '@onetrip/stack/measure/machine-cpu.ts'
 import { messageOf, Problem } from '@onetrip/stack/problem.ts'
 import { print, step } from '@onetrip/stack/terminal.ts'
 import { isIsolated, isolateProcess } from './drivers/redis/generator/program.ts'
@@ -10,7 +15,6 @@ import { runRounds } from './experiment/rounds.ts'
 import { Row, Rows } from './experiment/rows.ts'
 import { type Facts, metricOf } from './experiment/shape.ts'
 import { gitState, machine } from './measure/machine.ts'
-import { readFamilyCpu, readMachineCpu, shareElsewhere } from './measure/machine-cpu.ts'
 import { metricText } from './reporting/columns.ts'
 import { factsOf } from './reporting/part.ts'
 

@@ -1,7 +1,7 @@
 import { readdir } from 'node:fs/promises'
+import { readApi, strategyOf } from '@onetrip/stack/measure/usage.ts'
 import type { Program } from '@onetrip/stack/program.ts'
 import { describe, expect, test } from 'vitest'
-import { readApi, strategyOf } from '../src/measure/usage.ts'
 import type { Variant } from '../src/variants.ts'
 import { clientOf, contenders, limits } from '../src/variants.ts'
 import { type Api, apisOfThisFile } from './support/apis.ts'

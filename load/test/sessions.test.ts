@@ -1,6 +1,6 @@
+import { serve } from '@onetrip/stack/testing/serve.ts'
 import { expect, test } from 'vitest'
 import { logIn } from '../src/drivers/http/sessions.ts'
-import { serve } from './support/serve.ts'
 
 const never = new AbortController().signal
 

@@ -1,6 +1,6 @@
+import { seededRandom } from '@onetrip/stack/measure/workload.ts'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { seededRandom } from '../src/drivers/http/workload.ts'
 import { changeBetween, summarize, summarizeRatios } from '../src/experiment/statistics.ts'
 
 test('a summary is the middle, or halfway between the two in the middle, with the range', () => {

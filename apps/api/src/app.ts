@@ -17,6 +17,7 @@ import { overloadPlugin } from './plugins/overload.ts'
 import { readinessPlugin } from './plugins/readiness.ts'
 import { requestLogger } from './request-logger.ts'
 import { authenticatedRoutes } from './routes/authenticated.ts'
+import { demoRoutes } from './routes/demo.ts'
 import { healthRoutes } from './routes/health.ts'
 import { metricsRoutes } from './routes/metrics.ts'
 import { pageRoutes } from './routes/page.ts'
@@ -48,6 +49,8 @@ export interface AppOptions {
   page?: boolean
   /** The page that `/report` serves. Default: none. */
   reportFile?: string
+  /** Path of the demo service's Unix socket. Default: no race. */
+  demoSocket?: string
   logger?: FastifyServerOptions['logger']
   /** Logs a line for each request. Default false. */
   logRequests?: boolean
@@ -114,6 +117,7 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
     await service.register(publicRoutes, { authenticator })
     if (options.publicRoutes) await service.register(options.publicRoutes)
     await service.register(authenticatedRoutes, { routes: options.routes })
+    await service.register(demoRoutes, { socket: options.demoSocket ?? '' })
     await service.register(reportRoutes, { file: options.reportFile ?? '' })
     if (page) await service.register(pageRoutes)
   })

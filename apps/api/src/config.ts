@@ -183,6 +183,11 @@ export const configSchema = Type.Object({
     default: '',
     description: 'The page that /report serves: what npm run load made; none if empty',
   }),
+  DEMO_SOCKET: Type.String({
+    default: '',
+    description:
+      'Unix socket of the demo service, which runs the race; npm start sets it; refused in production',
+  }),
   DOCS: Type.Boolean({ default: true, description: 'Serve /openapi.json and /docs' }),
   PAGE: Type.Boolean({
     default: true,
@@ -246,6 +251,11 @@ export function loadConfig(environment: NodeJS.ProcessEnv = process.env): Config
   }
   if (config.AUTH !== 'password' && config.USERS_FILE !== '') {
     throw new Error('USERS_FILE is set, but AUTH is not password')
+  }
+  if (config.NODE_ENV === 'production' && config.DEMO_SOCKET !== '') {
+    throw new Error(
+      'DEMO_SOCKET is set, but there is no race in production (NODE_ENV); remove DEMO_SOCKET',
+    )
   }
   if (config.OTEL_TRACES_SAMPLER_ARG !== 1 && !config.OTEL_TRACES_SAMPLER.endsWith('ratio')) {
     throw new Error(

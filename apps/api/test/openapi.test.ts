@@ -55,6 +55,11 @@ test('what needs a token says so, and all else does not', () => {
     .map(({ path }) => path)
   expect(open.toSorted()).toEqual([
     '/',
+    '/demo',
+    '/demo/race',
+    '/demo/race/events',
+    '/demo/server',
+    '/demo/wire',
     '/healthz',
     '/items/popular',
     '/login',

@@ -36,18 +36,18 @@ export function places(env = process.env) {
 }
 
 /**
- * The path of Redis's Unix socket, and how to remove it: `redis.sock` in `directory`, or in a short
+ * The path of a Unix socket, by default Redis's, and how to remove it: `name` in `directory`, or in a short
  * temporary folder if that path would be too long.
  */
-export async function socketIn(directory: string) {
-  const path = join(directory, 'redis.sock')
+export async function socketIn(directory: string, name = 'redis.sock') {
+  const path = join(directory, name)
   if (Buffer.byteLength(path) <= MAX_SOCKET_PATH) {
     await mkdir(directory, { recursive: true })
     return { path, remove: () => rm(path, { force: true }) }
   }
   const short = await mkdtemp(join(tmpdir(), 'onetrip-'))
   const remove = () => rm(short, { recursive: true, force: true })
-  return { path: join(short, 'redis.sock'), remove }
+  return { path: join(short, name), remove }
 }
 
 /**

@@ -115,7 +115,9 @@ export class RedisMonitor {
   }
 
   async #info(): Promise<Info> {
-    const text = await this.#client.info('everything')
+    const text = await this.#client.info('everything').catch((cause: Error) => {
+      throw new Problem(`Redis does not answer: ${cause.message}`, { cause })
+    })
     this.#answered += 1
     return parseInfo(text)
   }

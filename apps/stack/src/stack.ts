@@ -1,5 +1,6 @@
 import { type RedisUser, redisAddress, type Transport, unixUrl, withPasswordOf } from './address.ts'
 import { apiUrl, type CommonApiOptions, type OwnApiOptions, startApi } from './api.ts'
+import { startDemo } from './demo/process.ts'
 import { socketIn } from './places.ts'
 import type { Program } from './program.ts'
 import { type RedisBuild, startRedis } from './redis.ts'
@@ -28,9 +29,11 @@ export interface ForeignRedis {
 export interface StackOptions extends CommonApiOptions {
   redis: OwnRedis | ForeignRedis
   apis: readonly OwnApiOptions[]
+  /** Starts the demo service, which the APIs reach at a socket in this folder. Default: no demo service. */
+  demo?: { run: string } | undefined
   /** Cancels the start; what runs by then is stopped. */
   signal: AbortSignal
-  /** Called with each line that an API prints. */
+  /** Called with each line that an API or the demo service (`demo`) prints. */
   onApiLine?: (variant: string, line: string) => void
 }
 
@@ -53,13 +56,17 @@ export interface RunningPrograms {
 export interface Stack extends RunningPrograms {
   /** Resolves with the first program that ended by itself. */
   readonly lost: Promise<Program>
-  /** Stops the APIs, which answer the requests in flight, then Redis. Never rejects. */
+  /**
+   * Stops the demo service with the race that it runs, the APIs, which answer the requests in flight, and
+   * Redis. Never rejects.
+   */
   stop(): Promise<void>
 }
 
 // An API waits for the answers in flight, not for its clients; Redis may have to write to disk.
 const API_GRACE_MS = 10_000
 const REDIS_GRACE_MS = 20_000
+const DEMO_GRACE_MS = 20_000
 
 /**
  * Starts Redis (unless it is a foreign one) and then the APIs, each as a process of its own, and
@@ -69,20 +76,23 @@ const REDIS_GRACE_MS = 20_000
  *   running then.
  */
 export async function startStack(options: StackOptions): Promise<Stack> {
-  const { redis: wanted, apis: wantedApis, onApiLine, ...common } = options
+  const { redis: wanted, apis: wantedApis, demo: wantedDemo, onApiLine, ...common } = options
   const { host, signal } = common
   const { promise: lost, resolve: lose } = Promise.withResolvers<Program>()
   const apis: Program[] = []
   let redis: Program | undefined
+  let demo: Program | undefined
   let socket: Awaited<ReturnType<typeof socketIn>> | undefined
+  let demoSocket: Awaited<ReturnType<typeof socketIn>> | undefined
   let stopping: Promise<void> | undefined
 
   const watch = (program: Program) => void program.exited.then(() => stopping ?? lose(program))
   const stop = () => {
     stopping ??= (async () => {
+      await demo?.stop(DEMO_GRACE_MS)
       await Promise.all(apis.map((api) => api.stop(API_GRACE_MS)))
       await redis?.stop(REDIS_GRACE_MS)
-      await socket?.remove()
+      await Promise.all([socket?.remove(), demoSocket?.remove()])
     })()
     return stopping
   }
@@ -105,11 +115,20 @@ export async function startStack(options: StackOptions): Promise<Stack> {
       secrets ? await withPasswordOf(user, bare, secrets) : bare
     const url = await urlFor('operator')
     const redisUrl = await urlFor('api')
+    if (wantedDemo) {
+      demoSocket = await socketIn(wantedDemo.run, 'demo.sock')
+      demo = await startDemo({
+        ...{ socket: demoSocket.path, redisUrl, monitorUrl: url, signal },
+        onLine: (line) => onApiLine?.('demo', line),
+      })
+      watch(demo)
+    }
+    const env = { ...common.env, DEMO_SOCKET: demoSocket?.path ?? '' }
     const started = await Promise.allSettled(
       wantedApis.map(async (own) => {
         const { variant, port } = own
         const onLine = (line: string) => onApiLine?.(variant, line)
-        const api = await startApi({ ...common, ...own, redisUrl, onLine })
+        const api = await startApi({ ...common, ...own, env, redisUrl, onLine })
         apis.push(api)
         watch(api)
         return { variant, url: apiUrl(host, port), pid: api.pid }

@@ -57,6 +57,7 @@ async function start(settings: StartSettings, signal: AbortSignal): Promise<Stac
   return await step('Starting Redis and the APIs', () =>
     startStack({
       ...{ redis, host, sessionSecret, signal },
+      ...(settings.race && { demo: { run: place.run } }),
       apis: [
         { variant: 'batch', port },
         { variant: 'naive', port: naivePort },

@@ -9,6 +9,7 @@ const settings: StartSettings = {
   host: '127.0.0.1',
   port: 3000,
   naivePort: 3001,
+  race: true,
   installed: null,
   passwords: false,
   redis: {
@@ -43,6 +44,11 @@ test('says where everything is, and on which Redis', () => {
   expect(text).toContain('users api and operator; their passwords are in /state/redis/secrets')
   expect(text).toContain('npm run load')
   expect(text).not.toContain('NOT')
+})
+
+test('names the demo page, and the race if there is one', () => {
+  expect(printed({})).toContain('http://127.0.0.1:3000/   the demo page, with a race')
+  expect(printed({ race: false })).toMatch(/http:\/\/127.0.0.1:3000\/ {3}the demo page\n/)
 })
 
 test('the lines to try log in as the API wants it', () => {

@@ -21,6 +21,7 @@ test('defaults', async () => {
     host: '127.0.0.1',
     port: 3000,
     naivePort: 3001,
+    race: true,
     installed: null,
     passwords: false,
     redis: {
@@ -37,6 +38,12 @@ test('defaults', async () => {
 
 test('AUTH=password is known to the banner', async () => {
   expect(await start([], { AUTH: 'password' })).toMatchObject({ passwords: true })
+})
+
+test('the race can be switched off', async () => {
+  expect(await start(['--no-race'])).toMatchObject({ race: false })
+  expect(await start([], { RACE: 'off' })).toMatchObject({ race: false })
+  await expect(start([], { RACE: 'no' })).rejects.toThrow('RACE is "no": it must be on or off.')
 })
 
 test('the command line wins over the environment', async () => {

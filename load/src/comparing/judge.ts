@@ -1,10 +1,10 @@
+import { DISTURBED } from '@onetrip/stack/measure/machine-cpu.ts'
 import type { Experiment } from '../experiment/experiment.ts'
 import { figure, percent } from '../experiment/figures.ts'
 import type { Result } from '../experiment/result.ts'
 import type { Row, Rows } from '../experiment/rows.ts'
 import type { Facts, Metric } from '../experiment/shape.ts'
 import { type Change, changeBetween } from '../experiment/statistics.ts'
-import { DISTURBED } from '../measure/machine-cpu.ts'
 import { commitOf } from '../reporting/part.ts'
 
 /** In what two results differ besides their figures, each as `what: before, now after`. */

@@ -1,4 +1,4 @@
-import { DISTURBED } from '../measure/machine-cpu.ts'
+import { DISTURBED } from '@onetrip/stack/measure/machine-cpu.ts'
 import { ELSEWHERE, type Sample } from './result.ts'
 import { type Case, type Doubt, metricOf, type Shape } from './shape.ts'
 import { type Ratio, type Summary, summarize, summarizeRatios } from './statistics.ts'

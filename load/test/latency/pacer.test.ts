@@ -1,9 +1,9 @@
+import { together } from '@onetrip/stack/measure/latencies.ts'
+import type { Call } from '@onetrip/stack/measure/workload.ts'
+import { serve } from '@onetrip/stack/testing/serve.ts'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import type { Call } from '../../src/drivers/http/workload.ts'
 import { arrivalTimes } from '../../src/drivers/pacer/arrivals.ts'
-import { together } from '../../src/drivers/pacer/latencies.ts'
 import { startGenerator } from '../../src/drivers/pacer/pacer.ts'
-import { serve } from '../support/serve.ts'
 
 describe('the generator', () => {
   const call: Call = { method: 'POST', path: '/views', headers: {}, body: '{"item":"a"}' }

@@ -1,6 +1,3 @@
-import fc from 'fast-check'
-import { describe, expect, test } from 'vitest'
-import { differencesOf, judge, pairsOf, rateText } from '../../src/comparing/judge.ts'
 import {
   curveOf,
   encoded,
@@ -9,7 +6,10 @@ import {
   record,
   summaryOf,
   together,
-} from '../../src/drivers/pacer/latencies.ts'
+} from '@onetrip/stack/measure/latencies.ts'
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { differencesOf, judge, pairsOf, rateText } from '../../src/comparing/judge.ts'
 import type { Result, Sample } from '../../src/experiment/result.ts'
 import { Rows } from '../../src/experiment/rows.ts'
 import { isLate, latency } from '../../src/experiments/latency/latency.ts'

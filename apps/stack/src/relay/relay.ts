@@ -19,16 +19,34 @@ type OnCut = (withheld: number) => void
 export type Way = 'requests' | 'replies'
 
 /**
+ * What went over the link, from `atMs` at one end to `untilMs` at the other (`performance.now()`). A close
+ * is reported once, by the end that closes first.
+ */
+export interface Traffic {
+  kind: 'connect' | 'close' | Way
+  /** Of the connection, from 1. */
+  connection: number
+  atMs: number
+  untilMs: number
+  /** None for a connection that opens or closes. */
+  data?: Buffer
+}
+
+/** Called when it has arrived. */
+type OnTraffic = (traffic: Traffic) => void
+
+/**
  * Forwards connections as a distant link would. Opening one takes a round trip: the client's first
  * bytes leave when the server's consent has come back.
  *
  * @throws what `node:net` throws when it cannot listen, such as EADDRINUSE.
  */
-export async function openRelay(options: RelayOptions, onCut: OnCut) {
+export async function openRelay(options: RelayOptions, onCut: OnCut, onTraffic?: OnTraffic) {
   const link = { requests: new Direction(options), replies: new Direction(options) }
   const sockets = new Set<Socket>()
   /** Of the open connections that have reached the server, by the server's side of them. */
   const flows = new Map<Socket, Record<Way, Flow>>()
+  let accepted = 0
 
   const keep = (socket: Socket) => {
     sockets.add(socket)
@@ -38,7 +56,8 @@ export async function openRelay(options: RelayOptions, onCut: OnCut) {
       flows.delete(socket)
     })
   }
-  const reach = (client: Socket) => {
+  const reach = (client: Socket, acceptedAt: number) => {
+    const observe = onTraffic && observer(++accepted, onTraffic)
     const server = connect({ ...options.to, allowHalfOpen: true, noDelay: true })
     keep(server)
     const cut: OnCut = (withheld) => {
@@ -50,17 +69,22 @@ export async function openRelay(options: RelayOptions, onCut: OnCut) {
     server.once('error', refuse)
     server.once('connect', () => {
       server.off('error', refuse)
+      const flow = (way: Way) => ({ link: link[way], onCut: cut, observe: observe?.[way] })
       flows.set(server, {
-        requests: new Flow(client, server, { link: link.requests, onCut: cut }),
-        replies: new Flow(server, client, { link: link.replies, onCut: cut }),
+        requests: new Flow(client, server, flow('requests')),
+        replies: new Flow(server, client, flow('replies')),
       })
-      link.replies.send(0, () => client.resume())
+      link.replies.send(0, () => {
+        observe?.connect(acceptedAt)
+        client.resume()
+      })
     })
   }
   const listener = createServer({ allowHalfOpen: true, pauseOnConnect: true, noDelay: true })
   listener.on('connection', (client) => {
     keep(client)
-    link.requests.send(0, () => reach(client))
+    const acceptedAt = performance.now()
+    link.requests.send(0, () => reach(client, acceptedAt))
   })
   await once(listener.listen(options.listen), 'listening')
 
@@ -88,6 +112,27 @@ export async function openRelay(options: RelayOptions, onCut: OnCut) {
   }
 }
 
+/** Called when something that left at `atMs` has arrived: data, or the end. */
+type Observe = (atMs: number, data?: Buffer) => void
+
+function observer(connection: number, onTraffic: OnTraffic) {
+  let closed = false
+  const observe = (kind: Traffic['kind'], atMs: number, data?: Buffer) =>
+    onTraffic({ kind, connection, atMs, untilMs: performance.now(), ...(data && { data }) })
+  const along = (way: Way): Observe => {
+    return (atMs, data) => {
+      if (data) observe(way, atMs, data)
+      else if (!closed) observe('close', atMs)
+      closed ||= data === undefined
+    }
+  }
+  return {
+    connect: (atMs: number) => observe('connect', atMs),
+    requests: along('requests'),
+    replies: along('replies'),
+  }
+}
+
 /** Closes a connection so that its peer notices: by a reset, where there is such a thing (TCP). */
 function reset(socket: Socket): void {
   if (socket.destroyed) return
@@ -105,7 +150,11 @@ class Flow {
   #left = Number.POSITIVE_INFINITY
   readonly #onCut: OnCut
 
-  constructor(source: Socket, sink: Socket, { link, onCut }: { link: Direction; onCut: OnCut }) {
+  constructor(
+    source: Socket,
+    sink: Socket,
+    { link, onCut, observe }: { link: Direction; onCut: OnCut; observe?: Observe | undefined },
+  ) {
     this.#onCut = onCut
     let inFlight = 0
     const send = (bytes: number, deliver: () => void) =>
@@ -113,6 +162,7 @@ class Flow {
         if (this.#left > 0 && !sink.destroyed) deliver()
       })
     source.on('data', (chunk: Buffer) => {
+      const atMs = performance.now()
       for (let start = 0; start < chunk.length; start += link.partBytes) {
         const part = chunk.subarray(start, start + link.partBytes)
         send(part.length, () => {
@@ -122,6 +172,7 @@ class Flow {
             sink.write(part.subarray(0, part.length - withheld), () => onCut(withheld))
             return
           }
+          observe?.(atMs, part)
           sink.write(part, () => {
             inFlight -= part.length
             if (source.isPaused() && inFlight <= link.windowBytes / 2) source.resume()
@@ -131,7 +182,13 @@ class Flow {
       inFlight += chunk.length
       if (inFlight >= link.windowBytes) source.pause()
     })
-    source.on('end', () => send(0, () => sink.end()))
+    source.on('end', () => {
+      const atMs = performance.now()
+      send(0, () => {
+        observe?.(atMs)
+        sink.end()
+      })
+    })
     source.on('error', () => {
       send(0, () => {
         if (sink.writableEnded) reset(sink)

@@ -20,6 +20,7 @@ export function banner(stack: RunningPrograms, facts: RedisFacts, settings: Star
   return `
 ${bold('Onetrip is ready.')}
 
+${row('See it', `${url}/   the demo page${settings.race ? ', with a race between the two' : ''}`)}
 ${row('Pooled API', `${url}   requests share round trips, over connections that stay open`)}
 ${row('Naive API', `${naive}   a new Redis connection per request, one round trip per command`)}
 ${row('Redis', ...redisLines(stack, facts, settings))}

@@ -21,9 +21,10 @@ interface Flags {
   redisPort: number
   redisBuild: RedisBuild
   transport: Transport
+  race: boolean
 }
 
-export interface StartSettings extends Pick<Flags, 'host' | 'port' | 'naivePort'> {
+export interface StartSettings extends Pick<Flags, 'host' | 'port' | 'naivePort' | 'race'> {
   redis: OwnRedis | ForeignRedis
   /** Path of an installed redis-server (REDIS_SERVER) that runs instead of a build. */
   installed: string | null
@@ -58,6 +59,7 @@ export function startCommand(): Command {
     .addOption(portOption('redis-port', 'port of Redis, always on 127.0.0.1', 'REDIS_PORT', 6390))
     .addOption(build.env('REDIS_BUILD').default('patched'))
     .addOption(transport.env('TRANSPORT').default('tcp'))
+    .option('--no-race', 'without the race on the demo page (env: RACE=off)')
     .allowExcessArguments(false)
     .addHelpText(
       'after',
@@ -86,7 +88,8 @@ Examples:
  */
 export async function settingsOf(command: Command, env: NodeJS.ProcessEnv): Promise<StartSettings> {
   const { host, port, naivePort, redisPort, redisBuild, transport } = command.opts<Flags>()
-  const { REDIS_SERVER: installed } = env
+  const { REDIS_SERVER: installed, RACE: race = 'on' } = env
+  if (race !== 'on' && race !== 'off') throw new Problem(`RACE is "${race}": it must be on or off.`)
   const url = await redisOfEnvironment(env)
   if (url && installed) {
     throw new Problem('REDIS_URL and REDIS_SERVER are both set; only one Redis can be used.')
@@ -109,6 +112,7 @@ export async function settingsOf(command: Command, env: NodeJS.ProcessEnv): Prom
   const directory = join(data, installed ? 'installed' : redisBuild)
   return {
     ...{ host, port, naivePort },
+    race: race === 'on' && command.opts<Flags>().race,
     installed: installed || null,
     passwords: env.AUTH === 'password',
     redis: url

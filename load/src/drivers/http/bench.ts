@@ -1,11 +1,11 @@
 import { hideCredentials } from '@onetrip/stack/address.ts'
+import { type Call, type WorkloadOptions, workload } from '@onetrip/stack/measure/workload.ts'
 import { Problem } from '@onetrip/stack/problem.ts'
 import { RedisMonitor } from '@onetrip/stack/redis-info.ts'
 import type { Context } from '../../experiment/experiment.ts'
 import { clientsOf } from '../../variants.ts'
 import { logIn } from './sessions.ts'
 import { type Api, findTarget, type TargetOptions } from './target.ts'
-import { type Call, type WorkloadOptions, workload } from './workload.ts'
 
 /** A stack that is measured over HTTP, and what watches it. */
 export interface HttpBench {

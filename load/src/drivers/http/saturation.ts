@@ -1,3 +1,6 @@
+import { saturateByAutocannon } from '@onetrip/stack/measure/autocannon.ts'
+import { GENERATOR_LIMIT } from '@onetrip/stack/measure/generator-limit.ts'
+import { percentileNames, percentText } from '@onetrip/stack/measure/latencies.ts'
 import { Problem } from '@onetrip/stack/problem.ts'
 import { errorKinds } from '../../experiment/figures.ts'
 import {
@@ -9,9 +12,6 @@ import {
   type Metric,
 } from '../../experiment/shape.ts'
 import { usageOf } from '../../measure/usage.ts'
-import { GENERATOR_LIMIT } from '../generator-limit.ts'
-import { percentileNames, percentText } from '../pacer/latencies.ts'
-import { saturateByAutocannon } from './autocannon.ts'
 import type { HttpBench } from './bench.ts'
 import type { Api } from './target.ts'
 

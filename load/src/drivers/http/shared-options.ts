@@ -1,10 +1,10 @@
 import { ownHostOption } from '@onetrip/stack/address.ts'
+import { MAX_SEED } from '@onetrip/stack/measure/workload.ts'
 import { listOfUrls, seconds, share, wholeNumber } from '@onetrip/stack/parsers.ts'
 import { redisOptions } from '@onetrip/stack/start/settings.ts'
 import { type Command, Option } from 'commander'
 import { type Variant, variants } from '../../variants.ts'
 import { namesOption } from '../redis/options.ts'
-import { MAX_SEED } from './workload.ts'
 
 // Options of all commands that send requests over HTTP.
 

@@ -7,6 +7,7 @@ import {
   type Transport,
 } from '@onetrip/stack/address.ts'
 import { apiSettings } from '@onetrip/stack/api.ts'
+import { strategyOf } from '@onetrip/stack/measure/usage.ts'
 import { newSecret, places, temporaryRunFolder } from '@onetrip/stack/places.ts'
 import { freePorts } from '@onetrip/stack/ports.ts'
 import { Problem } from '@onetrip/stack/problem.ts'
@@ -16,7 +17,6 @@ import { buildRedis, type RedisBuild } from '@onetrip/stack/redis.ts'
 import { startStack } from '@onetrip/stack/stack.ts'
 import { print } from '@onetrip/stack/terminal.ts'
 import type { Context } from '../../experiment/experiment.ts'
-import { strategyOf } from '../../measure/usage.ts'
 import { isContender, type Variant, variantProgram, variants } from '../../variants.ts'
 
 /** What decides which stack is measured. */

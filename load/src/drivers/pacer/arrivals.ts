@@ -1,5 +1,5 @@
+import { seededRandom } from '@onetrip/stack/measure/workload.ts'
 import { Problem } from '@onetrip/stack/problem.ts'
-import { seededRandom } from '../http/workload.ts'
 
 /** When requests are due: evenly spaced, or at random times with the same mean rate. */
 export const arrivals = ['even', 'poisson'] as const

@@ -1,5 +1,5 @@
+import { type Call, TIMEOUT_S } from '@onetrip/stack/measure/workload.ts'
 import { Client } from 'undici'
-import { type Call, TIMEOUT_S } from '../http/workload.ts'
 
 /** An HTTP connection that has one request at a time. It opens with the first, and again when lost. */
 export class Connection {

@@ -1,10 +1,10 @@
 import { once } from 'node:events'
 import { parentPort, Worker, workerData } from 'node:worker_threads'
 import { requireOwnHost } from '@onetrip/stack/address.ts'
+import { encoded, latencyHistogram, record } from '@onetrip/stack/measure/latencies.ts'
+import type { Call } from '@onetrip/stack/measure/workload.ts'
 import { messageOf, Problem } from '@onetrip/stack/problem.ts'
-import type { Call } from '../http/workload.ts'
 import { Connection } from './connection.ts'
-import { encoded, latencyHistogram, record } from './latencies.ts'
 import { prepareTicker, sharedNow } from './ticker.ts'
 
 interface PaceOptions {

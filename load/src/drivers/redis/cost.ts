@@ -1,5 +1,5 @@
+import { GENERATOR_LIMIT } from '@onetrip/stack/measure/generator-limit.ts'
 import type { Doubt } from '../../experiment/shape.ts'
-import { GENERATOR_LIMIT } from '../generator-limit.ts'
 import { generateLoad, type LoadOptions } from './generator/load.ts'
 import type { RedisServer } from './server.ts'
 import { type CpuUse, cpuBetween } from './threads.ts'

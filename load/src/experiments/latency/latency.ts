@@ -1,7 +1,16 @@
+import { GENERATOR_LIMIT } from '@onetrip/stack/measure/generator-limit.ts'
+import {
+  curveOf,
+  latencyAt,
+  type Percentile,
+  percentileNames,
+  percentText,
+  shareOf,
+  together,
+} from '@onetrip/stack/measure/latencies.ts'
 import { wholeNumber } from '@onetrip/stack/parsers.ts'
 import { Problem } from '@onetrip/stack/problem.ts'
 import { Option } from 'commander'
-import { GENERATOR_LIMIT } from '../../drivers/generator-limit.ts'
 import { apiOf, type HttpBench, openBench } from '../../drivers/http/bench.ts'
 import { baselineVariant, saturationMetrics } from '../../drivers/http/saturation.ts'
 import {
@@ -20,15 +29,6 @@ import {
   requireBounded,
   secondsAt,
 } from '../../drivers/pacer/arrivals.ts'
-import {
-  curveOf,
-  latencyAt,
-  type Percentile,
-  percentileNames,
-  percentText,
-  shareOf,
-  together,
-} from '../../drivers/pacer/latencies.ts'
 import { type PacedGenerator, startGenerator } from '../../drivers/pacer/pacer.ts'
 import { numbers, numbersOption } from '../../drivers/redis/options.ts'
 import type { Experiment } from '../../experiment/experiment.ts'

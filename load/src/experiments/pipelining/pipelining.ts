@@ -1,5 +1,5 @@
+import { GENERATOR_LIMIT } from '@onetrip/stack/measure/generator-limit.ts'
 import { wholeNumber } from '@onetrip/stack/parsers.ts'
-import { GENERATOR_LIMIT } from '../../drivers/generator-limit.ts'
 import { cpuDuring, microsPer } from '../../drivers/redis/cost.ts'
 import { numbersOption } from '../../drivers/redis/options.ts'
 import { redisBenchmark, requireRedisBenchmark } from '../../drivers/redis/redis-benchmark.ts'

@@ -1,5 +1,6 @@
 import { availableParallelism } from 'node:os'
 import { apiSettings } from '@onetrip/stack/api.ts'
+import { workload } from '@onetrip/stack/measure/workload.ts'
 import { Problem } from '@onetrip/stack/problem.ts'
 import { RedisMonitor } from '@onetrip/stack/redis-info.ts'
 import { Option } from 'commander'
@@ -16,7 +17,6 @@ import {
   withWorkload,
   workloadOptionNames,
 } from '../../drivers/http/shared-options.ts'
-import { workload } from '../../drivers/http/workload.ts'
 import { links } from '../../drivers/redis/links.ts'
 import { namesOption, numbersOption } from '../../drivers/redis/options.ts'
 import type { Experiment, RoundOptions } from '../../experiment/experiment.ts'

@@ -1,8 +1,8 @@
 import { createHistogram } from 'node:perf_hooks'
 import { createSessionStore, type SessionStore, type StrategyName } from '@onetrip/session-store'
+import { seededRandom, skewedItems } from '@onetrip/stack/measure/workload.ts'
 import { newSecret } from '@onetrip/stack/places.ts'
 import { Problem } from '@onetrip/stack/problem.ts'
-import { seededRandom, skewedItems } from '../../drivers/http/workload.ts'
 import { cpuDuring, microsPer } from '../../drivers/redis/cost.ts'
 import type { RedisServer } from '../../drivers/redis/server.ts'
 

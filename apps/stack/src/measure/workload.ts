@@ -18,7 +18,11 @@ export function seededRandom(seed: number): () => number {
  * Draws from `count` items, the n-th with a weight of 1/n (Zipf's law): as in a shop, few items get
  * most of the views.
  */
-export function skewedItems(count: number, random: () => number): () => string {
+export function skewedItems(
+  count: number,
+  random: () => number,
+  prefix = 'load-item-',
+): () => string {
   let sum = 0
   const upTo = Array.from({ length: count }, (_, index) => {
     sum += 1 / (index + 1)
@@ -33,7 +37,7 @@ export function skewedItems(count: number, random: () => number): () => string {
       if ((upTo[middle] ?? sum) > point) high = middle
       else low = middle + 1
     }
-    return `load-item-${low + 1}`
+    return `${prefix}${low + 1}`
   }
 }
 
@@ -50,6 +54,8 @@ export interface WorkloadOptions {
   tokens: readonly string[]
   connections: number
   items: number
+  /** What their names begin with. Default `load-item-`. */
+  itemPrefix?: string
   /** Share of the requests, 0 to 1, that read; all others are `POST /views`. Default 0. */
   reads?: number
   seed: number
@@ -66,8 +72,8 @@ const readPaths = ['/me', '/me/views', '/items/popular']
  * own, unless there are fewer sessions than connections.
  */
 export function workload(options: WorkloadOptions): Call[][] {
-  const { tokens, connections, items, reads = 0, seed } = options
-  const nextItem = skewedItems(items, seededRandom(seed))
+  const { tokens, connections, items, itemPrefix, reads = 0, seed } = options
+  const nextItem = skewedItems(items, seededRandom(seed), itemPrefix)
   const random = seededRandom(seed + 1) // separate: the views are the same whatever is read
   // Some 20,000 are prepared: to generate them during a run would cost more than to send them.
   const length = Math.min(1_000, Math.max(20, Math.ceil(20_000 / connections)))

@@ -5,7 +5,7 @@ import {
   parseStat,
   readFamilyCpu,
   shareElsewhere,
-} from '../src/measure/machine-cpu.ts'
+} from '../../src/measure/machine-cpu.ts'
 
 test('a process tells its parent and its CPU time, whatever its name is', () => {
   const text =

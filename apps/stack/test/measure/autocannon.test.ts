@@ -1,8 +1,8 @@
-import { freePorts } from '@onetrip/stack/ports.ts'
 import { describe, expect, test } from 'vitest'
-import { saturateByAutocannon } from '../src/drivers/http/autocannon.ts'
-import { workload } from '../src/drivers/http/workload.ts'
-import { serve } from './support/serve.ts'
+import { saturateByAutocannon } from '../../src/measure/autocannon.ts'
+import { workload } from '../../src/measure/workload.ts'
+import { freePorts } from '../../src/ports.ts'
+import { serve } from '../../src/testing/serve.ts'
 
 const calls = workload({ tokens: ['a', 'b', 'c'], connections: 3, items: 10, reads: 0.3, seed: 1 })
 const common = { owned: false, calls, signal: new AbortController().signal }

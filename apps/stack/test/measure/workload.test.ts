@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { type Call, seededRandom, skewedItems, workload } from '../src/drivers/http/workload.ts'
+import { type Call, seededRandom, skewedItems, workload } from '../../src/measure/workload.ts'
 
 const tokens = (count: number) => Array.from({ length: count }, (_, index) => `token-${index}`)
 

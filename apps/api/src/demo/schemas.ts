@@ -1,0 +1,155 @@
+import { strategyNames } from '@onetrip/session-store'
+import { type TProperties, type TSchema, Type } from 'typebox'
+
+const Exactly = <Properties extends TProperties>(
+  properties: Properties,
+  options: { description?: string; examples?: unknown[] } = {},
+) => Type.Object(properties, { additionalProperties: false, ...options })
+
+const Strategy = Type.Union(strategyNames.map((name) => Type.Literal(name)))
+
+/** One for each lane. */
+const Pair = <Item extends TSchema>(item: Item) => Type.Array(item, { minItems: 2, maxItems: 2 })
+
+const lanes = Pair(Strategy)
+const distanceMs = Type.Number({
+  minimum: 0,
+  description: 'Added to each round trip to Redis; GET /demo lists what it may be',
+})
+
+export const RaceBody = Exactly(
+  {
+    lanes,
+    connections: Type.Integer({ minimum: 1, description: 'Of the load generator, per lane' }),
+    distanceMs,
+  },
+  {
+    description: 'What to compare',
+    examples: [{ lanes: ['naive', 'batch'], connections: 64, distanceMs: 0 }],
+  },
+)
+
+export const WireBody = Exactly(
+  { lanes, distanceMs },
+  {
+    description: 'What to show',
+    examples: [{ lanes: ['naive', 'batch'], distanceMs: 0 }],
+  },
+)
+
+export const RaceStarted = Exactly(
+  { id: Type.String() },
+  { description: 'It runs', examples: [{ id: '2f1f8c5e-6c2d-4c4e-9d3f-0d0c5a1b7e42' }] },
+)
+
+const RaceLimits = Exactly({
+  strategies: Type.Array(Strategy),
+  connections: Exactly({
+    default: Type.Integer(),
+    minimum: Type.Integer(),
+    maximum: Type.Integer(),
+  }),
+  distancesMs: Type.Array(Type.Number()),
+  rounds: Type.Integer({ description: 'The lanes take turns, one each in a round' }),
+  turnSeconds: Type.Number(),
+})
+
+export const Demo = Exactly(
+  {
+    race: Type.Union([RaceLimits, Type.Null()]),
+    why: Type.Optional(Type.String({ description: 'Why there is no race' })),
+  },
+  {
+    description: 'What races there may be; null: none',
+    examples: [
+      {
+        race: {
+          strategies: [...strategyNames],
+          connections: { default: 64, minimum: 1, maximum: 256 },
+          distancesMs: [0, 0.3, 1, 5, 48],
+          rounds: 5,
+          turnSeconds: 1,
+        },
+      },
+      { race: null, why: 'no race was started here' },
+    ],
+  },
+)
+
+const Micros = Type.Number({ description: 'Microseconds since the request was sent' })
+
+const Exchange = Exactly({
+  kind: Type.Union(['connect', 'send', 'receive', 'close'].map((kind) => Type.Literal(kind))),
+  atUs: Micros,
+  untilUs: Micros,
+  roundTrip: Type.Optional(Type.Integer({ description: 'From 1' })),
+  bytes: Type.Integer(),
+  lines: Type.Array(Type.String(), {
+    description: 'Commands or replies in words, without secrets',
+  }),
+})
+
+const Wire = Exactly({
+  strategy: Strategy,
+  http: Exactly({ startUs: Type.Literal(0), endUs: Micros }),
+  connections: Type.Integer({ description: 'How many were opened' }),
+  roundTrips: Type.Integer({ description: 'With those of greetings and QUIT' }),
+  exchanges: Type.Array(Exchange),
+})
+
+export const Wires = Exactly(
+  { lanes: Pair(Wire) },
+  {
+    description: 'One page view through each lane, as the relay before Redis saw it',
+    examples: [
+      {
+        lanes: ['batch', 'pipeline'].map((strategy) => ({
+          strategy,
+          http: { startUs: 0, endUs: 412.5 },
+          connections: 0,
+          roundTrips: 1,
+          exchanges: [
+            {
+              kind: 'send',
+              atUs: 180.25,
+              untilUs: 183.5,
+              roundTrip: 1,
+              bytes: 403,
+              lines: ['ZADD recent: XX 1795325841.918 <session>'],
+            },
+          ],
+        })),
+      },
+    ],
+  },
+)
+
+const Count = Type.Integer()
+
+export const Server = Exactly(
+  {
+    build: Type.Union([Type.String(), Type.Null()], { description: 'null: not a build of ours' }),
+    version: Type.String(),
+    ioThreads: Type.Integer({ description: 'The main thread included' }),
+    connectedClients: Count,
+    commandsPerSecond: Count,
+    totalConnectionsReceived: Count,
+    usedMemory: Type.Integer({ description: 'Bytes' }),
+    uptimeSeconds: Count,
+  },
+  {
+    description: 'The Redis server, at most a second ago',
+    examples: [
+      {
+        build: 'patched-13da68d7236d',
+        version: '8.0.6',
+        ioThreads: 1,
+        connectedClients: 4,
+        commandsPerSecond: 12,
+        totalConnectionsReceived: 17,
+        usedMemory: 1_320_480,
+        uptimeSeconds: 90,
+      },
+    ],
+  },
+)

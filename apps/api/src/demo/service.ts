@@ -1,0 +1,83 @@
+import { PassThrough, type Readable } from 'node:stream'
+import { type Dispatcher, Pool } from 'undici'
+import { ApiError } from '../errors.ts'
+
+/** A first picture of the wire starts two APIs. */
+const TIMEOUT_MS = 60_000
+
+const NO_RACE = 'no race was started here: npm start does, unless it is switched off'
+
+/** The demo service, which runs the race: a program of `npm start`, behind a Unix socket. */
+export class DemoService {
+  readonly #pool: Pool | undefined
+  readonly #streams = new Set<PassThrough>()
+
+  /** @param socket Path of its Unix socket; empty: there is none. */
+  constructor(socket: string) {
+    if (socket === '') return
+    const timeouts = { headersTimeout: TIMEOUT_MS, bodyTimeout: 0 } // events may be minutes apart
+    this.#pool = new Pool('http://demo', { socketPath: socket, ...timeouts })
+  }
+
+  /** What races there may be. Without any, `why` says so. */
+  async limits(): Promise<unknown> {
+    try {
+      return await this.call('GET', '/race')
+    } catch (error) {
+      if (error instanceof ApiError) return { race: null, why: error.message }
+      throw error
+    }
+  }
+
+  /** @throws ApiError when it refuses, does not answer, or is not there. */
+  async call(method: 'GET' | 'POST', path: string, body?: unknown): Promise<unknown> {
+    const answer = await this.#request(method, path, body)
+    return await answer.body.json()
+  }
+
+  /**
+   * The events of the races, as they come. The stream ends when the service does, and at `endStreams`.
+   *
+   * @throws ApiError as `call`.
+   */
+  async events(): Promise<Readable> {
+    const { body } = await this.#request('GET', '/race/events')
+    const stream = new PassThrough()
+    this.#streams.add(stream)
+    body.on('error', () => {}) // it is closed then
+    body.on('data', (chunk: Buffer) => void stream.write(chunk))
+    body.once('close', () => stream.end())
+    stream.once('close', () => {
+      this.#streams.delete(stream)
+      body.destroy()
+    })
+    return stream
+  }
+
+  /** Clients read what was sent, and then the end. */
+  endStreams(): void {
+    for (const stream of this.#streams) stream.end()
+  }
+
+  async close(): Promise<void> {
+    await this.#pool?.destroy()
+  }
+
+  async #request(method: 'GET' | 'POST', path: string, body?: unknown) {
+    if (!this.#pool) throw new ApiError('API_NO_RACE', NO_RACE)
+    const options: Dispatcher.RequestOptions = { method, path }
+    if (body !== undefined) options.body = JSON.stringify(body)
+    const answer = await this.#pool.request(options).catch((cause: Error) => {
+      throw new ApiError('API_DEMO_FAILED', `the demo service does not answer: ${cause.message}`)
+    })
+    if (answer.statusCode < 300) return answer
+    const { message } = (await answer.body.json()) as { message: string }
+    throw new ApiError(codeOfStatus[answer.statusCode] ?? 'API_DEMO_FAILED', message)
+  }
+}
+
+const codeOfStatus = {
+  400: 'API_BAD_REQUEST',
+  404: 'API_NO_RACE',
+  409: 'API_RACE_RUNNING',
+} as Partial<Record<number, 'API_BAD_REQUEST' | 'API_NO_RACE' | 'API_RACE_RUNNING'>>

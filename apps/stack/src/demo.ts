@@ -1,0 +1,32 @@
+import { once } from 'node:events'
+import { openDemoService } from './demo/service.ts'
+import { listenForInterrupts } from './interrupt.ts'
+import { newSecret } from './places.ts'
+import { describeError } from './problem.ts'
+import { print, printError, surviveClosedOutput } from './terminal.ts'
+
+// The demo service as a program, which ends when standard input does. See demo/process.ts.
+
+const { signal, interrupt } = listenForInterrupts(() => {}, 1)
+surviveClosedOutput(() => interrupt('nobody reads the output'))
+try {
+  const {
+    DEMO_SOCKET: socket = '',
+    REDIS_URL: redisUrl = '',
+    MONITOR_URL: monitorUrl = '',
+  } = process.env
+  const service = await openDemoService({
+    socket,
+    redisUrl,
+    monitorUrl,
+    sessionSecret: newSecret(),
+  })
+  process.stdin.on('end', () => interrupt('the process that started it has ended')).resume()
+  print(`The demo service listens on ${socket}`)
+  if (!signal.aborted) await once(signal, 'abort')
+  await service.close()
+  process.stdin.destroy() // or it keeps the process alive
+} catch (error) {
+  printError(describeError(error))
+  process.exitCode = 1
+}

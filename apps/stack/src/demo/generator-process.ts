@@ -1,0 +1,51 @@
+import { fileURLToPath } from 'node:url'
+import type { SpeedSample, saturateByAutocannon } from '../measure/autocannon.ts'
+import type { WorkloadOptions } from '../measure/workload.ts'
+import { endOf, startProgram } from '../program.ts'
+
+const program = fileURLToPath(new URL('generator.ts', import.meta.url))
+
+/** A run at full speed against `url`, for `seconds`. */
+export type GeneratorRun = WorkloadOptions & { url: string; seconds: number }
+
+export type GeneratorResult = Awaited<ReturnType<typeof saturateByAutocannon>>
+
+/**
+ * Starts the load generator as a process of its own, which ends with this one: what it does takes no time
+ * from what watches it.
+ *
+ * @throws ProgramError when it does not start; the reason of `signal`.
+ */
+export async function startGenerator(signal: AbortSignal) {
+  let onSample: ((sample: SpeedSample) => void) | undefined
+  let onResult: ((result: GeneratorResult) => void) | undefined
+  const generator = await startProgram({
+    name: 'the load generator',
+    command: process.execPath,
+    args: [program],
+    input: true,
+    ready: /"event":"ready"/,
+    signal,
+    onLine(line) {
+      if (!line.startsWith('{"event"')) return
+      const { event, data } = JSON.parse(line)
+      if (event === 'sample') onSample?.(data)
+      else if (event === 'result') onResult?.(data)
+    },
+  })
+  return {
+    program: generator,
+    /** One at a time. @throws ProgramError when the program ends meanwhile. */
+    async run(
+      options: GeneratorRun,
+      sample: (sample: SpeedSample) => void = () => {},
+    ): Promise<GeneratorResult> {
+      onSample = sample
+      const { promise, resolve, reject } = Promise.withResolvers<GeneratorResult>()
+      onResult = resolve
+      void generator.exited.then(async () => reject(await endOf(generator)))
+      generator.write(JSON.stringify(options))
+      return await promise
+    },
+  }
+}

@@ -1,0 +1,131 @@
+import type { StrategyName } from '@onetrip/session-store'
+import { redisAddress } from '../address.ts'
+import { apiUrl, startApi } from '../api.ts'
+import { freePorts } from '../ports.ts'
+import { isAlive } from '../processes.ts'
+import type { Program } from '../program.ts'
+import type { Pair } from './events.ts'
+
+/** An API with a strategy, for the demo only. */
+export interface Lane {
+  readonly strategy: StrategyName
+  readonly url: string
+  readonly api: Program
+}
+
+/** A relay in front of Redis. */
+export interface Link {
+  /** `host:port` */
+  readonly address: string
+  close(): Promise<unknown>
+}
+
+export interface LanesOptions {
+  redisUrl: string
+  sessionSecret: string
+  /** Opens a link to Redis at `to` (`host:port` or a path); undefined: the API reaches Redis directly. */
+  openLink(to: string, distanceMs: number, lane: 0 | 1): Promise<Link | undefined>
+}
+
+const HOST = '127.0.0.1'
+const IDLE_MS = 60_000
+
+/** What would disturb a measurement, and what a lane is not for. */
+const settings = {
+  WORKERS: '1',
+  REDIS_POOL_SIZE: '1',
+  JANITOR_INTERVAL_SECONDS: '0',
+  REDIS_INFO_INTERVAL_SECONDS: '0',
+  DOCS: 'false',
+  DEMO_SOCKET: '',
+  REPORT_FILE: '',
+  LOG_LEVEL: 'error',
+  OTEL_EXPORTER_OTLP_ENDPOINT: '',
+}
+
+/** Two APIs. They are kept for the next use if that wants the same, and stopped after a minute without one. */
+export class Lanes {
+  readonly #options: LanesOptions
+  #kept: { key: string; lanes: Pair<Lane>; undo: AsyncDisposableStack } | undefined
+  #idle: NodeJS.Timeout | undefined
+
+  constructor(options: LanesOptions) {
+    this.#options = options
+  }
+
+  /**
+   * Does some work with two lanes. One use at a time.
+   *
+   * @param starting is called when lanes have to be started first.
+   * @throws ProgramError when an API or a relay does not start; what `work` throws; the reason of `signal`.
+   */
+  async use<Result>(
+    wanted: { lanes: Pair<StrategyName>; distanceMs: number },
+    { signal, starting }: { signal: AbortSignal; starting?: () => void },
+    work: (lanes: Pair<Lane>, areNew: boolean) => Promise<Result>,
+  ): Promise<Result> {
+    clearTimeout(this.#idle)
+    try {
+      const key = JSON.stringify([wanted.lanes, wanted.distanceMs])
+      const isKept =
+        this.#kept?.key === key && this.#kept.lanes.every(({ api }) => isAlive(api.pid))
+      if (!this.#kept || !isKept) {
+        starting?.()
+        await this.stop()
+        this.#kept = { key, ...(await this.#start(wanted, signal)) }
+      }
+      return await work(this.#kept.lanes, !isKept)
+    } finally {
+      this.#idle = setTimeout(() => void this.stop(), IDLE_MS)
+    }
+  }
+
+  /** Stops both. Not while they are used. */
+  async stop(): Promise<void> {
+    clearTimeout(this.#idle)
+    const kept = this.#kept
+    this.#kept = undefined
+    await kept?.undo.disposeAsync()
+  }
+
+  async #start(
+    { lanes, distanceMs }: { lanes: Pair<StrategyName>; distanceMs: number },
+    signal: AbortSignal,
+  ) {
+    await using undo = new AsyncDisposableStack()
+    const ports = await freePorts(2)
+    const start = async (lane: 0 | 1): Promise<Lane> => {
+      const { redisUrl, sessionSecret, openLink } = this.#options
+      const { path, host, port: redisPort } = redisAddress(redisUrl).options
+      const to = path ?? `${host?.includes(':') ? `[${host}]` : host}:${redisPort}`
+      const link = await openLink(to, distanceMs, lane)
+      if (link) undo.defer(async () => void (await link.close()))
+      signal.throwIfAborted()
+      const [strategy, port] = [lanes[lane], ports[lane] ?? 0]
+      const api = await startApi({
+        variant: strategy,
+        host: HOST,
+        port,
+        redisUrl: link ? through(link, redisUrl) : redisUrl,
+        sessionSecret,
+        env: settings,
+        signal,
+      })
+      undo.defer(async () => void (await api.stop()))
+      return { strategy, url: apiUrl(HOST, port), api }
+    }
+    const started = await Promise.allSettled([start(0), start(1)])
+    for (const result of started) if (result.status === 'rejected') throw result.reason
+    const [first, second] = started.map((result) => (result as { value: Lane }).value)
+    return { lanes: [first, second] as Pair<Lane>, undo: undo.move() }
+  }
+}
+
+/** The URL of the same Redis, reached through a link. */
+function through({ address }: Link, redisUrl: string): string {
+  const { username, password, db } = redisAddress(redisUrl).options
+  const url = new URL(`redis://${address}/${db ?? ''}`)
+  url.username = encodeURIComponent(username ?? '')
+  url.password = encodeURIComponent(password ?? '')
+  return url.href
+}

@@ -1,0 +1,39 @@
+import { fileURLToPath } from 'node:url'
+import { type Program, startProgram } from '../program.ts'
+
+const demoProgram = fileURLToPath(new URL('../demo.ts', import.meta.url))
+
+const READY = /^The demo service listens/
+
+export interface DemoProcessOptions {
+  /** Path of its Unix socket. */
+  socket: string
+  /** Of Redis, with the user of the APIs. */
+  redisUrl: string
+  /** Of Redis, with a user that may ask INFO. */
+  monitorUrl: string
+  /** Cancels the start. */
+  signal?: AbortSignal
+  onLine?: (line: string) => void
+}
+
+/**
+ * Starts the demo service as a process of its own, which ends with this one.
+ *
+ * @throws ProgramError when it does not start; the reason of `signal`.
+ */
+export function startDemo(options: DemoProcessOptions): Promise<Program> {
+  const { socket, redisUrl, monitorUrl, signal, onLine } = options
+  return startProgram({
+    name: 'the demo service',
+    command: process.execPath,
+    args: [demoProgram],
+    // Not as arguments: other users of the machine can read those.
+    env: { ...process.env, DEMO_SOCKET: socket, REDIS_URL: redisUrl, MONITOR_URL: monitorUrl },
+    input: true,
+    ready: READY,
+    killSignal: 'SIGTERM', // killed, it would leave its APIs
+    signal,
+    onLine: (line) => READY.test(line) || onLine?.(line),
+  })
+}

@@ -1,0 +1,139 @@
+import { once } from 'node:events'
+import { chmod, rm } from 'node:fs/promises'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import { text } from 'node:stream/consumers'
+import { isLocal, redisAddress } from '../address.ts'
+import { messageOf } from '../problem.ts'
+import { type RaceInput, Refusal } from './events.ts'
+import { RaceFeed } from './feed.ts'
+import { parseLanes, parseRace } from './input.ts'
+import { type RaceOptions, RaceTrack, raceLimits } from './race.ts'
+import { WireTap } from './wire.ts'
+
+export interface DemoServiceOptions extends RaceOptions {
+  /** Path of the Unix socket to listen on. */
+  socket: string
+}
+
+const HEARTBEAT_MS = 15_000
+const MAX_WAITING = 5
+
+/**
+ * The race and the picture of the wire, as HTTP on a Unix socket: `GET /race`, `POST /race`,
+ * `GET /race/events` and `POST /wire`. For the API, which forwards them; only this user may connect.
+ *
+ * @throws what `node:net` throws when it cannot listen.
+ */
+export async function openDemoService({ socket, ...options }: DemoServiceOptions) {
+  const feed = new RaceFeed()
+  const track = new RaceTrack(options, feed)
+  const tap = new WireTap(options)
+  const stopping = new AbortController()
+  const why = whyNoRace(options.redisUrl)
+  /** A race, or pictures of the wire: what runs at the same time would distort them. */
+  let busy: Promise<unknown> = Promise.resolve()
+  let waiting = 0
+  const inTurn = <Result>(work: () => Promise<Result>): Promise<Result> => {
+    const done = busy.then(work)
+    busy = done.catch(() => {})
+    return done
+  }
+
+  const routes: Record<string, (request: IncomingMessage, response: ServerResponse) => unknown> = {
+    'GET /race': () => (why ? { race: null, why } : { race: raceLimits }),
+    'POST /race': async (request, response) => {
+      const input = parseRace(await json(request))
+      if (feed.running) throw new Refusal(409, RUNNING)
+      response.statusCode = 202
+      return { id: startRace(input) }
+    },
+    'GET /race/events': (_, response) => sendEvents(feed, response, stopping.signal),
+    'POST /wire': async (request) => {
+      const input = parseLanes(await json(request))
+      if (feed.running) throw new Refusal(409, RUNNING)
+      if (waiting >= MAX_WAITING) throw new Refusal(503, 'Too many wait for a picture of the wire.')
+      waiting++
+      try {
+        return { lanes: await inTurn(() => tap.trace(input, stopping.signal)) }
+      } catch (error) {
+        throw new Refusal(503, messageOf(error))
+      } finally {
+        waiting--
+      }
+    },
+  }
+
+  const startRace = (input: RaceInput): string => {
+    const started = feed.start(input, raceLimits)
+    void inTurn(() => track.run(started, stopping.signal))
+    return started.id
+  }
+
+  const server = createServer(async (request, response) => {
+    try {
+      const route = routes[`${request.method} ${request.url}`]
+      if (!route) throw new Refusal(404, 'There is no such route.')
+      if (why && route !== routes['GET /race']) throw new Refusal(404, why)
+      const body = await route(request, response)
+      if (body !== undefined) send(response, response.statusCode, body)
+    } catch (error) {
+      const status = error instanceof Refusal ? error.status : 500
+      send(response, status, { message: messageOf(error) })
+    }
+  })
+  await rm(socket, { force: true }) // of one that was killed
+  server.listen(socket)
+  await once(server, 'listening')
+  await chmod(socket, 0o600)
+
+  return {
+    feed,
+    /** Ends the race that runs, the streams of events, and the lanes. */
+    async close(): Promise<void> {
+      stopping.abort(new Error('The demo service is stopping.'))
+      server.close()
+      await busy
+      await Promise.all([track.stop(), tap.stop()])
+      server.closeAllConnections()
+      await rm(socket, { force: true })
+    },
+  }
+}
+
+const RUNNING = 'A race is running. Wait for its end, which the events tell.'
+
+/** The relay and the load generator work on this machine only, and neither speaks TLS. */
+function whyNoRace(redisUrl: string): string | undefined {
+  if (redisAddress(redisUrl).options.tls) return 'Redis is reached by TLS: there is no race.'
+  if (isLocal(redisUrl)) return undefined
+  return 'Redis is on another machine, and the race puts load on this machine only.'
+}
+
+function send(response: ServerResponse, status: number, body: unknown): void {
+  if (response.headersSent) return void response.end()
+  response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body))
+}
+
+/** Sends the events until the client goes away or the service stops. */
+function sendEvents(feed: RaceFeed, response: ServerResponse, stopping: AbortSignal): void {
+  response.writeHead(200, { 'content-type': 'text/event-stream', 'cache-control': 'no-store' })
+  const unsubscribe = feed.subscribe(({ name, data }) =>
+    response.write(`event: ${name}\ndata: ${JSON.stringify(data)}\n\n`),
+  )
+  const heartbeat = setInterval(() => response.write(': still here\n\n'), HEARTBEAT_MS)
+  const end = () => response.end()
+  stopping.addEventListener('abort', end)
+  response.once('close', () => {
+    unsubscribe()
+    clearInterval(heartbeat)
+    stopping.removeEventListener('abort', end)
+  })
+}
+
+async function json(request: IncomingMessage): Promise<unknown> {
+  try {
+    return JSON.parse(await text(request))
+  } catch {
+    throw new Refusal(400, 'The body must be JSON.')
+  }
+}

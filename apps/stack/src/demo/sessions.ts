@@ -1,0 +1,50 @@
+import { createSessionStore, documentKeys } from '@onetrip/session-store'
+import { messageOf, Problem } from '../problem.ts'
+
+const ITEMS = 100
+
+/** What the race looks at. The counts of these items are removed after it. */
+export const raceItems = { items: ITEMS, itemPrefix: 'race-item-' }
+
+/**
+ * Does some work with sessions of `count` different users, which the lanes accept (`secret` signs their
+ * tokens) and which are ended afterwards. So are the counts of the items.
+ *
+ * @throws Problem when Redis does not answer; what `work` throws.
+ */
+export async function withSessions<Result>(
+  { redisUrl, secret, count }: { redisUrl: string; secret: string; count: number },
+  work: (tokens: readonly string[]) => Promise<Result>,
+): Promise<Result> {
+  const store = createSessionStore({
+    url: redisUrl,
+    tokens: { secrets: [secret] },
+    janitor: false,
+  })
+  try {
+    await store.ready(5_000).catch((error: unknown) => {
+      throw new Problem(`Redis cannot be used: ${messageOf(error)}`)
+    })
+    const names = Array.from({ length: count }, (_, index) => `race-${index + 1}`)
+    const sessions = await Promise.all(names.map((name) => store.login(name)))
+    const tokens = sessions.map(({ token }) => token)
+    try {
+      return await work(tokens)
+    } finally {
+      // Redis may have gone, and the sessions with it or by their expiry.
+      await Promise.allSettled([...tokens.map((token) => store.logout(token)), forget(store)])
+    }
+  } finally {
+    await store.close()
+  }
+}
+
+function forget(store: ReturnType<typeof createSessionStore>): Promise<void> {
+  const { itemPrefix, items } = raceItems
+  const names = Array.from({ length: items }, (_, index) => `${itemPrefix}${index + 1}`)
+  return store.run({
+    commands: documentKeys.allPopular().map((key) => ['ZREM', key, ...names] as const),
+    readOnly: false,
+    read: () => undefined,
+  })
+}

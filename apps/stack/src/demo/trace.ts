@@ -1,0 +1,54 @@
+import type { Traffic } from '../relay/relay.ts'
+import type { Exchange, Wire } from './events.ts'
+import { commandText, reader, replyText } from './words.ts'
+
+const kinds = { connect: 'connect', close: 'close', requests: 'send', replies: 'receive' } as const
+
+/**
+ * The exchange behind one request, from what went over the link.
+ *
+ * A round trip begins with the first bytes that are sent after a reply. What goes the same way without
+ * anything between is one part, however many packets it took.
+ *
+ * @param sentAt when the request was sent, on the clock of `performance.now()`.
+ * @param sessionId is shown as `<session>`.
+ */
+export function exchangesOf(
+  traffic: readonly Traffic[],
+  { sentAt, sessionId }: { sentAt: number; sessionId: string },
+): Pick<Wire, 'connections' | 'roundTrips' | 'exchanges'> {
+  const readers = new Map<string, ReturnType<typeof reader>>()
+  const linesOf = ({ kind, connection, data }: Traffic) => {
+    if (!data) return []
+    const key = `${kind} ${connection}`
+    const read = readers.get(key) ?? reader(kind === 'requests' ? commandText : replyText)
+    readers.set(key, read)
+    return read(data).map((line) => line.replaceAll(sessionId, '<session>'))
+  }
+  const micros = (ms: number) => (ms - sentAt) * 1_000
+  const exchanges: Exchange[] = []
+  let roundTrips = 0
+  for (const one of traffic.toSorted((a, b) => a.atMs - b.atMs)) {
+    const kind = kinds[one.kind]
+    const last = exchanges.at(-1)
+    const part = {
+      untilUs: micros(one.untilMs),
+      bytes: one.data?.length ?? 0,
+      lines: linesOf(one),
+    }
+    if (one.data && last?.kind === kind) {
+      last.untilUs = part.untilUs
+      last.bytes += part.bytes
+      last.lines.push(...part.lines)
+      continue
+    }
+    if (kind === 'send') roundTrips++
+    exchanges.push({
+      ...{ kind, atUs: micros(one.atMs) },
+      ...part,
+      ...(one.data && { roundTrip: roundTrips }),
+    })
+  }
+  const connections = exchanges.filter(({ kind }) => kind === 'connect').length
+  return { connections, roundTrips, exchanges }
+}

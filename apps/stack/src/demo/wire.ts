@@ -1,0 +1,109 @@
+import type { StrategyName } from '@onetrip/session-store'
+import { Client } from 'undici'
+import { Problem } from '../problem.ts'
+import { openRelay, type Traffic } from '../relay/relay.ts'
+import { endpoint } from '../relay/units.ts'
+import { until } from '../until.ts'
+import type { Pair, Wire } from './events.ts'
+import { type Lane, Lanes } from './lanes.ts'
+import type { RaceOptions } from './race.ts'
+import { raceItems, withSessions } from './sessions.ts'
+import { exchangesOf } from './trace.ts'
+
+/** A lane is warm after so many views, or after this time and one view. */
+const WARM_UP = { views: 20, ms: 500 }
+const CLOSE_MS = 2_000
+
+/** Sends single page views through two lanes and shows what goes over the wire to Redis. */
+export class WireTap {
+  readonly #options: Omit<RaceOptions, 'monitorUrl'>
+  readonly #lanes: Lanes
+  readonly #traffic: Pair<Traffic[]> = [[], []]
+
+  constructor(options: Omit<RaceOptions, 'monitorUrl'>) {
+    this.#options = options
+    this.#lanes = new Lanes({
+      ...options,
+      openLink: (to, distanceMs, lane) =>
+        openRelay(
+          {
+            listen: { host: '127.0.0.1', port: 0 },
+            to: endpoint(to),
+            roundTrip: distanceMs,
+            bandwidth: Number.POSITIVE_INFINITY,
+          },
+          () => {},
+          (traffic) => void this.#traffic[lane].push(traffic),
+        ),
+    })
+  }
+
+  /**
+   * One page view through each lane, one after the other. One use at a time.
+   *
+   * @throws Problem, ProgramError when Redis or an API does not answer; the reason of `signal`.
+   */
+  async trace(
+    wanted: { lanes: Pair<StrategyName>; distanceMs: number },
+    signal: AbortSignal,
+  ): Promise<Pair<Wire>> {
+    const { redisUrl, sessionSecret } = this.#options
+    return await this.#lanes.use(wanted, { signal }, (lanes) =>
+      withSessions({ redisUrl, secret: sessionSecret, count: 1 }, async ([token = '']) => [
+        await this.#view(lanes[0], 0, token, signal),
+        await this.#view(lanes[1], 1, token, signal),
+      ]),
+    )
+  }
+
+  /** Not while it is used. */
+  stop(): Promise<void> {
+    return this.#lanes.stop()
+  }
+
+  async #view(lane: Lane, index: 0 | 1, token: string, signal: AbortSignal): Promise<Wire> {
+    const traffic = this.#traffic[index]
+    const client = new Client(lane.url)
+    try {
+      traffic.length = 0
+      const startedAt = performance.now()
+      for (let views = 0; views < WARM_UP.views; views++) {
+        await view(client, token, signal)
+        if (performance.now() - startedAt > WARM_UP.ms) break
+      }
+      await until(() => isQuiet(traffic), { timeoutMs: CLOSE_MS, signal })
+      traffic.length = 0
+      const sentAt = performance.now()
+      await view(client, token, signal)
+      const endUs = (performance.now() - sentAt) * 1_000
+      await until(() => isQuiet(traffic), { timeoutMs: CLOSE_MS, signal })
+      const [sessionId = ''] = token.split('.')
+      return {
+        strategy: lane.strategy,
+        http: { startUs: 0, endUs },
+        ...exchangesOf(traffic, { sentAt, sessionId }),
+      }
+    } finally {
+      traffic.length = 0
+      await client.destroy()
+    }
+  }
+}
+
+/** Whether each connection that was opened is closed again. */
+function isQuiet(traffic: readonly Traffic[]): boolean {
+  const count = (kind: Traffic['kind']) => traffic.filter((one) => one.kind === kind).length
+  return count('connect') <= count('close')
+}
+
+async function view(client: Client, token: string, signal: AbortSignal): Promise<void> {
+  const { statusCode, body } = await client.request({
+    method: 'POST',
+    path: '/views',
+    headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ item: `${raceItems.itemPrefix}1` }),
+    signal,
+  })
+  const text = await body.text()
+  if (statusCode !== 200) throw new Problem(`The page view failed: ${statusCode} ${text}`)
+}
