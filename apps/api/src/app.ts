@@ -117,7 +117,7 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
     await service.register(publicRoutes, { authenticator })
     if (options.publicRoutes) await service.register(options.publicRoutes)
     await service.register(authenticatedRoutes, { routes: options.routes })
-    await service.register(demoRoutes, { socket: options.demoSocket ?? '' })
+    await service.register(demoRoutes, { socket: options.demoSocket ?? '', authenticator })
     await service.register(reportRoutes, { file: options.reportFile ?? '' })
     if (page) await service.register(pageRoutes)
   })

@@ -87,8 +87,8 @@ async function send(method, path, options) {
   throw new CallError(response.status, code, sentence(message), seconds * 1000)
 }
 
-/** @param {string} message */
-function sentence(message) {
+/** A message of the API as a sentence. @param {string} message */
+export function sentence(message) {
   const text = message.charAt(0).toUpperCase() + message.slice(1)
   return /[.!?]$/.test(text) ? text : `${text}.`
 }

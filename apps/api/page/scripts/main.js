@@ -1,5 +1,5 @@
 import { setLoginFields, startAccount } from './account.js'
-import { call, onOutage } from './api.js'
+import { call, onOutage, sentence } from './api.js'
 import { byId, notice } from './dom.js'
 import { startServer } from './server.js'
 import { startSettings } from './settings.js'
@@ -20,12 +20,15 @@ async function startDemo(waitMs = 1_000) {
     setTimeout(startDemo, waitMs, Math.min(waitMs * 2, 15_000))
     return
   }
-  if (demo.login) setLoginFields(demo.login)
+  setLoginFields(demo.login)
   for (const element of document.querySelectorAll('.needs-race')) {
     if (element instanceof HTMLElement) element.hidden = demo.race === null
   }
-  notice(byId('no-race', HTMLElement), demo.race === null ? demo.why : '')
-  if (demo.race === null) return
+  notice(byId('no-race', HTMLElement), demo.race === null ? sentence(demo.why) : '')
+  if (demo.race === null) {
+    setTimeout(startDemo, 15_000) // the demo service may come back
+    return
+  }
   startSettings(demo.race)
   // uPlot is most of the page's bytes; nothing else waits for it.
   const [{ startRace }, { startWire }] = await Promise.all([

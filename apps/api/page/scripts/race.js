@@ -113,8 +113,18 @@ function draw() {
     byId('race-failed', HTMLElement),
     phase === 'failed' ? `The race ended early. ${text}` : '',
   )
-  notice(byId('race-sentence', HTMLElement), done?.sentence ?? '')
+  showResult(done)
   setBusy(isRunning)
+}
+
+/** @param {State['done']} done */
+function showResult(done) {
+  byId('race-sentence', HTMLElement).hidden = done === null
+  if (done === null) return
+  const { sentence, disturbed } = done
+  const result = disturbed === null ? sentence : sentence.replace(disturbed, '').trim()
+  setText(byId('race-result', HTMLElement), result)
+  setText(byId('race-disturbed', HTMLElement), disturbed ?? '')
 }
 
 /** @param {boolean} isBusy */
@@ -154,11 +164,11 @@ async function start() {
 
 /** Where there is a demo service, as `GET /demo` says. */
 export function startRace() {
-  button.addEventListener('click', () => {
-    if (button.getAttribute('aria-disabled') !== 'true') void start()
-  })
-  byId('hero-start', HTMLElement).addEventListener('click', () => {
-    if (button.getAttribute('aria-disabled') !== 'true') void start()
+  const startUnlessBusy = () => void (button.getAttribute('aria-disabled') === 'true' || start())
+  button.addEventListener('click', startUnlessBusy)
+  byId('hero-race', HTMLElement).addEventListener('click', () => {
+    byId('race', HTMLElement).scrollIntoView()
+    startUnlessBusy()
   })
   onSettings(() => {
     if (state.phase === 'idle') draw()

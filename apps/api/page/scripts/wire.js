@@ -219,8 +219,11 @@ async function send() {
 
 /** Where there is a demo service, as `GET /demo` says. */
 export function startWire() {
-  button.addEventListener('click', () => {
-    if (button.getAttribute('aria-disabled') !== 'true') void send()
+  const sendUnlessBusy = () => void (button.getAttribute('aria-disabled') === 'true' || send())
+  button.addEventListener('click', sendUnlessBusy)
+  byId('hero-wire', HTMLElement).addEventListener('click', () => {
+    byId('wire', HTMLElement).scrollIntoView()
+    sendUnlessBusy()
   })
   onSettings(({ lanes: [first, second], distanceMs }) => {
     note.textContent = `${first} and ${second}, ${distanceOf(distanceMs)}`
