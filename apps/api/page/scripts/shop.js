@@ -191,8 +191,14 @@ export function startShop() {
     if (failed?.status === 'rejected' && failed.reason?.status !== 401) throw failed.reason
   }, EVERY_MS)
   lists.refresh = () => void refresh()
-  onUser(() => {
+  onUser((user) => {
     notice(problem, '')
+    if (user === undefined) {
+      // What the session saw is not for whoever comes next.
+      showTimes('viewed', [])
+      showTimes('recent', [])
+      showSessions([], () => {})
+    }
     lists.refresh()
   })
 }
