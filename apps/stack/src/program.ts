@@ -32,6 +32,11 @@ export interface LaunchOptions {
   cwd?: string
   /** Whether standard input is a pipe, which ends when this process does. Default: no input. */
   input?: boolean
+  /**
+   * Whether it stays in the process group of this process, for a process that leads one: whoever started
+   * that one can then end all of them. Default: a group of its own.
+   */
+  sameGroup?: boolean | undefined
   /** Whether standard error goes straight to the user, for a program that shows its progress there. */
   showErrors?: boolean
   /** What ends it when SIGTERM does not. Default SIGKILL, after which nothing can be cleaned up. */
@@ -58,7 +63,7 @@ export function killPrograms(): void {
 /**
  * Starts a program without waiting for it. If it cannot be run, its last line says why.
  *
- * It gets a process group of its own, so that Ctrl-C in a terminal reaches only the process that
+ * By default it gets a process group of its own, so that Ctrl-C in a terminal reaches only the process that
  * started it, which then ends its programs in the right order.
  */
 export function launch(options: LaunchOptions): Program {
@@ -67,7 +72,7 @@ export function launch(options: LaunchOptions): Program {
     cwd,
     env,
     stdio: [options.input ? 'pipe' : 'ignore', 'pipe', options.showErrors ? 'inherit' : 'pipe'],
-    detached: true,
+    detached: !options.sameGroup,
   })
   const lastLines: string[] = []
   const { promise: exited, resolve: end } = Promise.withResolvers<Exit>()

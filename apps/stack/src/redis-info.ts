@@ -70,8 +70,11 @@ export class RedisMonitor {
     this.lost = new Promise((resolve) => void client.once('end', () => resolve()))
   }
 
-  /** @throws Problem when there is no Redis at `url`, or it refuses the credentials or the database. */
-  static async connect(url: string): Promise<RedisMonitor> {
+  /**
+   * @param replyTimeoutMs for each reply.
+   * @throws Problem when there is no Redis at `url`, or it refuses the credentials or the database.
+   */
+  static async connect(url: string, replyTimeoutMs = 10_000): Promise<RedisMonitor> {
     const { options } = redisAddress(url)
     const client = new Redis({
       ...options,
@@ -79,7 +82,7 @@ export class RedisMonitor {
       enableReadyCheck: false,
       maxRetriesPerRequest: 0,
       connectTimeout: 5_000,
-      commandTimeout: 10_000,
+      commandTimeout: replyTimeoutMs,
       retryStrategy: () => null,
       connectionName: 'onetrip-load',
     })

@@ -67,8 +67,8 @@ export class DemoService {
     if (!this.#pool) throw new ApiError('API_NO_RACE', NO_RACE)
     const options: Dispatcher.RequestOptions = { method, path }
     if (body !== undefined) options.body = JSON.stringify(body)
-    const answer = await this.#pool.request(options).catch((cause: Error) => {
-      throw new ApiError('API_DEMO_FAILED', `the demo service does not answer: ${cause.message}`)
+    const answer = await this.#pool.request(options).catch(() => {
+      throw new ApiError('API_DEMO_FAILED', 'the demo service does not answer')
     })
     if (answer.statusCode < 300) return answer
     const { message } = (await answer.body.json()) as { message: string }

@@ -8,6 +8,8 @@ const program = fileURLToPath(new URL('generator.ts', import.meta.url))
 /** A run at full speed against `url`, for `seconds`. */
 export type GeneratorRun = WorkloadOptions & { url: string; seconds: number }
 
+export type Generator = Awaited<ReturnType<typeof startGenerator>>
+
 export type GeneratorResult = Awaited<ReturnType<typeof saturateByAutocannon>>
 
 /**
@@ -34,7 +36,7 @@ export async function startGenerator(signal: AbortSignal) {
     },
   })
   return {
-    program: generator,
+    stop: async (): Promise<void> => void (await generator.stop()),
     /** One at a time. @throws ProgramError when the program ends meanwhile. */
     async run(
       options: GeneratorRun,

@@ -1,27 +1,29 @@
-import { strategyNames } from '@onetrip/session-store'
-import type { Pair, RaceInput } from './events.ts'
-import { Refusal } from './events.ts'
-import { raceLimits } from './race.ts'
+import { type RaceInput, type RaceLimits, Refusal } from './events.ts'
 
 /** @throws Refusal (400) that names what is wrong. */
-export function parseLanes(body: unknown): Pick<RaceInput, 'lanes' | 'distanceMs'> {
+export function parseLanes(
+  body: unknown,
+  { strategies, distancesMs }: RaceLimits,
+): Pick<RaceInput, 'lanes' | 'distanceMs'> {
   const { lanes, distanceMs } = (body ?? {}) as Partial<Record<keyof RaceInput, unknown>>
-  const known = Array.isArray(lanes) ? strategyNames.filter((name) => lanes.includes(name)) : []
-  if (!Array.isArray(lanes) || lanes.length !== 2 || known.length < new Set(lanes).size) {
-    throw new Refusal(400, `lanes must be two of ${strategyNames.join(', ')}.`)
+  const [first, second, ...more] = (Array.isArray(lanes) ? lanes : []).map((lane) =>
+    strategies.find((name) => name === lane),
+  )
+  if (!first || !second || more.length > 0) {
+    throw new Refusal(400, `lanes must be two of ${strategies.join(', ')}.`)
   }
-  const distance = raceLimits.distancesMs.find((one) => one === distanceMs)
+  const distance = distancesMs.find((one) => one === distanceMs)
   if (distance === undefined) {
-    throw new Refusal(400, `distanceMs must be one of ${raceLimits.distancesMs.join(', ')}.`)
+    throw new Refusal(400, `distanceMs must be one of ${distancesMs.join(', ')}.`)
   }
-  return { lanes: lanes as unknown as Pair<(typeof strategyNames)[number]>, distanceMs: distance }
+  return { lanes: [first, second], distanceMs: distance }
 }
 
 /** @throws Refusal (400) that names what is wrong. */
-export function parseRace(body: unknown): RaceInput {
-  const input = parseLanes(body)
+export function parseRace(body: unknown, limits: RaceLimits): RaceInput {
+  const input = parseLanes(body, limits)
   const { connections } = body as { connections?: unknown }
-  const { minimum, maximum } = raceLimits.connections
+  const { minimum, maximum } = limits.connections
   if (
     typeof connections !== 'number' ||
     !Number.isInteger(connections) ||

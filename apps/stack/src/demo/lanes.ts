@@ -29,6 +29,8 @@ export interface LanesOptions {
 
 const HOST = '127.0.0.1'
 const IDLE_MS = 60_000
+/** Nobody waits for an answer of a lane that is stopped. */
+const GRACE_MS = 1_000
 
 /** What would disturb a measurement, and what a lane is not for. */
 const settings = {
@@ -109,9 +111,10 @@ export class Lanes {
         redisUrl: link ? through(link, redisUrl) : redisUrl,
         sessionSecret,
         env: settings,
+        sameGroup: true,
         signal,
       })
-      undo.defer(async () => void (await api.stop()))
+      undo.defer(async () => void (await api.stop(GRACE_MS)))
       return { strategy, url: apiUrl(HOST, port), api }
     }
     const started = await Promise.allSettled([start(0), start(1)])

@@ -22,9 +22,9 @@ export interface DemoProcessOptions {
  *
  * @throws ProgramError when it does not start; the reason of `signal`.
  */
-export function startDemo(options: DemoProcessOptions): Promise<Program> {
+export async function startDemo(options: DemoProcessOptions): Promise<Program> {
   const { socket, redisUrl, monitorUrl, signal, onLine } = options
-  return startProgram({
+  const demo = await startProgram({
     name: 'the demo service',
     command: process.execPath,
     args: [demoProgram],
@@ -36,4 +36,13 @@ export function startDemo(options: DemoProcessOptions): Promise<Program> {
     signal,
     onLine: (line) => READY.test(line) || onLine?.(line),
   })
+  void demo.exited.then(() => endGroup(demo.pid))
+  return demo
+}
+
+/** Ends what is left of a process group: the APIs of a demo service that was killed. */
+function endGroup(leader: number): void {
+  try {
+    process.kill(-leader, 'SIGTERM')
+  } catch {} // nothing is left
 }

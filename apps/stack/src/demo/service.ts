@@ -4,7 +4,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import { text } from 'node:stream/consumers'
 import { isLocal, redisAddress } from '../address.ts'
 import { messageOf } from '../problem.ts'
-import { type RaceInput, Refusal } from './events.ts'
+import { type RaceInput, type RaceLimits, Refusal } from './events.ts'
 import { RaceFeed } from './feed.ts'
 import { parseLanes, parseRace } from './input.ts'
 import { type RaceOptions, RaceTrack, raceLimits } from './race.ts'
@@ -13,6 +13,8 @@ import { WireTap } from './wire.ts'
 export interface DemoServiceOptions extends RaceOptions {
   /** Path of the Unix socket to listen on. */
   socket: string
+  /** Default: `raceLimits`. */
+  limits?: RaceLimits
 }
 
 const HEARTBEAT_MS = 15_000
@@ -24,11 +26,13 @@ const MAX_WAITING = 5
  *
  * @throws what `node:net` throws when it cannot listen.
  */
-export async function openDemoService({ socket, ...options }: DemoServiceOptions) {
+export async function openDemoService(serviceOptions: DemoServiceOptions) {
+  const { socket, limits = raceLimits, ...options } = serviceOptions
   const feed = new RaceFeed()
   const track = new RaceTrack(options, feed)
   const tap = new WireTap(options)
   const stopping = new AbortController()
+  const ending = new AbortController()
   const why = whyNoRace(options.redisUrl)
   /** A race, or pictures of the wire: what runs at the same time would distort them. */
   let busy: Promise<unknown> = Promise.resolve()
@@ -40,16 +44,16 @@ export async function openDemoService({ socket, ...options }: DemoServiceOptions
   }
 
   const routes: Record<string, (request: IncomingMessage, response: ServerResponse) => unknown> = {
-    'GET /race': () => (why ? { race: null, why } : { race: raceLimits }),
+    'GET /race': () => (why ? { race: null, why } : { race: limits }),
     'POST /race': async (request, response) => {
-      const input = parseRace(await json(request))
+      const input = parseRace(await json(request), limits)
       if (feed.running) throw new Refusal(409, RUNNING)
       response.statusCode = 202
       return { id: startRace(input) }
     },
-    'GET /race/events': (_, response) => sendEvents(feed, response, stopping.signal),
+    'GET /race/events': (_, response) => sendEvents(feed, response, ending.signal),
     'POST /wire': async (request) => {
-      const input = parseLanes(await json(request))
+      const input = parseLanes(await json(request), limits)
       if (feed.running) throw new Refusal(409, RUNNING)
       if (waiting >= MAX_WAITING) throw new Refusal(503, 'Too many wait for a picture of the wire.')
       waiting++
@@ -64,7 +68,7 @@ export async function openDemoService({ socket, ...options }: DemoServiceOptions
   }
 
   const startRace = (input: RaceInput): string => {
-    const started = feed.start(input, raceLimits)
+    const started = feed.start(input, limits)
     void inTurn(() => track.run(started, stopping.signal))
     return started.id
   }
@@ -93,6 +97,7 @@ export async function openDemoService({ socket, ...options }: DemoServiceOptions
       stopping.abort(new Error('The demo service is stopping.'))
       server.close()
       await busy
+      ending.abort()
       await Promise.all([track.stop(), tap.stop()])
       server.closeAllConnections()
       await rm(socket, { force: true })
@@ -115,18 +120,18 @@ function send(response: ServerResponse, status: number, body: unknown): void {
 }
 
 /** Sends the events until the client goes away or the service stops. */
-function sendEvents(feed: RaceFeed, response: ServerResponse, stopping: AbortSignal): void {
+function sendEvents(feed: RaceFeed, response: ServerResponse, ending: AbortSignal): void {
   response.writeHead(200, { 'content-type': 'text/event-stream', 'cache-control': 'no-store' })
   const unsubscribe = feed.subscribe(({ name, data }) =>
     response.write(`event: ${name}\ndata: ${JSON.stringify(data)}\n\n`),
   )
   const heartbeat = setInterval(() => response.write(': still here\n\n'), HEARTBEAT_MS)
   const end = () => response.end()
-  stopping.addEventListener('abort', end)
+  ending.addEventListener('abort', end)
   response.once('close', () => {
     unsubscribe()
     clearInterval(heartbeat)
-    stopping.removeEventListener('abort', end)
+    ending.removeEventListener('abort', end)
   })
 }
 

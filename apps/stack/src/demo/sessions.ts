@@ -25,14 +25,14 @@ export async function withSessions<Result>(
     await store.ready(5_000).catch((error: unknown) => {
       throw new Problem(`Redis cannot be used: ${messageOf(error)}`)
     })
-    const names = Array.from({ length: count }, (_, index) => `race-${index + 1}`)
+    const names = Array.from({ length: count }, (_, index) => `demo-race-${index + 1}`)
     const sessions = await Promise.all(names.map((name) => store.login(name)))
     const tokens = sessions.map(({ token }) => token)
     try {
       return await work(tokens)
     } finally {
       // Redis may have gone, and the sessions with it or by their expiry.
-      await Promise.allSettled([...tokens.map((token) => store.logout(token)), forget(store)])
+      await Promise.allSettled([...names.map((name) => store.endUserSessions(name)), forget(store)])
     }
   } finally {
     await store.close()

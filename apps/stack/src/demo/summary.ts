@@ -14,22 +14,21 @@ const totals = [
 
 interface Measured {
   turns: readonly Turn[]
-  /** Latencies of all turns of each lane. */
-  latencies: Pair<Pick<LaneResult, 'p50Ms' | 'p99Ms'>>
+  /** Of all turns of each lane: latencies, and whether the load generator was busy all the time. */
+  lanes: Pair<Pick<LaneResult, 'p50Ms' | 'p99Ms'> & { generatorBusy: boolean }>
   /** Share of the machine's CPU time that other programs took; null where unknown. */
   elsewhere: number | null
-  /** Whether the load generator was busy all the time, by lane. */
-  generatorBusy: Pair<boolean>
 }
 
 /** What came out of a race: sums and medians of its turns, and a sentence. */
 export function summaryOf({ id, lanes }: Started, measured: Measured): Done {
-  const { turns, latencies, elsewhere } = measured
+  const { turns, elsewhere } = measured
   const of = (lane: 0 | 1) => turns.filter((turn) => turn.lane === lane)
   const result = (lane: 0 | 1): LaneResult => ({
     strategy: lanes[lane],
     requestsPerSecond: rangeOf(of(lane).map((turn) => turn.requestsPerSecond)),
-    ...latencies[lane],
+    p50Ms: measured.lanes[lane].p50Ms,
+    p99Ms: measured.lanes[lane].p99Ms,
     ...(Object.fromEntries(
       totals.map((name) => [name, of(lane).reduce((sum, turn) => sum + turn[name], 0)]),
     ) as unknown as Totals),
@@ -50,7 +49,7 @@ export function summaryOf({ id, lanes }: Started, measured: Measured): Done {
   const sentences = [
     comparison(results, faster, ratio, ratios.length),
     ...failures(results),
-    ...(measured.generatorBusy[faster]
+    ...(measured.lanes[faster].generatorBusy
       ? [`The load generator was at its limit: ${named(results, faster)} may be faster than this.`]
       : []),
     ...(disturbed === null ? [] : [disturbed]),

@@ -7,7 +7,7 @@ const kinds = { connect: 'connect', close: 'close', requests: 'send', replies: '
 /**
  * The exchange behind one request, from what went over the link.
  *
- * A round trip begins with the first bytes that are sent after a reply. What goes the same way without
+ * A round trip begins with the first bytes that are sent after a reply has arrived. What goes the same way without
  * anything between is one part, however many packets it took.
  *
  * @param sentAt when the request was sent, on the clock of `performance.now()`.
@@ -28,6 +28,8 @@ export function exchangesOf(
   const micros = (ms: number) => (ms - sentAt) * 1_000
   const exchanges: Exchange[] = []
   let roundTrips = 0
+  /** When the first reply of this round trip arrived. */
+  let answeredAt = Number.NEGATIVE_INFINITY
   for (const one of traffic.toSorted((a, b) => a.atMs - b.atMs)) {
     const kind = kinds[one.kind]
     const last = exchanges.at(-1)
@@ -42,7 +44,10 @@ export function exchangesOf(
       last.lines.push(...part.lines)
       continue
     }
-    if (kind === 'send') roundTrips++
+    if (kind === 'send' && one.atMs >= answeredAt) {
+      roundTrips++
+      answeredAt = Number.POSITIVE_INFINITY
+    } else if (kind === 'receive') answeredAt = Math.min(answeredAt, one.untilMs)
     exchanges.push({
       ...{ kind, atUs: micros(one.atMs) },
       ...part,

@@ -59,6 +59,8 @@ export interface WorkloadOptions {
   /** Share of the requests, 0 to 1, that read; all others are `POST /views`. Default 0. */
   reads?: number
   seed: number
+  /** About how many requests are prepared, to be sent over and over. Default 20,000. */
+  prepared?: number
 }
 
 /** A request without an answer counts as a timeout after so many seconds. */
@@ -72,11 +74,11 @@ const readPaths = ['/me', '/me/views', '/items/popular']
  * own, unless there are fewer sessions than connections.
  */
 export function workload(options: WorkloadOptions): Call[][] {
-  const { tokens, connections, items, itemPrefix, reads = 0, seed } = options
+  const { tokens, connections, items, itemPrefix, reads = 0, seed, prepared = 20_000 } = options
   const nextItem = skewedItems(items, seededRandom(seed), itemPrefix)
   const random = seededRandom(seed + 1) // separate: the views are the same whatever is read
-  // Some 20,000 are prepared: to generate them during a run would cost more than to send them.
-  const length = Math.min(1_000, Math.max(20, Math.ceil(20_000 / connections)))
+  // To generate them during a run would cost more than to send them.
+  const length = Math.min(1_000, Math.max(20, Math.ceil(prepared / connections)))
   const call = (token = ''): Call => {
     const authorization = `Bearer ${token}`
     if (random() >= reads) {

@@ -1,0 +1,204 @@
+import { existsSync } from 'node:fs'
+import { Redis } from 'ioredis'
+import { expect, onTestFinished, test } from 'vitest'
+import type { Done, RaceEvent, RaceEvents, Totals, Turn } from '../../src/demo/events.ts'
+import { processesOf } from '../../src/testing/folders.ts'
+import { redisForThisTest, type TestRedis } from '../../src/testing/redis.ts'
+import { demoOn, eventsUntil, input } from '../support/demo.ts'
+
+function dataOf<Name extends RaceEvent['name']>(events: readonly RaceEvent[], name: Name) {
+  return events.flatMap((event) => (event.name === name ? [event.data as RaceEvents[Name]] : []))
+}
+
+const totals: readonly (keyof Totals)[] = [
+  'requests',
+  'errors',
+  'connectionsOpened',
+  'roundTrips',
+  'commands',
+  'redisCpuUs',
+  'apiCpuUs',
+]
+
+function clientOf({ socket }: TestRedis): Redis {
+  const client = new Redis(socket)
+  onTestFinished(() => client.disconnect())
+  return client
+}
+
+/** A race that runs: its first sample has come. */
+async function racing(redis: TestRedis) {
+  const demo = await demoOn(redis)
+  const events = demo.events()
+  await demo.send('POST', '/race', input)
+  for await (const { name } of { [Symbol.asyncIterator]: () => ({ next: () => events.next() }) }) {
+    if (name === 'sample') break
+  }
+  return { ...demo, rest: events }
+}
+
+test('a race from start to end: its result is the sum of its turns, and nothing is left in Redis', async () => {
+  const redis = await redisForThisTest()
+  const client = clientOf(redis)
+  const { send, events } = await demoOn(redis)
+  const seen = eventsUntil(events(), 'done', 'failed')
+  const { status, body } = await send('POST', '/race', input)
+  expect(status).toBe(202)
+  const all = await seen
+  const { id } = body as { id: string }
+  expect(all[0]).toEqual({ name: 'state', data: { running: false, race: null, last: null } })
+  expect(all[1]).toEqual({ name: 'started', data: { id, ...input, rounds: 2, turnSeconds: 0.3 } })
+  expect(dataOf(all, 'preparing')).toEqual([
+    { text: 'Starting an API with naive, and one with batch' },
+    { text: 'Warming up' },
+  ])
+  const turns = dataOf(all, 'turn')
+  // The order alternates.
+  expect(turns.map(({ lane, round }) => [round, lane])).toEqual([
+    [1, 0],
+    [1, 1],
+    [2, 1],
+    [2, 0],
+  ])
+  const [done] = dataOf(all, 'done') as [Done]
+  expect(done.id).toBe(id)
+  for (const lane of [0, 1] as const) {
+    const own = turns.filter((turn) => turn.lane === lane)
+    for (const name of totals) {
+      expect(done.lanes[lane][name]).toBeCloseTo(own.reduce((sum, turn) => sum + turn[name], 0))
+    }
+    const rates = own.map(({ requests, seconds }) => requests / seconds)
+    const { lowest, median, highest } = done.lanes[lane].requestsPerSecond
+    expect([lowest, highest]).toEqual(rates.toSorted((a, b) => a - b))
+    expect(median).toBeCloseTo((lowest + highest) / 2)
+    expect(done.lanes[lane].p99Ms).toBeGreaterThan(0)
+    const samples = dataOf(all, 'sample').filter((sample) => sample.lane === lane)
+    expect(samples.length).toBeGreaterThan(0)
+    for (const { requestsPerSecond } of samples) expect(requestsPerSecond).toBeGreaterThan(0)
+  }
+  const [naive, batch] = done.lanes
+  expect(naive).toMatchObject({ strategy: 'naive', errors: 0 })
+  expect(naive.connectionsOpened).toBe(naive.requests)
+  expect(naive.roundTrips).toBe(5 * naive.requests)
+  expect(batch).toMatchObject({ strategy: 'batch', errors: 0, connectionsOpened: 0 })
+  expect(batch.roundTrips).toBeLessThanOrEqual(batch.requests)
+  const rateOf = (lane: 0 | 1, round: number) =>
+    (turns.find((turn) => turn.lane === lane && turn.round === round) as Turn).requestsPerSecond
+  const ratios = [1, 2].map(
+    (round) => rateOf(done.faster, round) / rateOf(done.faster === 0 ? 1 : 0, round),
+  )
+  expect(done.ratio?.lowest).toBeCloseTo(Math.min(...ratios))
+  expect(done.sentence).toMatch(
+    /^(naive|batch) .* (naive|batch) \([\d.]+ to [\d.]+ in two rounds\)/,
+  )
+
+  expect(await client.keys('*')).toEqual([])
+  const [state] = await eventsUntil(events(), 'state')
+  expect(state?.data).toEqual({ running: false, race: null, last: done })
+})
+
+test('one race at a time; who comes later sees it from its beginning', async () => {
+  const { send, events, rest } = await racing(await redisForThisTest())
+  const second = await send('POST', '/race', input)
+  expect([second.status, second.body]).toEqual([
+    409,
+    { message: expect.stringContaining('running') },
+  ])
+  expect((await send('POST', '/wire', { lanes: input.lanes, distanceMs: 0 })).status).toBe(409)
+  const late = await eventsUntil(events(), 'sample')
+  expect(late[0]?.data).toMatchObject({ running: true, race: input, last: null })
+  expect(late.map(({ name }) => name)).toEqual([
+    'state',
+    'started',
+    'preparing',
+    'preparing',
+    'sample',
+  ])
+  expect((await eventsUntil(rest, 'done', 'failed')).at(-1)?.name).toBe('done')
+})
+
+test('a second race uses the same lanes, without preparations', async () => {
+  const { send, events } = await demoOn(await redisForThisTest())
+  for (const preparations of [2, 0]) {
+    const seen = eventsUntil(events(), 'done', 'failed')
+    await send('POST', '/race', { ...input, distanceMs: 0.3 })
+    const all = await seen
+    expect(all.at(-1)?.name).toBe('done')
+    expect(dataOf(all, 'preparing')).toHaveLength(preparations)
+  }
+})
+
+test('a page that goes away takes its stream with it, and the race goes on', async () => {
+  const { events, service, rest } = await racing(await redisForThisTest())
+  const before = service.feed.listeners
+  await eventsUntil(events(), 'state') // and closes its stream
+  await expect.poll(() => service.feed.listeners).toBe(before)
+  expect((await eventsUntil(rest, 'done', 'failed')).at(-1)?.name).toBe('done')
+  await expect.poll(() => service.feed.listeners).toBe(0)
+})
+
+test('Redis killed during a race: it fails in words, and the next one runs on the next Redis', async () => {
+  const redis = await redisForThisTest()
+  const { send, events, rest } = await racing(redis)
+  redis.program.signal('SIGKILL')
+  const [failed] = dataOf(await eventsUntil(rest, 'done', 'failed'), 'failed')
+  expect(failed?.message).toMatch(/^Redis (closed the connection|does not answer)/)
+  await redis.restart()
+  const seen = eventsUntil(events(), 'done', 'failed')
+  expect((await send('POST', '/race', input)).status).toBe(202)
+  expect((await seen).at(-1)).toMatchObject({ name: 'done' })
+})
+
+test('Redis stopped during a race: it fails in words', async () => {
+  const redis = await redisForThisTest()
+  const { rest } = await racing(redis)
+  redis.program.signal('SIGSTOP')
+  const [failed] = dataOf(await eventsUntil(rest, 'done', 'failed'), 'failed')
+  expect(failed?.message).toMatch(/^Redis does not answer/)
+})
+
+test('an API of a lane that dies during a race is named', async () => {
+  const redis = await redisForThisTest()
+  const { rest } = await racing(redis)
+  const pids = (await processesOf(redis.socket)).filter((pid) => pid !== process.pid)
+  expect(pids.length).toBeGreaterThanOrEqual(2)
+  for (const pid of pids.filter((one) => one !== redis.program.pid)) process.kill(pid, 'SIGKILL')
+  const [failed] = dataOf(await eventsUntil(rest, 'done', 'failed'), 'failed')
+  expect(failed?.message).toMatch(/the (naive|batch) API ended by itself \(SIGKILL\)/)
+})
+
+test('closed during a race, the service says so, ends the streams and leaves no process', async () => {
+  const redis = await redisForThisTest()
+  const { rest, service, socket } = await racing(redis)
+  const seen = eventsUntil(rest)
+  await service.close()
+  const [failed] = dataOf(await seen, 'failed') // the stream has ended, or this would wait
+  expect(failed?.message).toBe('The demo service is stopping.')
+  const left = async () =>
+    (await processesOf(redis.socket)).filter(
+      (pid) => pid !== redis.program.pid && pid !== process.pid,
+    )
+  await expect.poll(left).toEqual([])
+  expect(existsSync(socket)).toBe(false)
+})
+
+test.for([
+  [{ ...input, lanes: ['naive'] }, 'lanes must be two of naive, '],
+  [{ ...input, lanes: ['naive', 'bogus'] }, 'lanes must be two of'],
+  [{ ...input, distanceMs: 2 }, 'distanceMs must be one of 0, 0.3, 1, 5, 48.'],
+  [{ ...input, connections: 257 }, 'connections must be a whole number from 1 to 256.'],
+  [{ ...input, connections: '8' }, 'connections must be'],
+  [null, 'lanes must be'],
+] as const)('refuses %j', async ([body, message]) => {
+  const { send } = await demoOn({ socket: '/nowhere/redis.sock' })
+  const answer = await send('POST', '/race', body)
+  expect(answer).toEqual({ status: 400, body: { message: expect.stringContaining(message) } })
+})
+
+test('without Redis a race fails in words', async () => {
+  const { send, events } = await demoOn({ socket: '/nowhere/redis.sock' })
+  const seen = eventsUntil(events(), 'failed')
+  await send('POST', '/race', input)
+  const [failed] = dataOf(await seen, 'failed')
+  expect(failed?.message).toMatch(/^The Redis at unix:.* cannot be used: .*ENOENT/)
+})

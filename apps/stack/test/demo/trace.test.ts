@@ -1,0 +1,56 @@
+import { expect, test } from 'vitest'
+import { exchangesOf } from '../../src/demo/trace.ts'
+import type { Traffic } from '../../src/relay/relay.ts'
+
+const part = (kind: Traffic['kind'], atMs: number, untilMs: number, text?: string): Traffic => ({
+  ...{ kind, connection: 1, atMs, untilMs },
+  ...(text !== undefined && { data: Buffer.from(text) }),
+})
+const ping = '*1\r\n$4\r\nPING\r\n'
+
+const traced = (...traffic: Traffic[]) =>
+  exchangesOf(traffic, { sentAt: 100, sessionId: 'the-session' })
+
+test('a round trip begins when a reply has arrived', () => {
+  const { connections, roundTrips, exchanges } = traced(
+    part('connect', 101, 103),
+    part('requests', 104, 105, ping),
+    part('replies', 105, 110, '+PONG\r\n'),
+    part('requests', 107, 108, ping), // the reply is still under way
+    part('replies', 108, 113, '+PONG\r\n'),
+    part('requests', 114, 115, ping),
+    part('replies', 115, 116, '+PONG\r\n'),
+    part('close', 117, 118),
+  )
+  expect([connections, roundTrips]).toEqual([1, 2])
+  expect(exchanges.map(({ kind, roundTrip }) => [kind, roundTrip])).toEqual([
+    ['connect', undefined],
+    ['send', 1],
+    ['receive', 1],
+    ['send', 1],
+    ['receive', 1],
+    ['send', 2],
+    ['receive', 2],
+    ['close', undefined],
+  ])
+  expect(exchanges[1]).toEqual({
+    ...{ kind: 'send', atUs: 4_000, untilUs: 5_000, roundTrip: 1, bytes: ping.length },
+    lines: ['PING'],
+  })
+})
+
+test('several packets the same way are one part; the session is not shown', () => {
+  const command = '*2\r\n$3\r\nGET\r\n$11\r\nthe-session\r\n'
+  const { roundTrips, exchanges } = traced(
+    part('requests', 101, 102, ping + command.slice(0, 9)),
+    part('requests', 102, 103, command.slice(9)),
+    part('replies', 104, 105, '+PONG\r\n$1\r\n1\r\n'),
+  )
+  expect(roundTrips).toBe(1)
+  expect(exchanges.map(({ lines }) => lines)).toEqual([
+    ['PING', 'GET <session>'],
+    ['PONG', '1'],
+  ])
+  expect(exchanges[0]).toMatchObject({ atUs: 1_000, untilUs: 3_000 })
+  expect(exchanges[0]?.bytes).toBe(ping.length + command.length)
+})

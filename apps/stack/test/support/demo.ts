@@ -1,0 +1,80 @@
+import { join } from 'node:path'
+import { Client } from 'undici'
+import { onTestFinished } from 'vitest'
+import { unixUrl } from '../../src/address.ts'
+import type { RaceEvent, RaceLimits } from '../../src/demo/events.ts'
+import { raceLimits } from '../../src/demo/race.ts'
+import { openDemoService } from '../../src/demo/service.ts'
+import { newSecret } from '../../src/places.ts'
+import { temporaryFolder } from '../../src/testing/folders.ts'
+import type { TestRedis } from '../../src/testing/redis.ts'
+
+/** Short races: two rounds of 0.3 s. */
+const limits: RaceLimits = { ...raceLimits, rounds: 2, turnSeconds: 0.3 }
+
+export const input = { lanes: ['naive', 'batch'], connections: 8, distanceMs: 0 }
+
+/** A demo service in this process on a Redis, closed when the current test ends. */
+export async function demoOn(
+  { socket: redis }: Pick<TestRedis, 'socket'>,
+  { password }: { password?: string } = {},
+) {
+  const socket = join(await temporaryFolder(), 'demo.sock')
+  const url = unixUrl(redis)
+  const redisUrl = password ? url.replace('://', `://default:${password}@localhost`) : url
+  const service = await openDemoService({
+    ...{ socket, limits, redisUrl, monitorUrl: redisUrl },
+    sessionSecret: newSecret(),
+  })
+  onTestFinished(() => service.close())
+  return { ...clientOf(socket), service, socket }
+}
+
+/** Speaks to a demo service. */
+export function clientOf(socketPath: string) {
+  const open = () => new Client('http://demo', { socketPath, bodyTimeout: 0 })
+  const send = async (method: 'GET' | 'POST', path: string, body?: unknown) => {
+    const client = open()
+    try {
+      const text = body === undefined ? null : JSON.stringify(body)
+      const answer = await client.request({ method, path, body: text })
+      return { status: answer.statusCode, body: (await answer.body.json()) as never }
+    } finally {
+      await client.destroy()
+    }
+  }
+  return {
+    send,
+    /** The events from now on. Leaving the loop closes the stream. */
+    async *events(): AsyncGenerator<RaceEvent> {
+      const client = open()
+      try {
+        const { body } = await client.request({ method: 'GET', path: '/race/events' })
+        let text = ''
+        for await (const chunk of body.setEncoding('utf8')) {
+          text += chunk
+          for (let end = text.indexOf('\n\n'); end >= 0; end = text.indexOf('\n\n')) {
+            const [, name, data] = /^event: (.+)\ndata: (.+)$/.exec(text.slice(0, end)) ?? []
+            text = text.slice(end + 2)
+            if (name && data) yield { name, data: JSON.parse(data) } as RaceEvent
+          }
+        }
+      } finally {
+        await client.destroy()
+      }
+    },
+  }
+}
+
+/** The events up to one of these names, which is the last. */
+export async function eventsUntil(
+  events: AsyncIterable<RaceEvent>,
+  ...names: RaceEvent['name'][]
+): Promise<RaceEvent[]> {
+  const seen: RaceEvent[] = []
+  for await (const event of events) {
+    seen.push(event)
+    if (names.includes(event.name)) break
+  }
+  return seen
+}
