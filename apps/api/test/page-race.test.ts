@@ -103,6 +103,7 @@ test('a page that opens during a race, or opens its connection again, sees the r
   const replay = [running, { name: 'started', data: race }, sample(0, 1, 250, 90), turn(0, 1, 100)]
   const state = play(...replay)
   expect(state).toMatchObject({ phase: 'running', done: null })
+  expect(after(state, running)).toMatchObject({ phase: 'running', race, points: [], turns: [] })
   expect(replay.reduce(after, state)).toEqual(state)
 })
 

@@ -2,8 +2,11 @@ import { glob, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { brotliDecompressSync, gunzipSync } from 'node:zlib'
 import type { FastifyInstance } from 'fastify'
+import { type TSchema, Type } from 'typebox'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { type Authenticator, trustingAuthenticator } from '../src/authenticator.ts'
 import { pageFolder } from '../src/routes/page.ts'
+import { PasswordCredentials, UserCredentials } from '../src/schemas.ts'
 import { appOn } from './support.ts'
 
 const MAX_TRANSFERRED_BYTES = 200_000
@@ -126,6 +129,23 @@ describe.each(['/', '/page/scripts/main.js', '/page/styles/page.css', '/page/ico
     })
   },
 )
+
+test('GET /demo names the fields of a login, also of an application', async () => {
+  const loginOf = async (credentials: TSchema) => {
+    const authenticator = { ...trustingAuthenticator('test'), credentials } as Authenticator
+    const other = await appOn('/nowhere/redis.sock', { authenticator })
+    try {
+      return (await other.inject('/demo')).json().login
+    } finally {
+      await other.close()
+    }
+  }
+  expect(await loginOf(UserCredentials)).toEqual(['user'])
+  expect(await loginOf(PasswordCredentials)).toEqual(['user', 'password'])
+  const fields = { email: Type.String(), password: Type.String(), keep: Type.Boolean() }
+  expect(await loginOf(Type.Object(fields))).toEqual(['email', 'password'])
+  expect(await loginOf(Type.Any())).toEqual([])
+})
 
 test('answers of other routes are not compressed', async () => {
   const { headers } = await get('/openapi.json', { 'accept-encoding': 'br, gzip' })
