@@ -48,7 +48,7 @@ export function createChart(parent, colours) {
         y: { range: (_plot, _low, high) => [0, (high || 1) * 1.1] },
       },
       axes: [
-        { ...axis(), values: (_plot, values) => values.map((value) => `${value} s`) },
+        { ...axis(), size: 28, values: (_plot, values) => values.map((value) => `${value} s`) },
         {
           ...axis(),
           size: 46,
