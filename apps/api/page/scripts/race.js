@@ -165,11 +165,14 @@ async function start() {
 /** Where there is a demo service, as `GET /demo` says. */
 export function startRace() {
   const startUnlessBusy = () => void (button.getAttribute('aria-disabled') === 'true' || start())
+  const hero = byId('hero-race', HTMLButtonElement)
   button.addEventListener('click', startUnlessBusy)
-  byId('hero-race', HTMLElement).addEventListener('click', () => {
+  hero.addEventListener('click', () => {
     byId('race', HTMLElement).scrollIntoView()
     startUnlessBusy()
   })
+  button.disabled = false
+  hero.disabled = false
   onSettings(() => {
     if (state.phase === 'idle') draw()
   })

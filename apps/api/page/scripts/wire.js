@@ -220,11 +220,14 @@ async function send() {
 /** Where there is a demo service, as `GET /demo` says. */
 export function startWire() {
   const sendUnlessBusy = () => void (button.getAttribute('aria-disabled') === 'true' || send())
+  const hero = byId('hero-wire', HTMLButtonElement)
   button.addEventListener('click', sendUnlessBusy)
-  byId('hero-wire', HTMLElement).addEventListener('click', () => {
+  hero.addEventListener('click', () => {
     byId('wire', HTMLElement).scrollIntoView()
     sendUnlessBusy()
   })
+  button.disabled = false
+  hero.disabled = false
   onSettings(({ lanes: [first, second], distanceMs }) => {
     note.textContent = `${first} and ${second}, ${distanceOf(distanceMs)}`
   })
