@@ -10,6 +10,7 @@ import {
   textOf,
   ticks,
   type Wire,
+  withoutTimes,
 } from '../page/scripts/wire-layout.js'
 
 /** One round trip after the other, each of 100 µs, and 100 µs between them. */
@@ -149,8 +150,14 @@ test('a page view in words has every step with its time', () => {
     'after 920 µs: close',
     'after 1 ms: answered',
   ])
-  expect(summaryOf(naive)).toBe('4 round trips, 1 connection opened')
+  expect(summaryOf(naive)).toBe('4 round trips (2 only to greet and quit), 1 connection opened')
   expect(summaryOf(batch)).toBe('1 round trip, no connections opened')
+})
+
+test('times in commands are shortened, other numbers stay', () => {
+  expect(withoutTimes('ZADD viewed:<session> 1795255200.25 item-1795')).toBe(
+    'ZADD viewed:<session> <now> item-1795',
+  )
 })
 
 test('clip cuts to a number of characters', () => {

@@ -18,6 +18,13 @@ const cards = [byId('card-0', HTMLElement), byId('card-1', HTMLElement)]
 let state = nothingYet
 let lanes = /** @type {[string, string]} */ (['', ''])
 let frame = 0
+/** @type {((isRunning: boolean) => void)[]} */
+const listeners = []
+
+/** Calls the listener whenever the page shows a race that runs, or none. @param {(isRunning: boolean) => void} listener */
+export function onRace(listener) {
+  listeners.push(listener)
+}
 
 const colours = () =>
   /** @type {[string, string]} */ (lanes.map((name) => `--colour-${name}, var(--colour-other)`))
@@ -80,7 +87,7 @@ const charts = {
 }
 
 function draw() {
-  const { phase, race, turns, points, done, text } = state
+  const { phase, points } = state
   const isRunning = phase === 'running'
   const [first, second] = [laneOf(state, 0), laneOf(state, 1)]
   lanes = [first.strategy ?? settings().lanes[0], second.strategy ?? settings().lanes[1]]
@@ -94,7 +101,27 @@ function draw() {
     if (card) showCard(card, lane, most)
     showColumn(lane, index === 0 ? 0 : 1)
   })
-  const seconds = race ? race.rounds * race.turnSeconds : 5
+  for (const name of document.querySelectorAll('.legend .lane')) {
+    const index = name.nextElementSibling === null ? 1 : 0
+    name.className = `lane strategy-${lanes[index]}`
+    setText(name, lanes[index])
+  }
+  byId('versus', HTMLElement).classList.toggle('idle', phase === 'idle')
+  byId('counters', HTMLElement).hidden = shown.every(({ totals }) => totals === null)
+  byId('charts', HTMLElement).hidden = points.length === 0
+  drawCharts()
+  drawProgress()
+  setBusy(isRunning)
+  for (const listener of listeners) listener(isRunning)
+}
+
+function drawCharts() {
+  const { race, points } = state
+  // On a busy machine a turn may take longer than it should.
+  const seconds = Math.max(
+    (race?.rounds ?? 0) * (race?.turnSeconds ?? 0),
+    ...points.map((point) => point.seconds),
+  )
   charts.rate.show(
     linesOf(points, ({ requestsPerSecond }) => requestsPerSecond),
     seconds,
@@ -103,8 +130,11 @@ function draw() {
     linesOf(points, ({ p99Ms }) => p99Ms),
     seconds,
   )
-  byId('charts', HTMLElement).hidden = points.length === 0
+}
 
+function drawProgress() {
+  const { phase, race, turns, done, text } = state
+  const isRunning = phase === 'running'
   status.hidden = !isRunning
   setText(byId('race-text', HTMLElement), isRunning ? statusOf(state) : '')
   progress.max = race ? race.rounds * 2 : 1
@@ -114,7 +144,6 @@ function draw() {
     phase === 'failed' ? `The race ended early. ${text}` : '',
   )
   showResult(done)
-  setBusy(isRunning)
 }
 
 /** @param {State['done']} done */
@@ -144,7 +173,10 @@ function onEvent(event) {
   if (event.name === 'started') notice(problem, '')
   // Whoever started it: the controls show what runs.
   if (state.race && state.race.id !== before.race?.id) showSettings(state.race)
-  if (event.name === 'started' && before.race) announce('The race has started.')
+  // In a replay the race is known already.
+  if (event.name === 'started' && before.race?.id !== event.data.id) {
+    announce('The race has started.')
+  }
   if (event.name === 'done') announce(event.data.sentence)
   if (event.name === 'failed') announce(`The race ended early. ${event.data.message}`)
   cancelAnimationFrame(frame)

@@ -7,8 +7,8 @@ import { showSessions } from './sessions.js'
 
 /** How often the lists are read again. What the reader does refreshes them at once. */
 const EVERY_MS = 3_000
-/** `GET /items/popular` also has the counts for the tiles. */
-const POPULAR_LIMIT = 100
+/** The most that a list has: the tiles need the counts of all items, and races fill the lists for a while. */
+const LIMIT = 100
 const POPULAR_SHOWN = 8
 const RECENT_SHOWN = 12
 
@@ -144,25 +144,33 @@ function showTimes(id, rows) {
 
 /** A user with several sessions is one row. @param {{ user: string | null, lastSeenAt: number }[]} sessions */
 function showRecent(sessions) {
-  const rows = [...Map.groupBy(sessions, ({ user }) => user)].map(([user, own]) => {
+  const others = sessions.filter(({ user }) => !OF_RACES.test(user ?? ''))
+  const rows = [...Map.groupBy(others, ({ user }) => user)].map(([user, own]) => {
     const who = user === null ? 'A guest' : isUser(user) ? `${user} (you)` : user
     const name = own.length > 1 ? `${who}, ${counted(own.length, 'browser')}` : who
     return { key: name, name, at: own[0]?.lastSeenAt ?? 0 }
   })
-  showTimes('recent', rows)
+  showTimes('recent', rows.slice(0, RECENT_SHOWN))
 }
 
+// A race has users and items of its own, until it is over.
+const OF_RACES = /^(?:demo-race|race-item)-\d+$/
+
 async function readPopular() {
-  const answer = await call('GET', `/items/popular?limit=${POPULAR_LIMIT}`)
+  const answer = await call('GET', `/items/popular?limit=${LIMIT}`)
   for (const { item, views: count } of answer.items) views.set(item, count)
   showItems()
-  showPopular(answer.items)
+  showPopular(
+    /** @type {{ item: string, views: number }[]} */ (answer.items).filter(
+      ({ item }) => !OF_RACES.test(item),
+    ),
+  )
 }
 
 async function readOwn() {
   if (!isLoggedIn()) return
   const [recent, viewed, sessions] = await Promise.all([
-    callAsUser('GET', `/recent?limit=${RECENT_SHOWN}`),
+    callAsUser('GET', `/recent?limit=${LIMIT}`),
     callAsUser('GET', '/me/views'),
     callAsUser('GET', '/me/sessions?limit=20'),
   ])

@@ -216,9 +216,20 @@ export function textOf(wire) {
   ]
 }
 
-/** `9 round trips, 1 connection opened`. @param {Wire} wire */
-export const summaryOf = ({ roundTrips, connections }) =>
-  `${counted(roundTrips, 'round trip')}, ${counted(connections, 'connection')} opened`
+const GREETING = /^(AUTH|CLIENT|HELLO|INFO|QUIT|SELECT)\b/
+
+/** `8 round trips (3 only to greet and quit), 1 connection opened`. @param {Wire} wire */
+export function summaryOf(wire) {
+  const greetings = groupsOf(wire).filter(
+    ({ kind, lines }) => kind === 'trip' && lines.every(({ text }) => GREETING.test(text)),
+  )
+  const only = greetings.length > 0 ? ` (${greetings.length} only to greet and quit)` : ''
+  const opened = `${counted(wire.connections, 'connection')} opened`
+  return `${counted(wire.roundTrips, 'round trip')}${only}, ${opened}`
+}
+
+/** A command with `<now>` for its times, which are long and say little. @param {string} text */
+export const withoutTimes = (text) => text.replaceAll(/\b\d{10,}(\.\d+)?\b/g, '<now>')
 
 /**
  * Cuts a text to a number of characters.

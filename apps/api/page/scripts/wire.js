@@ -1,8 +1,9 @@
 import { call, wordsFor } from './api.js'
-import { announce, byId, create, createSvg, notice } from './dom.js'
+import { announce, byId, create, createSvg, notice, setText } from './dom.js'
 import { duration } from './format.js'
+import { onRace } from './race.js'
 import { distanceOf, onSettings, settings } from './settings.js'
-import { clip, LINE_HEIGHT, layout, summaryOf, textOf } from './wire-layout.js'
+import { clip, LINE_HEIGHT, layout, summaryOf, textOf, withoutTimes } from './wire-layout.js'
 
 /** @typedef {import('./wire-layout.js').Wire} Wire */
 /** @typedef {ReturnType<typeof layout>[number]} Lane */
@@ -126,7 +127,7 @@ function diagram({ wire, groups, labels, pixelsPerUs, longestUs, endUs, height, 
         createSvg(
           'text',
           { class: 'command', x: text, y: baseline },
-          clip(line.text, room),
+          clip(withoutTimes(line.text), room),
           createSvg('title', {}, [line.text, line.reply].filter(Boolean).join(' → ')),
         ),
         createSvg(
@@ -191,9 +192,17 @@ function play() {
   }
 }
 
+/** @param {boolean} isBlocked */
+function block(isBlocked) {
+  if (isBlocked) button.setAttribute('aria-disabled', 'true')
+  else button.removeAttribute('aria-disabled')
+}
+
+let raceIsOn = false
+
 async function send() {
   const { lanes, distanceMs } = settings()
-  button.setAttribute('aria-disabled', 'true')
+  block(true)
   button.textContent = 'Sending…'
   notice(problem, '')
   try {
@@ -212,7 +221,7 @@ async function send() {
   } catch (error) {
     notice(problem, wordsFor(error))
   } finally {
-    button.removeAttribute('aria-disabled')
+    block(raceIsOn)
     button.textContent = shown.length > 0 ? 'Send it again' : 'Send one page view'
   }
 }
@@ -228,8 +237,20 @@ export function startWire() {
   })
   button.disabled = false
   hero.disabled = false
-  onSettings(({ lanes: [first, second], distanceMs }) => {
-    note.textContent = `${first} and ${second}, ${distanceOf(distanceMs)}`
+  const showNote = () => {
+    const { lanes, distanceMs } = settings()
+    setText(
+      note,
+      raceIsOn
+        ? 'The race is on: send a page view after it'
+        : `${lanes.join(' and ')}, ${distanceOf(distanceMs)}`,
+    )
+  }
+  onSettings(showNote)
+  onRace((isRunning) => {
+    if (isRunning !== raceIsOn) block(isRunning)
+    raceIsOn = isRunning
+    showNote()
   })
   new ResizeObserver(() => {
     if (diagrams.clientWidth !== width) draw()
