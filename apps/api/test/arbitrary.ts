@@ -6,6 +6,7 @@ type Schema = OpenAPIV3_1.SchemaObject
 /** Values that this schema allows. Knows what our schemas use, and throws for anything else. */
 export function arbitraryOf(schema: Schema): fc.Arbitrary<unknown> {
   if ('const' in schema) return fc.constant(schema.const)
+  if (schema.enum) return fc.constantFrom(...schema.enum)
   if (schema.anyOf) return fc.oneof(...schema.anyOf.map((one) => arbitraryOf(one as Schema)))
   switch (schema.type) {
     case 'object':

@@ -1,4 +1,4 @@
-import { strategyNames } from '@onetrip/session-store'
+import { type StrategyName, strategyNames } from '@onetrip/session-store'
 import { type TProperties, type TSchema, Type } from 'typebox'
 
 const Exactly = <Properties extends TProperties>(
@@ -6,7 +6,7 @@ const Exactly = <Properties extends TProperties>(
   options: { description?: string; examples?: unknown[] } = {},
 ) => Type.Object(properties, { additionalProperties: false, ...options })
 
-const Strategy = Type.Union(strategyNames.map((name) => Type.Literal(name)))
+const Strategy = Type.Unsafe<StrategyName>({ type: 'string', enum: [...strategyNames] })
 
 /** One for each lane. */
 const Pair = <Item extends TSchema>(item: Item) => Type.Array(item, { minItems: 2, maxItems: 2 })
@@ -81,7 +81,7 @@ export const Demo = Exactly(
 const Micros = Type.Number({ description: 'Microseconds since the request was sent' })
 
 const Exchange = Exactly({
-  kind: Type.Union(['connect', 'send', 'receive', 'close'].map((kind) => Type.Literal(kind))),
+  kind: Type.String({ enum: ['connect', 'send', 'receive', 'close'] }),
   atUs: Micros,
   untilUs: Micros,
   roundTrip: Type.Optional(Type.Integer({ description: 'From 1' })),

@@ -1,6 +1,6 @@
 import type { StrategyName } from '@onetrip/session-store'
 
-// What the demo service and the page that shows it say to each other. A lane is 0 or 1.
+// The data that the demo service and the demo page exchange. A lane is 0 or 1.
 
 export type Pair<T> = readonly [T, T]
 

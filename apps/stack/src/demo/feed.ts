@@ -3,7 +3,7 @@ import type { Done, RaceEvent, RaceInput, RaceLimits, Started } from './events.t
 
 type Listener = (event: RaceEvent) => void
 
-/** The events of the races. Who listens from the middle of a race on gets its earlier events first. */
+/** The events of the races. A listener that joins during a race gets its earlier events first. */
 export class RaceFeed {
   readonly #listeners = new Set<Listener>()
   /** Of the race that runs. */

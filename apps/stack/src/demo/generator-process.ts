@@ -13,8 +13,8 @@ export type Generator = Awaited<ReturnType<typeof startGenerator>>
 export type GeneratorResult = Awaited<ReturnType<typeof saturateByAutocannon>>
 
 /**
- * Starts the load generator as a process of its own, which ends with this one: what it does takes no time
- * from what watches it.
+ * Starts the load generator as a process of its own, so that it does not slow down this one. It ends with
+ * this one.
  *
  * @throws ProgramError when it does not start; the reason of `signal`.
  */

@@ -29,10 +29,10 @@ export interface LanesOptions {
 
 const HOST = '127.0.0.1'
 const IDLE_MS = 60_000
-/** Nobody waits for an answer of a lane that is stopped. */
+/** For the requests in flight when a lane is stopped. */
 const GRACE_MS = 1_000
 
-/** What would disturb a measurement, and what a lane is not for. */
+/** Turns off what would disturb a measurement, and what a lane does not need. */
 const settings = {
   WORKERS: '1',
   REDIS_POOL_SIZE: '1',
@@ -45,7 +45,7 @@ const settings = {
   OTEL_EXPORTER_OTLP_ENDPOINT: '',
 }
 
-/** Two APIs. They are kept for the next use if that wants the same, and stopped after a minute without one. */
+/** Two APIs. They are kept for the next use of the same settings, and stopped when idle for a minute. */
 export class Lanes {
   readonly #options: LanesOptions
   #kept: { key: string; lanes: Pair<Lane>; undo: AsyncDisposableStack } | undefined

@@ -21,8 +21,8 @@ const HEARTBEAT_MS = 15_000
 const MAX_WAITING = 5
 
 /**
- * The race and the picture of the wire, as HTTP on a Unix socket: `GET /race`, `POST /race`,
- * `GET /race/events` and `POST /wire`. For the API, which forwards them; only this user may connect.
+ * Serves the race and the wire over HTTP on a Unix socket: `GET /race`, `POST /race`, `GET /race/events` and
+ * `POST /wire`. The API forwards to it. Only the user of this process may connect.
  *
  * @throws what `node:net` throws when it cannot listen.
  */
@@ -34,7 +34,7 @@ export async function openDemoService(serviceOptions: DemoServiceOptions) {
   const stopping = new AbortController()
   const ending = new AbortController()
   const why = whyNoRace(options.redisUrl)
-  /** A race, or pictures of the wire: what runs at the same time would distort them. */
+  /** The race or the traces in progress. They run one after the other: at once they would distort each other. */
   let busy: Promise<unknown> = Promise.resolve()
   let waiting = 0
   const inTurn = <Result>(work: () => Promise<Result>): Promise<Result> => {
@@ -55,7 +55,11 @@ export async function openDemoService(serviceOptions: DemoServiceOptions) {
     'POST /wire': async (request) => {
       const input = parseLanes(await json(request), limits)
       if (feed.running) throw new Refusal(409, RUNNING)
-      if (waiting >= MAX_WAITING) throw new Refusal(503, 'Too many wait for a picture of the wire.')
+      if (waiting >= MAX_WAITING)
+        throw new Refusal(
+          503,
+          'Too many requests are waiting for the wire. Try again in a few seconds.',
+        )
       waiting++
       try {
         return { lanes: await inTurn(() => tap.trace(input, stopping.signal)) }
@@ -105,7 +109,7 @@ export async function openDemoService(serviceOptions: DemoServiceOptions) {
   }
 }
 
-const RUNNING = 'A race is running. Wait for its end, which the events tell.'
+const RUNNING = 'A race is running. Try again when it is over.'
 
 /** The relay and the load generator work on this machine only, and neither speaks TLS. */
 function whyNoRace(redisUrl: string): string | undefined {

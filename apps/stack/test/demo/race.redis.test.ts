@@ -195,6 +195,19 @@ test.for([
   expect(answer).toEqual({ status: 400, body: { message: expect.stringContaining(message) } })
 })
 
+test.for([
+  ['redis://192.0.2.1:6379', 'Redis is on another machine'],
+  ['rediss://127.0.0.1:6379', 'Redis is reached by TLS'],
+] as const)('there is no race on %s', async ([url, why]) => {
+  const { send } = await demoOn({ socket: '' }, { url })
+  const message = expect.stringContaining(why)
+  expect((await send('GET', '/race')).body).toEqual({ race: null, why: message })
+  for (const path of ['/race', '/wire']) {
+    expect(await send('POST', path, input)).toEqual({ status: 404, body: { message } })
+  }
+  expect(await send('GET', '/race/events')).toEqual({ status: 404, body: { message } })
+})
+
 test('without Redis a race fails in words', async () => {
   const { send, events } = await demoOn({ socket: '/nowhere/redis.sock' })
   const seen = eventsUntil(events(), 'failed')

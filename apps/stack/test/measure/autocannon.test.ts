@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { saturateByAutocannon } from '../../src/measure/autocannon.ts'
+import { type SpeedSample, saturateByAutocannon } from '../../src/measure/autocannon.ts'
 import { workload } from '../../src/measure/workload.ts'
 import { freePorts } from '../../src/ports.ts'
 import { serve } from '../../src/testing/serve.ts'
@@ -48,6 +48,41 @@ describe('autocannon', () => {
     expect(percentiles[0]).toBeGreaterThan(0)
     expect(result.generator.cpuSeconds).toBeGreaterThan(0)
     expect(result.generator.utilization).toBeGreaterThan(0)
+  })
+
+  test('finishes what is in flight, if it is to', async () => {
+    let received = 0
+    const url = await serve((_request, response) => {
+      received++
+      setTimeout(() => response.end(), 100)
+    })
+    const finished = await saturateByAutocannon({ ...common, url, seconds, finish: true })
+    expect(finished.errors).toEqual({})
+    expect([finished.ok, finished.sent]).toEqual([received, received])
+    const cut = await saturateByAutocannon({ ...common, url, seconds })
+    expect(cut.sent - cut.ok).toBe(calls.length)
+  })
+
+  test('samples the speed, from nothing to something', async () => {
+    const samples: SpeedSample[] = []
+    const enough = new AbortController()
+    const { promise: sampled, resolve } = Promise.withResolvers<void>()
+    const url = await serve(async (_request, response) => {
+      await sampled
+      response.end()
+    })
+    await saturateByAutocannon({
+      ...{ ...common, url, seconds: 60, signal: enough.signal },
+      onSample(sample) {
+        samples.push(sample)
+        resolve()
+        if (sample.p99Ms !== null) enough.abort()
+      },
+    })
+    expect(samples[0]).toMatchObject({ requestsPerSecond: 0, p99Ms: null })
+    const fast = samples.find(({ p99Ms }) => p99Ms !== null)
+    expect(fast?.requestsPerSecond).toBeGreaterThan(0)
+    expect(fast?.atMs).toBeGreaterThan(samples[0]?.atMs ?? Number.NaN)
   })
 
   test('is ended by a signal', async () => {

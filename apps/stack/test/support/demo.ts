@@ -14,13 +14,13 @@ const limits: RaceLimits = { ...raceLimits, rounds: 2, turnSeconds: 0.3 }
 
 export const input = { lanes: ['naive', 'batch'], connections: 8, distanceMs: 0 }
 
-/** A demo service in this process on a Redis, closed when the current test ends. */
+/** A demo service in this process on a Redis (or on that at `url`), closed when the current test ends. */
 export async function demoOn(
   { socket: redis }: Pick<TestRedis, 'socket'>,
-  { password }: { password?: string } = {},
+  { password, url: given }: { password?: string; url?: string } = {},
 ) {
   const socket = join(await temporaryFolder(), 'demo.sock')
-  const url = unixUrl(redis)
+  const url = given ?? unixUrl(redis)
   const redisUrl = password ? url.replace('://', `://default:${password}@localhost`) : url
   const service = await openDemoService({
     ...{ socket, limits, redisUrl, monitorUrl: redisUrl },
