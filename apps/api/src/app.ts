@@ -20,6 +20,7 @@ import { authenticatedRoutes } from './routes/authenticated.ts'
 import { demoRoutes } from './routes/demo.ts'
 import { healthRoutes } from './routes/health.ts'
 import { metricsRoutes } from './routes/metrics.ts'
+import { pageRoutes } from './routes/page.ts'
 import { publicRoutes } from './routes/public.ts'
 import { reportRoutes } from './routes/report.ts'
 import type { TrustedProxies } from './trust-proxy.ts'
@@ -44,6 +45,8 @@ export interface AppOptions {
   publicOrigins?: readonly string[]
   /** Serve `/openapi.json` and `/docs`. Default true. */
   docs?: boolean
+  /** Serve the demo page at `/`. Default true. */
+  page?: boolean
   /** The page that `/report` serves. Default: none. */
   reportFile?: string
   /** Path of the demo service's Unix socket. Default: no race. */
@@ -74,7 +77,7 @@ const NO_LOGIN_LIMITS: LoginLimits = { perUser: 0, perAddress: 0, windowSeconds:
 /** The application, not yet listening: a test can inject requests. */
 export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
   const { store, authenticator, transport, secureCookie, logger = false } = options
-  const { publicOrigins = [], docs = true, maxEventLoopDelayMs = 0 } = options
+  const { publicOrigins = [], docs = true, page = true, maxEventLoopDelayMs = 0 } = options
   const limits = { ...defaultLimits, ...options.limits }
   const app = fastify({
     logger,
@@ -117,8 +120,9 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
       routes: options.routes,
       dataBodyBytes: limits.dataBodyBytes,
     })
-    await service.register(demoRoutes, { socket: options.demoSocket ?? '' })
+    await service.register(demoRoutes, { socket: options.demoSocket ?? '', authenticator })
     await service.register(reportRoutes, { file: options.reportFile ?? '' })
+    if (page) await service.register(pageRoutes)
   })
   await app.register(otherMethodsPlugin)
   return app

@@ -185,6 +185,10 @@ export const configSchema = Type.Object({
       'Unix socket of the demo service, which runs the race; npm start sets it; refused in production',
   }),
   DOCS: Type.Boolean({ default: true, description: 'Serve /openapi.json and /docs' }),
+  PAGE: Type.Boolean({
+    default: true,
+    description: 'Serve the demo page at /; false leaves / to the routes of an application',
+  }),
   LOG_LEVEL: Type.String({
     default: 'info',
     enum: ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'],

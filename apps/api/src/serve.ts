@@ -125,6 +125,7 @@ async function serveFromThisProcess(
     secureCookie: config.NODE_ENV !== 'development',
     publicOrigins: config.PUBLIC_ORIGINS.split(',').filter((origin) => origin !== ''),
     docs: config.DOCS,
+    page: config.PAGE,
     reportFile: config.REPORT_FILE,
     demoSocket: config.DEMO_SOCKET,
     logger: loggerOptions(config.LOG_LEVEL, process.stdout.isTTY),

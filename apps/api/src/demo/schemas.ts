@@ -58,9 +58,10 @@ export const Demo = Exactly(
   {
     race: Type.Union([RaceLimits, Type.Null()]),
     why: Type.Optional(Type.String({ description: 'Why there is no race' })),
+    login: Type.Array(Type.String(), { description: 'The texts that POST /login takes' }),
   },
   {
-    description: 'What races there may be; null: none',
+    description: 'What races there may be (null: none), and what a login needs',
     examples: [
       {
         race: {
@@ -70,8 +71,9 @@ export const Demo = Exactly(
           rounds: 5,
           turnSeconds: 1,
         },
+        login: ['user'],
       },
-      { race: null, why: 'no race was started here' },
+      { race: null, why: 'no race was started here', login: ['user', 'password'] },
     ],
   },
 )

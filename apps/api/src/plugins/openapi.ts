@@ -41,7 +41,7 @@ export const openapiPlugin = fp<{ secureCookie: boolean }>(
           { name: 'sessions', description: 'Who is logged in, and where' },
           { name: 'views', description: 'What is viewed' },
           { name: 'data', description: 'What the application keeps with a session' },
-          { name: 'demo', description: 'What the demo page shows: a race, and the wire' },
+          { name: 'demo', description: 'The demo page and what only it needs' },
           { name: 'operations', description: 'For what watches the service' },
         ],
         components: {

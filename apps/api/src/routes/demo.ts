@@ -2,6 +2,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { onRequestHookHandler } from 'fastify'
 import fp from 'fastify-plugin'
 import { type Static, Type } from 'typebox'
+import type { Authenticator } from '../authenticator.ts'
 import { Demo, RaceBody, RaceStarted, Server, WireBody, Wires } from '../demo/schemas.ts'
 import { serverFacts } from '../demo/server-facts.ts'
 import { DemoService } from '../demo/service.ts'
@@ -9,6 +10,7 @@ import { DemoService } from '../demo/service.ts'
 export interface DemoOptions {
   /** Path of the demo service's Unix socket; empty: there is no race. */
   socket: string
+  authenticator: Authenticator
 }
 
 /** A page of another origin must not put load on this machine. */
@@ -26,7 +28,7 @@ const EVENTS = `Server-sent events, each with JSON as its data; a lane is 0 or 1
 - \`turn\`: the end of a lane's turn, with its totals. CPU times are in microseconds.
 - \`done\` (sums, medians and their range, a \`sentence\`) or \`failed\` (\`message\`).`
 
-const routes: FastifyPluginAsyncTypebox<DemoOptions> = async (app, { socket }) => {
+const routes: FastifyPluginAsyncTypebox<DemoOptions> = async (app, { socket, authenticator }) => {
   const demo = new DemoService(socket)
   const facts = serverFacts(app.store)
   const tags = ['demo']
@@ -38,12 +40,15 @@ const routes: FastifyPluginAsyncTypebox<DemoOptions> = async (app, { socket }) =
     {
       schema: {
         operationId: 'getDemo',
-        summary: 'What races there may be',
+        summary: 'What races there may be, and what a login needs',
         tags,
         response: { 200: Demo },
       },
     },
-    async () => (await demo.limits()) as Static<typeof Demo>,
+    async () => {
+      const limits = (await demo.limits()) as Omit<Static<typeof Demo>, 'login'>
+      return { ...limits, login: textsOf(authenticator) }
+    },
   )
 
   app.post(
@@ -129,6 +134,12 @@ const routes: FastifyPluginAsyncTypebox<DemoOptions> = async (app, { socket }) =
     },
     async () => await facts(),
   )
+}
+
+/** The names of the texts in the body of `POST /login`. */
+function textsOf({ credentials }: Authenticator): string[] {
+  const { properties = {} } = credentials as { properties?: Record<string, { type?: string }> }
+  return Object.keys(properties).filter((name) => properties[name]?.type === 'string')
 }
 
 /** What the demo page shows besides the shop. */

@@ -1,0 +1,144 @@
+import { CallError, call, wordsFor } from './api.js'
+import { announce, byId, create, notice } from './dom.js'
+
+/** Set while the reader is logged in: without it nobody asks `GET /me`, which would answer 401. */
+const HINT = 'onetrip-logged-in'
+
+/** @typedef {string | null | undefined} User `null` in a guest session, undefined when logged out. */
+
+/** @type {User} */
+let user
+/** @type {((user: User) => void)[]} */
+const listeners = []
+
+const form = byId('login', HTMLFormElement)
+const fields = byId('login-fields', HTMLElement)
+const problem = byId('login-problem', HTMLElement)
+
+/** Calls the listener after each login and logout. @param {(user: User) => void} listener */
+export function onUser(listener) {
+  listeners.push(listener)
+}
+
+/** @param {User} next */
+function setUser(next) {
+  user = next
+  const isLoggedIn = next !== undefined
+  if (isLoggedIn) localStorage.setItem(HINT, 'yes')
+  else localStorage.removeItem(HINT)
+  form.hidden = isLoggedIn
+  byId('logged-in', HTMLElement).hidden = !isLoggedIn
+  byId('user', HTMLElement).textContent = next ?? 'a guest'
+  for (const listener of listeners) listener(next)
+}
+
+/** Whether somebody is logged in, as far as the page knows. */
+export const isLoggedIn = () => user !== undefined
+
+/** Whether this user is logged in here. @param {string} name */
+export const isUser = (name) => user === name
+
+/**
+ * Shows the login form.
+ *
+ * @param {string} [why]
+ */
+function loggedOut(why = '') {
+  if (user === undefined) return
+  setUser(undefined)
+  notice(problem, why)
+}
+
+/**
+ * Sends a request that needs a session. If the session has ended, the login form appears.
+ *
+ * @type {typeof call}
+ */
+export async function callAsUser(method, path, options) {
+  try {
+    return await call(method, path, options)
+  } catch (error) {
+    if (error instanceof CallError && error.status === 401) {
+      loggedOut('You are not logged in any more: your session has ended. Log in again.')
+    }
+    throw error
+  }
+}
+
+/**
+ * Asks for what `POST /login` needs: a name, and where users have passwords a password, too.
+ *
+ * @param {readonly string[]} names
+ */
+export function setLoginFields(names) {
+  const before = new FormData(form)
+  fields.replaceChildren(
+    ...names.map((name) => {
+      const isPassword = /password|secret/i.test(name)
+      const input = create('input', {
+        name,
+        required: '',
+        maxlength: isPassword ? '256' : '128',
+        type: isPassword ? 'password' : 'text',
+        autocomplete: isPassword ? 'current-password' : 'username',
+        autocapitalize: 'none',
+        spellcheck: 'false',
+      })
+      input.value = String(before.get(name) ?? '')
+      const label = name === 'user' ? 'Your name' : name.charAt(0).toUpperCase() + name.slice(1)
+      return create('label', { class: 'field' }, create('span', {}, label), input)
+    }),
+  )
+}
+
+async function logIn() {
+  notice(problem, '')
+  try {
+    const { user: name } = await call('POST', '/login', {
+      body: Object.fromEntries(new FormData(form)),
+    })
+    for (const input of form.querySelectorAll('input')) input.value = ''
+    setUser(name)
+    announce(`You are logged in as ${name}.`)
+    byId('items', HTMLElement).querySelector('button')?.focus({ preventScroll: true })
+  } catch (error) {
+    notice(problem, wordsFor(error))
+  }
+}
+
+/** Ends this session, or those of all browsers. @param {'POST' | 'DELETE'} method @param {string} path */
+async function logOut(method, path) {
+  try {
+    await callAsUser(method, path)
+    loggedOut()
+    announce('You are logged out.')
+    fields.querySelector('input')?.focus()
+  } catch (error) {
+    if (isLoggedIn()) notice(byId('account-problem', HTMLElement), wordsFor(error))
+  }
+}
+
+/** Shows the login form, or who is logged in already. */
+export async function startAccount() {
+  setLoginFields(['user'])
+  form.addEventListener('submit', (event) => {
+    event.preventDefault()
+    void logIn()
+  })
+  byId('log-out', HTMLButtonElement).addEventListener('click', () => logOut('POST', '/logout'))
+  byId('log-out-everywhere', HTMLButtonElement).addEventListener('click', () =>
+    logOut('DELETE', '/me/sessions'),
+  )
+  if (localStorage.getItem(HINT) !== null) await resume()
+}
+
+/** Asks who is logged in, until there is an answer. */
+async function resume(waitMs = 1_000) {
+  try {
+    setUser((await call('GET', '/me')).user)
+  } catch (error) {
+    if (!(error instanceof CallError)) throw error
+    if (error.status === 401) localStorage.removeItem(HINT)
+    else setTimeout(resume, waitMs, Math.min(waitMs * 2, 15_000))
+  }
+}

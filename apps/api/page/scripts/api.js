@@ -1,0 +1,112 @@
+/** A request that got no answer, or an answer that is an error. Its message is for the reader. */
+export class CallError extends Error {
+  /**
+   * @param {number} status 0 without an answer.
+   * @param {string} code `API_…` or `ONETRIP_…`; empty without an answer.
+   * @param {string} message
+   * @param {number} [retryAfterMs]
+   */
+  constructor(status, code, message, retryAfterMs = 0) {
+    super(message)
+    this.name = 'CallError'
+    this.status = status
+    this.code = code
+    this.retryAfterMs = retryAfterMs
+  }
+
+  /** Whether Redis, not the API, is what does not answer. */
+  get isRedisAway() {
+    return this.status === 503 && this.code.startsWith('ONETRIP_')
+  }
+}
+
+/** @typedef {'api' | 'redis' | null} Outage What does not answer at the moment. */
+
+/** @type {Outage} */
+let outage = null
+/** @type {((outage: Outage) => void)[]} */
+const listeners = []
+
+/** Calls the listener whenever Redis or the API goes away or is back. @param {(outage: Outage) => void} listener */
+export function onOutage(listener) {
+  listeners.push(listener)
+}
+
+/** @param {Outage} next */
+function setOutage(next) {
+  if (next === outage) return
+  outage = next
+  for (const listener of listeners) listener(next)
+}
+
+// Answered without Redis: an answer does not say that Redis is back.
+const withoutRedis = new Set(['/demo', '/demo/race', '/readyz?exclude=redis'])
+
+/** @param {string} path @param {CallError | null} error */
+function noteOutcome(path, error) {
+  if (error === null) {
+    if (outage === 'api' || !withoutRedis.has(path)) setOutage(null)
+  } else if (error.status === 0) setOutage('api')
+  else if (error.isRedisAway) setOutage('redis')
+  else if (outage === 'api') setOutage(null)
+}
+
+/**
+ * Sends a request to the API and returns the JSON of its answer (undefined for 204).
+ *
+ * @param {'GET' | 'POST' | 'DELETE'} method
+ * @param {string} path
+ * @param {{ body?: unknown, headers?: Record<string, string> }} [options]
+ * @returns {Promise<any>} What the OpenAPI document says about the route.
+ * @throws {CallError}
+ */
+export async function call(method, path, { body, headers } = {}) {
+  try {
+    const answer = await send(method, path, {
+      headers: { ...headers, ...(body !== undefined && { 'content-type': 'application/json' }) },
+      ...(body !== undefined && { body: JSON.stringify(body) }),
+    })
+    noteOutcome(path, null)
+    return answer
+  } catch (error) {
+    if (error instanceof CallError) noteOutcome(path, error)
+    throw error
+  }
+}
+
+/** @param {string} method @param {string} path @param {RequestInit} options */
+async function send(method, path, options) {
+  const response = await fetch(path, { method, ...options }).catch(() => {
+    throw new CallError(0, '', 'The API does not answer.')
+  })
+  if (response.status === 204) return undefined
+  const json = await response.json().catch(() => undefined)
+  if (response.ok && json !== undefined) return json
+  const { code = '', message = `The API answered with ${response.status}.` } = json ?? {}
+  const seconds = Number(response.headers.get('retry-after'))
+  throw new CallError(response.status, code, sentence(message), seconds * 1000)
+}
+
+/** A message of the API as a sentence. @param {string} message */
+export function sentence(message) {
+  const text = message.charAt(0).toUpperCase() + message.slice(1)
+  return /[.!?]$/.test(text) ? text : `${text}.`
+}
+
+/**
+ * What to show the reader for an error; unexpected ones go to the console, too.
+ *
+ * @param {unknown} error
+ */
+export function wordsFor(error) {
+  if (!(error instanceof CallError)) {
+    reportError(error)
+    return 'Something went wrong on this page. Reload it.'
+  }
+  if (error.isRedisAway) return 'Redis does not answer. Try again in a moment.'
+  if (error.status === 429) {
+    const seconds = Math.max(1, Math.round(error.retryAfterMs / 1000))
+    return `Too many requests. Try again in ${seconds === 1 ? 'a second' : `${seconds} seconds`}.`
+  }
+  return error.message
+}

@@ -1,0 +1,45 @@
+import { setLoginFields, startAccount } from './account.js'
+import { call, onOutage, sentence } from './api.js'
+import { byId, notice } from './dom.js'
+import { startServer } from './server.js'
+import { startSettings } from './settings.js'
+import { startShop } from './shop.js'
+
+const words = {
+  api: 'The API does not answer. This page keeps trying, and goes on by itself when the API is back.',
+  redis: 'Redis does not answer. This page keeps trying, and goes on by itself when Redis is back.',
+}
+onOutage((outage) => {
+  notice(byId('outage', HTMLElement), outage === null ? '' : words[outage])
+})
+
+/** Asks what this API has beside the shop, until it answers. */
+async function startDemo(waitMs = 1_000) {
+  const demo = await call('GET', '/demo').catch(() => undefined)
+  if (demo === undefined) {
+    setTimeout(startDemo, waitMs, Math.min(waitMs * 2, 15_000))
+    return
+  }
+  setLoginFields(demo.login)
+  for (const element of document.querySelectorAll('.needs-race')) {
+    if (element instanceof HTMLElement) element.hidden = demo.race === null
+  }
+  notice(byId('no-race', HTMLElement), demo.race === null ? sentence(demo.why) : '')
+  if (demo.race === null) {
+    setTimeout(startDemo, 15_000) // the demo service may come back
+    return
+  }
+  startSettings(demo.race)
+  // uPlot is most of the page's bytes; nothing else waits for it.
+  const [{ startRace }, { startWire }] = await Promise.all([
+    import('./race.js'),
+    import('./wire.js'),
+  ])
+  startRace()
+  startWire()
+}
+
+startShop()
+startServer()
+void startAccount()
+void startDemo()

@@ -1,0 +1,56 @@
+import { CallError } from './api.js'
+
+const MAX_WAIT_MS = 15_000
+
+/**
+ * Repeats a task while the page is visible, and at once when it becomes visible. After a failure it waits
+ * longer each time, up to 15 s, and at least as long as `Retry-After` says.
+ *
+ * @param {() => Promise<void>} task
+ * @param {number} everyMs
+ */
+export function poll(task, everyMs) {
+  let timer = 0
+  let failures = 0
+  let busy = false
+  let again = false
+  let stopped = false
+
+  const attempt = async () => {
+    try {
+      await task()
+      failures = 0
+      return everyMs
+    } catch (error) {
+      if (!(error instanceof CallError)) reportError(error)
+      failures++
+      const retryAfterMs = error instanceof CallError ? error.retryAfterMs : 0
+      return Math.max(retryAfterMs, Math.min(everyMs * 2 ** failures, MAX_WAIT_MS))
+    }
+  }
+  /** Runs the task now, or once more if it is running. */
+  const refresh = async () => {
+    if (busy) again = true
+    if (busy || stopped || document.hidden) return
+    clearTimeout(timer)
+    busy = true
+    let waitMs = everyMs
+    do {
+      again = false
+      waitMs = await attempt()
+    } while (again && failures === 0 && !stopped)
+    busy = false
+    if (!stopped) timer = setTimeout(refresh, waitMs)
+  }
+  const onVisible = () => void (document.hidden ? clearTimeout(timer) : refresh())
+  document.addEventListener('visibilitychange', onVisible)
+  void refresh()
+  return {
+    refresh,
+    stop() {
+      stopped = true
+      clearTimeout(timer)
+      document.removeEventListener('visibilitychange', onVisible)
+    },
+  }
+}

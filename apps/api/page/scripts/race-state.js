@@ -1,0 +1,147 @@
+// What is known of a race, from its events. Nothing is smoothed: figures are those of the events, or sums of
+// them.
+
+/** @typedef {{ lanes: [string, string], connections: number, distanceMs: number }} Settings */
+/** @typedef {Settings & { id: string, rounds: number, turnSeconds: number }} Started */
+/**
+ * @typedef {object} Totals CPU time in microseconds.
+ * @property {number} requests
+ * @property {number} errors
+ * @property {number} connectionsOpened
+ * @property {number} roundTrips
+ * @property {number} commands
+ * @property {number} redisCpuUs
+ * @property {number} apiCpuUs
+ */
+/** @typedef {{ median: number, lowest: number, highest: number }} Range */
+/**
+ * @typedef {Totals & {
+ *   lane: 0 | 1, round: number, requestsPerSecond: number, p50Ms: number | null, p99Ms: number | null,
+ * }} Turn
+ */
+/**
+ * @typedef {Totals & {
+ *   strategy: string, requestsPerSecond: Range, p50Ms: number | null, p99Ms: number | null,
+ * }} LaneResult
+ */
+/**
+ * @typedef {object} Done
+ * @property {string} id
+ * @property {LaneResult[]} lanes
+ * @property {Range | null} ratio
+ * @property {string} sentence
+ * @property {string | null} disturbed
+ */
+/** @typedef {{ lane: 0 | 1, seconds: number, requestsPerSecond: number, p99Ms: number | null }} Point */
+/**
+ * @typedef {object} State
+ * @property {'idle' | 'running' | 'done' | 'failed'} phase
+ * @property {Started | null} race
+ * @property {string} text What is being prepared, or why the race failed.
+ * @property {Point[]} points
+ * @property {Turn[]} turns
+ * @property {{ lane: 0 | 1, round: number } | null} current Whose turn it is.
+ * @property {Done | null} done
+ */
+
+export const eventNames = ['state', 'started', 'preparing', 'sample', 'turn', 'done', 'failed']
+
+/** @type {State} */
+export const nothingYet = {
+  phase: 'idle',
+  race: null,
+  text: '',
+  points: [],
+  turns: [],
+  current: null,
+  done: null,
+}
+
+/** @param {Started} race @returns {State} */
+const startOf = (race) => ({ ...nothingYet, phase: 'running', race })
+
+/**
+ * The state after an event.
+ *
+ * @param {State} state
+ * @param {{ name: string, data: any }} event
+ * @returns {State}
+ */
+export function after(state, { name, data }) {
+  switch (name) {
+    case 'state':
+      if (data.running && data.race) return startOf(data.race)
+      // After the connection was lost, the lines of the race that was seen stay.
+      if (data.last && data.last.id === state.done?.id) return state
+      return data.last ? { ...nothingYet, phase: 'done', done: data.last } : nothingYet
+    case 'started':
+      return startOf(data)
+    case 'preparing':
+      return { ...state, text: data.text }
+    case 'sample': {
+      const { lane, round, atMs, requestsPerSecond, p99Ms } = data
+      // Each lane has time of its own: its turns, one after the other.
+      const seconds = (round - 1) * (state.race?.turnSeconds ?? 1) + atMs / 1000
+      const points = [...state.points, { lane, seconds, requestsPerSecond, p99Ms }]
+      return { ...state, text: '', points, current: { lane, round } }
+    }
+    case 'turn':
+      return { ...state, turns: [...state.turns, data] }
+    case 'done':
+      return { ...state, phase: 'done', text: '', current: null, done: data }
+    case 'failed':
+      return { ...state, phase: 'failed', text: data.message, current: null }
+    default:
+      return state
+  }
+}
+
+const totals = /** @type {const} */ ([
+  ...['requests', 'errors', 'connectionsOpened', 'roundTrips'],
+  ...['commands', 'redisCpuUs', 'apiCpuUs'],
+])
+
+/**
+ * What a lane's card and column show; null where nothing is known yet.
+ *
+ * @param {State} state
+ * @param {0 | 1} lane
+ */
+export function laneOf({ race, points, turns, current, done }, lane) {
+  const own = turns.filter((turn) => turn.lane === lane)
+  const result = done?.lanes[lane]
+  const latest = points.findLast((point) => point.lane === lane)
+  const lastTurn = own.at(-1)
+  const live = current?.lane === lane ? latest : (lastTurn ?? latest)
+  return {
+    strategy: result?.strategy ?? race?.lanes[lane] ?? null,
+    isOnTurn: current?.lane === lane,
+    requestsPerSecond: result?.requestsPerSecond.median ?? live?.requestsPerSecond ?? null,
+    range: result?.requestsPerSecond ?? null,
+    p99Ms: result ? result.p99Ms : (live?.p99Ms ?? null),
+    p50Ms: result ? result.p50Ms : (lastTurn?.p50Ms ?? null),
+    totals: result ?? (own.length > 0 ? sumOf(own) : null),
+  }
+}
+
+/** @param {readonly Turn[]} turns @returns {Totals} */
+function sumOf(turns) {
+  const sum = (/** @type {keyof Totals} */ name) => turns.reduce((all, turn) => all + turn[name], 0)
+  return /** @type {Totals} */ (
+    Object.fromEntries(totals.map((name) => [name, sum(/** @type {keyof Totals} */ (name))]))
+  )
+}
+
+/**
+ * The points of both lanes on a common axis, as uPlot takes them: seconds, then a list per lane.
+ *
+ * @param {readonly Point[]} points
+ * @param {(point: Point) => number | null} valueFrom
+ * @returns {[number[], (number | null)[], (number | null)[]]}
+ */
+export function linesOf(points, valueFrom) {
+  const sorted = points.toSorted((a, b) => a.seconds - b.seconds)
+  const of = (/** @type {0 | 1} */ lane) =>
+    sorted.map((point) => (point.lane === lane ? valueFrom(point) : null))
+  return [sorted.map(({ seconds }) => seconds), of(0), of(1)]
+}

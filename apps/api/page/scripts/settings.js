@@ -1,0 +1,105 @@
+import { byId, create } from './dom.js'
+
+// What the race and the wire picture compare: two strategies, connections, and the distance to Redis.
+
+/**
+ * @typedef {object} Limits As `GET /demo` has them.
+ * @property {string[]} strategies
+ * @property {{ default: number, minimum: number, maximum: number }} connections
+ * @property {number[]} distancesMs
+ * @property {number} rounds
+ * @property {number} turnSeconds
+ */
+/** @typedef {import('./race-state.js').Settings} Settings */
+
+/** @type {Record<string, string>} */
+const descriptions = {
+  naive: 'A new connection for each request. One command at a time.',
+  'naive-lean':
+    'A new connection for each request, with the least handshake. One command at a time.',
+  sequential: 'An open connection. One command at a time.',
+  pipeline: 'An open connection. All commands in one round trip.',
+  'pipeline-framed': 'An open connection. All commands in one round trip, written as one string.',
+  transaction: 'An open connection. MULTI and EXEC in one round trip.',
+  script: 'An open connection. A Lua script in one round trip.',
+  batch: 'An open connection. Concurrent requests share a round trip.',
+}
+
+/** What a strategy does, in a line. @param {string} strategy */
+export const descriptionOf = (strategy) => descriptions[strategy] ?? ''
+
+/** @param {number} distanceMs */
+export const distanceOf = (distanceMs) =>
+  distanceMs === 0 ? 'Redis on this machine' : `Redis ${distanceMs} ms away`
+
+const form = byId('settings', HTMLFormElement)
+const selects = {
+  first: byId('lane-0', HTMLSelectElement),
+  second: byId('lane-1', HTMLSelectElement),
+  connections: byId('connections', HTMLSelectElement),
+}
+const distances = byId('distances', HTMLElement)
+
+/** What is chosen. @returns {Settings} */
+export function settings() {
+  const { first, second, connections } = selects
+  return {
+    lanes: [first.value, second.value],
+    connections: Number(connections.value),
+    distanceMs: Number(new FormData(form).get('distance')),
+  }
+}
+
+/** Calls the listener now and after each change. @param {(settings: Settings) => void} listener */
+export function onSettings(listener) {
+  form.addEventListener('change', () => listener(settings()))
+  listener(settings())
+}
+
+/** Shows these settings, for instance those of a race that somebody else has started. @param {Settings} chosen */
+export function showSettings({ lanes: [first, second], connections, distanceMs }) {
+  selects.first.value = first
+  selects.second.value = second
+  choose(selects.connections, connections)
+  for (const input of distances.querySelectorAll('input')) {
+    input.checked = Number(input.value) === distanceMs
+  }
+  form.dispatchEvent(new Event('change'))
+}
+
+/** @param {HTMLSelectElement} select @param {number} value */
+function choose(select, value) {
+  const text = String(value)
+  const known = Array.from(select.options, (option) => option.value)
+  if (!known.includes(text)) select.append(new Option(text, text))
+  select.value = text
+}
+
+/**
+ * Fills the controls.
+ *
+ * @param {Limits} limits
+ */
+export function startSettings({ strategies, connections, distancesMs }) {
+  for (const [select, preferred] of /** @type {const} */ ([
+    [selects.first, 'naive'],
+    [selects.second, 'batch'],
+  ])) {
+    select.replaceChildren(...strategies.map((name) => new Option(name, name)))
+    select.value = strategies.includes(preferred) ? preferred : (strategies[0] ?? '')
+  }
+  const counts = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024].filter(
+    (count) => count >= connections.minimum && count <= connections.maximum,
+  )
+  selects.connections.replaceChildren(
+    ...counts.map((count) => new Option(String(count), String(count))),
+  )
+  choose(selects.connections, connections.default)
+  distances.replaceChildren(
+    ...distancesMs.map((ms, index) => {
+      const input = create('input', { type: 'radio', name: 'distance', value: String(ms) })
+      input.checked = index === 0
+      return create('label', {}, input, create('span', {}, `${ms} ms`))
+    }),
+  )
+}

@@ -1,0 +1,212 @@
+import { callAsUser, isLoggedIn, isUser, onUser } from './account.js'
+import { CallError, call, wordsFor } from './api.js'
+import { announce, byId, create, createSvg, notice, setText, showList } from './dom.js'
+import { ago, counted } from './format.js'
+import { poll } from './poll.js'
+import { showSessions } from './sessions.js'
+
+/** How often the lists are read again. What the reader does refreshes them at once. */
+const EVERY_MS = 3_000
+/** The most that a list has: the tiles need the counts of all items, and races fill the lists for a while. */
+const LIMIT = 100
+const POPULAR_SHOWN = 8
+const RECENT_SHOWN = 12
+
+const ITEMS = [
+  ...['teapot', 'lamp', 'chair', 'plant', 'clock', 'camera'],
+  ...['headphones', 'backpack', 'book', 'globe', 'guitar', 'kite'],
+]
+
+/** Views by item, as far as the page knows. @type {Map<string, number>} */
+const views = new Map()
+
+const items = byId('items', HTMLElement)
+const problem = byId('shop-problem', HTMLElement)
+
+/** @param {string} item */
+function icon(item) {
+  const href = ITEMS.includes(item) ? `/page/icons.svg#${item}` : ''
+  return createSvg('svg', { 'aria-hidden': 'true', class: 'icon' }, createSvg('use', { href }))
+}
+
+function showItems() {
+  showList(
+    items,
+    ITEMS,
+    (item) => item,
+    (item) => {
+      const button = create(
+        'button',
+        { type: 'button', class: 'item' },
+        icon(item),
+        create('span', { class: 'name' }, item),
+        create('span', { class: 'count' }),
+      )
+      button.addEventListener('click', () => view(item))
+      return create('li', {}, button)
+    },
+    (row, item) => {
+      const [, , count] = row.firstElementChild?.children ?? []
+      if (count) setText(count, counted(views.get(item) ?? 0, 'view'))
+    },
+  )
+}
+
+/** Counts a view. An unanswered one is sent again with the same key, which the API counts once. @param {string} item */
+async function view(item) {
+  if (!isLoggedIn()) {
+    notice(problem, 'Log in with a name first: a view belongs to a session.')
+    byId('login-fields', HTMLElement).querySelector('input')?.focus()
+    return
+  }
+  notice(problem, '')
+  const key = Array.from(crypto.getRandomValues(new Uint32Array(4)), (n) => n.toString(36)).join(
+    '-',
+  )
+  for (let attempt = 1; isLoggedIn(); attempt++) {
+    try {
+      const { views: count } = await callAsUser('POST', '/views', {
+        body: { item },
+        headers: { 'idempotency-key': key },
+      })
+      views.set(item, count)
+      showItems()
+      flash(item)
+      announce(`${item}: ${counted(count, 'view')}`)
+      notice(problem, '')
+      lists.refresh()
+      return
+    } catch (error) {
+      const mayRetry = error instanceof CallError && (error.status === 0 || error.status === 503)
+      if (!isLoggedIn()) return
+      if (!mayRetry || attempt === 5) {
+        notice(problem, `The view of the ${item} was not counted. ${wordsFor(error)}`)
+        return
+      }
+      notice(problem, `Counting the view of the ${item}: trying again.`)
+      await new Promise((resolve) => setTimeout(resolve, 500 * 2 ** attempt))
+    }
+  }
+}
+
+/** @param {string} item */
+function flash(item) {
+  const tile = items.children[ITEMS.indexOf(item)]?.firstElementChild
+  if (matchMedia('(prefers-reduced-motion: reduce)').matches) return
+  tile?.animate(
+    { boxShadow: ['0 0 0 3px var(--accent)', '0 0 0 3px transparent'] },
+    { duration: 700, easing: 'ease-out' },
+  )
+}
+
+/** @param {{ item: string, views: number }[]} popular */
+function showPopular(popular) {
+  const most = popular[0]?.views ?? 1
+  showList(
+    byId('popular', HTMLElement),
+    popular.slice(0, POPULAR_SHOWN),
+    ({ item }) => item,
+    ({ item }) =>
+      create(
+        'li',
+        {},
+        create('span', { class: 'name' }, item),
+        create('span', { class: 'count' }),
+        create('span', { class: 'bar', 'aria-hidden': 'true' }),
+      ),
+    (row, { views: count }) => {
+      const [, text, bar] = row.children
+      if (text) setText(text, counted(count, 'view'))
+      if (bar instanceof HTMLElement) bar.style.inlineSize = `${Math.max(1, (100 * count) / most)}%`
+    },
+  )
+  byId('popular-empty', HTMLElement).hidden = popular.length > 0
+}
+
+/**
+ * Rows of a name and how long ago something was.
+ *
+ * @param {string} id
+ * @param {{ key: string, name: string, at: number }[]} rows
+ */
+function showTimes(id, rows) {
+  const now = Date.now()
+  showList(
+    byId(id, HTMLElement),
+    rows,
+    ({ key }) => key,
+    ({ name }) =>
+      create('li', {}, create('span', { class: 'name' }, name), create('span', { class: 'count' })),
+    (row, { at }) => setText(row.children[1] ?? row, ago(now - at)),
+  )
+  byId(`${id}-empty`, HTMLElement).hidden = rows.length > 0
+}
+
+/** A user with several sessions is one row. @param {{ user: string | null, lastSeenAt: number }[]} sessions */
+function showRecent(sessions) {
+  const others = sessions.filter(({ user }) => !OF_RACES.test(user ?? ''))
+  const rows = [...Map.groupBy(others, ({ user }) => user)].map(([user, own]) => {
+    const who = user === null ? 'A guest' : isUser(user) ? `${user} (you)` : user
+    const name = own.length > 1 ? `${who}, ${counted(own.length, 'browser')}` : who
+    return { key: name, name, at: own[0]?.lastSeenAt ?? 0 }
+  })
+  showTimes('recent', rows.slice(0, RECENT_SHOWN))
+}
+
+// A race has users and items of its own, until it is over.
+const OF_RACES = /^(?:demo-race|race-item)-\d+$/
+
+async function readPopular() {
+  const answer = await call('GET', `/items/popular?limit=${LIMIT}`)
+  for (const { item, views: count } of answer.items) views.set(item, count)
+  showItems()
+  showPopular(
+    /** @type {{ item: string, views: number }[]} */ (answer.items).filter(
+      ({ item }) => !OF_RACES.test(item),
+    ),
+  )
+}
+
+async function readOwn() {
+  if (!isLoggedIn()) return
+  const [recent, viewed, sessions] = await Promise.all([
+    callAsUser('GET', `/recent?limit=${LIMIT}`),
+    callAsUser('GET', '/me/views'),
+    callAsUser('GET', '/me/sessions?limit=20'),
+  ])
+  if (!isLoggedIn()) return
+  showRecent(recent.sessions)
+  showTimes(
+    'viewed',
+    /** @type {{ item: string, viewedAt: number }[]} */ (viewed.items).map(
+      ({ item, viewedAt }) => ({ key: item, name: item, at: viewedAt }),
+    ),
+  )
+  showSessions(sessions.sessions, () => lists.refresh())
+}
+
+const lists = {
+  /** @type {() => void} */
+  refresh() {},
+}
+
+export function startShop() {
+  showItems()
+  const { refresh } = poll(async () => {
+    const results = await Promise.allSettled([readPopular(), readOwn()])
+    const failed = results.find(({ status }) => status === 'rejected')
+    // A session that has ended is no reason to wait longer.
+    if (failed?.status === 'rejected' && failed.reason?.status !== 401) throw failed.reason
+  }, EVERY_MS)
+  lists.refresh = () => void refresh()
+  onUser((user) => {
+    notice(problem, '')
+    if (user === undefined) {
+      // What the session saw is not for whoever comes next.
+      showTimes('viewed', [])
+      showTimes('recent', [])
+      showSessions([], () => {})
+    }
+    lists.refresh()
+  })
+}

@@ -1,0 +1,70 @@
+import { dirname } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { fastifyCompress } from '@fastify/compress'
+import { fastifyStatic } from '@fastify/static'
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import type { FastifyReply } from 'fastify'
+import { Type } from 'typebox'
+
+/** Folder of the demo page. */
+export const pageFolder = fileURLToPath(new URL('../../page', import.meta.url))
+
+// No inline script or style. The page writes styles only by the CSSOM, which this allows.
+const POLICY =
+  "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
+  "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+
+const options = {
+  index: false as const,
+  redirect: false,
+  maxAge: 0, // browsers ask with If-None-Match, and get 304
+  acceptRanges: false, // a range of the file is no range of its compressed form
+  logLevel: 'warn' as const,
+  setHeaders(reply: FastifyReply) {
+    reply.headers({ 'content-security-policy': POLICY, 'x-content-type-options': 'nosniff' })
+  },
+}
+
+/** `GET /`: the demo page; `/page/*`: its files. Compression applies to these routes alone. */
+export const pageRoutes: FastifyPluginAsyncTypebox = async (app) => {
+  await app.register(fastifyCompress, { encodings: ['br', 'gzip'], globalDecompression: false })
+  await app.register(fastifyStatic, { ...options, root: pageFolder, prefix: '/page/' })
+  await app.register(fastifyStatic, {
+    ...options,
+    root: dirname(fileURLToPath(import.meta.resolve('uplot'))),
+    prefix: '/page/uplot/',
+    decorateReply: false,
+  })
+
+  app.get(
+    '/',
+    {
+      logLevel: 'warn',
+      schema: {
+        operationId: 'readPage',
+        summary: 'The demo page',
+        description: 'It needs no Redis. Its files are at `/page/`.',
+        tags: ['demo'],
+        response: {
+          200: {
+            description: 'The page',
+            headers: { etag: Type.String() },
+            content: {
+              'text/html; charset=utf-8': {
+                schema: Type.Unsafe<never>(
+                  Type.String({ examples: ['<!doctype html>\n<html lang="en">…'] }),
+                ),
+              },
+            },
+          },
+          304: Type.Unsafe<never>(
+            Type.Null({
+              description: 'It is still the page of If-None-Match or If-Modified-Since',
+            }),
+          ),
+        },
+      },
+    },
+    (_request, reply) => reply.sendFile('index.html'),
+  )
+}

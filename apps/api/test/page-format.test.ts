@@ -1,0 +1,38 @@
+import { expect, test } from 'vitest'
+import { ago, counted, duration, figure, size, uptime } from '../page/scripts/format.js'
+
+test.each([
+  [figure, 31_809.4, '31,809'],
+  [figure, 12.41, '12.4'],
+  [figure, 0.0812, '0.0812'],
+  [figure, 0, '0'],
+  [duration, 312.4, '312 µs'],
+  [duration, 0.4, '0 µs'],
+  [duration, 999.6, '1 ms'],
+  [duration, 1_934, '1.93 ms'],
+  [duration, 489_600, '490 ms'],
+  [duration, 999_600, '1 s'],
+  [duration, 2_500_000, '2.5 s'],
+  [ago, -500, 'just now'],
+  [ago, 4_999, 'just now'],
+  [ago, 59_999, '59 s ago'],
+  [ago, 60_000, '1 min ago'],
+  [ago, 7_200_000, '2 h ago'],
+  [ago, 86_400_000, '1 day ago'],
+  [ago, 200_000_000, '2 days ago'],
+  [uptime, 45.7, '45 s'],
+  [uptime, 4_012, '1 h 6 min'],
+  [uptime, 93_600, '1 day 2 h'],
+  [size, 999, '999 B'],
+  [size, 1_523_412, '1.52 MB'],
+  [size, 999_600, '1 MB'],
+  [size, 2_000_000_000, '2 GB'],
+] as const)('%o: %d is %s', (format, value, text) => {
+  expect(format(value)).toBe(text)
+})
+
+test('counts have their noun in the right number', () => {
+  expect([0, 1, 2, 1_204].map((count) => counted(count, 'view'))).toEqual([
+    ...['no views', '1 view', '2 views', '1,204 views'],
+  ])
+})
