@@ -2,7 +2,8 @@ import { defineConfig } from 'vitest/config'
 
 // A file's suffix says what its tests need: *.test.ts nothing but Node, *.redis.test.ts a Redis that
 // apps/server-build built, *.fault.ts the same, and minutes (npm run test:faults), *.compose.test.ts a
-// Docker engine (npm run test:compose). npm test leaves the last two out.
+// Docker engine (npm run test:compose), *.browser.test.ts Chromium and a Redis (npm run test:browser).
+// npm test leaves the last three out.
 
 /** For a machine that does other things as well; vitest itself gives a second. */
 const expectOptions = { poll: { timeout: 30_000 } }
@@ -16,7 +17,7 @@ export default defineConfig({
           name: 'unit',
           expect: expectOptions,
           include: ['**/*.test.ts', '.bootstrap/*.test.ts'],
-          exclude: ['**/node_modules/**', '**/.onetrip/**', '**/*.{redis,compose}.test.ts'],
+          exclude: ['**/node_modules/**', '**/.onetrip/**', '**/*.{redis,browser,compose}.test.ts'],
           testTimeout: 30_000,
         },
       },
@@ -27,6 +28,20 @@ export default defineConfig({
           include: ['**/*.redis.test.ts'],
           exclude: ['**/node_modules/**', '**/.onetrip/**'],
           globalSetup: ['apps/stack/src/testing/build-redis.ts'],
+          testTimeout: 60_000,
+          hookTimeout: 60_000,
+        },
+      },
+      {
+        test: {
+          name: 'browser',
+          expect: expectOptions,
+          include: ['**/*.browser.test.ts'],
+          exclude: ['**/node_modules/**', '**/.onetrip/**'],
+          globalSetup: [
+            'apps/stack/src/testing/build-redis.ts',
+            'apps/stack/src/testing/find-chromium.ts',
+          ],
           testTimeout: 60_000,
           hookTimeout: 60_000,
         },

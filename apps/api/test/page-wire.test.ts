@@ -94,7 +94,7 @@ describe('the layout', () => {
   test('says in the faster lane how much later the other one is answered', () => {
     const titles = second?.labels.map(({ title }) => title)
     expect(titles).toContain('answered after 350 µs')
-    expect(titles?.at(-1)).toBe('naive is answered, 650 µs later')
+    expect(titles?.at(-1)).toBe('naive: 650 µs later')
     expect(first?.labels.at(-1)?.title).toBe('answered after 1 ms')
   })
 

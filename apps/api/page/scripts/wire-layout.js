@@ -153,7 +153,7 @@ function labelsOf(wire, slower) {
     { ...plain, kind: 'answer', atUs: endUs, title: `answered after ${duration(endUs)}` },
   ]
   if (slower) {
-    const title = `${slower.strategy} is answered, ${duration(slower.http.endUs - endUs)} later`
+    const title = `${slower.strategy}: ${duration(slower.http.endUs - endUs)} later`
     labels.push({ ...plain, kind: 'later', atUs: slower.http.endUs, title })
   }
   return labels.toSorted((a, b) => a.atUs - b.atUs)

@@ -102,7 +102,8 @@ const Wire = Exactly({
 export const Wires = Exactly(
   { lanes: Pair(Wire) },
   {
-    description: 'One page view through each lane, as the relay before Redis saw it',
+    description:
+      'One page view through each lane, as the relay before Redis saw it: of five, that with the median time',
     examples: [
       {
         lanes: ['batch', 'pipeline'].map((strategy) => ({

@@ -112,7 +112,7 @@ export interface Exchange {
   lines: string[]
 }
 
-/** One page view, as it went over the wire between the API and Redis. */
+/** One page view, the median one of a few, as it went over the wire between the API and Redis. */
 export interface Wire {
   strategy: StrategyName
   http: { startUs: 0; endUs: number }

@@ -1,4 +1,4 @@
-import { Decoder } from 'ioredis/built/resp/decoder.js'
+import { Decoder, RESP_TYPES } from 'ioredis/built/resp/decoder.js'
 
 const HIDDEN = '***'
 const MAX_CHARACTERS = 80
@@ -16,7 +16,7 @@ export function reader(describe: (message: unknown) => string): (bytes: Buffer) 
     onReply: take,
     onErrorReply: take,
     onPush: take,
-    getTypeMapping: () => ({}),
+    getTypeMapping: () => ({ [RESP_TYPES.DOUBLE]: String }), // as Redis wrote them; `:` is for integers
   })
   return (bytes) => {
     lines = []

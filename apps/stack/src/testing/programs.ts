@@ -6,7 +6,7 @@ import { type Program, startProgram } from '../program.ts'
 export const startPath = fileURLToPath(new URL('../start.ts', import.meta.url))
 
 const settings = ['PORT', 'NAIVE_PORT', 'HOST', 'REDIS_PORT', 'REDIS_BUILD', 'TRANSPORT']
-settings.push('REDIS_URL', 'REDIS_SERVER', 'LOG_LEVEL', 'NO_COLOR')
+settings.push('REDIS_URL', 'REDIS_SERVER', 'LOG_LEVEL', 'NO_COLOR', 'RACE')
 
 /** This process's environment without variables that would change what the programs do. */
 export function cleanEnv(state: string, extra: NodeJS.ProcessEnv = {}): NodeJS.ProcessEnv {
@@ -29,8 +29,8 @@ export interface RunOptions {
   env?: NodeJS.ProcessEnv
 }
 
-/** Starts a program as npm does, and waits for a line. Stopped when the current test ends. */
-export async function runProgram(path: string, options: RunOptions): Promise<TestedProgram> {
+/** Starts a program as npm does, and waits for a line. It is for the caller to stop. */
+export async function startTested(path: string, options: RunOptions): Promise<TestedProgram> {
   const output: string[] = []
   const program = await startProgram({
     name: path,
@@ -41,8 +41,14 @@ export async function runProgram(path: string, options: RunOptions): Promise<Tes
     readyTimeoutMs: 50_000,
     onLine: (line) => output.push(line),
   })
-  onTestFinished(async () => void (await program.stop()))
   return Object.assign(program, { output })
+}
+
+/** As `startTested`, stopped when the current test ends. */
+export async function runProgram(path: string, options: RunOptions): Promise<TestedProgram> {
+  const program = await startTested(path, options)
+  onTestFinished(async () => void (await program.stop()))
+  return program
 }
 
 /** Runs `npm start`; see `runProgram`. */

@@ -31,7 +31,7 @@ test('replies of RESP2 and RESP3 in words', () => {
     '(nil)',
     '(nil)',
     'ada',
-    ':1.5',
+    '1.5',
   ])
   expect(replies('-NOAUTH Authentication required.\r\n')).toEqual([
     '-NOAUTH Authentication required.',

@@ -1,0 +1,132 @@
+import { browserOfThisFile, type OpenOptions } from '@onetrip/stack/testing/browser.ts'
+import type { Locator, Page } from 'playwright-core'
+
+/** What a user can do on the demo page, found as a screen reader finds it: by role and name. */
+export class DemoPage {
+  readonly page: Page
+
+  constructor(page: Page) {
+    this.page = page
+  }
+
+  region(name: string): Locator {
+    return this.page.getByRole('region', { name, exact: true })
+  }
+
+  get race(): Locator {
+    return this.region('The race')
+  }
+
+  get wire(): Locator {
+    return this.region('What happens on the wire')
+  }
+
+  /** Its name changes while a race runs. */
+  get startRace(): Locator {
+    return this.race.getByRole('button')
+  }
+
+  async choose(label: string, value: string): Promise<void> {
+    await this.race.getByLabel(label).selectOption(value)
+  }
+
+  /** Requests per second of both lanes. */
+  rates(): Promise<string[]> {
+    return this.race.locator('.rate').allInnerTexts()
+  }
+
+  /** The cells of the race's table, by the name of their row. */
+  async totals(): Promise<Record<string, string[]>> {
+    const rows = await this.race.getByRole('table').locator('tbody tr').all()
+    const cells = await Promise.all(rows.map((row) => row.locator('th, td').allInnerTexts()))
+    return Object.fromEntries(cells.map(([name = '', ...values]) => [name, values]))
+  }
+
+  /** Visible while a race runs. */
+  get progress(): Locator {
+    return this.race.getByRole('progressbar')
+  }
+
+  /** What came out of the race. */
+  get sentence(): Locator {
+    return this.race.getByText(/as many page views per second|about as fast|There is no ratio/)
+  }
+
+  /** How many lines of strategies each chart shows, by their colours. */
+  linesOfCharts(strategies: readonly string[]): Promise<number[]> {
+    return this.page.evaluate<number[]>(`(${COUNT_LINES})(${JSON.stringify(strategies)})`)
+  }
+
+  get name(): Locator {
+    return this.page.getByLabel('Your name')
+  }
+
+  async logIn(user: string, password?: string): Promise<void> {
+    await this.name.fill(user)
+    if (password !== undefined) await this.page.getByLabel('Password').fill(password)
+    await this.page.getByRole('button', { name: 'Log in', exact: true }).click()
+  }
+
+  /** Visible when a user is logged in. */
+  loggedInAs(user: string): Locator {
+    return this.page.getByRole('heading', { name: `Logged in as ${user}`, exact: true })
+  }
+
+  get logOut(): Locator {
+    return this.page.getByRole('button', { name: 'Log out', exact: true })
+  }
+
+  /** The button of an item; its text has the number of views. */
+  item(item: string): Locator {
+    return this.page
+      .getByRole('list', { name: 'Items to view' })
+      .getByRole('button', { name: item })
+  }
+
+  /** The rows of a list of the shop, as text. */
+  rows(list: 'Most viewed' | 'Your last 25 views' | 'Recently seen'): Promise<string[]> {
+    return this.region(list).getByRole('listitem').allInnerTexts()
+  }
+
+  /** The line about Redis or the API being away; hidden when there is none. */
+  get outage(): Locator {
+    return this.page.getByRole('status').filter({ hasText: 'does not answer' })
+  }
+
+  get sessions(): Locator {
+    return this.page.getByRole('list', { name: 'Your sessions' }).getByRole('listitem')
+  }
+}
+
+/** As `browserOfThisFile`, for the demo page. */
+export function demoPagesOfThisFile() {
+  const browser = browserOfThisFile()
+  return {
+    async open(url: string, options?: OpenOptions): Promise<DemoPage> {
+      return new DemoPage(await browser.open(`${url}/`, options))
+    },
+  }
+}
+
+/** Of a strategy whose colour fills at least 20 pixels of a chart, it shows the line. */
+const COUNT_LINES = `(strategies) => {
+  const probe = document.body.appendChild(document.createElement('span'))
+  const colours = strategies.map((name) => {
+    probe.style.color = 'var(--colour-' + name + ', var(--colour-other))'
+    return getComputedStyle(probe).color.match(/\\d+/g).map(Number)
+  })
+  probe.remove()
+  return [...document.querySelectorAll('canvas')].map((canvas) => {
+    const { width, height } = canvas
+    const copy = new OffscreenCanvas(width, height).getContext('2d', { willReadFrequently: true })
+    copy.drawImage(canvas, 0, 0)
+    const { data } = copy.getImageData(0, 0, width, height)
+    return colours.filter((colour) => {
+      let pixels = 0
+      for (let at = 0; at < data.length; at += 4) {
+        if (colour.every((part, index) => data[at + index] === part) && data[at + 3] === 255) pixels++
+      }
+      return pixels >= 20
+    }).length
+  })
+}`

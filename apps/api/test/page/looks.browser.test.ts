@@ -1,0 +1,111 @@
+import { accessibilityFaults, overflowOf } from '@onetrip/stack/testing/browser.ts'
+import { chromiumPath } from '@onetrip/stack/testing/find-chromium.ts'
+import { redisForThisTest } from '@onetrip/stack/testing/redis.ts'
+import { stackOfThisFile, startTestStack } from '@onetrip/stack/testing/stack.ts'
+import type { Page } from 'playwright-core'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { type DemoPage, demoPagesOfThisFile } from './demo-page.ts'
+
+const MAX_TRANSFERRED_BYTES = 200_000
+
+/** Both themes, and both widths. */
+const views = [
+  { width: 1_280, theme: 'light' },
+  { width: 360, theme: 'dark' },
+] as const
+
+/** Fails where axe-core finds a violation, or the page has to be scrolled sideways. */
+async function expectGood({ page }: DemoPage, state: string): Promise<void> {
+  expect(await accessibilityFaults(page), state).toEqual([])
+  expect(await overflowOf(page), state).toBe(0)
+}
+
+describe.skipIf(!chromiumPath)('how the page looks', () => {
+  const stack = stackOfThisFile()
+  const browser = demoPagesOfThisFile()
+
+  test('is accessible, and not too wide, while Redis is away', async () => {
+    const redis = await redisForThisTest()
+    const { url, stop } = await startTestStack({ REDIS_URL: `unix://${redis.socket}` })
+    onTestFinished(stop)
+    const expected = /status of 503/
+    const demos = await Promise.all(views.map((view) => browser.open(url, { ...view, expected })))
+    redis.program.signal('SIGKILL')
+    for (const [index, demo] of demos.entries()) {
+      await demo.outage.waitFor()
+      await expectGood(demo, JSON.stringify(views[index]))
+    }
+  })
+
+  test('nothing moves for a user who asked for less motion', async () => {
+    const moving = async (reducedMotion: boolean) => {
+      const demo = await browser.open(stack.url, { reducedMotion })
+      await demo.wire.getByRole('button').click()
+      await expect.poll(() => demo.wire.getByRole('img').count()).toBe(2)
+      return await demo.page.evaluate<number>('document.getAnimations().length')
+    }
+    expect(await moving(false)).toBeGreaterThan(0)
+    expect(await moving(true)).toBe(0)
+  })
+
+  test(`transfers less than ${MAX_TRANSFERRED_BYTES / 1_000} kB, with everything that is asked for`, async () => {
+    let bytes = 0
+    const demo = await browser.open(stack.url, {
+      before: (page) => onBytes(page, (received) => (bytes += received)),
+    })
+    await demo.startRace.waitFor()
+    await expect.poll(() => demo.region('The server').innerText()).toContain('patched-')
+    expect(bytes).toBeGreaterThan(20_000)
+    expect(bytes).toBeLessThan(MAX_TRANSFERRED_BYTES)
+  })
+
+  test('the headline is there before any script, so that the first render waits for none', async () => {
+    const demo = await browser.open(stack.url, {
+      before: (page) => page.route('**/*.js', (route) => route.abort()),
+      expected: /ERR_FAILED/,
+    })
+    await demo.page.getByRole('heading', { level: 1 }).waitFor()
+    await expectGood(demo, 'without scripts')
+  })
+
+  // Last: the picture of the wire, which others ask for, is refused while the race runs.
+  test('is accessible and not wider than its window in every state', async () => {
+    const demos = await Promise.all(views.map((view) => browser.open(stack.url, view)))
+    const inEach = async (state: string, ready: (demo: DemoPage) => Promise<unknown>) => {
+      for (const [index, demo] of demos.entries()) {
+        await ready(demo)
+        await expectGood(demo, `${state}, ${JSON.stringify(views[index])}`)
+      }
+    }
+    await inEach('logged out', (demo) => demo.startRace.waitFor())
+    await inEach('without a name', async (demo) => {
+      await demo.item('lamp').click()
+      await demo.region('The shop').getByRole('alert').waitFor()
+    })
+    await inEach('logged in', async (demo) => {
+      await demo.logIn('ada')
+      await demo.loggedInAs('ada').waitFor()
+      await demo.item('lamp').click()
+      await expect.poll(() => demo.rows('Your last 25 views')).toHaveLength(1)
+    })
+    await inEach('the wire drawn', async (demo) => {
+      await demo.wire.getByRole('button').click()
+      await expect.poll(() => demo.wire.getByRole('img').count()).toBe(2)
+    })
+    for (const [index, demo] of demos.entries()) {
+      do {
+        if (!(await demo.progress.isVisible())) await demo.startRace.click()
+        await demo.progress.waitFor()
+        await expectGood(demo, `the race running, ${JSON.stringify(views[index])}`)
+      } while (!(await demo.progress.isVisible())) // it ended too soon to have been looked at
+    }
+    await inEach('the race done', (demo) => demo.sentence.waitFor())
+  }, 120_000)
+})
+
+/** Calls back with the size of each answer that the page has received, headers included. */
+async function onBytes(page: Page, received: (bytes: number) => void): Promise<void> {
+  const session = await page.context().newCDPSession(page)
+  session.on('Network.loadingFinished', ({ encodedDataLength }) => received(encodedDataLength))
+  await session.send('Network.enable')
+}

@@ -1,0 +1,28 @@
+import type { RaceEvent } from '@onetrip/stack/demo/events.ts'
+import { onTestFinished } from 'vitest'
+
+export interface RaceListener {
+  /** The events of the races, from the moment of listening on. */
+  readonly events: readonly RaceEvent[]
+}
+
+/** Listens to the events of the races beside the page, until the current test ends. */
+export async function listenToRaces(url: string): Promise<RaceListener> {
+  const over = new AbortController()
+  onTestFinished(() => over.abort())
+  const events: RaceEvent[] = []
+  const { body } = await fetch(`${url}/demo/race/events`, { signal: over.signal })
+  const read = async () => {
+    let text = ''
+    for await (const chunk of body?.pipeThrough(new TextDecoderStream()) ?? []) {
+      const parts = `${text}${chunk}`.split('\n\n')
+      text = parts.pop() ?? ''
+      for (const part of parts) {
+        const [, name, data] = /^event: (\w+)\ndata: (.*)$/.exec(part) ?? []
+        if (name && data) events.push({ name, data: JSON.parse(data) } as RaceEvent)
+      }
+    }
+  }
+  read().catch(() => {}) // the test is over, or the API
+  return { events }
+}

@@ -1,0 +1,115 @@
+import { chromiumPath } from '@onetrip/stack/testing/find-chromium.ts'
+import { stackOfThisFile } from '@onetrip/stack/testing/stack.ts'
+import { describe, expect, test } from 'vitest'
+import { demoPagesOfThisFile } from './demo-page.ts'
+
+const like = (pattern: RegExp) => expect.stringMatching(pattern)
+
+describe.skipIf(!chromiumPath)('the shop', () => {
+  const stack = stackOfThisFile()
+  const browser = demoPagesOfThisFile()
+
+  test('a user logs in, views items, and sees the counts change', async () => {
+    const demo = await browser.open(stack.url)
+    await demo.item('lamp').click()
+    await demo.page.getByText('Log in with a name first').waitFor()
+    await demo.logIn('ada')
+    await demo.loggedInAs('ada').waitFor()
+    await demo.item('lamp').click()
+    await expect.poll(() => demo.item('lamp').innerText()).toContain('1 view')
+    await demo.item('lamp').click()
+    await expect.poll(() => demo.item('lamp').innerText()).toContain('2 views')
+    await demo.item('kite').click()
+    await expect.poll(() => demo.rows('Most viewed')).toEqual(['Lamp\n2 views', 'Kite\n1 view'])
+    await expect
+      .poll(() => demo.rows('Your last 25 views'))
+      .toMatchObject([/^Kite/, /^Lamp/].map(like))
+    await expect.poll(() => demo.rows('Recently seen')).toContainEqual(like(/^ada/))
+  })
+
+  test('two browsers see what the other does', async () => {
+    const [first, second] = [await browser.open(stack.url), await browser.open(stack.url)]
+    await first.logIn('grace')
+    await second.logIn('linus')
+    await first.loggedInAs('grace').waitFor()
+    await expect.poll(() => first.rows('Recently seen')).toContainEqual(like(/^linus/))
+    for (const [index, demo] of [first, second, first].entries()) {
+      await demo.item('globe').click()
+      const count = new RegExp(`${index + 1} views?`)
+      for (const each of [first, second]) {
+        await expect.poll(() => each.item('globe').innerText()).toMatch(count)
+      }
+    }
+    expect(await second.rows('Your last 25 views')).toEqual([like(/^Globe/)])
+  })
+
+  test('a user logs out another browser of theirs', async () => {
+    // The other one asks with a session that has ended.
+    const other = await browser.open(stack.url, { expected: /status of 401/ })
+    const own = await browser.open(stack.url)
+    await other.logIn('alan')
+    await other.loggedInAs('alan').waitFor()
+    await own.logIn('alan')
+    await expect.poll(() => own.sessions.count()).toBe(2)
+    await own.page.getByRole('button', { name: 'Log out that browser' }).click()
+    await expect
+      .poll(() => own.sessions.allInnerTexts())
+      .toEqual([expect.stringContaining('This browser')])
+    await other.page.getByText('You are not logged in any more').waitFor()
+    expect(await other.name.isVisible()).toBe(true)
+    await own.loggedInAs('alan').waitFor()
+  })
+
+  test('a session outlives a reload, and ends with Log out', async () => {
+    const demo = await browser.open(stack.url)
+    await demo.logIn('barbara')
+    await demo.loggedInAs('barbara').waitFor()
+    await demo.page.reload()
+    await demo.loggedInAs('barbara').waitFor()
+    await demo.logOut.click()
+    await demo.name.waitFor()
+    await demo.page.reload()
+    await demo.name.waitFor()
+    expect(await demo.loggedInAs('barbara').isVisible()).toBe(false)
+  })
+
+  test('the keyboard is enough', async () => {
+    const demo = await browser.open(stack.url)
+    const { keyboard } = demo.page
+    const focused = demo.page.locator(':focus')
+    /** Presses Tab until an element has the focus, which must be visible. */
+    const tabTo = async (name: string | RegExp) => {
+      for (let presses = 0; presses < 60; presses++) {
+        await keyboard.press('Tab')
+        const text = (await focused.getAttribute('name')) ?? (await focused.innerText())
+        const outline = await demo.page.evaluate<string>(
+          'getComputedStyle(document.activeElement).outlineStyle',
+        )
+        expect(outline, text).not.toBe('none')
+        if (text.match(name)) return
+      }
+      throw new Error(`Tab does not reach ${name}`)
+    }
+    await tabTo(/^Skip to the content$/)
+    await keyboard.press('Enter')
+    await demo.wire.getByRole('button').and(demo.page.locator(':enabled')).waitFor()
+    await tabTo(/^distance$/)
+    await keyboard.press('ArrowRight')
+    expect(await demo.race.getByLabel('0.3 ms').isChecked()).toBe(true)
+    await tabTo(/^Send one page view$/)
+    await keyboard.press('Enter')
+    await expect.poll(() => demo.wire.getByRole('img').count()).toBe(2)
+    await tabTo(/^user$/)
+    await keyboard.type('edsger')
+    await keyboard.press('Enter')
+    await demo.loggedInAs('edsger').waitFor()
+    // Logging in moves the focus to the first item.
+    await expect.poll(() => focused.innerText()).toMatch(/^Teapot/)
+    await keyboard.press('Enter')
+    await expect.poll(() => demo.item('teapot').innerText()).toContain('1 view')
+    await tabTo(/^Log out$/)
+    await keyboard.press('Space')
+    await demo.name.waitFor()
+    await expect.poll(() => focused.getAttribute('name')).toBe('user')
+  })
+})
