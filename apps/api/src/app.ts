@@ -23,6 +23,7 @@ import { metricsRoutes } from './routes/metrics.ts'
 import { pageRoutes } from './routes/page.ts'
 import { publicRoutes } from './routes/public.ts'
 import { reportRoutes } from './routes/report.ts'
+import type { Buy } from './shop/sale.ts'
 import type { TrustedProxies } from './trust-proxy.ts'
 import { schemaErrorFormatter, validatorCompiler } from './validation.ts'
 
@@ -62,6 +63,8 @@ export interface AppOptions {
   loginLimits?: LoginLimits
   /** Whose `X-Forwarded-For` is believed. Default: nobody's. */
   trustProxy?: TrustedProxies | undefined
+  /** How the flash sale sells a piece. Default: `buyByScript`. */
+  buy?: Buy | undefined
   /** Registers spans for requests. Default: none. */
   traceRequests?: ((app: FastifyInstance) => Promise<void>) | undefined
   metrics?: {
@@ -119,6 +122,7 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
     await service.register(authenticatedRoutes, {
       routes: options.routes,
       dataBodyBytes: limits.dataBodyBytes,
+      shop: { maySell: (user) => authenticator.maySell?.(user) ?? false, buy: options.buy },
     })
     await service.register(demoRoutes, { socket: options.demoSocket ?? '', authenticator })
     await service.register(reportRoutes, { file: options.reportFile ?? '' })

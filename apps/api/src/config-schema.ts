@@ -1,5 +1,6 @@
 import { strategyNames } from '@onetrip/session-store'
 import { type Static, Type } from 'typebox'
+import { saleMethodNames } from './shop/sale-methods.ts'
 
 /** Every setting of the API, from the environment. `.env.example` lists the same, by test. */
 export const configSchema = Type.Object({
@@ -168,6 +169,17 @@ export const configSchema = Type.Object({
     minimum: 0,
     maximum: 3600,
     description: 'How often Redis is asked for INFO, for /metrics; 0: never',
+  }),
+  SHOP_SELLERS: Type.String({
+    default: '',
+    description:
+      'With AUTH=password: users, comma separated, who may put items on sale; with AUTH=trust everybody may',
+  }),
+  SALE_METHOD: Type.String({
+    default: 'script',
+    enum: [...saleMethodNames],
+    description:
+      'How the flash sale sells a piece; all but script are for comparison, and naive oversells',
   }),
   PUBLIC_ORIGINS: Type.String({
     default: '',

@@ -33,6 +33,12 @@ export function loadConfig(environment: NodeJS.ProcessEnv = process.env): Config
       'OTEL_TRACES_SAMPLER_ARG is set, but OTEL_TRACES_SAMPLER is not traceidratio or parentbased_traceidratio',
     )
   }
+  if (config.SHOP_SELLERS !== '' && config.AUTH !== 'password') {
+    throw new Error('SHOP_SELLERS is set, but AUTH is not password')
+  }
+  if (config.SALE_METHOD === 'naive' && config.NODE_ENV === 'production') {
+    throw new Error('SALE_METHOD=naive oversells, so it does not run with NODE_ENV=production')
+  }
   const SESSION_SECRETS = sessionSecrets(config)
   if (SESSION_SECRETS.split(',').some(({ length }) => length < 32)) {
     throw new Error(

@@ -21,6 +21,7 @@ import { loggerOptions } from './logging.ts'
 import { pollRedis } from './metrics/redis-poller.ts'
 import { createRegistry } from './metrics/registry.ts'
 import { passwordAuthenticator } from './passwords/authenticator.ts'
+import { type SaleMethodName, saleMethod } from './shop/sale-methods.ts'
 import { trustedProxies } from './trust-proxy.ts'
 import { processCount, supervise } from './workers/supervise.ts'
 import { lineToPrimary, type WorkerLine } from './workers/worker.ts'
@@ -112,6 +113,11 @@ async function serveFromThisProcess(
       ),
     },
   })
+  const sale = saleMethod(config.SALE_METHOD as SaleMethodName, store, {
+    url: config.REDIS_URL,
+    tls,
+    deadlineMs: config.REDIS_DEADLINE_MS,
+  })
   const registry = createRegistry()
   const tracing = await configuredTracing(config, ({ message }) =>
     app.log.warn({ reason: message }, 'traces cannot be exported'),
@@ -121,6 +127,7 @@ async function serveFromThisProcess(
     authenticator,
     routes: application.routes,
     publicRoutes: application.publicRoutes,
+    buy: sale.buy,
     transport: parseRedisUrl(config.REDIS_URL).transport,
     secureCookie: config.NODE_ENV !== 'development',
     publicOrigins: config.PUBLIC_ORIGINS.split(',').filter((origin) => origin !== ''),
@@ -161,6 +168,7 @@ async function serveFromThisProcess(
       app.readiness.stop()
       if (!err) await delay(config.SHUTDOWN_DRAIN_MS)
       await app.close()
+      sale.close()
       await store.close()
       await tracing?.close(Math.min(MAX_TRACE_FLUSH_MS, config.SHUTDOWN_GRACE_MS / 8))
     },
@@ -193,12 +201,14 @@ async function configuredTracing(config: Config, onProblem: (error: Error) => vo
 
 /** @throws Error if it cannot be used. */
 async function configuredAuthenticator(
-  { AUTH, USERS_FILE, NODE_ENV }: Config,
+  { AUTH, USERS_FILE, NODE_ENV, SHOP_SELLERS }: Config,
   onProblem: (error: Error) => void,
 ): Promise<Authenticator> {
   if (AUTH === 'trust') return trustingAuthenticator(NODE_ENV)
   try {
-    return await passwordAuthenticator(USERS_FILE, onProblem)
+    const sellers = new Set(SHOP_SELLERS.split(','))
+    const authenticator = await passwordAuthenticator(USERS_FILE, onProblem)
+    return { ...authenticator, maySell: (user) => sellers.has(user) }
   } catch (error) {
     throw new Error(`USERS_FILE: ${(error as Error).message}`)
   }

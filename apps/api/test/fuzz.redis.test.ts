@@ -4,6 +4,7 @@ import * as fc from 'fast-check'
 import type { FastifyInstance, InjectOptions } from 'fastify'
 import type { OpenAPIV3_1 } from 'openapi-types'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { setStock } from '../src/shop/sale.ts'
 import { arbitraryOf, mutationOf } from './arbitrary.ts'
 import {
   type ApiDocument,
@@ -33,10 +34,13 @@ beforeAll(async () => {
   operations = operationsOf(document)
 })
 beforeEach(async () => {
+  await app.store.run(setStock(ITEM_ON_SALE, 1_000_000))
   ended = await login(app, 'gone')
   await app.inject({ method: 'POST', url: '/logout', headers: bearer(ended) })
 })
 afterAll(() => app.close())
+
+const ITEM_ON_SALE = 'book'
 
 /** Stands for the id of the session of `token`, which no schema can name. */
 const OWN_ID = Symbol('own id')
@@ -76,7 +80,10 @@ function requestsOf(operation: Operation) {
   return fc.record({
     operation: fc.constant(operation),
     path: fc.record(
-      parameters('path', fc.oneof(fc.constant(OWN_ID), printable, fc.constant('x'.repeat(101)))),
+      parameters(
+        'path',
+        fc.oneof(fc.constantFrom(OWN_ID, ITEM_ON_SALE), printable, fc.constant('x'.repeat(101))),
+      ),
     ),
     query: sometimes(
       fc.record(parameters('query', fc.oneof(fc.integer(), printable)), { requiredKeys: [] }),

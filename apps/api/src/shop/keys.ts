@@ -1,0 +1,8 @@
+/**
+ * The keys of the shop's applications, which no other file spells. All that belongs to an item, or to a
+ * user, is in one key: an update of it needs one slot of a cluster, without hash tags.
+ */
+export const shopKeys = {
+  /** Hash: user → when they bought, in milliseconds since 1970; the empty field: how many are left. */
+  sale: (item: string) => `sale:${item}`,
+}
