@@ -119,6 +119,29 @@ test('1,000 buyers, 100 pieces, and Redis killed in the middle: the account is e
   expect(new Set(account.buyers)).toEqual(bought)
 })
 
+test('a purchase whose reply was lost may be sent again', async () => {
+  const redis = await redisForThisTest()
+  const app = await appForThisTest(redis.socket)
+  const token = await login(app)
+  await setPieces(app, token, 2)
+  const client = clientForThisTest(redis.socket)
+  await client.call('CLIENT', 'PAUSE', '60000', 'WRITE')
+  const lost = purchase(app, token)
+  // The check of the session only reads. Then Redis has the purchase, and the connection ends.
+  await expect.poll(() => client.client('LIST')).toMatch(/name=onetrip .* flags=b.* cmd=eval/)
+  const connections = String(await client.client('LIST')).split('\n')
+  const id = /^id=(\d+)/.exec(connections.find((one) => one.includes('name=onetrip')) ?? '')?.[1]
+  await client.client('KILL', 'ID', id ?? '')
+  expect((await lost).json()).toMatchObject({
+    code: 'ONETRIP_OUTCOME_UNKNOWN',
+    mayHaveWritten: true,
+    retrySafe: true,
+  })
+  await client.call('CLIENT', 'UNPAUSE')
+  await app.store.ready()
+  expect((await purchase(app, token)).json()).toMatchObject({ left: 1 })
+})
+
 const never = (): never => {
   throw new Error('there is no such buyer')
 }
