@@ -220,7 +220,7 @@ export const Popular = Exactly(
 
 export const NoContent = Type.Unsafe<undefined>({ type: 'null', description: 'Done' })
 
-const limitOf = (defaultLimit: number) =>
+export const limitOf = (defaultLimit: number) =>
   Type.Optional(Type.Integer({ minimum: 1, maximum: 100, default: defaultLimit }))
 
 export const limitQuery = (defaultLimit: number) =>

@@ -42,7 +42,7 @@ export const openapiPlugin = fp<{ secureCookie: boolean }>(
           { name: 'views', description: 'What is viewed' },
           { name: 'data', description: 'What the application keeps with a session' },
           { name: 'demo', description: 'The demo page and what only it needs' },
-          { name: 'shop', description: 'Applications on the same pattern: a flash sale' },
+          { name: 'shop', description: 'Applications on the same pattern: a flash sale, a feed' },
           { name: 'operations', description: 'For what watches the service' },
         ],
         components: {

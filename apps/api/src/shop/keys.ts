@@ -5,4 +5,6 @@
 export const shopKeys = {
   /** Hash: user → when they bought, in milliseconds since 1970; the empty field: how many are left. */
   sale: (item: string) => `sale:${item}`,
+  /** List: entries of the user's feed, the newest first; without a user: of everybody's. */
+  feed: (user = '') => `feed:${user}`,
 }

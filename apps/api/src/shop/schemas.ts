@@ -1,5 +1,6 @@
+import { NAME_PATTERN } from '@onetrip/session-store'
 import { Type } from 'typebox'
-import { Exactly, Name, Time } from '../schemas.ts'
+import { Exactly, limitOf, Name, Time } from '../schemas.ts'
 
 const NOW = 1_795_255_200_250
 
@@ -27,3 +28,58 @@ export const Purchase = Exactly(
     examples: [{ item: 'book', boughtAt: NOW, left: 99 }],
   },
 )
+
+const Text = Type.String({ minLength: 1, maxLength: 280, pattern: NAME_PATTERN })
+
+export const FeedBody = Exactly(
+  { text: Text },
+  { description: 'What is posted', examples: [{ text: 'I bought a book' }] },
+)
+
+export const FeedPosition = Exactly(
+  { id: Type.Integer() },
+  { description: 'Number of the entry in the feed of everybody', examples: [{ id: 17 }] },
+)
+
+export const FeedPage = Type.Object(
+  {
+    entries: Type.Array(
+      Type.Object(
+        {
+          id: Type.Integer({ description: 'Number in this feed' }),
+          user: Name,
+          text: Text,
+          postedAt: Time,
+        },
+        { additionalProperties: false },
+      ),
+    ),
+    nextCursor: Type.Optional(
+      Type.String({ description: 'For the page that follows; not there on the last one' }),
+    ),
+  },
+  {
+    additionalProperties: false,
+    description: 'A page of a feed, the newest entry first',
+    examples: [
+      {
+        entries: [{ id: 17, user: 'ada', text: 'I bought a book', postedAt: NOW }],
+        nextCursor: '17',
+      },
+    ],
+  },
+)
+
+export const feedQuery = (defaultLimit: number) =>
+  Type.Object(
+    {
+      limit: limitOf(defaultLimit),
+      cursor: Type.Optional(
+        Type.String({
+          pattern: '^[1-9][0-9]{0,14}$',
+          description: 'The nextCursor of the page before',
+        }),
+      ),
+    },
+    { additionalProperties: false },
+  )

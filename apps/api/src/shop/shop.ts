@@ -1,5 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import fp from 'fastify-plugin'
+import { feedRoutes } from './feed.ts'
 import { type Buy, buyByScript, saleRoutes } from './sale.ts'
 
 export interface ShopOptions {
@@ -12,6 +13,7 @@ export interface ShopOptions {
 const routes: FastifyPluginAsyncTypebox<ShopOptions> = async (app, options) => {
   const { maySell, buy = buyByScript(app.store) } = options
   await app.register(saleRoutes, { maySell, buy })
+  await app.register(feedRoutes)
 }
 
 /** Applications of the documents, each an update or two and its routes. All need `request.user`. */
