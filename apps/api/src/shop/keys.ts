@@ -7,4 +7,6 @@ export const shopKeys = {
   sale: (item: string) => `sale:${item}`,
   /** List: entries of the user's feed, the newest first; without a user: of everybody's. */
   feed: (user = '') => `feed:${user}`,
+  /** String: the bits of the Bloom filter that holds the item's viewers. */
+  viewers: (item: string) => `viewers:${item}`,
 }

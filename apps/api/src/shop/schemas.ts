@@ -83,3 +83,18 @@ export const feedQuery = (defaultLimit: number) =>
     },
     { additionalProperties: false },
   )
+
+const ViewerCount = Type.Integer({ description: 'About how many users, of the last week' })
+
+export const Viewers = Exactly(
+  { item: Name, viewers: ViewerCount },
+  { description: 'Unique viewers of the item', examples: [{ item: 'book', viewers: 17 }] },
+)
+
+export const Viewer = Exactly(
+  { item: Name, seenBefore: Type.Boolean(), viewers: ViewerCount },
+  {
+    description: 'Whether the user viewed it before, and how many did, this user included',
+    examples: [{ item: 'book', seenBefore: false, viewers: 17 }],
+  },
+)

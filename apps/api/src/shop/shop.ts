@@ -2,6 +2,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import fp from 'fastify-plugin'
 import { feedRoutes } from './feed.ts'
 import { type Buy, buyByScript, saleRoutes } from './sale.ts'
+import { viewersRoutes } from './viewers.ts'
 
 export interface ShopOptions {
   /** Whether this user may put items on sale. */
@@ -14,6 +15,7 @@ const routes: FastifyPluginAsyncTypebox<ShopOptions> = async (app, options) => {
   const { maySell, buy = buyByScript(app.store) } = options
   await app.register(saleRoutes, { maySell, buy })
   await app.register(feedRoutes)
+  await app.register(viewersRoutes)
 }
 
 /** Applications of the documents, each an update or two and its routes. All need `request.user`. */
