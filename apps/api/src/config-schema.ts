@@ -2,6 +2,8 @@ import { strategyNames } from '@onetrip/session-store'
 import { type Static, Type } from 'typebox'
 import { saleMethodNames } from './shop/sale-methods.ts'
 
+export const DEFAULT_CACHE_ENTRIES = 10_000
+
 /** Every setting of the API, from the environment. `.env.example` lists the same, by test. */
 export const configSchema = Type.Object({
   NODE_ENV: Type.String({
@@ -180,6 +182,16 @@ export const configSchema = Type.Object({
     enum: [...saleMethodNames],
     description:
       'How the flash sale sells a piece; all but script are for comparison, and naive oversells',
+  }),
+  RISK_FEATURES: Type.Boolean({
+    default: false,
+    description: 'Record logins and their networks (hashed) for GET /me/risk',
+  }),
+  RISK_CACHE_ENTRIES: Type.Integer({
+    default: DEFAULT_CACHE_ENTRIES,
+    minimum: 0,
+    description:
+      'With RISK_FEATURES: users whose features each process caches; 0: none. The naive strategies have no cache',
   }),
   PUBLIC_ORIGINS: Type.String({
     default: '',

@@ -21,6 +21,7 @@ import { loggerOptions } from './logging.ts'
 import { pollRedis } from './metrics/redis-poller.ts'
 import { createRegistry } from './metrics/registry.ts'
 import { passwordAuthenticator } from './passwords/authenticator.ts'
+import type { RiskOptions } from './shop/risk.ts'
 import { type SaleMethodName, saleMethod } from './shop/sale-methods.ts'
 import { trustedProxies } from './trust-proxy.ts'
 import { processCount, supervise } from './workers/supervise.ts'
@@ -128,6 +129,7 @@ async function serveFromThisProcess(
     routes: application.routes,
     publicRoutes: application.publicRoutes,
     buy: sale.buy,
+    risk: riskOptions(config),
     transport: parseRedisUrl(config.REDIS_URL).transport,
     secureCookie: config.NODE_ENV !== 'development',
     publicOrigins: config.PUBLIC_ORIGINS.split(',').filter((origin) => origin !== ''),
@@ -187,6 +189,17 @@ async function serveFromThisProcess(
   }
   await primary?.mayListen()
   await listen(app, config)
+}
+
+function riskOptions(config: Config): RiskOptions | undefined {
+  if (!config.RISK_FEATURES) return undefined
+  const isNaive = config.STRATEGY.startsWith('naive') // no connection that stays open
+  return {
+    url: config.REDIS_URL,
+    tls: redisTls(config),
+    deadlineMs: config.REDIS_DEADLINE_MS,
+    cacheEntries: isNaive ? 0 : config.RISK_CACHE_ENTRIES,
+  }
 }
 
 /** For the traces that are left when the process stops. */

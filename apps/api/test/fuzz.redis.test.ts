@@ -12,7 +12,7 @@ import {
   type Operation,
   operationsOf,
 } from './openapi-document.ts'
-import { appOn, bearer, login } from './support.ts'
+import { appOn, bearer, login, riskOn } from './support.ts'
 
 // Other requests: FUZZ_SEED=7 FUZZ_RUNS=100000 npx vitest run apps/api/test/fuzz
 const seed = Number(process.env.FUZZ_SEED ?? 20261121)
@@ -28,7 +28,10 @@ let ended: string
 
 beforeAll(async () => {
   // Any file will do.
-  app = await appOn(server.socket, { reportFile: fileURLToPath(import.meta.url) })
+  app = await appOn(server.socket, {
+    reportFile: fileURLToPath(import.meta.url),
+    risk: riskOn(server.socket),
+  })
   await app.store.ready()
   document = (await app.inject('/openapi.json')).json()
   operations = operationsOf(document)

@@ -15,7 +15,7 @@ const sources = folders.flatMap((folder) =>
 
 test('only the key modules spell the name of a key', () => {
   const spellers = sources.filter((file) =>
-    /['"`](login|recent|viewed|sessions|janitor|limit|sale|feed|viewers):/.test(
+    /['"`](login|recent|viewed|sessions|janitor|limit|sale|feed|viewers|risk):/.test(
       readFileSync(join(root, file), 'utf8'),
     ),
   )

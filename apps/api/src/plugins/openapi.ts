@@ -45,7 +45,7 @@ export const openapiPlugin = fp<{ secureCookie: boolean }>(
           {
             name: 'shop',
             description:
-              'Applications on the same pattern: a flash sale, a feed, unique viewers',
+              'Applications on the same pattern: a flash sale, a feed, unique viewers, risk features',
           },
           { name: 'operations', description: 'For what watches the service' },
         ],

@@ -1,5 +1,5 @@
 import { NAME_PATTERN } from '@onetrip/session-store'
-import { Type } from 'typebox'
+import { type Static, Type } from 'typebox'
 import { Exactly, limitOf, Name, Time } from '../schemas.ts'
 
 const NOW = 1_795_255_200_250
@@ -96,5 +96,20 @@ export const Viewer = Exactly(
   {
     description: 'Whether the user viewed it before, and how many did, this user included',
     examples: [{ item: 'book', seenBefore: false, viewers: 17 }],
+  },
+)
+
+const RiskReason = Type.Enum(['first login', 'new network', 'long absence'])
+export type RiskReason = Static<typeof RiskReason>
+
+export const UserRisk = Exactly(
+  {
+    logins: Type.Integer(),
+    lastLoginAt: Type.Unsafe<number | null>({ ...Time, type: ['integer', 'null'] }),
+    reasons: Type.Array(RiskReason, { description: 'Empty: nothing is unusual' }),
+  },
+  {
+    description: 'What is known of the logins of the user, and what is unusual about this request',
+    examples: [{ logins: 3, lastLoginAt: NOW, reasons: ['new network'] }],
   },
 )

@@ -1,6 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import fp from 'fastify-plugin'
 import { feedRoutes } from './feed.ts'
+import { riskRoutes } from './risk.ts'
 import { type Buy, buyByScript, saleRoutes } from './sale.ts'
 import { viewersRoutes } from './viewers.ts'
 
@@ -16,6 +17,7 @@ const routes: FastifyPluginAsyncTypebox<ShopOptions> = async (app, options) => {
   await app.register(saleRoutes, { maySell, buy })
   await app.register(feedRoutes)
   await app.register(viewersRoutes)
+  if (app.risk) await app.register(riskRoutes, { risk: app.risk })
 }
 
 /** Applications of the documents, each an update or two and its routes. All need `request.user`. */
