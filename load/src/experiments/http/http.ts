@@ -46,6 +46,11 @@ ${contenders.map((name) => `  ${name.padEnd(17)}${descriptions[name]}`).join('\n
 Workloads:
   realistic   many sessions; POST /views, and a share of GET /me, /me/views and /items/popular
   documents   one session and one item, POST /views only: what the documents measured
+  sale        POST /items/:item/purchases of 100 items on sale, most of them repeated by the same buyer
+  feed        POST /feed, and four times as many GET /feed and GET /me/feed
+  unique      POST /items/:item/viewers: a Bloom filter with seven bits for each viewer
+  risk        GET /me/risk through the local cache; the naive variants have none
+The last four are for the variants of the store: docs/applications.md.
 
 Environment:
   REDIS_URL, REDIS_PASSWORD_FILE   with --url: the Redis of those APIs, to be watched (it needs INFO only)
@@ -173,7 +178,8 @@ function claimsOf(rows: Rows, { options }: Result): string[] {
   const sure = interval
     ? `95 % sure: ${figure(interval.low)} to ${figure(interval.high)}; round by round: ${figure(min)} to ${figure(max)}`
     : 'one round'
-  const what = Number(options.reads) > 0 ? 'requests' : 'page views'
+  const isViews = ['realistic', 'documents'].includes(String(options.workload))
+  const what = isViews && Number(options.reads) === 0 ? 'page views' : 'requests'
   return [
     `${hero.subject} answers ${figure(median)} times as many ${what} a second as ${base.subject} (${sure}).`,
     `Connections to Redis, round trips and commands per request: ${base.subject} ${effortOf(base)}; ${hero.subject} ${effortOf(hero)}.`,
