@@ -15,6 +15,8 @@ export interface InvalidationsOptions {
   onChange(keys: readonly string[] | undefined): void
   /** Changes are missed from now on, or have been. */
   onLost(): void
+  /** Redis refuses the tracking, as to a user without the permission. It is tried again every second. */
+  onRefused?(error: Error): void
 }
 
 export interface Invalidations {
@@ -28,21 +30,22 @@ export interface Invalidations {
 
 const CHANNEL = '__redis__:invalidate'
 
-/** If Redis refuses the tracking, as to a user who may not. */
 const TRY_AGAIN_MS = 1_000
 
 /**
- * Reports which keys change, by Redis's client-side caching in the broadcasting mode: Redis reports every change
- * of a key with the prefix, whoever read it and whatever connection they used.
+ * Reports which keys change, by Redis's client-side caching in broadcasting mode: Redis reports every change of
+ * a key with the prefix, on whatever connection it was read.
  *
- * One connection of its own, in RESP2: ioredis 6 drops the invalidations of RESP3. It redirects the messages to
- * itself, so tracking and subscription end together; with two connections one could be lost unnoticed.
+ * It uses one connection of its own, in RESP2, because ioredis 6 drops the invalidations of RESP3. The connection
+ * redirects the messages to itself, so tracking and subscription end together. With two connections, the loss of
+ * the tracking one would go unnoticed.
  */
 export function watchInvalidations(options: InvalidationsOptions): Invalidations {
   const { url, tls, prefix, checkEveryMs, deadlineMs, onChange, onLost } = options
+  const { onRefused = () => {} } = options
   const redis = longLivedConnection(url, deadlineMs, tls)
   redis.options.autoResubscribe = false // once subscribed, it could no longer turn the tracking on
-  /** When the check was sent that was answered last; undefined: there is no tracking. */
+  /** When the last answered request was sent; undefined: there is no tracking. */
   let completeUntil: number | undefined
   let timer: NodeJS.Timeout | undefined
   let closed = false
@@ -58,30 +61,33 @@ export function watchInvalidations(options: InvalidationsOptions): Invalidations
   async function track(): Promise<void> {
     const { stream } = redis
     try {
-      const sentAt = performance.now()
-      const id = await redis.client('ID')
-      await redis.client('TRACKING', 'ON', 'REDIRECT', id, 'BCAST', 'PREFIX', prefix)
-      await redis.subscribe(CHANNEL)
-      completeUntil = sentAt
-      timer = setTimeout(check, checkEveryMs).unref()
-    } catch {
-      if (!closed) timer = setTimeout(() => stream.destroy(), TRY_AGAIN_MS).unref()
+      await confirmed(async () => {
+        const id = await redis.client('ID')
+        await redis.client('TRACKING', 'ON', 'REDIRECT', id, 'BCAST', 'PREFIX', prefix)
+        await redis.subscribe(CHANNEL)
+      })
+    } catch (error) {
+      if (closed) return
+      if ((error as Error).name === 'ReplyError') onRefused(error as Error)
+      timer = setTimeout(() => stream.destroy(), TRY_AGAIN_MS).unref()
     }
   }
 
-  async function check(): Promise<void> {
+  /** If it fails, the connection is lost. */
+  const check = () => confirmed(() => redis.ping()).catch(() => {})
+
+  /** Redis answers `ask` in time: until it was sent, no change was missed. */
+  async function confirmed(ask: () => Promise<unknown>): Promise<void> {
     const { stream } = redis
     const sentAt = performance.now()
     const late = setTimeout(() => stream.destroy(), deadlineMs).unref()
     try {
-      await redis.ping()
-      completeUntil = sentAt
-      timer = setTimeout(check, checkEveryMs).unref()
-    } catch {
-      // `lost` follows
+      await ask()
     } finally {
       clearTimeout(late)
     }
+    completeUntil = sentAt
+    timer = setTimeout(check, checkEveryMs).unref()
   }
 
   function lost(): void {

@@ -124,12 +124,17 @@ const MAX_PENDING = 10_000
 export const riskPlugin = fp<RiskOptions>(
   async (app, { url, tls, cacheEntries, deadlineMs, writeEveryMs = 100 }) => {
     const { store } = app
+    let refused = false
     const metrics = riskMetrics(app, () => cache.entries)
     const cache = clientCache<Features>({
       ...{ url, tls, deadlineMs, prefix: RISK_KEYS, checkEveryMs: CHECK_EVERY_MS },
       maxEntries: cacheEntries,
       read: (key) => store.run(readFeatures(key)),
       onRead: metrics.read,
+      onRefused(err) {
+        if (!refused) app.log.warn({ err }, 'Redis refuses CLIENT TRACKING: no local cache of risk')
+        refused = true
+      },
     })
     const writes = writeBehind<Logins>({
       ...{ store, update: addLogins, intervalMs: writeEveryMs, maxPending: MAX_PENDING },

@@ -8,14 +8,14 @@ import { ItemParams, Viewer, Viewers } from './schemas.ts'
 
 // Unique viewers of an item ("viewed by 17 people"): a Bloom filter for each item.
 
-/** 12 kB for each item. Up to 10,000 viewers, at most one new viewer of 100 counts as seen before. */
+/** 12 kB for each item. Up to 10,000 viewers, at most 1 in 100 new viewers counts as seen before. */
 export const filter = bloomFilter({ capacity: 10_000, falsePositiveRate: 0.01 })
 
 /** Seconds that an item's filter is kept after its last viewer: a week. */
 const VIEWERS_SECONDS = 604_800
 
 export interface Seen {
-  /** The user viewed the item before. Of a new viewer it is wrong with the false-positive rate. */
+  /** The user viewed the item before. Never false for those who did; sometimes true for a new viewer. */
   seenBefore: boolean
   /** About how many viewers there are, this one included. */
   viewers: number
@@ -71,7 +71,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
         operationId: 'seeItem',
         summary: 'Count the user as a viewer of an item, once',
         description:
-          'A Bloom filter: once an item has 10,000 viewers, about one new viewer of 100 counts as seen before. A view that is sent again changes nothing.',
+          'A Bloom filter: once an item has 10,000 viewers, about 1 in 100 new viewers counts as seen before. A view that is sent again changes nothing.',
         tags,
         params: ItemParams,
         response: { 200: Viewer },

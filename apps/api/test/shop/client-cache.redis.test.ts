@@ -101,11 +101,15 @@ test('a read that fails is not kept', async () => {
 })
 
 test('when the subscriber is lost nothing is kept until it is back', async () => {
-  const { cache, lastRead, works } = cacheForThisTest()
+  const refusals: string[] = []
+  const { cache, lastRead, works } = cacheForThisTest({
+    onRefused: ({ message }) => void refusals.push(message),
+  })
   await server.redis.set('cached:a', 'old')
   await works()
   await expect.poll(() => lastRead('cached:a')).toEqual({ value: 'old', how: 'hit' })
   const [id = ''] = await trackers()
+  expect(refusals).toEqual([])
   await server.redis.call('ACL', 'SETUSER', 'default', '-client|tracking')
   onTestFinished(() => server.redis.call('ACL', 'SETUSER', 'default', '+@all').then(() => {}))
   await server.redis.client('KILL', 'ID', id)
@@ -114,6 +118,7 @@ test('when the subscriber is lost nothing is kept until it is back', async () =>
   expect(await lastRead('cached:a')).toEqual({ value: 'new', how: 'bypass' })
   await server.redis.set('cached:a', 'newer')
   expect(await lastRead('cached:a')).toEqual({ value: 'newer', how: 'bypass' })
+  await expect.poll(() => refusals[0]).toContain('NOPERM')
   await server.redis.call('ACL', 'SETUSER', 'default', '+@all')
   await works()
   expect(await trackers()).toHaveLength(1)

@@ -55,6 +55,7 @@ The last four are for the variants of the store: docs/applications.md.
 Environment:
   REDIS_URL, REDIS_PASSWORD_FILE   with --url: the Redis of those APIs, to be watched (it needs INFO only)
   WORKERS, REDIS_POOL_SIZE, REDIS_IO_THREADS   of a stack of its own (default 1)
+  SALE_METHOD   of a stack of its own, with --workload sale: script, compensated, optimistic or naive
   REDIS_SERVER, ONETRIP_HOME, ONETRIP_STATE   as for npm start (npm start -- --help)
 
 Examples:

@@ -38,7 +38,10 @@ const isBelow = (limit: number, value: Argument | undefined) =>
 /** For a command that does the same once as several times, one after the other. */
 const sameCommand = (fits: Rule['fits']): Rule => ({
   fits,
-  mergeable: (into, command) => command.every((argument, at) => argument === into[at]),
+  mergeable(into, command) {
+    for (let at = 2; at < command.length; at++) if (command[at] !== into[at]) return false
+    return true
+  },
   add() {},
   split: sharedReply,
 })
