@@ -13,7 +13,7 @@ const workloads: Record<WorkloadName, { sessions: number; items: number; reads: 
   realistic: { sessions: 1_000, items: 1_000, reads: 0.2 },
   /** What the documents' own benchmark did: one token, one item, and nothing but updates. */
   documents: { sessions: 1, items: 1, reads: 0 },
-  sale: { sessions: 1_000, items: 100, reads: 0 },
+  sale: { sessions: 1_000, items: 1_000, reads: 0 },
   feed: { sessions: 1_000, items: 1_000, reads: 0.8 },
   unique: { sessions: 1_000, items: 1_000, reads: 0 },
   risk: { sessions: 1_000, items: 1, reads: 1 },

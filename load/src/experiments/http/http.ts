@@ -46,7 +46,7 @@ ${contenders.map((name) => `  ${name.padEnd(17)}${descriptions[name]}`).join('\n
 Workloads:
   realistic   many sessions; POST /views, and a share of GET /me, /me/views and /items/popular
   documents   one session and one item, POST /views only: what the documents measured
-  sale        POST /items/:item/purchases of 100 items on sale, most of them repeated by the same buyer
+  sale        POST /items/:item/purchases of items on sale, some of them repeated by the same buyer
   feed        POST /feed, and four times as many GET /feed and GET /me/feed
   unique      POST /items/:item/viewers: a Bloom filter with seven bits for each viewer
   risk        GET /me/risk through the local cache; the naive variants have none
