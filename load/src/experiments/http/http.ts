@@ -33,6 +33,8 @@ const RATE = 'requestsPerSecond'
 export const http: Experiment<HttpOptions, HttpBench> = {
   name: 'http',
   title: 'Page views over HTTP, at full speed',
+  detail: ({ options: { workload = 'realistic' } }) =>
+    workload === 'realistic' ? '' : `workload ${workload}`,
   summary: 'compare the variants of the API at full speed',
   group: 'Over HTTP',
   about: `
@@ -179,8 +181,9 @@ function claimsOf(rows: Rows, { options }: Result): string[] {
   const sure = interval
     ? `95 % sure: ${figure(interval.low)} to ${figure(interval.high)}; round by round: ${figure(min)} to ${figure(max)}`
     : 'one round'
-  const isViews = ['realistic', 'documents'].includes(String(options.workload))
-  const what = isViews && Number(options.reads) === 0 ? 'page views' : 'requests'
+  const { workload = 'realistic' } = options
+  const isViews = workload === 'realistic' || workload === 'documents'
+  const what = !isViews || Number(options.reads) > 0 ? 'requests' : 'page views'
   return [
     `${hero.subject} answers ${figure(median)} times as many ${what} a second as ${base.subject} (${sure}).`,
     `Connections to Redis, round trips and commands per request: ${base.subject} ${effortOf(base)}; ${hero.subject} ${effortOf(hero)}.`,
