@@ -23,6 +23,8 @@ import { metricsRoutes } from './routes/metrics.ts'
 import { pageRoutes } from './routes/page.ts'
 import { publicRoutes } from './routes/public.ts'
 import { reportRoutes } from './routes/report.ts'
+import { type RiskOptions, riskPlugin } from './shop/risk.ts'
+import type { Buy } from './shop/sale.ts'
 import type { TrustedProxies } from './trust-proxy.ts'
 import { schemaErrorFormatter, validatorCompiler } from './validation.ts'
 
@@ -62,6 +64,10 @@ export interface AppOptions {
   loginLimits?: LoginLimits
   /** Whose `X-Forwarded-For` is believed. Default: nobody's. */
   trustProxy?: TrustedProxies | undefined
+  /** How the flash sale sells a piece. Default: `buyByScript`. */
+  buy?: Buy | undefined
+  /** Keeps risk features of users. Default: none, and no `GET /me/risk`. */
+  risk?: RiskOptions | undefined
   /** Registers spans for requests. Default: none. */
   traceRequests?: ((app: FastifyInstance) => Promise<void>) | undefined
   metrics?: {
@@ -114,11 +120,13 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
   // Those above are answered however busy the service is.
   await app.register(async (service) => {
     await service.register(overloadPlugin, { maxEventLoopDelayMs })
+    if (options.risk) await service.register(riskPlugin, options.risk)
     await service.register(publicRoutes, { authenticator })
     if (options.publicRoutes) await service.register(options.publicRoutes)
     await service.register(authenticatedRoutes, {
       routes: options.routes,
       dataBodyBytes: limits.dataBodyBytes,
+      shop: { maySell: (user) => authenticator.maySell?.(user) ?? false, buy: options.buy },
     })
     await service.register(demoRoutes, { socket: options.demoSocket ?? '', authenticator })
     await service.register(reportRoutes, { file: options.reportFile ?? '' })

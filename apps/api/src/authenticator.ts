@@ -14,6 +14,8 @@ export interface Authenticator<Schema extends TSchema = TSchema> {
    * answer; any other error is logged and answered with 500.
    */
   authenticate(credentials: Static<Schema>): Promise<string | undefined>
+  /** Whether this user may put items on sale. Default: nobody may. */
+  maySell?(user: string): boolean
 }
 
 /**
@@ -32,5 +34,6 @@ export function trustingAuthenticator(environment: string): Authenticator<typeof
     claimedUser: ({ user }) => user,
     remembers: ({ remember = false }) => remember,
     authenticate: async ({ user }) => user,
+    maySell: () => true,
   }
 }

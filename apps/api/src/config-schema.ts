@@ -1,5 +1,8 @@
 import { strategyNames } from '@onetrip/session-store'
 import { type Static, Type } from 'typebox'
+import { saleMethodNames } from './shop/sale-methods.ts'
+
+export const DEFAULT_CACHE_ENTRIES = 10_000
 
 /** Every setting of the API, from the environment. `.env.example` lists the same, by test. */
 export const configSchema = Type.Object({
@@ -168,6 +171,27 @@ export const configSchema = Type.Object({
     minimum: 0,
     maximum: 3600,
     description: 'How often Redis is asked for INFO, for /metrics; 0: never',
+  }),
+  SHOP_SELLERS: Type.String({
+    default: '',
+    description:
+      'With AUTH=password: users, comma separated, who may put items on sale; with AUTH=trust everybody may',
+  }),
+  SALE_METHOD: Type.String({
+    default: 'script',
+    enum: [...saleMethodNames],
+    description:
+      'How the flash sale sells a piece; all but script are for comparison, and naive oversells',
+  }),
+  RISK_FEATURES: Type.Boolean({
+    default: false,
+    description: 'Record logins and their networks (hashed) for GET /me/risk',
+  }),
+  RISK_CACHE_ENTRIES: Type.Integer({
+    default: DEFAULT_CACHE_ENTRIES,
+    minimum: 0,
+    description:
+      'With RISK_FEATURES: users whose features each process caches; 0: none. The naive strategies have no cache',
   }),
   PUBLIC_ORIGINS: Type.String({
     default: '',

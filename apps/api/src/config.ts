@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import type { ConnectionOptions } from 'node:tls'
 import { redisAddress } from '@onetrip/session-store'
 import { envSchema } from 'env-schema'
-import { type Config, configSchema } from './config-schema.ts'
+import { type Config, configSchema, DEFAULT_CACHE_ENTRIES } from './config-schema.ts'
 import { trustedProxies } from './trust-proxy.ts'
 
 export type { Config } from './config-schema.ts'
@@ -32,6 +32,15 @@ export function loadConfig(environment: NodeJS.ProcessEnv = process.env): Config
     throw new Error(
       'OTEL_TRACES_SAMPLER_ARG is set, but OTEL_TRACES_SAMPLER is not traceidratio or parentbased_traceidratio',
     )
+  }
+  if (config.SHOP_SELLERS !== '' && config.AUTH !== 'password') {
+    throw new Error('SHOP_SELLERS is set, but AUTH is not password')
+  }
+  if (!config.RISK_FEATURES && config.RISK_CACHE_ENTRIES !== DEFAULT_CACHE_ENTRIES) {
+    throw new Error('RISK_CACHE_ENTRIES is set, but RISK_FEATURES is not true')
+  }
+  if (config.SALE_METHOD === 'naive' && config.NODE_ENV === 'production') {
+    throw new Error('SALE_METHOD=naive oversells, so it does not run with NODE_ENV=production')
   }
   const SESSION_SECRETS = sessionSecrets(config)
   if (SESSION_SECRETS.split(',').some(({ length }) => length < 32)) {

@@ -34,6 +34,7 @@ const ownErrors = {
   API_NOT_FOUND: refused(404, 'not found'),
   API_NO_RACE: refused(404, 'there is no race here'),
   API_METHOD_NOT_ALLOWED: refused(405, 'this path has no such method'),
+  API_SOLD_OUT: refused(409, 'sold out: no piece of this item is left'),
   API_REQUEST_TIMEOUT: later(408, 'the request took too long to arrive'),
   API_RACE_RUNNING: later(409, 'a race is running: wait for its end'),
   API_BODY_TOO_LARGE: refused(413, 'the body is too large'),

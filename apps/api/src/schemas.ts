@@ -15,19 +15,19 @@ export const MAX_PASSWORD_LENGTH = 256
 const NEXT_CURSOR = Buffer.from(`${NOW / 1000} ${SESSION_ID}`).toString('base64url')
 
 /** An object with these properties, all required, and no others. */
-const Exactly = <Properties extends TProperties>(
+export const Exactly = <Properties extends TProperties>(
   properties: Properties,
   options: { description: string; examples: unknown[] },
 ) => Type.Object(properties, { additionalProperties: false, ...options })
 
 /** A user or an item. */
-const Name = Type.String({
+export const Name = Type.String({
   minLength: 1,
   maxLength: MAX_NAME_LENGTH,
   pattern: NAME_PATTERN,
 })
 
-const Time = Type.Integer({ description: 'Milliseconds since 1970' })
+export const Time = Type.Integer({ description: 'Milliseconds since 1970' })
 
 /** The user of a session. */
 const SessionUser = Type.Unsafe<string | null>({
@@ -220,7 +220,7 @@ export const Popular = Exactly(
 
 export const NoContent = Type.Unsafe<undefined>({ type: 'null', description: 'Done' })
 
-const limitOf = (defaultLimit: number) =>
+export const limitOf = (defaultLimit: number) =>
   Type.Optional(Type.Integer({ minimum: 1, maximum: 100, default: defaultLimit }))
 
 export const limitQuery = (defaultLimit: number) =>

@@ -21,6 +21,8 @@ import { loggerOptions } from './logging.ts'
 import { pollRedis } from './metrics/redis-poller.ts'
 import { createRegistry } from './metrics/registry.ts'
 import { passwordAuthenticator } from './passwords/authenticator.ts'
+import type { RiskOptions } from './shop/risk.ts'
+import { type SaleMethodName, saleMethod } from './shop/sale-methods.ts'
 import { trustedProxies } from './trust-proxy.ts'
 import { processCount, supervise } from './workers/supervise.ts'
 import { lineToPrimary, type WorkerLine } from './workers/worker.ts'
@@ -112,6 +114,11 @@ async function serveFromThisProcess(
       ),
     },
   })
+  const sale = saleMethod(config.SALE_METHOD as SaleMethodName, store, {
+    url: config.REDIS_URL,
+    tls,
+    deadlineMs: config.REDIS_DEADLINE_MS,
+  })
   const registry = createRegistry()
   const tracing = await configuredTracing(config, ({ message }) =>
     app.log.warn({ reason: message }, 'traces cannot be exported'),
@@ -121,6 +128,8 @@ async function serveFromThisProcess(
     authenticator,
     routes: application.routes,
     publicRoutes: application.publicRoutes,
+    buy: sale.buy,
+    risk: riskOptions(config),
     transport: parseRedisUrl(config.REDIS_URL).transport,
     secureCookie: config.NODE_ENV !== 'development',
     publicOrigins: config.PUBLIC_ORIGINS.split(',').filter((origin) => origin !== ''),
@@ -161,6 +170,7 @@ async function serveFromThisProcess(
       app.readiness.stop()
       if (!err) await delay(config.SHUTDOWN_DRAIN_MS)
       await app.close()
+      sale.close()
       await store.close()
       await tracing?.close(Math.min(MAX_TRACE_FLUSH_MS, config.SHUTDOWN_GRACE_MS / 8))
     },
@@ -181,6 +191,17 @@ async function serveFromThisProcess(
   await listen(app, config)
 }
 
+function riskOptions(config: Config): RiskOptions | undefined {
+  if (!config.RISK_FEATURES) return undefined
+  const isNaive = config.STRATEGY.startsWith('naive') // no connection that stays open
+  return {
+    url: config.REDIS_URL,
+    tls: redisTls(config),
+    deadlineMs: config.REDIS_DEADLINE_MS,
+    cacheEntries: isNaive ? 0 : config.RISK_CACHE_ENTRIES,
+  }
+}
+
 /** For the traces that are left when the process stops. */
 const MAX_TRACE_FLUSH_MS = 2_000
 
@@ -193,12 +214,14 @@ async function configuredTracing(config: Config, onProblem: (error: Error) => vo
 
 /** @throws Error if it cannot be used. */
 async function configuredAuthenticator(
-  { AUTH, USERS_FILE, NODE_ENV }: Config,
+  { AUTH, USERS_FILE, NODE_ENV, SHOP_SELLERS }: Config,
   onProblem: (error: Error) => void,
 ): Promise<Authenticator> {
   if (AUTH === 'trust') return trustingAuthenticator(NODE_ENV)
   try {
-    return await passwordAuthenticator(USERS_FILE, onProblem)
+    const sellers = new Set(SHOP_SELLERS.split(','))
+    const authenticator = await passwordAuthenticator(USERS_FILE, onProblem)
+    return { ...authenticator, maySell: (user) => sellers.has(user) }
   } catch (error) {
     throw new Error(`USERS_FILE: ${(error as Error).message}`)
   }

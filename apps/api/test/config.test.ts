@@ -61,6 +61,10 @@ test.each([
   [{ AUTH: 'ldap' }, 'AUTH must be one of trust, password'],
   [{ AUTH: 'password' }, 'AUTH=password needs a USERS_FILE'],
   [{ USERS_FILE: 'users' }, 'USERS_FILE is set, but AUTH is not password'],
+  [{ SHOP_SELLERS: 'ada' }, 'SHOP_SELLERS is set, but AUTH is not password'],
+  [{ SALE_METHOD: 'fast' }, 'SALE_METHOD must be one of script, '],
+  [{ SALE_METHOD: 'naive', NODE_ENV: 'production' }, 'SALE_METHOD=naive oversells'],
+  [{ RISK_CACHE_ENTRIES: '0' }, 'RISK_CACHE_ENTRIES is set, but RISK_FEATURES is not true'],
   [{ WORKERS: '0' }, 'WORKERS is not in its form: Processes on the one port, 1 to 99; auto:'],
   [{ STRATEGY: 'fast' }, 'STRATEGY must be one of naive, '],
   [

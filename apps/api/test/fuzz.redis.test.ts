@@ -4,6 +4,7 @@ import * as fc from 'fast-check'
 import type { FastifyInstance, InjectOptions } from 'fastify'
 import type { OpenAPIV3_1 } from 'openapi-types'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { setStock } from '../src/shop/sale.ts'
 import { arbitraryOf, mutationOf } from './arbitrary.ts'
 import {
   type ApiDocument,
@@ -11,7 +12,7 @@ import {
   type Operation,
   operationsOf,
 } from './openapi-document.ts'
-import { appOn, bearer, login } from './support.ts'
+import { appOn, bearer, login, riskOn } from './support.ts'
 
 // Other requests: FUZZ_SEED=7 FUZZ_RUNS=100000 npx vitest run apps/api/test/fuzz
 const seed = Number(process.env.FUZZ_SEED ?? 20261121)
@@ -27,16 +28,22 @@ let ended: string
 
 beforeAll(async () => {
   // Any file will do.
-  app = await appOn(server.socket, { reportFile: fileURLToPath(import.meta.url) })
+  app = await appOn(server.socket, {
+    reportFile: fileURLToPath(import.meta.url),
+    risk: riskOn(server.socket),
+  })
   await app.store.ready()
   document = (await app.inject('/openapi.json')).json()
   operations = operationsOf(document)
 })
 beforeEach(async () => {
+  await app.store.run(setStock(ITEM_ON_SALE, 1_000_000))
   ended = await login(app, 'gone')
   await app.inject({ method: 'POST', url: '/logout', headers: bearer(ended) })
 })
 afterAll(() => app.close())
+
+const ITEM_ON_SALE = 'book'
 
 /** Stands for the id of the session of `token`, which no schema can name. */
 const OWN_ID = Symbol('own id')
@@ -76,7 +83,10 @@ function requestsOf(operation: Operation) {
   return fc.record({
     operation: fc.constant(operation),
     path: fc.record(
-      parameters('path', fc.oneof(fc.constant(OWN_ID), printable, fc.constant('x'.repeat(101)))),
+      parameters(
+        'path',
+        fc.oneof(fc.constantFrom(OWN_ID, ITEM_ON_SALE), printable, fc.constant('x'.repeat(101))),
+      ),
     ),
     query: sometimes(
       fc.record(parameters('query', fc.oneof(fc.integer(), printable)), { requiredKeys: [] }),

@@ -6,7 +6,7 @@ import { AggregatorRegistry } from 'prom-client'
 import { expect, onTestFinished, test } from 'vitest'
 import { pollRedis } from '../src/metrics/redis-poller.ts'
 import { createRegistry } from '../src/metrics/registry.ts'
-import { appForThisTest, bearer, login } from './support.ts'
+import { appForThisTest, bearer, login, riskOn } from './support.ts'
 
 const server = redisOfThisFile()
 
@@ -159,7 +159,7 @@ test('Redis is asked by one connection, and its going and coming is told once ea
 })
 
 test('the guide tells of every metric of ours, and of none that is not served', async () => {
-  const app = await appForThisTest(server.socket)
+  const app = await appForThisTest(server.socket, { risk: riskOn(server.socket) })
   const url = `unix://${server.socket}`
   const log = { info: () => {}, warn: () => {} } as never
   const { metrics: registry } = app

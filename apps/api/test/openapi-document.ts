@@ -19,7 +19,7 @@ interface Body {
 }
 
 export interface Operation {
-  readonly method: 'GET' | 'POST' | 'DELETE'
+  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
   readonly path: string
   readonly operation: OpenAPIV3_1.OperationObject
   readonly parameters: readonly OpenAPIV3_1.ParameterObject[]

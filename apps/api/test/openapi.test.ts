@@ -3,7 +3,7 @@ import type { FastifyInstance } from 'fastify'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { errorTable } from '../src/errors.ts'
 import { type ApiDocument, operationsOf } from './openapi-document.ts'
-import { appOn } from './support.ts'
+import { appOn, riskOn } from './support.ts'
 
 const NO_REDIS = '/nowhere/redis.sock'
 
@@ -11,7 +11,7 @@ let app: FastifyInstance
 let document: ApiDocument
 
 beforeAll(async () => {
-  app = await appOn(NO_REDIS)
+  app = await appOn(NO_REDIS, { risk: riskOn(NO_REDIS) })
   document = (await app.inject('/openapi.json')).json()
 })
 afterAll(() => app.close())

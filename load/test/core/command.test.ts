@@ -76,6 +76,12 @@ describe('http', () => {
     })
   })
 
+  test('a workload has defaults of its own, and risk takes no --reads', () => {
+    expect(http('--workload=feed')).toMatchObject({ workload: 'feed', items: 1_000, reads: 0.8 })
+    expect(http('--workload=risk')).toMatchObject({ reads: 1 })
+    expect(() => http('--workload=risk', '--reads=0.5')).toThrow('--reads has no effect')
+  })
+
   test('a preset yields to what is given, wherever it stands', () => {
     expect(http('--quick')).toMatchObject({ rounds: 5, duration: 2, warmup: 1 })
     expect(http('--rounds=2', '--quick')).toMatchObject({ rounds: 2, duration: 2 })

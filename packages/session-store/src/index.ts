@@ -51,6 +51,7 @@ export { type NodeRedisClient, nodeRedisSender } from './senders/node-redis.ts'
 export type { ScanPosition, ScanRequest, ScanStep, Sender } from './senders/sender.ts'
 export type { Attempts } from './sessions/attempts.ts'
 export { MAX_CURSOR_LENGTH } from './sessions/cursor.ts'
+export { repeatable } from './sessions/repeated-views.ts'
 export type { ExportedSession, UserExport, WalkOptions } from './sessions/user-records.ts'
 export { createSessionStore } from './store.ts'
 export type {

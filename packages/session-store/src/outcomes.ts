@@ -16,7 +16,9 @@ const isLost = (outcome: Outcome): outcome is Error =>
   outcome instanceof Error && !isRefusal(outcome)
 
 const READ_COMMANDS = new Set(
-  'HGET HGETALL HMGET HSCAN PING SCAN ZCARD ZMSCORE ZRANGE ZREVRANGE ZSCAN ZSCORE'.split(' '),
+  'BITCOUNT HGET HGETALL HMGET HSCAN PING SCAN ZCARD ZMSCORE ZRANGE ZREVRANGE ZSCAN ZSCORE'.split(
+    ' ',
+  ),
 )
 
 export const isRead = ([name]: Command): boolean => READ_COMMANDS.has(name)

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { documentKeys as keys } from '../src/keys.ts'
 import { merge } from '../src/senders/merge.ts'
 import { endSessions } from '../src/sessions/user-sessions.ts'
-import { checkToken, recordView } from '../src/updates.ts'
+import { type Command, type CommandList, checkToken, recordView } from '../src/updates.ts'
 
 const view = (id: string, item: string, seconds: number) =>
   recordView(keys, { id, item }, 1000 * seconds)
@@ -20,6 +20,47 @@ test('views become one command for each key, or item', () => {
     ['ZINCRBY', 'viewed:', -1, 'pen'],
     ['HMGET', 'login:', 'a', 'b', 'a'],
   ])
+})
+
+const bits = (key: string, ...offsets: number[]): CommandList => ({
+  commands: [
+    ...offsets.map((offset): Command => ['SETBIT', key, offset, 1]),
+    ['BITCOUNT', key],
+    ['EXPIRE', key, 60],
+  ],
+  mergeable: true,
+})
+
+test('bits of a key become one BITFIELD, and what is the same is sent once', () => {
+  const { commands, split } = merge([bits('a', 7, 9), bits('b', 1, 2), bits('a', 8, 9)])
+  expect(commands).toEqual([
+    ['BITFIELD', 'a', 'SET', 'u1', 7, 1, 'SET', 'u1', 8, 1],
+    ['SETBIT', 'b', 1, 1],
+    ['BITFIELD', 'a', 'SET', 'u1', 9, 1, 'SET', 'u1', 9, 1],
+    ['SETBIT', 'b', 2, 1],
+    ['BITCOUNT', 'a'],
+    ['BITCOUNT', 'b'],
+    ['EXPIRE', 'a', 60],
+    ['EXPIRE', 'b', 60],
+  ])
+  expect(split([[1, 0], 0, [0, 1], 1, 3, 2, 1, 1])).toEqual([
+    [1, 0, 3, 1],
+    [0, 1, 2, 1],
+    [0, 1, 3, 1],
+  ])
+})
+
+test.each([
+  [['SETBIT', 'a', 2 ** 32, 1]],
+  [['SETBIT', 'a', -1, 1]],
+  [['SETBIT', 'a', 1, 2]],
+  [['SETBIT', 'a', '1', 1]],
+  [['EXPIRE', 'a', 60, 'NX']],
+  [['EXPIRE', 'a', 'x']],
+  [['BITCOUNT', 'a', 0, 1]],
+])('%j, which Redis could refuse, is not merged', (command) => {
+  const update = { commands: [command as unknown as Command], mergeable: true }
+  expect(merge([update, update]).commands).toEqual([command, command])
 })
 
 test('commands of an update that is not mergeable stay as they are', () => {

@@ -42,6 +42,11 @@ export const openapiPlugin = fp<{ secureCookie: boolean }>(
           { name: 'views', description: 'What is viewed' },
           { name: 'data', description: 'What the application keeps with a session' },
           { name: 'demo', description: 'The demo page and what only it needs' },
+          {
+            name: 'shop',
+            description:
+              'Applications on the same pattern: a flash sale, a feed, unique viewers, risk features',
+          },
           { name: 'operations', description: 'For what watches the service' },
         ],
         components: {

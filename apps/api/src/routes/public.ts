@@ -35,7 +35,9 @@ const routes: FastifyPluginAsyncTypebox<{ authenticator: Authenticator }> = asyn
       if (user === undefined) throw new ApiError('API_WRONG_CREDENTIALS')
       const remember = authenticator.remembers?.(request.body) ?? false
       reply.header('cache-control', 'no-store')
-      return await reply.login(user, { remember })
+      const login = await reply.login(user, { remember })
+      app.risk?.loggedIn(request, user)
+      return login
     },
   )
 

@@ -14,15 +14,14 @@ export function seededRandom(seed: number): () => number {
   }
 }
 
+/** The items are numbered from 0, and their names from 1. */
+export const itemName = (index: number, prefix = 'load-item-') => `${prefix}${index + 1}`
+
 /**
  * Draws from `count` items, the n-th with a weight of 1/n (Zipf's law): as in a shop, few items get
  * most of the views.
  */
-export function skewedItems(
-  count: number,
-  random: () => number,
-  prefix = 'load-item-',
-): () => string {
+export function skewedItems(count: number, random: () => number, prefix?: string): () => string {
   let sum = 0
   const upTo = Array.from({ length: count }, (_, index) => {
     sum += 1 / (index + 1)
@@ -37,7 +36,7 @@ export function skewedItems(
       if ((upTo[middle] ?? sum) > point) high = middle
       else low = middle + 1
     }
-    return `${prefix}${low + 1}`
+    return itemName(low, prefix)
   }
 }
 
@@ -49,14 +48,56 @@ export interface Call {
   body: string | null
 }
 
+/** The requests of a workload. */
+interface Requests {
+  /** What a request that changes something sends for an item. */
+  write(item: string): { path: string; body?: object }
+  /** Paths of what reads, each as often; `:item` is an item. */
+  reads: readonly string[]
+}
+
+const views: Requests = {
+  write: (item) => ({ path: '/views', body: { item } }),
+  // What a page shows besides the item. The last needs no session.
+  reads: ['/me', '/me/views', '/items/popular'],
+}
+
+const requests = {
+  realistic: views,
+  documents: views,
+  sale: {
+    write: (item) => ({ path: `/items/${item}/purchases` }),
+    reads: ['/items/:item/stock'],
+  },
+  feed: {
+    write: (item) => ({ path: '/feed', body: { text: `I like ${item}` } }),
+    reads: ['/feed', '/me/feed'],
+  },
+  unique: {
+    write: (item) => ({ path: `/items/${item}/viewers` }),
+    reads: ['/items/:item/viewers'],
+  },
+  risk: {
+    write: () => {
+      throw new TypeError('the workload risk only reads')
+    },
+    reads: ['/me/risk'],
+  },
+} satisfies Record<string, Requests>
+
+export type WorkloadName = keyof typeof requests
+export const workloadNames = Object.keys(requests) as WorkloadName[]
+
 export interface WorkloadOptions {
+  /** Default `realistic`. */
+  workload?: WorkloadName
   /** Of the sessions. */
   tokens: readonly string[]
   connections: number
   items: number
   /** What their names begin with. Default `load-item-`. */
   itemPrefix?: string
-  /** Share of the requests, 0 to 1, that read; all others are `POST /views`. Default 0. */
+  /** Share of the requests, 0 to 1, that read. Default 0. */
   reads?: number
   seed: number
   /** About how many requests are prepared, to be sent over and over. Default 20,000. */
@@ -66,15 +107,13 @@ export interface WorkloadOptions {
 /** A request without an answer counts as a timeout after so many seconds. */
 export const TIMEOUT_S = 10
 
-/** What a page shows besides the item: each is a third of the reads. The last needs no session. */
-const readPaths = ['/me', '/me/views', '/items/popular']
-
 /**
  * What each connection sends, over and over: a list per connection. A connection has sessions of its
  * own, unless there are fewer sessions than connections.
  */
 export function workload(options: WorkloadOptions): Call[][] {
   const { tokens, connections, items, itemPrefix, reads = 0, seed, prepared = 20_000 } = options
+  const { write, reads: readPaths }: Requests = requests[options.workload ?? 'realistic']
   const nextItem = skewedItems(items, seededRandom(seed), itemPrefix)
   const random = seededRandom(seed + 1) // separate: the views are the same whatever is read
   // To generate them during a run would cost more than to send them.
@@ -82,11 +121,16 @@ export function workload(options: WorkloadOptions): Call[][] {
   const call = (token = ''): Call => {
     const authorization = `Bearer ${token}`
     if (random() >= reads) {
+      const { path, body } = write(nextItem())
+      if (!body) return { method: 'POST', path, headers: { authorization }, body: null }
       const headers = { authorization, 'content-type': 'application/json' }
-      return { method: 'POST', path: '/views', headers, body: JSON.stringify({ item: nextItem() }) }
+      return { method: 'POST', path, headers, body: JSON.stringify(body) }
     }
-    const path = readPaths[Math.floor(random() * readPaths.length)] ?? '/me'
-    const headers: Call['headers'] = path.startsWith('/me') ? { authorization } : {}
+    const path = (readPaths[Math.floor(random() * readPaths.length)] ?? '/me').replace(
+      ':item',
+      nextItem,
+    )
+    const headers: Call['headers'] = path === '/items/popular' ? {} : { authorization }
     return { method: 'GET', path, headers, body: null }
   }
   return Array.from({ length: connections }, (_, connection) => {

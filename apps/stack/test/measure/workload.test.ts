@@ -75,3 +75,27 @@ describe('reads', () => {
     expect(workload(plan)).not.toEqual(workload({ ...plan, seed: 18 }))
   })
 })
+
+test.each([
+  ['sale', ['POST /items/:item/purchases', 'GET /items/:item/stock']],
+  ['feed', ['POST /feed', 'GET /feed', 'GET /me/feed']],
+  ['unique', ['POST /items/:item/viewers', 'GET /items/:item/viewers']],
+] as const)('%s: its requests, all with a session', (name, routes) => {
+  const plan = { tokens: tokens(9), connections: 3, items: 5, reads: 0.5, seed: 1 }
+  const calls = workload({ ...plan, workload: name }).flat()
+  const routeOf = ({ method, path }: Call) =>
+    `${method} ${path.replace(/load-item-[1-5]\b/, ':item')}`
+  expect(new Set(calls.map(routeOf))).toEqual(new Set(routes))
+  for (const { headers, body } of calls) {
+    expect(headers.authorization).toMatch(/^Bearer token-\d$/)
+    expect('content-type' in headers).toBe(body !== null)
+  }
+})
+
+test('risk only reads', () => {
+  const plan = { tokens: tokens(9), connections: 3, items: 1, reads: 1, seed: 1 }
+  const calls = workload({ ...plan, workload: 'risk' }).flat()
+  expect(new Set(calls.map(({ method, path }) => `${method} ${path}`))).toEqual(
+    new Set(['GET /me/risk']),
+  )
+})

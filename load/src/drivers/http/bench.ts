@@ -5,6 +5,7 @@ import { RedisMonitor } from '@onetrip/stack/redis-info.ts'
 import type { Context } from '../../experiment/experiment.ts'
 import { clientsOf } from '../../variants.ts'
 import { logIn } from './sessions.ts'
+import { putOnSale } from './stock.ts'
 import { type Api, findTarget, type TargetOptions } from './target.ts'
 
 /** A stack that is measured over HTTP, and what watches it. */
@@ -29,7 +30,8 @@ type HttpBenchOptions = TargetOptions & Omit<WorkloadOptions, 'tokens'> & { sess
  * @throws Problem, ProgramError when there is none to be measured; the reason of the interrupt.
  */
 export async function openBench(context: Context, options: HttpBenchOptions): Promise<HttpBench> {
-  const { kind, redis, apis } = await findTarget(context, options)
+  const env = options.workload === 'risk' ? { RISK_FEATURES: 'true' } : {}
+  const { kind, redis, apis } = await findTarget(context, { ...options, env })
   const isForeign = kind !== 'started for this'
   const foreign = { apis: isForeign, redis: isForeign || redis.build === 'foreign' }
   const monitor = await RedisMonitor.connect(redis.url)
@@ -55,6 +57,12 @@ export async function openBench(context: Context, options: HttpBenchOptions): Pr
       tokens.set(api, sessions.tokens)
     }
   })
+  const [first] = apis
+  if (options.workload === 'sale' && first) {
+    await context.step('Putting items on sale', () =>
+      putOnSale(first.url, tokens.get(first)?.[0] ?? '', options.items, context.signal),
+    )
+  }
   return {
     apis,
     monitor,

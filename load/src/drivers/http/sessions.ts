@@ -45,7 +45,7 @@ async function logOut(url: string, tokens: readonly string[]): Promise<void> {
 }
 
 /** Does `work` for 0 to `count` - 1, a few at a time; stops after those that failed. */
-async function inParallel(
+export async function inParallel(
   url: string,
   count: number,
   work: (pool: Pool, index: number) => Promise<void>,

@@ -1,6 +1,7 @@
 import { ownHostOption } from '@onetrip/stack/address.ts'
-import { MAX_SEED } from '@onetrip/stack/measure/workload.ts'
+import { MAX_SEED, type WorkloadName, workloadNames } from '@onetrip/stack/measure/workload.ts'
 import { listOfUrls, seconds, share, wholeNumber } from '@onetrip/stack/parsers.ts'
+import { Problem } from '@onetrip/stack/problem.ts'
 import { redisOptions } from '@onetrip/stack/start/settings.ts'
 import { type Command, Option } from 'commander'
 import { type Variant, variants } from '../../variants.ts'
@@ -8,10 +9,14 @@ import { namesOption } from '../redis/options.ts'
 
 // Options of all commands that send requests over HTTP.
 
-const workloads = {
+const workloads: Record<WorkloadName, { sessions: number; items: number; reads: number }> = {
   realistic: { sessions: 1_000, items: 1_000, reads: 0.2 },
   /** What the documents' own benchmark did: one token, one item, and nothing but updates. */
   documents: { sessions: 1, items: 1, reads: 0 },
+  sale: { sessions: 1_000, items: 1_000, reads: 0 },
+  feed: { sessions: 1_000, items: 1_000, reads: 0.8 },
+  unique: { sessions: 1_000, items: 1_000, reads: 0 },
+  risk: { sessions: 1_000, items: 1, reads: 1 },
 }
 
 export interface WorkloadFlags {
@@ -19,7 +24,7 @@ export interface WorkloadFlags {
   variants: Variant[]
   /** Seconds, per variant. */
   warmup: number
-  workload: keyof typeof workloads
+  workload: WorkloadName
   seed: number
   /** Filled in by `withWorkload`. */
   sessions: number
@@ -33,6 +38,8 @@ interface Defaults {
   variants: readonly Variant[]
   /** Seconds. */
   warmup: number
+  /** Default: all. */
+  workloads?: readonly WorkloadName[]
 }
 
 /** Adds `--variants`, `--warmup`, `--workload`, and the options that change a part of the workload. */
@@ -47,12 +54,12 @@ export function addWorkload(command: Command, defaults: Defaults): Command {
     .option('--warmup <seconds>', warmup, seconds(0, 600), defaults.warmup)
     .addOption(
       new Option('--workload <name>', 'what is requested')
-        .choices(Object.keys(workloads))
+        .choices(defaults.workloads ?? workloadNames)
         .default('realistic'),
     )
     .option('--sessions <n>', sessions, count)
-    .option('--items <n>', `items, viewed by Zipf's law (default: ${items})`, count)
-    .option('--reads <share>', `share of reading requests (default: ${reads})`, share)
+    .option('--items <n>', `items, viewed by Zipf's law (realistic: ${items})`, count)
+    .option('--reads <share>', `share of reading requests (realistic: ${reads})`, share)
     .option('--seed <n>', 'for the same requests again', wholeNumber(1, MAX_SEED), 17)
 }
 
@@ -60,6 +67,9 @@ export function addWorkload(command: Command, defaults: Defaults): Command {
 export function withWorkload<Options extends WorkloadFlags>(options: Options): Options {
   const { connections, workload, url } = options
   const usual = workloads[workload]
+  if (workload === 'risk' && (options.reads ?? 1) < 1) {
+    throw new Problem('--reads has no effect on --workload risk, which only reads.')
+  }
   // A stack that the user names may limit how many users log in from one address.
   const sessions = url ? connections : Math.max(usual.sessions, connections)
   const defaults = workload === 'documents' ? usual : { ...usual, sessions }

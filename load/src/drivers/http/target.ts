@@ -30,6 +30,8 @@ export interface TargetOptions {
   /** APIs of a running stack, instead of one that npm start runs or this starts. */
   url?: string[]
   iOwnThisHost?: boolean
+  /** Settings that the APIs must have, besides the usual ones. */
+  env?: Readonly<Record<string, string>>
 }
 
 export interface Api {
@@ -73,6 +75,8 @@ function misfitOf({ redis, apis }: StackRecord, options: TargetOptions): string 
   const { redisBuild = redis.build, transport = redis.transport, workers } = options
   const missing = options.variants.find((name) => !apis.some(({ variant }) => variant === name))
   if (missing) return `The running stack has no ${missing} API`
+  const [setting] = Object.entries(options.env ?? {}).map((entry) => entry.join('='))
+  if (setting !== undefined) return `Whether the running stack has ${setting} is unknown`
   if (workers !== undefined) return 'The number of workers of the running stack is unknown'
   if (redisBuild === redis.build && transport === redis.transport) return undefined
   return `The running stack has Redis ${redis.build} over ${redis.transport}`
@@ -113,6 +117,7 @@ async function ownTarget(context: Context, options: TargetOptions): Promise<Targ
         WORKERS: String(workers),
         REDIS_POOL_SIZE: String(poolSize),
         JANITOR_INTERVAL_SECONDS: '0',
+        ...options.env,
       },
       signal: context.signal,
     }),

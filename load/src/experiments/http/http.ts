@@ -33,6 +33,8 @@ const RATE = 'requestsPerSecond'
 export const http: Experiment<HttpOptions, HttpBench> = {
   name: 'http',
   title: 'Page views over HTTP, at full speed',
+  detail: ({ options: { workload = 'realistic' } }) =>
+    workload === 'realistic' ? '' : `workload ${workload}`,
   summary: 'compare the variants of the API at full speed',
   group: 'Over HTTP',
   about: `
@@ -46,10 +48,16 @@ ${contenders.map((name) => `  ${name.padEnd(17)}${descriptions[name]}`).join('\n
 Workloads:
   realistic   many sessions; POST /views, and a share of GET /me, /me/views and /items/popular
   documents   one session and one item, POST /views only: what the documents measured
+  sale        POST /items/:item/purchases of items on sale, some of them repeated by the same buyer
+  feed        POST /feed, and four times as many GET /feed and GET /me/feed
+  unique      POST /items/:item/viewers: a Bloom filter with seven bits for each viewer
+  risk        GET /me/risk through the local cache; the naive variants have none
+The last four are for the variants of the store: docs/applications.md.
 
 Environment:
   REDIS_URL, REDIS_PASSWORD_FILE   with --url: the Redis of those APIs, to be watched (it needs INFO only)
   WORKERS, REDIS_POOL_SIZE, REDIS_IO_THREADS   of a stack of its own (default 1)
+  SALE_METHOD   of a stack of its own, with --workload sale: script, compensated, optimistic or naive
   REDIS_SERVER, ONETRIP_HOME, ONETRIP_STATE   as for npm start (npm start -- --help)
 
 Examples:
@@ -173,7 +181,9 @@ function claimsOf(rows: Rows, { options }: Result): string[] {
   const sure = interval
     ? `95 % sure: ${figure(interval.low)} to ${figure(interval.high)}; round by round: ${figure(min)} to ${figure(max)}`
     : 'one round'
-  const what = Number(options.reads) > 0 ? 'requests' : 'page views'
+  const { workload = 'realistic' } = options
+  const isViews = workload === 'realistic' || workload === 'documents'
+  const what = !isViews || Number(options.reads) > 0 ? 'requests' : 'page views'
   return [
     `${hero.subject} answers ${figure(median)} times as many ${what} a second as ${base.subject} (${sure}).`,
     `Connections to Redis, round trips and commands per request: ${base.subject} ${effortOf(base)}; ${hero.subject} ${effortOf(hero)}.`,

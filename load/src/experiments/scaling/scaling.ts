@@ -96,7 +96,7 @@ Examples:
           .default(usualLinks, usualLinks.join(',')),
       )
     const variants = ['naive', 'sequential', 'pipeline', 'batch'] as const
-    addWorkload(command, { variants, warmup: 0.5 })
+    addWorkload(command, { variants, warmup: 0.5, workloads: ['realistic', 'documents'] })
   },
   /** At least a session for each connection. */
   complete(options) {

@@ -13,6 +13,8 @@ interface Merged {
 
 /** How commands of one name on one key become one command, and its reply theirs again. */
 interface Rule {
+  /** The variadic form of the merged command, where it has another name or form. */
+  variadic?(merged: Command): Command
   /** Redis cannot refuse the command for its arguments: that would fail all whose commands are merged. */
   fits(command: Command): boolean
   mergeable(into: Command, command: Command): boolean
@@ -26,19 +28,55 @@ const zaddOptions = (command: Command) => (command[2] === 'XX' ? 'XX' : '')
 
 const sharedReply = (reply: Reply) => reply
 
+/** Of a variadic command that replies with one element for each command that was merged. */
+const listedReply = (reply: Reply, part: number) =>
+  Array.isArray(reply) ? ((reply as Reply[])[part] ?? null) : reply
+
+const isBelow = (limit: number, value: Argument | undefined) =>
+  Number.isInteger(value) && Number(value) >= 0 && Number(value) < limit
+
+/** For a command that does the same once as several times, one after the other. */
+const sameCommand = (fits: Rule['fits']): Rule => ({
+  fits,
+  mergeable(into, command) {
+    for (let at = 2; at < command.length; at++) if (command[at] !== into[at]) return false
+    return true
+  },
+  add() {},
+  split: sharedReply,
+})
+
 const rules = new Map<string, Rule>(
   Object.entries({
     HGET: {
       fits: ({ length }) => length === 3,
       mergeable: () => true,
       add: (into, [, , field = '']) => into.push(field),
-      split: (reply, part) => (Array.isArray(reply) ? ((reply as Reply[])[part] ?? null) : reply),
+      variadic: ([, ...args]) => ['HMGET', ...args],
+      split: listedReply,
     },
+    BITCOUNT: sameCommand(({ length }) => length === 2),
+    EXPIRE: sameCommand(({ length, 2: seconds }) => length === 3 && Number.isInteger(seconds)),
     HSET: {
       fits: ({ length }) => length >= 4 && length % 2 === 0,
       mergeable: () => true,
       add: (into, [, , ...pairs]) => into.push(...pairs),
       split: sharedReply, // how many fields are new; nobody reads it
+    },
+    // A string of Redis has at most 2^32 bits.
+    SETBIT: {
+      fits: ({ length, 2: offset, 3: bit }) =>
+        length === 4 && isBelow(2 ** 32, offset) && isBelow(2, bit),
+      mergeable: () => true,
+      add: (into, [, , ...bit]) => into.push(...bit),
+      variadic([, key = '', ...bits]) {
+        const command: [string, ...Argument[]] = ['BITFIELD', key]
+        for (let at = 0; at < bits.length; at += 2) {
+          command.push('SET', 'u1', bits[at] ?? 0, bits[at + 1] ?? 0)
+        }
+        return command
+      },
+      split: listedReply,
     },
     ZADD: {
       fits(command) {
@@ -68,13 +106,10 @@ const rules = new Map<string, Rule>(
         return String(score)
       },
     },
-    ZREMRANGEBYRANK: {
-      fits: (command) =>
+    ZREMRANGEBYRANK: sameCommand(
+      (command) =>
         command.length === 4 && Number.isFinite(command[2]) && Number.isFinite(command[3]),
-      mergeable: (into, command) => into[2] === command[2] && into[3] === command[3],
-      add() {},
-      split: sharedReply,
-    },
+    ),
   } satisfies Record<string, Rule>),
 )
 
@@ -131,7 +166,7 @@ export function merge(updates: readonly CommandList[]): Batch {
   })
   return {
     commands: all.map(({ command, updates: members }) =>
-      command[0] === 'HGET' && members.length > 1 ? ['HMGET', ...command.slice(1)] : command,
+      members.length > 1 ? (rules.get(command[0])?.variadic?.(command) ?? command) : command,
     ),
     split: (outcomes) => splitOutcomes(updates, all, outcomes),
   }

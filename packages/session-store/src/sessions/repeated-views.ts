@@ -72,7 +72,10 @@ export function undoOnce(keys: Keys, view: RepeatableView, counted: boolean): Up
   }
 }
 
-/** The error of such a view: if its outcome is unknown, it may be sent again. */
+/**
+ * The error of an update that has the same effect however often it is sent: if the outcome is unknown, it is
+ * `retrySafe`. Any other error is returned as it is.
+ */
 export function repeatable(error: unknown): unknown {
   if (!(error instanceof StoreError) || error.code !== 'ONETRIP_OUTCOME_UNKNOWN') return error
   const { code, message, mayHaveWritten, cause } = error

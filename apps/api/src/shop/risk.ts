@@ -1,0 +1,240 @@
+import { createHash } from 'node:crypto'
+import type { ConnectionOptions } from 'node:tls'
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import type { Command, Reply, Update } from '@onetrip/session-store'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import fp from 'fastify-plugin'
+import { Counter, Gauge } from 'prom-client'
+import { clientNetwork } from '../client-address.ts'
+import { clientCache } from './client-cache.ts'
+import { RISK_KEYS, shopKeys } from './keys.ts'
+import { type RiskReason, UserRisk } from './schemas.ts'
+import { writeBehind } from './write-behind.ts'
+
+// Risk features of a user: what is known of earlier logins. Read through a local cache, written later.
+
+/** What is known of a user's logins. */
+export interface Features {
+  logins: number
+  /** Milliseconds since 1970; null: there was none. */
+  lastLoginAt: number | null
+  /** Hash of the network of the last login; null: there was none. */
+  network: string | null
+}
+
+/** Logins of one user that were not written yet. */
+interface Logins {
+  count: number
+  lastAt: number
+  network: string
+}
+
+/** Seconds that features are kept after the last login: 90 days. */
+const FEATURES_SECONDS = 7_776_000
+
+const LONG_ABSENCE_MS = 30 * 24 * 3600 * 1000
+
+/** The features at a key. Keys: risk. */
+function readFeatures(key: string): Update<Features> {
+  return {
+    commands: [['HGETALL', key]],
+    readOnly: true,
+    read([reply]) {
+      const flat = reply as readonly Reply[]
+      const fields = new Map(
+        Array.from({ length: flat.length / 2 }, (_, index) => [
+          flat[2 * index],
+          flat[2 * index + 1],
+        ]),
+      )
+      const text = (name: string) => (fields.has(name) ? String(fields.get(name)) : null)
+      const lastLoginAt = text('lastLoginAt')
+      return {
+        logins: Number(text('logins')),
+        lastLoginAt: lastLoginAt === null ? null : Number(lastLoginAt),
+        network: text('network'),
+      }
+    },
+  }
+}
+
+/** Adds logins to the features of many users. Keys: risk of each, in different slots of a cluster. */
+function addLogins(changes: ReadonlyMap<string, Logins>): Update<void> {
+  return {
+    commands: [...changes].flatMap(([key, { count, lastAt, network }]): Command[] => [
+      ['HINCRBY', key, 'logins', count],
+      ['HSET', key, 'lastLoginAt', lastAt, 'network', network],
+      ['EXPIRE', key, FEATURES_SECONDS],
+    ]),
+    readOnly: false,
+    read: () => undefined,
+  }
+}
+
+/** Why a request of the user from this network is risky; empty: it is not. */
+export function riskReasons(
+  { logins, lastLoginAt, network }: Features,
+  request: { network: string; now: number },
+): RiskReason[] {
+  if (logins === 0) return ['first login']
+  return [
+    ...(network === request.network ? [] : (['new network'] as const)),
+    ...(request.now - Number(lastLoginAt) > LONG_ABSENCE_MS ? (['long absence'] as const) : []),
+  ]
+}
+
+/** Redis sees no address, and equal networks of two users look different. */
+const networkOf = (request: FastifyRequest, user: string): string =>
+  createHash('sha256')
+    .update(JSON.stringify([user, clientNetwork(request)]))
+    .digest('base64url')
+    .slice(0, 22)
+
+export interface RiskOptions {
+  /** Of Redis, for the connection that keeps the cache right. */
+  url: string
+  tls?: ConnectionOptions | undefined
+  /** Users whose features this process caches; 0: no cache, and no connection. */
+  cacheEntries: number
+  /** How long Redis may take to answer on that connection, in milliseconds. */
+  deadlineMs: number
+  /** How long a login waits to be written, with others, in milliseconds. Default 100. */
+  writeEveryMs?: number
+}
+
+export interface Risk {
+  features(user: string): Promise<Features>
+  /** Assesses a login and records it, both later: it takes none of the login's time, and never fails. */
+  loggedIn(request: FastifyRequest, user: string): void
+}
+
+declare module 'fastify' {
+  interface FastifyInstance {
+    /** Undefined: RISK_FEATURES is off. */
+    risk?: Risk
+  }
+}
+
+/** How often the connection that keeps the cache right is checked. */
+const CHECK_EVERY_MS = 1_000
+
+/** Users whose logins may wait to be written: some 200 bytes each. */
+const MAX_PENDING = 10_000
+
+export const riskPlugin = fp<RiskOptions>(
+  async (app, { url, tls, cacheEntries, deadlineMs, writeEveryMs = 100 }) => {
+    const { store } = app
+    let refused = false
+    const metrics = riskMetrics(app, () => cache.entries)
+    const cache = clientCache<Features>({
+      ...{ url, tls, deadlineMs, prefix: RISK_KEYS, checkEveryMs: CHECK_EVERY_MS },
+      maxEntries: cacheEntries,
+      read: (key) => store.run(readFeatures(key)),
+      onRead: metrics.read,
+      onRefused(err) {
+        if (!refused) app.log.warn({ err }, 'Redis refuses CLIENT TRACKING: no local cache of risk')
+        refused = true
+      },
+    })
+    const writes = writeBehind<Logins>({
+      ...{ store, update: addLogins, intervalMs: writeEveryMs, maxPending: MAX_PENDING },
+      merge: (older, newer) => ({ ...newer, count: older.count + newer.count }),
+      onResult: metrics.written,
+    })
+    const features = (user: string) => cache.get(shopKeys.risk(user))
+    const assessing = new Set<Promise<void>>()
+
+    async function assess(user: string, network: string, now: number): Promise<void> {
+      try {
+        const reasons = riskReasons(await features(user), { network, now })
+        metrics.login(reasons.length > 0 ? 'high' : 'low')
+      } catch {
+        metrics.login('unknown') // Redis does not answer; the store's metrics say so
+      }
+      writes.add(shopKeys.risk(user), { count: 1, lastAt: now, network })
+    }
+
+    app.decorate('risk', {
+      features,
+      loggedIn(request: FastifyRequest, user: string) {
+        const assessed = assess(user, networkOf(request, user), Date.now())
+        assessing.add(assessed)
+        void assessed.finally(() => assessing.delete(assessed))
+      },
+    })
+    // Already now: the application may close the store before the last hook is called.
+    app.addHook('preClose', async () => {
+      await Promise.all(assessing)
+      await writes.flush()
+    })
+    app.addHook('onClose', async () => {
+      await Promise.all(assessing)
+      await writes.close()
+      cache.close()
+    })
+  },
+  { name: 'risk', dependencies: ['metrics', '@onetrip/session-store'] },
+)
+
+function riskMetrics(app: FastifyInstance, entries: () => number) {
+  const registers = [app.metrics]
+  const counter = (name: string, help: string, label: string, values: readonly string[]) => {
+    const counter = new Counter({ name, help, labelNames: [label], registers })
+    for (const value of values) counter.inc({ [label]: value }, 0)
+    return (value: string, by = 1) => counter.inc({ [label]: value }, by)
+  }
+  new Gauge({
+    name: 'onetrip_risk_cache_entries',
+    help: 'Users whose risk features are in the local cache',
+    registers,
+    collect() {
+      this.set(entries())
+    },
+  })
+  return {
+    read: counter(
+      'onetrip_risk_reads_total',
+      'Reads of risk features, by result: hit, miss, or bypass (no cache, or changes may be missed)',
+      'result',
+      ['hit', 'miss', 'bypass'],
+    ),
+    written: counter(
+      'onetrip_risk_writes_total',
+      'Users whose logins were recorded, by result: written or dropped',
+      'result',
+      ['written', 'dropped'],
+    ),
+    login: counter(
+      'onetrip_risk_logins_total',
+      'Logins, by risk: low, high or unknown (Redis did not answer)',
+      'risk',
+      ['low', 'high', 'unknown'],
+    ),
+  }
+}
+
+const routes: FastifyPluginAsyncTypebox<{ risk: Risk }> = async (app, { risk }) => {
+  app.get(
+    '/me/risk',
+    {
+      schema: {
+        operationId: 'getRisk',
+        summary: 'How risky this request is, by what is known of the logins of the user',
+        description:
+          'A login is recorded about 0.1 s later. Other processes see it when Redis reports the change: within 3 s at the latest, while Redis answers.',
+        tags: ['shop'],
+        response: { 200: UserRisk },
+      },
+    },
+    async (request) => {
+      const { user } = request
+      const { logins, lastLoginAt, network } = await risk.features(user)
+      const now = Date.now()
+      const own = networkOf(request, user)
+      const reasons = riskReasons({ logins, lastLoginAt, network }, { network: own, now })
+      return { logins, lastLoginAt, reasons }
+    },
+  )
+}
+
+export const riskRoutes = fp(routes, { name: 'risk-routes', encapsulate: true })

@@ -1,0 +1,201 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { type Reply, repeatable, type SessionStore, type Update } from '@onetrip/session-store'
+import fp from 'fastify-plugin'
+import { Counter } from 'prom-client'
+import { ApiError } from '../errors.ts'
+import { shopKeys } from './keys.ts'
+import { ItemParams, Purchase, Stock, StockBody } from './schemas.ts'
+
+// The flash sale: a limited number of pieces, one for each buyer. This file sells by a script; other ways, for
+// comparison, are in sale-methods.ts.
+
+/** Seconds that a sale lasts after its stock was last set. Then its key is gone. */
+const SALE_SECONDS = 86_400
+
+/** The field of the pieces that are left. No user has an empty name. */
+export const LEFT = ''
+
+interface Bought {
+  /** Milliseconds since 1970. A repeated purchase gets the time of the first one. */
+  boughtAt: number
+  /** Pieces that are left. */
+  left: number
+  /** False for a repeated purchase: the buyer had bought before. */
+  isNew: boolean
+}
+
+export type Outcome = Bought | 'sold out' | 'not on sale'
+
+/** Sells a piece of the item to the user, at most one. */
+export type Buy = (item: string, user: string) => Promise<Outcome>
+
+/** KEYS: sale. ARGV: user, time. Replies when the user bought (or nil), pieces left, 1 if it sold one now. */
+const BUY = `
+local left = tonumber(redis.call('HGET', KEYS[1], ''))
+if not left then return end
+local at = redis.call('HGET', KEYS[1], ARGV[1])
+if at or left < 1 then return { at, left, 0 } end
+redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
+return { ARGV[2], redis.call('HINCRBY', KEYS[1], '', -1), 1 }`
+
+/**
+ * Sells a piece, in one round trip: no piece is sold twice, and no buyer gets two. Sent again, it finds that
+ * the user has bought. Keys: sale.
+ */
+function buy(item: string, user: string, now: number): Update<Outcome> {
+  return {
+    commands: [['EVAL', BUY, 1, shopKeys.sale(item), user, now]],
+    readOnly: false,
+    read([reply]) {
+      if (reply === null) return 'not on sale'
+      const [boughtAt = null, left, isNew] = reply as readonly Reply[]
+      if (boughtAt === null) return 'sold out'
+      return { boughtAt: Number(boughtAt), left: Number(left), isNew: isNew === 1 }
+    },
+  }
+}
+
+/** The default way: `buy`. If its outcome is unknown, the purchase may be sent again. */
+export const buyByScript =
+  ({ run }: Pick<SessionStore, 'run'>): Buy =>
+  (item, user) =>
+    run(buy(item, user, Date.now())).catch((error: unknown) => {
+      throw repeatable(error)
+    })
+
+interface Sale {
+  left: number
+  sold: number
+}
+
+/** KEYS: sale. ARGV: pieces, seconds. Replies pieces left and sold. */
+const STOCK = `
+local sold = redis.call('HLEN', KEYS[1]) - redis.call('HEXISTS', KEYS[1], '')
+local left = math.max(0, ARGV[1] - sold)
+redis.call('HSET', KEYS[1], '', left)
+redis.call('EXPIRE', KEYS[1], ARGV[2])
+return { left, sold }`
+
+/**
+ * Puts so many pieces on sale, those that are sold included: sent again with the same number, it changes
+ * nothing but repairs a count of pieces left that does not match the buyers (`compensated`). Keys: sale.
+ */
+export function setStock(item: string, pieces: number): Update<Sale> {
+  return {
+    commands: [['EVAL', STOCK, 1, shopKeys.sale(item), pieces, SALE_SECONDS]],
+    readOnly: false,
+    read([reply]) {
+      const [left, sold] = reply as readonly Reply[]
+      return { left: Number(left), sold: Number(sold) }
+    },
+  }
+}
+
+/** How many pieces are left and sold; undefined if the item is not on sale. Keys: sale. */
+function readStock(item: string): Update<Sale | undefined> {
+  const key = shopKeys.sale(item)
+  return {
+    commands: [
+      ['HGET', key, LEFT],
+      ['HLEN', key],
+    ],
+    readOnly: true,
+    read: ([left, fields]) =>
+      left === null ? undefined : { left: Number(left), sold: Number(fields) - 1 },
+  }
+}
+
+interface SaleOptions {
+  buy: Buy
+  /** Whether this user may put items on sale. */
+  maySell(user: string): boolean
+}
+
+const routes: FastifyPluginAsyncTypebox<SaleOptions> = async (app, { buy, maySell }) => {
+  const { store } = app
+  const tags = ['shop']
+  const notOnSale = () => new ApiError('API_NOT_FOUND', 'this item is not on sale')
+  const purchases = new Counter({
+    name: 'onetrip_sale_purchases_total',
+    help: 'Purchases, by result: bought, repeated (by the same buyer) or sold_out',
+    labelNames: ['result'],
+    registers: [app.metrics],
+  })
+  for (const result of ['bought', 'repeated', 'sold_out']) purchases.inc({ result }, 0)
+
+  app.put(
+    '/items/:item/stock',
+    {
+      schema: {
+        operationId: 'setStock',
+        summary: 'Put pieces of an item on sale',
+        description:
+          'Only for users who may sell (SHOP_SELLERS). The number includes the pieces that are sold. The sale ends a day later.',
+        tags,
+        params: ItemParams,
+        body: StockBody,
+        response: { 200: Stock },
+        'x-errors': [403],
+      },
+    },
+    async (request) => {
+      if (!maySell(request.user)) throw new ApiError('API_FORBIDDEN', 'you may not sell')
+      const { item } = request.params
+      return { item, ...(await store.run(setStock(item, request.body.pieces))) }
+    },
+  )
+
+  app.get(
+    '/items/:item/stock',
+    {
+      schema: {
+        operationId: 'getStock',
+        summary: 'How many pieces of an item are left',
+        tags,
+        params: ItemParams,
+        response: { 200: Stock },
+        'x-errors': [404],
+      },
+    },
+    async (request) => {
+      const { item } = request.params
+      const sale = await store.run(readStock(item))
+      if (sale === undefined) throw notOnSale()
+      return { item, ...sale }
+    },
+  )
+
+  app.post(
+    '/items/:item/purchases',
+    {
+      schema: {
+        operationId: 'buy',
+        summary: 'Buy a piece of an item that is on sale',
+        description:
+          'One for each user: a repeated purchase gets the answer of the first, so it may always be sent again.',
+        tags,
+        params: ItemParams,
+        response: { 200: Purchase },
+        'x-errors': [404, 409],
+      },
+    },
+    async (request) => {
+      const { item } = request.params
+      const outcome = await buy(item, request.user)
+      if (outcome === 'not on sale') throw notOnSale()
+      if (outcome === 'sold out') {
+        purchases.inc({ result: 'sold_out' })
+        throw new ApiError('API_SOLD_OUT')
+      }
+      const { boughtAt, left, isNew } = outcome
+      purchases.inc({ result: isNew ? 'bought' : 'repeated' })
+      return { item, boughtAt, left }
+    },
+  )
+}
+
+export const saleRoutes = fp(routes, {
+  name: 'sale-routes',
+  dependencies: ['errors', 'metrics', '@onetrip/session-store'],
+  encapsulate: true,
+})

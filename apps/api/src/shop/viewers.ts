@@ -1,0 +1,108 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { type Command, repeatable, type Update } from '@onetrip/session-store'
+import fp from 'fastify-plugin'
+import { Counter } from 'prom-client'
+import { bloomFilter } from './bloom-filter.ts'
+import { shopKeys } from './keys.ts'
+import { ItemParams, Viewer, Viewers } from './schemas.ts'
+
+// Unique viewers of an item ("viewed by 17 people"): a Bloom filter for each item.
+
+/** 12 kB for each item. Up to 10,000 viewers, at most 1 in 100 new viewers counts as seen before. */
+export const filter = bloomFilter({ capacity: 10_000, falsePositiveRate: 0.01 })
+
+/** Seconds that an item's filter is kept after its last viewer: a week. */
+const VIEWERS_SECONDS = 604_800
+
+export interface Seen {
+  /** The user viewed the item before. Never false for those who did; sometimes true for a new viewer. */
+  seenBefore: boolean
+  /** About how many viewers there are, this one included. */
+  viewers: number
+}
+
+/**
+ * Adds the user to the viewers of the item, and says whether they were there. One SETBIT for each hash, whose
+ * reply is the old bit; the number of bits set gives the count, so there is no counter that a failure could leave
+ * wrong. Sent again, it changes nothing. Keys: viewers.
+ */
+export function seeItem(item: string, user: string): Update<Seen> {
+  const key = shopKeys.viewers(item)
+  return {
+    commands: [
+      ...filter.positions(user).map((position): Command => ['SETBIT', key, position, 1]),
+      ['BITCOUNT', key],
+      ['EXPIRE', key, VIEWERS_SECONDS],
+    ],
+    mergeable: true,
+    readOnly: false,
+    read: (replies) => ({
+      seenBefore: replies.slice(0, filter.hashes).every((oldBit) => oldBit === 1),
+      viewers: filter.count(Number(replies[filter.hashes])),
+    }),
+  }
+}
+
+/** About how many viewers the item has. Keys: viewers. */
+function viewersOf(item: string): Update<number> {
+  return {
+    commands: [['BITCOUNT', shopKeys.viewers(item)]],
+    mergeable: true,
+    readOnly: true,
+    read: ([bitsSet]) => filter.count(Number(bitsSet)),
+  }
+}
+
+const routes: FastifyPluginAsyncTypebox = async (app) => {
+  const { store } = app
+  const tags = ['shop']
+  const views = new Counter({
+    name: 'onetrip_unique_views_total',
+    help: 'Views of POST /items/:item/viewers, by result: new or seen (before, by the same user)',
+    labelNames: ['result'],
+    registers: [app.metrics],
+  })
+  for (const result of ['new', 'seen']) views.inc({ result }, 0)
+
+  app.post(
+    '/items/:item/viewers',
+    {
+      schema: {
+        operationId: 'seeItem',
+        summary: 'Count the user as a viewer of an item, once',
+        description:
+          'A Bloom filter: once an item has 10,000 viewers, about 1 in 100 new viewers counts as seen before. A view that is sent again changes nothing.',
+        tags,
+        params: ItemParams,
+        response: { 200: Viewer },
+      },
+    },
+    async ({ params: { item }, user }) => {
+      const seen = await store.run(seeItem(item, user)).catch((error: unknown) => {
+        throw repeatable(error)
+      })
+      views.inc({ result: seen.seenBefore ? 'seen' : 'new' })
+      return { item, ...seen }
+    },
+  )
+
+  app.get(
+    '/items/:item/viewers',
+    {
+      schema: {
+        operationId: 'countViewers',
+        summary: 'About how many users viewed an item',
+        tags,
+        params: ItemParams,
+        response: { 200: Viewers },
+      },
+    },
+    async ({ params: { item } }) => ({ item, viewers: await store.run(viewersOf(item)) }),
+  )
+}
+
+export const viewersRoutes = fp(routes, {
+  name: 'viewers-routes',
+  dependencies: ['metrics', '@onetrip/session-store'],
+  encapsulate: true,
+})

@@ -1,0 +1,68 @@
+import {
+  createCluster,
+  createSessionStore,
+  partitionedKeys,
+  type StrategyName,
+} from '@onetrip/session-store'
+import { type TestCluster, testCluster } from '@onetrip/stack/testing/cluster.ts'
+import type { InjectOptions } from 'fastify'
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
+import { buildApp } from '../../src/app.ts'
+import { trustingAuthenticator } from '../../src/authenticator.ts'
+import { bearer, login, secret } from '../support.ts'
+
+let cluster: TestCluster
+
+beforeAll(async () => {
+  cluster = await testCluster()
+})
+afterAll(() => cluster.stop())
+
+test.each<StrategyName>(['sequential', 'pipeline', 'batch'])(
+  '%s: sale, feed and viewers on a Redis Cluster',
+  async (strategy) => {
+    const client = createCluster(cluster.nodes.map(({ port }) => ({ host: '127.0.0.1', port })))
+    onTestFinished(() => client.disconnect())
+    const store = createSessionStore({
+      ...{ client, strategy, keys: partitionedKeys(), tokens: { secrets: [secret] } },
+      janitor: false,
+      deadlineMs: 30_000,
+    })
+    const app = await buildApp({
+      ...{ store, authenticator: trustingAuthenticator('test'), secureCookie: true },
+      transport: 'tcp',
+    })
+    onTestFinished(async () => {
+      await app.close()
+      await store.close()
+    })
+    await store.ready()
+    const users = Array.from({ length: 6 }, (_, index) => `${strategy}-${index}`)
+    const tokens = await Promise.all(users.map((user) => login(app, user)))
+    const ask = async (token: string, request: InjectOptions) => {
+      const answer = await app.inject({ ...request, headers: bearer(token) })
+      return { status: answer.statusCode, ...answer.json() }
+    }
+    // Braces would be hash tags, if a key had to share the slot of another one.
+    for (const item of ['book', '{a}', '}{', 'pen', 'cup']) {
+      const url = `/items/${encodeURIComponent(`${strategy} ${item}`)}`
+      const [first = ''] = tokens
+      const stock: InjectOptions = { method: 'PUT', url: `${url}/stock`, payload: { pieces: 3 } }
+      expect(await ask(first, stock)).toMatchObject({ status: 200, left: 3 })
+      const purchase: InjectOptions = { method: 'POST', url: `${url}/purchases` }
+      const bought = await Promise.all(tokens.map((token) => ask(token, purchase)))
+      const statuses = bought.map(({ status }) => status).toSorted()
+      expect(statuses).toEqual([200, 200, 200, 409, 409, 409])
+      expect(await ask(first, { url: `${url}/stock` })).toMatchObject({ left: 0, sold: 3 })
+      const view: InjectOptions = { method: 'POST', url: `${url}/viewers` }
+      await Promise.all(tokens.map((token) => ask(token, view)))
+      expect(await ask(first, { url: `${url}/viewers` })).toMatchObject({ viewers: 6 })
+    }
+    for (const token of tokens) {
+      await ask(token, { method: 'POST', url: '/feed', payload: { text: 'hello' } })
+      expect(await ask(token, { url: '/me/feed' })).toMatchObject({ entries: [{ id: 1 }] })
+    }
+    const feed = await ask(tokens[0] ?? '', { url: '/feed?limit=6' })
+    expect(feed.entries.map(({ user }: { user: string }) => user)).toEqual(users.toReversed())
+  },
+)

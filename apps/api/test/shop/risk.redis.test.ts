@@ -1,0 +1,86 @@
+import { strategyNames } from '@onetrip/session-store'
+import { parseMetrics } from '@onetrip/stack/metrics.ts'
+import { redisOfThisFile } from '@onetrip/stack/testing/redis.ts'
+import type { FastifyInstance } from 'fastify'
+import { expect, test } from 'vitest'
+import { shopKeys } from '../../src/shop/keys.ts'
+import { riskReasons } from '../../src/shop/risk.ts'
+import { appForThisTest, bearer, login, riskOn } from '../support.ts'
+
+const server = redisOfThisFile()
+
+const riskOf = async (app: FastifyInstance, token: string, remoteAddress = '127.0.0.1') =>
+  (await app.inject({ url: '/me/risk', headers: bearer(token), remoteAddress })).json()
+
+async function metric(app: FastifyInstance, name: string) {
+  const metrics = parseMetrics((await app.inject('/metrics')).body)
+  const lines = metrics.filter((line) => line.name === `onetrip_risk_${name}`)
+  return Object.fromEntries(lines.map(({ labels, value }) => [Object.values(labels)[0], value]))
+}
+
+test.each(strategyNames)(
+  '%s: a login is recorded, and a new network is unusual',
+  async (strategy) => {
+    const risk = riskOn(server.socket, { cacheEntries: strategy.startsWith('naive') ? 0 : 100 })
+    const app = await appForThisTest(server.socket, { strategy, risk })
+    const token = await login(app)
+    await expect
+      .poll(() => riskOf(app, token))
+      .toEqual({ logins: 1, lastLoginAt: expect.any(Number), reasons: [] })
+    expect(await riskOf(app, token, '203.0.113.7')).toMatchObject({ reasons: ['new network'] })
+    await login(app)
+    await expect.poll(() => riskOf(app, token)).toMatchObject({ logins: 2 })
+    await expect.poll(() => metric(app, 'logins_total')).toEqual({ low: 1, high: 1, unknown: 0 })
+    expect(await metric(app, 'writes_total')).toEqual({ written: 2, dropped: 0 })
+    const stored = await server.redis.hgetall(shopKeys.risk('ada'))
+    expect(JSON.stringify(stored)).not.toContain('127.0.0.1')
+    expect(await server.redis.ttl(shopKeys.risk('ada'))).toBeGreaterThan(7_000_000)
+  },
+)
+
+test.each([
+  [{ logins: 0, lastLoginAt: null, network: null }, ['first login']],
+  [{ logins: 1, lastLoginAt: 1e12, network: 'a' }, []],
+  [
+    { logins: 1, lastLoginAt: 1e12 - 31 * 86_400_000, network: 'b' },
+    ['new network', 'long absence'],
+  ],
+])('%j from network a: %j', (features, reasons) => {
+  expect(riskReasons(features, { network: 'a', now: 1e12 })).toEqual(reasons)
+})
+
+test('features are read once, until another process changes them', async () => {
+  const risk = riskOn(server.socket)
+  const [app, other] = [
+    await appForThisTest(server.socket, { risk }),
+    await appForThisTest(server.socket, { risk }),
+  ]
+  const token = await login(app)
+  await expect.poll(async () => (await riskOf(app, token)).logins).toBe(1)
+  const hits = async () => (await metric(app, 'reads_total')).hit ?? 0
+  const hitsOf99 = async () => {
+    const before = await hits()
+    for (let index = 0; index < 99; index++) await riskOf(app, token)
+    return (await hits()) - before
+  }
+  await expect.poll(hitsOf99).toBe(99)
+  await login(other)
+  await expect.poll(async () => (await riskOf(app, token)).logins).toBe(2)
+})
+
+test('logins that wait are written when the process stops', async () => {
+  const risk = riskOn(server.socket, { writeEveryMs: 600_000 })
+  const app = await appForThisTest(server.socket, { risk })
+  await login(app)
+  expect(await server.redis.exists(shopKeys.risk('ada'))).toBe(0)
+  await app.close()
+  expect(await server.redis.hget(shopKeys.risk('ada'), 'logins')).toBe('1')
+})
+
+test('without risk features there is no route, no key and no connection', async () => {
+  const app = await appForThisTest(server.socket)
+  const token = await login(app)
+  expect((await app.inject({ url: '/me/risk', headers: bearer(token) })).statusCode).toBe(404)
+  const keys = await server.redis.keys('risk:*')
+  expect(keys).toEqual([])
+})

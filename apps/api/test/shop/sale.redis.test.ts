@@ -1,0 +1,231 @@
+import { createSessionStore, type SessionStore, strategyNames } from '@onetrip/session-store'
+import { redisForThisTest, redisOfThisFile } from '@onetrip/stack/testing/redis.ts'
+import type { FastifyInstance } from 'fastify'
+import { Redis } from 'ioredis'
+import { expect, onTestFinished, test } from 'vitest'
+import { trustingAuthenticator } from '../../src/authenticator.ts'
+import { shopKeys } from '../../src/shop/keys.ts'
+import { type Buy, buyByScript, LEFT, setStock } from '../../src/shop/sale.ts'
+import { buyCompensated, buyNaively, optimisticSale } from '../../src/shop/sale-methods.ts'
+import { appForThisTest, bearer, login, secret } from '../support.ts'
+
+const server = redisOfThisFile()
+
+const setPieces = (app: FastifyInstance, token: string, pieces: number, item = 'book') =>
+  app.inject({
+    method: 'PUT',
+    url: `/items/${item}/stock`,
+    headers: bearer(token),
+    payload: { pieces },
+  })
+
+const purchase = (app: FastifyInstance, token: string, item = 'book') =>
+  app.inject({ method: 'POST', url: `/items/${item}/purchases`, headers: bearer(token) })
+
+test.each(strategyNames)('%s: a piece for each buyer, until none is left', async (strategy) => {
+  const app = await appForThisTest(server.socket, { strategy })
+  const [ada, bob, eve] = [await login(app), await login(app, 'bob'), await login(app, 'eve')]
+  expect((await purchase(app, ada)).json()).toMatchObject({
+    statusCode: 404,
+    code: 'API_NOT_FOUND',
+  })
+  expect((await setPieces(app, ada, 2)).json()).toEqual({ item: 'book', left: 2, sold: 0 })
+  const first = (await purchase(app, ada)).json()
+  expect(first).toEqual({ item: 'book', boughtAt: expect.any(Number), left: 1 })
+  expect((await purchase(app, await login(app))).json()).toEqual(first) // another session of hers
+  expect((await purchase(app, bob)).json()).toMatchObject({ left: 0 })
+  expect((await purchase(app, eve)).json()).toMatchObject({ statusCode: 409, code: 'API_SOLD_OUT' })
+  const stock = await app.inject({ url: '/items/book/stock', headers: bearer(eve) })
+  expect(stock.json()).toEqual({ item: 'book', left: 0, sold: 2 })
+  expect((await setPieces(app, ada, 3)).json()).toMatchObject({ left: 1, sold: 2 })
+  expect((await purchase(app, eve)).json()).toMatchObject({ left: 0 })
+  const { body } = await app.inject('/metrics')
+  for (const line of ['bought"} 3', 'repeated"} 1', 'sold_out"} 1']) {
+    expect(body).toContain(`onetrip_sale_purchases_total{result="${line}`)
+  }
+})
+
+test('a sale ends, and only its seller may change it', async () => {
+  const app = await appForThisTest(server.socket, {
+    authenticator: {
+      ...trustingAuthenticator('test'),
+      maySell: (user) => user === 'seller',
+    },
+  })
+  const refused = await setPieces(app, await login(app), 5)
+  expect(refused.json()).toMatchObject({ statusCode: 403, code: 'API_FORBIDDEN' })
+  expect((await setPieces(app, await login(app, 'seller'), 5)).statusCode).toBe(200)
+  expect(await server.redis.ttl(shopKeys.sale('book'))).toBeGreaterThan(86_000)
+})
+
+test('purchases need a session of a user', async () => {
+  const app = await appForThisTest(server.socket)
+  expect((await purchase(app, 'x')).statusCode).toBe(401)
+  const { token } = await app.store.loginGuest()
+  expect((await purchase(app, token)).json()).toMatchObject({ code: 'API_LOGIN_FIRST' })
+})
+
+/** Adds up when pieces = left + buyers. */
+async function accountOf(redis: Redis, item = 'book') {
+  const { [LEFT]: left, ...buyers } = await redis.hgetall(shopKeys.sale(item))
+  return { left: Number(left), buyers: Object.keys(buyers) }
+}
+
+test('1,000 buyers, 100 pieces, and Redis killed in the middle: the account is exact', async () => {
+  const redis = await redisForThisTest({ config: { appendfsync: 'always' } })
+  const app = await appForThisTest(redis.socket)
+  const buyers = await Promise.all(
+    Array.from({ length: 1_000 }, async (_, index) => {
+      const user = `buyer-${index}`
+      return { user, token: await login(app, user) }
+    }),
+  )
+  await setPieces(app, buyers[0]?.token ?? '', 100)
+  const bought = new Set<string>()
+  let recovered: Promise<void> | undefined
+  let [failures, soldOut] = [0, 0]
+  let next = 0
+
+  async function buyUntilAnswered({ user, token }: (typeof buyers)[number]): Promise<void> {
+    for (;;) {
+      const answer = await purchase(app, token)
+      if (answer.statusCode === 409) {
+        soldOut++
+        return
+      }
+      if (answer.statusCode === 200) {
+        bought.add(user)
+        if (bought.size === 40) {
+          redis.program.signal('SIGKILL')
+          recovered = redis.restart().then(() => app.store.ready(30_000))
+        }
+        return
+      }
+      expect(answer.json()).toMatchObject({ statusCode: 503, retrySafe: true })
+      failures++
+      await recovered
+    }
+  }
+  const shopper = async () => {
+    while (next < buyers.length) await buyUntilAnswered(buyers[next++] ?? never())
+  }
+  await Promise.all(Array.from({ length: 32 }, shopper))
+
+  expect(failures).toBeGreaterThan(0)
+  expect({ bought: bought.size, soldOut }).toEqual({ bought: 100, soldOut: 900 })
+  const client = clientForThisTest(redis.socket)
+  const account = await accountOf(client)
+  expect(account.left).toBe(0)
+  expect(new Set(account.buyers)).toEqual(bought)
+})
+
+test('a purchase whose reply was lost may be sent again', async () => {
+  const redis = await redisForThisTest()
+  const app = await appForThisTest(redis.socket)
+  const token = await login(app)
+  await setPieces(app, token, 2)
+  const client = clientForThisTest(redis.socket)
+  await client.call('CLIENT', 'PAUSE', '60000', 'WRITE')
+  const lost = purchase(app, token)
+  // The check of the session only reads. Then Redis has the purchase, and the connection ends.
+  await expect.poll(() => client.client('LIST')).toMatch(/name=onetrip .* flags=b.* cmd=eval/)
+  const connections = String(await client.client('LIST')).split('\n')
+  const id = /^id=(\d+)/.exec(connections.find((one) => one.includes('name=onetrip')) ?? '')?.[1]
+  await client.client('KILL', 'ID', id ?? '')
+  expect((await lost).json()).toMatchObject({
+    code: 'ONETRIP_OUTCOME_UNKNOWN',
+    mayHaveWritten: true,
+    retrySafe: true,
+  })
+  await client.call('CLIENT', 'UNPAUSE')
+  await app.store.ready()
+  expect((await purchase(app, token)).json()).toMatchObject({ left: 1 })
+})
+
+const never = (): never => {
+  throw new Error('there is no such buyer')
+}
+
+function clientForThisTest(socket: string): Redis {
+  const client = new Redis(socket)
+  onTestFinished(() => client.disconnect())
+  return client
+}
+
+async function storeForThisTest(): Promise<SessionStore> {
+  const url = `unix://${server.socket}`
+  const store = createSessionStore({ url, tokens: { secrets: [secret] }, janitor: false })
+  onTestFinished(() => store.close())
+  await store.ready()
+  return store
+}
+
+const methods: Record<string, (store: SessionStore) => Promise<Buy>> = {
+  script: async (store) => buyByScript(store),
+  compensated: async (store) => buyCompensated(store),
+  async optimistic() {
+    const url = `unix://${server.socket}`
+    const sale = optimisticSale({ url, connections: 4, deadlineMs: 30_000 })
+    onTestFinished(() => sale.close())
+    return sale.buy
+  },
+}
+
+test.each(Object.keys(methods))(
+  '%s: 200 buyers at once, 20 pieces, none sold twice',
+  async (name) => {
+    const store = await storeForThisTest()
+    const buy = await methods[name]?.(store)
+    await store.run(setStock('book', 20))
+    const users = Array.from({ length: 200 }, (_, index) => `buyer-${index % 100}`) // each twice
+    const outcomes = await Promise.all(users.map((user) => buy?.('book', user)))
+    const { left, buyers } = await accountOf(server.redis)
+    expect({ left, buyers: buyers.length }).toEqual({ left: 0, buyers: 20 })
+    const winners = users.filter((_, index) => typeof outcomes[index] === 'object')
+    expect(new Set(winners)).toEqual(new Set(buyers))
+    const isNew = outcomes.filter((outcome) => typeof outcome === 'object' && outcome.isNew)
+    expect(isNew).toHaveLength(20)
+    expect(await buy?.('pen', 'ada')).toBe('not on sale')
+  },
+)
+
+test('naive: buyers at the same time are sold pieces that are not there', async () => {
+  const store = await storeForThisTest()
+  await store.run(setStock('book', 20))
+  const buy = buyNaively(store)
+  const users = Array.from({ length: 200 }, (_, index) => `buyer-${index}`)
+  await Promise.all(users.map((user) => buy('book', user)))
+  const { left, buyers } = await accountOf(server.redis)
+  expect(buyers.length).toBeGreaterThan(20)
+  expect(left).toBe(20 - buyers.length)
+})
+
+test('compensated: a crash after the count leaks a piece, and setting the stock again repairs it', async () => {
+  const store = await storeForThisTest()
+  await store.run(setStock('book', 20))
+  let round = 0
+  const crashing = buyCompensated({
+    // The third update would write the buyer: the process that should send it is dead.
+    run: (update) => (++round === 3 ? Promise.reject(new Error('crash')) : store.run(update)),
+  })
+  await expect(crashing('book', 'ada')).rejects.toThrow('crash')
+  expect(await accountOf(server.redis)).toEqual({ left: 19, buyers: [] })
+  expect(await store.run(setStock('book', 20))).toEqual({ left: 20, sold: 0 })
+})
+
+test('optimistic: a purchase that gets no reply ends at the deadline, and may be sent again', async () => {
+  const redis = await redisForThisTest()
+  const sale = optimisticSale({ url: `unix://${redis.socket}`, connections: 1, deadlineMs: 200 })
+  onTestFinished(() => sale.close())
+  await expect.poll(() => sale.buy('book', 'ada').catch(() => undefined)).toBe('not on sale')
+  redis.program.signal('SIGSTOP')
+  const [first, second] = await Promise.allSettled([
+    sale.buy('book', 'ada'),
+    sale.buy('book', 'eve'),
+  ])
+  expect(first).toMatchObject({ reason: { code: 'ONETRIP_OUTCOME_UNKNOWN', retrySafe: true } })
+  // It waited for the one connection.
+  expect(second).toMatchObject({ reason: { retrySafe: true } })
+  redis.program.signal('SIGCONT')
+  await expect.poll(() => sale.buy('book', 'ada').catch(() => undefined)).toBe('not on sale')
+})

@@ -1,0 +1,70 @@
+import { createSessionStore, strategyNames } from '@onetrip/session-store'
+import { unixUrl, withPasswordOf } from '@onetrip/stack/address.ts'
+import { startRedis } from '@onetrip/stack/redis.ts'
+import { temporaryFolder } from '@onetrip/stack/testing/folders.ts'
+import type { InjectOptions } from 'fastify'
+import { expect, onTestFinished, test } from 'vitest'
+import { buildApp } from '../../src/app.ts'
+import { trustingAuthenticator } from '../../src/authenticator.ts'
+import { saleMethod, saleMethodNames } from '../../src/shop/sale-methods.ts'
+import { bearer, login, secret } from '../support.ts'
+
+/** The URL of a Redis of this test, with the user `api` of users.acl. */
+async function restrictedRedis(): Promise<string> {
+  const directory = await temporaryFolder()
+  const [socket, secrets] = [`${directory}/redis.sock`, `${directory}/secrets`]
+  const redis = await startRedis({ socket, directory, secrets })
+  onTestFinished(async () => void (await redis.stop()))
+  return await withPasswordOf('api', unixUrl(socket), secrets)
+}
+
+test('the Redis user of the API may do all that the shop does', async () => {
+  const url = await restrictedRedis()
+  for (const strategy of strategyNames) {
+    for (const method of saleMethodNames) {
+      const tokens = { secrets: [secret] }
+      const store = createSessionStore({ url, strategy, tokens, janitor: false })
+      const sale = saleMethod(method, store, { url, deadlineMs: 30_000 })
+      const app = await buildApp({
+        store,
+        authenticator: trustingAuthenticator('test'),
+        transport: 'unix',
+        secureCookie: true,
+        buy: sale.buy,
+        risk: { url, cacheEntries: 10, deadlineMs: 30_000, writeEveryMs: 1 },
+      })
+      try {
+        await store.ready()
+        const headers = bearer(await login(app, `${strategy} ${method}`))
+        const requests: InjectOptions[] = [
+          { method: 'PUT', url: `/items/${method}/stock`, payload: { pieces: 100 } },
+          { url: `/items/${method}/stock` },
+          { method: 'POST', url: `/items/${method}/purchases` },
+          { method: 'POST', url: `/items/${method}/purchases` },
+          { method: 'POST', url: '/feed', payload: { text: 'hello' } },
+          { url: '/feed' },
+          { url: '/me/feed' },
+          { method: 'POST', url: '/items/book/viewers' },
+          { url: '/items/book/viewers' },
+        ]
+        for (const request of requests) {
+          const answer = await app.inject({ ...request, headers })
+          expect(answer.statusCode, `${strategy}, ${request.url}: ${answer.body}`).toBe(200)
+        }
+        // Several at once, which are merged.
+        const view: InjectOptions = { method: 'POST', url: '/items/pen/viewers', headers }
+        const views = await Promise.all([app.inject(view), app.inject(view), app.inject(view)])
+        expect(views.map(({ statusCode }) => statusCode)).toEqual([200, 200, 200])
+        const risk = async () => (await app.inject({ url: '/me/risk', headers })).json()
+        await expect.poll(risk).toMatchObject({ logins: 1 })
+        const hits = async () =>
+          /risk_reads_total\{result="hit"\} (\d+)/.exec((await app.inject('/metrics')).body)?.[1]
+        await expect.poll(async () => [await risk(), await hits()].at(-1)).not.toBe('0')
+      } finally {
+        await app.close()
+        sale.close()
+        await store.close()
+      }
+    }
+  }
+})
