@@ -43,11 +43,14 @@ export async function profileThread<Result>(
   }
 }
 
-/** Lines such as `37.36%  ;[.] listSearchKey`, where `k` in place of the dot means the kernel. */
+/**
+ * Lines such as `37.36%  ;[.] listSearchKey`, where `k` in place of the dot means the kernel. Versions of symbols
+ * (`@@GLIBC_2.34`) are left out.
+ */
 export function parseProfile(text: string): Profile | null {
   const profile: Record<string, number> = {}
   for (const line of text.split('\n')) {
-    const [, percent, space, symbol = ''] = /^\s*([\d.]+)%\s*;\[(.)\] (\S+)/.exec(line) ?? []
+    const [, percent, space, symbol = ''] = /^\s*([\d.]+)%\s*;\[(.)\] ([^\s;@]+)/.exec(line) ?? []
     const name = space === 'k' ? 'kernel' : symbol
     if (percent) profile[name] = (profile[name] ?? 0) + Number(percent) / 100
   }

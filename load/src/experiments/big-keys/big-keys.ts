@@ -105,6 +105,7 @@ Examples:
         title: 'How long a list may be read at once',
         charts: chartsOf(rows.where({ command: LRANGE }), 'p99', 'elements'),
         caption: `One client sends LRANGE without pause; ${others}`,
+        factors: ['command', 'elements'],
         columns: [
           range('executionMicros', reads),
           range('mainCpuMicros', reads),

@@ -37,9 +37,9 @@ Examples:
   rounds: 3,
   duration: 2,
   quick: { rounds: 1, duration: 1 },
-  seconds: { quick: null, usual: 90, full: 90 },
+  seconds: { quick: null, usual: 45, full: 45 },
   configure(command) {
-    addBuilds(command, ['baseline', 'patched'])
+    addBuilds(command, ['patched'])
     const range = [0, 1_000_000] as const
     command.addOption(numbersOption('--idle <list>', 'idle connections', range, [10, 9_999]))
   },

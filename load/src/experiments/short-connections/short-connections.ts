@@ -57,9 +57,10 @@ export const shortConnections: Experiment<ShortConnectionsOptions, Bench> = {
   name: 'short-connections',
   title: 'Redis: short connections',
   detail({ options }) {
-    const { shape, ioThreads } = options as unknown as ShortConnectionsOptions
+    const { shape, ioThreads, idle } = options as unknown as ShortConnectionsOptions
     if (shape) return `shape ${[shape].flat().join(', ')}`
-    return Math.max(...ioThreads) > 1 ? `I/O threads ${ioThreads.join(', ')}` : ''
+    if (Math.max(...ioThreads) > 1) return `I/O threads ${ioThreads.join(', ')}`
+    return idle.length === 1 ? `beside ${idle[0]?.toLocaleString('en-US')} idle` : ''
   },
   summary: 'a new connection for each command, beside idle and long connections',
   group: 'Redis',
