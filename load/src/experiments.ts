@@ -1,4 +1,5 @@
 import type { Experiment } from './experiment/experiment.ts'
+import { bigKeys } from './experiments/big-keys/big-keys.ts'
 import { commands } from './experiments/commands/commands.ts'
 import { http } from './experiments/http/http.ts'
 import { info } from './experiments/info/info.ts'
@@ -25,5 +26,6 @@ export const experiments: readonly Experiment[] = [
   info,
   pipelining,
   commands,
+  bigKeys,
   slowReader,
 ]

@@ -35,7 +35,7 @@ const program = new Command('npm run redis --')
 Builds:
   patched    what Onetrip runs on: upstream, its security fixes, and our patches
   stock      upstream with its security fixes
-  baseline   stock with the O(N) search on close that Redis had before version 5
+  baseline   stock with the O(N) search on close and O(N) INFO that Redis had before version 5
   tools      redis-cli and redis-benchmark, for all of them
 
 Environment:

@@ -45,6 +45,9 @@ describe('short-connections', () => {
     const { text, result } = await runExperiment('short-connections', args)
     expect(text).toContain('redis-benchmark -k 0 -t get -n 20000 -c 8000')
     expect(text).toContain('redis-benchmark -k 1 -t ping_mbulk -n 20000 -c 10000')
+    // Where the system allows no namespace, nothing is changed.
+    const limits = result.network === 'own namespace' ? 'none' : 'as usual'
+    expect(result.load).toEqual({ 'TIME_WAIT and backlog': limits })
     expect(casesOf(result.samples, 'load', 'tool', 'threads')).toEqual([
       ...['get-8000 redis-benchmark 2', 'get-8000 our generator 2'],
       ...['ping-10000-kept redis-benchmark 2', 'ping-10000-kept our generator 2'],

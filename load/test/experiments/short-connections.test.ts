@@ -28,6 +28,30 @@ test('without strace it says that system calls were not counted', () => {
   expect(claim).toMatch(/^System calls were not counted/)
 })
 
+test('a profile says how much of the CPU time the search of the client list takes', () => {
+  const profiled = (build: string, round: number, profile: Record<string, number>) => ({
+    ...sample(build, 10_000, round, 20),
+    details: { profile },
+  })
+  const samples = [
+    profiled('baseline', 1, { kernel: 0.5, listSearchKey: 0.3, zfree: 0.04, zmalloc: 0.001 }),
+    profiled('baseline', 2, { kernel: 0.4, listSearchKey: 0.5, zfree: 0.02 }),
+    profiled('stock', 1, { kernel: 0.75, zfree: 0.03, zmalloc: 0.025 }),
+  ]
+  const rows = Rows.of(shortConnections, samples)
+  expect(shortConnections.claims(rows, {} as never)).toContain(
+    "listSearchKey takes 40.0 % of the main thread's CPU time (TCP, baseline, beside 10,000 idle).",
+  )
+  const sections = shortConnections.sections(rows, { options: { connections: 50 } } as never)
+  expect(sections.at(-1)?.tables[0]).toMatchObject({
+    head: ['build', 'kernel', 'listSearchKey', 'other functions'],
+    rows: [
+      ['baseline', '45.0 %', '40.0 %', 'zfree 3.00 %'],
+      ['stock', '75.0 %', '0.00 %', 'zfree 3.00 %, zmalloc 2.50 %'],
+    ],
+  })
+})
+
 test('--idle takes numbers and "most", each of them once', () => {
   const idle = (text: string) => {
     const command = new Command().exitOverride().configureOutput({ writeErr: () => {} })

@@ -1,7 +1,9 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import { cpuDuring, microsPer } from '../../drivers/redis/cost.ts'
 import { generateLoad } from '../../drivers/redis/generator/load.ts'
 import { requireConnections } from '../../drivers/redis/limits.ts'
 import { addBuilds, type BuildsOptions, numbersOption } from '../../drivers/redis/options.ts'
+import { besideOthers, OTHERS, OTHERS_RATE } from '../../drivers/redis/others.ts'
 import type { RedisServer } from '../../drivers/redis/server.ts'
 import { redisForEach, startFilledRedis } from '../../drivers/redis/servers.ts'
 import type { Experiment } from '../../experiment/experiment.ts'
@@ -10,16 +12,11 @@ import { asCpu, asLatency, type Case, product } from '../../experiment/shape.ts'
 import { chartsOf } from '../../reporting/charts.ts'
 import { documented, range, sectionOf } from '../../reporting/columns.ts'
 
-/** Clients that share the GETs: each of them waits at most once for a slow answer. */
-const OTHERS = 50
-/** GETs per second in all. */
-const RATE = 1_000
-
 const NOTHING = 'nothing'
 /** What one client sends without pause. */
 const commands = [NOTHING, 'INFO', 'CLIENT LIST']
 
-const documents = { INFO: { 0: 20, 9999: 80 } }
+const documents = { baseline: { INFO: { 0: 20, 9999: 80 } } }
 
 /** What a client that asks for statistics without pause costs the server, and all other clients. */
 export const info: Experiment<BuildsOptions & { idle: number[] }, (one: Case) => RedisServer> = {
@@ -29,13 +26,14 @@ export const info: Experiment<BuildsOptions & { idle: number[] }, (one: Case) =>
   group: 'Redis',
   about: `
 In the documents one client that sent INFO without pause took 20 % of a core beside no others, and 80 %
-beside 9,999 idle ones, because INFO walked all clients. Redis 5 to 8 do not; CLIENT LIST has to.
+beside 9,999 idle ones, because INFO walked all clients. The build "baseline" does so again; today's Redis
+does not. CLIENT LIST has to.
 
-Meanwhile ${OTHERS} other clients send ${RATE} GETs per second. The clock of each starts when it is due. With few
+Meanwhile ${OTHERS} other clients send ${OTHERS_RATE} GETs per second. The clock of each starts when it is due. With few
 cores they also wait for one: compare with the rows where the one client sends nothing.
 
 Examples:
-  npm run load -- info --idle 10,1000,9999 --builds patched,stock`,
+  npm run load -- info --idle 10,1000,9999 --builds baseline,stock`,
   rounds: 3,
   duration: 2,
   quick: { rounds: 1, duration: 1 },
@@ -75,15 +73,15 @@ Examples:
 
   async measure(one, serverOf, { options: { duration }, context: { signal } }) {
     const target = serverOf(one)
-    const common = { target, mode: 'long', end: { seconds: duration }, signal } as const
-    const command = String(one.command).split(' ')
-    const { result, cpu } = await cpuDuring(target, () =>
-      Promise.all([
-        one.command === NOTHING ? null : generateLoad({ ...common, connections: 1, command }),
-        generateLoad({ ...common, connections: OTHERS, command: ['GET', '{key}'], rate: RATE }),
-      ]),
-    )
-    const [asked, { latency, errors }] = result
+    const ask = async () => {
+      if (one.command === NOTHING) return await delay(duration * 1_000, null, { signal })
+      const command = String(one.command).split(' ')
+      const end = { seconds: duration }
+      return await generateLoad({ target, mode: 'long', connections: 1, command, end, signal })
+    }
+    const { result, others } = await besideOthers({ target, signal }, () => cpuDuring(target, ask))
+    const { result: asked, cpu } = result
+    const { latency, errors } = others
     const mainCpuShare = cpu.mainCpuSeconds / cpu.seconds
     const costs = asked && microsPer(cpu, asked.completed)
     return { values: { mainCpuShare, ...costs, ...latency }, errors }
@@ -94,10 +92,10 @@ Examples:
       title: 'What one client costs the others',
       paragraphs: ['The documents: 张鹏义, Tencent Cloud; Redis 4.0.10.'],
       charts: chartsOf(rows, 'p99'),
-      caption: `One client sends a command without pause; ${OTHERS} others send ${figure(RATE)} GET/s meanwhile`,
+      caption: `One client sends a command without pause; ${OTHERS} others send ${figure(OTHERS_RATE)} GET/s meanwhile`,
       columns: [
         range('mainCpuShare', rows),
-        documented('documents %', documents, 'command', 'idle'),
+        documented('documents %', documents, 'build', 'command', 'idle'),
         range('mainCpuMicros', rows),
         ...[range('p50', rows), range('p99', rows), 'max'],
       ],

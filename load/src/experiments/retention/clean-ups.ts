@@ -19,6 +19,7 @@ export type CleanUp = () => Promise<number>
 const NONE = 'none'
 const AT_ONCE = 'one ZREMRANGEBYRANK'
 const SWEEP = 'sweep afterwards'
+const piecesOf = (size: number) => `ZREMRANGEBYRANK (${size} at a time)`
 const janitorOf = (batchSize: number) => `janitor (batches of ${batchSize})`
 const QUIET_MS = 3_000
 const NEVER = Number.POSITIVE_INFINITY
@@ -27,6 +28,7 @@ export const cleanUpNames = ({ batchSizes }: RetentionOptions) => [
   NONE,
   ...batchSizes.map(janitorOf),
   AT_ONCE,
+  ...batchSizes.map(piecesOf),
   SWEEP,
 ]
 
@@ -42,6 +44,8 @@ export async function cleanUpOf(
   const trimAtOnce = () => redis.zremrangebyrank(documentKeys.recent(''), 0, sessions - 1)
   if (name === NONE) return () => delay(QUIET_MS, 0, { signal: run.context.signal })
   if (name === AT_ONCE) return trimAtOnce
+  const piece = batchSizes.find((size) => piecesOf(size) === name)
+  if (piece) return () => trimInPieces(redis, sessions, piece)
   if (name === SWEEP) {
     await trimAtOnce()
     const limits = { maxSessions: NEVER, rescaleEverySeconds: NEVER, sweepEverySeconds: 0 }
@@ -52,6 +56,16 @@ export async function cleanUpOf(
   const limits = { maxSessions: kept, batchSize, ...never }
   // The victim's session counts towards the limit, too.
   return await janitor({ url, limits, untilSwept: false }, sessions + 1, run)
+}
+
+/** Other clients are served between the commands. */
+async function trimInPieces(redis: Redis, sessions: number, size: number): Promise<number> {
+  let removed = 0
+  while (removed < sessions) {
+    const last = Math.min(size, sessions - removed) - 1
+    removed += await redis.zremrangebyrank(documentKeys.recent(''), 0, last)
+  }
+  return removed
 }
 
 /** A janitor that is connected already, so that its start is not measured. */

@@ -1,4 +1,5 @@
-import { figure } from '../../experiment/figures.ts'
+import type { Profile } from '../../drivers/redis/profile.ts'
+import { figure, percent } from '../../experiment/figures.ts'
 import type { Result } from '../../experiment/result.ts'
 import type { Row, Rows } from '../../experiment/rows.ts'
 import type { Section } from '../../experiment/section.ts'
@@ -77,6 +78,7 @@ export function sectionsOf(rows: Rows, { options }: Result): Section[] {
       caption: 'System calls of the main thread per short connection, by name',
       columns: [median('systemCalls', traced, 'all'), ...callsByName(traced)],
     }),
+    profileSection(short),
   ].filter(({ tables: [table] }) => table?.rows.length)
 }
 
@@ -94,9 +96,58 @@ export function claimsOf(rows: Rows): string[] {
     const ends = new Set([Math.min(...ratios), Math.max(...ratios)].map(figure))
     return `A short connection (${name}) costs the main thread ${[...ends].join(' to ')} times the CPU time of stock's.`
   })
+  claims.push(...short.all.flatMap(searchClaim))
   return short.all.length === 0 || isCounted
     ? claims
     : [...claims, 'System calls were not counted: strace is not here, or must not trace Redis.']
+}
+
+/** Of all functions of Redis, those with this share of the samples or more are shown. */
+const SHOWN_SHARE = 0.02
+
+function profileSection(short: Rows): Section {
+  const sampled = short.filter((row) => profilesOf(row).length > 0)
+  return sectionOf(sampled, {
+    title: 'Where the CPU time of the main thread goes',
+    pageOnly: true,
+    caption: `CPU time of the main thread by function of Redis, those with ${percent(SHOWN_SHARE)} or more`,
+    columns: [
+      { head: 'kernel', cell: (row) => percent(meanShares(row).kernel ?? 0) },
+      { head: 'listSearchKey', cell: (row) => percent(meanShares(row)[SEARCH] ?? 0) },
+      { head: 'other functions', isText: true, cell: otherFunctions },
+    ],
+  })
+}
+
+/** What the documents found. */
+const SEARCH = 'listSearchKey'
+
+const profilesOf = ({ samples }: Row) =>
+  samples.flatMap<Profile>(({ details }) => (details?.profile as Profile) ?? [])
+
+/** Means over the rounds. */
+function meanShares(row: Row): Profile {
+  const profiles = profilesOf(row)
+  const names = new Set(profiles.flatMap((profile) => Object.keys(profile)))
+  const mean = (name: string) =>
+    profiles.reduce((sum, profile) => sum + (profile[name] ?? 0), 0) / profiles.length
+  return Object.fromEntries([...names].map((name) => [name, mean(name)]))
+}
+
+function searchClaim(row: Row): string[] {
+  const share = meanShares(row)[SEARCH] ?? 0
+  const where = `${row.text('transport')}, ${row.text('build')}, beside ${row.text('idle')}`
+  return share < SHOWN_SHARE
+    ? []
+    : [`${SEARCH} takes ${percent(share)} of the main thread's CPU time (${where}).`]
+}
+
+function otherFunctions(row: Row): string {
+  const others = Object.entries(meanShares(row)).filter(
+    ([name, share]) => name !== 'kernel' && name !== SEARCH && share >= SHOWN_SHARE,
+  )
+  const byShare = others.toSorted(([, a], [, b]) => b - a)
+  return byShare.map(([name, share]) => `${name} ${percent(share)}`).join(', ')
 }
 
 /** A column for each of those that matter, as the first traced run counted them. */

@@ -12,6 +12,7 @@ import {
   namesOption,
   numbersOption,
 } from '../../drivers/redis/options.ts'
+import { profileThread } from '../../drivers/redis/profile.ts'
 import { requireRedisBenchmark } from '../../drivers/redis/redis-benchmark.ts'
 import type { RedisServer } from '../../drivers/redis/server.ts'
 import { redisForEach, startFilledRedis } from '../../drivers/redis/servers.ts'
@@ -20,7 +21,14 @@ import type { Experiment } from '../../experiment/experiment.ts'
 import { counted } from '../../experiment/figures.ts'
 import { asCount, asCpu, asLatency, asRate, type Case, product } from '../../experiment/shape.ts'
 import { BESIDE, claimsOf, LONG, SHORT, sectionsOf } from './report.ts'
-import { isShape, runShape, type Shape, shapeNames, shapeOf } from './shapes.ts'
+import {
+  isShape,
+  removeNetworkLimits,
+  runShape,
+  type Shape,
+  shapeNames,
+  shapeOf,
+} from './shapes.ts'
 
 interface ShortConnectionsOptions extends BuildsOptions {
   idle: (number | 'most')[]
@@ -42,15 +50,17 @@ const tools = ['redis-benchmark', 'our generator'] as const
 type Tool = (typeof tools)[number]
 const MAX_IDLE = 1_000_000
 const GET = ['GET', '{key}']
+const PROFILED_SECONDS = 0.4
 
 /** What it costs the server to open and close a connection for each command. */
 export const shortConnections: Experiment<ShortConnectionsOptions, Bench> = {
   name: 'short-connections',
   title: 'Redis: short connections',
   detail({ options }) {
-    const { shape, ioThreads } = options as unknown as ShortConnectionsOptions
+    const { shape, ioThreads, idle } = options as unknown as ShortConnectionsOptions
     if (shape) return `shape ${[shape].flat().join(', ')}`
-    return Math.max(...ioThreads) > 1 ? `I/O threads ${ioThreads.join(', ')}` : ''
+    if (Math.max(...ioThreads) > 1) return `I/O threads ${ioThreads.join(', ')}`
+    return idle.length === 1 ? `beside ${idle[0]?.toLocaleString('en-US')} idle` : ''
   },
   summary: 'a new connection for each command, beside idle and long connections',
   group: 'Redis',
@@ -61,11 +71,12 @@ documents made that a constant cost: +37 % with 8,000 short connections, +30 % w
 when many clients stay connected, hence the idle connections.
 
 Clients connect from 200 loopback addresses, since a closed connection keeps its port for a minute, and
-in a network namespace of their own where the system allows one. System calls are counted in runs of their
-own, beside the first number of idle connections.
+in a network namespace of their own where the system allows one. strace counts system calls in runs of their
+own, beside the first number of idle connections; perf samples the main thread, beside the most.
 
 --shape makes the documents' calls of redis-benchmark, and the same with our generator, instead.
-redis-benchmark closes its oldest connection first, which the search finds at once.
+redis-benchmark closes its oldest connection first, which the search finds at once. In a network namespace
+of its own, closed connections free their ports at once, and the backlog has room for all clients.
   get-8000         redis-benchmark -k 0 -t get -n 100000 -c 8000
   ping-10000       redis-benchmark -k 0 -t ping_mbulk -n 500000 -c 10000 (minutes)
   ping-10000-kept  the same with -k 1: long connections
@@ -139,11 +150,16 @@ Examples:
     const wanted = options.idle.map((count) => (count === 'most' ? most : count))
     const idle = shape ? [0] : [...new Set(wanted)]
     await requireConnections(Math.max(...idle) + busy)
-    if (shape) await requireRedisBenchmark(context.signal)
+    if (shape) {
+      await requireRedisBenchmark(context.signal)
+      const limits = (await removeNetworkLimits(busy)) ? 'none' : 'as usual'
+      context.describe('load', { 'TIME_WAIT and backlog': limits })
+    }
     const cases = product({ threads: ioThreads, idle, build: builds })
     const serverOf = await redisForEach(context, cases, ({ threads, ...one }) => {
       const room = maxclients === undefined ? {} : { maxclients: String(maxclients) }
-      const config = { ...room, 'io-threads': String(threads) }
+      const backlog = shape ? { 'tcp-backlog': String(busy) } : {}
+      const config = { ...room, ...backlog, 'io-threads': String(threads) }
       return startFilledRedis(context, { ...one, busy, config })
     })
     return { serverOf, idle }
@@ -175,7 +191,14 @@ Examples:
     if (load === SHORT) {
       const run = await measureLoad(server, short)
       const counts = one.idle === idle[0] ? await countSystemCallsOf(server, short) : null
-      return counts ? { ...run, ...counts, values: { ...run.values, ...counts.values } } : run
+      const profile = one.idle === Math.max(...idle) ? await profileOf(server, short) : null
+      return {
+        ...run,
+        values: { ...run.values, ...counts?.values },
+        ...((counts || profile) && {
+          details: { ...counts?.details, ...(profile && { profile }) },
+        }),
+      }
     }
     const long = { ...short, mode: 'long', connections: options.long } as const
     if (load === LONG) return await measureLoad(server, long)
@@ -186,6 +209,13 @@ Examples:
 
   sections: sectionsOf,
   claims: claimsOf,
+}
+
+/** Where the main thread spends its CPU time; null where perf cannot sample it. */
+async function profileOf({ pid }: RedisServer, load: LoadOptions) {
+  const { signal } = load
+  const run = () => generateLoad({ ...load, end: { seconds: PROFILED_SECONDS + 0.1 } })
+  return (await profileThread(pid, { seconds: PROFILED_SECONDS, signal }, run)).profile
 }
 
 /** System calls of the main thread per short connection; null where they cannot be counted. */

@@ -21,7 +21,7 @@ export interface LoadOptions {
 }
 
 /** What the generator prints, see `result.h`. */
-interface Load {
+export interface Load {
   seconds: number
   /** Replies read to their end, those with an error included. */
   completed: number

@@ -1,0 +1,149 @@
+import { wholeNumber } from '@onetrip/stack/parsers.ts'
+import { Redis } from 'ioredis'
+import { requireConnections } from '../../drivers/redis/limits.ts'
+import { numbersOption } from '../../drivers/redis/options.ts'
+import { OTHERS, OTHERS_RATE } from '../../drivers/redis/others.ts'
+import { startFilledRedis } from '../../drivers/redis/servers.ts'
+import type { Experiment } from '../../experiment/experiment.ts'
+import { figure } from '../../experiment/figures.ts'
+import type { Row, Rows } from '../../experiment/rows.ts'
+import { asCpu, asLatency, product } from '../../experiment/shape.ts'
+import { chartsOf } from '../../reporting/charts.ts'
+import { range, sectionOf } from '../../reporting/columns.ts'
+import {
+  type Bench,
+  DELETIONS,
+  deleteOnce,
+  fillKey,
+  LRANGE,
+  NOTHING,
+  READ,
+  type Type,
+  types,
+  withoutPause,
+} from './commands.ts'
+
+interface BigKeysOptions {
+  lengths: number[]
+  elements: number
+}
+
+/** What a command on many elements costs Redis, and all other clients meanwhile. */
+export const bigKeys: Experiment<BigKeysOptions, Bench> = {
+  name: 'big-keys',
+  title: 'Redis: commands on big keys',
+  summary: 'LRANGE by length, and DEL against UNLINK, while other clients wait',
+  group: 'Redis',
+  about: `
+Redis executes one command at a time, so every other client waits for a command on many elements. One client
+sends LRANGE without pause, by number of elements read. Then one key with many elements is deleted: by DEL,
+which frees them in the main thread, and by UNLINK, which leaves them to a background thread. Redis runs with
+lazyfree-lazy-user-del off, its own default; with Onetrip's redis.conf a DEL is an UNLINK.
+
+Meanwhile ${OTHERS} other clients send ${OTHERS_RATE} GETs per second. The clock of each starts when it is due. Execution times
+are from INFO commandstats, without reading the command and writing its reply.
+
+Examples:
+  npm run load -- big-keys --lengths 100,1000 --elements 5000000`,
+  rounds: 3,
+  duration: 1,
+  quick: { rounds: 1, duration: 0.5, elements: 100_000 },
+  seconds: { quick: 15, usual: 75, full: 75 },
+  configure(command) {
+    const lengths = [1, 10, 100, 1_000, 10_000, 100_000]
+    const count = wholeNumber(1_000, 20_000_000)
+    command
+      .addOption(numbersOption('--lengths <list>', 'elements of LRANGE', [1, 1_000_000], lengths))
+      .option('--elements <n>', 'elements of a key that is deleted', count, 1_000_000)
+  },
+  isolated: () => ['patched'],
+
+  factors: [{ name: 'key' }, { name: 'command' }, { name: 'elements', label: 'elements' }],
+  subject: 'command',
+  metrics: [
+    { name: 'executionMicros', label: 'execution µs /command', ...asCpu },
+    { name: 'mainCpuMicros', label: 'main thread CPU µs /command', ...asCpu },
+    { name: 'backgroundCpuMicros', label: 'background CPU µs /command', ...asCpu, least: 100 },
+    { name: 'p50', label: 'GET p50 ms', ...asLatency },
+    { name: 'p99', label: 'GET p99 ms', ...asLatency },
+    { name: 'max', label: 'GET longest ms' },
+  ],
+  progress: ['executionMicros', 'max'],
+  loadOptions: [],
+  baseline: ({ command }) => (command === 'UNLINK' ? { command: 'DEL' } : null),
+
+  async prepare(context, { lengths }) {
+    await requireConnections(OTHERS + 2)
+    const config = { 'lazyfree-lazy-user-del': 'no' }
+    const server = await startFilledRedis(context, { build: 'patched', busy: OTHERS, config })
+    const redis = new Redis(server.socket)
+    context.defer(() => redis.disconnect())
+    const elements = Math.max(...lengths)
+    await fillKey(redis, { key: READ, type: 'list', elements }, context.signal)
+    return { server, redis }
+  },
+
+  cases: (_, { lengths, elements }) => [
+    { command: NOTHING },
+    ...product({ key: ['list'], command: [LRANGE], elements: lengths }),
+    ...product({ key: types, command: DELETIONS, elements: [elements] }),
+  ],
+
+  async measure(one, bench, { options: { duration }, context: { signal } }) {
+    const [command, elements] = [String(one.command), Number(one.elements ?? 0)]
+    return DELETIONS.includes(command)
+      ? await deleteOnce(bench, { command, type: one.key as Type, elements }, signal)
+      : await withoutPause(bench, { elements, seconds: duration, signal })
+  },
+
+  sections(rows) {
+    const deletions = deletionsIn(rows)
+    const reads = rows.filter((row) => !deletions.all.includes(row))
+    const others = `${OTHERS} others send ${figure(OTHERS_RATE)} GET/s meanwhile`
+    return [
+      sectionOf(reads, {
+        title: 'How long a list may be read at once',
+        charts: chartsOf(rows.where({ command: LRANGE }), 'p99', 'elements'),
+        caption: `One client sends LRANGE without pause; ${others}`,
+        factors: ['command', 'elements'],
+        columns: [
+          range('executionMicros', reads),
+          range('mainCpuMicros', reads),
+          ...[range('p50', reads), range('p99', reads), 'max'],
+        ],
+      }),
+      sectionOf(deletions, {
+        title: 'DEL against UNLINK',
+        charts: chartsOf(deletions, 'max'),
+        caption: `One key is deleted; ${others}`,
+        columns: [
+          range('executionMicros', deletions),
+          range('backgroundCpuMicros', deletions),
+          range('max', deletions),
+        ],
+      }),
+    ].filter(({ tables: [table] }) => table?.rows.length)
+  },
+
+  claims: (rows) => [lengthClaim(rows), ...deletionsIn(rows).by('key').map(deletionClaim)],
+}
+
+const deletionsIn = (rows: Rows) =>
+  rows.filter(({ case: { command } }) => DELETIONS.includes(String(command)))
+
+/** How the cost grows from the shortest to the longest reply. */
+function lengthClaim(rows: Rows): string | null {
+  const { all } = rows.where({ command: LRANGE })
+  const [short, long] = [all[0], all.at(-1)]
+  const [few, many] = [short, long].map((row) => row?.median('mainCpuMicros') ?? Number.NaN)
+  if (!short || !long || short === long || few === undefined || many === undefined) return null
+  const elements = Number(long.case.elements) - Number(short.case.elements)
+  return `An LRANGE of ${long.text('elements')} elements takes ${figure(many)} µs of the main thread's CPU time, ${figure(((many - few) / elements) * 1_000)} ns for each element more.`
+}
+
+function deletionClaim({ rows }: { rows: Rows }): string | null {
+  const millis = (row: Row | undefined) => figure((row?.median('executionMicros') ?? NaN) / 1_000)
+  const [del, unlink] = DELETIONS.map((command) => rows.find({ command }))
+  if (!del || !unlink) return null
+  return `DEL of a ${del.text('key')} with ${del.text('elements')} elements held up all other clients for ${millis(del)} ms, UNLINK for ${millis(unlink)} ms.`
+}

@@ -1,0 +1,135 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { commandStats, parseInfo } from '@onetrip/session-store'
+import { until } from '@onetrip/stack/until.ts'
+import type { Redis } from 'ioredis'
+import { cpuDuring } from '../../drivers/redis/cost.ts'
+import { generateLoad } from '../../drivers/redis/generator/load.ts'
+import { besideOthers } from '../../drivers/redis/others.ts'
+import type { RedisServer } from '../../drivers/redis/server.ts'
+import { cpuBetween } from '../../drivers/redis/threads.ts'
+import type { Measured } from '../../experiment/shape.ts'
+
+export interface Bench {
+  server: RedisServer
+  /** For preparations, and for the commands that are sent once. */
+  redis: Redis
+}
+
+export const NOTHING = 'nothing'
+export const LRANGE = 'LRANGE'
+export const DELETIONS: readonly string[] = ['DEL', 'UNLINK']
+
+/** How each type of key gets its elements; whether each comes with a number, before or after it. */
+const writers = {
+  list: ['RPUSH', 'none'],
+  set: ['SADD', 'none'],
+  hash: ['HSET', 'after'],
+  'sorted set': ['ZADD', 'before'],
+} as const
+
+export type Type = keyof typeof writers
+export const types = Object.keys(writers) as Type[]
+
+/** The list that is read, and the key that is deleted. */
+export const READ = 'big:read'
+const DELETED = 'big:deleted'
+
+const FILL = `
+local command, number = ARGV[1], ARGV[2]
+local args = {}
+for i = ARGV[3], ARGV[4] do
+  if number == 'before' then args[#args + 1] = i end
+  args[#args + 1] = 'element:' .. string.format('%.0f', i)
+  if number == 'after' then args[#args + 1] = i end
+  if #args >= 2000 or i == tonumber(ARGV[4]) then
+    redis.call(command, KEYS[1], unpack(args))
+    args = {}
+  end
+end`
+/** So that one script takes well below a second. */
+const PER_SCRIPT = 50_000
+
+/**
+ * Makes a key with the elements `element:1`, `element:2` and so on.
+ *
+ * @throws when Redis refuses a command; the reason of `signal`.
+ */
+export async function fillKey(
+  redis: Redis,
+  { key, type, elements }: { key: string; type: Type; elements: number },
+  signal: AbortSignal,
+): Promise<void> {
+  for (let from = 1; from <= elements; from += PER_SCRIPT) {
+    signal.throwIfAborted()
+    const to = Math.min(elements, from + PER_SCRIPT - 1)
+    await redis.eval(FILL, 1, key, ...writers[type], from, to)
+  }
+}
+
+/** One client reads a part of the list again and again for some seconds; with 0 elements it does nothing. */
+export async function withoutPause(
+  { server, redis }: Bench,
+  { elements, seconds, signal }: { elements: number; seconds: number; signal: AbortSignal },
+): Promise<Measured> {
+  const command = [LRANGE, READ, '0', String(elements - 1)]
+  const read = async () => {
+    if (elements === 0) return await delay(seconds * 1_000, null, { signal })
+    return await generateLoad({
+      ...{ target: server, mode: 'long', connections: 1, command, end: { seconds }, signal },
+    })
+  }
+  await redis.config('RESETSTAT')
+  const { result, others } = await besideOthers({ target: server, signal }, () =>
+    cpuDuring(server, read),
+  )
+  const { result: load, cpu } = result
+  const costs = load && {
+    executionMicros: await executionMicros(redis, LRANGE),
+    mainCpuMicros: (cpu.mainCpuSeconds * 1e6) / load.completed,
+  }
+  return { values: { ...costs, ...others.latency }, errors: { ...others.errors, ...load?.errors } }
+}
+
+/** Before and after the command, so that the others have a normal time, too. */
+const AROUND_MS = 200
+const FREED_MS = 60_000
+
+/** Fills a key and deletes it once. */
+export async function deleteOnce(
+  { server, redis }: Bench,
+  { command, type, elements }: { command: string; type: Type; elements: number },
+  signal: AbortSignal,
+): Promise<Measured> {
+  await fillKey(redis, { key: DELETED, type, elements }, signal)
+  await redis.config('RESETSTAT')
+  const remove = async () => {
+    await delay(AROUND_MS, null, { signal })
+    const before = await server.cpu()
+    await redis.call(command, DELETED)
+    await until(() => isFreed(redis), { timeoutMs: FREED_MS, everyMs: 5, signal })
+    const cpu = cpuBetween(before, await server.cpu())
+    await delay(AROUND_MS, null, { signal })
+    return cpu
+  }
+  const { result: cpu, others } = await besideOthers({ target: server, signal }, remove)
+  return {
+    values: {
+      executionMicros: await executionMicros(redis, command),
+      backgroundCpuMicros: (cpu.cpuSeconds - cpu.mainCpuSeconds) * 1e6,
+      ...others.latency,
+    },
+    errors: others.errors,
+  }
+}
+
+/** Whether the background thread has freed what it was given. */
+async function isFreed(redis: Redis): Promise<boolean> {
+  return parseInfo(await redis.info('memory')).get('lazyfree_pending_objects') === '0'
+}
+
+/** Execution time per call since the last `CONFIG RESETSTAT`. */
+async function executionMicros(redis: Redis, command: string): Promise<number> {
+  const stats = commandStats(parseInfo(await redis.info('commandstats')))
+  const { calls, micros } = stats.get(command.toLowerCase()) ?? { calls: 0, micros: 0 }
+  return micros / calls
+}

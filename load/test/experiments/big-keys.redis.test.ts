@@ -1,0 +1,30 @@
+import { expect, test } from 'vitest'
+import { runExperiment } from '../support/experiment.ts'
+
+test('big-keys: LRANGE by length, and DEL against UNLINK by type', async () => {
+  const args = ['--quick', '--duration=0.3', '--lengths=1,5000', '--elements=200000']
+  const { text, result } = await runExperiment('big-keys', args)
+  expect(text).toMatch(
+    /^An LRANGE of 5,000 elements takes [\d.,]+ µs .*, [\d.]+ ns for each element more\.$/m,
+  )
+  const metric = (name: string, one: Record<string, unknown>) => {
+    const same = (of: object) => expect.objectContaining(one).asymmetricMatch(of)
+    return Number(result.samples.find((sample) => same(sample.case))?.values[name])
+  }
+  const reads = [1, 5_000].map((elements) => ({ command: 'LRANGE', elements }))
+  const [short, long] = reads.map((one) => metric('mainCpuMicros', one))
+  expect(long).toBeGreaterThan(5 * Number(short))
+  for (const key of ['list', 'set', 'hash', 'sorted set']) {
+    expect(text).toContain(`DEL of a ${key} with 200,000 elements held up all other clients for `)
+  }
+  // A list has many elements in each of its nodes, and is freed quickly anyway.
+  for (const key of ['set', 'hash', 'sorted set']) {
+    const [del = 0, unlink = 0] = ['DEL', 'UNLINK'].map((command) =>
+      metric('backgroundCpuMicros', { command, key }),
+    )
+    expect(unlink).toBeGreaterThan(2 * del)
+    expect(metric('executionMicros', { command: 'DEL', key })).toBeGreaterThan(0)
+  }
+  expect(result.samples.every(({ errors }) => errors === undefined)).toBe(true)
+  expect(metric('executionMicros', { command: 'nothing' })).toBeNaN()
+})

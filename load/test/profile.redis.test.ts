@@ -1,0 +1,32 @@
+import { spawnSync } from 'node:child_process'
+import { redisOfThisFile } from '@onetrip/stack/testing/redis.ts'
+import { expect, test } from 'vitest'
+import { generateLoad } from '../src/drivers/redis/generator/load.ts'
+import { profileThread } from '../src/drivers/redis/profile.ts'
+
+const server = redisOfThisFile()
+const { signal } = new AbortController()
+const canSample = spawnSync('perf', ['record', '-o', '/dev/null', 'true']).status === 0
+
+const load = () => {
+  const end = { seconds: 1 }
+  const options = { target: server, mode: 'long', connections: 5, command: ['PING'] } as const
+  return generateLoad({ ...options, end, signal })
+}
+
+test.runIf(canSample)('the main thread of a Redis under load is sampled by function', async () => {
+  const pid = Number(/^process_id:(\d+)/m.exec(await server.redis.info('server'))?.[1])
+  const { profile, result } = await profileThread(pid, { seconds: 0.8, signal }, load)
+  expect(result.completed).toBeGreaterThan(0)
+  const shares = Object.values(profile ?? {})
+  expect(shares.reduce((sum, share) => sum + share, 0)).toBeCloseTo(1, 1)
+  expect(Object.keys(profile ?? {})).toContain('readQueryFromClient')
+})
+
+test('a thread that cannot be sampled has no profile, and the work is done all the same', async () => {
+  const none = 2 ** 22 + 1 // above the highest process id of Linux
+  const work = async () => 'done'
+  expect(await profileThread(none, { seconds: 0.1, signal }, work)).toEqual({
+    ...{ profile: null, result: 'done' },
+  })
+})
