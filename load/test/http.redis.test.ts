@@ -115,7 +115,7 @@ describe('npm run load', () => {
     expect(options).toMatchObject({ sessions: 16, items: 1_000, reads: 0.2 })
     expect(samples[0].errors).toBeUndefined()
 
-    const args = [...brief, '--compare', json, '--threshold=1000']
+    const args = [...brief, '--compare', json, '--tolerance=1000']
     const again = await runLoad({ state, args, until: /^Of \d+ figures/ })
     expect(await again.exited).toEqual({ code: 0, signal: null })
     expect(again.output.join('\n')).toMatch(/ 0 got worse and 0 better by 1,000 %/)

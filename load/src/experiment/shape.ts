@@ -44,6 +44,8 @@ export interface Metric {
   readonly least?: number
   /** `percent`: a share of 0 to 1. `fixed`: always two decimals. `whole`: none. Default: three digits. */
   readonly format?: 'percent' | 'fixed' | 'whole'
+  /** The figure of all rounds together; `Infinity` where it is beyond measure. Default: their median. */
+  overall?(samples: readonly Measured[]): number | null
 }
 
 /** @throws RangeError for a metric that the experiment does not have. */

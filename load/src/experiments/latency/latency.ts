@@ -35,7 +35,7 @@ import type { Experiment } from '../../experiment/experiment.ts'
 import { errorKinds, figure, withRange } from '../../experiment/figures.ts'
 import type { Row, Rows } from '../../experiment/rows.ts'
 import type { Section } from '../../experiment/section.ts'
-import { asLatency } from '../../experiment/shape.ts'
+import { asLatency, type Measured } from '../../experiment/shape.ts'
 import { packageVersion } from '../../measure/machine.ts'
 import { usageOf } from '../../measure/usage.ts'
 import { percentiles } from '../../reporting/charts.ts'
@@ -116,9 +116,10 @@ Examples:
     { name: 'due', label: 'requests due' },
     ...percentileNames.map((name) => ({
       ...{ name, label: `${percentText(name)} ms` },
+      overall: (samples: readonly Measured[]) => pooledAt(samples, name),
       ...(['p50', 'p99'].includes(name) && asLatency),
     })),
-    { name: 'max', label: 'longest ms' },
+    { name: 'max', label: 'longest ms', overall: longest },
     { name: 'late', label: 'sent late p99 ms' },
     { name: 'generatorBusy', label: 'generator busy', format: 'percent' },
     ...saturationMetrics.filter(({ name }) => /^(api|redis)Cpu/.test(name)),
@@ -207,11 +208,18 @@ Examples:
 export const isLate = (late: number, p99: number | null) => late > 1 && late > 0.2 * (p99 ?? 0)
 
 /** The latencies of all rounds together, of the requests answered with 2xx. */
-const pooled = ({ samples }: Row) =>
-  together(samples.map(({ histograms }) => histograms?.latency ?? ''))
+const pooled = (samples: readonly Measured[]) =>
+  together(samples.flatMap(({ histograms }) => histograms?.latency ?? []))
 
-const percentileOf = (row: Row, name: Percentile) =>
-  latencyAt(pooled(row), shareOf(name), row.total('due'))
+function pooledAt(samples: readonly Measured[], name: Percentile): number | null {
+  const due = samples.reduce((sum, { values }) => sum + (values.due ?? 0), 0)
+  return latencyAt(pooled(samples), shareOf(name), due)
+}
+
+function longest(samples: readonly Measured[]): number | null {
+  const values = samples.flatMap(({ values }) => values.max ?? [])
+  return values.length > 0 ? Math.max(...values) : null
+}
 
 /** `1,875 requests/s, 75 % of what the slowest can do`. */
 function rateText({ all: [first] }: Rows): string {
@@ -224,7 +232,7 @@ function sectionAt(rows: Rows): Section {
   const chart = percentiles(rows, {
     title: `Latency by percentile at ${rateText(rows)}`,
     unit: 'ms',
-    curve: (row) => curveOf(pooled(row), row.total('due')),
+    curve: (row) => curveOf(pooled(row.samples), row.total('due')),
   })
   return sectionOf(rows, {
     title: `At ${rateText(rows)}`,
@@ -232,7 +240,7 @@ function sectionAt(rows: Rows): Section {
     caption: `ms at ${rateText(rows)}, from when a request was due: all rounds together (range of the rounds); what failed or was not sent counts as slower than all others`,
     columns: [
       ...(['p50', 'p90', 'p99', 'p999', 'p9999'] as const).map(percentileColumn),
-      { head: 'longest ms', cell: (row) => figure(Math.max(...row.values('max'))) },
+      { head: 'longest ms', cell: (row) => figure(row.value('max') ?? Number.NaN) },
       { head: 'requests due', cell: (row) => figure(row.total('due')) },
       ...[errors, 'late', 'apiCpuMicros', 'redisCpuMicros'],
     ],
@@ -243,7 +251,7 @@ function percentileColumn(name: Percentile): Column {
   return {
     head: `${percentText(name)} ms`,
     cell(row) {
-      const value = percentileOf(row, name)
+      const value = row.value(name)
       if (value === FAILED) return 'failed'
       if (value === null) return '-'
       const { min = value, max = value } = row.summary(name) ?? {}
@@ -254,7 +262,7 @@ function percentileColumn(name: Percentile): Column {
 
 /** At the highest rate at which most rows are sound: each variant beside the others. */
 function claimsOf(rows: Rows): string[] {
-  const p99 = (row: Row) => percentileOf(row, 'p99') ?? FAILED
+  const p99 = (row: Row) => row.value('p99') ?? FAILED
   const isSound = (row: Row) => row.doubts.length === 0 && Number.isFinite(p99(row))
   const sound = rows.by('at').map(({ rows: own }) => own.filter(isSound))
   const most = Math.max(2, ...sound.map(({ all }) => all.length))
