@@ -75,13 +75,13 @@ export async function saturate(
       `No request succeeded for ${api.variant} (${errorKinds(errors)}): there is nothing to compare.`,
     )
   }
-  const { roundTrips, commands } = cost.values
+  const { roundTrips = null, commands = null } = cost.values
   const values = {
     requestsPerSecond: ok / result.seconds,
     ...latency,
     ...cost.values,
     // Clients that gather commands by themselves do not report how often they write.
-    roundTrips: roundTrips === 0 && commands > 0.5 ? null : roundTrips,
+    roundTrips: roundTrips === 0 && (commands ?? 0) > 0.5 ? null : roundTrips,
   }
   return { ...cost, values, errors }
 }

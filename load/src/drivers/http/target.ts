@@ -33,7 +33,8 @@ export interface TargetOptions {
 }
 
 export interface Api {
-  variant: Variant
+  /** Of our APIs the variant; of any other service the URL that is asked. */
+  variant: string
   url: string
 }
 
@@ -41,7 +42,7 @@ export interface Api {
 interface Target {
   kind: 'npm start' | '--url' | 'started for this'
   redis: { url: string; transport: Transport; build: string }
-  apis: Api[]
+  apis: (Api & { variant: Variant })[]
 }
 
 /**
@@ -133,11 +134,13 @@ async function ownTarget(context: Context, options: TargetOptions): Promise<Targ
 async function givenTarget(urls: readonly string[], owned: boolean): Promise<Target> {
   const redisUrl = await redisOfEnvironment()
   if (redisUrl === undefined) {
-    throw new Problem('--url needs REDIS_URL, the Redis of these APIs, which is measured, too.')
+    throw new Problem(
+      '--url needs REDIS_URL, the Redis of these APIs, which is measured, too. For any other HTTP service add --method GET, or a path.',
+    )
   }
   const { transport } = redisAddress(redisUrl)
   for (const url of [redisUrl, ...urls]) requireOwnHost(url, owned)
-  const apis: Api[] = []
+  const apis: Target['apis'] = []
   for (const url of urls) {
     const strategy = await strategyOf(url)
     const variant = variants.find((known) => known === strategy)

@@ -1,5 +1,6 @@
 import { strategyNames } from '@onetrip/session-store'
 import { apiOf, type HttpBench, openBench } from '../../drivers/http/bench.ts'
+import { hasRequest } from '../../drivers/http/request.ts'
 import {
   baselineVariant,
   saturate,
@@ -9,9 +10,9 @@ import {
 import {
   addTarget,
   addWorkload,
+  requestOptionNames,
   type WorkloadFlags,
   withWorkload,
-  workloadOptionNames,
 } from '../../drivers/http/shared-options.ts'
 import type { TargetOptions } from '../../drivers/http/target.ts'
 import type { Experiment } from '../../experiment/experiment.ts'
@@ -47,6 +48,10 @@ Workloads:
   realistic   many sessions; POST /views, and a share of GET /me, /me/views and /items/popular
   documents   one session and one item, POST /views only: what the documents measured
 
+Any HTTP service: --url with a path, --method, --header or --body sends these requests, and nothing else.
+Then there are no figures of Redis, and no CPU time of the service. Values of headers and bodies stay out of
+results; URLs do not.
+
 Environment:
   REDIS_URL, REDIS_PASSWORD_FILE   with --url: the Redis of those APIs, to be watched (it needs INFO only)
   WORKERS, REDIS_POOL_SIZE, REDIS_IO_THREADS   of a stack of its own (default 1)
@@ -55,6 +60,9 @@ Environment:
 Examples:
   npm run load -- --quick --compare before.json   # exits with 4 when something got worse
   npm run load -- --variants naive,sequential,pipeline --json results.json
+  npm run load -- --quick --threshold 'batch:p99<50' --threshold errors=0
+  npm run load -- --url http://127.0.0.1:8080/search?q=tea --threshold 'p99<20'   # any HTTP service
+  npm run load -- --url http://127.0.0.1:8080/orders --header 'content-type: application/json' --body '{"n":1}'
   REDIS_URL=redis://127.0.0.1:6379 npm run load -- --url http://127.0.0.1:3000,http://127.0.0.1:3001`,
   rounds: 5,
   duration: 5,
@@ -72,7 +80,7 @@ Examples:
   metrics: saturationMetrics,
   progress: [RATE, 'p99'],
   doubts: saturationDoubts,
-  loadOptions: ['connections', ...workloadOptionNames],
+  loadOptions: ['connections', ...requestOptionNames],
   baseline: baselineVariant,
 
   async prepare(context, options) {
@@ -119,6 +127,7 @@ const references = ['naive', 'naive-lean', 'pipeline', 'noop']
 
 function throughput(rows: Rows, { options }: Result): Section {
   const shown = rows.filter((row) => main.includes(row.subject))
+  const known = references.filter((variant) => rows.find({ variant }))
   const isPart = shown.all.length > 0 && shown.all.length < rows.all.length
   return {
     title: 'Throughput',
@@ -137,12 +146,14 @@ function throughput(rows: Rows, { options }: Result): Section {
     tables: [
       ...(isPart ? [perRequest(shown, 'The main variants')] : []),
       perRequest(rows, 'All variants'),
-      tableOf(rows, {
-        caption: 'Requests per second as a multiple, round by round',
-        columns: references
-          .filter((variant) => rows.find({ variant }))
-          .map((variant) => interval(RATE, `× ${variant}`, { variant })),
-      }),
+      ...(known.length > 0
+        ? [
+            tableOf(rows, {
+              caption: 'Requests per second as a multiple, round by round',
+              columns: known.map((variant) => interval(RATE, `× ${variant}`, { variant })),
+            }),
+          ]
+        : []),
     ],
   }
 }
@@ -152,7 +163,7 @@ const perRequest = (rows: Rows, which: string): Table =>
     caption: `${which}, per request that reached the API`,
     columns: [
       range(RATE, rows),
-      ratio(RATE, `× ${rows.all[0]?.baseline(rows)?.subject ?? 'first'}`),
+      ...(rows.all.length > 1 ? [ratio(RATE, `× ${rows.all[0]?.baseline(rows)?.subject}`)] : []),
       ...['p50', 'p99', 'connections', 'commands', 'roundTrips', 'apiCpuMicros', 'redisCpuMicros'],
       errors,
     ],
@@ -160,6 +171,7 @@ const perRequest = (rows: Rows, which: string): Table =>
 
 /** Ours beside what it is compared with: what it is worth, and what makes the difference. */
 function claimsOf(rows: Rows, { options }: Result): string[] {
+  if (hasRequest(options)) return rows.all.map(pace)
   const base = rows.all[0]?.baseline(rows)
   const [hero] = ['batch', 'pipeline'].flatMap((variant) => rows.find({ variant }) ?? [])
   if (!base || !hero || base === hero) return []
@@ -178,6 +190,15 @@ function claimsOf(rows: Rows, { options }: Result): string[] {
     `${hero.subject} answers ${figure(median)} times as many ${what} a second as ${base.subject} (${sure}).`,
     `Connections to Redis, round trips and commands per request: ${base.subject} ${effortOf(base)}; ${hero.subject} ${effortOf(hero)}.`,
   ]
+}
+
+/** What a service did that is compared with nothing. */
+function pace(row: Row): string {
+  if (row.hasDoubtfulRate) return `Nothing is claimed of ${row.subject}: its row is marked.`
+  const [rate, p99] = [row.value(RATE), row.value('p99')].map((value) =>
+    figure(value ?? Number.NaN),
+  )
+  return `${row.subject} answers ${rate} requests a second; 99 % of the answers take at most ${p99} ms.`
 }
 
 /** `1, 5 and 9` */

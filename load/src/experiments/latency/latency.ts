@@ -16,9 +16,9 @@ import { baselineVariant, saturationMetrics } from '../../drivers/http/saturatio
 import {
   addTarget,
   addWorkload,
+  requestOptionNames,
   type WorkloadFlags,
   withWorkload,
-  workloadOptionNames,
 } from '../../drivers/http/shared-options.ts'
 import type { TargetOptions } from '../../drivers/http/target.ts'
 import {
@@ -33,6 +33,7 @@ import { type PacedGenerator, startGenerator } from '../../drivers/pacer/pacer.t
 import { numbers, numbersOption } from '../../drivers/redis/options.ts'
 import type { Experiment } from '../../experiment/experiment.ts'
 import { errorKinds, figure, withRange } from '../../experiment/figures.ts'
+import { ELSEWHERE } from '../../experiment/result.ts'
 import type { Row, Rows } from '../../experiment/rows.ts'
 import type { Section } from '../../experiment/section.ts'
 import { asLatency, type Measured } from '../../experiment/shape.ts'
@@ -53,6 +54,9 @@ interface LatencyOptions extends WorkloadFlags, TargetOptions {
 }
 
 type Bench = HttpBench & { rates: readonly Rate[]; generator: PacedGenerator }
+
+/** What each request took, of the programs that are known. */
+const costs = ['generatorBusy', 'apiCpuMicros', 'redisCpuMicros']
 
 /** The value of a percentile among the requests that failed or were not sent. */
 const FAILED = Number.POSITIVE_INFINITY
@@ -135,7 +139,7 @@ Examples:
       text: `The thread that sends was busy ${GENERATOR_LIMIT * 100} % of the time or more: nothing is claimed from these rows.`,
     },
   },
-  loadOptions: ['connections', 'arrivals', ...workloadOptionNames],
+  loadOptions: ['connections', 'arrivals', ...requestOptionNames],
   baseline: baselineVariant,
 
   async prepare(context, options) {
@@ -186,12 +190,12 @@ Examples:
     // Of those for which a connection was free.
     const lateness = together([run.lateness])
     const late = lateness.totalCount === 0 ? 0 : lateness.getValueAtPercentile(99) / 1_000
-    const { generatorBusy, apiCpuMicros, redisCpuMicros } = cost.values
     return {
       values: {
         ...{ rate, due, ...Object.fromEntries(percentiles), late },
         max: ok > 0 ? latencies.maxValue / 1_000 : null,
-        ...{ generatorBusy, apiCpuMicros, redisCpuMicros },
+        ...Object.fromEntries(costs.map((name) => [name, cost.values[name] ?? null])),
+        ...(!monitor && { [ELSEWHERE]: null }),
       },
       foreignCpuSeconds: cost.foreignCpuSeconds,
       errors,
