@@ -136,9 +136,9 @@ async function runCases(
     warmUps: experiment.warmUp?.(cases, options) ?? [],
     signal: context.signal,
     label: (one) => (names[cases.indexOf(one)] ?? '').padEnd(width),
-    async measure(one, round): Promise<Sample> {
+    async measure(one, round, note): Promise<Sample> {
       const elsewhere = await watchMachine()
-      const measured = await experiment.measure(one, bench, { round, options, context })
+      const measured = await experiment.measure(one, bench, { round, options, context, note })
       const { errors = {}, doubts = [], foreignCpuSeconds = 0, ...rest } = measured
       return {
         case: one,

@@ -1,4 +1,5 @@
 import { InvalidArgumentError } from 'commander'
+import { Problem } from './problem.ts'
 
 // Parsers for commander: what they throw is shown together with the option's (or variable's) name.
 
@@ -38,9 +39,8 @@ export const listOfUrls = list((text) => {
     throw new InvalidArgumentError(`"${text}" is not like http://127.0.0.1:3000.`)
   }
   if (url.username || url.password) {
-    throw new InvalidArgumentError(
-      'A URL must have no user and no password: give them as a header.',
-    )
+    // Not an InvalidArgumentError, beside which commander prints the argument.
+    throw new Problem('--url: a URL must have no user and no password. Give them as a header.')
   }
   return url.pathname === '/' && url.search === '' ? url.origin : url.href
 })

@@ -1,6 +1,6 @@
 import type { Call } from '@onetrip/stack/measure/workload.ts'
 import { Problem } from '@onetrip/stack/problem.ts'
-import { type Command, InvalidArgumentError, Option } from 'commander'
+import { type Command, Option } from 'commander'
 import { request } from 'undici'
 import type { Api } from './target.ts'
 
@@ -58,7 +58,8 @@ function header(text: string): Concealed {
   const { name, value } =
     /^(?<name>[\w!#$%&'*+.^`|~-]+):\s*(?<value>[^\r\n\0]*)$/.exec(text)?.groups ?? {}
   if (name && value !== undefined) return new Concealed(name.toLowerCase(), value)
-  throw new InvalidArgumentError("It must be like 'accept: text/html'.")
+  // Not an InvalidArgumentError, beside which commander prints the argument.
+  throw new Problem("--header must be like 'accept: text/html'.")
 }
 
 /** Whether the options say what to send: a method, a header, a body, or a path in a URL. */

@@ -1,4 +1,3 @@
-import { GENERATOR_LIMIT } from '@onetrip/stack/measure/generator-limit.ts'
 import {
   curveOf,
   latencyAt,
@@ -12,6 +11,7 @@ import { wholeNumber } from '@onetrip/stack/parsers.ts'
 import { Problem } from '@onetrip/stack/problem.ts'
 import { Option } from 'commander'
 import { apiOf, type HttpBench, openBench } from '../../drivers/http/bench.ts'
+import { FAILED, pacedDoubts, runPaced } from '../../drivers/http/paced.ts'
 import { baselineVariant, saturationMetrics } from '../../drivers/http/saturation.ts'
 import {
   addTarget,
@@ -38,7 +38,6 @@ import type { Row, Rows } from '../../experiment/rows.ts'
 import type { Section } from '../../experiment/section.ts'
 import { asLatency, type Measured } from '../../experiment/shape.ts'
 import { packageVersion } from '../../measure/machine.ts'
-import { usageOf } from '../../measure/usage.ts'
 import { percentiles } from '../../reporting/charts.ts'
 import { type Column, errors, sectionOf } from '../../reporting/columns.ts'
 import { givenRates, perSecond, type Rate, ratesOf, sharesOfCapacity } from './rates.ts'
@@ -57,9 +56,6 @@ type Bench = HttpBench & { rates: readonly Rate[]; generator: PacedGenerator }
 
 /** What each request took, of the programs that are known. */
 const costs = ['generatorBusy', 'apiCpuMicros', 'redisCpuMicros']
-
-/** The value of a percentile among the requests that failed or were not sent. */
-const FAILED = Number.POSITIVE_INFINITY
 
 /** The variants of the API beside each other, all at the same fixed rates. */
 export const latency: Experiment<LatencyOptions, Bench> = {
@@ -129,16 +125,7 @@ Examples:
     ...saturationMetrics.filter(({ name }) => /^(api|redis)Cpu/.test(name)),
   ],
   progress: ['p50', 'p99', 'max'],
-  doubts: {
-    late: {
-      mark: '*',
-      text: 'Requests were sent too late although a connection was free: nothing is claimed from these rows. Lower rates, or a machine with more cores, may help.',
-    },
-    generator: {
-      mark: '**',
-      text: `The thread that sends was busy ${GENERATOR_LIMIT * 100} % of the time or more: nothing is claimed from these rows.`,
-    },
-  },
+  doubts: pacedDoubts,
   loadOptions: ['connections', 'arrivals', ...requestOptionNames],
   baseline: baselineVariant,
 
@@ -161,45 +148,34 @@ Examples:
     warmup > 0 ? cases.filter(({ at }) => at === cases.at(-1)?.at) : [],
 
   async measure({ at, variant }, bench, { round, options, context: { signal } }) {
-    const { rates, generator, monitor, owned, foreign } = bench
     const api = apiOf(bench, variant)
-    const rate = rates.find((one) => one.at === at)?.rate ?? Number.NaN
+    const rate = bench.rates.find((one) => one.at === at)?.rate ?? Number.NaN
     const schedule = arrivalTimes({
       rate,
       seconds: round === 0 ? options.warmup : secondsAt(rate, options),
       arrivals: options.arrivals,
       seed: options.seed + round, // the same for all variants of a round
     })
-    const { url } = api
-    const { result: run, cost } = await usageOf({ url, monitor, foreign, signal }, () =>
-      generator.run({ url, owned, calls: bench.calls(api), schedule }),
-    )
-    const { due, ok, notSent } = run
-    const errors = { ...(notSent > 0 && { 'not sent': notSent }), ...run.errors }
+    const run = await runPaced(bench, api, { schedule, signal })
+    const { due, ok, errors, late, max, cost } = run
     if (round === 0 && ok === 0) {
       throw new Problem(
         `No request succeeded for ${variant} (${errorKinds(errors)}): there is nothing to compare.`,
       )
     }
-    const latencies = together([run.latencies])
-    const percentile = (name: Percentile) => latencyAt(latencies, shareOf(name), due)
     const percentiles = percentileNames.map((name) => {
-      const value = percentile(name)
+      const value = run.percentile(name)
       return [name, value === FAILED ? null : value] as const
     })
-    // Of those for which a connection was free.
-    const lateness = together([run.lateness])
-    const late = lateness.totalCount === 0 ? 0 : lateness.getValueAtPercentile(99) / 1_000
     return {
       values: {
-        ...{ rate, due, ...Object.fromEntries(percentiles), late },
-        max: ok > 0 ? latencies.maxValue / 1_000 : null,
+        ...{ rate, due, ...Object.fromEntries(percentiles), late, max },
         ...Object.fromEntries(costs.map((name) => [name, cost.values[name] ?? null])),
-        ...(!monitor && { [ELSEWHERE]: null }),
+        ...(!bench.monitor && { [ELSEWHERE]: null }),
       },
       foreignCpuSeconds: cost.foreignCpuSeconds,
       errors,
-      doubts: isLate(late, percentile('p99')) ? [...cost.doubts, 'late'] : cost.doubts,
+      doubts: run.doubts,
       histograms: { latency: run.latencies },
     }
   },
@@ -207,9 +183,6 @@ Examples:
   sections: (rows) => rows.by('at').map(({ rows: own }) => sectionAt(own)),
   claims: claimsOf,
 }
-
-/** Whether requests were sent so late that the latencies may be the generator's. Both in milliseconds. */
-export const isLate = (late: number, p99: number | null) => late > 1 && late > 0.2 * (p99 ?? 0)
 
 /** The latencies of all rounds together, of the requests answered with 2xx. */
 const pooled = (samples: readonly Measured[]) =>
