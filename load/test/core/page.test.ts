@@ -1,7 +1,9 @@
 import { createHash } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import type { Result } from '../../src/experiment/result.ts'
+import { Rows } from '../../src/experiment/rows.ts'
 import { http } from '../../src/experiments/http/http.ts'
+import { timeCharts } from '../../src/reporting/charts.ts'
 import type { SavedResult } from '../../src/reporting/files.ts'
 import { pageOf } from '../../src/reporting/page.ts'
 import { partOf } from '../../src/reporting/part.ts'
@@ -80,6 +82,27 @@ describe('the page', () => {
     for (const fact of [...facts, 'docs/method.md']) expect(words).toContain(fact)
     expect(whole).toContain('<code>npm run load -- http</code>')
   })
+})
+
+test('throughput and p99 are drawn second by second, with a gap between the rounds', async () => {
+  const samples = httpSamples({ naive: [3_000, 3_000], batch: [40_000, 40_000] }).map((sample) => {
+    // The last run ended early.
+    const second = sample.case.variant === 'batch' && sample.round === 2 ? [1] : [1, 2]
+    const requestsPerSecond = second.map((at) => 1_000 * sample.round + at)
+    return { ...sample, series: { second, requestsPerSecond, p99: second } }
+  })
+  const [rates, p99] = timeCharts(Rows.of(http, samples))
+  expect(rates).toMatchObject({ title: 'Throughput, second by second', unit: 'requests/s' })
+  expect(rates?.x).toMatchObject({ names: ['1', '2', '', '1', '2'] })
+  expect(rates?.lines.map(({ name, points }) => [name, points.map(([, y]) => y)])).toEqual([
+    ['naive', [1_001, 1_002, null, 2_001, 2_002]],
+    ['batch', [1_001, 1_002, null, 2_001, null]],
+  ])
+  expect(p99?.lines[0]?.points.map(([, y]) => y)).toEqual([1, 2, null, 1, 2])
+  const html = await pageOf([partOf({ experiment: http, result: resultOf(http, samples) })])
+  expect(html).toContain('aria-label="Throughput, second by second"')
+  expect(html).toContain('aria-label="p99, second by second"')
+  expect(timeCharts(Rows.of(http, httpSamples({ naive: [1] })))).toEqual([])
 })
 
 test('the bar of a limit is a dashed outline', async () => {

@@ -21,7 +21,7 @@ import type { Result } from '../../experiment/result.ts'
 import type { Row, Rows } from '../../experiment/rows.ts'
 import type { Section, Table } from '../../experiment/section.ts'
 import { packageVersion } from '../../measure/machine.ts'
-import { chartsOf, groups } from '../../reporting/charts.ts'
+import { chartsOf, groups, timeCharts } from '../../reporting/charts.ts'
 import { errors, interval, range, ratio, sectionOf, tableOf } from '../../reporting/columns.ts'
 import { contenders, descriptions, variants } from '../../variants.ts'
 import { redisWork } from './redis-work.ts'
@@ -124,10 +124,11 @@ Examples:
 /** Those that the README shows; all are in load/results. */
 const main = 'naive naive-lean connect-redis node-redis pipeline batch noop bare'.split(' ')
 const references = ['naive', 'naive-lean', 'pipeline', 'noop']
+const knownIn = (rows: Rows) => references.filter((variant) => rows.find({ variant }))
 
 function throughput(rows: Rows, { options }: Result): Section {
   const shown = rows.filter((row) => main.includes(row.subject))
-  const known = references.filter((variant) => rows.find({ variant }))
+  const known = knownIn(rows)
   const isPart = shown.all.length > 0 && shown.all.length < rows.all.length
   return {
     title: 'Throughput',
@@ -137,6 +138,7 @@ function throughput(rows: Rows, { options }: Result): Section {
     ],
     charts: [
       ...chartsOf(rows, RATE),
+      ...timeCharts(shown),
       groups(rows, {
         title: 'CPU time per request, by who used it',
         unit: 'µs of CPU per request',
@@ -163,7 +165,9 @@ const perRequest = (rows: Rows, which: string): Table =>
     caption: `${which}, per request that reached the API`,
     columns: [
       range(RATE, rows),
-      ...(rows.all.length > 1 ? [ratio(RATE, `× ${rows.all[0]?.baseline(rows)?.subject}`)] : []),
+      ...(rows.all.length > 1 || knownIn(rows).length > 0
+        ? [ratio(RATE, `× ${rows.all[0]?.baseline(rows)?.subject}`)]
+        : []),
       ...['p50', 'p99', 'connections', 'commands', 'roundTrips', 'apiCpuMicros', 'redisCpuMicros'],
       errors,
     ],

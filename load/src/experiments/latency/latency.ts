@@ -38,7 +38,7 @@ import type { Row, Rows } from '../../experiment/rows.ts'
 import type { Section } from '../../experiment/section.ts'
 import { asLatency, type Measured } from '../../experiment/shape.ts'
 import { packageVersion } from '../../measure/machine.ts'
-import { percentiles } from '../../reporting/charts.ts'
+import { percentiles, timeCharts } from '../../reporting/charts.ts'
 import { type Column, errors, sectionOf } from '../../reporting/columns.ts'
 import { givenRates, perSecond, type Rate, ratesOf, sharesOfCapacity } from './rates.ts'
 
@@ -177,6 +177,7 @@ Examples:
       errors,
       doubts: run.doubts,
       histograms: { latency: run.latencies },
+      series: run.series,
     }
   },
 
@@ -213,7 +214,7 @@ function sectionAt(rows: Rows): Section {
   })
   return sectionOf(rows, {
     title: `At ${rateText(rows)}`,
-    charts: chart.lines.length > 0 ? [chart] : [],
+    charts: [...(chart.lines.length > 0 ? [chart] : []), ...timeCharts(rows)],
     caption: `ms at ${rateText(rows)}, from when a request was due: all rounds together (range of the rounds); what failed or was not sent counts as slower than all others`,
     columns: [
       ...(['p50', 'p90', 'p99', 'p999', 'p9999'] as const).map(percentileColumn),
