@@ -180,18 +180,19 @@ function claimsOf(rows: Rows, { options }: Result): string[] {
   const [hero] = ['batch', 'pipeline'].flatMap((variant) => rows.find({ variant }) ?? [])
   if (!base || !hero || base === hero) return []
   const ratio = hero.ratio(RATE, base)
-  if (!ratio || base.doubts.length > 0 || hero.doubts.length > 0) {
+  if (!ratio) {
     return [
       `No ratio is claimed between ${hero.subject} and ${base.subject}: their rows are marked.`,
     ]
   }
-  const { median, min, max, interval } = ratio
+  const { mean, min, max, interval } = ratio
+  const marks = new Set([...base.doubts, ...hero.doubts].map(({ mark }) => mark))
   const sure = interval
     ? `95 % sure: ${figure(interval.low)} to ${figure(interval.high)}; round by round: ${figure(min)} to ${figure(max)}`
     : 'one round'
   const what = Number(options.reads) > 0 ? 'requests' : 'page views'
   return [
-    `${hero.subject} answers ${figure(median)} times as many ${what} a second as ${base.subject} (${sure}).`,
+    `${hero.subject} answers ${figure(mean)} times as many ${what} a second as ${base.subject} (${sure}).${marks.size > 0 ? ` Their rows are marked ${[...marks].join(' ')}: see the notes.` : ''}`,
     `Connections to Redis, round trips and commands per request: ${base.subject} ${effortOf(base)}; ${hero.subject} ${effortOf(hero)}.`,
   ]
 }
