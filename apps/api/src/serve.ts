@@ -122,6 +122,7 @@ async function serveFromThisProcess(
     routes: application.routes,
     publicRoutes: application.publicRoutes,
     transport: parseRedisUrl(config.REDIS_URL).transport,
+    settings: { workers: processCount(config.WORKERS), poolSize: config.REDIS_POOL_SIZE },
     secureCookie: config.NODE_ENV !== 'development',
     publicOrigins: config.PUBLIC_ORIGINS.split(',').filter((origin) => origin !== ''),
     docs: config.DOCS,
