@@ -7,7 +7,7 @@ import type { Api } from './target.ts'
 // Requests that the user writes, for any HTTP service.
 
 /** An argument that may have a credential. A result shows only `name`, which says what it is. */
-export class Concealed {
+class Concealed {
   readonly name: string
   readonly #value: string
 
