@@ -13,19 +13,19 @@ describe('the search', () => {
 
   test.for([1, 7, 400, 1_000, 1_001, 5_500, 90_000])('finds a limit of %i', async (limit) => {
     const tried: number[] = []
-    const { rate, runs, isBounded } = await highestRate(async (rate) => {
+    const { rate, runs, isPrecise } = await highestRate(async (rate) => {
       tried.push(rate)
       return rate <= limit
     }, options)
     expect(rate).toBeLessThanOrEqual(limit)
     expect(limit / (rate ?? 0)).toBeLessThan(limit < 20 ? 1.5 : 1.06)
-    expect([runs, isBounded]).toEqual([tried.length, true])
+    expect([runs, isPrecise]).toEqual([tried.length, true])
     expect(runs).toBeLessThanOrEqual(30)
   })
 
   test('nothing holds: null', async () => {
     const found = await highestRate(async () => false, options)
-    expect(found).toMatchObject({ rate: null, isBounded: true })
+    expect(found).toMatchObject({ rate: null, isPrecise: true })
   })
 
   test('a single failure does not reject a rate', async () => {
@@ -34,9 +34,11 @@ describe('the search', () => {
     expect((await highestRate(disturbed, options)).rate).toBeGreaterThan(5_200)
   })
 
-  test('ends after so many runs, and says that the limit is higher', async () => {
+  test('ends after so many runs, and says that it is not precise', async () => {
     const found = await highestRate(async () => true, { ...options, runs: 3 })
-    expect(found).toEqual({ rate: 4_000, runs: 3, isBounded: false })
+    expect(found).toEqual({ rate: 4_000, runs: 3, isPrecise: false })
+    const bisected = await highestRate(async (rate) => rate < 1_500, { ...options, runs: 4 })
+    expect(bisected).toEqual({ rate: 1_414, runs: 4, isPrecise: false })
   })
 })
 

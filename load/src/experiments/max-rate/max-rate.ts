@@ -100,9 +100,9 @@ Examples:
   progress: [RATE, 'latency'],
   doubts: {
     ...pacedDoubts,
-    unbounded: {
+    imprecise: {
       mark: '‡',
-      text: 'The search ended (--runs) before a rate failed: the highest one is higher.',
+      text: 'The search ended (--runs) before it was as precise as 5 %: the highest rate may be higher.',
     },
   },
   loadOptions: ['connections', 'arrivals', 'limit', 'duration', ...requestOptionNames],
@@ -152,7 +152,7 @@ Examples:
       await run(start)
       return { values: {} }
     }
-    const { rate, runs, isBounded } = await highestRate(run, {
+    const { rate, runs, isPrecise } = await highestRate(run, {
       ...{ start, precision: PRECISION, runs: options.runs },
     })
     if (rate !== null) bench.starts.set(api.variant, rate)
@@ -162,7 +162,7 @@ Examples:
         ...(!bench.monitor && { [ELSEWHERE]: null }),
       },
       foreignCpuSeconds,
-      doubts: isBounded ? (lowestFailed?.doubts ?? []) : ['unbounded'],
+      doubts: isPrecise ? (lowestFailed?.doubts ?? []) : ['imprecise'],
     }
   },
 

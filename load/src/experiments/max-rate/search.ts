@@ -14,15 +14,17 @@ const [LOWEST, HIGHEST] = [1, 1_000_000]
  * then tries between the two. A rate is rejected after two runs that fail, since other programs may disturb one.
  *
  * @param holds runs a rate in requests per second.
- * @returns the highest rate that held, null for none; how many runs there were; whether a higher rate failed.
+ * @returns the highest rate that held, null for none; how many runs there were; whether it
+ *   is as precise as asked for, and not ended by `runs`.
  */
 export async function highestRate(
   holds: (rate: number) => Promise<boolean>,
   { start, precision, runs }: SearchOptions,
-): Promise<{ rate: number | null; runs: number; isBounded: boolean }> {
+): Promise<{ rate: number | null; runs: number; isPrecise: boolean }> {
   let [low, high, done] = [0, Number.POSITIVE_INFINITY, 0]
   let rate = Math.min(HIGHEST, Math.max(LOWEST, Math.round(start)))
-  while (done < runs) {
+  let isPrecise = false
+  while (done < runs && !isPrecise) {
     done++
     let isHeld = await holds(rate)
     if (!isHeld && done < runs) {
@@ -32,10 +34,10 @@ export async function highestRate(
     if (isHeld) low = rate
     else high = rate
     const next = nextRate(low, high)
-    if (next <= low || next >= high || high / low <= precision) break
+    isPrecise = next <= low || next >= high || high / low <= precision
     rate = next
   }
-  return { rate: low || null, runs: done, isBounded: Number.isFinite(high) }
+  return { rate: low || null, runs: done, isPrecise }
 }
 
 function nextRate(low: number, high: number): number {
