@@ -5,6 +5,7 @@ import { printError, surviveClosedOutput } from '@onetrip/stack/terminal.ts'
 import { Command } from 'commander'
 import { allCommand } from './all.ts'
 import { experimentCommand } from './command.ts'
+import { commandLineOf } from './command-line.ts'
 import { compareCommand } from './comparing/compare.ts'
 import { doctorCommand } from './doctor/doctor.ts'
 import { experiments } from './experiments.ts'
@@ -16,7 +17,7 @@ const INTERRUPTED = 130
 const interrupts = listenForInterrupts(printError, INTERRUPTED)
 surviveClosedOutput(() => interrupts.interrupt('nobody reads the results'))
 const invocation = {
-  commandLine: ['npm run load --', ...process.argv.slice(2)].join(' '),
+  commandLine: commandLineOf('npm run load --', process.argv.slice(2)),
   interrupt: interrupts.signal,
 }
 

@@ -6,9 +6,11 @@ import {
   printComparison,
   REGRESSION,
   requireComparable,
-  thresholdOption,
+  toleranceOption,
 } from './comparing/compare.ts'
 import type { Experiment, RoundOptions } from './experiment/experiment.ts'
+import { Rows } from './experiment/rows.ts'
+import { judgeThresholds, parseThreshold, type Threshold } from './experiment/thresholds.ts'
 import { readResults, type SavedResult } from './reporting/files.ts'
 import { addOutputs, type OutputFlags, prepareOutputs } from './reporting/outputs.ts'
 import { partOf } from './reporting/part.ts'
@@ -25,7 +27,8 @@ interface Flags extends OutputFlags {
   quick?: boolean
   full?: boolean
   compare?: string
-  threshold: number
+  tolerance: number
+  threshold: readonly Threshold[]
 }
 
 /** The command of an experiment: its own options, and those that all have. */
@@ -47,10 +50,31 @@ export function experimentCommand(experiment: Experiment, invocation: Invocation
   if (full) command.addOption(new Option('--full', settingsText(full)))
   addOutputs(command.optionsGroup('Results:'))
     .option('--compare <file>', 'say what got better or worse since this result')
-    .addOption(thresholdOption())
+    .addOption(toleranceOption())
+    .addOption(thresholdOption(experiment))
   return command
-    .addHelpText('after', `\n${experiment.about.trim()}`)
+    .addHelpText('after', `\n${experiment.about.trim()}\n\n${thresholdHelp(experiment)}`)
     .action(() => measure(experiment, command, invocation))
+}
+
+function thresholdOption(experiment: Experiment): Option {
+  return new Option('--threshold <condition>', "fail unless it holds, as 'errors=0'; repeatable")
+    .argParser((text: string, before: readonly Threshold[] = []) => [
+      ...before,
+      parseThreshold(experiment, text),
+    ])
+    .default([], 'none')
+}
+
+function thresholdHelp({ metrics, subject }: Experiment): string {
+  const names = [...metrics.map(({ name }) => name), 'errors'].join(', ')
+  return `Thresholds: --threshold 'p99<5' checks every row of the tables, --threshold 'NAME:p99<5' those of one ${subject}.
+The operators are < <= > >= and =. Values are those of the tables, over all rounds, in the metric's unit
+(latencies in milliseconds, shares from 0 to 1). The metrics:
+${names.replaceAll(/(.{1,105}(?:,|$))\s*/g, '  $1\n').trimEnd()}
+
+Exit codes: 0 measured; 4 a threshold was crossed, or --compare found something worse; 1 not measured;
+130 interrupted.`
 }
 
 /** Settings of a preset as they are given on the command line. */
@@ -67,9 +91,8 @@ export function optionsOf(experiment: Experiment, command: Command): object & Ro
     const source = command.getOptionValueSource(name) ?? 'default'
     if (source === 'default') command.setOptionValueWithSource(name, value, 'preset')
   }
-  const { quick, full, json, html, markdown, report, compare, threshold, ...rest } = command.opts<
-    Flags & RoundOptions
-  >()
+  const { quick, full, json, html, markdown, report, compare, tolerance, threshold, ...rest } =
+    command.opts<Flags & RoundOptions>()
   const options = { ...rest, duration: rest.duration ?? 0 }
   return experiment.complete?.(options) ?? options
 }
@@ -85,7 +108,8 @@ async function measure(
   if (before) requireComparable(before, options)
   const save = await prepareOutputs(flags)
   const comparedWith = before?.result ?? null
-  const plan = { options, commandLine, interrupt, comparedWith }
+  const { threshold: thresholds } = flags
+  const plan = { options, commandLine, interrupt, comparedWith, thresholds }
   const { result, error } = await runExperiment(experiment, plan)
   const saved = { name: 'this run', experiment, result }
   try {
@@ -94,9 +118,11 @@ async function measure(
     await save([saved])
   }
   if (error !== null && !result.interrupted) throw error
+  const judged = judgeThresholds(Rows.of(experiment, result.samples), thresholds)
+  if (judged.some(({ isMet }) => !isMet)) process.exitCode = REGRESSION
   if (!before) return
   print()
-  if (printComparison(before, saved, flags.threshold)) process.exitCode = REGRESSION
+  if (printComparison(before, saved, flags.tolerance)) process.exitCode = REGRESSION
 }
 
 /** The result of an experiment in a file, or in a folder with one for each. */

@@ -5,6 +5,7 @@ import { http } from './experiments/http/http.ts'
 import { info } from './experiments/info/info.ts'
 import { ioThreads } from './experiments/io-threads/io-threads.ts'
 import { latency } from './experiments/latency/latency.ts'
+import { maxRate } from './experiments/max-rate/max-rate.ts'
 import { pipelining } from './experiments/pipelining/pipelining.ts'
 import { ports } from './experiments/ports/ports.ts'
 import { retention } from './experiments/retention/retention.ts'
@@ -17,6 +18,7 @@ import { store } from './experiments/store/store.ts'
 export const experiments: readonly Experiment[] = [
   http,
   latency,
+  maxRate,
   scaling,
   store,
   retention,

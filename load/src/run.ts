@@ -14,6 +14,7 @@ import { ELSEWHERE, FORMAT, type Result, type Sample } from './experiment/result
 import { runRounds } from './experiment/rounds.ts'
 import { Row, Rows } from './experiment/rows.ts'
 import { type Facts, metricOf } from './experiment/shape.ts'
+import { rowsOf, type Threshold } from './experiment/thresholds.ts'
 import { gitState, machine } from './measure/machine.ts'
 import { metricText } from './reporting/columns.ts'
 import { factsOf } from './reporting/part.ts'
@@ -23,6 +24,8 @@ export interface RunPlan {
   readonly commandLine: string
   readonly interrupt: AbortSignal
   readonly comparedWith: Result | null
+  /** What the figures must be; the caller judges them. Default: none. */
+  readonly thresholds?: readonly Threshold[]
 }
 
 /**
@@ -60,7 +63,7 @@ export async function runExperiment(
   const facts = factsOf({ ...about, ...described })
   const width = Math.max(...facts.map(([label]) => label.length))
   print(`${facts.map(([label, text]) => `${label.padEnd(width)}  ${text}`).join('\n')}\n`)
-  const { samples, error } = await runCases(experiment, bench, context, options)
+  const { samples, error } = await runCases(experiment, bench, context, plan)
   const shares = samples.flatMap(({ values }) => values[ELSEWHERE] ?? [])
   const result: Result = {
     ...about,
@@ -69,6 +72,7 @@ export async function runExperiment(
     network: isIsolated() ? 'own namespace' : 'shared',
     interrupted: error !== null && interrupt.aborted,
     ...(error !== null && !interrupt.aborted && { failure: messageOf(error) }),
+    ...(plan.thresholds?.length && { thresholds: plan.thresholds.map(({ text }) => text) }),
     metrics: Object.fromEntries(experiment.metrics.map(({ name, label }) => [name, label])),
     samples,
   }
@@ -109,7 +113,7 @@ async function runCases(
   experiment: Experiment,
   bench: unknown,
   context: Context,
-  options: object & RoundOptions,
+  { options, thresholds = [] }: RunPlan,
 ) {
   const cases = experiment.cases(bench, options)
   if (cases.length === 0) throw new Problem('There is nothing to measure.')
@@ -119,6 +123,11 @@ async function runCases(
   }
   const samples = cases.map((one) => ({ case: one, round: 0, values: {} }))
   const planned = Rows.of(experiment, samples)
+  for (const threshold of thresholds) {
+    if (rowsOf(threshold, planned).length > 0) continue
+    const known = planned.all.map((row) => planned.nameOf(row)).join('; ')
+    throw new Problem(`--threshold '${threshold.text}' is about no case. The cases: ${known}.`)
+  }
   const names = planned.all.map((row) => planned.nameOf(row))
   const width = Math.max(...names.map(({ length }) => length))
   return await runRounds({
@@ -127,9 +136,9 @@ async function runCases(
     warmUps: experiment.warmUp?.(cases, options) ?? [],
     signal: context.signal,
     label: (one) => (names[cases.indexOf(one)] ?? '').padEnd(width),
-    async measure(one, round): Promise<Sample> {
+    async measure(one, round, note): Promise<Sample> {
       const elsewhere = await watchMachine()
-      const measured = await experiment.measure(one, bench, { round, options, context })
+      const measured = await experiment.measure(one, bench, { round, options, context, note })
       const { errors = {}, doubts = [], foreignCpuSeconds = 0, ...rest } = measured
       return {
         case: one,

@@ -1,5 +1,5 @@
 import { readdir } from 'node:fs/promises'
-import { readApi, strategyOf } from '@onetrip/stack/measure/usage.ts'
+import { infoOf, readApi } from '@onetrip/stack/measure/usage.ts'
 import type { Program } from '@onetrip/stack/program.ts'
 import { describe, expect, test } from 'vitest'
 import type { Variant } from '../src/variants.ts'
@@ -108,7 +108,7 @@ describe.each([...clients, 'connect-redis', 'express', 'batch'] as const)('%s', 
       roundTrips: after.roundTrips - before.roundTrips,
     }).toEqual(hasSessions(name) ? { commands: 3, roundTrips: 3 } : { commands: 5, roundTrips: 1 })
     expect(after.cpuSeconds).toBeGreaterThan(before.cpuSeconds)
-    expect(await strategyOf(api.url)).toBe(name)
+    expect(await infoOf(api.url)).toMatchObject({ strategy: name })
   })
 
   test('has a version to be shown', async () => {
@@ -205,7 +205,7 @@ test('bare answers all that the load generator asks, without a token and without
   expect(await api.get('/me/views', token)).toEqual({ status: 200, body: { items: [] } })
   expect(await api.get('/items/popular')).toEqual({ status: 200, body: { items: [] } })
   await api.logout(token)
-  expect(await strategyOf(api.url)).toBe('bare')
+  expect(await infoOf(api.url)).toMatchObject({ strategy: 'bare' })
   expect(await readApi(api.url)).toMatchObject({ commands: 0, roundTrips: 0 })
   expect(await apis.commands()).toBe(before + 1) // the INFO before
   expect(await api.program.stop()).toEqual({ code: 0, signal: null })

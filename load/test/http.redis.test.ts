@@ -14,10 +14,10 @@ import { loadPath, runLoad } from './support/run.ts'
 const few = ['--connections=8', '--sessions=16']
 const short = ['--rounds=1', '--duration=1', '--warmup=0', '--reads=0', ...few]
 
-async function start(state: string) {
+async function start(state: string, env: NodeJS.ProcessEnv = {}) {
   const [pooled, naive, redis] = await freePorts(3)
   const args = [`--port=${pooled}`, `--naive-port=${naive}`, `--redis-port=${redis}`]
-  return await runStart({ state, args, until: /^\s*Stop / })
+  return await runStart({ state, args, env, until: /^\s*Stop / })
 }
 
 describe('npm run load', () => {
@@ -104,18 +104,22 @@ describe('npm run load', () => {
 
   test('on what npm start runs, and again, compared with the first time', async () => {
     const state = await temporaryFolder()
-    const stack = await start(state)
+    const stack = await start(state, { REDIS_POOL_SIZE: '2' })
     const json = join(await temporaryFolder(), 'first.json')
-    const brief = ['--variants=batch', '--rounds=2', '--duration=0.5', '--warmup=0', ...few]
+    const brief = [
+      ...['--variants=batch', '--rounds=2', '--duration=0.5', '--warmup=0', '--workers=1'],
+      ...few,
+    ]
     const first = ['http', ...brief, '--json', json]
     const load = await runLoad({ state, args: first, until: /All samples are in/ })
     expect(await load.exited).toEqual({ code: 0, signal: null })
     expect(load.output.join('\n')).toContain(`what npm start runs (process ${stack.pid})`)
-    const { samples, options } = JSON.parse(await readFile(json, 'utf8'))
+    const { samples, options, load: known } = JSON.parse(await readFile(json, 'utf8'))
+    expect(known).toMatchObject({ 'pool size': 2, 'workers of each API': 1 })
     expect(options).toMatchObject({ sessions: 16, items: 1_000, reads: 0.2 })
     expect(samples[0].errors).toBeUndefined()
 
-    const args = [...brief, '--compare', json, '--threshold=1000']
+    const args = [...brief, '--compare', json, '--tolerance=1000']
     const again = await runLoad({ state, args, until: /^Of \d+ figures/ })
     expect(await again.exited).toEqual({ code: 0, signal: null })
     expect(again.output.join('\n')).toMatch(/ 0 got worse and 0 better by 1,000 %/)

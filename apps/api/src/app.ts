@@ -70,6 +70,8 @@ export interface AppOptions {
   risk?: RiskOptions | undefined
   /** Registers spans for requests. Default: none. */
   traceRequests?: ((app: FastifyInstance) => Promise<void>) | undefined
+  /** For `/metrics`: processes of this API, and connections to Redis of each. Default: not reported. */
+  settings?: { workers: number; poolSize: number }
   metrics?: {
     /** What this process measures of itself. Default: one of its own. */
     registry?: Registry | undefined
@@ -113,7 +115,9 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
   const cookie = { secure: secureCookie }
   await app.register(fastifySessions, { store, cookie, publicOrigins, errorHandler: false })
   await app.register(loginLimitPlugin, options.loginLimits ?? NO_LOGIN_LIMITS)
-  await app.register(metricsPlugin, { transport, registry: options.metrics?.registry })
+  await app.register(metricsPlugin, {
+    ...{ transport, settings: options.settings, registry: options.metrics?.registry },
+  })
   if (docs) await app.register(openapiPlugin, { secureCookie })
   await app.register(healthRoutes)
   await app.register(metricsRoutes, { gather: options.metrics?.gather })

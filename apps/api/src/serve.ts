@@ -131,6 +131,7 @@ async function serveFromThisProcess(
     buy: sale.buy,
     risk: riskOptions(config),
     transport: parseRedisUrl(config.REDIS_URL).transport,
+    settings: { workers: processCount(config.WORKERS), poolSize: config.REDIS_POOL_SIZE },
     secureCookie: config.NODE_ENV !== 'development',
     publicOrigins: config.PUBLIC_ORIGINS.split(',').filter((origin) => origin !== ''),
     docs: config.DOCS,

@@ -1,4 +1,6 @@
-import { fileURLToPath } from 'node:url'
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { redisOfThisFile } from '@onetrip/stack/testing/redis.ts'
 import * as fc from 'fast-check'
 import type { FastifyInstance, InjectOptions } from 'fastify'
@@ -19,6 +21,8 @@ const seed = Number(process.env.FUZZ_SEED ?? 20261121)
 const numRuns = Number(process.env.FUZZ_RUNS ?? 1500)
 
 const server = redisOfThisFile()
+const PAGE = 'http.html'
+let reports: string
 let app: FastifyInstance
 let document: ApiDocument
 let operations: Operation[]
@@ -27,11 +31,11 @@ let token: string | undefined
 let ended: string
 
 beforeAll(async () => {
-  // Any file will do.
-  app = await appOn(server.socket, {
-    reportFile: fileURLToPath(import.meta.url),
-    risk: riskOn(server.socket),
-  })
+  reports = await mkdtemp(join(tmpdir(), 'onetrip-fuzz-'))
+  const reportFile = join(reports, 'latest.html')
+  await mkdir(join(reports, 'report'))
+  for (const path of [reportFile, join(reports, 'report', PAGE)]) await writeFile(path, 'A page.')
+  app = await appOn(server.socket, { reportFile, risk: riskOn(server.socket) })
   await app.store.ready()
   document = (await app.inject('/openapi.json')).json()
   operations = operationsOf(document)
@@ -41,11 +45,14 @@ beforeEach(async () => {
   ended = await login(app, 'gone')
   await app.inject({ method: 'POST', url: '/logout', headers: bearer(ended) })
 })
-afterAll(() => app.close())
+afterAll(async () => {
+  await app.close()
+  await rm(reports, { recursive: true })
+})
 
 const ITEM_ON_SALE = 'book'
 
-/** Stands for the id of the session of `token`, which no schema can name. */
+/** Stands for what is there, which no schema can name: the id of the session of `token`, or a page. */
 const OWN_ID = Symbol('own id')
 
 const CREDENTIALS = ['bearer', 'cookie', 'none', 'ended', 'forged', 'garbage'] as const
@@ -119,11 +126,13 @@ function requestsOf(operation: Operation) {
 
 type FuzzedRequest = ReturnType<typeof requestsOf> extends fc.Arbitrary<infer T> ? T : never
 
+const ownId = (name: string) => (name === 'page' ? PAGE : String(token?.slice(0, 32)))
+
 async function send(fuzzed: FuzzedRequest) {
   const { operation, path, query, credential, garbage, payload, contentType, site } = fuzzed
   const credentials = await credentialHeaders(credential, garbage)
   const url = operation.path.replaceAll(/\{(\w+)\}/g, (_, name: string) =>
-    encodeURIComponent(path[name] === OWN_ID ? String(token?.slice(0, 32)) : String(path[name])),
+    encodeURIComponent(path[name] === OWN_ID ? ownId(name) : String(path[name])),
   )
   const search = new URLSearchParams(
     Object.entries(query).map(([name, value]) => [name, String(value)]),

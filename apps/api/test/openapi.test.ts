@@ -66,6 +66,7 @@ test('what needs a token says so, and all else does not', () => {
     '/metrics',
     '/readyz',
     '/report',
+    '/report/{page}',
   ])
 })
 

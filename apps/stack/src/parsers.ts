@@ -1,4 +1,5 @@
 import { InvalidArgumentError } from 'commander'
+import { Problem } from './problem.ts'
 
 // Parsers for commander: what they throw is shown together with the option's (or variable's) name.
 
@@ -31,11 +32,17 @@ export function list<T>(parse: Parser<T>): Parser<T[]> {
   }
 }
 
-/** Of URLs of HTTP servers. */
+/** Of URLs of HTTP servers: as an origin where there is no path. */
 export const listOfUrls = list((text) => {
   const url = URL.parse(text)
-  if (url?.protocol === 'http:' && url.pathname === '/') return url.origin
-  throw new InvalidArgumentError(`"${text}" is not like http://127.0.0.1:3000.`)
+  if (!url || !['http:', 'https:'].includes(url.protocol) || url.hash) {
+    throw new InvalidArgumentError(`"${text}" is not like http://127.0.0.1:3000.`)
+  }
+  if (url.username || url.password) {
+    // Not an InvalidArgumentError, beside which commander prints the argument.
+    throw new Problem('--url: a URL must have no user and no password. Give them as a header.')
+  }
+  return url.pathname === '/' && url.search === '' ? url.origin : url.href
 })
 
 /** Of words out of `words`. */

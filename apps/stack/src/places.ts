@@ -30,7 +30,7 @@ export function places(env = process.env) {
     secrets: join(state, 'redis', 'secrets'),
     /** Folder of Redis's data, with one folder per build. */
     data: join(state, 'redis', 'data'),
-    /** The page with the report of the latest measurement. */
+    /** The index of the latest measurements; their pages are in the folder `report` beside it. */
     report: join(state, 'report', 'latest.html'),
   }
 }

@@ -22,8 +22,8 @@ import {
 /** Exit code of a comparison that found something worse. */
 export const REGRESSION = 4
 
-export const thresholdOption = (): Option =>
-  new Option('--threshold <percent>', 'how much worse is a regression, in a comparison')
+export const toleranceOption = (): Option =>
+  new Option('--tolerance <percent>', 'how much worse is a regression, in a comparison')
     .argParser(percentage)
     .default(10)
 
@@ -33,12 +33,12 @@ export function compareCommand(): Command {
     .description('say what got better or worse between two results')
     .argument('<old>', 'a file that --json wrote, or a folder of all')
     .argument('<new>', 'a newer one')
-    .addOption(thresholdOption())
+    .addOption(toleranceOption())
     .addHelpText(
       'after',
       `
 A change counts when it is beyond noise (its 99 % interval, from the rounds of both, leaves out "no change")
-and larger than the threshold. Judged are, case by case:
+and larger than the tolerance. Judged are, case by case:
   - rates and latencies, as multiples of a reference (naive, where there is one) in the same round, since
     the machine differs from hour to hour;
   - CPU time per request or command, unless the machine is another one;
@@ -49,17 +49,17 @@ Exit codes: 0 nothing got worse; 4 something did; 1 the two cannot be compared.
 
 Examples:
   npm run load -- compare main.json mine.json
-  npm run load -- compare load/results mine --threshold 5
+  npm run load -- compare load/results mine --tolerance 5
   npm run load -- http --quick --compare main.json`,
     )
   return command.action(async (old: string, newer: string) => {
-    const { threshold } = command.opts<{ threshold: number }>()
-    if (await compareAll(old, newer, threshold)) process.exitCode = REGRESSION
+    const { tolerance } = command.opts<{ tolerance: number }>()
+    if (await compareAll(old, newer, tolerance)) process.exitCode = REGRESSION
   })
 }
 
 /** @throws Problem when nothing got worse, but some of them could not be compared. */
-async function compareAll(old: string, newer: string, threshold: number): Promise<boolean> {
+async function compareAll(old: string, newer: string, tolerance: number): Promise<boolean> {
   const [before, after] = [await readResults(old), await readResults(newer)]
   const pairs = after.flatMap((now) => {
     const alike = before.filter(({ experiment }) => experiment === now.experiment)
@@ -71,7 +71,7 @@ async function compareAll(old: string, newer: string, threshold: number): Promis
   let isWorse = false
   for (const { then, now } of pairs) {
     try {
-      isWorse = printComparison(then, now, threshold) || isWorse
+      isWorse = printComparison(then, now, tolerance) || isWorse
       print()
     } catch (error) {
       if (!(error instanceof Problem)) throw error
@@ -110,14 +110,14 @@ function rowsOf({ name, experiment, result }: SavedResult): Rows {
 /**
  * Prints what got better or worse between two results of an experiment.
  *
- * @param thresholdPercent a smaller change does not count.
+ * @param tolerancePercent a smaller change does not count.
  * @returns whether something got worse.
  * @throws Problem when they cannot be compared.
  */
 export function printComparison(
   before: SavedResult,
   after: SavedResult,
-  thresholdPercent: number,
+  tolerancePercent: number,
 ): boolean {
   const { experiment } = after
   const [old, now] = [rowsOf(before), rowsOf(after)]
@@ -147,13 +147,13 @@ export function printComparison(
   if (differences.load.length > 0) {
     throw new Problem(`${before.name} was measured with another load (see above).`)
   }
-  const threshold = thresholdPercent / 100
-  const { comparisons, confidence } = judge(old, now, differences, threshold)
+  const tolerance = tolerancePercent / 100
+  const { comparisons, confidence } = judge(old, now, differences, tolerance)
   if (comparisons.length === 0) {
     throw new Problem('Nothing can be judged: the machines or the rates differ (see above).')
   }
   print(`\n${comparisonTable(comparisons, now, confidence)}\n`)
-  print(summaryText(comparisons, threshold))
+  print(summaryText(comparisons, tolerance))
   return failing.length > 0 || comparisons.some(({ verdict }) => verdict === 'worse')
 }
 
@@ -186,9 +186,9 @@ function signed(factor: number): string {
   return `${factor < 1 ? '-' : '+'}${Math.abs((factor - 1) * 100).toFixed(1)} %`
 }
 
-function summaryText(all: readonly Comparison[], threshold: number): string {
+function summaryText(all: readonly Comparison[], tolerance: number): string {
   const count = (wanted: string) => all.filter(({ verdict }) => verdict === wanted).length
-  const much = percent(threshold)
+  const much = percent(tolerance)
   const summary = `Of ${counted(all.length, 'figure')}, ${count('worse')} got worse and ${count('better')} better by ${much} or more, beyond noise.`
   if (count('?') === 0) return summary
   return `${summary}\n? In ${count('?')} of them, ${much} worse could hide behind the noise: take more rounds, or a quieter machine.`

@@ -95,8 +95,8 @@ export interface Comparison {
   now: number[]
   change: Change
   /**
-   * `better` and `worse`: by the threshold or more, and beyond noise. `=`: it did not get worse by as much
-   * as the threshold, beyond noise. `?`: the rounds scatter too much.
+   * `better` and `worse`: by the tolerance or more, and beyond noise. `=`: it did not get worse by as much
+   * as the tolerance, beyond noise. `?`: the rounds scatter too much.
    */
   verdict: 'better' | 'worse' | '=' | '?'
 }
@@ -105,14 +105,14 @@ export interface Comparison {
  * Compares two results, case by case, as far as they are comparable. The intervals are those of 99 %; with
  * more than a dozen figures they are wider (Bonferroni's correction).
  *
- * @param threshold a smaller change does not count: 0.1 for 10 %.
+ * @param tolerance a smaller change does not count: 0.1 for 10 %.
  * @returns also the confidence of the intervals.
  */
 export function judge(
   before: Rows,
   after: Rows,
   differences: Differences,
-  threshold: number,
+  tolerance: number,
 ): { comparisons: Comparison[]; confidence: number } {
   const comparable = pairsOf(before, after)
     .filter((pair) => rateText(pair) === null)
@@ -122,7 +122,7 @@ export function judge(
     const least = one.metric.least ?? Number.MIN_VALUE
     const atLeast = (value: number) => (one.reference ? value : Math.max(least, value))
     const change = changeBetween(one.old.map(atLeast), one.now.map(atLeast), confidence)
-    return { ...one, change, verdict: verdictOf(change, one.metric, threshold) }
+    return { ...one, change, verdict: verdictOf(change, one.metric, tolerance) }
   })
   return { comparisons, confidence }
 }
@@ -169,14 +169,14 @@ function baselineOf(row: Row, before: Rows, after: Rows): Pair | null {
 function verdictOf(
   { mean, interval }: Change,
   { better }: Metric,
-  threshold: number,
+  tolerance: number,
 ): Comparison['verdict'] {
   // 10 % slower is 10 % more time for a request: of rates, it is the inverse that counts.
   const cost =
     better === 'lower'
       ? { mean, ...interval }
       : { mean: 1 / mean, low: 1 / interval.high, high: 1 / interval.low }
-  if (cost.low > 1 && cost.mean >= 1 + threshold) return 'worse'
-  if (cost.high < 1 && 1 / cost.mean >= 1 + threshold) return 'better'
-  return cost.high < 1 + threshold ? '=' : '?'
+  if (cost.low > 1 && cost.mean >= 1 + tolerance) return 'worse'
+  if (cost.high < 1 && 1 / cost.mean >= 1 + tolerance) return 'better'
+  return cost.high < 1 + tolerance ? '=' : '?'
 }

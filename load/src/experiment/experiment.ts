@@ -70,6 +70,8 @@ export interface Run<Options> {
   readonly round: number
   readonly options: Options
   readonly context: Context
+  /** Shows how far a run of several parts has come. */
+  note(text: string): void
 }
 
 /** What the runner gives to an experiment. */

@@ -24,6 +24,10 @@ export function withRange(summary: Summary | null, text = figure): string {
   return min === max ? text(median) : `${text(median)} (${text(min)}-${text(max)})`
 }
 
+/** A ratio with the range of the rounds: `3.50 (3.00-4.00)`; `-` for what could not be compared. */
+export const withRatioRange = (ratio: Ratio | null): string =>
+  withRange(ratio && { ...ratio, median: ratio.mean })
+
 /** Mean with its interval: `13.4 (12.7-14.1)`; `-` for what could not be compared. */
 export function withInterval(ratio: Ratio | null): string {
   if (!ratio) return '-'

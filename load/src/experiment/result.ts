@@ -23,6 +23,8 @@ export interface Result {
   interrupted: boolean
   /** What went wrong before the last round; likewise. */
   failure?: string
+  /** What the metrics had to be, as the user wrote it. */
+  thresholds?: readonly string[]
   /** What each metric is, for readers of the file: label and unit. */
   metrics: Readonly<Record<string, string>>
   samples: readonly Sample[]

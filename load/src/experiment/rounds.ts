@@ -10,7 +10,7 @@ export interface RoundsPlan {
   warmUps: readonly Case[]
   label(one: Case): string
   /** Runs a case; round 0 is the warm-up. */
-  measure(one: Case, round: number): Promise<Sample>
+  measure(one: Case, round: number, note: (text: string) => void): Promise<Sample>
   describe(sample: Sample): string
   /** Aborted when it cannot go on. */
   signal: AbortSignal
@@ -34,7 +34,11 @@ export async function runRounds(plan: RoundsPlan): Promise<{ samples: Sample[]; 
     const left = done > 0 ? `  (${timeLeft(each * (rounds * cases.length - done))})` : ''
     const text = `${when.padEnd(`Round ${rounds}/${rounds}`.length)}  ${plan.label(one)}`
     line?.start(`${text}${left}`)
-    const sample = await plan.measure(one, round)
+    const note = (more: string) => {
+      if (line) line.text = `${text}  ${more}${left}`
+      else print(`${text}  ${more}`)
+    }
+    const sample = await plan.measure(one, round, note)
     signal.throwIfAborted()
     if (!line) print(`${text}  ${plan.describe(sample)}`)
     return sample

@@ -50,6 +50,12 @@ export class Row {
     return this.summary(metric)?.median ?? null
   }
 
+  /** The figure of all rounds that tables, claims and thresholds have: the median, or as the metric says. */
+  value(metric: string): number | null {
+    const { overall } = metricOf(this.shape, metric)
+    return overall ? overall(this.samples) : this.median(metric)
+  }
+
   total(metric: string): number {
     return this.values(metric).reduce((sum, value) => sum + value, 0)
   }

@@ -44,6 +44,8 @@ export interface Metric {
   readonly least?: number
   /** `percent`: a share of 0 to 1. `fixed`: always two decimals. `whole`: none. Default: three digits. */
   readonly format?: 'percent' | 'fixed' | 'whole'
+  /** The figure of all rounds together; `Infinity` where it is beyond measure. Default: their median. */
+  overall?(samples: readonly Measured[]): number | null
 }
 
 /** @throws RangeError for a metric that the experiment does not have. */
@@ -79,8 +81,19 @@ export interface Measured {
   doubts?: readonly string[]
   /** Distributions as HdrHistogram's compressed Base64 (`latency`, in microseconds). */
   histograms?: Readonly<Record<string, string>>
+  /** How a run went, second by second. */
+  series?: Series
   /** What else is worth keeping, as text or figures. */
   details?: Readonly<Record<string, unknown>>
+}
+
+/** Of each part of about a second: when it ended, answers with 2xx, and how long they took. */
+export interface Series {
+  /** Since the start of the run. */
+  readonly second: readonly number[]
+  readonly requestsPerSecond: readonly number[]
+  /** In milliseconds; null where nothing was answered. */
+  readonly p99: readonly (number | null)[]
 }
 
 /** By their names, as they are shown. */

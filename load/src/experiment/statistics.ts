@@ -14,8 +14,11 @@ export interface Change {
   interval: { low: number; high: number }
 }
 
-/** The same over the rounds; the interval is that of 95 %, null with fewer than two rounds. */
-export interface Ratio extends Summary {
+/**
+ * The same over the rounds, with the range. All that is said of a ratio gives this mean, so that no two figures
+ * of it differ; the interval is that of 95 %, null with fewer than two rounds.
+ */
+export interface Ratio extends Omit<Summary, 'median'> {
   mean: number
   interval: Change['interval'] | null
 }
@@ -38,7 +41,8 @@ export function summarizeRatios(ratios: readonly number[]): Ratio {
   const [middle, freedom] = [mean(logarithms), ratios.length - 1]
   const error = freedom > 0 ? sampleVariance(logarithms) / ratios.length : 0
   const interval = freedom > 0 ? intervalAround(middle, error, freedom, 0.95) : null
-  return { ...summarize(ratios), mean: Math.exp(middle), interval }
+  const { min, max } = summarize(ratios)
+  return { min, max, mean: Math.exp(middle), interval }
 }
 
 /**

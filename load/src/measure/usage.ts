@@ -1,7 +1,12 @@
 import { GENERATOR_LIMIT } from '@onetrip/stack/measure/generator-limit.ts'
 import { type Usage, usageDuring } from '@onetrip/stack/measure/usage.ts'
+import type { RedisMonitor } from '@onetrip/stack/redis-info.ts'
+import { ELSEWHERE } from '../experiment/result.ts'
+import type { Measured } from '../experiment/shape.ts'
 
-interface Watched extends Pick<Parameters<typeof usageDuring>[0], 'url' | 'monitor' | 'signal'> {
+interface Watched extends Pick<Parameters<typeof usageDuring>[0], 'url' | 'signal'> {
+  /** Null where only the generator's own cost is known. */
+  monitor: RedisMonitor | null
   /** Which of the programs this process did not start. */
   foreign: { readonly apis: boolean; readonly redis: boolean }
 }
@@ -12,6 +17,8 @@ interface Sent {
   generator: { cpuSeconds: number; utilization: number }
 }
 
+type Cost = Measured & Required<Pick<Measured, 'foreignCpuSeconds' | 'doubts'>>
+
 /**
  * Has a generator send requests to an API, and reads before and after what that took.
  *
@@ -19,32 +26,47 @@ interface Sent {
  * @throws as `usageDuring`.
  */
 export async function usageOf<Result extends Sent>(
-  { foreign, ...watched }: Watched,
+  { foreign, monitor, ...watched }: Watched,
   work: () => Promise<Result>,
-) {
-  const { result, usage } = await usageDuring(watched, work)
-  const { sent, generator } = result
+): Promise<{ result: Result; cost: Cost }> {
+  if (!monitor) {
+    const result = await work()
+    watched.signal.throwIfAborted()
+    // The measured service may run on this machine, so its CPU time is no disturbance.
+    const { values, doubts } = generatorCost(result)
+    return {
+      result,
+      cost: { values: { ...values, [ELSEWHERE]: null }, foreignCpuSeconds: 0, doubts },
+    }
+  }
+  const { result, usage } = await usageDuring({ ...watched, monitor }, work)
+  const { sent } = result
+  const own = generatorCost(result)
   const { apiCpuSeconds, redisCpuSeconds } = usage
   const cost = {
     values: {
       connections: usage.connections / sent,
       commands: usage.commands / sent,
       roundTrips: usage.roundTrips / sent,
-      generatorCpuMicros: (generator.cpuSeconds * 1e6) / sent,
       apiCpuMicros: (apiCpuSeconds * 1e6) / sent,
       redisCpuMicros: (redisCpuSeconds * 1e6) / sent,
       redisUserMicros: (usage.redisUserSeconds * 1e6) / sent,
       redisKernelMicros: (usage.redisKernelSeconds * 1e6) / sent,
       redisBytesIn: usage.redisBytesIn / sent,
       redisBytesOut: usage.redisBytesOut / sent,
-      generatorBusy: generator.utilization,
+      ...own.values,
     },
     foreignCpuSeconds: (foreign.apis ? apiCpuSeconds : 0) + (foreign.redis ? redisCpuSeconds : 0),
     details: { commandStats: perRequest(usage.commandStats, sent) },
-    doubts: generator.utilization >= GENERATOR_LIMIT ? ['generator'] : [],
+    doubts: own.doubts,
   }
   return { result, cost }
 }
+
+const generatorCost = ({ sent, generator: { cpuSeconds, utilization } }: Sent) => ({
+  values: { generatorCpuMicros: (cpuSeconds * 1e6) / sent, generatorBusy: utilization },
+  doubts: utilization >= GENERATOR_LIMIT ? ['generator'] : [],
+})
 
 /** Calls of each command, and microseconds of its execution, per request. */
 const perRequest = (stats: Usage['commandStats'], sent: number) =>

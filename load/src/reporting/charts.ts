@@ -89,3 +89,34 @@ export function percentiles(
     .filter(({ points }) => points.length > 1)
   return { kind: 'lines', title, unit, x: 'percentiles', logarithmic: true, lines }
 }
+
+/** Throughput and p99, second by second, the rounds one after the other: a line for each row. */
+export function timeCharts(rows: Rows): LineChart[] {
+  const rounds = [...new Set(rows.all.flatMap(({ samples }) => samples.map(({ round }) => round)))]
+  const seriesOf = (row: Row, round: number) =>
+    row.samples.find((sample) => sample.round === round)?.series
+  /** Of each round, when its parts ended in the run that has most of them. */
+  const axis = rounds.map((round) =>
+    rows.all
+      .map((row) => seriesOf(row, round)?.second ?? [])
+      .reduce((longest, one) => (one.length > longest.length ? one : longest), []),
+  )
+  if (axis.flat().length < 2) return []
+  // A gap between two rounds.
+  const names = axis.flatMap((seconds) => [...seconds.map((second) => second.toFixed(0)), ''])
+  const chart = (title: string, unit: string, name: 'requestsPerSecond' | 'p99'): LineChart => ({
+    ...{ kind: 'lines', title: `${title}, second by second`, unit, logarithmic: false },
+    x: { label: 'seconds of each round', names: names.slice(0, -1) },
+    lines: rows.all.map((row) => ({
+      name: row.subject,
+      points: rounds
+        .flatMap((round, index) => {
+          const values = seriesOf(row, round)?.[name] ?? []
+          return [...(axis[index] ?? []).map((_, at) => values[at] ?? null), null]
+        })
+        .slice(0, -1)
+        .map((value, x) => [x, value] as const),
+    })),
+  })
+  return [chart('Throughput', 'requests/s', 'requestsPerSecond'), chart('p99', 'ms', 'p99')]
+}

@@ -1,4 +1,11 @@
-import { errorKinds, figure, percent, withInterval, withRange } from '../experiment/figures.ts'
+import {
+  errorKinds,
+  figure,
+  percent,
+  withInterval,
+  withRange,
+  withRatioRange,
+} from '../experiment/figures.ts'
 import type { Row, Rows } from '../experiment/rows.ts'
 import type { Section, Table } from '../experiment/section.ts'
 import { type Case, type Metric, metricOf } from '../experiment/shape.ts'
@@ -102,13 +109,13 @@ const multiple =
   })
 
 /**
- * How many times the metric of a baseline, round by round: the median with the range.
+ * How many times the metric of a baseline, round by round: the geometric mean with the range.
  *
  * @param base what sets the baseline's case apart: `{ variant: 'naive' }`. Default: the experiment's own.
  */
-export const ratio = multiple('(range)', (ratio) => withRange(ratio))
+export const ratio = multiple('(range)', withRatioRange)
 
-/** The same as the geometric mean with its 95 % interval. */
+/** The same with the mean's 95 % interval. */
 export const interval = multiple('mean (95 % interval)', withInterval)
 
 /** Figures of the documents, by the value of one factor, or of several, one in the other. */

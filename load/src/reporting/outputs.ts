@@ -1,13 +1,14 @@
 import { mkdir, rename, rm, stat, writeFile } from 'node:fs/promises'
-import { dirname, resolve } from 'node:path'
+import { dirname, join, resolve } from 'node:path'
 import { places } from '@onetrip/stack/places.ts'
 import { messageOf, Problem } from '@onetrip/stack/problem.ts'
 import { print, printError, step } from '@onetrip/stack/terminal.ts'
 import { Command } from 'commander'
 import type { Result } from '../experiment/result.ts'
-import { readResults, type SavedResult } from './files.ts'
+import { experiments } from '../experiments.ts'
+import { readResult, readResults, type SavedResult } from './files.ts'
 import { markdownOf } from './markdown.ts'
-import { pageOf } from './page.ts'
+import { indexOf, pageOf } from './page.ts'
 import { partOf } from './part.ts'
 
 /** The options that `addOutputs` adds to a command. */
@@ -56,11 +57,11 @@ export async function prepareOutputs(flags: OutputFlags) {
     const parts = results.map(partOf)
     await markdown?.save(markdownOf(parts, notices))
     if (markdown) print(`The tables are in ${markdown.path}`)
-    if (!html && !isLatest) return
-    const page = await step('Drawing the report', () => pageOf(parts, notices))
-    await html?.save(page)
-    if (html) print(`The report is in ${html.path}`)
-    if (isLatest) await renewLatest(page)
+    if (html) {
+      await html.save(await step('Drawing the report', () => pageOf(parts, notices)))
+      print(`The report is in ${html.path}`)
+    }
+    if (isLatest) await renewLatest(results)
   }
 }
 
@@ -89,12 +90,32 @@ Examples:
     })
 }
 
-/** Writes the report that the API serves at /report. Nobody asked for it, so a failure is only printed. */
-async function renewLatest(page: string): Promise<void> {
+/**
+ * Writes the report that the API serves at /report: a page of each experiment's latest result, and the index of
+ * them. Nobody asked for it, so a failure is only printed.
+ */
+async function renewLatest(results: readonly SavedResult[]): Promise<void> {
   const { report } = places()
+  // In a folder of the same name as the path /report, so that links are right there and among files.
+  const folder = join(dirname(report), 'report')
+  const write = async (path: string, text: string) =>
+    (await outputFile('the latest report,', path)).save(text)
   try {
-    await mkdir(dirname(report), { recursive: true })
-    await (await outputFile('the latest report,', report)).save(page)
+    await mkdir(folder, { recursive: true })
+    for (const saved of results) {
+      const page = await step('Drawing the report', () => pageOf([partOf(saved)]))
+      await write(join(folder, `${saved.experiment.name}.html`), page)
+      await write(join(folder, `${saved.experiment.name}.json`), toJson(saved.result))
+    }
+    const known = await Promise.all(
+      // What another version left there, and this one cannot read, is not listed.
+      experiments.map(({ name }) => readResult(join(folder, `${name}.json`)).catch(() => null)),
+    )
+    const parts = known.flatMap((one) => one ?? []).map(partOf)
+    await write(
+      report,
+      indexOf(parts, ({ result }) => `report/${result.experiment}.html`),
+    )
     print(`\nThe latest report: ${report}`)
   } catch (error) {
     printError(`No latest report: ${messageOf(error)}`)

@@ -13,6 +13,43 @@ export async function pageOf(
 ): Promise<string> {
   // A library of two megabytes, which no measurement has to wait for.
   const { drawChart } = await import('./draw/draw.ts')
+  return documentOf(
+    html`<header>
+<p class="note">Onetrip · every web request, one trip to Redis</p>
+<h1>${parts[0]?.claims[0] ?? 'What was measured'}</h1>
+${notices.map((text) => html`<p class="notice">${text}</p>`)}
+</header>
+<nav aria-label="Contents"><ol>${parts.map(
+      ({ title, result: { date } }, index) =>
+        html`<li><a href="#part-${index}">${title}</a> <span class="note">${date.slice(0, 16)}</span></li>`,
+    )}</ol></nav>
+<main>
+${parts.map((part, index) => partHtml(part, `part-${index}`, drawChart))}
+${method}
+</main>`,
+  )
+}
+
+/** A page that links to one page for each result. `addressOf` gives the address of a result's page. */
+export function indexOf(parts: readonly Part[], addressOf: (part: Part) => string): string {
+  return documentOf(
+    html`<header>
+<p class="note">Onetrip · every web request, one trip to Redis</p>
+<h1>What was measured</h1>
+</header>
+<main>
+${parts.map(
+  (part) => html`<section>
+<h2><a href="${addressOf(part)}">${part.title}</a></h2>
+${part.claims.slice(0, 1).map((text) => html`<p>${text}</p>`)}
+<p class="note">${part.result.date.slice(0, 16)}: <code>${part.result.command}</code></p>
+</section>`,
+)}
+</main>`,
+  )
+}
+
+function documentOf(content: Html): string {
   const style = readFileSync(new URL('page.css', import.meta.url), 'utf8')
   const hash = createHash('sha256').update(style).digest('base64')
   const policy = `default-src 'none'; style-src 'sha256-${hash}'; base-uri 'none'; form-action 'none'`
@@ -26,19 +63,7 @@ export async function pageOf(
 <style>${new Html(style)}</style>
 </head>
 <body>
-<header>
-<p class="note">Onetrip · every web request, one trip to Redis</p>
-<h1>${parts[0]?.claims[0] ?? 'What was measured'}</h1>
-${notices.map((text) => html`<p class="notice">${text}</p>`)}
-</header>
-<nav aria-label="Contents"><ol>${parts.map(
-    ({ title, result: { date } }, index) =>
-      html`<li><a href="#part-${index}">${title}</a> <span class="note">${date.slice(0, 16)}</span></li>`,
-  )}</ol></nav>
-<main>
-${parts.map((part, index) => partHtml(part, `part-${index}`, drawChart))}
-${method}
-</main>
+${content}
 <footer><p>Made by <code>npm run load</code>; from saved files: <code>npm run load -- report FILE… --html report.html</code></p></footer>
 </body>
 </html>

@@ -3,7 +3,9 @@ import { percent } from '../experiment/figures.ts'
 import type { Result } from '../experiment/result.ts'
 import { Rows } from '../experiment/rows.ts'
 import type { Section } from '../experiment/section.ts'
+import { judgeThresholds, parseThreshold } from '../experiment/thresholds.ts'
 import { notesOf } from './columns.ts'
+import { thresholdSections } from './thresholds.ts'
 
 /** A result as the terminal, Markdown and the page show it. */
 export interface Part {
@@ -22,12 +24,16 @@ export interface Part {
 
 export function partOf({ experiment, result }: { experiment: Experiment; result: Result }): Part {
   const rows = Rows.of(experiment, result.samples)
+  const thresholds = (result.thresholds ?? []).map((text) => parseThreshold(experiment, text))
   return {
     title: [experiment.title, experiment.detail?.(result)].filter(Boolean).join(', '),
     claims: experiment.claims(rows, result).flatMap((claim) => claim || []),
     ending: endingOf(result),
     notes: notesOf(rows),
-    sections: experiment.sections(rows, result),
+    sections: [
+      ...experiment.sections(rows, result),
+      ...thresholdSections(rows, judgeThresholds(rows, thresholds)),
+    ],
     facts: provenanceOf(result),
     result,
   }

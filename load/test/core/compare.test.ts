@@ -21,16 +21,16 @@ const httpResult = (
   change?: Partial<Result>,
 ) => resultOf(http, httpSamples(rates, more), change)
 
-function compared(before: Result, after: Result, threshold = 0.1) {
+function compared(before: Result, after: Result, tolerance = 0.1) {
   const [old, now] = [Rows.of(http, before.samples), Rows.of(http, after.samples)] as const
   const differences = differencesOf(http, before, after)
-  return { differences, ...judge(old, now, differences, threshold) }
+  return { differences, ...judge(old, now, differences, tolerance) }
 }
 
 /** What is said, by `variant: figure`. */
-function judged(before: Result, after: Result, threshold?: number) {
+function judged(before: Result, after: Result, tolerance?: number) {
   return Object.fromEntries(
-    compared(before, after, threshold).comparisons.map(({ row, metric, reference, verdict }) => [
+    compared(before, after, tolerance).comparisons.map(({ row, metric, reference, verdict }) => [
       `${row.subject}: ${metric.label}${reference === undefined ? '' : ` ÷ ${reference.subject}`}`,
       verdict,
     ]),
@@ -67,7 +67,7 @@ describe('what changed', () => {
     expect(changes(httpResult({ batch }), after)).toEqual({ 'batch: requests/s': 'worse' })
   })
 
-  test('not what is smaller than the threshold, however sure', () => {
+  test('not what is smaller than the tolerance, however sure', () => {
     const after = httpResult({ naive, batch: times(batch, 0.93) })
     expect(changes(before, after)).toEqual({})
     expect(changes(before, after, 0.05)).toEqual({ 'batch: requests/s ÷ naive': 'worse' })
@@ -203,16 +203,16 @@ describe('npm run load -- compare', () => {
     expect(code).toBe(4)
   })
 
-  test('exits with 0 otherwise, and obeys --threshold', async () => {
+  test('exits with 0 otherwise, and obeys --tolerance', async () => {
     const after = httpResult({ naive, batch: times(batch, 0.7) })
-    const { code, text } = await compare(httpResult({ naive, batch }), after, '--threshold=50')
+    const { code, text } = await compare(httpResult({ naive, batch }), after, '--tolerance=50')
     expect(text).toMatch(/0 got worse and 0 better by 50\.0 % or more/)
     expect(code).toBe(0)
   })
 
   test.each([
     ['have no case in common', { naive }, { batch }, []],
-    ['--threshold', { naive }, { naive }, ['--threshold=much']],
+    ['--tolerance', { naive }, { naive }, ['--tolerance=much']],
     ['new.json has one round', { naive }, { naive: [1] }, []],
   ])('refuses: %s', async (message, before, after, options) => {
     const { code, text } = await compare(httpResult(before), httpResult(after), ...options)

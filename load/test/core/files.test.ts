@@ -1,4 +1,4 @@
-import { mkdir, writeFile } from 'node:fs/promises'
+import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { filesIn, temporaryFolder } from '@onetrip/stack/testing/folders.ts'
 import { Command } from 'commander'
@@ -44,7 +44,7 @@ test('a path that cannot be written is refused at once, by name', async () => {
   }
 })
 
-test('the latest report is renewed by a command, but not by --no-report', async () => {
+test('the latest report keeps a page of each experiment; --no-report leaves it', async () => {
   const state = await temporaryFolder()
   vi.stubEnv('ONETRIP_STATE', state)
   vi.stubEnv('ONETRIP_REPORT', '')
@@ -53,7 +53,21 @@ test('the latest report is renewed by a command, but not by --no-report', async 
   await (await prepareOutputs(flags(['--no-report'])))(saved)
   expect(await filesIn(state)).toEqual([])
   await (await prepareOutputs(flags([])))(saved)
-  expect(await filesIn(state)).toEqual(['latest.html'])
+  expect((await filesIn(state)).toSorted()).toEqual(['http.html', 'http.json', 'latest.html'])
+
+  const threads = runsOf({ command: 'GET', build: 'patched', threads: 1 }, { p99: [1] })
+  const other = { name: 'b', experiment: ioThreads, result: resultOf(ioThreads, threads) }
+  await writeFile(join(state, 'report', 'report', 'info.json'), 'of another version')
+  await (await prepareOutputs(flags([])))([other])
+  const index = await readFile(join(state, 'report', 'latest.html'), 'utf8')
+  const links = [...index.matchAll(/<a href="(.*?)">(.*?)<\/a>/g)].map(([, ...link]) => link)
+  expect(links).toEqual([
+    ['report/http.html', http.title],
+    ['report/io-threads.html', ioThreads.title],
+  ])
+  expect(index).toContain('batch answers 12.0 times as many')
+  const page = await readFile(join(state, 'report', 'report', 'http.html'), 'utf8')
+  expect(page).toContain('download="http.json"')
 })
 
 test('a place where no latest report can be written stops nothing', async () => {

@@ -1,10 +1,14 @@
 import { createHash } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
-import type { Result } from '../../src/experiment/result.ts'
+import type { Result, Sample } from '../../src/experiment/result.ts'
+import { Rows } from '../../src/experiment/rows.ts'
 import { http } from '../../src/experiments/http/http.ts'
+import { timeCharts } from '../../src/reporting/charts.ts'
 import type { SavedResult } from '../../src/reporting/files.ts'
+import { markdownOf } from '../../src/reporting/markdown.ts'
 import { pageOf } from '../../src/reporting/page.ts'
 import { partOf } from '../../src/reporting/part.ts'
+import { resultText } from '../../src/reporting/terminal.ts'
 import { httpSamples, resultOf } from '../support/result.ts'
 import { ioThreadsResult } from './support/results.ts'
 
@@ -82,6 +86,27 @@ describe('the page', () => {
   })
 })
 
+test('throughput and p99 are drawn second by second, with a gap between the rounds', async () => {
+  const samples = httpSamples({ naive: [3_000, 3_000], batch: [40_000, 40_000] }).map((sample) => {
+    // The last run ended early.
+    const second = sample.case.variant === 'batch' && sample.round === 2 ? [1] : [1, 2]
+    const requestsPerSecond = second.map((at) => 1_000 * sample.round + at)
+    return { ...sample, series: { second, requestsPerSecond, p99: second } }
+  })
+  const [rates, p99] = timeCharts(Rows.of(http, samples))
+  expect(rates).toMatchObject({ title: 'Throughput, second by second', unit: 'requests/s' })
+  expect(rates?.x).toMatchObject({ names: ['1', '2', '', '1', '2'] })
+  expect(rates?.lines.map(({ name, points }) => [name, points.map(([, y]) => y)])).toEqual([
+    ['naive', [1_001, 1_002, null, 2_001, 2_002]],
+    ['batch', [1_001, 1_002, null, 2_001, null]],
+  ])
+  expect(p99?.lines[0]?.points.map(([, y]) => y)).toEqual([1, 2, null, 1, 2])
+  const html = await pageOf([partOf({ experiment: http, result: resultOf(http, samples) })])
+  expect(html).toContain('aria-label="Throughput, second by second"')
+  expect(html).toContain('aria-label="p99, second by second"')
+  expect(timeCharts(Rows.of(http, httpSamples({ naive: [1] })))).toEqual([])
+})
+
 test('the bar of a limit is a dashed outline', async () => {
   const html = await pageOf(
     partsOf(httpResult({ naive: [3_000], batch: [40_000], noop: [50_000] })),
@@ -91,18 +116,38 @@ test('the bar of a limit is a dashed outline', async () => {
   expect(outlines).toEqual([expect.stringContaining('fill="none"')])
 })
 
-test.each([
-  ['a generator at its limit', '*', { doubts: ['generator'] }],
-  ['a disturbed machine', '†', { values: { elsewhere: 0.4 } }],
-] as const)('rows of %s are marked, and no ratio is claimed', async (_, mark, more) => {
-  const rates = { naive: [3_000, 3_000], batch: [40_000, 40_000] }
-  const html = await pageOf(
-    partsOf(httpResult(rates, (variant) => (variant === 'batch' ? more : {}))),
+/** A batch row with a mark. */
+const marked = (more: Partial<Sample>) =>
+  partOf(
+    httpResult({ naive: [3_000, 3_000], batch: [40_000, 40_000] }, (variant) =>
+      variant === 'batch' ? more : {},
+    ),
   )
-  expect(html).toContain(`<th scope="row">batch ${mark}</th>`)
+
+test('rows of a generator at its limit are marked, and no ratio is claimed or shown', async () => {
+  const html = await pageOf([marked({ doubts: ['generator'] })])
+  expect(html).toContain('<th scope="row">batch *</th>')
   expect(html).toMatch(/<h1>No ratio is claimed between batch and naive/)
-  expect(html).not.toMatch(/times as many/)
-  expect(wordsOf(html)).toContain(` ${mark} `)
+  expect(html).not.toMatch(/times as many|13\.3/)
+})
+
+test('of a disturbed machine the claim has the ratio of the table, and the mark', async () => {
+  const html = await pageOf([marked({ values: { elsewhere: 0.4 } })])
+  expect(html).toContain('<th scope="row">batch †</th>')
+  expect(html).toMatch(/<h1>batch answers 13\.3 times as many .* Their rows are marked †/)
+  expect(wordsOf(html)).toContain('batch † 40,000 13.3')
+})
+
+test('the terminal, Markdown and the page give one ratio, in sentences and tables', async () => {
+  // The median of the rounds is 8.82, their geometric mean 7.56.
+  const part = partOf(httpResult({ naive: [1_000, 1_000, 1_000], batch: [5_440, 8_820, 9_005] }))
+  for (const text of [resultText(part), markdownOf([part]), await pageOf([part])]) {
+    const words = text.replaceAll(/<[^>]*>|\||\\/g, ' ').replaceAll(/\s+/g, ' ')
+    expect(words).toContain('batch answers 7.56 times as many')
+    expect(words).toContain('7.56 (5.44-9.01)')
+    expect(words).toMatch(/ 7\.56 \(\d\.\d+-1\d\.\d\)/)
+    expect(words).not.toContain('8.82')
+  }
 })
 
 test('nothing in a result becomes a part of the page', async () => {

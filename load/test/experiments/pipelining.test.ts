@@ -30,9 +30,15 @@ test('each command is compared with the single one of its kind, in the same roun
     })),
   )
   const rows = Rows.of(pipelining, samples)
-  const ratios = rows.all.map((row) => row.ratio('valuesPerSecond', row.baseline(rows))?.median)
-  expect(ratios).toEqual([undefined, undefined, 6, 2.5, 8.5])
+  const ratios = rows.all.map((row) => row.ratio('valuesPerSecond', row.baseline(rows))?.mean)
+  expect(ratios.map((mean) => mean?.toFixed(1))).toEqual([
+    undefined,
+    undefined,
+    '5.9',
+    '2.4',
+    '8.5',
+  ])
   const claims = pipelining.claims(rows, {} as Result)
-  expect(claims[0]).toMatch(/^GET: pipelines of 10 carry 6.00 times as many values/)
+  expect(claims[0]).toMatch(/^GET: pipelines of 10 carry 5.92 times as many values/)
   expect(claims[1]).toMatch(/^GET: a round trip .* 7.00 µs, .* each command in it 1.00 µs/)
 })

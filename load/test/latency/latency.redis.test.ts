@@ -67,7 +67,7 @@ test('again, compared with a file: at the same rates, and with the same load onl
   expect(first.result.samples.map(({ values }) => values.due)).toEqual([15, 15])
   await writeFile(json, JSON.stringify(first.result))
 
-  const compared = ['--compare', json, '--threshold=1000']
+  const compared = ['--compare', json, '--tolerance=1000']
   const args = ['latency', ...few, ...compared]
   const again = await runLoad({ state, args, until: /^ *$/ })
   await again.exited

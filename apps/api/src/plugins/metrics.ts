@@ -14,20 +14,27 @@ declare module 'fastify' {
 export interface MetricsOptions {
   /** Where the store finds Redis: `tcp`, `tls` or `unix`. */
   transport: string
+  settings?: { workers: number; poolSize: number } | undefined
   registry?: Registry | undefined
 }
 
 /** Measures requests and store. To be registered before the routes. */
 export const metricsPlugin = fp<MetricsOptions>(
-  async (app, { transport, registry = createRegistry() }) => {
+  async (app, { transport, settings, registry = createRegistry() }) => {
     app.decorate('metrics', registry)
     new Gauge({
       name: 'onetrip_info',
       help: 'Which variant of the API this is',
-      labelNames: ['strategy', 'transport'],
+      labelNames: ['strategy', 'transport', 'workers', 'pool_size'],
       aggregator: 'first',
       registers: [registry],
-    }).set({ strategy: app.store.strategy, transport }, 1)
+    }).set(
+      {
+        ...{ strategy: app.store.strategy, transport },
+        ...(settings && { workers: settings.workers, pool_size: settings.poolSize }),
+      },
+      1,
+    )
     const stopMeasuring = measureStore(app.store, registry)
     app.addHook('onClose', async () => stopMeasuring())
     measureRequests(app, registry)

@@ -1,12 +1,13 @@
 import { stat } from 'node:fs/promises'
-import { basename, dirname, resolve } from 'node:path'
+import { basename, dirname, join, resolve } from 'node:path'
 import { fastifyStatic } from '@fastify/static'
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import type { FastifyReply } from 'fastify'
 import { Type } from 'typebox'
 import { ApiError } from '../errors.ts'
 
 interface ReportOptions {
-  /** Path of the page that `npm run load` makes; none if empty. */
+  /** Path of the index that `npm run load` makes, beside a folder of pages; none if empty. */
   file: string
 }
 
@@ -16,9 +17,37 @@ const NO_REPORT =
 const POLICY =
   "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-/** `GET /report`: the page of the latest measurement. */
+/** Pages of experiments are in this folder beside the index, so that its links also work among files. */
+const PAGES = 'report'
+
+const page = {
+  200: {
+    description: 'The page',
+    headers: { etag: Type.String() },
+    content: {
+      'text/html; charset=utf-8': {
+        schema: Type.Unsafe<never>(
+          Type.String({ examples: ['<!doctype html>\n<html lang="en">…'] }),
+        ),
+      },
+    },
+  },
+  304: Type.Unsafe<never>(
+    Type.Null({ description: 'It is still the page of If-None-Match or If-Modified-Since' }),
+  ),
+}
+
+/** `GET /report`: the index of the latest measurements; `GET /report/http.html`: one of them. */
 export const reportRoutes: FastifyPluginAsyncTypebox<ReportOptions> = async (app, { file }) => {
   await app.register(fastifyStatic, { root: import.meta.dirname, serve: false })
+
+  async function send(reply: FastifyReply, path: string) {
+    const found = file === '' ? null : await stat(path).catch(() => null)
+    if (!found?.isFile()) throw new ApiError('API_NOT_FOUND', NO_REPORT)
+    reply.headers({ 'content-security-policy': POLICY, 'x-content-type-options': 'nosniff' })
+    reply.type('text/html; charset=utf-8') // whatever the file is called
+    return reply.sendFile(basename(path), dirname(resolve(path)), { maxAge: 0, contentType: false })
+  }
 
   app.get(
     '/report',
@@ -26,39 +55,37 @@ export const reportRoutes: FastifyPluginAsyncTypebox<ReportOptions> = async (app
       logLevel: 'warn',
       schema: {
         operationId: 'readReport',
-        summary: 'The report of the latest measurement',
-        description: 'A page that `npm run load` made, complete in itself.',
+        summary: 'The latest measurements',
+        description: 'A page that `npm run load` made, with a link to one for each experiment.',
         tags: ['operations'],
-        response: {
-          200: {
-            description: 'The page',
-            headers: { etag: Type.String() },
-            content: {
-              'text/html; charset=utf-8': {
-                schema: Type.Unsafe<never>(
-                  Type.String({ examples: ['<!doctype html>\n<html lang="en">…'] }),
-                ),
-              },
-            },
-          },
-          304: Type.Unsafe<never>(
-            Type.Null({
-              description: 'It is still the page of If-None-Match or If-Modified-Since',
-            }),
-          ),
-        },
+        response: page,
         'x-errors': [404],
       },
     },
-    async (_, reply) => {
-      const found = file === '' ? null : await stat(file).catch(() => null)
-      if (!found?.isFile()) throw new ApiError('API_NOT_FOUND', NO_REPORT)
-      reply.headers({ 'content-security-policy': POLICY, 'x-content-type-options': 'nosniff' })
-      reply.type('text/html; charset=utf-8') // whatever the file is called
-      return reply.sendFile(basename(file), dirname(resolve(file)), {
-        maxAge: 0,
-        contentType: false,
-      })
+    (_, reply) => send(reply, file),
+  )
+
+  app.get(
+    '/report/:page',
+    {
+      logLevel: 'warn',
+      schema: {
+        operationId: 'readReportPage',
+        summary: 'The latest measurement of an experiment',
+        description: 'A page that `npm run load` made, complete in itself.',
+        tags: ['operations'],
+        params: Type.Object({
+          page: Type.String({
+            // No path, and no other file.
+            pattern: '^[a-z][a-z0-9-]{0,40}\\.html$',
+            description: 'Of the experiment',
+            examples: ['http.html'],
+          }),
+        }),
+        response: page,
+        'x-errors': [404],
+      },
     },
+    ({ params }, reply) => send(reply, join(dirname(file), PAGES, params.page)),
   )
 }

@@ -1,5 +1,6 @@
 import { fileURLToPath } from 'node:url'
-import type { SpeedSample, saturateByAutocannon } from '../measure/autocannon.ts'
+import type { saturateByAutocannon } from '../measure/autocannon.ts'
+import type { SpeedSample } from '../measure/speed.ts'
 import type { WorkloadOptions } from '../measure/workload.ts'
 import { endOf, startProgram } from '../program.ts'
 

@@ -1,6 +1,7 @@
 import autocannon, { type Instance, type Result } from 'autocannon'
 import { requireOwnHost } from '../address.ts'
 import { encoded, latencyHistogram, record, summaryOf } from './latencies.ts'
+import { type SpeedSample, sampleSpeed } from './speed.ts'
 import { type Call, TIMEOUT_S } from './workload.ts'
 
 // The only file that knows autocannon. It is used for saturation only: with a fixed rate, version 9
@@ -14,21 +15,10 @@ interface SaturationOptions {
   signal: AbortSignal
   /** Waits for the requests that are in flight at the end, and counts them. Default: they are cut off. */
   finish?: boolean
-  /** Called four times a second. */
+  /** Called every `sampleMs` (default 250). */
   onSample?: (sample: SpeedSample) => void
+  sampleMs?: number
 }
-
-/** What was answered since the last sample. */
-export interface SpeedSample {
-  /** Since the start. */
-  atMs: number
-  /** Answers with 2xx only. */
-  requestsPerSecond: number
-  /** Null when nothing was answered. */
-  p99Ms: number | null
-}
-
-const SAMPLE_MS = 250
 
 /**
  * Sends requests over connections, each as soon as the connection's last one was answered.
@@ -41,7 +31,7 @@ const SAMPLE_MS = 250
  *   and share of the time busy.
  */
 export async function saturateByAutocannon(options: SaturationOptions) {
-  const { url, owned, calls, seconds, signal, finish = false, onSample } = options
+  const { url, owned, calls, seconds, signal, finish = false, onSample, sampleMs = 250 } = options
   requireOwnHost(url, owned)
   const latencies = latencyHistogram()
   const errors: Record<string, number> = {}
@@ -89,7 +79,8 @@ export async function saturateByAutocannon(options: SaturationOptions) {
   const startedAt = performance.now()
   const cpu = process.cpuUsage()
   const utilization = performance.eventLoopUtilization()
-  const sampler = onSample && sampleSpeed(startedAt, () => ok, onSample)
+  const sampler =
+    onSample && sampleSpeed({ startedAt, everyMs: sampleMs, answered: () => ok, onSample })
   // A client closes its connection after the next answer then, and autocannon ends with its last client.
   const sendNoMore = () => {
     sampler?.stop()
@@ -119,36 +110,5 @@ export async function saturateByAutocannon(options: SaturationOptions) {
     latency: summaryOf(latencies),
     histogram: encoded(latencies),
     generator: { cpuSeconds: (used.user + used.system) / 1e6, utilization: busy },
-  }
-}
-
-/** Calls `onSample` until it is stopped; the last part counts if it is at least half as long as the others. */
-function sampleSpeed(
-  startedAt: number,
-  answered: () => number,
-  onSample: (sample: SpeedSample) => void,
-) {
-  const latencies = latencyHistogram()
-  let [since, before] = [startedAt, answered()]
-  const sample = () => {
-    const now = performance.now()
-    onSample({
-      atMs: now - startedAt,
-      requestsPerSecond: ((answered() - before) * 1_000) / (now - since),
-      p99Ms: summaryOf(latencies).p99,
-    })
-    since = now
-    before = answered()
-    latencies.reset()
-  }
-  let timer: NodeJS.Timeout | undefined = setInterval(sample, SAMPLE_MS)
-  return {
-    record: (milliseconds: number) => record(latencies, milliseconds),
-    stop() {
-      if (!timer) return
-      clearInterval(timer)
-      timer = undefined
-      if (performance.now() - since >= SAMPLE_MS / 2) sample()
-    },
   }
 }

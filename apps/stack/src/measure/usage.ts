@@ -32,11 +32,20 @@ export async function readApi(url: string) {
   }
 }
 
-/** The strategy that an API says it has. @throws Problem when it does not answer, or is no API of ours. */
-export async function strategyOf(url: string): Promise<string> {
+/** What an API says that it is. */
+export interface ApiInfo {
+  strategy: string
+  /** Processes, and connections to Redis of each; null where it does not say. */
+  workers: number | null
+  poolSize: number | null
+}
+
+/** @throws Problem when it does not answer, or is no API of ours. */
+export async function infoOf(url: string): Promise<ApiInfo> {
   const info = (await fetchMetrics(url)).find(({ name }) => name === 'onetrip_info')
   if (!info) throw new Problem(`What answers at ${url} is not an API of Onetrip.`)
-  return info.labels.strategy ?? 'unknown'
+  const { strategy = 'unknown', workers, pool_size: poolSize } = info.labels
+  return { strategy, workers: Number(workers) || null, poolSize: Number(poolSize) || null }
 }
 
 interface Watched {

@@ -42,7 +42,7 @@ export function skewedItems(count: number, random: () => number, prefix?: string
 
 /** One request, as any generator can send it; JSON as the body, null where there is none. */
 export interface Call {
-  method: 'GET' | 'POST'
+  method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE' | 'OPTIONS'
   path: string
   headers: Record<string, string>
   body: string | null

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { type SpeedSample, saturateByAutocannon } from '../../src/measure/autocannon.ts'
+import { saturateByAutocannon } from '../../src/measure/autocannon.ts'
+import type { SpeedSample } from '../../src/measure/speed.ts'
 import { workload } from '../../src/measure/workload.ts'
 import { freePorts } from '../../src/ports.ts'
 import { serve } from '../../src/testing/serve.ts'

@@ -1,9 +1,10 @@
-import { hideCredentials } from '@onetrip/stack/address.ts'
+import { hideCredentials, requireOwnHost } from '@onetrip/stack/address.ts'
 import { type Call, type WorkloadOptions, workload } from '@onetrip/stack/measure/workload.ts'
 import { Problem } from '@onetrip/stack/problem.ts'
 import { RedisMonitor } from '@onetrip/stack/redis-info.ts'
 import type { Context } from '../../experiment/experiment.ts'
 import { clientsOf } from '../../variants.ts'
+import { hasRequest, type RequestFlags, requestsOf, requireAnswer } from './request.ts'
 import { logIn } from './sessions.ts'
 import { putOnSale } from './stock.ts'
 import { type Api, findTarget, type TargetOptions } from './target.ts'
@@ -11,7 +12,8 @@ import { type Api, findTarget, type TargetOptions } from './target.ts'
 /** A stack that is measured over HTTP, and what watches it. */
 export interface HttpBench {
   readonly apis: readonly Api[]
-  readonly monitor: RedisMonitor
+  /** Null for a service that is not ours. */
+  readonly monitor: RedisMonitor | null
   /** Which of the programs this process did not start. */
   readonly foreign: { readonly apis: boolean; readonly redis: boolean }
   /** Whether the user says that these hosts are theirs. */
@@ -21,7 +23,9 @@ export interface HttpBench {
 }
 
 /** `sessions`: users logged in at each API. */
-type HttpBenchOptions = TargetOptions & Omit<WorkloadOptions, 'tokens'> & { sessions: number }
+type HttpBenchOptions = TargetOptions &
+  RequestFlags &
+  Omit<WorkloadOptions, 'tokens'> & { sessions: number }
 
 /**
  * Finds or starts the stack that is wanted, and logs users in at each API (these need not share the secret
@@ -30,6 +34,7 @@ type HttpBenchOptions = TargetOptions & Omit<WorkloadOptions, 'tokens'> & { sess
  * @throws Problem, ProgramError when there is none to be measured; the reason of the interrupt.
  */
 export async function openBench(context: Context, options: HttpBenchOptions): Promise<HttpBench> {
+  if (hasRequest(options)) return await openAnyService(context, options)
   const env = options.workload === 'risk' ? { RISK_FEATURES: 'true' } : {}
   const { kind, redis, apis } = await findTarget(context, { ...options, env })
   const isForeign = kind !== 'started for this'
@@ -69,6 +74,24 @@ export async function openBench(context: Context, options: HttpBenchOptions): Pr
     foreign,
     owned: options.iOwnThisHost === true,
     calls: (api) => workload({ ...options, tokens: tokens.get(api) ?? [] }),
+  }
+}
+
+/** Any HTTP service: its own counters are unknown. */
+async function openAnyService(context: Context, options: HttpBenchOptions): Promise<HttpBench> {
+  const owned = options.iOwnThisHost === true
+  const requests = requestsOf(options)
+  for (const { api } of requests) requireOwnHost(api.url, owned)
+  for (const { api, call } of requests) {
+    await context.step(`Asking ${api.variant}`, () => requireAnswer(api.url, call, context.signal))
+  }
+  const calls = new Map(requests.map(({ api, call }) => [api, call]))
+  return {
+    apis: requests.map(({ api }) => api),
+    monitor: null,
+    foreign: { apis: true, redis: true },
+    owned,
+    calls: (api) => Array.from({ length: options.connections }, () => [calls.get(api) as Call]),
   }
 }
 

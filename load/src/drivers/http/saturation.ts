@@ -1,6 +1,7 @@
 import { saturateByAutocannon } from '@onetrip/stack/measure/autocannon.ts'
 import { GENERATOR_LIMIT } from '@onetrip/stack/measure/generator-limit.ts'
 import { percentileNames, percentText } from '@onetrip/stack/measure/latencies.ts'
+import type { SpeedSample } from '@onetrip/stack/measure/speed.ts'
 import { Problem } from '@onetrip/stack/problem.ts'
 import { errorKinds } from '../../experiment/figures.ts'
 import {
@@ -11,6 +12,7 @@ import {
   type Measured,
   type Metric,
 } from '../../experiment/shape.ts'
+import { seriesOf } from '../../measure/series.ts'
 import { usageOf } from '../../measure/usage.ts'
 import type { HttpBench } from './bench.ts'
 import type { Api } from './target.ts'
@@ -66,8 +68,11 @@ export async function saturate(
   { seconds, signal }: { seconds: number; signal: AbortSignal },
 ): Promise<Measured> {
   const { url } = api
+  const samples: SpeedSample[] = []
+  const onSample = (sample: SpeedSample) => void samples.push(sample)
+  const options = { url, owned, calls: calls(api), seconds, signal, onSample, sampleMs: 1_000 }
   const { result, cost } = await usageOf({ url, monitor, foreign, signal }, () =>
-    saturateByAutocannon({ url, owned, calls: calls(api), seconds, signal }),
+    saturateByAutocannon(options),
   )
   const { ok, errors, latency } = result
   if (ok === 0) {
@@ -75,13 +80,13 @@ export async function saturate(
       `No request succeeded for ${api.variant} (${errorKinds(errors)}): there is nothing to compare.`,
     )
   }
-  const { roundTrips, commands } = cost.values
+  const { roundTrips = null, commands = null } = cost.values
   const values = {
     requestsPerSecond: ok / result.seconds,
     ...latency,
     ...cost.values,
     // Clients that gather commands by themselves do not report how often they write.
-    roundTrips: roundTrips === 0 && commands > 0.5 ? null : roundTrips,
+    roundTrips: roundTrips === 0 && (commands ?? 0) > 0.5 ? null : roundTrips,
   }
-  return { ...cost, values, errors }
+  return { ...cost, values, errors, series: seriesOf(samples) }
 }

@@ -6,6 +6,7 @@ import { redisOptions } from '@onetrip/stack/start/settings.ts'
 import { type Command, Option } from 'commander'
 import { type Variant, variants } from '../../variants.ts'
 import { namesOption } from '../redis/options.ts'
+import { addRequest, hasRequest, type RequestFlags } from './request.ts'
 
 // Options of all commands that send requests over HTTP.
 
@@ -19,12 +20,12 @@ const workloads: Record<WorkloadName, { sessions: number; items: number; reads: 
   risk: { sessions: 1_000, items: 1, reads: 1 },
 }
 
-export interface WorkloadFlags {
+export interface WorkloadFlags extends RequestFlags {
   connections: number
   variants: Variant[]
   /** Seconds, per variant. */
   warmup: number
-  workload: WorkloadName
+  workload?: WorkloadName
   seed: number
   /** Filled in by `withWorkload`. */
   sessions: number
@@ -53,9 +54,9 @@ export function addWorkload(command: Command, defaults: Defaults): Command {
     .addOption(namesOption('--variants <list>', variants, defaults.variants))
     .option('--warmup <seconds>', warmup, seconds(0, 600), defaults.warmup)
     .addOption(
-      new Option('--workload <name>', 'what is requested')
-        .choices(defaults.workloads ?? workloadNames)
-        .default('realistic'),
+      new Option('--workload <name>', 'what is requested (default: realistic)').choices(
+        defaults.workloads ?? workloadNames,
+      ),
     )
     .option('--sessions <n>', sessions, count)
     .option('--items <n>', `items, viewed by Zipf's law (realistic: ${items})`, count)
@@ -65,7 +66,8 @@ export function addWorkload(command: Command, defaults: Defaults): Command {
 
 /** The options, with what the workload stands for where the user does not say otherwise. */
 export function withWorkload<Options extends WorkloadFlags>(options: Options): Options {
-  const { connections, workload, url } = options
+  const { connections, workload = 'realistic', url } = options
+  if (hasRequest(options)) return withoutWorkload(options)
   const usual = workloads[workload]
   if (workload === 'risk' && (options.reads ?? 1) < 1) {
     throw new Problem('--reads has no effect on --workload risk, which only reads.')
@@ -73,17 +75,29 @@ export function withWorkload<Options extends WorkloadFlags>(options: Options): O
   // A stack that the user names may limit how many users log in from one address.
   const sessions = url ? connections : Math.max(usual.sessions, connections)
   const defaults = workload === 'documents' ? usual : { ...usual, sessions }
-  return { ...defaults, ...options, ...(url && { variants: [] }) }
+  return { workload, ...defaults, ...options, ...(url && { variants: [] }) }
+}
+
+/** @throws Problem when options of the workload are given, which does not take part. */
+function withoutWorkload<Options extends WorkloadFlags>(options: Options): Options {
+  const { workload, sessions, items, reads } = options
+  const isGiven = [workload, sessions, items, reads].some((one) => one !== undefined)
+  if (!isGiven) return { ...options, variants: [] }
+  throw new Problem(
+    '--workload, --sessions, --items and --reads have no effect on a --url with a path, or beside --method, --header and --body.',
+  )
 }
 
 /** The options that make two workloads different. */
 export const workloadOptionNames = ['workload', 'sessions', 'items', 'reads', 'seed'] as const
+/** Those, and the ones that `addTarget` adds. */
+export const requestOptionNames = [...workloadOptionNames, 'method', 'header', 'body'] as const
 
 /** Adds `--connections`, and the options of `TargetOptions` except the variants. */
 export function addTarget(command: Command): Command {
   const { build, transport } = redisOptions()
-  const url = 'APIs that run already, wherever that is; their Redis is REDIS_URL'
-  return command
+  const url = 'APIs that run already, their Redis being REDIS_URL; or any HTTP service'
+  return addRequest(command)
     .option('--connections <n>', 'HTTP connections at the same time', wholeNumber(1, 10_000), 64)
     .option('--workers <n>', 'processes of each API of an own stack', wholeNumber(1, 64))
     .addOption(

@@ -7,7 +7,7 @@ import {
   type Transport,
 } from '@onetrip/stack/address.ts'
 import { apiSettings } from '@onetrip/stack/api.ts'
-import { strategyOf } from '@onetrip/stack/measure/usage.ts'
+import { type ApiInfo, infoOf } from '@onetrip/stack/measure/usage.ts'
 import { newSecret, places, temporaryRunFolder } from '@onetrip/stack/places.ts'
 import { freePorts } from '@onetrip/stack/ports.ts'
 import { Problem } from '@onetrip/stack/problem.ts'
@@ -35,7 +35,8 @@ export interface TargetOptions {
 }
 
 export interface Api {
-  variant: Variant
+  /** Of our APIs the variant; of any other service the URL that is asked. */
+  variant: string
   url: string
 }
 
@@ -43,7 +44,7 @@ export interface Api {
 interface Target {
   kind: 'npm start' | '--url' | 'started for this'
   redis: { url: string; transport: Transport; build: string }
-  apis: Api[]
+  apis: (Api & { variant: Variant })[]
 }
 
 /**
@@ -54,9 +55,9 @@ interface Target {
  */
 export async function findTarget(context: Context, options: TargetOptions): Promise<Target> {
   const owned = options.iOwnThisHost === true
-  if (options.url) return await givenTarget(options.url, owned)
+  if (options.url) return await givenTarget(context, options.url, owned)
   const record = await runningStack(places().record)
-  const misfit = record ? misfitOf(record, options) : 'Nothing is running'
+  const misfit = record ? await misfitOf(record, options) : 'Nothing is running'
   if (!record || misfit) {
     print(`${misfit}: starting a stack for this comparison, to be removed afterwards.`)
     return await ownTarget(context, options)
@@ -67,19 +68,39 @@ export async function findTarget(context: Context, options: TargetOptions): Prom
   const wanted = options.variants.flatMap((variant) =>
     apis.filter((api) => api.variant === variant).map(({ url }) => ({ variant, url })),
   )
+  describeApis(context, await Promise.all(wanted.map(({ url }) => infoOf(url))))
   return { kind: 'npm start', redis, apis: wanted }
 }
 
 /** Why a running stack cannot be used, as the beginning of a sentence; undefined when it can. */
-function misfitOf({ redis, apis }: StackRecord, options: TargetOptions): string | undefined {
+async function misfitOf(
+  { redis, apis }: StackRecord,
+  options: TargetOptions,
+): Promise<string | undefined> {
   const { redisBuild = redis.build, transport = redis.transport, workers } = options
   const missing = options.variants.find((name) => !apis.some(({ variant }) => variant === name))
   if (missing) return `The running stack has no ${missing} API`
   const [setting] = Object.entries(options.env ?? {}).map((entry) => entry.join('='))
   if (setting !== undefined) return `Whether the running stack has ${setting} is unknown`
-  if (workers !== undefined) return 'The number of workers of the running stack is unknown'
+  const wanted = apis.filter(({ variant }) => options.variants.some((name) => name === variant))
+  for (const { url, variant } of workers === undefined ? [] : wanted) {
+    const running = (await infoOf(url)).workers ?? 'an unknown number of'
+    if (running !== workers) return `The running ${variant} API has ${running} workers`
+  }
   if (redisBuild === redis.build && transport === redis.transport) return undefined
   return `The running stack has Redis ${redis.build} over ${redis.transport}`
+}
+
+/** Describes the load as `ownTarget` does, so that the results can be compared. */
+function describeApis(context: Context, infos: readonly ApiInfo[]): void {
+  const same = (values: readonly (number | null)[]) =>
+    new Set(values).size === 1
+      ? (values[0] ?? null)
+      : values.map((value) => value ?? '?').join(', ')
+  context.describe('load', {
+    'pool size': same(infos.map(({ poolSize }) => poolSize)),
+    'workers of each API': same(infos.map(({ workers }) => workers)),
+  })
 }
 
 async function ownTarget(context: Context, options: TargetOptions): Promise<Target> {
@@ -135,16 +156,25 @@ async function ownTarget(context: Context, options: TargetOptions): Promise<Targ
  * @param owned whether the user says that these hosts are theirs, if they are not this machine.
  * @throws Problem when an address is not to be used, does not answer, or is none of ours.
  */
-async function givenTarget(urls: readonly string[], owned: boolean): Promise<Target> {
+async function givenTarget(
+  context: Context,
+  urls: readonly string[],
+  owned: boolean,
+): Promise<Target> {
   const redisUrl = await redisOfEnvironment()
   if (redisUrl === undefined) {
-    throw new Problem('--url needs REDIS_URL, the Redis of these APIs, which is measured, too.')
+    throw new Problem(
+      '--url needs REDIS_URL, the Redis of these APIs, which is measured, too. For any other HTTP service add --method GET, or a path.',
+    )
   }
   const { transport } = redisAddress(redisUrl)
   for (const url of [redisUrl, ...urls]) requireOwnHost(url, owned)
-  const apis: Api[] = []
+  const apis: Target['apis'] = []
+  const infos: ApiInfo[] = []
   for (const url of urls) {
-    const strategy = await strategyOf(url)
+    const info = await infoOf(url)
+    const { strategy } = info
+    infos.push(info)
     const variant = variants.find((known) => known === strategy)
     if (!variant) throw new Problem(`The API at ${url} is ${strategy}, no known variant.`)
     if (apis.some((api) => api.variant === variant)) {
@@ -152,6 +182,7 @@ async function givenTarget(urls: readonly string[], owned: boolean): Promise<Tar
     }
     apis.push({ url, variant })
   }
+  describeApis(context, infos)
   print(`Measuring ${apis.map((api) => `${api.variant} at ${api.url}`).join(', ')}.`)
   return { kind: '--url', redis: { url: redisUrl, transport, build: 'foreign' }, apis }
 }

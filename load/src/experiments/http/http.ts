@@ -1,5 +1,6 @@
 import { strategyNames } from '@onetrip/session-store'
 import { apiOf, type HttpBench, openBench } from '../../drivers/http/bench.ts'
+import { hasRequest } from '../../drivers/http/request.ts'
 import {
   baselineVariant,
   saturate,
@@ -9,9 +10,9 @@ import {
 import {
   addTarget,
   addWorkload,
+  requestOptionNames,
   type WorkloadFlags,
   withWorkload,
-  workloadOptionNames,
 } from '../../drivers/http/shared-options.ts'
 import type { TargetOptions } from '../../drivers/http/target.ts'
 import type { Experiment } from '../../experiment/experiment.ts'
@@ -20,7 +21,7 @@ import type { Result } from '../../experiment/result.ts'
 import type { Row, Rows } from '../../experiment/rows.ts'
 import type { Section, Table } from '../../experiment/section.ts'
 import { packageVersion } from '../../measure/machine.ts'
-import { chartsOf, groups } from '../../reporting/charts.ts'
+import { chartsOf, groups, timeCharts } from '../../reporting/charts.ts'
 import { errors, interval, range, ratio, sectionOf, tableOf } from '../../reporting/columns.ts'
 import { contenders, descriptions, variants } from '../../variants.ts'
 import { redisWork } from './redis-work.ts'
@@ -54,6 +55,10 @@ Workloads:
   risk        GET /me/risk through the local cache; the naive variants have none
 The last four are for the variants of the store: docs/applications.md.
 
+Any HTTP service: --url with a path, --method, --header or --body sends these requests, and nothing else.
+Then there are no figures of Redis, and no CPU time of the service. Values of headers and bodies stay out of
+results; URLs do not.
+
 Environment:
   REDIS_URL, REDIS_PASSWORD_FILE   with --url: the Redis of those APIs, to be watched (it needs INFO only)
   WORKERS, REDIS_POOL_SIZE, REDIS_IO_THREADS   of a stack of its own (default 1)
@@ -63,6 +68,9 @@ Environment:
 Examples:
   npm run load -- --quick --compare before.json   # exits with 4 when something got worse
   npm run load -- --variants naive,sequential,pipeline --json results.json
+  npm run load -- --quick --threshold 'batch:p99<50' --threshold errors=0
+  npm run load -- --url http://127.0.0.1:8080/search?q=tea --threshold 'p99<20'   # any HTTP service
+  npm run load -- --url http://127.0.0.1:8080/orders --header 'content-type: application/json' --body '{"n":1}'
   REDIS_URL=redis://127.0.0.1:6379 npm run load -- --url http://127.0.0.1:3000,http://127.0.0.1:3001`,
   rounds: 5,
   duration: 5,
@@ -80,7 +88,7 @@ Examples:
   metrics: saturationMetrics,
   progress: [RATE, 'p99'],
   doubts: saturationDoubts,
-  loadOptions: ['connections', ...workloadOptionNames],
+  loadOptions: ['connections', ...requestOptionNames],
   baseline: baselineVariant,
 
   async prepare(context, options) {
@@ -124,9 +132,11 @@ Examples:
 /** Those that the README shows; all are in load/results. */
 const main = 'naive naive-lean connect-redis node-redis pipeline batch noop bare'.split(' ')
 const references = ['naive', 'naive-lean', 'pipeline', 'noop']
+const knownIn = (rows: Rows) => references.filter((variant) => rows.find({ variant }))
 
 function throughput(rows: Rows, { options }: Result): Section {
   const shown = rows.filter((row) => main.includes(row.subject))
+  const known = knownIn(rows)
   const isPart = shown.all.length > 0 && shown.all.length < rows.all.length
   return {
     title: 'Throughput',
@@ -136,6 +146,7 @@ function throughput(rows: Rows, { options }: Result): Section {
     ],
     charts: [
       ...chartsOf(rows, RATE),
+      ...timeCharts(shown),
       groups(rows, {
         title: 'CPU time per request, by who used it',
         unit: 'µs of CPU per request',
@@ -145,12 +156,14 @@ function throughput(rows: Rows, { options }: Result): Section {
     tables: [
       ...(isPart ? [perRequest(shown, 'The main variants')] : []),
       perRequest(rows, 'All variants'),
-      tableOf(rows, {
-        caption: 'Requests per second as a multiple, round by round',
-        columns: references
-          .filter((variant) => rows.find({ variant }))
-          .map((variant) => interval(RATE, `× ${variant}`, { variant })),
-      }),
+      ...(known.length > 0
+        ? [
+            tableOf(rows, {
+              caption: 'Requests per second as a multiple, round by round',
+              columns: known.map((variant) => interval(RATE, `× ${variant}`, { variant })),
+            }),
+          ]
+        : []),
     ],
   }
 }
@@ -160,7 +173,9 @@ const perRequest = (rows: Rows, which: string): Table =>
     caption: `${which}, per request that reached the API`,
     columns: [
       range(RATE, rows),
-      ratio(RATE, `× ${rows.all[0]?.baseline(rows)?.subject ?? 'first'}`),
+      ...(rows.all.length > 1 || knownIn(rows).length > 0
+        ? [ratio(RATE, `× ${rows.all[0]?.baseline(rows)?.subject}`)]
+        : []),
       ...['p50', 'p99', 'connections', 'commands', 'roundTrips', 'apiCpuMicros', 'redisCpuMicros'],
       errors,
     ],
@@ -168,16 +183,18 @@ const perRequest = (rows: Rows, which: string): Table =>
 
 /** Ours beside what it is compared with: what it is worth, and what makes the difference. */
 function claimsOf(rows: Rows, { options }: Result): string[] {
+  if (hasRequest(options)) return rows.all.map(pace)
   const base = rows.all[0]?.baseline(rows)
   const [hero] = ['batch', 'pipeline'].flatMap((variant) => rows.find({ variant }) ?? [])
   if (!base || !hero || base === hero) return []
   const ratio = hero.ratio(RATE, base)
-  if (!ratio || base.doubts.length > 0 || hero.doubts.length > 0) {
+  if (!ratio) {
     return [
       `No ratio is claimed between ${hero.subject} and ${base.subject}: their rows are marked.`,
     ]
   }
-  const { median, min, max, interval } = ratio
+  const { mean, min, max, interval } = ratio
+  const marks = new Set([...base.doubts, ...hero.doubts].map(({ mark }) => mark))
   const sure = interval
     ? `95 % sure: ${figure(interval.low)} to ${figure(interval.high)}; round by round: ${figure(min)} to ${figure(max)}`
     : 'one round'
@@ -185,9 +202,18 @@ function claimsOf(rows: Rows, { options }: Result): string[] {
   const isViews = workload === 'realistic' || workload === 'documents'
   const what = !isViews || Number(options.reads) > 0 ? 'requests' : 'page views'
   return [
-    `${hero.subject} answers ${figure(median)} times as many ${what} a second as ${base.subject} (${sure}).`,
+    `${hero.subject} answers ${figure(mean)} times as many ${what} a second as ${base.subject} (${sure}).${marks.size > 0 ? ` Their rows are marked ${[...marks].join(' ')}: see the notes.` : ''}`,
     `Connections to Redis, round trips and commands per request: ${base.subject} ${effortOf(base)}; ${hero.subject} ${effortOf(hero)}.`,
   ]
+}
+
+/** What a service did that is compared with nothing. */
+function pace(row: Row): string {
+  if (row.hasDoubtfulRate) return `Nothing is claimed of ${row.subject}: its row is marked.`
+  const [rate, p99] = [row.value(RATE), row.value('p99')].map((value) =>
+    figure(value ?? Number.NaN),
+  )
+  return `${row.subject} answers ${rate} requests a second; 99 % of the answers take at most ${p99} ms.`
 }
 
 /** `1, 5 and 9` */

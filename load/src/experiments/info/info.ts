@@ -109,7 +109,7 @@ Examples:
         const times = many?.ratio('mainCpuMicros', few)
         return (
           times &&
-          `${command} (${build}): an answer costs ${figure(times.median)} times as much beside ${many?.text('idle')} connections as beside ${few?.case.idle}.`
+          `${command} (${build}): an answer costs ${figure(times.mean)} times as much beside ${many?.text('idle')} connections as beside ${few?.case.idle}.`
         )
       }),
     ),

@@ -1,4 +1,3 @@
-import { GENERATOR_LIMIT } from '@onetrip/stack/measure/generator-limit.ts'
 import {
   curveOf,
   latencyAt,
@@ -12,13 +11,14 @@ import { wholeNumber } from '@onetrip/stack/parsers.ts'
 import { Problem } from '@onetrip/stack/problem.ts'
 import { Option } from 'commander'
 import { apiOf, type HttpBench, openBench } from '../../drivers/http/bench.ts'
+import { FAILED, pacedDoubts, runPaced } from '../../drivers/http/paced.ts'
 import { baselineVariant, saturationMetrics } from '../../drivers/http/saturation.ts'
 import {
   addTarget,
   addWorkload,
+  requestOptionNames,
   type WorkloadFlags,
   withWorkload,
-  workloadOptionNames,
 } from '../../drivers/http/shared-options.ts'
 import type { TargetOptions } from '../../drivers/http/target.ts'
 import {
@@ -33,12 +33,12 @@ import { type PacedGenerator, startGenerator } from '../../drivers/pacer/pacer.t
 import { numbers, numbersOption } from '../../drivers/redis/options.ts'
 import type { Experiment } from '../../experiment/experiment.ts'
 import { errorKinds, figure, withRange } from '../../experiment/figures.ts'
+import { ELSEWHERE } from '../../experiment/result.ts'
 import type { Row, Rows } from '../../experiment/rows.ts'
 import type { Section } from '../../experiment/section.ts'
-import { asLatency } from '../../experiment/shape.ts'
+import { asLatency, type Measured } from '../../experiment/shape.ts'
 import { packageVersion } from '../../measure/machine.ts'
-import { usageOf } from '../../measure/usage.ts'
-import { percentiles } from '../../reporting/charts.ts'
+import { percentiles, timeCharts } from '../../reporting/charts.ts'
 import { type Column, errors, sectionOf } from '../../reporting/columns.ts'
 import { givenRates, perSecond, type Rate, ratesOf, sharesOfCapacity } from './rates.ts'
 
@@ -54,8 +54,8 @@ interface LatencyOptions extends WorkloadFlags, TargetOptions {
 
 type Bench = HttpBench & { rates: readonly Rate[]; generator: PacedGenerator }
 
-/** The value of a percentile among the requests that failed or were not sent. */
-const FAILED = Number.POSITIVE_INFINITY
+/** What each request took, of the programs that are known. */
+const costs = ['generatorBusy', 'apiCpuMicros', 'redisCpuMicros']
 
 /** The variants of the API beside each other, all at the same fixed rates. */
 export const latency: Experiment<LatencyOptions, Bench> = {
@@ -116,25 +116,17 @@ Examples:
     { name: 'due', label: 'requests due' },
     ...percentileNames.map((name) => ({
       ...{ name, label: `${percentText(name)} ms` },
+      overall: (samples: readonly Measured[]) => pooledAt(samples, name),
       ...(['p50', 'p99'].includes(name) && asLatency),
     })),
-    { name: 'max', label: 'longest ms' },
+    { name: 'max', label: 'longest ms', overall: longest },
     { name: 'late', label: 'sent late p99 ms' },
     { name: 'generatorBusy', label: 'generator busy', format: 'percent' },
     ...saturationMetrics.filter(({ name }) => /^(api|redis)Cpu/.test(name)),
   ],
   progress: ['p50', 'p99', 'max'],
-  doubts: {
-    late: {
-      mark: '*',
-      text: 'Requests were sent too late although a connection was free: nothing is claimed from these rows. Lower rates, or a machine with more cores, may help.',
-    },
-    generator: {
-      mark: '**',
-      text: `The thread that sends was busy ${GENERATOR_LIMIT * 100} % of the time or more: nothing is claimed from these rows.`,
-    },
-  },
-  loadOptions: ['connections', 'arrivals', ...workloadOptionNames],
+  doubts: pacedDoubts,
+  loadOptions: ['connections', 'arrivals', ...requestOptionNames],
   baseline: baselineVariant,
 
   async prepare(context, options) {
@@ -156,46 +148,36 @@ Examples:
     warmup > 0 ? cases.filter(({ at }) => at === cases.at(-1)?.at) : [],
 
   async measure({ at, variant }, bench, { round, options, context: { signal } }) {
-    const { rates, generator, monitor, owned, foreign } = bench
     const api = apiOf(bench, variant)
-    const rate = rates.find((one) => one.at === at)?.rate ?? Number.NaN
+    const rate = bench.rates.find((one) => one.at === at)?.rate ?? Number.NaN
     const schedule = arrivalTimes({
       rate,
       seconds: round === 0 ? options.warmup : secondsAt(rate, options),
       arrivals: options.arrivals,
       seed: options.seed + round, // the same for all variants of a round
     })
-    const { url } = api
-    const { result: run, cost } = await usageOf({ url, monitor, foreign, signal }, () =>
-      generator.run({ url, owned, calls: bench.calls(api), schedule }),
-    )
-    const { due, ok, notSent } = run
-    const errors = { ...(notSent > 0 && { 'not sent': notSent }), ...run.errors }
+    const run = await runPaced(bench, api, { schedule, signal })
+    const { due, ok, errors, late, max, cost } = run
     if (round === 0 && ok === 0) {
       throw new Problem(
         `No request succeeded for ${variant} (${errorKinds(errors)}): there is nothing to compare.`,
       )
     }
-    const latencies = together([run.latencies])
-    const percentile = (name: Percentile) => latencyAt(latencies, shareOf(name), due)
     const percentiles = percentileNames.map((name) => {
-      const value = percentile(name)
+      const value = run.percentile(name)
       return [name, value === FAILED ? null : value] as const
     })
-    // Of those for which a connection was free.
-    const lateness = together([run.lateness])
-    const late = lateness.totalCount === 0 ? 0 : lateness.getValueAtPercentile(99) / 1_000
-    const { generatorBusy, apiCpuMicros, redisCpuMicros } = cost.values
     return {
       values: {
-        ...{ rate, due, ...Object.fromEntries(percentiles), late },
-        max: ok > 0 ? latencies.maxValue / 1_000 : null,
-        ...{ generatorBusy, apiCpuMicros, redisCpuMicros },
+        ...{ rate, due, ...Object.fromEntries(percentiles), late, max },
+        ...Object.fromEntries(costs.map((name) => [name, cost.values[name] ?? null])),
+        ...(!bench.monitor && { [ELSEWHERE]: null }),
       },
       foreignCpuSeconds: cost.foreignCpuSeconds,
       errors,
-      doubts: isLate(late, percentile('p99')) ? [...cost.doubts, 'late'] : cost.doubts,
+      doubts: run.doubts,
       histograms: { latency: run.latencies },
+      series: run.series,
     }
   },
 
@@ -203,15 +185,19 @@ Examples:
   claims: claimsOf,
 }
 
-/** Whether requests were sent so late that the latencies may be the generator's. Both in milliseconds. */
-export const isLate = (late: number, p99: number | null) => late > 1 && late > 0.2 * (p99 ?? 0)
-
 /** The latencies of all rounds together, of the requests answered with 2xx. */
-const pooled = ({ samples }: Row) =>
-  together(samples.map(({ histograms }) => histograms?.latency ?? ''))
+const pooled = (samples: readonly Measured[]) =>
+  together(samples.flatMap(({ histograms }) => histograms?.latency ?? []))
 
-const percentileOf = (row: Row, name: Percentile) =>
-  latencyAt(pooled(row), shareOf(name), row.total('due'))
+function pooledAt(samples: readonly Measured[], name: Percentile): number | null {
+  const due = samples.reduce((sum, { values }) => sum + (values.due ?? 0), 0)
+  return latencyAt(pooled(samples), shareOf(name), due)
+}
+
+function longest(samples: readonly Measured[]): number | null {
+  const values = samples.flatMap(({ values }) => values.max ?? [])
+  return values.length > 0 ? Math.max(...values) : null
+}
 
 /** `1,875 requests/s, 75 % of what the slowest can do`. */
 function rateText({ all: [first] }: Rows): string {
@@ -224,15 +210,15 @@ function sectionAt(rows: Rows): Section {
   const chart = percentiles(rows, {
     title: `Latency by percentile at ${rateText(rows)}`,
     unit: 'ms',
-    curve: (row) => curveOf(pooled(row), row.total('due')),
+    curve: (row) => curveOf(pooled(row.samples), row.total('due')),
   })
   return sectionOf(rows, {
     title: `At ${rateText(rows)}`,
-    charts: chart.lines.length > 0 ? [chart] : [],
+    charts: [...(chart.lines.length > 0 ? [chart] : []), ...timeCharts(rows)],
     caption: `ms at ${rateText(rows)}, from when a request was due: all rounds together (range of the rounds); what failed or was not sent counts as slower than all others`,
     columns: [
       ...(['p50', 'p90', 'p99', 'p999', 'p9999'] as const).map(percentileColumn),
-      { head: 'longest ms', cell: (row) => figure(Math.max(...row.values('max'))) },
+      { head: 'longest ms', cell: (row) => figure(row.value('max') ?? Number.NaN) },
       { head: 'requests due', cell: (row) => figure(row.total('due')) },
       ...[errors, 'late', 'apiCpuMicros', 'redisCpuMicros'],
     ],
@@ -243,7 +229,7 @@ function percentileColumn(name: Percentile): Column {
   return {
     head: `${percentText(name)} ms`,
     cell(row) {
-      const value = percentileOf(row, name)
+      const value = row.value(name)
       if (value === FAILED) return 'failed'
       if (value === null) return '-'
       const { min = value, max = value } = row.summary(name) ?? {}
@@ -254,7 +240,7 @@ function percentileColumn(name: Percentile): Column {
 
 /** At the highest rate at which most rows are sound: each variant beside the others. */
 function claimsOf(rows: Rows): string[] {
-  const p99 = (row: Row) => percentileOf(row, 'p99') ?? FAILED
+  const p99 = (row: Row) => row.value('p99') ?? FAILED
   const isSound = (row: Row) => row.doubts.length === 0 && Number.isFinite(p99(row))
   const sound = rows.by('at').map(({ rows: own }) => own.filter(isSound))
   const most = Math.max(2, ...sound.map(({ all }) => all.length))

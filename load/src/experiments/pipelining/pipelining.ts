@@ -163,7 +163,7 @@ function claimsOf(command: string, { all }: Rows): string[] {
   // one = trip + each; many = trip / values + each
   const trip = (one - many) / (1 - 1 / values)
   return [
-    `${command}: pipelines of ${values} carry ${figure(times.median)} times as many values per second as one command at a time.`,
+    `${command}: pipelines of ${values} carry ${figure(times.mean)} times as many values per second as one command at a time.`,
     `${command}: a round trip costs Redis's main thread ${figure(trip)} µs, however many commands it carries, and each command in it ${figure(one - trip)} µs.`,
   ]
 }

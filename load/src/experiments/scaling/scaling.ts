@@ -231,7 +231,7 @@ function claimOf(name: string, rows: Rows): string | null {
     const base = row.baseline(rows)
     const ratio = row.ratio(RATE, base)
     if (!base || !ratio || row.doubts.length > 0 || base.doubts.length > 0) return []
-    return `${figure(ratio.median)} times (${row.text(name)})`
+    return `${figure(ratio.mean)} times (${row.text(name)})`
   })
   if (times.length < 2) return null
   const base = rows.all[0]?.baseline(rows)?.subject

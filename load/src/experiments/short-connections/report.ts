@@ -89,9 +89,7 @@ export function claimsOf(rows: Rows): string[] {
   const builds = short.by('build').toReversed() // ours is the last
   const groups = builds.flatMap(({ rows: own }) => own.groups('idle'))
   const claims = groups.flatMap(({ name, rows: { all } }) => {
-    const ratios = all.flatMap(
-      (row) => row.ratio('mainCpuMicros', row.baseline(short))?.median ?? [],
-    )
+    const ratios = all.flatMap((row) => row.ratio('mainCpuMicros', row.baseline(short))?.mean ?? [])
     if (ratios.length === 0) return []
     const ends = new Set([Math.min(...ratios), Math.max(...ratios)].map(figure))
     return `A short connection (${name}) costs the main thread ${[...ends].join(' to ')} times the CPU time of stock's.`

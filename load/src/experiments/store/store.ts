@@ -11,7 +11,7 @@ import {
 import { namesOption, numbersOption } from '../../drivers/redis/options.ts'
 import type { RedisServer } from '../../drivers/redis/server.ts'
 import type { Experiment } from '../../experiment/experiment.ts'
-import { figure, withRange } from '../../experiment/figures.ts'
+import { figure, withRatioRange } from '../../experiment/figures.ts'
 import type { Result } from '../../experiment/result.ts'
 import type { Rows } from '../../experiment/rows.ts'
 import { asCpu, asRate, type Case, product } from '../../experiment/shape.ts'
@@ -192,6 +192,6 @@ function pipelineClaims(rows: Rows): string[] {
     if (!ours) return []
     const theirs = tableFour[String(row.case.link)]
     const documents = theirs ? ` (documents: ${figure(theirs.pipeline / theirs.sequential)})` : ''
-    return `Over ${row.text('link')}, a pipeline makes ${withRange(ours)} times as many calls per second as one round trip per command${documents}.`
+    return `Over ${row.text('link')}, a pipeline makes ${withRatioRange(ours)} times as many calls per second as one round trip per command${documents}.`
   })
 }

@@ -57,10 +57,11 @@ const valueAxis = (name: string) => ({
   splitLine,
 })
 
-const nameAxis = (data: string[]) => ({
+/** @param thins whether names are left out where they have no room. */
+const nameAxis = (data: string[], thins = false) => ({
   type: 'category',
   data,
-  axisLabel: { color: text, fontSize, interval: 0 },
+  axisLabel: { color: text, fontSize, interval: thins ? 'auto' : 0 },
   axisLine,
   axisTick: { show: false },
 })
@@ -166,7 +167,9 @@ function lineOptions({ lines, unit, logarithmic, x }: LineChart) {
     grid: { left: 64, right: 32, top, bottom: 48 },
     legend,
     xAxis: {
-      ...(isPercentiles ? percentileAxis(lines) : { ...nameAxis([...x.names]), name: x.label }),
+      ...(isPercentiles
+        ? percentileAxis(lines)
+        : { ...nameAxis([...x.names], x.names.length > 25), name: x.label }),
       ...axisName,
     },
     yAxis: {

@@ -1,0 +1,77 @@
+import { InvalidArgumentError } from 'commander'
+import type { Row, Rows } from './rows.ts'
+import type { Shape } from './shape.ts'
+
+/** The failures of all rounds together, which every experiment counts. */
+export const ERRORS = 'errors'
+
+const operators: Readonly<Record<string, (value: number, limit: number) => boolean>> = {
+  '<': (value, limit) => value < limit,
+  '<=': (value, limit) => value <= limit,
+  '>': (value, limit) => value > limit,
+  '>=': (value, limit) => value >= limit,
+  '=': (value, limit) => value === limit,
+}
+
+/** What a metric must be, `p99<5`, in all rows or in those of a case, `batch:p99<5`. */
+export interface Threshold {
+  /** As the user wrote it. */
+  readonly text: string
+  /** The value of a factor, or the name of a row; undefined for all rows. */
+  readonly of: string | undefined
+  readonly metric: string
+  readonly operator: string
+  readonly limit: number
+}
+
+const FORM = /^(?:(?<of>.+):)?\s*(?<metric>\w+)\s*(?<operator><=|>=|==|[<>=])\s*(?<limit>\d[\d.]*)$/
+
+/**
+ * Parses `[case:]metric<number`, with one of `<`, `<=`, `>`, `>=` and `=`.
+ *
+ * @throws InvalidArgumentError when it has another form, or the experiment has no such metric.
+ */
+export function parseThreshold({ name, metrics }: Shape, text: string): Threshold {
+  const { of, metric = '', operator = '', limit } = FORM.exec(text.trim())?.groups ?? {}
+  const value = Number(limit)
+  if (!Number.isFinite(value)) {
+    throw new InvalidArgumentError(`"${text}" is not like 'p99<5', 'errors=0' or 'batch:p99<5'.`)
+  }
+  const known = [...metrics.map((one) => one.name), ERRORS]
+  if (!known.includes(metric)) {
+    throw new InvalidArgumentError(`${name} has no metric "${metric}". It has ${known.join(', ')}.`)
+  }
+  return { text, of, metric, operator: operator === '==' ? '=' : operator, limit: value }
+}
+
+/** The rows that a threshold is about. */
+export const rowsOf = ({ of }: Threshold, rows: Rows): readonly Row[] =>
+  rows.all.filter(
+    (row) =>
+      of === undefined ||
+      rows.nameOf(row) === of ||
+      rows.shape.factors.some(({ name }) => row.text(name) === of),
+  )
+
+/** A threshold in one of its rows. */
+export interface Judged {
+  readonly threshold: Threshold
+  readonly row: Row
+  /** The figure of the tables; null where there is none, and then the threshold is crossed. */
+  readonly value: number | null
+  readonly isMet: boolean
+}
+
+/** Judges the figures that the tables show: medians of the rounds, and the sum of errors. */
+export function judgeThresholds(rows: Rows, thresholds: readonly Threshold[]): Judged[] {
+  return thresholds.flatMap((threshold) =>
+    rowsOf(threshold, rows).map((row): Judged => {
+      const { metric, operator, limit } = threshold
+      const value = metric === ERRORS ? sum(Object.values(row.errors)) : row.value(metric)
+      const isMet = value !== null && operators[operator]?.(value, limit) === true
+      return { threshold, row, value, isMet }
+    }),
+  )
+}
+
+const sum = (counts: readonly number[]) => counts.reduce((total, count) => total + count, 0)

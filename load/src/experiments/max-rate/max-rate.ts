@@ -1,0 +1,209 @@
+import {
+  type Percentile,
+  percentileNames,
+  percentText,
+  shareOf,
+} from '@onetrip/stack/measure/latencies.ts'
+import { wholeNumber } from '@onetrip/stack/parsers.ts'
+import { type Command, InvalidArgumentError, Option } from 'commander'
+import { apiOf, type HttpBench, openBench } from '../../drivers/http/bench.ts'
+import { FAILED, pacedDoubts, runPaced } from '../../drivers/http/paced.ts'
+import { baselineVariant } from '../../drivers/http/saturation.ts'
+import {
+  addTarget,
+  addWorkload,
+  requestOptionNames,
+  type WorkloadFlags,
+  withWorkload,
+} from '../../drivers/http/shared-options.ts'
+import type { TargetOptions } from '../../drivers/http/target.ts'
+import { type Arrivals, arrivals, arrivalTimes, secondsAt } from '../../drivers/pacer/arrivals.ts'
+import { type PacedGenerator, startGenerator } from '../../drivers/pacer/pacer.ts'
+import type { Experiment } from '../../experiment/experiment.ts'
+import { figure } from '../../experiment/figures.ts'
+import { ELSEWHERE } from '../../experiment/result.ts'
+import type { Row } from '../../experiment/rows.ts'
+import { asRate } from '../../experiment/shape.ts'
+import { packageVersion } from '../../measure/machine.ts'
+import { chartsOf } from '../../reporting/charts.ts'
+import { range, ratio, sectionOf } from '../../reporting/columns.ts'
+import { highestRate } from './search.ts'
+
+interface MaxRateOptions extends WorkloadFlags, TargetOptions {
+  /** `p99<10` */
+  limit: string
+  from: number
+  runs: number
+  arrivals: Arrivals
+}
+
+type Bench = HttpBench & {
+  readonly generator: PacedGenerator
+  /** Where the next search of a variant begins. */
+  readonly starts: Map<string, number>
+}
+
+const RATE = 'highestRate'
+const PRECISION = 1.05
+/** How many requests a run needs for ten of them to be beyond a percentile. */
+const requestsFor = (percentile: Percentile) => Math.ceil(10 / (1 - shareOf(percentile)))
+
+/** The highest rate at which each variant still answers in time. */
+export const maxRate: Experiment<MaxRateOptions, Bench> = {
+  name: 'max-rate',
+  title: 'The highest rate within a latency limit',
+  summary: 'search for the highest rate at which a percentile stays below a limit',
+  group: 'Over HTTP',
+  about: `
+An open loop, as npm run load -- latency: requests are due at a rate, and the clock of each starts when it is
+due. The first rate is doubled or halved until one rate holds and one does not, and the rates between them are
+tried until they are within ${Math.round((PRECISION - 1) * 100)} %. A rate fails after two runs in which the percentile was not below the limit;
+requests that fail count as slower than all others. A run lasts --duration, or longer until ten requests
+are beyond the percentile (20 s at most); --runs bounds a search.
+
+Which stack is measured, other services, workloads and environment variables: npm run load -- http --help.
+
+Examples:
+  npm run load -- max-rate --limit 'p99<5'
+  npm run load -- max-rate --limit 'p95<20' --variants batch --threshold 'highestRate>=5000'
+  npm run load -- max-rate --url http://127.0.0.1:8080/search?q=tea --limit 'p99<50' --from 200`,
+  rounds: 3,
+  duration: 2,
+  quick: { rounds: 1, duration: 1, warmup: 0.5 },
+  seconds: { quick: null, usual: 150, full: 150 },
+  configure(command: Command) {
+    command
+      .addOption(
+        new Option('--limit <condition>', 'a percentile and milliseconds')
+          .argParser((text) => requireLimit(text))
+          .default('p99<10'),
+      )
+      .option('--from <rate>', 'the first rate, in requests/s', wholeNumber(1, 1_000_000), 1_000)
+      .option('--runs <n>', 'runs of a search, at most', wholeNumber(1, 100), 20)
+      .addOption(
+        new Option('--arrivals <how>', 'evenly spaced, or at random times of the same mean rate')
+          .choices(arrivals)
+          .default('even'),
+      )
+    addWorkload(command, { variants: ['naive', 'pipeline', 'batch'], warmup: 1 })
+    addTarget(command)
+  },
+  complete: withWorkload,
+
+  factors: [{ name: 'variant' }],
+  subject: 'variant',
+  metrics: [
+    { name: RATE, label: 'highest requests/s', unit: 'requests/s', ...asRate },
+    { name: 'latency', label: 'ms at that rate', unit: 'ms' },
+    { name: 'runs', label: 'runs', format: 'whole' },
+  ],
+  progress: [RATE, 'latency'],
+  doubts: {
+    ...pacedDoubts,
+    imprecise: {
+      mark: '‡',
+      text: 'The search ended (--runs) before it was as precise as 5 %: the highest rate may be higher.',
+    },
+  },
+  loadOptions: ['connections', 'arrivals', 'limit', 'duration', ...requestOptionNames],
+  baseline: baselineVariant,
+
+  async prepare(context, options) {
+    context.describe('software', { Generator: packageVersion('undici') })
+    const bench = await openBench(context, options)
+    const generator = startGenerator(context.signal)
+    context.defer(() => generator.close())
+    return { ...bench, generator, starts: new Map() }
+  },
+  cases: ({ apis }) => apis.map(({ variant }) => ({ variant })),
+  warmUp: (cases, { warmup }) => (warmup > 0 ? cases : []),
+
+  async measure({ variant }, bench, { round, options, context: { signal }, note }) {
+    const api = apiOf(bench, variant)
+    const { percentile, milliseconds } = limitOf(options.limit)
+    let latencyAtBest: number | null = null
+    let foreignCpuSeconds = 0
+    let lowestFailed: { rate: number; doubts: readonly string[] } | undefined
+    const run = async (rate: number) => {
+      const seconds =
+        round === 0
+          ? options.warmup
+          : secondsAt(rate, {
+              duration: options.duration,
+              requests: requestsFor(percentile),
+              rounds: 1,
+            })
+      const schedule = arrivalTimes({ ...options, rate, seconds, seed: options.seed + round })
+      const paced = await runPaced(bench, api, { schedule, signal })
+      const failed = paced.ok < paced.due
+      // Of few requests, all must be below the limit.
+      const latency = paced.percentile(percentile) ?? (failed ? FAILED : (paced.max ?? FAILED))
+      const isHeld = latency < milliseconds
+      const text = latency === FAILED ? 'failed' : `${figure(latency)} ms`
+      note(`${rate.toLocaleString('en-US')} requests/s: ${text}${isHeld ? '' : ', too slow'}`)
+      foreignCpuSeconds += paced.cost.foreignCpuSeconds
+      if (isHeld) latencyAtBest = latency
+      // If the generator was the limit there, the highest rate is its own.
+      else if (rate <= (lowestFailed?.rate ?? rate)) lowestFailed = { rate, doubts: paced.doubts }
+      return isHeld
+    }
+    const start = bench.starts.get(api.variant) ?? options.from
+    if (round === 0) {
+      await run(start)
+      return { values: {} }
+    }
+    const { rate, runs, isPrecise } = await highestRate(run, {
+      ...{ start, precision: PRECISION, runs: options.runs },
+    })
+    if (rate !== null) bench.starts.set(api.variant, rate)
+    return {
+      values: {
+        ...{ [RATE]: rate, latency: latencyAtBest, runs },
+        ...(!bench.monitor && { [ELSEWHERE]: null }),
+      },
+      foreignCpuSeconds,
+      doubts: isPrecise ? (lowestFailed?.doubts ?? []) : ['imprecise'],
+    }
+  },
+
+  sections: (rows, { options }) => [
+    sectionOf(rows, {
+      title: 'The highest rates',
+      charts: chartsOf(rows, RATE),
+      caption: `Highest rate with ${limitText(options.limit)}, median of the rounds (range)`,
+      columns: [
+        range(RATE, rows),
+        ...(rows.all.length > 1 ? [ratio(RATE, `× ${rows.all[0]?.baseline(rows)?.subject}`)] : []),
+        ...['latency', 'runs'],
+      ],
+    }),
+  ],
+  claims(rows, { options }) {
+    const sound = rows.all.filter((row) => row.doubts.length === 0 && row.value(RATE) !== null)
+    const text = (row: Row) => `${figure(row.value(RATE) ?? 0)} requests/s with ${row.subject}`
+    return [
+      sound.length > 0 && `${limitText(options.limit)} holds up to ${sound.map(text).join(', ')}.`,
+    ]
+  },
+}
+
+/** `p99 < 10 ms` */
+function limitText(text: unknown): string {
+  const { percentile, milliseconds } = limitOf(String(text))
+  return `${percentText(percentile)} < ${milliseconds} ms`
+}
+
+function requireLimit(text: string): string {
+  const { percentile, milliseconds } = limitOf(text)
+  return `${percentile}<${milliseconds}`
+}
+
+function limitOf(text: string): { percentile: Percentile; milliseconds: number } {
+  const [, name, value] = /^\s*(p\d+)\s*<\s*(\d+(?:\.\d+)?)\s*$/.exec(text) ?? []
+  const percentile = percentileNames.find((one) => one === name)
+  const milliseconds = Number(value)
+  if (percentile && milliseconds > 0) return { percentile, milliseconds }
+  throw new InvalidArgumentError(
+    `It must be like 'p99<5', in milliseconds, with one of ${percentileNames.join(', ')}.`,
+  )
+}
