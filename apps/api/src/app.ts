@@ -47,8 +47,10 @@ export interface AppOptions {
   publicOrigins?: readonly string[]
   /** Serve `/openapi.json` and `/docs`. Default true. */
   docs?: boolean
-  /** Serve the demo page at `/`. Default true. */
+  /** Serve the demo page at `/`, and what it shows. Default true. */
   page?: boolean
+  /** Serve facts about the Redis server to everybody, for the demo page. Default true. */
+  serverFacts?: boolean
   /** The page that `/report` serves. Default: none. */
   reportFile?: string
   /** Path of the demo service's Unix socket. Default: no race. */
@@ -132,9 +134,12 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
       dataBodyBytes: limits.dataBodyBytes,
       shop: { maySell: (user) => authenticator.maySell?.(user) ?? false, buy: options.buy },
     })
-    await service.register(demoRoutes, { socket: options.demoSocket ?? '', authenticator })
     await service.register(reportRoutes, { file: options.reportFile ?? '' })
-    if (page) await service.register(pageRoutes)
+    if (page) {
+      const { demoSocket = '', serverFacts = true } = options
+      await service.register(demoRoutes, { socket: demoSocket, authenticator, serverFacts })
+      await service.register(pageRoutes)
+    }
   })
   await app.register(otherMethodsPlugin)
   return app

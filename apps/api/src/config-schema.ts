@@ -211,7 +211,8 @@ export const configSchema = Type.Object({
   DOCS: Type.Boolean({ default: true, description: 'Serve /openapi.json and /docs' }),
   PAGE: Type.Boolean({
     default: true,
-    description: 'Serve the demo page at /; false leaves / to the routes of an application',
+    description:
+      'Serve the demo page at / and /demo; false leaves / to the routes of an application',
   }),
   LOG_LEVEL: Type.String({
     default: 'info',

@@ -136,6 +136,7 @@ async function serveFromThisProcess(
     publicOrigins: config.PUBLIC_ORIGINS.split(',').filter((origin) => origin !== ''),
     docs: config.DOCS,
     page: config.PAGE,
+    serverFacts: config.NODE_ENV !== 'production',
     reportFile: config.REPORT_FILE,
     demoSocket: config.DEMO_SOCKET,
     logger: loggerOptions(config.LOG_LEVEL, process.stdout.isTTY),
@@ -220,7 +221,7 @@ async function configuredAuthenticator(
 ): Promise<Authenticator> {
   if (AUTH === 'trust') return trustingAuthenticator(NODE_ENV)
   try {
-    const sellers = new Set(SHOP_SELLERS.split(','))
+    const sellers = new Set(SHOP_SELLERS.split(',').map((name) => name.trim()))
     const authenticator = await passwordAuthenticator(USERS_FILE, onProblem)
     return { ...authenticator, maySell: (user) => sellers.has(user) }
   } catch (error) {

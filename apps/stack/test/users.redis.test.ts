@@ -53,6 +53,38 @@ async function clientForThisTest(user?: RedisUser) {
     client.call(name, ...args).catch((error: Error) => error.message)
 }
 
+test('what transactions and scripts wrote is there after a restart', async () => {
+  const directory = await mkdtemp(join(tmpdir(), 'onetrip-users-'))
+  onTestFinished(() => rm(directory, { recursive: true, force: true }))
+  const [secrets, socket] = [join(directory, 'secrets'), join(directory, 'redis.sock')]
+  let program = await startRedis({ socket, directory, secrets })
+  onTestFinished(async () => void (await program.stop()))
+  const open = async () => {
+    const store = createSessionStore({
+      url: await withPasswordOf('api', unixUrl(socket), secrets),
+      strategy: 'transaction',
+      tokens: { secrets: ['x'.repeat(32)] },
+      janitor: false,
+    })
+    await store.ready()
+    return store
+  }
+  const before = await open()
+  const { token } = await before.login('ada')
+  await before.patch(token, { cart: ['book'] }, { ifVersion: 0 })
+  await before.close()
+
+  await program.stop()
+  program = await startRedis({ socket, directory, secrets })
+
+  const after = await open()
+  onTestFinished(() => after.close())
+  expect(await after.checkToken(token, { data: true })).toMatchObject({
+    user: 'ada',
+    data: { fields: { cart: ['book'] } },
+  })
+})
+
 describe('the user api', () => {
   test.each(strategyNames)('may do all that the store does: %s', async (strategy) => {
     const store = await storeForThisTest(strategy)

@@ -21,12 +21,13 @@ async function startDemo(waitMs = 1_000) {
     return
   }
   setLoginFields(demo.login)
+  if (demo.server) startServer()
   for (const element of document.querySelectorAll('.needs-race')) {
     if (element instanceof HTMLElement) element.hidden = demo.race === null
   }
   notice(byId('no-race', HTMLElement), demo.race === null ? sentence(demo.why) : '')
   if (demo.race === null) {
-    setTimeout(startDemo, 15_000) // the demo service may come back
+    setTimeout(startDemo, 15_000) // another process may answer next time
     return
   }
   startSettings(demo.race)
@@ -40,6 +41,5 @@ async function startDemo(waitMs = 1_000) {
 }
 
 startShop()
-startServer()
 void startAccount()
 void startDemo()

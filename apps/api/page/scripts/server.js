@@ -16,8 +16,15 @@ const facts = {
   'server-uptime': ({ uptimeSeconds }) => uptime(uptimeSeconds),
 }
 
+let isStarted = false
+
 /** Shows what the Redis server says of itself. */
 export function startServer() {
+  if (isStarted) return
+  isStarted = true
+  for (const element of document.querySelectorAll('.needs-server')) {
+    if (element instanceof HTMLElement) element.hidden = false
+  }
   const panel = byId('server-facts', HTMLElement)
   poll(async () => {
     try {

@@ -59,6 +59,7 @@ export const Demo = Exactly(
     race: Type.Union([RaceLimits, Type.Null()]),
     why: Type.Optional(Type.String({ description: 'Why there is no race' })),
     login: Type.Array(Type.String(), { description: 'The texts that POST /login takes' }),
+    server: Type.Boolean({ description: 'Whether GET /demo/server is there: not in production' }),
   },
   {
     description: 'What races there may be (null: none), and what a login needs',
@@ -72,8 +73,14 @@ export const Demo = Exactly(
           turnSeconds: 1,
         },
         login: ['user'],
+        server: true,
       },
-      { race: null, why: 'no race was started here', login: ['user', 'password'] },
+      {
+        race: null,
+        why: 'no race was started here',
+        login: ['user', 'password'],
+        server: false,
+      },
     ],
   },
 )

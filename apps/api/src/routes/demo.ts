@@ -11,6 +11,8 @@ export interface DemoOptions {
   /** Path of the demo service's Unix socket; empty: there is no race. */
   socket: string
   authenticator: Authenticator
+  /** Whether there is `/demo/server`. */
+  serverFacts: boolean
 }
 
 /** A page of another origin must not put load on this machine. */
@@ -28,9 +30,9 @@ const EVENTS = `Server-sent events, each with JSON as its data; a lane is 0 or 1
 - \`turn\`: the end of a lane's turn, with its totals. CPU times are in microseconds.
 - \`done\` (sums, medians and their range, a \`sentence\`) or \`failed\` (\`message\`).`
 
-const routes: FastifyPluginAsyncTypebox<DemoOptions> = async (app, { socket, authenticator }) => {
+const routes: FastifyPluginAsyncTypebox<DemoOptions> = async (app, options) => {
+  const { socket, authenticator } = options
   const demo = new DemoService(socket)
-  const facts = serverFacts(app.store)
   const tags = ['demo']
   app.addHook('preClose', async () => demo.endStreams())
   app.addHook('onClose', async () => demo.close())
@@ -46,8 +48,8 @@ const routes: FastifyPluginAsyncTypebox<DemoOptions> = async (app, { socket, aut
       },
     },
     async () => {
-      const limits = (await demo.limits()) as Omit<Static<typeof Demo>, 'login'>
-      return { ...limits, login: textsOf(authenticator) }
+      const limits = (await demo.limits()) as Omit<Static<typeof Demo>, 'login' | 'server'>
+      return { ...limits, login: textsOf(authenticator), server: options.serverFacts }
     },
   )
 
@@ -121,6 +123,8 @@ const routes: FastifyPluginAsyncTypebox<DemoOptions> = async (app, { socket, aut
     async (request) => (await demo.call('POST', '/wire', request.body)) as Static<typeof Wires>,
   )
 
+  if (!options.serverFacts) return
+  const facts = serverFacts(app.store)
   app.get(
     '/demo/server',
     {

@@ -39,12 +39,13 @@ test('sellers, the way to sell and risk features are settings', async () => {
     NODE_ENV: 'production',
     AUTH: 'password',
     USERS_FILE: users,
-    SHOP_SELLERS: 'eve,ada',
+    SHOP_SELLERS: 'eve, ada',
     SALE_METHOD: 'optimistic',
     RISK_FEATURES: 'true',
   })
   const ada = await logIn(url, { user: 'ada', password: PASSWORD })
   const bob = await logIn(url, { user: 'bob', password: PASSWORD })
+  expect(await ask(`${url}/demo/server`, 'GET', ada)).toMatchObject({ code: 'API_NOT_FOUND' })
   const stock = `${url}/items/book/stock`
   expect(await ask(stock, 'PUT', bob, { pieces: 2 })).toMatchObject({ code: 'API_FORBIDDEN' })
   expect(await ask(stock, 'PUT', ada, { pieces: 2 })).toMatchObject({ status: 200, left: 2 })

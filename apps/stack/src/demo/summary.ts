@@ -57,6 +57,9 @@ export function summaryOf({ id, lanes }: Started, measured: Measured): Done {
   return { id, lanes: results, faster, ratio, sentence: sentences.join(' '), disturbed }
 }
 
+/** A median from which on a single slow round is worth a word, and not "about as fast". */
+const CLEARLY_FASTER = 1.2
+
 function comparison(
   lanes: Pair<LaneResult>,
   faster: 0 | 1,
@@ -67,6 +70,9 @@ function comparison(
   if (!ratio) return `There is no ratio: a lane answered nothing in some round.`
   const { median, lowest, highest } = ratio
   const range = `${figure(lowest)} to ${figure(highest)} in ${words[rounds] ?? rounds} rounds`
+  if (lowest <= 1 && median >= CLEARLY_FASTER) {
+    return `The rounds disagree: ${winner} answered ${figure(median)} times as many page views per second as ${other} in the median (${range}).`
+  }
   if (lowest <= 1) return `${winner} and ${other} were about as fast (${range}).`
   return `${winner} answered ${figure(median)} times as many page views per second as ${other} (${range}).`
 }

@@ -47,6 +47,13 @@ describe('the sentence', () => {
     expect(sentence).toBe('batch and naive were about as fast (0.900 to 1.20 in three rounds).')
   })
 
+  test('does not call lanes alike for one disturbed round', () => {
+    const { sentence } = sentenceOf(three([100, 100, 100], [1_000, 90, 1_200]))
+    expect(sentence).toBe(
+      'The rounds disagree: batch answered 10.0 times as many page views per second as naive in the median (0.900 to 12.0 in three rounds).',
+    )
+  })
+
   test('tells lanes of one strategy apart', () => {
     const same = { ...started, lanes: ['batch', 'batch'] } as const
     const turns = three([100, 100, 100], [200, 200, 200])
