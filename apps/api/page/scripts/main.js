@@ -1,5 +1,7 @@
 import { setLoginFields, startAccount } from './account.js'
 import { call, onOutage, sentence } from './api.js'
+import { setRiskFeatures } from './cards/risk.js'
+import { startCards } from './cards.js'
 import { byId, notice } from './dom.js'
 import { startServer } from './server.js'
 import { startSettings } from './settings.js'
@@ -21,6 +23,7 @@ async function startDemo(waitMs = 1_000) {
     return
   }
   setLoginFields(demo.login)
+  setRiskFeatures(demo.riskFeatures)
   for (const element of document.querySelectorAll('.needs-race')) {
     if (element instanceof HTMLElement) element.hidden = demo.race === null
   }
@@ -40,6 +43,7 @@ async function startDemo(waitMs = 1_000) {
 }
 
 startShop()
+startCards()
 startServer()
 void startAccount()
 void startDemo()

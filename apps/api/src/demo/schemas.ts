@@ -59,9 +59,11 @@ export const Demo = Exactly(
     race: Type.Union([RaceLimits, Type.Null()]),
     why: Type.Optional(Type.String({ description: 'Why there is no race' })),
     login: Type.Array(Type.String(), { description: 'The texts that POST /login takes' }),
+    riskFeatures: Type.Boolean({ description: 'Whether there is GET /me/risk (RISK_FEATURES)' }),
   },
   {
-    description: 'What races there may be (null: none), and what a login needs',
+    description:
+      'What races there may be (null: none), what a login needs, and whether risk features are on',
     examples: [
       {
         race: {
@@ -72,8 +74,14 @@ export const Demo = Exactly(
           turnSeconds: 1,
         },
         login: ['user'],
+        riskFeatures: true,
       },
-      { race: null, why: 'no race was started here', login: ['user', 'password'] },
+      {
+        race: null,
+        why: 'no race was started here',
+        login: ['user', 'password'],
+        riskFeatures: false,
+      },
     ],
   },
 )

@@ -40,14 +40,18 @@ const routes: FastifyPluginAsyncTypebox<DemoOptions> = async (app, { socket, aut
     {
       schema: {
         operationId: 'getDemo',
-        summary: 'What races there may be, and what a login needs',
+        summary: 'What the demo page can show: races, fields of a login, risk features',
         tags,
         response: { 200: Demo },
       },
     },
     async () => {
-      const limits = (await demo.limits()) as Omit<Static<typeof Demo>, 'login'>
-      return { ...limits, login: textsOf(authenticator) }
+      const limits = (await demo.limits()) as Pick<Static<typeof Demo>, 'race' | 'why'>
+      return {
+        ...limits,
+        login: textsOf(authenticator),
+        riskFeatures: app.risk !== undefined,
+      }
     },
   )
 
