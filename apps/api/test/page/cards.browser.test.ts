@@ -98,7 +98,7 @@ describe.skipIf(!chromiumPath)('the cards of the applications', () => {
     const card = await cardOf(demo, 'Risk of a login', 'grace')
     await expect
       .poll(() => card.innerText())
-      .toMatch(/Nothing unusual 1 login recorded, the last just now/)
+      .toMatch(/Nothing unusual\s+1 login recorded, the last just now/)
     await demo.logOut.click()
     await demo.name.waitFor()
     await expect.poll(() => card.innerText()).not.toMatch(/recorded/)

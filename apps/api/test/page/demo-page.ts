@@ -97,11 +97,11 @@ export class DemoPage {
     await sale.getByText(/You bought one/).waitFor()
     await viewers.getByRole('button', { name: 'View it' }).click()
     await viewers.getByText(/counted/).waitFor()
-    for (let posted = 0; posted < 6; posted++) {
-      await this.region('Feed').getByLabel('Your line').fill(`Line ${posted} of the feed`)
-      await this.region('Feed').getByRole('button', { name: 'Post' }).click()
-      await this.region('Feed').getByText(`Line ${posted}`).first().waitFor()
+    for (const line of ['I bought a camera', 'Sold out?', 'Nine are left', 'Tea', 'Kite', 'Book']) {
+      await this.region('Feed').getByLabel('Your line').fill(line)
+      await this.region('Feed').getByLabel('Your line').press('Enter')
     }
+    await this.region('Feed').getByText('Book').first().waitFor()
     await this.region('Risk of a login')
       .getByText(/recorded/)
       .waitFor()

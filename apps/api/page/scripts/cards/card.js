@@ -6,7 +6,7 @@ import { announce, byId, notice } from '../dom.js'
  * The card with this heading, whose form runs an action.
  *
  * @param {string} titleId
- * @param {(form: FormData) => Promise<string>} action Returns what to announce. One at a time.
+ * @param {(form: FormData) => Promise<string>} action Returns what to announce.
  */
 export function card(titleId, action) {
   const section = byId(titleId, HTMLElement).parentElement
@@ -25,13 +25,10 @@ export function card(titleId, action) {
       if (isLoggedIn()) notice(problem, wordsFor(error))
     }
   }
-  let isBusy = false
-  form.addEventListener('submit', async (event) => {
+  form.addEventListener('submit', (event) => {
     event.preventDefault()
-    if (isBusy) return
-    isBusy = true
-    await attempt(async () => announce(await action(new FormData(form, event.submitter))))
-    isBusy = false
+    const data = new FormData(form, event.submitter)
+    void attempt(async () => announce(await action(data)))
   })
   return { form, attempt, clear }
 }

@@ -59,16 +59,19 @@ export function feedCard(refresh) {
     byId('feed-empty', HTMLElement).hidden = entries.length > 0
     older.hidden = cursor === undefined
   }
-  const { form, attempt, clear } = card('feed-title', async (line) => {
+  const { form, attempt, clear } = card('feed-title', async (data) => {
+    const line = /** @type {HTMLInputElement} */ (form.elements.namedItem('text'))
+    const text = String(data.get('text'))
+    line.value = '' // before the answer, so that the next line can be written meanwhile
     try {
-      await callAsUser('POST', '/feed', { body: { text: String(line.get('text')).trim() } })
+      await callAsUser('POST', '/feed', { body: { text: text.trim() } })
     } catch (error) {
+      line.value ||= text
       if (!(error instanceof CallError) || error.code !== 'ONETRIP_OUTCOME_UNKNOWN') throw error
       const message =
         'Redis did not answer: your line may be posted. Look before you post it again.'
       throw new CallError(error.status, '', message)
     }
-    form.reset()
     refresh()
     return 'Your line is posted.'
   })
