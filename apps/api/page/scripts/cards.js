@@ -24,8 +24,8 @@ export function startCards() {
   const { refresh } = poll(async () => {
     if (isInSight && hasUser) await Promise.all(cards.map(({ read }) => read()))
   }, EVERY_MS)
-  new IntersectionObserver(([entry]) => {
-    isInSight = entry?.isIntersecting ?? false
+  new IntersectionObserver((entries) => {
+    isInSight = entries.at(-1)?.isIntersecting ?? false
     if (isInSight) void refresh()
   }).observe(section)
   onUser((user) => {
