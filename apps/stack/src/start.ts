@@ -62,7 +62,10 @@ async function start(settings: StartSettings, signal: AbortSignal): Promise<Stac
         { variant: 'batch', port },
         { variant: 'naive', port: naivePort },
       ],
-      env: { LOG_LEVEL: process.env.LOG_LEVEL || 'warn' },
+      env: {
+        LOG_LEVEL: process.env.LOG_LEVEL || 'warn',
+        RISK_FEATURES: process.env.RISK_FEATURES || 'true', // the demo page shows them
+      },
       onApiLine: (variant, line) => print(`${variant}: ${line}`),
     }),
   )

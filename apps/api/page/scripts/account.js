@@ -1,5 +1,5 @@
 import { CallError, call, wordsFor } from './api.js'
-import { announce, byId, create, notice } from './dom.js'
+import { announce, byId, create, notice, showList } from './dom.js'
 
 /** Set while the reader is logged in: without it nobody asks `GET /me`, which would answer 401. */
 const HINT = 'onetrip-logged-in'
@@ -66,14 +66,17 @@ export async function callAsUser(method, path, options) {
 }
 
 /**
- * Asks for what `POST /login` needs: a name, and where users have passwords a password, too.
+ * Asks for what `POST /login` needs: a name, and where users have passwords a password, too. A field that is
+ * there already stays, with its text and the focus.
  *
  * @param {readonly string[]} names
  */
 export function setLoginFields(names) {
-  const before = new FormData(form)
-  fields.replaceChildren(
-    ...names.map((name) => {
+  showList(
+    fields,
+    names,
+    (name) => name,
+    (name) => {
       const isPassword = /password|secret/i.test(name)
       const input = create('input', {
         name,
@@ -84,10 +87,10 @@ export function setLoginFields(names) {
         autocapitalize: 'none',
         spellcheck: 'false',
       })
-      input.value = String(before.get(name) ?? '')
       const label = name === 'user' ? 'Your name' : name.charAt(0).toUpperCase() + name.slice(1)
       return create('label', { class: 'field' }, create('span', {}, label), input)
-    }),
+    },
+    () => {},
   )
 }
 

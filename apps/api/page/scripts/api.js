@@ -54,7 +54,7 @@ function noteOutcome(path, error) {
 /**
  * Sends a request to the API and returns the JSON of its answer (undefined for 204).
  *
- * @param {'GET' | 'POST' | 'DELETE'} method
+ * @param {'GET' | 'POST' | 'PUT' | 'DELETE'} method
  * @param {string} path
  * @param {{ body?: unknown, headers?: Record<string, string> }} [options]
  * @returns {Promise<any>} What the OpenAPI document says about the route.

@@ -1,5 +1,7 @@
 import { setLoginFields, startAccount } from './account.js'
 import { call, onOutage, sentence } from './api.js'
+import { setRiskFeatures } from './cards/risk.js'
+import { startCards } from './cards.js'
 import { byId, notice } from './dom.js'
 import { startServer } from './server.js'
 import { startSettings } from './settings.js'
@@ -22,6 +24,7 @@ async function startDemo(waitMs = 1_000) {
   }
   setLoginFields(demo.login)
   if (demo.server) startServer()
+  setRiskFeatures(demo.riskFeatures)
   for (const element of document.querySelectorAll('.needs-race')) {
     if (element instanceof HTMLElement) element.hidden = demo.race === null
   }
@@ -41,5 +44,6 @@ async function startDemo(waitMs = 1_000) {
 }
 
 startShop()
+startCards()
 void startAccount()
 void startDemo()

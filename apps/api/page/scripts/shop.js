@@ -12,7 +12,7 @@ const LIMIT = 100
 const POPULAR_SHOWN = 8
 const RECENT_SHOWN = 12
 
-const ITEMS = [
+export const ITEMS = [
   ...['teapot', 'lamp', 'chair', 'plant', 'clock', 'camera'],
   ...['headphones', 'backpack', 'book', 'globe', 'guitar', 'kite'],
 ]

@@ -60,9 +60,11 @@ export const Demo = Exactly(
     why: Type.Optional(Type.String({ description: 'Why there is no race' })),
     login: Type.Array(Type.String(), { description: 'The texts that POST /login takes' }),
     server: Type.Boolean({ description: 'Whether GET /demo/server is there: not in production' }),
+    riskFeatures: Type.Boolean({ description: 'Whether there is GET /me/risk (RISK_FEATURES)' }),
   },
   {
-    description: 'What races there may be (null: none), and what a login needs',
+    description:
+      'What races there may be (null: none), what a login needs, and whether risk features are on',
     examples: [
       {
         race: {
@@ -74,12 +76,14 @@ export const Demo = Exactly(
         },
         login: ['user'],
         server: true,
+        riskFeatures: true,
       },
       {
         race: null,
         why: 'no race was started here',
         login: ['user', 'password'],
         server: false,
+        riskFeatures: false,
       },
     ],
   },

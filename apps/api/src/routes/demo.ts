@@ -42,14 +42,19 @@ const routes: FastifyPluginAsyncTypebox<DemoOptions> = async (app, options) => {
     {
       schema: {
         operationId: 'getDemo',
-        summary: 'What races there may be, and what a login needs',
+        summary: 'What the demo page can show: races, fields of a login, risk features',
         tags,
         response: { 200: Demo },
       },
     },
     async () => {
-      const limits = (await demo.limits()) as Omit<Static<typeof Demo>, 'login' | 'server'>
-      return { ...limits, login: textsOf(authenticator), server: options.serverFacts }
+      const limits = (await demo.limits()) as Pick<Static<typeof Demo>, 'race' | 'why'>
+      return {
+        ...limits,
+        login: textsOf(authenticator),
+        server: options.serverFacts,
+        riskFeatures: app.risk !== undefined,
+      }
     },
   )
 

@@ -88,6 +88,7 @@ describe.skipIf(!chromiumPath)('how the page looks', () => {
       await demo.item('lamp').click()
       await expect.poll(() => demo.rows('Your last 25 views')).toHaveLength(1)
     })
+    await inEach('the cards used', (demo) => demo.useCards())
     await inEach('the wire drawn', async (demo) => {
       await demo.wire.getByRole('button').click()
       await expect.poll(() => demo.wire.getByRole('img').count()).toBe(2)

@@ -1,5 +1,6 @@
 import { chromiumPath } from '@onetrip/stack/testing/find-chromium.ts'
 import { stackOfThisFile } from '@onetrip/stack/testing/stack.ts'
+import type { Page } from 'playwright-core'
 import { describe, expect, test } from 'vitest'
 import { demoPagesOfThisFile } from './demo-page.ts'
 
@@ -25,6 +26,22 @@ describe.skipIf(!chromiumPath)('the shop', () => {
       .poll(() => demo.rows('Your last 25 views'))
       .toMatchObject([/^Kite/, /^Lamp/].map(like))
     await expect.poll(() => demo.rows('Recently seen')).toContainEqual(like(/^ada/))
+  })
+
+  test('a name that is typed while the page loads stays, with the focus', async () => {
+    const { promise: released, resolve: release } = Promise.withResolvers<void>()
+    const before = (page: Page) => {
+      return page.route('**/demo', (route) => released.then(() => route.continue()))
+    }
+    const demo = await browser.open(stack.url, { before })
+    await demo.name.pressSequentially('a')
+    release()
+    await demo.wire.getByRole('button').and(demo.page.locator(':enabled')).waitFor()
+    await demo.page.keyboard.type('da')
+    await demo.page.keyboard.press('Enter')
+    await demo.loggedInAs('ada').waitFor()
+    await demo.logOut.click()
+    await demo.name.waitFor()
   })
 
   test('two browsers see what the other does', async () => {

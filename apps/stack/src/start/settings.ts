@@ -72,6 +72,7 @@ Environment, besides the variables above:
                  (default: ONETRIP_HOME)
   AUTH           password: users of USERS_FILE log in (default: every name logs in)
   LOG_LEVEL      what the APIs log (default: warn)
+  RISK_FEATURES  false: no risk features of logins (default: true)
 
 Examples:
   npm start

@@ -1,0 +1,40 @@
+import { callAsUser, isLoggedIn } from '../account.js'
+import { byId, setText } from '../dom.js'
+import { ago, counted } from '../format.js'
+import { card } from './card.js'
+
+let isOn = false
+
+/** Whether the API keeps risk features, as `GET /demo` says. @param {boolean} next */
+export function setRiskFeatures(next) {
+  isOn = next
+  byId('risk-off', HTMLElement).hidden = isOn
+  byId('risk-form', HTMLElement).hidden = !isOn
+}
+
+/** @returns {import('../cards.js').Card} */
+export function riskCard() {
+  const verdict = byId('risk', HTMLElement)
+  const text = byId('risk-text', HTMLElement)
+
+  async function read() {
+    if (!isOn) return
+    const { logins, lastLoginAt, reasons } = await callAsUser('GET', '/me/risk')
+    if (!isLoggedIn()) return
+    setText(verdict, reasons.length > 0 ? `Unusual: ${reasons.join(', ')}` : 'Nothing unusual')
+    const last = lastLoginAt === null ? '' : `, the last ${ago(Date.now() - lastLoginAt)}`
+    setText(text, `${counted(logins, 'login')} recorded${last}`)
+  }
+  const { clear } = card('risk-title', async () => {
+    await read()
+    return `${verdict.textContent}: ${text.textContent}`
+  })
+  return {
+    read,
+    clear() {
+      clear()
+      setText(verdict, '–')
+      setText(text, '')
+    },
+  }
+}
