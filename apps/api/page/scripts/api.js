@@ -87,9 +87,10 @@ async function send(method, path, options) {
   throw new CallError(response.status, code, sentence(message), seconds * 1000)
 }
 
-/** A message of the API as a sentence. @param {string} message */
+/** A message of the API as a sentence, about `user` rather than `body/user`. @param {string} message */
 export function sentence(message) {
-  const text = message.charAt(0).toUpperCase() + message.slice(1)
+  const words = message.replace(/^body\//, '')
+  const text = words.charAt(0).toUpperCase() + words.slice(1)
   return /[.!?]$/.test(text) ? text : `${text}.`
 }
 
