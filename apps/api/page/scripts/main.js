@@ -1,6 +1,7 @@
 import { setLoginFields, startAccount } from './account.js'
-import { call, onOutage, sentence } from './api.js'
+import { call, onOutage } from './api.js'
 import { byId, notice } from './dom.js'
+import { sentence } from './format.js'
 import { startServer } from './server.js'
 import { startSettings } from './settings.js'
 import { startShop } from './shop.js'
