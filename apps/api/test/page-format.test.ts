@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { ago, counted, duration, figure, size, uptime } from '../page/scripts/format.js'
+import { ago, counted, duration, figure, sentence, size, uptime } from '../page/scripts/format.js'
 
 test.each([
   [figure, 31_809.4, '31,809'],
@@ -35,4 +35,13 @@ test('counts have their noun in the right number', () => {
   expect([0, 1, 2, 1_204].map((count) => counted(count, 'view'))).toEqual([
     ...['no views', '1 view', '2 views', '1,204 views'],
   ])
+})
+
+test.each([
+  ['body/user must have no control characters', 'User must have no control characters.'],
+  ["body must have required property 'user'", "Body must have required property 'user'."],
+  ['invalid credentials', 'Invalid credentials.'],
+  ['Sold out!', 'Sold out!'],
+])('"%s" is shown as "%s"', (message, shown) => {
+  expect(sentence(message)).toBe(shown)
 })

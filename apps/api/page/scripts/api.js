@@ -1,3 +1,5 @@
+import { sentence } from './format.js'
+
 /** A request that got no answer, or an answer that is an error. Its message is for the reader. */
 export class CallError extends Error {
   /**
@@ -85,12 +87,6 @@ async function send(method, path, options) {
   const { code = '', message = `The API answered with ${response.status}.` } = json ?? {}
   const seconds = Number(response.headers.get('retry-after'))
   throw new CallError(response.status, code, sentence(message), seconds * 1000)
-}
-
-/** A message of the API as a sentence. @param {string} message */
-export function sentence(message) {
-  const text = message.charAt(0).toUpperCase() + message.slice(1)
-  return /[.!?]$/.test(text) ? text : `${text}.`
 }
 
 /**

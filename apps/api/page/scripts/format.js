@@ -1,4 +1,4 @@
-// Numbers as the page writes them. Figures are rounded for reading only here.
+// Numbers and messages as the page writes them. Figures are rounded for reading only here.
 
 const whole = new Intl.NumberFormat('en-US', { maximumFractionDigits: 0 })
 const threeDigits = new Intl.NumberFormat('en-US', { maximumSignificantDigits: 3 })
@@ -42,4 +42,11 @@ export function size(bytes) {
   if (bytes < 1000) return `${bytes} B`
   if (bytes < 999_500) return `${figure(bytes / 1000)} kB`
   return bytes < 999_500_000 ? `${figure(bytes / 1e6)} MB` : `${figure(bytes / 1e9)} GB`
+}
+
+/** A message of the API as a sentence, about `user` rather than `body/user`. @param {string} message */
+export function sentence(message) {
+  const words = message.replace(/^body\//, '')
+  const text = words.charAt(0).toUpperCase() + words.slice(1)
+  return /[.!?]$/.test(text) ? text : `${text}.`
 }

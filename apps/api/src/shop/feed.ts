@@ -27,7 +27,7 @@ if ARGV[3] ~= '0' then redis.call('EXPIRE', KEYS[1], ARGV[3]) end
 return id`
 
 /**
- * KEYS: feed. ARGV: entries on the page, number of the last entry of the page before (or none). An entry's
+ * KEYS: feed. ARGV: entries to read, number of the last entry of the page before (or none). An entry's
  * place follows from its number and that of the newest, however many were added meanwhile.
  */
 const READ = `
@@ -112,10 +112,11 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
 
   async function page(user: string | undefined, query: { limit?: number; cursor?: string }) {
     const { limit = PAGE, cursor } = query
-    const entries = await store.run(readFeed(user, { limit, before: cursor }))
+    // One entry more than the page holds says whether there is a next page.
+    const read = await store.run(readFeed(user, { limit: limit + 1, before: cursor }))
+    const entries = read.slice(0, limit)
     const last = entries.at(-1)
-    const hasNext = entries.length === limit && last !== undefined && last.id > 1
-    return { entries, ...(hasNext && { nextCursor: String(last.id) }) }
+    return { entries, ...(last && read.length > limit && { nextCursor: String(last.id) }) }
   }
 
   const schema = {

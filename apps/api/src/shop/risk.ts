@@ -20,6 +20,8 @@ export interface Features {
   lastLoginAt: number | null
   /** Hash of the network of the last login; null: there was none. */
   network: string | null
+  /** What was unusual about the last login. */
+  reasons: RiskReason[]
 }
 
 /** Logins of one user that were not written yet. */
@@ -27,6 +29,8 @@ interface Logins {
   count: number
   lastAt: number
   network: string
+  /** Of the last one. */
+  reasons: RiskReason[]
 }
 
 /** Seconds that features are kept after the last login: 90 days. */
@@ -53,6 +57,7 @@ function readFeatures(key: string): Update<Features> {
         logins: Number(text('logins')),
         lastLoginAt: lastLoginAt === null ? null : Number(lastLoginAt),
         network: text('network'),
+        reasons: JSON.parse(text('reasons') ?? '[]'),
       }
     },
   }
@@ -61,9 +66,9 @@ function readFeatures(key: string): Update<Features> {
 /** Adds logins to the features of many users. Keys: risk of each, in different slots of a cluster. */
 function addLogins(changes: ReadonlyMap<string, Logins>): Update<void> {
   return {
-    commands: [...changes].flatMap(([key, { count, lastAt, network }]): Command[] => [
+    commands: [...changes].flatMap(([key, { count, lastAt, network, reasons }]): Command[] => [
       ['HINCRBY', key, 'logins', count],
-      ['HSET', key, 'lastLoginAt', lastAt, 'network', network],
+      ['HSET', key, 'lastLoginAt', lastAt, 'network', network, 'reasons', JSON.stringify(reasons)],
       ['EXPIRE', key, FEATURES_SECONDS],
     ]),
     readOnly: false,
@@ -71,16 +76,22 @@ function addLogins(changes: ReadonlyMap<string, Logins>): Update<void> {
   }
 }
 
-/** Why a request of the user from this network is risky; empty: it is not. */
-export function riskReasons(
-  { logins, lastLoginAt, network }: Features,
-  request: { network: string; now: number },
+/** What is unusual about a login, by what is known of earlier ones; empty: nothing. */
+export function loginReasons(
+  { logins, lastLoginAt, network }: Omit<Features, 'reasons'>,
+  login: { network: string; now: number },
 ): RiskReason[] {
   if (logins === 0) return ['first login']
   return [
-    ...(network === request.network ? [] : (['new network'] as const)),
-    ...(request.now - Number(lastLoginAt) > LONG_ABSENCE_MS ? (['long absence'] as const) : []),
+    ...(network === login.network ? [] : (['new network'] as const)),
+    ...(login.now - Number(lastLoginAt) > LONG_ABSENCE_MS ? (['long absence'] as const) : []),
   ]
+}
+
+/** What was unusual about the last login, and whether a request comes from another network than it. */
+function requestReasons({ logins, network, reasons }: Features, own: string): RiskReason[] {
+  if (logins === 0) return ['first login']
+  return network === own ? reasons : [...new Set([...reasons, 'new network' as const])]
 }
 
 /** Redis sees no address, and equal networks of two users look different. */
@@ -145,13 +156,15 @@ export const riskPlugin = fp<RiskOptions>(
     const assessing = new Set<Promise<void>>()
 
     async function assess(user: string, network: string, now: number): Promise<void> {
+      let reasons: RiskReason[]
       try {
-        const reasons = riskReasons(await features(user), { network, now })
+        reasons = loginReasons(await features(user), { network, now })
         metrics.login(reasons.length > 0 ? 'high' : 'low')
       } catch {
+        reasons = ['not assessed']
         metrics.login('unknown') // Redis does not answer; the store's metrics say so
       }
-      writes.add(shopKeys.risk(user), { count: 1, lastAt: now, network })
+      writes.add(shopKeys.risk(user), { count: 1, lastAt: now, network, reasons })
     }
 
     app.decorate('risk', {
@@ -219,20 +232,18 @@ const routes: FastifyPluginAsyncTypebox<{ risk: Risk }> = async (app, { risk }) 
     {
       schema: {
         operationId: 'getRisk',
-        summary: 'How risky this request is, by what is known of the logins of the user',
+        summary: "How risky this request is, by the user's last login and its network",
         description:
-          'A login is recorded about 0.1 s later. Other processes see it when Redis reports the change: within 3 s at the latest, while Redis answers.',
+          'Reasons: what was unusual about the last login, and `new network` if this request comes from another network than that login. A login is recorded about 0.1 s later. Other processes see it when Redis reports the change: within 3 s at the latest, while Redis answers.',
         tags: ['shop'],
         response: { 200: UserRisk },
       },
     },
     async (request) => {
       const { user } = request
-      const { logins, lastLoginAt, network } = await risk.features(user)
-      const now = Date.now()
-      const own = networkOf(request, user)
-      const reasons = riskReasons({ logins, lastLoginAt, network }, { network: own, now })
-      return { logins, lastLoginAt, reasons }
+      const features = await risk.features(user)
+      const { logins, lastLoginAt } = features
+      return { logins, lastLoginAt, reasons: requestReasons(features, networkOf(request, user)) }
     },
   )
 }

@@ -99,17 +99,21 @@ export const Viewer = Exactly(
   },
 )
 
-const RiskReason = Type.Enum(['first login', 'new network', 'long absence'])
+const RiskReason = Type.Enum(['first login', 'new network', 'long absence', 'not assessed'])
 export type RiskReason = Static<typeof RiskReason>
 
 export const UserRisk = Exactly(
   {
     logins: Type.Integer(),
     lastLoginAt: Type.Unsafe<number | null>({ ...Time, type: ['integer', 'null'] }),
-    reasons: Type.Array(RiskReason, { description: 'Empty: nothing is unusual' }),
+    reasons: Type.Array(RiskReason, {
+      description:
+        'Empty: nothing is unusual. `long absence`: more than 30 days since the login before. `not assessed`: Redis did not answer at the login',
+    }),
   },
   {
-    description: 'What is known of the logins of the user, and what is unusual about this request',
+    description:
+      'What is known of the logins of the user, and what is unusual about the last one and this request',
     examples: [{ logins: 3, lastLoginAt: NOW, reasons: ['new network'] }],
   },
 )

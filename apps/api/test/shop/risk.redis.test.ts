@@ -4,7 +4,7 @@ import { redisOfThisFile } from '@onetrip/stack/testing/redis.ts'
 import type { FastifyInstance } from 'fastify'
 import { expect, test } from 'vitest'
 import { shopKeys } from '../../src/shop/keys.ts'
-import { riskReasons } from '../../src/shop/risk.ts'
+import { loginReasons } from '../../src/shop/risk.ts'
 import { appForThisTest, bearer, login, riskOn } from '../support.ts'
 
 const server = redisOfThisFile()
@@ -19,17 +19,17 @@ async function metric(app: FastifyInstance, name: string) {
 }
 
 test.each(strategyNames)(
-  '%s: a login is recorded, and a new network is unusual',
+  '%s: what was unusual about a login is known after it, and a new network of a request',
   async (strategy) => {
     const risk = riskOn(server.socket, { cacheEntries: strategy.startsWith('naive') ? 0 : 100 })
     const app = await appForThisTest(server.socket, { strategy, risk })
     const token = await login(app)
     await expect
       .poll(() => riskOf(app, token))
-      .toEqual({ logins: 1, lastLoginAt: expect.any(Number), reasons: [] })
-    expect(await riskOf(app, token, '203.0.113.7')).toMatchObject({ reasons: ['new network'] })
+      .toEqual({ logins: 1, lastLoginAt: expect.any(Number), reasons: ['first login'] })
     await login(app)
-    await expect.poll(() => riskOf(app, token)).toMatchObject({ logins: 2 })
+    await expect.poll(() => riskOf(app, token)).toMatchObject({ logins: 2, reasons: [] })
+    expect(await riskOf(app, token, '203.0.113.7')).toMatchObject({ reasons: ['new network'] })
     await expect.poll(() => metric(app, 'logins_total')).toEqual({ low: 1, high: 1, unknown: 0 })
     expect(await metric(app, 'writes_total')).toEqual({ written: 2, dropped: 0 })
     const stored = await server.redis.hgetall(shopKeys.risk('ada'))
@@ -46,7 +46,26 @@ test.each([
     ['new network', 'long absence'],
   ],
 ])('%j from network a: %j', (features, reasons) => {
-  expect(riskReasons(features, { network: 'a', now: 1e12 })).toEqual(reasons)
+  expect(loginReasons(features, { network: 'a', now: 1e12 })).toEqual(reasons)
+})
+
+test('a login after a long absence from a new network stays unusual; using the session is not', async () => {
+  const app = await appForThisTest(server.socket, { risk: riskOn(server.socket) })
+  const token = await login(app)
+  await expect.poll(() => riskOf(app, token)).toMatchObject({ logins: 1 })
+  const key = shopKeys.risk('ada')
+  const longAgo = Date.now() - 31 * 86_400_000
+  const age = { lastLoginAt: longAgo, network: 'another', reasons: '[]' }
+  await server.redis.hset(key, age)
+  await expect
+    .poll(() => riskOf(app, token))
+    .toEqual({ logins: 1, lastLoginAt: longAgo, reasons: ['new network'] })
+  await login(app)
+  await expect
+    .poll(() => riskOf(app, token))
+    .toMatchObject({ logins: 2, reasons: ['new network', 'long absence'] })
+  await server.redis.hdel(key, 'reasons') // as the version before left it
+  await expect.poll(() => riskOf(app, token)).toMatchObject({ logins: 2, reasons: [] })
 })
 
 test('features are read once, until another process changes them', async () => {
@@ -75,6 +94,19 @@ test('logins that wait are written when the process stops', async () => {
   expect(await server.redis.exists(shopKeys.risk('ada'))).toBe(0)
   await app.close()
   expect(await server.redis.hget(shopKeys.risk('ada'), 'logins')).toBe('1')
+})
+
+test('a login is recorded as not assessed where Redis cannot read what is known', async () => {
+  const risk = riskOn(server.socket, { writeEveryMs: 600_000 })
+  const app = await appForThisTest(server.socket, { risk })
+  const key = shopKeys.risk('ada')
+  await server.redis.set(key, 'no hash')
+  const token = await login(app)
+  await expect.poll(() => metric(app, 'logins_total')).toMatchObject({ unknown: 1 })
+  await server.redis.del(key)
+  await app.close()
+  const next = await appForThisTest(server.socket, { risk: riskOn(server.socket) })
+  expect(await riskOf(next, token)).toMatchObject({ logins: 1, reasons: ['not assessed'] })
 })
 
 test('without risk features there is no route, no key and no connection', async () => {
