@@ -8,7 +8,10 @@ type Info = ReadonlyMap<string, string>
 export interface Figures {
   seconds: number
   commandsPerSecond: number
-  /** Commands for each read from a socket that brought commands: 1 where nobody pipelines. */
+  /**
+   * Commands for each read from a socket that brought commands: 1 where nobody pipelines. An upper bound where
+   * scripts ran, because INFO also counts the commands that they run.
+   */
   commandsPerTrip: number
   trips: number
   commands: number
@@ -35,6 +38,12 @@ export interface Figures {
   longestOutput: number
   commandStats: Map<string, CommandStats>
 }
+
+const SCRIPT = /^(eval|evalsha|fcall)(_ro)?$/
+
+/** Whether scripts or functions ran. */
+export const hasScripts = (stats: ReadonlyMap<string, CommandStats>): boolean =>
+  [...stats.keys()].some((name) => SCRIPT.test(name))
 
 const number = (info: Info, field: string) => Number(info.get(field) ?? 0)
 
@@ -129,11 +138,13 @@ export interface Costs {
 export function costsOf(figures: Figures): Costs {
   const { seconds, trips, commandsPerTrip, connectionsNotKept, mainThread } = figures
   const { commandStats: stats } = figures
-  // EXEC's time is that of the commands in it, which are there, too.
-  const executed = [...stats].reduce(
-    (sum, [name, { micros }]) => sum + (name === 'exec' ? 0 : micros),
-    0,
-  )
+  // The time of EXEC and of scripts contains that of their commands, which are there, too. How much of it is not
+  // known: scripts may also compute. So the execution took at least the larger of these two sums.
+  const time = { scripts: 0, commands: 0 }
+  for (const [name, { micros }] of stats) {
+    if (name !== 'exec') time[SCRIPT.test(name) ? 'scripts' : 'commands'] += micros
+  }
+  const executed = Math.max(time.scripts, time.commands)
   const units = trips + TRIPS_PER_CONNECTION * connectionsNotKept
   const used = (mainThread.user + mainThread.kernel) * seconds * 1e6
   const io = Math.max(used - executed, units * LEAST_TRIP_MICROS)

@@ -3,6 +3,7 @@ import { commandName, counted, figure, percent } from '../experiment/figures.ts'
 import type { Table } from '../experiment/section.ts'
 import { code, plain, tableMarkdown } from '../reporting/markdown.ts'
 import { tableText } from '../reporting/terminal.ts'
+import { hasScripts } from './figures.ts'
 import type { Finding, Observation } from './finding.ts'
 import type { Unseen } from './probe.ts'
 
@@ -67,7 +68,7 @@ function tablesOf({ figures, info, clients, settings, cores }: Observation): Tab
   const facts: [string, string][] = [
     [
       'commands',
-      `${figure(figures.commandsPerSecond)}/s, ${figure(figures.commandsPerTrip)} per round trip`,
+      `${figure(figures.commandsPerSecond)}/s, ${figure(figures.commandsPerTrip)} per round trip${hasScripts(figures.commandStats) ? ' at most: commands that scripts ran are counted, too' : ''}`,
     ],
     [
       'new connections',

@@ -5,6 +5,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { findingsOf } from '../../src/doctor/doctor.ts'
 import type { Finding, Observation } from '../../src/doctor/finding.ts'
 import { Probe } from '../../src/doctor/probe.ts'
+import { reportOf, terminalReport } from '../../src/doctor/report.ts'
 import { type WatchOptions, watch } from '../../src/doctor/watch.ts'
 import { oneByOne, pipelining, reconnecting, unread } from './clients.ts'
 
@@ -92,6 +93,22 @@ test('a client that wraps reads into transactions', async () => {
   pipelining(socket, 'shop', ['multi'], ['get', 'key'], ['get', 'key'], ['exec'])
   const found = await find(await doctorOn(socket), 'transactions', /transactions, none with WATCH/)
   expect(found.title).toMatch(/^(4\d|50)\.\d % of the commands are MULTI and EXEC\.$/)
+})
+
+test('a client that runs scripts: commands per round trip are an upper bound', async () => {
+  const { socket } = await redisForThisTest()
+  const doctor = await doctorOn(socket)
+  const commands = async () => {
+    const seen = await look(doctor)
+    const report = reportOf(seen, [], { server: '', unseen: [], rules: '' })
+    return /^commands +(.*)$/m.exec(terminalReport(seen, report))?.[1]?.trim()
+  }
+  expect(await commands()).toMatch(/per round trip$/)
+  const script = 'for i = 1, 9 do redis.call("GET", KEYS[1]) end'
+  pipelining(socket, 'shop', ['eval', script, '1', 'key'])
+  await expect
+    .poll(commands)
+    .toMatch(/ (9\.\d+|10\.\d) per round trip at most: commands that scripts ran are counted, too$/)
 })
 
 test('a client that does not read its replies', async () => {

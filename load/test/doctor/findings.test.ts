@@ -114,6 +114,20 @@ describe('what is found', () => {
   })
 })
 
+test.each([
+  ['EVAL and its commands', { eval: 500_000, get: 400_000 }, 0.5],
+  ['functions, scripts and others', { fcall_ro: 100_000, evalsha: 100_000, get: 300_000 }, 0.7],
+  ['a script that computes', { evalsha_ro: 800_000, get: 10 }, 0.2],
+  ['a transaction with a script', { exec: 610_000, eval: 600_000, get: 500_000 }, 0.4],
+])('the time of %s is counted once', (_, micros, ioShare) => {
+  const stats = Object.entries(micros).map(([name, usec]) => [
+    `cmdstat_${name}`,
+    `calls=1000,usec=${usec}`,
+  ])
+  const { costs } = seenWith({ ...pipelined, cmdstat_get: '', ...Object.fromEntries(stats) })
+  expect(costs.ioShare).toBeCloseTo(ioShare)
+})
+
 test('counters that went back are refused', () => {
   const options = { seconds: 1, own: new Map(), census: null }
   const run = () => figuresOf(infoOf({ total_commands_processed: 5 }), infoOf({}), options)
