@@ -11,6 +11,9 @@ let user
 /** @type {((user: User) => void)[]} */
 const listeners = []
 
+/** While the reader logs out, a request under way may already find no session. */
+let isLeaving = false
+
 const form = byId('login', HTMLFormElement)
 const fields = byId('login-fields', HTMLElement)
 const problem = byId('login-problem', HTMLElement)
@@ -59,7 +62,8 @@ export async function callAsUser(method, path, options) {
     return await call(method, path, options)
   } catch (error) {
     if (error instanceof CallError && error.status === 401) {
-      loggedOut('You are not logged in any more: your session has ended. Log in again.')
+      const ended = 'You are not logged in any more: your session has ended. Log in again.'
+      loggedOut(isLeaving ? '' : ended)
     }
     throw error
   }
@@ -111,6 +115,7 @@ async function logIn() {
 
 /** Ends this session, or those of all browsers. @param {'POST' | 'DELETE'} method @param {string} path */
 async function logOut(method, path) {
+  isLeaving = true
   try {
     await callAsUser(method, path)
     loggedOut()
@@ -118,6 +123,8 @@ async function logOut(method, path) {
     fields.querySelector('input')?.focus()
   } catch (error) {
     if (isLoggedIn()) notice(byId('account-problem', HTMLElement), wordsFor(error))
+  } finally {
+    isLeaving = false
   }
 }
 

@@ -4,7 +4,7 @@ import { stackOfThisFile } from '@onetrip/stack/testing/stack.ts'
 import type { Page } from 'playwright-core'
 import { describe, expect, test } from 'vitest'
 import { apiProcessForThisTest } from '../api-process.ts'
-import { type DemoPage, demoPagesOfThisFile } from './demo-page.ts'
+import { type DemoPage, demoPagesOfThisFile, loggingOut } from './demo-page.ts'
 
 /** Logs in, and scrolls to the card: it reads nothing while it is out of sight. */
 async function cardOf(demo: DemoPage, name: string, user: string) {
@@ -46,7 +46,7 @@ describe.skipIf(!chromiumPath)('the cards of the applications', () => {
   })
 
   test('seen before: each user counts once for an item', async () => {
-    const demo = await browser.open(stack.url)
+    const demo = await browser.open(stack.url, loggingOut)
     const card = await cardOf(demo, 'Seen before', 'ada')
     await expect.poll(() => card.innerText()).toMatch(/Viewed by nobody yet/)
     const view = card.getByRole('button', { name: 'View it' })
@@ -113,11 +113,11 @@ describe.skipIf(!chromiumPath)('the cards of the applications', () => {
   })
 
   test('risk: logins are recorded, and what is unusual is said', async () => {
-    const demo = await browser.open(stack.url)
+    const demo = await browser.open(stack.url, loggingOut)
     const card = await cardOf(demo, 'Risk of a login', 'grace')
     await expect
       .poll(() => card.innerText())
-      .toMatch(/Nothing unusual\s+1 login recorded, the last /)
+      .toMatch(/Unusual: first login\s+1 login recorded, the last /)
     await demo.logOut.click()
     await demo.name.waitFor()
     await expect.poll(() => card.innerText()).not.toMatch(/recorded/)
@@ -134,7 +134,7 @@ describe.skipIf(!chromiumPath)('the cards of the applications', () => {
     const before = async (page: Page) => {
       page.on('request', (request) => requested.add(new URL(request.url()).pathname))
     }
-    const demo = await browser.open(stack.url, { before, height: 500 })
+    const demo = await browser.open(stack.url, { before, height: 320 })
     const section = demo.region('More on the same pattern')
     await section.scrollIntoViewIfNeeded()
     expect(await section.getByRole('button').and(demo.page.locator(':enabled')).count()).toBe(0)

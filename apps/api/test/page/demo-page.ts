@@ -149,3 +149,6 @@ const COUNT_LINES = `(strategies) => {
     }).length
   })
 }`
+
+/** For a test that logs out: a read of the page that is under way then finds no session. */
+export const loggingOut = { expected: /status of 401/ }

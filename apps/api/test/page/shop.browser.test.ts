@@ -2,7 +2,7 @@ import { chromiumPath } from '@onetrip/stack/testing/find-chromium.ts'
 import { stackOfThisFile } from '@onetrip/stack/testing/stack.ts'
 import type { Page } from 'playwright-core'
 import { describe, expect, test } from 'vitest'
-import { demoPagesOfThisFile } from './demo-page.ts'
+import { demoPagesOfThisFile, loggingOut } from './demo-page.ts'
 
 const like = (pattern: RegExp) => expect.stringMatching(pattern)
 
@@ -33,7 +33,7 @@ describe.skipIf(!chromiumPath)('the shop', () => {
     const before = (page: Page) => {
       return page.route('**/demo', (route) => released.then(() => route.continue()))
     }
-    const demo = await browser.open(stack.url, { before })
+    const demo = await browser.open(stack.url, { before, ...loggingOut })
     await demo.name.pressSequentially('a')
     release()
     await demo.wire.getByRole('button').and(demo.page.locator(':enabled')).waitFor()
@@ -78,7 +78,7 @@ describe.skipIf(!chromiumPath)('the shop', () => {
   })
 
   test('a session outlives a reload, and ends with Log out', async () => {
-    const demo = await browser.open(stack.url)
+    const demo = await browser.open(stack.url, loggingOut)
     await demo.logIn('barbara')
     await demo.loggedInAs('barbara').waitFor()
     await demo.page.reload()
@@ -91,7 +91,7 @@ describe.skipIf(!chromiumPath)('the shop', () => {
   })
 
   test('the keyboard is enough', async () => {
-    const demo = await browser.open(stack.url)
+    const demo = await browser.open(stack.url, loggingOut)
     const { keyboard } = demo.page
     const focused = demo.page.locator(':focus')
     /** Presses Tab until an element has the focus, which must be visible. */
