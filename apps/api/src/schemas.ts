@@ -220,6 +220,24 @@ export const Popular = Exactly(
 
 export const NoContent = Type.Unsafe<undefined>({ type: 'null', description: 'Done' })
 
+/** Responses of a route that serves a file with a page. */
+export const htmlPage = {
+  200: {
+    description: 'The page',
+    headers: { etag: Type.String() },
+    content: {
+      'text/html; charset=utf-8': {
+        schema: Type.Unsafe<never>(
+          Type.String({ examples: ['<!doctype html>\n<html lang="en">…'] }),
+        ),
+      },
+    },
+  },
+  304: Type.Unsafe<never>(
+    Type.Null({ description: 'It is still the page of If-None-Match or If-Modified-Since' }),
+  ),
+}
+
 export const limitOf = (defaultLimit: number) =>
   Type.Optional(Type.Integer({ minimum: 1, maximum: 100, default: defaultLimit }))
 

@@ -4,7 +4,7 @@ import { fastifyCompress } from '@fastify/compress'
 import { fastifyStatic } from '@fastify/static'
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyReply } from 'fastify'
-import { Type } from 'typebox'
+import { htmlPage } from '../schemas.ts'
 
 /** Folder of the demo page. */
 export const pageFolder = fileURLToPath(new URL('../../page', import.meta.url))
@@ -45,24 +45,7 @@ export const pageRoutes: FastifyPluginAsyncTypebox = async (app) => {
         summary: 'The demo page',
         description: 'It needs no Redis. Its files are at `/page/`.',
         tags: ['demo'],
-        response: {
-          200: {
-            description: 'The page',
-            headers: { etag: Type.String() },
-            content: {
-              'text/html; charset=utf-8': {
-                schema: Type.Unsafe<never>(
-                  Type.String({ examples: ['<!doctype html>\n<html lang="en">…'] }),
-                ),
-              },
-            },
-          },
-          304: Type.Unsafe<never>(
-            Type.Null({
-              description: 'It is still the page of If-None-Match or If-Modified-Since',
-            }),
-          ),
-        },
+        response: htmlPage,
       },
     },
     (_request, reply) => reply.sendFile('index.html'),

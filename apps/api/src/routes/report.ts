@@ -5,6 +5,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyReply } from 'fastify'
 import { Type } from 'typebox'
 import { ApiError } from '../errors.ts'
+import { htmlPage } from '../schemas.ts'
 
 interface ReportOptions {
   /** Path of the index that `npm run load` makes, beside a folder of pages; none if empty. */
@@ -19,23 +20,6 @@ const POLICY =
 
 /** Pages of experiments are in this folder beside the index, so that its links also work among files. */
 const PAGES = 'report'
-
-const page = {
-  200: {
-    description: 'The page',
-    headers: { etag: Type.String() },
-    content: {
-      'text/html; charset=utf-8': {
-        schema: Type.Unsafe<never>(
-          Type.String({ examples: ['<!doctype html>\n<html lang="en">…'] }),
-        ),
-      },
-    },
-  },
-  304: Type.Unsafe<never>(
-    Type.Null({ description: 'It is still the page of If-None-Match or If-Modified-Since' }),
-  ),
-}
 
 /** `GET /report`: the index of the latest measurements; `GET /report/http.html`: one of them. */
 export const reportRoutes: FastifyPluginAsyncTypebox<ReportOptions> = async (app, { file }) => {
@@ -58,7 +42,7 @@ export const reportRoutes: FastifyPluginAsyncTypebox<ReportOptions> = async (app
         summary: 'The latest measurements',
         description: 'A page that `npm run load` made, with a link to one for each experiment.',
         tags: ['operations'],
-        response: page,
+        response: htmlPage,
         'x-errors': [404],
       },
     },
@@ -82,7 +66,7 @@ export const reportRoutes: FastifyPluginAsyncTypebox<ReportOptions> = async (app
             examples: ['http.html'],
           }),
         }),
-        response: page,
+        response: htmlPage,
         'x-errors': [404],
       },
     },
