@@ -85,7 +85,7 @@ export const configSchema = Type.Object({
     default: 10000,
     minimum: 100,
     maximum: 600000,
-    description: 'How long requests in flight may take when the process is told to stop',
+    description: 'How long requests in flight may still take during shutdown',
   }),
   SHUTDOWN_DRAIN_MS: Type.Integer({
     default: 0,

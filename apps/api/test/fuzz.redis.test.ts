@@ -150,7 +150,7 @@ async function send(fuzzed: FuzzedRequest) {
   return { request, answer: await app.inject(request) }
 }
 
-/** There is none here: its races would put load on the machine. */
+/** The fuzz test runs without the demo service, whose races would load the machine. */
 const needsDemoService = new Set<string | undefined>(['startRace', 'watchRace', 'traceView'])
 
 test(`${numRuns} requests made from the document get documented answers, and no 5xx`, async () => {

@@ -8,7 +8,7 @@ import { print, printError, surviveClosedOutput } from './terminal.ts'
 // The demo service as a program, which ends when standard input does. See demo/process.ts.
 
 const { signal, interrupt } = listenForInterrupts(() => {}, 1)
-surviveClosedOutput(() => interrupt('nobody reads the output'))
+surviveClosedOutput(() => interrupt('the output was closed'))
 try {
   const {
     DEMO_SOCKET: socket = '',

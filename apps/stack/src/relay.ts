@@ -84,7 +84,7 @@ function execute(relay: Awaited<ReturnType<typeof openRelay>>, line: string): vo
 
 if (import.meta.main) {
   const { signal, interrupt } = listenForInterrupts(printError, 1)
-  surviveClosedOutput(() => interrupt('nobody reads the output'))
+  surviveClosedOutput(() => interrupt('the output was closed'))
   try {
     const command = relayCommand().name('node apps/stack/src/relay.ts').allowExcessArguments(false)
     await runRelay(command.parse().opts<RelayOptions>(), signal)

@@ -12,7 +12,7 @@ export class DemoService {
   readonly #pool: Pool | undefined
   readonly #streams = new Set<PassThrough>()
 
-  /** @param socket Path of its Unix socket; empty: there is none. */
+  /** @param socket Path of its Unix socket; empty where no demo service runs. */
   constructor(socket: string) {
     if (socket === '') return
     const timeouts = { headersTimeout: TIMEOUT_MS, bodyTimeout: 0 } // events may be minutes apart

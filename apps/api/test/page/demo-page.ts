@@ -107,7 +107,7 @@ export class DemoPage {
       .waitFor()
   }
 
-  /** The line about Redis or the API being away; hidden when there is none. */
+  /** The line that says that Redis or the API is away; hidden while both answer. */
   get outage(): Locator {
     return this.page.getByRole('status').filter({ hasText: 'does not answer' })
   }

@@ -2,7 +2,8 @@ import { median } from 'simple-statistics'
 import { DISTURBED } from '../measure/machine-cpu.ts'
 import type { Done, LaneResult, Pair, Range, Started, Totals, Turn } from './events.ts'
 
-const totals = [
+/** What is added up over the turns of a lane. */
+export const totals = [
   'requests',
   'errors',
   'connectionsOpened',

@@ -40,7 +40,7 @@ export function skewedItems(count: number, random: () => number, prefix?: string
   }
 }
 
-/** One request, as any generator can send it; JSON as the body, null where there is none. */
+/** One request, for any generator. `body` is JSON, or null for a request without a body. */
 export interface Call {
   method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE' | 'OPTIONS'
   path: string

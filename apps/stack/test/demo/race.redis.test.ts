@@ -1,7 +1,8 @@
 import { existsSync } from 'node:fs'
 import { Redis } from 'ioredis'
 import { expect, onTestFinished, test, vi } from 'vitest'
-import type { Done, RaceEvent, RaceEvents, Totals, Turn } from '../../src/demo/events.ts'
+import type { Done, RaceEvent, RaceEvents, Turn } from '../../src/demo/events.ts'
+import { totals } from '../../src/demo/summary.ts'
 import { processesOf } from '../../src/testing/folders.ts'
 import { redisForThisTest, type TestRedis } from '../../src/testing/redis.ts'
 import { demoOn, eventsUntil, input } from '../support/demo.ts'
@@ -9,16 +10,6 @@ import { demoOn, eventsUntil, input } from '../support/demo.ts'
 function dataOf<Name extends RaceEvent['name']>(events: readonly RaceEvent[], name: Name) {
   return events.flatMap((event) => (event.name === name ? [event.data as RaceEvents[Name]] : []))
 }
-
-const totals: readonly (keyof Totals)[] = [
-  'requests',
-  'errors',
-  'connectionsOpened',
-  'roundTrips',
-  'commands',
-  'redisCpuUs',
-  'apiCpuUs',
-]
 
 function clientOf({ socket }: TestRedis): Redis {
   const client = new Redis(socket)
