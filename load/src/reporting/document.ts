@@ -5,9 +5,9 @@ import { messageOf, Problem } from '@onetrip/stack/problem.ts'
 import { print } from '@onetrip/stack/terminal.ts'
 import { Command } from 'commander'
 import { percent } from '../experiment/figures.ts'
+import type { Table } from '../experiment/section.ts'
 import { readResult } from './files.ts'
 import { code, plain, tableMarkdown } from './markdown.ts'
-import type { Table } from '../experiment/section.ts'
 import { type Part, partOf } from './part.ts'
 
 /** Where the results are that documents show. */
