@@ -3,7 +3,7 @@ import type { Command } from 'commander'
 import type { RedisServer, RedisServerOptions } from '../drivers/redis/server.ts'
 import type { Result } from './result.ts'
 import type { Rows } from './rows.ts'
-import type { Section } from './section.ts'
+import type { Headline, Section } from './section.ts'
 import type { Case, Facts, Measured, Shape } from './shape.ts'
 
 /**
@@ -55,6 +55,8 @@ export interface Experiment<Options extends object = object, Bench = unknown> ex
   sections(rows: Rows, result: Result): readonly Section[]
   /** Sentences with the result, the most important first; what is no text is left out. */
   claims(rows: Rows, result: Result): readonly (string | false | 0 | null | undefined)[]
+  /** The top of the report. Default: the first claim. */
+  headline?(rows: Rows, result: Result): Headline | undefined
 }
 
 export type Preset = 'quick' | 'usual' | 'full'

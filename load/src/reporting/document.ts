@@ -5,6 +5,7 @@ import { messageOf, Problem } from '@onetrip/stack/problem.ts'
 import { print } from '@onetrip/stack/terminal.ts'
 import { Command } from 'commander'
 import { percent } from '../experiment/figures.ts'
+import type { Table } from '../experiment/section.ts'
 import { readResult } from './files.ts'
 import { code, plain, tableMarkdown } from './markdown.ts'
 import { type Part, partOf } from './part.ts'
@@ -12,9 +13,10 @@ import { type Part, partOf } from './part.ts'
 /** Where the results are that documents show. */
 export const published = join(repository, 'load/results')
 
-// A mark in a document, with the table or the list below it.
+// A mark in a document, with the table or the list below it. A table may be cut down to some rows and
+// columns, by the first cell of a row and the beginning of a head: `table 1: naive, batch; p50 ms, errors`.
 const marks =
-  /^<!-- (\S+\.json), (?:(table \d+) -->\n*(?:\|.*\n?)*|(claims|provenance) -->\n*(?:- .*\n?)*)\n*/gm
+  /^<!-- (\S+\.json), (?:(table \d+(?:: [^;\n]+; [^;\n]+?)?) -->\n*(?:\|.*\n?)*|(claims|provenance) -->\n*(?:- .*\n?)*)\n*/gm
 
 /** `npm run load -- document [FILE...]`: puts the figures of load/results into documents. */
 export function documentCommand(): Command {
@@ -77,9 +79,26 @@ function content(part: Part, name: string, what: string): string {
     return [...part.claims, ...part.notes].map((line) => `- ${plain(line)}`).join('\n')
   }
   const tables = part.sections.flatMap((section) => section.tables)
-  const table = tables[Number(what.replace('table ', '')) - 1]
-  if (table) return tableMarkdown(table)
-  throw new Problem(`${name} has ${tables.length} tables, and no ${what}.`)
+  const [tableName = '', selection] = what.split(': ')
+  const table = tables[Number(tableName.replace('table ', '')) - 1]
+  if (!table) throw new Problem(`${name} has ${tables.length} tables, and no ${tableName}.`)
+  return tableMarkdown(selection === undefined ? table : selected(table, selection, name))
+}
+
+function selected(table: Table, selection: string, name: string): Table {
+  const [rowNames = [], columnNames = []] = selection.split('; ').map((names) => names.split(', '))
+  const rows = rowNames.map((wanted) => {
+    const row = table.rows.find(([first]) => first === wanted)
+    if (!row) throw new Problem(`${name} has no row ${wanted} in this table.`)
+    return row
+  })
+  const columns = columnNames.map((wanted) => {
+    const column = table.head.findIndex((head) => head.startsWith(wanted))
+    if (column < 0) throw new Problem(`${name} has no column ${wanted} in this table.`)
+    return column
+  })
+  const cut = (row: readonly string[]) => [0, ...columns].map((column) => row[column] ?? '')
+  return { ...table, head: cut(table.head), rows: rows.map(cut), texts: [0] }
 }
 
 /** When, by which command and on what, in one line. */

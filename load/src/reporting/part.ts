@@ -2,7 +2,7 @@ import type { Experiment } from '../experiment/experiment.ts'
 import { percent } from '../experiment/figures.ts'
 import type { Result } from '../experiment/result.ts'
 import { Rows } from '../experiment/rows.ts'
-import type { Section } from '../experiment/section.ts'
+import type { Headline, Section } from '../experiment/section.ts'
 import { judgeThresholds, parseThreshold } from '../experiment/thresholds.ts'
 import { notesOf } from './columns.ts'
 import { thresholdSections } from './thresholds.ts'
@@ -12,6 +12,8 @@ export interface Part {
   readonly title: string
   /** The result in sentences, the figure first; empty where none is claimed. */
   readonly claims: readonly string[]
+  /** Undefined where the first claim is the headline. */
+  readonly headline: Headline | undefined
   /** Why rounds are missing; empty when none are. */
   readonly ending: readonly string[]
   /** What the marks in the tables mean. */
@@ -28,6 +30,7 @@ export function partOf({ experiment, result }: { experiment: Experiment; result:
   return {
     title: [experiment.title, experiment.detail?.(result)].filter(Boolean).join(', '),
     claims: experiment.claims(rows, result).flatMap((claim) => claim || []),
+    headline: experiment.headline?.(rows, result),
     ending: endingOf(result),
     notes: notesOf(rows),
     sections: [
