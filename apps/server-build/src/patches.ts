@@ -29,20 +29,27 @@ async function readSeries(series: string): Promise<Patch[]> {
 /**
  * The patches of a build of ours. The tools have none.
  *
- * @throws RedisBuildError (USAGE) when the folder has none for it.
+ * @throws RedisBuildError (USAGE) when the folder has no series for it, or the series no such patch.
  */
 export async function patchesOf(build: BuildName, directory: string): Promise<Patch[]> {
   if (build === 'tools') return []
-  const series = join(directory, `${build}.series`)
-  try {
-    return await readSeries(series)
-  } catch (error) {
+  const [name, last] = build.split('@')
+  const series = join(directory, `${name}.series`)
+  const patches = await readSeries(series).catch((error) => {
     throw new RedisBuildError(
       'USAGE',
       `${series} cannot be read, which names the patches of ${build} (REDIS_PATCHES chooses the folder).`,
       { cause: error },
     )
-  }
+  })
+  if (last === undefined) return patches
+  const index = patches.findIndex((patch) => patch.name.startsWith(`${last}-`))
+  if (index !== -1) return patches.slice(0, index + 1)
+  const numbers = patches.map((patch) => patch.name.split('-', 1)[0]).join(', ')
+  throw new RedisBuildError(
+    'USAGE',
+    `There is no build ${build}: ${series} has no patch ${last}. It has ${numbers}.`,
+  )
 }
 
 /**

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { access, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { access, appendFile, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { isAlive } from '@onetrip/stack/processes.ts'
 import { expect, test, vi } from 'vitest'
@@ -246,6 +246,38 @@ test('a changed patch makes another build', async () => {
   expect(second.code).toBe(0)
   expect(second.stdout).not.toBe(first.stdout)
   expect((await tiny.run(['run', 'patched'])).stdout).toContain('kind: patched otherwise')
+})
+
+test('a build can have the first patches of its series only', async () => {
+  const tiny = await tinyRedis()
+  const second = '0003-say-twice.patch'
+  await writeFile(join(tiny.patches, second), tinyPatch('patched twice', 'patched'))
+  await appendFile(join(tiny.patches, 'patched.series'), `${second}\n`)
+  const names = ['patched', 'patched@0001', 'patched@0003']
+  const built = await tiny.run(['build', ...names, ...fromTiny(tiny)])
+  expect(built, built.stderr).toMatchObject({ code: 0 })
+  const kindOf = async (name: string) => (await tiny.run(['run', name])).stdout.split('\n', 1)[0]
+  expect(await Promise.all(names.map(kindOf))).toEqual([
+    'kind: patched twice',
+    'kind: patched',
+    'kind: patched twice',
+  ])
+  expect(await tiny.run(['build', ...names])).toEqual({ ...built, stderr: '' })
+
+  expect(await tiny.run(['build', 'patched@0002'])).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining('has no patch 0002. It has 0001, 0003.'),
+  })
+  for (const name of ['patched@', 'patched@3', 'tools@0001', 'other@0001']) {
+    expect(await tiny.run(['build', name])).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('patched@0005 is patched with its patches up to 0005'),
+    })
+  }
+  await tiny.run(['clean', 'patched@0001'])
+  expect(await builds(tiny)).toHaveLength(2)
+  await tiny.run(['clean', 'patched'])
+  expect(await builds(tiny)).toEqual([])
 })
 
 test('names missing tools, how to install them, and what else can be done', async () => {
