@@ -74,23 +74,26 @@ export async function hashOfPatches(patches: readonly Patch[]): Promise<string> 
 /**
  * Applies a patch to a source tree.
  *
- * @throws RedisBuildError (PATCH_REJECTED) which names the patch and the hunk; the tree is unchanged
- *   then.
+ * @throws RedisBuildError (PATCH_REJECTED) which names the patch and every hunk that fails; the tree is
+ *   unchanged then.
  */
 export async function applyPatch(
   tree: string,
   { name, path }: Patch,
   { env, signal }: { env: NodeJS.ProcessEnv; signal?: AbortSignal },
 ): Promise<void> {
-  const { code, stdout, stderr } = await runCommand(
-    'git',
-    ['apply', '--verbose', '--whitespace=nowarn', path],
-    { cwd: tree, env: apartFromOurRepository(tree, env), ...(signal && { signal }) },
-  )
+  const options = { cwd: tree, env: apartFromOurRepository(tree, env), ...(signal && { signal }) }
+  const git = (...args: string[]) => runCommand('git', ['apply', ...args, path], options)
+  const { code } = await git('--whitespace=nowarn')
   if (code === 0) return
+  // Without --reject, git stops at the first hunk of a file that fails.
+  const { stderr } = await git('--check', '--reject')
+  const failed = [...stderr.matchAll(/^error: patch failed: (.+):(\d+)$/gm)].map(
+    ([, file, line]) => `\n  ${file}, hunk @@ -${line}`,
+  )
   throw new RedisBuildError(
     'PATCH_REJECTED',
-    `The patch ${name} does not apply:\n${(stdout + stderr).trim()}\n(${path})`,
+    `The patch ${name} does not apply${failed.length > 0 ? ' to' : ''}:${failed.join('')}\n\n${stderr.trim()}\n(${path})`,
   )
 }
 

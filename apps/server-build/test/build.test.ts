@@ -175,16 +175,22 @@ test('refuses what is no source of Redis', async () => {
   expect(await sources(tiny)).toEqual([])
 })
 
-test('a patch that does not apply stops the build and is named, with the line', async () => {
+test('a patch that does not apply stops the build and is named, with each hunk that fails', async () => {
   const tiny = await tinyRedis()
+  const hunk = '@@ -1,1 +1,1 @@\n-not what is there\n+other\n'
   await writeFile(
     join(tiny.patches, '0001-say-patched.patch'),
-    tinyPatch('patched', 'not what is there'),
+    `${tinyPatch('patched', 'not what is there')}${hunk.replaceAll('1,1', '20,1')}` +
+      `--- a/src/version.h\n+++ b/src/version.h\n${hunk}--- a/src/none.c\n+++ b/src/none.c\n${hunk}`,
   )
   const stopped = await tiny.run(['build', 'patched', ...fromTiny(tiny)])
   expect(stopped.code).toBe(1)
-  expect(stopped.stderr).toContain('0001-say-patched.patch does not apply')
-  expect(stopped.stderr).toContain('src/main.c:8')
+  expect(stopped.stderr).toContain(`0001-say-patched.patch does not apply to:
+  src/main.c, hunk @@ -8
+  src/main.c, hunk @@ -20
+  src/version.h, hunk @@ -1
+`)
+  expect(stopped.stderr).toContain('src/none.c: No such file')
   expect(await builds(tiny)).toEqual([])
 })
 

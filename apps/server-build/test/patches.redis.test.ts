@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -5,7 +6,13 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { unpackTarGz, unpackTarXz } from '../src/archive.ts'
 import { serverBuilds } from '../src/builds.ts'
 import { homeOf } from '../src/home.ts'
-import { applyPatch, debianPatches, patchesDirectory, patchesOf } from '../src/patches.ts'
+import {
+  apartFromOurRepository,
+  applyPatch,
+  debianPatches,
+  patchesDirectory,
+  patchesOf,
+} from '../src/patches.ts'
 import { storedSources } from '../src/sources/source.ts'
 
 // Every source in the cache, which has at least the one that the build under test was made of. To
@@ -17,6 +24,7 @@ describe.each(sources)('the patches apply to $from', (source) => {
   test.each(bases)("%s Debian's patches", async (base) => {
     const directory = await mkdtemp(join(tmpdir(), 'onetrip-patches-'))
     onTestFinished(() => rm(directory, { recursive: true, force: true }))
+    const failures: string[] = []
     for (const build of serverBuilds) {
       const tree = join(directory, build)
       await unpackTarGz(join(source.directory, source.archive.file), tree)
@@ -26,8 +34,18 @@ describe.each(sources)('the patches apply to $from', (source) => {
         await unpackTarXz(join(source.directory, source.debian.file), debian)
         patches.unshift(...(await debianPatches(join(debian, 'debian'))))
       }
-      for (const patch of patches) await applyPatch(tree, patch, { env: process.env })
+      for (const patch of patches) {
+        await applyPatch(tree, patch, { env: process.env }).catch((error: Error) => {
+          failures.push(`${build}: ${error.message}`)
+          // The next patches are held against as much of this one as applies.
+          spawnSync('git', ['apply', '--reject', patch.path], {
+            cwd: tree,
+            env: apartFromOurRepository(tree, process.env),
+          })
+        })
+      }
     }
+    expect(failures.join('\n\n')).toBe('')
   })
 })
 
