@@ -74,8 +74,8 @@ export async function hashOfPatches(patches: readonly Patch[]): Promise<string> 
 /**
  * Applies a patch to a source tree.
  *
- * @throws RedisBuildError (PATCH_REJECTED) which names the patch and every hunk that fails; the tree is
- *   unchanged then.
+ * @throws RedisBuildError (PATCH_REJECTED) which names the patch and every hunk that fails; the others
+ *   are applied.
  */
 export async function applyPatch(
   tree: string,
@@ -86,8 +86,7 @@ export async function applyPatch(
   const git = (...args: string[]) => runCommand('git', ['apply', ...args, path], options)
   const { code } = await git('--whitespace=nowarn')
   if (code === 0) return
-  // Without --reject, git stops at the first hunk of a file that fails.
-  const { stderr } = await git('--check', '--reject')
+  const { stderr } = await git('--whitespace=nowarn', '--reject')
   const failed = [...stderr.matchAll(/^error: patch failed: (.+):(\d+)$/gm)].map(
     ([, file, line]) => `\n  ${file}, hunk @@ -${line}`,
   )

@@ -175,7 +175,7 @@ test('refuses what is no source of Redis', async () => {
   expect(await sources(tiny)).toEqual([])
 })
 
-test('a patch that does not apply stops the build and is named, with each hunk that fails', async () => {
+test('all patches that do not apply are named, with each hunk that fails', async () => {
   const tiny = await tinyRedis()
   const hunk = '@@ -1,1 +1,1 @@\n-not what is there\n+other\n'
   await writeFile(
@@ -183,6 +183,8 @@ test('a patch that does not apply stops the build and is named, with each hunk t
     `${tinyPatch('patched', 'not what is there')}${hunk.replaceAll('1,1', '20,1')}` +
       `--- a/src/version.h\n+++ b/src/version.h\n${hunk}--- a/src/none.c\n+++ b/src/none.c\n${hunk}`,
   )
+  await writeFile(join(tiny.patches, '0002-say-twice.patch'), tinyPatch('twice', 'patched'))
+  await appendFile(join(tiny.patches, 'patched.series'), '0002-say-twice.patch\n')
   const stopped = await tiny.run(['build', 'patched', ...fromTiny(tiny)])
   expect(stopped.code).toBe(1)
   expect(stopped.stderr).toContain(`0001-say-patched.patch does not apply to:
@@ -191,6 +193,9 @@ test('a patch that does not apply stops the build and is named, with each hunk t
   src/version.h, hunk @@ -1
 `)
   expect(stopped.stderr).toContain('src/none.c: No such file')
+  expect(stopped.stderr, 'the next patch is tried, too').toContain(
+    '0002-say-twice.patch does not apply to:\n  src/main.c, hunk @@ -8\n',
+  )
   expect(await builds(tiny)).toEqual([])
 })
 
