@@ -1,4 +1,5 @@
 import { fileURLToPath } from 'node:url'
+import { InvalidArgumentError } from 'commander'
 import { Problem } from './problem.ts'
 import { launch, type Program, startProgram } from './program.ts'
 
@@ -6,7 +7,18 @@ import { launch, type Program, startProgram } from './program.ts'
 const redisCli = fileURLToPath(new URL('../../server-build/src/cli.ts', import.meta.url))
 
 export const redisBuilds = ['patched', 'stock', 'baseline'] as const
-export type RedisBuild = (typeof redisBuilds)[number]
+type Series = (typeof redisBuilds)[number]
+/** A build, or one with the first patches of its series: `patched@0005` ends with patch 0005. */
+export type RedisBuild = Series | `${Series}@${string}`
+
+/** A parser for commander. */
+export function redisBuild(name: string): RedisBuild {
+  const series = redisBuilds.find((build) => build === name.replace(/@\d{4}$/, ''))
+  if (series) return name as RedisBuild
+  throw new InvalidArgumentError(
+    `Allowed choices are ${redisBuilds.join(', ')}. patched@0005 is patched with its patches up to 0005.`,
+  )
+}
 
 /**
  * Builds a Redis, or redis-cli and redis-benchmark (`tools`), if that has not happened yet. Its progress

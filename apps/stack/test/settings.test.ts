@@ -77,6 +77,19 @@ test('rejects an invalid REDIS_URL without printing its password', async () => {
   await expect(wrong).rejects.toThrow(/^"https:\/\/example.org"/)
 })
 
+test('a build may end with one of its patches', async () => {
+  const { redis } = await start(['--redis-build', 'patched@0005'])
+  expect(redis).toMatchObject({
+    build: 'patched@0005',
+    directory: '/state/redis/data/patched@0005',
+  })
+  for (const build of ['mine', 'mine@0005', 'patched@5', 'patched@']) {
+    await expect(start(['--redis-build', build])).rejects.toThrow(
+      'Allowed choices are patched, stock, baseline.',
+    )
+  }
+})
+
 test('an installed Redis has a data folder of its own', async () => {
   const env = { REDIS_SERVER: '/usr/bin/redis-server' }
   expect((await start([], env)).redis).toMatchObject({ directory: '/state/redis/data/installed' })

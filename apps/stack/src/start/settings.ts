@@ -10,7 +10,7 @@ import {
 import { port } from '../parsers.ts'
 import { places } from '../places.ts'
 import { Problem } from '../problem.ts'
-import { type RedisBuild, redisBuilds } from '../redis.ts'
+import { type RedisBuild, redisBuild, redisBuilds } from '../redis.ts'
 import type { ForeignRedis, OwnRedis } from '../stack.ts'
 
 interface Flags {
@@ -35,7 +35,9 @@ export interface StartSettings extends Pick<Flags, 'host' | 'port' | 'naivePort'
 /** The options for Redis that `npm start` and `npm run load` share. */
 export function redisOptions(): { build: Option; transport: Option } {
   return {
-    build: new Option('--redis-build <build>', 'which build of Redis').choices(redisBuilds),
+    build: new Option('--redis-build <build>', 'which build of Redis')
+      .choices(redisBuilds)
+      .argParser(redisBuild),
     transport: new Option('--transport <transport>', 'how the APIs reach Redis').choices(
       transports,
     ),

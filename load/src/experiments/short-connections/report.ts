@@ -1,3 +1,6 @@
+import { readdirSync } from 'node:fs'
+import { basename } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import type { Profile } from '../../drivers/redis/profile.ts'
 import { figure, percent } from '../../experiment/figures.ts'
 import type { Result } from '../../experiment/result.ts'
@@ -33,6 +36,7 @@ export function sectionsOf(rows: Rows, { options }: Result): Section[] {
   const long = rows.filter(({ case: { load } }) => load === LONG || load === BESIDE)
   const traced = short.filter((row) => row.median('systemCalls') !== null)
   return [
+    stepsSection(short),
     sectionOf(short, {
       title: 'Short connections',
       charts: chartsOf(short, 'mainCpuMicros', 'idle'),
@@ -98,6 +102,43 @@ export function claimsOf(rows: Rows): string[] {
   return short.all.length === 0 || isCounted
     ? claims
     : [...claims, 'System calls were not counted: strace is not here, or must not trace Redis.']
+}
+
+const patches = fileURLToPath(new URL('../../../../apps/server-build/patches', import.meta.url))
+
+/** What the last patch of a build such as `patched@0005` is called. */
+function lastPatch({ case: { build } }: Row): string {
+  const [, number] = String(build).split('@')
+  const file = number && readdirSync(patches).find((name) => name.startsWith(`${number}-`))
+  return file ? basename(file, '.patch').slice(`${number}-`.length).replaceAll('-', ' ') : ''
+}
+
+/** What each patch gives: a line for each build, the numbers of I/O threads side by side. */
+function stepsSection(short: Rows): Section {
+  const steps = short.filter((row) => lastPatch(row) !== '').all
+  const isStepByStep = steps.length > 0 && short.groups('build', 'threads').length === 1
+  const [first, ...more] = short.by('threads')
+  const cpu = median('mainCpuMicros', short, 'main thread CPU µs')
+  const columns = [cpu, ratio('mainCpuMicros', '× stock'), median('systemCalls', short)]
+  const withThreads = more.flatMap(({ value, rows }) =>
+    columns.map(({ head, cell }) => ({
+      head: `${head}, ${value} I/O threads`,
+      cell: (row: Row) => {
+        const other = rows.find({ ...row.case, threads: value })
+        return other ? cell(other, rows) : '-'
+      },
+    })),
+  )
+  return sectionOf(isStepByStep && first ? first.rows : short.filter(() => false), {
+    title: 'Patch by patch',
+    caption: 'Builds that end with one patch after the other, per short connection',
+    factors: ['build'],
+    columns: [
+      { head: 'its last patch', isText: true, cell: lastPatch },
+      ...columns,
+      ...withThreads,
+    ],
+  })
 }
 
 /** Of all functions of Redis, those with this share of the samples or more are shown. */
