@@ -189,7 +189,7 @@ static void answered(struct connection *c) {
 
 static void may_receive(struct connection *c) {
     static char buffer[256 * 1024 + 1];
-    uint64_t known = c->request->reply_length;
+    uint64_t known = *c->request->reply_length;
     bool discarded = discards && known >= DISCARDED;
     if (discarded && c->received == known) return; /* at the end: what is left is an error */
     /* With MSG_TRUNC the kernel drops the bytes of a TCP connection, and copies none. */
@@ -210,7 +210,7 @@ static void may_receive(struct connection *c) {
     read_reply(&c->reply, buffer, (size_t)length);
     for (uint32_t i = errors_before; i < c->reply.errors; i++) count_error(REPLY, 0, buffer);
     if (c->reply.pending > 0) return;
-    if (c->reply.errors == 0) c->request->reply_length = c->received;
+    if (c->reply.errors == 0) *c->request->reply_length = c->received;
     answered(c);
 }
 

@@ -13,7 +13,7 @@
 struct request {
     char *bytes;
     size_t length;
-    uint64_t reply_length; /* of its first reply without an error; 0: not known yet */
+    uint64_t *reply_length; /* of the first reply without an error to its commands; 0: not known yet */
 };
 
 static struct request *requests;
@@ -53,9 +53,10 @@ static int append_command(FILE *out, char **arguments, int count, int at) {
     return end + 1 < count ? end + 1 : 0;
 }
 
-/* Connections send these requests in turn: each command as often as it stands among the arguments. */
+/* Connections send these requests in turn: each command as often as it stands among the arguments. Those that
+ * differ in nothing but keys share the length of their replies. */
 static void prepare_requests(char **arguments, int count) {
-    size_t bytes = 0;
+    size_t bytes = 0, kinds = 0;
     int at = 0;
     do {
         requests = realloc(requests, (request_count + 1) * sizeof *requests);
@@ -65,9 +66,12 @@ static void prepare_requests(char **arguments, int count) {
         if (!out) exit(1);
         for (unsigned i = 0; i < pipeline; i++) at = append_command(out, arguments, count, at);
         fclose(out);
-        request->reply_length = 0;
         bytes += request->length;
+        if (at == 0 && kinds == 0) kinds = request_count;
     } while (at != 0 || (key_range > 1 && request_count < PREPARED && bytes < PREPARED_BYTES));
+    uint64_t *lengths = calloc(kinds, sizeof *lengths);
+    if (!lengths) exit(1);
+    for (size_t i = 0; i < request_count; i++) requests[i].reply_length = &lengths[i % kinds];
 }
 
 /* The replies to a request, in as many pieces as they come. */
