@@ -2,10 +2,10 @@
  * How many I/O threads Redis gets on a machine; Redis counts its main thread, too.
  *
  * Half of the cores, at most eight, for the other half runs what uses Redis; the documents found a quarter to half
- * of the cores right. At least three: the one I/O thread of two does the socket work of all clients, and needs
- * about as long for it as the main thread alone. Below four cores off (1): the threads would share the cores with
- * what uses Redis, and a client with one connection, such as a pool of one, never gains, since an I/O thread serves
- * whole connections. Figures: docs/redis-experiments.md, "I/O threads".
+ * of the cores right. At least three: with two, the one I/O thread that serves all clients is the limit. Below four
+ * cores off (1): the threads would take cores from what uses Redis, and a client with one connection, such as a
+ * pool of one, never gains, since an I/O thread serves whole connections. docs/redis-experiments.md has the
+ * figures ("I/O threads").
  */
 export function ioThreadsFor(cores: number): number {
   return cores < 4 ? 1 : Math.max(3, Math.min(8, Math.floor(cores / 2)))
