@@ -12,6 +12,7 @@ import {
 } from '../src/drivers/redis/generator/load.ts'
 import { fillKeys, keyName } from '../src/drivers/redis/servers.ts'
 import { commandOf, LIST } from '../src/experiments/io-threads/commands.ts'
+import { countFailures } from '../src/experiments/io-threads/io-threads.ts'
 
 const server = redisOfThisFile()
 const { signal } = new AbortController()
@@ -115,6 +116,18 @@ describe('replies that are not read', () => {
     done.abort()
     const { errors } = await load
     expect(errors['reply of another length']).toBeGreaterThan(0)
+  })
+
+  test('are counted as failures by Redis: errors, and keys that are not there', async () => {
+    const { redis, socket } = server
+    const { result, failures } = await countFailures({ socket }, async () => {
+      await redis.mget('a', 'b', LIST)
+      await redis.call('NONE').catch(() => {})
+      return 'done'
+    })
+    expect([result, failures]).toEqual(['done', { 'error reply': 1, 'key not found': 3 }])
+    const fine = await countFailures({ socket }, () => redis.ping())
+    expect(fine.failures).toEqual({})
   })
 
   test('need TCP', async () => {

@@ -35,10 +35,10 @@ test('a gain or a loss is one of 10 % in every round, and marks stand beside it'
   expect(column(gains, 'measured')).toEqual(['loses with 2', 'gains with 3'])
   expect(column(gains, /^× with 3/)).toEqual(['1.12 (1.05-1.20)', '1.65 (1.60-1.70) !'])
   expect(part.claims[0]).toMatch(
-    /raise the rate .* in 1 of 4 cases; most to 1\.65 .*value 16 kB, I\/O/,
+    /raise the rate .* in 1 of 4 cases \(64 B: 0 of 2, 16 kB: 1 of 2\); most to 1\.65 .*value 16 kB, I\/O/,
   )
   expect(part.claims[1]).toMatch(
-    /lower the rate .* in 1 of 4 cases; most to 0\.52 .*value 64 B, I\/O/,
+    /lower the rate .* in 1 of 4 cases \(64 B: 1 of 2, 16 kB: 0 of 2\); most to 0\.52 .*value 64 B, I\/O/,
   )
   expect(all?.rows).toHaveLength(6)
 })
@@ -50,7 +50,7 @@ test('the slower one of main and I/O threads sets the extrapolated rate', () => 
   expect(column(extrapolation, 'from')).toEqual(['3', '3'])
   expect(column(extrapolation, 'at most')).toEqual(['1.33 times with 3', '2.00 times with 3'])
   expect(part.claims[2]).toMatch(
-    /^Extrapolated .* not measured: .* many cores: 3 in 2 of 2 loads; at most 2\.00 times with 3/,
+    /^Extrapolated .* not measured: .* are 3 in 2 of 2 loads .*; at most 2\.00 times with 3/,
   )
 })
 

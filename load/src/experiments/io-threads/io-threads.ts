@@ -160,9 +160,12 @@ Examples:
   claims: claimsOf,
 }
 
-/** Does some work with an empty list, and returns what went wrong as Redis counted it, replies that nobody read included. */
-async function countFailures<Result>(
-  { socket }: RedisServer,
+/**
+ * Does some work, with an empty list, and returns what went wrong as Redis counted it: in replies that nobody read,
+ * too.
+ */
+export async function countFailures<Result>(
+  { socket }: Pick<RedisServer, 'socket'>,
   work: () => Promise<Result>,
 ): Promise<{ result: Result; failures: Record<string, number> }> {
   const client = new Redis(socket)

@@ -135,20 +135,23 @@ function summaries(rows: Rows, result: Result, load: string): Section[] {
       },
       {
         head: 'should gain at most',
-        cell: (row) => of(row).toSorted(byTimes).slice(0, 1).map(timesText).join(),
+        cell: (row) => extrapolatedOf(of(row)).slice(0, 1).map(timesText).join(),
       },
     ],
   })
   return [measured, extrapolated]
 }
 
-const byTimes = (a: Compared, b: Compared) => b.times - a.times
+/** Those of which something can be extrapolated, the largest gain first. */
+const extrapolatedOf = (all: readonly Compared[]): Compared[] =>
+  all.filter(({ times }) => times > 0).toSorted((a, b) => b.times - a.times)
+const shouldGain = ({ times }: Compared) => times >= CLEAR
 const timesText = ({ times, threads }: Compared) => `${figure(times)} times with ${threads}`
 
 /** The fewest threads that should gain. */
 const firstGain = (all: readonly Compared[]): number | undefined =>
   all
-    .filter(({ times }) => times >= CLEAR)
+    .filter(shouldGain)
     .map(({ threads }) => threads)
     .toSorted((a, b) => a - b)[0]
 
@@ -172,10 +175,14 @@ export function claimsOf(rows: Rows, result: Result) {
   const sure = compared.filter(({ isSure }) => isSure)
   const say = (verb: string, all: readonly Compared[], most: Compared | undefined) =>
     most &&
-    `Measured: I/O threads ${verb} the rate by 10 % or more in every round in ${all.length} of ${sure.length} cases; most to ${withRatioRange(most.ratio)} times: ${rows.nameOf(most.row)}.`
+    `Measured: I/O threads ${verb} the rate by 10 % or more in every round in ${all.length} of ${sure.length} cases (${bySize(sure, (one) => all.includes(one))}); most to ${withRatioRange(most.ratio)} times: ${rows.nameOf(most.row)}.`
+  const bySize = (all: readonly Compared[], test: (one: Compared) => boolean) =>
+    [...Map.groupBy(all, ({ row }) => row.text('bytes'))]
+      .map(([size, own]) => `${size}: ${own.filter(test).length} of ${own.length}`)
+      .join(', ')
   const byRatio = (a: Compared, b: Compared) => (b.ratio?.mean ?? 0) - (a.ratio?.mean ?? 0)
   const [higher, lower] = [gains, loses].map((test) => sure.filter(test).toSorted(byRatio))
-  const expected = compared.filter(({ times }) => times > 0).toSorted(byTimes)
+  const expected = extrapolatedOf(compared)
   const loads = [...Map.groupBy(expected, ({ base }) => base).values()].map(firstGain)
   const from = [...Map.groupBy(loads, (threads) => threads)]
     .toSorted(([a = Infinity], [b = Infinity]) => a - b)
@@ -187,7 +194,7 @@ export function claimsOf(rows: Rows, result: Result) {
       `Measured: I/O threads raise the rate clearly in none of ${sure.length} cases.`,
     lower && say('lower', lower, lower.at(-1)),
     expected[0] &&
-      `Extrapolated from the CPU time of each thread, not measured: with a core for each thread of Redis, and others for the clients, I/O threads should gain 10 % or more from this many cores: ${from.join(', ')} of ${loads.length} loads; at most ${timesText(expected[0])}: ${rows.nameOf(expected[0].row)}.`,
+      `Extrapolated from the CPU time of each thread, not measured: with a core for each thread of Redis, and others for the clients, the fewest threads that should gain 10 % or more are ${from.join(', ')} of ${loads.length} loads (cases by size of the values: ${bySize(expected, shouldGain)}); at most ${timesText(expected[0])}: ${rows.nameOf(expected[0].row)}.`,
     Math.max(...rows.values('threads').map(Number)) + 1 > machine.cores &&
       `Redis and the load share ${machine.cores} cores here, which cannot show what more cores would.`,
   ]
