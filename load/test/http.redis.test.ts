@@ -86,6 +86,7 @@ describe('npm run load', () => {
     expect(await load.exited).toEqual({ code: 0, signal: null })
     const text = load.output.join('\n')
     expect(text).toMatch(/@valkey\/valkey-glide [\d.]+ \(glide\)/)
+    expect(text).toContain('; 2 I/O threads\n')
     const result = JSON.parse(await readFile(json, 'utf8'))
     expect(result).toMatchObject({
       load: { 'pool size': 2, "Redis's I/O threads": 2 },
@@ -125,16 +126,23 @@ describe('npm run load', () => {
     expect(again.output.join('\n')).toMatch(/ 0 got worse and 0 better by 1,000 %/)
   })
 
-  test('says why it does not take the running stack', async () => {
-    const state = await temporaryFolder()
-    await start(state)
-    const args = [...short, '--variants=sequential', '--duration=0.5']
-    const load = await runLoad({ state, args, until: /^sequential / })
-    expect(load.output.join('\n')).toContain(
-      'The running stack has no sequential API: starting a stack',
-    )
-    expect((await load.exited).code).toBe(0)
-  })
+  test.for([
+    ['sequential', [], 'The running stack has no sequential API: starting a stack'],
+    ['batch', ['--io-threads=3'], 'The running Redis has io-threads 1: starting a stack'],
+  ] as const)(
+    'says why it does not take the running stack: %s %j',
+    async ([variant, more, why]) => {
+      const state = await temporaryFolder()
+      await start(state, { REDIS_IO_THREADS: '1' })
+      const json = join(await temporaryFolder(), 'result.json')
+      const args = [...short, `--variants=${variant}`, '--duration=0.5', ...more, '--json', json]
+      const load = await runLoad({ state, args, until: /All samples are in/ })
+      expect(load.output.join('\n')).toContain(why)
+      expect((await load.exited).code).toBe(0)
+      const result = JSON.parse(await readFile(json, 'utf8'))
+      if (more.length > 0) expect(result.load).toMatchObject({ "Redis's I/O threads": 3 })
+    },
+  )
 
   test('an interrupt keeps the rounds that are complete', async () => {
     const state = await temporaryFolder()

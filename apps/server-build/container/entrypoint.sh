@@ -34,6 +34,7 @@ sha256_of() {
 io_threads() {
   cores=$(nproc)
   if [ "$cores" -lt 4 ]; then echo 1; return; fi
+  if [ "$cores" -lt 6 ]; then echo 3; return; fi
   if [ "$cores" -gt 16 ]; then echo 8; else echo $((cores / 2)); fi
 }
 

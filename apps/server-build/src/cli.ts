@@ -108,7 +108,7 @@ program
   .option('--dir <path>', 'data directory (default: $ONETRIP_HOME/redis/data/<build>)')
   .option('--secrets <folder>', 'only the users of users.acl, with the passwords that are there')
   .addOption(
-    new Option('--io-threads <n>', 'default: half of the cores, at most 8; 1 below four cores')
+    new Option('--io-threads <n>', 'default: half of the cores, 3 to 8; 1 (off) below four cores')
       .env('REDIS_IO_THREADS')
       .argParser(integer(1, 128)),
   )

@@ -18,6 +18,8 @@ export interface OwnRedis {
   directory: string
   /** Folder of its users' passwords, made where absent. */
   secrets: string
+  /** Further configuration, such as `{ 'io-threads': '3' }`. */
+  config?: Record<string, string>
 }
 
 /** A Redis that runs already, and is left running. */

@@ -8,7 +8,7 @@ import { percent } from '../experiment/figures.ts'
 import type { Table } from '../experiment/section.ts'
 import { readResult } from './files.ts'
 import { code, plain, tableMarkdown } from './markdown.ts'
-import { type Part, partOf } from './part.ts'
+import { ioThreadsText, type Part, partOf } from './part.ts'
 
 /** Where the results are that documents show. */
 export const published = join(repository, 'load/results')
@@ -102,9 +102,11 @@ function selected(table: Table, selection: string, name: string): Table {
 }
 
 /** When, by which command and on what, in one line. */
-function provenanceText({ facts, result: { date, command, elsewhere } }: Part): string {
+function provenanceText({ facts, result }: Part): string {
+  const { date, command, elsewhere } = result
   const when = `${date.slice(0, 10)}, ${date.slice(11, 16)} UTC`
   const { Machine = '-', Redis = '-' } = Object.fromEntries(facts)
   const share = elsewhere === null ? 'an unknown share' : percent(elsewhere)
-  return `${when}: ${code(command)}. ${plain(Machine)}; Redis ${plain(Redis)}; ${share} of the CPU time went elsewhere.`
+  const redis = [`Redis ${Redis}`, ioThreadsText(result) ?? []].flat().join(', ')
+  return `${when}: ${code(command)}. ${plain(Machine)}; ${plain(redis)}; ${share} of the CPU time went elsewhere.`
 }

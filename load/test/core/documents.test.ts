@@ -57,7 +57,7 @@ test('what stands below a mark is replaced, and all else stays', async () => {
   ].join('\n')
   const filled = await withFigures(text, folder)
   expect(filled).toMatch(
-    /^- 2026-11-21, 14:14 UTC: `npm run load -- .*`\. .*; [\d.]+ % of the CPU/m,
+    /^- 2026-11-21, 14:14 UTC: `npm run load -- .*`\. .*, I\/O threads off; [\d.]+ % of the CPU/m,
   )
   expect(filled).toMatch(/^\| naive +\| +7.00 \| +1 \|/m)
   const rest = filled.replaceAll(/^(\|.*|- 2026.*)\n/gm, '')

@@ -94,6 +94,27 @@ describe('the page', () => {
   })
 })
 
+test.each([
+  [{ "Redis's I/O threads": 1 }, {}, 'I/O threads off'],
+  [{ "Redis's I/O threads": 3 }, {}, '3 I/O threads'],
+  [{ "Redis's I/O threads": '1, 3' }, {}, 'I/O threads 1, 3 (1 is off)'],
+  [{ "Redis's I/O threads": null }, {}, 'I/O threads unknown'],
+  [{}, { ioThreads: [2] }, '2 I/O threads'], // results of older versions
+  [{}, {}, null],
+])(
+  'beside every table of figures stands whether I/O threads were on: %j %j',
+  (load, options, text) => {
+    const { sections } = partOf({ experiment: http, result: { ...all.result, load, options } })
+    const tables = sections.flatMap((section) => section.tables)
+    const isOfFigures = ({ head }: (typeof tables)[number]) => head[1] !== 'how'
+    expect(tables.filter(isOfFigures).length).toBeGreaterThan(1)
+    for (const table of tables) {
+      const says = text !== null && isOfFigures(table)
+      expect(table.caption.split('; ').slice(1)).toEqual(says ? [text] : [])
+    }
+  },
+)
+
 test('throughput and p99 are drawn second by second, with a gap between the rounds', async () => {
   const samples = httpSamples({ naive: [3_000, 3_000], batch: [40_000, 40_000] }).map((sample) => {
     // The last run ended early.

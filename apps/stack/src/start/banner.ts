@@ -43,7 +43,8 @@ function redisLines(
 ): string[] {
   const ours = build === null ? 'NOT the patched build' : `build ${build}`
   const way = transport === 'unix' ? 'its Unix socket' : 'TCP'
-  const use = `the APIs use ${way}; ${ioThreads} I/O ${ioThreads === 1 ? 'thread' : 'threads'}`
+  const threads = `${ioThreads ?? 'unknown'} I/O ${ioThreads === 1 ? 'thread' : 'threads'}`
+  const use = `the APIs use ${way}; ${threads}`
   if (redis.kind === 'foreign') {
     return [`${version} at ${hideCredentials(redis.url)} (REDIS_URL), ${ours}`, use]
   }

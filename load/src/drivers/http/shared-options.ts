@@ -97,15 +97,18 @@ export const requestOptionNames = [...workloadOptionNames, 'method', 'header', '
 export function addTarget(command: Command): Command {
   const { build, transport } = redisOptions()
   const url = 'APIs that run already, their Redis being REDIS_URL; or any HTTP service'
+  const threads =
+    "of an own stack's Redis, its main thread included (default: REDIS_IO_THREADS, else by cores)"
   return addRequest(command)
     .option('--connections <n>', 'HTTP connections at the same time', wholeNumber(1, 10_000), 64)
     .option('--workers <n>', 'processes of each API of an own stack', wholeNumber(1, 64))
     .addOption(
       new Option('--url <list>', url)
         .argParser(listOfUrls)
-        .conflicts(['variants', 'redisBuild', 'transport', 'workers']),
+        .conflicts(['variants', 'redisBuild', 'transport', 'workers', 'ioThreads']),
     )
     .option(ownHostOption, 'these hosts are mine to put load on, though they are not this machine')
     .addOption(build)
     .addOption(transport)
+    .option('--io-threads <n>', threads, wholeNumber(1, 128))
 }

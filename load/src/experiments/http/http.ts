@@ -34,14 +34,16 @@ const RATE = 'requestsPerSecond'
 export const http: Experiment<HttpOptions, HttpBench> = {
   name: 'http',
   title: 'Page views over HTTP, at full speed',
-  detail: ({ options: { workload = 'realistic' } }) =>
-    workload === 'realistic' ? '' : `workload ${workload}`,
+  detail({ options: { workload = 'realistic', ioThreads } }) {
+    const threads = ioThreads === undefined ? [] : `${ioThreads} I/O threads`
+    return [workload === 'realistic' ? [] : `workload ${workload}`, threads].flat().join(', ')
+  },
   summary: 'compare the variants of the API at full speed',
   group: 'Over HTTP',
   about: `
-It measures what npm start runs. If nothing runs, or not what --variants, --redis-build, --transport or
---workers ask for, it starts a stack of its own and removes it afterwards. docs/method.md says how it
-measures, and what that cannot say.
+It measures what npm start runs. If nothing runs, or not what --variants, --redis-build, --transport,
+--io-threads or --workers ask for, it starts a stack of its own and removes it afterwards. docs/method.md
+says how it measures, and what that cannot say.
 
 Variants: ours (${strategyNames.join(', ')}), and:
 ${contenders.map((name) => `  ${name.padEnd(17)}${descriptions[name]}`).join('\n')}
@@ -61,7 +63,8 @@ results; URLs do not.
 
 Environment:
   REDIS_URL, REDIS_PASSWORD_FILE   with --url: the Redis of those APIs, to be watched (it needs INFO only)
-  WORKERS, REDIS_POOL_SIZE, REDIS_IO_THREADS   of a stack of its own (default 1)
+  WORKERS, REDIS_POOL_SIZE   of a stack of its own (default 1)
+  REDIS_IO_THREADS           likewise (default: by cores; 1 is off)
   SALE_METHOD   of a stack of its own, with --workload sale: script, compensated, optimistic or naive
   REDIS_SERVER, ONETRIP_HOME, ONETRIP_STATE   as for npm start (npm start -- --help)
 
