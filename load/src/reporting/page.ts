@@ -161,4 +161,4 @@ ${more.map((cell, column) => html`<td${kind(column + 1)}>${cell}</td>`)}</tr>
 }
 
 const method = html`<p>Cases take turns, round by round, after a warm-up. A figure is the median of the rounds, the range beside it their lowest and highest. A ratio compares two runs of the same round, so that slow drifts of the machine cancel out; its 95 % interval is across the rounds. CPU time is that of whole processes.</p>
-<p>Generator, API and Redis share one machine: ratios and CPU time carry over to others better than rates do. A distant Redis is simulated by a relay. The documents measured on other machines, with older versions. More is in <code>docs/method.md</code>.</p>`
+<p>Generator, API and Redis share one machine: ratios and CPU time carry over to others better than rates do. A distant Redis is simulated by a relay. The source articles measured on other machines, with older versions. More is in <code>docs/method.md</code>.</p>`

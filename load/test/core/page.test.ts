@@ -77,9 +77,9 @@ describe('the page', () => {
     expect([...new Set(others)]).toEqual([])
   })
 
-  test("has the documents' figures, and the file with every sample", () => {
+  test("has the source articles' figures, and the file with every sample", () => {
     expect(wordsOf(whole)).toMatch(
-      /The documents: .*Redis 6\.2\.6.* documents commands\/s .* 215,800 /s,
+      /The source articles: .*Redis 6\.2\.6.* articles commands\/s .* 215,800 /s,
     )
     const data = /download="http.json" href="data:application\/json;base64,(.*?)"/.exec(whole)?.[1]
     const read = JSON.parse(Buffer.from(data ?? '', 'base64').toString())

@@ -39,7 +39,7 @@ describe('short-connections', () => {
     }
   })
 
-  test("--shape calls redis-benchmark as the documents' authors did", async () => {
+  test("--shape calls redis-benchmark as the source articles' authors did", async () => {
     const shape = ['--shape=get-8000,ping-10000-kept', '--requests=20000']
     const args = [...once, ...shape, '--io-threads=2']
     const { text, result } = await runExperiment('short-connections', args)

@@ -58,7 +58,7 @@ export interface SessionsPart {
 
 const documentParts = [{ login: 'login:', recent: 'recent:' }]
 
-/** The key names of the documents (Redis in Action), for one Redis. The default. */
+/** The key names of the source articles (Redis in Action), for one Redis. The default. */
 export const documentKeys: Keys = {
   login: () => 'login:',
   recent: () => 'recent:',

@@ -75,7 +75,7 @@ export interface SessionStore {
   tokenExpiresAt(token: string): number
 
   /**
-   * The documents' `update_token`: logs the user in on this token, and records a view of `item` if
+   * The source articles' `update_token`: logs the user in on this token, and records a view of `item` if
    * there is one. One round trip. It creates the session when there is none, so it is no way to record
    * a view of somebody who may have logged out; and the session is not in the user's list, as after
    * `login`.

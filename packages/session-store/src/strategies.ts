@@ -17,7 +17,7 @@ const strategies = {
   'naive-lean': (options) => shortConnections(options, true),
   /** Shared connections, one round trip for each command. */
   sequential: (options) => pooled(options, oneByOne),
-  /** Shared connections, one ioredis pipeline for each update: one round trip. The documents' answer. */
+  /** Shared connections, one ioredis pipeline for each update: one round trip. The source articles' answer. */
   pipeline: (options) => pooled(options, pipeline),
   /** The same, written without ioredis's `Pipeline` object. */
   'pipeline-framed': (options) => pooled(options, framedWhere(clientsOf(options))),

@@ -12,7 +12,7 @@ import { addRequest, hasRequest, type RequestFlags } from './request.ts'
 
 const workloads: Record<WorkloadName, { sessions: number; items: number; reads: number }> = {
   realistic: { sessions: 1_000, items: 1_000, reads: 0.2 },
-  /** What the documents' own benchmark did: one token, one item, and nothing but updates. */
+  /** What the source articles' own benchmark did: one token, one item, and nothing but updates. */
   documents: { sessions: 1, items: 1, reads: 0 },
   sale: { sessions: 1_000, items: 1_000, reads: 0 },
   feed: { sessions: 1_000, items: 1_000, reads: 0.8 },

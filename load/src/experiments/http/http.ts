@@ -50,7 +50,7 @@ ${contenders.map((name) => `  ${name.padEnd(17)}${descriptions[name]}`).join('\n
 
 Workloads:
   realistic   many sessions; POST /views, and a share of GET /me, /me/views and /items/popular
-  documents   one session and one item, POST /views only: what the documents measured
+  documents   one session and one item, POST /views only: what the source articles measured
   sale        POST /items/:item/purchases of items on sale, some of them repeated by the same buyer
   feed        POST /feed, and four times as many GET /feed and GET /me/feed
   unique      POST /items/:item/viewers: a Bloom filter with seven bits for each viewer

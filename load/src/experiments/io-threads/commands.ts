@@ -45,7 +45,7 @@ export const bytesUnderWay = (name: CommandName, bytes: number, requests: number
 export const sizeText = (bytes: string | number): string =>
   Number(bytes) % 1_024 === 0 ? `${Number(bytes) / 1_024} kB` : `${bytes} B`
 
-/** What the documents measured, by command and threads, with small values and one command at a time. */
+/** What the source articles measured, by command and threads, with small values and one command at a time. */
 export const documents = {
   SET: { 1: 85_200, 4: 210_300 },
   GET: { 1: 87_500, 4: 215_800 },

@@ -50,7 +50,7 @@ export const ioThreads: Experiment<IoThreadsOptions, (one: Case) => RedisServer>
   summary: 'GET, SET, MGET of 10 and LPUSH with I/O threads, by size of the values and pipeline',
   group: 'Redis',
   about: `
-The documents' Redis 6.2 on 24 cores went from 87,500 to 215,800 GET/s with four threads, and no higher
+The source articles' Redis 6.2 on 24 cores went from 87,500 to 215,800 GET/s with four threads, and no higher
 with eight: then the main thread, which executes all commands, is the limit. The setting counts the main
 thread; 1 is off.
 

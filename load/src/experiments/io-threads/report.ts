@@ -67,7 +67,7 @@ export function sectionsOf(rows: Rows, result: Result): Section[] {
     ...summaries(rows, result, load),
     sectionOf(rows, {
       title: 'Every setting',
-      paragraphs: ['The documents: Redis双核架构实测QPS; Redis 6.2.6, 24 cores, memtier.'],
+      paragraphs: ['The source articles: Redis双核架构实测QPS; Redis 6.2.6, 24 cores, memtier.'],
       charts: chartsOf(rows, RATE, 'bytes', { logarithmic: true }),
       pageOnly: rows.all.length > MANY,
       caption: `Every setting: ${load}. Latencies are those of whole pipelines`,
@@ -159,7 +159,7 @@ const firstGain = (all: readonly Compared[]): number | undefined =>
 const marked = (row: Row, text: string): string =>
   [text, ...row.doubts.map(({ mark }) => mark)].join(' ')
 
-const theirs = documented('documents commands/s', documents, 'command', 'threads')
+const theirs = documented('articles commands/s', documents, 'command', 'threads')
 /** They had small values, and no pipelines. */
 const asDocumented: Column = {
   ...theirs,

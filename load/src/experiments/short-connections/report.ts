@@ -18,7 +18,7 @@ import {
 } from '../../reporting/columns.ts'
 import { shapeNames, shapeOf } from './shapes.ts'
 
-/** The loads besides the documents' shapes. */
+/** The loads besides the source articles' shapes. */
 export const SHORT = 'short'
 export const LONG = 'long'
 export const BESIDE = 'long beside short'
@@ -29,7 +29,7 @@ const documents = {
   'ping-10000-kept': { 'redis-benchmark': { stock: 93_580 } },
 }
 const SOURCES =
-  'The documents: Redis短连接性能优化 (ApsaraDB): redis-benchmark -k 0 -t get -n 100000 -c 8000; 张鹏义, Tencent Cloud: redis-benchmark -t ping -c 10000 -n 500000, Redis 4.0.10.'
+  'The source articles: Redis短连接性能优化 (ApsaraDB): redis-benchmark -k 0 -t get -n 100000 -c 8000; 张鹏义, Tencent Cloud: redis-benchmark -t ping -c 10000 -n 500000, Redis 4.0.10.'
 
 export function sectionsOf(rows: Rows, { options }: Result): Section[] {
   const short = rows.where({ load: SHORT })
@@ -62,14 +62,14 @@ export function sectionsOf(rows: Rows, { options }: Result): Section[] {
     ...shapeNames.map((load) => {
       const own = rows.where({ load })
       return sectionOf(own, {
-        title: `The documents' ${load}`,
+        title: `The source articles' ${load}`,
         paragraphs: [SOURCES],
         charts: chartsOf(own, 'mainCpuMicros'),
         caption: `redis-benchmark ${shapeOf(load, Number(options.requests) || undefined).args}, and the same by our generator`,
         columns: [
           range('perSecond', own),
           ratio('perSecond', '× stock'),
-          documented('documents requests/s', documents, 'load', 'tool', 'build'),
+          documented('articles requests/s', documents, 'load', 'tool', 'build'),
           range('mainCpuMicros', own),
           ratio('mainCpuMicros', 'CPU × stock'),
           ...['max', errors],
@@ -158,7 +158,7 @@ function profileSection(short: Rows): Section {
   })
 }
 
-/** What the documents found. */
+/** What the source articles found. */
 const SEARCH = 'listSearchKey'
 
 const profilesOf = ({ samples }: Row) =>

@@ -8,7 +8,7 @@ import type { Sender } from './sender.ts'
 import { oneByOne } from './wires.ts'
 
 /**
- * What the documents warn of: every update opens a connection, sends one command per round trip and
+ * What the source articles warn of: every update opens a connection, sends one command per round trip and
  * closes the connection.
  *
  * @param lean False: as an application would write it, with ioredis's defaults (HELLO, client info, INFO
