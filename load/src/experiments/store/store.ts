@@ -55,7 +55,7 @@ export const store: Experiment<StoreOptions, Bench> = {
   summary: "calls per second of the store's updateToken, by strategy and link to Redis",
   group: 'The store',
   about: `
-Calls the function again and again for a given time, one call at a time as the source articles do, over their links:
+Calls the function in a loop for a given time, one call at a time as the source articles do, over their links:
   unix       Unix socket
   loopback   TCP on this machine
   switch     0.271 ms, 1 Gb/s
