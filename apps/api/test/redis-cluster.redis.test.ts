@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { createSessionStore, partitionedKeys } from '@onetrip/session-store'
 import { parseMetrics } from '@onetrip/stack/metrics.ts'
 import { makeCertificates } from '@onetrip/stack/testing/certificates.ts'
 import { type TestCluster, testCluster } from '@onetrip/stack/testing/cluster.ts'
@@ -9,7 +10,7 @@ import { temporaryFolder } from '@onetrip/stack/testing/folders.ts'
 import { tlsFrontForThisTest } from '@onetrip/stack/testing/tls.ts'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { apiProcessForThisTest } from './api-process.ts'
-import { bearer } from './support.ts'
+import { bearer, secret } from './support.ts'
 
 let cluster: TestCluster
 
@@ -187,6 +188,33 @@ test('a user with restricted permissions, and TLS, as with one Redis', async () 
   expect(denied).toEqual([[], [], []])
   expect(api.lastLines.join('\n')).not.toContain(password)
   for (const { names } of fronts) expect(new Set(names)).toEqual(new Set(['redis.test']))
+})
+
+test('the user of users.acl may do what a move of slots takes, with every strategy', async () => {
+  const password = 'of-the-api'
+  for (const { admin } of cluster.nodes) {
+    await admin.call('ACL', 'SETUSER', 'api', ...apiRules(password))
+    await admin.call('ACL', 'LOG', 'RESET')
+  }
+  const keys = partitionedKeys()
+  for (const strategy of ['batch', 'sequential', 'naive', 'naive-lean'] as const) {
+    const store = createSessionStore({
+      ...{ cluster: { nodes: nodes(), username: 'api', password }, strategy },
+      ...{ tokens: { secrets: [secret] }, janitor: false, deadlineMs: 30_000 },
+    })
+    onTestFinished(() => store.close())
+    await store.ready()
+    const { token } = await store.login('ada')
+    const key = keys.login(token.split('.')[0] ?? '')
+    const slot = (await cluster.nodes[0]?.admin.cluster('KEYSLOT', key)) ?? 0
+    for (const target of cluster.nodes) {
+      await cluster.moveSlot(slot, target, async () => {
+        expect(await store.recordView(token, 'book')).toMatchObject({ user: 'ada' })
+      })
+    }
+  }
+  const denied = await Promise.all(cluster.nodes.map(({ admin }) => admin.call('ACL', 'LOG')))
+  expect(denied).toEqual([[], [], []])
 })
 
 /** The rules of the user `api` in users.acl, as ACL SETUSER takes them. */
