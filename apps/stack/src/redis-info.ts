@@ -124,6 +124,11 @@ export class RedisMonitor {
     return factsOf(await this.#info())
   }
 
+  /** Whether it is a primary, not a replica. */
+  async isPrimary(): Promise<boolean> {
+    return (await this.#info()).get('role') === 'master'
+  }
+
   async read(): Promise<RedisReading> {
     const answered = this.#answered
     return readingOf(await this.#info(), answered)

@@ -1,4 +1,13 @@
-import { createSessionStore, documentKeys } from '@onetrip/session-store'
+import { readFile } from 'node:fs/promises'
+import {
+  createCluster,
+  createSessionStore,
+  documentKeys,
+  type Keys,
+  partitionedKeys,
+  type SessionStore,
+} from '@onetrip/session-store'
+import type { ClusterTarget, RedisTarget } from '../address.ts'
 import { messageOf, Problem } from '../problem.ts'
 
 /** Few, so that they leave the shop's own items among the 100 that GET /items/popular lists. */
@@ -14,13 +23,15 @@ export const raceItems = { items: ITEMS, itemPrefix: 'race-item-' }
  * @throws Problem when Redis does not answer; what `work` throws.
  */
 export async function withSessions<Result>(
-  { redisUrl, secret, count }: { redisUrl: string; secret: string; count: number },
+  { redis, secret, count }: { redis: RedisTarget; secret: string; count: number },
   work: (tokens: readonly string[]) => Promise<Result>,
 ): Promise<Result> {
+  const client = 'url' in redis ? undefined : await clientOf(redis)
+  // As the APIs have them.
+  const keys = client ? partitionedKeys() : documentKeys
   const store = createSessionStore({
-    url: redisUrl,
-    tokens: { secrets: [secret] },
-    janitor: false,
+    ...('url' in redis ? { url: redis.url } : { client }),
+    ...{ keys, tokens: { secrets: [secret] }, janitor: false },
   })
   try {
     await store.ready(5_000).catch((error: unknown) => {
@@ -33,18 +44,30 @@ export async function withSessions<Result>(
       return await work(tokens)
     } finally {
       // Redis may have gone, and the sessions with it or by their expiry.
-      await Promise.allSettled([...names.map((name) => store.endUserSessions(name)), forget(store)])
+      const ended = names.map((name) => store.endUserSessions(name))
+      await Promise.allSettled([...ended, forget(store, keys)])
     }
   } finally {
     await store.close()
+    client?.disconnect()
   }
 }
 
-function forget(store: ReturnType<typeof createSessionStore>): Promise<void> {
+async function clientOf({ cluster, username, passwordFile }: ClusterTarget) {
+  const nodes = cluster.map((address) => {
+    const [, host = '', port] = /^(.*):(\d+)$/.exec(address) ?? []
+    return { host, port: Number(port) }
+  })
+  const password = passwordFile && (await readFile(passwordFile, 'utf8')).trim()
+  const redisOptions = { ...(username && { username }), ...(password && { password }) }
+  return createCluster(nodes, { redisOptions })
+}
+
+function forget(store: SessionStore, keys: Keys): Promise<void> {
   const { itemPrefix, items } = raceItems
   const names = Array.from({ length: items }, (_, index) => `${itemPrefix}${index + 1}`)
   return store.run({
-    commands: documentKeys.allPopular().map((key) => ['ZREM', key, ...names] as const),
+    commands: keys.allPopular().map((key) => ['ZREM', key, ...names] as const),
     readOnly: false,
     read: () => undefined,
   })
