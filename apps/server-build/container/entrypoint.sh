@@ -5,6 +5,7 @@
 #
 # CLUSTER_NODE      the host name of this node of a cluster; empty for a Redis that is none
 # REDIS_IO_THREADS  how many; empty for the number that fits the machine
+# REDIS_DATA        folder of the data (default /data); a node of a cluster takes one below, of its name
 # REDIS_SECRETS     folder of the passwords, made here where they are absent (default /secrets)
 #
 # Runs as no root, on a root file system that may be read-only; needs a writable /data and /tmp.
@@ -53,6 +54,7 @@ api=$(sha256_of "$secrets/api/redis-password")
 operator=$(sha256_of "$secrets/operator/redis-password")
 set -- --aclfile "$users" --io-threads "${REDIS_IO_THREADS:-$(io_threads)}" "$@"
 templates=$share/users.acl
+data=${REDIS_DATA:-/data}
 replication='' cluster='' left_out=''
 if [ -n "${CLUSTER_NODE:-}" ]; then
   mkdir -p "$secrets/replication" "$secrets/cluster"
@@ -72,6 +74,8 @@ if [ -n "${CLUSTER_NODE:-}" ]; then
     echo "cluster-preferred-endpoint-type hostname"
   } >"$node"
   set -- --include "$node" "$@"
+  data=$data/$CLUSTER_NODE # nodes may share a volume
+  mkdir -p "$data"
 fi
 
 # shellcheck disable=SC2086 # the paths of templates are ours, without spaces
@@ -81,4 +85,4 @@ cat $templates | sed -e '/^ *#/d' -e "s/@API_PASSWORD_SHA256@/$api/" \
   awk '/^user /{ if (line) print line; line = $0; next } { line = line $0 } END { print line }' \
     >"$users"
 
-exec redis-server "$share/redis.conf" --port 6379 --bind '*' '-::*' --dir /data "$@"
+exec redis-server "$share/redis.conf" --port 6379 --bind '*' '-::*' --dir "$data" "$@"

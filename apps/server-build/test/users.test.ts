@@ -102,6 +102,7 @@ async function entryPoint(
       TMPDIR: own,
       CLUSTER_NODE: node,
       REDIS_SECRETS: join(folder, 'secrets'),
+      REDIS_DATA: join(folder, 'data'),
       REDIS_SHARE: fileURLToPath(new URL('..', import.meta.url)),
     },
   })
@@ -143,6 +144,7 @@ test('containers of nodes that start at once have the same users, and their repl
   const ours = readFileSync(join(folder, 'ours.acl'), 'utf8').replaceAll(/ +/g, ' ')
   for (const [index, args] of all.entries()) {
     expect(usersOf(args)).toBe(ours)
+    expect(after(args, '--dir')).toBe(join(folder, 'data', nodes[index] ?? ''))
     const settings = readFileSync(after(args, '--include'), 'utf8')
     expect(settings).toContain('\ncluster-enabled yes\n')
     expect(settings).toContain(`\ncluster-announce-hostname ${nodes[index]}\n`)
