@@ -265,7 +265,11 @@ export interface PopularItem {
   views: number
 }
 
-/** The most viewed items, most viewed first. Keys: item counts. */
+/**
+ * The most viewed items, most viewed first. The result is exact: all views of an item are counted in one
+ * partition, so the top `limit` of all items are among the top `limit` of each partition. Keys: item
+ * counts.
+ */
 export function popularItems(keys: Keys, limit: number): Update<PopularItem[]> {
   return {
     commands: keys.allPopular().map((key): Command => ['ZRANGE', key, 0, limit - 1, 'WITHSCORES']),
