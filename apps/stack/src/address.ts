@@ -1,11 +1,13 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { parseRedisUrl } from '@onetrip/session-store'
+import { parseRedisUrl, type SessionStoreOptions } from '@onetrip/session-store'
 import type { RedisOptions as IoredisOptions } from 'ioredis'
 import { messageOf, Problem } from './problem.ts'
 
 export const transports = ['tcp', 'unix'] as const
 export type Transport = (typeof transports)[number]
+
+type StoreLocation = Pick<SessionStoreOptions, 'url' | 'cluster'>
 
 /** Options of ioredis. (Its type for replies depends on the part left out.) */
 export type RedisOptions = Omit<IoredisOptions, 'replyMapping'>
@@ -100,12 +102,23 @@ export interface ClusterTarget {
 }
 
 /** A target as the environment of an API, or of the demo service. A URL has its password in it. */
-export function settingsOfTarget(target: RedisTarget): Record<string, string> {
-  const none = { REDIS_URL: '', REDIS_CLUSTER: '', REDIS_USERNAME: '', REDIS_PASSWORD_FILE: '' }
-  if ('url' in target) return { ...none, REDIS_URL: target.url }
-  const { cluster, username = '', passwordFile = '' } = target
-  const user = { REDIS_USERNAME: username, REDIS_PASSWORD_FILE: passwordFile }
-  return { ...none, REDIS_CLUSTER: cluster.join(','), ...user }
+export function settingsOfTarget(target: RedisTarget): NodeJS.ProcessEnv {
+  const { cluster = [], username = '', passwordFile = '' } = 'url' in target ? {} : target
+  return {
+    REDIS_URL: 'url' in target ? target.url : undefined,
+    REDIS_CLUSTER: cluster.join(','),
+    REDIS_USERNAME: username,
+    REDIS_PASSWORD_FILE: passwordFile,
+    REDIS_SENTINELS: '',
+  }
+}
+
+/** A target as options of the store. @throws Problem when the password cannot be read. */
+export async function locationOf(target: RedisTarget): Promise<StoreLocation> {
+  if ('url' in target) return target
+  const { cluster: nodes, username, passwordFile } = target
+  const password = passwordFile && (await passwordIn(passwordFile))
+  return { cluster: { nodes, username, password } }
 }
 
 /** What `settingsOfTarget` has written. */

@@ -81,8 +81,6 @@ export async function startApi(options: ApiOptions): Promise<Program> {
       PORT: String(port),
       ...(program === undefined && { STRATEGY: variant }),
       ...settingsOfTarget(options.redis),
-      REDIS_SENTINELS: '',
-      REDIS_SENTINEL_NAME: '',
       SESSION_SECRETS: options.sessionSecret,
       SESSION_SECRETS_FILE: '',
     },

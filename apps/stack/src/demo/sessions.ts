@@ -1,13 +1,11 @@
-import { readFile } from 'node:fs/promises'
 import {
-  createCluster,
   createSessionStore,
   documentKeys,
   type Keys,
   partitionedKeys,
   type SessionStore,
 } from '@onetrip/session-store'
-import type { ClusterTarget, RedisTarget } from '../address.ts'
+import { locationOf, type RedisTarget } from '../address.ts'
 import { messageOf, Problem } from '../problem.ts'
 
 /** Few, so that they leave the shop's own items among the 100 that GET /items/popular lists. */
@@ -26,11 +24,11 @@ export async function withSessions<Result>(
   { redis, secret, count }: { redis: RedisTarget; secret: string; count: number },
   work: (tokens: readonly string[]) => Promise<Result>,
 ): Promise<Result> {
-  const client = 'url' in redis ? undefined : await clientOf(redis)
   // As the APIs have them.
-  const keys = client ? partitionedKeys() : documentKeys
+  const partitions = Number(process.env.REDIS_PARTITIONS || 64)
+  const keys = 'url' in redis ? documentKeys : partitionedKeys(partitions)
   const store = createSessionStore({
-    ...('url' in redis ? { url: redis.url } : { client }),
+    ...(await locationOf(redis)),
     ...{ keys, tokens: { secrets: [secret] }, janitor: false },
   })
   try {
@@ -49,18 +47,7 @@ export async function withSessions<Result>(
     }
   } finally {
     await store.close()
-    client?.disconnect()
   }
-}
-
-async function clientOf({ cluster, username, passwordFile }: ClusterTarget) {
-  const nodes = cluster.map((address) => {
-    const [, host = '', port] = /^(.*):(\d+)$/.exec(address) ?? []
-    return { host, port: Number(port) }
-  })
-  const password = passwordFile && (await readFile(passwordFile, 'utf8')).trim()
-  const redisOptions = { ...(username && { username }), ...(password && { password }) }
-  return createCluster(nodes, { redisOptions })
 }
 
 function forget(store: SessionStore, keys: Keys): Promise<void> {
