@@ -84,7 +84,7 @@ describe('npm start -- --cluster', () => {
     const output = () => stack.output.join('\n')
     await expect
       .poll(output)
-      .toContain(`the Redis node 127.0.0.1:${first} ended by itself (SIGKILL).`)
+      .toContain(`The Redis node 127.0.0.1:${first} ended by itself (SIGKILL).`)
     await expect.poll(output).toContain(`Its replica 127.0.0.1:${first + 3} takes over.`)
     await expect.poll(output).toContain(`127.0.0.1:${first + 3} has taken over.`)
     for (const api of stack.record.apis) {

@@ -25,14 +25,15 @@ export function watchLosses(
       if (stopping()) return
       if (running.size === 0) return resolve(program)
       const lines = exit.signal ? [] : program.lastLines.map((line) => `  ${line}`)
-      say([`${program.name} ended by itself (${describeExit(exit)}).`, ...lines].join('\n'))
+      const what = `The Redis node ${node.address} ended by itself (${describeExit(exit)}).`
+      say([what, ...lines].join('\n'))
       await reportTakeover(node, running, (line) => stopping() || say(line))
     })
   }
   return allLost
 }
 
-const AGAIN = 'To start it again, stop npm start and start it again.'
+const AGAIN = 'The next npm start has all nodes again.'
 
 async function reportTakeover(
   lost: ClusterNode,
