@@ -31,6 +31,7 @@ secret() {
   fi
   if [ -e "$1" ] && [ ! -s "$1" ]; then rm -f "$1"; fi # cut short by a crash
   if ln "$new" "$1" 2>/dev/null; then echo "Made $1" >&2; fi
+  if [ ! -e "$1" ]; then mv "$new" "$1"; fi # a volume without hard links
   rm -f "$new"
 }
 

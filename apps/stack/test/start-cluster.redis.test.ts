@@ -1,11 +1,20 @@
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { portsFrom } from '../src/cluster.ts'
+import type { Turn } from '../src/demo/events.ts'
 import { checkPorts, freePorts } from '../src/ports.ts'
 import { isAlive } from '../src/processes.ts'
 import { processesOf, temporaryFolder } from '../src/testing/folders.ts'
+import { runStart } from '../src/testing/programs.ts'
 import { clientOf, eventsUntil, input } from './support/demo.ts'
-import { expectNothingLeft, refused, type Started, sh, started } from './support/start.ts'
+import {
+  expectNothingLeft,
+  portOptions,
+  refused,
+  type Started,
+  sh,
+  started,
+} from './support/start.ts'
 
 /** Ports of the APIs, and the first of a row of free ports below those that the system gives to clients. */
 async function ports(): Promise<number[]> {
@@ -54,6 +63,7 @@ describe('npm start -- --cluster', () => {
     expect(text).toContain('a cluster of 3 primaries')
     expect(text).toContain(`127.0.0.1:${first}, replica 127.0.0.1:${first + 3}`)
     expect(stack.output.filter((line) => /^(batch|naive|demo): /.test(line))).toEqual([])
+    expect(text).toContain('Forming the cluster …') // it takes longer than two seconds
 
     const lines = stack.output.filter((line) => line.includes('curl '))
     const [answer = '', popular] = (await sh(lines.join('\n'))).trim().split('\n')
@@ -105,6 +115,20 @@ describe('npm start -- --cluster', () => {
     expect((await view(again.record.apis[0]?.url, tokens[0] ?? '')).status).toBe(200)
   })
 
+  test('Ctrl-C while the cluster forms leaves nothing, and the next start completes it', async () => {
+    const places = { state: await temporaryFolder(), ports: await ports() }
+    const args = [...portOptions(places.ports), '--cluster']
+    const until = /^Forming the cluster/
+    const early = await runStart({ state: places.state, args, until })
+    early.signal('SIGINT')
+    expect(await early.exited).toEqual({ code: 0, signal: null })
+    expect(await processesOf(places.state)).toEqual([])
+    const stack = await clusterStarted(places)
+    expect(
+      (await view(stack.record.apis[0]?.url, await login(stack.record.apis[0]?.url))).status,
+    ).toBe(200)
+  })
+
   test('a killed API ends it', async () => {
     const stack = await clusterStarted()
     process.kill(stack.record.apis[1]?.pid ?? 0, 'SIGKILL')
@@ -143,8 +167,10 @@ describe('npm start -- --cluster', () => {
     await expect.poll(() => processesOf(stack.state)).toEqual([])
   })
 
-  test('a race runs on the cluster, without a distance and without the wire', async () => {
+  test('a race runs on the nodes that are there, without a distance and without the wire', async () => {
     const stack = await clusterStarted()
+    process.kill(nodesOf(stack)[5]?.pid ?? 0, 'SIGKILL')
+    await expect.poll(() => stack.output.join('\n')).toContain('It was a replica')
     const url = stack.record.apis[0]?.url
     const { race } = (await (await fetch(`${url}/demo`)).json()) as { race: object }
     expect(race).toMatchObject({ distancesMs: [0] })
@@ -153,6 +179,11 @@ describe('npm start -- --cluster', () => {
     expect((await demo.send('POST', '/race', input)).status).toBe(202)
     const last = (await seen).at(-1)
     expect(last).toMatchObject({ name: 'turn', data: { errors: 0 } })
+    const turn = last?.data as Turn
+    expect(turn.requests).toBeGreaterThan(0)
+    // A naive view is five commands; only primaries count, which get each of them once.
+    expect(turn.commands / turn.requests).toBeGreaterThan(5)
+    expect(turn.redisCpuUs).toBeGreaterThan(0)
     expect(await demo.send('POST', '/wire', input)).toEqual({
       status: 404,
       body: { message: expect.stringContaining('On a cluster the wire is not shown') },
