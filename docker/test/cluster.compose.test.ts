@@ -49,9 +49,7 @@ test('six nodes, three of them primaries, and an API that keeps sessions on all 
   }
 })
 
-test('the nodes are known by their names, and nobody sees the password of the replicas', async () => {
-  const slots = await redisCli('redis-2', 'cluster', 'CLUSTER', 'SLOTS')
-  for (const node of nodes) expect(slots).toContain(node)
+test('nobody sees the password of the replicas', async () => {
   expect(await redisCli('redis-1', 'operator', 'CONFIG', 'GET', 'masterauth')).toContain('NOPERM')
   expect((await stack.exec('api-cluster', 'ls /secrets')).stdout.trim()).toBe('api')
 })

@@ -3,7 +3,7 @@
 # of a cluster, with those of ../cluster.conf and ../cluster.acl, too. Arguments are settings for
 # redis-server (--appendfsync always): they come last and win.
 #
-# CLUSTER_NODE      the host name of this node of a cluster; empty for a Redis that is none
+# CLUSTER_NODE      the name of this node of a cluster; empty for a Redis that is none
 # REDIS_IO_THREADS  how many; empty for the number that fits the machine
 # REDIS_DATA        folder of the data (default /data); a node of a cluster takes one below, of its name
 # REDIS_SECRETS     folder of the passwords, made here where they are absent (default /secrets)
@@ -70,9 +70,9 @@ if [ -n "${CLUSTER_NODE:-}" ]; then
     cat "$share/cluster.conf"
     echo "masteruser replication"
     echo "masterauth $(cat "$secrets/replication/redis-password")"
-    # Clients get the names of nodes: addresses of containers change.
-    echo "cluster-announce-hostname $CLUSTER_NODE"
-    echo "cluster-preferred-endpoint-type hostname"
+    # For logs. Clients get addresses, not host names: Docker takes ten seconds to say that the name of a
+    # stopped container is unknown, and Node looks up two names at a time.
+    echo "cluster-announce-human-nodename $CLUSTER_NODE"
   } >"$node"
   set -- --include "$node" "$@"
   data=$data/$CLUSTER_NODE # nodes may share a volume

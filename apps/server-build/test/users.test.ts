@@ -147,7 +147,7 @@ test('containers of nodes that start at once have the same users, and their repl
     expect(after(args, '--dir')).toBe(join(folder, 'data', nodes[index] ?? ''))
     const settings = readFileSync(after(args, '--include'), 'utf8')
     expect(settings).toContain('\ncluster-enabled yes\n')
-    expect(settings).toContain(`\ncluster-announce-hostname ${nodes[index]}\n`)
+    expect(settings).toContain(`\ncluster-announce-human-nodename ${nodes[index]}\n`)
     const password = readFileSync(passwordFile(secrets, 'replication'), 'utf8').trim()
     expect(settings).toContain(`\nmasteruser replication\nmasterauth ${password}\n`)
   }
