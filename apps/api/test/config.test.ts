@@ -5,6 +5,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { trustingAuthenticator } from '../src/authenticator.ts'
 import { loadConfig } from '../src/config.ts'
 import { configSchema } from '../src/config-schema.ts'
+import { redisLocation } from '../src/redis-location.ts'
 
 const SESSION_SECRETS = 'x'.repeat(32)
 
@@ -82,6 +83,34 @@ test.each([
     'OTEL_TRACES_SAMPLER_ARG is set, but OTEL_TRACES_SAMPLER is',
   ],
   [{ PORT: '3000x', MAX_SESSIONS: '0' }, 'PORT must be integer; MAX_SESSIONS must be >= 1'],
+  [{ REDIS_CLUSTER: 'a:1', REDIS_URL: 'redis://b' }, 'REDIS_URL and REDIS_CLUSTER are both set'],
+  [
+    { REDIS_CLUSTER: 'a:1', REDIS_SENTINELS: 'b' },
+    'REDIS_CLUSTER and REDIS_SENTINELS are both set',
+  ],
+  [{ REDIS_CLUSTER: 'a:1,b:x' }, 'REDIS_CLUSTER: cluster: node 2 must look like host:port'],
+  [
+    { REDIS_CLUSTER: 'a:1', REDIS_USERNAME: 'api' },
+    'REDIS_USERNAME is set, but REDIS_PASSWORD_FILE',
+  ],
+  [{ REDIS_CLUSTER: 'a:1', REDIS_TLS_SERVER_NAME: 'a' }, 'need REDIS_TLS=true'],
+  [{ REDIS_CLUSTER: 'a:1', REDIS_PARTITIONS: '0' }, 'REDIS_PARTITIONS must be >= 1'],
+  [{ REDIS_CLUSTER: 'a:1', STRATEGY: 'script' }, 'STRATEGY=script needs all keys on one server'],
+  [{ REDIS_CLUSTER: 'a:1', SALE_METHOD: 'optimistic' }, 'SALE_METHOD=optimistic watches a key'],
+  [
+    { REDIS_CLUSTER: 'a:1', RISK_FEATURES: 'true', RISK_CACHE_ENTRIES: '5' },
+    'RISK_CACHE_ENTRIES is set, but with REDIS_CLUSTER there is no cache',
+  ],
+  [{ REDIS_PARTITIONS: '128' }, 'REDIS_PARTITIONS is set, but REDIS_CLUSTER is not'],
+  [{ REDIS_SENTINELS: 'a:1' }, 'REDIS_SENTINELS needs a REDIS_SENTINEL_NAME'],
+  [{ REDIS_SENTINEL_NAME: 'm' }, 'REDIS_SENTINEL_NAME is set, but REDIS_SENTINELS is not'],
+  [{ REDIS_SENTINEL_USERNAME: 'm' }, 'REDIS_SENTINEL_USERNAME is set, but REDIS_SENTINELS is not'],
+  [
+    { REDIS_SENTINELS: 'a', REDIS_SENTINEL_NAME: 'm', REDIS_SENTINEL_USERNAME: 'u' },
+    'REDIS_SENTINEL_USERNAME is set, but REDIS_SENTINEL_PASSWORD_FILE is not',
+  ],
+  [{ REDIS_USERNAME: 'api' }, 'REDIS_USERNAME is set, but REDIS_URL has the user name'],
+  [{ REDIS_TLS: 'true' }, 'REDIS_TLS is set, but REDIS_URL says so itself: rediss://'],
 ])('%j: the error tells what is allowed', (environment, words) => {
   expect(() => loadConfig({ SESSION_SECRETS, ...environment })).toThrow(words)
 })
@@ -109,6 +138,29 @@ test('secrets come from files, without the line end that editors leave', () => {
       REDIS_PASSWORD_FILE: fileForThisTest('word'),
     }).REDIS_URL,
   ).toBe('unix://api:word@localhost/run/redis.sock')
+})
+
+test('a cluster and sentinels get user, password and TLS of the settings', () => {
+  const REDIS_PASSWORD_FILE = fileForThisTest('p@ss word\n')
+  const login = { REDIS_USERNAME: 'api', REDIS_PASSWORD_FILE, REDIS_TLS: 'true' }
+  const cluster = loadConfig({ SESSION_SECRETS, ...login, REDIS_CLUSTER: 'a:1, [::1]:2' })
+  expect(redisLocation(cluster)).toEqual({
+    cluster: { nodes: ['a:1', '[::1]:2'], username: 'api', password: 'p@ss word', tls: true },
+  })
+  const sentinels = loadConfig({
+    ...{ SESSION_SECRETS, ...login, REDIS_TLS_SERVER_NAME: 'redis.test' },
+    ...{ REDIS_SENTINELS: 'a,b:2', REDIS_SENTINEL_NAME: 'm' },
+    ...{ REDIS_SENTINEL_USERNAME: 's', REDIS_SENTINEL_PASSWORD_FILE: fileForThisTest('t') },
+  })
+  expect(redisLocation(sentinels)).toEqual({
+    sentinel: {
+      ...{ nodes: ['a', 'b:2'], name: 'm', username: 'api', password: 'p@ss word' },
+      ...{ tls: { servername: 'redis.test' }, sentinelUsername: 's', sentinelPassword: 't' },
+    },
+  })
+  expect(redisLocation(loadConfig({ SESSION_SECRETS }))).toEqual({
+    url: 'redis://127.0.0.1:6390',
+  })
 })
 
 test.each([

@@ -96,7 +96,8 @@ function nodesOf(shards: unknown, tls: boolean): Set<string> {
     for (const node of listOf(fieldsOf(shard).get('nodes'))) {
       const fields = fieldsOf(node)
       const host = String(fields.get('endpoint') || fields.get('ip') || '')
-      const port = Number(fields.get(tls ? 'tls-port' : 'port') ?? 0)
+      // A front that does TLS is announced as the port.
+      const port = Number((tls && fields.get('tls-port')) || fields.get('port') || 0)
       if (host !== '' && port > 0) names.add(`${host.includes(':') ? `[${host}]` : host}:${port}`)
     }
   }

@@ -1,5 +1,5 @@
 import { Cluster, type ClusterNode, type ClusterOptions } from 'ioredis'
-import { retryDelayMs, silentGreeting } from './client.ts'
+import { retryDelayMs, shortConnection, silentGreeting } from './client.ts'
 import { type ClusterAddress, clusterOptions } from './location.ts'
 
 const neverResend = { autoResendUnfulfilledCommands: false, maxRetriesPerRequest: 0 } as const
@@ -81,4 +81,23 @@ export function shortCluster(
       connectTimeout: connectTimeoutMs,
     },
   })
+}
+
+/** Why no node can be reached: ioredis only says that the connection on which it asked one is closed. */
+export async function connectionError(
+  address: ClusterAddress,
+  connectTimeoutMs: number,
+): Promise<Error | undefined> {
+  const { nodes, redisOptions } = clusterOptions(address)
+  const [node] = nodes
+  const redis = shortConnection({ ...redisOptions, ...node }, connectTimeoutMs, true)
+  let reason: Error | undefined
+  redis.on('error', (error) => {
+    reason = error
+  })
+  await redis.connect().catch((error: Error) => {
+    reason ??= error
+  })
+  redis.disconnect()
+  return reason && new Error(`${node?.host}:${node?.port}: ${reason.message}`, { cause: reason })
 }

@@ -87,15 +87,16 @@ export const mastersOf = (cluster: Cluster): (string | undefined)[] => [
   ...new Set(Array.from({ length: SLOTS }, (_, slot) => masterOf(cluster, slot))),
 ]
 
-/** Whether each of them can be reached; a connection that was not needed yet counts. */
+/** Opens the connections to all of them. Resolves once each is up or has failed. */
+export async function openMasters(cluster: Cluster): Promise<void> {
+  await Promise.all(mastersOf(cluster).map((master) => connectionTo(cluster, master)))
+}
+
+/** Whether the connection to each of them is up. */
 export function masterStates(cluster: Cluster): boolean[] {
   if (cluster.status !== 'ready') return [false]
-  const up = new Set(
-    cluster
-      .nodes('master')
-      .filter(({ status }) => status === 'ready' || status === 'wait')
-      .map(nodeName),
-  )
+  const ready = cluster.nodes('master').filter(({ status }) => status === 'ready')
+  const up = new Set(ready.map(nodeName))
   return mastersOf(cluster).map((master) => master !== undefined && up.has(master))
 }
 

@@ -9,8 +9,8 @@ import {
 } from './client.ts'
 import { checkClient } from './client-check.ts'
 import { type ClientWatch, watchClient } from './client-watch.ts'
-import { masterStates } from './cluster.ts'
-import { clusterAt } from './cluster-client.ts'
+import { masterStates, openMasters } from './cluster.ts'
+import { clusterAt, connectionError } from './cluster-client.ts'
 import type { ClusterAddress, ServerLocation } from './location.ts'
 
 interface Slot {
@@ -38,7 +38,7 @@ export interface PoolOptions extends ServerLocation {
 export interface Connections {
   /** Of the pool, whether up or not. Of a cluster: one to each master, times the clients. */
   connections: number
-  /** Connections that are up. One that the next command opens counts as up. */
+  /** Connections that are up. */
   ready: number
 }
 
@@ -46,7 +46,7 @@ export interface Connections {
 export class Pool {
   readonly #slots: readonly Slot[]
   readonly #owned: boolean
-  readonly #stalledAfterMs: number
+  readonly #options: PoolOptions
   #next = 0
   #closed = false
 
@@ -62,7 +62,7 @@ export class Pool {
     if (given.length !== 1) {
       throw new TypeError('give exactly one of url, sentinel, cluster and client')
     }
-    this.#stalledAfterMs = options.stalledAfterMs
+    this.#options = options
     this.#owned = client === undefined
     const open = () =>
       cluster ? clusterAt(cluster, options) : longLivedConnection(options, options.connectTimeoutMs)
@@ -99,7 +99,8 @@ export class Pool {
     try {
       await Promise.all(this.#slots.map((slot) => usable(slot, signal)))
     } catch {
-      throw notSent(`no connection after ${timeoutMs / 1000} s`, this.#lastError)
+      const reason = await this.#whyNotReady()
+      throw notSent(`no connection after ${timeoutMs / 1000} s`, reason ?? this.#lastError)
     }
   }
 
@@ -126,6 +127,11 @@ export class Pool {
     }
   }
 
+  async #whyNotReady(): Promise<unknown> {
+    const { cluster, connectTimeoutMs } = this.#options
+    return cluster && (await connectionError(cluster, connectTimeoutMs))
+  }
+
   get #lastError(): unknown {
     return this.#slots.find(({ watch }) => watch.lastError !== undefined)?.watch.lastError
   }
@@ -145,7 +151,7 @@ export class Pool {
 
   async #lend<Result>(slot: Slot, work: (client: Client) => Promise<Result>): Promise<Result> {
     slot.inFlight++
-    const stalled = setTimeout(() => reopen(slot.client), this.#stalledAfterMs)
+    const stalled = setTimeout(() => reopen(slot.client), this.#options.stalledAfterMs)
     try {
       return await work(slot.client)
     } finally {
@@ -166,6 +172,7 @@ async function usable({ client, checking }: Slot, signal: AbortSignal): Promise<
   if (checking) await Promise.race([checking, once(signal, 'abort')])
   signal.throwIfAborted()
   await connected(client, signal)
+  if (isCluster(client)) await Promise.race([openMasters(client), once(signal, 'abort')])
 }
 
 async function connected(client: Client, signal: AbortSignal): Promise<void> {

@@ -2,10 +2,12 @@ import type { Cluster } from 'ioredis'
 import { type Client, isCluster, shortConnection } from '../connections/client.ts'
 import { mastersOf } from '../connections/cluster.ts'
 import { shortCluster } from '../connections/cluster-client.ts'
-import { type ClusterAddress, clusterOptions, serverOptions } from '../connections/location.ts'
+import { clusterOptions, serverOptions } from '../connections/location.ts'
+import type { RedisAddress } from '../connections/redis-url.ts'
 import { publishConnection } from '../diagnostics.ts'
 import { notSent } from '../outcomes.ts'
 import { DEFAULT_DEADLINE_MS, type StrategyOptions } from '../strategy-options.ts'
+import type { CommandList } from '../updates.ts'
 import type { NodeSender, Sender } from './sender.ts'
 import { oneByOne } from './wires.ts'
 
@@ -30,17 +32,16 @@ export function shortConnections(options: StrategyOptions, lean: boolean): Sende
   // Before the store's own deadline, since a connection tells better what happened.
   const connectionMs = Math.ceil(0.9 * deadlineMs)
   const connections = new Set<Client>()
-  const opener = (): (() => Client) => {
-    if (cluster) {
-      clusterOptions(cluster) // throws now, and not with the first update
-      return () => shortCluster(cluster, connectionMs, lean)
-    }
-    const server = serverOptions(options)
-    return () => shortConnection(server, connectionMs, lean)
-  }
-  const open = opener()
+  const server: RedisAddress['options'] = cluster
+    ? clusterOptions(cluster).redisOptions
+    : serverOptions(options)
+  const openServer = (to = server) => shortConnection(to, connectionMs, lean)
+  const open = () => (cluster ? shortCluster(cluster, connectionMs, lean) : openServer())
+  const sendOver = (client: Client, { commands }: CommandList) =>
+    over(client, () => oneByOne.send(client, commands))
+  const send: Sender['send'] = (list) => sendOver(open(), list)
 
-  async function over<Result>(client: Client, work: (client: Client) => Promise<Result>) {
+  async function over<Result>(client: Client, work: () => Promise<Result>): Promise<Result> {
     connections.add(client)
     const timer = setTimeout(() => close(client), connectionMs)
     client.on('connect', publishConnection)
@@ -50,7 +51,7 @@ export function shortConnections(options: StrategyOptions, lean: boolean): Sende
     })
     try {
       await connect(client)
-      const result = await work(client)
+      const result = await work()
       // Redis closes the connection then: the side that closes first keeps its port in TIME_WAIT.
       await quit(client).catch(() => close(client))
       return result
@@ -60,26 +61,25 @@ export function shortConnections(options: StrategyOptions, lean: boolean): Sende
     }
   }
 
-  /** Each node by a connection of its own. */
-  async function nodesOf(cluster: ClusterAddress): Promise<NodeSender[]> {
-    const masters = await over(open(), async (client) => mastersOf(client as Cluster))
-    const { redisOptions } = clusterOptions(cluster)
+  async function nodes(): Promise<NodeSender[]> {
+    if (!cluster) {
+      const { path, host, port } = server
+      return [{ name: sentinel?.name ?? path ?? `${host}:${port}`, send }]
+    }
+    const client = open()
+    const masters = await over(client, async () => mastersOf(client as Cluster))
     return masters.flatMap((name = '') => {
       const [, host, port] = /^(.+):(\d+)$/.exec(name) ?? []
       if (host === undefined) return []
-      const server = { ...redisOptions, host, port: Number(port) }
-      const open = () => shortConnection(server, connectionMs, lean)
-      return {
-        name,
-        send: ({ commands }) => over(open(), (client) => oneByOne.send(client, commands)),
-      }
+      const node = { ...server, host, port: Number(port) }
+      return { name, send: (list) => sendOver(openServer(node), list) }
     })
   }
 
   return {
     name: oneByOne.name,
-    send: ({ commands }) => over(open(), (client) => oneByOne.send(client, commands)),
-    ...(cluster && { nodes: () => nodesOf(cluster) }),
+    send,
+    nodes,
     async close() {
       for (const client of connections) close(client)
     },
