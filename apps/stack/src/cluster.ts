@@ -17,6 +17,8 @@ export interface ClusterOptions {
   ports?: readonly number[]
   /** Each node keeps its data and its role in a folder below, `1` and so on: a second start is the same cluster. */
   directory: string
+  /** Folder for a Unix socket of each node, which `admin` connects to. Default: none, it connects by TCP. */
+  sockets?: string
   /** As of `startRedis`; the folder then has the passwords of `cluster.acl` (apps/server-build), too. */
   secrets?: string | undefined
   /** As of `startRedis`, for all nodes. */
@@ -102,13 +104,15 @@ export async function startCluster(options: ClusterOptions): Promise<LocalCluste
 type Node = Awaited<ReturnType<typeof startNode>>
 
 async function startNode(
-  { build, directory, secrets, config, signal }: ClusterOptions,
+  { build, directory, sockets, secrets, config, signal }: ClusterOptions,
   { index, port, busPort }: { index: number; port: number; busPort: number },
 ) {
   const address = `${HOST}:${port}`
+  const socket = sockets && join(sockets, `${index + 1}.sock`)
   const start = () =>
     startRedis({
       ...(build && { build }),
+      ...(socket && { socket }),
       name: `the Redis node ${address}`,
       ...{ port, busPort, secrets, directory: join(directory, String(index + 1)) },
       ...(config && { config }),
@@ -116,7 +120,8 @@ async function startNode(
     })
   let program = await start()
   const admin = new Redis({
-    ...{ host: HOST, port, maxRetriesPerRequest: null },
+    ...(socket ? { path: socket } : { host: HOST, port }),
+    maxRetriesPerRequest: null,
     retryStrategy: () => RETRY_MS,
     ...(secrets !== undefined && (await credentialsOf('cluster', secrets))),
   })

@@ -29,7 +29,7 @@ export async function testCluster(options: TestClusterOptions = {}): Promise<Tes
   const { nodes: primaries = 3, replicas = 0, config } = options
   const directory = await mkdtemp(join(tmpdir(), 'onetrip-cluster-'))
   const { nodes, stop } = await startCluster({
-    ...{ primaries, replicas, directory },
+    ...{ primaries, replicas, directory, sockets: directory },
     config: { 'cluster-node-timeout': '2000', ...config },
   })
   return {
