@@ -4,10 +4,12 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { unixUrl } from '@onetrip/stack/address.ts'
 import { freePorts } from '@onetrip/stack/ports.ts'
+import { writeRecord } from '@onetrip/stack/record.ts'
 import { RedisMonitor } from '@onetrip/stack/redis-info.ts'
 import { filesIn, processesOf, temporaryFolder } from '@onetrip/stack/testing/folders.ts'
 import { cleanEnv, runStart } from '@onetrip/stack/testing/programs.ts'
 import { testRedis } from '@onetrip/stack/testing/redis.ts'
+import { serve } from '@onetrip/stack/testing/serve.ts'
 import { describe, expect, test } from 'vitest'
 import { loadPath, runLoad } from './support/run.ts'
 
@@ -143,6 +145,22 @@ describe('npm run load', () => {
       if (more.length > 0) expect(result.load).toMatchObject({ "Redis's I/O threads": 3 })
     },
   )
+
+  test('does not measure one node of a running cluster', async () => {
+    const state = await temporaryFolder()
+    const node = { url: 'redis://127.0.0.1:1', pid: process.pid, replicaOf: null }
+    const redis = { url: node.url, transport: 'tcp', build: 'patched', pid: null, socket: null }
+    const api = await serve((_, response) => void response.end())
+    await writeRecord(join(state, 'run', 'stack.json'), {
+      ...{ pid: process.pid, startedAt: new Date().toISOString() },
+      redis: { ...redis, transport: 'tcp', nodes: [node] },
+      apis: [{ variant: 'batch', url: api, pid: process.pid }],
+    })
+    const args = [...short, '--variants=batch', '--duration=0.5']
+    const load = await runLoad({ state, args, until: /^batch / })
+    expect(load.output.join('\n')).toContain('The running stack has a Redis Cluster, of which only')
+    expect((await load.exited).code).toBe(0)
+  })
 
   test('an interrupt keeps the rounds that are complete', async () => {
     const state = await temporaryFolder()

@@ -23,7 +23,7 @@ async function demoService() {
   const socket = join(await temporaryFolder(), 'demo.sock')
   const url = unixUrl(server.socket)
   const service = await openDemoService({
-    ...{ socket, redisUrl: url, monitorUrl: url, sessionSecret: newSecret() },
+    ...{ socket, redis: { url }, monitorUrls: [url], sessionSecret: newSecret() },
     limits: { ...raceLimits, rounds: 1, turnSeconds: 0.3 },
   })
   onTestFinished(() => service.close())

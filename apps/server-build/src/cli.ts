@@ -107,6 +107,7 @@ program
   .option('--unixsocket <path>', 'listen on a Unix socket, too')
   .option('--dir <path>', 'data directory (default: $ONETRIP_HOME/redis/data/<build>)')
   .option('--secrets <folder>', 'only the users of users.acl, with the passwords that are there')
+  .option('--cluster', 'as a node of a cluster, which something else forms: cluster.conf')
   .addOption(
     new Option('--io-threads <n>', 'default: half of the cores, 3 to 8; 1 (off) below four cores')
       .env('REDIS_IO_THREADS')

@@ -125,6 +125,11 @@ export class RedisMonitor {
     return { ...facts, ioThreads: facts.ioThreads ?? (await this.#configuredThreads()) }
   }
 
+  /** Whether it is a primary, not a replica. */
+  async isPrimary(): Promise<boolean> {
+    return (await this.#info()).get('role') === 'master'
+  }
+
   async read(): Promise<RedisReading> {
     const answered = this.#answered
     return readingOf(await this.#info(), answered)

@@ -52,9 +52,12 @@ export async function buildRedis(
 export interface RedisOptions {
   /** Default `patched`. */
   build?: RedisBuild
+  /** What it is called in messages. Default: Redis, and the build. */
+  name?: string
   /** TCP port on loopback; 0, the default, listens on the Unix socket only. */
   port?: number
-  socket: string
+  /** Path of its Unix socket. Default: none, which needs a port. */
+  socket?: string
   /** Where Redis keeps its files. */
   directory: string
   /**
@@ -62,6 +65,8 @@ export interface RedisOptions {
    * passwords.
    */
   secrets?: string | undefined
+  /** As a node of a cluster, with this port for the cluster bus. */
+  busPort?: number
   /** Further configuration, such as `{ appendfsync: 'always' }`. */
   config?: Record<string, string>
   /** Cancels the start. */
@@ -75,17 +80,24 @@ export interface RedisOptions {
  * @throws ProgramError when it does not start.
  */
 export async function startRedis(options: RedisOptions): Promise<Program> {
-  const { build = 'patched', port = 0, socket, directory, secrets, config = {}, signal } = options
+  const { build = 'patched', port = 0, socket, directory, secrets, busPort, signal } = options
+  const config = { ...(busPort && { 'cluster-port': String(busPort) }), ...options.config }
   return await startProgram({
-    name: `Redis (${process.env.REDIS_SERVER || build})`, // `run` prefers an installed server
+    // `run` prefers an installed server.
+    name: options.name ?? `Redis (${process.env.REDIS_SERVER || build})`,
     command: process.execPath,
     args: [
-      ...[redisCli, 'run', build, `--port=${port}`, `--unixsocket=${socket}`, `--dir=${directory}`],
+      ...[redisCli, 'run', build, `--port=${port}`, `--dir=${directory}`],
+      ...(socket === undefined ? [] : [`--unixsocket=${socket}`]),
       ...(secrets === undefined ? [] : [`--secrets=${secrets}`]),
+      ...(busPort === undefined ? [] : ['--cluster']),
       ...['--', ...Object.entries(config).flatMap(([key, value]) => [`--${key}`, value])],
     ],
-    // "connections unix" since Redis 7.2, "connections at <path>" before.
-    ready: /ready to accept connections (unix|at )/i,
+    // The last line of the start. "connections unix" since Redis 7.2, "connections at <path>" before.
+    ready:
+      socket === undefined
+        ? /ready to accept connections/i
+        : /ready to accept connections (unix|at )/i,
     readyTimeoutMs: 30_000,
     signal,
   })

@@ -79,6 +79,8 @@ async function misfitOf(
   { redis, apis }: StackRecord,
   options: TargetOptions,
 ): Promise<string | undefined> {
+  if (redis.nodes)
+    return 'The running stack has a Redis Cluster, of which only one node would be measured'
   const { redisBuild = redis.build, transport = redis.transport, workers } = options
   const missing = options.variants.find((name) => !apis.some(({ variant }) => variant === name))
   if (missing) return `The running stack has no ${missing} API`
