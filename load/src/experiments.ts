@@ -12,6 +12,7 @@ import { retention } from './experiments/retention/retention.ts'
 import { scaling } from './experiments/scaling/scaling.ts'
 import { shortConnections } from './experiments/short-connections/short-connections.ts'
 import { slowReader } from './experiments/slow-reader/slow-reader.ts'
+import { soak } from './experiments/soak/soak.ts'
 import { store } from './experiments/store/store.ts'
 
 /** All of them, in the order in which they are listed and run. A new one is imported and listed here. */
@@ -19,6 +20,7 @@ export const experiments: readonly Experiment[] = [
   http,
   latency,
   maxRate,
+  soak,
   scaling,
   store,
   retention,

@@ -38,6 +38,11 @@ export interface Experiment<Options extends object = object, Bench = unknown> ex
   /** Runs it in a network namespace of its own, if possible. Returns the builds to make before. */
   isolated?(options: Options): readonly (RedisBuild | 'tools')[]
 
+  /** What must hold in any case, as `--threshold` takes it. Default: nothing. */
+  readonly thresholds?: readonly string[]
+  /** Whether a run that is interrupted resolves with what it has by then, which counts. Default: no. */
+  readonly endsEarly?: boolean
+
   /** The options that make two results incomparable when they differ. */
   readonly loadOptions: readonly string[]
 
