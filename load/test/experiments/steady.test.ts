@@ -53,7 +53,7 @@ test.for([
   [1, 5],
   [30, 26],
 ])('%i minutes have %i faults, none in the warm-up', ([minutes = 0, faults]) => {
-  const { seconds, warmUpSeconds, faultsAt } = planOf({ minutes })
+  const { seconds, warmUpSeconds, faultsAt } = planOf({ minutes }, 5)
   expect(faultsAt).toHaveLength(faults as number)
   expect(faultsAt[0]).toBe(warmUpSeconds)
   expect(faultsAt.at(-1)).toBeLessThan(0.95 * seconds)

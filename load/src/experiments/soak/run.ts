@@ -1,14 +1,15 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { parseInfo } from '@onetrip/session-store'
 import { audit } from '@onetrip/stack/audit/audit.ts'
-import { faults } from './faults.ts'
 import type { Reading } from './readings.ts'
+import type { Fault } from './redis.ts'
 import type { SoakStack } from './stack.ts'
 import { judge, type Verdict } from './steady.ts'
 import { startTraffic, type Traffic } from './traffic.ts'
 
 export interface SoakOptions {
   minutes: number
+  /** Whether Redis is a cluster. */
+  cluster?: boolean
   /** Requests per second. */
   rate: number
   sessions: number
@@ -35,7 +36,6 @@ export interface Plan {
   readonly warmUpSeconds: number
   /** When faults begin. */
   readonly faultsAt: readonly number[]
-  readonly readEveryMs: number
 }
 
 const FAULT_EVERY_SECONDS = 60
@@ -46,12 +46,12 @@ const READINGS = 240
  * A fault a minute, after the warm-up and before a calm at the end; more often if the run is too short for
  * each kind to come once.
  */
-export function planOf({ minutes }: Pick<SoakOptions, 'minutes'>): Plan {
+export function planOf({ minutes }: Pick<SoakOptions, 'minutes'>, kinds: number): Plan {
   const seconds = 60 * minutes
   const warmUpSeconds = Math.min(0.2 * seconds, 180)
   const calmSeconds = Math.min(0.1 * seconds, 60)
   const between = seconds - warmUpSeconds - calmSeconds
-  const count = Math.max(faults.length, Math.floor(between / FAULT_EVERY_SECONDS))
+  const count = Math.max(kinds, Math.floor(between / FAULT_EVERY_SECONDS))
   return {
     seconds,
     warmUpSeconds,
@@ -59,9 +59,12 @@ export function planOf({ minutes }: Pick<SoakOptions, 'minutes'>): Plan {
       { length: count },
       (_, index) => warmUpSeconds + (index * between) / count,
     ),
-    readEveryMs: Math.max(500, (seconds * 1_000) / READINGS),
   }
 }
+
+/** How often resources are read, in milliseconds. */
+export const readEveryMs = ({ minutes }: Pick<SoakOptions, 'minutes'>): number =>
+  Math.max(500, (minutes * 60_000) / READINGS)
 
 export type Soaked = Awaited<ReturnType<typeof soak>>
 
@@ -76,17 +79,18 @@ export async function soak(
   options: SoakOptions,
   { signal, note }: { signal: AbortSignal; note: (text: string) => void },
 ) {
-  const plan = planOf(options)
+  const { redis, faults } = stack
+  const plan = planOf(options, faults.length)
   const traffic = startTraffic({ ...options, url: stack.url })
   const injected: Injected[] = []
   const readings: Reading[] = []
   const over = new AbortController()
   // While Redis is away it waits, at the end perhaps for nothing.
-  void readWhile(stack, plan.readEveryMs, over.signal, (values) => {
+  void readWhile(stack, readEveryMs(options), over.signal, (values) => {
     readings.push({ second: traffic.seconds(), values })
   })
   try {
-    await injectAll({ stack, traffic, plan, signal, note, onFault: (one) => injected.push(one) })
+    await injectAll({ faults, traffic, plan, signal, note, onFault: (one) => injected.push(one) })
     note(`${clockText(traffic.seconds())}: auditing`)
   } finally {
     over.abort()
@@ -94,7 +98,7 @@ export async function soak(
   }
   const seconds = traffic.seconds()
   const wrongData = await traffic.checkData()
-  const { lost, extra, discrepancies } = await audit(stack.redis, traffic.ledger, stack.keys)
+  const { lost, extra, discrepancies } = await audit(redis.client, traffic.ledger, redis.keys)
   return {
     seconds,
     counts: traffic.counts,
@@ -115,7 +119,7 @@ const clockText = (seconds: number) =>
   `${Math.floor(seconds / 60)}:${String(Math.floor(seconds % 60)).padStart(2, '0')}`
 
 interface Injection {
-  readonly stack: SoakStack
+  readonly faults: readonly Fault[]
   readonly traffic: Traffic
   readonly plan: Plan
   readonly signal: AbortSignal
@@ -125,18 +129,18 @@ interface Injection {
 
 /** Causes all faults of the plan, and resolves when the time is over, or after an abort. */
 async function injectAll(parts: Injection): Promise<void> {
-  const { stack, traffic, plan, signal, note, onFault } = parts
+  const { faults, traffic, plan, signal, note, onFault } = parts
   /** Resolves with false after an abort. */
   const waitUntil = (second: number) =>
     delay(Math.max(0, second - traffic.seconds()) * 1_000, true, { signal }).catch(() => false)
   for (const [index, at] of plan.faultsAt.entries()) {
     if (!(await waitUntil(at))) return
-    const fault = faults[index % faults.length] as (typeof faults)[number]
+    const fault = faults[index % faults.length] as Fault
     note(`${clockText(traffic.seconds())}: ${fault.name} (${index + 1}/${plan.faultsAt.length})`)
     const { unknown, notWritten } = traffic.counts
     const second = traffic.seconds()
     traffic.takeLongestGap()
-    await fault.run(stack)
+    await fault.run()
     const recovered = await traffic.nextView(RECOVERED_WITHIN_MS, signal)
     onFault({
       second,
@@ -158,7 +162,7 @@ async function readWhile(
   onReading: (values: Reading['values']) => void,
 ): Promise<void> {
   for (;;) {
-    const info = parseInfo(await redis.info().catch(() => ''))
+    const held = await redis.read().catch(() => ({}))
     if (signal.aborted) return
     const [worker, primary] = [apis.get('1'), apis.get('primary')]
     onReading({
@@ -172,9 +176,7 @@ async function readWhile(
         'primary RSS': primary.rss,
         'primary descriptors': primary.descriptors,
       }),
-      'Redis memory': Number(info.get('used_memory')),
-      'Redis RSS': Number(info.get('used_memory_rss')),
-      'Redis connections': Number(info.get('connected_clients')),
+      ...held,
     })
     if (!(await delay(everyMs, true, { signal }).catch(() => false))) return
   }

@@ -1,35 +1,17 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { Problem } from '@onetrip/stack/problem.ts'
 import { until } from '@onetrip/stack/until.ts'
-import type { SoakStack } from './stack.ts'
+import type { ApiReading } from './readings.ts'
+import type { Fault } from './redis.ts'
 
-/** Longer than an update may take, so that outcomes are unknown. */
-const PAUSE_MS = 3_000
 const CLOCK_BACK_MS = 3_000
 const REPLACED_WITHIN_MS = 30_000
 
-interface Fault {
-  readonly name: string
-  /** Causes it, and puts right what does not heal by itself: never interrupted in between. */
-  run(stack: SoakStack): Promise<void>
-}
-
-export const faults: readonly Fault[] = [
-  {
-    name: 'Redis killed and restarted',
-    run: (stack) => stack.restartRedis(),
-  },
-  {
-    name: 'connections cut within a reply',
-    async run({ relay }) {
-      const cut = relay.event('connection cut')
-      await relay.command('cut replies 100')
-      await cut
-    },
-  },
+/** What happens to the API, whose processes report to `apis`. */
+export const apiFaults = (apis: ReadonlyMap<string, ApiReading>): readonly Fault[] => [
   {
     name: 'a worker killed',
-    async run({ apis }) {
+    async run() {
       // Always the second one: the first is there from the start to the end, and is measured.
       const pid = apis.get('2')?.pid
       if (pid === undefined) throw new Problem('The API has no second worker.')
@@ -40,16 +22,8 @@ export const faults: readonly Fault[] = [
     },
   },
   {
-    name: 'Redis paused for 3 s',
-    async run({ redisProgram }) {
-      redisProgram.signal('SIGSTOP')
-      await delay(PAUSE_MS)
-      redisProgram.signal('SIGCONT')
-    },
-  },
-  {
     name: "the API's clock 30 s back for 3 s",
-    async run({ apis }) {
+    async run() {
       const step = () => {
         for (const { pid } of apis.values()) process.kill(pid, 'SIGWINCH')
       }
