@@ -7,13 +7,18 @@ import { runLoad } from './run.ts'
 
 export const MINUTES = 60_000
 
+interface SoakTest {
+  args?: readonly string[]
+  env?: NodeJS.ProcessEnv
+}
+
 /** Starts a soak of half a minute, and resolves when it causes its first fault. */
-export async function startSoak(env: NodeJS.ProcessEnv = {}) {
+export async function startSoak({ args: more = [], env = {} }: SoakTest = {}) {
   const state = await temporaryFolder()
   const json = join(await temporaryFolder(), 'result.json')
-  const args = ['soak', '--minutes=0.5', '--rate=100', '--sessions=20', '--no-report']
+  const args = ['soak', '--minutes=0.5', '--rate=100', '--sessions=20', '--no-report', ...more]
   const load = await runLoad({
-    ...{ state, env, until: /: Redis killed/ },
+    ...{ state, env, until: /: (Redis|a node) killed/ },
     args: [...args, '--json', json],
   })
   return {
