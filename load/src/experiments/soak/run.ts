@@ -108,7 +108,7 @@ export async function soak(
     sessions: traffic.ledger.sessions.size + traffic.ledger.ended.size,
     lost,
     extra,
-    discrepancies: [...discrepancies, ...wrongData],
+    discrepancies: [...discrepancies, ...wrongData, ...traffic.unexpected],
     injected,
     readings,
     verdicts: judge(readings, plan.warmUpSeconds) as readonly Verdict[],

@@ -141,13 +141,8 @@ Examples:
     if (!row || !details) return []
     const { injected, verdicts, seconds } = details
     const value = (metric: string) => row.median(metric) ?? 0
-    const unsteady = verdicts.filter(({ isSteady }) => !isSteady)
-    const steady =
-      unsteady.length === 0
-        ? 'Heap, RSS, descriptors and the memory of Redis were steady.'
-        : `Not steady: ${unsteady.map(({ resource }) => resource).join(', ')}.`
     return [
-      `In ${figure(seconds / 60)} minutes with ${counted(injected.length, 'fault')}, ${counted(value('acknowledged'), 'view')} were acknowledged: ${whole(value('lost'))} lost, ${whole(value('extra'))} counted twice. ${steady}`,
+      `In ${figure(seconds / 60)} minutes with ${counted(injected.length, 'fault')}, ${counted(value('acknowledged'), 'view')} were acknowledged: ${whole(value('lost'))} lost, ${whole(value('extra'))} counted twice. ${steadyClaim(verdicts)}`,
       value('wrong') > 0 && `${counted(value('wrong'), 'record')} did not add up.`,
       value('unrecovered') > 0 && `${counted(value('unrecovered'), 'fault')} did not heal in 30 s.`,
       leakClaim(verdicts, value('requests')),
@@ -241,6 +236,13 @@ const discrepancySection = ({ discrepancies }: Details): Section => ({
     },
   ],
 })
+
+function steadyClaim(verdicts: readonly Verdict[]): string {
+  const unsteady = verdicts.filter(({ isSteady }) => !isSteady)
+  if (unsteady.length === 0) return 'Heap, RSS, descriptors and the memory of Redis were steady.'
+  if (unsteady.every(({ start }) => start === null)) return 'It was too short to judge resources.'
+  return `Not steady: ${unsteady.map(({ resource }) => resource).join(', ')}.`
+}
 
 /** What the bounds mean: the smallest leak that would have been seen. */
 function leakClaim(verdicts: readonly Verdict[], requests: number): string | false {

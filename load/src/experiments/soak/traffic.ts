@@ -69,6 +69,7 @@ export function startTraffic({ url, rate, sessions, seed }: TrafficOptions) {
     notWritten: 0,
   }
   const errors: Record<string, number> = {}
+  const unexpected: string[] = []
   const waiting = new Set<() => void>()
   const inFlight = new Set<Promise<void>>()
   const samples: SpeedSample[] = []
@@ -156,7 +157,9 @@ export function startTraffic({ url, rate, sessions, seed }: TrafficOptions) {
       else await login(user)
     } catch (error) {
       // An answer that must not be. The audit still expects the session.
-      const kind = messageOf(error).slice(0, 200)
+      const message = messageOf(error)
+      const [kind = ''] = message.split(': ', 1)
+      if (errors[kind] === undefined) unexpected.push(message)
       errors[kind] = (errors[kind] ?? 0) + 1
       user.session = undefined
     }
@@ -182,6 +185,8 @@ export function startTraffic({ url, rate, sessions, seed }: TrafficOptions) {
     counts: counts as Readonly<typeof counts>,
     /** Answers that must not be, by what was answered. */
     errors,
+    /** The first of each kind in full. */
+    unexpected: unexpected as readonly string[],
     ledger,
     latencies,
     samples,
