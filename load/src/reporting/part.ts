@@ -31,7 +31,7 @@ export function partOf({ experiment, result }: { experiment: Experiment; result:
     title: [experiment.title, experiment.detail?.(result)].filter(Boolean).join(', '),
     claims: experiment.claims(rows, result).flatMap((claim) => claim || []),
     headline: experiment.headline?.(rows, result),
-    ending: endingOf(result),
+    ending: endingOf(result, experiment),
     notes: notesOf(rows),
     sections: [
       ...experiment.sections(rows, result).map((section) => ({
@@ -62,7 +62,11 @@ export function ioThreadsText({ load, options }: Result): string | null {
   return settings[0] === '1' ? 'I/O threads off' : `${settings[0]} I/O threads`
 }
 
-function endingOf({ interrupted, failure }: Result): string[] {
+function endingOf(
+  { interrupted, failure }: Result,
+  { endsEarly }: Pick<Experiment, 'endsEarly'>,
+): string[] {
+  if (interrupted && endsEarly) return ['Interrupted: figures are of the time until then.']
   if (interrupted) return ['Interrupted: figures are of the complete rounds.']
   if (failure === undefined) return []
   return [`It failed, so figures are of the complete rounds: ${failure.split('\n', 1)[0]}`]

@@ -157,7 +157,7 @@ function detailsOf(rows: Rows): Details | undefined {
 }
 
 const trafficCaption = ({ options }: Pick<Result, 'options'>) =>
-  `${figure(Number(options.sessions))} users send ${figure(Number(options.rate))} requests/s; not sent: all users waited for an answer`
+  `${whole(Number(options.sessions))} users send ${whole(Number(options.rate))} requests/s; not sent: all users waited for an answer`
 
 function faultSection({ injected }: Details): Section {
   const kinds = [...Map.groupBy(injected, ({ fault }) => fault)]
