@@ -1,0 +1,262 @@
+import { partitionedKeys } from '@onetrip/session-store'
+import { Problem } from '@onetrip/stack/problem.ts'
+import calculateSlot from 'cluster-key-slot'
+import { along, type Line, on, type Points, reaching } from './points.ts'
+
+/** What was measured, in the units of the metrics. */
+export interface Measurements {
+  /** CPU of a process of the API, with one Redis. */
+  apiMicros: number
+  /** That a process of the API sends together at full speed. */
+  viewsPerBatch: number
+  /** CPU per view of a node's threads, by batches per view, without and with I/O threads. */
+  plain: Threads
+  threaded: Threads
+  /** CPU per view of the client alone: with one Redis, and by batches per view with a cluster. */
+  clientOfOne: number
+  client: Line
+  /** Network bytes of a view, by batches per view. */
+  bytesIn: Line
+  bytesOut: Line
+  commandsPerView: number
+  /** Bytes that a cluster needs for its slots, all nodes together. */
+  bytesOfSlots: number
+  /** Bytes of a session by items viewed, and by bytes of data; of the count of an item. */
+  bytesByItems: Points
+  bytesByData: Points
+  bytesPerItem: number
+  /** Milliseconds that both keys of a partition block a node, and their payload in MB, by sessions. */
+  stallMs: Points
+  payloadMb: Points
+}
+
+/** CPU per view of a node, by batches per view. */
+export interface Threads {
+  main: Line
+  others: Line
+}
+
+export interface Size {
+  sessions: number
+  viewsPerSecond: number
+  /** Different items that are viewed. */
+  items: number
+  /** Viewed by each session; the store keeps 25. */
+  itemsPerSession: number
+  dataBytes: number
+}
+
+export interface Machines {
+  coresPerNode: number
+  /** Bytes. */
+  nodeMemory: number
+  /** Bits per second, each way. */
+  nodeNetwork: number
+  /** Of each primary. */
+  replicas: number
+  /** The longest that the move of a slot may block a node. */
+  maxStallMs: number
+  /** Null: as many as are advisable. */
+  partitions: number | null
+}
+
+export type Resource = 'memory' | 'main thread' | 'other threads' | 'network'
+
+export interface Plan {
+  apiProcesses: number
+  apiMicros: number
+  primaries: number
+  replicas: number
+  partitions: number
+  /** Fields of the hash `login` of a partition. */
+  sessionsPerPartition: number
+  stallMs: number
+  payloadMb: number
+  /** The fullest node's share of all sessions. */
+  fullestShare: number
+  batchesPerView: number
+  /** Of all primaries. */
+  memoryBytes: number
+  /** Of the fullest node: what is used, as a share of what may be used. */
+  use: Readonly<Record<Resource, number>>
+  memoryPerNode: number
+  mainPerNode: number
+  networkPerNode: number
+  /** The same for the main thread that counts the most viewed item, which no node can share. */
+  hottestItem: number
+  runsOutFirst: Resource | 'one item'
+}
+
+/** Shares of a core, of a link, and of a node's memory that are planned for. */
+export const BUSY = 0.7
+export const FILLED = 0.6
+/** The most viewed item may take half of the time of a main thread that is planned for. */
+const HOT = BUSY / 2
+/** Below this many cores, a node has no I/O threads. */
+export const THREADED_CORES = 4
+/** Advisable: nodes get whole partitions, so there should be many for each. */
+const PARTITIONS_PER_NODE = 16
+export const [MIN_PARTITIONS, MAX_PARTITIONS] = [64, 16_384]
+/** A Redis Cluster has at least so many primaries: a majority must outlive one of them. */
+const MIN_CLUSTER = 3
+const KEPT_VIEWS = 25
+
+/**
+ * What sessions and views need.
+ *
+ * @throws Problem when no number of nodes is enough.
+ */
+export function planFor(size: Size, machines: Machines, measured: Measurements): Plan {
+  const enough = powerOfTwo(size.sessions / reaching(measured.stallMs, machines.maxStallMs))
+  let partitions = machines.partitions ?? enough
+  for (;;) {
+    const primaries = primariesFor(partitions, size, machines, measured)
+    const advisable = powerOfTwo(primaries * PARTITIONS_PER_NODE)
+    if (machines.partitions !== null || advisable <= partitions) {
+      return details(primaries, partitions, size, machines, measured)
+    }
+    partitions = advisable
+  }
+}
+
+/** The fewest nodes of which each, with the partitions it has, does not use more than it may. */
+function primariesFor(
+  partitions: number,
+  size: Size,
+  machines: Machines,
+  measured: Measurements,
+): number {
+  const isEnough = (nodes: number) =>
+    Object.values(useOf(nodes, partitions, size, machines, measured)).every((use) => use <= 1)
+  for (let nodes = 1; nodes <= MAX_PARTITIONS; nodes = nodes === 1 ? MIN_CLUSTER : nodes + 1) {
+    if (isEnough(nodes)) return nodes
+    if (nodes > 2 * partitions) break
+  }
+  throw new Problem(
+    `${size.sessions.toLocaleString('en-US')} sessions and ${size.viewsPerSecond.toLocaleString('en-US')} views per second do not fit: one of ${partitions} partitions is more than a node can take. Give more partitions or larger nodes.`,
+  )
+}
+
+function details(
+  primaries: number,
+  partitions: number,
+  size: Size,
+  machines: Machines,
+  measured: Measurements,
+): Plan {
+  const use = useOf(primaries, partitions, size, machines, measured)
+  const batches = batchesPerView(primaries, measured.viewsPerBatch)
+  // The API was measured with one Redis. What the client needs more for a cluster comes on top.
+  const more = primaries === 1 ? 0 : on(measured.client, batches) - measured.clientOfOne
+  const apiMicros = measured.apiMicros + Math.max(0, more)
+  const sessionsPerPartition = Math.ceil(size.sessions / partitions)
+  const hottestItem = hottestItemShare(size, machines, measured) / HOT
+  const first = (Object.entries(use) as [Resource, number][]).reduce((a, b) =>
+    b[1] > a[1] ? b : a,
+  )
+  return {
+    apiProcesses: Math.ceil((size.viewsPerSecond * apiMicros) / 1e6 / BUSY),
+    ...{ apiMicros, primaries, partitions, sessionsPerPartition, use, hottestItem },
+    replicas: primaries * machines.replicas,
+    stallMs: along(measured.stallMs, sessionsPerPartition),
+    payloadMb: along(measured.payloadMb, sessionsPerPartition),
+    fullestShare: fullestShare(partitions, primaries),
+    batchesPerView: batches,
+    memoryBytes: memoryOf(size, measured),
+    memoryPerNode: use.memory * machines.nodeMemory * FILLED,
+    mainPerNode: use['main thread'] * BUSY,
+    networkPerNode: use.network * machines.nodeNetwork * BUSY,
+    runsOutFirst: hottestItem > Math.max(1, first[1]) ? 'one item' : first[0],
+  }
+}
+
+/** Of the fullest node, as shares of what may be used. */
+function useOf(
+  nodes: number,
+  partitions: number,
+  size: Size,
+  machines: Machines,
+  measured: Measurements,
+): Record<Resource, number> {
+  const share = fullestShare(partitions, nodes)
+  const views = size.viewsPerSecond * share
+  const batches = batchesPerView(nodes, measured.viewsPerBatch)
+  const { coresPerNode: cores } = machines
+  const { main, others } = cores >= THREADED_CORES ? measured.threaded : measured.plain
+  const [mainSeconds, otherSeconds] = [main, others].map(
+    (line) => (views * on(line, batches)) / 1e6,
+  )
+  const [ofMain = 0, ofOthers = 0] = [mainSeconds, otherSeconds]
+  const hot = Math.min(HOT, hottestItemShare(size, machines, measured))
+  const sent = on(measured.bytesOut, batches) + machines.replicas * on(measured.bytesIn, batches)
+  const bytes = views * Math.max(on(measured.bytesIn, batches), sent)
+  return {
+    memory: (memoryOf(size, measured) * share) / (machines.nodeMemory * FILLED),
+    'main thread': (ofMain + hot + (cores === 1 ? ofOthers : 0)) / BUSY,
+    'other threads': cores === 1 ? 0 : ofOthers / (BUSY * (cores - 1)),
+    network: (bytes * 8) / (machines.nodeNetwork * BUSY),
+  }
+}
+
+/** Bytes of all primaries. */
+export function memoryOf(
+  { sessions, items, itemsPerSession, dataBytes }: Omit<Size, 'viewsPerSecond'>,
+  { bytesOfSlots, bytesByItems, bytesByData, bytesPerItem }: Measurements,
+): number {
+  const viewed = along(bytesByItems, Math.min(KEPT_VIEWS, itemsPerSession))
+  const data = along(bytesByData, dataBytes) - along(bytesByData, 0)
+  return bytesOfSlots + sessions * (viewed + data) + items * bytesPerItem
+}
+
+/**
+ * Batches that the nodes receive per view. A view has two parts, of the session and of the item's count, each
+ * on a node of its own; a batch of the API becomes one for each node that has a part of it.
+ */
+export const batchesPerView = (nodes: number, viewsPerBatch: number) =>
+  (nodes * (1 - (1 - 1 / nodes) ** (2 * viewsPerBatch))) / viewsPerBatch
+
+/**
+ * Seconds per second that the main thread of one node counts views of the most viewed item, with views by Zipf's
+ * law. Views of one item in a batch are counted by one command.
+ */
+function hottestItemShare(
+  { items, viewsPerSecond }: Size,
+  { coresPerNode }: Machines,
+  { viewsPerBatch, plain, threaded, commandsPerView }: Measurements,
+): number {
+  const { main } = coresPerNode >= THREADED_CORES ? threaded : plain
+  const ofViews = 1 / harmonic(items)
+  const commandsOfView = (1 - (1 - ofViews) ** viewsPerBatch) / viewsPerBatch
+  return (viewsPerSecond * commandsOfView * (main.constant / commandsPerView)) / 1e6
+}
+
+/** 1 + 1/2 + … + 1/count, by Euler's approximation. */
+const harmonic = (count: number) => Math.max(1, Math.log(count) + 0.577_216 + 1 / (2 * count))
+
+/** The share of the sessions on the fullest of the nodes, which have even ranges of slots. */
+export function fullestShare(partitions: number, nodes: number): number {
+  const counts = new Uint32Array(nodes)
+  let most = 0
+  for (const slot of slotsOf(partitions)) {
+    const node = Math.floor((slot * nodes) / MAX_PARTITIONS)
+    counts[node] = (counts[node] ?? 0) + 1
+    most = Math.max(most, counts[node])
+  }
+  return most / partitions
+}
+
+const known = new Map<number, number[]>()
+
+function slotsOf(partitions: number): number[] {
+  const slots =
+    known.get(partitions) ??
+    partitionedKeys(partitions)
+      .parts()
+      .map(({ login }) => calculateSlot(login))
+  known.set(partitions, slots)
+  return slots
+}
+
+/** The number of partitions that is a power of two and at least `count`, as far as there may be as many. */
+const powerOfTwo = (count: number) =>
+  Math.min(MAX_PARTITIONS, Math.max(MIN_PARTITIONS, 2 ** Math.ceil(Math.log2(Math.max(1, count)))))

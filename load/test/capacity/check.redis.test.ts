@@ -1,0 +1,19 @@
+import { filesIn, processesOf, temporaryFolder } from '@onetrip/stack/testing/folders.ts'
+import { expect, test } from 'vitest'
+import { runLoad } from '../support/run.ts'
+
+test('--check prints what was measured just now beside what is predicted', async () => {
+  const state = await temporaryFolder()
+  const args = ['capacity', '--check', '25k', '--quick']
+  const check = await runLoad({ state, args, until: /^CPU of a node's main thread/ })
+  expect(await check.exited).toEqual({ code: 0, signal: null })
+  const text = check.output.join('\n')
+  const row = /^25,000 +5 +([\d.]+) MB +([\d.]+) MB +[+-][\d.]+ %$/m.exec(text)
+  const [predicted, measured] = row?.slice(1).map(Number) ?? []
+  // Hash tables double, so few sessions may have much larger ones than they need.
+  expect(Number(predicted) / Number(measured)).toBeGreaterThan(0.8)
+  expect(Number(predicted) / Number(measured)).toBeLessThan(1.25)
+  expect(text).toMatch(/^3 +16 +[\d.]+ +[\d.]+ +[\d.]+ +[\d.]+ +[+-][\d.]+ % +[\d.]+$/m)
+  expect(await processesOf(state)).toEqual([])
+  expect(await filesIn(state)).toEqual([])
+})
