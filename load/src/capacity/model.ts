@@ -107,35 +107,48 @@ const KEPT_VIEWS = 25
  * @throws Problem when no number of nodes is enough.
  */
 export function planFor(size: Size, machines: Machines, measured: Measurements): Plan {
-  const enough = powerOfTwo(size.sessions / reaching(measured.stallMs, machines.maxStallMs))
-  let partitions = machines.partitions ?? enough
-  for (;;) {
+  const given = machines.partitions
+  const moved = powerOfTwo(size.sessions / reaching(measured.stallMs, machines.maxStallMs))
+  for (let partitions = given ?? moved; ; partitions *= 2) {
     const primaries = primariesFor(partitions, size, machines, measured)
-    const advisable = powerOfTwo(primaries * PARTITIONS_PER_NODE)
-    if (machines.partitions !== null || advisable <= partitions) {
+    const isLast = given !== null || partitions >= MAX_PARTITIONS
+    if (primaries !== null && (isLast || primaries * PARTITIONS_PER_NODE <= partitions)) {
       return details(primaries, partitions, size, machines, measured)
     }
-    partitions = advisable
+    if (!isLast) continue
+    const [sessions, views] = [size.sessions, size.viewsPerSecond].map(grouped)
+    throw new Problem(
+      `${sessions} sessions and ${views} views per second do not fit: one of ${grouped(partitions)} partitions is more than a node can take. Give larger nodes${given === null ? '' : ' or more partitions'}.`,
+    )
   }
 }
 
-/** The fewest nodes of which each, with the partitions it has, does not use more than it may. */
+const grouped = (count: number) => count.toLocaleString('en-US')
+
+/**
+ * The fewest nodes of which each, with the partitions it has, does not use more than it may; null when no number
+ * of nodes is enough.
+ */
 function primariesFor(
   partitions: number,
   size: Size,
   machines: Machines,
   measured: Measurements,
-): number {
-  const isEnough = (nodes: number) =>
-    Object.values(useOf(nodes, partitions, size, machines, measured)).every((use) => use <= 1)
-  for (let nodes = 1; nodes <= MAX_PARTITIONS; nodes = nodes === 1 ? MIN_CLUSTER : nodes + 1) {
-    if (isEnough(nodes)) return nodes
-    if (nodes > 2 * partitions) break
+): number | null {
+  const leastUse = (share: number) => useOf({ nodes: 1, share }, size, machines, measured)
+  if (!isEnough(leastUse(1 / partitions))) return null
+  const { memory, network } = leastUse(1)
+  const fewest = Math.ceil(Math.max(memory, network, 1))
+  // Beyond twice the partitions, hardly any node gets another one.
+  for (let nodes = fewest; nodes <= 2 * partitions + MIN_CLUSTER; nodes++) {
+    if (nodes > 1 && nodes < MIN_CLUSTER) continue
+    const share = fullestShare(partitions, nodes)
+    if (isEnough(useOf({ nodes, share }, size, machines, measured))) return nodes
   }
-  throw new Problem(
-    `${size.sessions.toLocaleString('en-US')} sessions and ${size.viewsPerSecond.toLocaleString('en-US')} views per second do not fit: one of ${partitions} partitions is more than a node can take. Give more partitions or larger nodes.`,
-  )
+  return null
 }
+
+const isEnough = (use: Plan['use']) => Object.values(use).every((part) => part <= 1)
 
 function details(
   primaries: number,
@@ -144,7 +157,8 @@ function details(
   machines: Machines,
   measured: Measurements,
 ): Plan {
-  const use = useOf(primaries, partitions, size, machines, measured)
+  const share = fullestShare(partitions, primaries)
+  const use = useOf({ nodes: primaries, share }, size, machines, measured)
   const batches = batchesPerView(primaries, measured.viewsPerBatch)
   // The API was measured with one Redis. What the client needs more for a cluster comes on top.
   const more = primaries === 1 ? 0 : on(measured.client, batches) - measured.clientOfOne
@@ -160,7 +174,7 @@ function details(
     replicas: primaries * machines.replicas,
     stallMs: along(measured.stallMs, sessionsPerPartition),
     payloadMb: along(measured.payloadMb, sessionsPerPartition),
-    fullestShare: fullestShare(partitions, primaries),
+    fullestShare: share,
     batchesPerView: batches,
     memoryBytes: memoryOf(size, measured),
     memoryPerNode: use.memory * machines.nodeMemory * FILLED,
@@ -170,15 +184,13 @@ function details(
   }
 }
 
-/** Of the fullest node, as shares of what may be used. */
+/** Of a node with this share of the sessions, as shares of what may be used. */
 function useOf(
-  nodes: number,
-  partitions: number,
+  { nodes, share }: { nodes: number; share: number },
   size: Size,
   machines: Machines,
   measured: Measurements,
 ): Record<Resource, number> {
-  const share = fullestShare(partitions, nodes)
   const views = size.viewsPerSecond * share
   const batches = batchesPerView(nodes, measured.viewsPerBatch)
   const { coresPerNode: cores } = machines

@@ -45,7 +45,7 @@ Examples:
   npm run load -- memory --large 1000000     # without 5 million: they take minutes and 6 GB`,
   rounds: 1,
   duration: null,
-  quick: { small: 5_000, large: [] },
+  quick: { small: 2_000, large: [] },
   seconds: { quick: null, usual: null, full: null },
   configure(command) {
     const large = [1_000_000, 5_000_000]
