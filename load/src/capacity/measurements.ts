@@ -18,14 +18,14 @@ export const sources = {
 
 type File = keyof typeof sources
 
-export interface Source {
+interface Source {
   file: File
   /** When it was measured, in ISO 8601. */
   date: string
 }
 
 /** A figure of the model, and where it is from. */
-export interface Input extends Source {
+interface Input extends Source {
   what: string
   value: number
   unit: string

@@ -60,7 +60,7 @@ export interface Machines {
   partitions: number | null
 }
 
-export type Resource = 'memory' | 'main thread' | 'other threads' | 'network'
+type Resource = 'memory' | 'main thread' | 'other threads' | 'network'
 
 export interface Plan {
   apiProcesses: number
@@ -88,12 +88,12 @@ export interface Plan {
 }
 
 /** Shares of a core, of a link, and of a node's memory that are planned for. */
-export const BUSY = 0.7
-export const FILLED = 0.6
+const BUSY = 0.7
+const FILLED = 0.6
 /** The most viewed item may take half of the time of a main thread that is planned for. */
 const HOT = BUSY / 2
 /** Below this many cores, a node has no I/O threads. */
-export const THREADED_CORES = 4
+const THREADED_CORES = 4
 /** Advisable: nodes get whole partitions, so there should be many for each. */
 const PARTITIONS_PER_NODE = 16
 export const [MIN_PARTITIONS, MAX_PARTITIONS] = [64, 16_384]

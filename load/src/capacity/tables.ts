@@ -68,7 +68,7 @@ export const needsOfAll = (all: readonly Planned[]): Table => ({
 })
 
 /** What the move of a slot blocks with the fewest partitions, and with as many as are advisable. */
-export function partitionTable(all: readonly Planned[], { measured }: Known): Table {
+function partitionTable(all: readonly Planned[], { measured }: Known): Table {
   const blocks = (sessions: number) => milliseconds(along(measured.stallMs, sessions))
   return {
     caption: 'Partitions, and how long the move of one blocks a node',

@@ -92,6 +92,19 @@ describe('by hand', () => {
     expect(plan({ sessions: 1e9 }, on).partitions).toBe(16_384)
   })
 
+  test('there are 16 partitions or more for each primary, unless their number is given', () => {
+    const on = { maxStallMs: 1_000_000 }
+    const many = plan({ sessions: 1e8 }, on)
+    expect(many.primaries).toBeGreaterThan(4)
+    expect(many.partitions).toBeGreaterThanOrEqual(16 * many.primaries)
+    expect(plan({ sessions: 1e8 }, { ...on, partitions: 100 }).partitions).toBe(100)
+  })
+
+  test('the store keeps 25 items of a session', () => {
+    const [all, more] = [25, 100].map((itemsPerSession) => plan({ itemsPerSession }).memoryBytes)
+    expect(more).toBe(all)
+  })
+
   test('I/O threads are used from four cores on', () => {
     const on = { nodeMemory: 1e12, nodeNetwork: 1e12 }
     const of = { viewsPerSecond: 200_000, items: 1e6 }
