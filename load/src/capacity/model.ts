@@ -1,6 +1,5 @@
-import { partitionedKeys } from '@onetrip/session-store'
 import { Problem } from '@onetrip/stack/problem.ts'
-import calculateSlot from 'cluster-key-slot'
+import { fullestShare, MAX_PARTITIONS, powerOfTwo } from './partitions.ts'
 import { along, type Line, on, type Points, reaching } from './points.ts'
 
 /** What was measured, in the units of the metrics. */
@@ -96,7 +95,6 @@ const HOT = BUSY / 2
 const THREADED_CORES = 4
 /** Advisable: nodes get whole partitions, so there should be many for each. */
 const PARTITIONS_PER_NODE = 16
-export const [MIN_PARTITIONS, MAX_PARTITIONS] = [64, 16_384]
 /** A Redis Cluster has at least so many primaries: a majority must outlive one of them. */
 const MIN_CLUSTER = 3
 const KEPT_VIEWS = 25
@@ -244,31 +242,3 @@ function hottestItemShare(
 
 /** 1 + 1/2 + … + 1/count, by Euler's approximation. */
 const harmonic = (count: number) => Math.max(1, Math.log(count) + 0.577_216 + 1 / (2 * count))
-
-/** The share of the sessions on the fullest of the nodes, which have even ranges of slots. */
-export function fullestShare(partitions: number, nodes: number): number {
-  const counts = new Uint32Array(nodes)
-  let most = 0
-  for (const slot of slotsOf(partitions)) {
-    const node = Math.floor((slot * nodes) / MAX_PARTITIONS)
-    counts[node] = (counts[node] ?? 0) + 1
-    most = Math.max(most, counts[node])
-  }
-  return most / partitions
-}
-
-const known = new Map<number, number[]>()
-
-function slotsOf(partitions: number): number[] {
-  const slots =
-    known.get(partitions) ??
-    partitionedKeys(partitions)
-      .parts()
-      .map(({ login }) => calculateSlot(login))
-  known.set(partitions, slots)
-  return slots
-}
-
-/** The number of partitions that is a power of two and at least `count`, as far as there may be as many. */
-const powerOfTwo = (count: number) =>
-  Math.min(MAX_PARTITIONS, Math.max(MIN_PARTITIONS, 2 ** Math.ceil(Math.log2(Math.max(1, count)))))

@@ -2,16 +2,8 @@ import { figure, percent } from '../experiment/figures.ts'
 import type { Rows } from '../experiment/rows.ts'
 import type { Table } from '../experiment/section.ts'
 import type { Known } from './measurements.ts'
-import {
-  batchesPerView,
-  MAX_PARTITIONS,
-  type Machines,
-  MIN_PARTITIONS,
-  memoryOf,
-  type Plan,
-  planFor,
-  type Size,
-} from './model.ts'
+import { batchesPerView, type Machines, memoryOf, type Plan, planFor, type Size } from './model.ts'
+import { MAX_PARTITIONS, MIN_PARTITIONS } from './partitions.ts'
 import { along, on } from './points.ts'
 import { withPrefix } from './units.ts'
 

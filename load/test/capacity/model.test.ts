@@ -2,13 +2,13 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import {
   batchesPerView,
-  fullestShare,
   type Machines,
   type Measurements,
   memoryOf,
   planFor,
   type Size,
 } from '../../src/capacity/model.ts'
+import { fullestShare } from '../../src/capacity/partitions.ts'
 
 const line = (constant: number, slope: number) => ({ constant, slope })
 

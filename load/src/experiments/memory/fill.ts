@@ -14,7 +14,7 @@ interface FillOptions {
   url: string
   partitions: number
   signal: AbortSignal
-  /** Called after each percent. */
+  /** Called after each twentieth. */
   progress(share: number): void
 }
 
@@ -42,7 +42,7 @@ export async function fillStore(
   const fill = async () => {
     for (let number = next++; number < sessions; number = next++) {
       signal.throwIfAborted()
-      if (number % Math.ceil(sessions / 100) === 0) progress(number / sessions)
+      if (number % Math.ceil(sessions / 20) === 0) progress(number / sessions)
       const { token } = await store.login(`user-${number}`)
       for (let view = 0; view < items; view++) {
         const item = number * items + view
