@@ -126,7 +126,7 @@ function show(known: Known, flags: Flags): void {
     return { size, plan: planFor(size, machines, known.measured) }
   }
   const plans = sessions === undefined ? documentedPlans(known, machines) : [planned(sessions)]
-  const notes = extrapolations(plans, known)
+  const notes = extrapolations(plans, machines, known)
   if (flags.json) {
     print(
       JSON.stringify(

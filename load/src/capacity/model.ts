@@ -92,7 +92,7 @@ const FILLED = 0.6
 /** The most viewed item may take half of the time of a main thread that is planned for. */
 const HOT = BUSY / 2
 /** Below this many cores, a node has no I/O threads. */
-const THREADED_CORES = 4
+export const THREADED_CORES = 4
 /** Advisable: nodes get whole partitions, so there should be many for each. */
 const PARTITIONS_PER_NODE = 16
 /** A Redis Cluster has at least so many primaries: a majority must outlive one of them. */
@@ -174,7 +174,7 @@ function details(
     payloadMb: along(measured.payloadMb, sessionsPerPartition),
     fullestShare: share,
     batchesPerView: batches,
-    memoryBytes: memoryOf(size, measured),
+    memoryBytes: memoryOf(size, measured, primaries > 1),
     memoryPerNode: use.memory * machines.nodeMemory * FILLED,
     mainPerNode: use['main thread'] * BUSY,
     networkPerNode: use.network * machines.nodeNetwork * BUSY,
@@ -201,21 +201,22 @@ function useOf(
   const sent = on(measured.bytesOut, batches) + machines.replicas * on(measured.bytesIn, batches)
   const bytes = views * Math.max(on(measured.bytesIn, batches), sent)
   return {
-    memory: (memoryOf(size, measured) * share) / (machines.nodeMemory * FILLED),
+    memory: (memoryOf(size, measured, nodes > 1) * share) / (machines.nodeMemory * FILLED),
     'main thread': (ofMain + hot + (cores === 1 ? ofOthers : 0)) / BUSY,
     'other threads': cores === 1 ? 0 : ofOthers / (BUSY * (cores - 1)),
     network: (bytes * 8) / (machines.nodeNetwork * BUSY),
   }
 }
 
-/** Bytes of all primaries. */
+/** Bytes of all primaries; one Redis without a cluster has no slots. */
 export function memoryOf(
   { sessions, items, itemsPerSession, dataBytes }: Omit<Size, 'viewsPerSecond'>,
   { bytesOfSlots, bytesByItems, bytesByData, bytesPerItem }: Measurements,
+  isCluster: boolean,
 ): number {
   const viewed = along(bytesByItems, Math.min(KEPT_VIEWS, itemsPerSession))
   const data = along(bytesByData, dataBytes) - along(bytesByData, 0)
-  return bytesOfSlots + sessions * (viewed + data) + items * bytesPerItem
+  return (isCluster ? bytesOfSlots : 0) + sessions * (viewed + data) + items * bytesPerItem
 }
 
 /**

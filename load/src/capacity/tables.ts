@@ -2,7 +2,15 @@ import { figure, percent } from '../experiment/figures.ts'
 import type { Rows } from '../experiment/rows.ts'
 import type { Table } from '../experiment/section.ts'
 import type { Known } from './measurements.ts'
-import { batchesPerView, type Machines, memoryOf, type Plan, planFor, type Size } from './model.ts'
+import {
+  batchesPerView,
+  type Machines,
+  memoryOf,
+  type Plan,
+  planFor,
+  type Size,
+  THREADED_CORES,
+} from './model.ts'
 import { MAX_PARTITIONS, MIN_PARTITIONS } from './partitions.ts'
 import { along, on } from './points.ts'
 import { withPrefix } from './units.ts'
@@ -110,7 +118,7 @@ export function memoryCheck(known: Known, rows: Rows = known.rows['memory.json']
       const bytes = row.median('bytes')
       if (sessions <= Math.max(...ofModel) || bytes === null) return []
       const size = { sessions, itemsPerSession: items, dataBytes: 0, items: 1_000 }
-      const predicted = memoryOf(size, known.measured)
+      const predicted = memoryOf(size, known.measured, true)
       const texts = [predicted, bytes].map((value) => withPrefix(value, 'B'))
       return [[whole(sessions), whole(items), ...texts, difference(predicted, bytes)]]
     }),
@@ -151,7 +159,11 @@ export function cpuCheck(
 }
 
 /** What goes beyond the measurements, and what they do not have; a sentence each. */
-export function extrapolations(all: readonly Planned[], { range }: Known): string[] {
+export function extrapolations(
+  all: readonly Planned[],
+  { coresPerNode }: Machines,
+  { range }: Known,
+): string[] {
   const most = (of: (planned: Planned) => number) => Math.max(...all.map(of))
   return [
     most(({ size }) => size.sessions) > range.sessions &&
@@ -160,6 +172,7 @@ export function extrapolations(all: readonly Planned[], { range }: Known): strin
       `CPU time was measured up to ${range.nodes} nodes; more are extrapolated.`,
     most(({ plan }) => plan.sessionsPerPartition) > range.sessionsOfPartition &&
       `Moves were measured up to ${whole(range.sessionsOfPartition)} sessions of a partition; more are extrapolated.`,
+    coresPerNode >= THREADED_CORES && 'I/O threads were measured with single SETs, not with views.',
     most(({ plan }) => plan.replicas) > 0 &&
       'What replication costs the CPU of a primary is not measured; its network bytes are those of the views.',
     most(({ plan }) => plan.hottestItem) > 1 &&
@@ -200,6 +213,6 @@ export function documented(known: Known): { tables: Table[]; claims: string[] } 
       cpuCheck(known),
       inputTable(known),
     ],
-    claims: extrapolations(plans, known),
+    claims: extrapolations(plans, machineDefaults, known),
   }
 }

@@ -55,8 +55,8 @@ describe('by hand', () => {
     const one = plan({})
     // 20,000 views of 20 µs are 0.4 cores.
     expect(one).toMatchObject({ apiProcesses: 1, apiMicros: 20, primaries: 1, replicas: 0 })
-    // A session with 6 items: 500 + 5/24 of 720 = 650 bytes; 100,000 counts of 100 bytes; slots.
-    expect(one.memoryBytes).toBeCloseTo(1e6 + 1e6 * 650 + 1e5 * 100)
+    // A session with 6 items: 500 + 5/24 of 720 = 650 bytes; 100,000 counts of 100 bytes.
+    expect(one.memoryBytes).toBeCloseTo(1e6 * 650 + 1e5 * 100)
     expect(one.memoryPerNode).toBeCloseTo(one.memoryBytes)
     // 0.1 batches: 5 + 1 µs of the main thread and 1 µs of others on the same core, and counts of one item.
     const hot = ((1 - (1 - 1 / 12.09) ** 10) / 10) * 0.02 * (5 / 5)
@@ -73,6 +73,7 @@ describe('by hand', () => {
     expect(three).toMatchObject({ primaries: 3, runsOutFirst: 'memory' })
     const batches = (3 * (1 - (2 / 3) ** 20)) / 10
     expect(three.batchesPerView).toBeCloseTo(batches)
+    expect(three.memoryBytes).toBeCloseTo(1e7 * 650 + 1e5 * 100 + 1e6) // and the slots
     expect(three.apiMicros).toBeCloseTo(20 + 10 + 5 * batches - 5)
   })
 
@@ -209,7 +210,9 @@ test('no node uses more than it may', () => {
       for (const share of Object.values(use)) expect(share).toBeLessThanOrEqual(1)
       expect(primaries === 1 || primaries >= 3).toBe(true)
       expect(Number.isInteger(apiProcesses)).toBe(true)
-      expect(memoryPerNode * primaries).toBeGreaterThanOrEqual(memoryOf(of, measured) * 0.999)
+      expect(memoryPerNode * primaries).toBeGreaterThanOrEqual(
+        memoryOf(of, measured, primaries > 1) * 0.999,
+      )
     }),
     { numRuns: 200 },
   )
