@@ -52,8 +52,8 @@ test('memory: sessions, items and data each need some', async () => {
 test('cluster: the work of a view by nodes, and without a cluster', async () => {
   const args = ['--rounds=1', '--duration=0.3', '--nodes=1,3', '--in-flight=1,16', '--clients=2']
   const { text, result } = await runExperiment('cluster', args)
-  expect(text).toMatch(/^Nodes no cluster: a view takes [\d.]+ µs of the main threads/m)
-  expect(text).toMatch(/^Nodes 3: a view takes/m)
+  expect(text).toMatch(/^Without a cluster: a view takes [\d.]+ µs of the main threads/m)
+  expect(text).toMatch(/^3 nodes: a view takes/m)
   const cases = result.samples.map(({ case: { nodes, inFlight } }) => `${nodes} ${inFlight}`)
   expect(cases).toEqual(['0 16', '1 1', '1 16', '3 1', '3 16'])
   const of = (name: string) => result.samples[cases.indexOf(name)]?.values ?? {}

@@ -4,7 +4,7 @@ import { testCluster } from '@onetrip/stack/testing/cluster.ts'
 import { numbersOption } from '../../drivers/redis/options.ts'
 import { requireBuild } from '../../drivers/redis/server.ts'
 import type { Context, Experiment } from '../../experiment/experiment.ts'
-import { figure } from '../../experiment/figures.ts'
+import { counted, figure } from '../../experiment/figures.ts'
 import { asCpu, asRate, type Case, product } from '../../experiment/shape.ts'
 import { chartsOf } from '../../reporting/charts.ts'
 import { range, sectionOf } from '../../reporting/columns.ts'
@@ -111,7 +111,9 @@ Examples:
   claims: (rows) =>
     rows.where({ inFlight: Math.max(...rows.values('inFlight').map(Number)) }).all.map((row) => {
       const of = (metric: string) => figure(row.median(metric) ?? Number.NaN)
-      return `Nodes ${row.text('nodes')}: a view takes ${of('mainCpuMicros')} µs of the main threads, ${of('busiestMicros')} µs of the busiest one.`
+      const count = Number(row.case.nodes)
+      const where = count === NO_CLUSTER ? 'Without a cluster' : counted(count, 'node')
+      return `${where}: a view takes ${of('mainCpuMicros')} µs of the main threads, ${of('busiestMicros')} µs of the busiest one.`
     }),
 }
 

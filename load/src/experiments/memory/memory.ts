@@ -34,10 +34,12 @@ export const memory: Experiment<MemoryOptions, Bench> = {
   group: 'The store',
   about: `
 Fills a node of a cluster (partitioned layout) by the store's own calls: each user logs in once, views items
-and has data. Then it reads how much used_memory has grown. The small fillings say what a session, an item
-that it viewed, a byte of its data and the count of an item need; one session that viewed very many items
-shows the latter. A cluster needs about 2 kB for each slot that has keys, which two small fillings without
-views tell from the sessions. The large ones show whether that holds with more sessions (npm run capacity -- --check).
+and has data. Then it reads how much used_memory has grown.
+
+The small fillings say what a session, an item that it viewed, a byte of its data and the count of an item
+need; one session that viewed very many items shows the latter. A cluster needs about 2 kB for each slot that
+has keys, which two small fillings without views tell from the sessions. The large ones show whether that
+holds with more sessions (npm run capacity -- --check).
 
 A session id has 32 characters, a user's name about 10, an item's about 13.
 
