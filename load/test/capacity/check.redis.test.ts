@@ -5,7 +5,7 @@ import { runLoad } from '../support/run.ts'
 test('--check prints what was measured just now beside what is predicted', async () => {
   const state = await temporaryFolder()
   const args = ['capacity', '--check', '10k', '--quick']
-  const check = await runLoad({ state, args, until: /^CPU of a node's main thread/ })
+  const check = await runLoad({ state, args, until: /^Memory of Redis/ })
   expect(await check.exited).toEqual({ code: 0, signal: null })
   const text = check.output.map((line) => line.trimEnd()).join('\n')
   const row = /^ *10,000 +5 +([\d.]+) MB +([\d.]+) MB +[+-][\d.]+ %$/m.exec(text)
@@ -16,4 +16,4 @@ test('--check prints what was measured just now beside what is predicted', async
   expect(text).toMatch(/^ *3 +16 +[\d.]+ +[\d.]+ +[\d.]+ +[\d.]+ +[+-][\d.]+ % +[\d.]+$/m)
   expect(await processesOf(state)).toEqual([])
   expect(await filesIn(state)).toEqual([])
-})
+}, 180_000)

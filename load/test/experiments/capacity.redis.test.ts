@@ -5,7 +5,7 @@ test('slot-move: both nodes are blocked for longer by larger keys', async () => 
   const args = ['--rounds=1', '--fields=1000,200000']
   const { text, result } = await runExperiment('slot-move', args)
   expect(text).toMatch(
-    /^Moving login \(hash\) with 200,000 sessions blocked the source for [\d.]+ ms/m,
+    /^Moving login \(hash\) with 200,000 sessions blocked the source for [\d.,]+ ms/m,
   )
   expect(result.samples).toHaveLength(4)
   for (const key of ['login (hash)', 'recent (sorted set)']) {
@@ -15,7 +15,7 @@ test('slot-move: both nodes are blocked for longer by larger keys', async () => 
     expect(large?.migrateMs).toBeGreaterThan(small?.migrateMs ?? Number.NaN)
     // The source waits for the target.
     expect(large?.migrateMs).toBeGreaterThan(large?.restoreMs ?? Number.NaN)
-    expect(large?.sourceMs).toBeGreaterThan(0.5 * Number(large?.migrateMs))
+    expect(large?.sourceMs).toBeGreaterThan(0.2 * Number(large?.migrateMs))
     // A field has an id of 32 characters, and a user or a time.
     expect(large?.megabytes).toBeGreaterThan(200_000 * 40e-6)
     expect(large?.megabytes).toBeLessThan(200_000 * 60e-6)
@@ -52,7 +52,7 @@ test('memory: sessions, items and data each need some', async () => {
 test('cluster: the work of a view by nodes, and without a cluster', async () => {
   const args = ['--rounds=1', '--duration=0.3', '--nodes=1,3', '--in-flight=1,16', '--clients=2']
   const { text, result } = await runExperiment('cluster', args)
-  expect(text).toMatch(/^Without a cluster: a view takes [\d.]+ µs of the main threads/m)
+  expect(text).toMatch(/^Without a cluster: a view takes [\d.,]+ µs of the main threads/m)
   expect(text).toMatch(/^3 nodes: a view takes/m)
   const cases = result.samples.map(({ case: { nodes, inFlight } }) => `${nodes} ${inFlight}`)
   expect(cases).toEqual(['0 16', '1 1', '1 16', '3 1', '3 16'])
