@@ -97,7 +97,7 @@ const MAX_PARTITIONS = 16_384 // the slots of a cluster
  * one partition share a hash tag, so that they are on one node. Every process must use the same number,
  * for as long as the data lives.
  *
- * @param partitions 1 to 16,384, some ten times the nodes that the cluster may grow to. Default 64.
+ * @param partitions 1 to 16,384. Default 64; docs/scaling.md says how many sessions need more.
  * @throws TypeError for any other number.
  */
 export function partitionedKeys(partitions = 64): Keys {
