@@ -250,5 +250,5 @@ function leakClaim(verdicts: readonly Verdict[], requests: number): string | fal
   const memory = verdicts.find(({ resource }) => resource === 'Redis memory')
   if (!heap?.bound || !memory?.bound || requests === 0) return false
   const each = (bound: number) => `${figure(bound / requests)} bytes`
-  return `A leak per request of ${each(heap.bound)} in the heap of a worker that answers all of them, or of ${each(memory.bound)} in Redis, would have crossed the bound.`
+  return `A leak per request of about ${each(heap.bound)} in the heap of a worker that answers all of them, or of ${each(memory.bound)} in Redis, would have crossed the bound.`
 }
