@@ -1,10 +1,7 @@
-import { rm } from 'node:fs/promises'
-import { startCluster } from '@onetrip/stack/cluster.ts'
 import { wholeNumber } from '@onetrip/stack/parsers.ts'
-import { temporaryRunFolder } from '@onetrip/stack/places.ts'
 import { RedisMonitor } from '@onetrip/stack/redis-info.ts'
+import { startCluster } from '../../drivers/redis/cluster.ts'
 import { numbersOption } from '../../drivers/redis/options.ts'
-import { requireBuild } from '../../drivers/redis/server.ts'
 import type { Context, Experiment } from '../../experiment/experiment.ts'
 import { counted, figure } from '../../experiment/figures.ts'
 import { asCpu, asRate, type Case, product } from '../../experiment/shape.ts'
@@ -77,7 +74,6 @@ Examples:
   loadOptions: ['partitions', 'clients'],
 
   async prepare(context, options) {
-    await requireBuild('patched', context.signal)
     const bench: Bench = new Map()
     for (const count of [NO_CLUSTER, ...options.nodes]) {
       bench.set(count, await start(context, count, options))
@@ -119,37 +115,21 @@ Examples:
     }),
 }
 
+const CONFIG = { appendonly: 'yes', maxmemory: '0' }
+
 async function start(context: Context, count: number, options: ClusterOptions) {
-  if (count === NO_CLUSTER) {
-    const { pid, port } = await context.startRedis({ build: 'patched', config: CONFIG })
-    return await open(context, [{ pid, port }], { ...options, partitions: null })
-  }
-  return await context.step(`Starting a cluster: nodes ${count}`, async () => {
-    const { signal } = context
-    const directory = await temporaryRunFolder('cluster-')
-    context.defer(() => rm(directory, { recursive: true, force: true }))
-    const size = { primaries: count, replicas: 0 }
-    const servers = await startCluster({ ...size, directory, config: CONFIG, signal })
-    context.defer(() => servers.stop())
-    const watched = servers.nodes.map(({ program: { pid }, port }) => ({ pid, port }))
-    return await open(context, watched, options)
-  })
-}
-
-const CONFIG = { appendonly: 'yes', save: '', maxmemory: '0' }
-
-async function open(
-  context: Context,
-  servers: readonly { pid: number; port: number }[],
-  stores: { partitions: number | null; clients: number },
-) {
+  const servers =
+    count === NO_CLUSTER
+      ? [await context.startRedis({ build: 'patched', config: CONFIG })]
+      : await startCluster(context, count, CONFIG)
+  const partitions = count === NO_CLUSTER ? null : options.partitions
   const ports = servers.map(({ port }) => port)
-  const views = await openViews(ports, stores, context)
+  const views = await openViews(ports, { partitions, clients: options.clients }, context)
   const nodes: Watched[] = []
-  for (const { pid, port } of servers) {
-    const monitor = await RedisMonitor.connect(`redis://127.0.0.1:${port}`)
+  for (const server of servers) {
+    const monitor = await RedisMonitor.connect(server.url)
     context.defer(() => monitor.close())
-    nodes.push({ pid, monitor })
+    nodes.push({ server, monitor })
   }
   return { views, nodes }
 }

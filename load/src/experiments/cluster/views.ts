@@ -7,12 +7,13 @@ import {
 import { seededRandom, skewedItems } from '@onetrip/stack/measure/workload.ts'
 import { newSecret } from '@onetrip/stack/places.ts'
 import type { RedisMonitor, RedisReading } from '@onetrip/stack/redis-info.ts'
-import { readCpu } from '../../drivers/redis/threads.ts'
+import type { RedisServer } from '../../drivers/redis/server.ts'
+import type { CpuReading } from '../../drivers/redis/threads.ts'
 import type { Context } from '../../experiment/experiment.ts'
 
 /** A Redis whose work is counted. */
 export interface Watched {
-  readonly pid: number
+  readonly server: RedisServer
   readonly monitor: RedisMonitor
 }
 
@@ -96,13 +97,13 @@ export async function measureViews(
 }
 
 interface Reading {
-  cpu: Awaited<ReturnType<typeof readCpu>>
+  cpu: CpuReading
   info: RedisReading
 }
 
-const readingOf = async ({ pid, monitor }: Watched): Promise<Reading> => ({
+const readingOf = async ({ server, monitor }: Watched): Promise<Reading> => ({
   info: await monitor.read(),
-  cpu: await readCpu(pid),
+  cpu: await server.cpu(),
 })
 
 async function recordViews(

@@ -1,7 +1,7 @@
 import { parseInfo } from '@onetrip/session-store'
 import { wholeNumber } from '@onetrip/stack/parsers.ts'
-import { until } from '@onetrip/stack/until.ts'
 import { Redis } from 'ioredis'
+import { startCluster } from '../../drivers/redis/cluster.ts'
 import { numbersOption } from '../../drivers/redis/options.ts'
 import type { RedisServer } from '../../drivers/redis/server.ts'
 import type { Experiment } from '../../experiment/experiment.ts'
@@ -74,13 +74,10 @@ Examples:
   loadOptions: ['partitions'],
 
   async prepare(context) {
-    const config = { 'cluster-enabled': 'yes', maxmemory: '0' }
-    const server = await context.startRedis({ build: 'patched', config })
+    const [server] = await startCluster(context, 1, { maxmemory: '0' })
+    if (!server) throw new RangeError('a cluster has a node')
     const redis = new Redis(server.socket)
     context.defer(() => redis.disconnect())
-    await redis.cluster('ADDSLOTSRANGE', 0, 16_383)
-    const isReady = async () => (await redis.cluster('INFO')).includes('cluster_state:ok')
-    await context.step('Waiting for the cluster', () => until(isReady, { signal: context.signal }))
     return { server, redis }
   },
 
