@@ -53,6 +53,7 @@ test('defaults, and lists as people write them', () => {
     'patched@0004',
     'patched@0005',
   ])
+  expect(parsed('--sanitizer', 'address').sanitizer).toBe('address')
   expect(parsed('--suites', 'cluster,main,cluster').suites).toEqual(['cluster', 'main'])
 })
 
@@ -62,6 +63,7 @@ test.each([
   [['--builds', 'stock,fastest'], 'Two builds of patched, stock, baseline'],
   [['--builds', 'stock,fastest,patched'], 'Two builds'],
   [['--builds', 'stock,patched@5'], 'Two builds'],
+  [['--sanitizer', 'valgrind'], 'Allowed choices are address, thread'],
   [['--suites', 'unit'], "'unit' is none of main, patches, modules, cluster, sentinel"],
   [['--io-threads', '0'], 'A whole number from 1 to 128'],
   [['--files', 'a,,b'], 'Names, separated by commas'],
