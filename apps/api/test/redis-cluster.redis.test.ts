@@ -159,11 +159,7 @@ test('a user with restricted permissions, and TLS, as with one Redis', async () 
     }),
   )
   const ports = fronts.map(({ port }) => port).sort()
-  const announced = async () => {
-    const views = await Promise.all(cluster.nodes.map(({ admin }) => admin.cluster('SLOTS')))
-    return views.map((slots) => slots.map(([, , node]) => Number(node?.[1])).sort())
-  }
-  await expect.poll(announced).toEqual([ports, ports, ports])
+  await expect.poll(announcedPorts).toEqual([ports, ports, ports])
   const { api, url } = await apiProcessForThisTest({
     REDIS_CLUSTER: `127.0.0.1:${fronts[0]?.port}`,
     REDIS_USERNAME: 'api',
@@ -190,12 +186,20 @@ test('a user with restricted permissions, and TLS, as with one Redis', async () 
   for (const { names } of fronts) expect(new Set(names)).toEqual(new Set(['redis.test']))
 })
 
+/** The ports by which each node knows all of them. */
+async function announcedPorts(): Promise<number[][]> {
+  const views = await Promise.all(cluster.nodes.map(({ admin }) => admin.cluster('SLOTS')))
+  return views.map((slots) => slots.map(([, , node]) => Number(node?.[1])).sort())
+}
+
 test('the user of users.acl may do what a move of slots takes, with every strategy', async () => {
   const password = 'of-the-api'
   for (const { admin } of cluster.nodes) {
     await admin.call('ACL', 'SETUSER', 'api', ...apiRules(password))
     await admin.call('ACL', 'LOG', 'RESET')
   }
+  const ports = cluster.nodes.map(({ port }) => port).sort()
+  await expect.poll(announcedPorts).toEqual([ports, ports, ports]) // after the test before
   const keys = partitionedKeys()
   for (const strategy of ['batch', 'sequential', 'naive', 'naive-lean'] as const) {
     const store = createSessionStore({
