@@ -9,7 +9,7 @@ import { type TestCluster, testCluster } from '@onetrip/stack/testing/cluster.ts
 import { temporaryFolder } from '@onetrip/stack/testing/folders.ts'
 import { tlsFrontForThisTest } from '@onetrip/stack/testing/tls.ts'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
-import { apiProcessForThisTest } from './api-process.ts'
+import { apiProcessForThisTest, failedStart } from './api-process.ts'
 import { bearer, secret } from './support.ts'
 
 let cluster: TestCluster
@@ -136,6 +136,15 @@ test('a node that is down: degraded, one line names it; no node: not ready', asy
   dead.clear()
   await expect.poll(readiness).toEqual({ statusCode: 200, status: 'ready', strategy: 'batch' })
   await expect.poll(() => upOf(url)).toEqual(allUp())
+})
+
+test('an API that finds no node says which one, and why', async () => {
+  const { code, stderr } = await failedStart({
+    REDIS_CLUSTER: '127.0.0.1:1',
+    STARTUP_DEADLINE_MS: '500',
+  })
+  expect(code).toBe(1)
+  expect(stderr).toContain('(127.0.0.1:1: connect ECONNREFUSED 127.0.0.1:1)')
 })
 
 test('a user with restricted permissions, and TLS, as with one Redis', async () => {
