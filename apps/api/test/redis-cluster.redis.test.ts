@@ -9,7 +9,7 @@ import { type TestCluster, testCluster } from '@onetrip/stack/testing/cluster.ts
 import { temporaryFolder } from '@onetrip/stack/testing/folders.ts'
 import { tlsFrontForThisTest } from '@onetrip/stack/testing/tls.ts'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
-import { apiProcessForThisTest } from './api-process.ts'
+import { apiProcessForThisTest, failedStart } from './api-process.ts'
 import { bearer, secret } from './support.ts'
 
 let cluster: TestCluster
@@ -138,6 +138,15 @@ test('a node that is down: degraded, one line names it; no node: not ready', asy
   await expect.poll(() => upOf(url)).toEqual(allUp())
 })
 
+test('an API that finds no node says which one, and why', async () => {
+  const { code, stderr } = await failedStart({
+    REDIS_CLUSTER: '127.0.0.1:1',
+    STARTUP_DEADLINE_MS: '500',
+  })
+  expect(code).toBe(1)
+  expect(stderr).toContain('(127.0.0.1:1: connect ECONNREFUSED 127.0.0.1:1)')
+})
+
 test('a user with restricted permissions, and TLS, as with one Redis', async () => {
   const password = 'p@ss/word'
   const rules = apiRules(password)
@@ -159,11 +168,7 @@ test('a user with restricted permissions, and TLS, as with one Redis', async () 
     }),
   )
   const ports = fronts.map(({ port }) => port).sort()
-  const announced = async () => {
-    const views = await Promise.all(cluster.nodes.map(({ admin }) => admin.cluster('SLOTS')))
-    return views.map((slots) => slots.map(([, , node]) => Number(node?.[1])).sort())
-  }
-  await expect.poll(announced).toEqual([ports, ports, ports])
+  await expect.poll(announcedPorts).toEqual([ports, ports, ports])
   const { api, url } = await apiProcessForThisTest({
     REDIS_CLUSTER: `127.0.0.1:${fronts[0]?.port}`,
     REDIS_USERNAME: 'api',
@@ -190,12 +195,20 @@ test('a user with restricted permissions, and TLS, as with one Redis', async () 
   for (const { names } of fronts) expect(new Set(names)).toEqual(new Set(['redis.test']))
 })
 
+/** The ports by which each node knows all of them. */
+async function announcedPorts(): Promise<number[][]> {
+  const views = await Promise.all(cluster.nodes.map(({ admin }) => admin.cluster('SLOTS')))
+  return views.map((slots) => slots.map(([, , node]) => Number(node?.[1])).sort())
+}
+
 test('the user of users.acl may do what a move of slots takes, with every strategy', async () => {
   const password = 'of-the-api'
   for (const { admin } of cluster.nodes) {
     await admin.call('ACL', 'SETUSER', 'api', ...apiRules(password))
     await admin.call('ACL', 'LOG', 'RESET')
   }
+  const ports = cluster.nodes.map(({ port }) => port).sort()
+  await expect.poll(announcedPorts).toEqual([ports, ports, ports]) // after the test before
   const keys = partitionedKeys()
   for (const strategy of ['batch', 'sequential', 'naive', 'naive-lean'] as const) {
     const store = createSessionStore({

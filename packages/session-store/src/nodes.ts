@@ -18,11 +18,11 @@ export interface NodeState {
  * Asks every server that holds keys for one of them, as each view does. In a cluster that is down a node
  * refuses. One that does not have the key says which node has it: it would serve its own keys.
  *
+ * @param clustered Whether there is a cluster: without one, a server that names another one is of no use.
  * @throws StoreError when no server serves.
  */
 export async function pingNodes(
-  runner: Runner,
-  keys: Keys,
+  { runner, keys, clustered }: { runner: Runner; keys: Keys; clustered: boolean },
   timeoutMs: number,
 ): Promise<NodeState[]> {
   const update: Update<void> = {
@@ -31,7 +31,7 @@ export async function pingNodes(
     read: () => undefined,
   }
   const read = (outcomes: readonly Outcome[]) => {
-    if (!isRedirection(outcomes[0])) readOutcomes(update, outcomes)
+    if (!(clustered && isRedirection(outcomes[0]))) readOutcomes(update, outcomes)
   }
   const nodes = await runner.runOnEach(update.commands, read, timeoutMs)
   const states = nodes.map(({ node, error }) => ({ node, ...(error && { error }) }))
@@ -48,10 +48,13 @@ const AGAIN_MS = 100
  * @param until As `performance.now()`.
  * @throws StoreError `ONETRIP_NOT_SENT` when none does until then.
  */
-export async function untilServed(runner: Runner, keys: Keys, until: number): Promise<void> {
+export async function untilServed(
+  context: { runner: Runner; keys: Keys },
+  until: number,
+): Promise<void> {
   for (;;) {
     try {
-      await pingNodes(runner, keys, Math.max(1, until - performance.now()))
+      await pingNodes({ ...context, clustered: true }, Math.max(1, until - performance.now()))
       return
     } catch (error) {
       if (performance.now() >= until) throw notSent('no node of the cluster serves its keys', error)

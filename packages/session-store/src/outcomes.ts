@@ -86,11 +86,12 @@ export function overloaded(inFlight: number): StoreError {
   )
 }
 
-function outcomeUnknown(mayHaveWritten: boolean, cause?: unknown): StoreError {
-  return new StoreError('ONETRIP_OUTCOME_UNKNOWN', 'sent to Redis, but the reply was lost', {
-    mayHaveWritten,
-    cause,
-  })
+/** @param cause The first error that is no refusal; `node` where it is known which one owes the reply. */
+function outcomeUnknown(mayHaveWritten: boolean, cause?: Error & { node?: string }): StoreError {
+  const message = isNotSent(cause)
+    ? `partly ${cause.message}`
+    : `sent to Redis, but the reply${cause?.node === undefined ? '' : ` of ${cause.node}`} was lost`
+  return new StoreError('ONETRIP_OUTCOME_UNKNOWN', message, { mayHaveWritten, cause })
 }
 
 /**

@@ -68,6 +68,7 @@ export function createSessionStore(options: SessionStoreOptions): SessionStore {
   const runner = createRunner(sender, { deadlineMs, maxInFlight })
   const { run } = runner
   const parts = { runner, keys, now, idleSeconds }
+  const clustered = isClustered(options)
   const janitors: Janitor[] = []
   const janitor = (limits: JanitorOptions = {}): Janitor => {
     const added = createJanitor({ ...parts, now: () => now() / 1000 }, limits)
@@ -245,13 +246,13 @@ export function createSessionStore(options: SessionStoreOptions): SessionStore {
       checkNumber('timeoutMs', timeoutMs, { least: 0, most: MAX_TIMEOUT_MS })
       const until = performance.now() + timeoutMs
       await runner.ready(timeoutMs)
-      if (isClustered(options)) await untilServed(runner, keys, until)
+      if (clustered) await untilServed(parts, until)
       await warnOfEviction(runner)
     },
 
     async ping(timeoutMs = deadlineMs) {
       checkNumber('timeoutMs', timeoutMs, { least: 1, most: MAX_TIMEOUT_MS })
-      return await pingNodes(runner, keys, timeoutMs)
+      return await pingNodes({ ...parts, clustered }, timeoutMs)
     },
 
     async runOnEach({ commands, read, ...update }) {

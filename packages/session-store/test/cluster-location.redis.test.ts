@@ -1,4 +1,6 @@
+import { freePorts } from '@onetrip/stack/ports.ts'
 import { type TestCluster, testCluster } from '@onetrip/stack/testing/cluster.ts'
+import { redisForThisTest } from '@onetrip/stack/testing/redis.ts'
 import calculateSlot from 'cluster-key-slot'
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import {
@@ -122,7 +124,14 @@ test('a node that is down: the others serve, and the answer names it', async () 
   const sessions = await Promise.all(
     Array.from({ length: 30 }, (_, index) => store.login(`user ${index}`)),
   )
+  const onLost = sessions.find(({ token }) => placeOf(keys.login(token.split('.')[0] ?? '')) === 1)
+  lost?.program.signal('SIGSTOP') // so that the view is surely in flight when it dies
+  const inFlight = expect(store.recordView(onLost?.token ?? '', itemOn(1))).rejects.toMatchObject({
+    code: 'ONETRIP_OUTCOME_UNKNOWN',
+    message: `sent to Redis, but the reply of 127.0.0.1:${lost?.port} was lost`,
+  })
   lost?.program.signal('SIGKILL')
+  await inFlight
   await lost?.program.exited
   let restarted: Promise<void> | undefined
   const restart = () => (restarted ??= lost?.restart())
@@ -138,7 +147,7 @@ test('a node that is down: the others serve, and the answer names it', async () 
     place === 1
       ? {
           code: 'ONETRIP_OUTCOME_UNKNOWN', // the item was counted on another node
-          message: expect.any(String),
+          message: expect.stringMatching(new RegExp(`partly .*${lost?.port}`)),
         }
       : 'served',
   )
@@ -226,6 +235,23 @@ test('a cluster without any node that answers says why in a bounded time', async
   await expect(store.ready(500)).rejects.toMatchObject({
     code: 'ONETRIP_NOT_SENT',
     cause: { message: expect.stringMatching(/^127\.0\.0\.1:[12]: connect ECONNREFUSED/) },
+  })
+})
+
+test('a node of a cluster is no single Redis, and a single Redis no cluster', async () => {
+  const node = storeAt({ cluster: undefined, url: `redis://${names()[0]}` })
+  await node.ready()
+  expect(placeOf('login:')).not.toBe(0) // the key of the layout for one Redis
+  await expect(node.ping()).rejects.toMatchObject({
+    code: 'ONETRIP_REFUSED',
+    message: expect.stringContaining('MOVED'),
+  })
+  const [port = 0] = await freePorts(1)
+  await redisForThisTest({ port })
+  const cluster = storeAt({ cluster: { nodes: [`127.0.0.1:${port}`] } })
+  await expect(cluster.ready(500)).rejects.toMatchObject({
+    code: 'ONETRIP_NOT_SENT',
+    cause: { message: expect.stringContaining('cluster support disabled') },
   })
 })
 

@@ -70,8 +70,7 @@ export async function sendToMaster(
   return commands.map((_, place) => {
     const [error, reply] = replies?.[place] ?? [new Error('no reply')]
     if (!error) return reply as Reply
-    const { message } = error
-    return isRefusal(error) ? error : new Error(`${master}: ${message}`, { cause: error })
+    return isRefusal(error) ? error : Object.assign(error as Error, { node: master })
   })
 }
 

@@ -26,7 +26,7 @@ export function shortConnections(options: StrategyOptions, lean: boolean): Sende
   const locations = [url, sentinel, cluster].filter((location) => location !== undefined)
   if (locations.length !== 1 || client !== undefined) {
     throw new TypeError(
-      'the naive strategies open connections: they need one url, sentinel or cluster, and no client',
+      'the naive strategies open connections: they need a URL, sentinels or a cluster, and no client',
     )
   }
   // Before the store's own deadline, since a connection tells better what happened.
