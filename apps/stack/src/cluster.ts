@@ -46,6 +46,8 @@ export interface ClusterNode {
 
 export interface LocalCluster {
   readonly nodes: readonly ClusterNode[]
+  /** The address of the primary of each node when the cluster was ready; null for a primary. */
+  readonly primaries: readonly (string | null)[]
   /** Stops all nodes, also paused ones. Never rejects. */
   stop(graceMs?: number): Promise<void>
 }
@@ -93,8 +95,11 @@ export async function startCluster(options: ClusterOptions): Promise<LocalCluste
       void program.exited.then(async () => lost.abort(await endOf(program)))
     }
     const either = AbortSignal.any(signal ? [lost.signal, signal] : [lost.signal])
-    await unlessAborted(either, formCluster(nodes, { primaries, signal: either }))
-    return { nodes, stop }
+    const forming = formCluster(nodes, { primaries, signal: either })
+    const seen = (await unlessAborted(either, forming)).map(({ self }) => self)
+    const addressOf = (id: string | null) =>
+      nodes.find((_, index) => seen[index]?.id === id)?.address ?? null
+    return { nodes, primaries: seen.map(({ primary }) => addressOf(primary)), stop }
   } catch (error) {
     await stop(1_000)
     throw error

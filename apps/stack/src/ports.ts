@@ -1,3 +1,4 @@
+import { randomInt } from 'node:crypto'
 import { once } from 'node:events'
 import type { AddressInfo, IpcNetConnectOpts, Server, TcpNetConnectOpts } from 'node:net'
 import { connect, createServer } from 'node:net'
@@ -55,12 +56,27 @@ export async function checkPorts(wanted: readonly WantedPort[]): Promise<void> {
   }
 }
 
-/** Different free ports of 127.0.0.1, chosen by the system. */
+/**
+ * Different free ports of 127.0.0.1, in no order. They are below those that systems give to the connections of
+ * clients (Linux: from 32,768 on), of which one may take a port before a server listens there.
+ */
 export async function freePorts(count: number): Promise<number[]> {
-  const servers = await Promise.all(Array.from({ length: count }, () => listen(0, '127.0.0.1')))
+  const servers = await Promise.all(Array.from({ length: count }, listenAnywhere))
   const ports = servers.map((server) => (server.address() as AddressInfo).port)
   await Promise.all(servers.map(close))
   return ports
+}
+
+const FREE = { from: 10_000, to: 32_000 }
+
+async function listenAnywhere(): Promise<Server> {
+  for (;;) {
+    const port = randomInt(FREE.from, FREE.to)
+    const server = await listen(port, '127.0.0.1').catch((error: NodeJS.ErrnoException) => {
+      if (error.code !== 'EADDRINUSE') throw error
+    })
+    if (server) return server
+  }
 }
 
 /** Whether something accepts a connection at this address, within two seconds. Never rejects. */

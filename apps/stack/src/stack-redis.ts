@@ -8,7 +8,6 @@ import {
   withPasswordOf,
 } from './address.ts'
 import { watchLosses } from './cluster/losses.ts'
-import { type View, viewOf } from './cluster/view.ts'
 import { portsFrom, startCluster } from './cluster.ts'
 import { socketIn } from './places.ts'
 import type { Program } from './program.ts'
@@ -164,16 +163,13 @@ async function ownCluster(
     ...{ build: wanted.build, ports: portsFrom(wanted.port) },
     ...{ directory, secrets, signal, onStep },
   })
-  const { nodes } = cluster
+  const { nodes, primaries } = cluster
   const stop = () => cluster.stop(REDIS_GRACE_MS)
   try {
     const urls = nodes.map(({ address }) => `redis://${address}`)
     const monitored = secrets
       ? await Promise.all(urls.map((url) => withPasswordOf('operator', url, secrets)))
       : urls
-    const views = await Promise.all(nodes.map(({ admin }) => viewOf(admin)))
-    const replicaOf = ({ self }: View) =>
-      nodes.find((_, index) => views[index]?.self.id === self.primary)?.address ?? null
     const user = secrets && { username: 'api', passwordFile: passwordFileOf('api', secrets) }
     void watchLosses(nodes, { say: (line) => onLoss?.(line), stopping }).then(lose)
     return {
@@ -182,7 +178,7 @@ async function ownCluster(
         ...{ url: monitored[0] ?? '', transport: 'tcp', build, pid: null, socket: null },
         nodes: nodes.map(({ program: { pid } }, index) => ({
           ...{ url: monitored[index] ?? '', pid },
-          replicaOf: replicaOf(views[index] as View),
+          replicaOf: primaries[index] ?? null,
         })),
       },
       stop,

@@ -12,9 +12,10 @@ const wanted = (port: number, extra: Partial<WantedPort> = {}): WantedPort => ({
   ...extra,
 })
 
-test('free ports are different, and free', async () => {
-  const ports = await freePorts(3)
-  expect(new Set(ports).size).toBe(3)
+test('free ports are different, free, and none that a connection of a client may take', async () => {
+  const ports = await freePorts(30)
+  expect(new Set(ports).size).toBe(30)
+  expect(Math.max(...ports)).toBeLessThan(32_768)
   await checkPorts(ports.map((port) => wanted(port)))
 })
 

@@ -31,16 +31,19 @@ const addressOf = ({ host, port }: { host: string; port: number }) => `${host}:$
  * was cut short is completed, and nodes whose addresses have changed find each other again. Slots and roles
  * that nodes have already stay as they are.
  *
+ * @returns what each member sees at last.
  * @throws Problem when they do not agree in time, with the reason; the reason of `signal`; what a node replies
  *   that refuses a step.
  */
 export async function formCluster(
   members: readonly Member[],
   { primaries, timeoutMs = 60_000, signal }: FormOptions,
-): Promise<void> {
-  let missing: string | undefined = 'no node has answered yet'
+): Promise<readonly View[]> {
+  let missing: string | undefined
+  let views: readonly View[] = []
   const step = async (what: (views: readonly View[]) => Promise<string | undefined>) => {
-    missing = await what(await Promise.all(members.map(({ admin }) => viewOf(admin))))
+    views = await Promise.all(members.map(({ admin }) => viewOf(admin)))
+    missing = await what(views)
     return missing === undefined
   }
   const addresses = await Promise.all(members.map(ipAddressOf))
@@ -55,6 +58,7 @@ export async function formCluster(
     if (await until(() => step(what), options)) continue
     throw new Problem(`The cluster is not formed after ${timeoutMs / 1000} s: ${missing}.`)
   }
+  return views
 }
 
 /** What a cluster gossips are IP addresses. @throws Problem when the name is unknown. */

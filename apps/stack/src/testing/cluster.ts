@@ -23,13 +23,13 @@ export interface TestClusterOptions {
 export async function testCluster(options: TestClusterOptions = {}): Promise<TestCluster> {
   const { nodes: primaries = 3, replicas = 0, config } = options
   const directory = await mkdtemp(join(tmpdir(), 'onetrip-cluster-'))
-  const { nodes, stop } = await startCluster({
+  const { stop, ...cluster } = await startCluster({
     ...{ primaries, replicas, directory, sockets: directory },
     config: { 'cluster-node-timeout': '2000', ...config },
   })
   return {
-    nodes,
-    moveSlot: (slot, to, onKey) => moveSlot(nodes, { slot, to, ...(onKey && { onKey }) }),
+    ...cluster,
+    moveSlot: (slot, to, onKey) => moveSlot(cluster.nodes, { slot, to, ...(onKey && { onKey }) }),
     async stop() {
       await stop()
       await rm(directory, { recursive: true, force: true })
