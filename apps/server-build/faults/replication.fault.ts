@@ -145,7 +145,7 @@ describe.each(['1', '2'])('with %s I/O threads', (threads) => {
     expect(one).toBe(other)
   })
 
-  test('a failover on demand under churn loses no reply, and no acknowledged write', async () => {
+  test('a failover on demand under churn: every write that WAIT has acknowledged is there', async () => {
     const { nodes, primary, replica, busPort } = await clusterForThisTest(threads)
     const load = churn(primary, busPort)
     await expect.poll(() => load.acknowledged.length).toBeGreaterThan(1_000)
