@@ -18,7 +18,7 @@ export interface Member {
 export interface FormOptions {
   /** The first so many members share the slots, the others become replicas. */
   primaries: number
-  /** Default 60,000. */
+  /** Default 30,000. */
   timeoutMs?: number
   signal?: AbortSignal | undefined
 }
@@ -37,7 +37,7 @@ const addressOf = ({ host, port }: { host: string; port: number }) => `${host}:$
  */
 export async function formCluster(
   members: readonly Member[],
-  { primaries, timeoutMs = 60_000, signal }: FormOptions,
+  { primaries, timeoutMs = 30_000, signal }: FormOptions,
 ): Promise<readonly View[]> {
   let missing: string | undefined
   let views: readonly View[] = []
