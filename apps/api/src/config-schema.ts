@@ -3,6 +3,7 @@ import { type Static, Type } from 'typebox'
 import { saleMethodNames } from './shop/sale-methods.ts'
 
 export const DEFAULT_CACHE_ENTRIES = 10_000
+export const DEFAULT_PARTITIONS = 64
 
 /** Every setting of the API, from the environment. `.env.example` lists the same, by test. */
 export const configSchema = Type.Object({
@@ -62,6 +63,26 @@ export const configSchema = Type.Object({
     default: '',
     description:
       "With rediss://: name in the server's certificate, and for SNI; default: the host of REDIS_URL",
+  }),
+  REDIS_MIGRATE_TO: Type.String({
+    default: '',
+    pattern:
+      '^(\\w+://\\S+|(\\[[\\da-fA-F:]+\\]|[^,:\\s]+):\\d{1,5}(,(\\[[\\da-fA-F:]+\\]|[^,:\\s]+):\\d{1,5})*)?$',
+    description:
+      'While sessions move to a Redis Cluster (docs/scaling-migration.md): some of its nodes, as host:port,host:port; or the URL of a single Redis with partitioned keys. User, password and TLS are those of REDIS_URL',
+  }),
+  REDIS_MIGRATE_HOME: Type.String({
+    default: '',
+    pattern: '^(source|target)?$',
+    description:
+      'With REDIS_MIGRATE_TO: source or target, where sessions begin; with target, those of REDIS_URL move when they are used',
+  }),
+  REDIS_PARTITIONS: Type.Integer({
+    default: DEFAULT_PARTITIONS,
+    minimum: 1,
+    maximum: 16384,
+    description:
+      'With REDIS_MIGRATE_TO: partitions of sessions and counts; the same in every process, for as long as the data lives',
   }),
   REDIS_POOL_SIZE: Type.Integer({
     default: 1,

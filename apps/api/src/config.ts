@@ -2,7 +2,12 @@ import { readFileSync } from 'node:fs'
 import type { ConnectionOptions } from 'node:tls'
 import { redisAddress } from '@onetrip/session-store'
 import { envSchema } from 'env-schema'
-import { type Config, configSchema, DEFAULT_CACHE_ENTRIES } from './config-schema.ts'
+import {
+  type Config,
+  configSchema,
+  DEFAULT_CACHE_ENTRIES,
+  DEFAULT_PARTITIONS,
+} from './config-schema.ts'
 import { trustedProxies } from './trust-proxy.ts'
 
 export type { Config } from './config-schema.ts'
@@ -38,6 +43,20 @@ export function loadConfig(environment: NodeJS.ProcessEnv = process.env): Config
   }
   if (!config.RISK_FEATURES && config.RISK_CACHE_ENTRIES !== DEFAULT_CACHE_ENTRIES) {
     throw new Error('RISK_CACHE_ENTRIES is set, but RISK_FEATURES is not true')
+  }
+  if ((config.REDIS_MIGRATE_TO === '') !== (config.REDIS_MIGRATE_HOME === '')) {
+    throw new Error('REDIS_MIGRATE_TO and REDIS_MIGRATE_HOME need each other: set both or neither')
+  }
+  if (config.REDIS_MIGRATE_TO === '' && config.REDIS_PARTITIONS !== DEFAULT_PARTITIONS) {
+    throw new Error('REDIS_PARTITIONS is set, but REDIS_MIGRATE_TO is not')
+  }
+  if (
+    config.REDIS_MIGRATE_TO !== '' &&
+    !['batch', 'pipeline', 'sequential'].includes(config.STRATEGY)
+  ) {
+    throw new Error(
+      `STRATEGY=${config.STRATEGY} cannot be used with REDIS_MIGRATE_TO; use batch, pipeline or sequential`,
+    )
   }
   if (config.SALE_METHOD === 'naive' && config.NODE_ENV === 'production') {
     throw new Error('SALE_METHOD=naive oversells, so it does not run with NODE_ENV=production')

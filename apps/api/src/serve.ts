@@ -2,7 +2,6 @@ import cluster from 'node:cluster'
 import { lookup } from 'node:dns/promises'
 import { setTimeout as delay } from 'node:timers/promises'
 import {
-  createSessionStore,
   parseRedisUrl,
   type RetentionEvent,
   retentionChannel,
@@ -20,6 +19,7 @@ import { defaultLimits } from './limits.ts'
 import { loggerOptions } from './logging.ts'
 import { pollRedis } from './metrics/redis-poller.ts'
 import { createRegistry } from './metrics/registry.ts'
+import { configuredStore } from './migration/stores.ts'
 import { passwordAuthenticator } from './passwords/authenticator.ts'
 import type { RiskOptions } from './shop/risk.ts'
 import { type SaleMethodName, saleMethod } from './shop/sale-methods.ts'
@@ -93,7 +93,7 @@ async function serveFromThisProcess(
     (await configuredAuthenticator(config, (err) =>
       app.log.error({ err }, 'USERS_FILE cannot be used; the users stay as they were'),
     ))
-  const store = createSessionStore({
+  const store = configuredStore(config, {
     url: config.REDIS_URL,
     tls,
     strategy: config.STRATEGY as StrategyName,

@@ -53,6 +53,24 @@ test.each([
   [{ SESSION_SECRETS, REDIS_URL: 'http://127.0.0.1' }, 'REDIS_URL'],
   [{ SESSION_SECRETS, REDIS_URL: 'redis://127.0.0.1/abc' }, 'REDIS_URL'],
   [{ SESSION_SECRETS, REDIS_URL: 'unix://relative' }, 'REDIS_URL'],
+  [{ SESSION_SECRETS, REDIS_MIGRATE_TO: '10.0.0.1' }, 'REDIS_MIGRATE_TO'],
+  [{ SESSION_SECRETS, REDIS_MIGRATE_TO: '10.0.0.1:7000,' }, 'REDIS_MIGRATE_TO'],
+  [{ SESSION_SECRETS, REDIS_MIGRATE_TO: '10.0.0.1:7000' }, 'REDIS_MIGRATE_HOME'],
+  [{ SESSION_SECRETS, REDIS_MIGRATE_HOME: 'source' }, 'REDIS_MIGRATE_TO'],
+  [
+    { SESSION_SECRETS, REDIS_MIGRATE_TO: '10.0.0.1:7000', REDIS_MIGRATE_HOME: 'cluster' },
+    'REDIS_MIGRATE_HOME',
+  ],
+  [{ SESSION_SECRETS, REDIS_PARTITIONS: '8' }, 'REDIS_PARTITIONS'],
+  [
+    {
+      SESSION_SECRETS,
+      REDIS_MIGRATE_TO: '10.0.0.1:7000,[::1]:7001',
+      REDIS_MIGRATE_HOME: 'source',
+      STRATEGY: 'naive',
+    },
+    'STRATEGY',
+  ],
 ])('%j is refused, naming %s', (environment, name) => {
   expect(() => loadConfig(environment)).toThrow(name)
 })
