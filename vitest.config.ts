@@ -65,7 +65,7 @@ export default defineConfig({
         test: {
           name: 'faults',
           expect: expectOptions,
-          include: ['apps/api/faults/*.fault.ts'],
+          include: ['apps/api/faults/*.fault.ts', 'load/faults/*.fault.ts'],
           globalSetup: ['apps/stack/src/testing/build-redis.ts'],
           testTimeout: 60_000,
         },

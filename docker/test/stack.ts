@@ -17,9 +17,11 @@ const OUR_SETTINGS = [
   'WORKERS',
   'LOGIN_LIMIT_PER_ADDRESS',
   'LOAD_RESULTS',
+  'COMPOSE_PROFILES',
 ]
 
-export type Variant = 'pooled' | 'naive'
+/** `cluster` with the profile of that name only. */
+export type Variant = 'pooled' | 'naive' | 'cluster'
 
 /** A container as `docker inspect` shows it, as far as it is used here. */
 export interface Container {
@@ -42,6 +44,10 @@ export interface Container {
 
 export type Settings = Record<string, string>
 
+/** Whether a container has done what it was for, as the one that forms the cluster. */
+const hasDone = ({ Status, ExitCode, Health }: Container['State']) =>
+  Status === 'exited' && ExitCode === 0 && Health === undefined
+
 /** The whole of docker-compose.yml as a project of its own, on free ports of loopback. */
 export class Stack {
   readonly urls: Record<Variant, string>
@@ -60,19 +66,24 @@ export class Stack {
     folder: string
     canWait: boolean
   }) {
-    const [pooled, naive] = options.ports
+    const [pooled, naive, cluster] = options.ports
     this.#compose = options.compose
     this.#project = options.project
     this.#folder = options.folder
     this.#canWait = options.canWait
     this.ports = options.ports
-    this.urls = { pooled: `http://127.0.0.1:${pooled}`, naive: `http://127.0.0.1:${naive}` }
+    this.urls = {
+      pooled: `http://127.0.0.1:${pooled}`,
+      naive: `http://127.0.0.1:${naive}`,
+      cluster: `http://127.0.0.1:${cluster}`,
+    }
     this.#env = {
       ...process.env,
       COMPOSE_PROJECT_NAME: options.project,
       COMPOSE_FILE: options.files,
       API_PORT: String(pooled),
       NAIVE_PORT: String(naive),
+      CLUSTER_PORT: String(cluster),
     }
     for (const name of OUR_SETTINGS) delete this.#env[name]
   }
@@ -85,7 +96,7 @@ export class Stack {
       files.push(join(folder, 'override.yml'))
       await writeFile(join(folder, 'override.yml'), override)
     }
-    const ports = await freePorts(2)
+    const ports = await freePorts(3)
     const project = `onetrip-test-${process.pid}-${ports[0]}`
     const version = await outputOf([...compose, 'version', '--short'])
     const canWait = !version.startsWith('1.')
@@ -143,7 +154,9 @@ export class Stack {
           services.length === 0 ||
           services.includes(Config.Labels['com.docker.compose.service'] ?? ''),
       )
-      const unwell = wanted.filter(({ State }) => State.Health?.Status !== 'healthy')
+      const unwell = wanted.filter(
+        ({ State }) => State.Health?.Status !== 'healthy' && !hasDone(State),
+      )
       return wanted.length > 0 && unwell.length === 0
         ? undefined
         : unwell.map(({ Name, State }) => `${Name} ${State.Health?.Status ?? State.Status}`).join()
@@ -175,7 +188,8 @@ export class Stack {
 
   /** Removes everything, volumes included, and says what is still there. */
   async down(): Promise<string[]> {
-    await this.compose(['--profile', 'load', 'down', '--volumes', '--remove-orphans'])
+    const profiles = ['--profile', 'load', '--profile', 'cluster']
+    await this.compose([...profiles, 'down', '--volumes', '--remove-orphans'])
     await rm(this.#folder, { recursive: true, force: true })
     const label = `label=com.docker.compose.project=${this.#project}`
     const lists = [

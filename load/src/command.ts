@@ -63,7 +63,10 @@ function thresholdOption(experiment: Experiment): Option {
       ...before,
       parseThreshold(experiment, text),
     ])
-    .default([], 'none')
+    .default(
+      (experiment.thresholds ?? []).map((text) => parseThreshold(experiment, text)),
+      experiment.thresholds?.join(', ') ?? 'none',
+    )
 }
 
 function thresholdHelp({ metrics, subject }: Experiment): string {

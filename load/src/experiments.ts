@@ -1,17 +1,21 @@
 import type { Experiment } from './experiment/experiment.ts'
 import { bigKeys } from './experiments/big-keys/big-keys.ts'
+import { cluster } from './experiments/cluster/cluster.ts'
 import { commands } from './experiments/commands/commands.ts'
 import { http } from './experiments/http/http.ts'
 import { info } from './experiments/info/info.ts'
 import { ioThreads } from './experiments/io-threads/io-threads.ts'
 import { latency } from './experiments/latency/latency.ts'
 import { maxRate } from './experiments/max-rate/max-rate.ts'
+import { memory } from './experiments/memory/memory.ts'
 import { pipelining } from './experiments/pipelining/pipelining.ts'
 import { ports } from './experiments/ports/ports.ts'
 import { retention } from './experiments/retention/retention.ts'
 import { scaling } from './experiments/scaling/scaling.ts'
 import { shortConnections } from './experiments/short-connections/short-connections.ts'
+import { slotMove } from './experiments/slot-move/slot-move.ts'
 import { slowReader } from './experiments/slow-reader/slow-reader.ts'
+import { soak } from './experiments/soak/soak.ts'
 import { store } from './experiments/store/store.ts'
 
 /** All of them, in the order in which they are listed and run. A new one is imported and listed here. */
@@ -19,9 +23,12 @@ export const experiments: readonly Experiment[] = [
   http,
   latency,
   maxRate,
+  soak,
   scaling,
   store,
   retention,
+  cluster,
+  memory,
   ports,
   shortConnections,
   ioThreads,
@@ -30,4 +37,5 @@ export const experiments: readonly Experiment[] = [
   commands,
   bigKeys,
   slowReader,
+  slotMove,
 ]

@@ -10,7 +10,7 @@ import { isIsolated, isolateProcess } from './drivers/redis/generator/program.ts
 import { type RedisServer, requireBuild, startRedisServer } from './drivers/redis/server.ts'
 import type { Context, Experiment, RoundOptions } from './experiment/experiment.ts'
 import { errorKinds } from './experiment/figures.ts'
-import { ELSEWHERE, FORMAT, type Result, type Sample } from './experiment/result.ts'
+import { ELSEWHERE, FORMAT, IO_THREADS, type Result, type Sample } from './experiment/result.ts'
 import { runRounds } from './experiment/rounds.ts'
 import { Row, Rows } from './experiment/rows.ts'
 import { type Facts, metricOf } from './experiment/shape.ts'
@@ -103,6 +103,9 @@ function contextOf({ interrupt, comparedWith }: RunPlan, undo: AsyncDisposableSt
       servers.push(server)
       const builds = servers.map(({ facts, build }) => `${facts.version} ${facts.build ?? build}`)
       context.describe('software', { Redis: [...new Set(builds)].join(', ') })
+      const threads = new Set(servers.flatMap(({ facts: { ioThreads } }) => ioThreads ?? []))
+      const [first = null] = threads
+      context.describe('load', { [IO_THREADS]: threads.size > 1 ? [...threads].join(', ') : first })
       return server
     },
   }
@@ -135,6 +138,7 @@ async function runCases(
     rounds: options.rounds,
     warmUps: experiment.warmUp?.(cases, options) ?? [],
     signal: context.signal,
+    endsEarly: experiment.endsEarly,
     label: (one) => (names[cases.indexOf(one)] ?? '').padEnd(width),
     async measure(one, round, note): Promise<Sample> {
       const elsewhere = await watchMachine()

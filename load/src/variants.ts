@@ -33,7 +33,7 @@ export const descriptions: Readonly<Record<Variant, string>> = {
   naive: 'a new connection with ioredis’s defaults, one awaited command after the other, quit()',
   'naive-lean': 'the same, but the client sends no commands of its own when it connects',
   sequential: 'a long-lived connection, one awaited command after the other',
-  pipeline: 'a long-lived connection, one pipeline of ioredis: the documents’ answer',
+  pipeline: 'a long-lived connection, one pipeline of ioredis: the source articles’ answer',
   'pipeline-framed': 'a long-lived connection, one pipeline, written by us as one string',
   transaction: 'a long-lived connection, one pipeline between MULTI and EXEC',
   script: 'a long-lived connection, one script on the server',

@@ -4,10 +4,12 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { unixUrl } from '@onetrip/stack/address.ts'
 import { freePorts } from '@onetrip/stack/ports.ts'
+import { writeRecord } from '@onetrip/stack/record.ts'
 import { RedisMonitor } from '@onetrip/stack/redis-info.ts'
 import { filesIn, processesOf, temporaryFolder } from '@onetrip/stack/testing/folders.ts'
 import { cleanEnv, runStart } from '@onetrip/stack/testing/programs.ts'
 import { testRedis } from '@onetrip/stack/testing/redis.ts'
+import { serve } from '@onetrip/stack/testing/serve.ts'
 import { describe, expect, test } from 'vitest'
 import { loadPath, runLoad } from './support/run.ts'
 
@@ -86,6 +88,7 @@ describe('npm run load', () => {
     expect(await load.exited).toEqual({ code: 0, signal: null })
     const text = load.output.join('\n')
     expect(text).toMatch(/@valkey\/valkey-glide [\d.]+ \(glide\)/)
+    expect(text).toContain('; 2 I/O threads\n')
     const result = JSON.parse(await readFile(json, 'utf8'))
     expect(result).toMatchObject({
       load: { 'pool size': 2, "Redis's I/O threads": 2 },
@@ -125,14 +128,37 @@ describe('npm run load', () => {
     expect(again.output.join('\n')).toMatch(/ 0 got worse and 0 better by 1,000 %/)
   })
 
-  test('says why it does not take the running stack', async () => {
+  test.for([
+    ['sequential', [], 'The running stack has no sequential API: starting a stack'],
+    ['batch', ['--io-threads=3'], 'The running Redis has io-threads 1: starting a stack'],
+  ] as const)(
+    'says why it does not take the running stack: %s %j',
+    async ([variant, more, why]) => {
+      const state = await temporaryFolder()
+      await start(state, { REDIS_IO_THREADS: '1' })
+      const json = join(await temporaryFolder(), 'result.json')
+      const args = [...short, `--variants=${variant}`, '--duration=0.5', ...more, '--json', json]
+      const load = await runLoad({ state, args, until: /All samples are in/ })
+      expect(load.output.join('\n')).toContain(why)
+      expect((await load.exited).code).toBe(0)
+      const result = JSON.parse(await readFile(json, 'utf8'))
+      if (more.length > 0) expect(result.load).toMatchObject({ "Redis's I/O threads": 3 })
+    },
+  )
+
+  test('does not measure one node of a running cluster', async () => {
     const state = await temporaryFolder()
-    await start(state)
-    const args = [...short, '--variants=sequential', '--duration=0.5']
-    const load = await runLoad({ state, args, until: /^sequential / })
-    expect(load.output.join('\n')).toContain(
-      'The running stack has no sequential API: starting a stack',
-    )
+    const node = { url: 'redis://127.0.0.1:1', pid: process.pid, replicaOf: null }
+    const redis = { url: node.url, transport: 'tcp', build: 'patched', pid: null, socket: null }
+    const api = await serve((_, response) => void response.end())
+    await writeRecord(join(state, 'run', 'stack.json'), {
+      ...{ pid: process.pid, startedAt: new Date().toISOString() },
+      redis: { ...redis, transport: 'tcp', nodes: [node] },
+      apis: [{ variant: 'batch', url: api, pid: process.pid }],
+    })
+    const args = [...short, '--variants=batch', '--duration=0.5']
+    const load = await runLoad({ state, args, until: /^batch / })
+    expect(load.output.join('\n')).toContain('The running stack has a Redis Cluster, of which only')
     expect((await load.exited).code).toBe(0)
   })
 

@@ -68,11 +68,11 @@ describe('INFO', () => {
     expect(factsOf(info)).toEqual(facts)
   })
 
-  test('a Redis that is no build of ours, and without I/O threads', () => {
+  test('a Redis that is no build of ours, and too old to list its I/O threads', () => {
     expect(factsOf(parseInfo('redis_version:7.0.15\r\nprocess_id:7'))).toEqual({
       version: '7.0.15',
       build: null,
-      ioThreads: 1,
+      ioThreads: null,
       pid: 7,
     })
   })

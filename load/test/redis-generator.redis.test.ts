@@ -1,13 +1,18 @@
 import { join } from 'node:path'
+import { parseInfo } from '@onetrip/session-store'
+import { freePorts } from '@onetrip/stack/ports.ts'
 import { temporaryFolder } from '@onetrip/stack/testing/folders.ts'
 import { redisForThisTest, redisOfThisFile } from '@onetrip/stack/testing/redis.ts'
-import { expect, test } from 'vitest'
+import { Redis } from 'ioredis'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import {
   generateLoad,
   holdConnections,
   type LoadOptions,
 } from '../src/drivers/redis/generator/load.ts'
-import { fillKeys } from '../src/drivers/redis/servers.ts'
+import { fillKeys, keyName } from '../src/drivers/redis/servers.ts'
+import { commandOf, LIST } from '../src/experiments/io-threads/commands.ts'
+import { countFailures } from '../src/experiments/io-threads/io-threads.ts'
 
 const server = redisOfThisFile()
 const { signal } = new AbortController()
@@ -35,6 +40,100 @@ test('long connections keep to a rate', async () => {
   const { completed } = await generateLoad({ ...options, command: ['PING'] })
   expect(completed).toBeGreaterThan(10)
   expect(completed).toBeLessThanOrEqual(103) // one for each connection, then one every 5 ms
+})
+
+/** How often Redis executed a command. */
+async function callsOf(redis: Redis, command: string): Promise<number> {
+  const stats = parseInfo(await redis.info('commandstats'))
+  return Number(/calls=(\d+)/.exec(stats.get(`cmdstat_${command}`) ?? '')?.[1] ?? 0)
+}
+
+test('a pipeline has several commands, which take turns', async () => {
+  await server.redis.config('RESETSTAT')
+  const command = ['SET', '{key}', '{value:100}', ';', 'GET', '{key}', ';', 'NONE']
+  const options = { ...shortly, mode: 'long', target: server, pipeline: 8 } as const
+  const load = await generateLoad({ ...options, command, end: { replies: 24 * 8 } })
+  const calls = await Promise.all(['set', 'get'].map((name) => callsOf(server.redis, name)))
+  expect([load.completed, ...calls]).toEqual([192, 64, 64])
+  expect(load.errors).toEqual({ 'error reply': 64 })
+  expect(await server.redis.strlen(keyName(0))).toBe(100)
+})
+
+test('a request that does not fit into the buffer of the socket is sent in pieces', async () => {
+  const command = ['SET', '{key}', '{value:2000000}']
+  const options = { ...shortly, mode: 'long', target: server, pipeline: 8, keys: 2 } as const
+  const load = await generateLoad({ ...options, command, end: { replies: 48 } })
+  expect(load).toMatchObject({ completed: 48, errors: {} })
+  expect(await server.redis.strlen(keyName(1))).toBe(2_000_000)
+})
+
+test('the list of LPUSH stays short', async () => {
+  const command = commandOf('LPUSH', 10)
+  const options = { ...shortly, mode: 'long', target: server, pipeline: 8 } as const
+  await generateLoad({ ...options, command, end: { replies: 6_400 } })
+  expect(await callsOf(server.redis, 'lpush')).toBeGreaterThanOrEqual(6_300)
+  expect(await server.redis.llen(LIST)).toBeLessThan(200)
+})
+
+describe('replies that are not read', () => {
+  const bytes = 20_000
+  const discarding: Omit<LoadOptions, 'target' | 'end'> = {
+    ...{ mode: 'discard', connections: 4, pipeline: 4, command: ['GET', '{key}'], signal },
+  }
+
+  async function redisWithPort() {
+    const [port = 0] = await freePorts(1)
+    const { socket } = await redisForThisTest({ port })
+    const redis = new Redis(socket)
+    onTestFinished(() => redis.disconnect())
+    await fillKeys(socket, 10, bytes)
+    return { redis, target: { port } }
+  }
+
+  test('are counted to the byte', async () => {
+    const { redis, target } = await redisWithPort()
+    await redis.config('RESETSTAT')
+    const end = { seconds: 0.3 }
+    const load = await generateLoad({ ...discarding, target, end, keys: 10 })
+    expect(load.errors).toEqual({})
+    expect(load.completed).toBeGreaterThan(100)
+    expect(await callsOf(redis, 'get')).toBe(load.completed)
+  })
+
+  test.for([
+    ['a longer one', ['set', keyName(0), 'x'.repeat(bytes + 1)]],
+    ['a shorter one', ['set', keyName(0), 'x'.repeat(bytes - 1)]],
+    ['a missing key', ['del', keyName(0)]],
+    ['an error', ['copy', 'list', keyName(0), 'REPLACE']],
+  ] as const)('%s among them does not go unnoticed', async ([, change]) => {
+    const { redis, target } = await redisWithPort()
+    const done = new AbortController()
+    const load = generateLoad({ ...discarding, target, end: {}, signal: done.signal })
+    await redis.lpush('list', 'x')
+    await expect.poll(() => callsOf(redis, 'get')).toBeGreaterThan(100)
+    await redis.multi([[...change], ['config', 'RESETSTAT']]).exec()
+    await expect.poll(() => callsOf(redis, 'get')).toBeGreaterThan(0) // after the change
+    done.abort()
+    const { errors } = await load
+    expect(errors['reply of another length']).toBeGreaterThan(0)
+  })
+
+  test('are counted as failures by Redis: errors, and keys that are not there', async () => {
+    const { redis, socket } = server
+    const { result, failures } = await countFailures({ socket }, async () => {
+      await redis.mget('a', 'b', LIST)
+      await redis.call('NONE').catch(() => {})
+      return 'done'
+    })
+    expect([result, failures]).toEqual(['done', { 'error reply': 1, 'key not found': 3 }])
+    const fine = await countFailures({ socket }, () => redis.ping())
+    expect(fine.failures).toEqual({})
+  })
+
+  test('need TCP', async () => {
+    const end = { replies: 1 }
+    await expect(generateLoad({ ...discarding, target: server, end })).rejects.toThrow(/over TCP/)
+  })
 })
 
 test('errors are counted by kind', async () => {

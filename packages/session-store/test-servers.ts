@@ -51,7 +51,11 @@ for (const [name, path] of servers) {
   console.log(`\n== ${name} (${path})`)
   const vitest = [join(root, 'node_modules/vitest/vitest.mjs'), 'run', '--project', 'redis']
   const chosen = process.argv.slice(2)
-  const usual = ['packages/session-store/test', 'load/test/doctor/doctor.redis']
+  const usual = [
+    'packages/session-store/test',
+    'load/test/doctor/doctor.redis',
+    'load/test/redis-facts',
+  ]
   const tests = chosen.length > 0 ? chosen : usual
   const { status } = spawnSync(process.execPath, [...vitest, ...tests], {
     cwd: root,

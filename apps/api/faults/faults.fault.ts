@@ -1,8 +1,8 @@
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
+import type { View } from '@onetrip/stack/audit/ledger.ts'
 import { expect, onTestFinished, test } from 'vitest'
 import { answered, type Stand, stand } from './stand.ts'
-import type { View } from './views.ts'
 
 const acknowledged = answered('200')
 const answers = (views: readonly View[]) => views.map(({ answer }) => answer)

@@ -1,4 +1,7 @@
 import { readdir } from 'node:fs/promises'
+import { audit } from '@onetrip/stack/audit/audit.ts'
+import { Ledger, type View, type Viewer } from '@onetrip/stack/audit/ledger.ts'
+import { logIn, startViewing, type Viewing } from '@onetrip/stack/audit/views.ts'
 import { freePorts } from '@onetrip/stack/ports.ts'
 import type { Program } from '@onetrip/stack/program.ts'
 import { type RelayProcess, startRelay } from '@onetrip/stack/relay/process.ts'
@@ -6,8 +9,6 @@ import { type TestRedis, testRedis } from '@onetrip/stack/testing/redis.ts'
 import { Redis } from 'ioredis'
 import { expect, onTestFinished } from 'vitest'
 import { startApiProcess } from '../test/api-process.ts'
-import { discrepancies } from './account.ts'
-import { logIn, startViewing, type View, type Viewer, type Viewing } from './views.ts'
 
 const DEADLINE_MS = 1_000
 /** Above the deadline: the way there and back, and a machine that has other things to do. */
@@ -93,7 +94,7 @@ export async function stand(options: StandOptions = {}): Promise<Stand> {
     async settle() {
       await viewing.next(({ outcome }) => outcome === 'acknowledged')
       const views = await viewing.stop()
-      expect(await discrepancies(admin, views)).toEqual([])
+      expect((await audit(admin, Ledger.of(views))).discrepancies).toEqual([])
       const slowest = Math.max(...views.map(({ milliseconds }) => milliseconds))
       expect(slowest).toBeLessThan(DEADLINE_MS + MARGIN_MS)
       await expectNothingLeft({ api, admin, connections, viewers, lines })

@@ -15,6 +15,7 @@ import { metricsPlugin } from './plugins/metrics.ts'
 import { openapiPlugin } from './plugins/openapi.ts'
 import { overloadPlugin } from './plugins/overload.ts'
 import { readinessPlugin } from './plugins/readiness.ts'
+import type { Topology } from './redis-location.ts'
 import { requestLogger } from './request-logger.ts'
 import { authenticatedRoutes } from './routes/authenticated.ts'
 import { demoRoutes } from './routes/demo.ts'
@@ -38,6 +39,8 @@ export interface AppOptions {
   publicRoutes?: FastifyPluginAsyncTypebox | undefined
   /** Where `store` finds Redis, for `/metrics`: `tcp`, `tls` or `unix`. */
   transport: string
+  /** And whether that is one server, a cluster, or the master that sentinels name. Default `single`. */
+  topology?: Topology
   /** Cookies only over HTTPS, and with the prefix `__Host-`. */
   secureCookie: boolean
   /**
@@ -86,8 +89,9 @@ const NO_LOGIN_LIMITS: LoginLimits = { perUser: 0, perAddress: 0, windowSeconds:
 
 /** The application, not yet listening: a test can inject requests. */
 export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
-  const { store, authenticator, transport, secureCookie, logger = false } = options
+  const { store, authenticator, transport, topology = 'single', secureCookie } = options
   const { publicOrigins = [], docs = true, page = true, maxEventLoopDelayMs = 0 } = options
+  const { logger = false } = options
   const limits = { ...defaultLimits, ...options.limits }
   const app = fastify({
     logger,
@@ -118,7 +122,7 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
   await app.register(fastifySessions, { store, cookie, publicOrigins, errorHandler: false })
   await app.register(loginLimitPlugin, options.loginLimits ?? NO_LOGIN_LIMITS)
   await app.register(metricsPlugin, {
-    ...{ transport, settings: options.settings, registry: options.metrics?.registry },
+    ...{ transport, topology, settings: options.settings, registry: options.metrics?.registry },
   })
   if (docs) await app.register(openapiPlugin, { secureCookie })
   await app.register(healthRoutes)
@@ -137,7 +141,9 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
     await service.register(reportRoutes, { file: options.reportFile ?? '' })
     if (page) {
       const { demoSocket = '', serverFacts = true } = options
-      await service.register(demoRoutes, { socket: demoSocket, authenticator, serverFacts })
+      await service.register(demoRoutes, {
+        ...{ socket: demoSocket, authenticator, serverFacts, topology },
+      })
       await service.register(pageRoutes)
     }
   })

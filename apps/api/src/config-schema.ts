@@ -4,6 +4,7 @@ import { saleMethodNames } from './shop/sale-methods.ts'
 
 export const DEFAULT_CACHE_ENTRIES = 10_000
 export const DEFAULT_PARTITIONS = 64
+export const DEFAULT_REDIS_URL = 'redis://127.0.0.1:6390'
 
 /** Every setting of the API, from the environment. `.env.example` lists the same, by test. */
 export const configSchema = Type.Object({
@@ -38,22 +39,59 @@ export const configSchema = Type.Object({
     description: 'How updates are sent',
   }),
   REDIS_URL: Type.String({
-    default: 'redis://127.0.0.1:6390',
+    default: DEFAULT_REDIS_URL,
     description:
       'redis://host:port/database, rediss:// for TLS, or unix:///path/to/socket?db=database',
   }),
+  REDIS_CLUSTER: Type.String({
+    default: '',
+    description:
+      'In place of REDIS_URL: some nodes of a Redis Cluster, as host:port,host:port; the API finds the others',
+  }),
+  REDIS_PARTITIONS: Type.Integer({
+    default: DEFAULT_PARTITIONS,
+    minimum: 1,
+    maximum: 16384,
+    description:
+      'With REDIS_CLUSTER or REDIS_MIGRATE_TO: partitions of sessions and counts; the same in every process, for as long as the data lives',
+  }),
+  REDIS_SENTINELS: Type.String({
+    default: '',
+    description: 'In place of REDIS_URL: the sentinels of Redis Sentinel, as host:port,host:port',
+  }),
+  REDIS_SENTINEL_NAME: Type.String({
+    default: '',
+    description: 'With REDIS_SENTINELS: the name of the master, as in "sentinel monitor"',
+  }),
+  REDIS_SENTINEL_USERNAME: Type.String({
+    default: '',
+    description: 'With REDIS_SENTINELS: user of the sentinels, if they have users',
+  }),
+  REDIS_SENTINEL_PASSWORD_FILE: Type.String({
+    default: '',
+    description: 'With REDIS_SENTINELS: file with the password for the sentinels, if they have one',
+  }),
+  REDIS_USERNAME: Type.String({
+    default: '',
+    description: 'With REDIS_CLUSTER or REDIS_SENTINELS: user of Redis; REDIS_URL has its own',
+  }),
   REDIS_PASSWORD_FILE: Type.String({
     default: '',
-    description: 'File with the password for REDIS_URL, which then has none',
+    description: 'File with the password of Redis; REDIS_URL then has none',
+  }),
+  REDIS_TLS: Type.Boolean({
+    default: false,
+    description:
+      'With REDIS_CLUSTER or REDIS_SENTINELS: connect by TLS; for REDIS_URL use rediss://',
   }),
   REDIS_TLS_CA_FILE: Type.String({
     default: '',
     description:
-      'With rediss://: file with the certificate authorities to trust, in PEM format; default: those of Node',
+      'With TLS: file with the certificate authorities to trust, in PEM format; default: those of Node',
   }),
   REDIS_TLS_CERT_FILE: Type.String({
     default: '',
-    description: 'With rediss://: file with the certificate of this client, in PEM format',
+    description: 'With TLS: file with the certificate of this client, in PEM format',
   }),
   REDIS_TLS_KEY_FILE: Type.String({
     default: '',
@@ -62,14 +100,12 @@ export const configSchema = Type.Object({
   REDIS_TLS_SERVER_NAME: Type.String({
     default: '',
     description:
-      "With rediss://: name in the server's certificate, and for SNI; default: the host of REDIS_URL",
+      "With TLS: name in the servers' certificates, and for SNI; default: the host of each server",
   }),
   REDIS_MIGRATE_TO: Type.String({
     default: '',
-    pattern:
-      '^(\\w+://\\S+|(\\[[\\da-fA-F:]+\\]|[^,:\\s]+):\\d{1,5}(,(\\[[\\da-fA-F:]+\\]|[^,:\\s]+):\\d{1,5})*)?$',
     description:
-      'While sessions move to a Redis Cluster (docs/scaling-migration.md): some of its nodes, as host:port,host:port; or the URL of a single Redis with partitioned keys. User, password and TLS are those of REDIS_URL',
+      'While sessions move from REDIS_URL to a Redis Cluster (docs/scaling-migration.md): some of its nodes, as host:port,host:port, with the user, password and TLS of REDIS_URL; or the URL of a single Redis that gets partitioned keys',
   }),
   REDIS_MIGRATE_HOME: Type.String({
     default: '',
@@ -77,18 +113,11 @@ export const configSchema = Type.Object({
     description:
       'With REDIS_MIGRATE_TO: source or target, where sessions begin; with target, those of REDIS_URL move when they are used',
   }),
-  REDIS_PARTITIONS: Type.Integer({
-    default: DEFAULT_PARTITIONS,
-    minimum: 1,
-    maximum: 16384,
-    description:
-      'With REDIS_MIGRATE_TO: partitions of sessions and counts; the same in every process, for as long as the data lives',
-  }),
   REDIS_POOL_SIZE: Type.Integer({
     default: 1,
     minimum: 1,
     maximum: 64,
-    description: 'Connections that the process shares',
+    description: 'Connections that the process shares; of a cluster: to each node',
   }),
   REDIS_DEADLINE_MS: Type.Integer({
     default: 2000,
@@ -212,7 +241,7 @@ export const configSchema = Type.Object({
     default: DEFAULT_CACHE_ENTRIES,
     minimum: 0,
     description:
-      'With RISK_FEATURES: users whose features each process caches; 0: none. The naive strategies have no cache',
+      'With RISK_FEATURES: users whose features each process caches; 0: none. The naive strategies and a cluster have no cache',
   }),
   PUBLIC_ORIGINS: Type.String({
     default: '',

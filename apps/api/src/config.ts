@@ -1,21 +1,15 @@
-import { readFileSync } from 'node:fs'
-import type { ConnectionOptions } from 'node:tls'
-import { redisAddress } from '@onetrip/session-store'
 import { envSchema } from 'env-schema'
-import {
-  type Config,
-  configSchema,
-  DEFAULT_CACHE_ENTRIES,
-  DEFAULT_PARTITIONS,
-} from './config-schema.ts'
+import { type Config, configSchema, DEFAULT_CACHE_ENTRIES } from './config-schema.ts'
+import { migrationTarget, redisLocation, urlWithPassword } from './redis-location.ts'
+import { secretIn } from './secret-file.ts'
 import { trustedProxies } from './trust-proxy.ts'
 
 export type { Config } from './config-schema.ts'
 
 /**
  * Reads and validates the environment (and a `.env` file in the current folder, if there is one).
- * What `REDIS_PASSWORD_FILE` and `SESSION_SECRETS_FILE` name is read, and is then in `REDIS_URL` and
- * `SESSION_SECRETS`.
+ * What `SESSION_SECRETS_FILE` names is then in `SESSION_SECRETS`, and the password of
+ * `REDIS_PASSWORD_FILE` in `REDIS_URL`, if that names Redis.
  *
  * @throws Error that names the variable.
  */
@@ -44,20 +38,6 @@ export function loadConfig(environment: NodeJS.ProcessEnv = process.env): Config
   if (!config.RISK_FEATURES && config.RISK_CACHE_ENTRIES !== DEFAULT_CACHE_ENTRIES) {
     throw new Error('RISK_CACHE_ENTRIES is set, but RISK_FEATURES is not true')
   }
-  if ((config.REDIS_MIGRATE_TO === '') !== (config.REDIS_MIGRATE_HOME === '')) {
-    throw new Error('REDIS_MIGRATE_TO and REDIS_MIGRATE_HOME need each other: set both or neither')
-  }
-  if (config.REDIS_MIGRATE_TO === '' && config.REDIS_PARTITIONS !== DEFAULT_PARTITIONS) {
-    throw new Error('REDIS_PARTITIONS is set, but REDIS_MIGRATE_TO is not')
-  }
-  if (
-    config.REDIS_MIGRATE_TO !== '' &&
-    !['batch', 'pipeline', 'sequential'].includes(config.STRATEGY)
-  ) {
-    throw new Error(
-      `STRATEGY=${config.STRATEGY} cannot be used with REDIS_MIGRATE_TO; use batch, pipeline or sequential`,
-    )
-  }
   if (config.SALE_METHOD === 'naive' && config.NODE_ENV === 'production') {
     throw new Error('SALE_METHOD=naive oversells, so it does not run with NODE_ENV=production')
   }
@@ -67,7 +47,10 @@ export function loadConfig(environment: NodeJS.ProcessEnv = process.env): Config
       'SESSION_SECRETS (or SESSION_SECRETS_FILE) must have at least 32 characters in each secret',
     )
   }
-  return { ...config, SESSION_SECRETS, REDIS_URL: checkedRedisUrl(config) }
+  const complete = { ...config, SESSION_SECRETS, REDIS_URL: urlWithPassword(config) }
+  redisLocation(complete)
+  migrationTarget(complete)
+  return complete
 }
 
 function validated(environment: NodeJS.ProcessEnv): Config {
@@ -107,57 +90,4 @@ function sessionSecrets({ SESSION_SECRETS, SESSION_SECRETS_FILE }: Config): stri
     throw new Error('SESSION_SECRETS and SESSION_SECRETS_FILE are both set: only one can be used')
   }
   return secretIn('SESSION_SECRETS_FILE', SESSION_SECRETS_FILE)
-}
-
-function checkedRedisUrl(config: Config): string {
-  const url = redisUrl(config)
-  const tls = redisTls(config)
-  try {
-    redisAddress(url, tls)
-  } catch (error) {
-    const names = tls ? 'REDIS_URL and REDIS_TLS_…' : 'REDIS_URL'
-    throw new Error(`${names}: ${(error as Error).message}`)
-  }
-  return url
-}
-
-/**
- * The options of TLS that the settings name; undefined where they name none.
- *
- * @throws Error when a file cannot be read.
- */
-export function redisTls(config: Config): ConnectionOptions | undefined {
-  const files = {
-    ca: 'REDIS_TLS_CA_FILE',
-    cert: 'REDIS_TLS_CERT_FILE',
-    key: 'REDIS_TLS_KEY_FILE',
-  } as const
-  const tls: ConnectionOptions = {}
-  for (const [name, variable] of Object.entries(files)) {
-    const path = config[variable]
-    if (path !== '') Object.assign(tls, { [name]: secretIn(variable, path) })
-  }
-  if (config.REDIS_TLS_SERVER_NAME !== '') tls.servername = config.REDIS_TLS_SERVER_NAME
-  return Object.keys(tls).length > 0 ? tls : undefined
-}
-
-function redisUrl({ REDIS_URL, REDIS_PASSWORD_FILE }: Config): string {
-  if (REDIS_PASSWORD_FILE === '') return REDIS_URL
-  const url = URL.parse(REDIS_URL)
-  if (!url?.host || url.password) {
-    throw new Error(
-      'REDIS_URL must name a host and have no password when REDIS_PASSWORD_FILE is set: redis://user@host:6379 or unix://user@localhost/path/to/socket',
-    )
-  }
-  url.password = encodeURIComponent(secretIn('REDIS_PASSWORD_FILE', REDIS_PASSWORD_FILE))
-  return url.href
-}
-
-function secretIn(variable: string, path: string): string {
-  try {
-    return readFileSync(path, 'utf8').trim()
-  } catch (error) {
-    // Node's message names the path and what is wrong with it.
-    throw new Error(`${variable} cannot be read: ${(error as Error).message}`)
-  }
 }

@@ -2,7 +2,6 @@ import cluster from 'node:cluster'
 import { lookup } from 'node:dns/promises'
 import { setTimeout as delay } from 'node:timers/promises'
 import {
-  parseRedisUrl,
   type RetentionEvent,
   retentionChannel,
   type StoreWarning,
@@ -14,13 +13,20 @@ import type { FastifyBaseLogger, FastifyInstance } from 'fastify'
 import type { TSchema } from 'typebox'
 import { type AppOptions, buildApp } from './app.ts'
 import { type Authenticator, trustingAuthenticator } from './authenticator.ts'
-import { type Config, loadConfig, redisTls } from './config.ts'
+import { type Config, loadConfig } from './config.ts'
 import { defaultLimits } from './limits.ts'
 import { loggerOptions } from './logging.ts'
 import { pollRedis } from './metrics/redis-poller.ts'
 import { createRegistry } from './metrics/registry.ts'
 import { configuredStore } from './migration/stores.ts'
 import { passwordAuthenticator } from './passwords/authenticator.ts'
+import {
+  migrationTarget,
+  type RedisLocation,
+  redisLocation,
+  topologyOf,
+  transportOf,
+} from './redis-location.ts'
 import type { RiskOptions } from './shop/risk.ts'
 import { type SaleMethodName, saleMethod } from './shop/sale-methods.ts'
 import { trustedProxies } from './trust-proxy.ts'
@@ -87,15 +93,15 @@ async function serveFromThisProcess(
   application: Application,
   primary?: WorkerLine,
 ): Promise<void> {
-  const tls = redisTls(config)
+  const redis = redisLocation(config)
+  const target = migrationTarget(config)
+  const home = (config.REDIS_MIGRATE_HOME === 'target' && target) || redis
   const authenticator =
     application.authenticator ??
     (await configuredAuthenticator(config, (err) =>
       app.log.error({ err }, 'USERS_FILE cannot be used; the users stay as they were'),
     ))
   const store = configuredStore(config, {
-    url: config.REDIS_URL,
-    tls,
     strategy: config.STRATEGY as StrategyName,
     poolSize: config.REDIS_POOL_SIZE,
     deadlineMs: config.REDIS_DEADLINE_MS,
@@ -115,8 +121,7 @@ async function serveFromThisProcess(
     },
   })
   const sale = saleMethod(config.SALE_METHOD as SaleMethodName, store, {
-    url: config.REDIS_URL,
-    tls,
+    ...redis,
     deadlineMs: config.REDIS_DEADLINE_MS,
   })
   const registry = createRegistry()
@@ -129,8 +134,9 @@ async function serveFromThisProcess(
     routes: application.routes,
     publicRoutes: application.publicRoutes,
     buy: sale.buy,
-    risk: riskOptions(config),
-    transport: parseRedisUrl(config.REDIS_URL).transport,
+    risk: riskOptions(config, redis),
+    transport: transportOf(home),
+    topology: topologyOf(home),
     settings: { workers: processCount(config.WORKERS), poolSize: config.REDIS_POOL_SIZE },
     secureCookie: config.NODE_ENV !== 'development',
     publicOrigins: config.PUBLIC_ORIGINS.split(',').filter((origin) => origin !== ''),
@@ -179,10 +185,11 @@ async function serveFromThisProcess(
   )
   if (primary) endOnce(ending.close)
   await store.ready(config.STARTUP_DEADLINE_MS)
-  if (config.REDIS_INFO_INTERVAL_SECONDS > 0 && (primary === undefined || primary.isFirst)) {
+  const isFirst = primary === undefined || primary.isFirst
+  if (isFirst) await logNodes(app)
+  if (config.REDIS_INFO_INTERVAL_SECONDS > 0 && isFirst) {
     pollRedis({
-      url: config.REDIS_URL,
-      tls,
+      locations: target ? [redis, target] : [redis],
       intervalSeconds: config.REDIS_INFO_INTERVAL_SECONDS,
       deadlineMs: config.REDIS_DEADLINE_MS,
       registry,
@@ -193,14 +200,23 @@ async function serveFromThisProcess(
   await listen(app, config)
 }
 
-function riskOptions(config: Config): RiskOptions | undefined {
+/** Names the servers that hold keys. */
+async function logNodes({ log, store }: FastifyInstance): Promise<void> {
+  const states = await store.ping().catch(() => []) // it was ready; what is lost now is logged later
+  log.info({ nodes: states.map(({ node }) => node) }, 'connected to Redis')
+  for (const { node, error } of states) {
+    if (error) log.warn({ node, reason: error.message }, 'a part of Redis cannot be used')
+  }
+}
+
+function riskOptions(config: Config, redis: RedisLocation): RiskOptions | undefined {
   if (!config.RISK_FEATURES) return undefined
   const isNaive = config.STRATEGY.startsWith('naive') // no connection that stays open
   return {
-    url: config.REDIS_URL,
-    tls: redisTls(config),
+    ...redis,
     deadlineMs: config.REDIS_DEADLINE_MS,
-    cacheEntries: isNaive ? 0 : config.RISK_CACHE_ENTRIES,
+    // On a cluster each master reports its own keys only.
+    cacheEntries: isNaive || redis.cluster ? 0 : config.RISK_CACHE_ENTRIES,
   }
 }
 

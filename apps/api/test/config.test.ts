@@ -5,6 +5,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { trustingAuthenticator } from '../src/authenticator.ts'
 import { loadConfig } from '../src/config.ts'
 import { configSchema } from '../src/config-schema.ts'
+import { migrationTarget, redisLocation } from '../src/redis-location.ts'
 
 const SESSION_SECRETS = 'x'.repeat(32)
 
@@ -53,24 +54,6 @@ test.each([
   [{ SESSION_SECRETS, REDIS_URL: 'http://127.0.0.1' }, 'REDIS_URL'],
   [{ SESSION_SECRETS, REDIS_URL: 'redis://127.0.0.1/abc' }, 'REDIS_URL'],
   [{ SESSION_SECRETS, REDIS_URL: 'unix://relative' }, 'REDIS_URL'],
-  [{ SESSION_SECRETS, REDIS_MIGRATE_TO: '10.0.0.1' }, 'REDIS_MIGRATE_TO'],
-  [{ SESSION_SECRETS, REDIS_MIGRATE_TO: '10.0.0.1:7000,' }, 'REDIS_MIGRATE_TO'],
-  [{ SESSION_SECRETS, REDIS_MIGRATE_TO: '10.0.0.1:7000' }, 'REDIS_MIGRATE_HOME'],
-  [{ SESSION_SECRETS, REDIS_MIGRATE_HOME: 'source' }, 'REDIS_MIGRATE_TO'],
-  [
-    { SESSION_SECRETS, REDIS_MIGRATE_TO: '10.0.0.1:7000', REDIS_MIGRATE_HOME: 'cluster' },
-    'REDIS_MIGRATE_HOME',
-  ],
-  [{ SESSION_SECRETS, REDIS_PARTITIONS: '8' }, 'REDIS_PARTITIONS'],
-  [
-    {
-      SESSION_SECRETS,
-      REDIS_MIGRATE_TO: '10.0.0.1:7000,[::1]:7001',
-      REDIS_MIGRATE_HOME: 'source',
-      STRATEGY: 'naive',
-    },
-    'STRATEGY',
-  ],
 ])('%j is refused, naming %s', (environment, name) => {
   expect(() => loadConfig(environment)).toThrow(name)
 })
@@ -100,6 +83,66 @@ test.each([
     'OTEL_TRACES_SAMPLER_ARG is set, but OTEL_TRACES_SAMPLER is',
   ],
   [{ PORT: '3000x', MAX_SESSIONS: '0' }, 'PORT must be integer; MAX_SESSIONS must be >= 1'],
+  [{ REDIS_CLUSTER: 'a:1', REDIS_URL: 'redis://b' }, 'REDIS_URL and REDIS_CLUSTER are both set'],
+  [
+    { REDIS_CLUSTER: 'a:1', REDIS_SENTINELS: 'b' },
+    'REDIS_CLUSTER and REDIS_SENTINELS are both set',
+  ],
+  [{ REDIS_CLUSTER: 'a:1,b:x' }, 'REDIS_CLUSTER: cluster: node 2 must look like host:port'],
+  [
+    { REDIS_CLUSTER: 'a:1', REDIS_USERNAME: 'api' },
+    'REDIS_USERNAME is set, but REDIS_PASSWORD_FILE',
+  ],
+  [{ REDIS_CLUSTER: 'a:1', REDIS_TLS_SERVER_NAME: 'a' }, 'need REDIS_TLS=true'],
+  [{ REDIS_CLUSTER: 'a:1', REDIS_PARTITIONS: '0' }, 'REDIS_PARTITIONS must be >= 1'],
+  [{ REDIS_CLUSTER: 'a:1', STRATEGY: 'script' }, 'STRATEGY=script needs all keys on one server'],
+  [{ REDIS_CLUSTER: 'a:1', SALE_METHOD: 'optimistic' }, 'SALE_METHOD=optimistic watches a key'],
+  [
+    { REDIS_CLUSTER: 'a:1', RISK_FEATURES: 'true', RISK_CACHE_ENTRIES: '5' },
+    'RISK_CACHE_ENTRIES is set, but with REDIS_CLUSTER there is no cache',
+  ],
+  [
+    { REDIS_PARTITIONS: '128' },
+    'REDIS_PARTITIONS is set, but neither REDIS_CLUSTER nor REDIS_MIGRATE_TO is',
+  ],
+  [{ REDIS_MIGRATE_TO: 'a:1' }, 'REDIS_MIGRATE_TO and REDIS_MIGRATE_HOME need each other'],
+  [{ REDIS_MIGRATE_HOME: 'source' }, 'REDIS_MIGRATE_TO and REDIS_MIGRATE_HOME need each other'],
+  [
+    { REDIS_MIGRATE_TO: 'a:1', REDIS_MIGRATE_HOME: 'cluster' },
+    'REDIS_MIGRATE_HOME is not in its form: With REDIS_MIGRATE_TO: source or target',
+  ],
+  [
+    { REDIS_MIGRATE_TO: 'a:1,', REDIS_MIGRATE_HOME: 'source' },
+    'REDIS_MIGRATE_TO: cluster: node 2 must look like host:port',
+  ],
+  [
+    { REDIS_MIGRATE_TO: 'http://a', REDIS_MIGRATE_HOME: 'source' },
+    'REDIS_MIGRATE_TO: invalid Redis URL: it must begin with redis://',
+  ],
+  [
+    { REDIS_MIGRATE_TO: 'a:1', REDIS_MIGRATE_HOME: 'source', REDIS_CLUSTER: 'b:1' },
+    'REDIS_MIGRATE_TO and REDIS_CLUSTER are both set: sessions move from the single Redis of REDIS_URL',
+  ],
+  [
+    {
+      ...{ REDIS_MIGRATE_TO: 'a:1', REDIS_MIGRATE_HOME: 'source' },
+      ...{ REDIS_SENTINELS: 'b', REDIS_SENTINEL_NAME: 'm' },
+    },
+    'REDIS_MIGRATE_TO and REDIS_SENTINELS are both set',
+  ],
+  [
+    { REDIS_MIGRATE_TO: 'a:1', REDIS_MIGRATE_HOME: 'source', STRATEGY: 'script' },
+    'STRATEGY=script needs all keys on one server; with REDIS_MIGRATE_TO use batch',
+  ],
+  [{ REDIS_SENTINELS: 'a:1' }, 'REDIS_SENTINELS needs a REDIS_SENTINEL_NAME'],
+  [{ REDIS_SENTINEL_NAME: 'm' }, 'REDIS_SENTINEL_NAME is set, but REDIS_SENTINELS is not'],
+  [{ REDIS_SENTINEL_USERNAME: 'm' }, 'REDIS_SENTINEL_USERNAME is set, but REDIS_SENTINELS is not'],
+  [
+    { REDIS_SENTINELS: 'a', REDIS_SENTINEL_NAME: 'm', REDIS_SENTINEL_USERNAME: 'u' },
+    'REDIS_SENTINEL_USERNAME is set, but REDIS_SENTINEL_PASSWORD_FILE is not',
+  ],
+  [{ REDIS_USERNAME: 'api' }, 'REDIS_USERNAME is set, but REDIS_URL has the user name'],
+  [{ REDIS_TLS: 'true' }, 'REDIS_TLS is set, but REDIS_URL says so itself: rediss://'],
 ])('%j: the error tells what is allowed', (environment, words) => {
   expect(() => loadConfig({ SESSION_SECRETS, ...environment })).toThrow(words)
 })
@@ -127,6 +170,50 @@ test('secrets come from files, without the line end that editors leave', () => {
       REDIS_PASSWORD_FILE: fileForThisTest('word'),
     }).REDIS_URL,
   ).toBe('unix://api:word@localhost/run/redis.sock')
+})
+
+test('a cluster and sentinels get user, password and TLS of the settings', () => {
+  const REDIS_PASSWORD_FILE = fileForThisTest('p@ss word\n')
+  const login = { REDIS_USERNAME: 'api', REDIS_PASSWORD_FILE, REDIS_TLS: 'true' }
+  const cluster = loadConfig({ SESSION_SECRETS, ...login, REDIS_CLUSTER: 'a:1, [::1]:2' })
+  expect(redisLocation(cluster)).toEqual({
+    cluster: { nodes: ['a:1', '[::1]:2'], username: 'api', password: 'p@ss word', tls: true },
+  })
+  const sentinels = loadConfig({
+    ...{ SESSION_SECRETS, ...login, REDIS_TLS_SERVER_NAME: 'redis.test' },
+    ...{ REDIS_SENTINELS: 'a,b:2', REDIS_SENTINEL_NAME: 'm' },
+    ...{ REDIS_SENTINEL_USERNAME: 's', REDIS_SENTINEL_PASSWORD_FILE: fileForThisTest('t') },
+  })
+  expect(redisLocation(sentinels)).toEqual({
+    sentinel: {
+      ...{ nodes: ['a', 'b:2'], name: 'm', username: 'api', password: 'p@ss word' },
+      ...{ tls: { servername: 'redis.test' }, sentinelUsername: 's', sentinelPassword: 't' },
+    },
+  })
+  expect(redisLocation(loadConfig({ SESSION_SECRETS }))).toEqual({
+    url: 'redis://127.0.0.1:6390',
+  })
+})
+
+test('the nodes that sessions move to get user, password and TLS of REDIS_URL; a URL has its own', () => {
+  const targetOf = (settings: Record<string, string>) =>
+    migrationTarget(loadConfig({ SESSION_SECRETS, REDIS_MIGRATE_HOME: 'source', ...settings }))
+  const source = {
+    REDIS_URL: 'rediss://api@redis.test',
+    REDIS_PASSWORD_FILE: fileForThisTest('p@ss word\n'),
+  }
+  const cluster = { nodes: ['a:1', '[::1]:2'], username: 'api', password: 'p@ss word' }
+  const nodes = { ...source, REDIS_MIGRATE_TO: 'a:1, [::1]:2' }
+  expect(targetOf(nodes)).toEqual({ cluster: { ...cluster, tls: true } })
+  expect(targetOf({ ...nodes, REDIS_TLS_SERVER_NAME: 'node.test' })).toEqual({
+    cluster: { ...cluster, tls: { servername: 'node.test' } },
+  })
+  expect(targetOf({ REDIS_MIGRATE_TO: 'a:1' })).toEqual({ cluster: { nodes: ['a:1'], tls: false } })
+  const url = 'unix://bob@localhost/redis.sock'
+  expect(
+    targetOf({ ...source, REDIS_TLS_SERVER_NAME: 'redis.test', REDIS_MIGRATE_TO: url }),
+  ).toEqual({ url })
+  expect(migrationTarget(loadConfig({ SESSION_SECRETS }))).toBeUndefined()
 })
 
 test.each([

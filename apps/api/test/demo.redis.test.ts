@@ -23,7 +23,7 @@ async function demoService() {
   const socket = join(await temporaryFolder(), 'demo.sock')
   const url = unixUrl(server.socket)
   const service = await openDemoService({
-    ...{ socket, redisUrl: url, monitorUrl: url, sessionSecret: newSecret() },
+    ...{ socket, redis: { url }, monitorUrls: [url], sessionSecret: newSecret() },
     limits: { ...raceLimits, rounds: 1, turnSeconds: 0.3 },
   })
   onTestFinished(() => service.close())
@@ -183,6 +183,9 @@ describe('GET /demo/server', () => {
     const answers = await Promise.all(Array.from({ length: 50 }, () => app.inject('/demo/server')))
     for (const answer of answers) {
       expect(answer.json()).toEqual({
+        topology: 'single',
+        nodes: [server.socket],
+        unavailable: [],
         build: expect.stringMatching(/^patched-[0-9a-f]{12}$/),
         version: expect.stringMatching(/^8\.0\./),
         ioThreads: expect.any(Number),

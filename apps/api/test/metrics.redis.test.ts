@@ -112,13 +112,17 @@ test('Redis is asked by one connection, and its going and coming is told once ea
   const redis = await redisForThisTest()
   const registry = createRegistry()
   const lines: string[] = []
-  const log = (_details: object, message = '') => void lines.push(message)
+  const nodes: unknown[] = []
+  const log = ({ node }: { node: string }, message: string) => {
+    lines.push(message)
+    nodes.push(node)
+  }
   const stop = pollRedis({
-    url: `unix://${redis.socket}`,
+    locations: [{ url: `unix://${redis.socket}` }],
     intervalSeconds: 0.02,
     deadlineMs: 1_000,
     registry,
-    log: { warn: log as never, info: (message: string) => void lines.push(message) } as never,
+    log: { warn: log, info: log } as never,
   })
   onTestFinished(stop)
   const metrics = async () => parseMetrics(await registry.metrics())
@@ -156,6 +160,8 @@ test('Redis is asked by one connection, and its going and coming is told once ea
   await redis.restart()
   await expect.poll(up).toEqual([1])
   expect(lines).toEqual(['Redis does not answer', 'Redis answers again'])
+  expect(nodes).toEqual([redis.socket, redis.socket])
+  expect(values(await metrics(), 'onetrip_redis_up', { node: redis.socket })).toEqual([1])
 })
 
 test('the guide tells of every metric of ours, and of none that is not served', async () => {
@@ -163,7 +169,9 @@ test('the guide tells of every metric of ours, and of none that is not served', 
   const url = `unix://${server.socket}`
   const log = { info: () => {}, warn: () => {} } as never
   const { metrics: registry } = app
-  onTestFinished(pollRedis({ url, intervalSeconds: 60, deadlineMs: 1_000, registry, log }))
+  onTestFinished(
+    pollRedis({ locations: [{ url }], intervalSeconds: 60, deadlineMs: 1_000, registry, log }),
+  )
   const served = new Set((await registry.getMetricsAsJSON()).map(({ name }) => name))
   // Of a primary process.
   for (const name of ['onetrip_workers', 'onetrip_worker_restarts_total']) served.add(name)

@@ -8,6 +8,7 @@ export default defineConfig({
     include: ['*.fault.ts'],
     testTimeout: 300_000,
     hookTimeout: 1_200_000, // builds
+    expect: { poll: { timeout: 30_000 } },
     fileParallelism: false,
     reporters: ['verbose'],
   },

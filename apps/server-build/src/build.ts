@@ -135,6 +135,7 @@ async function make(job: Job, build: BuildName, options: BuildOptions): Promise<
  *
  * @param aside a folder for what is not part of the tree, such as Debian's patches.
  * @returns the patches of Debian that it got.
+ * @throws RedisBuildError (PATCH_REJECTED) with all patches that do not apply.
  */
 export async function prepareTree(
   job: Job,
@@ -151,8 +152,15 @@ export async function prepareTree(
     fromDebian.push(...(await debianPatches(join(aside, 'debian'))))
   }
   job.progress.step(`Applying ${fromDebian.length} patches of Debian and ${patches.length} of ours`)
-  for (const patch of [...fromDebian, ...patches]) await applyPatch(tree, patch, job)
-  return fromDebian
+  const rejected: string[] = []
+  for (const patch of [...fromDebian, ...patches]) {
+    await applyPatch(tree, patch, job).catch((error) => {
+      if (!(error instanceof RedisBuildError)) throw error
+      rejected.push(error.message)
+    })
+  }
+  if (rejected.length === 0) return fromDebian
+  throw new RedisBuildError('PATCH_REJECTED', rejected.join('\n\n'))
 }
 
 async function install(build: BuildName, tree: string, ready: string): Promise<void> {

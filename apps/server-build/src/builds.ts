@@ -1,13 +1,20 @@
 /** The builds that have a redis-server. */
 export const serverBuilds = ['patched', 'stock', 'baseline'] as const
-export type ServerBuild = (typeof serverBuilds)[number]
+type Series = (typeof serverBuilds)[number]
+/** A build, or one with the first patches of its series: `patched@0005` ends with patch 0005. */
+export type ServerBuild = Series | `${Series}@${string}`
 
 /**
  * All builds. `tools` has redis-cli and redis-benchmark, without our patches; they work with every
  * server. It is a build of its own because `npm start` does not need it.
  */
 export const buildNames = [...serverBuilds, 'tools'] as const
-export type BuildName = (typeof buildNames)[number]
+export type BuildName = ServerBuild | 'tools'
+
+export function isServerBuild(name: string): name is ServerBuild {
+  const series = name.replace(/@\d{4}$/, '')
+  return serverBuilds.some((build) => build === series)
+}
 
 /** The programs that a build consists of. */
 export function programsOf(build: BuildName): readonly string[] {
@@ -16,7 +23,7 @@ export function programsOf(build: BuildName): readonly string[] {
 
 /** Compilers' checks at run time, for tests: of memory, and of what threads share. */
 export const sanitizers = ['address', 'thread'] as const
-type Sanitizer = (typeof sanitizers)[number]
+export type Sanitizer = (typeof sanitizers)[number]
 
 /** What a build may be besides its name. */
 export interface Variant {
@@ -29,7 +36,7 @@ export interface Variant {
 /**
  * The variables for make. They fix what upstream's Makefile would otherwise take from the machine
  * (OpenSSL, systemd's libraries), and leave out what costs time to compile and changes nothing:
- * link-time optimization (docs/redis-patches.md has the figures), debug information of jemalloc, and
+ * link-time optimization (README.md has the figures), debug information of jemalloc, and
  * the libraries that the tools do not use.
  */
 export function makeFlagsOf(

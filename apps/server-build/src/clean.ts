@@ -37,7 +37,9 @@ export async function clean(job: Job, builds: readonly BuildName[]): Promise<Rem
 async function ofBuilds(directory: string, builds: readonly BuildName[]): Promise<string[]> {
   const wanted = builds.length === 0 ? buildNames : builds
   const paths = (await namesIn(directory)).map((name) => join(directory, name))
-  return paths.filter((path) => wanted.some((build) => basename(path).startsWith(`${build}-`)))
+  // `patched` means patched@0005, too.
+  const starts = wanted.flatMap((build) => [`${build}-`, `${build}@`])
+  return paths.filter((path) => starts.some((start) => basename(path).startsWith(start)))
 }
 
 async function remove(path: string): Promise<Removed> {

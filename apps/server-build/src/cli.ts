@@ -1,6 +1,13 @@
 import { Argument, Command, CommanderError, InvalidArgumentError, Option } from 'commander'
 import { type BuildOptions, ensureBuilt } from './build.ts'
-import { type BuildName, buildNames, type ServerBuild, sanitizers, serverBuilds } from './builds.ts'
+import {
+  type BuildName,
+  buildNames,
+  isServerBuild,
+  type ServerBuild,
+  sanitizers,
+  serverBuilds,
+} from './builds.ts'
 import { clean } from './clean.ts'
 import { RedisBuildError } from './errors.ts'
 import { homeOf } from './home.ts'
@@ -37,6 +44,8 @@ Builds:
   stock      upstream with its security fixes
   baseline   stock with the O(N) search on close and O(N) INFO that Redis had before version 5
   tools      redis-cli and redis-benchmark, for all of them
+
+  patched@0005 is patched with its patches up to 0005, to measure each patch by itself.
 
 Environment:
   ONETRIP_HOME   where sources, builds and data are kept (default: .onetrip in the repository)
@@ -90,15 +99,17 @@ program
   .addArgument(
     new Argument('[build]', 'which one')
       .default('patched' satisfies ServerBuild)
-      .choices(serverBuilds),
+      .choices(serverBuilds)
+      .argParser((name) => (isServerBuild(name) ? name : refuseBuild(serverBuilds))),
   )
   .option('--port <n>', 'TCP port; 0 for none', integer(0, 65_535), 6390)
   .option('--bind <addresses>', 'where to listen', '127.0.0.1')
   .option('--unixsocket <path>', 'listen on a Unix socket, too')
   .option('--dir <path>', 'data directory (default: $ONETRIP_HOME/redis/data/<build>)')
   .option('--secrets <folder>', 'only the users of users.acl, with the passwords that are there')
+  .option('--cluster', 'as a node of a cluster, which something else forms: cluster.conf')
   .addOption(
-    new Option('--io-threads <n>', 'default: half of the cores, at most 8; 1 below four cores')
+    new Option('--io-threads <n>', 'default: half of the cores, 3 to 8; 1 (off) below four cores')
       .env('REDIS_IO_THREADS')
       .argParser(integer(1, 128)),
   )
@@ -148,7 +159,20 @@ program.hook('preAction', (_, command) => {
 })
 
 function buildsArgument(): Argument {
-  return new Argument('[builds...]', 'which ones').choices(buildNames).default([], 'all')
+  return new Argument('[builds...]', 'which ones')
+    .choices(buildNames)
+    .default([], 'all')
+    .argParser((name, before: BuildName[]) => [...before, buildName(name)])
+}
+
+function buildName(name: string): BuildName {
+  return name === 'tools' || isServerBuild(name) ? name : refuseBuild(buildNames)
+}
+
+function refuseBuild(choices: readonly string[]): never {
+  throw new InvalidArgumentError(
+    `Allowed choices are ${choices.join(', ')}. patched@0005 is patched with its patches up to 0005.`,
+  )
 }
 
 function sha256(text: string): string {

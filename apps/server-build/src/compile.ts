@@ -1,4 +1,4 @@
-import { createWriteStream } from 'node:fs'
+import { createWriteStream, existsSync } from 'node:fs'
 import { mkdir } from 'node:fs/promises'
 import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
@@ -47,16 +47,20 @@ export async function compile(
     1_000,
   )
   try {
-    const { code } = await runCommand('make', makeArguments(build, key, makeFlags, jobs), {
-      cwd: join(tree, 'src'),
-      signal,
-      env: { ...apartFromOurRepository(tree, env), SOURCE_DATE_EPOCH: '0' },
-      onOutput(text) {
-        log.write(text)
-        activity.read(text)
-        tail = (tail + text).slice(-20_000)
+    const { code } = await runCommand(
+      'make',
+      makeArguments(build, key, withDependencies(makeFlags, tree), jobs),
+      {
+        cwd: join(tree, 'src'),
+        signal,
+        env: { ...apartFromOurRepository(tree, env), SOURCE_DATE_EPOCH: '0' },
+        onOutput(text) {
+          log.write(text)
+          activity.read(text)
+          tail = (tail + text).slice(-20_000)
+        },
       },
-    })
+    )
     if (code === 0) {
       progress.update(`Compiled ${build}: ${activity.files} files, ${seconds()} s`)
       return seconds()
@@ -100,6 +104,12 @@ export function makeActivity() {
     describe: () => `${activity.files} files${last && `, ${last}`}`,
   }
   return activity
+}
+
+/** Adds what newer versions, such as 8.6, need besides the dependencies of 8.0. */
+export function withDependencies(makeFlags: readonly string[], tree: string): string[] {
+  const more = existsSync(join(tree, 'deps', 'xxhash')) ? ' xxhash' : ''
+  return makeFlags.map((flag) => (flag.startsWith('DEPENDENCY_TARGETS=') ? flag + more : flag))
 }
 
 function makeArguments(

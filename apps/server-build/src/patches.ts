@@ -29,20 +29,27 @@ async function readSeries(series: string): Promise<Patch[]> {
 /**
  * The patches of a build of ours. The tools have none.
  *
- * @throws RedisBuildError (USAGE) when the folder has none for it.
+ * @throws RedisBuildError (USAGE) when the folder has no series for it, or the series no such patch.
  */
 export async function patchesOf(build: BuildName, directory: string): Promise<Patch[]> {
   if (build === 'tools') return []
-  const series = join(directory, `${build}.series`)
-  try {
-    return await readSeries(series)
-  } catch (error) {
+  const [name, last] = build.split('@')
+  const series = join(directory, `${name}.series`)
+  const patches = await readSeries(series).catch((error) => {
     throw new RedisBuildError(
       'USAGE',
       `${series} cannot be read, which names the patches of ${build} (REDIS_PATCHES chooses the folder).`,
       { cause: error },
     )
-  }
+  })
+  if (last === undefined) return patches
+  const index = patches.findIndex((patch) => patch.name.startsWith(`${last}-`))
+  if (index !== -1) return patches.slice(0, index + 1)
+  const numbers = patches.map((patch) => patch.name.split('-', 1)[0]).join(', ')
+  throw new RedisBuildError(
+    'USAGE',
+    `There is no build ${build}: ${series} has no patch ${last}. It has ${numbers}.`,
+  )
 }
 
 /**
@@ -67,23 +74,25 @@ export async function hashOfPatches(patches: readonly Patch[]): Promise<string> 
 /**
  * Applies a patch to a source tree.
  *
- * @throws RedisBuildError (PATCH_REJECTED) which names the patch and the hunk; the tree is unchanged
- *   then.
+ * @throws RedisBuildError (PATCH_REJECTED) which names the patch and every hunk that fails; the others
+ *   are applied.
  */
 export async function applyPatch(
   tree: string,
   { name, path }: Patch,
   { env, signal }: { env: NodeJS.ProcessEnv; signal?: AbortSignal },
 ): Promise<void> {
-  const { code, stdout, stderr } = await runCommand(
-    'git',
-    ['apply', '--verbose', '--whitespace=nowarn', path],
-    { cwd: tree, env: apartFromOurRepository(tree, env), ...(signal && { signal }) },
-  )
+  const options = { cwd: tree, env: apartFromOurRepository(tree, env), ...(signal && { signal }) }
+  const git = (...args: string[]) => runCommand('git', ['apply', ...args, path], options)
+  const { code } = await git('--whitespace=nowarn')
   if (code === 0) return
+  const { stderr } = await git('--whitespace=nowarn', '--reject')
+  const failed = [...stderr.matchAll(/^error: patch failed: (.+):(\d+)$/gm)].map(
+    ([, file, line]) => `\n  ${file}, hunk @@ -${line}`,
+  )
   throw new RedisBuildError(
     'PATCH_REJECTED',
-    `The patch ${name} does not apply:\n${(stdout + stderr).trim()}\n(${path})`,
+    `The patch ${name} does not apply${failed.length > 0 ? ' to' : ''}:${failed.join('')}\n\n${stderr.trim()}\n(${path})`,
   )
 }
 

@@ -1,5 +1,5 @@
 import { constants } from 'node:fs'
-import { access, mkdir, readFile, readlink, realpath, stat, writeFile } from 'node:fs/promises'
+import { access, mkdir, readFile, readlink, realpath, rm, stat, writeFile } from 'node:fs/promises'
 import { connect } from 'node:net'
 import { availableParallelism } from 'node:os'
 import { join, resolve } from 'node:path'
@@ -14,7 +14,7 @@ import { ioThreadsFor } from './io-threads.ts'
 import type { Job } from './job.ts'
 import { selectionFrom } from './sources/select.ts'
 import { programPath } from './status.ts'
-import { writeUsers } from './users.ts'
+import { passwordFile, writeUsers } from './users.ts'
 
 export interface RunOptions {
   /** 0: no TCP. */
@@ -28,6 +28,8 @@ export interface RunOptions {
   ioThreads?: number
   /** Folder of the passwords of `users.acl`, made where absent. Default: no users, no passwords. */
   secrets?: string
+  /** As a node of a cluster: with `cluster.conf`, and with the users of `cluster.acl`, too. */
+  cluster?: boolean
 }
 
 export interface ServerCommand {
@@ -36,6 +38,7 @@ export interface ServerCommand {
 }
 
 const configuration = fileURLToPath(new URL('../redis.conf', import.meta.url))
+const clusterConfiguration = fileURLToPath(new URL('../cluster.conf', import.meta.url))
 
 /**
  * Prepares a server's start: makes the build if it is missing, or takes the installed redis-server
@@ -56,7 +59,8 @@ export async function serverCommand(
   await mkdir(dir, { recursive: true })
   await refuseSecondServer(dir, socket)
   const copy = join(dir, 'onetrip-redis.conf')
-  await writeFile(copy, configurationFor(version, await readFile(configuration, 'utf8')))
+  let settings = configurationFor(version, await readFile(configuration, 'utf8'))
+  if (options.cluster) settings += await readFile(clusterConfiguration, 'utf8')
   const users = join(dir, 'onetrip-users.acl')
   if (options.secrets !== undefined) {
     if (isOld(version)) {
@@ -65,8 +69,15 @@ export async function serverCommand(
         `--secrets needs Redis 8, whose commands users.acl names; REDIS_SERVER is ${version}.`,
       )
     }
-    await writeUsers(resolve(options.secrets), users)
+    const secrets = resolve(options.secrets)
+    await writeUsers(secrets, users, options.cluster)
+    if (options.cluster) {
+      const password = (await readFile(passwordFile(secrets, 'replication'), 'utf8')).trim()
+      settings += `\nmasteruser replication\nmasterauth ${password}\n`
+    }
   }
+  await rm(copy, { force: true }) // or it would keep its mode
+  await writeFile(copy, settings, { mode: 0o600 })
   const args = [
     copy,
     ...['--port', String(options.port)],

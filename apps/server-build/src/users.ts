@@ -1,14 +1,17 @@
 import { randomBytes } from 'node:crypto'
-import { mkdir, open, readFile, rm, writeFile } from 'node:fs/promises'
+import { link, mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { sha256 } from './files.ts'
 
 /** The users of `users.acl` that have a password. */
 export const userNames = ['api', 'operator'] as const
-export type UserName = (typeof userNames)[number]
+/** Those of `cluster.acl`. */
+export const clusterUserNames = ['replication', 'cluster'] as const
+export type UserName = (typeof userNames | typeof clusterUserNames)[number]
 
 const template = fileURLToPath(new URL('../users.acl', import.meta.url))
+const clusterTemplate = fileURLToPath(new URL('../cluster.acl', import.meta.url))
 
 /** The file with a user's password below a folder of secrets: the same for a container's. */
 export function passwordFile(secrets: string, user: UserName): string {
@@ -16,20 +19,23 @@ export function passwordFile(secrets: string, user: UserName): string {
 }
 
 /**
- * Makes an ACL file out of `users.acl`. A user's password is what `passwordFile` has; where there is
- * none, one is made. Both are readable by their owner only.
+ * Makes an ACL file out of `users.acl`, for a node of a cluster out of `cluster.acl`, too. A user's password
+ * is what `passwordFile` has; where there is none, one is made. Both are readable by their owner only.
  */
-export async function writeUsers(secrets: string, path: string): Promise<void> {
-  const passwords = await Promise.all(userNames.map((user) => kept(passwordFile(secrets, user))))
+export async function writeUsers(secrets: string, path: string, cluster = false): Promise<void> {
+  const names = cluster ? [...userNames, ...clusterUserNames] : userNames
+  const passwords = await Promise.all(names.map((user) => kept(passwordFile(secrets, user))))
   const hashes = new Map(
-    userNames.map((user, index) => [
+    names.map((user, index) => [
       `${user.toUpperCase()}_PASSWORD_SHA256`,
       sha256(passwords[index] ?? ''),
     ]),
   )
-  const text = aclFile(await readFile(template, 'utf8'), hashes)
+  let text = await readFile(template, 'utf8')
+  // CONFIG GET would show the password of the user replication.
+  if (cluster) text = text.replace(' +config|get', '') + (await readFile(clusterTemplate, 'utf8'))
   await rm(path, { force: true }) // or it would keep its mode
-  await writeFile(path, text, { mode: 0o600 })
+  await writeFile(path, aclFile(text, hashes), { mode: 0o600 })
 }
 
 /**
@@ -51,21 +57,24 @@ export function aclFile(text: string, values: ReadonlyMap<string, string>): stri
   })
 }
 
-/** The password in a file, made on first use. */
+/** The password in a file, made on first use. Servers that start at once get the same one. */
 async function kept(path: string): Promise<string> {
+  const password = (await readFile(path, 'utf8').catch(unlessAbsent))?.trim()
+  if (password) return password
+  if (password === '') await rm(path, { force: true }) // cut short by a crash while it was written
   await mkdir(dirname(path), { recursive: true, mode: 0o700 })
+  const draft = `${path}.${randomBytes(6).toString('hex')}`
+  await writeFile(draft, `${randomBytes(32).toString('base64url')}\n`, { mode: 0o600 })
   try {
-    const file = await open(path, 'wx', 0o600)
-    try {
-      await file.writeFile(`${randomBytes(32).toString('base64url')}\n`)
-    } finally {
-      await file.close()
-    }
+    await link(draft, path) // unlike a rename, it fails where another process was first
   } catch (error) {
-    if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
+  } finally {
+    await rm(draft)
   }
-  const password = (await readFile(path, 'utf8')).trim()
-  if (password !== '') return password
-  await rm(path) // cut short by a crash while it was written
   return await kept(path)
+}
+
+function unlessAbsent(error: NodeJS.ErrnoException): undefined {
+  if (error.code !== 'ENOENT') throw error
 }

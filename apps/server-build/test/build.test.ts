@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { access, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { access, appendFile, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { isAlive } from '@onetrip/stack/processes.ts'
 import { expect, test, vi } from 'vitest'
@@ -175,16 +175,27 @@ test('refuses what is no source of Redis', async () => {
   expect(await sources(tiny)).toEqual([])
 })
 
-test('a patch that does not apply stops the build and is named, with the line', async () => {
+test('all patches that do not apply are named, with each hunk that fails', async () => {
   const tiny = await tinyRedis()
+  const hunk = '@@ -1,1 +1,1 @@\n-not what is there\n+other\n'
   await writeFile(
     join(tiny.patches, '0001-say-patched.patch'),
-    tinyPatch('patched', 'not what is there'),
+    `${tinyPatch('patched', 'not what is there')}${hunk.replaceAll('1,1', '20,1')}` +
+      `--- a/src/version.h\n+++ b/src/version.h\n${hunk}--- a/src/none.c\n+++ b/src/none.c\n${hunk}`,
   )
+  await writeFile(join(tiny.patches, '0002-say-twice.patch'), tinyPatch('twice', 'patched'))
+  await appendFile(join(tiny.patches, 'patched.series'), '0002-say-twice.patch\n')
   const stopped = await tiny.run(['build', 'patched', ...fromTiny(tiny)])
   expect(stopped.code).toBe(1)
-  expect(stopped.stderr).toContain('0001-say-patched.patch does not apply')
-  expect(stopped.stderr).toContain('src/main.c:8')
+  expect(stopped.stderr).toContain(`0001-say-patched.patch does not apply to:
+  src/main.c, hunk @@ -8
+  src/main.c, hunk @@ -20
+  src/version.h, hunk @@ -1
+`)
+  expect(stopped.stderr).toContain('src/none.c: No such file')
+  expect(stopped.stderr, 'the next patch is tried, too').toContain(
+    '0002-say-twice.patch does not apply to:\n  src/main.c, hunk @@ -8\n',
+  )
   expect(await builds(tiny)).toEqual([])
 })
 
@@ -246,6 +257,38 @@ test('a changed patch makes another build', async () => {
   expect(second.code).toBe(0)
   expect(second.stdout).not.toBe(first.stdout)
   expect((await tiny.run(['run', 'patched'])).stdout).toContain('kind: patched otherwise')
+})
+
+test('a build can have the first patches of its series only', async () => {
+  const tiny = await tinyRedis()
+  const second = '0003-say-twice.patch'
+  await writeFile(join(tiny.patches, second), tinyPatch('patched twice', 'patched'))
+  await appendFile(join(tiny.patches, 'patched.series'), `${second}\n`)
+  const names = ['patched', 'patched@0001', 'patched@0003']
+  const built = await tiny.run(['build', ...names, ...fromTiny(tiny)])
+  expect(built, built.stderr).toMatchObject({ code: 0 })
+  const kindOf = async (name: string) => (await tiny.run(['run', name])).stdout.split('\n', 1)[0]
+  expect(await Promise.all(names.map(kindOf))).toEqual([
+    'kind: patched twice',
+    'kind: patched',
+    'kind: patched twice',
+  ])
+  expect(await tiny.run(['build', ...names])).toEqual({ ...built, stderr: '' })
+
+  expect(await tiny.run(['build', 'patched@0002'])).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining('has no patch 0002. It has 0001, 0003.'),
+  })
+  for (const name of ['patched@', 'patched@3', 'tools@0001', 'other@0001']) {
+    expect(await tiny.run(['build', name])).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('patched@0005 is patched with its patches up to 0005'),
+    })
+  }
+  await tiny.run(['clean', 'patched@0001'])
+  expect(await builds(tiny)).toHaveLength(2)
+  await tiny.run(['clean', 'patched'])
+  expect(await builds(tiny)).toEqual([])
 })
 
 test('names missing tools, how to install them, and what else can be done', async () => {

@@ -1,6 +1,9 @@
+import { mkdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import { temporaryFolder } from '@onetrip/stack/testing/folders.ts'
 import { expect, test } from 'vitest'
 import { makeFlagsOf, serverBuilds } from '../src/builds.ts'
-import { makeActivity } from '../src/compile.ts'
+import { makeActivity, withDependencies } from '../src/compile.ts'
 
 test('progress counts files and names the configuring and linking in between', () => {
   const activity = makeActivity()
@@ -20,6 +23,17 @@ test('progress counts files and names the configuring and linking in between', (
   expect(after('    \x1b[34;1mLINK\x1b[0m \x1b[37;1mredis-server\x1b[0m\n')).toBe(
     '4 files, linking redis-server',
   )
+})
+
+test('a dependency that only newer versions have is built where it is there', async () => {
+  const tree = await temporaryFolder()
+  const flags = ['BUILD_TLS=no', 'DEPENDENCY_TARGETS=hiredis lua']
+  expect(withDependencies(flags, tree)).toEqual(flags)
+  await mkdir(join(tree, 'deps', 'xxhash'), { recursive: true })
+  expect(withDependencies(flags, tree)).toEqual([
+    'BUILD_TLS=no',
+    'DEPENDENCY_TARGETS=hiredis lua xxhash',
+  ])
 })
 
 test('all builds of a server have the same flags, without link-time optimization', () => {

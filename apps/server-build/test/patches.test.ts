@@ -21,6 +21,11 @@ test('every patch is in some series', async () => {
   expect([...used].sort()).toEqual(patches.sort())
 })
 
+test('a build up to 0006 has 0009, which 0006 needs', async () => {
+  const names = (await patchesOf('patched@0006', directory)).map(({ name }) => name)
+  expect(names).toContain('0009-compare-descriptors-with-the-allocated-slots.patch')
+})
+
 test.each(patches)('%s begins with what, why, source and how to see it', async (name) => {
   const text = await readFile(join(directory, name), 'utf8')
   const header = text.slice(0, text.indexOf('\n--- '))

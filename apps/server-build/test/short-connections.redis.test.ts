@@ -1,7 +1,11 @@
 import { spawnSync } from 'node:child_process'
 import { once } from 'node:events'
+import { readFile } from 'node:fs/promises'
 import { connect } from 'node:net'
+import { join } from 'node:path'
+import { temporaryFolder } from '@onetrip/stack/testing/folders.ts'
 import { redisForThisTest } from '@onetrip/stack/testing/redis.ts'
+import { Redis } from 'ioredis'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import {
   callCounts,
@@ -57,6 +61,40 @@ const steady = {
 }
 const CONNECTIONS = 300
 
+/** The calls of some names that the main thread makes, in order. */
+async function mainThreadCalls(pid: number, names: string, work: () => Promise<unknown>) {
+  const output = join(await temporaryFolder(), 'calls')
+  await underStrace(['-e', `trace=${names}`, '-o', output, '-p', String(pid)], work)
+  return (await readFile(output, 'utf8')).split('\n')
+}
+
+/**
+ * For each descriptor that has left epoll: how often the main thread has looked for events, without
+ * waiting, before it woke the closing thread. A wait counts as 1000.
+ */
+function turnsUntilWoken(calls: readonly string[]): number[] {
+  const ends: number[] = []
+  let open: number[] = []
+  for (const call of calls) {
+    if (call.includes('EPOLL_CTL_DEL')) open.push(0)
+    if (call.startsWith('epoll_wait(')) {
+      const turns = / 0\) += /.test(call) ? 1 : 1000
+      open = open.map((count) => count + turns)
+    }
+    if (!call.includes('FUTEX_WAKE')) continue
+    ends.push(...open)
+    open = []
+  }
+  return [...ends, ...open]
+}
+
+async function connectedClient(path: string): Promise<Redis> {
+  const client = new Redis({ path })
+  onTestFinished(() => client.disconnect())
+  await client.ping()
+  return client
+}
+
 describe.runIf(linux && strace)(`system calls of the main thread${hasStrace}`, () => {
   async function callsPerConnection(config: Record<string, string>) {
     const port = await freePort()
@@ -76,6 +114,9 @@ describe.runIf(linux && strace)(`system calls of the main thread${hasStrace}`, (
     expect(of('epoll_ctl')).toBeCloseTo(2, 1)
     expect(of('close')).toBeLessThan(0.1)
     expect(of('getpeername')).toBe(0)
+    expect(of('recvfrom')).toBeCloseTo(2, 1)
+    expect(of('sendto')).toBeCloseTo(1, 1)
+    expect(of('read') + of('write')).toBeLessThan(0.1)
     expect(total).toBeGreaterThan(5.5)
     expect(total).toBeLessThan(6.5)
   })
@@ -90,6 +131,45 @@ describe.runIf(linux && strace)(`system calls of the main thread${hasStrace}`, (
     expect(of('accept4')).toBeCloseTo(1, 1)
     expect(of('epoll_ctl')).toBeLessThan(0.1)
     expect(of('close')).toBeLessThan(0.1)
+  })
+
+  test('a turn accepts as many as the turns before have found', async () => {
+    const port = await freePort()
+    const redis = await redisForThisTest({ port })
+    const counts = await callCounts(redis.program.pid, () => shortConnections(port, 100, 1))
+    // A call that finds nobody follows every fourth at most, when the turn tries two.
+    expect(counts.get('accept4') ?? 0).toBeLessThan(150)
+  })
+
+  test('a client that has closed does not wake the thread in its turn, but in the next idle one', async () => {
+    const port = await freePort()
+    const redis = await redisForThisTest({ port, config: steady })
+    const calls = await mainThreadCalls(redis.program.pid, 'epoll_ctl,epoll_wait,futex', () =>
+      shortConnections(port, 50, 1),
+    )
+    const ends = turnsUntilWoken(calls)
+    expect(ends).toHaveLength(50)
+    // No more than 5 ms in the queue, which a turn may take when other programs want the cores.
+    expect(ends.filter((turns) => turns === 1).length).toBeGreaterThan(40)
+    expect(Math.max(...ends)).toBeLessThanOrEqual(1)
+  })
+
+  test('a client that is killed wakes the thread in its turn', async () => {
+    const port = await freePort()
+    const redis = await redisForThisTest({ port, config: steady })
+    await Promise.all(Array.from({ length: 20 }, () => connected(port)))
+    const ids = await redisCli(redis.socket, 'CLIENT', 'LIST')
+    const killed = [...ids.matchAll(/^id=(\d+) addr=127/gm)].map(([, id = '']) => id)
+    expect(killed).toHaveLength(20)
+    const control = await connectedClient(redis.socket)
+    const calls = await mainThreadCalls(
+      redis.program.pid,
+      'epoll_ctl,epoll_wait,futex',
+      async () => {
+        for (const id of killed) await control.call('CLIENT', 'KILL', 'ID', id)
+      },
+    )
+    expect(turnsUntilWoken(calls)).toEqual(killed.map(() => 0))
   })
 
   test('one thread closes, and only after the descriptor has left epoll', async () => {

@@ -1,11 +1,20 @@
-import { execFileSync } from 'node:child_process'
-import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { execFile } from 'node:child_process'
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
 import { expect, onTestFinished, test } from 'vitest'
 import { ioThreadsFor } from '../src/io-threads.ts'
-import { aclFile, passwordFile, userNames, writeUsers } from '../src/users.ts'
+import { aclFile, clusterUserNames, passwordFile, userNames, writeUsers } from '../src/users.ts'
 
 const template = readFileSync(new URL('../users.acl', import.meta.url), 'utf8')
 
@@ -51,41 +60,96 @@ test('a password file that a crash left empty is made again', async () => {
   expect(readFileSync(passwordFile(folder, 'api'), 'utf8').trim()).toHaveLength(43)
 })
 
+test('servers that start at once have the same users', async () => {
+  for (let round = 0; round < 20; round += 1) {
+    const folder = folderForThisTest()
+    const secrets = join(folder, 'secrets')
+    const files = Array.from({ length: 6 }, (_, index) => join(folder, `${index}.acl`))
+    await Promise.all(files.map((file) => writeUsers(secrets, file, true)))
+    expect(new Set(files.map((file) => readFileSync(file, 'utf8'))).size).toBe(1)
+    for (const user of [...userNames, ...clusterUserNames]) {
+      expect(readdirSync(join(secrets, user))).toEqual(['redis-password'])
+    }
+  }
+})
+
+test('a node of a cluster has two users more, and none who may see the password of replicas', async () => {
+  const folder = folderForThisTest()
+  const acl = join(folder, 'users.acl')
+  await writeUsers(folder, acl, true)
+  const users = readFileSync(acl, 'utf8')
+  expect(users.match(/^user \w+/gm)).toEqual(
+    ['default', 'api', 'operator', 'replication', 'cluster'].map((name) => `user ${name}`),
+  )
+  expect(users).not.toContain('config|get')
+})
+
+const run = promisify(execFile)
+
 /** Runs a container's entry point where `nproc` says so many cores and redis-server prints its arguments. */
-function entryPoint(folder: string, cores: number, ...args: string[]): string[] {
-  writeFileSync(join(folder, 'nproc'), `#!/bin/sh\necho ${cores}\n`, { mode: 0o755 })
-  writeFileSync(join(folder, 'redis-server'), '#!/bin/sh\nprintf "%s\\n" "$@"\n', { mode: 0o755 })
+async function entryPoint(
+  folder: string,
+  { cores = 2, args = [], node = '' }: { cores?: number; args?: string[]; node?: string } = {},
+): Promise<string[]> {
+  const own = join(folder, `node-${node}`)
+  mkdirSync(own, { recursive: true })
+  writeFileSync(join(own, 'nproc'), `#!/bin/sh\necho ${cores}\n`, { mode: 0o755 })
+  writeFileSync(join(own, 'redis-server'), '#!/bin/sh\nprintf "%s\\n" "$@"\n', { mode: 0o755 })
   const script = fileURLToPath(new URL('../container/entrypoint.sh', import.meta.url))
-  const output = execFileSync('sh', [script, ...args], {
-    encoding: 'utf8',
-    stdio: ['ignore', 'pipe', 'ignore'],
+  const { stdout } = await run('sh', [script, ...args], {
     env: {
-      PATH: `${folder}:${process.env.PATH}`,
-      TMPDIR: folder,
+      PATH: `${own}:${process.env.PATH}`,
+      TMPDIR: own,
+      CLUSTER_NODE: node,
       REDIS_SECRETS: join(folder, 'secrets'),
+      REDIS_DATA: join(folder, 'data'),
       REDIS_SHARE: fileURLToPath(new URL('..', import.meta.url)),
     },
   })
-  return output.trim().split('\n')
+  return stdout.trim().split('\n')
 }
 
-test("a container's entry point gives Redis as many I/O threads as npm run redis does", () => {
+const after = (args: readonly string[], name: string) => args[args.indexOf(name) + 1] ?? ''
+
+/** The file with the users, and what is written the same way by both. */
+const usersOf = (args: readonly string[]) =>
+  readFileSync(after(args, '--aclfile'), 'utf8').replaceAll(/ +/g, ' ')
+
+test("a container's entry point gives Redis as many I/O threads as npm run redis does", async () => {
   const folder = folderForThisTest()
   for (const cores of [1, 2, 3, 4, 5, 6, 8, 15, 16, 17, 18, 64]) {
-    const args = entryPoint(folder, cores)
-    expect(args[args.indexOf('--io-threads') + 1], `${cores} cores`).toBe(`${ioThreadsFor(cores)}`)
+    const args = await entryPoint(folder, { cores })
+    expect(after(args, '--io-threads'), `${cores} cores`).toBe(`${ioThreadsFor(cores)}`)
   }
 })
 
 test("a container's entry point makes the same users, and what it is given comes last", async () => {
   const folder = folderForThisTest()
-  const args = entryPoint(folder, 2, '--appendfsync', 'always')
+  const args = await entryPoint(folder, { args: ['--appendfsync', 'always'] })
   expect(args.slice(-2)).toEqual(['--appendfsync', 'always'])
-  const acl = args[args.indexOf('--aclfile') + 1] ?? ''
-  const theirs = readFileSync(acl, 'utf8').replaceAll(/ +/g, ' ')
   const secrets = join(folder, 'secrets')
+  expect(readdirSync(secrets).sort()).toEqual(['api', 'operator'])
   expect(modeOf(passwordFile(secrets, 'api'))).toBe('640')
   expect(readFileSync(join(secrets, 'api', 'session-secrets'), 'utf8')).toMatch(/^[\w-]{43}$/)
   await writeUsers(secrets, join(folder, 'ours.acl'))
-  expect(theirs).toBe(readFileSync(join(folder, 'ours.acl'), 'utf8').replaceAll(/ +/g, ' '))
+  expect(usersOf(args)).toBe(readFileSync(join(folder, 'ours.acl'), 'utf8').replaceAll(/ +/g, ' '))
+})
+
+test('containers of nodes that start at once have the same users, and their replicas can log in', async () => {
+  const folder = folderForThisTest()
+  const nodes = ['redis-1', 'redis-2', 'redis-3', 'redis-4', 'redis-5', 'redis-6']
+  const all = await Promise.all(nodes.map((node) => entryPoint(folder, { node })))
+  const secrets = join(folder, 'secrets')
+  await writeUsers(secrets, join(folder, 'ours.acl'), true)
+  const ours = readFileSync(join(folder, 'ours.acl'), 'utf8').replaceAll(/ +/g, ' ')
+  for (const [index, args] of all.entries()) {
+    expect(usersOf(args)).toBe(ours)
+    expect(after(args, '--dir')).toBe(join(folder, 'data', nodes[index] ?? ''))
+    const settings = readFileSync(after(args, '--include'), 'utf8')
+    expect(settings).toContain('\ncluster-enabled yes\n')
+    expect(settings).toContain(`\ncluster-announce-human-nodename ${nodes[index]}\n`)
+    const password = readFileSync(passwordFile(secrets, 'replication'), 'utf8').trim()
+    expect(settings).toContain(`\nmasteruser replication\nmasterauth ${password}\n`)
+  }
+  expect(readdirSync(join(secrets, 'cluster'))).toEqual(['redis-password'])
 })

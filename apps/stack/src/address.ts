@@ -1,11 +1,13 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { parseRedisUrl } from '@onetrip/session-store'
+import { parseRedisUrl, type SessionStoreOptions } from '@onetrip/session-store'
 import type { RedisOptions as IoredisOptions } from 'ioredis'
 import { messageOf, Problem } from './problem.ts'
 
 export const transports = ['tcp', 'unix'] as const
 export type Transport = (typeof transports)[number]
+
+type StoreLocation = Pick<SessionStoreOptions, 'url' | 'cluster'>
 
 /** Options of ioredis. (Its type for replies depends on the part left out.) */
 export type RedisOptions = Omit<IoredisOptions, 'replyMapping'>
@@ -52,8 +54,20 @@ export function requireOwnHost(url: string, owned: boolean): void {
   )
 }
 
-/** The users of `apps/server-build/users.acl`: the API, and one for monitoring. */
-export type RedisUser = 'api' | 'operator'
+/**
+ * The users of `users.acl` and `cluster.acl` (apps/server-build): the API, one for monitoring, and the one that
+ * forms a cluster.
+ */
+export type RedisUser = 'api' | 'operator' | 'cluster'
+
+/** The file with a user's password in a folder of secrets. */
+export const passwordFileOf = (user: RedisUser, secrets: string): string =>
+  join(secrets, user, 'redis-password')
+
+/** A user and the password in a folder of secrets. @throws Problem when the password cannot be read. */
+export async function credentialsOf(username: RedisUser, secrets: string) {
+  return { username, password: await passwordIn(passwordFileOf(username, secrets)) }
+}
 
 /** The URL of a Redis with a user, and with the user's password from a folder of secrets. */
 export async function withPasswordOf(
@@ -62,7 +76,7 @@ export async function withPasswordOf(
   secrets: string,
 ): Promise<string> {
   const host = url.startsWith('unix:///') ? 'localhost' : '' // only a URL with a host has users
-  const file = join(secrets, user, 'redis-password')
+  const file = passwordFileOf(user, secrets)
   return await withPasswordIn(file, url.replace('://', `://${user}@${host}`))
 }
 
@@ -77,15 +91,60 @@ export async function redisOfEnvironment(env = process.env): Promise<string | un
   return url && file ? await withPasswordIn(file, url) : url || undefined
 }
 
+/** How a program reaches Redis: one server by its URL, or a cluster by some of its nodes (`host:port`). */
+export type RedisTarget = { readonly url: string } | ClusterTarget
+
+export interface ClusterTarget {
+  readonly cluster: readonly string[]
+  /** The user and the file with the password. Default: no user, no password. */
+  readonly username?: string | undefined
+  readonly passwordFile?: string | undefined
+}
+
+/** A target as the environment of an API, or of the demo service. A URL has its password in it. */
+export function settingsOfTarget(target: RedisTarget): NodeJS.ProcessEnv {
+  const { cluster = [], username = '', passwordFile = '' } = 'url' in target ? {} : target
+  return {
+    REDIS_URL: 'url' in target ? target.url : undefined,
+    REDIS_CLUSTER: cluster.join(','),
+    REDIS_USERNAME: username,
+    REDIS_PASSWORD_FILE: passwordFile,
+    REDIS_SENTINELS: '',
+  }
+}
+
+/** A target as options of the store. @throws Problem when the password cannot be read. */
+export async function locationOf(target: RedisTarget): Promise<StoreLocation> {
+  if ('url' in target) return target
+  const { cluster: nodes, username, passwordFile } = target
+  const password = passwordFile && (await passwordIn(passwordFile))
+  return { cluster: { nodes, username, password } }
+}
+
+/** What `settingsOfTarget` has written. */
+export function targetOfSettings(env: NodeJS.ProcessEnv): RedisTarget {
+  const { REDIS_CLUSTER: cluster, REDIS_URL: url = '' } = env
+  if (!cluster) return { url }
+  return {
+    cluster: cluster.split(','),
+    username: env.REDIS_USERNAME || undefined,
+    passwordFile: env.REDIS_PASSWORD_FILE || undefined,
+  }
+}
+
 async function withPasswordIn(file: string, url: string): Promise<string> {
   const parsed = URL.parse(url)
   if (!parsed?.host || parsed.password) {
     throw new Problem(`${hideCredentials(url)} must have a host, and no password beside ${file}.`)
   }
+  parsed.password = encodeURIComponent(await passwordIn(file))
+  return parsed.href
+}
+
+async function passwordIn(file: string): Promise<string> {
   try {
-    parsed.password = encodeURIComponent((await readFile(file, 'utf8')).trim())
+    return (await readFile(file, 'utf8')).trim()
   } catch (error) {
     throw new Problem(`The password of Redis cannot be read: ${messageOf(error)}`)
   }
-  return parsed.href
 }

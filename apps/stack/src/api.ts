@@ -1,6 +1,7 @@
 import { availableParallelism } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import { request } from 'undici'
+import { type RedisTarget, settingsOfTarget } from './address.ts'
 import { Problem } from './problem.ts'
 import { type Program, startProgram } from './program.ts'
 import { until } from './until.ts'
@@ -31,8 +32,7 @@ export interface OwnApiOptions {
 }
 
 export interface ApiOptions extends CommonApiOptions, OwnApiOptions {
-  /** `redis://…` or `unix:///…`. */
-  redisUrl: string
+  redis: RedisTarget
   onLine?: (line: string) => void
 }
 
@@ -80,8 +80,7 @@ export async function startApi(options: ApiOptions): Promise<Program> {
       HOST: host,
       PORT: String(port),
       ...(program === undefined && { STRATEGY: variant }),
-      REDIS_URL: options.redisUrl,
-      REDIS_PASSWORD_FILE: '', // redisUrl has the password
+      ...settingsOfTarget(options.redis),
       SESSION_SECRETS: options.sessionSecret,
       SESSION_SECRETS_FILE: '',
     },

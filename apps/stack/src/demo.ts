@@ -1,4 +1,5 @@
 import { once } from 'node:events'
+import { targetOfSettings } from './address.ts'
 import { openDemoService } from './demo/service.ts'
 import { listenForInterrupts } from './interrupt.ts'
 import { newSecret } from './places.ts'
@@ -10,15 +11,11 @@ import { print, printError, surviveClosedOutput } from './terminal.ts'
 const { signal, interrupt } = listenForInterrupts(() => {}, 1)
 surviveClosedOutput(() => interrupt('the output was closed'))
 try {
-  const {
-    DEMO_SOCKET: socket = '',
-    REDIS_URL: redisUrl = '',
-    MONITOR_URL: monitorUrl = '',
-  } = process.env
+  const { DEMO_SOCKET: socket = '', MONITOR_URLS: monitorUrls = '' } = process.env
   const service = await openDemoService({
     socket,
-    redisUrl,
-    monitorUrl,
+    redis: targetOfSettings(process.env),
+    monitorUrls: monitorUrls.split(' '),
     sessionSecret: newSecret(),
   })
   process.stdin.on('end', () => interrupt('the process that started it has ended')).resume()

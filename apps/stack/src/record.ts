@@ -31,7 +31,8 @@ export async function removeRecord(path: string): Promise<void> {
 export async function readRecord(path: string): Promise<StackRecord | null> {
   try {
     const record: StackRecord | null = JSON.parse(await readFile(path, 'utf8'))
-    const urls = [record?.redis.url, ...(record?.apis ?? []).map(({ url }) => url)]
+    const programs = [...(record?.redis.nodes ?? []), ...(record?.apis ?? [])]
+    const urls = [record?.redis.url, ...programs.map(({ url }) => url)]
     return urls.every((url) => url !== undefined && URL.canParse(url)) ? record : null
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
@@ -59,7 +60,11 @@ export async function leftBehind(path: string): Promise<{ what: string; pid: num
   const record = await readRecord(path)
   if (!record || isAlive(record.pid)) return []
   const apis = record.apis.map((api) => ({ what: `the ${api.variant} API`, ...api }))
-  const programs = [...apis, { what: 'Redis', ...record.redis }]
+  const nodes = record.redis.nodes?.map((node) => ({
+    what: `the Redis node ${new URL(node.url).host}`,
+    ...node,
+  }))
+  const programs = [...apis, ...(nodes ?? [{ what: 'Redis', ...record.redis }])]
   const found = await Promise.all(
     programs.map(async ({ what, url, pid }) =>
       pid !== null && isAlive(pid) && (await isBehind(url, pid)) ? [{ what, pid }] : [],

@@ -10,8 +10,8 @@ export interface RedisFacts {
   version: string
   /** Such as `patched-ce8d76da85e6`; null if it is not a build of ours. */
   build: string | null
-  /** Threads that read and write sockets, including the main thread. */
-  ioThreads: number
+  /** Threads that read and write sockets, including the main thread; null where Redis does not say. */
+  ioThreads: number | null
   pid: number
 }
 
@@ -22,7 +22,7 @@ export function factsOf(info: Info): RedisFacts {
   return {
     version: info.get('redis_version') ?? 'unknown',
     build: build === undefined ? null : `${build}-${key.slice(0, 12)}`,
-    ioThreads: Math.max(1, threads),
+    ioThreads: threads || null,
     pid: Number(info.get('process_id')),
   }
 }
@@ -121,12 +121,24 @@ export class RedisMonitor {
   }
 
   async facts(): Promise<RedisFacts> {
-    return factsOf(await this.#info())
+    const facts = factsOf(await this.#info())
+    return { ...facts, ioThreads: facts.ioThreads ?? (await this.#configuredThreads()) }
+  }
+
+  /** Whether it is a primary, not a replica. */
+  async isPrimary(): Promise<boolean> {
+    return (await this.#info()).get('role') === 'master'
   }
 
   async read(): Promise<RedisReading> {
     const answered = this.#answered
     return readingOf(await this.#info(), answered)
+  }
+
+  /** Of a Redis before 8, whose INFO does not list them; null where reading the configuration is not allowed. */
+  async #configuredThreads(): Promise<number | null> {
+    const reply = await this.#client.call('CONFIG', 'GET', 'io-threads').catch(() => null)
+    return Array.isArray(reply) ? Number(reply[1]) || null : null
   }
 
   close(): void {

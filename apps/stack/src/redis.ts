@@ -1,4 +1,5 @@
 import { fileURLToPath } from 'node:url'
+import { InvalidArgumentError } from 'commander'
 import { Problem } from './problem.ts'
 import { launch, type Program, startProgram } from './program.ts'
 
@@ -6,7 +7,18 @@ import { launch, type Program, startProgram } from './program.ts'
 const redisCli = fileURLToPath(new URL('../../server-build/src/cli.ts', import.meta.url))
 
 export const redisBuilds = ['patched', 'stock', 'baseline'] as const
-export type RedisBuild = (typeof redisBuilds)[number]
+type Series = (typeof redisBuilds)[number]
+/** A build, or one with the first patches of its series: `patched@0005` ends with patch 0005. */
+export type RedisBuild = Series | `${Series}@${string}`
+
+/** A parser for commander. */
+export function redisBuild(name: string): RedisBuild {
+  const series = redisBuilds.find((build) => build === name.replace(/@\d{4}$/, ''))
+  if (series) return name as RedisBuild
+  throw new InvalidArgumentError(
+    `Allowed choices are ${redisBuilds.join(', ')}. patched@0005 is patched with its patches up to 0005.`,
+  )
+}
 
 /**
  * Builds a Redis, or redis-cli and redis-benchmark (`tools`), if that has not happened yet. Its progress
@@ -40,9 +52,12 @@ export async function buildRedis(
 export interface RedisOptions {
   /** Default `patched`. */
   build?: RedisBuild
+  /** What it is called in messages. Default: Redis, and the build. */
+  name?: string
   /** TCP port on loopback; 0, the default, listens on the Unix socket only. */
   port?: number
-  socket: string
+  /** Path of its Unix socket. Default: none, which needs a port. */
+  socket?: string
   /** Where Redis keeps its files. */
   directory: string
   /**
@@ -50,6 +65,8 @@ export interface RedisOptions {
    * passwords.
    */
   secrets?: string | undefined
+  /** As a node of a cluster, with this port for the cluster bus. */
+  busPort?: number
   /** Further configuration, such as `{ appendfsync: 'always' }`. */
   config?: Record<string, string>
   /** Cancels the start. */
@@ -63,17 +80,24 @@ export interface RedisOptions {
  * @throws ProgramError when it does not start.
  */
 export async function startRedis(options: RedisOptions): Promise<Program> {
-  const { build = 'patched', port = 0, socket, directory, secrets, config = {}, signal } = options
+  const { build = 'patched', port = 0, socket, directory, secrets, busPort, signal } = options
+  const config = { ...(busPort && { 'cluster-port': String(busPort) }), ...options.config }
   return await startProgram({
-    name: `Redis (${process.env.REDIS_SERVER || build})`, // `run` prefers an installed server
+    // `run` prefers an installed server.
+    name: options.name ?? `Redis (${process.env.REDIS_SERVER || build})`,
     command: process.execPath,
     args: [
-      ...[redisCli, 'run', build, `--port=${port}`, `--unixsocket=${socket}`, `--dir=${directory}`],
+      ...[redisCli, 'run', build, `--port=${port}`, `--dir=${directory}`],
+      ...(socket === undefined ? [] : [`--unixsocket=${socket}`]),
       ...(secrets === undefined ? [] : [`--secrets=${secrets}`]),
+      ...(busPort === undefined ? [] : ['--cluster']),
       ...['--', ...Object.entries(config).flatMap(([key, value]) => [`--${key}`, value])],
     ],
-    // "connections unix" since Redis 7.2, "connections at <path>" before.
-    ready: /ready to accept connections (unix|at )/i,
+    // The last line of the start. "connections unix" since Redis 7.2, "connections at <path>" before.
+    ready:
+      socket === undefined
+        ? /ready to accept connections/i
+        : /ready to accept connections (unix|at )/i,
     readyTimeoutMs: 30_000,
     signal,
   })

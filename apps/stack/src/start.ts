@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import { mkdir } from 'node:fs/promises'
 import { dirname } from 'node:path'
+import { portsFrom } from './cluster.ts'
 import { listenForInterrupts } from './interrupt.ts'
 import { keptSecret, places } from './places.ts'
 import { checkPorts, type WantedPort } from './ports.ts'
@@ -39,9 +40,12 @@ async function checkThatItCanStart(settings: StartSettings): Promise<void> {
     { port, host, what: 'the pooled API', how: '--port or PORT' },
     { port: naivePort, host, what: 'the naive API', how: '--naive-port or NAIVE_PORT' },
   ]
-  if (redis.kind === 'own') {
-    const how = '--redis-port or REDIS_PORT'
-    ports.push({ port: redis.port, host: '127.0.0.1', what: 'Redis', how })
+  const how = '--redis-port or REDIS_PORT'
+  const ofRedis = { host: '127.0.0.1', how }
+  if (redis.kind === 'own') ports.push({ ...ofRedis, port: redis.port, what: 'Redis' })
+  if (redis.kind === 'cluster') {
+    const own = portsFrom(redis.port).map((port) => ({ ...ofRedis, port, what: 'the cluster' }))
+    ports.push(...own)
   }
   await checkPorts(ports)
 }
@@ -54,9 +58,9 @@ async function start(settings: StartSettings, signal: AbortSignal): Promise<Stac
   const sessionSecret = await keptSecret(place.secret)
   process.env.REPORT_FILE ||= place.report // what the APIs show at /report
   await mkdir(dirname(place.report), { recursive: true }) // or the APIs warn that it is missing
-  return await step('Starting Redis and the APIs', () =>
+  return await step('Starting Redis and the APIs', (onStep) =>
     startStack({
-      ...{ redis, host, sessionSecret, signal },
+      ...{ redis, host, sessionSecret, signal, onStep },
       ...(settings.race && { demo: { run: place.run } }),
       apis: [
         { variant: 'batch', port },
@@ -67,6 +71,7 @@ async function start(settings: StartSettings, signal: AbortSignal): Promise<Stac
         RISK_FEATURES: process.env.RISK_FEATURES || 'true', // the demo page shows them
       },
       onApiLine: (variant, line) => print(`${variant}: ${line}`),
+      onLoss: printError,
     }),
   )
 }

@@ -33,12 +33,23 @@ export const spinner = (text: string): Ora => ora({ text, discardStdin: false, h
 /**
  * Shows progress while some work is done: a spinner in a terminal, which is removed afterwards;
  * elsewhere a line if the work takes longer than two seconds.
+ *
+ * @param work gets a function that names its next part, which is then shown in the same way.
  */
-export async function step<T>(text: string, work: () => Promise<T>): Promise<T> {
+export async function step<T>(
+  text: string,
+  work: (onStep: (text: string) => void) => Promise<T>,
+): Promise<T> {
   const line = isLive() ? spinner(text).start() : undefined
-  const timer = line ? undefined : setTimeout(() => printError(`${text} …`), SLOW_MS)
+  let timer: NodeJS.Timeout | undefined
+  const show = (now: string) => {
+    clearTimeout(timer)
+    if (line) line.text = now
+    else timer = setTimeout(() => printError(`${now} …`), SLOW_MS)
+  }
+  show(text)
   try {
-    return await work()
+    return await work(show)
   } finally {
     line?.stop()
     clearTimeout(timer)

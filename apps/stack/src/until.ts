@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import { setTimeout as delay } from 'node:timers/promises'
 
 export interface UntilOptions {
@@ -24,4 +25,20 @@ export async function until(
     await delay(everyMs, undefined, { signal })
   }
   return true
+}
+
+/** What `work` resolves with. @throws the reason of the signal, as soon as it is aborted. */
+export async function unlessAborted<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
+  work.catch(() => {}) // it may fail after the signal
+  signal.throwIfAborted()
+  const done = new AbortController()
+  const aborted = once(signal, 'abort', { signal: done.signal }).then(() => {
+    throw signal.reason
+  })
+  aborted.catch(() => {})
+  try {
+    return await Promise.race([work, aborted])
+  } finally {
+    done.abort()
+  }
 }

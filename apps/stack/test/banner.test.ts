@@ -1,6 +1,7 @@
 import { stripVTControlCharacters } from 'node:util'
 import { expect, test } from 'vitest'
 import type { RedisFacts } from '../src/redis-info.ts'
+import type { OwnRedis, RunningPrograms } from '../src/stack.ts'
 import { banner } from '../src/start/banner.ts'
 import type { StartSettings } from '../src/start/settings.ts'
 
@@ -23,9 +24,14 @@ const settings: StartSettings = {
   },
 }
 
-function printed(given: Partial<StartSettings>, redis = facts): string {
+function printed(
+  given: Partial<StartSettings>,
+  redis = facts,
+  nodes?: RunningPrograms['redis']['nodes'],
+): string {
+  const server = { url: '', transport: 'tcp', build: '', pid: 2, socket: '/state/run/redis.sock' }
   const stack = {
-    redis: { url: '', transport: 'tcp', build: '', pid: 2, socket: '/state/run/redis.sock' },
+    redis: { ...server, ...(nodes && { nodes }) } as RunningPrograms['redis'],
     apis: [
       { variant: 'batch', url: 'http://127.0.0.1:3000', pid: 3 },
       { variant: 'naive', url: 'http://127.0.0.1:3001', pid: 4 },
@@ -44,6 +50,26 @@ test('says where everything is, and on which Redis', () => {
   expect(text).toContain('users api and operator; their passwords are in /state/redis/secrets')
   expect(text).toContain('npm run load')
   expect(text).not.toContain('NOT')
+})
+
+test('names the nodes of a cluster, each primary with its replicas', () => {
+  const { build, port, secrets, directory } = settings.redis as OwnRedis
+  const node = (port: number, replicaOf: string | null) => ({
+    ...{ url: `redis://operator:secret@127.0.0.1:${port}`, pid: port, replicaOf },
+  })
+  const text = printed({ redis: { kind: 'cluster', build, port, secrets, directory } }, facts, [
+    node(7000, '127.0.0.1:7003'),
+    node(7001, null),
+    node(7002, null),
+    node(7003, null),
+    node(7004, '127.0.0.1:7001'),
+  ])
+  expect(text).toContain('a cluster of 3 primaries')
+  expect(text).toContain('127.0.0.1:7001, replica 127.0.0.1:7004\n')
+  expect(text).toContain('127.0.0.1:7002, replica none\n')
+  expect(text).toContain('127.0.0.1:7003, replica 127.0.0.1:7000\n')
+  expect(text).toContain('users api, operator and cluster;')
+  expect(text).not.toContain('secret@')
 })
 
 test('names the demo page, and the race if there is one', () => {

@@ -102,6 +102,16 @@ describe('what a killed stack left behind', () => {
   )
 })
 
+test('of a cluster, each node that was left behind is named', async () => {
+  const path = join(await temporaryFolder(), 'stack.json')
+  const url = `redis://operator:secret@127.0.0.1:${await listening()}`
+  const gone = `redis://operator:secret@127.0.0.1:${(await freePorts(1))[0]}`
+  const nodes = [gone, url].map((one) => ({ url: one, pid: process.pid, replicaOf: null }))
+  await writeRecord(path, { ...record(1, DEAD), redis: { ...redis(url, null), nodes }, apis: [] })
+  const what = `the Redis node ${new URL(url).host}`
+  expect(await leftBehind(path)).toEqual([{ what, pid: process.pid }])
+})
+
 describe('places', () => {
   test('the state may be apart from the builds', () => {
     expect(places({ ONETRIP_HOME: '/home' }).record).toBe('/home/run/stack.json')

@@ -77,6 +77,48 @@ test('rejects an invalid REDIS_URL without printing its password', async () => {
   await expect(wrong).rejects.toThrow(/^"https:\/\/example.org"/)
 })
 
+test('a build may end with one of its patches', async () => {
+  const { redis } = await start(['--redis-build', 'patched@0005'])
+  expect(redis).toMatchObject({
+    build: 'patched@0005',
+    directory: '/state/redis/data/patched@0005',
+  })
+  for (const build of ['mine', 'mine@0005', 'patched@5', 'patched@']) {
+    await expect(start(['--redis-build', build])).rejects.toThrow(
+      'Allowed choices are patched, stock, baseline.',
+    )
+  }
+})
+
+test('--cluster starts a cluster, with data of its own', async () => {
+  expect((await start(['--cluster', '--redis-port=7000'])).redis).toEqual({
+    kind: 'cluster',
+    build: 'patched',
+    port: 7000,
+    secrets: '/state/redis/secrets',
+    directory: '/state/redis/data/cluster-patched',
+  })
+  const env = { REDIS_SERVER: '/usr/bin/redis-server' }
+  expect((await start(['--cluster'], env)).redis).toMatchObject({
+    directory: '/state/redis/data/cluster-installed',
+  })
+})
+
+test.for([
+  [{ REDIS_URL: 'redis://127.0.0.1:6379' }, [], '--cluster has no effect: REDIS_URL (redis://'],
+  [{}, ['--transport=unix'], '--transport has no effect: a cluster is reached by TCP'],
+  [{}, ['--redis-port=65525'], 'a cluster has 12 ports from there on, so it may be 65524 at most'],
+  [{ REDIS_CLUSTER: 'localhost:7000' }, [], 'REDIS_CLUSTER is set, but npm start uses a running'],
+  [{ REDIS_SENTINELS: 'localhost:7000' }, [], 'REDIS_SENTINELS is set'],
+] as const)('with %j and %j, --cluster is rejected', async ([env, args, message]) => {
+  await expect(start(['--cluster', ...args], env)).rejects.toThrow(message)
+})
+
+test('TRANSPORT=unix and --cluster contradict each other', async () => {
+  vi.stubEnv('TRANSPORT', 'unix')
+  await expect(start(['--cluster'])).rejects.toThrow('TRANSPORT is "unix", but a cluster is')
+})
+
 test('an installed Redis has a data folder of its own', async () => {
   const env = { REDIS_SERVER: '/usr/bin/redis-server' }
   expect((await start([], env)).redis).toMatchObject({ directory: '/state/redis/data/installed' })

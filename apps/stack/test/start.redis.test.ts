@@ -1,81 +1,28 @@
-import { execFile } from 'node:child_process'
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import { promisify } from 'node:util'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { freePorts } from '../src/ports.ts'
 import { isAlive } from '../src/processes.ts'
-import { readRecord, type StackRecord } from '../src/record.ts'
 import { filesIn, processesOf, temporaryFolder } from '../src/testing/folders.ts'
-import { runStart, type TestedProgram } from '../src/testing/programs.ts'
+import { runStart } from '../src/testing/programs.ts'
 import { redisForThisTest } from '../src/testing/redis.ts'
 import { clientOf, eventsUntil, input } from './support/demo.ts'
 import { listening } from './support/listening.ts'
-
-interface Started extends TestedProgram {
-  state: string
-  record: StackRecord
-  ports: number[]
-}
-
-/** With `REDIS_URL` there is no port for Redis. */
-function portOptions(ports: readonly number[], env: NodeJS.ProcessEnv = {}): string[] {
-  const names = ['port', 'naive-port', ...(env.REDIS_URL ? [] : ['redis-port'])]
-  return names.map((name, index) => `--${name}=${ports[index]}`)
-}
-
-/** Starts it where it cannot start; returns what it printed. */
-async function refused(
-  until: RegExp,
-  env: NodeJS.ProcessEnv = {},
-  { state, ports }: Partial<Pick<Started, 'state' | 'ports'>> = {},
-): Promise<readonly string[]> {
-  const program = await runStart({
-    state: state ?? (await temporaryFolder()),
-    args: portOptions(ports ?? (await freePorts(3)), env),
-    ...{ until, env },
-  })
-  expect(await program.exited).toEqual({ code: 1, signal: null })
-  return program.output
-}
-
-/** Starts it on free ports, or on the given ones. */
-async function started(
-  env: NodeJS.ProcessEnv = {},
-  before?: Pick<Started, 'state' | 'ports'>,
-): Promise<Started> {
-  const state = before?.state ?? (await temporaryFolder())
-  const ports = before?.ports ?? (await freePorts(3))
-  const args = portOptions(ports, env)
-  const program = await runStart({ state, args, until: /^\s*Stop /, env })
-  const record = await readRecord(join(state, 'run', 'stack.json'))
-  if (!record) throw new Error('there is no record')
-  return Object.assign(program, { state, record, ports })
-}
-
-async function expectNothingLeft({ state, record }: Started): Promise<void> {
-  const pids = [record.redis.pid, ...record.apis.map(({ pid }) => pid)]
-  expect(pids.filter((pid) => pid !== null && isAlive(pid))).toEqual([])
-  expect(await processesOf(state)).toEqual([])
-  expect(await filesIn(join(state, 'run'))).toEqual([])
-}
-
-/** The processes of a stack whose command line has this in it. */
-async function processesWith(state: string, text: string): Promise<number[]> {
-  const pids = await processesOf(state)
-  const lines = await Promise.all(
-    pids.map((pid) => readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '')),
-  )
-  return pids.filter((_, index) => lines[index]?.includes(text))
-}
+import {
+  expectNothingLeft,
+  portOptions,
+  processesWith,
+  refused,
+  type Started,
+  sh,
+  started,
+} from './support/start.ts'
 
 async function childrenOf(parent: number): Promise<number[]> {
   const text = await readFile(`/proc/${parent}/task/${parent}/children`, 'utf8')
   return text.split(' ').filter(Boolean).map(Number)
 }
-
-const sh = async (script: string) => (await promisify(execFile)('sh', ['-c', script])).stdout
 
 describe('npm start', () => {
   test('the three lines that it prints work, and Ctrl-C leaves nothing', async () => {

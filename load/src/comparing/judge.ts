@@ -1,7 +1,7 @@
 import { DISTURBED } from '@onetrip/stack/measure/machine-cpu.ts'
 import type { Experiment } from '../experiment/experiment.ts'
 import { figure, percent } from '../experiment/figures.ts'
-import type { Result } from '../experiment/result.ts'
+import { IO_THREADS, type Result } from '../experiment/result.ts'
 import type { Row, Rows } from '../experiment/rows.ts'
 import type { Facts, Metric } from '../experiment/shape.ts'
 import { type Change, changeBetween } from '../experiment/statistics.ts'
@@ -25,8 +25,11 @@ export interface Differences {
 export function differencesOf(experiment: Experiment, before: Result, after: Result): Differences {
   const differ = (factsOf: (result: Result) => Facts) =>
     differencesBetween(factsOf(before), factsOf(after))
-  // A stack that runs already does not tell everything.
-  const known = Object.keys(before.load).filter((name) => before.load[name] && after.load[name])
+  // A stack that runs already does not tell everything; and where I/O threads differ, cases say how.
+  const isList = ({ load }: Result) => typeof load[IO_THREADS] === 'string'
+  const known = Object.keys(before.load)
+    .filter((name) => before.load[name] && after.load[name])
+    .filter((name) => name !== IO_THREADS || !(isList(before) || isList(after)))
   return {
     load: [
       ...differ(({ options }) => loadOptions(experiment, options)),

@@ -17,7 +17,7 @@ export interface Finding {
   /** What a remedy would save, in words. */
   saves: string
   evidence: string[]
-  /** What the source documents say of it, with their figures; null where they do not. */
+  /** What the source articles say of it, with their figures; null where they do not. */
   documents: string | null
   remedy: string
 }

@@ -128,7 +128,7 @@ const ioThreads: Check = ({ settings, cores, costs, figures }) => {
     saving,
     saves: `about ${percent(saving)} of the main thread's work, moved to other threads`,
     ...{ evidence, documents },
-    remedy: `Set io-threads to ${Math.min(4, Math.floor(cores / 2))} and restart Redis. First mend what is named above: fewer round trips cost no core.`,
+    remedy: `Set io-threads to ${Math.max(3, Math.min(4, Math.floor(cores / 2)))} and restart Redis. First mend what is named above: fewer round trips cost no core.`,
   }
 }
 

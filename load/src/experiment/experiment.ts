@@ -3,7 +3,7 @@ import type { Command } from 'commander'
 import type { RedisServer, RedisServerOptions } from '../drivers/redis/server.ts'
 import type { Result } from './result.ts'
 import type { Rows } from './rows.ts'
-import type { Section } from './section.ts'
+import type { Headline, Section } from './section.ts'
 import type { Case, Facts, Measured, Shape } from './shape.ts'
 
 /**
@@ -38,6 +38,11 @@ export interface Experiment<Options extends object = object, Bench = unknown> ex
   /** Runs it in a network namespace of its own, if possible. Returns the builds to make before. */
   isolated?(options: Options): readonly (RedisBuild | 'tools')[]
 
+  /** What must hold in any case, as `--threshold` takes it. Default: nothing. */
+  readonly thresholds?: readonly string[]
+  /** Whether a run that is interrupted resolves with what it has by then, which counts. Default: no. */
+  readonly endsEarly?: boolean
+
   /** The options that make two results incomparable when they differ. */
   readonly loadOptions: readonly string[]
 
@@ -55,6 +60,8 @@ export interface Experiment<Options extends object = object, Bench = unknown> ex
   sections(rows: Rows, result: Result): readonly Section[]
   /** Sentences with the result, the most important first; what is no text is left out. */
   claims(rows: Rows, result: Result): readonly (string | false | 0 | null | undefined)[]
+  /** The top of the report. Default: the first claim. */
+  headline?(rows: Rows, result: Result): Headline | undefined
 }
 
 export type Preset = 'quick' | 'usual' | 'full'

@@ -37,5 +37,11 @@ export interface Sample extends Measured {
   round: number
 }
 
+/**
+ * The fact of `load` with Redis's setting of io-threads, 1 being off: a number, or a list as text where cases
+ * differ; null where Redis does not say. Older results do not have it.
+ */
+export const IO_THREADS = "Redis's I/O threads"
+
 /** The share of CPU time that went elsewhere during a run: in every sample, null where it is not known. */
 export const ELSEWHERE = 'elsewhere'

@@ -14,6 +14,8 @@ export interface RoundsPlan {
   describe(sample: Sample): string
   /** Aborted when it cannot go on. */
   signal: AbortSignal
+  /** Whether a run that was aborted, and resolved, counts. Default: no. */
+  endsEarly?: boolean | undefined
 }
 
 /**
@@ -39,7 +41,7 @@ export async function runRounds(plan: RoundsPlan): Promise<{ samples: Sample[]; 
       else print(`${text}  ${more}`)
     }
     const sample = await plan.measure(one, round, note)
-    signal.throwIfAborted()
+    if (!plan.endsEarly) signal.throwIfAborted()
     if (!line) print(`${text}  ${plan.describe(sample)}`)
     return sample
   }
@@ -53,6 +55,7 @@ export async function runRounds(plan: RoundsPlan): Promise<{ samples: Sample[]; 
         done += 1
       }
       samples.push(...taken)
+      signal.throwIfAborted()
     }
     return { samples, error: null }
   } catch (thrown) {

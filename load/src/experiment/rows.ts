@@ -74,7 +74,12 @@ export class Row {
     const own = Object.entries(this.shape.doubts ?? {}).flatMap(([name, doubt]) =>
       names.has(name) ? [doubt] : [],
     )
-    return this.values(ELSEWHERE).some((share) => share >= DISTURBED) ? [...own, disturbed] : own
+    return this.isDisturbed ? [...own, disturbed] : own
+  }
+
+  /** Whether other programs, or other guests of the host, had much of the CPU time in a round. */
+  get isDisturbed(): boolean {
+    return this.values(ELSEWHERE).some((share) => share >= DISTURBED)
   }
 
   /** Whether a doubt says that rates and latencies of this row are not those of its subject. */

@@ -1,5 +1,15 @@
 // What the figures of an experiment look like before they are text, Markdown or a page.
 
+/** What the report begins with. */
+export interface Headline {
+  /** A few words with the most important figure. */
+  readonly text: string
+  /** What is compared, and how sure the figure is. */
+  readonly detail: string
+  /** Up to three figures. */
+  readonly tiles: readonly { readonly value: string; readonly label: string }[]
+}
+
 export interface Section {
   readonly title: string
   readonly paragraphs?: readonly string[]
@@ -36,6 +46,8 @@ export interface BarChart extends ChartText {
     /** Whether the row is marked: its bar is hatched. */
     readonly doubtful: boolean
   }[]
+  /** Upper limits, drawn as lines across the bars. */
+  readonly ceilings: readonly { readonly name: string; readonly value: number }[]
 }
 
 /** A few values for each name, one on top of the other. */
@@ -51,6 +63,8 @@ export interface LineChart extends ChartText {
   readonly x: { readonly label: string; readonly names: readonly string[] } | 'percentiles'
   /** Whether the axis of the values is logarithmic. */
   readonly logarithmic: boolean
+  /** The ends of the axis of the values, where several charts share it and are drawn small. */
+  readonly shared?: readonly [low: number, high: number]
   readonly lines: readonly {
     readonly name: string
     /** By the index of the name or, for percentiles, the share; null where there is no value. */

@@ -1,10 +1,11 @@
 import type { Row, Rows } from '../experiment/rows.ts'
 import type { BarChart, GroupedChart, LineChart } from '../experiment/section.ts'
 import { metricOf } from '../experiment/shape.ts'
+import { limits } from '../variants.ts'
 
 /**
- * A chart of a metric for each group of rows that differ in the subject only: lines over the values of
- * another factor, `over`, where there are several; else bars.
+ * A chart of a metric for each group of rows that differ in the subject only. With `over`, lines over the
+ * values of that factor; two values are no line, so they get bars.
  */
 export function chartsOf(
   rows: Rows,
@@ -12,38 +13,52 @@ export function chartsOf(
   over = '',
   options: { logarithmic?: boolean } = {},
 ): (BarChart | LineChart)[] {
-  return rows.groups(rows.shape.subject, over).map(({ name, rows: own }) => {
-    const title = [metricOf(own.shape, metric).label, name].filter(Boolean).join(': ')
-    return own.values(over).length > 1
-      ? lines(own, { metric, over, title, ...options })
-      : bars(own, metric, `${title} (range of the rounds; hatched: marked in the table)`)
+  const { subject } = rows.shape
+  const titled = (name: string) =>
+    [metricOf(rows.shape, metric).label, name].filter(Boolean).join(': ')
+  return rows.groups(subject, over).flatMap(({ name, rows: own }): (BarChart | LineChart)[] => {
+    if (own.values(over).length > 2) {
+      return [lines(own, { metric, over, title: titled(name), ...options })]
+    }
+    const names = (group: string) => [name, group].filter(Boolean).join(', ')
+    return own.groups(subject).map((group) => bars(group.rows, metric, titled(names(group.name))))
   })
 }
 
-/** A bar for each row, with the range. */
+/** A bar for each row, with the range: the longest first, unless the subject is a number. */
 export function bars(rows: Rows, name: string, title: string): BarChart {
   const { label, unit = label } = metricOf(rows.shape, name)
-  const bars = rows.all.flatMap((row) => {
+  const all = rows.all.flatMap((row) => {
     const summary = row.summary(name)
     if (!summary) return []
     const { median: value, min: low, max: high } = summary
     return { name: row.subject, value, low, high, doubtful: row.doubts.length > 0 }
   })
-  return { kind: 'bars', title, unit, bars }
+  const isNumber = rows.values(rows.shape.subject).every((value) => typeof value === 'number')
+  return {
+    ...{ kind: 'bars', title, unit },
+    bars: all
+      .filter(({ name }) => !limits.includes(name))
+      .toSorted((a, b) => (isNumber ? 0 : b.value - a.value)),
+    ceilings: all.filter(({ name }) => limits.includes(name)),
+  }
 }
 
-/** Several metrics of each row, on top of each other; `metrics` by the names that the chart gives them. */
+/** Several metrics of each row, added up, the smallest sum first; `metrics` by their names in the chart. */
 export function groups(
   rows: Rows,
   chart: { title: string; unit: string; metrics: Readonly<Record<string, string>> },
 ): GroupedChart {
   const { title, unit, metrics } = chart
+  const sum = (row: Row) =>
+    Object.values(metrics).reduce((total, metric) => total + (row.median(metric) ?? 0), 0)
+  const sorted = rows.all.toSorted((a, b) => sum(a) - sum(b))
   return {
     ...{ kind: 'stacked', title, unit },
-    names: rows.all.map((row) => row.subject),
+    names: sorted.map((row) => row.subject),
     groups: Object.entries(metrics).map(([name, metric]) => ({
       name,
-      values: rows.all.map((row) => row.median(metric)),
+      values: sorted.map((row) => row.median(metric)),
     })),
   }
 }
@@ -74,7 +89,7 @@ export function lines(
   }
 }
 
-/** What share of the requests was faster than how much: a line for each row. */
+/** What share of the requests was faster than how much: a small chart for each row, with the same axes. */
 export function percentiles(
   rows: Rows,
   chart: {
@@ -82,12 +97,17 @@ export function percentiles(
     unit: string
     curve: (row: Row) => readonly (readonly [share: number, value: number])[]
   },
-): LineChart {
+): LineChart[] {
   const { title, unit, curve } = chart
   const lines = rows.all
     .map((row) => ({ name: row.subject, points: curve(row) }))
     .filter(({ points }) => points.length > 1)
-  return { kind: 'lines', title, unit, x: 'percentiles', logarithmic: true, lines }
+  const values = lines.flatMap(({ points }) => points.map(([, value]) => value))
+  const shared = [Math.min(...values), Math.max(...values)] as const
+  return lines.map((line) => ({
+    ...{ kind: 'lines', title: `${line.name}: ${title}`, unit, x: 'percentiles' },
+    ...{ logarithmic: true, shared, lines: [line] },
+  }))
 }
 
 /** Throughput and p99, second by second, the rounds one after the other: a line for each row. */

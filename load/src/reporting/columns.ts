@@ -118,12 +118,12 @@ export const ratio = multiple('(range)', withRatioRange)
 /** The same with the mean's 95 % interval. */
 export const interval = multiple('mean (95 % interval)', withInterval)
 
-/** Figures of the documents, by the value of one factor, or of several, one in the other. */
+/** Figures of the source articles, by the value of one factor, or of several, one in the other. */
 export interface Documented {
   readonly [value: string]: number | string | Documented
 }
 
-/** What the documents measured of the same case. */
+/** What the source articles measured of the same case. */
 export const documented = (
   head: string,
   figures: Documented,

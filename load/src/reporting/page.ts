@@ -1,10 +1,15 @@
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { repository } from '@onetrip/stack/places.ts'
 import type { Chart, Section, Table } from '../experiment/section.ts'
 import { Html, html } from './html.ts'
 import type { Part } from './part.ts'
 
 type Draw = (chart: Chart) => Html
+
+/** Colours and type of the demo page. */
+const THEME = join(repository, 'apps/api/page/styles/theme.css')
 
 /** One page with everything that the results have. It has no script, and loads nothing from anywhere. */
 export async function pageOf(
@@ -13,28 +18,56 @@ export async function pageOf(
 ): Promise<string> {
   // A library of two megabytes, which no measurement has to wait for.
   const { drawChart } = await import('./draw/draw.ts')
+  const [first] = parts
+  const heading = first?.headline ? undefined : first?.claims[0]
+  const common = (first?.facts ?? []).filter(([label, text]) =>
+    parts.every(({ facts }) => facts.some(([other, same]) => other === label && same === text)),
+  )
   return documentOf(
     html`<header>
-<p class="note">Onetrip · every web request, one trip to Redis</p>
-<h1>${parts[0]?.claims[0] ?? 'What was measured'}</h1>
+${brand}
+${headlineHtml(first)}
 ${notices.map((text) => html`<p class="notice">${text}</p>`)}
 </header>
-<nav aria-label="Contents"><ol>${parts.map(
-      ({ title, result: { date } }, index) =>
-        html`<li><a href="#part-${index}">${title}</a> <span class="note">${date.slice(0, 16)}</span></li>`,
-    )}</ol></nav>
+${parts.length > 1 ? contentsHtml(parts) : null}
 <main>
-${parts.map((part, index) => partHtml(part, `part-${index}`, drawChart))}
+${parts.map((part, index) => partHtml(part, `part-${index}`, { draw: drawChart, common, heading }))}
+<section>
+<h2>How it was measured</h2>
 ${method}
+${factsHtml(common)}
+</section>
 </main>`,
   )
 }
+
+const brand = html`<p class="brand">Onetrip <span>every web request, one trip to Redis</span></p>`
+
+function headlineHtml(part: Part | undefined): Html {
+  const { text, detail, tiles } = part?.headline ?? {
+    ...{ text: part?.claims[0] ?? 'What was measured', detail: '', tiles: [] },
+  }
+  return html`<h1 class="${text.length > 60 ? 'sentence' : null}">${text}</h1>
+${detail === '' ? null : html`<p class="note">${detail}</p>`}
+${tiles.length === 0 ? null : html`<dl class="tiles">${tiles.map(({ value, label }) => html`<div><dt>${label}</dt><dd>${value}</dd></div>`)}</dl>`}`
+}
+
+const contentsHtml = (parts: readonly Part[]): Html =>
+  html`<nav aria-label="Contents"><ol>${parts.map(
+    ({ title, result: { date } }, index) =>
+      html`<li><a href="#part-${index}">${title}</a> <span class="note">${date.slice(0, 10)}</span></li>`,
+  )}</ol></nav>`
+
+const factsHtml = (facts: Part['facts']): Html | null =>
+  facts.length === 0
+    ? null
+    : html`<ul class="note">${facts.map(([label, text]) => html`<li>${label}: ${text}</li>`)}</ul>`
 
 /** A page that links to one page for each result. `addressOf` gives the address of a result's page. */
 export function indexOf(parts: readonly Part[], addressOf: (part: Part) => string): string {
   return documentOf(
     html`<header>
-<p class="note">Onetrip · every web request, one trip to Redis</p>
+${brand}
 <h1>What was measured</h1>
 </header>
 <main>
@@ -50,7 +83,9 @@ ${part.claims.slice(0, 1).map((text) => html`<p>${text}</p>`)}
 }
 
 function documentOf(content: Html): string {
-  const style = readFileSync(new URL('page.css', import.meta.url), 'utf8')
+  const style = [THEME, new URL('page.css', import.meta.url)]
+    .map((path) => readFileSync(path, 'utf8'))
+    .join('\n')
   const hash = createHash('sha256').update(style).digest('base64')
   const policy = `default-src 'none'; style-src 'sha256-${hash}'; base-uri 'none'; form-action 'none'`
   return html`<!doctype html>
@@ -70,20 +105,23 @@ ${content}
 `.text
 }
 
-function partHtml(part: Part, id: string, draw: Draw): Html {
+function partHtml(
+  part: Part,
+  id: string,
+  { draw, common, heading }: { draw: Draw; common: Part['facts']; heading: string | undefined },
+): Html {
   const { title, claims, ending, notes, sections, facts, result } = part
   const json = Buffer.from(JSON.stringify(result)).toString('base64')
   return html`<section id="${id}">
 <h2>${title}</h2>
-${claims.map((text, index) => html`<p class="${index === 0 ? 'lead' : null}">${text}</p>`)}
+${claims.map((text, index) => (text === heading ? null : html`<p class="${index === 0 ? 'lead' : null}">${text}</p>`))}
 ${ending.map((text) => html`<p class="notice">${text}</p>`)}
 ${sections.map((section) => sectionHtml(section, draw))}
 ${notes.map((text) => html`<p class="note">${text}</p>`)}
-<h3>Provenance</h3>
-<p>To do it again:</p>
+<h3>Repeat it</h3>
 <pre><code>${result.command}</code></pre>
-<ul class="note"><li>Date: ${result.date}</li>
-${facts.map(([label, text]) => html`<li>${label}: ${text}</li>`)}</ul>
+<p class="note">Measured ${result.date}.</p>
+${factsHtml(facts.filter((fact) => !common.includes(fact) && !common.some(([label]) => label === fact[0])))}
 <p><a download="${result.experiment}.json" href="data:application/json;base64,${json}">Every sample, as JSON</a></p>
 </section>`
 }
@@ -92,10 +130,19 @@ function sectionHtml({ title, paragraphs = [], charts = [], tables }: Section, d
   return html`<section>
 <h3>${title}</h3>
 ${paragraphs.map((text) => html`<p>${text}</p>`)}
-${charts.map((chart) => html`<figure><figcaption>${chart.title}</figcaption>${draw(chart)}</figure>`)}
-${tables.map(tableHtml)}
+${charts.length === 0 ? null : html`<div class="charts">${charts.map((chart) => figureHtml(chart, draw))}</div>`}
+${tables.map((table) => (charts.length === 0 ? tableHtml(table) : foldedHtml(table)))}
 </section>`
 }
+
+function figureHtml(chart: Chart, draw: Draw): Html {
+  const isSmall = chart.kind === 'lines' && chart.shared !== undefined
+  const hint = chart.kind === 'bars' ? '; whiskers: range of the rounds; hatched: marked' : ''
+  return html`<figure class="${isSmall ? 'small' : null}"><figcaption>${chart.title}${hint}</figcaption>${draw(chart)}</figure>`
+}
+
+const foldedHtml = (table: Table): Html =>
+  html`<details><summary>Table: ${table.caption}</summary>${tableHtml(table)}</details>`
 
 function tableHtml({ caption, head, rows, texts }: Table): Html {
   const kind = (column: number) => (texts.includes(column) ? html` class="text"` : null)
@@ -113,8 +160,5 @@ ${more.map((cell, column) => html`<td${kind(column + 1)}>${cell}</td>`)}</tr>
 </div>`
 }
 
-const method = html`<section>
-<h2>Method and limits</h2>
-<p>Cases take turns, round by round, after a warm-up. A figure is the median of the rounds, the range beside it their lowest and highest. A ratio compares two runs of the same round, so that slow drifts of the machine cancel out; its 95 % interval is across the rounds. CPU time is that of whole processes.</p>
-<p>Generator, API and Redis share one machine: ratios and CPU time carry over to others better than rates do. A distant Redis is simulated by a relay. The documents measured on other machines, with older versions. More is in <code>docs/method.md</code>.</p>
-</section>`
+const method = html`<p>Cases take turns, round by round, after a warm-up. A figure is the median of the rounds, the range beside it their lowest and highest. A ratio compares two runs of the same round, so that slow drifts of the machine cancel out; its 95 % interval is across the rounds. CPU time is that of whole processes.</p>
+<p>Generator, API and Redis share one machine: ratios and CPU time carry over to others better than rates do. A distant Redis is simulated by a relay. The source articles measured on other machines, with older versions. More is in <code>docs/method.md</code>.</p>`

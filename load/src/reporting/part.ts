@@ -1,8 +1,8 @@
 import type { Experiment } from '../experiment/experiment.ts'
 import { percent } from '../experiment/figures.ts'
-import type { Result } from '../experiment/result.ts'
+import { IO_THREADS, type Result } from '../experiment/result.ts'
 import { Rows } from '../experiment/rows.ts'
-import type { Section } from '../experiment/section.ts'
+import type { Headline, Section, Table } from '../experiment/section.ts'
 import { judgeThresholds, parseThreshold } from '../experiment/thresholds.ts'
 import { notesOf } from './columns.ts'
 import { thresholdSections } from './thresholds.ts'
@@ -12,6 +12,8 @@ export interface Part {
   readonly title: string
   /** The result in sentences, the figure first; empty where none is claimed. */
   readonly claims: readonly string[]
+  /** Undefined where the first claim is the headline. */
+  readonly headline: Headline | undefined
   /** Why rounds are missing; empty when none are. */
   readonly ending: readonly string[]
   /** What the marks in the tables mean. */
@@ -28,10 +30,14 @@ export function partOf({ experiment, result }: { experiment: Experiment; result:
   return {
     title: [experiment.title, experiment.detail?.(result)].filter(Boolean).join(', '),
     claims: experiment.claims(rows, result).flatMap((claim) => claim || []),
-    ending: endingOf(result),
+    headline: experiment.headline?.(rows, result),
+    ending: endingOf(result, experiment),
     notes: notesOf(rows),
     sections: [
-      ...experiment.sections(rows, result),
+      ...experiment.sections(rows, result).map((section) => ({
+        ...section,
+        tables: section.tables.map((table) => withIoThreads(table, result)),
+      })),
       ...thresholdSections(rows, judgeThresholds(rows, thresholds)),
     ],
     facts: provenanceOf(result),
@@ -39,7 +45,28 @@ export function partOf({ experiment, result }: { experiment: Experiment; result:
   }
 }
 
-function endingOf({ interrupted, failure }: Result): string[] {
+/** Says beside figures whether I/O threads were on. */
+function withIoThreads(table: Table, result: Result): Table {
+  const threads = ioThreadsText(result)
+  const hasFigures = table.texts.length < table.head.length
+  return threads && hasFigures ? { ...table, caption: `${table.caption}; ${threads}` } : table
+}
+
+/** `I/O threads off`, `3 I/O threads`; null for a result that does not say, such as one without a Redis. */
+export function ioThreadsText({ load, options }: Result): string | null {
+  const recorded = IO_THREADS in load ? load[IO_THREADS] : options.ioThreads
+  if (recorded === undefined) return null
+  if (recorded === null) return 'I/O threads unknown'
+  const settings = String(recorded).split(/,\s*/)
+  if (settings.length > 1) return `I/O threads ${settings.join(', ')} (1 is off)`
+  return settings[0] === '1' ? 'I/O threads off' : `${settings[0]} I/O threads`
+}
+
+function endingOf(
+  { interrupted, failure }: Result,
+  { endsEarly }: Pick<Experiment, 'endsEarly'>,
+): string[] {
+  if (interrupted && endsEarly) return ['Interrupted: figures are of the time until then.']
   if (interrupted) return ['Interrupted: figures are of the complete rounds.']
   if (failure === undefined) return []
   return [`It failed, so figures are of the complete rounds: ${failure.split('\n', 1)[0]}`]

@@ -97,7 +97,7 @@ describe('http', () => {
     expect(http('--url=http://127.0.0.1:3000').sessions).toBe(64)
   })
 
-  test("the documents' workload is one session and one item, and no reads", () => {
+  test("the source articles' workload is one session and one item, and no reads", () => {
     const documents = { sessions: 1, items: 1, reads: 0 }
     expect(http('--workload=documents')).toMatchObject({ ...documents, connections: 64 })
     expect(http('--workload=documents', '--items=5')).toMatchObject({ ...documents, items: 5 })

@@ -157,6 +157,17 @@ test('what differs besides the figures is told', () => {
   })
 })
 
+test('results with other I/O threads are of another load, unless these differ case by case', () => {
+  const withThreads = (threads: string | number) =>
+    httpResult({ naive, batch }, undefined, { load: { "Redis's I/O threads": threads } })
+  const load = (before: string | number, after: string | number) =>
+    compared(withThreads(before), withThreads(after)).differences.load
+  expect(load(1, 3)).toEqual(["Redis's I/O threads: 1, now 3"])
+  expect(load(3, 3)).toEqual([])
+  expect(load('1, 3', '1, 2, 3')).toEqual([])
+  expect(load(1, '1, 3')).toEqual([])
+})
+
 test('what cannot be compared is refused before it is measured', () => {
   const result = httpResult({ naive, batch })
   const refusal =

@@ -57,7 +57,7 @@ test('what stands below a mark is replaced, and all else stays', async () => {
   ].join('\n')
   const filled = await withFigures(text, folder)
   expect(filled).toMatch(
-    /^- 2026-11-21, 14:14 UTC: `npm run load -- .*`\. .*; [\d.]+ % of the CPU/m,
+    /^- 2026-11-21, 14:14 UTC: `npm run load -- .*`\. .*, I\/O threads off; [\d.]+ % of the CPU/m,
   )
   expect(filled).toMatch(/^\| naive +\| +7.00 \| +1 \|/m)
   const rest = filled.replaceAll(/^(\|.*|- 2026.*)\n/gm, '')
@@ -70,10 +70,21 @@ test('what stands below a mark is replaced, and all else stays', async () => {
   expect(await withFigures(filled, folder)).toBe(filled)
 })
 
+test('a table is cut down to the rows and columns that its mark names', async () => {
+  const mark = '<!-- a.json, table 1: naive; errors, requests/s -->'
+  const [, , head = '', , row = ''] = (
+    await withFigures(`${mark}\n`, await folderOfResults())
+  ).split('\n')
+  expect(head.split(/ *\| */)).toEqual(['', 'variant', 'errors', 'requests/s (range)', ''])
+  expect(row.split(/ *\| */)).toEqual(['', 'naive', '0', '7.00', ''])
+})
+
 test.for([
   ['No mark.', 'It has no line such as'],
   ['<!-- b.json, claims -->', 'b.json cannot be read: ENOENT'],
   ['<!-- a.json, table 99 -->', /a\.json has \d tables, and no table 99/],
+  ['<!-- a.json, table 1: nobody; p99 ms -->', 'a.json has no row nobody'],
+  ['<!-- a.json, table 1: naive; p98 ms -->', 'a.json has no column p98 ms'],
 ] as const)('%s is refused', async ([text, message]) => {
   await expect(withFigures(text, await folderOfResults())).rejects.toThrow(message)
 })

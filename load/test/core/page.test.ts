@@ -24,6 +24,8 @@ const all = httpResult({
 const partsOf = (...all: SavedResult[]) => all.map(partOf)
 const whole = await pageOf(partsOf(all, ioThreadsResult()))
 
+const headingOf = (html: string) => /<h1[^>]*>(.*?)<\/h1>/.exec(html)?.[1]
+
 /** What stands between the tags, without the style. */
 const wordsOf = (html: string) =>
   html
@@ -32,13 +34,19 @@ const wordsOf = (html: string) =>
     .replaceAll(/\s+/g, ' ')
 
 describe('the page', () => {
-  test('begins with the figure, its range and what makes it', () => {
-    expect(/<h1>(.*?)<\/h1>/.exec(whole)?.[1]).toMatch(
-      /^batch answers 13\.3 times as many page views a second as naive \(95 % sure: .*13\.2 to 13\.4\)\.$/,
+  test('begins with the figure, how sure it is, and three tiles', () => {
+    expect(headingOf(whole)).toBe('One shared trip: 13.3× the requests')
+    expect(wordsOf(whole)).toMatch(
+      /batch against naive, 64 connections; 95 % interval [\d.]+ to 13\.\d+ requests\/s 13\.3×/,
     )
-    expect(wordsOf(whole)).toContain(
-      'round trips and commands per request: naive 1, 5 and 9; batch 0,',
-    )
+    expect(whole.match(/<dd>/g)).toHaveLength(3)
+    expect(wordsOf(whole)).toContain('round trips to Redis per request; naive: 5.00')
+    expect(wordsOf(whole)).toMatch(/batch answers 13\.3 times as many page views a second as naive/)
+  })
+
+  test('folds a table under its charts, and has the machine once', () => {
+    expect(whole).toMatch(/<details><summary>Table: All variants.*?<\/summary><div class="table"/)
+    expect(whole.match(/Machine: EPYC/g)).toHaveLength(1)
   })
 
   test('loads nothing, has no script, and its policy lets only its own style in', () => {
@@ -69,9 +77,9 @@ describe('the page', () => {
     expect([...new Set(others)]).toEqual([])
   })
 
-  test("has the documents' figures, and the file with every sample", () => {
+  test("has the source articles' figures, and the file with every sample", () => {
     expect(wordsOf(whole)).toMatch(
-      /The documents: .*Redis 6\.2\.6.* documents commands\/s .* 215,800 /s,
+      /The source articles: .*Redis 6\.2\.6.* articles commands\/s .* 215,800 /s,
     )
     const data = /download="http.json" href="data:application\/json;base64,(.*?)"/.exec(whole)?.[1]
     const read = JSON.parse(Buffer.from(data ?? '', 'base64').toString())
@@ -85,6 +93,27 @@ describe('the page', () => {
     expect(whole).toContain('<code>npm run load -- http</code>')
   })
 })
+
+test.each([
+  [{ "Redis's I/O threads": 1 }, {}, 'I/O threads off'],
+  [{ "Redis's I/O threads": 3 }, {}, '3 I/O threads'],
+  [{ "Redis's I/O threads": '1, 3' }, {}, 'I/O threads 1, 3 (1 is off)'],
+  [{ "Redis's I/O threads": null }, {}, 'I/O threads unknown'],
+  [{}, { ioThreads: [2] }, '2 I/O threads'], // results of older versions
+  [{}, {}, null],
+])(
+  'beside every table of figures stands whether I/O threads were on: %j %j',
+  (load, options, text) => {
+    const { sections } = partOf({ experiment: http, result: { ...all.result, load, options } })
+    const tables = sections.flatMap((section) => section.tables)
+    const isOfFigures = ({ head }: (typeof tables)[number]) => head[1] !== 'how'
+    expect(tables.filter(isOfFigures).length).toBeGreaterThan(1)
+    for (const table of tables) {
+      const says = text !== null && isOfFigures(table)
+      expect(table.caption.split('; ').slice(1)).toEqual(says ? [text] : [])
+    }
+  },
+)
 
 test('throughput and p99 are drawn second by second, with a gap between the rounds', async () => {
   const samples = httpSamples({ naive: [3_000, 3_000], batch: [40_000, 40_000] }).map((sample) => {
@@ -107,13 +136,15 @@ test('throughput and p99 are drawn second by second, with a gap between the roun
   expect(timeCharts(Rows.of(http, httpSamples({ naive: [1] })))).toEqual([])
 })
 
-test('the bar of a limit is a dashed outline', async () => {
+test('a limit is a dashed line with its name, across the bars of all others', async () => {
   const html = await pageOf(
     partsOf(httpResult({ naive: [3_000], batch: [40_000], noop: [50_000] })),
   )
   const [chart = ''] = /<svg.*?<\/svg>/s.exec(html) ?? []
-  const outlines = chart.match(/<path[^>]*stroke-dasharray[^>]*>/g)
-  expect(outlines).toEqual([expect.stringContaining('fill="none"')])
+  const dashed = chart.match(/<path[^>]*stroke-dasharray[^>]*>/g)
+  expect(dashed).toEqual([expect.stringContaining('fill="none"')])
+  const words = [...chart.matchAll(/<text[^>]*>(.*?)<\/text>/g)].map(([, word]) => word)
+  expect(words).toEqual(expect.arrayContaining(['batch', 'naive', 'noop 50,000']))
 })
 
 /** A batch row with a mark. */
@@ -127,14 +158,17 @@ const marked = (more: Partial<Sample>) =>
 test('rows of a generator at its limit are marked, and no ratio is claimed or shown', async () => {
   const html = await pageOf([marked({ doubts: ['generator'] })])
   expect(html).toContain('<th scope="row">batch *</th>')
-  expect(html).toMatch(/<h1>No ratio is claimed between batch and naive/)
+  expect(headingOf(html)).toBe('One shared trip: 6.37× less CPU time per request')
+  expect(wordsOf(html)).toContain('rows are marked, so this is CPU time of the API')
+  expect(wordsOf(html)).toContain('No ratio is claimed between batch and naive')
   expect(html).not.toMatch(/times as many|13\.3/)
 })
 
-test('of a disturbed machine the claim has the ratio of the table, and the mark', async () => {
+test('of a disturbed machine the headline is CPU time, and the claim has the ratio and the mark', async () => {
   const html = await pageOf([marked({ values: { elsewhere: 0.4 } })])
   expect(html).toContain('<th scope="row">batch †</th>')
-  expect(html).toMatch(/<h1>batch answers 13\.3 times as many .* Their rows are marked †/)
+  expect(headingOf(html)).toBe('One shared trip: 6.37× less CPU time per request')
+  expect(wordsOf(html)).toMatch(/batch answers 13\.3 times as many .* Their rows are marked †/)
   expect(wordsOf(html)).toContain('batch † 40,000 13.3')
 })
 

@@ -163,14 +163,14 @@ test('charts have the values of the rows', () => {
   expect(bars(few, 'rate', 'Rates')).toMatchObject({
     unit: 'requests/s',
     bars: [
-      { name: 'stock', value: 200, low: 100, high: 300, doubtful: false },
       { name: 'patched', value: 400, low: 200, high: 900, doubtful: false },
+      { name: 'stock', value: 200, low: 100, high: 300, doubtful: false },
     ],
   })
   const metrics = { main: 'cpu', calls: 'calls' }
   expect(groups(few, { title: 'CPU', unit: 'µs', metrics })).toMatchObject({
-    names: ['stock', 'patched'],
-    groups: [{ values: [10, 6] }, { values: [14, 6.261] }],
+    names: ['patched', 'stock'],
+    groups: [{ values: [6, 10] }, { values: [6.261, 14] }],
   })
   const { x, lines: drawn } = lines(rows, { metric: 'rate', over: 'idle', title: 'Rates' })
   expect(x).toEqual({ label: 'idle connections', names: ['0', '10,000'] })

@@ -97,6 +97,8 @@ describe('what is found', () => {
     expect(ids(seenWith(busy, { cores: 2 }))).toEqual([])
     expect(ids(seenWith(busy, { cores: null }))).toEqual([])
     expect(ids(seenWith(busy, { settings: new Map([['io-threads', '4']]) }))).toEqual([])
+    const remedies = [4, 8, 64].map((cores) => findingsOf(seenWith(busy, { cores }))[0]?.remedy)
+    expect(remedies.join()).toMatch(/io-threads to 3 .*io-threads to 4 .*io-threads to 4 /)
   })
 
   test('connections near maxclients, and refused ones', () => {

@@ -39,7 +39,7 @@ describe('short-connections', () => {
     }
   })
 
-  test("--shape calls redis-benchmark as the documents' authors did", async () => {
+  test("--shape calls redis-benchmark as the source articles' authors did", async () => {
     const shape = ['--shape=get-8000,ping-10000-kept', '--requests=20000']
     const args = [...once, ...shape, '--io-threads=2']
     const { text, result } = await runExperiment('short-connections', args)
@@ -47,7 +47,7 @@ describe('short-connections', () => {
     expect(text).toContain('redis-benchmark -k 1 -t ping_mbulk -n 20000 -c 10000')
     // Where the system allows no namespace, nothing is changed.
     const limits = result.network === 'own namespace' ? 'none' : 'as usual'
-    expect(result.load).toEqual({ 'TIME_WAIT and backlog': limits })
+    expect(result.load).toMatchObject({ 'TIME_WAIT and backlog': limits })
     expect(casesOf(result.samples, 'load', 'tool', 'threads')).toEqual([
       ...['get-8000 redis-benchmark 2', 'get-8000 our generator 2'],
       ...['ping-10000-kept redis-benchmark 2', 'ping-10000-kept our generator 2'],
@@ -73,20 +73,34 @@ describe('short-connections', () => {
   })
 })
 
-test('io-threads has a row per command and setting', async () => {
-  const { text, result } = await runExperiment('io-threads', [...once, '--threads=1,2'])
-  const commands = ['SET', 'GET', 'MGET of 10', 'LPUSH']
-  expect(casesOf(result.samples, 'command', 'threads')).toEqual(
-    commands.flatMap((command) => [`${command} 1`, `${command} 2`]),
-  )
-  for (const command of commands) expect(text).toMatch(new RegExp(`^${command} +2 .*[\\d.]+ `, 'm'))
-  expect(text).toContain('The ceiling is a projection')
-  for (const sample of result.samples) {
-    expectValues(sample)
-    const { perSecond, below1, above2 } = sample.values
-    expect(perSecond).toBeGreaterThan(0)
-    expect(Number(below1) + Number(above2)).toBeLessThan(1.001) // the file has six digits
-  }
+describe('io-threads', () => {
+  test('has a row for each command, size, pipeline and setting', async () => {
+    const args = ['--threads=1,2', '--bytes=64,20000', '--pipeline=1,3', '--connections=8']
+    const { text, result } = await runExperiment('io-threads', [...once, ...args])
+    const loads = ['64 1', '64 3', '20000 1', '20000 3']
+    expect(casesOf(result.samples, 'command', 'bytes', 'pipeline', 'threads')).toEqual(
+      ['GET', 'SET', 'MIX', 'MGET', 'LPUSH'].flatMap((command) =>
+        loads.flatMap((load) => [`${command} ${load} 1`, `${command} ${load} 2`]),
+      ),
+    )
+    expect(result.load).toEqual({ "Redis's I/O threads": '1, 2' })
+    expect(text).toMatch(/^SET and GET, 1:1 +20000 B +3 .*[\d.]+ /m)
+    expect(text).toContain('Extrapolated from the CPU time of each thread, not measured')
+    for (const sample of result.samples) {
+      expectValues(sample)
+      const { perSecond, below1, above2 } = sample.values
+      expect(perSecond).toBeGreaterThan(0)
+      expect(Number(below1) + Number(above2)).toBeLessThan(1.001) // the file has six digits
+    }
+  })
+
+  test('refuses what could take gigabytes of memory', async () => {
+    const state = await temporaryFolder()
+    const args = ['io-threads', '--builds=patched', '--bytes=65536', '--pipeline=1,100']
+    const load = await runLoad({ state, args, until: /MGET of 64 kB, pipeline 100: .* 1 GB/ })
+    expect((await load.exited).code).toBe(1)
+    expect(await filesIn(state)).toEqual([])
+  })
 })
 
 test('info shows that CLIENT LIST costs more the more clients there are', async () => {

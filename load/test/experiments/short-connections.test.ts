@@ -21,6 +21,36 @@ test('builds are compared with stock round by round, beside the same idle connec
   ])
 })
 
+test('builds that end with one patch after the other have a line each', () => {
+  const withThreads = (threads: number, factor: number) =>
+    ['stock', 'patched@0002', 'patched@0005'].map((build, index) => {
+      const one = sample(build, 0, 1, (20 - index) * factor)
+      return { ...one, case: { ...one.case, threads } }
+    })
+  const tableOf = (samples: ReturnType<typeof withThreads>) => {
+    const rows = Rows.of(shortConnections, samples)
+    const result = { options: { connections: 50 } } as never
+    return shortConnections.sections(rows, result)[0]?.tables[0]
+  }
+  const both = tableOf([...withThreads(1, 1), ...withThreads(2, 0.5)])
+  expect(both?.head.slice(0, 3)).toEqual(['build', 'its last patch', 'main thread CPU µs'])
+  expect(both?.rows).toEqual([
+    ['stock', '', '20.0', '1', '13.2', '10.0', '1', '13.2'],
+    [
+      ...['patched@0002', 'inherit socket options from the listener'],
+      ...['19.0', '0.95', '6.24', '9.50', '0.95', '6.24'],
+    ],
+    [
+      ...['patched@0005', 'close client sockets in the background'],
+      ...['18.0', '0.90', '6.24', '9.00', '0.90', '6.24'],
+    ],
+  ])
+  // Beside different numbers of idle connections, and with whole builds, the usual table is the first.
+  const beside = sample('patched@0002', 1_000, 1, 20)
+  const usual = [[...withThreads(1, 1), beside], withThreads(1, 1).slice(0, 1)].map(tableOf)
+  for (const table of usual) expect(table?.head).not.toContain('its last patch')
+})
+
 test('without strace it says that system calls were not counted', () => {
   const { values, ...rest } = sample('stock', 0, 1, 20)
   const rows = Rows.of(shortConnections, [{ ...rest, values: { ...values, systemCalls: null } }])
@@ -52,12 +82,21 @@ test('a profile says how much of the CPU time the search of the client list take
   })
 })
 
+function optionsOf(...args: string[]) {
+  const command = new Command().exitOverride().configureOutput({ writeErr: () => {} })
+  shortConnections.configure(command)
+  return command.parse(args, { from: 'user' }).opts<{ idle: unknown; builds: unknown }>()
+}
+
+test('--builds takes builds with the first patches of a series', () => {
+  const builds = (text: string) => optionsOf('--builds', text).builds
+  expect(builds('stock, patched@0005,patched')).toEqual(['stock', 'patched@0005', 'patched'])
+  expect(() => builds('stock,patched@5')).toThrow('Allowed choices are patched, stock, baseline.')
+  expect(() => builds('patched@0005,patched@0005')).toThrow('only once')
+})
+
 test('--idle takes numbers and "most", each of them once', () => {
-  const idle = (text: string) => {
-    const command = new Command().exitOverride().configureOutput({ writeErr: () => {} })
-    shortConnections.configure(command)
-    return command.parse(['--idle', text], { from: 'user' }).opts<{ idle: unknown }>().idle
-  }
+  const idle = (text: string) => optionsOf('--idle', text).idle
   expect(idle('0, most,1000')).toEqual([0, 'most', 1_000])
   for (const bad of ['banana', '', ',', '1,', '-1', '1e3', '1000001', 'most,mostly']) {
     expect(() => idle(bad), bad).toThrow('It must be a whole number from 0 to 1000000.')

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import { runExperiment } from '../support/experiment.ts'
 import { runLoad } from '../support/run.ts'
 
-test('every strategy over near and distant links, beside the documents', async () => {
+test('every strategy over near and distant links, beside the source articles', async () => {
   const { text, result } = await runExperiment('store', [
     '--quick',
     '--links=loopback,switch,20ms@1Gb/s',
@@ -12,7 +12,7 @@ test('every strategy over near and distant links, beside the documents', async (
   expect(text).toContain('No CPU time is shown below 100 calls/s')
   expect(text).toMatch(/^switch +pipeline .* 2,841 /m)
   expect(text).toMatch(
-    /^Over switch, a pipeline makes [\d.]+ times as many calls .* \(documents: 3\.84\)\.$/m,
+    /^Over switch, a pipeline makes [\d.]+ times as many calls .* \(articles: 3\.84\)\.$/m,
   )
   expect(result).toMatchObject({ options: { concurrency: 1, rounds: 1 } })
   expect(result.samples).toHaveLength(3 * strategyNames.length)
@@ -33,7 +33,7 @@ test('pools and I/O threads, with several calls in flight, recording views', asy
   ])
   expect(text).toContain('record-view, calls at a time: 8')
   expect(text).toMatch(/^batch(?: †)? +2 +2 +[\d.]+ +[\d,]+/m)
-  expect(text).not.toContain('documents calls/s')
+  expect(text).not.toContain('articles calls/s')
   const settings = result.samples.map(({ case: one }) => `${one.poolSize} ${one.ioThreads}`)
   expect(settings).toEqual(['1 1', '2 1', '1 2', '2 2'])
 })

@@ -5,7 +5,7 @@ import { Rows } from '../../src/experiment/rows.ts'
 import { store } from '../../src/experiments/store/store.ts'
 
 describe('links', () => {
-  test('those of the documents', () => {
+  test('those of the source articles', () => {
     expect(links(linkNames.join(',')).map(({ distant }) => distant)).toEqual([
       null,
       null,
@@ -55,18 +55,18 @@ const sequential = rounds({ strategy: 'sequential' }, [700, 720])
 const pipeline = rounds({ strategy: 'pipeline' }, [2_100, 2_880])
 
 describe('what is shown', () => {
-  test("the documents' figures stand beside ours", () => {
+  test("the source articles' figures stand beside ours", () => {
     const { claims, table } = shown([...sequential, ...pipeline])
     expect(table.map((row) => row.slice(0, 5))).toEqual([
       ['sequential', '0.271', '710 (700-720)', '1', '739'],
       ['pipeline', '0.271', '2,490 (2,100-2,880)', '3.46 (3.00-4.00)', '2,841'],
     ])
     expect(claims).toEqual([
-      'Over switch, a pipeline makes 3.46 (3.00-4.00) times as many calls per second as one round trip per command (documents: 3.84).',
+      'Over switch, a pipeline makes 3.46 (3.00-4.00) times as many calls per second as one round trip per command (articles: 3.84).',
     ])
   })
 
-  test('but for another function, or several calls at a time, the documents have none', () => {
+  test('but for another function, or several calls at a time, the source articles have none', () => {
     for (const options of [{ operation: 'record-view' }, { concurrency: 64 }]) {
       const { claims, table } = shown([...sequential, ...pipeline], options)
       expect(table.flat()).not.toContain('739')

@@ -3,13 +3,14 @@ export {
   type ImportProgress,
   importConnectRedis,
 } from './adapters/import-connect-redis.ts'
+export { type Client, longLivedConnection, safeRedisOptions } from './connections/client.ts'
+export { createCluster, safeClusterOptions } from './connections/cluster-client.ts'
 export {
-  type Client,
-  createCluster,
-  longLivedConnection,
-  safeClusterOptions,
-  safeRedisOptions,
-} from './connections/client.ts'
+  type ClusterAddress,
+  checkLocation,
+  type SentinelAddress,
+  type ServerLocation,
+} from './connections/location.ts'
 export { type CommandStats, commandStats, parseInfo } from './connections/redis-info.ts'
 export { parseRedisUrl, type RedisAddress, redisAddress } from './connections/redis-url.ts'
 export type { DataOption, MaybeData, PatchOptions, SessionData } from './data/data.ts'
@@ -53,12 +54,19 @@ export {
   surveyMigration,
 } from './migration/migrate.ts'
 export { type MigrationSide, type MigrationSides, readySides } from './migration/state.ts'
+export type { NodeState } from './nodes.ts'
 export type { Outcome } from './outcomes.ts'
 export type { Janitor, JanitorOptions } from './retention/janitor.ts'
-export type { PoolState } from './runner.ts'
+export type { NodeResult, PoolState } from './runner.ts'
 export { batching } from './senders/batching.ts'
 export { type NodeRedisClient, nodeRedisSender } from './senders/node-redis.ts'
-export type { ScanPosition, ScanRequest, ScanStep, Sender } from './senders/sender.ts'
+export type {
+  NodeSender,
+  ScanPosition,
+  ScanRequest,
+  ScanStep,
+  Sender,
+} from './senders/sender.ts'
 export type { Attempts } from './sessions/attempts.ts'
 export { MAX_CURSOR_LENGTH } from './sessions/cursor.ts'
 export { repeatable } from './sessions/repeated-views.ts'

@@ -61,7 +61,7 @@ export interface SessionsPart {
 
 const documentParts = [{ login: 'login:', recent: 'recent:' }]
 
-/** The key names of the documents (Redis in Action), for one Redis. The default. */
+/** The key names of the source articles (Redis in Action), for one Redis. The default. */
 export const documentKeys: Keys = {
   login: () => 'login:',
   recent: () => 'recent:',
@@ -100,7 +100,7 @@ const MAX_PARTITIONS = 16_384 // the slots of a cluster
  * one partition share a hash tag, so that they are on one node. Every process must use the same number,
  * for as long as the data lives.
  *
- * @param partitions 1 to 16,384, some ten times the nodes that the cluster may grow to. Default 64.
+ * @param partitions 1 to 16,384. Default 64; docs/scaling.md says how many sessions need more.
  * @throws TypeError for any other number.
  */
 export function partitionedKeys(partitions = 64): Keys {

@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { Connections } from './connections/pool.ts'
 import { scanOne } from './connections/scan.ts'
 import { UpdateTrace, updateChannel } from './diagnostics.ts'
+import type { StoreError } from './errors.ts'
 import {
   isNotSent,
   lateReply,
@@ -12,12 +13,21 @@ import {
   updateError,
 } from './outcomes.ts'
 import type { ScanPosition, ScanRequest, ScanStep, Sender } from './senders/sender.ts'
-import type { CommandList, Update } from './updates.ts'
+import type { Command, CommandList, Update } from './updates.ts'
 
 export interface PoolState extends Connections {
   /** Updates whose replies are not there. */
   inFlight: number
 }
+
+/** What one server that holds keys answered, or why it did not. */
+export type NodeResult<Result> = {
+  /** `host:port`, or the path of its socket. */
+  readonly node: string
+} & (
+  | { readonly result: Result; readonly error?: never }
+  | { readonly result?: never; readonly error: StoreError }
+)
 
 /** Runs updates by a sender: the one place that knows deadlines, the limit in flight and outcomes. */
 export interface Runner {
@@ -28,6 +38,17 @@ export interface Runner {
    *   `ONETRIP_REFUSED`.
    */
   run<Result>(update: Update<Result>): Promise<Result>
+  /**
+   * Sends commands that write nothing to each server that holds keys. A server that fails, or has not
+   * answered after `timeoutMs` (default: the deadline), has an error in place of a result.
+   *
+   * @throws StoreError as `run`, when the servers are not known.
+   */
+  runOnEach<Result>(
+    commands: readonly Command[],
+    read: (outcomes: readonly Outcome[]) => Result,
+    timeoutMs?: number,
+  ): Promise<NodeResult<Result>[]>
   /**
    * One step of SCAN over all nodes that hold keys, beginning or going on at `from`.
    *
@@ -60,12 +81,13 @@ export interface RunnerLimits {
   maxInFlight: number
 }
 
-export const PING: Update<void> = { commands: [['PING']], readOnly: true, read: () => undefined }
+const PING: Update<void> = { commands: [['PING']], readOnly: true, read: () => undefined }
 const PING_AGAIN_MS = 100
 
 export function createRunner(sender: Sender, limits: RunnerLimits): Runner {
   const { deadlineMs, maxInFlight } = limits
   const scan = sender.scan?.bind(sender)
+  const nodes = sender.nodes?.bind(sender)
   let inFlight = 0
   let calls = 0
   let closing: Promise<void> | undefined
@@ -76,6 +98,7 @@ export function createRunner(sender: Sender, limits: RunnerLimits): Runner {
     readOnly: boolean,
     start: () => Promise<Sent>,
     read: (sent: Sent) => Result,
+    timeoutMs = deadlineMs,
   ): Promise<Result> {
     return new Promise((resolve, reject) => {
       const fail = (error: unknown) => reject(updateError(error, readOnly))
@@ -86,7 +109,7 @@ export function createRunner(sender: Sender, limits: RunnerLimits): Runner {
       const deadline = setTimeout(() => {
         isLate = true
         fail(lateReply(readOnly))
-      }, deadlineMs)
+      }, timeoutMs)
       const settle = (answer: () => void) => {
         if (--inFlight === 0) idle?.()
         clearTimeout(deadline)
@@ -116,6 +139,24 @@ export function createRunner(sender: Sender, limits: RunnerLimits): Runner {
     const { commands, mergeable = false } = update
     const trace = new UpdateTrace(commands)
     return updateChannel.tracePromise(() => send(update, { commands, mergeable, trace }), trace)
+  }
+
+  async function runOnEach<Result>(
+    commands: readonly Command[],
+    read: (outcomes: readonly Outcome[]) => Result,
+    timeoutMs = deadlineMs,
+  ): Promise<NodeResult<Result>[]> {
+    const until = performance.now() + timeoutMs
+    const all = nodes ? await attempt(true, nodes, (nodes) => nodes, timeoutMs) : [sender]
+    const left = Math.max(1, until - performance.now())
+    return await Promise.all(
+      all.map((node) =>
+        attempt(true, () => node.send({ commands }), read, left).then(
+          (result) => ({ node: node.name, result }),
+          (error: StoreError) => ({ node: node.name, error }),
+        ),
+      ),
+    )
   }
 
   async function ping(timeoutMs: number): Promise<void> {
@@ -176,6 +217,7 @@ export function createRunner(sender: Sender, limits: RunnerLimits): Runner {
 
   return {
     run,
+    runOnEach,
     scan: (request, from) =>
       scan
         ? attempt(

@@ -8,16 +8,16 @@ import type { StrategyName } from './strategies.ts'
 import type { StrategyOptions } from './strategy-options.ts'
 import type { TokensOptions } from './tokens/tokens.ts'
 
-/** Exactly one of `url`, `client` and `sender` says how Redis is reached. */
+/** Exactly one of `url`, `sentinel`, `cluster`, `client` and `sender` says how Redis is reached. */
 export interface SessionStoreOptions extends StrategyOptions {
-  /** How updates are sent by `url` or `client`. Default `batch`. */
+  /** How updates are sent, unless by `sender`. Default `batch`. */
   strategy?: StrategyName
   /** A way of sending of your own, as `batching(nodeRedisSender(client))`. The store closes it. */
   sender?: Sender
   /** Updates in flight, beyond which one is refused. Default 1,000. */
   maxInFlight?: number
   tokens: TokensOptions
-  /** Default `documentKeys`; a cluster needs `partitionedKeys()`. */
+  /** Default `documentKeys`, and with `cluster` `partitionedKeys()`, which a cluster needs. */
   keys?: Keys
   /**
    * All keys begin with it, the janitor's too: stores of several applications or tenants can share a
@@ -74,6 +74,8 @@ export interface PageOptions {
 export const storeOptionNames: NamesOf<SessionStoreOptions> = {
   url: true,
   tls: true,
+  sentinel: true,
+  cluster: true,
   client: true,
   poolSize: true,
   deadlineMs: true,

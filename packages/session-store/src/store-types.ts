@@ -1,7 +1,8 @@
 import type { DataOption, MaybeData, PatchOptions, SessionData } from './data/data.ts'
 import type { ExternalSessions } from './data/external-sessions.ts'
+import type { NodeState } from './nodes.ts'
 import type { Janitor, JanitorOptions } from './retention/janitor.ts'
-import type { PoolState } from './runner.ts'
+import type { NodeResult, PoolState } from './runner.ts'
 import type { Attempts } from './sessions/attempts.ts'
 import type { UserExport, WalkOptions } from './sessions/user-records.ts'
 import type { ListedSession } from './sessions/user-session-lists.ts'
@@ -75,7 +76,7 @@ export interface SessionStore {
   tokenExpiresAt(token: string): number
 
   /**
-   * The documents' `update_token`: logs the user in on this token, and records a view of `item` if
+   * The source articles' `update_token`: logs the user in on this token, and records a view of `item` if
    * there is one. One round trip. It creates the session when there is none, so it is no way to record
    * a view of somebody who may have logged out; and the session is not in the user's list, as after
    * `login`.
@@ -225,8 +226,22 @@ export interface SessionStore {
    */
   ready(timeoutMs?: number): Promise<void>
 
-  /** Asks Redis for a sign of life. */
-  ping(): Promise<void>
+  /**
+   * Whether Redis serves its keys: one entry for each server that holds some, which is each master of a
+   * cluster, and otherwise one. A server that has not answered after `timeoutMs` (default: the deadline)
+   * has an error.
+   *
+   * @throws StoreError when no server serves its keys.
+   */
+  ping(timeoutMs?: number): Promise<NodeState[]>
+
+  /**
+   * Runs an update that writes nothing and has no keys, as INFO, on each server that holds keys: each
+   * master of a cluster, and otherwise one. A server that fails has an error in place of a result.
+   *
+   * @throws StoreError as `run`, when the servers are not known.
+   */
+  runOnEach<Result>(update: Update<Result>): Promise<NodeResult<Result>[]>
 
   /**
    * Another janitor, to start or to run by hand: it ends sessions that are idle or beyond the

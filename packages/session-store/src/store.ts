@@ -1,4 +1,4 @@
-import { checkSlots } from './connections/cluster.ts'
+import { checkSlots, isClustered } from './connections/cluster.ts'
 import { warnOfEviction } from './connections/eviction.ts'
 import { withDataIf } from './data/data.ts'
 import { checkedDataLimits } from './data/data-fields.ts'
@@ -18,11 +18,13 @@ import {
   checkUpdate,
   MAX_TIMEOUT_MS,
 } from './input.ts'
-import { documentKeys, prefixedKeys } from './keys.ts'
+import { documentKeys, partitionedKeys, prefixedKeys } from './keys.ts'
+import { pingNodes, untilServed } from './nodes.ts'
 import { checkOptionNames } from './option-names.ts'
+import { readOutcomes } from './outcomes.ts'
 import { checkRange } from './range.ts'
 import { createJanitor, type Janitor, type JanitorOptions } from './retention/janitor.ts'
-import { createRunner, PING } from './runner.ts'
+import { createRunner } from './runner.ts'
 import { countAttempts } from './sessions/attempts.ts'
 import { cursorOf, positionOf } from './sessions/cursor.ts'
 import { guestOf, loginFromGuest } from './sessions/guests.ts'
@@ -52,7 +54,7 @@ export function createSessionStore(options: SessionStoreOptions): SessionStore {
   const {
     maxInFlight = 1_000,
     deadlineMs = DEFAULT_DEADLINE_MS,
-    keys: layout = documentKeys,
+    keys: layout = options.cluster ? partitionedKeys() : documentKeys,
   } = options
   checkRange('maxSessionsPerUser', maxSessionsPerUser, { least: 1, whole: true })
   checkRange('idleSeconds', idleSeconds, { least: 0.001 })
@@ -101,7 +103,7 @@ export function createSessionStore(options: SessionStoreOptions): SessionStore {
   const lists = userSessionLists({ runner, keys, now })
   const records = userRecords({ ...parts, endListed: lists.endAll })
   try {
-    checkSlots(options.client, keys)
+    checkSlots(options, keys)
     if (options.janitor !== false) janitor(options.janitor).start()
   } catch (error) {
     // An injected client must not keep our listeners: they hide its errors.
@@ -241,12 +243,22 @@ export function createSessionStore(options: SessionStoreOptions): SessionStore {
 
     async ready(timeoutMs = 10_000) {
       checkNumber('timeoutMs', timeoutMs, { least: 0, most: MAX_TIMEOUT_MS })
+      const until = performance.now() + timeoutMs
       await runner.ready(timeoutMs)
+      if (isClustered(options)) await untilServed(runner, keys, until)
       await warnOfEviction(runner)
     },
 
-    async ping() {
-      await run(PING)
+    async ping(timeoutMs = deadlineMs) {
+      checkNumber('timeoutMs', timeoutMs, { least: 1, most: MAX_TIMEOUT_MS })
+      return await pingNodes(runner, keys, timeoutMs)
+    },
+
+    async runOnEach({ commands, read, ...update }) {
+      checkUpdate({ commands, read, readOnly: true })
+      return await runner.runOnEach(commands, (outcomes) =>
+        readOutcomes({ ...update, commands, read, readOnly: true }, outcomes),
+      )
     },
 
     janitor,

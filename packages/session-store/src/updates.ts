@@ -45,7 +45,7 @@ export const userOf = (reply: Reply | undefined): string | null | undefined => {
   return reply === GUEST ? null : reply
 }
 
-/** The newest items that are kept of each session, as in the documents. */
+/** The newest items that are kept of each session, as in the source articles. */
 export const KEPT_VIEWS = 25
 
 export const trimViews = (keys: Keys, id: string): Command => [
@@ -64,15 +64,15 @@ export const memberScores = (reply: Reply | undefined): [member: string, score: 
   ])
 }
 
-/** Redis keeps times as the documents do, in Unix seconds with fraction; ours are milliseconds. */
+/** Redis keeps times as the source articles do, in Unix seconds with fraction; ours are milliseconds. */
 export const scoreOf = (time: number): number => time / 1000
 export const timeOf = (score: Reply | undefined): number => Math.round(1000 * Number(score ?? 0))
 
 /**
- * The documents' `update_token`: its commands, two or five with an item. It is a login: it creates the
+ * The source articles' `update_token`: its commands, two or five with an item. It is a login: it creates the
  * session when it is not there.
  *
- * The documents write `login` first. Here `recent` comes first: the janitor ends a session that was not
+ * The source articles write `login` first. Here `recent` comes first: the janitor ends a session that was not
  * seen for long, and must not do so between the two commands that renew it.
  *
  * Keys: recent, login, viewed of the session, item counts. A failure in between leaves the records of
@@ -168,7 +168,7 @@ export interface Session {
   lastSeenAt: number
 }
 
-/** The documents' `check_token`, and when the session was last seen. Keys: login, recent. */
+/** The source articles' `check_token`, and when the session was last seen. Keys: login, recent. */
 export function checkToken(keys: Keys, id: string): Update<Session | undefined> {
   return {
     commands: [
@@ -265,7 +265,11 @@ export interface PopularItem {
   views: number
 }
 
-/** The most viewed items, most viewed first. Keys: item counts. */
+/**
+ * The most viewed items, most viewed first. The result is exact: all views of an item are counted in one
+ * partition, so the top `limit` of all items are among the top `limit` of each partition. Keys: item
+ * counts.
+ */
 export function popularItems(keys: Keys, limit: number): Update<PopularItem[]> {
   return {
     commands: keys.allPopular().map((key): Command => ['ZRANGE', key, 0, limit - 1, 'WITHSCORES']),

@@ -29,7 +29,7 @@ describe.each(strategyNames)('%s', (strategy) => {
 
   afterAll(() => store.close())
 
-  test('keeps the records that the documents name', async () => {
+  test('keeps the records that the source articles name', async () => {
     const token = store.issueToken()
     const id = token.split('.')[0] ?? ''
     await store.updateToken(token, 'ada', 'book')

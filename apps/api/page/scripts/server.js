@@ -7,6 +7,12 @@ const EVERY_MS = 3_000
 
 /** Text by the id of its place, from the answer of `GET /demo/server`. @type {Record<string, (server: any) => string>} */
 const facts = {
+  'server-nodes': ({ topology, nodes, unavailable }) =>
+    topology === 'single'
+      ? 'one server'
+      : topology === 'sentinel'
+        ? `${nodes[0]}, the master that the sentinels name`
+        : `cluster, ${figure(nodes.length)} masters${unavailable.length > 0 ? `, no answer from ${unavailable.join(', ')}` : ''}`,
   'server-build': ({ build, version }) => `${version}, ${build ?? 'not one of our builds'}`,
   'server-threads': ({ ioThreads }) => (ioThreads > 1 ? figure(ioThreads) : 'off'),
   'server-clients': ({ connectedClients }) => figure(connectedClients),

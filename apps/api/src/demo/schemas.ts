@@ -140,8 +140,18 @@ export const Wires = Exactly(
 
 const Count = Type.Integer()
 
+const Topology = Type.Unsafe<'single' | 'cluster' | 'sentinel'>({
+  type: 'string',
+  enum: ['single', 'cluster', 'sentinel'],
+})
+
 export const Server = Exactly(
   {
+    topology: Topology,
+    nodes: Type.Array(Type.String(), {
+      description: 'host:port of each server that holds keys, or the path of its socket',
+    }),
+    unavailable: Type.Array(Type.String(), { description: 'Those of them that did not answer' }),
     build: Type.Union([Type.String(), Type.Null()], { description: 'null: not a build of ours' }),
     version: Type.String(),
     ioThreads: Type.Integer({ description: 'The main thread included' }),
@@ -149,12 +159,16 @@ export const Server = Exactly(
     commandsPerSecond: Count,
     totalConnectionsReceived: Count,
     usedMemory: Type.Integer({ description: 'Bytes' }),
-    uptimeSeconds: Count,
+    uptimeSeconds: Type.Integer({ description: 'Of the server that started last' }),
   },
   {
-    description: 'The Redis server, at most a second ago',
+    description:
+      'The Redis server, at most a second ago; of a cluster: the sums over its masters, build and threads of the first',
     examples: [
       {
+        topology: 'single',
+        nodes: ['127.0.0.1:6390'],
+        unavailable: [],
         build: 'patched-13da68d7236d',
         version: '8.0.6',
         ioThreads: 1,

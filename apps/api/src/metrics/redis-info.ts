@@ -3,7 +3,8 @@ import { Counter, Gauge, type Registry } from 'prom-client'
 
 /** What INFO is asked for: nothing that costs Redis more with more clients or keys. */
 export const INFO_SECTIONS = [
-  ...['clients', 'memory', 'persistence', 'stats', 'cpu', 'commandstats', 'keyspace'],
+  ...['clients', 'memory', 'persistence', 'stats', 'replication'],
+  ...['cpu', 'commandstats', 'keyspace'],
 ]
 
 /** The fields of a reply to INFO. */
@@ -20,8 +21,12 @@ interface Field {
 
 /** A number as it stands there; undefined when it is none. */
 const number = (field: string) => (info: RedisInfo) => finite(Number(info.get(field) ?? Number.NaN))
-const isOk = (field: string) => (info: RedisInfo) =>
-  info.has(field) ? Number(info.get(field) === 'ok') : undefined
+const is =
+  (word: string) =>
+  (field: string) =>
+  (info: RedisInfo): number | undefined =>
+    info.has(field) ? Number(info.get(field) === word) : undefined
+const isOk = is('ok')
 const finite = (value: number) => (Number.isFinite(value) ? value : undefined)
 
 const gauge = (name: string, help: string, value: Field['value']): Field => ({
@@ -74,35 +79,56 @@ const fields: readonly Field[] = [
     'The longest output buffer of a client lately',
     number('client_recent_max_output_buffer'),
   ),
+  gauge('primary', '1: it takes writes; 0: it is a replica', is('master')('role')),
+  gauge('connected_replicas', 'Replicas that are connected to it', number('connected_slaves')),
+  gauge(
+    'replication_link_up',
+    'Of a replica: 1: it is connected to its primary',
+    is('up')('master_link_status'),
+  ),
   gauge('rdb_last_save_ok', '1: the last snapshot was saved', isOk('rdb_last_bgsave_status')),
   gauge('aof_enabled', '1: the append-only file is on', number('aof_enabled')),
   gauge('aof_last_write_ok', '1: the append-only file takes writes', isOk('aof_last_write_status')),
   gauge('aof_last_rewrite_ok', '1: its last rewrite worked', isOk('aof_last_bgrewrite_status')),
 ]
 
-/** Serves what `latest` returns: the last reply to INFO, or undefined while Redis is away. */
-export function redisMetrics(registry: Registry, latest: () => RedisInfo | undefined): void {
+/**
+ * Serves the last reply to INFO of each node, by the node's name.
+ *
+ * @param nodes `info` is undefined while the node is away.
+ */
+export function redisMetrics(
+  registry: Registry,
+  nodes: () => ReadonlyMap<string, { readonly info: RedisInfo | undefined }>,
+): void {
   const registers = [registry]
+  /** Two processes that ask have asked the same Redis. */
+  const aggregator = 'max'
   new Gauge({
     name: 'onetrip_redis_up',
     help: '1: Redis answered when it was last asked',
+    labelNames: ['node'],
     registers,
+    aggregator,
     collect() {
-      this.set(latest() ? 1 : 0)
+      this.reset()
+      for (const [node, { info }] of nodes()) this.set({ node }, info ? 1 : 0)
     },
   })
   for (const { name, help, kind: Kind, value } of fields) {
     new Kind({
       name: `onetrip_redis_${name}`,
       help,
+      labelNames: ['node'],
       registers,
-      aggregator: 'max', // two processes that ask have asked the same Redis
+      aggregator,
       collect() {
         // Absent while Redis is away: a counter that falls to 0 and comes back would count twice.
-        this.remove()
-        const info = latest()
-        const current = info && value(info)
-        if (current !== undefined) this.inc(current)
+        this.reset()
+        for (const [node, { info }] of nodes()) {
+          const current = info && value(info)
+          if (current !== undefined) this.inc({ node }, current)
+        }
       },
     })
   }
@@ -110,13 +136,13 @@ export function redisMetrics(registry: Registry, latest: () => RedisInfo | undef
     new Counter({
       name: `onetrip_redis_${name}_total`,
       help,
-      labelNames: ['cmd'],
+      labelNames: ['node', 'cmd'],
       registers,
-      aggregator: 'max',
+      aggregator,
       collect() {
         this.reset()
-        for (const [cmd, stats] of commandStats(latest() ?? new Map())) {
-          this.inc({ cmd }, value(stats))
+        for (const [node, { info = new Map() }] of nodes()) {
+          for (const [cmd, stats] of commandStats(info)) this.inc({ node, cmd }, value(stats))
         }
       },
     })
@@ -125,13 +151,16 @@ export function redisMetrics(registry: Registry, latest: () => RedisInfo | undef
   new Gauge({
     name: 'onetrip_redis_keys',
     help: 'Keys, by database',
-    labelNames: ['db'],
+    labelNames: ['node', 'db'],
     registers,
+    aggregator,
     collect() {
       this.reset()
-      for (const [field, value] of latest() ?? []) {
-        const keys = /^db\d+$/.test(field) && /keys=(\d+)/.exec(value)?.[1]
-        if (keys) this.set({ db: field }, Number(keys))
+      for (const [node, { info = new Map() }] of nodes()) {
+        for (const [field, value] of info) {
+          const keys = /^db\d+$/.test(field) && /keys=(\d+)/.exec(value)?.[1]
+          if (keys) this.set({ node, db: field }, Number(keys))
+        }
       }
     },
   })

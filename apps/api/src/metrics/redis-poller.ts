@@ -1,76 +1,126 @@
-import type { ConnectionOptions } from 'node:tls'
-import { longLivedConnection, parseInfo } from '@onetrip/session-store'
-import type { FastifyBaseLogger } from 'fastify'
+import type { ClusterAddress } from '@onetrip/session-store'
 import type { Registry } from 'prom-client'
-import { INFO_SECTIONS, type RedisInfo, redisMetrics } from './redis-info.ts'
+import type { RedisLocation } from '../redis-location.ts'
+import { redisMetrics } from './redis-info.ts'
+import { pollNode, type RedisNode, type RedisNodeOptions } from './redis-node.ts'
 
-export interface RedisPollerOptions {
-  /** Of Redis, as the store takes it. The user needs INFO, and nothing else once connected. */
-  url: string
-  /** As the store's option. */
-  tls?: ConnectionOptions | undefined
-  intervalSeconds: number
-  /** How long one reply may take. */
-  deadlineMs: number
+export interface RedisPollerOptions
+  extends Pick<RedisNodeOptions, 'intervalSeconds' | 'deadlineMs' | 'log'> {
+  /** Usually one; two while sessions move from one to the other. */
+  locations: readonly RedisLocation[]
   registry: Registry
-  log: Pick<FastifyBaseLogger, 'info' | 'warn'>
 }
 
+type Nodes = Map<string, RedisNode>
+
 /**
- * Asks Redis for INFO, now and after each interval, on a connection of its own, and serves the last
- * reply as metrics. One per group of processes is enough: it is the same Redis. Not asked when metrics
- * are read, since INFO takes Redis time and readers may be many.
- *
- * While Redis is away nothing is thrown, and one line is logged; another when it is back. Keeps no
- * process alive.
+ * Polls Redis for its metrics (`pollNode`): the one server, the master that sentinels name, or every node of
+ * a cluster, replicas and nodes that are down included. One poller per group of processes is enough: it is
+ * the same Redis.
  *
  * @returns What ends it.
- * @throws TypeError when the URL is unusable.
+ * @throws TypeError when the location is unusable.
  */
 export function pollRedis(options: RedisPollerOptions): () => void {
-  const { url, intervalSeconds, deadlineMs, registry, log } = options
-  const redis = longLivedConnection(url, deadlineMs, options.tls)
-  let latest: RedisInfo | undefined
-  let lastError: unknown
-  let wasUp = true
+  const { locations, registry } = options
+  const polled = locations.map((location) => pollLocation(location, options))
+  // Two databases of one server are one node.
+  redisMetrics(registry, () => new Map(polled.flatMap(({ nodes }) => [...nodes])))
+  return () => {
+    for (const { stop } of polled) stop()
+  }
+}
+
+function pollLocation(redis: RedisLocation, options: RedisPollerOptions) {
+  const nodes: Nodes = new Map()
+  if (redis.cluster) return { nodes, stop: pollCluster(redis.cluster, nodes, options) }
+  const { url, tls, sentinel } = redis
+  const name = sentinel?.name ?? nameOf(url ?? '')
+  const node = pollNode({ ...options, server: { url, tls, sentinel }, name })
+  nodes.set(name, node)
+  return { nodes, stop: node.stop }
+}
+
+/** `host:port`, or the path of the socket: nothing secret. */
+function nameOf(url: string): string {
+  const { protocol, host, pathname } = new URL(url)
+  return protocol === 'unix:' ? decodeURIComponent(pathname) : host
+}
+
+/** Begins with the nodes that the settings name. From then on the nodes say which there are. */
+function pollCluster(
+  cluster: ClusterAddress,
+  nodes: Nodes,
+  options: RedisPollerOptions,
+): () => void {
+  const { intervalSeconds } = options
+  let timer: NodeJS.Timeout | undefined
   let stopped = false
-  let next: NodeJS.Timeout | undefined
 
-  redisMetrics(registry, () => latest)
-  redis.on('error', (error) => {
-    lastError = error
-  })
-  redis.on('ready', () => void poll())
-  redis.on('close', () => tell(undefined))
-  redis.connect().catch(() => tell(undefined)) // ioredis tries again by itself
-
-  async function poll(): Promise<void> {
-    if (redis.status === 'ready') {
-      const deadline = setTimeout(() => redis.stream.destroy(new Error('no reply')), deadlineMs)
-      try {
-        tell(parseInfo(await redis.info(...INFO_SECTIONS)))
-      } catch (error) {
-        lastError = error
-        tell(undefined)
-      } finally {
-        clearTimeout(deadline)
-      }
+  function poll(names: ReadonlySet<string>): void {
+    for (const [name, node] of nodes) {
+      if (names.has(name)) continue
+      node.stop()
+      nodes.delete(name)
     }
-    clearTimeout(next) // of the connection before
-    if (!stopped) next = setTimeout(poll, intervalSeconds * 1000).unref()
+    for (const name of names) {
+      if (nodes.has(name)) continue
+      nodes.set(name, pollNode({ ...options, server: serverOf(cluster, name), name }))
+    }
   }
 
-  function tell(info: RedisInfo | undefined): void {
-    latest = info
-    if (stopped || wasUp === (info !== undefined)) return
-    wasUp = info !== undefined
-    if (wasUp) log.info('Redis answers again')
-    else log.warn({ err: lastError }, 'Redis does not answer')
+  async function discover(): Promise<void> {
+    let found = new Set<string>()
+    for (const node of [...nodes.values()]) {
+      if (node.info !== undefined) found = nodesOf(await node.shards(), Boolean(cluster.tls))
+      if (found.size > 0) break
+    }
+    if (stopped) return
+    if (found.size > 0) poll(found)
+    // Sooner while nothing is known: the connections are being opened.
+    const waitMs = found.size > 0 ? intervalSeconds * 1000 : DISCOVER_AGAIN_MS
+    timer = setTimeout(discover, waitMs).unref()
   }
 
+  poll(new Set(cluster.nodes))
+  void discover()
   return () => {
     stopped = true
-    clearTimeout(next)
-    redis.disconnect()
+    clearTimeout(timer)
+    for (const node of nodes.values()) node.stop()
   }
+}
+
+const DISCOVER_AGAIN_MS = 500
+
+function serverOf({ username, password, tls }: ClusterAddress, name: string) {
+  const url = new URL(`${tls ? 'rediss' : 'redis'}://${name}`)
+  if (password !== undefined) url.password = encodeURIComponent(password)
+  if (username !== undefined) url.username = encodeURIComponent(username)
+  return { url: url.href, tls: typeof tls === 'object' ? tls : undefined }
+}
+
+/** The nodes in a reply to CLUSTER SHARDS, as `host:port`; those that are down are in it, too. */
+function nodesOf(shards: unknown, tls: boolean): Set<string> {
+  const names = new Set<string>()
+  for (const shard of listOf(shards)) {
+    for (const node of listOf(fieldsOf(shard).get('nodes'))) {
+      const fields = fieldsOf(node)
+      const host = String(fields.get('endpoint') || fields.get('ip') || '')
+      // A front that does TLS is announced as the port.
+      const port = Number((tls && fields.get('tls-port')) || fields.get('port') || 0)
+      if (host !== '' && port > 0) names.add(`${host.includes(':') ? `[${host}]` : host}:${port}`)
+    }
+  }
+  return names
+}
+
+const listOf = (reply: unknown): readonly unknown[] => (Array.isArray(reply) ? reply : [])
+
+/** In RESP2 a map is a list of names and values. */
+function fieldsOf(reply: unknown): Map<unknown, unknown> {
+  const list = listOf(reply)
+  return new Map(
+    Array.from({ length: list.length / 2 }, (_, index) => [list[2 * index], list[2 * index + 1]]),
+  )
 }

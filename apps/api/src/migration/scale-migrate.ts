@@ -11,7 +11,8 @@ import {
   surveyMigration,
 } from '@onetrip/session-store'
 import { Command, InvalidArgumentError, Option } from 'commander'
-import { loadConfig, redisTls } from '../config.ts'
+import { loadConfig } from '../config.ts'
+import { redisLocation } from '../redis-location.ts'
 import { targetSide } from './stores.ts'
 
 interface Flags {
@@ -60,8 +61,8 @@ const command = new Command('npm run scale:migrate --')
   .addHelpText(
     'after',
     `
-User, password and TLS of the target are those of the source. REDIS_PASSWORD_FILE and REDIS_TLS_… are read as by the
-API, so a password need not be in the command line.
+The nodes get the user, password and TLS of the source; a URL has its own. REDIS_PASSWORD_FILE and REDIS_TLS_… are
+read as by the API, so a password need not be in the command line.
 
 Examples:
   npm run scale:migrate -- --from redis://10.0.0.1:6379 --to 10.0.1.1:6379,10.0.1.2:6379 --dry-run
@@ -98,6 +99,8 @@ function configOf({ from, to, partitions }: Flags) {
     REDIS_MIGRATE_TO: to,
     ...(partitions !== undefined && { REDIS_PARTITIONS: partitions }),
     REDIS_MIGRATE_HOME: 'target',
+    // Of an API on the target alone, as there are when the migration is finished.
+    ...{ REDIS_CLUSTER: '', REDIS_USERNAME: '', REDIS_TLS: 'false' },
     // No token is issued or read.
     SESSION_SECRETS: randomBytes(32).toString('hex'),
     SESSION_SECRETS_FILE: '',
@@ -118,7 +121,7 @@ async function run(flags: Flags, signal: AbortSignal): Promise<string[]> {
   } as const
   const sides = {
     from: {
-      store: createSessionStore({ ...options, url: config.REDIS_URL, tls: redisTls(config) }),
+      store: createSessionStore({ ...options, ...redisLocation(config), keys: documentKeys }),
       keys: documentKeys,
     },
     to: targetSide(config, options),

@@ -14,23 +14,25 @@ declare module 'fastify' {
 export interface MetricsOptions {
   /** Where the store finds Redis: `tcp`, `tls` or `unix`. */
   transport: string
+  /** `single`, `cluster` or `sentinel`. */
+  topology: string
   settings?: { workers: number; poolSize: number } | undefined
   registry?: Registry | undefined
 }
 
 /** Measures requests and store. To be registered before the routes. */
 export const metricsPlugin = fp<MetricsOptions>(
-  async (app, { transport, settings, registry = createRegistry() }) => {
+  async (app, { transport, topology, settings, registry = createRegistry() }) => {
     app.decorate('metrics', registry)
     new Gauge({
       name: 'onetrip_info',
       help: 'Which variant of the API this is',
-      labelNames: ['strategy', 'transport', 'workers', 'pool_size'],
+      labelNames: ['strategy', 'transport', 'topology', 'workers', 'pool_size'],
       aggregator: 'first',
       registers: [registry],
     }).set(
       {
-        ...{ strategy: app.store.strategy, transport },
+        ...{ strategy: app.store.strategy, transport, topology },
         ...(settings && { workers: settings.workers, pool_size: settings.poolSize }),
       },
       1,

@@ -1,3 +1,4 @@
+import { readFile } from 'node:fs/promises'
 import swagger from '@fastify/swagger'
 import { cookieName } from '@onetrip/session-store/fastify'
 import fp from 'fastify-plugin'
@@ -13,9 +14,8 @@ declare module 'fastify' {
 
 const DESCRIPTION = `Logins, recent sessions and viewed items in Redis, with one round trip for a view.
 
-Every error has the same shape, and its \`code\` is one of a fixed list. What is wrong with a request before
-it reaches a route is answered in that shape, too: 400 (not HTTP, or a path that is none), 404, 405, 408
-and 431.`
+Every error has the same shape, and its \`code\` is one of a fixed list. This also holds for requests that reach
+no route: 400 (not HTTP, or a malformed path), 404, 405, 408 and 431.`
 
 // Not the plugin's own, which has upgrade-insecure-requests: over plain HTTP the page would stay empty.
 const CONTENT_SECURITY_POLICY = {
@@ -64,7 +64,17 @@ export const openapiPlugin = fp<{ secureCookie: boolean }>(
 
     // Loaded only where it is served.
     const { default: swaggerUi } = await import('@fastify/swagger-ui')
-    await app.register(swaggerUi, { routePrefix: '/docs', staticCSP: CONTENT_SECURITY_POLICY })
+    const icon = await readFile(new URL('../../page/favicon.svg', import.meta.url))
+    const type = 'image/svg+xml'
+    await app.register(swaggerUi, {
+      routePrefix: '/docs',
+      staticCSP: CONTENT_SECURITY_POLICY,
+      logo: { type, content: icon, href: '/', target: '_self' },
+      theme: {
+        title: 'Onetrip API',
+        favicon: [{ filename: 'favicon.svg', rel: 'icon', type, sizes: 'any', content: icon }],
+      },
+    })
 
     let document = ''
     app.addHook('onReady', async () => {

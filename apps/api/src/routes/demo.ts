@@ -6,6 +6,7 @@ import type { Authenticator } from '../authenticator.ts'
 import { Demo, RaceBody, RaceStarted, Server, WireBody, Wires } from '../demo/schemas.ts'
 import { serverFacts } from '../demo/server-facts.ts'
 import { DemoService } from '../demo/service.ts'
+import type { Topology } from '../redis-location.ts'
 
 export interface DemoOptions {
   /** Path of the demo service's Unix socket; empty: there is no race. */
@@ -13,6 +14,7 @@ export interface DemoOptions {
   authenticator: Authenticator
   /** Whether there is `/demo/server`. */
   serverFacts: boolean
+  topology: Topology
 }
 
 /** A page of another origin must not put load on this machine. */
@@ -129,7 +131,7 @@ const routes: FastifyPluginAsyncTypebox<DemoOptions> = async (app, options) => {
   )
 
   if (!options.serverFacts) return
-  const facts = serverFacts(app.store)
+  const facts = serverFacts(app.store, options.topology)
   app.get(
     '/demo/server',
     {

@@ -1,20 +1,34 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import { type SessionStore, StoreError } from '@onetrip/session-store'
+import type { NodeState, SessionStore } from '@onetrip/session-store'
 import fp from 'fastify-plugin'
 import { Type } from 'typebox'
 import { ApiError } from '../errors.ts'
-import { settlesWithin } from '../settles-within.ts'
 
 const Alive = Type.Object(
   { status: Type.Literal('ok') },
   { additionalProperties: false, description: 'The process answers', examples: [{ status: 'ok' }] },
 )
 const Ready = Type.Object(
-  { status: Type.Literal('ready'), strategy: Type.String() },
+  {
+    status: Type.Unsafe<'ready' | 'degraded'>({ type: 'string', enum: ['ready', 'degraded'] }),
+    strategy: Type.String(),
+    nodes: Type.Optional(
+      Type.Integer({
+        description: 'Only if degraded: servers that hold keys, as masters of a cluster',
+      }),
+    ),
+    unavailable: Type.Optional(
+      Type.Integer({ description: 'Only if degraded: how many of them cannot be used' }),
+    ),
+  },
   {
     additionalProperties: false,
-    description: 'Requests are welcome',
-    examples: [{ status: 'ready', strategy: 'batch' }],
+    description:
+      'Requests are welcome; degraded: those for a part of the sessions and items are answered with 503',
+    examples: [
+      { status: 'ready', strategy: 'batch' },
+      { status: 'degraded', strategy: 'batch', nodes: 3, unavailable: 1 },
+    ],
   },
 )
 const Exclusion = Type.Object(
@@ -32,7 +46,7 @@ const Exclusion = Type.Object(
 const REDIS_WITHIN_MS = 900
 
 const routes: FastifyPluginAsyncTypebox = async (app) => {
-  const redisAnswers = sharedPing(app.store)
+  const pingRedis = sharedPing(app.store)
   const { strategy } = app.store
 
   app.get(
@@ -57,7 +71,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
         operationId: 'isReady',
         summary: 'Whether to send requests here',
         description:
-          'No (503) while Redis does not answer, and as soon as the process is told to stop.',
+          'No (503) while Redis does not answer, and as soon as the process is told to stop. With a Redis Cluster: while no master answers; if some do not, the status is degraded. While sessions move to another Redis: while the home does not answer; if the other side does not, the status is degraded.',
         tags: ['operations'],
         querystring: Exclusion,
         response: { 200: Ready },
@@ -65,22 +79,23 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     },
     async (request) => {
       if (app.readiness.stopping) throw new ApiError('API_STOPPING')
-      if (request.query.exclude !== 'redis') await redisAnswers()
-      return { status: 'ready' as const, strategy }
+      if (request.query.exclude === 'redis') return { status: 'ready' as const, strategy }
+      const states = await pingRedis()
+      const unavailable = states.filter(({ error }) => error).length
+      if (unavailable === 0) return { status: 'ready' as const, strategy }
+      return { status: 'degraded' as const, strategy, nodes: states.length, unavailable }
     },
   )
 }
 
 /** However many ask at once, Redis is asked once, and nobody waits longer than a probe does. */
-function sharedPing(store: SessionStore): () => Promise<void> {
-  let ping: Promise<void> | undefined
-  return async () => {
-    ping ??= store.ping().finally(() => {
+function sharedPing(store: SessionStore): () => Promise<NodeState[]> {
+  let ping: Promise<NodeState[]> | undefined
+  return () => {
+    ping ??= store.ping(REDIS_WITHIN_MS).finally(() => {
       ping = undefined
     })
-    if (await settlesWithin(ping, REDIS_WITHIN_MS)) return
-    const message = `Redis did not answer within ${REDIS_WITHIN_MS} ms`
-    throw new StoreError('ONETRIP_OUTCOME_UNKNOWN', message, { mayHaveWritten: false })
+    return ping
   }
 }
 

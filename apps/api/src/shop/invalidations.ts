@@ -1,10 +1,10 @@
-import type { ConnectionOptions } from 'node:tls'
-import { longLivedConnection } from '@onetrip/session-store'
+import { longLivedConnection, type ServerLocation } from '@onetrip/session-store'
 
-export interface InvalidationsOptions {
-  /** Of Redis, as the store's. The user needs `CLIENT TRACKING`, `CLIENT ID`, and the channel below. */
-  url: string
-  tls?: ConnectionOptions | undefined
+/**
+ * Where Redis is, as the store's; not a cluster. The user needs `CLIENT TRACKING`, `CLIENT ID`, and the
+ * channel below.
+ */
+export interface InvalidationsOptions extends ServerLocation {
   /** Of the keys. */
   prefix: string
   /** How often the connection is checked, in milliseconds. */
@@ -41,9 +41,8 @@ const TRY_AGAIN_MS = 1_000
  * the tracking one would go unnoticed.
  */
 export function watchInvalidations(options: InvalidationsOptions): Invalidations {
-  const { url, tls, prefix, checkEveryMs, deadlineMs, onChange, onLost } = options
-  const { onRefused = () => {} } = options
-  const redis = longLivedConnection(url, deadlineMs, tls)
+  const { prefix, checkEveryMs, deadlineMs, onChange, onLost, onRefused = () => {} } = options
+  const redis = longLivedConnection(options, deadlineMs)
   redis.options.autoResubscribe = false // once subscribed, it could no longer turn the tracking on
   /** When the last answered request was sent; undefined: there is no tracking. */
   let completeUntil: number | undefined

@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto'
-import type { ConnectionOptions } from 'node:tls'
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import type { Command, Reply, Update } from '@onetrip/session-store'
+import type { Command, Reply, ServerLocation, Update } from '@onetrip/session-store'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import { Counter, Gauge } from 'prom-client'
@@ -101,10 +100,8 @@ const networkOf = (request: FastifyRequest, user: string): string =>
     .digest('base64url')
     .slice(0, 22)
 
-export interface RiskOptions {
-  /** Of Redis, for the connection that keeps the cache right. */
-  url: string
-  tls?: ConnectionOptions | undefined
+/** Where Redis is, for the connection that keeps the cache right. */
+export interface RiskOptions extends ServerLocation {
   /** Users whose features this process caches; 0: no cache, and no connection. */
   cacheEntries: number
   /** How long Redis may take to answer on that connection, in milliseconds. */
@@ -133,12 +130,13 @@ const CHECK_EVERY_MS = 1_000
 const MAX_PENDING = 10_000
 
 export const riskPlugin = fp<RiskOptions>(
-  async (app, { url, tls, cacheEntries, deadlineMs, writeEveryMs = 100 }) => {
+  async (app, options) => {
+    const { url, tls, sentinel, cacheEntries, deadlineMs, writeEveryMs = 100 } = options
     const { store } = app
     let refused = false
     const metrics = riskMetrics(app, () => cache.entries)
     const cache = clientCache<Features>({
-      ...{ url, tls, deadlineMs, prefix: RISK_KEYS, checkEveryMs: CHECK_EVERY_MS },
+      ...{ url, tls, sentinel, deadlineMs, prefix: RISK_KEYS, checkEveryMs: CHECK_EVERY_MS },
       maxEntries: cacheEntries,
       read: (key) => store.run(readFeatures(key)),
       onRead: metrics.read,

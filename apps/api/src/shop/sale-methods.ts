@@ -1,8 +1,8 @@
-import type { ConnectionOptions } from 'node:tls'
 import {
   type Command,
   longLivedConnection,
   type Reply,
+  type ServerLocation,
   type SessionStore,
   StoreError,
 } from '@onetrip/session-store'
@@ -64,10 +64,8 @@ export const buyCompensated =
 /** Attempts of one purchase before it gives up. */
 const MAX_ATTEMPTS = 100
 
-export interface OptimisticOptions {
-  /** As the store's. */
-  url: string
-  tls?: ConnectionOptions | undefined
+/** Where Redis is, as the store's; not a cluster. */
+export interface OptimisticOptions extends ServerLocation {
   /** Connections, each with one purchase at a time. Default 8. */
   connections?: number
   /** For connecting, for a free connection, and for the purchase on it, in milliseconds each. */
@@ -89,8 +87,8 @@ export interface SaleMethod {
  * caller would end the watch.
  */
 export function optimisticSale(options: OptimisticOptions): SaleMethod {
-  const { url, tls, connections = 8, deadlineMs } = options
-  const all = Array.from({ length: connections }, () => longLivedConnection(url, deadlineMs, tls))
+  const { connections = 8, deadlineMs } = options
+  const all = Array.from({ length: connections }, () => longLivedConnection(options, deadlineMs))
   for (const redis of all) redis.on('error', () => {}) // the purchase fails
   const free = [...all]
   const waiting = new Set<(redis: Connection) => void>()

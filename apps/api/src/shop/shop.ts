@@ -20,7 +20,7 @@ const routes: FastifyPluginAsyncTypebox<ShopOptions> = async (app, options) => {
   if (app.risk) await app.register(riskRoutes, { risk: app.risk })
 }
 
-/** Applications of the documents, each an update or two and its routes. All need `request.user`. */
+/** Applications of the source articles, each an update or two and its routes. All need `request.user`. */
 export const shopRoutes = fp(routes, {
   name: 'shop-routes',
   dependencies: ['@onetrip/session-store'],

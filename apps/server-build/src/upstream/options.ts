@@ -1,6 +1,12 @@
 import { matchesGlob } from 'node:path'
 import { Command, InvalidArgumentError, Option } from 'commander'
-import { type ServerBuild, serverBuilds } from '../builds.ts'
+import {
+  isServerBuild,
+  type Sanitizer,
+  type ServerBuild,
+  sanitizers,
+  serverBuilds,
+} from '../builds.ts'
 import { RedisBuildError } from '../errors.ts'
 import { integer } from '../options.ts'
 import { type SuiteName, suiteNames, type TestFile } from './suites.ts'
@@ -20,6 +26,8 @@ export interface UpstreamOptions {
   ioThreads: number[]
   /** All connections with TLS, on builds that have it. */
   tls?: boolean
+  /** Builds with this sanitizer; a report of it fails the test. */
+  sanitizer?: Sanitizer
   /** Files at the same time. */
   clients: number
   /** Seconds that one file may take. */
@@ -49,6 +57,11 @@ export function upstreamOptions(cores: number): Command {
         .default(['main', 'patches'] satisfies SuiteName[], 'main,patches'),
     )
     .option('--files <names>', 'only these, such as unit/auth,unit/type/* (default: all)', names)
+    .addOption(
+      new Option('--sanitizer <name>', 'on builds that check memory (address) or threads').choices(
+        sanitizers,
+      ),
+    )
     .addOption(
       new Option('--io-threads <counts>', 'with each of these numbers of I/O threads; 1 is off')
         .argParser(threadCounts)
@@ -92,6 +105,7 @@ Examples:
   npm run test:upstream -- --files unit/auth,unit/networking     two files
   npm run test:upstream -- --files 'unit/cluster/*' --io-threads 1 --clients 1
   npm run test:upstream -- --tls --files unit/tls,unit/auth      with TLS
+  npm run test:upstream -- --sanitizer address --timeout 3600    hours, several times slower
   npm run test:upstream -- --builds stock,stock                  how flaky are the tests themselves?
   npm run test:upstream -- --resume --only-differences           go on; list only what differs`,
     )
@@ -128,11 +142,11 @@ function names(text: string): string[] {
 
 function twoBuilds(text: string): UpstreamOptions['builds'] {
   const [reference, candidate, ...more] = names(text).map((name) =>
-    serverBuilds.find((known) => known === name),
+    isServerBuild(name) ? name : undefined,
   )
   if (reference && candidate && more.length === 0) return [reference, candidate]
   throw new InvalidArgumentError(
-    `Two builds of ${serverBuilds.join(', ')} are expected, such as stock,patched.`,
+    `Two builds of ${serverBuilds.join(', ')} are expected, such as stock,patched or stock,patched@0005.`,
   )
 }
 

@@ -32,18 +32,18 @@ export async function testUpstream(
   options: UpstreamOptions,
   command: string,
 ): Promise<Outcome> {
-  const { tls = false } = options
+  const { tls = false, sanitizer } = options
   await requireTcl(job.env, { tls })
   const [reference, candidate] = options.builds
-  const wanted = { ...selectionFrom(job.env), tls }
+  const forTools = { ...selectionFrom(job.env), tls }
+  const wanted = { ...forTools, ...(sanitizer && { sanitizer }) }
   const builds = {
     reference: await ensureBuilt(job, reference, wanted),
     candidate: await ensureBuilt(job, candidate, wanted),
   }
-  const tools = await ensureBuilt(job, 'tools', wanted)
-  const path = resolve(
-    options.json ?? join(job.home.redis, `upstream-tests${tls ? '-tls' : ''}.json`),
-  )
+  const tools = await ensureBuilt(job, 'tools', forTools)
+  const kind = [tls ? '-tls' : '', sanitizer ? `-${sanitizer}` : ''].join('')
+  const path = resolve(options.json ?? join(job.home.redis, `upstream-tests${kind}.json`))
   const record = newRecord(command, builds)
   if (options.resume) record.runs = await earlierRuns(path, record)
   await mkdir(dirname(path), { recursive: true })

@@ -26,7 +26,7 @@ const otherNames = ['redis-sentinel', 'redis-check-aof', 'redis-check-rdb']
 export interface Workspace {
   /** The source with Debian's patches, and so with upstream's tests and theirs. */
   upstream: string
-  /** The tests for the patched build: the same, but for what is in `patches/tests`. */
+  /** The tests for builds with our patches: the same, but for what is in `patches/tests`. */
   patched: string
   /** A new tree with the tests, a server and the tools. Its path is short: sockets are in it. */
   treeFor(build: InstalledBuild): Promise<string>
@@ -126,7 +126,7 @@ export async function createWorkspace(
       remove,
       async treeFor(build) {
         const copy = join(directory, String(trees++))
-        await copyTests(build.build === 'patched' ? patched : upstream, copy)
+        await copyTests((await needsOurs(job, build)) ? patched : upstream, copy)
         await addPrograms([build, tools], join(copy, 'src'))
         return copy
       },
@@ -137,6 +137,15 @@ export async function createWorkspace(
   }
 }
 
+/** Whether a build has a patch that upstream's tests are changed for: both have the same number. */
+async function needsOurs({ env }: Job, { patches }: InstalledBuild): Promise<boolean> {
+  const changes = (await namesIn(join(patchesDirectory(env), 'tests'))).filter(isPatch)
+  const numberOf = (name: string) => name.split('-', 1)[0]
+  return changes.some((change) => patches.some((name) => numberOf(name) === numberOf(change)))
+}
+
+const isPatch = (name: string) => name.endsWith('.patch')
+
 /** Adds the tests beside our patches, and changes those of upstream that cannot hold any more. */
 async function addOurs(job: Job, tree: string): Promise<void> {
   const from = join(patchesDirectory(job.env), 'tests')
@@ -144,7 +153,7 @@ async function addOurs(job: Job, tree: string): Promise<void> {
   await mkdir(into)
   for (const name of await namesIn(from)) {
     const path = join(from, name)
-    if (name.endsWith('.patch')) await applyPatch(tree, { name, path }, job)
+    if (isPatch(name)) await applyPatch(tree, { name, path }, job)
     else await copyFile(path, join(into, name))
   }
 }

@@ -49,6 +49,10 @@ test('defaults, and lists as people write them', () => {
   expect(
     parsed('--builds', 'stock,stock', '--io-threads', '4, 1,4', '--files', 'tests/unit/auth.tcl'),
   ).toMatchObject({ builds: ['stock', 'stock'], ioThreads: [4, 1], files: ['unit/auth'] })
+  expect(parsed('--builds', 'patched@0004,patched@0005').builds).toEqual([
+    'patched@0004',
+    'patched@0005',
+  ])
   expect(parsed('--suites', 'cluster,main,cluster').suites).toEqual(['cluster', 'main'])
 })
 
@@ -56,6 +60,8 @@ test.each([
   [['--builds', 'stock'], 'Two builds'],
   [['--builds', 'stock,tools'], 'Two builds'],
   [['--builds', 'stock,fastest'], 'Two builds of patched, stock, baseline'],
+  [['--builds', 'stock,fastest,patched'], 'Two builds'],
+  [['--builds', 'stock,patched@5'], 'Two builds'],
   [['--suites', 'unit'], "'unit' is none of main, patches, modules, cluster, sentinel"],
   [['--io-threads', '0'], 'A whole number from 1 to 128'],
   [['--files', 'a,,b'], 'Names, separated by commas'],

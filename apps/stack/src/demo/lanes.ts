@@ -1,5 +1,5 @@
 import type { StrategyName } from '@onetrip/session-store'
-import { redisAddress } from '../address.ts'
+import { type RedisTarget, redisAddress } from '../address.ts'
 import { apiUrl, startApi } from '../api.ts'
 import { freePorts } from '../ports.ts'
 import { isAlive } from '../processes.ts'
@@ -21,9 +21,12 @@ export interface Link {
 }
 
 export interface LanesOptions {
-  redisUrl: string
+  redis: RedisTarget
   sessionSecret: string
-  /** Opens a link to Redis at `to` (`host:port` or a path); undefined: the API reaches Redis directly. */
+  /**
+   * Opens a link to Redis at `to` (`host:port` or a path); undefined: the API reaches Redis directly, as it
+   * always does on a cluster.
+   */
   openLink(to: string, distanceMs: number, lane: 0 | 1): Promise<Link | undefined>
 }
 
@@ -97,10 +100,9 @@ export class Lanes {
     await using undo = new AsyncDisposableStack()
     const ports = await freePorts(2)
     const start = async (lane: 0 | 1): Promise<Lane> => {
-      const { redisUrl, sessionSecret, openLink } = this.#options
-      const { path, host, port: redisPort } = redisAddress(redisUrl).options
-      const to = path ?? `${host?.includes(':') ? `[${host}]` : host}:${redisPort}`
-      const link = await openLink(to, distanceMs, lane)
+      const { redis, sessionSecret, openLink } = this.#options
+      const link =
+        'url' in redis ? await openLink(addressOf(redis.url), distanceMs, lane) : undefined
       if (link) undo.defer(async () => void (await link.close()))
       signal.throwIfAborted()
       const [strategy, port] = [lanes[lane], ports[lane] ?? 0]
@@ -108,7 +110,7 @@ export class Lanes {
         variant: strategy,
         host: HOST,
         port,
-        redisUrl: link ? through(link, redisUrl) : redisUrl,
+        redis: link && 'url' in redis ? { url: through(link, redis.url) } : redis,
         sessionSecret,
         env: settings,
         sameGroup: true,
@@ -122,6 +124,12 @@ export class Lanes {
     const [first, second] = started.map((result) => (result as { value: Lane }).value)
     return { lanes: [first, second] as Pair<Lane>, undo: undo.move() }
   }
+}
+
+/** `host:port`, or the path of a Unix socket. */
+function addressOf(redisUrl: string): string {
+  const { path, host, port } = redisAddress(redisUrl).options
+  return path ?? `${host?.includes(':') ? `[${host}]` : host}:${port}`
 }
 
 /** The URL of the same Redis, reached through a link. */

@@ -1,4 +1,5 @@
 import { fileURLToPath } from 'node:url'
+import { type RedisTarget, settingsOfTarget } from '../address.ts'
 import { type Program, startProgram } from '../program.ts'
 
 const demoProgram = fileURLToPath(new URL('../demo.ts', import.meta.url))
@@ -8,10 +9,10 @@ const READY = /^The demo service listens/
 export interface DemoProcessOptions {
   /** Path of its Unix socket. */
   socket: string
-  /** Of Redis, with the user of the APIs. */
-  redisUrl: string
-  /** Of Redis, with a user that may ask INFO. */
-  monitorUrl: string
+  /** With the user of the APIs. */
+  redis: RedisTarget
+  /** Of Redis, or of each node of a cluster, with a user that may ask INFO. */
+  monitorUrls: readonly string[]
   /** Cancels the start. */
   signal?: AbortSignal
   onLine?: (line: string) => void
@@ -23,13 +24,18 @@ export interface DemoProcessOptions {
  * @throws ProgramError when it does not start; the reason of `signal`.
  */
 export async function startDemo(options: DemoProcessOptions): Promise<Program> {
-  const { socket, redisUrl, monitorUrl, signal, onLine } = options
+  const { socket, redis, monitorUrls, signal, onLine } = options
   const demo = await startProgram({
     name: 'the demo service',
     command: process.execPath,
     args: [demoProgram],
     // Not as arguments: other users of the machine can read those.
-    env: { ...process.env, DEMO_SOCKET: socket, REDIS_URL: redisUrl, MONITOR_URL: monitorUrl },
+    env: {
+      ...process.env,
+      ...settingsOfTarget(redis),
+      DEMO_SOCKET: socket,
+      MONITOR_URLS: monitorUrls.join(' '),
+    },
     input: true,
     ready: READY,
     killSignal: 'SIGTERM', // killed, it would leave its APIs

@@ -1,7 +1,8 @@
 import { strategyNames } from '@onetrip/session-store'
+import type { RedisTarget } from '../address.ts'
 import { messageOf, Problem } from '../problem.ts'
 import { endOf } from '../program.ts'
-import { RedisMonitor } from '../redis-info.ts'
+import { monitorAll } from '../redis-monitors.ts'
 import { startRelay } from '../relay/process.ts'
 import type { Done, RaceLimits, Started } from './events.ts'
 import type { RaceFeed } from './feed.ts'
@@ -18,6 +19,15 @@ export const raceLimits: RaceLimits = {
   turnSeconds: 1,
 }
 
+/**
+ * What is different on a cluster. Its clients learn the addresses of the nodes from the nodes, and would go
+ * around a relay, hence no distance. Some strategies need all keys of an update on one server.
+ */
+export const clusterRace: Partial<RaceLimits> = {
+  strategies: strategyNames.filter((name) => name !== 'transaction' && name !== 'script'),
+  distancesMs: [0],
+}
+
 const WARM_UP_SECONDS = 1
 /** Of Redis to INFO, beside what the lanes send. */
 const REPLY_TIMEOUT_MS = 3_000
@@ -26,9 +36,9 @@ const MAX_RACE_MS = 180_000
 
 export interface RaceOptions {
   /** With the user that the APIs have. */
-  redisUrl: string
-  /** With a user that may ask INFO. */
-  monitorUrl: string
+  redis: RedisTarget
+  /** Of Redis, or of each node of a cluster, with a user that may ask INFO. */
+  monitorUrls: readonly string[]
   /** Signs the tokens of the race's sessions. */
   sessionSecret: string
 }
@@ -79,9 +89,9 @@ export class RaceTrack {
 
   async #race(started: Started, signal: AbortSignal, fail: (error: Error) => void): Promise<Done> {
     await using undo = new AsyncDisposableStack()
-    const { redisUrl, monitorUrl, sessionSecret: secret } = this.#options
+    const { redis, monitorUrls, sessionSecret: secret } = this.#options
     const publish = this.#feed.publish.bind(this.#feed)
-    const monitor = await RedisMonitor.connect(monitorUrl, REPLY_TIMEOUT_MS)
+    const monitor = await monitorAll(monitorUrls, REPLY_TIMEOUT_MS)
     undo.defer(() => monitor.close())
     const lost = 'Redis closed the connection: it was stopped, or it died.'
     void monitor.lost.then(() => fail(new Problem(lost)))
@@ -93,7 +103,7 @@ export class RaceTrack {
       for (const { api } of lanes) void api.exited.then(async () => fail(await endOf(api)))
       const generator = await startGenerator(signal)
       undo.defer(() => generator.stop())
-      const sessions = { redisUrl, secret, count: started.connections }
+      const sessions = { redis, secret, count: started.connections }
       return await withSessions(sessions, async (tokens) => {
         const course = { started, lanes, tokens, generator, monitor, publish, signal }
         if (areNew) await warmUp(course, WARM_UP_SECONDS)

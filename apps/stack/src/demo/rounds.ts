@@ -1,9 +1,9 @@
-import { once } from 'node:events'
 import { GENERATOR_LIMIT } from '../measure/generator-limit.ts'
 import { summaryOf as latencySummary, together } from '../measure/latencies.ts'
 import { readFamilyCpu, readMachineCpu, shareElsewhere } from '../measure/machine-cpu.ts'
 import { type Usage, usageDuring } from '../measure/usage.ts'
-import type { RedisMonitor } from '../redis-info.ts'
+import type { Monitor } from '../redis-monitors.ts'
+import { unlessAborted } from '../until.ts'
 import type { Done, Pair, RaceEvent, Started, Turn } from './events.ts'
 import type { Generator, GeneratorResult } from './generator-process.ts'
 import type { Lane } from './lanes.ts'
@@ -20,7 +20,7 @@ export interface Course {
   /** Of sessions that the lanes accept. */
   tokens: readonly string[]
   generator: Generator
-  monitor: RedisMonitor
+  monitor: Monitor
   publish(event: RaceEvent): void
   /** Ends it early: everything here rejects with its reason. */
   signal: AbortSignal
@@ -114,20 +114,4 @@ function resultOf(started: Started, measured: readonly Measured[]): Done {
     lanes: [laneOf(0), laneOf(1)],
     elsewhere: shares.length > 0 ? shares.reduce((sum, one) => sum + one) / shares.length : null,
   })
-}
-
-/** @throws the reason of the signal, as soon as it is aborted. */
-async function unlessAborted<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
-  work.catch(() => {}) // it may fail after the signal
-  signal.throwIfAborted()
-  const done = new AbortController()
-  const aborted = once(signal, 'abort', { signal: done.signal }).then(() => {
-    throw signal.reason
-  })
-  aborted.catch(() => {})
-  try {
-    return await Promise.race([work, aborted])
-  } finally {
-    done.abort()
-  }
 }

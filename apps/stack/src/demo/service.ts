@@ -2,12 +2,12 @@ import { once } from 'node:events'
 import { chmod, rm } from 'node:fs/promises'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { text } from 'node:stream/consumers'
-import { isLocal, redisAddress } from '../address.ts'
+import { isLocal, type RedisTarget, redisAddress } from '../address.ts'
 import { messageOf } from '../problem.ts'
 import { type RaceInput, type RaceLimits, Refusal } from './events.ts'
 import { RaceFeed } from './feed.ts'
 import { parseLanes, parseRace } from './input.ts'
-import { type RaceOptions, RaceTrack, raceLimits } from './race.ts'
+import { clusterRace, type RaceOptions, RaceTrack, raceLimits } from './race.ts'
 import { WireTap } from './wire.ts'
 
 export interface DemoServiceOptions extends RaceOptions {
@@ -27,13 +27,15 @@ const MAX_WAITING = 5
  * @throws what `node:net` throws when it cannot listen.
  */
 export async function openDemoService(serviceOptions: DemoServiceOptions) {
-  const { socket, limits = raceLimits, ...options } = serviceOptions
+  const { socket, limits: given = raceLimits, ...options } = serviceOptions
+  const onCluster = 'cluster' in options.redis
+  const limits = { ...given, ...(onCluster && clusterRace) }
   const feed = new RaceFeed()
   const track = new RaceTrack(options, feed)
   const tap = new WireTap(options)
   const stopping = new AbortController()
   const ending = new AbortController()
-  const why = whyNoRace(options.redisUrl)
+  const why = whyNoRace(options.redis)
   /** The race or the traces in progress. They run one after the other: at once they would distort each other. */
   let busy: Promise<unknown> = Promise.resolve()
   let waiting = 0
@@ -53,6 +55,7 @@ export async function openDemoService(serviceOptions: DemoServiceOptions) {
     },
     'GET /race/events': (_, response) => sendEvents(feed, response, ending.signal),
     'POST /wire': async (request) => {
+      if (onCluster) throw new Refusal(404, NO_WIRE)
       const input = parseLanes(await json(request), limits)
       if (feed.running) throw new Refusal(409, RUNNING)
       if (waiting >= MAX_WAITING)
@@ -111,10 +114,16 @@ export async function openDemoService(serviceOptions: DemoServiceOptions) {
 
 const RUNNING = 'A race is running. Try again when it is over.'
 
+const NO_WIRE =
+  'On a cluster the wire is not shown: clients connect to the nodes themselves, not through the relay that reads along.'
+
 /** The relay and the load generator work on this machine only, and neither speaks TLS. */
-function whyNoRace(redisUrl: string): string | undefined {
-  if (redisAddress(redisUrl).options.tls) return 'Redis is reached by TLS: there is no race.'
-  if (isLocal(redisUrl)) return undefined
+function whyNoRace(redis: RedisTarget): string | undefined {
+  const urls = 'url' in redis ? [redis.url] : redis.cluster.map((address) => `redis://${address}`)
+  if (urls.some((url) => redisAddress(url).options.tls)) {
+    return 'Redis is reached by TLS: there is no race.'
+  }
+  if (urls.every(isLocal)) return undefined
   return 'Redis is on another machine, and the race puts load on this machine only.'
 }
 

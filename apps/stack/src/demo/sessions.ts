@@ -1,4 +1,11 @@
-import { createSessionStore, documentKeys } from '@onetrip/session-store'
+import {
+  createSessionStore,
+  documentKeys,
+  type Keys,
+  partitionedKeys,
+  type SessionStore,
+} from '@onetrip/session-store'
+import { locationOf, type RedisTarget } from '../address.ts'
 import { messageOf, Problem } from '../problem.ts'
 
 /** Few, so that they leave the shop's own items among the 100 that GET /items/popular lists. */
@@ -14,13 +21,15 @@ export const raceItems = { items: ITEMS, itemPrefix: 'race-item-' }
  * @throws Problem when Redis does not answer; what `work` throws.
  */
 export async function withSessions<Result>(
-  { redisUrl, secret, count }: { redisUrl: string; secret: string; count: number },
+  { redis, secret, count }: { redis: RedisTarget; secret: string; count: number },
   work: (tokens: readonly string[]) => Promise<Result>,
 ): Promise<Result> {
+  // As the APIs have them.
+  const partitions = Number(process.env.REDIS_PARTITIONS || 64)
+  const keys = 'url' in redis ? documentKeys : partitionedKeys(partitions)
   const store = createSessionStore({
-    url: redisUrl,
-    tokens: { secrets: [secret] },
-    janitor: false,
+    ...(await locationOf(redis)),
+    ...{ keys, tokens: { secrets: [secret] }, janitor: false },
   })
   try {
     await store.ready(5_000).catch((error: unknown) => {
@@ -33,18 +42,19 @@ export async function withSessions<Result>(
       return await work(tokens)
     } finally {
       // Redis may have gone, and the sessions with it or by their expiry.
-      await Promise.allSettled([...names.map((name) => store.endUserSessions(name)), forget(store)])
+      const ended = names.map((name) => store.endUserSessions(name))
+      await Promise.allSettled([...ended, forget(store, keys)])
     }
   } finally {
     await store.close()
   }
 }
 
-function forget(store: ReturnType<typeof createSessionStore>): Promise<void> {
+function forget(store: SessionStore, keys: Keys): Promise<void> {
   const { itemPrefix, items } = raceItems
   const names = Array.from({ length: items }, (_, index) => `${itemPrefix}${index + 1}`)
   return store.run({
-    commands: documentKeys.allPopular().map((key) => ['ZREM', key, ...names] as const),
+    commands: keys.allPopular().map((key) => ['ZREM', key, ...names] as const),
     readOnly: false,
     read: () => undefined,
   })

@@ -18,11 +18,11 @@ const TRACED_VIEWS = 5
 
 /** Sends single page views through two lanes and shows what goes over the wire to Redis. */
 export class WireTap {
-  readonly #options: Omit<RaceOptions, 'monitorUrl'>
+  readonly #options: Omit<RaceOptions, 'monitorUrls'>
   readonly #lanes: Lanes
   readonly #traffic: Pair<Traffic[]> = [[], []]
 
-  constructor(options: Omit<RaceOptions, 'monitorUrl'>) {
+  constructor(options: Omit<RaceOptions, 'monitorUrls'>) {
     this.#options = options
     this.#lanes = new Lanes({
       ...options,
@@ -50,9 +50,9 @@ export class WireTap {
     wanted: { lanes: Pair<StrategyName>; distanceMs: number },
     signal: AbortSignal,
   ): Promise<Pair<Wire>> {
-    const { redisUrl, sessionSecret } = this.#options
+    const { redis, sessionSecret } = this.#options
     return await this.#lanes.use(wanted, { signal }, (lanes) =>
-      withSessions({ redisUrl, secret: sessionSecret, count: 1 }, async ([token = '']) => [
+      withSessions({ redis, secret: sessionSecret, count: 1 }, async ([token = '']) => [
         await this.#view(lanes[0], 0, token, signal),
         await this.#view(lanes[1], 1, token, signal),
       ]),

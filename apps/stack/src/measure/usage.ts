@@ -51,7 +51,7 @@ export async function infoOf(url: string): Promise<ApiInfo> {
 interface Watched {
   /** Of the API. */
   url: string
-  monitor: RedisMonitor
+  monitor: Pick<RedisMonitor, 'read'>
   signal: AbortSignal
 }
 

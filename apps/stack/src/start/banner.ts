@@ -36,26 +36,36 @@ ${row('Stop', `Ctrl-C here, or kill ${process.pid}`)}
 `
 }
 
+/** Each primary with its replicas. */
+function clusterLines(nodes: NonNullable<RunningPrograms['redis']['nodes']>): string[] {
+  const named = nodes.map(({ url, replicaOf }) => ({ address: new URL(url).host, replicaOf }))
+  const primaries = named.filter(({ replicaOf }) => replicaOf === null)
+  const lines = primaries.map(({ address: primary }) => {
+    const replicas = named.filter(({ replicaOf }) => replicaOf === primary)
+    return `  ${primary}, replica ${replicas.map(({ address }) => address).join(', ') || 'none'}`
+  })
+  return [`a cluster of ${primaries.length} primaries, with their replicas:`, ...lines]
+}
+
 function redisLines(
-  { redis: { transport, socket } }: RunningPrograms,
+  { redis: { transport, socket, nodes = [] } }: RunningPrograms,
   { version, build, ioThreads }: RedisFacts,
   { redis, installed }: StartSettings,
 ): string[] {
   const ours = build === null ? 'NOT the patched build' : `build ${build}`
   const way = transport === 'unix' ? 'its Unix socket' : 'TCP'
-  const use = `the APIs use ${way}; ${ioThreads} I/O ${ioThreads === 1 ? 'thread' : 'threads'}`
+  const threads = `${ioThreads ?? 'unknown'} I/O ${ioThreads === 1 ? 'thread' : 'threads'}`
+  const use = `the APIs use ${way}; ${threads}`
   if (redis.kind === 'foreign') {
     return [`${version} at ${hideCredentials(redis.url)} (REDIS_URL), ${ours}`, use]
   }
   const program = installed === null ? '' : `${installed} (REDIS_SERVER), `
-  const lines = [
-    `${version}, ${program}${ours}`,
-    `127.0.0.1:${redis.port} and ${socket}`,
-    use,
-    `data in ${redis.directory}`,
-  ]
+  const where =
+    redis.kind === 'own' ? [`127.0.0.1:${redis.port} and ${socket}`] : clusterLines(nodes)
+  const lines = [`${version}, ${program}${ours}`, ...where, use, `data in ${redis.directory}`]
   if (installed === null) {
-    lines.push(`users api and operator; their passwords are in ${redis.secrets}`)
+    const users = redis.kind === 'own' ? 'api and operator' : 'api, operator and cluster'
+    lines.push(`users ${users}; their passwords are in ${redis.secrets}`)
   }
   return lines
 }

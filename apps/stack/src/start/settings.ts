@@ -7,11 +7,14 @@ import {
   type Transport,
   transports,
 } from '../address.ts'
+import { portsFrom } from '../cluster.ts'
 import { port } from '../parsers.ts'
 import { places } from '../places.ts'
 import { Problem } from '../problem.ts'
-import { type RedisBuild, redisBuilds } from '../redis.ts'
-import type { ForeignRedis, OwnRedis } from '../stack.ts'
+import { type RedisBuild, redisBuild, redisBuilds } from '../redis.ts'
+import type { ForeignRedis, OwnCluster, OwnRedis } from '../stack.ts'
+
+const MAX_PORT = 65_535
 
 interface Flags {
   /** Of the pooled API. */
@@ -21,11 +24,12 @@ interface Flags {
   redisPort: number
   redisBuild: RedisBuild
   transport: Transport
+  cluster: boolean
   race: boolean
 }
 
 export interface StartSettings extends Pick<Flags, 'host' | 'port' | 'naivePort' | 'race'> {
-  redis: OwnRedis | ForeignRedis
+  redis: OwnRedis | OwnCluster | ForeignRedis
   /** Path of an installed redis-server (REDIS_SERVER) that runs instead of a build. */
   installed: string | null
   /** Whether users log in with passwords (AUTH=password), which the APIs read from USERS_FILE. */
@@ -35,7 +39,9 @@ export interface StartSettings extends Pick<Flags, 'host' | 'port' | 'naivePort'
 /** The options for Redis that `npm start` and `npm run load` share. */
 export function redisOptions(): { build: Option; transport: Option } {
   return {
-    build: new Option('--redis-build <build>', 'which build of Redis').choices(redisBuilds),
+    build: new Option('--redis-build <build>', 'which build of Redis')
+      .choices(redisBuilds)
+      .argParser(redisBuild),
     transport: new Option('--transport <transport>', 'how the APIs reach Redis').choices(
       transports,
     ),
@@ -56,9 +62,17 @@ export function startCommand(): Command {
     .addOption(
       new Option('--host <address>', 'where both APIs listen').env('HOST').default('127.0.0.1'),
     )
-    .addOption(portOption('redis-port', 'port of Redis, always on 127.0.0.1', 'REDIS_PORT', 6390))
+    .addOption(
+      portOption(
+        'redis-port',
+        'port of Redis, always on 127.0.0.1; of a cluster, the first of 12',
+        'REDIS_PORT',
+        6390,
+      ),
+    )
     .addOption(build.env('REDIS_BUILD').default('patched'))
     .addOption(transport.env('TRANSPORT').default('tcp'))
+    .option('--cluster', 'three primaries and three replicas instead of one Redis')
     .option('--no-race', 'without the race on the demo page (env: RACE=off)')
     .allowExcessArguments(false)
     .addHelpText(
@@ -78,6 +92,7 @@ Examples:
   npm start
   npm start -- --port 8080 --naive-port 8081
   npm start -- --redis-build baseline --transport unix
+  npm start -- --cluster
   REDIS_URL=redis://127.0.0.1:6379 npm start`,
     )
 }
@@ -88,7 +103,7 @@ Examples:
  * @throws Problem when two of them contradict each other.
  */
 export async function settingsOf(command: Command, env: NodeJS.ProcessEnv): Promise<StartSettings> {
-  const { host, port, naivePort, redisPort, redisBuild, transport } = command.opts<Flags>()
+  const { host, port, naivePort, redisPort, redisBuild, transport, cluster } = command.opts<Flags>()
   const { REDIS_SERVER: installed, RACE: race = 'on' } = env
   if (race !== 'on' && race !== 'off') throw new Problem(`RACE is "${race}": it must be on or off.`)
   const url = await redisOfEnvironment(env)
@@ -104,13 +119,36 @@ export async function settingsOf(command: Command, env: NodeJS.ProcessEnv): Prom
   const aboutBuild = { redisBuild: '--redis-build' }
   if (url) {
     redisAddress(url)
-    const aboutOwn = { ...aboutBuild, redisPort: '--redis-port', transport: '--transport' }
+    const aboutOwn = {
+      ...{ ...aboutBuild, redisPort: '--redis-port' },
+      ...{ transport: '--transport', cluster: '--cluster' },
+    }
     refuse(aboutOwn, `REDIS_URL (${hideCredentials(url)}) selects a Redis that runs already`)
+  }
+  for (const name of ['REDIS_CLUSTER', 'REDIS_SENTINELS'] as const) {
+    if (!env[name]) continue
+    throw new Problem(
+      `${name} is set, but npm start uses a running Redis only by REDIS_URL. Unset it; npm start -- --cluster starts a cluster.`,
+    )
+  }
+  if (cluster) {
+    refuse({ transport: '--transport' }, 'a cluster is reached by TCP')
+    if (transport !== 'tcp') {
+      throw new Problem(`TRANSPORT is "${transport}", but a cluster is reached by TCP. Unset it.`)
+    }
+    const last = portsFrom(redisPort).at(-1) ?? 0
+    if (last > MAX_PORT) {
+      throw new Problem(
+        `--redis-port or REDIS_PORT is ${redisPort}: a cluster has 12 ports from there on, so it may be ${MAX_PORT - 11} at most.`,
+      )
+    }
   }
   if (installed) refuse(aboutBuild, `REDIS_SERVER (${installed}) selects an installed server`)
   const { run, data, secrets } = places(env)
   // Another version may not be able to read the data of our builds.
-  const directory = join(data, installed ? 'installed' : redisBuild)
+  const program = installed ? 'installed' : redisBuild
+  const directory = join(data, cluster ? `cluster-${program}` : program)
+  const own = { build: redisBuild, port: redisPort, secrets, directory }
   return {
     ...{ host, port, naivePort },
     race: race === 'on' && command.opts<Flags>().race,
@@ -118,6 +156,8 @@ export async function settingsOf(command: Command, env: NodeJS.ProcessEnv): Prom
     passwords: env.AUTH === 'password',
     redis: url
       ? { kind: 'foreign', url }
-      : { kind: 'own', build: redisBuild, transport, port: redisPort, run, secrets, directory },
+      : cluster
+        ? { kind: 'cluster', ...own }
+        : { kind: 'own', transport, run, ...own },
   }
 }

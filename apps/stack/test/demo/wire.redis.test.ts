@@ -8,7 +8,7 @@ const kindsOf = ({ exchanges }: Wire) => exchanges.map(({ kind }) => kind)
 const commandsOf = ({ exchanges }: Wire) =>
   exchanges.filter(({ kind }) => kind === 'send').map(({ lines }) => lines)
 
-/** The view as the documents write it, with the time left out. */
+/** The view as the source articles write it, with the time left out. */
 const view = [
   'ZADD recent: XX <time> <session>',
   'ZADD viewed:<session> <time> race-item-1',

@@ -3,6 +3,7 @@ import { type Call, type WorkloadOptions, workload } from '@onetrip/stack/measur
 import { Problem } from '@onetrip/stack/problem.ts'
 import { RedisMonitor } from '@onetrip/stack/redis-info.ts'
 import type { Context } from '../../experiment/experiment.ts'
+import { IO_THREADS } from '../../experiment/result.ts'
 import { clientsOf } from '../../variants.ts'
 import { hasRequest, type RequestFlags, requestsOf, requireAnswer } from './request.ts'
 import { logIn } from './sessions.ts'
@@ -52,7 +53,7 @@ export async function openBench(context: Context, options: HttpBenchOptions): Pr
     Redis: `${version} ${build ?? redis.build}`,
     Clients: clientsOf(apis.map(({ variant }) => variant)),
   })
-  context.describe('load', { 'way to Redis': redis.transport, "Redis's I/O threads": ioThreads })
+  context.describe('load', { 'way to Redis': redis.transport, [IO_THREADS]: ioThreads })
   const tokens = new Map<Api, readonly string[]>()
   await context.step('Logging users in', async () => {
     for (const api of apis) {

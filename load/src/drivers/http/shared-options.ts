@@ -12,7 +12,7 @@ import { addRequest, hasRequest, type RequestFlags } from './request.ts'
 
 const workloads: Record<WorkloadName, { sessions: number; items: number; reads: number }> = {
   realistic: { sessions: 1_000, items: 1_000, reads: 0.2 },
-  /** What the documents' own benchmark did: one token, one item, and nothing but updates. */
+  /** What the source articles' own benchmark did: one token, one item, and nothing but updates. */
   documents: { sessions: 1, items: 1, reads: 0 },
   sale: { sessions: 1_000, items: 1_000, reads: 0 },
   feed: { sessions: 1_000, items: 1_000, reads: 0.8 },
@@ -97,15 +97,18 @@ export const requestOptionNames = [...workloadOptionNames, 'method', 'header', '
 export function addTarget(command: Command): Command {
   const { build, transport } = redisOptions()
   const url = 'APIs that run already, their Redis being REDIS_URL; or any HTTP service'
+  const threads =
+    "of an own stack's Redis, its main thread included (default: REDIS_IO_THREADS, else by cores)"
   return addRequest(command)
     .option('--connections <n>', 'HTTP connections at the same time', wholeNumber(1, 10_000), 64)
     .option('--workers <n>', 'processes of each API of an own stack', wholeNumber(1, 64))
     .addOption(
       new Option('--url <list>', url)
         .argParser(listOfUrls)
-        .conflicts(['variants', 'redisBuild', 'transport', 'workers']),
+        .conflicts(['variants', 'redisBuild', 'transport', 'workers', 'ioThreads']),
     )
     .option(ownHostOption, 'these hosts are mine to put load on, though they are not this machine')
     .addOption(build)
     .addOption(transport)
+    .option('--io-threads <n>', threads, wholeNumber(1, 128))
 }

@@ -14,6 +14,7 @@ import { Problem } from '@onetrip/stack/problem.ts'
 import { endOf } from '@onetrip/stack/program.ts'
 import { runningStack, type StackRecord } from '@onetrip/stack/record.ts'
 import { buildRedis, type RedisBuild } from '@onetrip/stack/redis.ts'
+import { redisFacts } from '@onetrip/stack/redis-info.ts'
 import { startStack } from '@onetrip/stack/stack.ts'
 import { print } from '@onetrip/stack/terminal.ts'
 import type { Context } from '../../experiment/experiment.ts'
@@ -22,9 +23,10 @@ import { isContender, type Variant, variantProgram, variants } from '../../varia
 /** What decides which stack is measured. */
 export interface TargetOptions {
   variants: Variant[]
-  /** Given only if the user wants this build, whatever runs already; likewise the next two. */
+  /** Given only if the user wants this build, whatever runs already; likewise the next three. */
   redisBuild?: RedisBuild
   transport?: Transport
+  ioThreads?: number
   /** Processes of each API. */
   workers?: number
   /** APIs of a running stack, instead of one that npm start runs or this starts. */
@@ -77,6 +79,8 @@ async function misfitOf(
   { redis, apis }: StackRecord,
   options: TargetOptions,
 ): Promise<string | undefined> {
+  if (redis.nodes)
+    return 'The running stack has a Redis Cluster, of which only one node would be measured'
   const { redisBuild = redis.build, transport = redis.transport, workers } = options
   const missing = options.variants.find((name) => !apis.some(({ variant }) => variant === name))
   if (missing) return `The running stack has no ${missing} API`
@@ -86,6 +90,10 @@ async function misfitOf(
   for (const { url, variant } of workers === undefined ? [] : wanted) {
     const running = (await infoOf(url)).workers ?? 'an unknown number of'
     if (running !== workers) return `The running ${variant} API has ${running} workers`
+  }
+  if (options.ioThreads !== undefined) {
+    const { ioThreads } = await redisFacts(redis.url)
+    if (ioThreads !== options.ioThreads) return `The running Redis has io-threads ${ioThreads}`
   }
   if (redisBuild === redis.build && transport === redis.transport) return undefined
   return `The running stack has Redis ${redis.build} over ${redis.transport}`
@@ -104,14 +112,16 @@ function describeApis(context: Context, infos: readonly ApiInfo[]): void {
 }
 
 async function ownTarget(context: Context, options: TargetOptions): Promise<Target> {
-  const { redisBuild, transport, variants } = options
+  const { redisBuild, transport, ioThreads, variants } = options
   const { REDIS_SERVER: installed } = process.env
   const url = await redisOfEnvironment()
   if (url && installed) {
     throw new Problem('REDIS_URL and REDIS_SERVER are both set; only one Redis can be used.')
   }
-  if ((redisBuild && (url || installed)) || (transport && url)) {
-    throw new Problem('--redis-build and --transport have no effect on REDIS_URL or REDIS_SERVER.')
+  if ((redisBuild && (url || installed)) || ((transport || ioThreads) && url)) {
+    throw new Problem(
+      '--redis-build, --transport and --io-threads have no effect on REDIS_URL, --redis-build none on REDIS_SERVER.',
+    )
   }
   if (url) requireOwnHost(url, options.iOwnThisHost === true)
   const { poolSize, workers } = { ...apiSettings(), ...options }
@@ -126,11 +136,12 @@ async function ownTarget(context: Context, options: TargetOptions): Promise<Targ
   context.defer(() => rm(run, { recursive: true, force: true }))
   const [port = 0, ...ports] = await freePorts(1 + variants.length)
   const directories = { run, directory: join(run, 'data'), secrets: join(run, 'secrets') }
+  const config = ioThreads && { config: { 'io-threads': String(ioThreads) } }
   const stack = await context.step('Starting Redis and the APIs', () =>
     startStack({
       redis: url
         ? { kind: 'foreign', url }
-        : { kind: 'own', build, transport: transport ?? 'tcp', port, ...directories },
+        : { kind: 'own', build, transport: transport ?? 'tcp', port, ...directories, ...config },
       host: '127.0.0.1',
       apis: variants.map((name, index) => ({ ...variantProgram(name), port: ports[index] ?? 0 })),
       sessionSecret: newSecret(),

@@ -14,12 +14,12 @@ export interface LinkPlan {
   distant: { roundTripMs: number; rate: string } | null
 }
 
-/** The links of the documents: a round trip at a bandwidth, or nothing in between. */
+/** The links of the source articles: a round trip at a bandwidth, or nothing in between. */
 const named = { unix: null, loopback: null, switch: '0.271ms@1Gb/s', vpn: '48ms@1.8Mb/s' }
 
 export const linkNames: readonly string[] = Object.keys(named)
 
-/** A parser for links, each one of the documents' or like `5ms@100Mb/s`. */
+/** A parser for links, each one of the source articles' or like `5ms@100Mb/s`. */
 export const links = list(link)
 
 function link(name: string): LinkPlan {

@@ -1,5 +1,5 @@
 import { list, listOf, wholeNumber } from '@onetrip/stack/parsers.ts'
-import { type RedisBuild, redisBuilds } from '@onetrip/stack/redis.ts'
+import { type RedisBuild, redisBuild, redisBuilds } from '@onetrip/stack/redis.ts'
 import { type Command, Option } from 'commander'
 
 // Options that several experiments share; each gives its own defaults.
@@ -10,7 +10,14 @@ export interface BuildsOptions {
 
 /** `--builds` */
 export function addBuilds(command: Command, defaults: readonly RedisBuild[]): void {
-  command.addOption(namesOption('--builds <list>', redisBuilds, defaults))
+  command.addOption(
+    new Option(
+      '--builds <list>',
+      `out of ${redisBuilds.join(', ')}; patched@0005 ends with patch 0005`,
+    )
+      .argParser(list(redisBuild))
+      .default([...defaults], defaults.join(',')),
+  )
 }
 
 /** An option for a list out of some names, by default all of them. */

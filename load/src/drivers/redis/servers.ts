@@ -42,24 +42,22 @@ function send(signal: 'SIGSTOP' | 'SIGCONT', { pid }: RedisServer): void {
 }
 
 interface FilledRedisOptions extends RedisServerOptions {
-  keys?: number
-  bytes?: number
   idle?: number
   busy: number
 }
 
 /**
- * Starts a Redis that has keys (1 by default, as `fillKeys` names them) with values of `bytes` bytes (3, as
- * redis-benchmark's), and idle connections (0), and room for `busy` others at the same time.
+ * Starts a Redis that has a key, as `fillKeys` names it, with a value of 3 bytes, as redis-benchmark's, and idle
+ * connections (0 by default), and room for `busy` others at the same time.
  */
 export async function startFilledRedis(
   context: Context,
-  { build, config, keys = 1, bytes = 3, idle = 0, busy }: FilledRedisOptions,
+  { build, config, idle = 0, busy }: FilledRedisOptions,
 ): Promise<RedisServer> {
   // Twice the busy ones: a client connects again before Redis has noticed that it closed.
   const maxclients = String(Math.max(10_000, idle + 2 * busy + 100))
   const server = await context.startRedis({ build, config: { maxclients, ...config } })
-  await fillKeys(server.socket, keys, bytes)
+  await fillKeys(server.socket, 1, 3)
   if (idle > 0) {
     const holder = await holdConnections(server.socket, idle, context.signal)
     context.defer(() => holder.stop())

@@ -10,7 +10,7 @@ import { asCpu, asRate, type Case, product } from '../../experiment/shape.ts'
 import { chartsOf } from '../../reporting/charts.ts'
 import { documented, range, ratio, sectionOf } from '../../reporting/columns.ts'
 
-/** redis-benchmark's default tests in its order: arguments, and commands per second in the documents. */
+/** redis-benchmark's default tests in its order: arguments, and commands per second in the source articles. */
 const tests: Readonly<Record<string, readonly [args: string, documents?: number]>> = {
   'PING (inline)': ['-t ping_inline', 34_246.57],
   PING: ['-t ping_mbulk', 34_843.21],
@@ -41,7 +41,7 @@ const documents = Object.fromEntries(
   Object.entries(tests).map(([command, [, value = '']]) => [command, value]),
 )
 
-/** What each command costs, as the documents' listing 10 shows it. */
+/** What each command costs, as the source articles' listing 10 shows it. */
 export const commands: Experiment<
   BuildsOptions & { requests: number },
   (one: Case) => RedisServer
@@ -51,7 +51,7 @@ export const commands: Experiment<
   summary: "redis-benchmark's default tests with one client",
   group: 'Redis',
   about: `
-The documents' listing 10 is "redis-benchmark -c 1 -q": one client sends one command after the other, so
+The source articles' listing 10 is "redis-benchmark -c 1 -q": one client sends one command after the other, so
 its rate is an upper bound for a client that waits for each reply. Most of the time goes into the round
 trip. What the command itself takes is in the CPU time of Redis's main thread.
 
@@ -103,12 +103,12 @@ Examples:
   sections: (rows, { options }) => [
     sectionOf(rows, {
       title: 'Command by command',
-      paragraphs: ['The documents: Redis性能优化方案, listing 10, from Redis in Action.'],
+      paragraphs: ['The source articles: Redis性能优化方案, listing 10, from Redis in Action.'],
       charts: chartsOf(rows, 'perSecond'),
       caption: `redis-benchmark -c 1 -n ${options.requests}`,
       columns: [
         range('perSecond', rows),
-        documented('documents commands/s', documents, 'command'),
+        documented('articles commands/s', documents, 'command'),
         ratio('perSecond', '× PING'),
         ...[range('mainCpuMicros', rows), 'p50', 'p99'],
       ],

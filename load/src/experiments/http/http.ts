@@ -1,6 +1,5 @@
 import { strategyNames } from '@onetrip/session-store'
 import { apiOf, type HttpBench, openBench } from '../../drivers/http/bench.ts'
-import { hasRequest } from '../../drivers/http/request.ts'
 import {
   baselineVariant,
   saturate,
@@ -16,14 +15,15 @@ import {
 } from '../../drivers/http/shared-options.ts'
 import type { TargetOptions } from '../../drivers/http/target.ts'
 import type { Experiment } from '../../experiment/experiment.ts'
-import { counted, figure } from '../../experiment/figures.ts'
+import { counted } from '../../experiment/figures.ts'
 import type { Result } from '../../experiment/result.ts'
-import type { Row, Rows } from '../../experiment/rows.ts'
+import type { Rows } from '../../experiment/rows.ts'
 import type { Section, Table } from '../../experiment/section.ts'
 import { packageVersion } from '../../measure/machine.ts'
 import { chartsOf, groups, timeCharts } from '../../reporting/charts.ts'
 import { errors, interval, range, ratio, sectionOf, tableOf } from '../../reporting/columns.ts'
 import { contenders, descriptions, variants } from '../../variants.ts'
+import { claimsOf, headlineOf } from './claims.ts'
 import { redisWork } from './redis-work.ts'
 
 type HttpOptions = WorkloadFlags & TargetOptions
@@ -34,21 +34,23 @@ const RATE = 'requestsPerSecond'
 export const http: Experiment<HttpOptions, HttpBench> = {
   name: 'http',
   title: 'Page views over HTTP, at full speed',
-  detail: ({ options: { workload = 'realistic' } }) =>
-    workload === 'realistic' ? '' : `workload ${workload}`,
+  detail({ options: { workload = 'realistic', ioThreads } }) {
+    const threads = ioThreads === undefined ? [] : `${ioThreads} I/O threads`
+    return [workload === 'realistic' ? [] : `workload ${workload}`, threads].flat().join(', ')
+  },
   summary: 'compare the variants of the API at full speed',
   group: 'Over HTTP',
   about: `
-It measures what npm start runs. If nothing runs, or not what --variants, --redis-build, --transport or
---workers ask for, it starts a stack of its own and removes it afterwards. docs/method.md says how it
-measures, and what that cannot say.
+It measures what npm start runs. If nothing runs, or not what --variants, --redis-build, --transport,
+--io-threads or --workers ask for, it starts a stack of its own and removes it afterwards. docs/method.md
+says how it measures, and what that cannot say.
 
 Variants: ours (${strategyNames.join(', ')}), and:
 ${contenders.map((name) => `  ${name.padEnd(17)}${descriptions[name]}`).join('\n')}
 
 Workloads:
   realistic   many sessions; POST /views, and a share of GET /me, /me/views and /items/popular
-  documents   one session and one item, POST /views only: what the documents measured
+  documents   one session and one item, POST /views only: what the source articles measured
   sale        POST /items/:item/purchases of items on sale, some of them repeated by the same buyer
   feed        POST /feed, and four times as many GET /feed and GET /me/feed
   unique      POST /items/:item/viewers: a Bloom filter with seven bits for each viewer
@@ -61,7 +63,8 @@ results; URLs do not.
 
 Environment:
   REDIS_URL, REDIS_PASSWORD_FILE   with --url: the Redis of those APIs, to be watched (it needs INFO only)
-  WORKERS, REDIS_POOL_SIZE, REDIS_IO_THREADS   of a stack of its own (default 1)
+  WORKERS, REDIS_POOL_SIZE   of a stack of its own (default 1)
+  REDIS_IO_THREADS           likewise (default: by cores; 1 is off)
   SALE_METHOD   of a stack of its own, with --workload sale: script, compensated, optimistic or naive
   REDIS_SERVER, ONETRIP_HOME, ONETRIP_STATE   as for npm start (npm start -- --help)
 
@@ -127,6 +130,7 @@ Examples:
     ...redisWork(rows),
   ],
   claims: claimsOf,
+  headline: headlineOf,
 }
 
 /** Those that the README shows; all are in load/results. */
@@ -141,7 +145,7 @@ function throughput(rows: Rows, { options }: Result): Section {
   return {
     title: 'Throughput',
     paragraphs: [
-      `Each of ${counted(Number(options.connections), 'connection')} sends its next request as soon as the last one was answered. Figures are medians over ${counted(rows.rounds, 'round')}, with the range. Requests whose commands are sent together share a round trip. Requests/s counts answers with 2xx only. A bar that is only an outline is a limit.`,
+      `Each of ${counted(Number(options.connections), 'connection')} sends its next request as soon as the last one was answered. Figures are medians over ${counted(rows.rounds, 'round')}, with the range. Requests whose commands are sent together share a round trip. Requests/s counts answers with 2xx only. A dashed line is a limit: the API without Redis (noop), or a bare route.`,
       'CPU time per request and the ratios carry over to other machines better than the rates: generator, API and Redis share the cores of this one.',
     ],
     charts: [
@@ -180,46 +184,3 @@ const perRequest = (rows: Rows, which: string): Table =>
       errors,
     ],
   })
-
-/** Ours beside what it is compared with: what it is worth, and what makes the difference. */
-function claimsOf(rows: Rows, { options }: Result): string[] {
-  if (hasRequest(options)) return rows.all.map(pace)
-  const base = rows.all[0]?.baseline(rows)
-  const [hero] = ['batch', 'pipeline'].flatMap((variant) => rows.find({ variant }) ?? [])
-  if (!base || !hero || base === hero) return []
-  const ratio = hero.ratio(RATE, base)
-  if (!ratio) {
-    return [
-      `No ratio is claimed between ${hero.subject} and ${base.subject}: their rows are marked.`,
-    ]
-  }
-  const { mean, min, max, interval } = ratio
-  const marks = new Set([...base.doubts, ...hero.doubts].map(({ mark }) => mark))
-  const sure = interval
-    ? `95 % sure: ${figure(interval.low)} to ${figure(interval.high)}; round by round: ${figure(min)} to ${figure(max)}`
-    : 'one round'
-  const { workload = 'realistic' } = options
-  const isViews = workload === 'realistic' || workload === 'documents'
-  const what = !isViews || Number(options.reads) > 0 ? 'requests' : 'page views'
-  return [
-    `${hero.subject} answers ${figure(mean)} times as many ${what} a second as ${base.subject} (${sure}).${marks.size > 0 ? ` Their rows are marked ${[...marks].join(' ')}: see the notes.` : ''}`,
-    `Connections to Redis, round trips and commands per request: ${base.subject} ${effortOf(base)}; ${hero.subject} ${effortOf(hero)}.`,
-  ]
-}
-
-/** What a service did that is compared with nothing. */
-function pace(row: Row): string {
-  if (row.hasDoubtfulRate) return `Nothing is claimed of ${row.subject}: its row is marked.`
-  const [rate, p99] = [row.value(RATE), row.value('p99')].map((value) =>
-    figure(value ?? Number.NaN),
-  )
-  return `${row.subject} answers ${rate} requests a second; 99 % of the answers take at most ${p99} ms.`
-}
-
-/** `1, 5 and 9` */
-function effortOf(row: Row): string {
-  const [connections, roundTrips, commands] = ['connections', 'roundTrips', 'commands'].map(
-    (metric) => Number((row.median(metric) ?? 0).toFixed(2)),
-  )
-  return `${connections}, ${roundTrips} and ${commands}`
-}

@@ -25,7 +25,7 @@ export const info: Experiment<BuildsOptions & { idle: number[] }, (one: Case) =>
   summary: 'INFO and CLIENT LIST without pause, beside thousands of idle connections',
   group: 'Redis',
   about: `
-In the documents one client that sent INFO without pause took 20 % of a core beside no others, and 80 %
+In the source articles one client that sent INFO without pause took 20 % of a core beside no others, and 80 %
 beside 9,999 idle ones, because INFO walked all clients. The build "baseline" does so again; today's Redis
 does not. CLIENT LIST has to.
 
@@ -90,12 +90,12 @@ Examples:
   sections: (rows) => [
     sectionOf(rows, {
       title: 'What one client costs the others',
-      paragraphs: ['The documents: 张鹏义, Tencent Cloud; Redis 4.0.10.'],
+      paragraphs: ['The source articles: 张鹏义, Tencent Cloud; Redis 4.0.10.'],
       charts: chartsOf(rows, 'p99'),
       caption: `One client sends a command without pause; ${OTHERS} others send ${figure(OTHERS_RATE)} GET/s meanwhile`,
       columns: [
         range('mainCpuShare', rows),
-        documented('documents %', documents, 'build', 'command', 'idle'),
+        documented('articles %', documents, 'build', 'command', 'idle'),
         range('mainCpuMicros', rows),
         ...[range('p50', rows), range('p99', rows), 'max'],
       ],

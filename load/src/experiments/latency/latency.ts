@@ -207,14 +207,14 @@ function rateText({ all: [first] }: Rows): string {
 }
 
 function sectionAt(rows: Rows): Section {
-  const chart = percentiles(rows, {
-    title: `Latency by percentile at ${rateText(rows)}`,
+  const charts = percentiles(rows, {
+    title: 'latency by percentile',
     unit: 'ms',
     curve: (row) => curveOf(pooled(row.samples), row.total('due')),
   })
   return sectionOf(rows, {
     title: `At ${rateText(rows)}`,
-    charts: [...(chart.lines.length > 0 ? [chart] : []), ...timeCharts(rows)],
+    charts: [...charts, ...timeCharts(rows)],
     caption: `ms at ${rateText(rows)}, from when a request was due: all rounds together (range of the rounds); what failed or was not sent counts as slower than all others`,
     columns: [
       ...(['p50', 'p90', 'p99', 'p999', 'p9999'] as const).map(percentileColumn),

@@ -45,7 +45,7 @@ export const pipelining: Experiment<PipeliningOptions, Bench> = {
   summary: 'GET and SET in pipelines of 1 to 100, beside MGET and MSET',
   group: 'Redis',
   about: `
-The documents ran redis-benchmark with and without -P 100, and 50 clients. Rates are counted in values: each
+The source articles ran redis-benchmark with and without -P 100, and 50 clients. Rates are counted in values: each
 GET or SET of a pipeline reads or writes one, an MGET of 10 reads 10. The latency is that of a whole
 pipeline, from its write to the first byte of an answer.
 
@@ -135,7 +135,7 @@ Examples:
       title: 'Many values in one round trip',
       paragraphs: [
         'GET and SET send their values in a pipeline of single commands, MGET and MSET in one command.',
-        'The documents: Redis pipeline以及批量优化: redis-benchmark -t get,set -n 100000.',
+        'The source articles: Redis pipeline以及批量优化: redis-benchmark -t get,set -n 100000.',
       ],
       charts: [
         ...chartsOf(rows, 'valuesPerSecond', 'values'),
@@ -145,7 +145,7 @@ Examples:
       columns: [
         range('valuesPerSecond', rows),
         ratio('valuesPerSecond', '× one value'),
-        documented('documents values/s', documents, 'command', 'values'),
+        documented('articles values/s', documents, 'command', 'values'),
         ...['p50', 'p99', 'mainCpuMicros', 'ceiling', 'redisBusy', 'generatorBusy'],
       ],
     }),

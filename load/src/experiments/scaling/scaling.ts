@@ -1,6 +1,7 @@
 import { availableParallelism } from 'node:os'
 import { apiSettings } from '@onetrip/stack/api.ts'
 import { workload } from '@onetrip/stack/measure/workload.ts'
+import { wholeNumber } from '@onetrip/stack/parsers.ts'
 import { Problem } from '@onetrip/stack/problem.ts'
 import { RedisMonitor } from '@onetrip/stack/redis-info.ts'
 import { Option } from 'commander'
@@ -38,6 +39,7 @@ interface ScalingOptions extends Omit<WorkloadFlags, 'connections' | 'url'> {
   only: Series[]
   connections: number[]
   workers: number[]
+  ioThreads: number
   /** Names of links; each says what it is. */
   links: string[]
 }
@@ -90,6 +92,7 @@ Examples:
       .addOption(namesOption('--only <list>', series))
       .addOption(numbersOption('--connections <list>', text, [1, 10_000], connections))
       .addOption(numbersOption('--workers <list>', 'processes of the API', [1, 64], [1, 2]))
+      .option('--io-threads <n>', 'of Redis, its main thread included', wholeNumber(1, 128), 1)
       .addOption(
         new Option('--links <list>', 'links to Redis (see npm run load -- store --help)')
           .argParser((text) => links(text).map(({ name }) => name))
@@ -136,7 +139,8 @@ Examples:
     if (wanted.length === 0) {
       throw new Problem('--workers: what --variants names runs as one process only.')
     }
-    const redis = await context.startRedis({ build: 'patched', config: { appendonly: 'yes' } })
+    const config = { appendonly: 'yes', 'io-threads': String(options.ioThreads) }
+    const redis = await context.startRedis({ build: 'patched', config })
     const monitor = await RedisMonitor.connect(redis.url)
     context.defer(() => monitor.close())
     context.describe('software', {

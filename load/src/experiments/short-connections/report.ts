@@ -1,3 +1,6 @@
+import { readdirSync } from 'node:fs'
+import { basename } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import type { Profile } from '../../drivers/redis/profile.ts'
 import { figure, percent } from '../../experiment/figures.ts'
 import type { Result } from '../../experiment/result.ts'
@@ -15,7 +18,7 @@ import {
 } from '../../reporting/columns.ts'
 import { shapeNames, shapeOf } from './shapes.ts'
 
-/** The loads besides the documents' shapes. */
+/** The loads besides the source articles' shapes. */
 export const SHORT = 'short'
 export const LONG = 'long'
 export const BESIDE = 'long beside short'
@@ -26,13 +29,14 @@ const documents = {
   'ping-10000-kept': { 'redis-benchmark': { stock: 93_580 } },
 }
 const SOURCES =
-  'The documents: Redis短连接性能优化 (ApsaraDB): redis-benchmark -k 0 -t get -n 100000 -c 8000; 张鹏义, Tencent Cloud: redis-benchmark -t ping -c 10000 -n 500000, Redis 4.0.10.'
+  'The source articles: Redis短连接性能优化 (ApsaraDB): redis-benchmark -k 0 -t get -n 100000 -c 8000; 张鹏义, Tencent Cloud: redis-benchmark -t ping -c 10000 -n 500000, Redis 4.0.10.'
 
 export function sectionsOf(rows: Rows, { options }: Result): Section[] {
   const short = rows.where({ load: SHORT })
   const long = rows.filter(({ case: { load } }) => load === LONG || load === BESIDE)
   const traced = short.filter((row) => row.median('systemCalls') !== null)
   return [
+    stepsSection(short),
     sectionOf(short, {
       title: 'Short connections',
       charts: chartsOf(short, 'mainCpuMicros', 'idle'),
@@ -58,14 +62,14 @@ export function sectionsOf(rows: Rows, { options }: Result): Section[] {
     ...shapeNames.map((load) => {
       const own = rows.where({ load })
       return sectionOf(own, {
-        title: `The documents' ${load}`,
+        title: `The source articles' ${load}`,
         paragraphs: [SOURCES],
         charts: chartsOf(own, 'mainCpuMicros'),
         caption: `redis-benchmark ${shapeOf(load, Number(options.requests) || undefined).args}, and the same by our generator`,
         columns: [
           range('perSecond', own),
           ratio('perSecond', '× stock'),
-          documented('documents requests/s', documents, 'load', 'tool', 'build'),
+          documented('articles requests/s', documents, 'load', 'tool', 'build'),
           range('mainCpuMicros', own),
           ratio('mainCpuMicros', 'CPU × stock'),
           ...['max', errors],
@@ -100,6 +104,43 @@ export function claimsOf(rows: Rows): string[] {
     : [...claims, 'System calls were not counted: strace is not here, or must not trace Redis.']
 }
 
+const patches = fileURLToPath(new URL('../../../../apps/server-build/patches', import.meta.url))
+
+/** What the last patch of a build such as `patched@0005` is called. */
+function lastPatch({ case: { build } }: Row): string {
+  const [, number] = String(build).split('@')
+  const file = number && readdirSync(patches).find((name) => name.startsWith(`${number}-`))
+  return file ? basename(file, '.patch').slice(`${number}-`.length).replaceAll('-', ' ') : ''
+}
+
+/** What each patch gives: a line for each build, the numbers of I/O threads side by side. */
+function stepsSection(short: Rows): Section {
+  const steps = short.filter((row) => lastPatch(row) !== '').all
+  const isStepByStep = steps.length > 0 && short.groups('build', 'threads').length === 1
+  const [first, ...more] = short.by('threads')
+  const cpu = median('mainCpuMicros', short, 'main thread CPU µs')
+  const columns = [cpu, ratio('mainCpuMicros', '× stock'), median('systemCalls', short)]
+  const withThreads = more.flatMap(({ value, rows }) =>
+    columns.map(({ head, cell }) => ({
+      head: `${head}, ${value} I/O threads`,
+      cell: (row: Row) => {
+        const other = rows.find({ ...row.case, threads: value })
+        return other ? cell(other, rows) : '-'
+      },
+    })),
+  )
+  return sectionOf(isStepByStep && first ? first.rows : short.filter(() => false), {
+    title: 'Patch by patch',
+    caption: 'Builds that end with one patch after the other, per short connection',
+    factors: ['build'],
+    columns: [
+      { head: 'its last patch', isText: true, cell: lastPatch },
+      ...columns,
+      ...withThreads,
+    ],
+  })
+}
+
 /** Of all functions of Redis, those with this share of the samples or more are shown. */
 const SHOWN_SHARE = 0.02
 
@@ -117,7 +158,7 @@ function profileSection(short: Rows): Section {
   })
 }
 
-/** What the documents found. */
+/** What the source articles found. */
 const SEARCH = 'listSearchKey'
 
 const profilesOf = ({ samples }: Row) =>

@@ -8,7 +8,7 @@ import type { Measured } from '../../experiment/shape.ts'
 
 const ping = { test: 'ping_mbulk', command: ['PING'], clients: 10_000, requests: 500_000 }
 
-/** The calls of redis-benchmark in the documents. `test` and `keep` are its options -t and -k. */
+/** The calls of redis-benchmark in the source articles. `test` and `keep` are its options -t and -k. */
 const shapes = {
   'get-8000': { test: 'get', command: ['GET', 'key'], keep: 0, clients: 8_000, requests: 100_000 },
   'ping-10000': { ...ping, keep: 0 },
@@ -19,7 +19,7 @@ export type Shape = keyof typeof shapes
 export const shapeNames = Object.keys(shapes) as Shape[]
 export const isShape = (load: unknown): load is Shape => shapeNames.some((name) => name === load)
 
-/** @param requests if fewer than in the documents. */
+/** @param requests if fewer than in the source articles. */
 export function shapeOf(name: Shape, requests = shapes[name].requests) {
   const shape = shapes[name]
   const args = `-k ${shape.keep} -t ${shape.test} -n ${requests} -c ${shape.clients}`
@@ -48,7 +48,7 @@ export async function removeNetworkLimits(clients: number): Promise<boolean> {
 /** Below this share of the time, a main thread is not what limits the rate. */
 const RESTED = 0.5
 
-/** Runs redis-benchmark as the documents did, or our generator in the same way. */
+/** Runs redis-benchmark as the source articles did, or our generator in the same way. */
 export async function runShape(
   server: RedisServer,
   { args, keep, command, requests, clients }: ReturnType<typeof shapeOf>,

@@ -74,7 +74,7 @@ Clients connect from 200 loopback addresses, since a closed connection keeps its
 in a network namespace of their own where the system allows one. strace counts system calls in runs of their
 own, beside the first number of idle connections; perf samples the main thread, beside the most.
 
---shape makes the documents' calls of redis-benchmark, and the same with our generator, instead.
+--shape makes the source articles' calls of redis-benchmark, and the same with our generator, instead.
 redis-benchmark closes its oldest connection first, which the search finds at once. In a network namespace
 of its own, closed connections free their ports at once, and the backlog has room for all clients.
   get-8000         redis-benchmark -k 0 -t get -n 100000 -c 8000
@@ -94,7 +94,7 @@ Examples:
     const idle = (text: string) => (text === 'most' ? text : wholeNumber(0, MAX_IDLE)(text))
     const threads = "Redis's threads, its main one included"
     const clients = 'of Redis (default: with room for all connections twice)'
-    const shapes = `the documents' runs instead, out of ${shapeNames.join(', ')}`
+    const shapes = `the source articles' runs instead, out of ${shapeNames.join(', ')}`
     command
       .addOption(
         new Option('--idle <list>', 'idle connections; "most": as many as there can be')
@@ -107,7 +107,7 @@ Examples:
       .option('--long <n>', 'long ones, alone and beside short ones', wholeNumber(0, 10_000), 20)
       .option('--maxclients <n>', clients, wholeNumber(1, MAX_IDLE))
       .addOption(new Option('--shape <list>', shapes).argParser(listOf(shapeNames)))
-      .option('--requests <n>', 'with --shape: fewer than the documents', wholeNumber(1, 1e9))
+      .option('--requests <n>', 'with --shape: fewer than the source articles', wholeNumber(1, 1e9))
   },
   isolated: ({ builds, shape }) => (shape ? [...builds, 'tools'] : builds),
 

@@ -45,7 +45,7 @@ async function fill(): Promise<void> {
   redis.disconnect()
 }
 
-/** One read of each of the documents' kinds; each is answered with about 10 kB. */
+/** One read of each of the source articles' kinds; each is answered with about 10 kB. */
 const reads = [
   ['GET', 'slow-reader:string'],
   ['MGET', ...names],
@@ -64,7 +64,7 @@ const groupsOf = (megabytes: number) => Math.round((megabytes * MEGABYTE) / GROU
 const repeat = (buffer: Buffer, times: number) =>
   Buffer.concat(new Array<Buffer>(times).fill(buffer))
 
-/** The client that the documents warn of: sends reads at an even pace, reads no reply and stays. */
+/** The client that the source articles warn of: sends reads at an even pace, reads no reply and stays. */
 async function readNothing({ megabytes, sendMs }: Work): Promise<Reading> {
   const groups = groupsOf(megabytes)
   const socket = await rawSocket({ port }, { reading: false })

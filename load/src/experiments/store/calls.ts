@@ -30,7 +30,7 @@ const ITEMS = 1_000
 const WARM_UP = 0.2
 
 /**
- * Does what the documents' `benchmark_update_token` does: each caller calls again as soon as the call before
+ * Does what the source articles' `benchmark_update_token` does: each caller calls again as soon as the call before
  * has returned, until the time is up. Then the views that Redis counted are compared with the calls.
  *
  * @returns milliseconds per call, and microseconds of CPU time per call.

@@ -40,7 +40,7 @@ const RATE = 'callsPerSecond'
 const MIN_RATE_FOR_CPU = 100
 const noCpu = { clientCpuMicros: null, cpuMicros: null, mainCpuMicros: null }
 
-const TABLE_4 = 'The documents: Redis性能优化方案, table 4, in Python.'
+const TABLE_4 = 'The source articles: Redis性能优化方案, table 4, in Python.'
 const tableFour: Readonly<Record<string, Record<'sequential' | 'pipeline', number>>> = {
   unix: { sequential: 3_761, pipeline: 6_394 },
   loopback: { sequential: 3_257, pipeline: 5_991 },
@@ -48,14 +48,14 @@ const tableFour: Readonly<Record<string, Record<'sequential' | 'pipeline', numbe
   vpn: { sequential: 3.67, pipeline: 18.2 },
 }
 
-/** The documents' `benchmark_update_token`, for every strategy and link. */
+/** The source articles' `benchmark_update_token`, for every strategy and link. */
 export const store: Experiment<StoreOptions, Bench> = {
   name: 'store',
   title: 'The store alone, by strategy and link to Redis',
   summary: "calls per second of the store's updateToken, by strategy and link to Redis",
   group: 'The store',
   about: `
-Calls the function again and again for a given time, one call at a time as the documents do, over their links:
+Calls the function in a loop for a given time, one call at a time as the source articles do, over their links:
   unix       Unix socket
   loopback   TCP on this machine
   switch     0.271 ms, 1 Gb/s
@@ -75,7 +75,10 @@ Examples:
   quick: { rounds: 1, duration: 0.1 },
   seconds: { quick: 15, usual: 110, full: 110 },
   configure(command) {
-    const operation = new Option('--operation <name>', "updateToken (the documents') or recordView")
+    const operation = new Option(
+      '--operation <name>',
+      "updateToken (the source articles') or recordView",
+    )
     const all = linkNames.join(',')
     const threads = 'of Redis, its main thread included'
     command
@@ -165,7 +168,7 @@ Examples:
         range(RATE, rows),
         ratio(RATE, hasSettings(rows) ? '× first' : '× sequential'),
         ...(isAsDocumented(rows, result)
-          ? [documented('documents calls/s', tableFour, 'link', 'strategy')]
+          ? [documented('articles calls/s', tableFour, 'link', 'strategy')]
           : []),
         ...['p50', 'p99', 'clientCpuMicros', 'cpuMicros', 'mainCpuMicros'],
       ],
@@ -181,7 +184,7 @@ Examples:
 const hasSettings = (rows: Rows) =>
   rows.values('poolSize').length > 1 || rows.values('ioThreads').length > 1
 
-/** Whether it is what the documents measured: updateToken, one call at a time over one connection. */
+/** Whether it is what the source articles measured: updateToken, one call at a time over one connection. */
 const isAsDocumented = (rows: Rows, { options }: Result) =>
   options.operation === 'update-token' && options.concurrency === 1 && !hasSettings(rows)
 
@@ -191,7 +194,7 @@ function pipelineClaims(rows: Rows): string[] {
     const ours = row.ratio(RATE, sequential)
     if (!ours) return []
     const theirs = tableFour[String(row.case.link)]
-    const documents = theirs ? ` (documents: ${figure(theirs.pipeline / theirs.sequential)})` : ''
+    const documents = theirs ? ` (articles: ${figure(theirs.pipeline / theirs.sequential)})` : ''
     return `Over ${row.text('link')}, a pipeline makes ${withRatioRange(ours)} times as many calls per second as one round trip per command${documents}.`
   })
 }

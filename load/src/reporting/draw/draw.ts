@@ -5,14 +5,14 @@ import { LabelLayout } from 'echarts/features'
 import { SVGRenderer } from 'echarts/renderers'
 import type { Chart } from '../../experiment/section.ts'
 import { Html, html } from '../html.ts'
-import { chartOptions, text, WIDTH } from './options.ts'
+import { chartOptions, text, widthOf } from './options.ts'
 
 use([BarChart, CustomChart, LineChart, GridComponent, LegendComponent, LabelLayout, SVGRenderer])
 
 /** A chart as SVG. What it shows is in the table beside it, for readers who cannot see it. */
 export function drawChart(chart: Chart): Html {
   const { height, ...options } = chartOptions(chart)
-  const instance = init(null, null, { renderer: 'svg', ssr: true, width: WIDTH, height })
+  const instance = init(null, null, { renderer: 'svg', ssr: true, width: widthOf(chart), height })
   instance.setOption({
     animation: false,
     textStyle: { color: text, fontFamily: 'inherit' },

@@ -1,12 +1,11 @@
 import type { EChartsCoreOption } from 'echarts/core'
 import { figure } from '../../experiment/figures.ts'
 import type { BarChart, Chart, GroupedChart, LineChart } from '../../experiment/section.ts'
-import { limits } from '../../variants.ts'
 
 // What ECharts draws of a chart. Colours are the page's CSS variables, so that one drawing suits both themes.
 
-/** Of the drawing, in pixels: narrow enough for a phone. */
-export const WIDTH = 400
+/** Of the drawing, in pixels: narrow enough for a phone; smaller where several stand side by side. */
+export const widthOf = (chart: Chart) => (chart.kind === 'lines' && chart.shared ? 320 : 400)
 
 export const text = 'var(--text)'
 const muted = 'var(--muted)'
@@ -27,11 +26,13 @@ const hatching = {
   color: 'var(--background)',
 }
 
-/** A limit is an outline: it is no contender. */
-const barStyle = (name: string) =>
-  limits.includes(name)
-    ? { color: 'none', borderColor: muted, borderWidth: 1.5, borderType: 'dashed' }
-    : { color: colour(name) }
+/** Where both are shown, they stand out from the others. */
+const highlighted = ['naive', 'batch']
+
+function barColour(name: string, names: readonly string[]): string {
+  const isQuiet = highlighted.every((one) => names.includes(one)) && !highlighted.includes(name)
+  return isQuiet ? 'var(--border-strong)' : colour(name)
+}
 
 /** About the width of the longest of some texts, in pixels. */
 const widest = (texts: readonly string[]) =>
@@ -91,8 +92,12 @@ const horizontal = (rows: string[], unit: string, top: number) => ({
 
 const bar = { type: 'bar', silent: true, barWidth: 20 }
 
-/** Horizontal bars, the range as a whisker, the figure beside it. */
-function barOptions({ bars, unit }: BarChart) {
+const CEILING_ROW = 16
+
+/** Horizontal bars, the range as a whisker, the figure beside it; ceilings as lines across all bars. */
+function barOptions({ bars, ceilings, unit }: BarChart) {
+  const names = bars.map(({ name }) => name)
+  const top = 6 + ceilings.length * CEILING_ROW
   /** The whisker and the figure. */
   const renderItem = (_: unknown, api: CustomApi) => {
     const { low = 0, high = 0, value = 0 } = bars[api.value(0)] ?? {}
@@ -108,25 +113,52 @@ function barOptions({ bars, unit }: BarChart) {
       ],
     }
   }
+  /** A line with its name above; each name has a row of its own, so that none lies on another. */
+  const renderCeiling = ({ coordSys, dataIndex }: CustomParameters, api: CustomApi) => {
+    const { name = '', value = 0 } = ceilings[dataIndex] ?? {}
+    const [x] = api.coord([value, 0])
+    const y = 6 + dataIndex * CEILING_ROW
+    const d = `M${x} ${y + 10}V${coordSys.y + coordSys.height}`
+    const label = { text: `${name} ${figure(value)}`, fill: muted, fontSize, fontFamily: 'inherit' }
+    return {
+      type: 'group',
+      children: [
+        { type: 'path', shape: { d }, style: { stroke: muted, lineDash: [4, 3], fill: 'none' } },
+        {
+          type: 'text',
+          x,
+          y,
+          style: { ...label, textAlign: 'right', textVerticalAlign: 'middle' },
+        },
+      ],
+    }
+  }
   const data = bars.map(({ name, value, doubtful }) => ({
     value,
-    itemStyle: { ...barStyle(name), ...(doubtful && { decal: hatching }) },
+    itemStyle: { color: barColour(name, names), ...(doubtful && { decal: hatching }) },
   }))
   const ranges = bars.map(({ value, low, high }, index) => [index, low, Math.max(value, high)])
+  const custom = { type: 'custom', silent: true, encode: { x: [1, 2], y: 0 }, z: 3 }
   return {
-    ...horizontal(
-      bars.map(({ name }) => name),
-      unit,
-      6,
-    ),
+    ...horizontal(names, unit, top),
     series: [
       { ...bar, data },
-      { type: 'custom', silent: true, data: ranges, encode: { x: [1, 2], y: 0 }, renderItem, z: 3 },
+      { ...custom, data: ranges, renderItem },
+      {
+        ...{ ...custom, renderItem: renderCeiling },
+        data: ceilings.map(({ value }) => [0, value, value]),
+      },
     ],
   }
 }
 
-/** What ECharts passes to `renderItem`. */
+/** What ECharts passes to `renderItem` first. */
+interface CustomParameters {
+  dataIndex: number
+  coordSys: { y: number; height: number }
+}
+
+/** What ECharts passes to `renderItem` second. */
 interface CustomApi {
   value(dimension: number): number
   coord(data: [number, number]): [number, number]
@@ -158,14 +190,16 @@ function stackedOptions({ names, groups, unit }: GroupedChart) {
   }
 }
 
-function lineOptions({ lines, unit, logarithmic, x }: LineChart) {
+function lineOptions(chart: LineChart) {
+  const { lines, unit, logarithmic, x, shared } = chart
   const legendWidth = lines.reduce((sum, { name }) => sum + widest([name]) + 56, 0)
-  const top = Math.ceil(legendWidth / (WIDTH - 20)) * 22 + 28
+  // The title names the only line.
+  const top = shared ? 28 : Math.ceil(legendWidth / (widthOf(chart) - 20)) * 22 + 28
   const isPercentiles = x === 'percentiles'
   return {
-    height: 250 + top,
+    height: (shared ? 170 : 250) + top,
     grid: { left: 64, right: 32, top, bottom: 48 },
-    legend,
+    ...(!shared && { legend }),
     xAxis: {
       ...(isPercentiles
         ? percentileAxis(lines)
@@ -177,7 +211,7 @@ function lineOptions({ lines, unit, logarithmic, x }: LineChart) {
       nameLocation: 'end',
       nameGap: 10,
       nameTextStyle: { ...mutedText, align: 'left', padding: [0, 0, 0, -56] },
-      ...(logarithmic && { type: 'log', min: undefined }),
+      ...(logarithmic && { type: 'log', min: shared?.[0], max: shared?.[1] }),
     },
     series: lines.map(({ name, points }, index) => ({
       type: 'line',

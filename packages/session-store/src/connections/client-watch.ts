@@ -1,5 +1,6 @@
+import type { Cluster, Redis } from 'ioredis'
 import { publishConnection, publishDisconnection } from '../diagnostics.ts'
-import type { Client } from './client.ts'
+import { type Client, isCluster } from './client.ts'
 
 /** What stores need to know of a client. Stores that share a client share this. */
 export interface ClientWatch {
@@ -49,7 +50,23 @@ function addMaxListeners(client: Client, count: number): void {
 }
 
 function startWatching(client: Client): Shared {
-  let isOpen = client.status === 'ready'
+  const shared: Shared = { stores: 0, lastError: undefined, stop: () => {} }
+  const onError = (error: unknown) => {
+    // That of a cluster only says that no node answered: the nodes' own errors say why.
+    if (!isCluster(client) || shared.lastError === undefined) shared.lastError = error
+  }
+  client.on('error', onError)
+  const unwatch = isCluster(client) ? watchNodes(client, shared) : watchConnection(client)
+  shared.stop = () => {
+    client.off('error', onError)
+    unwatch()
+  }
+  return shared
+}
+
+/** Publishes that the connection is opened and lost. Returns what ends that. */
+function watchConnection(redis: Redis): () => void {
+  let isOpen = redis.status === 'ready'
   const onConnect = () => {
     isOpen = true
     publishConnection()
@@ -59,14 +76,22 @@ function startWatching(client: Client): Shared {
     if (isOpen) publishDisconnection()
     isOpen = false
   }
-  const onError = (error: unknown) => {
-    shared.lastError = error
+  redis.on('connect', onConnect).on('close', onClose)
+  return () => void redis.off('connect', onConnect).off('close', onClose)
+}
+
+/** The same for the connections to all nodes, and remembers their errors. */
+function watchNodes(cluster: Cluster, shared: Shared): () => void {
+  const watched = new Map<Redis, () => void>()
+  const onNode = (redis: Redis) => void watched.set(redis, watchConnection(redis))
+  const onNodeGone = (redis: Redis) => void watched.delete(redis)
+  const onNodeError = (error: Error, node: string) => {
+    shared.lastError = new Error(`${node}: ${error.message}`, { cause: error })
   }
-  client.on('connect', onConnect).on('close', onClose).on('error', onError)
-  const shared: Shared = {
-    stores: 0,
-    lastError: undefined,
-    stop: () => void client.off('connect', onConnect).off('close', onClose).off('error', onError),
+  for (const redis of cluster.nodes()) onNode(redis)
+  cluster.on('+node', onNode).on('-node', onNodeGone).on('node error', onNodeError)
+  return () => {
+    cluster.off('+node', onNode).off('-node', onNodeGone).off('node error', onNodeError)
+    for (const unwatch of watched.values()) unwatch()
   }
-  return shared
 }

@@ -1,17 +1,9 @@
-import type { ConnectionOptions } from 'node:tls'
-import {
-  type RedisOptions as AllOptions,
-  Cluster,
-  type ClusterNode,
-  type ClusterOptions,
-  Redis,
-} from 'ioredis'
+import { type RedisOptions as AllOptions, type Cluster, Redis } from 'ioredis'
 import { MAX_TIMEOUT_MS } from '../input.ts'
 import { isRefusal } from '../outcomes.ts'
 import { checkRange } from '../range.ts'
-import { checkKind } from './client-kind.ts'
 import { isIoredis5, isOfIoredis5 } from './ioredis-version.ts'
-import { type RedisAddress, redisAddress } from './redis-url.ts'
+import { type ServerLocation, serverOptions } from './location.ts'
 
 // How RESP3 replies are mapped is a type parameter of ioredis's client; we speak RESP2.
 type RedisOptions = Omit<AllOptions, 'replyMapping'>
@@ -32,66 +24,73 @@ export const safeRedisOptions = {
   maxRetriesPerRequest: 0,
 } as const
 
-/**
- * The same for `ioredis.Cluster`: by default it executes a pipeline again whose connection was closed.
- * Commands that a node refuses with MOVED, ASK or TRYAGAIN are redirected all the same. Its queue stays
- * on, since ioredis connects to a node when the first command goes there.
- */
-export const safeClusterOptions = {
-  retryDelayOnFailover: 0,
-  redisOptions: {
-    autoResendUnfulfilledCommands: false,
-    maxRetriesPerRequest: 0,
-  },
-} as const
-
 /** At most 2 s, growing from about 50 ms with each attempt, with jitter so that not all come at once. */
-const retryDelayMs = (attempt: number) => (0.5 + Math.random()) * Math.min(1_333, 50 * 2 ** attempt)
+export const retryDelayMs = (attempt: number) =>
+  (0.5 + Math.random()) * Math.min(1_333, 50 * 2 ** attempt)
 
 /**
- * A connection that stays open and reconnects. Opens nothing until `connect()` is called.
+ * A connection that stays open and reconnects: to a URL, or to the master that sentinels name, whichever
+ * it is at the moment. Opens nothing until `connect()` is called.
  *
- * @param tls As the store's option.
- * @throws TypeError when the URL or `tls` is unusable or the timeout is not between 1 ms and a day.
+ * @throws TypeError when the location is unusable or the timeout is not between 1 ms and a day.
  */
 export function longLivedConnection(
-  url: string,
+  server: string | ServerLocation,
   connectTimeoutMs: number,
-  tls?: ConnectionOptions,
 ): Redis {
   checkRange('connectTimeoutMs', connectTimeoutMs, { least: 1, most: MAX_TIMEOUT_MS })
-  const options: RedisOptions = {
-    ...redisAddress(url, tls).options,
+  const redis = new Redis({
+    ...serverOptions(typeof server === 'string' ? { url: server } : server),
     ...safeRedisOptions,
     protocol: 2, // no reply of ours is of a type that RESP3 adds
     lazyConnect: true,
     connectTimeout: connectTimeoutMs,
     connectionName: 'onetrip',
     retryStrategy: retryDelayMs,
+    // With sentinels. A master that was cut off does not say that there is another one; they do.
+    failoverDetector: true,
+    sentinelCommandTimeout: connectTimeoutMs,
+    sentinelRetryStrategy: retryDelayMs,
+    sentinelReconnectStrategy: retryDelayMs,
+  } satisfies RedisOptions)
+  redis.on('connect', () => silenceDetector(redis))
+  return requireDatabase(redis)
+}
+
+/** ioredis prints errors of the connections on which it hears of failovers: nobody can listen to them. */
+function silenceDetector(redis: Redis): void {
+  const { failoverDetector } = Reflect.get(redis, 'connector') as {
+    failoverDetector?: { sentinels: readonly { client: Redis }[] } | null
   }
-  return requireDatabase(new Redis(options))
+  for (const { client } of failoverDetector?.sentinels ?? []) client.on('error', () => {})
 }
 
 /** Without what ioredis sends of its own accord when it connects: no HELLO, CLIENT SETINFO and INFO. */
-const silentGreeting = { protocol: 2, disableClientInfo: true, enableReadyCheck: false } as const
+export const silentGreeting = {
+  protocol: 2,
+  disableClientInfo: true,
+  enableReadyCheck: false,
+} as const
 
 /**
  * A connection for one use, never resending and never retrying: as ioredis makes it by default, or
  * `lean`, with which nothing is sent but what the caller sends.
  */
 export function shortConnection(
-  address: RedisAddress,
+  server: ReturnType<typeof serverOptions>,
   connectTimeoutMs: number,
   lean: boolean,
 ): Redis {
   const options: RedisOptions = {
-    ...address.options,
+    ...server,
     ...safeRedisOptions,
     // ioredis 5 would not wait for the database: its greeting is silent only where there is none.
-    ...(lean && !(isIoredis5 && address.options.db !== undefined) && silentGreeting),
+    ...(lean && !(isIoredis5 && 'db' in server) && silentGreeting),
     lazyConnect: true,
     connectTimeout: connectTimeoutMs,
     retryStrategy: null,
+    sentinelCommandTimeout: connectTimeoutMs,
+    sentinelRetryStrategy: () => null,
   }
   return requireDatabase(new Redis(options))
 }
@@ -157,81 +156,3 @@ async function selectAgain(redis: Redis, database: number): Promise<void> {
 /** Unlike `once` of `node:events`, it does not reject at an 'error' event. */
 const next = (redis: Redis, event: 'ready' | 'close') =>
   new Promise<void>((resolve) => redis.once(event, () => resolve()))
-
-/**
- * A client of a Redis Cluster with the options that the store insists on. Give it to
- * `createSessionStore({ client, keys: partitionedKeys() })`; close it with `disconnect()`.
- *
- * @param nodes Some of the nodes; the others are learnt from them.
- * @param options `redisOptions` carries user name, password and TLS; the safe options win.
- */
-export function createCluster(nodes: ClusterNode[], options: ClusterOptions = {}): Cluster {
-  const redisOptions = { ...options.redisOptions, ...safeClusterOptions.redisOptions, protocol: 2 }
-  return new Cluster(nodes, {
-    clusterRetryStrategy: retryDelayMs,
-    ...options,
-    ...safeClusterOptions,
-    lazyConnect: true,
-    // ioredis's type of these is made for options that are written out.
-    redisOptions: redisOptions as { protocol: 2 },
-  })
-}
-
-/** An option of ioredis that an injected client must leave at its default, and why. */
-type Unsupported = readonly [name: string, byDefault: unknown, why: string]
-
-const unsupportedOptions: readonly Unsupported[] = [
-  ['commandTimeout', undefined, 'the store has a deadline of its own, deadlineMs'],
-  ['reconnectOnError', null, 'it can send a command again'],
-  ['stringNumbers', false, 'the store needs numbers as numbers'],
-  ['monitor', false, 'such a connection cannot send commands'],
-  ['keyPrefix', '', "use the store's option prefix: the keys are the same"],
-]
-
-const readyCheckOption: Unsupported = [
-  'enableReadyCheck',
-  true,
-  'without it ioredis 5 takes a connection for ready too early, and a lost one perhaps for ever',
-]
-
-const unsupportedClusterOptions: readonly Unsupported[] = [
-  ['db', 0, 'a cluster has no other database'],
-  ['enableAutoPipelining', false, 'it can send a command again when a slot moves'],
-  ['scaleReads', 'master', 'a replica may still have a session that has ended'],
-]
-
-/**
- * Refuses a client that could execute a write twice, or that the store cannot work with.
- *
- * @throws TypeError naming the options to change.
- */
-export function checkClient(client: Client): void {
-  checkKind(client)
-  const actual: Record<string, unknown> = { ...client.options }
-  const ofNodes: Record<string, unknown> = {
-    ...(isCluster(client) && client.options.redisOptions),
-  }
-  const unsupported = [
-    ...unsupportedOptions,
-    ...(isCluster(client) ? unsupportedClusterOptions : []),
-    ...(!isCluster(client) && isOfIoredis5(actual) ? [readyCheckOption] : []),
-  ].filter(([name, byDefault]) =>
-    [actual[name], ofNodes[name]].some((value) => (value ?? byDefault) !== byDefault),
-  )
-  if (unsupported.length > 0) {
-    const list = unsupported.map(([name, , why]) => `${name} (${why})`)
-    throw new TypeError(
-      `this ioredis client has options that are not supported: ${list.join('; ')}`,
-    )
-  }
-  const wanted = isCluster(client) ? safeClusterOptions : safeRedisOptions
-  const wrong = Object.entries(wanted)
-    .filter(([name, value]) => typeof value !== 'object' && actual[name] !== value)
-    .map(([name, value]) => `${name}: ${value}`)
-  if (wrong.length > 0) {
-    const preset = isCluster(client) ? 'safeClusterOptions' : 'safeRedisOptions'
-    throw new TypeError(
-      `this ioredis client could send a write twice or late; it needs ${wrong.join(', ')} (see ${preset})`,
-    )
-  }
-}

@@ -1,15 +1,17 @@
 import { once } from 'node:events'
-import type { ConnectionOptions } from 'node:tls'
 import { notSent } from '../outcomes.ts'
 import {
   type Client,
-  checkClient,
   checkDatabase,
   isCluster,
   longLivedConnection,
   requireDatabase,
 } from './client.ts'
+import { checkClient } from './client-check.ts'
 import { type ClientWatch, watchClient } from './client-watch.ts'
+import { masterStates, openMasters } from './cluster.ts'
+import { clusterAt, connectionError } from './cluster-client.ts'
+import type { ClusterAddress, ServerLocation } from './location.ts'
 
 interface Slot {
   readonly client: Client
@@ -20,14 +22,12 @@ interface Slot {
   checking?: Promise<void> | undefined
 }
 
-export interface PoolOptions {
-  /** As `StrategyOptions.url`: the pool opens and closes its connections. */
-  url?: string | undefined
-  /** As `StrategyOptions.tls`. */
-  tls?: ConnectionOptions | undefined
+/** With a location, the pool opens and closes its connections. */
+export interface PoolOptions extends ServerLocation {
+  cluster?: ClusterAddress | undefined
   /** Connections to use instead of the pool's own. They are not closed. */
   client?: Client | readonly Client[] | undefined
-  /** How many connections to open. */
+  /** How many connections to open; of a cluster: to each node. */
   size: number
   connectTimeoutMs: number
   /** A connection that owes a reply for so long is taken for dead and opened anew. */
@@ -36,7 +36,7 @@ export interface PoolOptions {
 
 /** What the shared connections are doing. */
 export interface Connections {
-  /** Of the pool, whether up or not. */
+  /** Of the pool, whether up or not. Of a cluster: one to each master, times the clients. */
   connections: number
   /** Connections that are up. */
   ready: number
@@ -46,28 +46,29 @@ export interface Connections {
 export class Pool {
   readonly #slots: readonly Slot[]
   readonly #owned: boolean
-  readonly #stalledAfterMs: number
+  readonly #options: PoolOptions
   #next = 0
   #closed = false
 
   /**
    * Opens nothing yet: `ready()` connects.
    *
-   * @throws TypeError when there is not exactly one of `url` and `client`, or a client is unsafe.
+   * @throws TypeError when there is not exactly one of `url`, `sentinel`, `cluster` and `client`, or one
+   *   of them cannot be used.
    */
   constructor(options: PoolOptions) {
-    const { url, client, size } = options
-    if ((url === undefined) === (client === undefined)) {
-      throw new TypeError('give either the URL of Redis or an ioredis client')
+    const { url, sentinel, cluster, client, size } = options
+    const given = [url, sentinel, cluster, client].filter((option) => option !== undefined)
+    if (given.length !== 1) {
+      throw new TypeError('give exactly one of url, sentinel, cluster and client')
     }
-    this.#stalledAfterMs = options.stalledAfterMs
-    this.#owned = url !== undefined
-    const clients =
-      url === undefined
-        ? [client as Client | readonly Client[]].flat()
-        : Array.from({ length: size }, () =>
-            longLivedConnection(url, options.connectTimeoutMs, options.tls),
-          )
+    this.#options = options
+    this.#owned = client === undefined
+    const open = () =>
+      cluster ? clusterAt(cluster, options) : longLivedConnection(options, options.connectTimeoutMs)
+    const clients = this.#owned
+      ? Array.from({ length: size }, open)
+      : [client as Client | readonly Client[]].flat()
     if (clients.length === 0) throw new TypeError('give at least one ioredis client')
     for (const client of clients) checkClient(client)
     this.#slots = clients.map((client) => ({ client, watch: watchClient(client), inFlight: 0 }))
@@ -82,10 +83,10 @@ export class Pool {
   }
 
   get state(): Connections {
-    return {
-      connections: this.#slots.length,
-      ready: this.#slots.filter(({ client }) => client.status === 'ready').length,
-    }
+    const up = this.#slots.flatMap(({ client }) =>
+      isCluster(client) ? masterStates(client) : client.status === 'ready',
+    )
+    return { connections: up.length, ready: up.filter(Boolean).length }
   }
 
   /**
@@ -98,7 +99,8 @@ export class Pool {
     try {
       await Promise.all(this.#slots.map((slot) => usable(slot, signal)))
     } catch {
-      throw notSent(`no connection after ${timeoutMs / 1000} s`, this.#lastError)
+      const reason = await this.#whyNotReady()
+      throw notSent(`no connection after ${timeoutMs / 1000} s`, reason ?? this.#lastError)
     }
   }
 
@@ -125,6 +127,11 @@ export class Pool {
     }
   }
 
+  async #whyNotReady(): Promise<unknown> {
+    const { cluster, connectTimeoutMs } = this.#options
+    return cluster && (await connectionError(cluster, connectTimeoutMs))
+  }
+
   get #lastError(): unknown {
     return this.#slots.find(({ watch }) => watch.lastError !== undefined)?.watch.lastError
   }
@@ -144,7 +151,7 @@ export class Pool {
 
   async #lend<Result>(slot: Slot, work: (client: Client) => Promise<Result>): Promise<Result> {
     slot.inFlight++
-    const stalled = setTimeout(() => reopen(slot.client), this.#stalledAfterMs)
+    const stalled = setTimeout(() => reopen(slot.client), this.#options.stalledAfterMs)
     try {
       return await work(slot.client)
     } finally {
@@ -156,16 +163,16 @@ export class Pool {
 
 /** Without this, a peer that vanished would be noticed after TCP's own 15 minutes. */
 function reopen(client: Client): void {
-  for (const connection of isCluster(client) ? client.nodes() : [client]) {
-    // Not disconnect(), which waits for the peer to say goodbye, too.
-    connection.stream?.destroy(new Error('no reply for too long'))
-  }
+  if (isCluster(client)) return // `socketTimeout` does it, for each node
+  // Not disconnect(), which waits for the peer to say goodbye, too.
+  client.stream?.destroy(new Error('no reply for too long'))
 }
 
 async function usable({ client, checking }: Slot, signal: AbortSignal): Promise<void> {
   if (checking) await Promise.race([checking, once(signal, 'abort')])
   signal.throwIfAborted()
   await connected(client, signal)
+  if (isCluster(client)) await Promise.race([openMasters(client), once(signal, 'abort')])
 }
 
 async function connected(client: Client, signal: AbortSignal): Promise<void> {

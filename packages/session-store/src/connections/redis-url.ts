@@ -68,7 +68,8 @@ export function redisAddress(url: string, tls?: ConnectionOptions): RedisAddress
   return { ...address, options: { ...address.options, tls: { ...address.options.tls, ...tls } } }
 }
 
-function checkTls(tls: ConnectionOptions): void {
+/** @throws TypeError when a certificate or key is unusable. */
+export function checkTls(tls: ConnectionOptions): void {
   if (typeof tls !== 'object' || tls === null) throw new TypeError('tls must be an object')
   if ((tls.cert === undefined) !== (tls.key === undefined)) {
     throw new TypeError('tls needs both or neither of cert and key')
@@ -86,14 +87,18 @@ function checkTls(tls: ConnectionOptions): void {
 
 const invalid = (reason: string) => new TypeError(`invalid Redis URL: ${reason}`)
 
-function hostOf({ hostname, port, pathname, search, hash }: URL) {
+/** @throws TypeError when the host or the port is unusable. */
+export function hostOf(
+  { hostname, port, pathname, search, hash }: URL,
+  defaultPort = DEFAULT_PORT,
+) {
   // Must come first: what follows may be the rest of a password, which other messages would show.
   if (`${pathname}${search}${hash}`.includes('@')) {
     throw invalid('a / ? # or @ in the user name or password must be percent-encoded')
   }
   if (hostname === '') throw invalid('the host is missing')
   if (port === '0') throw invalid('the port must be a number from 1 to 65535')
-  return { host: hostname.replace(/^\[|\]$/g, ''), port: Number(port || DEFAULT_PORT) }
+  return { host: hostname.replace(/^\[|\]$/g, ''), port: Number(port || defaultPort) }
 }
 
 /** Without it Node sends no SNI. SNI has no addresses. */

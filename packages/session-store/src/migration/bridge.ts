@@ -49,6 +49,7 @@ const SETTLED_SESSIONS = 10_000
  *
  * - Item counts are those of the home; `migrate` brings those of the source over.
  * - `run` and `countAttempts` use the source until the end.
+ * - `ping` and `runOnEach` ask the servers of both. `ping` rejects when no server of the home serves its keys.
  * - Sessions of other software (`external`) cannot be used.
  * - A migration must not begin before `ready` has resolved in every process.
  *
@@ -59,6 +60,7 @@ export function bridgeStores({ from, to, home, clock = Date.now }: BridgeOptions
   const mover = createMover({ from, to })
   const isTarget = home === 'target'
   const own = isTarget ? to.store : from.store
+  const other = isTarget ? from.store : to.store
   const runnerOf = ({ store }: BridgeSide): Pick<Runner, 'run'> => ({
     run: (update) => store.run(update),
   })
@@ -96,6 +98,19 @@ export function bridgeStores({ from, to, home, clock = Date.now }: BridgeOptions
     }
     await settle(idOf(token))
     return await call(to.store)
+  }
+
+  /**
+   * What the servers of both sides answer, those of the home first. The other side has an error in place of its
+   * servers if none of them can be used: part of the sessions is still served.
+   */
+  async function onBoth<Node>(
+    ask: (store: SessionStore) => Promise<Node[]>,
+  ): Promise<(Node | { node: string; error: StoreError })[]> {
+    const name = isTarget ? 'source of the migration' : 'target of the migration'
+    const others = ask(other).catch((error: StoreError) => [{ node: name, error }])
+    const [first, second] = await Promise.all([ask(own), others])
+    return [...first, ...second]
   }
 
   const userOf = async (token: string): Promise<string | null> =>
@@ -146,7 +161,15 @@ export function bridgeStores({ from, to, home, clock = Date.now }: BridgeOptions
     strategy: own.strategy,
     sender: own.sender,
     get pool() {
-      return own.pool
+      const { pool } = own
+      const more = other.pool
+      return pool && more
+        ? {
+            connections: pool.connections + more.connections,
+            ready: pool.ready + more.ready,
+            inFlight: pool.inFlight + more.inFlight,
+          }
+        : (pool ?? more)
     },
     get external(): never {
       throw new TypeError('a bridge cannot serve sessions of other software (external)')
@@ -253,7 +276,10 @@ export function bridgeStores({ from, to, home, clock = Date.now }: BridgeOptions
       await beginMigration({ from, to })
       await setOpened(from)
     },
-    ping: () => own.ping(),
+    async ping(timeoutMs) {
+      return await onBoth((store) => store.ping(timeoutMs))
+    },
+    runOnEach: (update) => onBoth((store) => store.runOnEach(update)),
     janitor: (limits) => own.janitor(limits),
     async close() {
       await Promise.all([from.store.close(), to.store.close()])

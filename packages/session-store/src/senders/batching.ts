@@ -36,6 +36,7 @@ export function batching(sender: Sender, maxUpdates = MAX_UPDATES): Sender {
     close: () => sender.close(),
     ...(sender.state && { state: sender.state.bind(sender) }),
     ...(sender.scan && { scan: sender.scan.bind(sender) }),
+    ...(sender.nodes && { nodes: sender.nodes.bind(sender) }),
     ...(sender.ready && { ready: sender.ready.bind(sender) }),
     send: (list) =>
       new Promise((resolve, reject) => {

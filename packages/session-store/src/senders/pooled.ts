@@ -1,3 +1,5 @@
+import { isCluster } from '../connections/client.ts'
+import { mastersOf, sendToMaster, serverName } from '../connections/cluster.ts'
 import { Pool } from '../connections/pool.ts'
 import { scanNodes } from '../connections/scan.ts'
 import { DEFAULT_DEADLINE_MS, type StrategyOptions } from '../strategy-options.ts'
@@ -8,19 +10,27 @@ const DEADLINES_UNTIL_STALLED = 5
 
 /** Sends over connections that stay open, each list of commands over one of them. */
 export function pooled(options: StrategyOptions, wire: Wire): Sender {
-  const { url, client, poolSize = 1, deadlineMs = DEFAULT_DEADLINE_MS } = options
+  const { poolSize = 1, deadlineMs = DEFAULT_DEADLINE_MS } = options
   const pool = new Pool({
-    url,
-    tls: options.tls,
-    client,
+    ...options,
     size: poolSize,
     connectTimeoutMs: deadlineMs,
     stalledAfterMs: DEADLINES_UNTIL_STALLED * deadlineMs,
   })
+  const send: Sender['send'] = ({ commands }) => pool.use((client) => wire.send(client, commands))
   return {
     name: wire.name,
-    send: ({ commands }) => pool.use((client) => wire.send(client, commands)),
+    send,
     scan: (request, from) => pool.use((client) => scanNodes(client, request, from)),
+    nodes: () =>
+      pool.use(async (client) =>
+        isCluster(client)
+          ? mastersOf(client).map((master = 'none') => ({
+              name: master,
+              send: ({ commands }) => sendToMaster(client, master, commands),
+            }))
+          : [{ name: serverName(client), send }],
+      ),
     state: () => pool.state,
     ready: (timeoutMs) => pool.ready(timeoutMs),
     close: () => pool.close(),

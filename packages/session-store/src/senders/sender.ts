@@ -25,12 +25,22 @@ export interface Sender {
    * on one server, and the command is sent like any other.
    */
   scan?(request: ScanRequest, from: ScanPosition | undefined): Promise<ScanStep>
+  /** The servers that hold keys. Absent: there is one. */
+  nodes?(): Promise<readonly NodeSender[]>
   /**
    * Resolves once Redis can be used. Absent: the store sends PING until it is answered.
    *
    * @throws StoreError `ONETRIP_NOT_SENT` when it cannot within `timeoutMs`.
    */
   ready?(timeoutMs: number): Promise<void>
+}
+
+/** One server that holds keys. */
+export interface NodeSender {
+  /** `host:port`, or the path of its socket; `none` for slots of a cluster that no node has. */
+  readonly name: string
+  /** As `Sender.send`, to this server only: nothing is redirected to another one. */
+  send(list: CommandList): Promise<readonly Outcome[]>
 }
 
 export interface ScanRequest {

@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <signal.h>
 #include <sys/epoll.h>
 #include <sys/prctl.h>
@@ -19,21 +20,28 @@
 #define RETRY_MS 1          /* after a failure to connect, so that a dead server is not hammered */
 #define OPENING_AT_ONCE 128 /* of those that failed: below any backlog */
 #define SOURCES 200         /* TCP: connections come from 127.0.0.1 to 127.0.0.200 in turn */
+#define DISCARDED 4096      /* bytes: shorter replies are read, which costs as much */
+#define SETTLE_SECONDS 1    /* for the replies that are missing at the end */
 
 static const char usage[] =
-    "usage: generator short|long|hold SOCKET|PORT CONNECTIONS SECONDS REPLIES RATE KEYS COMMAND...\n"
+    "usage: generator short|long|discard|hold SOCKET|PORT CONNECTIONS SECONDS REPLIES RATE KEYS\n"
+    "                 PIPELINE COMMAND... [';' COMMAND...]...\n"
     "       generator isolate PROGRAM [ARGUMENT...]\n"
-    "SECONDS, REPLIES and RATE are 0 for no limit. SIGINT ends it early.\n";
+    "SECONDS, REPLIES and RATE are 0 for no limit. SIGINT ends it early. discard (over TCP only) is long,\n"
+    "but of large replies, which must have the same length each time, only the bytes are counted.\n";
 
 static enum { SHORT, LONG, HOLD } mode;
+static bool discards;
 static struct sockaddr_storage target;
 static socklen_t target_length;
 static uint64_t replies_wanted;
 
 struct connection {
     int fd;
-    bool sent;
-    double began; /* seconds, as all times */
+    struct request *request;
+    size_t sent;       /* bytes of it */
+    uint64_t received; /* bytes of its replies */
+    double began;      /* seconds, as all times */
     struct reply reply;
 };
 
@@ -41,7 +49,7 @@ static unsigned connection_count, waiting_count;
 static struct connection **waiting; /* to be opened again; with a rate: for the next command */
 static double interval, due;        /* with a rate: between commands, and when the next is due */
 static int poll_fd, timer_fd;
-static uint64_t started;
+static uint64_t started; /* requests */
 static volatile sig_atomic_t stopped;
 
 static void stop(int signal) {
@@ -85,34 +93,39 @@ static int bind_to_next_source(int fd) {
     return bind(fd, (struct sockaddr *)&source, sizeof source);
 }
 
-/* Returns false if the connection failed. A command goes in one piece into an empty socket buffer. */
-static bool send_command(struct connection *c) {
-    choose_keys();
-    ssize_t sent = send(c->fd, payload, payload_length, MSG_NOSIGNAL);
+static bool is_sent(const struct connection *c) { return c->sent == c->request->length; }
+
+/* Sends what the socket's buffer takes, nothing while it is not connected. Returns false if the connection
+ * failed. */
+static bool send_rest(struct connection *c) {
+    size_t rest = c->request->length - c->sent;
+    ssize_t sent = send(c->fd, c->request->bytes + c->sent, rest, MSG_NOSIGNAL);
+    if (sent >= 0) c->sent += (size_t)sent;
     /* A server that has closed the connection may have sent the reason before: read it. */
-    if (sent == (ssize_t)payload_length || (sent < 0 && errno == EPIPE)) {
-        c->sent = true;
-        c->reply = (struct reply){.pending = 1};
-        return true;
+    else if (errno == EPIPE) c->sent = c->request->length;
+    else if (errno != EAGAIN && errno != ENOTCONN) {
+        failed(c, SEND, errno);
+        return false;
     }
-    if (sent < 0 && (errno == EAGAIN || errno == ENOTCONN)) return true; /* not connected yet */
-    failed(c, SEND, sent < 0 ? errno : EMSGSIZE);
-    return false;
+    return true;
 }
 
 static void watch(struct connection *c, int operation) {
-    struct epoll_event event = {.events = c->sent ? EPOLLIN : EPOLLOUT, .data.ptr = c};
+    struct epoll_event event = {.events = is_sent(c) ? EPOLLIN : EPOLLOUT, .data.ptr = c};
     if (epoll_ctl(poll_fd, operation, c->fd, &event) < 0) failed(c, CONNECT, errno);
 }
 
 static void open_connection(struct connection *c) {
+    const int on = 1;
     bool tcp = target.ss_family == AF_INET;
     c->fd = socket(target.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    /* The end of a long request is not to wait for the acknowledgement of its beginning. */
+    if (tcp && mode == LONG) setsockopt(c->fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
     if (c->fd < 0 || (tcp && bind_to_next_source(c->fd))) {
         failed(c, CONNECT, errno);
     } else if (connect(c->fd, (struct sockaddr *)&target, target_length) == 0 || errno == EINPROGRESS) {
         /* On loopback the handshake is done by now, although connect() does not say so. */
-        if (send_command(c)) watch(c, EPOLL_CTL_ADD);
+        if (send_rest(c)) watch(c, EPOLL_CTL_ADD);
     } else if (errno == EAGAIN && !tcp) { /* the backlog of a Unix socket is full */
         try_again(c);
     } else {
@@ -125,17 +138,20 @@ static void may_send(struct connection *c) {
     socklen_t length = sizeof error;
     getsockopt(c->fd, SOL_SOCKET, SO_ERROR, &error, &length);
     if (error) failed(c, CONNECT, error);
-    else if (send_command(c) && c->sent) watch(c, EPOLL_CTL_MOD);
+    else if (send_rest(c) && is_sent(c)) watch(c, EPOLL_CTL_MOD);
 }
 
-static bool may_start(void) { return !stopped && (!replies_wanted || started < replies_wanted); }
+static bool may_start(void) {
+    return !stopped && (!replies_wanted || started * pipeline < replies_wanted);
+}
 
 static void begin(struct connection *c, double began) {
-    started++;
-    c->sent = false;
+    c->request = &requests[started++ % request_count];
+    c->sent = c->received = 0;
+    c->reply = (struct reply){.pending = pipeline};
     c->began = began;
     if (c->fd < 0) open_connection(c);
-    else if (send_command(c) && !c->sent) failed(c, SEND, EAGAIN);
+    else if (send_rest(c) && !is_sent(c)) watch(c, EPOLL_CTL_MOD);
 }
 
 /* The clock of a command starts when it is due, not when a connection is free for it: otherwise a
@@ -157,7 +173,7 @@ static void tick(void) {
 }
 
 static void answered(struct connection *c) {
-    record(now() - c->began);
+    record(now() - c->began, pipeline);
     if (mode == HOLD && completed == connection_count) puts("holding");
     if (mode == SHORT) {
         close(c->fd);
@@ -173,17 +189,29 @@ static void answered(struct connection *c) {
 
 static void may_receive(struct connection *c) {
     static char buffer[256 * 1024 + 1];
-    bool error = false;
-    ssize_t length = recv(c->fd, buffer, sizeof buffer - 1, 0);
+    uint64_t known = *c->request->reply_length;
+    bool discarded = discards && known >= DISCARDED;
+    if (discarded && c->received == known) return; /* at the end: what is left is an error */
+    /* With MSG_TRUNC the kernel drops the bytes of a TCP connection, and copies none. */
+    ssize_t length = discarded ? recv(c->fd, NULL, known - c->received, MSG_TRUNC)
+                               : recv(c->fd, buffer, sizeof buffer - 1, 0);
     if (length < 0 && errno == EAGAIN) return;
     if (length <= 0) {
         failed(c, length < 0 ? RECEIVE : CLOSED, length < 0 ? errno : 0);
         return;
     }
+    c->received += (uint64_t)length;
+    if (discarded) {
+        if (c->received == known) answered(c);
+        return;
+    }
+    uint32_t errors_before = c->reply.errors;
     buffer[length] = '\0';
-    read_reply(&c->reply, buffer, (size_t)length, &error);
-    if (error) count_error(REPLY, 0, buffer);
-    if (c->reply.pending == 0) answered(c);
+    read_reply(&c->reply, buffer, (size_t)length);
+    for (uint32_t i = errors_before; i < c->reply.errors; i++) count_error(REPLY, 0, buffer);
+    if (c->reply.pending > 0) return;
+    if (c->reply.errors == 0) *c->request->reply_length = c->received;
+    answered(c);
 }
 
 static void open_again(void) {
@@ -202,10 +230,22 @@ static void serve_events(void) {
         uint64_t ticks;
         if (c == NULL && read(timer_fd, &ticks, sizeof ticks) > 0) send_due();
         if (c == NULL || c->fd < 0) continue;
-        if (c->sent) may_receive(c);
+        if (is_sent(c)) may_receive(c);
         else may_send(c);
     }
     if (retries) open_again();
+}
+
+/* Of replies that were discarded only the number of bytes is known: after one that was too long there are
+ * bytes left, and one that was too short never ends. */
+static void check_lengths(const struct connection *connections) {
+    char byte;
+    stopped = 1;
+    for (double end = now() + SETTLE_SECONDS; completed < started * pipeline && now() < end;)
+        serve_events();
+    if (completed < started * pipeline) errors[LENGTH][0] += started - completed / pipeline;
+    for (unsigned i = 0; i < connection_count; i++)
+        if (recv(connections[i].fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0) errors[LENGTH][0]++;
 }
 
 /* Load goes to this machine and nowhere else: to a Unix socket, or a port of 127.0.0.1. */
@@ -221,18 +261,20 @@ static void set_target(const char *text) {
 
 int main(int argc, char **argv) {
     if (argc > 2 && strcmp(argv[1], "isolate") == 0) return isolate(argv + 2);
-    if (argc < 9) {
+    discards = argc > 1 && strcmp(argv[1], "discard") == 0;
+    if (argc > 2) set_target(argv[2]);
+    if (argc < 10 || (discards && target.ss_family != AF_INET)) {
         fputs(usage, stderr);
         return 2;
     }
-    mode = strcmp(argv[1], "short") == 0 ? SHORT : strcmp(argv[1], "long") == 0 ? LONG : HOLD;
-    set_target(argv[2]);
+    mode = strcmp(argv[1], "short") == 0 ? SHORT : strcmp(argv[1], "hold") == 0 ? HOLD : LONG;
     connection_count = (unsigned)atoi(argv[3]);
     double seconds = atof(argv[4]);
     replies_wanted = strtoull(argv[5], NULL, 10);
     double rate = atof(argv[6]);
     key_range = strtoull(argv[7], NULL, 10);
-    build_payload(argv + 8, argc - 8);
+    pipeline = (unsigned)atoi(argv[8]);
+    prepare_requests(argv + 9, argc - 9);
 
     prctl(PR_SET_PDEATHSIG, SIGTERM); /* the parent may be killed */
     signal(SIGINT, stop);
@@ -248,7 +290,7 @@ int main(int argc, char **argv) {
 
     double demand = read_demand(), began = now();
     if (rate > 0) {
-        interval = 1 / rate;
+        interval = pipeline / rate;
         tick();
     }
     for (unsigned i = 0; i < connection_count; i++) connections[i].fd = -1;
@@ -256,6 +298,7 @@ int main(int argc, char **argv) {
     while (!stopped && (seconds == 0 || now() < began + seconds) &&
            (replies_wanted == 0 || completed < replies_wanted))
         serve_events();
+    if (discards) check_lengths(connections);
     print_result(now() - began, read_demand() - demand);
     return 0;
 }

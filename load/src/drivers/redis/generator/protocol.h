@@ -1,64 +1,90 @@
-/* The command as Redis reads it, and its reply. */
+/* The requests as Redis reads them, and its replies. */
+#include <inttypes.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define KEY_DIGITS 12 /* {key} becomes `key:` and so many digits, as redis-benchmark's */
-#define MAX_KEYS 128
+#define PREPARED 4096            /* requests with random keys, about */
+#define PREPARED_BYTES (4 << 20) /* of them together, about: so that they stay in the processor's cache */
 
-static char payload[64 * 1024];
-static size_t payload_length;
-static char *digits[MAX_KEYS];
-static size_t digits_count;
+/* A pipeline of commands, which is made before the run. */
+struct request {
+    char *bytes;
+    size_t length;
+    uint64_t *reply_length; /* of the first reply without an error to its commands; 0: not known yet */
+};
+
+static struct request *requests;
+static size_t request_count;
+static unsigned pipeline; /* commands of a request */
 static uint64_t key_range;
 
-static void append(const char *bytes, size_t length) {
-    if (payload_length + length > sizeof payload || digits_count == MAX_KEYS) {
-        fputs("the command is too long\n", stderr);
-        exit(2);
-    }
-    memcpy(payload + payload_length, bytes, length);
-    payload_length += length;
-}
-
-static void build_payload(char **arguments, int count) {
-    char header[32];
-    append(header, (size_t)sprintf(header, "*%d\r\n", count));
-    for (int i = 0; i < count; i++) {
-        bool key = strcmp(arguments[i], "{key}") == 0;
-        const char *argument = key ? "key:000000000000" : arguments[i];
-        size_t length = strlen(argument);
-        append(header, (size_t)sprintf(header, "$%zu\r\n", length));
-        append(argument, length);
-        if (key) digits[digits_count++] = payload + payload_length - KEY_DIGITS;
-        append("\r\n", 2);
-    }
-}
-
-static void choose_keys(void) {
+static uint64_t random_key(void) {
     static uint64_t state = 88172645463325252ULL; /* xorshift64; the same sequence in every run */
-    for (size_t i = 0; key_range > 1 && i < digits_count; i++) {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        uint64_t key = state % key_range;
-        for (int place = KEY_DIGITS - 1; place >= 0; place--, key /= 10)
-            digits[i][place] = (char)('0' + key % 10);
+    state ^= state << 13;
+    state ^= state >> 7;
+    state ^= state << 17;
+    return state % key_range;
+}
+
+/* `{key}` becomes `key:` and twelve digits, as redis-benchmark's; `{value:N}` becomes N bytes. */
+static void append_argument(FILE *out, const char *argument) {
+    size_t bytes;
+    if (strcmp(argument, "{key}") == 0) {
+        fprintf(out, "$16\r\nkey:%012" PRIu64 "\r\n", random_key());
+    } else if (sscanf(argument, "{value:%zu}", &bytes) == 1) {
+        fprintf(out, "$%zu\r\n", bytes);
+        while (bytes-- > 0) putc_unlocked('x', out);
+        fputs("\r\n", out);
+    } else {
+        fprintf(out, "$%zu\r\n%s\r\n", strlen(argument), argument);
     }
 }
 
-/* One reply, in as many pieces as it comes. */
+/* Appends the command that begins at this argument. Returns where the next one begins: after a `;`, or with
+ * the first again. */
+static int append_command(FILE *out, char **arguments, int count, int at) {
+    int end = at;
+    while (end < count && strcmp(arguments[end], ";") != 0) end++;
+    fprintf(out, "*%d\r\n", end - at);
+    for (; at < end; at++) append_argument(out, arguments[at]);
+    return end + 1 < count ? end + 1 : 0;
+}
+
+/* Connections send these requests in turn: each command as often as it stands among the arguments. Those that
+ * differ in nothing but keys share the length of their replies. */
+static void prepare_requests(char **arguments, int count) {
+    size_t bytes = 0, kinds = 0;
+    int at = 0;
+    do {
+        requests = realloc(requests, (request_count + 1) * sizeof *requests);
+        if (!requests) exit(1);
+        struct request *request = &requests[request_count++];
+        FILE *out = open_memstream(&request->bytes, &request->length);
+        if (!out) exit(1);
+        for (unsigned i = 0; i < pipeline; i++) at = append_command(out, arguments, count, at);
+        fclose(out);
+        bytes += request->length;
+        if (at == 0 && kinds == 0) kinds = request_count;
+    } while (at != 0 || (key_range > 1 && request_count < PREPARED && bytes < PREPARED_BYTES));
+    uint64_t *lengths = calloc(kinds, sizeof *lengths);
+    if (!lengths) exit(1);
+    for (size_t i = 0; i < request_count; i++) requests[i].reply_length = &lengths[i % kinds];
+}
+
+/* The replies to a request, in as many pieces as they come. */
 struct reply {
     uint32_t pending; /* elements that are still missing; 0: complete */
+    uint32_t errors;  /* among them */
     int64_t skip;     /* bytes of the current bulk string that are still missing */
     uint8_t line_length;
     char line[64]; /* beginning of the current line */
 };
 
 /* A line of the protocol is complete: an element, or the length of one. */
-static void take_line(struct reply *reply, bool *error) {
+static void take_line(struct reply *reply) {
     reply->line[reply->line_length] = '\0';
     reply->line_length = 0;
     long long length = strtoll(reply->line + 1, NULL, 10);
@@ -67,12 +93,11 @@ static void take_line(struct reply *reply, bool *error) {
         return;
     }
     if (reply->line[0] == '*' && length > 0) reply->pending += (uint32_t)length;
-    if (reply->line[0] == '-') *error = true;
+    if (reply->line[0] == '-') reply->errors++;
     reply->pending--;
 }
 
-/* Sets *error if the reply is an error. */
-static void read_reply(struct reply *reply, const char *bytes, size_t length, bool *error) {
+static void read_reply(struct reply *reply, const char *bytes, size_t length) {
     for (size_t at = 0; at < length && reply->pending > 0;) {
         if (reply->skip > 0) {
             size_t take = length - at;
@@ -83,7 +108,7 @@ static void read_reply(struct reply *reply, const char *bytes, size_t length, bo
             continue;
         }
         char byte = bytes[at++];
-        if (byte == '\n') take_line(reply, error);
+        if (byte == '\n') take_line(reply);
         else if (reply->line_length < sizeof reply->line - 1) reply->line[reply->line_length++] = byte;
     }
 }

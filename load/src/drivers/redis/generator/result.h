@@ -2,18 +2,19 @@
 #define BUCKETS 10000000 /* of latencies: one for each microsecond up to 10 s */
 #define MAX_ERRNO 256
 
-enum step { CONNECT, SEND, RECEIVE, CLOSED, REPLY, STEPS };
-static const char *const steps[STEPS] = {"connect", "send", "receive", "closed", "error reply"};
+enum step { CONNECT, SEND, RECEIVE, CLOSED, REPLY, LENGTH, STEPS };
+static const char *const steps[STEPS] = {"connect", "send",        "receive",
+                                         "closed",  "error reply", "reply of another length"};
 static uint64_t completed, errors[STEPS][MAX_ERRNO];
 static uint32_t latencies[BUCKETS];
 static double longest; /* seconds */
 
-/* A reply that is complete, after so many seconds. */
-static void record(double latency) {
+/* The replies to a request are complete, after so many seconds. */
+static void record(double latency, unsigned replies) {
     uint64_t micros = (uint64_t)(latency * 1e6);
-    latencies[micros < BUCKETS ? micros : BUCKETS - 1]++;
+    latencies[micros < BUCKETS ? micros : BUCKETS - 1] += replies;
     if (latency > longest) longest = latency;
-    completed++;
+    completed += replies;
 }
 
 /* Seconds in which this process ran or was ready to run; 0 where the kernel does not say. */

@@ -1,24 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
-
-/** A session of the load, and the items that its views name. */
-export interface Viewer {
-  readonly user: string
-  readonly token: string
-  /** What Redis knows the session by. */
-  readonly id: string
-}
-
-/** What the client knows about a view: it was counted, it was not, or neither of them for certain. */
-type Outcome = 'acknowledged' | 'unknown' | 'not written'
-
-export interface View {
-  readonly viewer: Viewer
-  readonly item: string
-  readonly outcome: Outcome
-  /** `200`, the code of the error, or that of the broken connection. */
-  readonly answer: string
-  readonly milliseconds: number
-}
+import type { Dispatcher } from 'undici'
+import { send } from './client.ts'
+import type { View, Viewer } from './ledger.ts'
 
 export interface Viewing {
   /** Those that have ended, in the order of their ending. */
@@ -31,14 +14,6 @@ export interface Viewing {
   next(wanted: (view: View) => boolean): Promise<View>
   /** Begins no more of them, and resolves when all have ended. */
   stop(): Promise<readonly View[]>
-}
-
-interface Answer {
-  user?: string
-  item?: string
-  code?: string
-  mayHaveWritten?: boolean
-  retrySafe?: boolean
 }
 
 export interface ViewingOptions {
@@ -55,20 +30,28 @@ export interface ViewingOptions {
 const PAUSE_AFTER_FAILURE_MS = 20
 const MOST_VIEWS = 200_000
 
-/** Logs `count` users in, each once. */
+/**
+ * Logs `count` users in, each once.
+ *
+ * @throws Error when one of the logins is not acknowledged.
+ */
 export async function logIn(url: string, count: number): Promise<Viewer[]> {
   return await Promise.all(
     Array.from({ length: count }, async (_, index) => {
       const user = `viewer-${index}`
-      const answer = await fetch(`${url}/login`, {
-        method: 'POST',
-        headers: { 'content-type': 'application/json' },
-        body: JSON.stringify({ user }),
+      const { body, answer } = await send<{ token: string }>(url, {
+        path: '/login',
+        body: { user },
       })
-      const { token } = (await answer.json()) as { token: string }
-      return { user, token, id: token.slice(0, token.indexOf('.')) }
+      if (!body) throw new Error(`the login of ${user} was answered with ${answer}`)
+      return viewerOf(user, body.token)
     }),
   )
+}
+
+/** The session of a token. */
+export const viewerOf = (user: string, token: string): Viewer => {
+  return { user, token, id: token.slice(0, token.indexOf('.')) }
 }
 
 /** Sends views without pause, until it is told to stop. An answer that must not be rejects `stop`. */
@@ -83,7 +66,11 @@ export function startViewing(options: ViewingOptions): Viewing {
     while (!stopping && begun < MOST_VIEWS) {
       const number = begun++
       const viewer = viewers[number % viewers.length] as Viewer
-      const view = await send(url(), viewer, `item-${Math.floor(number / viewers.length) % items}`)
+      const view = await sendView(
+        url(),
+        viewer,
+        `item-${Math.floor(number / viewers.length) % items}`,
+      )
       views.push(view)
       for (const tell of waiting) tell(view)
       if (view.outcome !== 'acknowledged') await delay(PAUSE_AFTER_FAILURE_MS)
@@ -125,44 +112,23 @@ const lastAnswers = (views: readonly View[]) =>
     .map(({ answer }) => answer)
     .join(', ')
 
-async function send(url: string, viewer: Viewer, item: string): Promise<View> {
-  const begin = performance.now()
-  const view = (outcome: Outcome, answer: string): View => {
-    return { viewer, item, outcome, answer, milliseconds: performance.now() - begin }
+/**
+ * Sends one view.
+ *
+ * @throws Error when the response is that of another view, and as `send`.
+ */
+export async function sendView(
+  url: string,
+  viewer: Viewer,
+  item: string,
+  dispatcher?: Dispatcher,
+): Promise<View> {
+  const { user, token } = viewer
+  const call = { path: '/views', token, body: { item } }
+  const { body, ...answer } = await send<{ user?: string; item?: string }>(url, call, dispatcher)
+  // The replies of concurrent views must not be mixed up.
+  if (body && (body.user !== user || body.item !== item)) {
+    throw new Error(`${user} viewed ${item} and was told ${JSON.stringify(body)}`)
   }
-  let response: Response
-  let body: Answer
-  try {
-    response = await fetch(`${url}/views`, {
-      method: 'POST',
-      headers: {
-        'content-type': 'application/json',
-        authorization: `Bearer ${viewer.token}`,
-      },
-      body: JSON.stringify({ item }),
-    })
-    body = (await response.json()) as Answer
-  } catch (error) {
-    const { cause } = error as { cause?: { code?: string } }
-    // Only what never left this process is certain not to have been written.
-    const answer = cause?.code ?? String(error)
-    return view(answer === 'ECONNREFUSED' ? 'not written' : 'unknown', answer)
-  }
-  if (response.status === 200) {
-    // The replies of concurrent views must not be mixed up.
-    if (body.user !== viewer.user || body.item !== item) {
-      throw new Error(`${viewer.user} viewed ${item} and was told ${JSON.stringify(body)}`)
-    }
-    return view('acknowledged', '200')
-  }
-  const { code = '', mayHaveWritten, retrySafe } = body
-  if (
-    response.status !== 503 ||
-    typeof mayHaveWritten !== 'boolean' ||
-    typeof retrySafe !== 'boolean' ||
-    !response.headers.has('retry-after')
-  ) {
-    throw new Error(`a view was answered with ${response.status}: ${JSON.stringify(body)}`)
-  }
-  return view(mayHaveWritten ? 'unknown' : 'not written', code)
+  return { viewer, item, ...answer }
 }

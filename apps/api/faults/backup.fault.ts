@@ -1,0 +1,94 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { createWriteStream } from 'node:fs'
+import { mkdir, readdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
+import { pipeline } from 'node:stream/promises'
+import { fileURLToPath } from 'node:url'
+import { audit } from '@onetrip/stack/audit/audit.ts'
+import { send } from '@onetrip/stack/audit/client.ts'
+import { Ledger } from '@onetrip/stack/audit/ledger.ts'
+import { startRedis } from '@onetrip/stack/redis.ts'
+import { temporaryFolder } from '@onetrip/stack/testing/folders.ts'
+import { Redis } from 'ioredis'
+import { expect, onTestFinished, test } from 'vitest'
+import { apiProcessForThisTest } from '../test/api-process.ts'
+import { answered, stand } from './stand.ts'
+
+const script = fileURLToPath(new URL('../../server-build/container/backup.sh', import.meta.url))
+
+/** Runs the script; its standard output goes to a file. */
+async function backUp(data: string, to: string): Promise<{ code: number | null; stderr: string }> {
+  const child = spawn('sh', [script, data], { stdio: ['ignore', 'pipe', 'pipe'] })
+  const exited = once(child, 'exit')
+  const [stderr] = await Promise.all([
+    text(child.stderr),
+    pipeline(child.stdout, createWriteStream(to)),
+  ])
+  const [code] = await exited
+  return { code, stderr }
+}
+
+/** A fresh Redis on what is in a backup, stopped when the current test ends. */
+async function restored(backup: string) {
+  const directory = join(await temporaryFolder(), 'data')
+  await mkdir(directory)
+  const [code] = await once(spawn('tar', ['-xf', backup, '-C', directory]), 'exit')
+  expect(code).toBe(0)
+  const socket = join(directory, 'redis.sock')
+  const program = await startRedis({ socket, directory })
+  onTestFinished(async () => void (await program.stop()))
+  const admin = new Redis(socket)
+  onTestFinished(() => admin.disconnect())
+  return { socket, admin }
+}
+
+// docs/operations.md, "Backup and restore".
+test('a backup under load, while the log is rewritten, restores every session and every view before it', async () => {
+  const { redis, admin, viewing, settle } = await stand()
+  const data = join(redis.socket, '..')
+  const folder = await temporaryFolder()
+  for (let turn = 0; turn < 5; turn++) {
+    await viewing.next(answered('200'))
+    const before = viewing.views.length
+    await admin.bgrewriteaof()
+    const file = join(folder, `${turn}.tar`)
+    expect(await backUp(data, file)).toMatchObject({ code: 0 })
+    await expect.poll(() => admin.info('persistence')).toContain('aof_rewrite_in_progress:0')
+    const copy = await restored(file)
+    // The copy may have views that were answered, or sent, after the backup began.
+    const since = viewing.views.slice(before)
+    const ledger = Ledger.of(viewing.views.slice(0, before))
+    for (const view of since) ledger.record({ ...view, outcome: 'unknown' })
+    const viewers = new Set(viewing.views.map(({ viewer }) => viewer))
+    for (const viewer of viewers) {
+      for (let item = 0; item < 20; item++) {
+        ledger.record({ viewer, item: `item-${item}`, outcome: 'unknown' }) // in flight
+      }
+    }
+    expect((await audit(copy.admin, ledger)).discrepancies).toEqual([])
+  }
+  expect(await readdir(data)).not.toContainEqual(expect.stringContaining('backup.'))
+  await settle()
+})
+
+test('sessions of a restored Redis go on', async () => {
+  const { redis, viewing } = await stand()
+  const view = await viewing.next(answered('200'))
+  const file = join(await temporaryFolder(), 'backup.tar')
+  expect(await backUp(join(redis.socket, '..'), file)).toMatchObject({ code: 0 })
+  const copy = await restored(file)
+  const { url } = await apiProcessForThisTest({ REDIS_URL: `unix://${copy.socket}` })
+  const { user, token } = view.viewer
+  const me = await send<{ user: string }>(url, { method: 'GET', path: '/me', token })
+  expect(me.body).toMatchObject({ user })
+  const again = await send<{ views: number }>(url, { path: '/views', token, body: { item: 'new' } })
+  expect(again.body).toMatchObject({ views: 1 })
+})
+
+test('what has no append-only file is refused', async () => {
+  const folder = await temporaryFolder()
+  const result = await backUp(folder, join(folder, 'backup.tar'))
+  expect(result).toEqual({ code: 1, stderr: expect.stringContaining("with 'appendonly yes'") })
+})

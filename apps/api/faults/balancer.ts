@@ -1,0 +1,82 @@
+import { once } from 'node:events'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { buffer } from 'node:stream/consumers'
+import { setTimeout as delay } from 'node:timers/promises'
+import { Agent, request } from 'undici'
+import { onTestFinished } from 'vitest'
+
+/** As a readiness probe of Kubernetes at its fastest. */
+const CHECK_EVERY_MS = 1_000
+const HOP_BY_HOP = ['connection', 'keep-alive', 'transfer-encoding', 'content-length', 'host']
+
+export interface Balancer {
+  readonly url: string
+  /** The servers that get requests. */
+  serving(): string[]
+}
+
+/**
+ * A load balancer that asks each server for `/readyz`, sends requests in turn to those that answer
+ * 200, and never sends one again, as a Service of Kubernetes. One that fails is answered with 502. Closed when
+ * the current test ends.
+ */
+export async function balancerForThisTest(servers: readonly string[]): Promise<Balancer> {
+  const ready = new Set<string>()
+  const agent = new Agent()
+  const over = new AbortController()
+  let turn = 0
+
+  const check = async (server: string) => {
+    const timeout = AbortSignal.timeout(1_000)
+    try {
+      const answer = await request(`${server}/readyz?exclude=redis`, {
+        signal: timeout,
+        reset: true,
+      })
+      await answer.body.dump()
+      if (answer.statusCode === 200) ready.add(server)
+      else ready.delete(server)
+    } catch {
+      ready.delete(server)
+    }
+  }
+  const checking = (async () => {
+    while (!over.signal.aborted) {
+      await Promise.all(servers.map(check))
+      await delay(CHECK_EVERY_MS, undefined, { signal: over.signal }).catch(() => {})
+    }
+  })()
+
+  const forward = async (incoming: IncomingMessage, outgoing: ServerResponse) => {
+    const body = await buffer(incoming)
+    const headers = without(incoming.headers)
+    const { method = 'GET', url = '/' } = incoming
+    const candidates = [...ready]
+    const server = candidates[turn++ % candidates.length]
+    try {
+      if (server === undefined) throw new Error('no server is ready')
+      const options = { method, headers, body: body.length > 0 ? body : null, dispatcher: agent }
+      const answer = await request(`${server}${url}`, options as Parameters<typeof request>[1])
+      const content = await answer.body.bytes()
+      outgoing.writeHead(answer.statusCode, without(answer.headers)).end(content)
+    } catch (error) {
+      outgoing.writeHead(502).end(String(error))
+    }
+  }
+  const server = createServer((incoming, outgoing) => void forward(incoming, outgoing))
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  onTestFinished(async () => {
+    over.abort()
+    await checking
+    server.closeAllConnections()
+    server.close()
+    await agent.destroy()
+  })
+  const { port } = server.address() as AddressInfo
+  return { url: `http://127.0.0.1:${port}`, serving: () => [...ready] }
+}
+
+const without = <Value>(headers: Readonly<Record<string, Value>>): Record<string, Value> =>
+  Object.fromEntries(Object.entries(headers).filter(([name]) => !HOP_BY_HOP.includes(name)))

@@ -1,0 +1,75 @@
+import { parseInfo, partitionedKeys } from '@onetrip/session-store'
+import { audit } from '@onetrip/stack/audit/audit.ts'
+import { Ledger } from '@onetrip/stack/audit/ledger.ts'
+import { logIn, startViewing } from '@onetrip/stack/audit/views.ts'
+import { isLinked, viewOf } from '@onetrip/stack/cluster/view.ts'
+import type { ClusterNode } from '@onetrip/stack/cluster.ts'
+import { testCluster } from '@onetrip/stack/testing/cluster.ts'
+import { Cluster } from 'ioredis'
+import { expect, onTestFinished, test } from 'vitest'
+import { apiProcessForThisTest } from '../test/api-process.ts'
+import { answered } from './stand.ts'
+
+const isPrimary = async ({ admin }: ClusterNode) => (await viewOf(admin)).self.primary === null
+
+/**
+ * Whether a replica has caught up and may be ended: during the rewrite of the log that follows a full copy, Redis
+ * ignores SIGTERM ("Writing initial AOF, can't exit").
+ */
+async function hasCaughtUp({ admin }: ClusterNode): Promise<boolean> {
+  const persistence = parseInfo(await admin.info('persistence'))
+  return persistence.get('aof_rewrite_in_progress') === '0' && (await isLinked(admin))
+}
+
+/** Ends a replica as an operator would, starts it again, and waits until it has caught up. */
+async function restartReplica(node: ClusterNode): Promise<void> {
+  expect(await isPrimary(node)).toBe(false)
+  node.program.signal('SIGTERM')
+  await node.restart()
+  await expect.poll(() => hasCaughtUp(node)).toBe(true)
+}
+
+/** Gives the slots of a primary to its replica. Redis hands over all that was acknowledged. */
+async function failOver(primary: ClusterNode, nodes: readonly ClusterNode[]): Promise<void> {
+  const { self } = await viewOf(primary.admin)
+  const views = await Promise.all(nodes.map(({ admin }) => viewOf(admin)))
+  const replica = nodes[views.findIndex((view) => view.self.primary === self.id)]
+  await replica?.admin.cluster('FAILOVER')
+  await expect.poll(() => replica && isPrimary(replica)).toBe(true)
+  await expect.poll(() => isPrimary(primary)).toBe(false)
+  await expect.poll(() => hasCaughtUp(primary)).toBe(true)
+}
+
+// docs/operations.md, "Rolling restart of Redis".
+test('each node of a cluster is restarted under load, and no acknowledged view is lost', async () => {
+  const servers = await testCluster({ replicas: 1 })
+  onTestFinished(() => servers.stop())
+  const { nodes } = servers
+  const { url } = await apiProcessForThisTest({
+    REDIS_CLUSTER: nodes.map(({ address }) => address).join(','),
+    REDIS_DEADLINE_MS: '2000',
+  })
+  const viewing = startViewing({ url: () => url, viewers: await logIn(url, 8) })
+  const acknowledged = answered('200')
+  const pids = nodes.map(({ program }) => program.pid)
+
+  const roles = await Promise.all(nodes.map(isPrimary))
+  for (const node of nodes.filter((_, index) => !roles[index])) {
+    await viewing.next(acknowledged)
+    await restartReplica(node)
+  }
+  for (const node of nodes.filter((_, index) => roles[index])) {
+    await viewing.next(acknowledged)
+    await failOver(node, nodes)
+    await viewing.next(acknowledged)
+    await restartReplica(node)
+  }
+
+  expect(nodes.filter(({ program }, index) => program.pid === pids[index])).toEqual([])
+  await viewing.next(acknowledged)
+  const views = await viewing.stop()
+  const client = new Cluster(nodes.map(({ port }) => ({ host: '127.0.0.1', port })))
+  onTestFinished(() => client.disconnect())
+  const { discrepancies } = await audit(client, Ledger.of(views), partitionedKeys())
+  expect(discrepancies).toEqual([])
+}, 180_000)

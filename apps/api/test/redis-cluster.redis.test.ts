@@ -1,0 +1,236 @@
+import { createHash } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { createSessionStore, partitionedKeys } from '@onetrip/session-store'
+import { parseMetrics } from '@onetrip/stack/metrics.ts'
+import { makeCertificates } from '@onetrip/stack/testing/certificates.ts'
+import { type TestCluster, testCluster } from '@onetrip/stack/testing/cluster.ts'
+import { temporaryFolder } from '@onetrip/stack/testing/folders.ts'
+import { tlsFrontForThisTest } from '@onetrip/stack/testing/tls.ts'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { apiProcessForThisTest } from './api-process.ts'
+import { bearer, secret } from './support.ts'
+
+let cluster: TestCluster
+
+beforeAll(async () => {
+  cluster = await testCluster()
+})
+afterAll(() => cluster.stop())
+
+const nodes = () => cluster.nodes.map(({ port }) => `127.0.0.1:${port}`)
+
+async function ask(url: string, options: { method?: string; token?: string; body?: object } = {}) {
+  const { method = 'GET', token, body } = options
+  const answer = await fetch(url, {
+    method,
+    headers: {
+      ...(token !== undefined && bearer(token)),
+      ...(body && { 'content-type': 'application/json' }),
+    },
+    ...(body && { body: JSON.stringify(body) }),
+  })
+  const found = (await answer.json()) as Record<string, unknown>
+  return { ...found, status: answer.status } as Record<string, unknown>
+}
+
+const logIn = async (url: string, user: string) =>
+  String((await ask(`${url}/login`, { method: 'POST', body: { user } })).token)
+
+async function metricsOf(url: string) {
+  return parseMetrics(await (await fetch(`${url}/metrics`)).text())
+}
+
+/** `onetrip_redis_up` by node. */
+async function upOf(url: string) {
+  const up = (await metricsOf(url)).filter(({ name }) => name === 'onetrip_redis_up')
+  return Object.fromEntries(up.map(({ labels, value }) => [labels.node, value]))
+}
+
+const allUp = () => Object.fromEntries(nodes().map((node) => [node, 1]))
+
+describe.each(['batch', 'naive'])('%s', (strategy) => {
+  test('REDIS_CLUSTER is all the API needs: two workers, and every route', async () => {
+    const { api, url } = await apiProcessForThisTest({
+      REDIS_CLUSTER: nodes()[0] ?? '',
+      STRATEGY: strategy,
+      RISK_FEATURES: 'true',
+      WORKERS: '2',
+      JANITOR_INTERVAL_SECONDS: '1',
+    })
+    const users = Array.from({ length: 8 }, (_, index) => `${strategy} ${index}`)
+    const tokens = await Promise.all(users.map((user) => logIn(url, user)))
+    const items = Array.from({ length: 8 }, (_, index) => `${strategy} item ${index}`)
+    for (const item of items) {
+      await Promise.all(
+        tokens.map((token) => ask(`${url}/views`, { method: 'POST', token, body: { item } })),
+      )
+    }
+    const [token = ''] = tokens
+    expect((await ask(`${url}/me/views`, { token })).items).toHaveLength(8)
+    const popular = (await ask(`${url}/items/popular?limit=100`)).items as { item: string }[]
+    expect(popular.filter(({ item }) => items.includes(item))).toHaveLength(8)
+    expect(new Set(popular.map((found) => JSON.stringify(found)))).toEqual(
+      new Set(popular.map(({ item }) => JSON.stringify({ item, views: 8 }))),
+    )
+    expect(await ask(`${url}/me`, { token })).toMatchObject({ user: users[0] })
+    const patch = { method: 'PATCH', token, body: { cart: ['book'] } }
+    expect(await ask(`${url}/me/data`, patch)).toMatchObject({ status: 200 })
+    expect((await ask(`${url}/me/sessions`, { token })).sessions).toHaveLength(1)
+    expect((await ask(`${url}/recent`, { token })).status).toBe(200)
+    const stock = { method: 'PUT', token, body: { pieces: 1 } }
+    expect(await ask(`${url}/items/book/stock`, stock)).toMatchObject({ status: 200 })
+    expect(await ask(`${url}/feed`, { method: 'POST', token, body: { text: 'hello' } })).toEqual({
+      ...{ status: 200, id: expect.any(Number) },
+    })
+    await expect.poll(() => ask(`${url}/me/risk`, { token })).toMatchObject({ logins: 1 })
+    expect(await ask(`${url}/readyz`)).toEqual({ status: 200, strategy })
+    await expect.poll(() => upOf(url)).toEqual(allUp())
+    const info = (await metricsOf(url)).find(({ name }) => name === 'onetrip_info')
+    expect(info?.labels).toMatchObject({ topology: 'cluster', transport: 'tcp' })
+    const facts = await ask(`${url}/demo/server`)
+    expect(facts).toMatchObject({ topology: 'cluster', unavailable: [], version: /^8\./ })
+    expect((facts.nodes as string[]).toSorted()).toEqual(nodes().toSorted())
+    expect(await ask(`${url}/me/sessions`, { method: 'DELETE', token })).toMatchObject({ ended: 1 })
+    api.signal('SIGTERM')
+    expect(await api.exited).toEqual({ code: 0, signal: null })
+    const log = api.lastLines.join('\n')
+    for (const node of nodes()) expect(log).toContain(node)
+  })
+})
+
+test('a node that is down: degraded, one line names it; no node: not ready', async () => {
+  const { api, url } = await apiProcessForThisTest({
+    REDIS_CLUSTER: nodes().join(),
+    REDIS_INFO_INTERVAL_SECONDS: '1',
+    JANITOR_INTERVAL_SECONDS: '0',
+  })
+  expect(await ask(`${url}/readyz`)).toMatchObject({ status: 200 })
+  await expect.poll(() => upOf(url)).toEqual(allUp())
+  const [lost, ...others] = cluster.nodes
+  const dead = new Set<(typeof cluster.nodes)[number]>()
+  onTestFinished(() => void Promise.all([...dead].map((node) => node.restart())))
+  const kill = async (node: (typeof cluster.nodes)[number] | undefined) => {
+    if (!node) return
+    node.program.signal('SIGKILL')
+    await node.program.exited
+    dead.add(node)
+  }
+  await kill(lost)
+  const readiness = async () => {
+    const answer = await fetch(`${url}/readyz`)
+    return { ...((await answer.json()) as object), statusCode: answer.status }
+  }
+  await expect.poll(readiness).toEqual({
+    ...{ statusCode: 200, status: 'degraded', strategy: 'batch', nodes: 3, unavailable: 1 },
+  })
+  const name = `127.0.0.1:${lost?.port}`
+  await expect.poll(() => upOf(url)).toEqual({ ...allUp(), [name]: 0 })
+  expect(await ask(`${url}/demo/server`)).toMatchObject({ unavailable: [name] })
+  const lines = () => api.lastLines.filter((line) => line.includes('"Redis does not answer"'))
+  await expect.poll(lines).toEqual([expect.stringContaining(`"node":"${name}"`)])
+  for (const node of others) await kill(node)
+  await expect.poll(readiness).toMatchObject({ statusCode: 503 })
+  for (const node of dead) await node.restart()
+  dead.clear()
+  await expect.poll(readiness).toEqual({ statusCode: 200, status: 'ready', strategy: 'batch' })
+  await expect.poll(() => upOf(url)).toEqual(allUp())
+})
+
+test('a user with restricted permissions, and TLS, as with one Redis', async () => {
+  const password = 'p@ss/word'
+  const rules = apiRules(password)
+  const folder = await temporaryFolder()
+  const passwordFile = join(folder, 'password')
+  await writeFile(passwordFile, `${password}\n`)
+  const certificates = makeCertificates(folder)
+  const fronts = await Promise.all(
+    cluster.nodes.map(async ({ admin, port }) => {
+      const front = await tlsFrontForThisTest(admin.options.path ?? '', certificates)
+      await admin.call('ACL', 'SETUSER', 'api', ...rules)
+      await admin.call('ACL', 'SETUSER', 'default', 'off')
+      await admin.config('SET', 'cluster-announce-port', String(front.port))
+      onTestFinished(async () => {
+        await admin.config('SET', 'cluster-announce-port', String(port))
+        await admin.call('ACL', 'SETUSER', 'default', 'on')
+      })
+      return front
+    }),
+  )
+  const ports = fronts.map(({ port }) => port).sort()
+  const announced = async () => {
+    const views = await Promise.all(cluster.nodes.map(({ admin }) => admin.cluster('SLOTS')))
+    return views.map((slots) => slots.map(([, , node]) => Number(node?.[1])).sort())
+  }
+  await expect.poll(announced).toEqual([ports, ports, ports])
+  const { api, url } = await apiProcessForThisTest({
+    REDIS_CLUSTER: `127.0.0.1:${fronts[0]?.port}`,
+    REDIS_USERNAME: 'api',
+    REDIS_PASSWORD_FILE: passwordFile,
+    REDIS_TLS: 'true',
+    REDIS_TLS_CA_FILE: certificates.authority.certFile,
+    REDIS_TLS_CERT_FILE: certificates.client.certFile,
+    REDIS_TLS_KEY_FILE: certificates.client.keyFile,
+    REDIS_TLS_SERVER_NAME: 'redis.test',
+    REDIS_POOL_SIZE: '2',
+  })
+  const users = Array.from({ length: 8 }, (_, index) => `restricted ${index}`)
+  for (const user of users) {
+    const token = await logIn(url, user)
+    const view = { method: 'POST', token, body: { item: user } }
+    expect(await ask(`${url}/views`, view)).toMatchObject({ status: 200, views: 1 })
+  }
+  expect(await ask(`${url}/readyz`)).toEqual({ status: 200, strategy: 'batch' })
+  const up = Object.fromEntries(ports.map((port) => [`127.0.0.1:${port}`, 1]))
+  await expect.poll(() => upOf(url)).toEqual(up)
+  const denied = await Promise.all(cluster.nodes.map(({ admin }) => admin.call('ACL', 'LOG')))
+  expect(denied).toEqual([[], [], []])
+  expect(api.lastLines.join('\n')).not.toContain(password)
+  for (const { names } of fronts) expect(new Set(names)).toEqual(new Set(['redis.test']))
+})
+
+test('the user of users.acl may do what a move of slots takes, with every strategy', async () => {
+  const password = 'of-the-api'
+  for (const { admin } of cluster.nodes) {
+    await admin.call('ACL', 'SETUSER', 'api', ...apiRules(password))
+    await admin.call('ACL', 'LOG', 'RESET')
+  }
+  const keys = partitionedKeys()
+  for (const strategy of ['batch', 'sequential', 'naive', 'naive-lean'] as const) {
+    const store = createSessionStore({
+      ...{ cluster: { nodes: nodes(), username: 'api', password }, strategy },
+      ...{ tokens: { secrets: [secret] }, janitor: false, deadlineMs: 30_000 },
+    })
+    onTestFinished(() => store.close())
+    await store.ready()
+    const { token } = await store.login('ada')
+    const key = keys.login(token.split('.')[0] ?? '')
+    const slot = (await cluster.nodes[0]?.admin.cluster('KEYSLOT', key)) ?? 0
+    for (const target of cluster.nodes) {
+      await cluster.moveSlot(slot, target, async () => {
+        expect(await store.recordView(token, 'book')).toMatchObject({ user: 'ada' })
+      })
+    }
+  }
+  const denied = await Promise.all(cluster.nodes.map(({ admin }) => admin.call('ACL', 'LOG')))
+  expect(denied).toEqual([[], [], []])
+})
+
+/** The rules of the user `api` in users.acl, as ACL SETUSER takes them. */
+function apiRules(password: string): string[] {
+  const path = new URL('../../server-build/users.acl', import.meta.url)
+  const hash = createHash('sha256').update(password).digest('hex')
+  const lines = readFileSync(path, 'utf8')
+    .split('\n')
+    .filter((line) => !line.trim().startsWith('#'))
+  const start = lines.findIndex((line) => line.startsWith('user api '))
+  const end = lines.findIndex((line, index) => index > start && !line.startsWith(' '))
+  return lines
+    .slice(start, end)
+    .join(' ')
+    .replace('user api ', '')
+    .replace('@API_PASSWORD_SHA256@', hash)
+    .split(' ')
+    .filter((rule) => rule !== '')
+}

@@ -1,0 +1,93 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { parseMetrics } from '@onetrip/stack/metrics.ts'
+import { MASTER_NAME, testSentinels } from '@onetrip/stack/testing/sentinel.ts'
+import { expect, onTestFinished, test } from 'vitest'
+import { errorTable } from '../src/errors.ts'
+import { apiProcessForThisTest } from './api-process.ts'
+import { bearer } from './support.ts'
+
+const DEADLINE_MS = 2_000
+
+interface Answer {
+  status: number
+  body: { code?: keyof typeof errorTable; views?: number; nodes?: string[] }
+  milliseconds: number
+}
+
+async function ask(url: string, options: { token?: string; body?: object } = {}): Promise<Answer> {
+  const { token, body } = options
+  const startedAt = performance.now()
+  const answer = await fetch(url, {
+    method: body ? 'POST' : 'GET',
+    headers: {
+      ...(token !== undefined && bearer(token)),
+      ...(body && { 'content-type': 'application/json' }),
+    },
+    ...(body && { body: JSON.stringify(body) }),
+  })
+  const found = (await answer.json()) as Answer['body']
+  return { status: answer.status, body: found, milliseconds: performance.now() - startedAt }
+}
+
+test('the master is killed under load: every request is answered, and the new master is used', async () => {
+  const redis = await testSentinels()
+  onTestFinished(() => redis.stop())
+  const [master, replica] = redis.servers
+  const { api, url } = await apiProcessForThisTest({
+    REDIS_SENTINELS: redis.sentinels.map(({ port }) => `127.0.0.1:${port}`).join(),
+    REDIS_SENTINEL_NAME: MASTER_NAME,
+    REDIS_DEADLINE_MS: String(DEADLINE_MS),
+    REDIS_INFO_INTERVAL_SECONDS: '1',
+    RISK_FEATURES: 'true',
+    SALE_METHOD: 'optimistic',
+  })
+  const login = await fetch(`${url}/login`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ user: 'ada' }),
+  })
+  const { token } = (await login.json()) as { token: string }
+  const view = () => ask(`${url}/views`, { token, body: { item: 'book' } })
+  const facts = async () => (await ask(`${url}/demo/server`)).body
+  expect(await view()).toMatchObject({ status: 200, body: { views: 1 } })
+  expect(await facts()).toMatchObject({
+    ...{ topology: 'sentinel', nodes: [`127.0.0.1:${master?.port}`] },
+  })
+  expect(await master?.admin.wait(1, 10_000)).toBe(1)
+
+  const answers: Answer[] = []
+  let running = true
+  const viewer = async () => {
+    while (running) {
+      answers.push(await view())
+      await delay(2)
+    }
+  }
+  const viewing = Promise.all(Array.from({ length: 8 }, viewer))
+  await expect.poll(() => answers.length).toBeGreaterThan(50)
+  master?.program.signal('SIGKILL')
+  await expect.poll(() => answers.at(-1)?.status).toBe(503)
+  await expect.poll(async () => (await view()).status).toBe(200)
+  await expect.poll(() => answers.at(-1)?.status).toBe(200)
+  running = false
+  await viewing
+
+  for (const { status, body } of answers) {
+    if (status === 200) continue
+    expect(status).toBe(503)
+    expect(Object.keys(errorTable)).toContain(body.code)
+  }
+  const slowest = Math.max(...answers.map(({ milliseconds }) => milliseconds))
+  expect(slowest).toBeLessThan(DEADLINE_MS + 3_000) // and a machine that does other things as well
+  // The session is still there. What the replica had not received is lost, and nothing counts twice.
+  expect((await view()).body.views).toBeLessThanOrEqual(answers.length + 3)
+  await expect.poll(facts).toMatchObject({ nodes: [`127.0.0.1:${replica?.port}`] })
+  const up = async () =>
+    parseMetrics(await (await fetch(`${url}/metrics`)).text())
+      .filter(({ name }) => name === 'onetrip_redis_up')
+      .map(({ labels, value }) => [labels.node, value])
+  await expect.poll(up).toEqual([[MASTER_NAME, 1]])
+  expect((await ask(`${url}/readyz`)).status).toBe(200)
+  api.signal('SIGTERM')
+  expect(await api.exited).toEqual({ code: 0, signal: null })
+})

@@ -1,0 +1,38 @@
+import type { ClusterNode } from '../cluster.ts'
+import { viewOf } from './view.ts'
+
+export interface SlotMove {
+  slot: number
+  to: ClusterNode
+  /** Called, and waited for, before the first key moves and after each. */
+  onKey?: () => Promise<void>
+}
+
+/**
+ * Gives a slot with all its keys to another node, as `redis-cli --cluster reshard` would, but one by one, the
+ * last by name first. Does nothing if that node has it.
+ */
+export async function moveSlot(
+  nodes: readonly ClusterNode[],
+  { slot, to, onKey }: SlotMove,
+): Promise<void> {
+  const ids = await Promise.all(nodes.map(({ admin }) => admin.cluster('MYID')))
+  const ranges = await to.admin.cluster('SLOTS')
+  const range = ranges.find(([first, last]) => slot >= first && slot <= last)
+  const from = nodes[ids.indexOf(range?.[2]?.[2] ?? '')] as ClusterNode
+  if (from === to) return
+  const idOf = (node: ClusterNode) => ids[nodes.indexOf(node)] ?? ''
+  await to.admin.cluster('SETSLOT', slot, 'IMPORTING', idOf(from))
+  await from.admin.cluster('SETSLOT', slot, 'MIGRATING', idOf(to))
+  for (;;) {
+    await onKey?.()
+    const last = (await from.admin.cluster('GETKEYSINSLOT', slot, 1_000)).sort().at(-1)
+    if (last === undefined) break
+    await from.admin.migrate('127.0.0.1', to.port, last, 0, 5_000)
+  }
+  const views = await Promise.all(nodes.map(({ admin }) => viewOf(admin)))
+  const primaries = nodes.filter((_, index) => views[index]?.self.primary === null)
+  for (const node of [to, from, ...primaries]) {
+    await node.admin.cluster('SETSLOT', slot, 'NODE', idOf(to))
+  }
+}

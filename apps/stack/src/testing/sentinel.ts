@@ -1,0 +1,126 @@
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { Redis } from 'ioredis'
+import { freePorts } from '../ports.ts'
+import { type Program, startProgram } from '../program.ts'
+import { buildRedis, startRedis } from '../redis.ts'
+import { until } from '../until.ts'
+
+/** The name that the sentinels have for the master. */
+export const MASTER_NAME = 'mymaster'
+
+export interface WatchedServer {
+  readonly port: number
+  /** A connection to this server, whatever its role. */
+  readonly admin: Redis
+  readonly program: Program
+}
+
+export interface TestSentinels {
+  /** The first one is the master when the test begins. */
+  readonly servers: readonly WatchedServer[]
+  readonly sentinels: readonly { readonly port: number; readonly program: Program }[]
+  /** The port of the server that the sentinels name as the master. */
+  masterPort(): Promise<number>
+  stop(): Promise<void>
+}
+
+/**
+ * A master and a replica on loopback, and three sentinels that fail over after a second.
+ *
+ * @param options `password`: of the sentinels.
+ */
+export async function testSentinels(options: { password?: string } = {}): Promise<TestSentinels> {
+  const directory = await mkdtemp(join(tmpdir(), 'onetrip-sentinel-'))
+  const ports = await freePorts(5)
+  const servers = await Promise.all(
+    ports.slice(0, 2).map(async (port) => {
+      const [socket, data] = [join(directory, `${port}.sock`), join(directory, String(port))]
+      const program = await startRedis({ port, socket, directory: data })
+      const admin = new Redis(socket, { maxRetriesPerRequest: null })
+      admin.on('error', () => {}) // while the server is down
+      return { port, program, admin }
+    }),
+  )
+  const [master, replica] = servers
+  if (!master || !replica) throw new Error('there are two servers')
+  await replica.admin.replicaof('127.0.0.1', master.port)
+
+  const folder = await buildRedis('patched')
+  const sentinels = await Promise.all(
+    ports.slice(2).map(async (port) => {
+      const data = join(directory, String(port))
+      await mkdir(data)
+      const file = join(data, 'sentinel.conf')
+      await writeFile(file, configuration(port, data, master.port, options.password))
+      const program = await startProgram({
+        name: 'Sentinel',
+        command: process.env.REDIS_SERVER || join(folder, 'redis-server'),
+        args: [file, '--sentinel'],
+        ready: /\+monitor master/,
+        readyTimeoutMs: 30_000,
+      })
+      const admin = new Redis(port, { ...options, maxRetriesPerRequest: null })
+      admin.on('error', () => {})
+      return { port, program, admin }
+    }),
+  )
+
+  const ask = async (admin: Redis) => fieldsOf(await admin.call('SENTINEL', 'MASTER', MASTER_NAME))
+  const agree = async () => {
+    const views = await Promise.all(sentinels.map(({ admin }) => ask(admin)))
+    return views.every(
+      (view) => view.get('num-other-sentinels') === '2' && view.get('num-slaves') === '1',
+    )
+  }
+  const linked = async () => (await replica.admin.info('replication')).includes('link_status:up')
+  if (!(await until(async () => (await linked()) && (await agree()), { timeoutMs: 30_000 }))) {
+    throw new Error('the sentinels do not agree')
+  }
+
+  return {
+    servers,
+    sentinels,
+    async masterPort() {
+      const views = await Promise.all(
+        sentinels
+          .filter(({ admin }) => admin.status === 'ready')
+          .map(async ({ admin }) => Number((await ask(admin)).get('port'))),
+      )
+      return views[0] ?? 0
+    },
+    async stop() {
+      const all = [...sentinels, ...servers]
+      for (const { admin, program } of all) {
+        admin.disconnect()
+        program.signal('SIGCONT')
+      }
+      await Promise.all(all.map(({ program }) => program.stop()))
+      await rm(directory, { recursive: true, force: true })
+    },
+  }
+}
+
+const configuration = (port: number, data: string, masterPort: number, password?: string) =>
+  [
+    `port ${port}`,
+    'bind 127.0.0.1',
+    `dir ${data}`,
+    ...(password ? [`requirepass ${password}`, `sentinel sentinel-pass ${password}`] : []),
+    `sentinel monitor ${MASTER_NAME} 127.0.0.1 ${masterPort} 2`,
+    `sentinel down-after-milliseconds ${MASTER_NAME} 1000`,
+    `sentinel failover-timeout ${MASTER_NAME} 5000`,
+    '',
+  ].join('\n')
+
+/** In RESP2, and as ioredis gives it, a map is a list of names and values. */
+function fieldsOf(reply: unknown): Map<string, string> {
+  const list = Array.isArray(reply) ? (reply as readonly unknown[]).map(String) : []
+  return new Map(
+    Array.from({ length: list.length / 2 }, (_, index) => [
+      list[2 * index] ?? '',
+      list[2 * index + 1] ?? '',
+    ]),
+  )
+}

@@ -1,0 +1,154 @@
+import { mkdir, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { Redis } from 'ioredis'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { formCluster, type Member } from '../../src/cluster/form.ts'
+import { viewOf } from '../../src/cluster/view.ts'
+import { type ClusterOptions, startCluster } from '../../src/cluster.ts'
+import { freePorts } from '../../src/ports.ts'
+import { startRedis } from '../../src/redis.ts'
+import { processesOf, temporaryFolder } from '../../src/testing/folders.ts'
+
+/** Quick to notice that a node is away. */
+const config = { 'cluster-node-timeout': '2000' }
+
+/** Servers that know nothing of each other. */
+async function members(count: number): Promise<Member[]> {
+  const folder = await temporaryFolder()
+  const ports = await freePorts(2 * count)
+  return await Promise.all(
+    ports.slice(0, count).map(async (port, index) => {
+      const directory = join(folder, String(index))
+      await mkdir(directory)
+      const busPort = ports[count + index] ?? 0
+      const program = await startRedis({ port, busPort, directory, config })
+      onTestFinished(async () => void (await program.stop()))
+      const admin = new Redis(port)
+      onTestFinished(() => admin.disconnect())
+      return { host: '127.0.0.1', port, busPort, admin }
+    }),
+  )
+}
+
+const roles = async (nodes: readonly Pick<Member, 'admin'>[]) =>
+  await Promise.all(
+    nodes.map(async ({ admin }) => {
+      const { id, primary, slots } = (await viewOf(admin)).self
+      return { id, primary, slots }
+    }),
+  )
+
+async function clusterForThisTest(options: Partial<ClusterOptions> & { directory: string }) {
+  const cluster = await startCluster({ config, ...options })
+  onTestFinished(() => cluster.stop())
+  return cluster
+}
+
+describe('forming a cluster', () => {
+  test('gives slots to primaries and a primary to each replica; again, it changes nothing', async () => {
+    const six = await members(6)
+    await formCluster(six, { primaries: 3 })
+    const formed = await roles(six)
+    const ids = formed.map(({ id }) => id)
+    expect(formed.map(({ primary }) => primary)).toEqual([null, null, null, ...ids.slice(0, 3)])
+    expect(formed.flatMap(({ slots }) => slots)).toEqual([
+      [0, 5461],
+      [5462, 10922],
+      [10923, 16383],
+    ])
+    await formCluster(six, { primaries: 3 })
+    expect(await roles(six)).toEqual(formed)
+  })
+
+  test('completes one whose forming was cut short after any step', async () => {
+    const six = await members(6)
+    const [first, second, , fourth] = six as [Member, Member, Member, Member]
+    await first.admin.cluster('SET-CONFIG-EPOCH', 1)
+    await first.admin.cluster('ADDSLOTSRANGE', 0, 5461)
+    await first.admin.cluster('MEET', second.host, second.port, second.busPort)
+    await first.admin.cluster('MEET', fourth.host, fourth.port, fourth.busPort)
+    await expect
+      .poll(async () => (await viewOf(fourth.admin)).nodes.has((await viewOf(first.admin)).self.id))
+      .toBe(true)
+    await fourth.admin.cluster('REPLICATE', await first.admin.cluster('MYID'))
+    await formCluster(six, { primaries: 3 })
+    const formed = await roles(six)
+    expect(formed[3]?.primary).toBe(formed[0]?.id)
+    expect(formed.filter(({ primary }) => primary !== null)).toHaveLength(3)
+    expect(new Set(formed.flatMap(({ primary }) => primary ?? [])).size).toBe(3)
+  })
+
+  test('without an answer of the cluster bus, it fails in time and says which nodes have not met', async () => {
+    const [one, two] = (await members(2)) as [Member, Member]
+    const [nobody = 0] = await freePorts(1)
+    const deaf = { ...two, busPort: nobody }
+    await expect(formCluster([one, deaf], { primaries: 1, timeoutMs: 1_000 })).rejects.toThrow(
+      `The cluster is not formed after 1 s: 127.0.0.1:${one.port} and 127.0.0.1:${two.port} have not met.`,
+    )
+  })
+})
+
+describe('a local cluster', () => {
+  test('keeps roles, slots and data over a restart, on other ports, too', async () => {
+    const directory = await temporaryFolder()
+    const first = await clusterForThisTest({ directory, primaries: 2 })
+    const before = await roles(first.nodes)
+    await first.nodes[1]?.admin.set('{0}key', 'kept')
+    await first.stop()
+    const second = await clusterForThisTest({ directory, primaries: 2 })
+    expect(await roles(second.nodes)).toEqual(before)
+    expect(await second.nodes[1]?.admin.get('{0}key')).toBe('kept')
+  })
+
+  test('a replica takes over, and the former primary comes back as a replica', async () => {
+    const cluster = await clusterForThisTest({ directory: await temporaryFolder() })
+    const [lost, , , replica] = cluster.nodes
+    const role = async () => (replica ? (await viewOf(replica.admin)).self.primary : undefined)
+    lost?.program.signal('SIGKILL')
+    await lost?.program.exited
+    await expect.poll(role).toBeNull()
+    await lost?.restart()
+    const heir = replica && (await viewOf(replica.admin)).self.id
+    await expect.poll(async () => lost && (await viewOf(lost.admin)).self.primary).toBe(heir)
+  })
+
+  test('its users: replicas are linked, and nobody may do more than they need', async () => {
+    const folder = await temporaryFolder()
+    const secrets = join(folder, 'secrets')
+    const { nodes } = await clusterForThisTest({ directory: join(folder, 'data'), secrets })
+    const [{ admin, port }] = nodes as unknown as [(typeof nodes)[0]]
+    const call = async (client: Redis, name: string, ...args: string[]) =>
+      await client.call(name, ...args).catch((error: Error) => error.message)
+    expect(await call(admin, 'GET', 'login:{0}')).toContain('NOPERM')
+    expect(await call(admin, 'CLUSTER', 'RESET')).toContain('NOPERM')
+    const clientFor = async (username: string) => {
+      const file = join(secrets, username, 'redis-password')
+      const password = (await readFile(file, 'utf8')).trim()
+      const client = new Redis({ port, username, password, enableReadyCheck: false })
+      onTestFinished(() => client.disconnect())
+      return { client, password }
+    }
+    const replication = await clientFor('replication')
+    for (const command of [['GET', 'login:{0}'], ['INFO'], ['CONFIG', 'GET', 'masterauth']]) {
+      const [name = '', ...args] = command
+      expect(await call(replication.client, name, ...args)).toContain('NOPERM')
+    }
+    const operator = await clientFor('operator')
+    expect(await call(operator.client, 'CONFIG', 'GET', 'masterauth')).toContain('NOPERM')
+    expect(await call(operator.client, 'INFO', 'replication')).toContain('connected_slaves:1')
+    const api = await clientFor('api')
+    expect(await call(api.client, 'CLUSTER', 'INFO')).toContain('cluster_state:ok')
+    expect(await call(api.client, 'CLUSTER', 'FAILOVER')).toContain('NOPERM')
+  })
+
+  test('when a port is taken, nothing is left', async () => {
+    const directory = await temporaryFolder()
+    const [taken] = await members(1)
+    const ports = await freePorts(4)
+    ports[1] = taken?.port ?? 0
+    await expect(startCluster({ directory, ports, primaries: 1, config })).rejects.toThrow(
+      `the Redis node 127.0.0.1:${taken?.port}`,
+    )
+    await expect.poll(() => processesOf(directory)).toEqual([])
+  })
+})

@@ -1,0 +1,192 @@
+import { join } from 'node:path'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { portsFrom } from '../src/cluster.ts'
+import type { Turn } from '../src/demo/events.ts'
+import { checkPorts, freePorts } from '../src/ports.ts'
+import { isAlive } from '../src/processes.ts'
+import { processesOf, temporaryFolder } from '../src/testing/folders.ts'
+import { runStart } from '../src/testing/programs.ts'
+import { clientOf, eventsUntil, input } from './support/demo.ts'
+import {
+  expectNothingLeft,
+  portOptions,
+  refused,
+  type Started,
+  sh,
+  started,
+} from './support/start.ts'
+
+/** Ports of the APIs, and the first of a row of free ports below those that the system gives to clients. */
+async function ports(): Promise<number[]> {
+  const apis = await freePorts(2)
+  for (;;) {
+    const first = 12_000 + Math.floor(Math.random() * 18_000)
+    const row = portsFrom(first).map((port) => ({ port, host: '127.0.0.1', what: '', how: '' }))
+    const free = await checkPorts(row).then(
+      () => true,
+      () => false,
+    )
+    if (free) return [...apis, first]
+  }
+}
+
+async function clusterStarted(before?: Pick<Started, 'state' | 'ports'>): Promise<Started> {
+  const places = before ?? { state: await temporaryFolder(), ports: await ports() }
+  return await started({}, places, ['--cluster'])
+}
+
+const nodesOf = ({ record }: Started) => record.redis.nodes ?? []
+
+async function login(url: string | undefined): Promise<string> {
+  const headers = { 'content-type': 'application/json' }
+  const answer = await fetch(`${url}/login`, { method: 'POST', headers, body: '{"user":"ada"}' })
+  return ((await answer.json()) as { token: string }).token
+}
+
+const view = (url: string | undefined, token: string, item = 'tea') =>
+  fetch(`${url}/views`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', authorization: `Bearer ${token}` },
+    body: JSON.stringify({ item }),
+  })
+
+describe('npm start -- --cluster', () => {
+  test('runs both APIs on six nodes; sessions outlive a restart, and Ctrl-C leaves nothing', async () => {
+    const stack = await clusterStarted()
+    const [, , first = 0] = stack.ports
+    expect(stack.record.redis).toMatchObject({ transport: 'tcp', build: 'patched', pid: null })
+    expect(nodesOf(stack).map(({ url, replicaOf }) => [new URL(url).port, replicaOf])).toEqual([
+      ...[0, 1, 2].map((index) => [`${first + index}`, null]),
+      ...[0, 1, 2].map((index) => [`${first + 3 + index}`, `127.0.0.1:${first + index}`]),
+    ])
+    const text = stack.output.join('\n')
+    expect(text).toContain('a cluster of 3 primaries')
+    expect(text).toContain(`127.0.0.1:${first}, replica 127.0.0.1:${first + 3}`)
+    expect(stack.output.filter((line) => /^(batch|naive|demo): /.test(line))).toEqual([])
+    expect(text).toContain('Forming the cluster …') // it takes longer than two seconds
+
+    const lines = stack.output.filter((line) => line.includes('curl '))
+    const [answer = '', popular] = (await sh(lines.join('\n'))).trim().split('\n')
+    expect(JSON.parse(answer)).toMatchObject({ user: 'ada', item: 'tea', views: 1 })
+    expect(popular).toContain('tea')
+    const [pooled, naive] = stack.record.apis
+    const token = await login(pooled?.url)
+    expect(await (await view(naive?.url, token)).json()).toMatchObject({ views: 2 })
+
+    stack.signal('SIGINT')
+    expect(await stack.exited).toEqual({ code: 0, signal: null })
+    await expectNothingLeft(stack)
+
+    const again = await clusterStarted(stack)
+    expect(await (await view(again.record.apis[0]?.url, token)).json()).toMatchObject({ views: 3 })
+    again.signal('SIGTERM')
+    expect(await again.exited).toEqual({ code: 0, signal: null })
+    await expectNothingLeft(again)
+  })
+
+  test('when a primary is killed, it says so, its replica takes over, and all sessions are served', async () => {
+    const stack = await clusterStarted()
+    const url = stack.record.apis[0]?.url
+    const tokens = await Promise.all(Array.from({ length: 20 }, () => login(url)))
+    const [lost] = nodesOf(stack)
+    const [, , first = 0] = stack.ports
+    process.kill(lost?.pid ?? 0, 'SIGKILL')
+    const output = () => stack.output.join('\n')
+    await expect
+      .poll(output)
+      .toContain(`The Redis node 127.0.0.1:${first} ended by itself (SIGKILL).`)
+    await expect.poll(output).toContain(`Its replica 127.0.0.1:${first + 3} takes over.`)
+    await expect.poll(output).toContain(`127.0.0.1:${first + 3} has taken over.`)
+    for (const api of stack.record.apis) {
+      for (const token of tokens) {
+        await expect.poll(async () => (await view(api.url, token)).status).toBe(200)
+      }
+    }
+    // A replica of another primary is no loss for requests.
+    process.kill(nodesOf(stack)[4]?.pid ?? 0, 'SIGKILL')
+    await expect.poll(output).toContain('It was a replica; its primary goes on without it.')
+
+    stack.signal('SIGINT')
+    expect(await stack.exited).toEqual({ code: 0, signal: null })
+    await expectNothingLeft(stack)
+    // The next start has all six again, the former primary as a replica.
+    const again = await clusterStarted(stack)
+    expect(nodesOf(again)[0]?.replicaOf).toBe(`127.0.0.1:${first + 3}`)
+    expect((await view(again.record.apis[0]?.url, tokens[0] ?? '')).status).toBe(200)
+  })
+
+  test('Ctrl-C while the cluster forms leaves nothing, and the next start completes it', async () => {
+    const places = { state: await temporaryFolder(), ports: await ports() }
+    const args = [...portOptions(places.ports), '--cluster']
+    const until = /^Forming the cluster/
+    const early = await runStart({ state: places.state, args, until })
+    early.signal('SIGINT')
+    expect(await early.exited).toEqual({ code: 0, signal: null })
+    expect(await processesOf(places.state)).toEqual([])
+    const stack = await clusterStarted(places)
+    expect(
+      (await view(stack.record.apis[0]?.url, await login(stack.record.apis[0]?.url))).status,
+    ).toBe(200)
+  })
+
+  test('a killed API ends it', async () => {
+    const stack = await clusterStarted()
+    process.kill(stack.record.apis[1]?.pid ?? 0, 'SIGKILL')
+    expect(await stack.exited).toEqual({ code: 1, signal: null })
+    expect(stack.output.join('\n')).toContain('the naive API ended by itself (SIGKILL)')
+    await expectNothingLeft(stack)
+  })
+
+  test('the loss of all nodes ends it', async () => {
+    const stack = await clusterStarted()
+    for (const { pid } of nodesOf(stack)) process.kill(pid, 'SIGKILL')
+    expect(await stack.exited).toEqual({ code: 1, signal: null })
+    await expectNothingLeft(stack)
+  })
+
+  test('a second one is refused, and the nodes of a killed one are named', async () => {
+    const stack = await clusterStarted()
+    const output = await refused(/kill/, {}, stack, ['--cluster'])
+    expect(output.join('\n')).toContain(`kill ${stack.pid}`)
+
+    const pids = nodesOf(stack).map(({ pid }) => pid)
+    onTestFinished(() => {
+      for (const pid of pids.filter(isAlive)) process.kill(pid, 'SIGKILL')
+    })
+    const apis = stack.record.apis.map(({ pid }) => pid)
+    for (const pid of [stack.pid, ...apis]) process.kill(pid, 'SIGKILL')
+    await stack.exited
+    await expect.poll(() => apis.some(isAlive)).toBe(false)
+    const [, , first = 0] = stack.ports
+    expect(await refused(/^End them/, {}, stack, ['--cluster'])).toEqual([
+      'An earlier Onetrip was killed, and some of its programs are still running:',
+      ...pids.map((pid, index) => `  the Redis node 127.0.0.1:${first + index}, process ${pid}`),
+      `End them with: kill ${pids.join(' ')}`,
+    ])
+    for (const pid of pids) process.kill(pid, 'SIGTERM')
+    await expect.poll(() => processesOf(stack.state)).toEqual([])
+  })
+
+  test('a race runs on the nodes that are there, without a distance and without the wire', async () => {
+    const stack = await clusterStarted()
+    process.kill(nodesOf(stack)[5]?.pid ?? 0, 'SIGKILL')
+    await expect.poll(() => stack.output.join('\n')).toContain('It was a replica')
+    const url = stack.record.apis[0]?.url
+    const { race } = (await (await fetch(`${url}/demo`)).json()) as { race: object }
+    expect(race).toMatchObject({ distancesMs: [0] })
+    const demo = clientOf(join(stack.state, 'run', 'demo.sock'))
+    const seen = eventsUntil(demo.events(), 'turn', 'failed')
+    expect((await demo.send('POST', '/race', input)).status).toBe(202)
+    const last = (await seen).at(-1)
+    expect(last).toMatchObject({ name: 'turn', data: { errors: 0 } })
+    const turn = last?.data as Turn
+    expect(turn.requests).toBeGreaterThan(0)
+    // A naive view is five commands; only primaries count, which get each of them once.
+    expect(turn.commands / turn.requests).toBeGreaterThan(5)
+    expect(turn.redisCpuUs).toBeGreaterThan(0)
+    expect(await demo.send('POST', '/wire', input)).toEqual({
+      status: 404,
+      body: { message: expect.stringContaining('On a cluster the wire is not shown') },
+    })
+  })
+})

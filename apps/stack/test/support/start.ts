@@ -1,0 +1,74 @@
+import { execFile } from 'node:child_process'
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { expect } from 'vitest'
+import { freePorts } from '../../src/ports.ts'
+import { isAlive } from '../../src/processes.ts'
+import { readRecord, type StackRecord } from '../../src/record.ts'
+import { filesIn, processesOf, temporaryFolder } from '../../src/testing/folders.ts'
+import { runStart, type TestedProgram } from '../../src/testing/programs.ts'
+
+/** An `npm start` that runs, with its ports and its record. */
+export interface Started extends TestedProgram {
+  state: string
+  record: StackRecord
+  ports: number[]
+}
+
+/** With `REDIS_URL` there is no port for Redis. */
+export function portOptions(ports: readonly number[], env: NodeJS.ProcessEnv = {}): string[] {
+  const names = ['port', 'naive-port', ...(env.REDIS_URL ? [] : ['redis-port'])]
+  return names.map((name, index) => `--${name}=${ports[index]}`)
+}
+
+/** Starts it where it cannot start; returns what it printed. */
+export async function refused(
+  until: RegExp,
+  env: NodeJS.ProcessEnv = {},
+  { state, ports }: Partial<Pick<Started, 'state' | 'ports'>> = {},
+  options: readonly string[] = [],
+): Promise<readonly string[]> {
+  const program = await runStart({
+    state: state ?? (await temporaryFolder()),
+    args: [...portOptions(ports ?? (await freePorts(3)), env), ...options],
+    ...{ until, env },
+  })
+  expect(await program.exited).toEqual({ code: 1, signal: null })
+  return program.output
+}
+
+/** Starts it on free ports, or on the given ones. */
+export async function started(
+  env: NodeJS.ProcessEnv = {},
+  before?: Pick<Started, 'state' | 'ports'>,
+  options: readonly string[] = [],
+): Promise<Started> {
+  const state = before?.state ?? (await temporaryFolder())
+  const ports = before?.ports ?? (await freePorts(3))
+  const args = [...portOptions(ports, env), ...options]
+  const program = await runStart({ state, args, until: /^\s*Stop /, env })
+  const record = await readRecord(join(state, 'run', 'stack.json'))
+  if (!record) throw new Error('there is no record')
+  return Object.assign(program, { state, record, ports })
+}
+
+export async function expectNothingLeft({ state, record }: Started): Promise<void> {
+  const programs = [record.redis, ...(record.redis.nodes ?? []), ...record.apis]
+  const pids = programs.map(({ pid }) => pid)
+  expect(pids.filter((pid) => pid !== null && isAlive(pid))).toEqual([])
+  expect(await processesOf(state)).toEqual([])
+  expect(await filesIn(join(state, 'run'))).toEqual([])
+}
+
+/** The processes of a stack whose command line has this in it. */
+export async function processesWith(state: string, text: string): Promise<number[]> {
+  const pids = await processesOf(state)
+  const lines = await Promise.all(
+    pids.map((pid) => readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '')),
+  )
+  return pids.filter((_, index) => lines[index]?.includes(text))
+}
+
+/** The standard output of a shell script. */
+export const sh = async (script: string) => (await promisify(execFile)('sh', ['-c', script])).stdout

@@ -1,0 +1,118 @@
+import { execFile } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { repository } from '@onetrip/stack/places.ts'
+import type { Deployment } from 'kubernetes-types/apps/v1.d.ts'
+import { expect, onTestFinished, test } from 'vitest'
+import { parseAllDocuments } from 'yaml'
+
+const read = (path: string) => readFileSync(join(repository, path), 'utf8')
+const manifests = parseAllDocuments(read('docker/kubernetes/onetrip.yaml')).map((document) => {
+  expect(document.errors).toEqual([])
+  return document.toJS()
+})
+const byKind = (kind: string) => manifests.find((manifest) => manifest.kind === kind)
+
+/** Where the types of each kind are, which are made from the OpenAPI document of Kubernetes. */
+const types: Record<string, string> = {
+  'apps/v1 Deployment': 'apps/v1',
+  'v1 Service': 'core/v1',
+  'policy/v1 PodDisruptionBudget': 'policy/v1',
+  'networking.k8s.io/v1 NetworkPolicy': 'networking/v1',
+}
+
+/** What the compiler says of manifests as literals: it rejects unknown, missing and wrong fields. */
+async function problemsOf(checked: readonly { apiVersion: string; kind: string }[]) {
+  const folder = await mkdtemp(join(repository, 'node_modules/.kubernetes-'))
+  onTestFinished(() => rm(folder, { recursive: true, force: true }))
+  const file = join(folder, 'manifests.ts')
+  const lines = checked.map((manifest, index) => {
+    const { apiVersion, kind } = manifest
+    const type = `import('kubernetes-types/${types[`${apiVersion} ${kind}`]}').${kind}`
+    return `export const manifest${index}: ${type} = ${JSON.stringify(manifest)}`
+  })
+  await writeFile(file, lines.join('\n'))
+  const compiler = join(repository, 'node_modules/.bin/tsc')
+  const options = [
+    '--ignoreConfig',
+    '--noEmit',
+    '--strict',
+    '--module',
+    'esnext',
+    '--moduleResolution',
+    'bundler',
+  ]
+  return await promisify(execFile)(compiler, [...options, '--types', '', file]).then(
+    () => '',
+    ({ stdout }: { stdout: string }) => stdout,
+  )
+}
+
+test('the manifests have the fields of Kubernetes, and no others', async () => {
+  expect(manifests.map(({ apiVersion, kind }) => `${apiVersion} ${kind}`)).toEqual(
+    Object.keys(types),
+  )
+  expect(await problemsOf(manifests)).toBe('')
+})
+
+test.each([
+  ['a field that does not exist', { instances: 3 }, /'"instances"' does not exist/],
+  ['a wrong type', { replicas: '3' }, /'string' is not assignable to type 'number'/],
+])('the check finds %s', async (_, field, problem) => {
+  const { spec, ...deployment } = byKind('Deployment')
+  expect(await problemsOf([{ ...deployment, spec: { ...spec, ...field } }])).toMatch(problem)
+})
+
+const deployment = byKind('Deployment') as Deployment
+const pod = deployment.spec?.template.spec
+const [api] = pod?.containers ?? []
+const settings = new Map(api?.env?.map(({ name, value = '' }) => [name, value]))
+
+test('the API has these settings, and is killed only after it has drained', () => {
+  const known = [...read('apps/api/.env.example').matchAll(/^(\w+)=/gm)].map(([, name]) => name)
+  for (const name of settings.keys()) expect(known).toContain(name)
+  const stopping = ['SHUTDOWN_DRAIN_MS', 'SHUTDOWN_GRACE_MS'].map((name) =>
+    Number(settings.get(name)),
+  )
+  const [drain = 0, grace = 0] = stopping
+  expect(pod?.terminationGracePeriodSeconds).toBeGreaterThan((drain + grace) / 1_000 + 5)
+  const { periodSeconds = 10, failureThreshold = 3, timeoutSeconds = 1 } = api?.readinessProbe ?? {}
+  expect(drain / 1_000).toBeGreaterThanOrEqual(periodSeconds * failureThreshold + timeoutSeconds)
+})
+
+test('probes ask for paths that the API has, on its port', () => {
+  const probes = [api?.startupProbe, api?.readinessProbe, api?.livenessProbe]
+  expect(probes.map((probe) => probe?.httpGet)).toEqual([
+    { path: '/healthz', port: 'http' },
+    { path: '/readyz?exclude=redis', port: 'http' },
+    { path: '/healthz', port: 'http' },
+  ])
+  expect(api?.ports).toEqual([{ name: 'http', containerPort: Number(settings.get('PORT')) }])
+})
+
+test('no process is root, writes to its image, or has a capability; secrets are files', () => {
+  expect(pod).toMatchObject({
+    automountServiceAccountToken: false,
+    securityContext: { runAsNonRoot: true, seccompProfile: { type: 'RuntimeDefault' } },
+  })
+  expect(api?.securityContext).toEqual({
+    allowPrivilegeEscalation: false,
+    readOnlyRootFilesystem: true,
+    capabilities: { drop: ['ALL'] },
+  })
+  const mounts = api?.volumeMounts?.map(({ mountPath }) => mountPath) ?? []
+  const files = [...settings].filter(([name]) => name.endsWith('_FILE'))
+  expect(files).toHaveLength(3)
+  for (const [, path] of files) expect(mounts).toContain(path.replace(/\/[^/]+$/, ''))
+  expect(pod?.volumes?.every(({ secret }) => secret !== undefined)).toBe(true)
+})
+
+test('all of them select the pods of the Deployment', () => {
+  const labels = deployment.spec?.template.metadata?.labels
+  expect(deployment.spec?.selector.matchLabels).toEqual(labels)
+  expect(byKind('Service').spec.selector).toEqual(labels)
+  expect(byKind('PodDisruptionBudget').spec.selector.matchLabels).toEqual(labels)
+  expect(byKind('NetworkPolicy').spec.podSelector.matchLabels).toEqual(labels)
+})

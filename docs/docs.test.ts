@@ -1,0 +1,63 @@
+import { existsSync, globSync, readFileSync } from 'node:fs'
+import { dirname, join, relative } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { describe, expect, test } from 'vitest'
+
+const root = fileURLToPath(new URL('..', import.meta.url))
+const { scripts } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as {
+  scripts: Record<string, string>
+}
+
+const globs = ['*.md', 'docs/**/*.md', '{apps,packages}/*/README.md', 'load/README.md']
+const documents = globSync(globs, { cwd: root }).toSorted()
+
+const withoutCode = (text: string) => text.replaceAll(/^```.*?^```/gms, '')
+const matches = (text: string, pattern: RegExp) => [
+  ...new Set([...text.matchAll(pattern)].map(([, match]) => match ?? '')),
+]
+
+/** The anchors that GitHub gives the headings of a document. */
+function anchorsOf(path: string): string[] {
+  const headings = matches(withoutCode(readFileSync(path, 'utf8')), /^#+ +(.+)$/gm)
+  return headings.map((heading) =>
+    heading
+      .toLowerCase()
+      .replaceAll(/[^\p{L}\p{N} _-]/gu, '')
+      .replaceAll(' ', '-'),
+  )
+}
+
+describe.each(documents)('%s', (name) => {
+  const path = join(root, name)
+  const text = readFileSync(path, 'utf8')
+
+  test('names npm scripts that exist', () => {
+    const named = matches(text, /npm run ([\w:.-]+)/g).map((script) => script.replace(/\.+$/, ''))
+    const own = join(dirname(path), 'package.json')
+    const known = existsSync(own) ? JSON.parse(readFileSync(own, 'utf8')).scripts : {}
+    expect(named.filter((script) => !(script in { ...scripts, ...known }))).toEqual([])
+  })
+
+  test('names paths that exist', () => {
+    const named = matches(text, /`((?:apps|packages|load|docs|docker)\/[\w./-]*)`/g)
+    expect(named.filter((file) => !existsSync(join(root, file)))).toEqual([])
+  })
+
+  test('links to files and headings that exist', () => {
+    const links = matches(withoutCode(text), /\]\((?!https?:|mailto:)([^)\s]+)\)/g)
+    const broken = links.filter((link) => {
+      const [file = '', anchor] = link.split('#')
+      const target = file === '' ? path : join(dirname(path), file)
+      if (!existsSync(target)) return true
+      return anchor !== undefined && !anchorsOf(target).includes(anchor)
+    })
+    expect(broken).toEqual([])
+  })
+})
+
+test('every guide is in the index', () => {
+  const index = readFileSync(join(root, 'docs/README.md'), 'utf8')
+  const guides = documents.filter((name) => /^docs\/(?!README)[^/]+\.md$/.test(name))
+  const missing = guides.filter((name) => !index.includes(`(${relative('docs', name)})`))
+  expect(missing).toEqual([])
+})

@@ -1,0 +1,218 @@
+import { figure, percent } from '../experiment/figures.ts'
+import type { Rows } from '../experiment/rows.ts'
+import type { Table } from '../experiment/section.ts'
+import type { Known } from './measurements.ts'
+import {
+  batchesPerView,
+  type Machines,
+  memoryOf,
+  type Plan,
+  planFor,
+  type Size,
+  THREADED_CORES,
+} from './model.ts'
+import { MAX_PARTITIONS, MIN_PARTITIONS } from './partitions.ts'
+import { along, on } from './points.ts'
+import { withPrefix } from './units.ts'
+
+/** A size, and what it needs. */
+export interface Planned {
+  size: Size
+  plan: Plan
+}
+
+const whole = (value: number) => Math.round(value).toLocaleString('en-US')
+const milliseconds = (ms: number) => (ms < 1_000 ? `${figure(ms)} ms` : `${figure(ms / 1_000)} s`)
+
+type Line = readonly [what: string, text: (planned: Planned) => string]
+
+const needs: readonly Line[] = [
+  ['sessions', ({ size }) => whole(size.sessions)],
+  ['views/s', ({ size }) => whole(size.viewsPerSecond)],
+  ['API processes', ({ plan }) => whole(plan.apiProcesses)],
+  ['Redis primaries', ({ plan }) => whole(plan.primaries)],
+  ['replicas', ({ plan }) => whole(plan.replicas)],
+  ['partitions', ({ plan }) => whole(plan.partitions)],
+  ['memory, all primaries', ({ plan }) => withPrefix(plan.memoryBytes, 'B')],
+  ['memory of the fullest', ({ plan }) => withPrefix(plan.memoryPerNode, 'B')],
+  ['its main thread', ({ plan }) => percent(plan.mainPerNode)],
+  ['its network', ({ plan }) => withPrefix(plan.networkPerNode, 'b/s')],
+  ['runs out first', firstText],
+]
+
+const more: readonly Line[] = [
+  ['CPU of the API /view', ({ plan }) => `${figure(plan.apiMicros)} µs`],
+  ['batches /view', ({ plan }) => figure(plan.batchesPerView)],
+  ['share of the fullest primary', ({ plan }) => percent(plan.fullestShare)],
+  ['sessions of a partition', ({ plan }) => whole(plan.sessionsPerPartition)],
+  ['the move of a slot blocks a node for', ({ plan }) => milliseconds(plan.stallMs)],
+]
+
+function firstText({ plan: { runsOutFirst, use, hottestItem } }: Planned): string {
+  const share = runsOutFirst === 'one item' ? hottestItem : use[runsOutFirst]
+  return `${runsOutFirst}, ${percent(share)} of what is planned`
+}
+
+/** One size: a line for each thing that it needs. */
+export const needsOf = (planned: Planned): Table => ({
+  ...{ caption: 'What it needs', head: ['what', 'how much'], texts: [0, 1] },
+  rows: [...needs, ...more].map(([what, text]) => [what, text(planned)]),
+})
+
+/** Several sizes beside each other. */
+export const needsOfAll = (all: readonly Planned[]): Table => ({
+  caption: 'What sessions and views need',
+  head: needs.map(([what]) => what),
+  rows: all.map((planned) => needs.map(([, text]) => text(planned))),
+  texts: [needs.length - 1],
+})
+
+/** What the move of a slot blocks with the fewest partitions, and with as many as are advisable. */
+function partitionTable(all: readonly Planned[], { measured }: Known): Table {
+  const blocks = (sessions: number) => milliseconds(along(measured.stallMs, sessions))
+  return {
+    caption: 'Partitions, and how long the move of one blocks a node',
+    head: [
+      'sessions',
+      ...[`in each of ${MIN_PARTITIONS}`, 'larger key', 'a move blocks'],
+      ...['advisable partitions', 'in each', 'a move blocks'],
+    ],
+    rows: all.map(({ size: { sessions }, plan }) => {
+      const few = Math.ceil(sessions / MIN_PARTITIONS)
+      return [
+        ...[whole(sessions), whole(few)],
+        ...[`${figure(along(measured.payloadMb, few))} MB`, blocks(few)],
+        ...[whole(plan.partitions), whole(plan.sessionsPerPartition)],
+        blocks(plan.sessionsPerPartition),
+      ]
+    }),
+    texts: [],
+  }
+}
+
+export const inputTable = ({ inputs }: Known): Table => ({
+  caption: 'What it is computed from',
+  head: ['measured', 'value', 'in load/results', 'on'],
+  rows: inputs.map(({ what, value, unit, file, date }) => [
+    what,
+    `${figure(value)} ${unit}`.trim(),
+    file,
+    date.slice(0, 10),
+  ]),
+  texts: [0, 2, 3],
+})
+
+const difference = (predicted: number, measured: number) => {
+  const percents = (predicted / measured - 1) * 100
+  return `${percents < 0 ? '-' : '+'}${Math.abs(percents).toFixed(1)} %`
+}
+
+/** Fillings that are larger than those of the model, of which the largest has no views. */
+export function memoryCheck(known: Known, rows: Rows = known.rows['memory.json']): Table {
+  const ofModel = rows.where({ items: 0 }).values('sessions').map(Number)
+  return {
+    caption: 'Memory of filled nodes, predicted from the small ones, beside measured',
+    head: ['sessions', 'items viewed by each', 'predicted', 'measured', 'difference'],
+    rows: rows.all.flatMap((row) => {
+      const [sessions, items] = [Number(row.case.sessions), Number(row.case.items)]
+      const bytes = row.median('bytes')
+      if (sessions <= Math.max(...ofModel) || bytes === null) return []
+      const size = { sessions, itemsPerSession: items, dataBytes: 0, items: 1_000 }
+      const predicted = memoryOf(size, known.measured, true)
+      const texts = [predicted, bytes].map((value) => withPrefix(value, 'B'))
+      return [[whole(sessions), whole(items), ...texts, difference(predicted, bytes)]]
+    }),
+    texts: [],
+  }
+}
+
+/** Clusters of several nodes, predicted from one node. */
+export function cpuCheck(
+  { measured, rows: { 'cluster.json': known } }: Known,
+  rows = known,
+): Table {
+  return {
+    caption:
+      "CPU of a node's main thread per view of the cluster, predicted from one node, beside measured",
+    head: [
+      ...['nodes', 'views in flight', 'batches /view predicted', 'measured'],
+      ...['µs /view predicted', 'measured, mean', 'difference', 'busiest node'],
+    ],
+    rows: rows.all.flatMap((row) => {
+      const nodes = Number(row.case.nodes)
+      const alone = rows.find({ ...row.case, nodes: 1 })?.median('batches')
+      const figures = ['batches', 'mainCpuMicros', 'busiestMicros'].map((name) => row.median(name))
+      const [batches, main, busiest] = figures.map(Number)
+      if (nodes < 2 || !alone || !batches || !main) return []
+      const expected = batchesPerView(nodes, 1 / alone)
+      const predicted = on(measured.plain.main, expected) / nodes
+      return [
+        [
+          ...[whole(nodes), String(row.case.inFlight), figure(expected), figure(batches)],
+          ...[figure(predicted), figure(main / nodes), difference(predicted, main / nodes)],
+          figure(busiest ?? Number.NaN),
+        ],
+      ]
+    }),
+    texts: [],
+  }
+}
+
+/** What goes beyond the measurements, and what they do not have; a sentence each. */
+export function extrapolations(
+  all: readonly Planned[],
+  { coresPerNode }: Machines,
+  { range }: Known,
+): string[] {
+  const most = (of: (planned: Planned) => number) => Math.max(...all.map(of))
+  return [
+    most(({ size }) => size.sessions) > range.sessions &&
+      `Memory was measured up to ${whole(range.sessions)} sessions; more are extrapolated.`,
+    most(({ plan }) => plan.primaries) > range.nodes &&
+      `CPU time was measured up to ${range.nodes} nodes; more are extrapolated.`,
+    most(({ plan }) => plan.sessionsPerPartition) > range.sessionsOfPartition &&
+      `Moves were measured up to ${whole(range.sessionsOfPartition)} sessions of a partition; more are extrapolated.`,
+    coresPerNode >= THREADED_CORES && 'I/O threads were measured with single SETs, not with views.',
+    most(({ plan }) => plan.replicas) > 0 &&
+      'What replication costs the CPU of a primary is not measured; its network bytes are those of the views.',
+    most(({ plan }) => plan.hottestItem) > 1 &&
+      'The count of the most viewed item is one key: its main thread has too little time for it, and more nodes do not help.',
+    most(({ plan }) => plan.primaries + plan.replicas) > 1_000 &&
+      'Redis advises against clusters of more than 1,000 nodes: use several.',
+    all.some(({ plan }) => plan.partitions === MAX_PARTITIONS) &&
+      `There are no more than ${whole(MAX_PARTITIONS)} partitions, the slots of a cluster.`,
+  ].flatMap((text) => text || [])
+}
+
+/** A page view per session in 50 s, as 2 million per second of 100 million sessions. */
+export const SECONDS_PER_VIEW = 50
+
+export const defaults = { items: 100_000, itemsPerSession: 5, dataBytes: 0 }
+export const machineDefaults: Machines = {
+  ...{ coresPerNode: 4, nodeMemory: 32e9, nodeNetwork: 10e9, replicas: 1 },
+  ...{ maxStallMs: 100, partitions: null },
+}
+
+/** The sizes that the document shows. */
+const sizes = [1e3, 1e6, 1e8, 1e9]
+
+export const documentedPlans = ({ measured }: Known, machines = machineDefaults): Planned[] =>
+  sizes.map((sessions) => {
+    const size = { ...defaults, sessions, viewsPerSecond: sessions / SECONDS_PER_VIEW }
+    return { size, plan: planFor(size, machines, measured) }
+  })
+
+/** The tables of docs/scaling.md, in this order, and its list. */
+export function documented(known: Known): { tables: Table[]; claims: string[] } {
+  const plans = documentedPlans(known)
+  return {
+    tables: [
+      needsOfAll(plans),
+      partitionTable(plans, known),
+      memoryCheck(known),
+      cpuCheck(known),
+      inputTable(known),
+    ],
+    claims: extrapolations(plans, machineDefaults, known),
+  }
+}

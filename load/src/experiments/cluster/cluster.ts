@@ -1,0 +1,149 @@
+import { wholeNumber } from '@onetrip/stack/parsers.ts'
+import { RedisMonitor } from '@onetrip/stack/redis-info.ts'
+import { testCluster } from '@onetrip/stack/testing/cluster.ts'
+import { numbersOption } from '../../drivers/redis/options.ts'
+import { requireBuild } from '../../drivers/redis/server.ts'
+import type { Context, Experiment } from '../../experiment/experiment.ts'
+import { counted, figure } from '../../experiment/figures.ts'
+import { asCpu, asRate, type Case, product } from '../../experiment/shape.ts'
+import { chartsOf } from '../../reporting/charts.ts'
+import { range, sectionOf } from '../../reporting/columns.ts'
+import { measureViews, openViews, type Views, type Watched } from './views.ts'
+
+interface ClusterOptions {
+  nodes: number[]
+  inFlight: number[]
+  clients: number
+  partitions: number
+}
+
+/** By the number of nodes. */
+type Bench = Map<number, { views: Views; nodes: Watched[] }>
+
+/** `nodes` of one Redis without a cluster, for comparison. */
+export const NO_CLUSTER = 0
+const nodesText = (count: string | number) => (count === NO_CLUSTER ? 'no cluster' : String(count))
+
+/** The work of a page view on a Redis Cluster, by its nodes. */
+export const cluster: Experiment<ClusterOptions, Bench> = {
+  name: 'cluster',
+  title: 'Redis Cluster: the work of a page view, by nodes',
+  summary: "CPU time and network bytes of the store's recordView on a Redis Cluster",
+  group: 'The store',
+  about: `
+Starts clusters of Redis (primaries, partitioned layout, append-only file on) and records views with the
+store: 1,000 sessions, 1,000 items by Zipf's law. Several clients stand for several processes of the API, each
+with a connection to each node. They run in one process, so with few cores the rates say nothing about more
+nodes. CPU time per view does: more nodes share the same work, but a client's batch of views is split between
+them, and each part costs a read and a write.
+
+"batches" is what all nodes received, per view (INFO total_reads_processed); more views in flight make larger
+batches. The first row is one Redis without a cluster, in the layout of the source articles, for comparison.
+
+Examples:
+  npm run load -- cluster --nodes 1,3 --in-flight 16`,
+  rounds: 3,
+  duration: 2,
+  quick: { rounds: 1, duration: 0.3, nodes: [1, 3] },
+  seconds: { quick: 25, usual: 90, full: 90 },
+  configure(command) {
+    const views = 'views at a time, of each client'
+    command
+      .addOption(numbersOption('--nodes <list>', 'primaries', [1, 16], [1, 2, 3]))
+      .addOption(numbersOption('--in-flight <list>', views, [1, 1_000], [1, 4, 16]))
+      .option('--clients <n>', 'of the cluster', wholeNumber(1, 100), 8)
+      .option('--partitions <n>', 'of the layout', wholeNumber(1, 16_384), 64)
+  },
+
+  factors: [
+    { name: 'nodes', label: 'nodes', text: nodesText },
+    { name: 'inFlight', label: 'views in flight' },
+  ],
+  subject: 'nodes',
+  metrics: [
+    { name: 'viewsPerSecond', label: 'views/s', ...asRate },
+    { name: 'mainCpuMicros', label: 'main threads CPU µs /view', ...asCpu },
+    { name: 'busiestMicros', label: 'of the busiest node', ...asCpu },
+    { name: 'otherCpuMicros', label: 'other threads CPU µs /view', ...asCpu },
+    { name: 'clientCpuMicros', label: 'client CPU µs /view', ...asCpu },
+    { name: 'batches', label: 'batches /view', format: 'fixed' },
+    { name: 'commands', label: 'commands /view', format: 'fixed' },
+    { name: 'bytesIn', label: 'bytes to Redis /view', format: 'whole' },
+    { name: 'bytesOut', label: 'bytes from Redis /view', format: 'whole' },
+  ],
+  progress: ['mainCpuMicros', 'batches'],
+  loadOptions: ['partitions', 'clients'],
+
+  async prepare(context, options) {
+    await requireBuild('patched', context.signal)
+    const bench: Bench = new Map()
+    for (const count of [NO_CLUSTER, ...options.nodes]) {
+      bench.set(count, await start(context, count, options))
+    }
+    return bench
+  },
+
+  cases: (_, { nodes, inFlight }) => [
+    { nodes: NO_CLUSTER, inFlight: Math.max(...inFlight) },
+    ...product<Case>({ nodes, inFlight }),
+  ],
+  warmUp: (cases) =>
+    cases.filter(({ nodes }, index) => cases.findIndex((one) => one.nodes === nodes) === index),
+
+  async measure(one, bench, { options: { duration, clients }, context: { signal } }) {
+    const { views, nodes } = bench.get(Number(one.nodes)) as { views: Views; nodes: Watched[] }
+    const load = { inFlight: clients * Number(one.inFlight), seconds: duration, signal }
+    return { values: await measureViews(views, nodes, load) }
+  },
+
+  sections: (rows) => [
+    sectionOf(rows, {
+      title: 'What a view takes',
+      charts: chartsOf(rows, 'mainCpuMicros', 'inFlight'),
+      caption: 'Per view, of all nodes together; medians of the rounds',
+      columns: [
+        range('mainCpuMicros', rows),
+        ...['busiestMicros', 'otherCpuMicros', 'clientCpuMicros', 'batches', 'commands'],
+        ...['bytesIn', 'bytesOut'],
+      ],
+    }),
+  ],
+  claims: (rows) =>
+    rows.where({ inFlight: Math.max(...rows.values('inFlight').map(Number)) }).all.map((row) => {
+      const of = (metric: string) => figure(row.median(metric) ?? Number.NaN)
+      const count = Number(row.case.nodes)
+      const where = count === NO_CLUSTER ? 'Without a cluster' : counted(count, 'node')
+      return `${where}: a view takes ${of('mainCpuMicros')} µs of the main threads, ${of('busiestMicros')} µs of the busiest one.`
+    }),
+}
+
+async function start(context: Context, count: number, options: ClusterOptions) {
+  if (count === NO_CLUSTER) {
+    const { pid, port } = await context.startRedis({ build: 'patched', config: CONFIG })
+    return await open(context, [{ pid, port }], { ...options, partitions: null })
+  }
+  return await context.step(`Starting a cluster: nodes ${count}`, async () => {
+    const servers = await testCluster({ nodes: count, config: CONFIG })
+    context.defer(() => servers.stop())
+    const watched = servers.nodes.map(({ program: { pid }, port }) => ({ pid, port }))
+    return await open(context, watched, options)
+  })
+}
+
+const CONFIG = { appendonly: 'yes', save: '', maxmemory: '0' }
+
+async function open(
+  context: Context,
+  servers: readonly { pid: number; port: number }[],
+  stores: { partitions: number | null; clients: number },
+) {
+  const ports = servers.map(({ port }) => port)
+  const views = await openViews(ports, stores, context)
+  const nodes: Watched[] = []
+  for (const { pid, port } of servers) {
+    const monitor = await RedisMonitor.connect(`redis://127.0.0.1:${port}`)
+    context.defer(() => monitor.close())
+    nodes.push({ pid, monitor })
+  }
+  return { views, nodes }
+}

@@ -1,0 +1,123 @@
+import {
+  createCluster,
+  createSessionStore,
+  partitionedKeys,
+  type SessionStore,
+} from '@onetrip/session-store'
+import { seededRandom, skewedItems } from '@onetrip/stack/measure/workload.ts'
+import { newSecret } from '@onetrip/stack/places.ts'
+import type { RedisMonitor, RedisReading } from '@onetrip/stack/redis-info.ts'
+import { readCpu } from '../../drivers/redis/threads.ts'
+import type { Context } from '../../experiment/experiment.ts'
+
+/** A Redis whose work is counted. */
+export interface Watched {
+  readonly pid: number
+  readonly monitor: RedisMonitor
+}
+
+export interface Views {
+  /** One for each client. */
+  readonly stores: readonly SessionStore[]
+  readonly tokens: readonly string[]
+  readonly nextItem: () => string
+}
+
+/** Sessions, and items that they view by Zipf's law. */
+const [SESSIONS, ITEMS, SEED] = [1_000, 1_000, 17]
+
+/**
+ * Clients with sessions, on a cluster or on one Redis. They are closed when the measurement ends.
+ *
+ * @param ports of the nodes.
+ * @param partitions null for one Redis without a cluster, in the layout of the source articles.
+ */
+export async function openViews(
+  ports: readonly number[],
+  { partitions, clients }: { partitions: number | null; clients: number },
+  context: Context,
+): Promise<Views> {
+  const nodes = ports.map((port) => ({ host: '127.0.0.1', port }))
+  const common = { janitor: false, deadlineMs: 30_000, tokens: { secrets: [newSecret()] } } as const
+  const open = async () => {
+    const client = partitions === null ? null : createCluster(nodes)
+    if (client) context.defer(() => client.disconnect())
+    const store = createSessionStore(
+      client && partitions !== null
+        ? { ...common, client, keys: partitionedKeys(partitions) }
+        : { ...common, url: `redis://127.0.0.1:${ports[0]}` },
+    )
+    context.defer(() => store.close())
+    await store.ready()
+    return store
+  }
+  const stores = await Promise.all(Array.from({ length: clients }, open))
+  const users = Array.from({ length: SESSIONS }, (_, index) => `user-${index}`)
+  const logins = users.map((user, index) => stores[index % clients]?.login(user))
+  const tokens = (await Promise.all(logins)).flatMap((session) => session?.token ?? [])
+  return { stores, tokens, nextItem: skewedItems(ITEMS, seededRandom(SEED)) }
+}
+
+/**
+ * Records views for some seconds, `inFlight` at a time, and reads what each cost.
+ *
+ * @returns figures per view, of all nodes together.
+ * @throws what a call throws; the reason of `signal`.
+ */
+export async function measureViews(
+  views: Views,
+  nodes: readonly Watched[],
+  { inFlight, seconds, signal }: { inFlight: number; seconds: number; signal: AbortSignal },
+) {
+  const read = () => Promise.all(nodes.map(readingOf))
+  const before = await read()
+  const ownBefore = process.cpuUsage()
+  const begun = performance.now()
+  const count = await recordViews(views, { inFlight, until: begun + seconds * 1_000, signal })
+  const elapsed = (performance.now() - begun) / 1_000
+  const own = process.cpuUsage(ownBefore)
+  const after = await read()
+  const differences = (of: (reading: Reading) => number) =>
+    after.map((reading, index) => of(reading) - of(before[index] as Reading))
+  const perView = (of: (reading: Reading) => number) =>
+    differences(of).reduce((sum, one) => sum + one, 0) / count
+  const main = ({ cpu }: Reading) => cpu.mainCpuSeconds * 1e6
+  return {
+    viewsPerSecond: count / elapsed,
+    mainCpuMicros: perView(main),
+    busiestMicros: Math.max(...differences(main)) / count,
+    otherCpuMicros: perView(({ cpu }) => (cpu.cpuSeconds - cpu.mainCpuSeconds) * 1e6),
+    clientCpuMicros: (own.user + own.system) / count,
+    batches: perView(({ info }) => info.reads),
+    commands: perView(({ info }) => info.commands),
+    bytesIn: perView(({ info }) => info.netInputBytes),
+    bytesOut: perView(({ info }) => info.netOutputBytes),
+  }
+}
+
+interface Reading {
+  cpu: Awaited<ReturnType<typeof readCpu>>
+  info: RedisReading
+}
+
+const readingOf = async ({ pid, monitor }: Watched): Promise<Reading> => ({
+  info: await monitor.read(),
+  cpu: await readCpu(pid),
+})
+
+async function recordViews(
+  { stores, tokens, nextItem }: Views,
+  { inFlight, until, signal }: { inFlight: number; until: number; signal: AbortSignal },
+): Promise<number> {
+  let count = 0
+  const caller = async (store: SessionStore) => {
+    do {
+      const token = tokens[count++ % tokens.length] ?? ''
+      await store.recordView(token, nextItem())
+    } while (performance.now() < until && !signal.aborted)
+  }
+  const callers = Array.from({ length: inFlight }, (_, index) => stores[index % stores.length])
+  await Promise.all(callers.map((store) => store && caller(store)))
+  signal.throwIfAborted()
+  return count
+}

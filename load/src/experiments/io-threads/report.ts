@@ -1,0 +1,201 @@
+import { figure, withRange, withRatioRange } from '../../experiment/figures.ts'
+import type { Result } from '../../experiment/result.ts'
+import type { Row, Rows } from '../../experiment/rows.ts'
+import type { Section } from '../../experiment/section.ts'
+import type { Ratio } from '../../experiment/statistics.ts'
+import { chartsOf } from '../../reporting/charts.ts'
+import {
+  type Column,
+  documented,
+  errors,
+  median,
+  range,
+  sectionOf,
+} from '../../reporting/columns.ts'
+import { documents } from './commands.ts'
+
+const RATE = 'perSecond'
+
+/** A rate counts as higher, or lower, when it is so by this factor in every round. */
+const CLEAR = 1.1
+const gains = ({ ratio, isSure }: Compared) => isSure && ratio !== null && ratio.min >= CLEAR
+const loses = ({ ratio, isSure }: Compared) => isSure && ratio !== null && ratio.max <= 1 / CLEAR
+
+/** From this many rows on, the terminal shows the summaries only. */
+const MANY = 40
+
+/** A row beside the one that differs from it in nothing but having the fewest threads. */
+interface Compared {
+  row: Row
+  base: Row
+  threads: number
+  ratio: Ratio | null
+  /** Other programs slow down one thread more than several. */
+  isSure: boolean
+  /** CPU time per command of the main thread, and of the I/O threads together, in microseconds. */
+  main: number
+  io: number
+  /**
+   * How many times the rate without I/O threads it should be if each thread had a core: the main thread does its
+   * part of a command while the I/O threads share theirs, and the slower of the two sets the pace. NaN with so few
+   * connections that they cannot keep all of them busy: an I/O thread serves whole connections.
+   */
+  times: number
+}
+
+function comparedOf(rows: Rows, { options: { connections } }: Result): Compared[] {
+  return rows.all.flatMap((row) => {
+    const base = row.baseline(rows)
+    if (!base || base === row) return []
+    const threads = Number(row.case.threads)
+    const main = row.median('mainCpuMicros') ?? Number.NaN
+    const io = (row.median('cpuMicros') ?? Number.NaN) - main
+    const hasBasis = base.case.threads === 1 && Number(connections) >= 2 * threads
+    const one = (hasBasis && base.median('mainCpuMicros')) || Number.NaN
+    const times = one / Math.max(main, io / (threads - 1))
+    const isSure = !row.isDisturbed && !base.isDisturbed
+    return { ...{ row, base, threads, main, io, times, isSure }, ratio: row.ratio(RATE, base) }
+  })
+}
+
+export function sectionsOf(rows: Rows, result: Result): Section[] {
+  const { options } = result
+  const rate =
+    options.rate === undefined ? '' : `, ${figure(Number(options.rate))} commands/s in all`
+  const load = `${options.connections} long connections over TCP${rate}`
+  return [
+    ...summaries(rows, result, load),
+    sectionOf(rows, {
+      title: 'Every setting',
+      paragraphs: ['The source articles: Redis双核架构实测QPS; Redis 6.2.6, 24 cores, memtier.'],
+      charts: chartsOf(rows, RATE, 'bytes', { logarithmic: true }),
+      pageOnly: rows.all.length > MANY,
+      caption: `Every setting: ${load}. Latencies are those of whole pipelines`,
+      columns: [
+        range(RATE, rows),
+        asDocumented,
+        ...['below1', 'above2', 'p99', range('mainCpuMicros', rows), 'cpuMicros', errors],
+      ],
+    }),
+  ]
+}
+
+/** Two tables with a line for each load, and columns for the settings. */
+function summaries(rows: Rows, result: Result, load: string): Section[] {
+  const compared = comparedOf(rows, result)
+  const settings = [...new Set(compared.map(({ threads }) => threads))].toSorted((a, b) => a - b)
+  const base = rows.filter((row) => compared.some((one) => one.base === row))
+  const [fewest] = base.values('threads')
+  if (fewest === undefined) return []
+  const factors = base.varying.filter((name) => name !== 'threads')
+  const of = (row: Row) => compared.filter((one) => one.base === row)
+  const each = (head: (threads: number) => string, text: (one: Compared) => string) =>
+    settings.map((threads): Column => {
+      const find = (row: Row) => of(row).filter((one) => one.threads === threads)
+      return { head: head(threads), cell: (row) => find(row).map(text).join() }
+    })
+  const verdict = (row: Row) =>
+    Object.entries({ gains: of(row).filter(gains), loses: of(row).filter(loses) })
+      .filter(([, all]) => all.length > 0)
+      .map(([verb, all]) => `${verb} with ${all.map(({ threads }) => threads).join(', ')}`)
+      .join('; ')
+  const measured = sectionOf(base, {
+    title: 'Where I/O threads gain, and where not',
+    caption: `Rate as a multiple, by the setting of io-threads: ${load}`,
+    factors,
+    columns: [
+      {
+        head: `commands/s with ${fewest}`,
+        cell: (row) => marked(row, withRange(row.summary(RATE))),
+      },
+      ...each(
+        (threads) => `× with ${threads} (range)`,
+        ({ row, ratio }) => marked(row, withRatioRange(ratio)),
+      ),
+      { head: 'measured', isText: true, cell: verdict },
+    ],
+  })
+  if (!compared.some(({ times }) => times > 0)) return [measured]
+  const extrapolated = sectionOf(base, {
+    title: 'From how many cores they should gain: an extrapolation',
+    paragraphs: [
+      'Not measured. With I/O threads the main thread executes commands; the I/O threads read, parse and write. If each of them has a core, and the clients have others, the slower part sets the rate. The CPU times were measured here, where threads share cores; over another network than loopback they differ.',
+    ],
+    caption: `EXTRAPOLATED from CPU time per command; ${CLEAR} times the rate counts as a gain`,
+    factors,
+    columns: [
+      median('mainCpuMicros', base, 'main thread CPU µs, off'),
+      ...each(
+        (threads) => `main + I/O threads CPU µs, ${threads}`,
+        ({ main, io }) => `${figure(main)} + ${figure(io)}`,
+      ),
+      {
+        head: "should gain from (cores of Redis's own)",
+        cell: (row) => String(firstGain(of(row)) ?? 'none of these'),
+      },
+      {
+        head: 'should gain at most',
+        cell: (row) => extrapolatedOf(of(row)).slice(0, 1).map(timesText).join(),
+      },
+    ],
+  })
+  return [measured, extrapolated]
+}
+
+/** Those of which something can be extrapolated, the largest gain first. */
+const extrapolatedOf = (all: readonly Compared[]): Compared[] =>
+  all.filter(({ times }) => times > 0).toSorted((a, b) => b.times - a.times)
+const shouldGain = ({ times }: Compared) => times >= CLEAR
+const timesText = ({ times, threads }: Compared) => `${figure(times)} times with ${threads}`
+
+/** The fewest threads that should gain. */
+const firstGain = (all: readonly Compared[]): number | undefined =>
+  all
+    .filter(shouldGain)
+    .map(({ threads }) => threads)
+    .toSorted((a, b) => a - b)[0]
+
+/** The marks stand beside the figure that they are about. */
+const marked = (row: Row, text: string): string =>
+  [text, ...row.doubts.map(({ mark }) => mark)].join(' ')
+
+const theirs = documented('articles commands/s', documents, 'command', 'threads')
+/** They had small values, and no pipelines. */
+const asDocumented: Column = {
+  ...theirs,
+  cell(row, rows) {
+    const { bytes = 100, pipeline = 1 } = row.case
+    return Number(bytes) <= 128 && pipeline === 1 ? theirs.cell(row, rows) : ''
+  },
+}
+
+export function claimsOf(rows: Rows, result: Result) {
+  const { machine } = result
+  const compared = comparedOf(rows, result)
+  const sure = compared.filter(({ isSure }) => isSure)
+  const say = (verb: string, all: readonly Compared[], most: Compared | undefined) =>
+    most &&
+    `Measured: I/O threads ${verb} the rate by 10 % or more in every round in ${all.length} of ${sure.length} cases (${bySize(sure, (one) => all.includes(one))}); most to ${withRatioRange(most.ratio)} times: ${rows.nameOf(most.row)}.`
+  const bySize = (all: readonly Compared[], test: (one: Compared) => boolean) =>
+    [...Map.groupBy(all, ({ row }) => row.text('bytes'))]
+      .map(([size, own]) => `${size}: ${own.filter(test).length} of ${own.length}`)
+      .join(', ')
+  const byRatio = (a: Compared, b: Compared) => (b.ratio?.mean ?? 0) - (a.ratio?.mean ?? 0)
+  const [higher, lower] = [gains, loses].map((test) => sure.filter(test).toSorted(byRatio))
+  const expected = extrapolatedOf(compared)
+  const loads = [...Map.groupBy(expected, ({ base }) => base).values()].map(firstGain)
+  const from = [...Map.groupBy(loads, (threads) => threads)]
+    .toSorted(([a = Infinity], [b = Infinity]) => a - b)
+    .map(([threads, all]) => `${threads ?? 'none of these settings'} in ${all.length}`)
+  return [
+    higher && say('raise', higher, higher[0]),
+    sure.length > 0 &&
+      higher?.length === 0 &&
+      `Measured: I/O threads raise the rate clearly in none of ${sure.length} cases.`,
+    lower && say('lower', lower, lower.at(-1)),
+    expected[0] &&
+      `Extrapolated from the CPU time of each thread, not measured: with a core for each thread of Redis, and others for the clients, the fewest threads that should gain 10 % or more are ${from.join(', ')} of ${loads.length} loads (cases by size of the values: ${bySize(expected, shouldGain)}); at most ${timesText(expected[0])}: ${rows.nameOf(expected[0].row)}.`,
+    Math.max(...rows.values('threads').map(Number)) + 1 > machine.cores &&
+      `Redis and the load share ${machine.cores} cores here, which cannot show what more cores would.`,
+  ]
+}

@@ -1,0 +1,138 @@
+import { parseInfo } from '@onetrip/session-store'
+import { wholeNumber } from '@onetrip/stack/parsers.ts'
+import { until } from '@onetrip/stack/until.ts'
+import { Redis } from 'ioredis'
+import { numbersOption } from '../../drivers/redis/options.ts'
+import type { RedisServer } from '../../drivers/redis/server.ts'
+import type { Experiment } from '../../experiment/experiment.ts'
+import { figure, percent } from '../../experiment/figures.ts'
+import { chartsOf } from '../../reporting/charts.ts'
+import { sectionOf } from '../../reporting/columns.ts'
+import { fillStore } from './fill.ts'
+
+interface MemoryOptions {
+  large: number[]
+  partitions: number
+  small: number
+}
+
+interface Bench {
+  server: RedisServer
+  redis: Redis
+}
+
+/** The second filling without views has so many times the sessions. */
+const FACTOR = 4
+/** Items that each session of a large filling viewed. */
+const VIEWED = 5
+
+/** What sessions need of Redis's memory, by what they have. */
+export const memory: Experiment<MemoryOptions, Bench> = {
+  name: 'memory',
+  title: 'Memory of Redis by sessions, items viewed and data',
+  summary: 'what a session, an item and data need of the memory of Redis',
+  group: 'The store',
+  about: `
+Fills a node of a cluster (partitioned layout) by the store's own calls: each user logs in once, views items
+and has data. Then it reads how much used_memory has grown.
+
+The small fillings say what a session, an item that it viewed, a byte of its data and the count of an item
+need; one session that viewed very many items shows the latter. A cluster needs about 2 kB for each slot that
+has keys, which two small fillings without views tell from the sessions. The large ones show whether that
+holds with more sessions (npm run capacity -- --check).
+
+A session id has 32 characters, a user's name about 10, an item's about 13.
+
+Examples:
+  npm run load -- memory --large 1000000     # without 5 million: they take minutes and 6 GB`,
+  rounds: 1,
+  duration: null,
+  quick: { small: 2_000, large: [] },
+  seconds: { quick: null, usual: null, full: null },
+  configure(command) {
+    const large = [1_000_000, 5_000_000]
+    const about = `sessions of large fillings, each with ${VIEWED} items viewed`
+    command
+      .addOption(numbersOption('--large <list>', about, [1, 1e8], large))
+      .option('--small <n>', 'sessions of the small fillings', wholeNumber(1_000, 1e6), 100_000)
+      .option('--partitions <n>', 'of the layout', wholeNumber(1, 16_384), 64)
+  },
+
+  factors: [
+    { name: 'sessions', label: 'sessions' },
+    { name: 'items', label: 'items viewed by each' },
+    { name: 'dataBytes', label: 'data bytes of each' },
+  ],
+  subject: 'sessions',
+  metrics: [
+    { name: 'bytes', label: 'used_memory added, bytes', format: 'whole' },
+    { name: 'perSession', label: 'bytes /session', kind: 'count', better: 'lower' },
+    { name: 'resident', label: 'resident / used', format: 'fixed' },
+    { name: 'seconds', label: 'seconds' },
+  ],
+  progress: ['perSession', 'seconds'],
+  loadOptions: ['partitions'],
+
+  async prepare(context) {
+    const config = { 'cluster-enabled': 'yes', maxmemory: '0' }
+    const server = await context.startRedis({ build: 'patched', config })
+    const redis = new Redis(server.socket)
+    context.defer(() => redis.disconnect())
+    await redis.cluster('ADDSLOTSRANGE', 0, 16_383)
+    const isReady = async () => (await redis.cluster('INFO')).includes('cluster_state:ok')
+    await context.step('Waiting for the cluster', () => until(isReady, { signal: context.signal }))
+    return { server, redis }
+  },
+
+  cases: (_, { small, large }) => [
+    ...[0, 1, 5, 25].map((items) => ({ sessions: small, items, dataBytes: 0 })),
+    { sessions: FACTOR * small, items: 0, dataBytes: 0 },
+    ...[100, 1_000].map((dataBytes) => ({ sessions: small, items: 0, dataBytes })),
+    { sessions: 1, items: small, dataBytes: 0 },
+    ...large.map((sessions) => ({ sessions, items: VIEWED, dataBytes: 0 })),
+  ],
+
+  async measure(one, { server, redis }, { options, context: { signal }, note }) {
+    const [sessions, items, dataBytes] = [one.sessions, one.items, one.dataBytes].map(Number)
+    const shape = { sessions: sessions ?? 0, items: items ?? 0, dataBytes: dataBytes ?? 0 }
+    await redis.flushall('SYNC')
+    const before = await memoryOf(redis)
+    const begun = performance.now()
+    await fillStore(shape, {
+      ...{ url: server.url, partitions: options.partitions, signal },
+      progress: (share) => note(percent(share)),
+    })
+    const after = await memoryOf(redis)
+    const bytes = after.used - before.used
+    return {
+      values: {
+        bytes,
+        perSession: bytes / shape.sessions,
+        resident: after.resident / after.used,
+        seconds: (performance.now() - begun) / 1_000,
+      },
+    }
+  },
+
+  sections: (rows) => [
+    sectionOf(rows, {
+      title: 'Memory',
+      charts: chartsOf(rows.where({ dataBytes: 0 }), 'perSession', 'items'),
+      caption: 'What used_memory has grown by',
+      columns: ['bytes', 'perSession', 'resident'],
+    }),
+  ],
+  claims: (rows) =>
+    rows.all
+      .filter(({ case: { items, sessions } }) => items === VIEWED && sessions !== 1)
+      .map(
+        (row) =>
+          `${row.text('sessions')} sessions that viewed ${VIEWED} items each need ${figure(row.median('perSession') ?? Number.NaN)} bytes each.`,
+      ),
+}
+
+async function memoryOf(redis: Redis): Promise<{ used: number; resident: number }> {
+  const info = parseInfo(await redis.info('memory'))
+  const number = (name: string) => Number(info.get(name))
+  return { used: number('used_memory'), resident: number('used_memory_rss') }
+}

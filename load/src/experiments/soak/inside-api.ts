@@ -1,0 +1,34 @@
+import { readdirSync } from 'node:fs'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
+import { type ApiReading, CLOCK_STEP_MS, READ_EVERY_MS } from './readings.ts'
+
+// Loaded into each process of the API with --import. It prints what the process holds, after a full garbage
+// collection, so that what it prints of the heap is alive. SIGWINCH, which is ignored otherwise, steps
+// the clock back, and a second one forward again: Date.now only, which is the clock of the API.
+
+setFlagsFromString('--expose-gc')
+const collectGarbage: () => void = runInNewContext('gc')
+
+const rightTime = Date.now
+let behindMs = 0
+Date.now = () => rightTime() - behindMs
+process.on('SIGWINCH', () => {
+  behindMs = behindMs === 0 ? CLOCK_STEP_MS : 0
+})
+
+function report(): void {
+  collectGarbage()
+  const { heapUsed, rss } = process.memoryUsage()
+  const reading: ApiReading = {
+    pid: process.pid,
+    worker: process.env.ONETRIP_WORKER ?? 'primary',
+    heap: heapUsed,
+    rss,
+    descriptors: readdirSync('/dev/fd').length,
+  }
+  process.stdout.write(`${JSON.stringify({ soak: reading })}\n`)
+}
+
+report()
+setInterval(report, Number(process.env[READ_EVERY_MS])).unref()

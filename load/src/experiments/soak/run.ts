@@ -1,0 +1,183 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { audit } from '@onetrip/stack/audit/audit.ts'
+import type { Reading } from './readings.ts'
+import type { Fault } from './redis.ts'
+import type { SoakStack } from './stack.ts'
+import { judge, type Verdict } from './steady.ts'
+import { startTraffic, type Traffic } from './traffic.ts'
+
+export interface SoakOptions {
+  minutes: number
+  /** Whether Redis is a cluster. */
+  cluster?: boolean
+  /** Requests per second. */
+  rate: number
+  sessions: number
+  seed: number
+}
+
+/** A fault, as it went. */
+interface Injected {
+  readonly second: number
+  readonly fault: string
+  /** The longest time without an acknowledged view, until views were acknowledged again. */
+  readonly gapMs: number
+  /** Views during the fault whose outcome is unknown, and that were not written. */
+  readonly unknown: number
+  readonly notWritten: number
+  /** Whether a view was acknowledged within 30 s after it. */
+  readonly recovered: boolean
+}
+
+/** How a soak is divided, in seconds. */
+export interface Plan {
+  readonly seconds: number
+  /** Readings before this do not count. */
+  readonly warmUpSeconds: number
+  /** When faults begin. */
+  readonly faultsAt: readonly number[]
+}
+
+const FAULT_EVERY_SECONDS = 60
+const RECOVERED_WITHIN_MS = 30_000
+const READINGS = 240
+
+/**
+ * A fault a minute, after the warm-up and before a calm at the end; more often if the run is too short for
+ * each kind to come once.
+ */
+export function planOf({ minutes }: Pick<SoakOptions, 'minutes'>, kinds: number): Plan {
+  const seconds = 60 * minutes
+  const warmUpSeconds = Math.min(0.2 * seconds, 180)
+  const calmSeconds = Math.min(0.1 * seconds, 60)
+  const between = seconds - warmUpSeconds - calmSeconds
+  const count = Math.max(kinds, Math.floor(between / FAULT_EVERY_SECONDS))
+  return {
+    seconds,
+    warmUpSeconds,
+    faultsAt: Array.from(
+      { length: count },
+      (_, index) => warmUpSeconds + (index * between) / count,
+    ),
+  }
+}
+
+/** How often resources are read, in milliseconds. */
+export const readEveryMs = ({ minutes }: Pick<SoakOptions, 'minutes'>): number =>
+  Math.max(500, (minutes * 60_000) / READINGS)
+
+export type Soaked = Awaited<ReturnType<typeof soak>>
+
+/**
+ * Runs traffic and faults, and audits Redis at the end.
+ *
+ * @param signal ends it early, with the audit of what there is by then.
+ * @param note is called with what goes on.
+ */
+export async function soak(
+  stack: SoakStack,
+  options: SoakOptions,
+  { signal, note }: { signal: AbortSignal; note: (text: string) => void },
+) {
+  const { redis, faults } = stack
+  const plan = planOf(options, faults.length)
+  const traffic = startTraffic({ ...options, url: stack.url })
+  const injected: Injected[] = []
+  const readings: Reading[] = []
+  const over = new AbortController()
+  // While Redis is away it waits, at the end perhaps for nothing.
+  void readWhile(stack, readEveryMs(options), over.signal, (values) => {
+    readings.push({ second: traffic.seconds(), values })
+  })
+  try {
+    await injectAll({ faults, traffic, plan, signal, note, onFault: (one) => injected.push(one) })
+    note(`${clockText(traffic.seconds())}: auditing`)
+  } finally {
+    over.abort()
+    await traffic.stop()
+  }
+  const seconds = traffic.seconds()
+  const wrongData = await traffic.checkData()
+  const { lost, extra, discrepancies } = await audit(redis.client, traffic.ledger, redis.keys)
+  return {
+    seconds,
+    counts: traffic.counts,
+    errors: traffic.errors,
+    latencies: traffic.latencies,
+    samples: traffic.samples,
+    sessions: traffic.ledger.sessions.size + traffic.ledger.ended.size,
+    lost,
+    extra,
+    discrepancies: [...discrepancies, ...wrongData, ...traffic.unexpected],
+    injected,
+    readings,
+    verdicts: judge(readings, plan.warmUpSeconds) as readonly Verdict[],
+  }
+}
+
+const clockText = (seconds: number) =>
+  `${Math.floor(seconds / 60)}:${String(Math.floor(seconds % 60)).padStart(2, '0')}`
+
+interface Injection {
+  readonly faults: readonly Fault[]
+  readonly traffic: Traffic
+  readonly plan: Plan
+  readonly signal: AbortSignal
+  readonly note: (text: string) => void
+  readonly onFault: (injected: Injected) => void
+}
+
+/** Causes all faults of the plan, and resolves when the time is over, or after an abort. */
+async function injectAll(parts: Injection): Promise<void> {
+  const { faults, traffic, plan, signal, note, onFault } = parts
+  /** Resolves with false after an abort. */
+  const waitUntil = (second: number) =>
+    delay(Math.max(0, second - traffic.seconds()) * 1_000, true, { signal }).catch(() => false)
+  for (const [index, at] of plan.faultsAt.entries()) {
+    if (!(await waitUntil(at))) return
+    const fault = faults[index % faults.length] as Fault
+    note(`${clockText(traffic.seconds())}: ${fault.name} (${index + 1}/${plan.faultsAt.length})`)
+    const { unknown, notWritten } = traffic.counts
+    const second = traffic.seconds()
+    traffic.takeLongestGap()
+    await fault.run()
+    const recovered = await traffic.nextView(RECOVERED_WITHIN_MS, signal)
+    onFault({
+      second,
+      fault: fault.name,
+      gapMs: traffic.takeLongestGap(),
+      unknown: traffic.counts.unknown - unknown,
+      notWritten: traffic.counts.notWritten - notWritten,
+      recovered: recovered || signal.aborted,
+    })
+  }
+  await waitUntil(plan.seconds)
+}
+
+/** Reads what the first worker, the primary and Redis hold, again and again, until `signal` is aborted. */
+async function readWhile(
+  { redis, apis }: SoakStack,
+  everyMs: number,
+  signal: AbortSignal,
+  onReading: (values: Reading['values']) => void,
+): Promise<void> {
+  for (;;) {
+    const held = await redis.read().catch(() => ({}))
+    if (signal.aborted) return
+    const [worker, primary] = [apis.get('1'), apis.get('primary')]
+    onReading({
+      ...(worker && {
+        'worker heap': worker.heap,
+        'worker RSS': worker.rss,
+        'worker descriptors': worker.descriptors,
+      }),
+      ...(primary && {
+        'primary heap': primary.heap,
+        'primary RSS': primary.rss,
+        'primary descriptors': primary.descriptors,
+      }),
+      ...held,
+    })
+    if (!(await delay(everyMs, true, { signal }).catch(() => false))) return
+  }
+}

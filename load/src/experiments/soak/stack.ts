@@ -1,0 +1,68 @@
+import { rm } from 'node:fs/promises'
+import { apiUrl, startApi } from '@onetrip/stack/api.ts'
+import { newSecret, temporaryRunFolder } from '@onetrip/stack/places.ts'
+import { freePorts } from '@onetrip/stack/ports.ts'
+import { endOf } from '@onetrip/stack/program.ts'
+import { requireBuild } from '../../drivers/redis/server.ts'
+import type { Context } from '../../experiment/experiment.ts'
+import { apiFaults } from './api-faults.ts'
+import { startSoakCluster } from './cluster.ts'
+import { startOneRedis } from './one-redis.ts'
+import { type ApiReading, READ_EVERY_MS, readingIn } from './readings.ts'
+import type { Fault, SoakRedis } from './redis.ts'
+
+const insideApi = new URL('inside-api.ts', import.meta.url).href
+
+/** Views may take so long, with and without an answer from Redis. */
+const DEADLINE_MS = '1000'
+const HOST = '127.0.0.1'
+
+/** What runs in a soak. */
+export interface SoakStack {
+  /** Of the API, which has two workers. */
+  readonly url: string
+  readonly redis: SoakRedis
+  /** The last reading of each process of the API, by its name: `primary`, `1`, `2`. */
+  readonly apis: ReadonlyMap<string, ApiReading>
+  readonly faults: readonly Fault[]
+}
+
+/** Starts Redis, or a cluster, and the API. @throws Problem, ProgramError. */
+export async function startSoakStack(
+  { signal, defer, fail }: Context,
+  { cluster, readEveryMs }: { cluster: boolean; readEveryMs: number },
+): Promise<SoakStack> {
+  await requireBuild('patched', signal)
+  const directory = await temporaryRunFolder('soak-')
+  defer(() => rm(directory, { recursive: true, force: true }))
+  const ground = { directory, signal, defer, fail }
+  const redis = await (cluster ? startSoakCluster(ground) : startOneRedis(ground))
+  const apis = new Map<string, ApiReading>()
+  const [port = 0] = await freePorts(1)
+  const api = await startApi({
+    variant: 'batch',
+    host: HOST,
+    port,
+    redis: redis.target,
+    sessionSecret: newSecret(),
+    env: {
+      WORKERS: '2',
+      REDIS_DEADLINE_MS: DEADLINE_MS,
+      JANITOR_INTERVAL_SECONDS: '10',
+      NODE_OPTIONS: `${process.env.NODE_OPTIONS ?? ''} --import=${insideApi}`,
+      [READ_EVERY_MS]: String(readEveryMs),
+    },
+    onLine(line) {
+      const reading = readingIn(line)
+      if (reading) apis.set(reading.worker, reading)
+    },
+    signal,
+  })
+  let isStopping = false
+  void api.exited.then(async () => isStopping || fail(await endOf(api)))
+  defer(async () => {
+    isStopping = true
+    await api.stop()
+  })
+  return { url: apiUrl(HOST, port), redis, apis, faults: [...redis.faults, ...apiFaults(apis)] }
+}

@@ -1,0 +1,114 @@
+import { cp, readFile, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { temporaryFolder } from '@onetrip/stack/testing/folders.ts'
+import { expect, test } from 'vitest'
+import { readMeasurements, sources } from '../../src/capacity/measurements.ts'
+import { documentedPlans } from '../../src/capacity/tables.ts'
+import type { Result } from '../../src/experiment/result.ts'
+import { matches } from '../../src/experiment/rows.ts'
+import { published } from '../../src/reporting/document.ts'
+import { runLoad } from '../support/run.ts'
+
+async function capacity(...args: string[]) {
+  const state = await temporaryFolder()
+  const program = await runLoad({ state, args: ['capacity', ...args], until: /./ })
+  const { code } = await program.exited
+  return { code, text: program.output.map((line) => line.trimEnd()).join('\n') }
+}
+
+test('it computes what sessions and views need, and says from what', async () => {
+  const { code, text } = await capacity('--sessions', '100M', '--views-per-second', '2M')
+  expect(code).toBe(0)
+  expect(text).toMatch(/^sessions +100,000,000$/m)
+  expect(text).toMatch(/^views\/s +2,000,000$/m)
+  for (const what of ['API processes', 'Redis primaries', 'replicas', 'partitions']) {
+    expect(text).toMatch(new RegExp(`^${what} +[\\d,]+$`, 'm'))
+  }
+  expect(text).toMatch(/^runs out first +\w.*, [\d.]+ % of what is planned$/m)
+  for (const file of Object.keys(sources)) {
+    expect(text).toMatch(new RegExp(`${file} +20\\d\\d-\\d\\d-\\d\\d$`, 'm'))
+  }
+  expect(text).toMatch(/^- Memory was measured up to [\d,]+ sessions; more are extrapolated\.$/m)
+})
+
+test('--json has the same figures, with the unrounded inputs', async () => {
+  const { code, text } = await capacity(
+    '--sessions=10M',
+    '--json',
+    '--replicas=2',
+    '--node-memory=64GB',
+  )
+  expect(code).toBe(0)
+  const found = JSON.parse(text)
+  expect(found.machines).toMatchObject({ replicas: 2, nodeMemory: 64e9 })
+  const [{ size, plan }] = found.plans
+  expect(size).toMatchObject({ sessions: 1e7, viewsPerSecond: 200_000 })
+  expect(plan.replicas).toBe(2 * plan.primaries)
+  expect(found.inputs).toContainEqual(
+    expect.objectContaining({ file: 'memory.json', date: expect.any(String), unit: 'B' }),
+  )
+})
+
+test('without sessions it prints several sizes; --markdown as a table of Markdown', async () => {
+  const { text } = await capacity('--markdown')
+  for (const sessions of ['1,000', '1,000,000', '100,000,000', '1,000,000,000']) {
+    expect(text).toMatch(new RegExp(`^\\| +${sessions} \\|`, 'm'))
+  }
+})
+
+test.each([
+  [['--results', '/nowhere'], /^\/nowhere\/http-views.json cannot be read: ENOENT/],
+  [['--sessions', '0'], /--sessions <n>' argument '0' is invalid. It must be a number from 1/],
+  [['--sessions', '10X'], /argument '10X' is invalid.* such as 250000, 10k, 1.5M or 2G/],
+  [['--views-per-second', '5'], /--views-per-second needs --sessions/],
+  [['--sessions', '1k', '--partitions', '0'], /It must be a whole number from 1 to 16384/],
+  [['--sessions', '1G', '--partitions', '2'], /do not fit: one of 2 partitions/],
+  [['--check', '1x'], /It must be a number from 1/],
+  [['--check', '--json'], /cannot be used with option '--json'/],
+])('%j is refused', async (args, message) => {
+  const { code, text } = await capacity(...args)
+  expect(text).toMatch(message)
+  expect(code).toBe(1)
+})
+
+const copied = async () => {
+  const folder = await temporaryFolder()
+  for (const file of Object.keys(sources)) await cp(join(published, file), join(folder, file))
+  return folder
+}
+
+test.each(Object.entries(sources))('without %s it says how to make it', async (file, made) => {
+  const folder = await copied()
+  await rm(join(folder, file))
+  const reading = expect(readMeasurements(folder)).rejects
+  await reading.toThrow(`${file} cannot be read: ENOENT`)
+  await reading.toThrow(`npm run load -- ${made} --json load/results/${file}`)
+})
+
+test.each([
+  ['http-views.json', { variant: 'batch' }, 'has no case {"variant":"batch"}'],
+  ['memory.json', { sessions: 1 }, 'has no case {"sessions":1}'],
+  ['slot-move.json', { key: 'recent (sorted set)', fields: 10_000 }, 'has no sourceMs by fields'],
+  ['cluster.json', { nodes: 0 }, 'has no case {"nodes":0}'],
+] as const)(
+  'a result %s without a case that is needed is refused',
+  async (file, lacks, message) => {
+    const folder = await copied()
+    const result: Result = JSON.parse(await readFile(join(folder, file), 'utf8'))
+    const samples =
+      'fields' in lacks
+        ? result.samples.filter(({ case: one }) => one.key !== lacks.key || matches(one, lacks))
+        : result.samples.filter(({ case: one }) => !matches(one, lacks))
+    await writeFile(join(folder, file), JSON.stringify({ ...result, samples }))
+    await expect(readMeasurements(folder)).rejects.toThrow(message)
+  },
+)
+
+test('the published measurements make sense', async () => {
+  const { measured } = await readMeasurements(published)
+  const plans = documentedPlans({ measured } as Parameters<typeof documentedPlans>[0])
+  const [small, , , large] = plans.map(({ plan }) => plan)
+  expect(small).toMatchObject({ primaries: 1, apiProcesses: 1, partitions: 64 })
+  expect(large?.primaries).toBeGreaterThan(10)
+  expect(large?.partitions).toBeGreaterThan(1_024)
+})

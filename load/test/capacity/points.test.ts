@@ -1,0 +1,47 @@
+import { expect, test } from 'vitest'
+import { along, lineThrough, on, reaching } from '../../src/capacity/points.ts'
+
+const points = [
+  [0, 10],
+  [10, 30],
+  [20, 40],
+] as const
+
+test.each([
+  [0, 10],
+  [5, 20],
+  [10, 30],
+  [15, 35],
+  [40, 60],
+])('at %d the value on the lines is %d', (x, y) => {
+  expect(along(points, x)).toBeCloseTo(y)
+})
+
+test('more never needs less, even if a measurement says so', () => {
+  const noisy = [
+    [0, 10],
+    [10, 30],
+    [20, 25],
+  ] as const
+  expect([10, 15, 20, 40].map((x) => along(noisy, x))).toEqual([30, 30, 30, 30])
+})
+
+test('the largest x that stays within a value', () => {
+  expect([20, 30, 60, 5].map((y) => reaching(points, y))).toEqual([5, 10, 40, 1])
+})
+
+test('a line through measured points, without negative parts', () => {
+  const line = lineThrough([
+    [1, 12],
+    [2, 14],
+    [3, 16],
+  ])
+  expect(line.constant).toBeCloseTo(10)
+  expect(line.slope).toBeCloseTo(2)
+  expect(on(line, 5)).toBeCloseTo(20)
+  const falling = lineThrough([
+    [0, 5],
+    [1, 4],
+  ])
+  expect(falling).toEqual({ constant: 5, slope: 0 })
+})

@@ -1,0 +1,67 @@
+import { expect, test } from 'vitest'
+import { runExperiment } from '../support/experiment.ts'
+
+test('slot-move: both nodes are blocked for longer by larger keys', async () => {
+  const args = ['--rounds=1', '--fields=1000,200000']
+  const { text, result } = await runExperiment('slot-move', args)
+  expect(text).toMatch(
+    /^Moving login \(hash\) with 200,000 sessions blocked the source for [\d.,]+ ms/m,
+  )
+  expect(result.samples).toHaveLength(4)
+  for (const key of ['login (hash)', 'recent (sorted set)']) {
+    const [small, large] = result.samples
+      .filter(({ case: one }) => one.key === key)
+      .map(({ values }) => values)
+    expect(large?.migrateMs).toBeGreaterThan(small?.migrateMs ?? Number.NaN)
+    // The source waits for the target.
+    expect(large?.migrateMs).toBeGreaterThan(large?.restoreMs ?? Number.NaN)
+    expect(large?.sourceMs).toBeGreaterThan(0.2 * Number(large?.migrateMs))
+    // A field has an id of 32 characters, and a user or a time.
+    expect(large?.megabytes).toBeGreaterThan(200_000 * 40e-6)
+    expect(large?.megabytes).toBeLessThan(200_000 * 60e-6)
+  }
+})
+
+test('slot-move: a payload above the limit of the target is an error, not a figure', async () => {
+  const args = ['--rounds=1', '--fields=1000,200000', '--query-buffer=4mb']
+  const { result } = await runExperiment('slot-move', args)
+  const [small, large] = result.samples.filter(({ case: { key } }) => key === 'login (hash)')
+  expect(small?.errors).toBeUndefined()
+  expect(large).toMatchObject({ errors: { refused: 1 } })
+  expect(large?.values.sourceMs).toBeUndefined()
+})
+
+test('memory: sessions, items and data each need some', async () => {
+  const args = ['--small=1000', '--large=6000', '--partitions=4']
+  const { text, result } = await runExperiment('memory', args)
+  expect(text).toMatch(/^6,000 sessions that viewed 5 items each need [\d.,]+ bytes each\.$/m)
+  const of = (part: object) =>
+    Number(
+      result.samples.find(({ case: one }) =>
+        Object.entries(part).every(([name, value]) => one[name] === value),
+      )?.values.perSession,
+    )
+  const nothing = of({ sessions: 1_000, items: 0, dataBytes: 0 })
+  expect(nothing).toBeGreaterThan(100)
+  const byItems = [0, 1, 5, 25].map((items) => of({ sessions: 1_000, items, dataBytes: 0 }))
+  expect(byItems).toEqual(byItems.toSorted((a, b) => a - b))
+  expect(of({ dataBytes: 1_000 }) - nothing).toBeGreaterThan(1_000)
+  expect(of({ sessions: 1, items: 1_000 })).toBeGreaterThan(1_000 * 50)
+})
+
+test('cluster: the work of a view by nodes, and without a cluster', async () => {
+  const args = ['--rounds=1', '--duration=0.3', '--nodes=1,3', '--in-flight=1,16', '--clients=2']
+  const { text, result } = await runExperiment('cluster', args)
+  expect(text).toMatch(/^Without a cluster: a view takes [\d.,]+ µs of the main threads/m)
+  expect(text).toMatch(/^3 nodes: a view takes/m)
+  const cases = result.samples.map(({ case: { nodes, inFlight } }) => `${nodes} ${inFlight}`)
+  expect(cases).toEqual(['0 16', '1 1', '1 16', '3 1', '3 16'])
+  const of = (name: string) => result.samples[cases.indexOf(name)]?.values ?? {}
+  // One view at a time is one batch; on several nodes its item may be on another one.
+  expect(of('1 1').batches).toBeCloseTo(1, 1)
+  expect(of('3 1').batches).toBeGreaterThan(1.4)
+  expect(of('3 1').batches).toBeLessThan(1.9)
+  expect(of('1 1').commands).toBeCloseTo(5, 0)
+  expect(of('1 16').batches).toBeLessThan(0.5)
+  expect(of('3 16').busiestMicros).toBeLessThan(of('3 16').mainCpuMicros ?? 0)
+})

@@ -1,0 +1,60 @@
+import { expect, test } from 'vitest'
+import type { Reading } from '../../src/experiments/soak/readings.ts'
+import { planOf } from '../../src/experiments/soak/run.ts'
+import { judge } from '../../src/experiments/soak/steady.ts'
+
+const MB = 1e6
+const WARM_UP_SECONDS = 100
+
+/** A reading of the heap every five seconds for half an hour. */
+const heap = (at: (second: number, index: number) => number): Reading[] =>
+  Array.from({ length: 360 }, (_, index) => {
+    return { second: 5 * index, values: { 'worker heap': at(5 * index, index) } }
+  })
+
+const verdictOf = (readings: Reading[]) =>
+  judge(readings, WARM_UP_SECONDS).find(({ resource }) => resource === 'worker heap')
+
+const noise = (index: number) => ((index * 7_919) % 1_000) / 1_000 - 0.5
+
+test('noise around a level is steady, and the growth of the warm-up does not count', () => {
+  const readings = heap(
+    (second, index) => (second < WARM_UP_SECONDS ? 10 : 40 + 6 * noise(index)) * MB,
+  )
+  const verdict = verdictOf(readings)
+  expect(verdict).toMatchObject({ isSteady: true, bound: expect.closeTo(6 * MB, -6) })
+  expect(verdict?.start).toBeCloseTo(40 * MB, -6)
+})
+
+test('a leak below the noise is found', () => {
+  const readings = heap((second, index) => (40 + 6 * noise(index) + (8 * second) / 1_800) * MB)
+  const { start = 0, end = 0, isSteady } = verdictOf(readings) ?? {}
+  expect(isSteady).toBe(false)
+  expect(((end ?? 0) - (start ?? 0)) / MB).toBeCloseTo(7.5, 0)
+})
+
+test('what faults do to a few windows has no effect', () => {
+  const inFault = (second: number) => second > 1_500
+  expect(verdictOf(heap((second) => (inFault(second) ? 90 : 40) * MB))?.isSteady).toBe(true)
+})
+
+test('memory that is given back is steady', () => {
+  expect(verdictOf(heap((second) => (60 - second / 100) * MB))?.isSteady).toBe(true)
+})
+
+test('without enough readings, nothing is called steady', () => {
+  expect(verdictOf(heap(() => 40 * MB).slice(0, 23))).toEqual({
+    ...{ resource: 'worker heap', start: null, end: null, bound: null },
+    isSteady: false,
+  })
+})
+
+test.for([
+  [1, 5],
+  [30, 26],
+])('%i minutes have %i faults, none in the warm-up', ([minutes = 0, faults]) => {
+  const { seconds, warmUpSeconds, faultsAt } = planOf({ minutes }, 5)
+  expect(faultsAt).toHaveLength(faults as number)
+  expect(faultsAt[0]).toBe(warmUpSeconds)
+  expect(faultsAt.at(-1)).toBeLessThan(0.95 * seconds)
+})

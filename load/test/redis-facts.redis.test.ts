@@ -1,0 +1,15 @@
+import { unixUrl } from '@onetrip/stack/address.ts'
+import { redisFacts } from '@onetrip/stack/redis-info.ts'
+import { redisForThisTest } from '@onetrip/stack/testing/redis.ts'
+import { Redis } from 'ioredis'
+import { expect, onTestFinished, test } from 'vitest'
+
+test('I/O threads are those that INFO lists, or else those of the configuration', async () => {
+  const { socket } = await redisForThisTest({ config: { 'io-threads': '2' } })
+  const client = new Redis(socket)
+  onTestFinished(() => client.disconnect())
+  expect(await redisFacts(unixUrl(socket))).toMatchObject({ ioThreads: 2 })
+  await client.call('ACL', 'SETUSER', 'default', '-config')
+  const isListed = (await client.info('everything')).includes('io_thread_1:') // since Redis 8
+  expect(await redisFacts(unixUrl(socket))).toMatchObject({ ioThreads: isListed ? 2 : null })
+})

@@ -1,0 +1,37 @@
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { filesIn, processesOf, temporaryFolder } from '@onetrip/stack/testing/folders.ts'
+import { expect } from 'vitest'
+import type { Result } from '../../src/experiment/result.ts'
+import { runLoad } from './run.ts'
+
+export const MINUTES = 60_000
+
+interface SoakTest {
+  args?: readonly string[]
+  env?: NodeJS.ProcessEnv
+}
+
+/** Starts a soak of half a minute, and resolves when it causes its first fault. */
+export async function startSoak({ args: more = [], env = {} }: SoakTest = {}) {
+  const state = await temporaryFolder()
+  const json = join(await temporaryFolder(), 'result.json')
+  const args = ['soak', '--minutes=0.5', '--rate=100', '--sessions=20', '--no-report', ...more]
+  const load = await runLoad({
+    ...{ state, env, until: /: (Redis|a node) killed/ },
+    args: [...args, '--json', json],
+  })
+  return {
+    load,
+    state,
+    /** How it ended, what it printed and what it wrote. */
+    async end() {
+      const { code } = await load.exited
+      expect(await processesOf(state)).toEqual([])
+      expect(await filesIn(state)).toEqual([])
+      const { samples, interrupted }: Result = JSON.parse(await readFile(json, 'utf8'))
+      const { values = {}, details = {} } = samples[0] ?? {}
+      return { code, text: load.output.join('\n'), interrupted, values, details }
+    },
+  }
+}

@@ -1,0 +1,249 @@
+import { type TestCluster, testCluster } from '@onetrip/stack/testing/cluster.ts'
+import calculateSlot from 'cluster-key-slot'
+import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
+import {
+  createSessionStore,
+  disconnectionChannel,
+  partitionedKeys,
+  roundTripChannel,
+  type SessionStoreOptions,
+} from '../src/index.ts'
+
+const tokens = { secrets: ['a-secret-for-tests-a-secret-for-tests'] }
+const strategies = [
+  ...(['naive', 'naive-lean', 'sequential', 'pipeline', 'pipeline-framed', 'batch'] as const),
+]
+const keys = partitionedKeys()
+
+let servers: TestCluster
+
+beforeAll(async () => {
+  servers = await testCluster()
+})
+afterAll(() => servers.stop())
+beforeEach(async () => {
+  await Promise.all(servers.nodes.map(({ admin }) => admin.flushall()))
+})
+
+const names = () => servers.nodes.map(({ port }) => `127.0.0.1:${port}`)
+
+function storeAt(options: Partial<SessionStoreOptions> = {}) {
+  const store = createSessionStore({
+    ...{ cluster: { nodes: names() }, tokens, janitor: false, deadlineMs: 20_000 },
+    ...options,
+  })
+  onTestFinished(() => store.close())
+  return store
+}
+
+/** Items and tokens whose keys are on a node, by its place. */
+const placeOf = (key: string) => Math.floor((calculateSlot(key) * 3) / 16_384)
+const itemOn = (place: number) =>
+  Array.from({ length: 1_000 }, (_, index) => `item ${index}`).find(
+    (item) => placeOf(keys.popular(item)) === place,
+  ) ?? ''
+
+describe.each(strategies)('%s', (strategy) => {
+  test('works on the nodes that the others name', async () => {
+    const store = storeAt({ strategy, cluster: { nodes: names().slice(0, 1) } })
+    await store.ready()
+    const guest = await store.loginGuest()
+    await store.recordView(guest.token, 'pen')
+    const { token } = await store.login('ada', { from: guest.token })
+    const items = [0, 1, 2].map(itemOn)
+    for (const item of items) await store.recordView(token, item)
+    const [item = ''] = items
+    for (let times = 0; times < 2; times++) {
+      expect(await store.recordView(token, item, { idempotencyKey: 'one' })).toMatchObject({
+        user: 'ada',
+        views: 2,
+      })
+    }
+    expect(await store.viewedItems(token)).toHaveLength(4)
+    expect(new Set(await store.popularItems())).toEqual(
+      new Set(['pen', ...items].map((name) => ({ item: name, views: name === item ? 2 : 1 }))),
+    )
+    await store.patch(token, { cart: ['book'] })
+    expect(await store.data(token)).toEqual({ fields: { cart: ['book'] }, version: 1 })
+    expect((await store.countAttempts(['ada', '127.0.0.1', 'x'], 60)).counts).toEqual([1, 1, 1])
+    await store.login('ada')
+    expect((await store.userSessions(token)).sessions).toHaveLength(2)
+    expect(await store.janitor({ maxSessions: 1 }).runOnce()).toMatchObject({ evicted: 1 })
+    expect(await store.eraseUser('ada')).toBe(1)
+    expect((await store.ping()).map(({ node }) => node).sort()).toEqual(names().sort())
+    const uptimes = await store.runOnEach({
+      commands: [['INFO', 'server']],
+      readOnly: true,
+      read: ([info]) => /tcp_port:(\d+)/.exec(String(info))?.[1],
+    })
+    expect(uptimes.map(({ node, result }) => node === `127.0.0.1:${result}`)).toEqual([
+      ...[true, true, true],
+    ])
+  })
+})
+
+test('a view is one round trip, with at most one pipeline to each node', async () => {
+  const store = storeAt()
+  await store.ready()
+  const { token } = await store.login('ada')
+  let roundTrips = 0
+  const count = () => roundTrips++
+  roundTripChannel.subscribe(count)
+  onTestFinished(() => void roundTripChannel.unsubscribe(count))
+  const reads = async () => {
+    const infos = await Promise.all(servers.nodes.map(({ admin }) => admin.info('stats')))
+    return infos.map((info) => Number(/total_reads_processed:(\d+)/.exec(info)?.[1]))
+  }
+  for (const place of [0, 1, 2]) {
+    const before = await reads()
+    roundTrips = 0
+    await store.recordView(token, itemOn(place))
+    const after = await reads()
+    // One more each: this test's own INFO.
+    const own = after.map((all, index) => all - (before[index] ?? 0) - 1)
+    expect(roundTrips).toBe(1)
+    expect(Math.max(...own)).toBe(1)
+    expect(own.reduce((sum, one) => sum + one)).toBeLessThanOrEqual(2)
+  }
+})
+
+test('poolSize is the connections to each node', async () => {
+  const store = storeAt({ poolSize: 3 })
+  await store.ready()
+  const { token } = await store.login('ada')
+  await Promise.all([0, 1, 2].map((place) => store.recordView(token, itemOn(place))))
+  expect(store.pool).toMatchObject({ connections: 9, ready: 9 })
+})
+
+test('a node that is down: the others serve, and the answer names it', async () => {
+  const lost = servers.nodes[1]
+  const store = storeAt({ deadlineMs: 5_000 })
+  await store.ready()
+  const sessions = await Promise.all(
+    Array.from({ length: 30 }, (_, index) => store.login(`user ${index}`)),
+  )
+  lost?.program.signal('SIGKILL')
+  await lost?.program.exited
+  let restarted: Promise<void> | undefined
+  const restart = () => (restarted ??= lost?.restart())
+  onTestFinished(restart)
+  const outcomeOf = ({ token }: { token: string }) =>
+    store.recordView(token, itemOn(0)).then(
+      () => 'served',
+      ({ code, message }: { code: string; message: string }) => ({ code, message }),
+    )
+  const places = sessions.map(({ token }) => placeOf(keys.login(token.split('.')[0] ?? '')))
+  expect(new Set(places).size).toBe(3)
+  const expected = places.map((place) =>
+    place === 1
+      ? {
+          code: 'ONETRIP_OUTCOME_UNKNOWN', // the item was counted on another node
+          message: expect.any(String),
+        }
+      : 'served',
+  )
+  await expect.poll(() => Promise.all(sessions.map(outcomeOf))).toEqual(expected)
+  await expect
+    .poll(async () => (await store.ping()).filter(({ error }) => error))
+    .toMatchObject([{ node: `127.0.0.1:${lost?.port}`, error: { code: 'ONETRIP_NOT_SENT' } }])
+  expect(store.pool).toMatchObject({ connections: 3, ready: 2 })
+  const session = sessions[places.indexOf(1)]
+  const check = () => store.checkToken(session?.token ?? '')
+  await expect(check()).rejects.toMatchObject({
+    code: 'ONETRIP_NOT_SENT',
+    message: expect.stringContaining(`127.0.0.1:${lost?.port}`),
+  })
+  // Not every request that finds no node makes the client ask the others for the slots.
+  const [before, startedAt] = [await connectionsReceived(), performance.now()]
+  for (let turn = 0; turn < 3_000; turn++) await expect(check()).rejects.toThrow()
+  const asked = (await connectionsReceived()) - before
+  expect(asked).toBeLessThan((performance.now() - startedAt) / 100 + 10)
+  // A new store starts without it, too.
+  const other = storeAt({ cluster: { nodes: names().toReversed() } })
+  await other.ready()
+  expect((await other.ping()).filter(({ error }) => error)).toHaveLength(1)
+
+  await restart()
+  await expect.poll(() => Promise.all(sessions.map(outcomeOf))).toEqual(places.map(() => 'served'))
+})
+
+test('a node that is stopped: only its connection is closed, and others are not kept waiting', async () => {
+  const stopped = servers.nodes[2]
+  const store = storeAt({ deadlineMs: 400 })
+  await store.ready()
+  const { token } = await loginOn(store, 0)
+  let lost = 0
+  const onLost = () => lost++
+  disconnectionChannel.subscribe(onLost)
+  onTestFinished(() => void disconnectionChannel.unsubscribe(onLost))
+  stopped?.program.signal('SIGSTOP')
+  onTestFinished(() => stopped?.program.signal('SIGCONT'))
+  const view = (place: number) =>
+    store.recordView(token, itemOn(place)).then(
+      () => 'served',
+      (error: { code: string }) => error.code,
+    )
+  expect(await view(2)).toBe('ONETRIP_OUTCOME_UNKNOWN')
+  const states = await store.ping(300)
+  expect(states.filter(({ error }) => error).map(({ node }) => node)).toEqual([
+    `127.0.0.1:${stopped?.port}`,
+  ])
+  const seen = new Set<string>()
+  while (lost === 0) {
+    seen.add(await view(0))
+    await view(2)
+  }
+  for (let turn = 0; turn < 50; turn++) seen.add(await view(turn % 2))
+  expect(seen).toEqual(new Set(['served']))
+  expect(lost).toBe(1)
+  // The new connection is accepted and never answered: what waits for it is not sent.
+  for (let turn = 0; turn < 20; turn++) {
+    expect((await store.ping(350)).flatMap(({ error }) => error ?? [])).toMatchObject([
+      { code: 'ONETRIP_NOT_SENT' },
+    ])
+  }
+  stopped?.program.signal('SIGCONT')
+  await expect.poll(() => view(2)).toBe('served')
+})
+
+/** By the nodes that are up. */
+async function connectionsReceived(): Promise<number> {
+  const up = servers.nodes.filter(({ admin }) => admin.status === 'ready')
+  const infos = await Promise.all(up.map(({ admin }) => admin.info('stats')))
+  const received = infos.map((info) => Number(/total_connections_received:(\d+)/.exec(info)?.[1]))
+  return received.reduce((sum, one) => sum + one, 0)
+}
+
+async function loginOn(store: ReturnType<typeof storeAt>, place: number) {
+  for (;;) {
+    const session = await store.login('ada')
+    if (placeOf(keys.login(session.token.split('.')[0] ?? '')) === place) return session
+  }
+}
+
+test('a cluster without any node that answers says why in a bounded time', async () => {
+  const store = storeAt({ cluster: { nodes: ['127.0.0.1:1', '127.0.0.1:2'] } })
+  await expect(store.ready(500)).rejects.toMatchObject({
+    code: 'ONETRIP_NOT_SENT',
+    cause: { message: expect.stringMatching(/^127\.0\.0\.1:[12]: connect ECONNREFUSED/) },
+  })
+})
+
+test.each([
+  [{ cluster: { nodes: [] } }, 'cluster needs a list of nodes'],
+  [{ cluster: { nodes: ['redis:7000', 'user:secret@redis'] } }, 'cluster: node 2 must look like'],
+  [{ cluster: { nodes: ['redis:99999'] } }, 'cluster: node 1 must look like host:port'],
+  [{ cluster: { nodes: ['redis:0'] } }, 'the port must be a number from 1 to 65535'],
+  [{ cluster: { nodes: ['redis:1'], username: 'api' } }, 'username needs a password'],
+  [{ cluster: { nodes: ['redis:1'], tls: { cert: 'x' } } }, 'both or neither of cert and key'],
+  [{ cluster: { nodes: ['redis:1'] }, url: 'redis://redis:1' }, 'exactly one of url, sentinel, '],
+  [{ cluster: { nodes: ['redis:1'] }, tls: {} }, 'tls needs a url'],
+  [
+    { cluster: { nodes: ['redis:1'] }, strategy: 'script' as const },
+    'needs all keys on one server',
+  ],
+])('%j is refused: %s', (options, message) => {
+  const create = () => createSessionStore({ ...options, tokens, janitor: false })
+  expect(create).toThrow(TypeError)
+  expect(create).toThrow(message)
+})

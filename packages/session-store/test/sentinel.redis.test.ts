@@ -1,0 +1,137 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { MASTER_NAME, type TestSentinels, testSentinels } from '@onetrip/stack/testing/sentinel.ts'
+import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
+import {
+  createSessionStore,
+  longLivedConnection,
+  type SessionStore,
+  type SessionStoreOptions,
+  strategyNames,
+} from '../src/index.ts'
+
+const tokens = { secrets: ['a-secret-for-tests-a-secret-for-tests'] }
+
+const codeOf = (error: unknown) => (error as { code: string }).code
+
+describe('with a password of the sentinels', () => {
+  let redis: TestSentinels
+  const sentinelPassword = 'of-the-sentinels'
+
+  beforeEach(async () => {
+    redis = await testSentinels({ password: sentinelPassword })
+  })
+  afterEach(() => redis.stop())
+
+  function storeAt(options: Partial<SessionStoreOptions> = {}): SessionStore {
+    const store = createSessionStore({
+      sentinel: { nodes: addresses(), name: MASTER_NAME, sentinelPassword },
+      ...{ tokens, janitor: false, deadlineMs: 2_000 },
+      ...options,
+    })
+    onTestFinished(() => store.close())
+    return store
+  }
+  const addresses = () => redis.sentinels.map(({ port }) => `127.0.0.1:${port}`)
+
+  test('every strategy finds the master, also when a sentinel is down', async () => {
+    const printed = vi.spyOn(console, 'error')
+    onTestFinished(() => printed.mockRestore())
+    redis.sentinels[0]?.program.signal('SIGKILL')
+    await redis.sentinels[0]?.program.exited
+    const views = new Map<string, number>()
+    for (const strategy of strategyNames) {
+      const store = storeAt({ strategy, deadlineMs: 20_000 })
+      await store.ready()
+      const { token } = await store.login(strategy)
+      views.set(strategy, (await store.recordView(token, 'book')).views)
+      expect(await store.ping()).toEqual([
+        {
+          node: strategy.startsWith('naive')
+            ? MASTER_NAME
+            : `127.0.0.1:${await redis.masterPort()}`,
+        },
+      ])
+    }
+    expect([...views.values()]).toEqual(strategyNames.map((_, index) => index + 1))
+    expect(printed.mock.calls).toEqual([])
+  })
+
+  test.each(['batch', 'sequential', 'naive'] as const)(
+    '%s: the master dies under load; nothing hangs, and the new master is used',
+    async (strategy) => {
+      const [master, replica] = redis.servers
+      const store = storeAt({ strategy })
+      await store.ready()
+      const { token } = await store.login('ada')
+      await store.recordView(token, 'book')
+      expect(await master?.admin.wait(1, 10_000)).toBe(1)
+
+      const outcomes: { code: string; milliseconds: number }[] = []
+      let running = true
+      const viewer = async () => {
+        while (running) {
+          const startedAt = performance.now()
+          const code = await store.recordView(token, 'book').then(() => 'ok', codeOf)
+          outcomes.push({ code, milliseconds: performance.now() - startedAt })
+          await delay(5)
+        }
+      }
+      const viewing = Promise.all(Array.from({ length: 4 }, viewer))
+      await expect.poll(() => outcomes.length).toBeGreaterThan(20)
+      master?.program.signal('SIGKILL')
+      await expect.poll(() => outcomes.at(-1)?.code).not.toBe('ok')
+      await expect.poll(() => store.recordView(token, 'book').then(() => 'ok', codeOf)).toBe('ok')
+      running = false
+      await viewing
+      expect(await redis.masterPort()).toBe(replica?.port)
+      const codes = new Set(outcomes.map(({ code }) => code))
+      codes.delete('ok')
+      expect([...codes].filter((code) => !known.has(code))).toEqual([])
+      const slowest = Math.max(...outcomes.map(({ milliseconds }) => milliseconds))
+      expect(slowest).toBeLessThan(2_000 + 3_000) // the deadline, and a machine with other work
+      expect(await store.checkToken(token)).toMatchObject({ user: 'ada' })
+    },
+  )
+
+  test('a master that is stopped is left as soon as the sentinels name another one', async () => {
+    const [master, replica] = redis.servers
+    const redisOf = longLivedConnection(
+      { sentinel: { nodes: addresses(), name: MASTER_NAME, sentinelPassword } },
+      60_000, // so that only the report of the sentinels can end the connection
+    )
+    onTestFinished(() => redisOf.disconnect())
+    redisOf.on('error', () => {})
+    await redisOf.connect()
+    expect(redisOf.stream).toMatchObject({ remotePort: master?.port })
+    master?.program.signal('SIGSTOP')
+    await expect
+      .poll(() => [redisOf.status, (redisOf.stream as { remotePort?: number }).remotePort])
+      .toEqual(['ready', replica?.port])
+  })
+})
+
+/** Of the table of errors: those of a connection, and `READONLY` or `LOADING` while roles change. */
+const known = new Set(['ONETRIP_NOT_SENT', 'ONETRIP_OUTCOME_UNKNOWN', 'ONETRIP_REFUSED'])
+
+test('sentinels that cannot be reached: the reason in a bounded time', async () => {
+  const store = createSessionStore({
+    sentinel: { nodes: ['127.0.0.1:1'], name: MASTER_NAME },
+    ...{ tokens, janitor: false },
+  })
+  onTestFinished(() => store.close())
+  await expect(store.ready(500)).rejects.toMatchObject({
+    code: 'ONETRIP_NOT_SENT',
+    cause: { message: expect.stringContaining('All sentinels are unreachable') },
+  })
+})
+
+test.each([
+  [{ nodes: ['redis:1'], name: '' }, 'sentinel needs the name of the master'],
+  [{ nodes: ['redis 1'], name: 'm' }, 'sentinel: node 1 must look like host:port'],
+  [{ nodes: ['redis'], name: 'm', sentinelUsername: 'x' }, 'needs a sentinelPassword'],
+  [{ nodes: ['redis'], name: 'm', tls: { ca: 'x' } }, 'tls has an unusable ca, cert or key'],
+])('%j is refused: %s', (sentinel, message) => {
+  const create = () => createSessionStore({ sentinel, tokens, janitor: false })
+  expect(create).toThrow(TypeError)
+  expect(create).toThrow(message)
+})
