@@ -5,8 +5,8 @@ import { connect } from 'node:net'
 import { join } from 'node:path'
 import { temporaryFolder } from '@onetrip/stack/testing/folders.ts'
 import { redisForThisTest } from '@onetrip/stack/testing/redis.ts'
-import { Redis } from 'ioredis'
 import { describe, expect, onTestFinished, test } from 'vitest'
+import { open } from '../faults/peer.ts'
 import {
   callCounts,
   callsDuring,
@@ -88,13 +88,6 @@ function turnsUntilWoken(calls: readonly string[]): number[] {
   return [...ends, ...open]
 }
 
-async function connectedClient(path: string): Promise<Redis> {
-  const client = new Redis({ path })
-  onTestFinished(() => client.disconnect())
-  await client.ping()
-  return client
-}
-
 describe.runIf(linux && strace)(`system calls of the main thread${hasStrace}`, () => {
   async function callsPerConnection(config: Record<string, string>) {
     const port = await freePort()
@@ -161,14 +154,18 @@ describe.runIf(linux && strace)(`system calls of the main thread${hasStrace}`, (
     const ids = await redisCli(redis.socket, 'CLIENT', 'LIST')
     const killed = [...ids.matchAll(/^id=(\d+) addr=127/gm)].map(([, id = '']) => id)
     expect(killed).toHaveLength(20)
-    const control = await connectedClient(redis.socket)
+    const control = await open(port)
     const calls = await mainThreadCalls(
       redis.program.pid,
       'epoll_ctl,epoll_wait,futex',
       async () => {
-        for (const id of killed) await control.call('CLIENT', 'KILL', 'ID', id)
+        for (const [index, id] of killed.entries()) {
+          control.write(`CLIENT KILL ID ${id}\r\n`)
+          await control.until(new RegExp(`^(:1\r\n){${index + 1}}$`))
+        }
       },
     )
+    control.socket.destroy()
     expect(turnsUntilWoken(calls)).toEqual(killed.map(() => 0))
   })
 

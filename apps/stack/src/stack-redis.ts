@@ -3,6 +3,7 @@ import {
   type RedisTarget,
   type RedisUser,
   redisAddress,
+  type Transport,
   unixUrl,
   withPasswordOf,
 } from './address.ts'
@@ -11,8 +12,69 @@ import { type View, viewOf } from './cluster/view.ts'
 import { portsFrom, startCluster } from './cluster.ts'
 import { socketIn } from './places.ts'
 import type { Program } from './program.ts'
-import { startRedis } from './redis.ts'
-import type { ForeignRedis, OwnCluster, OwnRedis, RunningPrograms, StackOptions } from './stack.ts'
+import { type RedisBuild, startRedis } from './redis.ts'
+
+/** A Redis that the stack starts. */
+export interface OwnRedis {
+  kind: 'own'
+  /** Unless REDIS_SERVER names an installed redis-server. */
+  build: RedisBuild
+  transport: Transport
+  port: number
+  /** Folder for its socket. */
+  run: string
+  /** Folder where it keeps its data. */
+  directory: string
+  /** Folder of its users' passwords, made where absent. */
+  secrets: string
+  /** Further configuration, such as `{ 'io-threads': '3' }`. */
+  config?: Record<string, string>
+}
+
+/** A Redis Cluster that the stack starts: three primaries, each with a replica. */
+export interface OwnCluster extends Omit<OwnRedis, 'kind' | 'transport' | 'run'> {
+  kind: 'cluster'
+  /** Of the first node; the others have the next ones, and after them the cluster buses. */
+  port: number
+}
+
+/** A Redis that runs already, and is left running. */
+export interface ForeignRedis {
+  kind: 'foreign'
+  url: string
+}
+
+export type WantedRedis = OwnRedis | OwnCluster | ForeignRedis
+
+/** What the start of a stack's Redis needs besides. */
+export interface RedisStartOptions {
+  /** Cancels the start; what runs by then is stopped. */
+  signal: AbortSignal
+  /** Called with what happens next during the start, such as `Starting the APIs`. */
+  onStep?: (text: string) => void
+  /** Called with lines about nodes of a cluster that end by themselves, which the stack survives. */
+  onLoss?: (line: string) => void
+}
+
+/** The Redis of a running stack. */
+export interface RunningRedis {
+  /** For monitoring: of an own Redis, with the user `operator` and the password. Of a cluster, the first node. */
+  url: string
+  transport: Transport
+  /** The build that was started, `installed` (REDIS_SERVER) or `foreign`. */
+  build: string
+  /** Null for a foreign one, and for a cluster. */
+  pid: number | null
+  /** Path of an own Redis's Unix socket, whichever transport the APIs use. A cluster has none. */
+  socket: string | null
+  /** Of a cluster; with URLs as above, and with what each was when the cluster was ready. */
+  nodes?: readonly {
+    url: string
+    pid: number
+    /** The address of its primary; null for a primary. */
+    replicaOf: string | null
+  }[]
+}
 
 // Redis may have to write to disk.
 const REDIS_GRACE_MS = 20_000
@@ -21,7 +83,7 @@ const REDIS_GRACE_MS = 20_000
 export interface UsedRedis {
   /** For the APIs. */
   target: RedisTarget
-  record: RunningPrograms['redis']
+  record: RunningRedis
   stop(): Promise<void>
 }
 
@@ -40,8 +102,8 @@ interface Watch {
  * @throws as `startRedis` and `startCluster`; nothing is left running then.
  */
 export async function useRedis(
-  wanted: StackOptions['redis'],
-  options: StackOptions,
+  wanted: WantedRedis,
+  options: RedisStartOptions,
   watch: Watch,
 ): Promise<UsedRedis> {
   if (wanted.kind === 'foreign') return foreignRedis(wanted)
@@ -61,7 +123,7 @@ const builtOrInstalled = ({ build, secrets }: Pick<OwnRedis, 'build' | 'secrets'
 
 async function ownRedis(
   wanted: OwnRedis,
-  { signal }: StackOptions,
+  { signal }: RedisStartOptions,
   { watch }: Watch,
 ): Promise<UsedRedis> {
   const { transport, port } = wanted
@@ -93,7 +155,7 @@ async function ownRedis(
 
 async function ownCluster(
   wanted: OwnCluster,
-  { signal, onStep, onLoss }: StackOptions,
+  { signal, onStep, onLoss }: RedisStartOptions,
   { lose, stopping }: Watch,
 ): Promise<UsedRedis> {
   const { directory } = wanted

@@ -1,76 +1,27 @@
-import type { Transport } from './address.ts'
 import { apiUrl, type CommonApiOptions, type OwnApiOptions, startApi } from './api.ts'
 import { startDemo } from './demo/process.ts'
 import { socketIn } from './places.ts'
 import type { Program } from './program.ts'
-import type { RedisBuild } from './redis.ts'
-import { type UsedRedis, useRedis } from './stack-redis.ts'
+import {
+  type RedisStartOptions,
+  type RunningRedis,
+  type UsedRedis,
+  useRedis,
+  type WantedRedis,
+} from './stack-redis.ts'
 
-/** A Redis that the stack starts. */
-export interface OwnRedis {
-  kind: 'own'
-  /** Unless REDIS_SERVER names an installed redis-server. */
-  build: RedisBuild
-  transport: Transport
-  port: number
-  /** Folder for its socket. */
-  run: string
-  /** Folder where it keeps its data. */
-  directory: string
-  /** Folder of its users' passwords, made where absent. */
-  secrets: string
-  /** Further configuration, such as `{ 'io-threads': '3' }`. */
-  config?: Record<string, string>
-}
-
-/** A Redis Cluster that the stack starts: three primaries, each with a replica. */
-export interface OwnCluster extends Omit<OwnRedis, 'kind' | 'transport' | 'run'> {
-  kind: 'cluster'
-  /** Of the first node; the others have the next ones, and after them the cluster buses. */
-  port: number
-}
-
-/** A Redis that runs already, and is left running. */
-export interface ForeignRedis {
-  kind: 'foreign'
-  url: string
-}
-
-export interface StackOptions extends CommonApiOptions {
-  redis: OwnRedis | OwnCluster | ForeignRedis
+export interface StackOptions extends Omit<CommonApiOptions, 'signal'>, RedisStartOptions {
+  redis: WantedRedis
   apis: readonly OwnApiOptions[]
   /** Starts the demo service, which the APIs reach at a socket in this folder. Default: no demo service. */
   demo?: { run: string } | undefined
-  /** Cancels the start; what runs by then is stopped. */
-  signal: AbortSignal
   /** Called with each line that an API or the demo service (`demo`) prints. */
   onApiLine?: (variant: string, line: string) => void
-  /** Called with what happens next during the start, such as `Starting the APIs`. */
-  onStep?: (text: string) => void
-  /** Called with lines about nodes of a cluster that end by themselves, which the stack survives. */
-  onLoss?: (line: string) => void
 }
 
 /** What runs in a stack. */
 export interface RunningPrograms {
-  readonly redis: {
-    /** For monitoring: of an own Redis, with the user `operator` and the password. Of a cluster, the first node. */
-    url: string
-    transport: Transport
-    /** The build that was started, `installed` (REDIS_SERVER) or `foreign`. */
-    build: string
-    /** Null for a foreign one, and for a cluster. */
-    pid: number | null
-    /** Path of an own Redis's Unix socket, whichever transport the APIs use. A cluster has none. */
-    socket: string | null
-    /** Of a cluster; with URLs as above, and with what each was when the cluster was ready. */
-    nodes?: readonly {
-      url: string
-      pid: number
-      /** The address of its primary; null for a primary. */
-      replicaOf: string | null
-    }[]
-  }
+  readonly redis: RunningRedis
   readonly apis: readonly { variant: string; url: string; pid: number }[]
 }
 

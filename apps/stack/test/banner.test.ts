@@ -1,7 +1,8 @@
 import { stripVTControlCharacters } from 'node:util'
 import { expect, test } from 'vitest'
 import type { RedisFacts } from '../src/redis-info.ts'
-import type { OwnRedis, RunningPrograms } from '../src/stack.ts'
+import type { RunningPrograms } from '../src/stack.ts'
+import type { OwnRedis } from '../src/stack-redis.ts'
 import { banner } from '../src/start/banner.ts'
 import type { StartSettings } from '../src/start/settings.ts'
 

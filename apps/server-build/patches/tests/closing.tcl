@@ -1,5 +1,6 @@
-# What 0005 (closing in the background) must keep, in the terms of upstream's own suite: it runs as
-# tests/unit/onetrip/closing.tcl, without I/O threads and with them (--config io-threads 2), and with TLS.
+# What 0005 (closing in the background) and 0012 (waking that thread less often) must keep, in the terms
+# of upstream's own suite: it runs as tests/unit/onetrip/closing.tcl, without I/O threads and with them
+# (--config io-threads 2), and with TLS.
 
 # The far side of a client sees the end of its connection, and soon: well before a child that saves
 # for a minute ends.
@@ -90,6 +91,17 @@ start_server {tags {"external:skip"} overrides {save "" appendonly no maxclients
         assert_ended $client
         r del big
     }
+
+    test {a client that has only stopped sending gets its reply and sees its end} {
+        for {set j 0} {$j < 100} {incr j} {
+            set channel [socket [srv 0 host] [srv 0 port]]
+            fconfigure $channel -translation binary
+            puts -nonewline $channel "PING\r\n"
+            close $channel write
+            assert_equal "+PONG\r\n" [read $channel]
+            close $channel
+        }
+    } {} {tls:skip}
 
     test {maxclients is exact while clients come and go} {
         wait_for_condition 50 20 {[s connected_clients] == 1} else {fail "clients are left"}

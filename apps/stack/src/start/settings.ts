@@ -12,7 +12,7 @@ import { port } from '../parsers.ts'
 import { places } from '../places.ts'
 import { Problem } from '../problem.ts'
 import { type RedisBuild, redisBuild, redisBuilds } from '../redis.ts'
-import type { ForeignRedis, OwnCluster, OwnRedis } from '../stack.ts'
+import type { ForeignRedis, OwnCluster, OwnRedis } from '../stack-redis.ts'
 
 const MAX_PORT = 65_535
 

@@ -1,6 +1,8 @@
+import { rm } from 'node:fs/promises'
+import { startCluster } from '@onetrip/stack/cluster.ts'
 import { wholeNumber } from '@onetrip/stack/parsers.ts'
+import { temporaryRunFolder } from '@onetrip/stack/places.ts'
 import { RedisMonitor } from '@onetrip/stack/redis-info.ts'
-import { testCluster } from '@onetrip/stack/testing/cluster.ts'
 import { numbersOption } from '../../drivers/redis/options.ts'
 import { requireBuild } from '../../drivers/redis/server.ts'
 import type { Context, Experiment } from '../../experiment/experiment.ts'
@@ -123,7 +125,11 @@ async function start(context: Context, count: number, options: ClusterOptions) {
     return await open(context, [{ pid, port }], { ...options, partitions: null })
   }
   return await context.step(`Starting a cluster: nodes ${count}`, async () => {
-    const servers = await testCluster({ nodes: count, config: CONFIG })
+    const { signal } = context
+    const directory = await temporaryRunFolder('cluster-')
+    context.defer(() => rm(directory, { recursive: true, force: true }))
+    const size = { primaries: count, replicas: 0 }
+    const servers = await startCluster({ ...size, directory, config: CONFIG, signal })
     context.defer(() => servers.stop())
     const watched = servers.nodes.map(({ program: { pid }, port }) => ({ pid, port }))
     return await open(context, watched, options)

@@ -39,13 +39,13 @@ lost, none counted twice; what had an unknown outcome may count or not. Heap (af
 descriptors and Redis's memory must be steady: their trend after the warm-up stays within the bound of the
 table. The figures are of the worker that lives from the start to the end, of the primary, and of Redis.
 
-Exit code 4: something was lost, counted twice, wrong, not steady, or did not recover. Ctrl-C ends the
-traffic, audits, and shows what there is.
+npm run soak is the same as npm run load -- soak. Exit code 4: something was lost, counted twice, wrong, not
+steady, or did not recover. Ctrl-C ends the traffic, audits, and shows what there is.
 
 Examples:
-  npm run soak -- --minutes 30 --json load/results/soak.json
-  npm run soak -- --minutes 30 --cluster --json load/results/soak-cluster.json
-  npm run soak -- --minutes 1 --html soak.html`,
+  npm run load -- soak --minutes 30 --json load/results/soak.json
+  npm run load -- soak --minutes 30 --cluster --json load/results/soak-cluster.json
+  npm run load -- soak --minutes 1 --html soak.html`,
   rounds: 1,
   duration: null,
   quick: { minutes: 1 },
