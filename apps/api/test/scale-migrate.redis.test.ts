@@ -4,14 +4,10 @@ import { text } from 'node:stream/consumers'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { stripVTControlCharacters } from 'node:util'
-import {
-  createCluster,
-  createSessionStore,
-  partitionedKeys,
-  type SessionStore,
-} from '@onetrip/session-store'
+import { createSessionStore, partitionedKeys, type SessionStore } from '@onetrip/session-store'
+import { parseMetrics } from '@onetrip/stack/metrics.ts'
 import { type TestCluster, testCluster } from '@onetrip/stack/testing/cluster.ts'
-import { redisOfThisFile } from '@onetrip/stack/testing/redis.ts'
+import { redisForThisTest, redisOfThisFile } from '@onetrip/stack/testing/redis.ts'
 import type { Redis } from 'ioredis'
 import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest'
 import { apiProcessForThisTest, failedStart } from './api-process.ts'
@@ -34,8 +30,8 @@ const fromTo = () => ['--from', `unix://${source.socket}`, '--to', nodes()]
 /** Changed by tests in which something cannot be reached. */
 let startupMs = '60000'
 
-function start(args: readonly string[]) {
-  const env = { ...process.env, STARTUP_DEADLINE_MS: startupMs }
+function start(args: readonly string[], settings: Record<string, string> = {}) {
+  const env = { ...process.env, STARTUP_DEADLINE_MS: startupMs, ...settings }
   const child = spawn(process.execPath, [program, ...args], {
     env,
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -60,13 +56,10 @@ async function sourceStore(): Promise<SessionStore> {
 
 /** The store of the cluster, as after the migration. */
 async function targetStore(): Promise<SessionStore> {
-  const client = createCluster(cluster.nodes.map(({ port }) => ({ host: '127.0.0.1', port })))
-  const keys = partitionedKeys(64)
-  const store = createSessionStore({ client, keys, tokens, janitor: false, deadlineMs: 20_000 })
-  onTestFinished(async () => {
-    await store.close()
-    client.disconnect()
+  const store = createSessionStore({
+    ...{ cluster: { nodes: nodes().split(',') }, tokens, janitor: false, deadlineMs: 20_000 },
   })
+  onTestFinished(() => store.close())
   await store.ready()
   return store
 }
@@ -226,7 +219,11 @@ const nowhere = 'unix:///nowhere/redis.sock'
 
 test.each<[string, () => string[], string]>([
   ['no target', () => ['--from', nowhere], "required option '--to <nodes>' not specified"],
-  ['a target that is none', () => ['--to', 'here'], 'REDIS_MIGRATE_TO is not in its form'],
+  [
+    'a target that is none',
+    () => ['--to', 'here@', '--from', nowhere],
+    'REDIS_MIGRATE_TO: cluster: node 1 must look like host:port',
+  ],
   [
     'a source that is down',
     () => ['--from', nowhere, '--to', nodes()],
@@ -313,3 +310,52 @@ test('an API cannot start with a target that is down, and names it', async () =>
   expect(code).toBe(1)
   expect(stderr).toContain('the target of the migration: not sent to Redis')
 })
+
+test('where an API runs that has the target alone, it finds the source by --from', async () => {
+  await logins(await sourceStore(), 2)
+  const settings = { REDIS_CLUSTER: nodes(), REDIS_TLS: 'true', REDIS_USERNAME: 'api' }
+  expect(await start([...fromTo(), '--finish'], settings).ended).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining('the source still holds 2 sessions: migrate them first'),
+  })
+})
+
+test.each(['batch', 'naive'])(
+  'an API that is a bridge reports both sides: %s',
+  async (STRATEGY) => {
+    const old = await redisForThisTest()
+    const { api, url } = await apiProcessForThisTest({
+      ...{ REDIS_URL: `unix://${old.socket}`, STRATEGY, REDIS_INFO_INTERVAL_SECONDS: '1' },
+      ...{ REDIS_MIGRATE_TO: nodes(), REDIS_MIGRATE_HOME: 'target', JANITOR_INTERVAL_SECONDS: '0' },
+    })
+    const get = async (path: string) => (await fetch(`${url}${path}`)).json()
+    const metrics = async () => parseMetrics(await (await fetch(`${url}/metrics`)).text())
+    const up = async () => {
+      const found = (await metrics()).filter(({ name }) => name === 'onetrip_redis_up')
+      return Object.fromEntries(found.map(({ labels, value }) => [labels.node, value]))
+    }
+    const targets = nodes().split(',')
+    const allUp = Object.fromEntries([...targets, old.socket].map((node) => [node, 1]))
+    await expect.poll(up).toEqual(allUp)
+    expect(await get('/readyz')).toEqual({ status: 'ready', strategy: STRATEGY })
+    const info = (await metrics()).find(({ name }) => name === 'onetrip_info')
+    expect(info?.labels).toMatchObject({ topology: 'cluster', transport: 'tcp' })
+    const facts = (await get('/demo/server')) as { nodes: string[] }
+    expect(facts).toMatchObject({ topology: 'cluster', unavailable: [] })
+    expect(facts.nodes.toSorted()).toEqual([...targets, old.socket].toSorted())
+    for (const node of [...targets, old.socket]) expect(api.lastLines.join('\n')).toContain(node)
+
+    const login = await fetch(`${url}/login`, {
+      ...{ method: 'POST', headers: { 'content-type': 'application/json' } },
+      body: JSON.stringify({ user: 'ada' }),
+    })
+    const { token } = (await login.json()) as { token: string }
+    old.program.signal('SIGKILL')
+    await expect
+      .poll(() => get('/readyz'))
+      .toEqual({ status: 'degraded', strategy: STRATEGY, nodes: 4, unavailable: 1 })
+    await expect.poll(up).toEqual({ ...allUp, [old.socket]: 0 })
+    const me = await fetch(`${url}/me`, { headers: { authorization: `Bearer ${token}` } })
+    expect(await me.json()).toMatchObject({ user: 'ada' })
+  },
+)

@@ -297,6 +297,44 @@ test('while the source is down: sessions that have moved go on, and no other is 
   }
 })
 
+test.each([
+  ['source', 0, 'target'],
+  ['target', 1, 'source'],
+] as const)(
+  'with the %s as home, a bridge asks the servers of both sides',
+  async (home, at, other) => {
+    const bridge = await world.bridge(home)
+    const [own, away] = at === 0 ? world.servers : world.servers.toReversed()
+    const update: Update<Reply | undefined> = {
+      commands: [['PING']],
+      readOnly: true,
+      read: ([reply]) => reply,
+    }
+    const lost = { node: `the ${other} of the migration`, error: { code: 'ONETRIP_NOT_SENT' } }
+    expect(await bridge.ping()).toEqual([{ node: own?.socket }, { node: away?.socket }])
+    await expect(bridge.ping(0)).rejects.toThrow('timeoutMs')
+    const answers = [own, away].map((server) => ({ node: server?.socket, result: 'PONG' }))
+    expect(await bridge.runOnEach(update)).toEqual(answers)
+    expect(bridge.pool).toEqual({ connections: 2, ready: 2, inFlight: 0 })
+    away?.program.signal('SIGKILL')
+    try {
+      await expect.poll(() => bridge.ping()).toMatchObject([{ node: own?.socket }, lost])
+      await expect.poll(() => bridge.pool).toMatchObject({ connections: 2, ready: 1 })
+      expect(await bridge.runOnEach(update)).toMatchObject([answers[0], { error: {} }])
+    } finally {
+      await away?.restart()
+    }
+    own?.program.signal('SIGKILL')
+    try {
+      await expect
+        .poll(() => bridge.ping().catch((error) => error))
+        .toMatchObject({ code: 'ONETRIP_NOT_SENT' })
+    } finally {
+      await own?.restart()
+    }
+  },
+)
+
 test('a survey writes nothing', async () => {
   const sides = await world.sides()
   const { token } = await sides.from.store.login('ada')

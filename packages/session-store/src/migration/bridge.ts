@@ -107,7 +107,7 @@ export function bridgeStores({ from, to, home, clock = Date.now }: BridgeOptions
   async function onBoth<Node>(
     ask: (store: SessionStore) => Promise<Node[]>,
   ): Promise<(Node | { node: string; error: StoreError })[]> {
-    const name = isTarget ? 'source of the migration' : 'target of the migration'
+    const name = `the ${isTarget ? 'source' : 'target'} of the migration`
     const others = ask(other).catch((error: StoreError) => [{ node: name, error }])
     const [first, second] = await Promise.all([ask(own), others])
     return [...first, ...second]
