@@ -43,7 +43,7 @@ writeFileSync(
 )
 
 // The pages that the README links to come along, with links that fit the package.
-const DOCS = ['migrating.md', 'servers.md', 'session-lifetimes.md']
+const DOCS = ['migrating.md', 'scaling-migration.md', 'servers.md', 'session-lifetimes.md']
 const copyPage = (from: string, to: string) => {
   const text = readFileSync(here(from), 'utf8')
   const links = text

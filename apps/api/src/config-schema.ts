@@ -53,7 +53,7 @@ export const configSchema = Type.Object({
     minimum: 1,
     maximum: 16384,
     description:
-      'With REDIS_CLUSTER: partitions of sessions and counts; the same in every process, for as long as the data lives',
+      'With REDIS_CLUSTER or REDIS_MIGRATE_TO: partitions of sessions and counts; the same in every process, for as long as the data lives',
   }),
   REDIS_SENTINELS: Type.String({
     default: '',
@@ -101,6 +101,17 @@ export const configSchema = Type.Object({
     default: '',
     description:
       "With TLS: name in the servers' certificates, and for SNI; default: the host of each server",
+  }),
+  REDIS_MIGRATE_TO: Type.String({
+    default: '',
+    description:
+      'While sessions move from REDIS_URL to a Redis Cluster (docs/scaling-migration.md): some of its nodes, as host:port,host:port, with the user, password and TLS of REDIS_URL; or the URL of a single Redis that gets partitioned keys',
+  }),
+  REDIS_MIGRATE_HOME: Type.String({
+    default: '',
+    pattern: '^(source|target)?$',
+    description:
+      'With REDIS_MIGRATE_TO: source or target, where sessions begin; with target, those of REDIS_URL move when they are used',
   }),
   REDIS_POOL_SIZE: Type.Integer({
     default: 1,

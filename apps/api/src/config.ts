@@ -1,6 +1,6 @@
 import { envSchema } from 'env-schema'
 import { type Config, configSchema, DEFAULT_CACHE_ENTRIES } from './config-schema.ts'
-import { redisLocation, urlWithPassword } from './redis-location.ts'
+import { migrationTarget, redisLocation, urlWithPassword } from './redis-location.ts'
 import { secretIn } from './secret-file.ts'
 import { trustedProxies } from './trust-proxy.ts'
 
@@ -49,6 +49,7 @@ export function loadConfig(environment: NodeJS.ProcessEnv = process.env): Config
   }
   const complete = { ...config, SESSION_SECRETS, REDIS_URL: urlWithPassword(config) }
   redisLocation(complete)
+  migrationTarget(complete)
   return complete
 }
 

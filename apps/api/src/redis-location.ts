@@ -57,12 +57,37 @@ export function urlWithPassword(config: Config): string {
 export function redisLocation(config: Config): RedisLocation {
   refuseWithoutEffect(config)
   const location = namedLocation(config)
+  return checked(config, location, location.url === undefined ? namesOf(config) : 'REDIS_URL')
+}
+
+/**
+ * The Redis that sessions move to: a cluster with the user, password and TLS of `REDIS_URL`, or a URL, which
+ * has its own. Undefined without `REDIS_MIGRATE_TO`.
+ *
+ * @param config As for `redisLocation`.
+ * @throws Error as `redisLocation`.
+ */
+export function migrationTarget(config: Config): RedisLocation | undefined {
+  const { REDIS_MIGRATE_TO: to, REDIS_URL } = config
+  if (to === '') return undefined
+  const tls = tlsOptions(config)
+  if (to.includes('://')) {
+    // It may do without TLS where REDIS_URL needs it.
+    const location = { url: to, tls: URL.parse(to)?.protocol === 'rediss:' ? tls : undefined }
+    return checked(config, location, 'REDIS_MIGRATE_TO')
+  }
+  const { transport, options } = parseRedisUrl(REDIS_URL)
+  const { username, password } = options
+  const login = { username, password, tls: transport === 'tls' && (tls ?? true) }
+  return checked(config, { cluster: { nodes: listed(to), ...login } }, 'REDIS_MIGRATE_TO')
+}
+
+function checked(config: Config, location: RedisLocation, setting: string): RedisLocation {
   try {
     checkLocation(location)
   } catch (error) {
-    const names = location.url === undefined ? namesOf(config) : 'REDIS_URL'
     const tls = hasTlsOptions(config) ? ' and REDIS_TLS_…' : ''
-    throw new Error(`${names}${tls}: ${(error as Error).message}`)
+    throw new Error(`${setting}${tls}: ${(error as Error).message}`)
   }
   return location
 }
@@ -128,7 +153,7 @@ function refuseWithoutEffect(config: Config): void {
     ...(hasCluster ? ['REDIS_CLUSTER'] : []),
     ...(hasSentinels ? ['REDIS_SENTINELS'] : []),
   ]
-  const refuse = (when: boolean, message: string) => {
+  const refuse: Refuse = (when, message) => {
     if (when) throw new Error(message)
   }
   const needs = (setting: keyof Config, other: string) =>
@@ -159,23 +184,37 @@ function refuseWithoutEffect(config: Config): void {
     refuse(config.REDIS_TLS, 'REDIS_TLS is set, but REDIS_URL says so itself: rediss://host:6379')
   }
   if (hasCluster) refuseOnCluster(config, refuse)
-  else {
+  if (config.REDIS_MIGRATE_TO !== '') {
+    const [other = 'REDIS_URL'] = set
     refuse(
-      config.REDIS_PARTITIONS !== DEFAULT_PARTITIONS,
-      'REDIS_PARTITIONS is set, but REDIS_CLUSTER is not',
+      other !== 'REDIS_URL',
+      `REDIS_MIGRATE_TO and ${other} are both set: sessions move from the single Redis of REDIS_URL; remove one of them`,
     )
+    refuseStrategy(config, 'REDIS_MIGRATE_TO', refuse)
   }
+  refuse(
+    (config.REDIS_MIGRATE_TO === '') !== (config.REDIS_MIGRATE_HOME === ''),
+    'REDIS_MIGRATE_TO and REDIS_MIGRATE_HOME need each other: set both or neither',
+  )
+  refuse(
+    !hasCluster && config.REDIS_MIGRATE_TO === '' && config.REDIS_PARTITIONS !== DEFAULT_PARTITIONS,
+    'REDIS_PARTITIONS is set, but neither REDIS_CLUSTER nor REDIS_MIGRATE_TO is',
+  )
+}
+
+type Refuse = (when: boolean, message: string) => void
+
+function refuseStrategy({ STRATEGY }: Config, setting: string, refuse: Refuse): void {
+  refuse(
+    ['transaction', 'script'].includes(STRATEGY),
+    `STRATEGY=${STRATEGY} needs all keys on one server; with ${setting} use batch or pipeline`,
+  )
 }
 
 /** What does not work on a cluster, where keys are on several servers. */
-function refuseOnCluster(
-  { STRATEGY, SALE_METHOD, RISK_CACHE_ENTRIES }: Config,
-  refuse: (when: boolean, message: string) => void,
-): void {
-  refuse(
-    ['transaction', 'script'].includes(STRATEGY),
-    `STRATEGY=${STRATEGY} needs all keys on one server; with REDIS_CLUSTER use batch or pipeline`,
-  )
+function refuseOnCluster(config: Config, refuse: Refuse): void {
+  const { SALE_METHOD, RISK_CACHE_ENTRIES } = config
+  refuseStrategy(config, 'REDIS_CLUSTER', refuse)
   refuse(
     SALE_METHOD === 'optimistic',
     'SALE_METHOD=optimistic watches a key on a connection of its own; with REDIS_CLUSTER use script',

@@ -2,8 +2,6 @@ import cluster from 'node:cluster'
 import { lookup } from 'node:dns/promises'
 import { setTimeout as delay } from 'node:timers/promises'
 import {
-  createSessionStore,
-  partitionedKeys,
   type RetentionEvent,
   retentionChannel,
   type StoreWarning,
@@ -20,8 +18,15 @@ import { defaultLimits } from './limits.ts'
 import { loggerOptions } from './logging.ts'
 import { pollRedis } from './metrics/redis-poller.ts'
 import { createRegistry } from './metrics/registry.ts'
+import { configuredStore } from './migration/stores.ts'
 import { passwordAuthenticator } from './passwords/authenticator.ts'
-import { type RedisLocation, redisLocation, topologyOf, transportOf } from './redis-location.ts'
+import {
+  migrationTarget,
+  type RedisLocation,
+  redisLocation,
+  topologyOf,
+  transportOf,
+} from './redis-location.ts'
 import type { RiskOptions } from './shop/risk.ts'
 import { type SaleMethodName, saleMethod } from './shop/sale-methods.ts'
 import { trustedProxies } from './trust-proxy.ts'
@@ -89,14 +94,14 @@ async function serveFromThisProcess(
   primary?: WorkerLine,
 ): Promise<void> {
   const redis = redisLocation(config)
+  const target = migrationTarget(config)
+  const home = (config.REDIS_MIGRATE_HOME === 'target' && target) || redis
   const authenticator =
     application.authenticator ??
     (await configuredAuthenticator(config, (err) =>
       app.log.error({ err }, 'USERS_FILE cannot be used; the users stay as they were'),
     ))
-  const store = createSessionStore({
-    ...redis,
-    ...(redis.cluster && { keys: partitionedKeys(config.REDIS_PARTITIONS) }),
+  const store = configuredStore(config, {
     strategy: config.STRATEGY as StrategyName,
     poolSize: config.REDIS_POOL_SIZE,
     deadlineMs: config.REDIS_DEADLINE_MS,
@@ -130,8 +135,8 @@ async function serveFromThisProcess(
     publicRoutes: application.publicRoutes,
     buy: sale.buy,
     risk: riskOptions(config, redis),
-    transport: transportOf(redis),
-    topology: topologyOf(redis),
+    transport: transportOf(home),
+    topology: topologyOf(home),
     settings: { workers: processCount(config.WORKERS), poolSize: config.REDIS_POOL_SIZE },
     secureCookie: config.NODE_ENV !== 'development',
     publicOrigins: config.PUBLIC_ORIGINS.split(',').filter((origin) => origin !== ''),
@@ -184,7 +189,7 @@ async function serveFromThisProcess(
   if (isFirst) await logNodes(app)
   if (config.REDIS_INFO_INTERVAL_SECONDS > 0 && isFirst) {
     pollRedis({
-      redis,
+      locations: target ? [redis, target] : [redis],
       intervalSeconds: config.REDIS_INFO_INTERVAL_SECONDS,
       deadlineMs: config.REDIS_DEADLINE_MS,
       registry,

@@ -5,7 +5,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { trustingAuthenticator } from '../src/authenticator.ts'
 import { loadConfig } from '../src/config.ts'
 import { configSchema } from '../src/config-schema.ts'
-import { redisLocation } from '../src/redis-location.ts'
+import { migrationTarget, redisLocation } from '../src/redis-location.ts'
 
 const SESSION_SECRETS = 'x'.repeat(32)
 
@@ -101,7 +101,39 @@ test.each([
     { REDIS_CLUSTER: 'a:1', RISK_FEATURES: 'true', RISK_CACHE_ENTRIES: '5' },
     'RISK_CACHE_ENTRIES is set, but with REDIS_CLUSTER there is no cache',
   ],
-  [{ REDIS_PARTITIONS: '128' }, 'REDIS_PARTITIONS is set, but REDIS_CLUSTER is not'],
+  [
+    { REDIS_PARTITIONS: '128' },
+    'REDIS_PARTITIONS is set, but neither REDIS_CLUSTER nor REDIS_MIGRATE_TO is',
+  ],
+  [{ REDIS_MIGRATE_TO: 'a:1' }, 'REDIS_MIGRATE_TO and REDIS_MIGRATE_HOME need each other'],
+  [{ REDIS_MIGRATE_HOME: 'source' }, 'REDIS_MIGRATE_TO and REDIS_MIGRATE_HOME need each other'],
+  [
+    { REDIS_MIGRATE_TO: 'a:1', REDIS_MIGRATE_HOME: 'cluster' },
+    'REDIS_MIGRATE_HOME is not in its form: With REDIS_MIGRATE_TO: source or target',
+  ],
+  [
+    { REDIS_MIGRATE_TO: 'a:1,', REDIS_MIGRATE_HOME: 'source' },
+    'REDIS_MIGRATE_TO: cluster: node 2 must look like host:port',
+  ],
+  [
+    { REDIS_MIGRATE_TO: 'http://a', REDIS_MIGRATE_HOME: 'source' },
+    'REDIS_MIGRATE_TO: invalid Redis URL: it must begin with redis://',
+  ],
+  [
+    { REDIS_MIGRATE_TO: 'a:1', REDIS_MIGRATE_HOME: 'source', REDIS_CLUSTER: 'b:1' },
+    'REDIS_MIGRATE_TO and REDIS_CLUSTER are both set: sessions move from the single Redis of REDIS_URL',
+  ],
+  [
+    {
+      ...{ REDIS_MIGRATE_TO: 'a:1', REDIS_MIGRATE_HOME: 'source' },
+      ...{ REDIS_SENTINELS: 'b', REDIS_SENTINEL_NAME: 'm' },
+    },
+    'REDIS_MIGRATE_TO and REDIS_SENTINELS are both set',
+  ],
+  [
+    { REDIS_MIGRATE_TO: 'a:1', REDIS_MIGRATE_HOME: 'source', STRATEGY: 'script' },
+    'STRATEGY=script needs all keys on one server; with REDIS_MIGRATE_TO use batch',
+  ],
   [{ REDIS_SENTINELS: 'a:1' }, 'REDIS_SENTINELS needs a REDIS_SENTINEL_NAME'],
   [{ REDIS_SENTINEL_NAME: 'm' }, 'REDIS_SENTINEL_NAME is set, but REDIS_SENTINELS is not'],
   [{ REDIS_SENTINEL_USERNAME: 'm' }, 'REDIS_SENTINEL_USERNAME is set, but REDIS_SENTINELS is not'],
@@ -161,6 +193,27 @@ test('a cluster and sentinels get user, password and TLS of the settings', () =>
   expect(redisLocation(loadConfig({ SESSION_SECRETS }))).toEqual({
     url: 'redis://127.0.0.1:6390',
   })
+})
+
+test('the nodes that sessions move to get user, password and TLS of REDIS_URL; a URL has its own', () => {
+  const targetOf = (settings: Record<string, string>) =>
+    migrationTarget(loadConfig({ SESSION_SECRETS, REDIS_MIGRATE_HOME: 'source', ...settings }))
+  const source = {
+    REDIS_URL: 'rediss://api@redis.test',
+    REDIS_PASSWORD_FILE: fileForThisTest('p@ss word\n'),
+  }
+  const cluster = { nodes: ['a:1', '[::1]:2'], username: 'api', password: 'p@ss word' }
+  const nodes = { ...source, REDIS_MIGRATE_TO: 'a:1, [::1]:2' }
+  expect(targetOf(nodes)).toEqual({ cluster: { ...cluster, tls: true } })
+  expect(targetOf({ ...nodes, REDIS_TLS_SERVER_NAME: 'node.test' })).toEqual({
+    cluster: { ...cluster, tls: { servername: 'node.test' } },
+  })
+  expect(targetOf({ REDIS_MIGRATE_TO: 'a:1' })).toEqual({ cluster: { nodes: ['a:1'], tls: false } })
+  const url = 'unix://bob@localhost/redis.sock'
+  expect(
+    targetOf({ ...source, REDIS_TLS_SERVER_NAME: 'redis.test', REDIS_MIGRATE_TO: url }),
+  ).toEqual({ url })
+  expect(migrationTarget(loadConfig({ SESSION_SECRETS }))).toBeUndefined()
 })
 
 test.each([

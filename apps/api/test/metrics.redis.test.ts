@@ -118,7 +118,7 @@ test('Redis is asked by one connection, and its going and coming is told once ea
     nodes.push(node)
   }
   const stop = pollRedis({
-    redis: { url: `unix://${redis.socket}` },
+    locations: [{ url: `unix://${redis.socket}` }],
     intervalSeconds: 0.02,
     deadlineMs: 1_000,
     registry,
@@ -164,13 +164,26 @@ test('Redis is asked by one connection, and its going and coming is told once ea
   expect(values(await metrics(), 'onetrip_redis_up', { node: redis.socket })).toEqual([1])
 })
 
+test('two databases of one server are counted once', async () => {
+  const registry = createRegistry()
+  const url = `unix://${server.socket}`
+  const log = { info: () => {}, warn: () => {} } as never
+  const locations = [{ url }, { url: `${url}?db=1` }, { url: `${url}?db=2` }]
+  onTestFinished(pollRedis({ locations, intervalSeconds: 60, deadlineMs: 60_000, registry, log }))
+  const found = async () => parseMetrics(await registry.metrics())
+  const asked = async () =>
+    values(await found(), 'onetrip_redis_commands_total', { cmd: 'info' })[0] ?? 0
+  await expect.poll(asked).toBeGreaterThan(0)
+  expect(values(await found(), 'onetrip_redis_primary')).toEqual([1])
+})
+
 test('the guide tells of every metric of ours, and of none that is not served', async () => {
   const app = await appForThisTest(server.socket, { risk: riskOn(server.socket) })
   const url = `unix://${server.socket}`
   const log = { info: () => {}, warn: () => {} } as never
   const { metrics: registry } = app
   onTestFinished(
-    pollRedis({ redis: { url }, intervalSeconds: 60, deadlineMs: 1_000, registry, log }),
+    pollRedis({ locations: [{ url }], intervalSeconds: 60, deadlineMs: 1_000, registry, log }),
   )
   const served = new Set((await registry.getMetricsAsJSON()).map(({ name }) => name))
   // Of a primary process.

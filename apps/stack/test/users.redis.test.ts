@@ -1,7 +1,17 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { createSessionStore, type SessionStore, strategyNames } from '@onetrip/session-store'
+import {
+  bridgeStores,
+  createSessionStore,
+  documentKeys,
+  finishMigration,
+  type Keys,
+  migrate,
+  partitionedKeys,
+  type SessionStore,
+  strategyNames,
+} from '@onetrip/session-store'
 import { Redis } from 'ioredis'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { type RedisUser, redisAddress, unixUrl, withPasswordOf } from '../src/address.ts'
@@ -52,6 +62,29 @@ async function clientForThisTest(user?: RedisUser) {
   return (name: string, ...args: (string | number)[]) =>
     client.call(name, ...args).catch((error: Error) => error.message)
 }
+
+test('the API may move sessions to another Redis', async () => {
+  const tokens = { secrets: ['x'.repeat(32)] }
+  const api = await withPasswordOf('api', url, secrets)
+  const storeOf = (database: number, keys: Keys) => {
+    const store = createSessionStore({ url: `${api}?db=${database}`, tokens, keys })
+    onTestFinished(() => store.close())
+    return { store, keys }
+  }
+  const sides = { from: storeOf(0, documentKeys), to: storeOf(1, partitionedKeys(4)) }
+  const bridge = bridgeStores({ ...sides, home: 'target' })
+  await bridge.ready()
+  const [moved, left] = await Promise.all(
+    ['ada', 'bob'].map((user) => sides.from.store.login(user)),
+  )
+  const options = { idempotencyKey: 'a key' }
+  await sides.from.store.recordView(moved?.token ?? '', 'tea', options)
+  await bridge.recordView(moved?.token ?? '', 'tea', options)
+  expect(await migrate(sides)).toMatchObject({ moved: 1, views: 1 })
+  await finishMigration(sides)
+  expect(await sides.to.store.checkToken(left?.token ?? '')).toMatchObject({ user: 'bob' })
+  expect(await sides.to.store.popularItems()).toEqual([{ item: 'tea', views: 1 }])
+})
 
 test('what transactions and scripts wrote is there after a restart', async () => {
   const directory = await mkdtemp(join(tmpdir(), 'onetrip-users-'))

@@ -44,6 +44,16 @@ export {
   prefixedKeys,
   type SessionsPart,
 } from './keys.ts'
+export { type BridgeOptions, type BridgeSide, bridgeStores } from './migration/bridge.ts'
+export {
+  finishMigration,
+  type MigrateOptions,
+  type MigrationProgress,
+  type MigrationSurvey,
+  migrate,
+  surveyMigration,
+} from './migration/migrate.ts'
+export { type MigrationSide, type MigrationSides, readySides } from './migration/state.ts'
 export type { NodeState } from './nodes.ts'
 export type { Outcome } from './outcomes.ts'
 export type { Janitor, JanitorOptions } from './retention/janitor.ts'

@@ -23,7 +23,10 @@ export interface Keys {
   once(item: string, hash: string): string
   /** String: who is cleaning up, with an expiry. */
   janitor(): string
-  /** Hash: task of the janitor → when it was last begun, Unix seconds with fraction. */
+  /**
+   * Hash: task of the janitor → when it was last begun, Unix seconds with fraction. Also the state of a
+   * migration, which some of these tasks depend on.
+   */
   janitorTasks(): string
   /** Every part of the sessions. The keys of one part are in one slot of a cluster. */
   parts(): readonly SessionsPart[]
@@ -133,6 +136,35 @@ export function partitionedKeys(partitions = 64): Keys {
       const id = /^data:\{\d+\}:(.+)$/s.exec(key)?.[1]
       return id !== undefined && data(id) === key ? id : undefined
     },
+  }
+}
+
+/** Further keys while sessions and item counts move from one layout to another. */
+export interface MigrationKeys {
+  /** Hash of the source: session id → its records, after it left the source and before it is in the target. */
+  moving(id: string): string
+  /** Hash of the target: id of each session that has arrived; the empty field: the migration is finished. */
+  moved(id: string): string
+  /** Hash of the target: item → how much of the source's count it has; the empty field: finished. */
+  ledger(item: string): string
+  allMoving(): readonly string[]
+  allMoved(): readonly string[]
+  allLedgers(): readonly string[]
+}
+
+/** Each is in the slot of the sessions or counts that it belongs to. */
+export function migrationKeys(keys: Keys): MigrationKeys {
+  const moving = (login: string) => `${login}:moving`
+  const moved = (login: string) => `${login}:moved`
+  const ledger = (popular: string) => `${popular}:ledger` // no id of a session is `ledger`
+  const logins = keys.parts().map(({ login }) => login)
+  return {
+    moving: (id) => moving(keys.login(id)),
+    moved: (id) => moved(keys.login(id)),
+    ledger: (item) => ledger(keys.popular(item)),
+    allMoving: () => logins.map(moving),
+    allMoved: () => logins.map(moved),
+    allLedgers: () => keys.allPopular().map(ledger),
   }
 }
 

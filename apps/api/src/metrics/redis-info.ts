@@ -95,11 +95,11 @@ const fields: readonly Field[] = [
 /**
  * Serves the last reply to INFO of each node, by the node's name.
  *
- * @param nodes `info` is undefined while the node is away. The map may change.
+ * @param nodes `info` is undefined while the node is away.
  */
 export function redisMetrics(
   registry: Registry,
-  nodes: ReadonlyMap<string, { readonly info: RedisInfo | undefined }>,
+  nodes: () => ReadonlyMap<string, { readonly info: RedisInfo | undefined }>,
 ): void {
   const registers = [registry]
   /** Two processes that ask have asked the same Redis. */
@@ -112,7 +112,7 @@ export function redisMetrics(
     aggregator,
     collect() {
       this.reset()
-      for (const [node, { info }] of nodes) this.set({ node }, info ? 1 : 0)
+      for (const [node, { info }] of nodes()) this.set({ node }, info ? 1 : 0)
     },
   })
   for (const { name, help, kind: Kind, value } of fields) {
@@ -125,7 +125,7 @@ export function redisMetrics(
       collect() {
         // Absent while Redis is away: a counter that falls to 0 and comes back would count twice.
         this.reset()
-        for (const [node, { info }] of nodes) {
+        for (const [node, { info }] of nodes()) {
           const current = info && value(info)
           if (current !== undefined) this.inc({ node }, current)
         }
@@ -141,7 +141,7 @@ export function redisMetrics(
       aggregator,
       collect() {
         this.reset()
-        for (const [node, { info = new Map() }] of nodes) {
+        for (const [node, { info = new Map() }] of nodes()) {
           for (const [cmd, stats] of commandStats(info)) this.inc({ node, cmd }, value(stats))
         }
       },
@@ -156,7 +156,7 @@ export function redisMetrics(
     aggregator,
     collect() {
       this.reset()
-      for (const [node, { info = new Map() }] of nodes) {
+      for (const [node, { info = new Map() }] of nodes()) {
         for (const [field, value] of info) {
           const keys = /^db\d+$/.test(field) && /keys=(\d+)/.exec(value)?.[1]
           if (keys) this.set({ node, db: field }, Number(keys))

@@ -6,9 +6,12 @@ import { pollNode, type RedisNode, type RedisNodeOptions } from './redis-node.ts
 
 export interface RedisPollerOptions
   extends Pick<RedisNodeOptions, 'intervalSeconds' | 'deadlineMs' | 'log'> {
-  redis: RedisLocation
+  /** Usually one; two while sessions move from one to the other. */
+  locations: readonly RedisLocation[]
   registry: Registry
 }
+
+type Nodes = Map<string, RedisNode>
 
 /**
  * Polls Redis for its metrics (`pollNode`): the one server, the master that sentinels name, or every node of
@@ -19,15 +22,23 @@ export interface RedisPollerOptions
  * @throws TypeError when the location is unusable.
  */
 export function pollRedis(options: RedisPollerOptions): () => void {
-  const { redis, registry } = options
-  const nodes = new Map<string, RedisNode>()
-  redisMetrics(registry, nodes)
-  if (redis.cluster) return pollCluster(redis.cluster, nodes, options)
+  const { locations, registry } = options
+  const polled = locations.map((location) => pollLocation(location, options))
+  // Two databases of one server are one node.
+  redisMetrics(registry, () => new Map(polled.flatMap(({ nodes }) => [...nodes])))
+  return () => {
+    for (const { stop } of polled) stop()
+  }
+}
+
+function pollLocation(redis: RedisLocation, options: RedisPollerOptions) {
+  const nodes: Nodes = new Map()
+  if (redis.cluster) return { nodes, stop: pollCluster(redis.cluster, nodes, options) }
   const { url, tls, sentinel } = redis
   const name = sentinel?.name ?? nameOf(url ?? '')
   const node = pollNode({ ...options, server: { url, tls, sentinel }, name })
   nodes.set(name, node)
-  return node.stop
+  return { nodes, stop: node.stop }
 }
 
 /** `host:port`, or the path of the socket: nothing secret. */
@@ -39,7 +50,7 @@ function nameOf(url: string): string {
 /** Begins with the nodes that the settings name. From then on the nodes say which there are. */
 function pollCluster(
   cluster: ClusterAddress,
-  nodes: Map<string, RedisNode>,
+  nodes: Nodes,
   options: RedisPollerOptions,
 ): () => void {
   const { intervalSeconds } = options

@@ -13,7 +13,9 @@ const Ready = Type.Object(
     status: Type.Unsafe<'ready' | 'degraded'>({ type: 'string', enum: ['ready', 'degraded'] }),
     strategy: Type.String(),
     nodes: Type.Optional(
-      Type.Integer({ description: 'Only if degraded: masters of the Redis Cluster' }),
+      Type.Integer({
+        description: 'Only if degraded: servers that hold keys, as masters of a cluster',
+      }),
     ),
     unavailable: Type.Optional(
       Type.Integer({ description: 'Only if degraded: how many of them cannot be used' }),
@@ -69,7 +71,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
         operationId: 'isReady',
         summary: 'Whether to send requests here',
         description:
-          'No (503) while Redis does not answer, and as soon as the process is told to stop. With a Redis Cluster: while no master answers; if some do not, the status is degraded.',
+          'No (503) while Redis does not answer, and as soon as the process is told to stop. With a Redis Cluster: while no master answers; if some do not, the status is degraded. While sessions move to another Redis: while the home does not answer; if the other side does not, the status is degraded.',
         tags: ['operations'],
         querystring: Exclusion,
         response: { 200: Ready },

@@ -20,7 +20,14 @@ const RELEASE = `
 if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
 return redis.call('DEL', KEYS[1])`
 
+/** Field of `janitorTasks`: the state of a migration, as `migration/state.ts` describes it. */
+export const MIGRATION = 'migration'
+export const FINISHED = 'finished'
+
+/** Counts are not halved while they move: both stores would halve the same views. */
 const BEGIN = `${FLAGS}
+local migration = redis.call('HGET', KEYS[1], '${MIGRATION}')
+if ARGV[1] == 'rescale' and migration and migration ~= '${FINISHED}' then return 0 end
 local begun = tonumber(redis.call('HGET', KEYS[1], ARGV[1]))
 if begun and tonumber(ARGV[2]) < begun + tonumber(ARGV[3]) then return 0 end
 redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { StoreError } from '../errors.ts'
 import type { Keys } from '../keys.ts'
+import type { Runner } from '../runner.ts'
 import type { Update } from '../updates.ts'
 
 /** How long the repetition of a view is recognized. */
@@ -70,6 +71,29 @@ export function undoOnce(keys: Keys, view: RepeatableView, counted: boolean): Up
     readOnly: false,
     read: () => undefined,
   }
+}
+
+interface Side {
+  readonly store: { run: Runner['run'] }
+  readonly keys: Keys
+}
+
+/**
+ * Brings the mark of a view to another store, where the view may be repeated, unless that one has it. One round
+ * trip, and one more if there is a mark. Keys: the mark, on both sides.
+ */
+export async function carryMark(from: Side, to: Side, view: RepeatableView): Promise<void> {
+  const count = await from.store.run({
+    commands: [['GET', markOf(from.keys, view)]],
+    readOnly: true,
+    read: ([reply]) => reply,
+  })
+  if (typeof count !== 'string') return
+  await to.store.run({
+    commands: [['SET', markOf(to.keys, view), count, 'EX', REPEATABLE_SECONDS, 'NX']],
+    readOnly: false,
+    read: () => undefined,
+  })
 }
 
 /**

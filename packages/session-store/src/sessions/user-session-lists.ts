@@ -34,7 +34,11 @@ interface Range {
 export const PAGE = 100
 
 /** The lists of each user's sessions, which `login` writes and which mend themselves when read. */
-export function userSessionLists(parts: { runner: Runner; keys: Keys; now: () => number }) {
+export function userSessionLists(parts: {
+  runner: Pick<Runner, 'run'>
+  keys: Keys
+  now: () => number
+}) {
   const { runner, keys, now } = parts
 
   /** Ends sessions of one user. Returns the ids of those that there were. */

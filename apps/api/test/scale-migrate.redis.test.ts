@@ -1,0 +1,361 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { text } from 'node:stream/consumers'
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import { stripVTControlCharacters } from 'node:util'
+import { createSessionStore, partitionedKeys, type SessionStore } from '@onetrip/session-store'
+import { parseMetrics } from '@onetrip/stack/metrics.ts'
+import { type TestCluster, testCluster } from '@onetrip/stack/testing/cluster.ts'
+import { redisForThisTest, redisOfThisFile } from '@onetrip/stack/testing/redis.ts'
+import type { Redis } from 'ioredis'
+import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest'
+import { apiProcessForThisTest, failedStart } from './api-process.ts'
+import { secret } from './support.ts'
+
+const program = fileURLToPath(new URL('../src/migration/scale-migrate.ts', import.meta.url))
+
+const source = redisOfThisFile()
+let cluster: TestCluster
+
+beforeAll(async () => {
+  cluster = await testCluster({ config: { appendfsync: 'always' } })
+})
+beforeEach(() => Promise.all(cluster.nodes.map(({ admin }) => admin.flushall())))
+afterAll(() => cluster.stop())
+
+const nodes = () => cluster.nodes.map(({ port }) => `127.0.0.1:${port}`).join(',')
+const fromTo = () => ['--from', `unix://${source.socket}`, '--to', nodes()]
+
+/** Changed by tests in which something cannot be reached. */
+let startupMs = '60000'
+
+function start(args: readonly string[], settings: Record<string, string> = {}) {
+  const env = { ...process.env, STARTUP_DEADLINE_MS: startupMs, ...settings }
+  const child = spawn(process.execPath, [program, ...args], {
+    env,
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  onTestFinished(() => void child.kill('SIGKILL'))
+  const ended = Promise.all([text(child.stdout), text(child.stderr), once(child, 'close')])
+  return { child, ended: ended.then(([stdout, stderr, [code]]) => ({ code, stdout, stderr })) }
+}
+
+const run = (...args: string[]) => start(args).ended
+
+const tokens = { secrets: [secret] }
+
+/** The store of the source, as before the migration. */
+async function sourceStore(): Promise<SessionStore> {
+  const url = `unix://${source.socket}`
+  const store = createSessionStore({ url, tokens, janitor: false, deadlineMs: 20_000 })
+  onTestFinished(() => store.close())
+  await store.ready()
+  return store
+}
+
+/** The store of the cluster, as after the migration. */
+async function targetStore(): Promise<SessionStore> {
+  const store = createSessionStore({
+    ...{ cluster: { nodes: nodes().split(',') }, tokens, janitor: false, deadlineMs: 20_000 },
+  })
+  onTestFinished(() => store.close())
+  await store.ready()
+  return store
+}
+
+const logins = (store: SessionStore, count: number) =>
+  Promise.all(Array.from({ length: count }, (_, index) => store.login(`user ${index}`)))
+
+/** Everything in a Redis, as text. */
+async function contents(redis: Redis): Promise<Record<string, string>> {
+  const keys = (await redis.keys('*')).sort()
+  const dumps = await Promise.all(keys.map((key) => redis.dumpBuffer(key)))
+  return Object.fromEntries(keys.map((key, index) => [key, dumps[index]?.toString('hex') ?? '']))
+}
+
+test('moves everything to a cluster while APIs with either home serve, killed twice on the way', {
+  timeout: 180_000,
+}, async () => {
+  const before = await sourceStore()
+  const sessions = (await logins(before, 600)).map(({ token }) => token)
+  const items = ['tea', 'book', 'lamp']
+  const views = new Map(items.map((item) => [item, 0]))
+  const seen = (item: string) => views.set(item, (views.get(item) ?? 0) + 1)
+  for (const [index, token] of sessions.entries()) {
+    const item = items[index % 3] ?? ''
+    await before.recordView(token, item)
+    seen(item)
+  }
+  await before.patch(sessions[0] ?? '', { cart: ['tea'] })
+
+  const settings = { REDIS_URL: `unix://${source.socket}`, REDIS_MIGRATE_TO: nodes() }
+  const urls = await Promise.all(
+    ['source', 'target'].map(
+      async (home) => (await apiProcessForThisTest({ ...settings, REDIS_MIGRATE_HOME: home })).url,
+    ),
+  )
+  const post = (api: number, path: string, token: string, body?: object) =>
+    fetch(`${urls[api]}${path}`, {
+      method: 'POST',
+      headers: {
+        authorization: `Bearer ${token}`,
+        ...(body && { 'content-type': 'application/json' }),
+      },
+      ...(body && { body: JSON.stringify(body) }),
+    })
+
+  const ended = new Set<string>()
+  let serving = true
+  /** Views by sessions in turn; every 50th session logs out. No request may fail. */
+  async function client(first: number): Promise<void> {
+    for (let at = first; serving; at += 4) {
+      const token = sessions[at % sessions.length] ?? ''
+      if (ended.has(token)) continue
+      if (at % 50 === 1) {
+        ended.add(token)
+        const { status } = await post(at % 3 === 0 ? 0 : 1, '/logout', token)
+        expect(status).toBeLessThan(300)
+        continue
+      }
+      const item = items[at % 3] ?? ''
+      const response = await post(Math.floor(at / 4) % 2, '/views', token, { item })
+      expect({ token, status: response.status }).toEqual({ token, status: 200 })
+      seen(item)
+      await nextTurn()
+    }
+  }
+  const clients = Promise.all([0, 1, 2, 3].map(client))
+  clients.catch(() => {})
+
+  const left = () => source.redis.hlen('login:')
+  for (const share of [0.7, 0.4]) {
+    const { child, ended } = start([...fromTo(), '--rate', '150', '--batch-size', '5'])
+    await expect.poll(left, { interval: 5 }).toBeLessThan(600 * share)
+    child.kill('SIGKILL')
+    expect(await ended).toMatchObject({ code: null })
+  }
+  expect(await run(...fromTo())).toMatchObject({
+    code: 0,
+    stdout: expect.stringMatching(
+      /^Moved .* sessions and .* views of 3 items in .* s\.\nThe source holds no sessions any more/,
+    ),
+  })
+  serving = false
+  await clients
+  expect(await run(...fromTo(), '--finish')).toMatchObject({
+    code: 0,
+    stdout: 'The migration is finished. The source can be stopped.\n',
+  })
+
+  expect(ended.size).toBeGreaterThan(0)
+  const after = await targetStore()
+  for (const [index, token] of sessions.entries()) {
+    const check = after.checkToken(token, { data: true })
+    if (ended.has(token)) await expect(check).rejects.toThrow('no such session')
+    else expect(await check).toMatchObject({ user: `user ${index}` })
+    if (index === 0) expect(await check).toMatchObject({ data: { fields: { cart: ['tea'] } } })
+  }
+  const counts = (await after.popularItems()).map(({ item, views }) => [item, views] as const)
+  expect(new Map(counts)).toEqual(views)
+  expect(await run(...fromTo())).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining('this migration is finished: serve from the target alone'),
+  })
+})
+
+test('a dry run shows what there is to move, and writes nothing', async () => {
+  const before = await sourceStore()
+  const [session] = await logins(before, 3)
+  await before.recordView(session?.token ?? '', 'tea')
+  const redises = [source.redis, ...cluster.nodes.map(({ admin }) => admin)]
+  const all = await Promise.all(redises.map(contents))
+  expect(await run(...fromTo(), '--dry-run')).toEqual({
+    code: 0,
+    stdout: `Dry run: nothing was written. The source holds
+  3 sessions, and 0 that an interrupted move left on their way
+  counts of 1 items
+`,
+    stderr: '',
+  })
+  expect(await Promise.all(redises.map(contents))).toEqual(all)
+})
+
+test('moves to a single Redis with partitioned keys', async () => {
+  const before = await sourceStore()
+  const [session] = await logins(before, 1)
+  expect(
+    await run(
+      '--from',
+      `unix://${source.socket}`,
+      '--to',
+      `unix://${source.socket}?db=1`,
+      '--offline',
+    ),
+  ).toMatchObject({ code: 0, stderr: '' })
+  const url = `unix://${source.socket}?db=1`
+  const after = createSessionStore({ url, keys: partitionedKeys(64), tokens, janitor: false })
+  onTestFinished(() => after.close())
+  await after.ready()
+  expect(await after.checkToken(session?.token ?? '')).toMatchObject({ user: 'user 0' })
+})
+
+test('SIGTERM stops it after the step in progress', async () => {
+  await logins(await sourceStore(), 100)
+  const { child, ended } = start([
+    ...fromTo(),
+    ...['--offline', '--rate', '10', '--batch-size', '1'],
+  ])
+  await expect.poll(() => source.redis.hlen('login:')).toBeLessThan(100)
+  child.kill('SIGTERM')
+  expect(await ended).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining('Stopped. Run the same command again to go on.'),
+  })
+  expect(await source.redis.hlen('login::moving')).toBe(0)
+})
+
+const nowhere = 'unix:///nowhere/redis.sock'
+
+test.each<[string, () => string[], string]>([
+  ['no target', () => ['--from', nowhere], "required option '--to <nodes>' not specified"],
+  [
+    'a target that is none',
+    () => ['--to', 'here@', '--from', nowhere],
+    'REDIS_MIGRATE_TO: cluster: node 1 must look like host:port',
+  ],
+  [
+    'a source that is down',
+    () => ['--from', nowhere, '--to', nodes()],
+    'the source of the migration: not sent to Redis',
+  ],
+  [
+    'a target that is down',
+    () => ['--from', `unix://${source.socket}`, '--to', nowhere],
+    'the target of the migration: not sent to Redis',
+  ],
+  ['a rate of 0', () => [...fromTo(), '--rate', '0'], 'It must be a whole number from 1'],
+  ['partitions', () => [...fromTo(), '--partitions', '0'], 'REDIS_PARTITIONS must be >= 1'],
+  ['two kinds of run', () => [...fromTo(), '--dry-run', '--finish'], 'cannot be used with option'],
+])('refuses %s with a clear message', async (_, args, message) => {
+  startupMs = '500'
+  onTestFinished(() => {
+    startupMs = '60000'
+  })
+  const { code, stdout, stderr } = await run(...args())
+  expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
+  expect(stderr).toContain(message)
+  expect(stderr).not.toContain('    at ')
+})
+
+test('shows its progress on a terminal', async () => {
+  await logins(await sourceStore(), 100)
+  const args = [...fromTo(), '--offline', '--rate', '200', '--batch-size', '5']
+  const command = [process.execPath, program, ...args].map((word) => `'${word}'`).join(' ')
+  const child = spawn('script', ['-qec', command, '/dev/null'])
+  onTestFinished(() => void child.kill('SIGKILL'))
+  const [output, [code]] = await Promise.all([text(child.stdout), once(child, 'close')])
+  const stdout = stripVTControlCharacters(output)
+  const shown = [...stdout.matchAll(/\r(\d+) sessions moved/g)].map(([, moved]) => Number(moved))
+  expect(code).toBe(0)
+  expect(shown.length).toBeGreaterThan(1)
+  expect(shown).toEqual(shown.toSorted((a, b) => a - b))
+  expect(stdout).toMatch(/\rMoved 100 sessions/)
+})
+
+test('begins only when an API serves with the target as home, or none at all', async () => {
+  await logins(await sourceStore(), 1)
+  expect(await run(...fromTo())).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining('no API has served with REDIS_MIGRATE_HOME=target yet'),
+  })
+  expect(await source.redis.hlen('login:')).toBe(1)
+})
+
+test('a node of the target that is killed on the way: it says so, and the next run goes on', async () => {
+  const before = await sourceStore()
+  const sessions = await logins(before, 300)
+  const slow = start([...fromTo(), '--offline', '--rate', '100', '--batch-size', '5'])
+  await expect.poll(() => source.redis.hlen('login:')).toBeLessThan(250)
+  const [node] = cluster.nodes
+  node?.program.signal('SIGKILL')
+  expect(await slow.ended).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining('No session and no view is lost. Run the same command again'),
+  })
+  await node?.restart()
+  await expect
+    .poll(async () => (await run(...fromTo(), '--offline')).stdout, { timeout: 60_000 })
+    .toContain('The source holds no sessions any more')
+  const after = await targetStore()
+  const users = await Promise.all(sessions.map(({ token }) => after.checkToken(token)))
+  expect(users.map(({ user }) => user)).toEqual(sessions.map((_, index) => `user ${index}`))
+})
+
+test('finishing with sessions in the source is refused', async () => {
+  await logins(await sourceStore(), 2)
+  expect(await run(...fromTo(), '--finish')).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining('the source still holds 2 sessions: migrate them first'),
+  })
+})
+
+test('an API cannot start with a target that is down, and names it', async () => {
+  const { code, stderr } = await failedStart({
+    REDIS_URL: `unix://${source.socket}`,
+    REDIS_MIGRATE_TO: nowhere,
+    REDIS_MIGRATE_HOME: 'source',
+    STARTUP_DEADLINE_MS: '500',
+  })
+  expect(code).toBe(1)
+  expect(stderr).toContain('the target of the migration: not sent to Redis')
+})
+
+test('where an API runs that has the target alone, it finds the source by --from', async () => {
+  await logins(await sourceStore(), 2)
+  const settings = { REDIS_CLUSTER: nodes(), REDIS_TLS: 'true', REDIS_USERNAME: 'api' }
+  expect(await start([...fromTo(), '--finish'], settings).ended).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining('the source still holds 2 sessions: migrate them first'),
+  })
+})
+
+test.each(['batch', 'naive'])(
+  'an API that is a bridge reports both sides: %s',
+  async (STRATEGY) => {
+    const old = await redisForThisTest()
+    const { api, url } = await apiProcessForThisTest({
+      ...{ REDIS_URL: `unix://${old.socket}`, STRATEGY, REDIS_INFO_INTERVAL_SECONDS: '1' },
+      ...{ REDIS_MIGRATE_TO: nodes(), REDIS_MIGRATE_HOME: 'target', JANITOR_INTERVAL_SECONDS: '0' },
+    })
+    const get = async (path: string) => (await fetch(`${url}${path}`)).json()
+    const metrics = async () => parseMetrics(await (await fetch(`${url}/metrics`)).text())
+    const up = async () => {
+      const found = (await metrics()).filter(({ name }) => name === 'onetrip_redis_up')
+      return Object.fromEntries(found.map(({ labels, value }) => [labels.node, value]))
+    }
+    const targets = nodes().split(',')
+    const allUp = Object.fromEntries([...targets, old.socket].map((node) => [node, 1]))
+    await expect.poll(up).toEqual(allUp)
+    expect(await get('/readyz')).toEqual({ status: 'ready', strategy: STRATEGY })
+    const info = (await metrics()).find(({ name }) => name === 'onetrip_info')
+    expect(info?.labels).toMatchObject({ topology: 'cluster', transport: 'tcp' })
+    const facts = (await get('/demo/server')) as { nodes: string[] }
+    expect(facts).toMatchObject({ topology: 'cluster', unavailable: [] })
+    expect(facts.nodes.toSorted()).toEqual([...targets, old.socket].toSorted())
+    for (const node of [...targets, old.socket]) expect(api.lastLines.join('\n')).toContain(node)
+
+    const login = await fetch(`${url}/login`, {
+      ...{ method: 'POST', headers: { 'content-type': 'application/json' } },
+      body: JSON.stringify({ user: 'ada' }),
+    })
+    const { token } = (await login.json()) as { token: string }
+    old.program.signal('SIGKILL')
+    await expect
+      .poll(() => get('/readyz'))
+      .toEqual({ status: 'degraded', strategy: STRATEGY, nodes: 4, unavailable: 1 })
+    await expect.poll(up).toEqual({ ...allUp, [old.socket]: 0 })
+    const me = await fetch(`${url}/me`, { headers: { authorization: `Bearer ${token}` } })
+    expect(await me.json()).toMatchObject({ user: 'ada' })
+  },
+)

@@ -1,0 +1,288 @@
+import { StoreError } from '../errors.ts'
+import { checkLimit, checkObject, checkString } from '../input.ts'
+import type { Runner } from '../runner.ts'
+import { positionOf } from '../sessions/cursor.ts'
+import { carryMark } from '../sessions/repeated-views.ts'
+import { PAGE, userSessionLists } from '../sessions/user-session-lists.ts'
+import { statesOf } from '../sessions/user-sessions.ts'
+import type { PageOptions } from '../store-options.ts'
+import type { SessionStore } from '../store-types.ts'
+import { BoundedCache } from '../tokens/bounded-cache.ts'
+import { usersOf } from '../updates.ts'
+import { mergePages } from './merge-pages.ts'
+import { createMover } from './mover.ts'
+import { beginMigration, checkState, type MigrationSide, readySides, setOpened } from './state.ts'
+
+export interface BridgeSide extends MigrationSide {
+  /** With the same secrets and lifetimes on both sides. */
+  readonly store: SessionStore
+}
+
+export interface BridgeOptions {
+  /** The single Redis that the sessions leave. */
+  from: BridgeSide
+  to: BridgeSide
+  /**
+   * Where sessions begin. `source`: and they stay there until something moves them; processes that do not know
+   * the target can still serve. `target`: a session of the source moves when a request asks for it; every
+   * other process must use a bridge by then.
+   */
+  home: 'source' | 'target'
+  /** Milliseconds since 1970. Default `Date.now`. */
+  clock?: () => number
+}
+
+const isUnknown = (error: unknown): boolean =>
+  error instanceof StoreError && error.code === 'ONETRIP_UNKNOWN_SESSION'
+
+/** The id of a token that a store has verified. */
+const idOf = (token: string): string => token.slice(0, token.indexOf('.'))
+
+/** Of a generation of `BoundedCache`. */
+const SETTLED_SESSIONS = 10_000
+
+/**
+ * One store out of two, while sessions move from one to the other (`migrate`). Every session is in one of them,
+ * or on its way, and every request finds it. With the target as home, the first request of a session in each
+ * process takes one round trip more, and five more to move it; with the source as home, each request of a session
+ * that has moved takes two or three more.
+ *
+ * - Item counts are those of the home; `migrate` brings those of the source over.
+ * - `run` and `countAttempts` use the source until the end.
+ * - `ping` and `runOnEach` ask the servers of both. `ping` rejects when no server of the home serves its keys.
+ * - Sessions of other software (`external`) cannot be used.
+ * - A migration must not begin before `ready` has resolved in every process.
+ *
+ * @throws TypeError for another home.
+ */
+export function bridgeStores({ from, to, home, clock = Date.now }: BridgeOptions): SessionStore {
+  if (home !== 'source' && home !== 'target') throw new TypeError('home must be source or target')
+  const mover = createMover({ from, to })
+  const isTarget = home === 'target'
+  const own = isTarget ? to.store : from.store
+  const other = isTarget ? from.store : to.store
+  const runnerOf = ({ store }: BridgeSide): Pick<Runner, 'run'> => ({
+    run: (update) => store.run(update),
+  })
+  const listsOf = (side: BridgeSide) =>
+    userSessionLists({ runner: runnerOf(side), keys: side.keys, now: clock })
+  const lists = { from: listsOf(from), to: listsOf(to) }
+
+  /** Sessions that need not be looked for in the source any more. */
+  const settled = new BoundedCache<string, true>(SETTLED_SESSIONS)
+
+  /**
+   * Completes the way of a session to the target, and with the target as home begins it if need be. Nothing may
+   * be written for a session in the target before: between the commands of a view, the session could arrive.
+   */
+  async function settle(id: string): Promise<void> {
+    if (!isTarget) return await mover.complete(id)
+    if (settled.get(id)) return
+    const [user] = await to.store.run(usersOf(to.keys, [id]))
+    if (user === undefined) await mover.move([id])
+    settled.set(id, true)
+  }
+
+  /** Calls the function of the store that has the session of this token. */
+  async function inEither<Result>(
+    token: string,
+    call: (store: SessionStore) => Promise<Result>,
+  ): Promise<Result> {
+    own.tokenExpiresAt(token) // throws unless it is genuine
+    if (!isTarget) {
+      try {
+        return await call(from.store)
+      } catch (error) {
+        if (!isUnknown(error)) throw error
+      }
+    }
+    await settle(idOf(token))
+    return await call(to.store)
+  }
+
+  /**
+   * What the servers of both sides answer, those of the home first. The other side has an error in place of its
+   * servers if none of them can be used: part of the sessions is still served.
+   */
+  async function onBoth<Node>(
+    ask: (store: SessionStore) => Promise<Node[]>,
+  ): Promise<(Node | { node: string; error: StoreError })[]> {
+    const name = `the ${isTarget ? 'source' : 'target'} of the migration`
+    const others = ask(other).catch((error: StoreError) => [{ node: name, error }])
+    const [first, second] = await Promise.all([ask(own), others])
+    return [...first, ...second]
+  }
+
+  const userOf = async (token: string): Promise<string | null> =>
+    (await inEither(token, (store) => store.checkToken(token))).user
+
+  /** Whether the target has the session once its way is settled. */
+  async function isInTarget(token: string): Promise<boolean> {
+    try {
+      to.store.tokenExpiresAt(token)
+      await settle(idOf(token))
+      await to.store.checkToken(token)
+      return true
+    } catch (error) {
+      if (error instanceof StoreError && error.statusCode === 401) return false
+      throw error
+    }
+  }
+
+  async function logout(token: string): Promise<boolean> {
+    if (!isTarget && (await from.store.logout(token))) return true
+    own.tokenExpiresAt(token)
+    await settle(idOf(token))
+    return await to.store.logout(token)
+  }
+
+  async function endUserSessions(user: string): Promise<number> {
+    const ended = await from.store.endUserSessions(user)
+    await mover.completeAll() // those that left the source before
+    return ended + (await to.store.endUserSessions(user))
+  }
+
+  /** Ends the session if this side has it, and it is the user's. */
+  async function endOne(side: 'from' | 'to', user: string, id: string): Promise<boolean> {
+    const { store, keys } = { from, to }[side]
+    const [state] = await store.run(statesOf(keys, [id]))
+    return state?.user === user && (await lists[side].end(id))
+  }
+
+  async function userPage(user: string, { limit = PAGE, cursor }: PageOptions) {
+    checkLimit(limit, PAGE)
+    const after = cursor === undefined ? undefined : positionOf(cursor)
+    const left = await lists.from.page(user, { limit, after })
+    await mover.completeAll()
+    return mergePages([left, await lists.to.page(user, { limit, after })], limit)
+  }
+
+  return {
+    strategy: own.strategy,
+    sender: own.sender,
+    get pool() {
+      const { pool } = own
+      const more = other.pool
+      return pool && more
+        ? {
+            connections: pool.connections + more.connections,
+            ready: pool.ready + more.ready,
+            inFlight: pool.inFlight + more.inFlight,
+          }
+        : (pool ?? more)
+    },
+    get external(): never {
+      throw new TypeError('a bridge cannot serve sessions of other software (external)')
+    },
+
+    issueToken: () => own.issueToken(),
+    tokenExpiresAt: (token) => own.tokenExpiresAt(token),
+    loginGuest: () => own.loginGuest(),
+
+    async login(user, options = {}) {
+      const { from: guest } = options
+      if (typeof guest !== 'string') return await own.login(user, options)
+      if ((await isInTarget(guest)) || isTarget) return await to.store.login(user, options)
+      const session = await from.store.login(user, options)
+      if (!(await isInTarget(guest))) return session
+      // The guest left the source before its records were read.
+      await logout(session.token)
+      return await to.store.login(user, options)
+    },
+
+    async updateToken(token, user, item) {
+      const store = (await isInTarget(token)) ? to.store : own
+      await store.updateToken(token, user, item)
+    },
+
+    recordView: async (token, item, options) =>
+      await inEither(token, async (store) => {
+        const idempotencyKey = options?.idempotencyKey
+        if (store === to.store && idempotencyKey !== undefined) {
+          await carryMark(from, to, { id: idOf(token), item, idempotencyKey })
+        }
+        return await store.recordView(token, item, options)
+      }),
+    checkToken: (token, options) => inEither(token, (store) => store.checkToken(token, options)),
+    data: (token) => inEither(token, (store) => store.data(token)),
+    patch: (token, fields, options) =>
+      inEither(token, (store) => store.patch(token, fields, options)),
+    touch: (token, unlessWithinSeconds) =>
+      inEither(token, (store) => store.touch(token, unlessWithinSeconds)),
+    viewedItems: (token) => inEither(token, (store) => store.viewedItems(token)),
+    popularItems: (limit) => own.popularItems(limit),
+
+    async recentSessions(limit = 50) {
+      const both = await Promise.all([from, to].map(({ store }) => store.recentSessions(limit)))
+      return both
+        .flat()
+        .sort((a, b) => b.lastSeenAt - a.lastSeenAt)
+        .slice(0, limit)
+    },
+
+    logout,
+    endUserSessions,
+
+    async userSessions(token, page = {}) {
+      checkObject('page', page)
+      const user = await userOf(token)
+      if (user === null) return { sessions: [] }
+      const idleBefore = clock() - 1000 * to.store.external.idleSeconds
+      const { sessions, nextCursor } = await userPage(user, page)
+      return {
+        sessions: sessions
+          .filter(({ lastSeenAt }) => lastSeenAt >= idleBefore)
+          .map((session) => ({ ...session, current: session.id === idOf(token) })),
+        ...(nextCursor !== undefined && { nextCursor }),
+      }
+    },
+
+    async revokeSession(token, id) {
+      checkString('id', id)
+      const user = await userOf(token)
+      if (user === null) return false
+      if (await endOne('from', user, id)) return true
+      await mover.complete(id)
+      return await endOne('to', user, id)
+    },
+
+    async logoutEverywhere(token) {
+      const user = await userOf(token)
+      const ended = user === null ? 0 : await endUserSessions(user)
+      return (await logout(token)) ? ended + 1 : ended
+    },
+
+    async exportUser(user, options) {
+      const left = await from.store.exportUser(user, options)
+      await mover.completeAll()
+      const arrived = await to.store.exportUser(user, options)
+      const byId = new Map([...left.sessions, ...arrived.sessions].map((one) => [one.id, one]))
+      return { user, sessions: [...byId.values()] }
+    },
+
+    async eraseUser(user, options) {
+      const ended = await from.store.eraseUser(user, options)
+      await mover.completeAll()
+      return ended + (await to.store.eraseUser(user, options))
+    },
+
+    countAttempts: (subjects, windowSeconds) => from.store.countAttempts(subjects, windowSeconds),
+    run: (update) => from.store.run(update),
+
+    async ready(timeoutMs) {
+      await readySides({ from, to }, timeoutMs)
+      // With the source as home nothing is left behind, should the migration never begin.
+      if (!isTarget) return void (await checkState({ from, to }))
+      await beginMigration({ from, to })
+      await setOpened(from)
+    },
+    async ping(timeoutMs) {
+      return await onBoth((store) => store.ping(timeoutMs))
+    },
+    runOnEach: (update) => onBoth((store) => store.runOnEach(update)),
+    janitor: (limits) => own.janitor(limits),
+    async close() {
+      await Promise.all([from.store.close(), to.store.close()])
+    },
+  }
+}

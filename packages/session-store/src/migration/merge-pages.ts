@@ -1,0 +1,36 @@
+import { cursorOf } from '../sessions/cursor.ts'
+import type { ListedSession } from '../sessions/user-session-lists.ts'
+import type { Entry } from '../sessions/user-sessions.ts'
+import { scoreOf } from '../updates.ts'
+
+/** A page of one list; `last` is where the next one begins, if there is one. */
+interface Page {
+  readonly sessions: readonly ListedSession[]
+  readonly last: Entry | undefined
+}
+
+/** The latest login first, then the highest id, as in a user's list. */
+const inOrder = (a: Entry, b: Entry): number => b.score - a.score || (a.id < b.id ? 1 : -1)
+
+const entryOf = ({ id, loggedInAt }: ListedSession): Entry => ({ id, score: scoreOf(loggedInAt) })
+
+/** A page of two lists, out of one of each. A session that is in both is there once. */
+export function mergePages(
+  pages: readonly Page[],
+  limit: number,
+): { sessions: ListedSession[]; nextCursor: string | undefined } {
+  const byId = new Map(pages.flatMap(({ sessions }) => sessions).map((one) => [one.id, one]))
+  const sessions = [...byId.values()].sort((a, b) => inOrder(entryOf(a), entryOf(b)))
+  const ends = pages.flatMap(({ last }) => last ?? [])
+  const cut = sessions[limit - 1]
+  if (cut && sessions.length > limit) ends.push(entryOf(cut))
+  // What comes after the first end may have more before it in the list that ends there.
+  const [end] = ends.sort(inOrder)
+  if (end === undefined) return { sessions, nextCursor: undefined }
+  return {
+    sessions: sessions.filter(
+      (session) => inOrder(entryOf(session), end) <= 0 || session.id === end.id,
+    ),
+    nextCursor: cursorOf(end),
+  }
+}

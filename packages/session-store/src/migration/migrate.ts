@@ -1,0 +1,209 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { StoreError } from '../errors.ts'
+import { checkNumber } from '../input.ts'
+import { type Keys, migrationKeys } from '../keys.ts'
+import { FINISHED } from '../retention/janitor-lock.ts'
+import { batches } from '../retention/retention-tasks.ts'
+import type { Command, Reply, Update } from '../updates.ts'
+import { moveCounts } from './move-counts.ts'
+import { createMover, MAX_SESSIONS } from './mover.ts'
+import {
+  beginMigration,
+  checkState,
+  FINISHING,
+  type MigrationSides,
+  OPENED,
+  setState,
+} from './state.ts'
+
+export interface MigrationSurvey {
+  /** Whether a bridge with the target as home has begun to serve. */
+  opened: boolean
+  /** Sessions that the source holds. */
+  sessions: number
+  /** Of an interrupted move: sessions that have left the source, and may not have arrived. */
+  moving: number
+  /** Items that the source has counts of. */
+  items: number
+}
+
+export interface MigrationProgress {
+  phase: 'sessions' | 'counts'
+  /** Sessions that arrived in the target. */
+  moved: number
+  /** Items whose counts were compared. */
+  items: number
+  /** By how many views the target's counts have changed. */
+  views: number
+}
+
+export interface MigrateOptions {
+  /** Sessions and items per second. Default: as fast as it goes. */
+  rate?: number
+  /** Sessions that one script moves, 1 to 100; four scripts are in flight. Default 50. */
+  batchSize?: number
+  /** Called after each step. */
+  onProgress?: (progress: MigrationProgress) => void
+  /** Stops after the step in progress: the call rejects with the signal's reason. */
+  signal?: AbortSignal
+}
+
+const IN_FLIGHT = 4
+const ITEMS_PER_STEP = 500
+const MAX_PASSES = 3
+
+const sizes = (keys: readonly string[], command: string): Command[] =>
+  keys.map((key) => [command, key])
+const sum = (replies: readonly Reply[]) =>
+  replies.reduce<number>((total, size) => total + Number(size), 0)
+
+/** What there is to move. Keys of the source: janitorTasks, login, moving, item counts. */
+function survey(keys: Keys): Update<MigrationSurvey> {
+  const logins = keys.parts().map(({ login }) => login)
+  const moving = migrationKeys(keys).allMoving()
+  const inFirst = logins.length
+  const inSecond = inFirst + moving.length
+  return {
+    commands: [
+      ['HEXISTS', keys.janitorTasks(), OPENED],
+      ...sizes(logins, 'HLEN'),
+      ...sizes(moving, 'HLEN'),
+      ...sizes(keys.allPopular(), 'ZCARD'),
+    ],
+    readOnly: true,
+    read: ([opened, ...replies]) => ({
+      opened: opened === 1,
+      sessions: sum(replies.slice(0, inFirst)),
+      moving: sum(replies.slice(inFirst, inSecond)),
+      items: sum(replies.slice(inSecond)),
+    }),
+  }
+}
+
+/**
+ * What a migration would move. Writes nothing.
+ *
+ * @throws StoreError as `migrate`.
+ */
+export async function surveyMigration(sides: MigrationSides): Promise<MigrationSurvey> {
+  await checkState(sides)
+  return await sides.from.store.run(survey(sides.from.keys))
+}
+
+/** One step of a walk over a hash of logins. Keys: login. */
+const logins = (
+  key: string,
+  { cursor, count }: { cursor: string; count: number },
+): Update<{ cursor: string; sessions: [id: string, user: string][] }> => ({
+  commands: [['HSCAN', key, cursor, 'COUNT', count]],
+  readOnly: true,
+  read([reply]) {
+    const [next, flat] = reply as readonly [string, readonly string[]]
+    const sessions = batches(flat, 2) as Iterable<[string, string]>
+    return { cursor: String(next), sessions: [...sessions] }
+  },
+})
+
+/**
+ * Moves all sessions and item counts from one store to the other while both serve: every process that serves
+ * must use `bridgeStores` meanwhile. Call it again after a failure, or when sessions have begun in the source
+ * since; nothing moves or counts twice.
+ *
+ * @returns What it moved.
+ * @throws StoreError of the codes of `SessionStore.run`, and `ONETRIP_INVALID_INPUT` when the migration is
+ *   finished, began with another number of partitions, or an option is out of its range.
+ */
+export async function migrate(
+  sides: MigrationSides,
+  options: MigrateOptions = {},
+): Promise<MigrationProgress> {
+  const { rate = Number.POSITIVE_INFINITY, batchSize = 50, onProgress, signal } = options
+  checkNumber('rate', rate, { least: 1 })
+  checkNumber('batchSize', batchSize, { least: 1, most: MAX_SESSIONS, whole: true })
+  const { from } = sides
+  const progress: MigrationProgress = { phase: 'sessions', moved: 0, items: 0, views: 0 }
+  const startedAt = performance.now()
+  const mover = createMover(sides)
+
+  async function stepDone(): Promise<void> {
+    onProgress?.({ ...progress })
+    const aheadMs =
+      (1000 * (progress.moved + progress.items)) / rate - (performance.now() - startedAt)
+    if (aheadMs > 0) await delay(aheadMs, undefined, { signal }).catch(() => undefined)
+    signal?.throwIfAborted()
+  }
+
+  /** Moves what one walk over the source finds; returns how many arrived. */
+  async function pass(): Promise<number> {
+    const before = progress.moved
+    for (const { login } of from.keys.parts()) {
+      let cursor = '0'
+      do {
+        const step = await from.store.run(logins(login, { cursor, count: IN_FLIGHT * batchSize }))
+        cursor = step.cursor
+        for (const group of batches([...batches(step.sessions, batchSize)], IN_FLIGHT)) {
+          const moves = await Promise.allSettled(group.map((some) => mover.moveUsers(some)))
+          for (const move of moves) if (move.status === 'fulfilled') progress.moved += move.value
+          for (const move of moves) if (move.status === 'rejected') throw move.reason
+          await stepDone()
+        }
+      } while (cursor !== '0')
+    }
+    return progress.moved - before
+  }
+
+  signal?.throwIfAborted()
+  await beginMigration(sides)
+  onProgress?.({ ...progress })
+  progress.moved += await mover.completeAll()
+  // A session that began during a walk may need another one; where sessions go on beginning, some are left.
+  for (let passes = 0; passes < MAX_PASSES && (await pass()) > 0; passes++);
+  progress.phase = 'counts'
+  for await (const { items, views } of moveCounts(sides, ITEMS_PER_STEP)) {
+    progress.items += items
+    progress.views += views
+    await stepDone()
+  }
+  return { ...progress }
+}
+
+/** KEYS: moved or ledger. It gets the empty field, by which what comes late finds the migration finished. */
+const SEAL = `
+redis.call('UNLINK', KEYS[1])
+return redis.call('HSET', KEYS[1], '', '')`
+
+/** Removes what the migration remembered. Keys: moved, ledger. */
+function seal(keys: Keys): Update<void> {
+  const { allMoved, allLedgers } = migrationKeys(keys)
+  return {
+    commands: [...allMoved(), ...allLedgers()].map((key): Command => ['EVAL', SEAL, 1, key]),
+    readOnly: false,
+    read: () => undefined,
+  }
+}
+
+/**
+ * Ends a migration: brings over the last counts, then removes the marks and ledgers from the target, and lets
+ * the janitor halve counts again. Call it when every process serves from the target alone. After a failure call
+ * it again.
+ *
+ * @throws StoreError as `migrate`; `ONETRIP_INVALID_INPUT` when the source still holds sessions.
+ */
+export async function finishMigration(sides: MigrationSides): Promise<void> {
+  const { from, to } = sides
+  if ((await checkState(sides)) !== FINISHING) {
+    const { sessions, moving } = await from.store.run(survey(from.keys))
+    if (sessions + moving > 0) {
+      throw new StoreError(
+        'ONETRIP_INVALID_INPUT',
+        `the source still holds ${sessions + moving} sessions: migrate them first`,
+      )
+    }
+    await beginMigration(sides)
+    for await (const _ of moveCounts(sides, ITEMS_PER_STEP));
+    await setState(to, FINISHING)
+  }
+  await to.store.run(seal(to.keys))
+  await setState(from, FINISHED)
+  await setState(to, FINISHED)
+}

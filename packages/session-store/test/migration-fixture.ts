@@ -1,0 +1,99 @@
+import { type TestRedis, testRedis } from '@onetrip/stack/testing/redis.ts'
+import { Redis } from 'ioredis'
+import { afterAll, beforeAll, beforeEach, onTestFinished } from 'vitest'
+import {
+  bridgeStores,
+  createSessionStore,
+  documentKeys,
+  type MigrationSide,
+  partitionedKeys,
+  type SessionStore,
+} from '../src/index.ts'
+import { Clock } from './retention-fixture.ts'
+
+export const from = documentKeys
+export const to = partitionedKeys(8)
+
+const secrets = ['a-secret-for-tests-a-secret-for-tests']
+
+/** The sides of a migration on two Redises of this file, emptied before each test, and stores of both. */
+export function migrationOfThisFile() {
+  const servers: TestRedis[] = []
+  const admins: Redis[] = []
+
+  beforeAll(async () => {
+    servers.push(...(await Promise.all([testRedis(), testRedis()])))
+    admins.push(...servers.map(({ socket }) => new Redis(socket)))
+    for (const admin of admins) admin.on('error', () => {}) // while a test has stopped it
+  })
+  beforeEach(() => Promise.all(admins.map((admin) => admin.flushall())))
+  afterAll(async () => {
+    for (const admin of admins) admin.disconnect()
+    await Promise.all(servers.map((server) => server.stop()))
+  })
+
+  const clock = new Clock()
+  const tokens = { secrets, clock: () => clock.ms }
+
+  /** A store of one side, closed when the test ends. */
+  function storeOf(side: 'from' | 'to'): SessionStore {
+    const server = servers[side === 'from' ? 0 : 1]
+    const keys = { from, to }[side]
+    const url = `unix://${server?.socket}`
+    const store = createSessionStore({ url, keys, tokens, janitor: false, deadlineMs: 20_000 })
+    onTestFinished(() => store.close())
+    return store
+  }
+
+  return {
+    clock,
+    get servers() {
+      return servers
+    },
+    /** Connections to the source and the target. */
+    get admins() {
+      return admins as [Redis, Redis]
+    },
+    storeOf,
+    /** As a migration uses them. */
+    async sides() {
+      const stores = { from: storeOf('from'), to: storeOf('to') }
+      await Promise.all(Object.values(stores).map((store) => store.ready()))
+      return { from: { store: stores.from, keys: from }, to: { store: stores.to, keys: to } }
+    },
+    /** A bridge, as a process has it that serves. */
+    async bridge(home: 'source' | 'target'): Promise<SessionStore> {
+      const bridge = bridgeStores({
+        from: { store: storeOf('from'), keys: from },
+        to: { store: storeOf('to'), keys: to },
+        home,
+        clock: () => clock.ms,
+      })
+      await bridge.ready()
+      return bridge
+    },
+  }
+}
+
+/** What a process ends with that is killed. */
+export const killed = new Error('killed')
+
+/**
+ * The same side in a process that is killed after so many updates of both sides; `sent`: the last one was
+ * executed, and its replies were lost.
+ */
+export function killedAfter(updates: number, sent: boolean) {
+  let left = updates
+  return <Side extends MigrationSide>({ store, keys }: Side): MigrationSide => ({
+    keys,
+    store: {
+      async run(update) {
+        left--
+        if (left < -1 || (left === -1 && !sent)) throw killed
+        const result = await store.run(update)
+        if (left < 0) throw killed
+        return result
+      },
+    },
+  })
+}

@@ -1,0 +1,441 @@
+import type { Redis } from 'ioredis'
+import { describe, expect, test } from 'vitest'
+import {
+  bridgeStores,
+  commandStats,
+  finishMigration,
+  type MigrationSide,
+  migrate,
+  parseInfo,
+  partitionedKeys,
+  type SessionStore,
+  surveyMigration,
+} from '../src/index.ts'
+import { migrationKeys } from '../src/keys.ts'
+import {
+  forgetMoving,
+  installSessions,
+  listSessions,
+  takeSessions,
+} from '../src/migration/move-sessions.ts'
+import { createMover } from '../src/migration/mover.ts'
+import type { Outcome } from '../src/outcomes.ts'
+import { pipeline } from '../src/senders/wires.ts'
+import { endSessions } from '../src/sessions/user-sessions.ts'
+import { type Command, type Reply, recordView, type Update, undoView } from '../src/updates.ts'
+import { interleavings } from './interleavings.ts'
+import { from, migrationOfThisFile, to } from './migration-fixture.ts'
+
+const world = migrationOfThisFile()
+
+const idOf = (token: string) => token.split('.')[0] ?? ''
+
+/** Runs two updates on the source, in one of the orders of their commands. */
+async function inOrder<A, B>(order: (0 | 1)[], one: Update<A>, two: Update<B>): Promise<[A, B]> {
+  const left: [Command[], Command[]] = [[...one.commands], [...two.commands]]
+  const commands = order.map((which) => left[which].shift() as Command)
+  const outcomes: Outcome[] = await pipeline.send(world.admins[0], commands)
+  const repliesTo = (which: 0 | 1) =>
+    outcomes.filter((_, index) => order[index] === which) as readonly Reply[]
+  return [one.read(repliesTo(0)), two.read(repliesTo(1))]
+}
+
+/** Everything in a Redis, as text. */
+async function contents(redis: Redis): Promise<Record<string, string>> {
+  const keys = (await redis.keys('*')).sort()
+  const dumps = await Promise.all(keys.map((key) => redis.dumpBuffer(key)))
+  return Object.fromEntries(keys.map((key, index) => [key, dumps[index]?.toString('hex') ?? '']))
+}
+
+test('a view and the move of its session, in all orders: the view is in one store, once', async () => {
+  const sides = await world.sides()
+  const { store } = sides.from
+  const { token } = await store.login('ada')
+  const id = idOf(token)
+  const view = recordView(from, { id, item: 'tea' }, world.clock.ms)
+  const take = takeSessions(from, [[id, 'ada']])
+  for (const order of interleavings(view.commands.length, take.commands.length)) {
+    await Promise.all(world.admins.map((admin) => admin.flushall()))
+    await store.updateToken(token, 'ada')
+    const [seen, taken] = await inOrder(order, view, take)
+    expect(taken).toMatchObject([{ id, user: 'ada' }])
+    if (seen === undefined) await store.run(undoView(from, { id, item: 'tea' }))
+    await migrate(sides)
+    if (seen === undefined) await sides.to.store.recordView(token, 'tea')
+    expect(await sides.to.store.viewedItems(token)).toMatchObject([{ item: 'tea' }])
+    expect(await sides.to.store.popularItems()).toEqual([{ item: 'tea', views: 1 }])
+    expect(await world.admins[0].keys('viewed:?*')).toEqual([])
+  }
+})
+
+test('a logout and the move of its session, in all orders: the session ends once and for all', async () => {
+  const sides = await world.sides()
+  const { token } = await sides.from.store.login('ada')
+  const id = idOf(token)
+  const logout = endSessions(from, [id])
+  const take = takeSessions(from, [[id, 'ada']])
+  for (const order of interleavings(logout.commands.length, take.commands.length)) {
+    await Promise.all(world.admins.map((admin) => admin.flushall()))
+    await sides.from.store.updateToken(token, 'ada')
+    const [[user], taken] = await inOrder(order, logout, take)
+    expect(taken).toHaveLength(user === undefined ? 1 : 0)
+    await migrate(sides)
+    expect(await sides.to.store.logout(token)).toBe(user === undefined)
+    await expect(sides.to.store.checkToken(token)).rejects.toThrow('no such session')
+  }
+})
+
+describe.each(['source', 'target'] as const)(
+  'a session that a killed migration left on its way, %s',
+  (home) => {
+    /** Two sessions of ada. The first has left the source. */
+    async function halfMoved() {
+      const sides = await world.sides()
+      const bridge = await world.bridge(home)
+      const { token } = await sides.from.store.login('ada')
+      const { token: other } = await sides.from.store.login('ada')
+      await sides.from.store.recordView(token, 'tea')
+      await sides.from.store.run(takeSessions(from, [[idOf(token), 'ada']]))
+      const goOn = () => createMover(sides).completeAll()
+      return { sides, bridge, token, other, goOn }
+    }
+
+    test('is found by every request', async () => {
+      const { bridge, token, goOn } = await halfMoved()
+      expect(await bridge.recordView(token, 'book')).toMatchObject({ user: 'ada' })
+      expect((await bridge.viewedItems(token)).map(({ item }) => item).sort()).toEqual([
+        'book',
+        'tea',
+      ])
+      expect(await goOn()).toBe(0)
+    })
+
+    test('is in the list of the user', async () => {
+      const { bridge, token, other } = await halfMoved()
+      const ids = [token, other].map(idOf).sort()
+      const { sessions } = await bridge.userSessions(other)
+      expect(sessions.map(({ id }) => id).sort()).toEqual(ids)
+    })
+
+    test('is in the export of the user', async () => {
+      const { bridge, token, other } = await halfMoved()
+      const { sessions } = await bridge.exportUser('ada')
+      expect(sessions.map(({ id }) => id).sort()).toEqual([token, other].map(idOf).sort())
+    })
+
+    test.each<[string, (bridge: SessionStore, token: string, other: string) => Promise<unknown>]>([
+      ['logout', (bridge, token) => bridge.logout(token)],
+      ['revokeSession', (bridge, token, other) => bridge.revokeSession(other, idOf(token))],
+      ['logoutEverywhere', (bridge, _, other) => bridge.logoutEverywhere(other)],
+      ['endUserSessions', (bridge) => bridge.endUserSessions('ada')],
+      ['eraseUser', (bridge) => bridge.eraseUser('ada')],
+    ])('ends for good by %s', async (_, end) => {
+      const { sides, bridge, token, other, goOn } = await halfMoved()
+      expect(await end(bridge, token, other)).toSatisfy((ended) => ended === true || ended === 2)
+      await goOn()
+      for (const store of [bridge, sides.to.store]) {
+        await expect(store.checkToken(token)).rejects.toThrow('no such session')
+      }
+    })
+  },
+)
+
+test('a step that is repeated late does not bring back a session that has ended since', async () => {
+  const { from: source, to: target } = await world.sides()
+  const { token } = await source.store.login('ada')
+  const sessions = await source.store.run(takeSessions(from, [[idOf(token), 'ada']]))
+  const arrive = async () => {
+    await target.store.run(installSessions(to, sessions))
+    await target.store.run(listSessions(to, sessions))
+    await source.store.run(forgetMoving(from, sessions))
+  }
+  await arrive()
+  expect(await target.store.checkToken(token)).toMatchObject({ user: 'ada' })
+  expect(await target.store.logout(token)).toBe(true)
+  await arrive()
+  await expect(target.store.checkToken(token)).rejects.toThrow('no such session')
+  await finishMigration({ from: source, to: target })
+  await expect(target.store.run(installSessions(to, sessions))).rejects.toThrow('FINISHED')
+})
+
+test('counts are those of the source, and an older reading that comes late is ignored', async () => {
+  const sides = await world.sides()
+  const { token } = await sides.from.store.login('ada')
+  for (const item of ['tea', 'tea', 'book']) await sides.from.store.recordView(token, item)
+  expect(await migrate(sides)).toMatchObject({ moved: 1, items: 2, views: 3 })
+  expect(await migrate(sides)).toMatchObject({ moved: 0, items: 2, views: 0 })
+
+  // This one is stopped once it has read the counts.
+  const stopped = Promise.withResolvers<void>()
+  const goOn = Promise.withResolvers<void>()
+  const slow: MigrationSide = {
+    keys: to,
+    store: {
+      async run(update) {
+        if (update.commands.some((command) => command.includes(migrationKeys(to).ledger('tea')))) {
+          stopped.resolve()
+          await goOn.promise
+        }
+        return await sides.to.store.run(update)
+      },
+    },
+  }
+  const late = migrate({ from: sides.from, to: slow })
+  await stopped.promise
+  await sides.from.store.run({
+    commands: [['ZINCRBY', from.popular('tea'), -5, 'tea']],
+    readOnly: false,
+    read: () => undefined,
+  })
+  expect(await migrate(sides)).toMatchObject({ views: 5 })
+  goOn.resolve()
+  expect(await late).toMatchObject({ views: 0 })
+  await sides.from.store.run({
+    commands: [['ZREM', from.popular('book'), 'book']], // as the last view that is undone
+    readOnly: false,
+    read: () => undefined,
+  })
+  await finishMigration(sides)
+  expect(await sides.to.store.popularItems()).toEqual([{ item: 'tea', views: 7 }])
+})
+
+test('item counts are not halved before the migration is finished', async () => {
+  const sides = await world.sides()
+  const bridge = await world.bridge('target')
+  const { token } = await bridge.login('ada')
+  for (let views = 0; views < 8; views++) await bridge.recordView(token, 'tea')
+  const janitors = [sides.from, sides.to].map(({ store }) =>
+    store.janitor({ rescaleEverySeconds: 0, sweepEverySeconds: Number.POSITIVE_INFINITY }),
+  )
+  const runTwice = async () => {
+    for (const janitor of [...janitors, ...janitors]) await janitor.runOnce()
+  }
+  await runTwice()
+  expect(await bridge.popularItems()).toEqual([{ item: 'tea', views: 8 }])
+  await finishMigration(sides)
+  await runTwice()
+  expect(await bridge.popularItems()).toEqual([{ item: 'tea', views: 4 }])
+})
+
+test('a view that is repeated after the move with the same key counts once', async () => {
+  const sides = await world.sides()
+  const bridges = [await world.bridge('source'), await world.bridge('target')]
+  const { token } = await sides.from.store.login('ada')
+  const options = { idempotencyKey: 'a key' }
+  await sides.from.store.recordView(token, 'tea', options)
+  await createMover(sides).move([idOf(token)])
+  for (const bridge of bridges) {
+    expect(await bridge.recordView(token, 'tea', options)).toEqual({ user: 'ada', views: 1 })
+  }
+  await migrate(sides)
+  await finishMigration(sides)
+  expect(await sides.to.store.popularItems()).toEqual([{ item: 'tea', views: 1 }])
+})
+
+test('with the target as home, nothing is written for a session before it has arrived', async () => {
+  const sides = await world.sides()
+  const bridge = await world.bridge('target')
+  const { token } = await sides.from.store.login('ada')
+  const [, target] = world.admins
+  await target.config('RESETSTAT')
+  expect(await bridge.recordView(token, 'tea')).toEqual({ user: 'ada', views: 1 })
+  // Undone and repeated, it would be three: an arrival in between would lose what the undoing removes.
+  expect(commandStats(parseInfo(await target.info('commandstats'))).get('zincrby')).toMatchObject({
+    calls: 1,
+  })
+})
+
+test('pages of the sessions of a user who has some in each store', async () => {
+  const sides = await world.sides()
+  const bridges = [await world.bridge('source'), await world.bridge('target')]
+  const tokens: string[] = []
+  for (let login = 0; login < 9; login++) {
+    world.clock.ms++
+    tokens.push((await sides.from.store.login('ada')).token)
+  }
+  const ids = tokens.map(idOf)
+  await createMover(sides).move([0, 1, 4, 5, 7].map((index) => ids[index] ?? ''))
+  for (const bridge of bridges) {
+    for (const limit of [1, 2, 4, 100]) {
+      const found: string[] = []
+      let cursor: string | undefined
+      do {
+        const page = await bridge.userSessions(tokens[8] ?? '', { limit, cursor })
+        found.push(...page.sessions.map(({ id }) => id))
+        cursor = page.nextCursor
+      } while (cursor !== undefined)
+      expect(found).toEqual(ids.toReversed())
+    }
+    expect((await bridge.exportUser('ada')).sessions.map(({ id }) => id).sort()).toEqual(
+      ids.toSorted(),
+    )
+  }
+  const [source] = bridges
+  expect(await source?.eraseUser('ada')).toBe(9)
+  for (const { store } of [sides.from, sides.to]) {
+    expect((await store.exportUser('ada')).sessions).toEqual([])
+  }
+})
+
+test('while the source is down: sessions that have moved go on, and no other is logged out', async () => {
+  const { from: source, to: target } = await world.sides()
+  const bridge = await world.bridge('target')
+  const moved = await bridge.login('ada')
+  const left = await source.store.login('bob')
+  world.servers[0]?.program.signal('SIGKILL')
+  try {
+    await expect.poll(() => source.store.pool?.ready).toBe(0)
+    expect(await bridge.recordView(moved.token, 'tea')).toMatchObject({ user: 'ada' })
+    await expect
+      .poll(() => bridge.checkToken(left.token).catch(({ statusCode }) => statusCode))
+      .toBe(503)
+    await expect(migrate({ from: source, to: target })).rejects.toMatchObject({
+      code: 'ONETRIP_NOT_SENT',
+    })
+  } finally {
+    await world.servers[0]?.restart()
+  }
+})
+
+test.each([
+  ['source', 0, 'target'],
+  ['target', 1, 'source'],
+] as const)(
+  'with the %s as home, a bridge asks the servers of both sides',
+  async (home, at, other) => {
+    const bridge = await world.bridge(home)
+    const [own, away] = at === 0 ? world.servers : world.servers.toReversed()
+    const update: Update<Reply | undefined> = {
+      commands: [['PING']],
+      readOnly: true,
+      read: ([reply]) => reply,
+    }
+    const lost = { node: `the ${other} of the migration`, error: { code: 'ONETRIP_NOT_SENT' } }
+    expect(await bridge.ping()).toEqual([{ node: own?.socket }, { node: away?.socket }])
+    await expect(bridge.ping(0)).rejects.toThrow('timeoutMs')
+    const answers = [own, away].map((server) => ({ node: server?.socket, result: 'PONG' }))
+    expect(await bridge.runOnEach(update)).toEqual(answers)
+    expect(bridge.pool).toEqual({ connections: 2, ready: 2, inFlight: 0 })
+    away?.program.signal('SIGKILL')
+    try {
+      await expect.poll(() => bridge.ping()).toMatchObject([{ node: own?.socket }, lost])
+      await expect.poll(() => bridge.pool).toMatchObject({ connections: 2, ready: 1 })
+      expect(await bridge.runOnEach(update)).toMatchObject([answers[0], { error: {} }])
+    } finally {
+      await away?.restart()
+    }
+    own?.program.signal('SIGKILL')
+    try {
+      await expect
+        .poll(() => bridge.ping().catch((error) => error))
+        .toMatchObject({ code: 'ONETRIP_NOT_SENT' })
+    } finally {
+      await own?.restart()
+    }
+  },
+)
+
+test('a survey writes nothing', async () => {
+  const sides = await world.sides()
+  const { token } = await sides.from.store.login('ada')
+  await sides.from.store.recordView(token, 'tea')
+  const before = await Promise.all(world.admins.map(contents))
+  expect(await surveyMigration(sides)).toEqual({
+    opened: false,
+    sessions: 1,
+    moving: 0,
+    items: 1,
+  })
+  expect(await Promise.all(world.admins.map(contents))).toEqual(before)
+})
+
+test('a migration that is finished, or has another number of partitions, is refused', async () => {
+  const sides = await world.sides()
+  const bridge = await world.bridge('target')
+  const { token } = await sides.from.store.login('ada')
+  const wider = { ...sides, to: { ...sides.to, keys: partitionedKeys(16) } }
+  for (const begin of [migrate, surveyMigration, finishMigration]) {
+    await expect(begin(wider)).rejects.toThrow('began with 8 partitions, not 16')
+  }
+  await expect(finishMigration(sides)).rejects.toThrow('the source still holds 1 sessions')
+  await migrate(sides)
+  await finishMigration(sides)
+  expect(await world.admins[1].hlen(migrationKeys(to).moved('any'))).toBe(1)
+  for (const begin of [migrate, surveyMigration, finishMigration]) {
+    await expect(begin(sides)).rejects.toThrow('is finished')
+  }
+  await expect(bridge.ready()).rejects.toThrow('is finished')
+  expect(await bridge.checkToken(token)).toMatchObject({ user: 'ada' })
+})
+
+test.each([{ rate: 0 }, { batchSize: 0 }, { batchSize: 101 }, { batchSize: 1.5 }])(
+  'an option out of its range is refused: %j',
+  async (options) => {
+    const sides = await world.sides()
+    await expect(migrate(sides, options)).rejects.toMatchObject({ code: 'ONETRIP_INVALID_INPUT' })
+    expect(await world.admins[1].dbsize()).toBe(0)
+  },
+)
+
+test('parallel requests of one session to processes with either home: all of them count', async () => {
+  const sides = await world.sides()
+  const bridges = [await world.bridge('source'), await world.bridge('target')]
+  const rounds = 40
+  for (let round = 0; round < rounds; round++) {
+    const { token } = await sides.from.store.login('ada')
+    const requests = bridges.flatMap((bridge, index) =>
+      Array.from({ length: 4 }, (_, number) => [
+        bridge.recordView(token, `item ${index}${number}`),
+        bridge.patch(token, { [`field ${index}${number}`]: round }),
+      ]),
+    )
+    await Promise.all([...requests.flat(), createMover(sides).move([idOf(token)])])
+    const { store } = sides.to
+    expect(await store.viewedItems(token)).toHaveLength(8)
+    expect(await store.data(token)).toMatchObject({ version: 8 })
+    expect(Object.keys((await store.data(token)).fields)).toHaveLength(8)
+  }
+  await finishMigration(sides)
+  const counts = await sides.to.store.popularItems()
+  expect(counts).toHaveLength(8)
+  expect(counts.map(({ views }) => views)).toEqual(Array(8).fill(rounds))
+})
+
+test('a process with the source as home leaves nothing behind', async () => {
+  const bridge = await world.bridge('source')
+  const { token } = await bridge.login('ada')
+  await bridge.logout(token)
+  expect(await Promise.all(world.admins.map((admin) => admin.dbsize()))).toEqual([0, 0])
+})
+
+test('a survey says whether a process serves with the target as home', async () => {
+  const sides = await world.sides()
+  await world.bridge('source')
+  expect(await surveyMigration(sides)).toMatchObject({ opened: false })
+  await world.bridge('target')
+  expect(await surveyMigration(sides)).toMatchObject({ opened: true })
+})
+
+test('a bridge with another home is refused', () => {
+  const side = { store: world.storeOf('to'), keys: to }
+  expect(() => bridgeStores({ from: side, to: side, home: 'cluster' as 'target' })).toThrow(
+    'home must be source or target',
+  )
+})
+
+test('a migration stops by its signal, and another one goes on', async () => {
+  const sides = await world.sides()
+  for (let login = 0; login < 30; login++) await sides.from.store.login(`user ${login}`)
+  const stop = new AbortController()
+  const stopped = migrate(sides, {
+    batchSize: 1,
+    signal: stop.signal,
+    onProgress: ({ moved }) => {
+      if (moved >= 8) stop.abort(new Error('enough'))
+    },
+  })
+  await expect(stopped).rejects.toThrow('enough')
+  const { sessions } = await surveyMigration(sides)
+  expect(sessions).toBeGreaterThan(0)
+  expect(await migrate(sides)).toMatchObject({ moved: sessions })
+})
