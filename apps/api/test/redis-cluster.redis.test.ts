@@ -90,7 +90,11 @@ describe.each(['batch', 'naive'])('%s', (strategy) => {
     const info = (await metricsOf(url)).find(({ name }) => name === 'onetrip_info')
     expect(info?.labels).toMatchObject({ topology: 'cluster', transport: 'tcp' })
     const facts = await ask(`${url}/demo/server`)
-    expect(facts).toMatchObject({ topology: 'cluster', unavailable: [], version: /^8\./ })
+    expect(facts).toMatchObject({
+      topology: 'cluster',
+      unavailable: [],
+      version: expect.stringMatching(/^8\./),
+    })
     expect((facts.nodes as string[]).toSorted()).toEqual(nodes().toSorted())
     expect(await ask(`${url}/me/sessions`, { method: 'DELETE', token })).toMatchObject({ ended: 1 })
     api.signal('SIGTERM')
@@ -130,6 +134,17 @@ test('a node that is down: degraded, one line names it; no node: not ready', asy
   expect(await ask(`${url}/demo/server`)).toMatchObject({ unavailable: [name] })
   const lines = () => api.lastLines.filter((line) => line.includes('"Redis does not answer"'))
   await expect.poll(lines).toEqual([expect.stringContaining(`"node":"${name}"`)])
+  // A cluster that wants all of its slots is down as a whole, though its nodes answer.
+  const wantAllSlots = (value: 'yes' | 'no') =>
+    Promise.all(
+      others.map(({ admin }) => admin.config('SET', 'cluster-require-full-coverage', value)),
+    )
+  await wantAllSlots('yes')
+  await expect
+    .poll(readiness)
+    .toMatchObject({ statusCode: 503, code: expect.stringMatching(/REFUSED|NOT_SENT/) })
+  await wantAllSlots('no')
+  await expect.poll(readiness).toMatchObject({ status: 'degraded' })
   for (const node of others) await kill(node)
   await expect.poll(readiness).toMatchObject({ statusCode: 503 })
   for (const node of dead) await node.restart()
