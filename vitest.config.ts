@@ -1,9 +1,9 @@
 import { defineConfig } from 'vitest/config'
 
 // A file's suffix says what its tests need: *.test.ts nothing but Node, *.redis.test.ts a Redis that
-// apps/server-build built, *.fault.ts the same, and minutes (npm run test:faults), *.compose.test.ts a
-// Docker engine (npm run test:compose), *.browser.test.ts Chromium and a Redis (npm run test:browser).
-// npm test leaves the last three out.
+// apps/server-build built, *.cluster.test.ts several of them (npm run test:cluster), *.fault.ts one, and
+// minutes (npm run test:faults), *.compose.test.ts a Docker engine (npm run test:compose),
+// *.browser.test.ts Chromium and a Redis (npm run test:browser). npm test leaves the last four out.
 
 /** For a machine that does other things as well; vitest itself gives a second. */
 const expectOptions = { poll: { timeout: 30_000 } }
@@ -17,7 +17,11 @@ export default defineConfig({
           name: 'unit',
           expect: expectOptions,
           include: ['**/*.test.ts', '.bootstrap/*.test.ts'],
-          exclude: ['**/node_modules/**', '**/.onetrip/**', '**/*.{redis,browser,compose}.test.ts'],
+          exclude: [
+            '**/node_modules/**',
+            '**/.onetrip/**',
+            '**/*.{redis,cluster,browser,compose}.test.ts',
+          ],
           testTimeout: 30_000,
         },
       },
@@ -26,6 +30,17 @@ export default defineConfig({
           name: 'redis',
           expect: expectOptions,
           include: ['**/*.redis.test.ts'],
+          exclude: ['**/node_modules/**', '**/.onetrip/**'],
+          globalSetup: ['apps/stack/src/testing/build-redis.ts'],
+          testTimeout: 60_000,
+          hookTimeout: 60_000,
+        },
+      },
+      {
+        test: {
+          name: 'cluster',
+          expect: expectOptions,
+          include: ['**/*.cluster.test.ts'],
           exclude: ['**/node_modules/**', '**/.onetrip/**'],
           globalSetup: ['apps/stack/src/testing/build-redis.ts'],
           testTimeout: 60_000,

@@ -49,7 +49,14 @@ const servers = new Map(findServers().map((path) => [nameOf(path), path]))
 const results: string[] = []
 for (const [name, path] of servers) {
   console.log(`\n== ${name} (${path})`)
-  const vitest = [join(root, 'node_modules/vitest/vitest.mjs'), 'run', '--project', 'redis']
+  const vitest = [
+    join(root, 'node_modules/vitest/vitest.mjs'),
+    'run',
+    '--project',
+    'redis',
+    '--project',
+    'cluster',
+  ]
   const chosen = process.argv.slice(2)
   const usual = [
     'packages/session-store/test',

@@ -99,8 +99,12 @@ function complaintsOf(page: Page, url: string): readonly string[] {
   return complaints
 }
 
+const TRANSITIONS_ENDED = `Promise.allSettled(
+  document.getAnimations().filter((one) => one instanceof CSSTransition).map(({ finished }) => finished))`
+
 /** What axe-core finds wrong with the page as it is now, one line for each element. */
 export async function accessibilityFaults(page: Page): Promise<string[]> {
+  await page.evaluate(TRANSITIONS_ENDED) // colours in between are no state of the page
   await page.evaluate(axe.source)
   const { violations } = await page.evaluate<Pick<axe.AxeResults, 'violations'>>(
     "axe.run({ resultTypes: ['violations'] })",
