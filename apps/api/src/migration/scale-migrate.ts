@@ -43,7 +43,10 @@ const command = new Command('npm run scale:migrate --')
   )
   .option('--from <url>', 'the single Redis (env: REDIS_URL)')
   .addOption(
-    new Option('--to <nodes>', 'some nodes, as host:port,host:port; or a URL, which the API cannot serve from')
+    new Option(
+      '--to <nodes>',
+      'some nodes, as host:port,host:port; or a URL, which the API cannot serve from',
+    )
       .env('REDIS_MIGRATE_TO')
       .makeOptionMandatory(),
   )
