@@ -20,7 +20,7 @@ export function passwordFile(secrets: string, user: UserName): string {
 
 /**
  * Makes an ACL file out of `users.acl`, for a node of a cluster out of `cluster.acl`, too. A user's password
- * is what `passwordFile` has; where there is none, one is made. Both are readable by their owner only.
+ * is in `passwordFile`, which is created if it does not exist. Both are readable by their owner only.
  */
 export async function writeUsers(secrets: string, path: string, cluster = false): Promise<void> {
   const names = cluster ? [...userNames, ...clusterUserNames] : userNames

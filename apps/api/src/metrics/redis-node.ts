@@ -16,7 +16,7 @@ export interface RedisNodeOptions {
 export interface RedisNode {
   /** The last reply to INFO; undefined while the server is away. */
   readonly info: RedisInfo | undefined
-  /** The reply to CLUSTER SHARDS; undefined when there is none. Never rejects. */
+  /** The reply to CLUSTER SHARDS; undefined without a cluster. Never rejects. */
   shards(): Promise<unknown>
   stop(): void
 }

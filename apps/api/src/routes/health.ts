@@ -71,7 +71,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
         operationId: 'isReady',
         summary: 'Whether to send requests here',
         description:
-          'No (503) while Redis does not answer, and as soon as the process is told to stop. With a Redis Cluster: while no master answers; if some do not, the status is degraded. While sessions move to another Redis: while the home does not answer; if the other side does not, the status is degraded.',
+          '503 while Redis does not answer, and from the beginning of a shutdown on. With a Redis Cluster: while no master answers; if some do not, the status is degraded. While sessions move to another Redis: while the home does not answer; if the other side does not, the status is degraded.',
         tags: ['operations'],
         querystring: Exclusion,
         response: { 200: Ready },
