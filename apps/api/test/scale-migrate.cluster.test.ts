@@ -220,7 +220,7 @@ const nowhere = 'unix:///nowhere/redis.sock'
 test.each<[string, () => string[], string]>([
   ['no target', () => ['--from', nowhere], "required option '--to <nodes>' not specified"],
   [
-    'an unknown target',
+    'a malformed target',
     () => ['--to', 'here@', '--from', nowhere],
     'REDIS_MIGRATE_TO: cluster: node 1 must look like host:port',
   ],

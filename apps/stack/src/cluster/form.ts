@@ -101,7 +101,9 @@ async function introduce(
   }
   for (const [one, { admin, ...member }] of members.entries()) {
     for (const [other, { port, busPort }] of members.entries()) {
-      if (other <= one || (knows(one, other) && knows(other, one))) continue
+      // A single node meets itself: it learns its own address in no other way.
+      const isPair = other > one || members.length === 1
+      if (!isPair || (knows(one, other) && knows(other, one))) continue
       missing = `${addressOf(member)} and ${addressOf(members[other] as Member)} have not met`
       const host = addresses[other]?.slice(0, -`:${port}`.length) ?? ''
       await admin.cluster('MEET', host, port, busPort)

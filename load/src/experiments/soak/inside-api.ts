@@ -30,6 +30,6 @@ function report(): void {
   process.stdout.write(`${JSON.stringify({ soak: reading })}\n`)
 }
 
-process.stdout.on('error', () => process.exit(1)) // nobody reads: the soak was killed
+process.stdout.on('error', () => process.exit(1)) // the soak that read it was killed
 report()
 setInterval(report, Number(process.env[READ_EVERY_MS])).unref()
