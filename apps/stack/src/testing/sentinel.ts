@@ -27,7 +27,7 @@ export interface TestSentinels {
 }
 
 /**
- * A master and a replica on loopback, and three sentinels that fail over after a second.
+ * A master and a replica on loopback, and three sentinels that fail over after three seconds.
  *
  * @param options `password`: of the sentinels.
  */
@@ -109,7 +109,7 @@ const configuration = (port: number, data: string, masterPort: number, password?
     `dir ${data}`,
     ...(password ? [`requirepass ${password}`, `sentinel sentinel-pass ${password}`] : []),
     `sentinel monitor ${MASTER_NAME} 127.0.0.1 ${masterPort} 2`,
-    `sentinel down-after-milliseconds ${MASTER_NAME} 1000`,
+    `sentinel down-after-milliseconds ${MASTER_NAME} 3000`,
     `sentinel failover-timeout ${MASTER_NAME} 5000`,
     '',
   ].join('\n')
