@@ -21,6 +21,17 @@ test('builds are compared with stock round by round, beside the same idle connec
   ])
 })
 
+test('instructions are compared like CPU time, where they were counted', () => {
+  const counted = (build: string, instructions: number) => {
+    const { values, ...rest } = sample(build, 0, 1, instructions / 1_000)
+    return { ...rest, values: { ...values, instructions } }
+  }
+  const rows = Rows.of(shortConnections, [counted('stock', 80_000), counted('patched', 40_000)])
+  expect(shortConnections.claims(rows, {} as never)).toEqual([
+    "A short connection (patched) costs the main thread 0.50 times the instructions of stock's, and 0.50 times the CPU time of stock's.",
+  ])
+})
+
 test('builds that end with one patch after the other have a line each', () => {
   const withThreads = (threads: number, factor: number) =>
     ['stock', 'patched@0002', 'patched@0005'].map((build, index) => {
@@ -35,14 +46,14 @@ test('builds that end with one patch after the other have a line each', () => {
   const both = tableOf([...withThreads(1, 1), ...withThreads(2, 0.5)])
   expect(both?.head.slice(0, 3)).toEqual(['build', 'its last patch', 'main thread CPU µs'])
   expect(both?.rows).toEqual([
-    ['stock', '', '20.0', '1', '13.2', '10.0', '1', '13.2'],
+    ['stock', '', '20.0', '1', '1', '13.2', '10.0', '1', '1', '13.2'],
     [
       ...['patched@0002', 'inherit socket options from the listener'],
-      ...['19.0', '0.95', '6.24', '9.50', '0.95', '6.24'],
+      ...['19.0', '0.95', '-', '6.24', '9.50', '0.95', '-', '6.24'],
     ],
     [
       ...['patched@0005', 'close client sockets in the background'],
-      ...['18.0', '0.90', '6.24', '9.00', '0.90', '6.24'],
+      ...['18.0', '0.90', '-', '6.24', '9.00', '0.90', '-', '6.24'],
     ],
   ])
   // Beside different numbers of idle connections, and with whole builds, the usual table is the first.

@@ -45,6 +45,8 @@ export function sectionsOf(rows: Rows, { options }: Result): Section[] {
         range('mainCpuMicros', short, 'main thread CPU µs /connection'),
         ratio('mainCpuMicros', '× stock'),
         median('cpuMicros', short, 'all threads CPU µs /connection'),
+        'instructions',
+        ratio('instructions', 'instructions × stock'),
         'systemCalls',
         range('perSecond', short, 'connections/s'),
         ...['p99', errors],
@@ -92,11 +94,19 @@ export function claimsOf(rows: Rows): string[] {
   const isCounted = short.all.some((row) => row.median('systemCalls') !== null)
   const builds = short.by('build').toReversed() // ours is the last
   const groups = builds.flatMap(({ rows: own }) => own.groups('idle'))
-  const claims = groups.flatMap(({ name, rows: { all } }) => {
-    const ratios = all.flatMap((row) => row.ratio('mainCpuMicros', row.baseline(short))?.mean ?? [])
-    if (ratios.length === 0) return []
-    const ends = new Set([Math.min(...ratios), Math.max(...ratios)].map(figure))
-    return `A short connection (${name}) costs the main thread ${[...ends].join(' to ')} times the CPU time of stock's.`
+  const claims = groups.flatMap(({ name, rows: own }) => {
+    const ratiosOf = (metric: string) =>
+      own.all.flatMap((row) => row.ratio(metric, row.baseline(short))?.mean ?? [])
+    const costs = [
+      { ratios: ratiosOf('instructions'), what: 'instructions' },
+      { ratios: ratiosOf('mainCpuMicros'), what: 'CPU time' },
+    ].filter(({ ratios }) => ratios.length > 0)
+    const texts = costs.map(({ ratios, what }) => {
+      const ends = new Set([Math.min(...ratios), Math.max(...ratios)].map(figure))
+      return `${[...ends].join(' to ')} times the ${what} of stock's`
+    })
+    if (texts.length === 0) return []
+    return `A short connection (${name}) costs the main thread ${texts.join(', and ')}.`
   })
   claims.push(...short.all.flatMap(searchClaim))
   return short.all.length === 0 || isCounted
@@ -119,7 +129,11 @@ function stepsSection(short: Rows): Section {
   const isStepByStep = steps.length > 0 && short.groups('build', 'threads').length === 1
   const [first, ...more] = short.by('threads')
   const cpu = median('mainCpuMicros', short, 'main thread CPU µs')
-  const columns = [cpu, ratio('mainCpuMicros', '× stock'), median('systemCalls', short)]
+  const columns = [
+    ...[cpu, ratio('mainCpuMicros', '× stock')],
+    ratio('instructions', 'instructions × stock'),
+    median('systemCalls', short),
+  ]
   const withThreads = more.flatMap(({ value, rows }) =>
     columns.map(({ head, cell }) => ({
       head: `${head}, ${value} I/O threads`,

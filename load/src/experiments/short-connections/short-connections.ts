@@ -5,6 +5,7 @@ import { Option } from 'commander'
 import { sum } from 'simple-statistics'
 import { limitedByGenerator, measureLoad } from '../../drivers/redis/cost.ts'
 import { generateLoad, type LoadOptions } from '../../drivers/redis/generator/load.ts'
+import { countInstructions } from '../../drivers/redis/instructions.ts'
 import { mostConnections, requireConnections } from '../../drivers/redis/limits.ts'
 import {
   addBuilds,
@@ -51,6 +52,8 @@ type Tool = (typeof tools)[number]
 const MAX_IDLE = 1_000_000
 const GET = ['GET', '{key}']
 const PROFILED_SECONDS = 0.4
+/** Of the runs in which system calls or instructions are counted. */
+const COUNTED_SECONDS = 0.4
 
 /** What it costs the server to open and close a connection for each command. */
 export const shortConnections: Experiment<ShortConnectionsOptions, Bench> = {
@@ -72,7 +75,8 @@ when many clients stay connected, hence the idle connections.
 
 Clients connect from 200 loopback addresses, since a closed connection keeps its port for a minute, and
 in a network namespace of their own where the system allows one. strace counts system calls in runs of their
-own, beside the first number of idle connections; perf samples the main thread, beside the most.
+own, beside the first number of idle connections; perf counts instructions in runs of their own, and samples
+the main thread beside the most idle connections.
 
 --shape makes the source articles' calls of redis-benchmark, and the same with our generator, instead.
 redis-benchmark closes its oldest connection first, which the search finds at once. In a network namespace
@@ -88,7 +92,7 @@ Examples:
   rounds: 3,
   duration: 1,
   quick: { rounds: 1, duration: 0.5, idle: [0, 10_000], transports: ['tcp'] },
-  seconds: { quick: 15, usual: 90, full: 90 },
+  seconds: { quick: 20, usual: 120, full: 120 },
   configure(command) {
     addBuilds(command, ['baseline', 'stock', 'patched'])
     const idle = (text: string) => (text === 'most' ? text : wholeNumber(0, MAX_IDLE)(text))
@@ -125,6 +129,7 @@ Examples:
     { name: 'mainCpuMicros', label: 'main thread CPU µs /request', ...asCpu, least: 0.1 },
     { name: 'cpuMicros', label: 'all threads CPU µs /request', ...asCpu, least: 0.1 },
     { name: 'systemCalls', label: 'system calls /connection', ...asCount },
+    { name: 'instructions', label: 'instructions /connection', ...asCount },
     { name: 'p50', label: 'p50 ms' },
     { name: 'p99', label: 'p99 ms', ...asLatency },
     { name: 'max', label: 'longest ms' },
@@ -190,11 +195,12 @@ Examples:
     }
     if (load === SHORT) {
       const run = await measureLoad(server, short)
+      const instructions = await countInstructionsOf(server, short)
       const counts = one.idle === idle[0] ? await countSystemCallsOf(server, short) : null
       const profile = one.idle === Math.max(...idle) ? await profileOf(server, short) : null
       return {
         ...run,
-        values: { ...run.values, ...counts?.values },
+        values: { ...run.values, ...counts?.values, instructions },
         ...((counts || profile) && {
           details: { ...counts?.details, ...(profile && { profile }) },
         }),
@@ -218,9 +224,16 @@ async function profileOf({ pid }: RedisServer, load: LoadOptions) {
   return (await profileThread(pid, { seconds: PROFILED_SECONDS, signal }, run)).profile
 }
 
+/** Instructions of the main thread per short connection; null where they cannot be counted. */
+async function countInstructionsOf({ pid }: RedisServer, load: LoadOptions) {
+  const run = () => generateLoad({ ...load, end: { seconds: COUNTED_SECONDS } })
+  const { instructions, result } = await countInstructions(pid, run, load.signal)
+  return instructions && result.completed > 0 ? instructions / result.completed : null
+}
+
 /** System calls of the main thread per short connection; null where they cannot be counted. */
 async function countSystemCallsOf({ pid }: RedisServer, load: LoadOptions) {
-  const run = () => generateLoad({ ...load, end: { seconds: 0.4 } })
+  const run = () => generateLoad({ ...load, end: { seconds: COUNTED_SECONDS } })
   const { calls, result } = await countSystemCalls(pid, run, load.signal)
   if (!calls || result.completed === 0) return null
   const counts = Object.entries(calls).map(([name, count]) => [name, count / result.completed])
