@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdir } from 'node:fs/promises'
-import { dirname, join, resolve } from 'node:path'
+import { dirname, join, relative, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { listOf } from '@onetrip/stack/parsers.ts'
 import { places } from '@onetrip/stack/places.ts'
@@ -88,7 +88,8 @@ async function runOne(
   file: string,
 ): Promise<number | null> {
   const flags = preset === 'quick' || (preset === 'full' && experiment.full) ? [`--${preset}`] : []
-  const args = [cli, experiment.name, ...flags, '--json', file, '--no-report']
+  // The result names its command, which works in other checkouts with a relative path.
+  const args = [cli, experiment.name, ...flags, '--json', relative('', file), '--no-report']
   const child = spawn(process.execPath, [...process.execArgv, ...args], { stdio: 'inherit' })
   const pass = (signal: NodeJS.Signals) => void child.kill(signal)
   for (const signal of signals) process.on(signal, pass)
