@@ -19,7 +19,7 @@ await Promise.all([store.ready(), client.connect()])
 const copied = await importConnectRedis(store, { send: (command) => client.sendCommand(command) })
 console.log(copied) // { imported: 3, existing: 0, skipped: {} }
 
-// Step 1: the same cookies with the new store. Sessions that are only in connect-redis are moved on first use.
+// Step 1: the same cookies, the new store. Sessions that are only in connect-redis move on first use.
 const app = express()
 const migrateFrom = new RedisStore({ client })
 app.use(

@@ -25,11 +25,11 @@ const anything = fc.anything({
   withTypedArray: true,
 })
 
-const isNumber = (value: unknown, least: number, most: number, whole = true) =>
+const isNumber = (value: unknown, min: number, max: number, integer = true) =>
   typeof value === 'number' &&
-  value >= least &&
-  value <= most &&
-  (!whole || Number.isInteger(value))
+  value >= min &&
+  value <= max &&
+  (!integer || Number.isInteger(value))
 
 const isNoString = (value: unknown) => typeof value !== 'string'
 const isNoLimit = (value: unknown) => value !== undefined && !isNumber(value, 1, 1_000)

@@ -9,7 +9,7 @@ const parts = fc.array(
   { minLength: 1, maxLength: 5 },
 )
 const limits = fc.record({
-  most: fc.nat(40),
+  max: fc.nat(40),
   batchSize: fc.integer({ min: 1, max: 20 }),
   idleBefore: fc.nat(50),
 })
@@ -18,7 +18,7 @@ const ascending = (numbers: number[]) => numbers.toSorted((a, b) => a - b)
 
 test('the sessions that are chosen are the oldest of all parts, and no more than the limits ask', () => {
   fc.assert(
-    fc.property(parts, limits, (parts, { most, batchSize, idleBefore }) => {
+    fc.property(parts, limits, (parts, { max, batchSize, idleBefore }) => {
       const chosen = chooseEvictions(
         parts.map(({ all, read }, index) => ({
           part: { login: `login ${index}`, recent: `recent ${index}` },
@@ -27,12 +27,12 @@ test('the sessions that are chosen are the oldest of all parts, and no more than
             .slice(0, read)
             .map((lastSeen, rank) => ({ id: `${index}/${rank}`, lastSeen })),
         })),
-        { maxSessions: most, idleBefore, batchSize },
+        { maxSessions: max, idleBefore, batchSize },
       )
       const times = ascending(chosen.flatMap(({ sessions }) => sessions.map((one) => one.lastSeen)))
       const everybody = ascending(parts.flatMap(({ all }) => all))
       const due = everybody.filter(
-        (lastSeen, rank) => rank < everybody.length - most || lastSeen < idleBefore,
+        (lastSeen, rank) => rank < everybody.length - max || lastSeen < idleBefore,
       )
       expect(times).toEqual(due.slice(0, times.length))
       expect(times.length).toBeLessThanOrEqual(batchSize)
@@ -44,19 +44,19 @@ test('the sessions that are chosen are the oldest of all parts, and no more than
 
 test('the items that are dropped are the least viewed of all parts, down to those that are kept', () => {
   fc.assert(
-    fc.property(parts, limits, (parts, { most, batchSize }) => {
+    fc.property(parts, limits, (parts, { max, batchSize }) => {
       const read = parts.map(({ all, read }, index) => ({
         key: String(index),
         size: all.length,
         views: ascending(all).slice(0, read),
       }))
-      const drops = chooseDrops(read, { keptItems: most, batchSize })
+      const drops = chooseDrops(read, { keptItems: max, batchSize })
       const dropped = drops.flatMap(({ key, keep }) => {
         const all = ascending(parts[Number(key)]?.all ?? [])
         return all.slice(0, all.length - keep)
       })
       const everything = ascending(parts.flatMap(({ all }) => all))
-      const surplus = Math.max(0, everything.length - most)
+      const surplus = Math.max(0, everything.length - max)
       expect(ascending(dropped)).toEqual(everything.slice(0, dropped.length))
       expect(dropped.length).toBeLessThanOrEqual(Math.min(surplus, batchSize))
       if (surplus > 0) expect(dropped.length).toBeGreaterThan(0)

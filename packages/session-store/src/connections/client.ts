@@ -38,7 +38,7 @@ export function longLivedConnection(
   server: string | ServerLocation,
   connectTimeoutMs: number,
 ): Redis {
-  checkRange('connectTimeoutMs', connectTimeoutMs, { least: 1, most: MAX_TIMEOUT_MS })
+  checkRange('connectTimeoutMs', connectTimeoutMs, { min: 1, max: MAX_TIMEOUT_MS })
   const redis = new Redis({
     ...serverOptions(typeof server === 'string' ? { url: server } : server),
     ...safeRedisOptions,

@@ -22,9 +22,9 @@ export function checkedDataLimits(limits: DataLimits = {}): Required<DataLimits>
   checkOptions('dataLimits', limits)
   checkOptionNames('dataLimits', limits, optionNames)
   const { fields = 64, fieldBytes = 16_384, patchBytes = 65_536 } = limits
-  checkRange('dataLimits.fields', fields, { least: 1, most: 1_000, whole: true })
-  checkRange('dataLimits.fieldBytes', fieldBytes, { least: 2, most: MAX_BYTES, whole: true })
-  checkRange('dataLimits.patchBytes', patchBytes, { least: 2, most: MAX_BYTES, whole: true })
+  checkRange('dataLimits.fields', fields, { min: 1, max: 1_000, integer: true })
+  checkRange('dataLimits.fieldBytes', fieldBytes, { min: 2, max: MAX_BYTES, integer: true })
+  checkRange('dataLimits.patchBytes', patchBytes, { min: 2, max: MAX_BYTES, integer: true })
   return { fields, fieldBytes, patchBytes }
 }
 

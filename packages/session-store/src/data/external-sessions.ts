@@ -110,7 +110,7 @@ export function externalSessions(parts: Parts): ExternalSessions {
     read: async (id) => await byId.read(own(id)),
     put: async (id, fields) => (await byId.write(own(id), 'create', fields)) !== undefined,
     async add(id, fields, leftMs = 1000 * idleSeconds) {
-      checkNumber('leftMs', leftMs, { least: 0 })
+      checkNumber('leftMs', leftMs, { min: 0 })
       const seenAt = now() - Math.max(0, 1000 * idleSeconds - leftMs)
       try {
         const written = await byId.write(own(id), 'create', fields, 0, seenAt)

@@ -1,4 +1,4 @@
-import { known, StoreError } from '../errors.ts'
+import { requireSession, StoreError } from '../errors.ts'
 import { checkNumber, checkObject } from '../input.ts'
 import type { Keys } from '../keys.ts'
 import type { Runner } from '../runner.ts'
@@ -55,9 +55,9 @@ export function sessionData({ runner, keys, now, idleSeconds, limits }: SessionD
       const fields = encodeFields(data, limits)
       if (ifVersion !== undefined)
         checkNumber('ifVersion', ifVersion, {
-          least: 0,
-          most: Number.MAX_SAFE_INTEGER,
-          whole: true,
+          min: 0,
+          max: Number.MAX_SAFE_INTEGER,
+          integer: true,
         })
       const maxFields = limits.fields
       const times = { now: seenAt, idleBefore: now() - 1000 * idleSeconds }
@@ -101,7 +101,7 @@ export function dataFunctions({ tokens, ...parts }: SessionDataParts & { tokens:
     },
 
     async data(token: string): Promise<SessionData> {
-      return known(await byId.read(tokens.verify(token)))
+      return requireSession(await byId.read(tokens.verify(token)))
     },
 
     async patch(
@@ -111,7 +111,7 @@ export function dataFunctions({ tokens, ...parts }: SessionDataParts & { tokens:
     ): Promise<{ version: number }> {
       const id = tokens.verify(token)
       checkObject('options', options)
-      return known(await byId.write(id, 'patch', fields, options.ifVersion))
+      return requireSession(await byId.write(id, 'patch', fields, options.ifVersion))
     },
   }
 }

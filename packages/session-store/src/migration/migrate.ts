@@ -118,8 +118,8 @@ export async function migrate(
   options: MigrateOptions = {},
 ): Promise<MigrationProgress> {
   const { rate = Number.POSITIVE_INFINITY, batchSize = 50, onProgress, signal } = options
-  checkNumber('rate', rate, { least: 1 })
-  checkNumber('batchSize', batchSize, { least: 1, most: MAX_SESSIONS, whole: true })
+  checkNumber('rate', rate, { min: 1 })
+  checkNumber('batchSize', batchSize, { min: 1, max: MAX_SESSIONS, integer: true })
   const { from } = sides
   const progress: MigrationProgress = { phase: 'sessions', moved: 0, items: 0, views: 0 }
   const startedAt = performance.now()

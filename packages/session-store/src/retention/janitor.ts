@@ -110,14 +110,14 @@ export function createJanitor(parts: JanitorParts, options: JanitorOptions): Jan
     batchSize: options.batchSize ?? 100,
     keptItems: options.keptItems ?? 20_000,
   }
-  check('maxSessions', context.maxSessions, { least: 0, whole: true })
-  check('idleSeconds', context.idleSeconds, { least: 0 })
-  check('intervalSeconds', intervalSeconds, { least: 0.001, most: 86_400 })
-  check('batchSize', context.batchSize, { least: 1, most: 1_000, whole: true })
-  check('keptItems', context.keptItems, { least: 0, whole: true })
-  check('rescaleEverySeconds', rescaleEverySeconds, { least: 0 })
-  check('sweepEverySeconds', sweepEverySeconds, { least: 0 })
-  check('lockSeconds', lockSeconds, { least: 0.1, most: 86_400 })
+  check('maxSessions', context.maxSessions, { min: 0, integer: true })
+  check('idleSeconds', context.idleSeconds, { min: 0 })
+  check('intervalSeconds', intervalSeconds, { min: 0.001, max: 86_400 })
+  check('batchSize', context.batchSize, { min: 1, max: 1_000, integer: true })
+  check('keptItems', context.keptItems, { min: 0, integer: true })
+  check('rescaleEverySeconds', rescaleEverySeconds, { min: 0 })
+  check('sweepEverySeconds', sweepEverySeconds, { min: 0 })
+  check('lockSeconds', lockSeconds, { min: 0.1, max: 86_400 })
   if (signal !== undefined && !(signal instanceof AbortSignal)) {
     throw new TypeError('signal must be an AbortSignal')
   }

@@ -1,5 +1,5 @@
 import { type MaybeData, withDataIf } from '../data/data.ts'
-import { known, StoreError } from '../errors.ts'
+import { requireSession, StoreError } from '../errors.ts'
 import { checkKey, checkName } from '../input.ts'
 import type { Keys } from '../keys.ts'
 import type { Runner } from '../runner.ts'
@@ -28,7 +28,7 @@ export function viewFunctions({ runner, keys, tokens, now }: ViewParts) {
     try {
       const { view, counted } = await run(once(keys, input, update))
       if (view === undefined) await undo(undoOnce(keys, input, counted))
-      return known(view)
+      return requireSession(view)
     } catch (error) {
       throw repeatable(error)
     }
@@ -60,7 +60,7 @@ export function viewFunctions({ runner, keys, tokens, now }: ViewParts) {
           return await recordOnce(update, { id, item, idempotencyKey })
         const view = await run(update)
         if (view === undefined) await undo(undoView(keys, { id, item }))
-        return known(view)
+        return requireSession(view)
       } finally {
         runner.end()
       }

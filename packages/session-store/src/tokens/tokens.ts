@@ -72,10 +72,10 @@ export function createTokens(options: TokensOptions): Tokens {
   const { secrets, lifetimeSeconds = 30 * 24 * 3600, clock = Date.now } = { ...options }
   const { rememberedLifetimeSeconds = lifetimeSeconds } = { ...options }
   if (!Array.isArray(secrets) || ![...secrets].every(isSecret)) throw new TypeError(SECRETS_RULE)
-  checkRange('tokens.lifetimeSeconds', lifetimeSeconds, { least: 1, most: MAX_LIFETIME_SECONDS })
+  checkRange('tokens.lifetimeSeconds', lifetimeSeconds, { min: 1, max: MAX_LIFETIME_SECONDS })
   checkRange('tokens.rememberedLifetimeSeconds', rememberedLifetimeSeconds, {
-    least: lifetimeSeconds,
-    most: MAX_LIFETIME_SECONDS,
+    min: lifetimeSeconds,
+    max: MAX_LIFETIME_SECONDS,
   })
   if (typeof clock !== 'function') throw new TypeError('tokens.clock must be a function')
   const keys = secrets.map((secret) => createSecretKey(secret, 'utf8'))
