@@ -30,7 +30,7 @@ import { cursorOf, positionOf } from './sessions/cursor.ts'
 import { guestOf, loginFromGuest } from './sessions/guests.ts'
 import { viewFunctions } from './sessions/record-view.ts'
 import { userRecords } from './sessions/user-records.ts'
-import { PAGE, userSessionLists } from './sessions/user-session-lists.ts'
+import { MAX_PAGE_SIZE, userSessionLists } from './sessions/user-session-lists.ts'
 import * as userSessions from './sessions/user-sessions.ts'
 import { type SessionStoreOptions, storeOptionNames, tokensOptionNames } from './store-options.ts'
 import type { SessionStore } from './store-types.ts'
@@ -200,8 +200,8 @@ export function createSessionStore(options: SessionStoreOptions): SessionStore {
     userSessions: multiStep(async (token, page = {}) => {
       const own = tokens.verify(token)
       checkObject('page', page)
-      const { limit = PAGE, cursor } = page
-      checkLimit(limit, PAGE)
+      const { limit = MAX_PAGE_SIZE, cursor } = page
+      checkLimit(limit, MAX_PAGE_SIZE)
       const after = cursor === undefined ? undefined : positionOf(cursor)
       const { user } = await checkId(own)
       if (user === null) return { sessions: [] }

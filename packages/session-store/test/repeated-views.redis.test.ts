@@ -8,7 +8,7 @@ import {
   type SessionStoreOptions,
   strategyNames,
 } from '../src/index.ts'
-import { once } from '../src/sessions/repeated-views.ts'
+import { recordViewOnce } from '../src/sessions/repeated-views.ts'
 import { recordView } from '../src/updates.ts'
 
 const tokens = { secrets: ['a-secret-for-tests-a-secret-for-tests'] }
@@ -114,7 +114,7 @@ test('a view is five commands, with or without a key, and the mark is where the 
     const view = { id: 'a-session', item: 'book', idempotencyKey }
     const plain = recordView(keys, view, 1)
     expect(plain.commands).toHaveLength(5)
-    const { commands } = once(keys, view, plain)
+    const { commands } = recordViewOnce(keys, view, plain)
     expect(commands).toHaveLength(5)
     const [, , , counted, mark] = commands[3] ?? []
     if (keys !== documentKeys) expect(calculateSlot(`${counted}`)).toBe(calculateSlot(`${mark}`))

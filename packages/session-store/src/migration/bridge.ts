@@ -2,8 +2,8 @@ import { StoreError } from '../errors.ts'
 import { checkLimit, checkObject, checkString } from '../input.ts'
 import type { Runner } from '../runner.ts'
 import { positionOf } from '../sessions/cursor.ts'
-import { carryMark } from '../sessions/repeated-views.ts'
-import { PAGE, userSessionLists } from '../sessions/user-session-lists.ts'
+import { copyMarker } from '../sessions/repeated-views.ts'
+import { MAX_PAGE_SIZE, userSessionLists } from '../sessions/user-session-lists.ts'
 import { statesOf } from '../sessions/user-sessions.ts'
 import type { PageOptions } from '../store-options.ts'
 import type { SessionStore } from '../store-types.ts'
@@ -149,8 +149,8 @@ export function bridgeStores({ from, to, home, clock = Date.now }: BridgeOptions
     return state?.user === user && (await lists[side].end(id))
   }
 
-  async function userPage(user: string, { limit = PAGE, cursor }: PageOptions) {
-    checkLimit(limit, PAGE)
+  async function userPage(user: string, { limit = MAX_PAGE_SIZE, cursor }: PageOptions) {
+    checkLimit(limit, MAX_PAGE_SIZE)
     const after = cursor === undefined ? undefined : positionOf(cursor)
     const left = await lists.from.page(user, { limit, after })
     await mover.completeAll()
@@ -199,7 +199,7 @@ export function bridgeStores({ from, to, home, clock = Date.now }: BridgeOptions
       await inEither(token, async (store) => {
         const idempotencyKey = options?.idempotencyKey
         if (store === to.store && idempotencyKey !== undefined) {
-          await carryMark(from, to, { id: idOf(token), item, idempotencyKey })
+          await copyMarker(from, to, { id: idOf(token), item, idempotencyKey })
         }
         return await store.recordView(token, item, options)
       }),

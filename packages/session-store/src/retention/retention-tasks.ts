@@ -3,7 +3,7 @@ import { StoreError } from '../errors.ts'
 import type { Keys } from '../keys.ts'
 import { errorKind } from '../outcomes.ts'
 import type { Runner } from '../runner.ts'
-import { LOGIN_MAY_TAKE_SECONDS } from '../sessions/user-sessions.ts'
+import { MAX_LOGIN_SECONDS } from '../sessions/user-sessions.ts'
 import { chooseDrops, dropItems, halveCounts, leastViewed } from './item-counts.ts'
 import * as retention from './retention.ts'
 
@@ -22,7 +22,7 @@ export interface RetentionContext {
 export type TaskStep = Partial<Omit<RetentionStep, 'durationMs'>>
 
 /** A login that began before this time has been written completely, or never will be. */
-export const settledBefore = ({ now }: RetentionContext): number => now() - LOGIN_MAY_TAKE_SECONDS
+export const settledBefore = ({ now }: RetentionContext): number => now() - MAX_LOGIN_SECONDS
 
 /**
  * So many of each part are read that most of a batch can be told to be the oldest of all, although the
