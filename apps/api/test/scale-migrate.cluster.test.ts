@@ -160,7 +160,7 @@ test('moves everything to a cluster while APIs with either home serve, killed tw
   expect(new Map(counts)).toEqual(views)
   expect(await run(...fromTo())).toMatchObject({
     code: 1,
-    stderr: expect.stringContaining('this migration is finished: serve from the target alone'),
+    stderr: expect.stringContaining('this migration is finished: use only the target store'),
   })
 })
 
