@@ -96,7 +96,7 @@ test.each(supported)('a client with %j is supported', async (options) => {
 })
 
 test.each([
-  [{ commandTimeout: 1_000 }, 'commandTimeout (the store has a deadline of its own, deadlineMs)'],
+  [{ commandTimeout: 1_000 }, 'commandTimeout (the store has its own deadline, deadlineMs)'],
   [{ commandTimeout: 0 }, 'commandTimeout'],
   [{ stringNumbers: true }, 'stringNumbers'],
   [{ reconnectOnError: () => 2 as const }, 'reconnectOnError'],
@@ -117,7 +117,7 @@ test.each([
   [{ scaleReads: 'slave' as const }, 'scaleReads'],
   [{ redisOptions: { commandTimeout: 1_000 } }, 'commandTimeout'],
   [{ redisOptions: { stringNumbers: true } }, 'stringNumbers'],
-  [{ redisOptions: { db: 5 } }, 'db (a cluster has no other database)'],
+  [{ redisOptions: { db: 5 } }, 'db (a cluster has only database 0)'],
   [{ retryDelayOnFailover: 100 }, 'retryDelayOnFailover: 0'],
 ])('a cluster with %j is refused, and the option named', (options, words) => {
   const client = new Cluster([{ host: '127.0.0.1', port: 1 }], {

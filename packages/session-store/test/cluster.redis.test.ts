@@ -82,7 +82,7 @@ describe.each(strategies)('%s', (strategy) => {
       const data = { fields: { cart: [item] }, version: 1 }
       expect(await store.checkToken(token, { data: true })).toMatchObject({ user: 'ada', data })
       expect(await store.viewedItems(token)).toMatchObject([{ item }])
-      await expect(store.data(guest.token)).rejects.toThrow('no such session')
+      await expect(store.data(guest.token)).rejects.toThrow('the session does not exist or has ended')
     }
     const { sessions } = await store.exportUser('ada')
     expect(sessions.flatMap(({ data }) => data.cart).toSorted()).toEqual(
@@ -168,7 +168,7 @@ test('a client that could send a write twice is refused, with the options to cha
   ]
   for (const client of unsafe) {
     expect(() => createSessionStore({ client, tokens })).toThrow(
-      /needs (enableOfflineQueue: false|retryDelayOnFailover: 0)/,
+      /set (enableOfflineQueue: false|retryDelayOnFailover: 0)/,
     )
     client.disconnect()
   }
@@ -187,7 +187,7 @@ test('keys that are not made for a cluster are refused', () => {
     for (const janitor of [undefined, false] as const) {
       const options = { client, tokens, janitor, ...(unfit && { keys: unfit }) }
       expect(() => createSessionStore(options as SessionStoreOptions)).toThrow(
-        'use the option keys: partitionedKeys()',
+        'set keys: partitionedKeys()',
       )
     }
   }

@@ -39,7 +39,7 @@ test.each(strategyNames)(
       {
         code: 'ONETRIP_EVICTION',
         message:
-          'Redis has maxmemory-policy allkeys-lru: at maxmemory it removes sessions, all of them at once with documentKeys. Set maxmemory-policy noeviction',
+          'Redis has maxmemory-policy allkeys-lru: at maxmemory it evicts sessions; with documentKeys, all of them at once. Set maxmemory-policy noeviction',
       },
     ])
   },
@@ -49,7 +49,7 @@ test('one that may evict keys with an expiry only says what those are', async ()
   await configure('volatile-ttl')
   await start()
   expect(warnings.map(({ message }) => message).join()).toContain(
-    "removes limits and the janitor's",
+    "evicts counters of attempts, idempotency keys and the janitor's",
   )
 })
 

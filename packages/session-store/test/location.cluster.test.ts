@@ -128,7 +128,7 @@ test('a node that is down: the others serve, and the answer names it', async () 
   lost?.program.signal('SIGSTOP') // so that the view is surely in flight when it dies
   const inFlight = expect(store.recordView(onLost?.token ?? '', itemOn(1))).rejects.toMatchObject({
     code: 'ONETRIP_OUTCOME_UNKNOWN',
-    message: `sent to Redis, but the reply of 127.0.0.1:${lost?.port} was lost`,
+    message: `sent to Redis, but the reply from 127.0.0.1:${lost?.port} was lost`,
   })
   lost?.program.signal('SIGKILL')
   await inFlight

@@ -81,7 +81,7 @@ test('a logout and the move of its session, in all orders: the session ends once
     expect(taken).toHaveLength(user === undefined ? 1 : 0)
     await migrate(sides)
     expect(await sides.to.store.logout(token)).toBe(user === undefined)
-    await expect(sides.to.store.checkToken(token)).rejects.toThrow('no such session')
+    await expect(sides.to.store.checkToken(token)).rejects.toThrow('the session does not exist or has ended')
   }
 })
 
@@ -134,7 +134,7 @@ describe.each(['source', 'target'] as const)(
       expect(await end(bridge, token, other)).toSatisfy((ended) => ended === true || ended === 2)
       await goOn()
       for (const store of [bridge, sides.to.store]) {
-        await expect(store.checkToken(token)).rejects.toThrow('no such session')
+        await expect(store.checkToken(token)).rejects.toThrow('the session does not exist or has ended')
       }
     })
   },
@@ -153,7 +153,7 @@ test('a step that is repeated late does not bring back a session that has ended 
   expect(await target.store.checkToken(token)).toMatchObject({ user: 'ada' })
   expect(await target.store.logout(token)).toBe(true)
   await arrive()
-  await expect(target.store.checkToken(token)).rejects.toThrow('no such session')
+  await expect(target.store.checkToken(token)).rejects.toThrow('the session does not exist or has ended')
   await finishMigration({ from: source, to: target })
   await expect(target.store.run(installSessions(to, sessions))).rejects.toThrow('FINISHED')
 })
@@ -355,7 +355,7 @@ test('a migration that is finished, or has another number of partitions, is refu
   const { token } = await sides.from.store.login('ada')
   const wider = { ...sides, to: { ...sides.to, keys: partitionedKeys(16) } }
   for (const begin of [migrate, surveyMigration, finishMigration]) {
-    await expect(begin(wider)).rejects.toThrow('began with 8 partitions, not 16')
+    await expect(begin(wider)).rejects.toThrow('started with 8 partitions, not 16')
   }
   await expect(finishMigration(sides)).rejects.toThrow('the source still holds 1 sessions')
   await migrate(sides)

@@ -75,6 +75,6 @@ test('a Redis that is killed: nothing hangs, nothing is counted twice', async ()
 
 test('a client that could send late, or is none, is refused', async () => {
   const queueing = createClient({ socket: { path: server.socket, tls: false } })
-  expect(() => nodeRedisSender(queueing)).toThrow('it needs disableOfflineQueue: true')
+  expect(() => nodeRedisSender(queueing)).toThrow('set disableOfflineQueue: true')
   expect(() => nodeRedisSender(server.redis as never)).toThrow('must be a client of node-redis')
 })

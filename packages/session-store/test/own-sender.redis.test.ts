@@ -112,14 +112,14 @@ test('a sender without an answer is not ready in time', async () => {
   const { store } = storeSending(noReply)
   await expect(store.ready(50)).rejects.toMatchObject({
     code: 'ONETRIP_NOT_SENT',
-    message: 'not sent to Redis: no answer after 0.05 s',
+    message: 'not sent to Redis: no reply after 0.05 s',
   })
 })
 
 test('a sender of ones own leaves no room for another client', () => {
   const sender = { name: 'own', send: noReply, close: async () => {} }
   expect(() => createSessionStore({ sender, tokens, url: 'redis://127.0.0.1' })).toThrow(
-    'leave out url',
+    'sender cannot be combined with url',
   )
 })
 

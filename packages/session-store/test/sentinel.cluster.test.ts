@@ -132,7 +132,7 @@ test('sentinels that cannot be reached: the reason in a bounded time', async () 
 })
 
 test.each([
-  [{ nodes: ['redis:1'], name: '' }, 'sentinel needs the name of the master'],
+  [{ nodes: ['redis:1'], name: '' }, 'sentinel needs the name of the primary'],
   [{ nodes: ['redis 1'], name: 'm' }, 'sentinel: node 1 must look like host:port'],
   [{ nodes: ['redis'], name: 'm', sentinelUsername: 'x' }, 'needs a sentinelPassword'],
   [{ nodes: ['redis'], name: 'm', tls: { ca: 'x' } }, 'tls has an unusable ca, cert or key'],

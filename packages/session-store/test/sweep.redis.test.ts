@@ -159,7 +159,7 @@ test('keys below sessions: that are not lists are skipped, and warned of once in
   // The views of 20 sessions, and the entries in their users' lists.
   expect(await sweep(store, 5)).toMatchObject({ swept: 20 + 20 })
   expect(warnings).toEqual([
-    { code: 'ONETRIP_FOREIGN_KEY', message: expect.stringContaining('2 of them are not') },
+    { code: 'ONETRIP_FOREIGN_KEY', message: expect.stringContaining('2 keys that match') },
   ])
   expect(await server.redis.keys('sessions:*')).toHaveLength(2)
 })

@@ -40,7 +40,7 @@ test('a forged token is refused however often it comes', () => {
   const token = tokens.issue()
   const forged = `${tokens.verify(token)}.${'A'.repeat(43)}`
   for (let use = 0; use < 3; use++) {
-    expect(() => tokens.verify(forged)).toThrow('not genuine')
+    expect(() => tokens.verify(forged)).toThrow('invalid signature')
     expect(tokens.verify(token)).toBe(token.split('.')[0])
   }
 })
@@ -58,7 +58,7 @@ test('secrets rotate: the first signs, all verify', () => {
   const rotated = createTokens({ secrets: [fresh, old] })
   expect(rotated.verify(before)).toBeTruthy()
   const after = rotated.issue()
-  expect(() => createTokens({ secrets: [old] }).verify(after)).toThrow('not genuine')
+  expect(() => createTokens({ secrets: [old] }).verify(after)).toThrow('invalid signature')
 })
 
 test('every token that was changed in one character is refused', () => {
@@ -68,7 +68,7 @@ test('every token that was changed in one character is refused', () => {
   for (let index = 0; index < token.length - 1; index++) {
     const other = token[index] === 'A' ? 'B' : 'A'
     const changed = token.slice(0, index) + other + token.slice(index + 1)
-    expect(() => tokens.verify(changed), `character ${index}`).toThrow(/malformed|not genuine/)
+    expect(() => tokens.verify(changed), `character ${index}`).toThrow(/malformed|invalid signature/)
   }
 })
 
@@ -100,7 +100,7 @@ test('a clock that is set back and forward again judges a token anew each time',
   const token = tokens.issue()
   const id = tokens.verify(token)
   now = start - 120_000
-  expect(() => tokens.verify(token)).toThrow('not genuine')
+  expect(() => tokens.verify(token)).toThrow('issued in the future')
   now = start + 120_000
   expect(() => tokens.verify(token)).toThrow('expired')
   now = start + 30_000
@@ -109,7 +109,7 @@ test('a clock that is set back and forward again judges a token anew each time',
 
 test('a token from the future is not genuine', () => {
   const future = createTokens({ secrets: [fresh], clock: () => Date.now() + 120_000 }).issue()
-  expect(() => createTokens({ secrets: [fresh] }).verify(future)).toThrow('not genuine')
+  expect(() => createTokens({ secrets: [fresh] }).verify(future)).toThrow('issued in the future')
 })
 
 test('short or missing secrets are refused', () => {

@@ -90,7 +90,7 @@ test('the updates of a batch that is late fail once each, although their replies
   redis.program.signal('SIGSTOP')
   const pings = Array.from({ length: 3 }, () => runner.run(ping))
   for (const { status, reason } of (await Promise.allSettled(pings)) as PromiseRejectedResult[]) {
-    expect([status, reason.message]).toEqual(['rejected', 'sent to Redis, but the reply is late'])
+    expect([status, reason.message]).toEqual(['rejected', 'sent to Redis, but no reply before the deadline'])
   }
   redis.program.signal('SIGCONT')
   await expect.poll(() => batches).toMatchObject([{ updates: 3, failed: 0 }])

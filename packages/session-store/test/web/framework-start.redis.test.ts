@@ -36,7 +36,7 @@ describe.each(Object.entries(frameworks))('%s', (_, start) => {
     [{ cookie: { sameSite: 'none', secure: false } }, 'sameSite'],
     [{ publicOrigins: ['shop.example'] }, 'publicOrigins'],
     [{ bearer: 'no' }, 'bearer'],
-    [{ store: {} }, 'no effect'],
+    [{ store: {} }, 'without effect'],
     [{ publicOrigin: ['https://shop.example'] }, 'did you mean publicOrigins?'],
     [{ idleSecond: 60 }, 'the sessions plugin has no option idleSecond: did you mean idleSeconds?'],
     [{ cookie: { maxAge: 60 } }, 'cookie has no option maxAge'],
@@ -86,6 +86,6 @@ test('express: used twice, each request says so', async () => {
   }
   expect(errors).toEqual([
     undefined,
-    new Error('req.onetrip exists already: expressSessions is used twice'),
+    new Error('req.onetrip already exists: expressSessions is used twice'),
   ])
 })

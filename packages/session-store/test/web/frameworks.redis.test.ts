@@ -175,7 +175,7 @@ describe.each(Object.entries(frameworks))('%s', (name, start) => {
         statusCode: 503,
         code: expect.stringMatching(/^ONETRIP_(?:NOT_SENT|OUTCOME_UNKNOWN)$/),
         error: 'Service Unavailable',
-        message: expect.stringMatching(/^there is no connection to Redis$|^sent to Redis/),
+        message: expect.stringMatching(/^no connection to Redis$|^sent to Redis/),
         mayHaveWritten: expect.any(Boolean),
         retrySafe: expect.any(Boolean),
       })
