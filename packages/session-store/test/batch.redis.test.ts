@@ -73,7 +73,7 @@ test('every caller of a batch gets its own result', async () => {
   ])
 })
 
-test('a refused command fails only the callers whose it is', async () => {
+test('a refused command fails only for its own callers', async () => {
   const store = await storeForThisTest()
   const [ada, bob] = await Promise.all([store.login('ada'), store.login('bob')])
   await server.redis.set(`viewed:${idOf(ada.token)}`, 'not a sorted set')
@@ -91,7 +91,7 @@ test('a refused command fails only the callers whose it is', async () => {
   expect(await Promise.all(all)).toEqual(['ONETRIP_REFUSED', 'ONETRIP_REFUSED'])
 })
 
-test('more callers than a batch holds are spread over several, and all are answered', async () => {
+test('more callers than fit into a batch are served by several batches', async () => {
   const store = await storeForThisTest({ poolSize: 3 })
   const { token } = await store.login('ada')
   const batches = messagesOf<BatchTrace>(batchChannel.asyncEnd)
@@ -102,7 +102,7 @@ test('more callers than a batch holds are spread over several, and all are answe
   expect(sizes).toEqual([16, 16, 16, 16, 16, 16, 4])
 })
 
-test('text of any kind arrives as it was sent', async () => {
+test('any text arrives unchanged', async () => {
   const store = await storeForThisTest()
   const users = ['ada', 'Zoë', '中文', '🦊🦊', '"\\$5', '*3']
   const sessions = await Promise.all(users.map((user) => store.login(user)))
@@ -114,7 +114,7 @@ test('text of any kind arrives as it was sent', async () => {
   expect(new Set(items)).toEqual(new Set(users.map((user) => `${user} – item`)))
 })
 
-test('an injected client is used, and left open', async () => {
+test('an injected client is used and not closed', async () => {
   const client = new Redis(server.socket, { ...safeRedisOptions, lazyConnect: true })
   onTestFinished(() => client.disconnect())
   const store = createSessionStore({ client, tokens, janitor: false })
@@ -132,7 +132,7 @@ test('a store needs one address or one client', () => {
   client.disconnect()
 })
 
-/** A server that answers ioredis's greeting like a Redis, and dies in the middle of what follows. */
+/** A server that answers ioredis's handshake like Redis, and dies in the middle of the next commands. */
 async function dyingServer(replyBeforeDeath: string): Promise<{ url: string; deaths(): number }> {
   let deaths = 0
   const sockets = new Set<Socket>()
@@ -164,7 +164,7 @@ async function dyingServer(replyBeforeDeath: string): Promise<{ url: string; dea
 }
 
 test.each(['sequential', 'pipeline', 'transaction', 'batch', 'script'] as const)(
-  '%s: a server that dies in the middle of a pipeline leaves no promise pending, and is asked once',
+  '%s: a server that dies in the middle of a pipeline: all promises settle, nothing is sent twice',
   async (strategy) => {
     const dying = await dyingServer(':0\r\n:0\r\n')
     const store = createSessionStore({
@@ -182,7 +182,7 @@ test.each(['sequential', 'pipeline', 'transaction', 'batch', 'script'] as const)
   },
 )
 
-test('a connection that owes a reply for too long is opened anew', async () => {
+test('a connection that does not reply for too long is reopened', async () => {
   const own = await testRedis()
   onTestFinished(() => own.stop())
   const url = `unix://${own.socket}`

@@ -21,7 +21,7 @@ const options = { ...safeRedisOptions, lazyConnect: true }
 const nodes = [{ host: '127.0.0.1', port: 1 }]
 const clusterOptions = { ...safeClusterOptions, lazyConnect: true }
 
-/** As ioredis 4 and the early 5 make it: without the options that came later. */
+/** A client as ioredis 4 and early versions of 5 create it: without newer options. */
 function olderClient(): object {
   const client = new Redis(options)
   Reflect.deleteProperty(client.options, 'blockingTimeoutGrace')
@@ -45,7 +45,7 @@ test.each([
   ['a URL', () => 'redis://127.0.0.1', 'pass it as url'],
   ['options of ioredis', () => ({ host: '127.0.0.1', port: 6379 }), 'use url, or a custom sender'],
   ['null', () => null, 'use url, or a custom sender'],
-])('%s is refused with the right way', (_name, make, words) => {
+])('%s is refused, and the error names the alternative', (_name, make, words) => {
   const client = make() as Client
   const create = () => createSessionStore({ client, tokens })
   expect(create).toThrow(TypeError)

@@ -45,7 +45,7 @@ const codeOf = (error: unknown) => (error as { code: string }).code
 const items = Array.from({ length: 40 }, (_, index) => `item ${index}`)
 
 describe.each(strategies)('%s', (strategy) => {
-  test('keeps sessions and counts that are spread over the nodes', async () => {
+  test('spreads sessions and counts over the nodes', async () => {
     const { store } = await storeForThisTest(strategy)
     const sessions = await Promise.all(['ada', 'bob', 'cyd'].map((user) => store.login(user)))
     const ada = sessions[0]?.token ?? ''
@@ -72,7 +72,7 @@ describe.each(strategies)('%s', (strategy) => {
     )
   })
 
-  test('carries the data of guests over to sessions on other nodes', async () => {
+  test('moves the data of guests to sessions on other nodes', async () => {
     const { store } = await storeForThisTest(strategy)
     for (const item of items.slice(0, 20)) {
       const guest = await store.loginGuest()
@@ -121,7 +121,7 @@ describe.each(strategies)('%s', (strategy) => {
     expect(new Map(popular.map(({ item, views }) => [item, views]))).toEqual(acknowledged)
   })
 
-  test('a session is found, and its views are counted, wherever a move of its slot has got to', async () => {
+  test('finds a session and counts its views at every stage of a move of its slot', async () => {
     const { store } = await storeForThisTest(strategy)
     const { token } = await store.login('ada')
     await store.recordView(token, 'book')
@@ -179,7 +179,7 @@ test('a client that could send a write twice is refused, with the options to cha
   safe.disconnect()
 })
 
-test('keys that are not made for a cluster are refused', () => {
+test('keys that do not fit a cluster are refused', () => {
   const client = createCluster([{ host: '127.0.0.1', port: 1 }])
   onTestFinished(() => client.disconnect())
   const ofItems = { ...keys, once: documentKeys.once }

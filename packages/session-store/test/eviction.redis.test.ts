@@ -31,7 +31,7 @@ const configure = (policy: string, maxmemory = '100mb') =>
   server.redis.config('SET', 'maxmemory-policy', policy, 'maxmemory', maxmemory)
 
 test.each(strategyNames)(
-  '%s: a Redis that may evict sessions causes a warning',
+  '%s: warns if Redis may evict sessions',
   async (strategy) => {
     await configure('allkeys-lru')
     await start({ strategy })
@@ -45,7 +45,7 @@ test.each(strategyNames)(
   },
 )
 
-test('one that may evict keys with an expiry only says what those are', async () => {
+test('with a volatile policy, the warning names the keys with an expiry', async () => {
   await configure('volatile-ttl')
   await start()
   expect(warnings.map(({ message }) => message).join()).toContain(
@@ -53,7 +53,7 @@ test('one that may evict keys with an expiry only says what those are', async ()
   )
 })
 
-test('no warning without a limit of memory, or with noeviction', async () => {
+test('no warning without maxmemory, or with noeviction', async () => {
   await configure('allkeys-lru', '0')
   await start()
   await configure('noeviction')
@@ -61,7 +61,7 @@ test('no warning without a limit of memory, or with noeviction', async () => {
   expect(warnings).toEqual([])
 })
 
-test('a user who may not ask is let in all the same', async () => {
+test('a user without the permission for INFO can start', async () => {
   await configure('allkeys-lru')
   await server.redis.call('ACL', 'SETUSER', 'shop', 'on', 'nopass', '~*', '+@all', '-info')
   const url = `unix://shop:any@localhost${server.socket}`
@@ -69,7 +69,7 @@ test('a user who may not ask is let in all the same', async () => {
   expect(warnings).toEqual([])
 })
 
-test('without a subscriber it is a warning of the process', async () => {
+test('without a subscriber, it is a process warning', async () => {
   warningChannel.unsubscribe(remember)
   const emit = vi.spyOn(process, 'emitWarning').mockImplementation(() => {})
   onTestFinished(() => emit.mockRestore())

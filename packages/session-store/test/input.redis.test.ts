@@ -46,7 +46,7 @@ describe('functions of the store', () => {
   const data = async () =>
     (await server.redis.keys('*')).filter((key) => !key.startsWith('janitor:')).sort()
 
-  /** What is called, and which values it must refuse. */
+  /** The call, and the values that it must reject. */
   const cases: [string, (value: never) => unknown, (value: unknown) => boolean][] = [
     ['login user', (value) => store.login(value), isNoString],
     ['tokenExpiresAt', async (value) => store.tokenExpiresAt(value), () => true],
@@ -119,7 +119,7 @@ describe('functions of the store', () => {
   ]
 
   test.each(cases)(
-    '%s: any other value is refused, and nothing is written',
+    '%s: rejects any other value and writes nothing',
     async (_, call, isWrong) => {
       await store.ready()
       token = (await store.login('ada')).token
@@ -141,7 +141,7 @@ describe('functions of the store', () => {
     },
   )
 
-  test('two users that are objects do not share their sessions', async () => {
+  test('two users that are objects do not share sessions', async () => {
     for (const id of [1, 2]) {
       await expect(store.login({ id } as never)).rejects.toMatchObject({
         code: 'ONETRIP_INVALID_INPUT',
@@ -229,13 +229,13 @@ describe('options', () => {
       (name): (typeof cases)[number] => [
         `janitor ${name}`,
         (value) => () => store.janitor({ [name]: value } as JanitorOptions),
-        // null means the default there.
+        // There, null means the default.
         (value) => value !== null && isSet(value) && typeof value !== 'number',
       ],
     ),
   ]
 
-  test.each(cases)('%s: any other value is refused with a TypeError', (_, build, isWrong) => {
+  test.each(cases)('%s: any other value throws a TypeError', (_, build, isWrong) => {
     const property = fc.property(anything.filter(isWrong), (value) => {
       expect(build(value as never)).toThrow(TypeError)
     })
@@ -248,11 +248,11 @@ describe('options', () => {
     ['a session store', () => createSessionStore(null as never)],
     ['a janitor', build({ janitor: null as never })],
     ['a janitor', () => store.janitor(null as never)],
-  ])('of %s that are not an object are named', (what, create) => {
+  ])('options of %s that are not an object are named in the error', (what, create) => {
     expect(create).toThrow(`the options of ${what} must be an object`)
   })
 
-  test.each([{}, 5, null])('a signal of a janitor that is %j is named', (signal) => {
+  test.each([{}, 5, null])('the error names a signal of a janitor that is %j', (signal) => {
     expect(build({ janitor: { signal: signal as never } })).toThrow('signal must be an AbortSignal')
   })
 })

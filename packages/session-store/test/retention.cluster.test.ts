@@ -50,7 +50,7 @@ test('sweeps the keys of every node', async () => {
     }
   }
   clock.pass(3600)
-  // The views or data and the entry in the user's list of each session.
+  // For each session: the views or data, and the entry in the user's list.
   expect((await sweep(store)).swept).toBe(61 + 61)
   const ofSessions = (key: string) => keys.viewedBy(key) ?? keys.dataOf(key) ?? keys.sessionsOf(key)
   expect((await allKeys()).filter(ofSessions)).toEqual([])

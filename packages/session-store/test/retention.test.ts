@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { chooseDrops } from '../src/retention/item-counts.ts'
 import { chooseEvictions } from '../src/retention/retention.ts'
 
-/** Parts of a store, and how much was read of each: the first of its sorted numbers. */
+/** Parts of a store, and how many of the first entries of each were read. */
 const parts = fc.array(
   fc.record({ all: fc.array(fc.nat(50), { maxLength: 12 }), read: fc.integer({ min: 1, max: 5 }) }),
   { minLength: 1, maxLength: 5 },
@@ -16,7 +16,7 @@ const limits = fc.record({
 
 const ascending = (numbers: number[]) => numbers.toSorted((a, b) => a - b)
 
-test('the sessions that are chosen are the oldest of all parts, and no more than the limits ask', () => {
+test('chooses the oldest sessions of all parts, and no more than the limits require', () => {
   fc.assert(
     fc.property(parts, limits, (parts, { max, batchSize, idleBefore }) => {
       const chosen = chooseEvictions(
@@ -36,13 +36,13 @@ test('the sessions that are chosen are the oldest of all parts, and no more than
       )
       expect(times).toEqual(due.slice(0, times.length))
       expect(times.length).toBeLessThanOrEqual(batchSize)
-      // There is always progress, or a run would end too early.
+      // There must be progress, otherwise a run would end too early.
       if (due.length > 0) expect(times.length).toBeGreaterThan(0)
     }),
   )
 })
 
-test('the items that are dropped are the least viewed of all parts, down to those that are kept', () => {
+test('drops the least viewed items of all parts, and keeps the maximum', () => {
   fc.assert(
     fc.property(parts, limits, (parts, { max, batchSize }) => {
       const read = parts.map(({ all, read }, index) => ({

@@ -29,7 +29,7 @@ describe.each(strategyNames)('%s', (strategy) => {
 
   afterAll(() => store.close())
 
-  test('keeps the records that the source articles name', async () => {
+  test('keeps the records described in the source articles', async () => {
     const token = store.issueToken()
     const id = token.split('.')[0] ?? ''
     await store.updateToken(token, 'ada', 'book')
@@ -42,7 +42,7 @@ describe.each(strategyNames)('%s', (strategy) => {
     expect(await server.redis.zrange('viewed:', '0', '-1', 'WITHSCORES')).toEqual(['book', '-1'])
   })
 
-  test('a view of a session that is gone leaves nothing behind', async () => {
+  test('a view of an ended session is undone', async () => {
     const [here, gone] = [store.issueToken(), store.issueToken()]
     await store.updateToken(here, 'ada', 'book')
     const before = await dump()
@@ -55,7 +55,7 @@ describe.each(strategyNames)('%s', (strategy) => {
     expect(await dump()).toEqual(before)
   })
 
-  test('a forged token or a bad name sends nothing', async () => {
+  test('a forged token or an invalid name sends nothing', async () => {
     const token = store.issueToken()
     const forged = `${token.slice(0, -5)}AAAAA`
     const before = await commandsProcessed()
@@ -69,7 +69,7 @@ describe.each(strategyNames)('%s', (strategy) => {
     expect(await commandsProcessed()).toBe(before + 1) // the INFO before
   })
 
-  test('a refused command names itself and its place, and nothing of what was sent', async () => {
+  test('the error of a refused command has its name and position, and no arguments', async () => {
     const token = store.issueToken()
     await store.updateToken(token, 'ada')
     await server.redis.set(`viewed:${token.split('.')[0]}`, 'not a sorted set')
@@ -78,7 +78,7 @@ describe.each(strategyNames)('%s', (strategy) => {
     expect(String(error)).toContain('ZADD (command 2 of 5): WRONGTYPE')
   })
 
-  test('does what a plain model in memory does', async () => {
+  test('matches a plain model', async () => {
     const action = fc.record({
       kind: fc.constantFrom('login', 'view', 'view', 'view', 'patch', 'patch', 'logout'),
       session: fc.nat({ max: 2 }),
@@ -148,7 +148,7 @@ describe.each([
   ['partitioned', partitionedKeys(8)],
 ])('%s keys', (_name, keys) => {
   test.each(strategyNames)(
-    '%s: sessions that go on at the same time leave what a plain model does',
+    '%s: concurrent sessions match a plain model',
     async (strategy) => {
       let now = 0
       const tokens = { secrets, clock: () => now }
@@ -216,13 +216,13 @@ describe.each([
   )
 })
 
-/** Items that were viewed at the same moment have no order that matters. */
+/** Ignores the order of items that were viewed at the same time. */
 const byItem = (viewed: unknown) =>
   Array.isArray(viewed)
     ? viewed.toSorted((a, b) => (a.item as string).localeCompare(b.item as string))
     : viewed
 
-test('all strategies send the same commands; only a pipeline needs one round trip', async () => {
+test('all strategies send the same commands, and pipelines need one round trip', async () => {
   const monitor = await server.redis.duplicate().monitor()
   const seen: string[][] = []
   monitor.on('monitor', (_time, args: string[]) => seen.push(args))
