@@ -9,7 +9,7 @@ import {
 } from '../src/index.ts'
 
 const server = redisOfThisFile()
-const START = 1_700_000_000 // a window of 60 s began 20 s ago
+const START = 1_700_000_000 // 20 s after the start of a window of 60 s
 
 let now = START
 

@@ -62,7 +62,7 @@ test('every caller of a batch gets its own result', async () => {
     'ONETRIP_UNKNOWN_SESSION',
     { user: 'ada', views: 1 },
     'cyd',
-    { user: 'ada', views: 4 }, // the one in between was of a session that is gone, and taken back
+    { user: 'ada', views: 4 }, // the view in between belonged to an ended session and was undone
     true,
   ])
   expect(batches[0]).toMatchObject({ updates: 7, failed: 0 })
@@ -177,7 +177,7 @@ test.each(['sequential', 'pipeline', 'transaction', 'batch', 'script'] as const)
     const views = Array.from({ length: 20 }, () => store.recordView(store.issueToken(), 'book'))
     const results = await Promise.all(views.map((view) => view.then(() => 'ok', codeOf)))
     expect(new Set(results)).toEqual(new Set(['ONETRIP_OUTCOME_UNKNOWN']))
-    await store.ready() // it has come back, and nothing was sent again
+    await store.ready() // the server is back, and nothing was resent
     expect(dying.deaths()).toBe(1)
   },
 )
@@ -195,7 +195,7 @@ test('a connection that does not reply for too long is reopened', async () => {
   await expect(store.recordView(token, 'book')).rejects.toMatchObject({
     code: 'ONETRIP_OUTCOME_UNKNOWN',
   })
-  await expect.poll(() => store.pool?.ready).toBe(0) // given up: after five deadlines
+  await expect.poll(() => store.pool?.ready).toBe(0) // closed after five deadlines
   own.program.signal('SIGCONT')
   await expect
     .poll(() => store.recordView(token, 'book').catch(codeOf))

@@ -53,7 +53,7 @@ describe.each(layouts)('%s', (_, keys) => {
     const left = async () => (await server.redis.keys('data:*')).length
     await server.redis.flushall()
     const tokens = [await begin(), await begin(), await begin()]
-    expect(await left()).toBe(2) // the maximum ended the first
+    expect(await left()).toBe(2) // the maximum of sessions ended the first one
     const { sessions } = await store.userSessions(tokens[2] ?? '')
     const other = sessions.find(({ current }) => !current)
     await store.revokeSession(tokens[2] ?? '', other?.id ?? '')

@@ -65,7 +65,7 @@ test('a user without the permission for INFO can start', async () => {
   await configure('allkeys-lru')
   await server.redis.call('ACL', 'SETUSER', 'shop', 'on', 'nopass', '~*', '+@all', '-info')
   const url = `unix://shop:any@localhost${server.socket}`
-  await start({ url, strategy: 'naive-lean' }) // the others ask INFO to connect
+  await start({ url, strategy: 'naive-lean' }) // the other strategies send INFO when they connect
   expect(warnings).toEqual([])
 })
 

@@ -46,7 +46,7 @@ test('when Redis is killed, updates in flight fail at once; when it is back, it 
   disconnectionChannel.subscribe(count)
   onTestFinished(() => void disconnectionChannel.unsubscribe(count))
 
-  redis.program.signal('SIGSTOP') // so that the views are surely in flight when it dies
+  redis.program.signal('SIGSTOP') // so that the views are in flight when Redis dies
   const inFlight = Array.from({ length: 20 }, () => store.recordView(token, 'book'))
   const settled = Promise.allSettled(inFlight)
   redis.program.signal('SIGKILL')
@@ -63,7 +63,7 @@ test('when Redis is killed, updates in flight fail at once; when it is back, it 
   const { views } = await store.recordView(token, 'book')
   // Some of the 20 may have been written, each at most once and not again after the reconnect.
   expect(views).toBeLessThanOrEqual(21)
-  expect(lostConnections).toBe(2) // the attempts while it was away are none
+  expect(lostConnections).toBe(2) // failed attempts to reconnect do not count
 })
 
 test('when Redis is paused, updates fail at the deadline, and the number in flight is limited', async () => {

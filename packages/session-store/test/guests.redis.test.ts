@@ -150,7 +150,7 @@ describe.each(layouts)('%s', (_, keys) => {
     const store = await server.storeForThisTest(clock, { keys })
     const guest = await guestOf(store)
     const { token, done } = loginWhile(store, guest, async (update) => {
-      if (update === 2) await store.patch(guest, { late: true }) // so that there is a last round trip
+      if (update === 2) await store.patch(guest, { late: true }) // so that the call needs its last round trip
       if (update === at) throw new Error('no connection')
     })
     expect((await Promise.allSettled([done]))[0].status === 'fulfilled').toBe(expected.loggedIn)

@@ -125,7 +125,7 @@ test('when a node is down, the others serve, and the error names it', async () =
     Array.from({ length: 30 }, (_, index) => store.login(`user ${index}`)),
   )
   const onLost = sessions.find(({ token }) => placeOf(keys.login(token.split('.')[0] ?? '')) === 1)
-  lost?.program.signal('SIGSTOP') // so that the view is surely in flight when it dies
+  lost?.program.signal('SIGSTOP') // so that the view is in flight when the node dies
   const inFlight = expect(store.recordView(onLost?.token ?? '', itemOn(1))).rejects.toMatchObject({
     code: 'ONETRIP_OUTCOME_UNKNOWN',
     message: `sent to Redis, but the reply from 127.0.0.1:${lost?.port} was lost`,
@@ -241,7 +241,7 @@ test('if no node of the cluster replies, ready() fails with the reason in bounde
 test('a node of a cluster cannot be used as a single Redis, nor a single Redis as a cluster', async () => {
   const node = storeAt({ cluster: undefined, url: `redis://${names()[0]}` })
   await node.ready()
-  expect(placeOf('login:')).not.toBe(0) // the key of the layout for one Redis
+  expect(placeOf('login:')).not.toBe(0) // the key name without partitions
   await expect(node.ping()).rejects.toMatchObject({
     code: 'ONETRIP_REFUSED',
     message: expect.stringContaining('MOVED'),

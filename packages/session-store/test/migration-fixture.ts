@@ -24,7 +24,7 @@ export function migrationOfThisFile() {
   beforeAll(async () => {
     servers.push(...(await Promise.all([testRedis(), testRedis()])))
     admins.push(...servers.map(({ socket }) => new Redis(socket)))
-    for (const admin of admins) admin.on('error', () => {}) // while a test has stopped it
+    for (const admin of admins) admin.on('error', () => {}) // of a server that a test has stopped
   })
   beforeEach(() => Promise.all(admins.map((admin) => admin.flushall())))
   afterAll(async () => {

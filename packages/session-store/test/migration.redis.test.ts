@@ -191,7 +191,7 @@ test('counts are copied from the source, and an older reading that arrives late 
   goOn.resolve()
   expect(await late).toMatchObject({ views: 0 })
   await sides.from.store.run({
-    commands: [['ZREM', from.popular('book'), 'book']], // as the last view that is undone
+    commands: [['ZREM', from.popular('book'), 'book']], // as if the last view was undone
     readOnly: false,
     read: () => undefined,
   })

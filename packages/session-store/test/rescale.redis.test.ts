@@ -19,7 +19,7 @@ describe.each(layouts)('%s', (_, keys) => {
       for (let view = 0; view < count; view++) await store.recordView(token, `${count} times`)
     }
     const janitor = store.janitor({ ...daily, batchSize: 2 })
-    expect(await janitor.runOnce()).toMatchObject({ itemsHalved: 0 }) // the first period begins
+    expect(await janitor.runOnce()).toMatchObject({ itemsHalved: 0 }) // the first period starts
     clock.pass(86_399)
     expect(await janitor.runOnce()).toMatchObject({ itemsHalved: 0 })
     clock.pass(1)

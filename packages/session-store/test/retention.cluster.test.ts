@@ -72,7 +72,7 @@ test('trims while slots move to other nodes', async () => {
   const store = await storeForThisTest(clock)
   const options = { ...evictOnly, maxSessions: 5, batchSize: 2, intervalSeconds: 0.001 }
   const janitor = store.janitor(options)
-  janitor.start() // a run that a move makes fail is followed by another
+  janitor.start() // a move may make a run fail; the next run works
   const tokens: string[] = []
   const slots = new Set(keys.parts().map(({ login }) => calculateSlot(login)))
   for (const [move, slot] of [...slots].entries()) {

@@ -22,7 +22,7 @@ describe.each(layouts)('%s', (_, keys) => {
     const clock = new Clock()
     const store = await server.storeForThisTest(clock, { keys, strategy })
     const tokens = await logIn(store, clock, 30)
-    await store.touch(tokens[0] ?? '') // the oldest, but seen again
+    await store.touch(tokens[0] ?? '') // the oldest, but refreshed
     const janitor = store.janitor({ ...evictOnly, maxSessions: 12, batchSize: 5 })
     expect(await janitor.runOnce()).toMatchObject({ worked: true, evicted: 18 })
     expect(await present(store, tokens)).toEqual(
@@ -35,7 +35,7 @@ describe.each(layouts)('%s', (_, keys) => {
     const clock = new Clock()
     const store = await server.storeForThisTest(clock, { keys, idleSeconds: 100 })
     const tokens = await logIn(store, clock, 10)
-    clock.pass(94) // they were seen 103, 102, 101, 100 … seconds ago
+    clock.pass(94) // they were last seen 103, 102, 101, 100 … seconds ago
     const run = await store.janitor({ ...evictOnly, batchSize: 2 }).runOnce()
     expect(run.evicted).toBe(3)
     expect(await present(store, tokens)).toEqual(tokens.map((_, index) => index >= 3))
@@ -185,7 +185,7 @@ test('works when memory is full', async () => {
   const store = await storeOn(server.socket, clock)
   const tokens = await logIn(store, clock, 20)
   await store.recordView(tokens[0] ?? '', 'item 0')
-  await store.janitor({ maxSessions: 20 }).runOnce() // a day ago: rescaling is due
+  await store.janitor({ maxSessions: 20 }).runOnce() // starts the period of a day, so that rescaling is due
   clock.pass(86_400)
   await admin.config('SET', 'maxmemory', '1')
   await expect(store.login('ada')).rejects.toThrow('OOM')

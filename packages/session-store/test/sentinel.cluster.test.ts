@@ -100,7 +100,7 @@ describe('sentinels with a password', () => {
     const [master, replica] = redis.servers
     const redisOf = longLivedConnection(
       { sentinel: { nodes: addresses(), name: MASTER_NAME, sentinelPassword } },
-      60_000, // so that only the report of the sentinels can end the connection
+      60_000, // so that only a report of the sentinels can end the connection
     )
     onTestFinished(() => redisOf.disconnect())
     redisOf.on('error', () => {})

@@ -174,7 +174,7 @@ describe.each([
             const token = sessions[session] ?? ''
             for (const { kind, item, at, pause } of steps) {
               if (pause) await setImmediate()
-              now = at // read before anything is awaited
+              now = at // the store reads it synchronously
               if (kind === 'login') await store.updateToken(token, `user ${session}`, item)
               else if (kind === 'view') await store.recordView(token, item).catch(codeOf)
               else if (kind === 'patch') await store.patch(token, { [item]: at }).catch(codeOf)

@@ -31,7 +31,7 @@ describe.each(layouts)('%s', (_, keys) => {
     const store = await server.storeForThisTest(clock, { keys })
     const whole = await logIn(store, clock, 20)
     clock.pass(3600)
-    await store.janitor(sweepOnly).runOnce() // it keeps a note of its own
+    await store.janitor(sweepOnly).runOnce() // creates the janitor's own keys
     for (const token of whole.slice(0, 3)) await store.patch(token, { cart: [] })
     const foreign = keys.viewed('not-an-id-of-ours')
     await server.redis.set('unrelated', 'x')
@@ -46,7 +46,7 @@ describe.each(layouts)('%s', (_, keys) => {
     for (const token of broken) await store.patch(token, { cart: [] })
     const { token: unviewed } = await store.login('ada')
     await store.patch(unviewed, { cart: [] })
-    clock.pass(3600) // they were issued long ago
+    clock.pass(3600) // so that the tokens were issued long ago
     for (const [index, token] of broken.entries()) {
       if (index < 3) await lose(token, 'login', 'recent')
       else if (index < 6) await lose(token, 'recent')
@@ -65,7 +65,7 @@ describe.each(layouts)('%s', (_, keys) => {
 
   test.each([
     ['recent', 1],
-    ['login', 2], // the entry in the user's list is found by itself
+    ['login', 2], // the sweep of the lists finds the entry
   ] as const)(
     'keeps a login that may be in progress, and removes it a minute later (no %s)',
     async (missing, expected) => {
@@ -106,7 +106,7 @@ describe.each(layouts)('%s', (_, keys) => {
     await Promise.all(tokens.map(({ token }) => store.recordView(token, 'book')))
     await Promise.all(tokens.slice(0, 50).map(({ token }) => lose(token, 'login', 'recent')))
     const { swept, runs } = await sweep(store, 1)
-    expect(swept).toBe(50) // their views; the entries in the list were written just now
+    expect(swept).toBe(50) // the views; the entries in the lists are too new
     expect(runs).toBeGreaterThan(1)
   })
 })
@@ -139,7 +139,7 @@ test('keeps similar keys of other programs', async () => {
     await server.redis.hset(`viewed:${id}`, 'field', 'value')
   }
   await store.janitor(sweepOnly).runOnce()
-  expect(await server.redis.keys('*')).toHaveLength(2 * hex.length + 1) // and the janitor's own
+  expect(await server.redis.keys('*')).toHaveLength(2 * hex.length + 1) // and the janitor's own key
 })
 
 test('skips keys `sessions:…` that are not lists, and warns once per sweep', async () => {

@@ -2,7 +2,7 @@ import { createHmac } from 'node:crypto'
 import { expect, test, vi } from 'vitest'
 import { createTokens, issuedAt } from '../src/tokens/tokens.ts'
 
-vi.mock('node:crypto', { spy: true }) // everything works as it is; calls are counted
+vi.mock('node:crypto', { spy: true }) // keeps the behaviour and counts the calls
 
 const old = 'old-secret-old-secret-old-secret-old'
 const fresh = 'new-secret-new-secret-new-secret-new'

@@ -69,7 +69,7 @@ describe.each(layouts)('%s', (_, keys) => {
     const action = fc.record({
       kind: fc.constantFrom('login', 'login', 'logout', 'page'),
       session: fc.nat(20),
-      seconds: fc.nat(1), // several log in at the same time
+      seconds: fc.nat(1), // several have the same login time
     })
     const actions = fc.array(action, { maxLength: 40 })
     await fc.assert(

@@ -69,7 +69,7 @@ test('examples/migrate.ts moves a session of connect-redis to a token', async ()
 
   const { program, lines, cookies, ask } = await example('migrate.ts', redis.socket)
   expect(lines).toContain('{ imported: 3, existing: 0, skipped: {} }')
-  await old.set('late', data) // by an instance of the version before
+  await old.set('late', data) // by a process of the previous version
   for (const id of ['one', 'late']) {
     cookies.clear()
     cookies.set('connect.sid', encodeURIComponent(`s:${sign(id)}`))
