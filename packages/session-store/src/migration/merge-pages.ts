@@ -14,7 +14,7 @@ const inOrder = (a: Entry, b: Entry): number => b.score - a.score || (a.id < b.i
 
 const entryOf = ({ id, loggedInAt }: ListedSession): Entry => ({ id, score: scoreOf(loggedInAt) })
 
-/** Merges the pages of several lists into one page. A session that is in both lists occurs once. */
+/** Merges the pages of several lists into one page. A session that is in several lists occurs once. */
 export function mergePages(
   pages: readonly Page[],
   limit: number,

@@ -25,7 +25,7 @@ export type TaskStep = Partial<Omit<RetentionStep, 'durationMs'>>
 export const settledBefore = ({ now }: RetentionContext): number => now() - MAX_LOGIN_SECONDS
 
 /**
- * How many entries to read from each part: four times the average share of a batch, so that most of a batch can be
+ * How many entries to read from each part: four times the average share of a batch. Then most of a batch can be
  * chosen even if the oldest entries are unevenly spread.
  */
 const readOfEachPart = (batchSize: number, parts: number) =>
