@@ -96,18 +96,18 @@ describe.each(['source', 'target'] as const)(
       const { token: other } = await sides.from.store.login('ada')
       await sides.from.store.recordView(token, 'tea')
       await sides.from.store.run(takeSessions(from, [[idOf(token), 'ada']]))
-      const goOn = () => createMover(sides).completeAll()
-      return { sides, bridge, token, other, goOn }
+      const completeMove = () => createMover(sides).completeAll()
+      return { sides, bridge, token, other, completeMove }
     }
 
     test('is found by every request', async () => {
-      const { bridge, token, goOn } = await halfMoved()
+      const { bridge, token, completeMove } = await halfMoved()
       expect(await bridge.recordView(token, 'book')).toMatchObject({ user: 'ada' })
       expect((await bridge.viewedItems(token)).map(({ item }) => item).sort()).toEqual([
         'book',
         'tea',
       ])
-      expect(await goOn()).toBe(0)
+      expect(await completeMove()).toBe(0)
     })
 
     test('is in the list of the user', async () => {
@@ -130,9 +130,9 @@ describe.each(['source', 'target'] as const)(
       ['endUserSessions', (bridge) => bridge.endUserSessions('ada')],
       ['eraseUser', (bridge) => bridge.eraseUser('ada')],
     ])('ends for good by %s', async (_, end) => {
-      const { sides, bridge, token, other, goOn } = await halfMoved()
+      const { sides, bridge, token, other, completeMove } = await halfMoved()
       expect(await end(bridge, token, other)).toSatisfy((ended) => ended === true || ended === 2)
-      await goOn()
+      await completeMove()
       for (const store of [bridge, sides.to.store]) {
         await expect(store.checkToken(token)).rejects.toThrow('the session does not exist or has ended')
       }
@@ -167,14 +167,14 @@ test('counts are copied from the source, and an older reading that arrives late 
 
   // This one stops after reading the counts.
   const stopped = Promise.withResolvers<void>()
-  const goOn = Promise.withResolvers<void>()
+  const resume = Promise.withResolvers<void>()
   const slow: MigrationSide = {
     keys: to,
     store: {
       async run(update) {
         if (update.commands.some((command) => command.includes(migrationKeys(to).ledger('tea')))) {
           stopped.resolve()
-          await goOn.promise
+          await resume.promise
         }
         return await sides.to.store.run(update)
       },
@@ -188,7 +188,7 @@ test('counts are copied from the source, and an older reading that arrives late 
     read: () => undefined,
   })
   expect(await migrate(sides)).toMatchObject({ views: 5 })
-  goOn.resolve()
+  resume.resolve()
   expect(await late).toMatchObject({ views: 0 })
   await sides.from.store.run({
     commands: [['ZREM', from.popular('book'), 'book']], // as if the last view was undone

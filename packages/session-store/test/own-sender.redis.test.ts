@@ -104,8 +104,8 @@ test('if a sender rejects, the outcome is unknown, unless it rejects with a Stor
     cause,
   })
   const notSent = new StoreError('ONETRIP_NOT_SENT', 'there is no connection')
-  const telling = storeSending(() => Promise.reject(notSent)).store
-  await expect(telling.login('ada')).rejects.toBe(notSent)
+  const rejectingWithCode = storeSending(() => Promise.reject(notSent)).store
+  await expect(rejectingWithCode.login('ada')).rejects.toBe(notSent)
 })
 
 test('a sender without a reply is not ready in time', async () => {
@@ -124,12 +124,12 @@ test('a sender cannot be combined with another client', () => {
 })
 
 const lists: [string, Sender['send']][] = [
-  ['ends early with an error', async () => [new Error('lost')]],
-  ['gives no outcome', async () => []],
-  ['returns no promise', (() => undefined) as unknown as Sender['send']],
+  ['omits outcomes after an error', async () => [new Error('lost')]],
+  ['returns no outcomes', async () => []],
+  ['does not return a promise', (() => undefined) as unknown as Sender['send']],
 ]
 
-test.each(lists)('with a sender that %s, all updates fail, batched or not', async (_, send) => {
+test.each(lists)('a sender that %s makes all updates fail, batched or not', async (_, send) => {
   for (const decorate of [(sender: Sender) => sender, batching]) {
     const sender = decorate({ name: 'own', send, close: async () => {} })
     const store = createSessionStore({ sender, tokens, janitor: false, maxInFlight: 4 })
