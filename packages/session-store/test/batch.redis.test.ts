@@ -128,7 +128,9 @@ test('a store needs one address or one client', () => {
   expect(() => createSessionStore({ tokens })).toThrow(TypeError)
   const client = new Redis({ ...safeRedisOptions, lazyConnect: true })
   expect(() => createSessionStore({ tokens, client, url: 'redis://127.0.0.1' })).toThrow(TypeError)
-  expect(() => createSessionStore({ tokens, client, strategy: 'naive' })).toThrow(/url, sentinel and cluster/)
+  expect(() => createSessionStore({ tokens, client, strategy: 'naive' })).toThrow(
+    /url, sentinel and cluster/,
+  )
   client.disconnect()
 })
 

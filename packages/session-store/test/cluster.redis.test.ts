@@ -82,7 +82,9 @@ describe.each(strategies)('%s', (strategy) => {
       const data = { fields: { cart: [item] }, version: 1 }
       expect(await store.checkToken(token, { data: true })).toMatchObject({ user: 'ada', data })
       expect(await store.viewedItems(token)).toMatchObject([{ item }])
-      await expect(store.data(guest.token)).rejects.toThrow('the session does not exist or has ended')
+      await expect(store.data(guest.token)).rejects.toThrow(
+        'the session does not exist or has ended',
+      )
     }
     const { sessions } = await store.exportUser('ada')
     expect(sessions.flatMap(({ data }) => data.cart).toSorted()).toEqual(

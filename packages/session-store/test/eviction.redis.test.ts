@@ -30,20 +30,17 @@ async function start(options: Partial<SessionStoreOptions> = {}): Promise<void> 
 const configure = (policy: string, maxmemory = '100mb') =>
   server.redis.config('SET', 'maxmemory-policy', policy, 'maxmemory', maxmemory)
 
-test.each(strategyNames)(
-  '%s: warns if Redis may evict sessions',
-  async (strategy) => {
-    await configure('allkeys-lru')
-    await start({ strategy })
-    expect(warnings).toEqual([
-      {
-        code: 'ONETRIP_EVICTION',
-        message:
-          'Redis has maxmemory-policy allkeys-lru: at maxmemory it evicts sessions; with documentKeys, all of them at once. Set maxmemory-policy noeviction',
-      },
-    ])
-  },
-)
+test.each(strategyNames)('%s: warns if Redis may evict sessions', async (strategy) => {
+  await configure('allkeys-lru')
+  await start({ strategy })
+  expect(warnings).toEqual([
+    {
+      code: 'ONETRIP_EVICTION',
+      message:
+        'Redis has maxmemory-policy allkeys-lru: at maxmemory it evicts sessions; with documentKeys, all of them at once. Set maxmemory-policy noeviction',
+    },
+  ])
+})
 
 test('with a volatile policy, the warning names the keys with an expiry', async () => {
   await configure('volatile-ttl')

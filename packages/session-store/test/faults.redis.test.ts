@@ -23,17 +23,14 @@ const codes = (results: PromiseSettledResult<unknown>[]) =>
     ),
   )
 
-test.each(strategyNames)(
-  '%s: without Redis, ready() fails in bounded time',
-  async (strategy) => {
-    const store = createSessionStore({ url: 'unix:///nowhere/redis.sock', tokens, strategy })
-    onTestFinished(() => store.close())
-    await expect(store.ready(300)).rejects.toMatchObject({
-      code: 'ONETRIP_NOT_SENT',
-      retrySafe: true,
-    })
-  },
-)
+test.each(strategyNames)('%s: without Redis, ready() fails in bounded time', async (strategy) => {
+  const store = createSessionStore({ url: 'unix:///nowhere/redis.sock', tokens, strategy })
+  onTestFinished(() => store.close())
+  await expect(store.ready(300)).rejects.toMatchObject({
+    code: 'ONETRIP_NOT_SENT',
+    retrySafe: true,
+  })
+})
 
 test('when Redis is killed, updates in flight fail at once; when it is back, it is used again', async () => {
   const redis = await redisForThisTest({ config: { appendfsync: 'always' } })

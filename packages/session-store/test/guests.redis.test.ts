@@ -146,18 +146,21 @@ describe.each(layouts)('%s', (_, keys) => {
     [1, { loggedIn: false, guestLives: true }],
     [2, { loggedIn: true, guestLives: true }],
     [3, { loggedIn: true, guestLives: false }],
-  ])('a login whose round trip %i fails loses nothing written before the call', async (at, expected) => {
-    const store = await server.storeForThisTest(clock, { keys })
-    const guest = await guestOf(store)
-    const { token, done } = loginWhile(store, guest, async (update) => {
-      if (update === 2) await store.patch(guest, { late: true }) // so that the call needs its last round trip
-      if (update === at) throw new Error('no connection')
-    })
-    expect((await Promise.allSettled([done]))[0].status === 'fulfilled').toBe(expected.loggedIn)
-    const { fields } = await store.data(expected.loggedIn ? token : guest)
-    expect(fields).toMatchObject({ cart: ['book'] })
-    expect(await present(store, [guest])).toEqual([expected.guestLives])
-  })
+  ])(
+    'a login whose round trip %i fails loses nothing written before the call',
+    async (at, expected) => {
+      const store = await server.storeForThisTest(clock, { keys })
+      const guest = await guestOf(store)
+      const { token, done } = loginWhile(store, guest, async (update) => {
+        if (update === 2) await store.patch(guest, { late: true }) // so that the call needs its last round trip
+        if (update === at) throw new Error('no connection')
+      })
+      expect((await Promise.allSettled([done]))[0].status === 'fulfilled').toBe(expected.loggedIn)
+      const { fields } = await store.data(expected.loggedIn ? token : guest)
+      expect(fields).toMatchObject({ cart: ['book'] })
+      expect(await present(store, [guest])).toEqual([expected.guestLives])
+    },
+  )
 
   test('the sweep removes leftovers of an interrupted login', async () => {
     const store = await server.storeForThisTest(clock, { keys })

@@ -26,10 +26,7 @@ const anything = fc.anything({
 })
 
 const isNumber = (value: unknown, min: number, max: number, integer = true) =>
-  typeof value === 'number' &&
-  value >= min &&
-  value <= max &&
-  (!integer || Number.isInteger(value))
+  typeof value === 'number' && value >= min && value <= max && (!integer || Number.isInteger(value))
 
 const isNoString = (value: unknown) => typeof value !== 'string'
 const isNoLimit = (value: unknown) => value !== undefined && !isNumber(value, 1, 1_000)
@@ -118,28 +115,25 @@ describe('functions of the store', () => {
     ],
   ]
 
-  test.each(cases)(
-    '%s: rejects any other value and writes nothing',
-    async (_, call, isWrong) => {
-      await store.ready()
-      token = (await store.login('ada')).token
-      const before = await data()
-      const property = fc.asyncProperty(anything.filter(isWrong), async (value) => {
-        const answer = call(value as never) as Promise<unknown>
-        await expect(answer).rejects.toMatchObject({
-          name: 'StoreError',
-          code: expect.stringMatching(/^ONETRIP_INVALID_(INPUT|TOKEN)$/),
-          mayHaveWritten: false,
-        })
+  test.each(cases)('%s: rejects any other value and writes nothing', async (_, call, isWrong) => {
+    await store.ready()
+    token = (await store.login('ada')).token
+    const before = await data()
+    const property = fc.asyncProperty(anything.filter(isWrong), async (value) => {
+      const answer = call(value as never) as Promise<unknown>
+      await expect(answer).rejects.toMatchObject({
+        name: 'StoreError',
+        code: expect.stringMatching(/^ONETRIP_INVALID_(INPUT|TOKEN)$/),
+        mayHaveWritten: false,
       })
-      await fc.assert(property, {
-        examples: [[[]], [{ id: 1 }], [Number.NaN], [-1], [null], [Symbol('x')], [[token]]]
-          .filter(([value]) => isWrong(value))
-          .map(([value]) => [value]),
-      })
-      expect(await data()).toEqual(before)
-    },
-  )
+    })
+    await fc.assert(property, {
+      examples: [[[]], [{ id: 1 }], [Number.NaN], [-1], [null], [Symbol('x')], [[token]]]
+        .filter(([value]) => isWrong(value))
+        .map(([value]) => [value]),
+    })
+    expect(await data()).toEqual(before)
+  })
 
   test('two users that are objects do not share sessions', async () => {
     for (const id of [1, 2]) {

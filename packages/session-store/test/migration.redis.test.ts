@@ -81,7 +81,9 @@ test('a logout and the move of its session, in all orders: the session ends and 
     expect(taken).toHaveLength(user === undefined ? 1 : 0)
     await migrate(sides)
     expect(await sides.to.store.logout(token)).toBe(user === undefined)
-    await expect(sides.to.store.checkToken(token)).rejects.toThrow('the session does not exist or has ended')
+    await expect(sides.to.store.checkToken(token)).rejects.toThrow(
+      'the session does not exist or has ended',
+    )
   }
 })
 
@@ -134,7 +136,9 @@ describe.each(['source', 'target'] as const)(
       expect(await end(bridge, token, other)).toSatisfy((ended) => ended === true || ended === 2)
       await completeMove()
       for (const store of [bridge, sides.to.store]) {
-        await expect(store.checkToken(token)).rejects.toThrow('the session does not exist or has ended')
+        await expect(store.checkToken(token)).rejects.toThrow(
+          'the session does not exist or has ended',
+        )
       }
     })
   },
@@ -153,7 +157,9 @@ test('a late retry of a step does not bring back a session that has ended since'
   expect(await target.store.checkToken(token)).toMatchObject({ user: 'ada' })
   expect(await target.store.logout(token)).toBe(true)
   await arrive()
-  await expect(target.store.checkToken(token)).rejects.toThrow('the session does not exist or has ended')
+  await expect(target.store.checkToken(token)).rejects.toThrow(
+    'the session does not exist or has ended',
+  )
   await finishMigration({ from: source, to: target })
   await expect(target.store.run(installSessions(to, sessions))).rejects.toThrow('FINISHED')
 })

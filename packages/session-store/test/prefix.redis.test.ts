@@ -46,7 +46,9 @@ async function useEverything(options: Partial<SessionStoreOptions>): Promise<voi
   const second = await store.login('ada')
   clock.pass(1)
   const third = await store.login('ada')
-  await expect(store.recordView(first.token, 'book')).rejects.toThrow('the session does not exist or has ended')
+  await expect(store.recordView(first.token, 'book')).rejects.toThrow(
+    'the session does not exist or has ended',
+  )
   expect(await store.recordView(third.token, 'book')).toEqual({ user: 'ada', views: 1 })
   expect(await store.viewedItems(third.token)).toHaveLength(1)
   expect(await store.popularItems()).toEqual([{ item: 'book', views: 1 }])

@@ -24,25 +24,28 @@ async function storeOn(socket: string, options: Partial<SessionStoreOptions> = {
 
 const marks = () => server.redis.keys('once:*')
 
-test.each(strategyNames)('%s: views with the same key count once and return the same result', async (strategy) => {
-  const store = await storeOn(server.socket, { strategy })
-  const [{ token: ada }, { token: eve }] = await Promise.all([
-    store.login('ada'),
-    store.login('eve'),
-  ])
-  const repeated = await Promise.all(
-    Array.from({ length: 20 }, () => store.recordView(ada, 'book', { idempotencyKey })),
-  )
-  expect(repeated).toEqual(repeated.map(() => ({ user: 'ada', views: 1 })))
-  expect(await store.recordView(ada, 'book')).toEqual({ user: 'ada', views: 2 })
-  expect(await store.recordView(ada, 'book', { idempotencyKey })).toMatchObject({ views: 1 })
-  expect(await store.recordView(ada, 'pen', { idempotencyKey })).toMatchObject({ views: 1 })
-  expect(await store.recordView(eve, 'book', { idempotencyKey })).toMatchObject({ views: 3 })
-  expect(await store.popularItems()).toEqual([
-    { item: 'book', views: 3 },
-    { item: 'pen', views: 1 },
-  ])
-})
+test.each(strategyNames)(
+  '%s: views with the same key count once and return the same result',
+  async (strategy) => {
+    const store = await storeOn(server.socket, { strategy })
+    const [{ token: ada }, { token: eve }] = await Promise.all([
+      store.login('ada'),
+      store.login('eve'),
+    ])
+    const repeated = await Promise.all(
+      Array.from({ length: 20 }, () => store.recordView(ada, 'book', { idempotencyKey })),
+    )
+    expect(repeated).toEqual(repeated.map(() => ({ user: 'ada', views: 1 })))
+    expect(await store.recordView(ada, 'book')).toEqual({ user: 'ada', views: 2 })
+    expect(await store.recordView(ada, 'book', { idempotencyKey })).toMatchObject({ views: 1 })
+    expect(await store.recordView(ada, 'pen', { idempotencyKey })).toMatchObject({ views: 1 })
+    expect(await store.recordView(eve, 'book', { idempotencyKey })).toMatchObject({ views: 3 })
+    expect(await store.popularItems()).toEqual([
+      { item: 'book', views: 3 },
+      { item: 'pen', views: 1 },
+    ])
+  },
+)
 
 test('the marker of a view expires after ten minutes, and contains neither key nor session', async () => {
   const store = await storeOn(server.socket)

@@ -147,73 +147,70 @@ describe.each([
   ['documents', documentKeys],
   ['partitioned', partitionedKeys(8)],
 ])('%s keys', (_name, keys) => {
-  test.each(strategyNames)(
-    '%s: concurrent sessions match a plain model',
-    async (strategy) => {
-      let now = 0
-      const tokens = { secrets, clock: () => now }
-      const options = { url: `unix://${server.socket}`, strategy, keys, tokens }
-      const idleSeconds = Number.POSITIVE_INFINITY
-      const store = createSessionStore({ ...options, idleSeconds, janitor: false })
-      onTestFinished(() => store.close())
-      await store.ready()
-      const step = fc.record({
-        kind: fc.constantFrom('login', 'view', 'view', 'view', 'patch', 'check', 'logout'),
-        item: fc.nat({ max: 30 }).map((number) => `item ${number}`),
-        at: fc.integer({ min: 1_700_000_000_000, max: 1_700_000_100_000 }),
-        pause: fc.boolean(),
-      })
-      const script = fc.array(step, { maxLength: 15 })
-      await fc.assert(
-        fc.asyncProperty(fc.array(script, { minLength: 1, maxLength: 6 }), async (scripts) => {
-          await server.redis.flushall()
-          now = 1_700_000_000_000
-          const model = new Model()
-          const sessions = scripts.map(() => store.issueToken())
-          const play = async (steps: (typeof scripts)[number], session: number) => {
-            const token = sessions[session] ?? ''
-            for (const { kind, item, at, pause } of steps) {
-              if (pause) await setImmediate()
-              now = at // the store reads it synchronously
-              if (kind === 'login') await store.updateToken(token, `user ${session}`, item)
-              else if (kind === 'view') await store.recordView(token, item).catch(codeOf)
-              else if (kind === 'patch') await store.patch(token, { [item]: at }).catch(codeOf)
-              else if (kind === 'logout') await store.logout(token)
-              else await store.checkToken(token).catch(codeOf)
-            }
+  test.each(strategyNames)('%s: concurrent sessions match a plain model', async (strategy) => {
+    let now = 0
+    const tokens = { secrets, clock: () => now }
+    const options = { url: `unix://${server.socket}`, strategy, keys, tokens }
+    const idleSeconds = Number.POSITIVE_INFINITY
+    const store = createSessionStore({ ...options, idleSeconds, janitor: false })
+    onTestFinished(() => store.close())
+    await store.ready()
+    const step = fc.record({
+      kind: fc.constantFrom('login', 'view', 'view', 'view', 'patch', 'check', 'logout'),
+      item: fc.nat({ max: 30 }).map((number) => `item ${number}`),
+      at: fc.integer({ min: 1_700_000_000_000, max: 1_700_000_100_000 }),
+      pause: fc.boolean(),
+    })
+    const script = fc.array(step, { maxLength: 15 })
+    await fc.assert(
+      fc.asyncProperty(fc.array(script, { minLength: 1, maxLength: 6 }), async (scripts) => {
+        await server.redis.flushall()
+        now = 1_700_000_000_000
+        const model = new Model()
+        const sessions = scripts.map(() => store.issueToken())
+        const play = async (steps: (typeof scripts)[number], session: number) => {
+          const token = sessions[session] ?? ''
+          for (const { kind, item, at, pause } of steps) {
+            if (pause) await setImmediate()
+            now = at // the store reads it synchronously
+            if (kind === 'login') await store.updateToken(token, `user ${session}`, item)
+            else if (kind === 'view') await store.recordView(token, item).catch(codeOf)
+            else if (kind === 'patch') await store.patch(token, { [item]: at }).catch(codeOf)
+            else if (kind === 'logout') await store.logout(token)
+            else await store.checkToken(token).catch(codeOf)
           }
-          await Promise.all(scripts.map(play))
+        }
+        await Promise.all(scripts.map(play))
 
-          for (const [session, steps] of scripts.entries()) {
-            const token = sessions[session] ?? ''
-            for (const { kind, item, at } of steps) {
-              if (kind === 'login') model.updateToken(token, `user ${session}`, item, at)
-              else if (kind === 'view') model.recordView(token, item, at)
-              else if (kind === 'patch') model.patch(token, { [item]: at }, undefined, at)
-              else if (kind === 'logout') model.logout(token)
-            }
+        for (const [session, steps] of scripts.entries()) {
+          const token = sessions[session] ?? ''
+          for (const { kind, item, at } of steps) {
+            if (kind === 'login') model.updateToken(token, `user ${session}`, item, at)
+            else if (kind === 'view') model.recordView(token, item, at)
+            else if (kind === 'patch') model.patch(token, { [item]: at }, undefined, at)
+            else if (kind === 'logout') model.logout(token)
           }
-          for (const token of sessions) {
-            const user = model.login.get(token)
-            expect(await store.checkToken(token).catch(codeOf)).toEqual(
-              user ? { user, lastSeenAt: model.recent.get(token) } : 'ONETRIP_UNKNOWN_SESSION',
-            )
-            const viewed = await store.viewedItems(token).catch(codeOf)
-            expect(byItem(viewed)).toEqual(
-              byItem(user ? model.viewedItems(token) : 'ONETRIP_UNKNOWN_SESSION'),
-            )
-            expect(await store.data(token).catch(codeOf)).toEqual(model.dataOf(token))
-          }
-          const popular = await store.popularItems(1_000)
-          expect(new Map(popular.map(({ item, views }) => [item, views]))).toEqual(model.views)
-          expect(await server.redis.keys('viewed:*')).toHaveLength(
-            model.viewed.size + new Set([...model.views.keys()].map(keys.popular)).size,
+        }
+        for (const token of sessions) {
+          const user = model.login.get(token)
+          expect(await store.checkToken(token).catch(codeOf)).toEqual(
+            user ? { user, lastSeenAt: model.recent.get(token) } : 'ONETRIP_UNKNOWN_SESSION',
           )
-        }),
-        { numRuns: strategy.startsWith('naive') ? 4 : 20 },
-      )
-    },
-  )
+          const viewed = await store.viewedItems(token).catch(codeOf)
+          expect(byItem(viewed)).toEqual(
+            byItem(user ? model.viewedItems(token) : 'ONETRIP_UNKNOWN_SESSION'),
+          )
+          expect(await store.data(token).catch(codeOf)).toEqual(model.dataOf(token))
+        }
+        const popular = await store.popularItems(1_000)
+        expect(new Map(popular.map(({ item, views }) => [item, views]))).toEqual(model.views)
+        expect(await server.redis.keys('viewed:*')).toHaveLength(
+          model.viewed.size + new Set([...model.views.keys()].map(keys.popular)).size,
+        )
+      }),
+      { numRuns: strategy.startsWith('naive') ? 4 : 20 },
+    )
+  })
 })
 
 /** Ignores the order of items that were viewed at the same time. */

@@ -68,7 +68,9 @@ test('a token with any one character changed is refused', () => {
   for (let index = 0; index < token.length - 1; index++) {
     const other = token[index] === 'A' ? 'B' : 'A'
     const changed = token.slice(0, index) + other + token.slice(index + 1)
-    expect(() => tokens.verify(changed), `character ${index}`).toThrow(/malformed|invalid signature/)
+    expect(() => tokens.verify(changed), `character ${index}`).toThrow(
+      /malformed|invalid signature/,
+    )
   }
 })
 

@@ -90,7 +90,10 @@ test('the updates of a late batch fail once each, even if their replies arrive',
   redis.program.signal('SIGSTOP')
   const pings = Array.from({ length: 3 }, () => runner.run(ping))
   for (const { status, reason } of (await Promise.allSettled(pings)) as PromiseRejectedResult[]) {
-    expect([status, reason.message]).toEqual(['rejected', 'sent to Redis, but no reply before the deadline'])
+    expect([status, reason.message]).toEqual([
+      'rejected',
+      'sent to Redis, but no reply before the deadline',
+    ])
   }
   redis.program.signal('SIGCONT')
   await expect.poll(() => batches).toMatchObject([{ updates: 3, failed: 0 }])

@@ -206,18 +206,21 @@ describe('the maximum of sessions per user', () => {
     expect(await server.redis.zcard(documentKeys.recent(''))).toBe(LIMIT)
   })
 
-  test.each(layouts)('%s: each login ends up to 100 surplus sessions of a user from before the maximum', async (_, keys) => {
-    const clock = new Clock()
-    await fill(keys, clock, 350)
-    const { store, weights } = weighingStore(keys, clock)
-    const listed: number[] = []
-    for (let logins = 0; logins < 4; logins++) {
-      await store.login(USER)
-      listed.push(await server.redis.zcard(keys.sessions(USER)))
-    }
-    expect(listed).toEqual([251, 152, 100, 100])
-    expect(Math.max(...weights)).toBeLessThan(2_500)
-  })
+  test.each(layouts)(
+    '%s: each login ends up to 100 surplus sessions of a user from before the maximum',
+    async (_, keys) => {
+      const clock = new Clock()
+      await fill(keys, clock, 350)
+      const { store, weights } = weighingStore(keys, clock)
+      const listed: number[] = []
+      for (let logins = 0; logins < 4; logins++) {
+        await store.login(USER)
+        listed.push(await server.redis.zcard(keys.sessions(USER)))
+      }
+      expect(listed).toEqual([251, 152, 100, 100])
+      expect(Math.max(...weights)).toBeLessThan(2_500)
+    },
+  )
 
   test('entries without a session do not prevent sessions from ending', async () => {
     const clock = new Clock()

@@ -40,7 +40,8 @@ export function createCluster(nodes: ClusterNode[], options: ClusterOptions = {}
 }
 
 /** Leaves the lookup to Node: ioredis would replace the name by an address, which no certificate contains. */
-const keepHostName = (name: string, done: (error: null, address: string) => void) => done(null, name)
+const keepHostName = (name: string, done: (error: null, address: string) => void) =>
+  done(null, name)
 
 /** How often a cluster client refreshes its table of slots, to notice a failover without traffic. */
 const SLOTS_INTERVAL_MS = 5_000

@@ -6,7 +6,7 @@ import type { Runner } from '../runner.ts'
 import type { ViewOptions } from '../store-options.ts'
 import type { Tokens } from '../tokens/tokens.ts'
 import { type RecordedView, recordView, type Update, undoView } from '../updates.ts'
-import { recordViewOnce, type RepeatableView, repeatable, undoViewOnce } from './repeated-views.ts'
+import { type RepeatableView, recordViewOnce, repeatable, undoViewOnce } from './repeated-views.ts'
 
 interface ViewParts {
   runner: Pick<Runner, 'run' | 'begin' | 'end'>
@@ -38,7 +38,8 @@ export function viewFunctions({ runner, keys, tokens, now }: ViewParts) {
     try {
       await run(update)
     } catch (cause) {
-      const message = 'the session has ended, and undoing its view failed: the item may still be counted'
+      const message =
+        'the session has ended, and undoing its view failed: the item may still be counted'
       throw new StoreError('ONETRIP_OUTCOME_UNKNOWN', message, { cause })
     }
   }

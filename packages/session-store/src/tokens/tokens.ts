@@ -97,7 +97,8 @@ export function createTokens(options: TokensOptions): Tokens {
     given.write(token.slice(ID_LENGTH + 1), 'base64url')
     let isValid = false
     for (const key of keys) if (timingSafeEqual(signature(id, key), given)) isValid = true
-    if (!isValid) throw new StoreError('ONETRIP_INVALID_TOKEN', 'the token has an invalid signature')
+    if (!isValid)
+      throw new StoreError('ONETRIP_INVALID_TOKEN', 'the token has an invalid signature')
   }
 
   /**
