@@ -1,4 +1,4 @@
-/** Compiles the package to `dist/`, with a package.json of its own: what is published (`npm run pack`). */
+/** Compiles the package to `dist/` and writes its package.json, ready for `npm pack` (`npm run dist`). */
 import { spawnSync } from 'node:child_process'
 import { copyFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
@@ -42,7 +42,7 @@ writeFileSync(
   )}\n`,
 )
 
-// The pages that the README links to come along, with links that fit the package.
+// Copies the pages that the README links to, and adapts their links to the package.
 const DOCS = ['migrating.md', 'scaling-migration.md', 'servers.md', 'session-lifetimes.md']
 const copyPage = (from: string, to: string) => {
   const text = readFileSync(here(from), 'utf8')

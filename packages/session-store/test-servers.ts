@@ -1,9 +1,9 @@
 /**
- * `npm run test:servers`: the tests of the store and of the doctor on each server that is found, one after
- * the other: those of `.ci/servers`, and `redis-server` and `valkey-server` of the PATH. `npm test` covers our
- * own build.
+ * `npm run test:servers`: runs the tests of the store and of the doctor on each server found, one after the other:
+ * those that `.ci/servers` fetched, and `redis-server` and `valkey-server` in the PATH. `npm test` covers the
+ * repository's own build.
  *
- * Arguments go to vitest. Exits with 1 when a test failed, or when no server was found.
+ * Passes its arguments to vitest. Exits with 1 if a test failed or no server was found.
  */
 import { spawnSync } from 'node:child_process'
 import { accessSync, constants, readdirSync, realpathSync } from 'node:fs'
@@ -14,7 +14,7 @@ const root = fileURLToPath(new URL('../..', import.meta.url))
 const fetched = join(root, '.onetrip/servers')
 const programs = ['redis-server', 'valkey-server']
 
-/** The servers that the table in docs/servers.md names beside our own build. */
+/** The servers in the table of docs/servers.md, except the repository's own build. */
 const wanted = ['Redis 7.0', 'Valkey 9.1']
 
 function findServers(): string[] {
@@ -22,7 +22,7 @@ function findServers(): string[] {
   try {
     folders = readdirSync(fetched).map((name) => join(fetched, name))
   } catch {
-    // Nothing was fetched.
+    // .ci/servers has not fetched any.
   }
   folders.push(...(process.env.PATH ?? '').split(delimiter))
   const paths = folders.flatMap((folder) => programs.map((program) => join(folder, program)))
@@ -38,7 +38,7 @@ function isExecutable(path: string): boolean {
   }
 }
 
-/** `Redis 7.0.15`. */
+/** Program and version, such as `Redis 7.0.15`. */
 function nameOf(path: string): string {
   const { stdout } = spawnSync(path, ['--version'], { encoding: 'utf8' })
   const [, program = 'unknown', version = ''] = /^(\w+) server v=([\d.]+)/.exec(stdout ?? '') ?? []
@@ -74,7 +74,7 @@ for (const [name, path] of servers) {
 }
 for (const name of wanted) {
   if ([...servers.keys()].some((found) => found.startsWith(name))) continue
-  results.push(`SKIPPED ${name}: not found. Run .ci/servers, or put it into the PATH`)
+  results.push(`SKIPPED ${name}: not found. Run .ci/servers, or add it to the PATH`)
 }
 console.log(`\n${results.join('\n')}`)
 if (servers.size === 0) process.exitCode = 1

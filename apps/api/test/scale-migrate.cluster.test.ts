@@ -152,7 +152,7 @@ test('moves everything to a cluster while APIs with either home serve, killed tw
   const after = await targetStore()
   for (const [index, token] of sessions.entries()) {
     const check = after.checkToken(token, { data: true })
-    if (ended.has(token)) await expect(check).rejects.toThrow('no such session')
+    if (ended.has(token)) await expect(check).rejects.toThrow('the session does not exist or has ended')
     else expect(await check).toMatchObject({ user: `user ${index}` })
     if (index === 0) expect(await check).toMatchObject({ data: { fields: { cart: ['tea'] } } })
   }
@@ -160,7 +160,7 @@ test('moves everything to a cluster while APIs with either home serve, killed tw
   expect(new Map(counts)).toEqual(views)
   expect(await run(...fromTo())).toMatchObject({
     code: 1,
-    stderr: expect.stringContaining('this migration is finished: serve from the target alone'),
+    stderr: expect.stringContaining('this migration is finished: use only the target store'),
   })
 })
 

@@ -1,4 +1,4 @@
-/** Measures what callers of `batch` can do to each other. Run: node packages/session-store/bench/batching-costs.ts */
+/** Measures how callers of `batch` affect each other. Run: node packages/session-store/bench/batching-costs.ts */
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -48,8 +48,8 @@ const median = (values: readonly number[]) =>
   )
 const ms = (value: number) => value.toFixed(2)
 
-/** Latencies of views, eight callers with a view every 2 ms each, while `disturb` runs again and again. */
-async function viewsBeside(disturb: (() => Promise<unknown>) | undefined): Promise<number[]> {
+/** Latencies of the views of eight callers, one view every 2 ms each, while `disturb` runs every 5 ms. */
+async function latenciesDuring(disturb: (() => Promise<unknown>) | undefined): Promise<number[]> {
   const latencies: number[] = []
   const until = performance.now() + MEASURE_MS
   const isOver = () => performance.now() >= until
@@ -71,8 +71,8 @@ async function viewsBeside(disturb: (() => Promise<unknown>) | undefined): Promi
   return latencies.toSorted((a, b) => a - b)
 }
 
-/** Latency of a view that is called behind `burst` others. */
-async function viewBehind(burst: number): Promise<number> {
+/** Latency of a view that starts right after `burst` others. */
+async function latencyAfter(burst: number): Promise<number> {
   const others = Array.from({ length: burst }, (_, index) => view(index))
   const startedAt = performance.now()
   await view(burst)
@@ -99,7 +99,7 @@ const disturbances: [what: string, run: (() => Promise<unknown>) | undefined][] 
   ['`patch` of 64 kB', () => store.patch(first, patch)],
   ...Object.keys(large).flatMap((name): [string, () => Promise<unknown>][] => [
     [`a reply of ${name}`, () => store.run(get(name))],
-    [`a reply of ${name}, by another store`, () => other.run(get(name))],
+    [`a reply of ${name}, from a second store`, () => other.run(get(name))],
   ]),
 ]
 
@@ -108,7 +108,7 @@ async function table(head: string[], rows: [name: string, measure: () => Promise
   for (let round = 0; round <= ROUNDS; round++) {
     for (const [name, measure] of rows) {
       const values = await measure()
-      if (round > 0) results.set(name, [...(results.get(name) ?? []), values]) // the first warms up
+      if (round > 0) results.set(name, [...(results.get(name) ?? []), values]) // round 0 is the warm-up
     }
   }
   console.log(`\n| ${head.join(' | ')} |\n|${' --- |'.repeat(head.length)}`)
@@ -121,20 +121,20 @@ async function table(head: string[], rows: [name: string, measure: () => Promise
 }
 
 await table(
-  ['beside views', 'p50 ms', 'p99 ms', 'longest ms'],
+  ['concurrent call', 'p50 of the views, ms', 'p99, ms', 'max, ms'],
   disturbances.map(([what, disturb]) => [
     what,
     async () => {
-      const latencies = await viewsBeside(disturb)
+      const latencies = await latenciesDuring(disturb)
       return [percentile(latencies, 0.5), percentile(latencies, 0.99), percentile(latencies, 1)]
     },
   ]),
 )
 await table(
-  ['views called before', 'ms until the next one is answered'],
+  ['views before', 'latency of the next view, ms'],
   [0, 15, 100, 500, 999].map((burst) => [
     String(burst),
-    async () => [median(await repeat(20, () => viewBehind(burst)))],
+    async () => [median(await repeat(20, () => latencyAfter(burst)))],
   ]),
 )
 

@@ -2,8 +2,8 @@ import { createSessionStore, partitionedKeys } from '@onetrip/session-store'
 
 const port = Number(process.env.REDIS_PORT ?? 7000)
 const store = createSessionStore({
-  cluster: { nodes: [`127.0.0.1:${port}`] }, // name several: the others are learnt from them
-  keys: partitionedKeys(64), // the same number in every process, for as long as the data lives
+  cluster: { nodes: [`127.0.0.1:${port}`] }, // name several; the client discovers the others
+  keys: partitionedKeys(64), // the same number in every process; it cannot change later
   tokens: { secrets: [process.env.SESSION_SECRET ?? ''] },
 })
 await store.ready()

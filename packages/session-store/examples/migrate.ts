@@ -15,11 +15,11 @@ const client = createClient(
 client.on('error', (error) => console.error(error.message))
 await Promise.all([store.ready(), client.connect()])
 
-// Before the change: all sessions at once, while the old version still runs.
+// Before the switch: copy all sessions while the old version still runs.
 const copied = await importConnectRedis(store, { send: (command) => client.sendCommand(command) })
 console.log(copied) // { imported: 3, existing: 0, skipped: {} }
 
-// Step 1: the same cookies, another store. Sessions that are still only in connect-redis are moved.
+// Step 1: the same cookies, the new store. Sessions that are only in connect-redis move on first use.
 const app = express()
 const migrateFrom = new RedisStore({ client })
 app.use(
@@ -31,7 +31,7 @@ app.use(
   }),
 )
 
-// Step 2: a request with an old session gets a token, and the token's session the data.
+// Step 2: a request with an old session gets a token. The data moves to the token's session.
 const sessions = await expressSessions({ store, cookie: { secure: false } })
 app.use(sessions.middleware)
 app.use(async (req, res, next) => {

@@ -1,16 +1,16 @@
 import { channel, tracingChannel } from 'node:diagnostics_channel'
 import type { StoreErrorCode } from './errors.ts'
 
-/** One write of commands to Redis whose replies are then waited for. */
+/** One write of commands to Redis and the wait for their replies. */
 export interface RoundTrip {
-  /** How many commands it carried. */
+  /** The number of commands. */
   commands: number
 }
 
 /** `onetrip:round-trip`: a message of type `RoundTrip` for every round trip of an update. */
 export const roundTripChannel = channel('onetrip:round-trip')
 
-/** The message of an update on `onetrip:update`. It has names and codes, but no keys and no values. */
+/** The message of an update on `onetrip:update`. It contains no keys and no values. */
 export class UpdateTrace {
   readonly #commands: readonly (readonly [name: string, ...args: unknown[]])[]
   /** Why the update failed; `unknown` for an error without a code. */
@@ -25,26 +25,26 @@ export class UpdateTrace {
     return this.#commands.map(([name]) => name)
   }
 
-  // The tracing channel sets these two. They may hold users' data, so neither is kept.
+  // The tracing channel sets these two. They may contain user data, so they are not stored.
   set result(_: unknown) {}
   set error(error: unknown) {
     this.errorCode = String((error as { code?: unknown } | undefined)?.code ?? 'unknown')
   }
 }
 
-/** `onetrip:update`, a tracing channel: an update, from the call until its result. */
+/** `onetrip:update`, a tracing channel: an update, from the call to its result. */
 export const updateChannel = tracingChannel<UpdateTrace>('onetrip:update')
 
-/** The message of a batch on `onetrip:batch`: updates of concurrent callers that travel together. */
+/** The message of a batch on `onetrip:batch`: updates of concurrent callers that are sent together. */
 export class BatchTrace {
   readonly updates: number
-  /** After merging. */
+  /** The number of commands after merging. */
   readonly commands: number
   /** The messages of its updates on `onetrip:update`, if that channel has subscribers. */
   readonly traces: readonly UpdateTrace[]
-  /** From the first write to the last reply. Set at the end, as is `failed`. */
+  /** From the first write to the last reply. Set when the batch ends. */
   durationMs = 0
-  /** Updates of which a command was refused or its reply lost. */
+  /** Updates with a command that failed or whose reply was lost. Set when the batch ends. */
   failed = 0
 
   constructor(updates: number, commands: number, traces: readonly UpdateTrace[]) {
@@ -57,75 +57,75 @@ export class BatchTrace {
   set error(_: unknown) {}
 }
 
-/** `onetrip:batch`, a tracing channel: a batch, from its first write to its last reply. */
+/** `onetrip:batch`, a tracing channel: a batch, from the first write to the last reply. */
 export const batchChannel = tracingChannel<BatchTrace>('onetrip:batch')
 
-/** `onetrip:connection`: a message for every connection to Redis that was opened. */
+/** `onetrip:connection`: a connection to Redis was opened. */
 export const connectionChannel = channel('onetrip:connection')
 
-/** `onetrip:disconnection`: a message for every connection of a pool that was closed or lost. */
+/** `onetrip:disconnection`: a connection of a pool was closed or lost. */
 export const disconnectionChannel = channel('onetrip:disconnection')
 
 /** What the janitor changed. */
 export interface RetentionWork {
-  /** Sessions that were ended: idle, or beyond the maximum. */
+  /** Sessions ended because they were idle or beyond the maximum. */
   evicted: number
-  /** Items whose counts were dropped: beyond those kept, or halved to nothing. */
+  /** Items removed from the item counts: beyond `keptItems`, or halved to 0. */
   itemsDropped: number
   itemsHalved: number
-  /** Leftovers of sessions that were removed; of one session there may be several. */
+  /** Leftovers removed; one session may have several. */
   swept: number
 }
 
-/** One step of the janitor: at most one batch of what it removes or changes. */
+/** One step of the janitor: at most one batch of changes. */
 export interface RetentionStep extends RetentionWork {
-  /** When it evicted: how many sessions are still beyond the maximum. */
+  /** After an eviction: the number of sessions still beyond the maximum. */
   surplus?: number
   durationMs: number
 }
 
 /** One run of the janitor. */
 export interface RetentionRun extends RetentionWork {
-  /** False: another worker is at it, and this run did nothing. */
+  /** False if another worker held the lock; then this run did nothing. */
   worked: boolean
-  /** A sweep is not at its end: the next run goes on with it. */
+  /** Whether a sweep is unfinished; the next run continues it. */
   sweeping: boolean
-  /** Why it ended before its work was done. */
+  /** Why the run ended early. */
   interrupted?: 'stopped' | 'lock lost'
   durationMs: number
 }
 
-/** What the janitor tells while it works. */
+/** A progress event of the janitor. */
 export type RetentionEvent =
   | ({ type: 'step' } & RetentionStep)
   | ({ type: 'run' } & RetentionRun)
-  /** A run failed, and the next begins as planned. */
+  /** A run failed; the next one starts at the usual time. */
   | { type: 'failure'; error: unknown }
 
 /** `onetrip:retention`: a message of type `RetentionEvent` for every step and run of a janitor. */
 export const retentionChannel = channel('onetrip:retention')
 
-/** Something that the store's caller was told as an error. */
+/** A failed update. */
 export interface StoreFailure {
   code: StoreErrorCode
 }
 
-/** `onetrip:error`: a message of type `StoreFailure` for every error that an update ended with. */
+/** `onetrip:error`: a message of type `StoreFailure` for every failed update. */
 export const errorChannel = channel('onetrip:error')
 
-/** Something in the configuration that an operator should change. */
+/** A problem of the configuration that an operator should fix. */
 export interface StoreWarning {
   /**
-   * Redis may evict sessions; a session cookie lives longer than its session; the janitor found keys of
-   * another program among its own.
+   * Redis may evict sessions; a session cookie outlives its session; the janitor found keys of another
+   * program that match the key names of the store.
    */
   code: 'ONETRIP_EVICTION' | 'ONETRIP_COOKIE_OUTLIVES_SESSION' | 'ONETRIP_FOREIGN_KEY'
   message: string
 }
 
 /**
- * `onetrip:warning`: a message of type `StoreWarning`. Without a subscriber it becomes a warning of the
- * process (`process.emitWarning`).
+ * `onetrip:warning`: a message of type `StoreWarning`. Without a subscriber, it becomes a process warning
+ * (`process.emitWarning`).
  */
 export const warningChannel = channel('onetrip:warning')
 

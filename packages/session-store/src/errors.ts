@@ -5,7 +5,7 @@ interface ErrorKind {
   readonly meaning: string
 }
 
-/** The caller's mistake, or what it lacks: nothing was written, and the same call fails the same way. */
+/** An error of the caller: nothing was written, and a retry fails the same way. */
 const refused = (statusCode: number, meaning: string): ErrorKind => ({
   statusCode,
   retrySafe: false,
@@ -18,43 +18,43 @@ const notSent = (meaning: string): ErrorKind => ({ ...refused(503, meaning), ret
 const sent = (meaning: string): ErrorKind => ({ ...refused(503, meaning), mayHaveWritten: true })
 
 /**
- * The one table of the store's errors.
+ * All errors of the store.
  *
- * `statusCode`: what a web service answers with; Fastify and Express take it from the error.
- * `retrySafe`: the same call may be made again without counting anything twice.
+ * `statusCode`: the HTTP status; Fastify and Express read it from the error.
+ * `retrySafe`: a retry of the same call counts nothing twice.
  * `mayHaveWritten`: Redis may have executed a write of the failed call.
- * `meaning`: for clients of the service; it says nothing of the cause.
+ * `meaning`: the message for clients of a web service; it does not reveal the cause.
  */
 export const storeErrors = {
-  ONETRIP_INVALID_INPUT: refused(400, 'a value is not allowed'),
-  ONETRIP_INVALID_TOKEN: refused(401, 'the token is not genuine'),
+  ONETRIP_INVALID_INPUT: refused(400, 'invalid value'),
+  ONETRIP_INVALID_TOKEN: refused(401, 'invalid token'),
   ONETRIP_EXPIRED_TOKEN: refused(401, 'the token has expired'),
-  /** A genuine token whose session is gone; whatever the call wrote has been undone. */
+  /** The token is valid, but its session is gone. What the call wrote has been undone. */
   ONETRIP_UNKNOWN_SESSION: refused(401, 'the session has ended'),
-  ONETRIP_CONFLICT: refused(409, 'the data of the session has another version'),
-  /** Another program wrote it. The message names the field; a patch can remove or replace it. */
+  ONETRIP_CONFLICT: refused(409, 'the session data has another version'),
+  /** Another program wrote the field. The message names it; a patch can remove or replace it. */
   ONETRIP_UNREADABLE_DATA: refused(500, 'a field of the session data is not JSON'),
-  ONETRIP_NOT_SENT: notSent('there is no connection to Redis'),
-  ONETRIP_OVERLOADED: notSent('too much is in flight to Redis'),
-  ONETRIP_OUTCOME_UNKNOWN: sent('sent to Redis, but its reply was lost or late'),
-  /** Redis answered a command with an error. */
-  ONETRIP_REFUSED: sent('Redis refused it'),
+  ONETRIP_NOT_SENT: notSent('no connection to Redis'),
+  ONETRIP_OVERLOADED: notSent('too many requests in flight to Redis'),
+  ONETRIP_OUTCOME_UNKNOWN: sent('sent to Redis, but the reply was lost or late'),
+  /** Redis replied to a command with an error. */
+  ONETRIP_REFUSED: sent('Redis returned an error'),
 }
 
 export type StoreErrorCode = keyof typeof storeErrors
 
 interface Details {
-  /** Overrides the table where the call is known to have written nothing, as a call that only reads. */
+  /** Overrides the table: false if the call is known to have written nothing, such as a read. */
   mayHaveWritten?: boolean
-  /** Overrides the table where a repetition counts nothing twice. */
+  /** Overrides the table: true if a retry counts nothing twice. */
   retrySafe?: boolean
   cause?: unknown
 }
 
 /**
- * Removes the arguments of commands from a client's error and from the errors inside it: they name sessions,
- * users and items, hold session data and, of AUTH, a password. Changes the object itself, which keeps its
- * class.
+ * Removes the arguments of commands from an error of a Redis client and from the errors inside it. Arguments
+ * contain session ids, users, items, session data and, in AUTH, a password. Modifies the error in place, so
+ * that it keeps its class.
  */
 function removeArguments(error: unknown, seen = new Set<unknown>()): void {
   if (!(error instanceof Error) || seen.has(error)) return
@@ -74,12 +74,12 @@ function removeArguments(error: unknown, seen = new Set<unknown>()): void {
   for (const inner of [error.cause, ...Object.values(error)].flat()) removeArguments(inner, seen)
 }
 
-/** How Redis goes on after the name of an unknown command. */
+/** The part of Redis's error for an unknown command that quotes its arguments. */
 const QUOTED_ARGUMENTS = ', with args beginning with'
 
 /**
- * What the store throws. Its message names no token and no value that was sent, and its cause has no
- * arguments of commands.
+ * The error class of the store. The message contains no token and no value that was sent; the cause contains
+ * no arguments of commands.
  */
 export class StoreError extends Error {
   override name = 'StoreError'
@@ -96,15 +96,15 @@ export class StoreError extends Error {
     this.code = code
     this.statusCode = statusCode
     this.mayHaveWritten = details.mayHaveWritten ?? mayHaveWritten
-    // A call that wrote nothing can be made again, unless repeating it can only fail the same way.
+    // A retry is safe if nothing was written, except where it would fail the same way.
     this.retrySafe = details.retrySafe ?? (retrySafe || (mayHaveWritten && !this.mayHaveWritten))
   }
 }
 
-/** @throws StoreError `ONETRIP_UNKNOWN_SESSION` for undefined: no session was found. */
-export function known<Found>(found: Found | undefined): Found {
+/** @throws StoreError `ONETRIP_UNKNOWN_SESSION` if no session was found (undefined). */
+export function requireSession<Found>(found: Found | undefined): Found {
   if (found === undefined) {
-    throw new StoreError('ONETRIP_UNKNOWN_SESSION', 'there is no such session (any more)')
+    throw new StoreError('ONETRIP_UNKNOWN_SESSION', 'the session does not exist or has ended')
   }
   return found
 }

@@ -12,29 +12,28 @@ export type { AdapterOptions, OldStore, StoredSession } from './adapters/session
 
 type SessionData = session.SessionData
 
-/** JSON text by field. */
+/** Field → JSON text. */
 type Snapshot = ReadonlyMap<string, string>
 
 const snapshotOf = (fields: Record<string, unknown>): Snapshot =>
   new Map(Object.entries(fields).map(([name, value]) => [name, JSON.stringify(value)]))
 
 /**
- * A store for express-session that keeps sessions in a session store of ours.
+ * A store for express-session.
  *
- * A session that a request has loaded is saved by its changes: top-level fields that differ from what was
- * loaded are written, all others stay as they are, so that parallel requests lose nothing unless they
- * change the same field (the last one wins). It is only saved if it still exists: a late request does not
- * bring a destroyed session back. Its `save` ends without an error then.
+ * Saving a loaded session writes only the top-level fields that have changed since it was loaded. So parallel
+ * requests lose no changes unless they change the same field (the last one wins). A loaded session is only
+ * saved if it still exists: a late `save` does not bring a destroyed session back and reports no error.
  *
- * All methods take a callback, and return a promise for those who call them without one. `all`, `length`,
- * `ids` and `clear` walk all sessions.
+ * All methods accept a callback; without one they return a promise. `all`, `length`, `ids` and `clear` walk
+ * all sessions.
  */
 export class OnetripSessionStore extends session.Store {
   readonly #sessions: ReturnType<typeof adapter>
-  /** What the store holds, for the session objects of requests that loaded or saved them. */
+  /** For each session object of a request: the fields as they were last loaded or saved. */
   readonly #snapshots = new WeakMap<object, Snapshot>()
 
-  /** @throws TypeError unless `store` comes from `createSessionStore`. */
+  /** @throws TypeError unless `store` was created by `createSessionStore`. */
   constructor(store: Pick<SessionStore, 'external'>, options?: AdapterOptions) {
     super()
     this.#sessions = adapter(store, options)
@@ -49,13 +48,13 @@ export class OnetripSessionStore extends session.Store {
     return loaded
   }
 
-  /** The session; null when it is gone or idle, or its cookie has expired. */
+  /** The session; null if it has ended or is idle, or its cookie has expired. */
   override get(id: string, callback?: (error: unknown, session?: SessionData | null) => void) {
     const found = this.#sessions.get(id) as Promise<SessionData | null>
     return answer(found, callback)
   }
 
-  /** Saves the changes of a loaded session, or creates or replaces one. */
+  /** Saves the changes of a loaded session; creates or replaces any other. */
   override set(id: string, saved: SessionData, callback?: Callback) {
     return answer(this.#save(id, saved), callback)
   }
@@ -74,12 +73,12 @@ export class OnetripSessionStore extends session.Store {
     this.#snapshots.set(saved, now)
   }
 
-  /** The session is used now: its idle timeout begins anew, and its cookie's expiry is stored. */
+  /** Restarts the idle timeout and stores the expiry of the cookie. */
   override touch(id: string, touched: SessionData, callback?: Callback) {
     return answer(this.#sessions.touch(id, touched), callback)
   }
 
-  /** Ends the session. For five minutes no request can create it again. */
+  /** Ends the session. No request can create it again for five minutes. */
   override destroy(id: string, callback?: Callback) {
     return answer(this.#sessions.destroy(id), callback)
   }
@@ -106,16 +105,16 @@ export class OnetripSessionStore extends session.Store {
     )
   }
 
-  /** Ends all sessions that express-session or @fastify/session began; those of tokens stay. */
+  /** Ends all sessions of express-session and @fastify/session, but not those of tokens. */
   override clear(callback?: Callback) {
     return answer(this.#sessions.clear(), callback)
   }
 }
 
 /**
- * The store for `session({ store: expressSessionStore(store), … })`.
+ * Creates a store for express-session: `session({ store: expressSessionStore(store), … })`.
  *
- * @throws TypeError unless `store` comes from `createSessionStore`.
+ * @throws TypeError unless `store` was created by `createSessionStore`.
  */
 export const expressSessionStore = (
   store: Pick<SessionStore, 'external'>,

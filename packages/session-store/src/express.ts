@@ -23,38 +23,37 @@ export {
 } from './web/errors.ts'
 export type { LoggedIn, RequestSession, StoreChoice, WebOptions } from './web/sessions.ts'
 
-/** The session of one request, with what also sets or removes the cookie of the response. */
+/** The session of one request, with functions that also set or remove the cookie of the response. */
 export interface ExpressSession extends RequestSession {
   /**
-   * Begins a session for a user whose password or the like has been checked: on a new token, which is set
-   * as the cookie. Takes over the views and data of the request's session if it is a guest's, by cookie or
-   * bearer token. Ends the session of the request's cookie; a user's session of a bearer token goes on.
+   * Starts a session for an authenticated user and sets the cookie to its new token. If the request has a
+   * guest session, by cookie or bearer token, the new session takes over its views and data. Ends the
+   * session of the request's cookie, but not a user's session of a bearer token.
    *
-   * @throws SessionRequestError `ONETRIP_CROSS_SITE` when a page of another origin sent the request; what
-   *   the store's `login` throws.
+   * @throws SessionRequestError `ONETRIP_CROSS_SITE` if a page of another origin sent the request; the
+   *   errors of the store's `login`.
    */
   login(user: string, options?: LoginOptions): Promise<LoggedIn>
   /**
-   * Begins a session without a user, which is set as the cookie. A later login takes over its views and
-   * data.
+   * Starts a session without a user and sets the cookie. A later login takes over its views and data.
    *
    * @throws As `login`.
    */
   loginGuest(): Promise<NewSession>
   /**
-   * Ends the session of the request and removes its cookie. Returns false when there was no session.
+   * Ends the session of the request and removes its cookie. Returns false if there was no session.
    *
-   * @throws What reading `token` and the store's `logout` throw.
+   * @throws The errors of reading `token` and of the store's `logout`.
    */
   logout(): Promise<boolean>
-  /** Removes the cookie only. */
+  /** Removes the cookie. The session continues. */
   clearCookie(): void
 }
 
 declare global {
   namespace Express {
     interface Request {
-      /** Not `session`, which express-session and cookie-session use: both may run side by side. */
+      /** Not named `session`, so that it works beside express-session or cookie-session. */
       onetrip: ExpressSession
     }
   }
@@ -65,14 +64,11 @@ type Next = (error?: unknown) => void
 
 export interface ExpressSessions {
   readonly store: SessionStore
-  /** Gives each request its `req.onetrip`. To be used before the routes. */
+  /** Adds `req.onetrip` to each request. Use it before the routes. */
   middleware(request: Request, response: ServerResponse, next: Next): void
-  /**
-   * Responds to errors of the store and of `req.onetrip`; passes on all others. To be used after the
-   * routes.
-   */
+  /** Responds to errors of the store and of `req.onetrip`; passes on all others. Use it after the routes. */
   errorHandler(error: unknown, request: Request, response: ServerResponse, next: Next): void
-  /** Closes the store, unless it was given. For after the server has closed. */
+  /** Closes the store, unless you passed your own. Call it after the server has closed. */
   close(): Promise<void>
 }
 
@@ -102,10 +98,10 @@ class ResponseSession extends WebSession implements ExpressSession {
 }
 
 /**
- * Sessions for Express 5: middleware that gives `req.onetrip`, with `login`, `logout` and CSRF protection,
- * and a handler of errors. Resolves once Redis can be used.
+ * Sessions for Express 5: middleware that adds `req.onetrip`, with `login`, `logout` and CSRF protection, and
+ * an error handler. Resolves once Redis is ready.
  *
- * @throws TypeError for options that cannot be used; what the store's `ready` throws.
+ * @throws TypeError for unusable options; the errors of the store's `ready`.
  */
 export async function expressSessions(options: WebOptions & StoreChoice): Promise<ExpressSessions> {
   const web = await openWeb(options)
@@ -115,7 +111,7 @@ export async function expressSessions(options: WebOptions & StoreChoice): Promis
 
     middleware(request, response, next) {
       if (request.onetrip) {
-        return next(new Error('req.onetrip exists already: expressSessions is used twice'))
+        return next(new Error('req.onetrip already exists: expressSessions is used twice'))
       }
       request.onetrip = new ResponseSession(web, request, response)
       next()

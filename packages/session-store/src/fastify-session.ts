@@ -10,17 +10,16 @@ import type { SessionStore } from './store-types.ts'
 export type { AdapterOptions, OldStore, StoredSession } from './adapters/session-store.ts'
 
 /**
- * A store for @fastify/session that keeps sessions in a session store of ours:
- * `register(session, { store: fastifySessionStore(store), … })`.
+ * Creates a store for @fastify/session: `register(session, { store: fastifySessionStore(store), … })`.
  *
- * @fastify/session does not show what a request has changed, so each save writes the whole session: of
- * requests at the same time the last one wins, also where they changed different fields. For five minutes
- * a late save does not bring a destroyed session back; it ends without an error then.
+ * @fastify/session does not report what a request has changed, so each save writes the whole session: of
+ * concurrent requests the last save wins, even if they changed different fields. For five minutes after
+ * `destroy`, a late save does not bring the session back and reports no error.
  *
- * All functions take a callback, and return a promise for those who call them without one. `all`,
- * `length`, `ids` and `clear` walk all sessions.
+ * All functions accept a callback; without one they return a promise. `all`, `length`, `ids` and `clear` walk
+ * all sessions.
  *
- * @throws TypeError unless `store` comes from `createSessionStore`.
+ * @throws TypeError unless `store` was created by `createSessionStore`.
  */
 export function fastifySessionStore(
   store: Pick<SessionStore, 'external'>,
@@ -28,7 +27,7 @@ export function fastifySessionStore(
 ) {
   const sessions = adapter(store, options)
   return {
-    /** The session; null when it is gone or idle, or its cookie has expired. */
+    /** The session; null if it has ended or is idle, or its cookie has expired. */
     // biome-ignore lint/suspicious/noExplicitAny: the application declares what a session holds
     get: (id: string, callback?: (error: unknown, session?: any) => void) =>
       answer(sessions.get(id), callback),
@@ -37,11 +36,11 @@ export function fastifySessionStore(
     set: (id: string, session: object, callback?: Callback) =>
       answer(sessions.put(id, session), callback),
 
-    /** The session is used now: its idle timeout begins anew, and its cookie's expiry is stored. */
+    /** Restarts the idle timeout and stores the expiry of the cookie. */
     touch: (id: string, session: object, callback?: Callback) =>
       answer(sessions.touch(id, session), callback),
 
-    /** Ends the session. For five minutes no request can create it again. */
+    /** Ends the session. No request can create it again for five minutes. */
     destroy: (id: string, callback?: Callback) => answer(sessions.destroy(id), callback),
 
     /** All sessions, each with its `id`. */
@@ -60,7 +59,7 @@ export function fastifySessionStore(
         callback,
       ),
 
-    /** Ends all sessions that express-session or @fastify/session began; those of tokens stay. */
+    /** Ends all sessions of express-session and @fastify/session, but not those of tokens. */
     clear: (callback?: Callback) => answer(sessions.clear(), callback),
   }
 }

@@ -32,28 +32,27 @@ declare module 'fastify' {
   }
   interface FastifyReply {
     /**
-     * Begins a session for a user whose password or the like has been checked: on a new token, which is set
-     * as the cookie. Takes over the views and data of the request's session if it is a guest's, by cookie or
-     * bearer token. Ends the session of the request's cookie; a user's session of a bearer token goes on.
+     * Starts a session for an authenticated user and sets the cookie to its new token. If the request has a
+     * guest session, by cookie or bearer token, the new session takes over its views and data. Ends the
+     * session of the request's cookie, but not a user's session of a bearer token.
      *
-     * @throws SessionRequestError `ONETRIP_CROSS_SITE` when a page of another origin sent the request; what
-     *   the store's `login` throws.
+     * @throws SessionRequestError `ONETRIP_CROSS_SITE` if a page of another origin sent the request; the
+     *   errors of the store's `login`.
      */
     login(user: string, options?: LoginOptions): Promise<LoggedIn>
     /**
-     * Begins a session without a user, which is set as the cookie. A later login takes over its views and
-     * data.
+     * Starts a session without a user and sets the cookie. A later login takes over its views and data.
      *
      * @throws As `login`.
      */
     loginGuest(): Promise<NewSession>
     /**
-     * Ends the session of the request and removes its cookie. Returns false when there was no session.
+     * Ends the session of the request and removes its cookie. Returns false if there was no session.
      *
-     * @throws What reading `request.session.token` and the store's `logout` throw.
+     * @throws The errors of reading `request.session.token` and of the store's `logout`.
      */
     logout(): Promise<boolean>
-    /** Removes the cookie only. */
+    /** Removes the cookie. The session continues. */
     clearSessionCookie(): void
   }
 }
@@ -65,9 +64,8 @@ type RequestWithSession = FastifyRequest & { [kSession]: WebSession | null }
 export type FastifySessionsOptions = WebOptions &
   StoreChoice & {
     /**
-     * Whether errors of the store and of `request.session` get responses: status, a body with `code`, and
-     * from 500 on `mayHaveWritten` and `retrySafe`, and headers. Default true; false for an application
-     * that does so itself, as with `errorBody` and `errorHeaders`.
+     * Responds to errors of the store and of `request.session` with their status, `errorBody` and
+     * `errorHeaders`. Set false to respond to them yourself. Default true.
      */
     errorHandler?: boolean
   }
@@ -76,7 +74,7 @@ const plugin: FastifyPluginAsync<FastifySessionsOptions> = async (app, options) 
   const { errorHandler = true, ...webOptions } = options
   if (app.hasDecorator('store') || app.hasRequestDecorator('session')) {
     throw new Error(
-      'app.store or request.session exists already: fastifySessions is registered twice, or beside another session plugin such as @fastify/session',
+      'app.store or request.session already exists: fastifySessions is registered twice, or together with another session plugin such as @fastify/session',
     )
   }
   const web = await openWeb(webOptions)
@@ -117,10 +115,10 @@ const plugin: FastifyPluginAsync<FastifySessionsOptions> = async (app, options) 
 }
 
 /**
- * Sessions for Fastify: `request.session`, `reply.login` and `reply.logout`, CSRF protection, responses to
- * errors, and `app.store`. Waits until Redis can be used, and closes the store with the application if it
- * created it.
+ * Sessions for Fastify: `request.session`, `reply.login` and `reply.logout`, CSRF protection, error
+ * responses, and `app.store`. Waits until Redis is ready. Closes the store with the application if it created
+ * the store.
  *
- * @throws TypeError for options that cannot be used; Error when registered twice.
+ * @throws TypeError for unusable options; Error if registered twice.
  */
 export const fastifySessions = fp(plugin, { name: '@onetrip/session-store', fastify: '5.x' })

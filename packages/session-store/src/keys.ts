@@ -1,7 +1,4 @@
-/**
- * The only speller of Redis key names. Another layout is another object of this type; nothing else in
- * the store knows a name.
- */
+/** All names of Redis keys. The store gets every key name from an object of this type. */
 export interface Keys {
   /** Hash: session id → user. */
   login(id: string): string
@@ -11,38 +8,38 @@ export interface Keys {
   viewed(id: string): string
   /** Hash of one session: data field → its JSON text; the empty field holds the version. */
   data(id: string): string
-  /** String: this id was ended and cannot be created again, with an expiry. */
+  /** String with an expiry: a tombstone; this id was ended and cannot be created again. */
   ended(id: string): string
-  /** Sorted set: item → minus the number of its views. */
+  /** Sorted set: item → negative number of its views. */
   popular(item: string): string
-  /** Sorted set of one user: session id → when it logged in, Unix seconds with fraction. */
+  /** Sorted set of one user: session id → login time, Unix seconds with fraction. */
   sessions(user: string): string
-  /** String of one subject and window of time: how many attempts there were, with an expiry. */
+  /** String with an expiry: the number of attempts of one subject in one time window. */
   attempts(subject: string, window: number): string
-  /** String: the mark of a view that may be repeated, in the slot of `popular(item)`, with an expiry. */
+  /** String with an expiry, in the slot of `popular(item)`: the idempotency key of a view. */
   once(item: string, hash: string): string
-  /** String: who is cleaning up, with an expiry. */
+  /** String with an expiry: the lock of the janitor. */
   janitor(): string
   /**
-   * Hash: task of the janitor → when it was last begun, Unix seconds with fraction. Also the state of a
-   * migration, which some of these tasks depend on.
+   * Hash: task of the janitor → when it was last started, Unix seconds with fraction. Also the state of a
+   * migration, because some of these tasks depend on it.
    */
   janitorTasks(): string
-  /** Every part of the sessions. The keys of one part are in one slot of a cluster. */
+  /** All parts of the sessions. The keys of one part are in one slot of a cluster. */
   parts(): readonly SessionsPart[]
-  /** Every key that holds a part of the item counts. */
+  /** All keys of item counts. */
   allPopular(): readonly string[]
-  /** For `SCAN MATCH`: the `viewed` keys of all sessions. Other keys may match it too. */
+  /** Pattern for `SCAN MATCH`: the `viewed` keys of all sessions. Other keys may match, too. */
   viewedPattern(): string
-  /** The session whose `viewed` key this is; undefined for any other key. */
+  /** The session id of a `viewed` key; undefined for any other key. */
   viewedBy(key: string): string | undefined
-  /** For `SCAN MATCH`: the `data` keys of all sessions. Other keys may match it too. */
+  /** Pattern for `SCAN MATCH`: the `data` keys of all sessions. Other keys may match, too. */
   dataPattern(): string
-  /** The session whose `data` key this is; undefined for any other key. */
+  /** The session id of a `data` key; undefined for any other key. */
   dataOf(key: string): string | undefined
-  /** For `SCAN MATCH`: the lists of all users' sessions. Other keys may match it too. */
+  /** Pattern for `SCAN MATCH`: the session lists of all users. Other keys may match, too. */
   sessionsPattern(): string
-  /** The user whose list of sessions this key is; undefined for any other key. */
+  /** The user of a session list; undefined for any other key. */
   sessionsOf(key: string): string | undefined
 }
 
@@ -53,7 +50,7 @@ const anyLayout = {
   sessionsOf: (key: string) => /^sessions:(.+)$/s.exec(key)?.[1],
 }
 
-/** The keys that a part of the sessions is in. */
+/** The keys of one part of the sessions. */
 export interface SessionsPart {
   readonly login: string
   readonly recent: string
@@ -81,26 +78,26 @@ export const documentKeys: Keys = {
   dataOf: (key) => /^data:(.+)$/s.exec(key)?.[1],
 }
 
-/** Begins ids of sessions that other software made. Ids of ours have no colon, so no token can name one. */
+/** Prefix of session ids of other software. Ids in tokens have no colon, so no token can contain such an id. */
 export const EXTERNAL = 'ext:'
 
 /**
- * An id that other software made, as express-session. It carries no time; its session is always written
- * whole, by one script.
+ * Whether other software, such as express-session, created this id. Such an id contains no time of issue. One
+ * script writes the whole session, so no login can be incomplete.
  */
 export const isExternal = (id: string): boolean => id.startsWith(EXTERNAL)
 
-/** The keys of a session's own records, which are removed with it. */
+/** The keys that belong to one session and are removed with it. */
 export const recordsOf = (keys: Keys, id: string): string[] => [keys.viewed(id), keys.data(id)]
 
 const MAX_PARTITIONS = 16_384 // the slots of a cluster
 
 /**
- * Key names for Redis Cluster: sessions and item counts are spread over `partitions`, and the keys of
- * one partition share a hash tag, so that they are on one node. Every process must use the same number,
- * for as long as the data lives.
+ * Key names for Redis Cluster. Sessions and item counts are spread over `partitions`. The keys of one partition
+ * share a hash tag, so that they are on one node. All processes must use the same number, and it cannot change
+ * while there is data.
  *
- * @param partitions 1 to 16,384. Default 64; docs/scaling.md says how many sessions need more.
+ * @param partitions 1 to 16,384. Default 64; docs/scaling.md explains when to use more.
  * @throws TypeError for any other number.
  */
 export function partitionedKeys(partitions = 64): Keys {
@@ -139,24 +136,24 @@ export function partitionedKeys(partitions = 64): Keys {
   }
 }
 
-/** Further keys while sessions and item counts move from one layout to another. */
+/** Additional keys during a migration. */
 export interface MigrationKeys {
-  /** Hash of the source: session id → its records, after it left the source and before it is in the target. */
+  /** Hash in the source: session id → its records, while the session is in neither store. */
   moving(id: string): string
-  /** Hash of the target: id of each session that has arrived; the empty field: the migration is finished. */
+  /** Hash in the target: ids of the sessions that have arrived. An empty field: the migration is finished. */
   moved(id: string): string
-  /** Hash of the target: item → how much of the source's count it has; the empty field: finished. */
+  /** Hash in the target: item → views already copied from the source. An empty field: finished. */
   ledger(item: string): string
   allMoving(): readonly string[]
   allMoved(): readonly string[]
   allLedgers(): readonly string[]
 }
 
-/** Each is in the slot of the sessions or counts that it belongs to. */
+/** Each key is in the slot of its sessions or item counts. */
 export function migrationKeys(keys: Keys): MigrationKeys {
   const moving = (login: string) => `${login}:moving`
   const moved = (login: string) => `${login}:moved`
-  const ledger = (popular: string) => `${popular}:ledger` // no id of a session is `ledger`
+  const ledger = (popular: string) => `${popular}:ledger` // no session has the id `ledger`
   const logins = keys.parts().map(({ login }) => login)
   return {
     moving: (id) => moving(keys.login(id)),
@@ -168,12 +165,12 @@ export function migrationKeys(keys: Keys): MigrationKeys {
   }
 }
 
-/** A prefix as it may be: braces would be a hash tag, which puts all keys on one node of a cluster. */
+/** No braces: they would be a hash tag, which puts all keys on one node of a cluster. */
 const prefixPattern = /^[^\p{Cc}\p{Cs}{}]{0,128}$/u
 
 /**
- * The same layout with `prefix` before each name. Every process must use the same prefix. Stores whose
- * prefixes differ share nothing, if no prefix begins with another one: `a:` and `b:`, not `a:` and `a:b:`.
+ * Adds `prefix` to all key names of a layout. All processes must use the same prefix. Stores with different
+ * prefixes share no keys, unless one prefix begins with another: use `a:` and `b:`, not `a:` and `a:b:`.
  *
  * @throws TypeError unless the prefix is a string of at most 128 characters without braces and control
  *   characters.
@@ -215,7 +212,7 @@ export function prefixedKeys(prefix: string, keys: Keys): Keys {
   }
 }
 
-/** FNV-1a over UTF-16 units: cheap, and the same in every process and release. */
+/** FNV-1a over UTF-16 units: cheap, and stable across processes and releases. */
 function hash(name: string): number {
   let value = 0x811c9dc5
   for (let index = 0; index < name.length; index++) {

@@ -8,18 +8,18 @@ import type { Update } from './updates.ts'
 
 /** A server that holds keys. */
 export interface NodeState {
-  /** `host:port`, or the path of its socket; `none` for slots of a cluster that no node has. */
+  /** `host:port`, or the path of a Unix socket; `none` for slots of a cluster without a node. */
   readonly node: string
-  /** Why its keys cannot be used; absent: they can. */
+  /** Why the server does not serve its keys; absent if it does. */
   readonly error?: StoreError
 }
 
 /**
- * Asks every server that holds keys for one of them, as each view does. In a cluster that is down a node
- * refuses. One that does not have the key says which node has it: it would serve its own keys.
+ * Reads a key on every server that holds keys. Unlike PING, this fails on a node whose cluster is down. A
+ * redirection counts as success: the node serves its own keys.
  *
- * @param clustered Whether there is a cluster: without one, a server that names another one is of no use.
- * @throws StoreError when no server serves.
+ * @param clustered Whether Redis is a cluster; without one, a redirection counts as a failure.
+ * @throws StoreError if no server serves its keys.
  */
 export async function pingNodes(
   { runner, keys, clustered }: { runner: Runner; keys: Keys; clustered: boolean },
@@ -40,13 +40,13 @@ export async function pingNodes(
   return states
 }
 
-const AGAIN_MS = 100
+const PING_INTERVAL_MS = 100
 
 /**
- * Waits until a node of a cluster serves its keys: a client connects also to one that is down.
+ * Waits until a node of a cluster serves its keys. (A client also connects to a cluster that is down.)
  *
- * @param until As `performance.now()`.
- * @throws StoreError `ONETRIP_NOT_SENT` when none does until then.
+ * @param until The time limit, as returned by `performance.now()`.
+ * @throws StoreError `ONETRIP_NOT_SENT` if no node does until then.
  */
 export async function untilServed(
   context: { runner: Runner; keys: Keys },
@@ -59,6 +59,6 @@ export async function untilServed(
     } catch (error) {
       if (performance.now() >= until) throw notSent('no node of the cluster serves its keys', error)
     }
-    await delay(AGAIN_MS)
+    await delay(PING_INTERVAL_MS)
   }
 }

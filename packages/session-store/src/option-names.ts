@@ -1,13 +1,13 @@
 import { closest, distance } from 'fastest-levenshtein'
 
-/** The names of all options, which TypeScript checks to be complete. */
+/** The names of all options. TypeScript checks that none is missing. */
 export type NamesOf<Options> = Readonly<Record<keyof Options, true>>
 
 /**
- * Refuses options that do not exist: they could not take effect. An option that is undefined is ignored.
+ * Rejects options that do not exist. Ignores options that are undefined.
  *
- * @param instead Why there is no such option, for names that users may expect.
- * @throws TypeError naming the option and what may have been meant.
+ * @param instead What to use instead, for names that users may expect.
+ * @throws TypeError naming the option and a similar one.
  */
 export function checkOptionNames(
   of: string,
@@ -17,13 +17,13 @@ export function checkOptionNames(
 ): void {
   for (const [name, value] of Object.entries(options ?? {})) {
     if (value === undefined || Object.hasOwn(names, name)) continue
-    const hint = instead[name] ?? meant(name, Object.keys(names))
+    const hint = instead[name] ?? suggestion(name, Object.keys(names))
     throw new TypeError(`${of} has no option ${name}: ${hint}`)
   }
 }
 
-/** Names that differ in more than a quarter of their characters have nothing to do with each other. */
-function meant(name: string, names: readonly string[]): string {
+/** Suggests the nearest name, if at most a quarter of the characters differ. */
+function suggestion(name: string, names: readonly string[]): string {
   const nearest = closest(name, names)
   if (distance(name.toLowerCase(), nearest.toLowerCase()) <= Math.ceil(name.length / 4))
     return `did you mean ${nearest}?`

@@ -2,14 +2,14 @@ import { publishError } from './diagnostics.ts'
 import { StoreError } from './errors.ts'
 import type { Command, Reply, Update } from './updates.ts'
 
-/** What became of one command: what Redis replied, or why there is no reply. */
+/** The result of one command: Redis's reply, or an error. */
 export type Outcome = Reply | Error
 
-/** Redis answered with an error, as opposed to: the answer was lost. */
+/** Whether Redis replied with an error. Any other error means that the reply was lost. */
 export const isRefusal = (outcome: Outcome): outcome is Error =>
   outcome instanceof Error && outcome.name === 'ReplyError'
 
-/** The first word of what Redis answered: `WRONGTYPE`, `MOVED`. The rest may quote an argument. */
+/** The first word of Redis's error, such as `WRONGTYPE` or `MOVED`. The rest may quote an argument. */
 export const errorKind = ({ message }: Error): string => message.split(' ', 1)[0] ?? ''
 
 const isLost = (outcome: Outcome): outcome is Error =>
@@ -30,25 +30,26 @@ const REMOVALS = new Set('DEL HDEL UNLINK ZREM ZREMRANGEBYRANK ZREMRANGEBYSCORE'
 
 const SCRIPTS = new Set(['EVAL', 'EVALSHA', 'FCALL'])
 
-/** They may have written before they failed. So may a command of a module: its name has a dot. */
-const isScript = ([name]: Command) => SCRIPTS.has(name.toUpperCase()) || name.includes('.')
+/** Scripts and commands of modules (whose names have a dot) may write before they fail. */
+const mayWriteBeforeFailing = ([name]: Command) =>
+  SCRIPTS.has(name.toUpperCase()) || name.includes('.')
 
 /**
- * Any other command that is refused did nothing, and neither did one that found nothing to remove.
- * (Without memory, Redis refuses what adds and still trims.)
+ * Any other command that failed wrote nothing, and neither did a removal that found nothing to remove.
+ * (When memory is full, Redis refuses commands that add and still executes removals.)
  */
 function mayHaveChanged(command: Command, outcome: Outcome | undefined): boolean {
   if (isRead(command) || outcome === undefined || isNotSent(outcome)) return false
-  if (isRefusal(outcome)) return isScript(command)
+  if (isRefusal(outcome)) return mayWriteBeforeFailing(command)
   return !(outcome === 0 && REMOVALS.has(command[0]))
 }
 
 /**
- * The update's result, or the error that it ends with.
+ * Returns the result of an update, or throws its error.
  *
  * @param outcomes One for each command that was sent, in order.
- * @throws StoreError `ONETRIP_REFUSED`, naming the command and its place in the update, or
- *   `ONETRIP_OUTCOME_UNKNOWN`. Whether something may have been written is told from the outcomes.
+ * @throws StoreError `ONETRIP_REFUSED`, naming the command and its position in the update, or
+ *   `ONETRIP_OUTCOME_UNKNOWN`. `mayHaveWritten` is derived from the outcomes.
  */
 export function readOutcomes<Result>(update: Update<Result>, outcomes: readonly Outcome[]): Result {
   let failed = -1
@@ -82,22 +83,22 @@ export function notSent(why: string, cause?: unknown): StoreError {
 export function overloaded(inFlight: number): StoreError {
   return new StoreError(
     'ONETRIP_OVERLOADED',
-    `not sent to Redis: ${inFlight} updates are in flight`,
+    `not sent to Redis: ${inFlight} updates are in flight, the maximum (maxInFlight)`,
   )
 }
 
-/** @param cause The first error that is no refusal; `node` where it is known which one owes the reply. */
+/** @param cause The first error that is not a reply; `node` if the node that did not reply is known. */
 function outcomeUnknown(mayHaveWritten: boolean, cause?: Error & { node?: string }): StoreError {
   const message = isNotSent(cause)
     ? `partly ${cause.message}`
-    : `sent to Redis, but the reply${cause?.node === undefined ? '' : ` of ${cause.node}`} was lost`
+    : `sent to Redis, but the reply${cause?.node === undefined ? '' : ` from ${cause.node}`} was lost`
   return new StoreError('ONETRIP_OUTCOME_UNKNOWN', message, { mayHaveWritten, cause })
 }
 
 /**
- * The error that an update ends with, published on the error channel.
+ * Converts an error to a `StoreError` and publishes its code on the error channel.
  *
- * @param error Why the sender rejected. Anything but a `StoreError` may have been thrown after Redis
+ * @param error What the sender threw. Anything but a `StoreError` may have been thrown after Redis
  *   executed the update.
  */
 export function updateError(error: unknown, readOnly: boolean): StoreError {
@@ -106,7 +107,7 @@ export function updateError(error: unknown, readOnly: boolean): StoreError {
       ? error
       : new StoreError(
           'ONETRIP_OUTCOME_UNKNOWN',
-          'sending it or reading its replies failed; the cause says why',
+          'sending the update or reading its replies failed; see the cause',
           {
             mayHaveWritten: !readOnly,
             cause: error,
@@ -117,6 +118,6 @@ export function updateError(error: unknown, readOnly: boolean): StoreError {
 }
 
 export const lateReply = (readOnly: boolean) =>
-  new StoreError('ONETRIP_OUTCOME_UNKNOWN', 'sent to Redis, but the reply is late', {
+  new StoreError('ONETRIP_OUTCOME_UNKNOWN', 'sent to Redis, but no reply before the deadline', {
     mayHaveWritten: !readOnly,
   })

@@ -16,11 +16,11 @@ import type { ScanPosition, ScanRequest, ScanStep, Sender } from './senders/send
 import type { Command, CommandList, Update } from './updates.ts'
 
 export interface PoolState extends Connections {
-  /** Updates whose replies are not there. */
+  /** Updates that are waiting for replies. */
   inFlight: number
 }
 
-/** What one server that holds keys answered, or why it did not. */
+/** The result or the error of one server that holds keys. */
 export type NodeResult<Result> = {
   /** `host:port`, or the path of its socket. */
   readonly node: string
@@ -29,7 +29,7 @@ export type NodeResult<Result> = {
   | { readonly result?: never; readonly error: StoreError }
 )
 
-/** Runs updates by a sender: the one place that knows deadlines, the limit in flight and outcomes. */
+/** Runs updates with a sender, and applies the deadline, the limit in flight and the table of errors. */
 export interface Runner {
   /**
    * Sends the update and reads its replies.
@@ -39,10 +39,10 @@ export interface Runner {
    */
   run<Result>(update: Update<Result>): Promise<Result>
   /**
-   * Sends commands that write nothing to each server that holds keys. A server that fails, or has not
-   * answered after `timeoutMs` (default: the deadline), has an error in place of a result.
+   * Sends read-only commands to each server that holds keys. A server that fails, or has not replied after
+   * `timeoutMs` (default: the deadline), has an error instead of a result.
    *
-   * @throws StoreError as `run`, when the servers are not known.
+   * @throws StoreError as `run`, if the servers are not known.
    */
   runOnEach<Result>(
     commands: readonly Command[],
@@ -50,39 +50,39 @@ export interface Runner {
     timeoutMs?: number,
   ): Promise<NodeResult<Result>[]>
   /**
-   * One step of SCAN over all nodes that hold keys, beginning or going on at `from`.
+   * One step of SCAN over all nodes that hold keys. Starts at the beginning, or continues at `from`.
    *
    * @throws StoreError as `run`.
    */
   scan(request: ScanRequest, from: ScanPosition | undefined): Promise<ScanStep>
   /**
-   * Resolves once Redis can be used.
+   * Resolves once Redis is ready.
    *
-   * @throws StoreError `ONETRIP_NOT_SENT` when it cannot within `timeoutMs`.
+   * @throws StoreError `ONETRIP_NOT_SENT` if Redis is not ready after `timeoutMs`.
    */
   ready(timeoutMs: number): Promise<void>
   /**
-   * Begins a call that may need several updates; `end` must follow. `close` waits for it.
+   * Starts a call that may run several updates, so that `close` waits for it. Call `end` afterwards.
    *
-   * @throws StoreError `ONETRIP_NOT_SENT` when the store is closing.
+   * @throws StoreError `ONETRIP_NOT_SENT` if the store is closing.
    */
   begin(): void
   end(): void
   /** Waits for calls and updates in flight, at most for the deadline, then closes the sender. */
   close(): Promise<void>
-  /** What the shared connections are doing; undefined for a sender that has none. */
+  /** State of the connection pool; undefined for a sender without one. */
   state(): PoolState | undefined
 }
 
 export interface RunnerLimits {
-  /** How long an update may take. One that takes longer goes on, and counts as in flight. */
+  /** Timeout of an update. After it, the update still counts as in flight until it settles. */
   deadlineMs: number
-  /** Updates in flight, beyond which one is refused. */
+  /** Maximum number of updates in flight; more are rejected. */
   maxInFlight: number
 }
 
 const PING: Update<void> = { commands: [['PING']], readOnly: true, read: () => undefined }
-const PING_AGAIN_MS = 100
+const PING_INTERVAL_MS = 100
 
 export function createRunner(sender: Sender, limits: RunnerLimits): Runner {
   const { deadlineMs, maxInFlight } = limits
@@ -170,7 +170,7 @@ export function createRunner(sender: Sender, limits: RunnerLimits): Runner {
         } catch (error) {
           reason = error
         }
-        await delay(PING_AGAIN_MS)
+        await delay(PING_INTERVAL_MS)
       }
       return false
     }
@@ -180,7 +180,7 @@ export function createRunner(sender: Sender, limits: RunnerLimits): Runner {
     isOver = true
     timer.abort()
     if (isReady) return
-    throw isNotSent(reason) ? reason : notSent(`no answer after ${timeoutMs / 1000} s`, reason)
+    throw isNotSent(reason) ? reason : notSent(`no reply after ${timeoutMs / 1000} s`, reason)
   }
 
   function begin(): void {
@@ -194,9 +194,9 @@ export function createRunner(sender: Sender, limits: RunnerLimits): Runner {
 
   async function close(): Promise<void> {
     closed = calls === 0
-    await orLater(untilIdle())
+    await beforeDeadline(untilIdle())
     closed = true
-    await orLater(sender.close())
+    await beforeDeadline(sender.close())
   }
 
   async function untilIdle(): Promise<void> {
@@ -208,8 +208,8 @@ export function createRunner(sender: Sender, limits: RunnerLimits): Runner {
     }
   }
 
-  /** Another client may wait for a server that does not answer. */
-  async function orLater(work: Promise<void>): Promise<void> {
+  /** Limits the wait: the client of a custom sender may wait for a server that does not reply. */
+  async function beforeDeadline(work: Promise<void>): Promise<void> {
     const timer = new AbortController()
     const late = delay(deadlineMs, undefined, { signal: timer.signal }).catch(() => undefined)
     await Promise.race([work, late]).finally(() => timer.abort())
@@ -237,7 +237,7 @@ export function createRunner(sender: Sender, limits: RunnerLimits): Runner {
   }
 }
 
-/** A sender of somebody else may throw at once, or return no promise. */
+/** A custom sender may throw synchronously or return a plain value. */
 function started<Sent>(start: () => Promise<Sent>): Promise<Sent> {
   try {
     return Promise.resolve(start())

@@ -4,7 +4,7 @@ import { withDataIf } from './data/data.ts'
 import { checkedDataLimits } from './data/data-fields.ts'
 import { externalSessions } from './data/external-sessions.ts'
 import { dataFunctions, sessionData } from './data/session-data.ts'
-import { known } from './errors.ts'
+import { requireSession } from './errors.ts'
 import {
   checkBoolean,
   checkFunctions,
@@ -30,7 +30,7 @@ import { cursorOf, positionOf } from './sessions/cursor.ts'
 import { guestOf, loginFromGuest } from './sessions/guests.ts'
 import { viewFunctions } from './sessions/record-view.ts'
 import { userRecords } from './sessions/user-records.ts'
-import { PAGE, userSessionLists } from './sessions/user-session-lists.ts'
+import { MAX_PAGE_SIZE, userSessionLists } from './sessions/user-session-lists.ts'
 import * as userSessions from './sessions/user-sessions.ts'
 import { type SessionStoreOptions, storeOptionNames, tokensOptionNames } from './store-options.ts'
 import type { SessionStore } from './store-types.ts'
@@ -40,11 +40,11 @@ import { createTokens } from './tokens/tokens.ts'
 import * as updates from './updates.ts'
 
 /**
- * Logins, recent sessions and viewed items in Redis. Runs a janitor until `close()`, unless `janitor` is
- * `false`.
+ * Creates a store of logins, recent sessions and viewed items in Redis. Runs a janitor until `close()`, unless
+ * `janitor` is `false`.
  *
- * @throws TypeError when an option has a wrong type or is out of its range, the URL of Redis or a secret
- *   is unusable, the strategy cannot work with the other options, or the keys are not made for a cluster.
+ * @throws TypeError if an option does not exist, has a wrong type or is out of range, if the URL of Redis or
+ *   a secret is invalid, or if the strategy or the keys do not work with the other options.
  */
 export function createSessionStore(options: SessionStoreOptions): SessionStore {
   checkOptions('a session store', options)
@@ -56,9 +56,9 @@ export function createSessionStore(options: SessionStoreOptions): SessionStore {
     deadlineMs = DEFAULT_DEADLINE_MS,
     keys: layout = options.cluster ? partitionedKeys() : documentKeys,
   } = options
-  checkRange('maxSessionsPerUser', maxSessionsPerUser, { least: 1, whole: true })
-  checkRange('idleSeconds', idleSeconds, { least: 0.001 })
-  checkRange('maxInFlight', maxInFlight, { least: 1, whole: true })
+  checkRange('maxSessionsPerUser', maxSessionsPerUser, { min: 1, integer: true })
+  checkRange('idleSeconds', idleSeconds, { min: 0.001 })
+  checkRange('maxInFlight', maxInFlight, { min: 1, integer: true })
   checkFunctions('keys', layout, Object.keys(documentKeys))
   const keys = prefixedKeys(prefix, layout)
   const limits = checkedDataLimits(options.dataLimits)
@@ -78,8 +78,8 @@ export function createSessionStore(options: SessionStoreOptions): SessionStore {
 
   const isIdle = ({ lastSeenAt }: { lastSeenAt: number }) => lastSeenAt < now() - 1000 * idleSeconds
 
-  /** A function that may need several updates: `close` waits for all of them. */
-  const whole =
+  /** Wraps a function that may run several updates, so that `close` waits for all of them. */
+  const multiStep =
     <Args extends unknown[], Result>(call: (...args: Args) => Promise<Result>) =>
     async (...args: Args): Promise<Result> => {
       runner.begin()
@@ -97,8 +97,8 @@ export function createSessionStore(options: SessionStoreOptions): SessionStore {
   async function checkWith<Found extends updates.Session>(
     update: updates.Update<Found | undefined>,
   ): Promise<Found> {
-    const session = known(await run(update))
-    return known(isIdle(session) ? undefined : session)
+    const session = requireSession(await run(update))
+    return requireSession(isIdle(session) ? undefined : session)
   }
 
   const lists = userSessionLists({ runner, keys, now })
@@ -107,7 +107,7 @@ export function createSessionStore(options: SessionStoreOptions): SessionStore {
     checkSlots(options, keys)
     if (options.janitor !== false) janitor(options.janitor).start()
   } catch (error) {
-    // An injected client must not keep our listeners: they hide its errors.
+    // An injected client must not keep the store's listeners: they would hide its errors.
     if (sender !== options.sender) void sender.close()
     throw error
   }
@@ -115,8 +115,8 @@ export function createSessionStore(options: SessionStoreOptions): SessionStore {
   return {
     ...dataFunctions({ ...parts, tokens, limits }),
     ...viewFunctions({ ...parts, tokens }),
-    exportUser: whole(records.exportUser),
-    eraseUser: whole(records.eraseUser),
+    exportUser: multiStep(records.exportUser),
+    eraseUser: multiStep(records.eraseUser),
 
     strategy: name,
     sender: sender.name,
@@ -131,7 +131,7 @@ export function createSessionStore(options: SessionStoreOptions): SessionStore {
       return await run(update)
     },
 
-    login: whole(async (user, options = {}) => {
+    login: multiStep(async (user, options = {}) => {
       checkName('user', user)
       const guest = guestOf(tokens, options)
       const { remember = false } = options
@@ -164,15 +164,15 @@ export function createSessionStore(options: SessionStoreOptions): SessionStore {
       return await checkWith(withDataIf(options, updates.checkToken(keys, id), keys, id))
     },
 
-    touch: whole(async (token, unlessWithinSeconds = 0) => {
+    touch: multiStep(async (token, unlessWithinSeconds = 0) => {
       const id = tokens.verify(token)
-      checkNumber('unlessWithinSeconds', unlessWithinSeconds, { least: 0 })
+      checkNumber('unlessWithinSeconds', unlessWithinSeconds, { min: 0 })
       const session = await checkId(id)
       if (session.lastSeenAt > now() - 1000 * unlessWithinSeconds) return session
-      return known(await run(updates.touchSession(keys, id, now())))
+      return requireSession(await run(updates.touchSession(keys, id, now())))
     }),
 
-    recentSessions: whole(async (limit = 50) => {
+    recentSessions: multiStep(async (limit = 50) => {
       checkLimit(limit)
       const recent = await run(updates.recentIds(keys, limit))
       if (recent.length === 0) return []
@@ -185,7 +185,7 @@ export function createSessionStore(options: SessionStoreOptions): SessionStore {
     }),
 
     async viewedItems(token) {
-      return known(await run(updates.viewedItems(keys, tokens.verify(token))))
+      return requireSession(await run(updates.viewedItems(keys, tokens.verify(token))))
     },
 
     async popularItems(limit = 10) {
@@ -193,15 +193,15 @@ export function createSessionStore(options: SessionStoreOptions): SessionStore {
       return await run(updates.popularItems(keys, limit))
     },
 
-    logout: whole(async (token) => {
+    logout: multiStep(async (token) => {
       return await lists.end(tokens.verify(token))
     }),
 
-    userSessions: whole(async (token, page = {}) => {
+    userSessions: multiStep(async (token, page = {}) => {
       const own = tokens.verify(token)
       checkObject('page', page)
-      const { limit = PAGE, cursor } = page
-      checkLimit(limit, PAGE)
+      const { limit = MAX_PAGE_SIZE, cursor } = page
+      checkLimit(limit, MAX_PAGE_SIZE)
       const after = cursor === undefined ? undefined : positionOf(cursor)
       const { user } = await checkId(own)
       if (user === null) return { sessions: [] }
@@ -214,7 +214,7 @@ export function createSessionStore(options: SessionStoreOptions): SessionStore {
       }
     }),
 
-    revokeSession: whole(async (token, id) => {
+    revokeSession: multiStep(async (token, id) => {
       const own = tokens.verify(token)
       checkString('id', id)
       const { user } = await checkId(own)
@@ -223,27 +223,27 @@ export function createSessionStore(options: SessionStoreOptions): SessionStore {
       return state?.user === user && (await lists.end(id))
     }),
 
-    logoutEverywhere: whole(async (token) => {
+    logoutEverywhere: multiStep(async (token) => {
       const own = tokens.verify(token)
       const { user } = await checkId(own)
       const ended = user === null ? 0 : await lists.endAll(user)
-      // Not in the list if it began with `updateToken`.
+      // A session that was started with `updateToken` is not in the list.
       return (await lists.end(own)) ? ended + 1 : ended
     }),
 
-    endUserSessions: whole(async (user) => {
+    endUserSessions: multiStep(async (user) => {
       checkName('user', user)
       return await lists.endAll(user)
     }),
 
     async countAttempts(subjects, windowSeconds) {
       checkStrings('subjects', subjects)
-      checkNumber('windowSeconds', windowSeconds, { least: 1, most: 1e9, whole: true })
+      checkNumber('windowSeconds', windowSeconds, { min: 1, max: 1e9, integer: true })
       return await run(countAttempts(keys, { subjects, windowSeconds }, now()))
     },
 
     async ready(timeoutMs = 10_000) {
-      checkNumber('timeoutMs', timeoutMs, { least: 0, most: MAX_TIMEOUT_MS })
+      checkNumber('timeoutMs', timeoutMs, { min: 0, max: MAX_TIMEOUT_MS })
       const until = performance.now() + timeoutMs
       await runner.ready(timeoutMs)
       if (clustered) await untilServed(parts, until)
@@ -251,7 +251,7 @@ export function createSessionStore(options: SessionStoreOptions): SessionStore {
     },
 
     async ping(timeoutMs = deadlineMs) {
-      checkNumber('timeoutMs', timeoutMs, { least: 1, most: MAX_TIMEOUT_MS })
+      checkNumber('timeoutMs', timeoutMs, { min: 1, max: MAX_TIMEOUT_MS })
       return await pingNodes({ ...parts, clustered }, timeoutMs)
     },
 

@@ -9,19 +9,19 @@ import { shortConnections } from './senders/short-connections.ts'
 import { oneByOne, pipeline, script, transaction, type Wire } from './senders/wires.ts'
 import { DEFAULT_DEADLINE_MS, type StrategyOptions } from './strategy-options.ts'
 
-/** The strategies, side by side: all send the same commands of an update; only this differs. */
+/** All strategies send the same commands for an update; they differ in connections and round trips. */
 const strategies = {
-  /** A new connection for each update, one round trip for each command. What not to do. */
+  /** A new connection for each update, one round trip for each command. For comparison only. */
   naive: (options) => shortConnections(options, false),
-  /** The same with a client that sends nothing by itself when it connects. */
+  /** The same, without the commands that ioredis sends when it connects. */
   'naive-lean': (options) => shortConnections(options, true),
   /** Shared connections, one round trip for each command. */
   sequential: (options) => pooled(options, oneByOne),
-  /** Shared connections, one ioredis pipeline for each update: one round trip. The source articles' answer. */
+  /** Shared connections, one ioredis pipeline for each update: the solution of the source articles. */
   pipeline: (options) => pooled(options, pipeline),
   /** The same, written without ioredis's `Pipeline` object. */
   'pipeline-framed': (options) => pooled(options, framed(options)),
-  /** Shared connections, MULTI and EXEC around each update: one round trip, all of it or nothing. */
+  /** Shared connections, MULTI and EXEC around each update: one round trip, atomic. */
   transaction: (options) => pooled(onOneServer('transaction', options), transaction),
   /** Shared connections, each update as arguments of one server-side script. For comparison only. */
   script: (options) => pooled(onOneServer('script', options), script),
@@ -33,25 +33,25 @@ export type StrategyName = keyof typeof strategies
 export const strategyNames = Object.keys(strategies) as StrategyName[]
 
 /**
- * What the store sends by. Opens nothing yet.
+ * Returns the sender for these options. Does not connect yet.
  *
- * @throws TypeError when an option is out of its range, or the strategy cannot work with the options.
+ * @throws TypeError if an option is out of range or does not work with the strategy.
  */
 export function chooseSender(
   options: StrategyOptions & { strategy?: StrategyName; sender?: Sender },
 ) {
   const { deadlineMs = DEFAULT_DEADLINE_MS, poolSize = 1, strategy = 'batch', sender } = options
-  checkRange('deadlineMs', deadlineMs, { least: 1, most: MAX_TIMEOUT_MS })
-  checkRange('poolSize', poolSize, { least: 1, most: 1_000, whole: true })
+  checkRange('deadlineMs', deadlineMs, { min: 1, max: MAX_TIMEOUT_MS })
+  checkRange('poolSize', poolSize, { min: 1, max: 1_000, integer: true })
   if (options.tls !== undefined && options.url === undefined) {
     throw new TypeError(
-      'tls needs a url: cluster and sentinel, and a client of your own, have their own options of TLS',
+      'tls needs a url: with cluster or sentinel, set its own option tls; with client, set tls on the client',
     )
   }
   const { url, cluster, sentinel } = options
   if (options.poolSize !== undefined && (url ?? cluster ?? sentinel) === undefined) {
     throw new TypeError(
-      'poolSize needs a url, cluster or sentinel: to use several clients of your own, give a list',
+      'poolSize needs a url, cluster or sentinel: to use several of your own clients, pass a list as client',
     )
   }
   if (sender === undefined) {
@@ -64,7 +64,7 @@ export function chooseSender(
   if (typeof sender.name !== 'string') throw new TypeError('a sender needs a name')
   for (const name of ['url', 'cluster', 'sentinel', 'client', 'strategy'] as const) {
     if (options[name] === undefined) continue
-    throw new TypeError(`a sender of your own has its own client: leave out ${name}`)
+    throw new TypeError(`sender cannot be combined with ${name}: a sender has its own client`)
   }
   return { name: sender.name, sender }
 }
@@ -72,7 +72,7 @@ export function chooseSender(
 const framed = (options: StrategyOptions): Wire =>
   isClustered(options) ? pipeline : framedWhere([options.client ?? []].flat())
 
-/** @throws TypeError for a cluster, where the keys of an update are on several nodes. */
+/** @throws TypeError for a cluster: there the keys of an update are on several nodes. */
 function onOneServer(name: string, options: StrategyOptions): StrategyOptions {
   if (!isClustered(options)) return options
   throw new TypeError(`the strategy ${name} needs all keys on one server; use batch or pipeline`)

@@ -1,21 +1,23 @@
 import type { Client } from './connections/client.ts'
 import type { ClusterAddress, ServerLocation } from './connections/location.ts'
 
-/** Exactly one of `url`, `sentinel`, `cluster` and `client` says how Redis is reached. */
+/** Set exactly one of `url`, `sentinel`, `cluster` and `client`. */
 export interface StrategyOptions extends ServerLocation {
-  /** A Redis Cluster. Its keys are partitioned. */
+  /** A Redis Cluster, with partitioned keys. */
   cluster?: ClusterAddress | undefined
   /**
-   * An ioredis client, several, or a `Cluster`, made with `safeRedisOptions` or `safeClusterOptions`.
-   * It is used, connected if it was lazy, and never closed.
+   * An ioredis client, several, or a `Cluster`, created with `safeRedisOptions` or `safeClusterOptions`.
+   * The store connects a lazy client and never closes one.
    */
   client?: Client | readonly Client[] | undefined
   /**
-   * Connections that the pool opens, 1 to 1,000, to each node of a cluster; the naive strategies have no
-   * pool. Not with `client`. Default 1.
+   * Size of the connection pool, 1 to 1,000; in a cluster, for each node. The naive strategies have no pool.
+   * Not with `client`. Default 1.
    */
   poolSize?: number
-  /** How long an update may take, connecting included where it connects. At most a day. Default 2,000. */
+  /**
+   * Timeout of an update, at most a day. With the naive strategies it includes connecting. Default 2,000.
+   */
   deadlineMs?: number
 }
 

@@ -4,48 +4,50 @@ import type { Keys } from './keys.ts'
 /** A Redis command as data: its name, then its arguments. */
 export type Command = readonly [name: string, ...args: (string | number)[]]
 
-const KEYS_COUNTED = new Set(['EVAL', 'EVAL_RO', 'EVALSHA', 'EVALSHA_RO', 'FCALL', 'FCALL_RO'])
+const COMMANDS_WITH_KEY_COUNT = new Set('EVAL EVAL_RO EVALSHA EVALSHA_RO FCALL FCALL_RO'.split(' '))
 
-/** The keys that a command names. */
+/** The keys of a command. */
 export function keysOf([name, ...args]: Command): string[] {
   if (name === 'PING') return []
-  if (KEYS_COUNTED.has(name.toUpperCase())) return args.slice(2, 2 + Number(args[1])).map(String)
+  if (COMMANDS_WITH_KEY_COUNT.has(name.toUpperCase())) {
+    return args.slice(2, 2 + Number(args[1])).map(String)
+  }
   return [String(args[0])]
 }
 
-/** What Redis replied to one command. */
+/** Redis's reply to one command. */
 export type Reply = string | number | null | readonly Reply[]
 
-/** Commands that go to Redis together. */
+/** Commands that are sent together. */
 export interface CommandList {
   readonly commands: readonly Command[]
   /**
-   * They may be merged with those of other callers (`merge.ts`). Only for commands whose exact reply
-   * nobody reads where merging loses it: how many fields or members are new. Default false.
+   * Whether the commands may be merged with those of other callers (`merge.ts`). Merging changes the replies
+   * to HSET, ZADD and ZREMRANGEBYRANK, so `read` must ignore these. Default false.
    */
   readonly mergeable?: boolean
   /** Set by the store while `onetrip:update` has subscribers. */
   readonly trace?: UpdateTrace
 }
 
-/** And how to read what Redis replies. */
+/** Commands that are sent together, and a function that reads the replies. */
 export interface Update<Result> extends CommandList {
-  /** True when no command writes, so that a lost reply loses nothing. */
+  /** Whether no command writes. Then a retry after a lost reply is safe. */
   readonly readOnly: boolean
-  /** Gets one reply for each command, in order; none is an error. */
+  /** Called with one reply for each command, in order, if none of them is an error. */
   read(replies: readonly Reply[]): Result
 }
 
-/** The user of a guest session, as the hash `login` holds it. */
+/** The value of a guest session in the hash `login`. */
 export const GUEST = ''
 
-/** The user that the hash `login` holds: null for a guest session, undefined without a session. */
+/** The user for a value of the hash `login`: null for a guest session, undefined without a session. */
 export const userOf = (reply: Reply | undefined): string | null | undefined => {
   if (typeof reply !== 'string') return undefined
   return reply === GUEST ? null : reply
 }
 
-/** The newest items that are kept of each session, as in the source articles. */
+/** How many recently viewed items a session keeps, as in the source articles. */
 export const KEPT_VIEWS = 25
 
 export const trimViews = (keys: Keys, id: string): Command => [
@@ -55,7 +57,7 @@ export const trimViews = (keys: Keys, id: string): Command => [
   -(KEPT_VIEWS + 1),
 ]
 
-/** RESP2 replies member, score, member, score …; RESP3 replies pairs. */
+/** Parses a reply WITHSCORES: a flat list (member, score, member …) in RESP2, pairs in RESP3. */
 export const memberScores = (reply: Reply | undefined): [member: string, score: number][] => {
   const flat = Array.isArray(reply) ? (reply as readonly Reply[]).flat() : []
   return Array.from({ length: flat.length / 2 }, (_, index) => [
@@ -64,19 +66,18 @@ export const memberScores = (reply: Reply | undefined): [member: string, score: 
   ])
 }
 
-/** Redis keeps times as the source articles do, in Unix seconds with fraction; ours are milliseconds. */
+/** Converts milliseconds to Unix seconds with fraction, which Redis stores as in the source articles. */
 export const scoreOf = (time: number): number => time / 1000
 export const timeOf = (score: Reply | undefined): number => Math.round(1000 * Number(score ?? 0))
 
 /**
- * The source articles' `update_token`: its commands, two or five with an item. It is a login: it creates the
- * session when it is not there.
+ * `update_token` of the source articles: two commands, or five with an item. It creates a missing session.
  *
- * The source articles write `login` first. Here `recent` comes first: the janitor ends a session that was not
- * seen for long, and must not do so between the two commands that renew it.
+ * The source articles write `login` first. Here `recent` comes first, so that the janitor does not end the
+ * session as idle between the two commands.
  *
- * Keys: recent, login, viewed of the session, item counts. A failure in between leaves the records of
- * the commands before it.
+ * Keys: recent, login, viewed of the session, item counts. A partial failure leaves the records of the
+ * commands before it.
  */
 export function updateToken(
   keys: Keys,
@@ -104,20 +105,21 @@ export function updateToken(
   }
 }
 
-/** What a view found: who is logged in, and how often the item has been viewed, this view included. */
+/** The result of a recorded view. */
 export interface RecordedView {
-  /** Null for a guest session. */
+  /** The user of the session; null for a guest session. */
   user: string | null
+  /** How often the item has been viewed, including this view. */
   views: number
 }
 
 /**
- * An authenticated page view: five commands. `ZADD XX` refreshes a session but cannot create one. Who
- * is logged in is asked last: a session that ended while the view was written is found to be gone, and
- * one that ends later takes the view with it.
+ * An authenticated page view: five commands. `ZADD XX` refreshes a session but cannot create one. The login is
+ * read last: it shows whether the session ended while the view was written; if the session ends later, the
+ * view is removed with it.
  *
- * Keys: recent, viewed of the session, item counts, login. Reads undefined when the session is gone;
- * the view has been written nevertheless and `undoView` takes it back.
+ * Keys: recent, viewed of the session, item counts, login. Returns undefined if the session is gone. The view
+ * has been written even so: undo it with `undoView`.
  */
 export function recordView(
   keys: Keys,
@@ -143,8 +145,8 @@ export function recordView(
 }
 
 /**
- * Takes back what `recordView` wrote for a session that is gone: its views, the count, and the item
- * itself when nobody else has viewed it.
+ * Undoes a `recordView` of a session that is gone: removes its views, decrements the count, and removes the
+ * item if it has no other views.
  *
  * Keys: viewed of the session, item counts.
  */
@@ -168,7 +170,7 @@ export interface Session {
   lastSeenAt: number
 }
 
-/** The source articles' `check_token`, and when the session was last seen. Keys: login, recent. */
+/** `check_token` of the source articles, and the time of last use. Keys: recent, login. */
 export function checkToken(keys: Keys, id: string): Update<Session | undefined> {
   return {
     commands: [
@@ -184,10 +186,7 @@ export function checkToken(keys: Keys, id: string): Update<Session | undefined> 
   }
 }
 
-/**
- * The session is seen now, if it is there: `XX` creates nothing. Who is logged in is asked last, as in
- * `recordView`. Keys: recent, login.
- */
+/** Refreshes a session; `XX` creates none. Reads the login last, as `recordView` does. Keys: recent, login. */
 export function touchSession(keys: Keys, id: string, now: number): Update<Session | undefined> {
   return {
     commands: [
@@ -203,7 +202,7 @@ export function touchSession(keys: Keys, id: string, now: number): Update<Sessio
   }
 }
 
-/** The ids of the sessions that were seen last, newest first. Keys: recent. */
+/** The ids of the most recently seen sessions, newest first. Keys: recent. */
 export function recentIds(keys: Keys, limit: number): Update<{ id: string; lastSeenAt: number }[]> {
   return {
     commands: keys
@@ -245,7 +244,7 @@ export interface ViewedItem {
   viewedAt: number
 }
 
-/** Who the session is and what it viewed last, newest first. Keys: login, viewed of the session. */
+/** The items that the session viewed last, newest first. Keys: viewed of the session, login. */
 export function viewedItems(keys: Keys, id: string): Update<ViewedItem[] | undefined> {
   return {
     commands: [

@@ -9,7 +9,7 @@ import {
 } from '../src/index.ts'
 
 const server = redisOfThisFile()
-const START = 1_700_000_000 // a window of 60 s began 20 s ago
+const START = 1_700_000_000 // 20 s after the start of a window of 60 s
 
 let now = START
 
@@ -28,7 +28,7 @@ async function storeForThisTest(strategy: StrategyName, keys = documentKeys) {
 }
 
 describe.each(strategyNames)('%s', (strategy) => {
-  test('counts attempts by subject, over several stores', async () => {
+  test('counts attempts per subject, over several stores', async () => {
     const [one, other] = [await storeForThisTest(strategy), await storeForThisTest(strategy)]
     const windowEndsAt = 1000 * (START + 40)
     expect(await one.countAttempts(['ada', '::1'], 60)).toEqual({ counts: [1, 1], windowEndsAt })
@@ -37,7 +37,7 @@ describe.each(strategyNames)('%s', (strategy) => {
   })
 })
 
-test('concurrent attempts are all counted, and take one round trip', async () => {
+test('counts all concurrent attempts in one round trip', async () => {
   const store = await storeForThisTest('batch', partitionedKeys(4))
   const attempts = await Promise.all(
     Array.from({ length: 10 }, () => store.countAttempts(['ada'], 60)),
@@ -46,7 +46,7 @@ test('concurrent attempts are all counted, and take one round trip', async () =>
   expect(counts).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 10])
 })
 
-test('the next window begins with nothing, and no counter stays for ever', async () => {
+test('the next window starts at zero, and every counter expires', async () => {
   const store = await storeForThisTest('batch')
   await store.countAttempts(['ada'], 60)
   now = START + 39
@@ -61,7 +61,7 @@ test('the next window begins with nothing, and no counter stays for ever', async
   for (const key of keys) expect(await server.redis.ttl(key)).toBeGreaterThan(100)
 })
 
-test('whatever a subject is, its key has a fixed length and no text of it', async () => {
+test('the key of a subject has a fixed length and does not contain its text', async () => {
   const store = await storeForThisTest('batch')
   const subjects = ['', 'x'.repeat(1_000_000), 'a\r\nFLUSHALL\r\n', '\u0000\ud800🦊', 'limit:x']
   expect((await store.countAttempts(subjects, 60)).counts).toEqual([1, 1, 1, 1, 1])

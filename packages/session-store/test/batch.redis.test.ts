@@ -62,7 +62,7 @@ test('every caller of a batch gets its own result', async () => {
     'ONETRIP_UNKNOWN_SESSION',
     { user: 'ada', views: 1 },
     'cyd',
-    { user: 'ada', views: 4 }, // the one in between was of a session that is gone, and taken back
+    { user: 'ada', views: 4 }, // the view in between belonged to an ended session and was undone
     true,
   ])
   expect(batches[0]).toMatchObject({ updates: 7, failed: 0 })
@@ -73,7 +73,7 @@ test('every caller of a batch gets its own result', async () => {
   ])
 })
 
-test('a refused command fails only the callers whose it is', async () => {
+test('a refused command fails only for its own callers', async () => {
   const store = await storeForThisTest()
   const [ada, bob] = await Promise.all([store.login('ada'), store.login('bob')])
   await server.redis.set(`viewed:${idOf(ada.token)}`, 'not a sorted set')
@@ -91,7 +91,7 @@ test('a refused command fails only the callers whose it is', async () => {
   expect(await Promise.all(all)).toEqual(['ONETRIP_REFUSED', 'ONETRIP_REFUSED'])
 })
 
-test('more callers than a batch holds are spread over several, and all are answered', async () => {
+test('more callers than fit into a batch are served by several batches', async () => {
   const store = await storeForThisTest({ poolSize: 3 })
   const { token } = await store.login('ada')
   const batches = messagesOf<BatchTrace>(batchChannel.asyncEnd)
@@ -102,7 +102,7 @@ test('more callers than a batch holds are spread over several, and all are answe
   expect(sizes).toEqual([16, 16, 16, 16, 16, 16, 4])
 })
 
-test('text of any kind arrives as it was sent', async () => {
+test('any text arrives unchanged', async () => {
   const store = await storeForThisTest()
   const users = ['ada', 'Zoë', '中文', '🦊🦊', '"\\$5', '*3']
   const sessions = await Promise.all(users.map((user) => store.login(user)))
@@ -114,7 +114,7 @@ test('text of any kind arrives as it was sent', async () => {
   expect(new Set(items)).toEqual(new Set(users.map((user) => `${user} – item`)))
 })
 
-test('an injected client is used, and left open', async () => {
+test('an injected client is used and not closed', async () => {
   const client = new Redis(server.socket, { ...safeRedisOptions, lazyConnect: true })
   onTestFinished(() => client.disconnect())
   const store = createSessionStore({ client, tokens, janitor: false })
@@ -128,11 +128,13 @@ test('a store needs one address or one client', () => {
   expect(() => createSessionStore({ tokens })).toThrow(TypeError)
   const client = new Redis({ ...safeRedisOptions, lazyConnect: true })
   expect(() => createSessionStore({ tokens, client, url: 'redis://127.0.0.1' })).toThrow(TypeError)
-  expect(() => createSessionStore({ tokens, client, strategy: 'naive' })).toThrow(/URL/)
+  expect(() => createSessionStore({ tokens, client, strategy: 'naive' })).toThrow(
+    /url, sentinel and cluster/,
+  )
   client.disconnect()
 })
 
-/** A server that answers ioredis's greeting like a Redis, and dies in the middle of what follows. */
+/** A server that answers ioredis's handshake like Redis, and dies in the middle of the next commands. */
 async function dyingServer(replyBeforeDeath: string): Promise<{ url: string; deaths(): number }> {
   let deaths = 0
   const sockets = new Set<Socket>()
@@ -164,7 +166,7 @@ async function dyingServer(replyBeforeDeath: string): Promise<{ url: string; dea
 }
 
 test.each(['sequential', 'pipeline', 'transaction', 'batch', 'script'] as const)(
-  '%s: a server that dies in the middle of a pipeline leaves no promise pending, and is asked once',
+  '%s: a server that dies in the middle of a pipeline: all promises settle, nothing is sent twice',
   async (strategy) => {
     const dying = await dyingServer(':0\r\n:0\r\n')
     const store = createSessionStore({
@@ -177,12 +179,12 @@ test.each(['sequential', 'pipeline', 'transaction', 'batch', 'script'] as const)
     const views = Array.from({ length: 20 }, () => store.recordView(store.issueToken(), 'book'))
     const results = await Promise.all(views.map((view) => view.then(() => 'ok', codeOf)))
     expect(new Set(results)).toEqual(new Set(['ONETRIP_OUTCOME_UNKNOWN']))
-    await store.ready() // it has come back, and nothing was sent again
+    await store.ready() // the server is back, and nothing was resent
     expect(dying.deaths()).toBe(1)
   },
 )
 
-test('a connection that owes a reply for too long is opened anew', async () => {
+test('a connection that does not reply for too long is reopened', async () => {
   const own = await testRedis()
   onTestFinished(() => own.stop())
   const url = `unix://${own.socket}`
@@ -195,7 +197,7 @@ test('a connection that owes a reply for too long is opened anew', async () => {
   await expect(store.recordView(token, 'book')).rejects.toMatchObject({
     code: 'ONETRIP_OUTCOME_UNKNOWN',
   })
-  await expect.poll(() => store.pool?.ready).toBe(0) // given up: after five deadlines
+  await expect.poll(() => store.pool?.ready).toBe(0) // closed after five deadlines
   own.program.signal('SIGCONT')
   await expect
     .poll(() => store.recordView(token, 'book').catch(codeOf))

@@ -22,7 +22,7 @@ const failures = async (calls: Promise<unknown>[]) =>
   (await Promise.allSettled(calls)).filter(({ status }) => status === 'rejected').length
 
 test.each(['batch', 'pipeline-framed'] as const)(
-  '%s: a key of the wrong type fails those who use it, until it is repaired',
+  '%s: a key of the wrong type fails the calls that use it, until it is repaired',
   async (strategy) => {
     const { store, tokens } = await storeBy(strategy)
     const viewAll = () => failures(tokens.map((token) => store.recordView(token, 'book')))
@@ -41,7 +41,7 @@ test.each(['batch', 'pipeline-framed'] as const)(
   },
 )
 
-// The place of the command of a view that has the same key, and a command that Redis refuses.
+// The position of the view's command with the same key, and a command that Redis refuses.
 const refused: [place: number, command: Command][] = [
   [0, ['ZADD', 'recent:', 'XX', 'not a number', 'member']],
   [0, ['ZADD', 'recent:', 'XX', 1]],
@@ -50,7 +50,7 @@ const refused: [place: number, command: Command][] = [
   [4, ['HGET', 'login:']],
 ]
 
-test.each(refused)('at place %i, the own command %j fails alone', async (place, command) => {
+test.each(refused)('at position %i, the custom command %j fails alone', async (place, command) => {
   const { store, tokens } = await storeBy('batch')
   const view = (token: string) => store.recordView(token, 'book')
   const views = tokens.slice(0, 8).map(view)
@@ -64,7 +64,7 @@ test.each(refused)('at place %i, the own command %j fails alone', async (place, 
   expect(await Promise.all([failures([own]), failures([...views, ...laterViews])])).toEqual([1, 0])
 })
 
-test('callers are answered in the order of their calls', async () => {
+test('calls are answered in order', async () => {
   const { store, tokens } = await storeBy('batch')
   const answered: number[] = []
   const calls = Array.from({ length: 200 }, async (_, index) => {

@@ -6,7 +6,7 @@ const SIZE = 10
 const held = (cache: BoundedCache<number, string>, keys: number) =>
   Array.from({ length: keys }, (_, key) => key).filter((key) => cache.get(key) !== undefined)
 
-test('holds all entries of a generation, and never more than two generations', () => {
+test('keeps all entries of a generation, and at most two generations', () => {
   const cache = new BoundedCache<number, string>(SIZE)
   for (let key = 0; key < SIZE; key++) cache.set(key, `value ${key}`)
   expect(held(cache, SIZE)).toHaveLength(SIZE)
@@ -15,7 +15,7 @@ test('holds all entries of a generation, and never more than two generations', (
   expect(held(cache, 100 * SIZE).length).toBeLessThanOrEqual(2 * SIZE)
 })
 
-test('forgets what was not used lately, and keeps what was', () => {
+test('drops entries that were not used recently, and keeps the others', () => {
   const cache = new BoundedCache<number, string>(SIZE)
   cache.set(-1, 'used')
   cache.set(-2, 'unused')

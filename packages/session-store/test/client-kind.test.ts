@@ -21,7 +21,7 @@ const options = { ...safeRedisOptions, lazyConnect: true }
 const nodes = [{ host: '127.0.0.1', port: 1 }]
 const clusterOptions = { ...safeClusterOptions, lazyConnect: true }
 
-/** As ioredis 4 and the early 5 make it: without the options that came later. */
+/** A client as ioredis 4 and early versions of 5 create it: without newer options. */
 function olderClient(): object {
   const client = new Redis(options)
   Reflect.deleteProperty(client.options, 'blockingTimeoutGrace')
@@ -38,18 +38,18 @@ test.each([
   ['iovalkey', () => new iovalkey.Redis(options), 'such as iovalkey: install ioredis 6'],
   ['its cluster', () => new iovalkey.Cluster(nodes, clusterOptions), 'such as iovalkey'],
   ['an older ioredis', olderClient, 'this is an older ioredis'],
-  ['a pipeline', () => new Redis(options).pipeline(), 'give the client that it came from'],
-  ['a transaction', () => new Redis(options).multi(), 'give the client that it came from'],
+  ['a pipeline', () => new Redis(options).pipeline(), 'pass its client'],
+  ['a transaction', () => new Redis(options).multi(), 'pass its client'],
   ['a promise', () => Promise.resolve(new Redis(options)), 'await it first'],
-  ['a class', () => Redis, 'give an instance'],
-  ['a URL', () => 'redis://127.0.0.1', 'give it as url'],
-  ['options of ioredis', () => ({ host: '127.0.0.1', port: 6379 }), 'use url, or a sender'],
-  ['null', () => null, 'use url, or a sender'],
-])('%s is refused with the right way', (_name, make, words) => {
+  ['a class', () => Redis, 'pass an instance'],
+  ['a URL', () => 'redis://127.0.0.1', 'pass it as url'],
+  ['options of ioredis', () => ({ host: '127.0.0.1', port: 6379 }), 'use url, or a custom sender'],
+  ['null', () => null, 'use url, or a custom sender'],
+])('%s is refused, and the error names the alternative', (_name, make, words) => {
   const client = make() as Client
   const create = () => createSessionStore({ client, tokens })
   expect(create).toThrow(TypeError)
-  expect(create).toThrow('client must be made by ioredis 5 (from 5.11) or 6; this is')
+  expect(create).toThrow('client must be a client of ioredis 5 (from 5.11) or 6; this is')
   expect(create).toThrow(words)
 })
 

@@ -22,7 +22,7 @@ function clientForThisTest(options: Options, path = server.socket): Redis {
   return client
 }
 
-/** Everything that reads a number, a score, a list or a text in some way of its own. */
+/** Calls everything that parses a number, a score, a list or a text. */
 async function everything(client: Client, strategy: 'batch' | 'pipeline') {
   const store = createSessionStore({
     client,
@@ -96,7 +96,7 @@ test.each(supported)('a client with %j is supported', async (options) => {
 })
 
 test.each([
-  [{ commandTimeout: 1_000 }, 'commandTimeout (the store has a deadline of its own, deadlineMs)'],
+  [{ commandTimeout: 1_000 }, 'commandTimeout (the store has its own deadline, deadlineMs)'],
   [{ commandTimeout: 0 }, 'commandTimeout'],
   [{ stringNumbers: true }, 'stringNumbers'],
   [{ reconnectOnError: () => 2 as const }, 'reconnectOnError'],
@@ -105,7 +105,7 @@ test.each([
   [{ enableOfflineQueue: true }, 'enableOfflineQueue: false'],
   [{ autoResendUnfulfilledCommands: true }, 'autoResendUnfulfilledCommands: false'],
   [{ maxRetriesPerRequest: null }, 'maxRetriesPerRequest: 0'],
-])('a client with %j is refused, and the option named', (options, words) => {
+])('a client with %j is refused, and the error names the option', (options, words) => {
   const client = clientForThisTest(options)
   expect(() => createSessionStore({ client, tokens })).toThrow(TypeError)
   expect(() => createSessionStore({ client, tokens })).toThrow(words)
@@ -117,9 +117,9 @@ test.each([
   [{ scaleReads: 'slave' as const }, 'scaleReads'],
   [{ redisOptions: { commandTimeout: 1_000 } }, 'commandTimeout'],
   [{ redisOptions: { stringNumbers: true } }, 'stringNumbers'],
-  [{ redisOptions: { db: 5 } }, 'db (a cluster has no other database)'],
+  [{ redisOptions: { db: 5 } }, 'db (a cluster has only database 0)'],
   [{ retryDelayOnFailover: 100 }, 'retryDelayOnFailover: 0'],
-])('a cluster with %j is refused, and the option named', (options, words) => {
+])('a cluster with %j is refused, and the error names the option', (options, words) => {
   const client = new Cluster([{ host: '127.0.0.1', port: 1 }], {
     ...safeClusterOptions,
     lazyConnect: true,
@@ -129,7 +129,7 @@ test.each([
   expect(() => createSessionStore({ client, keys: partitionedKeys(), tokens })).toThrow(words)
 })
 
-test('a client of another copy of ioredis is used by its public interface', async () => {
+test('a client of another copy of ioredis is used through its public interface', async () => {
   const require = createRequire(import.meta.url)
   for (const path of Object.keys(require.cache)) {
     if (/\/ioredis\//.test(path)) delete require.cache[path]
@@ -153,7 +153,7 @@ test('a store that cannot be created leaves no listener on the client', () => {
   expect(listeners()).toEqual(before)
 })
 
-test('a batch goes as one frame where that was verified, else through pipeline()', async () => {
+test('a batch is sent as a frame with a verified version, otherwise with pipeline()', async () => {
   const pipeline = vi.spyOn(Redis.prototype, 'pipeline')
   onTestFinished(() => pipeline.mockRestore())
   await everything(clientForThisTest({}), 'batch')

@@ -61,7 +61,7 @@ test('a view of a session that has ended is undone before the store closes', asy
   expect(await server.redis.exists(keys.popular('book'), keys.viewed(idOf(token)))).toBe(0)
 })
 
-test('while a call is finished, no other begins', async () => {
+test('while close waits for a call, no other call can start', async () => {
   const store = await storeForThisTest()
   const token = await logInOften(store)
   const everywhere = store.logoutEverywhere(token)
@@ -75,7 +75,7 @@ test('while a call is finished, no other begins', async () => {
   expect(await left()).toBe(0)
 })
 
-test('close does not wait for a server that does not answer', async () => {
+test('close does not wait for a server that does not reply', async () => {
   const redis = await redisForThisTest()
   const store = await storeForThisTest({ url: `unix://${redis.socket}`, deadlineMs: 300 })
   const token = await logInOften(store)

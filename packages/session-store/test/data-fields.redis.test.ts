@@ -13,7 +13,7 @@ const storeForThisTest = (options: Partial<SessionStoreOptions> = {}) =>
 const commandsProcessed = async () =>
   Number(/total_commands_processed:(\d+)/.exec(await server.redis.info('stats'))?.[1])
 
-test('a field that is not JSON is named, and everything else works', async () => {
+test('the error names a field that is not JSON, and everything else works', async () => {
   const store = await storeForThisTest()
   const { token } = await store.login('ada')
   await store.patch(token, { theme: 'dark' })
@@ -43,7 +43,7 @@ test('a field that is not JSON is named, and everything else works', async () =>
   expect((await store.exportUser('ada')).sessions[0]).not.toHaveProperty('unreadable')
 })
 
-test('a walk leaves out fields that are not JSON', async () => {
+test('a walk skips fields that are not JSON', async () => {
   const { external } = await storeForThisTest()
   await external.put('an-id', { theme: 'dark' })
   await server.redis.hset(documentKeys.data('ext:an-id'), 'cart', 'not JSON')

@@ -12,7 +12,7 @@ const storeForThisTest = (options: Partial<SessionStoreOptions> = {}) =>
 
 describe.each(layouts)('%s', (_, keys) => {
   test.each(strategyNames)(
-    '%s: data comes with a check or a view, field by field',
+    '%s: checks and views return data, and patches change it field by field',
     async (strategy) => {
       const store = await storeForThisTest({ strategy, keys })
       const { token } = await store.login('ada')
@@ -53,7 +53,7 @@ describe.each(layouts)('%s', (_, keys) => {
     const left = async () => (await server.redis.keys('data:*')).length
     await server.redis.flushall()
     const tokens = [await begin(), await begin(), await begin()]
-    expect(await left()).toBe(2) // the maximum ended the first
+    expect(await left()).toBe(2) // the maximum of sessions ended the first one
     const { sessions } = await store.userSessions(tokens[2] ?? '')
     const other = sessions.find(({ current }) => !current)
     await store.revokeSession(tokens[2] ?? '', other?.id ?? '')
@@ -71,7 +71,7 @@ describe.each(layouts)('%s', (_, keys) => {
   })
 })
 
-test('parallel patches of different fields lose nothing; of one field with ifVersion one wins', async () => {
+test('parallel patches of different fields lose nothing; of the same field with ifVersion, one wins', async () => {
   const store = await storeForThisTest()
   const other = await storeForThisTest({ strategy: 'pipeline' })
   const { token } = await store.login('ada')
@@ -96,11 +96,11 @@ test('parallel patches of different fields lose nothing; of one field with ifVer
   })
 })
 
-test('a read of data whose reply is lost is known to have written nothing', () => {
+test('a read of data whose reply is lost reports that nothing was written', () => {
   expect(isRead(['HGETALL', documentKeys.data('an-id')])).toBe(true)
 })
 
-test('a patch counts as seen, and an idle session is refused at once', async () => {
+test('a patch refreshes the session, and an idle session is rejected at once', async () => {
   const store = await storeForThisTest({ idleSeconds: 100 })
   const { token } = await store.login('ada')
   clock.pass(99)
@@ -126,7 +126,7 @@ test.each([-1, 1.5, Number.NaN, '1', null, Number.POSITIVE_INFINITY])(
   },
 )
 
-test('a session never has more fields than the limit; what it has can be changed and removed', async () => {
+test('a session never exceeds the limit of fields; existing fields can be changed and removed', async () => {
   const store = await storeForThisTest({ dataLimits: { fields: 3 } })
   const { token } = await store.login('ada')
   await store.patch(token, { a: 1, b: 2 })
@@ -141,14 +141,14 @@ test('a session never has more fields than the limit; what it has can be changed
   const outcomes = await Promise.allSettled(names.map((name) => store.patch(token, { [name]: 1 })))
   expect(outcomes.filter(({ status }) => status === 'fulfilled')).toEqual([])
   expect(await store.data(token)).toEqual({ fields: { a: 6, c: 4, d: 5 }, version: 3 })
-  // Another process has a lower limit: what is there may still shrink and change.
+  // Another process has a lower limit: existing fields can still be changed and removed.
   const stricter = await storeForThisTest({ dataLimits: { fields: 1 } })
   await stricter.patch(token, { a: 7 })
   await stricter.patch(token, { d: undefined })
   expect(await stricter.data(token)).toMatchObject({ fields: { a: 7, c: 4 } })
 })
 
-describe('by session id, for session stores of frameworks', () => {
+describe('by session id, for the session stores of frameworks', () => {
   const dataOf = (keys: Keys = documentKeys) => {
     const limits = { fields: 10, fieldBytes: 1_000, patchBytes: 1_000 }
     return sessionData({
@@ -161,7 +161,7 @@ describe('by session id, for session stores of frameworks', () => {
   }
 
   test.each(layouts)(
-    '%s: whole writes replace all fields, and only `create` creates',
+    '%s: `replace` and `create` replace all fields, and only `create` creates a session',
     async (_, keys) => {
       const data = dataOf(keys)
       expect(await data.write('an-id', 'replace', { a: 1 })).toBeUndefined()
@@ -177,7 +177,7 @@ describe('by session id, for session stores of frameworks', () => {
     },
   )
 
-  test('a whole write after the end does not bring the session back, until the tombstone expires', async () => {
+  test('writing a whole session does not bring an ended one back until the tombstone expires', async () => {
     const data = dataOf()
     await data.write('late', 'create', { a: 1 })
     expect(await data.end('late')).toBe(true)
@@ -191,7 +191,7 @@ describe('by session id, for session stores of frameworks', () => {
     expect(await data.write('late', 'create', { a: 2 })).toEqual({ version: 1 })
   })
 
-  test('an idle session is created anew, without the data and the user that it had', async () => {
+  test('an idle session is created again without its old data and user', async () => {
     const data = dataOf()
     const store = await storeForThisTest()
     const { token } = await store.login('ada')

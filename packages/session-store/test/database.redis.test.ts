@@ -21,7 +21,7 @@ function storeForThisTest(options: Partial<SessionStoreOptions>) {
 
 const databases = async () => (await server.redis.info('keyspace')).match(/db\d+/g) ?? []
 
-/** How `ready` fails; the reason takes as long to be known as Redis takes to answer. */
+/** How `ready` fails. The reason is known only after Redis has replied. */
 const failureOf = (store: SessionStore) =>
   store.ready(300).then(
     () => 'ready',
@@ -35,7 +35,7 @@ const refusal = (database: number, why: string) => ({
   },
 })
 
-test.each(strategyNames)('%s: everything is in the database of the URL', async (strategy) => {
+test.each(strategyNames)('%s: all keys are in the database of the URL', async (strategy) => {
   const store = storeForThisTest({ url: `unix://${server.socket}?db=5`, strategy })
   await store.ready()
   const { token } = await store.login('ada')
@@ -45,7 +45,7 @@ test.each(strategyNames)('%s: everything is in the database of the URL', async (
 })
 
 test.each(strategyNames)(
-  '%s: a database that does not exist stops the start, and nothing is written to another',
+  '%s: a database that does not exist makes ready() fail, and nothing is written to another one',
   async (strategy) => {
     const store = storeForThisTest({ url: `unix://${server.socket}?db=99`, strategy })
     await expect
@@ -57,7 +57,7 @@ test.each(strategyNames)(
   },
 )
 
-test.each(strategyNames)('%s: a user that lacks SELECT stops the start', async (strategy) => {
+test.each(strategyNames)('%s: a user without SELECT makes ready() fail', async (strategy) => {
   await server.redis.call('ACL', 'SETUSER', 'guest', 'on', '>pw', '~*', '+@all', '-select')
   const url = `unix://guest:pw@localhost${server.socket}?db=5`
   const store = storeForThisTest({ url, strategy })
@@ -65,7 +65,7 @@ test.each(strategyNames)('%s: a user that lacks SELECT stops the start', async (
   expect(await databases()).toEqual([])
 })
 
-test.each(strategyNames)('%s: a wrong password is still what the error names', async (strategy) => {
+test.each(strategyNames)('%s: the error reports a wrong password', async (strategy) => {
   const own = await redisForThisTest()
   const admin = new Redis(own.socket)
   onTestFinished(() => admin.disconnect())
@@ -79,7 +79,7 @@ test.each(strategyNames)('%s: a wrong password is still what the error names', a
     })
 })
 
-test('after a reconnect, too, nothing is written to another database', async () => {
+test('after a reconnect, nothing is written to another database', async () => {
   const admin = server.redis
   await admin.call('ACL', 'SETUSER', 'guest', 'on', '>pw', '~*', '+@all')
   const store = storeForThisTest({ url: `unix://guest:pw@localhost${server.socket}?db=5` })
@@ -100,9 +100,9 @@ test('after a reconnect, too, nothing is written to another database', async () 
   expect(await databases()).toEqual(['db5'])
 })
 
-// Without ready check only ioredis 6 waits for its database.
+// Without a ready check, only ioredis 6 waits for SELECT.
 test.each(isIoredis5 ? [true] : [true, false])(
-  'an injected client on a database that does not exist is not used (ready check: %s)',
+  'an injected client with a database that does not exist is not used (ready check: %s)',
   async (enableReadyCheck) => {
     const options = { ...safeRedisOptions, lazyConnect: true, enableReadyCheck, db: 99 }
     const client = new Redis(server.socket, options)
@@ -115,7 +115,7 @@ test.each(isIoredis5 ? [true] : [true, false])(
 )
 
 test.each(['connect', 'ready'])(
-  'an injected client that has connected to a database that does not exist is not used (%s)',
+  'a connected client with a database that does not exist is not used (%s)',
   async (event) => {
     const client = new Redis(server.socket, { ...safeRedisOptions, db: 99 })
     onTestFinished(() => client.disconnect())
@@ -128,7 +128,7 @@ test.each(['connect', 'ready'])(
   },
 )
 
-test('an injected client that has connected is not ready while Redis does not answer', async () => {
+test('a connected client is not ready while Redis does not reply', async () => {
   const redis = await redisForThisTest()
   const client = new Redis(redis.socket, { ...safeRedisOptions, lazyConnect: true, db: 5 })
   onTestFinished(() => client.disconnect())
@@ -141,7 +141,7 @@ test('an injected client that has connected is not ready while Redis does not an
   await store.login('ada')
 })
 
-test('an injected client that has connected to its database is used', async () => {
+test('a connected client with a valid database is used', async () => {
   const client = new Redis(server.socket, { ...safeRedisOptions, lazyConnect: true, db: 5 })
   onTestFinished(() => client.disconnect())
   await client.connect()
@@ -152,7 +152,7 @@ test('an injected client that has connected to its database is used', async () =
   expect(await databases()).toEqual(['db6'])
 })
 
-test('a SELECT that its owner sends on an injected client fails only there', async () => {
+test('a SELECT that the application sends on an injected client fails only for the application', async () => {
   const client = new Redis(server.socket, { ...safeRedisOptions, lazyConnect: true })
   onTestFinished(() => client.disconnect())
   const store = storeForThisTest({ client })

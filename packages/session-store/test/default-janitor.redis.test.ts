@@ -12,7 +12,7 @@ import { Clock, retentionServer } from './retention-fixture.ts'
 const server = retentionServer()
 const secrets = ['a-secret-for-tests-a-secret-for-tests']
 
-/** The runs of janitors of this process, whether they failed or not, until the test ends. */
+/** Collects the runs of janitors of this process, failed or not, until the test ends. */
 function runsOfThisTest(): RetentionEvent[] {
   const events: RetentionEvent[] = []
   const listen = (message: unknown) => {
@@ -24,7 +24,7 @@ function runsOfThisTest(): RetentionEvent[] {
   return events
 }
 
-describe('a store whose janitor nobody configured', () => {
+describe('a store with a default janitor', () => {
   const INTERVAL_MS = 60_000
 
   beforeEach(() => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] }))
@@ -41,7 +41,7 @@ describe('a store whose janitor nobody configured', () => {
     return store
   }
 
-  /** Lets the time pass until the janitor begins its next run, once nothing else waits for a timer. */
+  /** Advances the time to the janitor's next run, once nothing else waits for a timer. */
   async function nextRun(): Promise<void> {
     await expect.poll(() => vi.getTimerCount()).toBe(1)
     vi.advanceTimersToNextTimer()
@@ -64,7 +64,7 @@ describe('a store whose janitor nobody configured', () => {
     await expect.poll(() => vi.getTimerCount()).toBe(0)
   })
 
-  test('goes on after each interval', async () => {
+  test('runs after each interval', async () => {
     const clock = new Clock()
     const store = storeForThisTest(clock)
     await store.ready()
@@ -76,7 +76,7 @@ describe('a store whose janitor nobody configured', () => {
     expect(events).toMatchObject(events.map(() => ({ type: 'run', worked: true })))
   })
 
-  test('begins at a random moment of the first interval', async () => {
+  test('starts at a random moment of the first interval', async () => {
     const events = runsOfThisTest()
     vi.spyOn(Math, 'random').mockReturnValueOnce(0.75)
     onTestFinished(() => void vi.restoreAllMocks())
@@ -89,7 +89,7 @@ describe('a store whose janitor nobody configured', () => {
   })
 })
 
-test('`janitor: false` starts none, and a janitor keeps no process alive', async () => {
+test('`janitor: false` starts no janitor, and a janitor does not keep the process alive', async () => {
   const timers = () =>
     process.getActiveResourcesInfo().filter((resource) => resource === 'Timeout').length
   const set = vi.spyOn(globalThis, 'setTimeout')
@@ -104,7 +104,7 @@ test('`janitor: false` starts none, and a janitor keeps no process alive', async
   await Promise.all([store.close(), without.close()])
 })
 
-test('without Redis the runs fail, which is published, and nothing else', async () => {
+test('without Redis, failed runs are published and nothing else happens', async () => {
   const events = runsOfThisTest()
   const store = createSessionStore({
     url: 'unix:///nowhere/redis.sock',
@@ -117,7 +117,7 @@ test('without Redis the runs fail, which is published, and nothing else', async 
   expect(events).toMatchObject(events.map(() => failure))
 })
 
-test('`onProgress` that throws does not stop it', async () => {
+test('an `onProgress` that throws does not stop the janitor', async () => {
   const told = vi.fn(() => {
     throw new Error('a bug of the caller')
   })

@@ -1,4 +1,4 @@
-/** A process that is killed in the middle of its work: `node dying-janitor.ts <socket> <lockSeconds>`. */
+/** A janitor process that is killed while it works: `node dying-janitor.ts <socket> <lockSeconds>`. */
 import { createSessionStore } from '../src/index.ts'
 
 const [socket, lockSeconds] = process.argv.slice(2)

@@ -35,7 +35,7 @@ async function nodeRedisClient() {
   return client
 }
 
-/** Everything that a log may show of the error that this call ends with. */
+/** All text of this call's error that a log may show. */
 async function shownError(call: Promise<unknown>): Promise<string> {
   const error = await call.then(
     () => undefined,
@@ -97,7 +97,7 @@ test('a wrong password is not shown', async () => {
   }
 })
 
-test('a client of your own, in a transaction that Redis discards', async () => {
+test('an injected client, in a transaction that Redis discards', async () => {
   const client = new Redis(server.socket, { ...safeRedisOptions, lazyConnect: true })
   onTestFinished(() => client.disconnect())
   const store = await storeForThisTest({ client, strategy: 'transaction' })

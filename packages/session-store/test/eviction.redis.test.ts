@@ -30,30 +30,27 @@ async function start(options: Partial<SessionStoreOptions> = {}): Promise<void> 
 const configure = (policy: string, maxmemory = '100mb') =>
   server.redis.config('SET', 'maxmemory-policy', policy, 'maxmemory', maxmemory)
 
-test.each(strategyNames)(
-  '%s: a Redis that may evict sessions causes a warning',
-  async (strategy) => {
-    await configure('allkeys-lru')
-    await start({ strategy })
-    expect(warnings).toEqual([
-      {
-        code: 'ONETRIP_EVICTION',
-        message:
-          'Redis has maxmemory-policy allkeys-lru: at maxmemory it removes sessions, all of them at once with documentKeys. Set maxmemory-policy noeviction',
-      },
-    ])
-  },
-)
+test.each(strategyNames)('%s: warns if Redis may evict sessions', async (strategy) => {
+  await configure('allkeys-lru')
+  await start({ strategy })
+  expect(warnings).toEqual([
+    {
+      code: 'ONETRIP_EVICTION',
+      message:
+        'Redis has maxmemory-policy allkeys-lru: at maxmemory it evicts sessions; with documentKeys, all of them at once. Set maxmemory-policy noeviction',
+    },
+  ])
+})
 
-test('one that may evict keys with an expiry only says what those are', async () => {
+test('with a volatile policy, the warning names the keys with an expiry', async () => {
   await configure('volatile-ttl')
   await start()
   expect(warnings.map(({ message }) => message).join()).toContain(
-    "removes limits and the janitor's",
+    "evicts counters of attempts, idempotency keys and the janitor's",
   )
 })
 
-test('no warning without a limit of memory, or with noeviction', async () => {
+test('no warning without maxmemory, or with noeviction', async () => {
   await configure('allkeys-lru', '0')
   await start()
   await configure('noeviction')
@@ -61,15 +58,15 @@ test('no warning without a limit of memory, or with noeviction', async () => {
   expect(warnings).toEqual([])
 })
 
-test('a user who may not ask is let in all the same', async () => {
+test('a user without the permission for INFO can start', async () => {
   await configure('allkeys-lru')
   await server.redis.call('ACL', 'SETUSER', 'shop', 'on', 'nopass', '~*', '+@all', '-info')
   const url = `unix://shop:any@localhost${server.socket}`
-  await start({ url, strategy: 'naive-lean' }) // the others ask INFO to connect
+  await start({ url, strategy: 'naive-lean' }) // the other strategies send INFO when they connect
   expect(warnings).toEqual([])
 })
 
-test('without a subscriber it is a warning of the process', async () => {
+test('without a subscriber, it is a process warning', async () => {
   warningChannel.unsubscribe(remember)
   const emit = vi.spyOn(process, 'emitWarning').mockImplementation(() => {})
   onTestFinished(() => emit.mockRestore())

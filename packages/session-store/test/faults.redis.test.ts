@@ -23,19 +23,16 @@ const codes = (results: PromiseSettledResult<unknown>[]) =>
     ),
   )
 
-test.each(strategyNames)(
-  '%s: no Redis at the start is told in a bounded time',
-  async (strategy) => {
-    const store = createSessionStore({ url: 'unix:///nowhere/redis.sock', tokens, strategy })
-    onTestFinished(() => store.close())
-    await expect(store.ready(300)).rejects.toMatchObject({
-      code: 'ONETRIP_NOT_SENT',
-      retrySafe: true,
-    })
-  },
-)
+test.each(strategyNames)('%s: without Redis, ready() fails in bounded time', async (strategy) => {
+  const store = createSessionStore({ url: 'unix:///nowhere/redis.sock', tokens, strategy })
+  onTestFinished(() => store.close())
+  await expect(store.ready(300)).rejects.toMatchObject({
+    code: 'ONETRIP_NOT_SENT',
+    retrySafe: true,
+  })
+})
 
-test('a Redis that is killed fails what is in flight at once, and is used again when it is back', async () => {
+test('when Redis is killed, updates in flight fail at once; when it is back, it is used again', async () => {
   const redis = await redisForThisTest({ config: { appendfsync: 'always' } })
   const store = storeOn(redis.socket, { poolSize: 2, deadlineMs: 20_000 })
   await store.ready()
@@ -46,7 +43,7 @@ test('a Redis that is killed fails what is in flight at once, and is used again 
   disconnectionChannel.subscribe(count)
   onTestFinished(() => void disconnectionChannel.unsubscribe(count))
 
-  redis.program.signal('SIGSTOP') // so that the views are surely in flight when it dies
+  redis.program.signal('SIGSTOP') // so that the views are in flight when Redis dies
   const inFlight = Array.from({ length: 20 }, () => store.recordView(token, 'book'))
   const settled = Promise.allSettled(inFlight)
   redis.program.signal('SIGKILL')
@@ -61,12 +58,12 @@ test('a Redis that is killed fails what is in flight at once, and is used again 
   await redis.restart()
   await expect.poll(() => store.checkToken(token)).toMatchObject({ user: 'ada' })
   const { views } = await store.recordView(token, 'book')
-  // Some of the 20 may have been written: each once at the most, and never again on reconnecting.
+  // Some of the 20 may have been written, each at most once and not again after the reconnect.
   expect(views).toBeLessThanOrEqual(21)
-  expect(lostConnections).toBe(2) // the attempts while it was away are none
+  expect(lostConnections).toBe(2) // failed attempts to reconnect do not count
 })
 
-test('a Redis that is stopped: the deadline answers, and work cannot pile up', async () => {
+test('when Redis is paused, updates fail at the deadline, and the number in flight is limited', async () => {
   const redis = await redisForThisTest()
   const patient = storeOn(redis.socket)
   await patient.ready()
@@ -89,7 +86,7 @@ test('a Redis that is stopped: the deadline answers, and work cannot pile up', a
 })
 
 test.each(['naive', 'naive-lean'] as const)(
-  '%s: the deadline answers for a stopped Redis',
+  '%s: when Redis is paused, updates fail at the deadline',
   async (strategy) => {
     const redis = await redisForThisTest()
     const store = storeOn(redis.socket, { strategy, deadlineMs: 300 })
@@ -103,7 +100,7 @@ test.each(['naive', 'naive-lean'] as const)(
   },
 )
 
-test('writes that are refused for lack of memory say that nothing was written', async () => {
+test('writes refused because memory is full report that nothing was written', async () => {
   const redis = await redisForThisTest({
     config: { maxmemory: '1', 'maxmemory-policy': 'noeviction' },
   })
@@ -114,7 +111,7 @@ test('writes that are refused for lack of memory say that nothing was written', 
     mayHaveWritten: false,
     message: expect.stringContaining('ZADD (command 1 of 2): OOM'),
   })
-  // Its trimming is not refused, but there is nothing to trim.
+  // ZREMRANGEBYRANK is not refused, but there is nothing to remove.
   await expect(store.recordView(store.issueToken(), 'book')).rejects.toMatchObject({
     code: 'ONETRIP_REFUSED',
     mayHaveWritten: false,
@@ -122,7 +119,7 @@ test('writes that are refused for lack of memory say that nothing was written', 
   })
 })
 
-test('closing finishes what is in flight and refuses what comes later', async () => {
+test('close waits for updates in flight and rejects later ones', async () => {
   const redis = await redisForThisTest()
   const store = storeOn(redis.socket)
   await store.ready()
@@ -134,7 +131,7 @@ test('closing finishes what is in flight and refuses what comes later', async ()
   await expect(store.checkToken(token)).rejects.toMatchObject({ code: 'ONETRIP_NOT_SENT' })
 })
 
-test('when a view of a gone session cannot be taken back, the error says that it may be there', async () => {
+test('if the view of an ended session cannot be undone, the error says that it may be counted', async () => {
   const redis = await redisForThisTest()
   const admin = new Redis(redis.socket)
   onTestFinished(() => admin.disconnect())

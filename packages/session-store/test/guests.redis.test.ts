@@ -23,7 +23,7 @@ async function guestOf(store: SessionStore): Promise<string> {
 }
 
 describe.each(layouts)('%s', (_, keys) => {
-  /** All keys but the item counts, which stay. */
+  /** All keys except the item counts, which remain. */
   const left = async () => {
     const names = Object.keys(await server.dump())
     return names.filter((key) => !keys.allPopular().includes(key) && key !== keys.janitorTasks())
@@ -41,7 +41,7 @@ describe.each(layouts)('%s', (_, keys) => {
     await expect(store.checkToken(token)).rejects.toMatchObject(unknown)
   })
 
-  test('a guest neither sees nor ends sessions of other guests', async () => {
+  test('a guest cannot list or end sessions of other guests', async () => {
     const store = await server.storeForThisTest(clock, { keys })
     const [one, other] = [await guestOf(store), await guestOf(store)]
     expect(await store.userSessions(one)).toEqual({ sessions: [] })
@@ -53,7 +53,7 @@ describe.each(layouts)('%s', (_, keys) => {
     expect(await left()).toEqual([])
   })
 
-  test('a login takes over what the guest had, on a new token, and ends the guest session', async () => {
+  test('a login takes over views and data of a guest with a new token, and ends the guest session', async () => {
     const store = await server.storeForThisTest(clock, { keys })
     const guest = await guestOf(store)
     clock.pass(10)
@@ -73,13 +73,13 @@ describe.each(layouts)('%s', (_, keys) => {
     await expect(store.checkToken(guest)).rejects.toMatchObject(unknown)
     await store.logout(token)
     expect(await left()).toEqual([])
-    // It is over: the same guest passes nothing on twice.
+    // The guest session has ended, so a second login takes nothing over.
     const again = await store.login('eve', { from: guest })
     expect(await store.data(again.token)).toEqual({ fields: {}, version: 0 })
     await store.logout(again.token)
   })
 
-  test('a guest session that is idle, and one that is a user’s, pass nothing on', async () => {
+  test('a login takes nothing over from an idle guest session or a user’s session', async () => {
     const store = await server.storeForThisTest(clock, { keys, idleSeconds: 100 })
     const user = await store.login('eve')
     await store.patch(user.token, { cart: ['private'] })
@@ -92,7 +92,7 @@ describe.each(layouts)('%s', (_, keys) => {
     expect(await store.data(fromIdle.token)).toEqual({ fields: {}, version: 0 })
   })
 
-  /** Logs in as ada while `between` happens before the update of that number. */
+  /** Logs in as ada; `between` runs before the update with that number. */
   function loginWhile(
     store: SessionStore,
     guest: string,
@@ -111,7 +111,7 @@ describe.each(layouts)('%s', (_, keys) => {
     return { token, done: loginFromGuest(parts, input) }
   }
 
-  test.each([0, 1, 2])('what a guest writes before round trip %i is not lost', async (at) => {
+  test.each([0, 1, 2])('writes of a guest before round trip %i are not lost', async (at) => {
     const store = await server.storeForThisTest(clock, { keys })
     const guest = await guestOf(store)
     const { token, done } = loginWhile(store, guest, async (update) => {
@@ -146,20 +146,23 @@ describe.each(layouts)('%s', (_, keys) => {
     [1, { loggedIn: false, guestLives: true }],
     [2, { loggedIn: true, guestLives: true }],
     [3, { loggedIn: true, guestLives: false }],
-  ])('a login whose round trip %i fails loses nothing of before the call', async (at, expected) => {
-    const store = await server.storeForThisTest(clock, { keys })
-    const guest = await guestOf(store)
-    const { token, done } = loginWhile(store, guest, async (update) => {
-      if (update === 2) await store.patch(guest, { late: true }) // so that there is a last round trip
-      if (update === at) throw new Error('no connection')
-    })
-    expect((await Promise.allSettled([done]))[0].status === 'fulfilled').toBe(expected.loggedIn)
-    const { fields } = await store.data(expected.loggedIn ? token : guest)
-    expect(fields).toMatchObject({ cart: ['book'] })
-    expect(await present(store, [guest])).toEqual([expected.guestLives])
-  })
+  ])(
+    'a login whose round trip %i fails loses nothing written before the call',
+    async (at, expected) => {
+      const store = await server.storeForThisTest(clock, { keys })
+      const guest = await guestOf(store)
+      const { token, done } = loginWhile(store, guest, async (update) => {
+        if (update === 2) await store.patch(guest, { late: true }) // so that the call needs its last round trip
+        if (update === at) throw new Error('no connection')
+      })
+      expect((await Promise.allSettled([done]))[0].status === 'fulfilled').toBe(expected.loggedIn)
+      const { fields } = await store.data(expected.loggedIn ? token : guest)
+      expect(fields).toMatchObject({ cart: ['book'] })
+      expect(await present(store, [guest])).toEqual([expected.guestLives])
+    },
+  )
 
-  test('what a login leaves that was interrupted is swept', async () => {
+  test('the sweep removes leftovers of an interrupted login', async () => {
     const store = await server.storeForThisTest(clock, { keys })
     const guest = await guestOf(store)
     const before = await left()

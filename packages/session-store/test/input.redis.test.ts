@@ -25,11 +25,8 @@ const anything = fc.anything({
   withTypedArray: true,
 })
 
-const isNumber = (value: unknown, least: number, most: number, whole = true) =>
-  typeof value === 'number' &&
-  value >= least &&
-  value <= most &&
-  (!whole || Number.isInteger(value))
+const isNumber = (value: unknown, min: number, max: number, integer = true) =>
+  typeof value === 'number' && value >= min && value <= max && (!integer || Number.isInteger(value))
 
 const isNoString = (value: unknown) => typeof value !== 'string'
 const isNoLimit = (value: unknown) => value !== undefined && !isNumber(value, 1, 1_000)
@@ -46,7 +43,7 @@ describe('functions of the store', () => {
   const data = async () =>
     (await server.redis.keys('*')).filter((key) => !key.startsWith('janitor:')).sort()
 
-  /** What is called, and which values it must refuse. */
+  /** The call, and the values that it must reject. */
   const cases: [string, (value: never) => unknown, (value: unknown) => boolean][] = [
     ['login user', (value) => store.login(value), isNoString],
     ['tokenExpiresAt', async (value) => store.tokenExpiresAt(value), () => true],
@@ -118,30 +115,27 @@ describe('functions of the store', () => {
     ],
   ]
 
-  test.each(cases)(
-    '%s: any other value is refused, and nothing is written',
-    async (_, call, isWrong) => {
-      await store.ready()
-      token = (await store.login('ada')).token
-      const before = await data()
-      const property = fc.asyncProperty(anything.filter(isWrong), async (value) => {
-        const answer = call(value as never) as Promise<unknown>
-        await expect(answer).rejects.toMatchObject({
-          name: 'StoreError',
-          code: expect.stringMatching(/^ONETRIP_INVALID_(INPUT|TOKEN)$/),
-          mayHaveWritten: false,
-        })
+  test.each(cases)('%s: rejects any other value and writes nothing', async (_, call, isWrong) => {
+    await store.ready()
+    token = (await store.login('ada')).token
+    const before = await data()
+    const property = fc.asyncProperty(anything.filter(isWrong), async (value) => {
+      const answer = call(value as never) as Promise<unknown>
+      await expect(answer).rejects.toMatchObject({
+        name: 'StoreError',
+        code: expect.stringMatching(/^ONETRIP_INVALID_(INPUT|TOKEN)$/),
+        mayHaveWritten: false,
       })
-      await fc.assert(property, {
-        examples: [[[]], [{ id: 1 }], [Number.NaN], [-1], [null], [Symbol('x')], [[token]]]
-          .filter(([value]) => isWrong(value))
-          .map(([value]) => [value]),
-      })
-      expect(await data()).toEqual(before)
-    },
-  )
+    })
+    await fc.assert(property, {
+      examples: [[[]], [{ id: 1 }], [Number.NaN], [-1], [null], [Symbol('x')], [[token]]]
+        .filter(([value]) => isWrong(value))
+        .map(([value]) => [value]),
+    })
+    expect(await data()).toEqual(before)
+  })
 
-  test('two users that are objects do not share their sessions', async () => {
+  test('two users that are objects do not share sessions', async () => {
     for (const id of [1, 2]) {
       await expect(store.login({ id } as never)).rejects.toMatchObject({
         code: 'ONETRIP_INVALID_INPUT',
@@ -229,13 +223,13 @@ describe('options', () => {
       (name): (typeof cases)[number] => [
         `janitor ${name}`,
         (value) => () => store.janitor({ [name]: value } as JanitorOptions),
-        // null means the default there.
+        // There, null means the default.
         (value) => value !== null && isSet(value) && typeof value !== 'number',
       ],
     ),
   ]
 
-  test.each(cases)('%s: any other value is refused with a TypeError', (_, build, isWrong) => {
+  test.each(cases)('%s: any other value throws a TypeError', (_, build, isWrong) => {
     const property = fc.property(anything.filter(isWrong), (value) => {
       expect(build(value as never)).toThrow(TypeError)
     })
@@ -248,11 +242,11 @@ describe('options', () => {
     ['a session store', () => createSessionStore(null as never)],
     ['a janitor', build({ janitor: null as never })],
     ['a janitor', () => store.janitor(null as never)],
-  ])('of %s that are not an object are named', (what, create) => {
+  ])('options of %s that are not an object are named in the error', (what, create) => {
     expect(create).toThrow(`the options of ${what} must be an object`)
   })
 
-  test.each([{}, 5, null])('a signal of a janitor that is %j is named', (signal) => {
+  test.each([{}, 5, null])('the error names a signal of a janitor that is %j', (signal) => {
     expect(build({ janitor: { signal: signal as never } })).toThrow('signal must be an AbortSignal')
   })
 })

@@ -16,7 +16,7 @@ import { layouts, retentionServer } from './retention-fixture.ts'
 
 const server = retentionServer()
 
-// Sessions of before the play were seen before it, all others later.
+// Sessions from before the run were last seen before it, all others later.
 const settledBefore = 10
 
 const userOf = (id: string) => `user of ${id}`
@@ -110,7 +110,7 @@ interface World {
   now: number
   /** Views of each item that were acknowledged. */
   counts: Map<string, number>
-  /** Sessions that were ended, as their callers were told. */
+  /** Sessions that a call reported as ended. */
   ended: Set<string>
 }
 
@@ -156,7 +156,7 @@ function* callerOf(action: Action, { keys, now, counts, ended }: World): Caller 
           )
     if (update.commands.length === 0) return
     const gone = (yield update) as Parameters<typeof forgetEnded>[1]
-    // Nothing but a tombstone keeps a late `create` from beginning a session.
+    // Only a tombstone prevents a late `create` from creating a session.
     for (const { id } of gone) if (!id.startsWith('guest')) ended.add(id)
     yield forgetEnded(keys, gone)
   }

@@ -1,17 +1,17 @@
 import type { Redis } from 'ioredis'
 import type { Command, Reply, Update } from '../src/updates.ts'
 
-/** Every order in which the steps of two callers can happen, each caller's own order kept. */
+/** All orders in which the steps of two callers can happen; each caller's own order is kept. */
 export function* interleavings(first: number, second: number): Generator<(0 | 1)[]> {
   if (first === 0 && second === 0) yield []
   if (first > 0) for (const rest of interleavings(first - 1, second)) yield [0, ...rest]
   if (second > 0) for (const rest of interleavings(first, second - 1)) yield [1, ...rest]
 }
 
-/** What one caller does: updates, one after the other, each told the result of the one before. */
+/** The updates of one caller, one after the other; each gets the result of the one before. */
 export type Caller = Generator<Update<unknown>, void, unknown>
 
-/** One command of a caller's update at a time, so that those of other callers come in between. */
+/** Sends one command of an update at a time, so that commands of other callers can come in between. */
 export class Running {
   readonly #redis: Redis
   readonly #caller: Caller
@@ -40,7 +40,7 @@ export class Running {
     this.#update = done ? undefined : value
     this.#commands = [...(this.#update?.commands ?? [])]
     this.#replies = []
-    // Nothing to send: it is done already.
+    // Nothing to send.
     if (this.#update && this.#commands.length === 0) this.#next(undefined)
   }
 }

@@ -37,7 +37,7 @@ function janitorOf(store: SessionStore, options: JanitorOptions = {}) {
   return {
     ...janitor,
     events,
-    /** Resolves with the first event of the type that was told after so many others of any. */
+    /** Resolves with the first event of the type after the given number of events. */
     async event(type: RetentionEvent['type'], after = 0): Promise<RetentionEvent> {
       for (;;) {
         const found = events.slice(after).find((event) => event.type === type)
@@ -54,7 +54,7 @@ function stall(seconds: number): void {
 }
 
 describe('one worker at a time', () => {
-  test('a second one finds the lock taken, and works when it is given back', async () => {
+  test('a second janitor does nothing while the lock is held', async () => {
     const clock = new Clock()
     const store = await server.storeForThisTest(clock)
     await logIn(store, clock, 5)
@@ -67,7 +67,7 @@ describe('one worker at a time', () => {
     expect(await server.redis.exists(keys.janitor())).toBe(0)
   })
 
-  test('of several at once each ends other sessions, and all together as many as they should', async () => {
+  test('several at once end different sessions, and the right number in total', async () => {
     const clock = new Clock()
     const stores = await Promise.all([1, 2, 3].map(() => server.storeForThisTest(clock)))
     await logIn(stores[0] as SessionStore, clock, 60)
@@ -77,7 +77,7 @@ describe('one worker at a time', () => {
     expect(await server.redis.zcard(keys.recent(''))).toBe(7)
   })
 
-  test('a process that is killed at work is followed by another when its lock expires', async () => {
+  test('another process takes over when the lock of a killed process expires', async () => {
     const clock = new Clock()
     const own = await redisForThisTest()
     const store = await storeOn(own.socket, clock)
@@ -89,11 +89,11 @@ describe('one worker at a time', () => {
 
     const janitor = store.janitor({ ...evictOnly, maxSessions: 2 })
     const evicted = async () => (await janitor.runOnce()).evicted
-    // One of the eight had gone before.
+    // One of the eight had ended before.
     await expect.poll(evicted).toBe(7)
   })
 
-  test("a lock that expired and is another worker's is neither renewed nor given back", async () => {
+  test('a lock that expired and belongs to another worker is neither renewed nor released', async () => {
     const [late, next] = await Promise.all(
       [0.1, 60].map(async (lockSeconds) => {
         const { sender } = chooseSender({ url: `unix://${server.socket}` })
@@ -128,7 +128,7 @@ describe('one worker at a time', () => {
     expect(await server.redis.zcard(keys.recent(''))).toBe(18)
   })
 
-  test('a worker keeps its lock for longer than the lock lives', async () => {
+  test('a worker renews its lock during a long run', async () => {
     const clock = new Clock()
     const store = await server.storeForThisTest(clock)
     await logIn(store, clock, 11)
@@ -165,7 +165,7 @@ describe('start and stop', () => {
     expect(await server.redis.zcard(keys.recent(''))).toBe(2)
   })
 
-  test('stopping in the middle waits for the batch in progress, and gives the lock back', async () => {
+  test('stop waits for the batch in progress and releases the lock', async () => {
     const clock = new Clock()
     const store = await server.storeForThisTest(clock)
     await logIn(store, clock, 20)
@@ -187,7 +187,7 @@ describe('start and stop', () => {
     expect(await janitor.runOnce()).toMatchObject({ evicted: 17 })
   })
 
-  test('an aborted signal stops it, and closing the store does', async () => {
+  test('an aborted signal stops it, and so does closing the store', async () => {
     const clock = new Clock()
     const store = await server.storeForThisTest(clock)
     const aborter = new AbortController()
@@ -208,7 +208,7 @@ describe('start and stop', () => {
     expect(other.events.filter(({ type }) => type === 'failure')).toEqual([])
   })
 
-  test('a run that fails is told, and the next one works when Redis is back', async () => {
+  test('a failed run is published, and the next one works when Redis is back', async () => {
     const own = await redisForThisTest({ config: { appendfsync: 'always' } })
     const clock = new Clock()
     const store = await storeOn(own.socket, clock)
@@ -222,7 +222,7 @@ describe('start and stop', () => {
     expect(await janitor.event('run')).toMatchObject({ evicted: 3 })
   })
 
-  test('tells the diagnostics channel', async () => {
+  test('publishes on the diagnostics channel', async () => {
     const store = await server.storeForThisTest(new Clock())
     const messages: unknown[] = []
     const listen = (message: unknown) => messages.push(message)
@@ -235,7 +235,7 @@ describe('start and stop', () => {
   })
 })
 
-test('the user that the API is on our own Redis may do all of this', async (context) => {
+test('the ACL user of the API has all permissions for this', async (context) => {
   const template = new URL('../../../apps/server-build/users.acl', import.meta.url)
   const [, rules = ''] = /^user api (.*(?:\n[ #].*)*)/m.exec(readFileSync(template, 'utf8')) ?? []
   const allowed = rules

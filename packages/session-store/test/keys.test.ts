@@ -13,11 +13,11 @@ const sources = folders.flatMap((folder) =>
     .map((name) => join(folder, name)),
 )
 
-test('only the key modules spell the name of a key', () => {
-  const spellers = sources.filter((file) =>
+test('only the key modules contain names of keys', () => {
+  const withKeyNames = sources.filter((file) =>
     /['"`](login|recent|viewed|sessions|janitor|limit|sale|feed|viewers|risk):/.test(
       readFileSync(join(root, file), 'utf8'),
     ),
   )
-  expect(spellers).toEqual(['packages/session-store/src/keys.ts', 'apps/api/src/shop/keys.ts'])
+  expect(withKeyNames).toEqual(['packages/session-store/src/keys.ts', 'apps/api/src/shop/keys.ts'])
 })

@@ -38,7 +38,7 @@ function storeAt(options: Partial<SessionStoreOptions> = {}) {
   return store
 }
 
-/** Items and tokens whose keys are on a node, by its place. */
+/** Items and tokens whose keys are on a node, by the node's index. */
 const placeOf = (key: string) => Math.floor((calculateSlot(key) * 3) / 16_384)
 const itemOn = (place: number) =>
   Array.from({ length: 1_000 }, (_, index) => `item ${index}`).find(
@@ -46,7 +46,7 @@ const itemOn = (place: number) =>
   ) ?? ''
 
 describe.each(strategies)('%s', (strategy) => {
-  test('works on the nodes that the others name', async () => {
+  test('uses the nodes that it discovers', async () => {
     const store = storeAt({ strategy, cluster: { nodes: names().slice(0, 1) } })
     await store.ready()
     const guest = await store.loginGuest()
@@ -101,7 +101,7 @@ test('a view is one round trip, with at most one pipeline to each node', async (
     roundTrips = 0
     await store.recordView(token, itemOn(place))
     const after = await reads()
-    // One more each: this test's own INFO.
+    // One more for each: the INFO of this test.
     const own = after.map((all, index) => all - (before[index] ?? 0) - 1)
     expect(roundTrips).toBe(1)
     expect(Math.max(...own)).toBe(1)
@@ -109,7 +109,7 @@ test('a view is one round trip, with at most one pipeline to each node', async (
   }
 })
 
-test('poolSize is the connections to each node', async () => {
+test('poolSize is the number of connections to each node', async () => {
   const store = storeAt({ poolSize: 3 })
   await store.ready()
   const { token } = await store.login('ada')
@@ -117,7 +117,7 @@ test('poolSize is the connections to each node', async () => {
   expect(store.pool).toMatchObject({ connections: 9, ready: 9 })
 })
 
-test('a node that is down: the others serve, and the answer names it', async () => {
+test('when a node is down, the others serve, and the error names it', async () => {
   const lost = servers.nodes[1]
   const store = storeAt({ deadlineMs: 5_000 })
   await store.ready()
@@ -125,10 +125,10 @@ test('a node that is down: the others serve, and the answer names it', async () 
     Array.from({ length: 30 }, (_, index) => store.login(`user ${index}`)),
   )
   const onLost = sessions.find(({ token }) => placeOf(keys.login(token.split('.')[0] ?? '')) === 1)
-  lost?.program.signal('SIGSTOP') // so that the view is surely in flight when it dies
+  lost?.program.signal('SIGSTOP') // so that the view is in flight when the node dies
   const inFlight = expect(store.recordView(onLost?.token ?? '', itemOn(1))).rejects.toMatchObject({
     code: 'ONETRIP_OUTCOME_UNKNOWN',
-    message: `sent to Redis, but the reply of 127.0.0.1:${lost?.port} was lost`,
+    message: `sent to Redis, but the reply from 127.0.0.1:${lost?.port} was lost`,
   })
   lost?.program.signal('SIGKILL')
   await inFlight
@@ -162,12 +162,12 @@ test('a node that is down: the others serve, and the answer names it', async () 
     code: 'ONETRIP_NOT_SENT',
     message: expect.stringContaining(`127.0.0.1:${lost?.port}`),
   })
-  // Not every request that finds no node makes the client ask the others for the slots.
+  // The client does not refresh the slots for every request that finds no node.
   const [before, startedAt] = [await connectionsReceived(), performance.now()]
   for (let turn = 0; turn < 3_000; turn++) await expect(check()).rejects.toThrow()
   const asked = (await connectionsReceived()) - before
   expect(asked).toBeLessThan((performance.now() - startedAt) / 100 + 10)
-  // A new store starts without it, too.
+  // A new store can start without this node.
   const other = storeAt({ cluster: { nodes: names().toReversed() } })
   await other.ready()
   expect((await other.ping()).filter(({ error }) => error)).toHaveLength(1)
@@ -176,7 +176,7 @@ test('a node that is down: the others serve, and the answer names it', async () 
   await expect.poll(() => Promise.all(sessions.map(outcomeOf))).toEqual(places.map(() => 'served'))
 })
 
-test('a node that is stopped: only its connection is closed, and others are not kept waiting', async () => {
+test('when a node is paused, only its connection is closed, and calls to other nodes do not wait', async () => {
   const stopped = servers.nodes[2]
   const store = storeAt({ deadlineMs: 400 })
   await store.ready()
@@ -205,7 +205,7 @@ test('a node that is stopped: only its connection is closed, and others are not 
   for (let turn = 0; turn < 50; turn++) seen.add(await view(turn % 2))
   expect(seen).toEqual(new Set(['served']))
   expect(lost).toBe(1)
-  // The new connection is accepted and never answered: what waits for it is not sent.
+  // The node accepts the new connection but never replies, so waiting updates are not sent.
   for (let turn = 0; turn < 20; turn++) {
     expect((await store.ping(350)).flatMap(({ error }) => error ?? [])).toMatchObject([
       { code: 'ONETRIP_NOT_SENT' },
@@ -215,7 +215,7 @@ test('a node that is stopped: only its connection is closed, and others are not 
   await expect.poll(() => view(2)).toBe('served')
 })
 
-/** By the nodes that are up. */
+/** Asks the nodes that are up. */
 async function connectionsReceived(): Promise<number> {
   const up = servers.nodes.filter(({ admin }) => admin.status === 'ready')
   const infos = await Promise.all(up.map(({ admin }) => admin.info('stats')))
@@ -230,7 +230,7 @@ async function loginOn(store: ReturnType<typeof storeAt>, place: number) {
   }
 }
 
-test('a cluster without any node that answers says why in a bounded time', async () => {
+test('if no node of the cluster replies, ready() fails with the reason in bounded time', async () => {
   const store = storeAt({ cluster: { nodes: ['127.0.0.1:1', '127.0.0.1:2'] } })
   await expect(store.ready(500)).rejects.toMatchObject({
     code: 'ONETRIP_NOT_SENT',
@@ -238,10 +238,10 @@ test('a cluster without any node that answers says why in a bounded time', async
   })
 })
 
-test('a node of a cluster is no single Redis, and a single Redis no cluster', async () => {
+test('a node of a cluster cannot be used as a single Redis, nor a single Redis as a cluster', async () => {
   const node = storeAt({ cluster: undefined, url: `redis://${names()[0]}` })
   await node.ready()
-  expect(placeOf('login:')).not.toBe(0) // the key of the layout for one Redis
+  expect(placeOf('login:')).not.toBe(0) // the key name without partitions
   await expect(node.ping()).rejects.toMatchObject({
     code: 'ONETRIP_REFUSED',
     message: expect.stringContaining('MOVED'),

@@ -8,7 +8,7 @@ import { type Command, type CommandList, checkToken, recordView } from '../src/u
 const view = (id: string, item: string, seconds: number) =>
   recordView(keys, { id, item }, 1000 * seconds)
 
-test('views become one command for each key, or item', () => {
+test('views are merged into one command for each key or item', () => {
   const { commands } = merge([view('a', 'book', 1), view('b', 'book', 2), view('a', 'pen', 3)])
   expect(commands).toEqual([
     ['ZADD', 'recent:', 'XX', 1, 'a', 2, 'b', 3, 'a'],
@@ -31,7 +31,7 @@ const bits = (key: string, ...offsets: number[]): CommandList => ({
   mergeable: true,
 })
 
-test('bits of a key become one BITFIELD, and what is the same is sent once', () => {
+test('SETBIT commands of a key become one BITFIELD, and equal commands are sent once', () => {
   const { commands, split } = merge([bits('a', 7, 9), bits('b', 1, 2), bits('a', 8, 9)])
   expect(commands).toEqual([
     ['BITFIELD', 'a', 'SET', 'u1', 7, 1, 'SET', 'u1', 8, 1],
@@ -80,7 +80,7 @@ test('a single update is sent as it is', () => {
   expect(merge([update]).commands).toEqual(update.commands)
 })
 
-test('the count is what each view would have seen alone, and errors reach whom they concern', () => {
+test('each view gets the count as if it were alone, and errors reach only the affected updates', () => {
   const refused = new Error('WRONGTYPE')
   const { split } = merge([view('a', 'book', 1), view('b', 'book', 2)])
   expect(split([0, refused, 1, 0, 0, '-12', ['ada', null]])).toEqual([
@@ -89,7 +89,7 @@ test('the count is what each view would have seen alone, and errors reach whom t
   ])
 })
 
-test('the commands of each update keep their order, and none is lost or made up', () => {
+test('the commands of each update keep their order, and none is lost or added', () => {
   const id = fc.constantFrom('a', 'b', 'c')
   const update = fc.oneof(
     fc.tuple(id, fc.constantFrom('book', 'pen')).map(([id, item]) => view(id, item, 1)),
@@ -99,7 +99,7 @@ test('the commands of each update keep their order, and none is lost or made up'
   fc.assert(
     fc.property(fc.array(update, { maxLength: 12 }), (updates) => {
       const { commands, split } = merge(updates)
-      // Each reply is the place of its command, so that the places can be read off the other side.
+      // Each reply is the position of its command, so that the test can compare positions.
       const owned = split(commands.map((command, place) => (command[0] === 'HMGET' ? [] : place)))
       expect(owned.map(({ length }) => length)).toEqual(
         updates.map(({ commands }) => commands.length),

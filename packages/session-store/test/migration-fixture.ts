@@ -16,7 +16,7 @@ export const to = partitionedKeys(8)
 
 const secrets = ['a-secret-for-tests-a-secret-for-tests']
 
-/** The sides of a migration on two Redises of this file, emptied before each test, and stores of both. */
+/** The sides of a migration, on two Redis servers that are emptied before each test, and stores of both. */
 export function migrationOfThisFile() {
   const servers: TestRedis[] = []
   const admins: Redis[] = []
@@ -24,7 +24,7 @@ export function migrationOfThisFile() {
   beforeAll(async () => {
     servers.push(...(await Promise.all([testRedis(), testRedis()])))
     admins.push(...servers.map(({ socket }) => new Redis(socket)))
-    for (const admin of admins) admin.on('error', () => {}) // while a test has stopped it
+    for (const admin of admins) admin.on('error', () => {}) // of a server that a test has stopped
   })
   beforeEach(() => Promise.all(admins.map((admin) => admin.flushall())))
   afterAll(async () => {
@@ -55,13 +55,13 @@ export function migrationOfThisFile() {
       return admins as [Redis, Redis]
     },
     storeOf,
-    /** As a migration uses them. */
+    /** The sides as `migrate` uses them. */
     async sides() {
       const stores = { from: storeOf('from'), to: storeOf('to') }
       await Promise.all(Object.values(stores).map((store) => store.ready()))
       return { from: { store: stores.from, keys: from }, to: { store: stores.to, keys: to } }
     },
-    /** A bridge, as a process has it that serves. */
+    /** A bridge as in a process that serves. */
     async bridge(home: 'source' | 'target'): Promise<SessionStore> {
       const bridge = bridgeStores({
         from: { store: storeOf('from'), keys: from },
@@ -75,11 +75,11 @@ export function migrationOfThisFile() {
   }
 }
 
-/** What a process ends with that is killed. */
+/** The error that stands for a killed process. */
 export const killed = new Error('killed')
 
 /**
- * The same side in a process that is killed after so many updates of both sides; `sent`: the last one was
+ * The side in a process that is killed after the given number of updates of both sides. `sent`: the last update was
  * executed, and its replies were lost.
  */
 export function killedAfter(updates: number, sent: boolean) {

@@ -41,7 +41,7 @@ const outcome = <Result>(call: Promise<Result>): Promise<Result | string> =>
 const idOf = (token: string) => token.split('.')[0] ?? ''
 const UNKNOWN = 'ONETRIP_UNKNOWN_SESSION'
 
-test('whatever is asked of old and new processes while migrations are killed: nothing is lost, and nothing comes back', {
+test('calls to old and new processes while migrations are killed: nothing is lost, and nothing comes back', {
   timeout: 300_000,
 }, async () => {
   const bridges = { source: await world.bridge('source'), target: await world.bridge('target') }
@@ -53,7 +53,7 @@ test('whatever is asked of old and new processes while migrations are killed: no
   let tokens: string[] = []
   const userIn = (token: string) => model.login.get(token) || null
 
-  /** Takes one step, and compares its result with the model's. */
+  /** Takes one step and compares its result with that of the model. */
   async function take(step: Exclude<Step, { type: 'migrate' }>): Promise<void> {
     const now = ++world.clock.ms
     const store = bridges[step.home as keyof typeof bridges]

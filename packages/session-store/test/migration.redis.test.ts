@@ -30,7 +30,7 @@ const world = migrationOfThisFile()
 
 const idOf = (token: string) => token.split('.')[0] ?? ''
 
-/** Runs two updates on the source, in one of the orders of their commands. */
+/** Runs two updates on the source with their commands in one of the possible orders. */
 async function inOrder<A, B>(order: (0 | 1)[], one: Update<A>, two: Update<B>): Promise<[A, B]> {
   const left: [Command[], Command[]] = [[...one.commands], [...two.commands]]
   const commands = order.map((which) => left[which].shift() as Command)
@@ -40,14 +40,14 @@ async function inOrder<A, B>(order: (0 | 1)[], one: Update<A>, two: Update<B>): 
   return [one.read(repliesTo(0)), two.read(repliesTo(1))]
 }
 
-/** Everything in a Redis, as text. */
+/** All keys and values of a Redis, as text. */
 async function contents(redis: Redis): Promise<Record<string, string>> {
   const keys = (await redis.keys('*')).sort()
   const dumps = await Promise.all(keys.map((key) => redis.dumpBuffer(key)))
   return Object.fromEntries(keys.map((key, index) => [key, dumps[index]?.toString('hex') ?? '']))
 }
 
-test('a view and the move of its session, in all orders: the view is in one store, once', async () => {
+test('a view and the move of its session, in all orders: exactly one store has the view, once', async () => {
   const sides = await world.sides()
   const { store } = sides.from
   const { token } = await store.login('ada')
@@ -68,7 +68,7 @@ test('a view and the move of its session, in all orders: the view is in one stor
   }
 })
 
-test('a logout and the move of its session, in all orders: the session ends once and for all', async () => {
+test('a logout and the move of its session, in all orders: the session ends and does not come back', async () => {
   const sides = await world.sides()
   const { token } = await sides.from.store.login('ada')
   const id = idOf(token)
@@ -81,12 +81,14 @@ test('a logout and the move of its session, in all orders: the session ends once
     expect(taken).toHaveLength(user === undefined ? 1 : 0)
     await migrate(sides)
     expect(await sides.to.store.logout(token)).toBe(user === undefined)
-    await expect(sides.to.store.checkToken(token)).rejects.toThrow('no such session')
+    await expect(sides.to.store.checkToken(token)).rejects.toThrow(
+      'the session does not exist or has ended',
+    )
   }
 })
 
 describe.each(['source', 'target'] as const)(
-  'a session that a killed migration left on its way, %s',
+  'a session in an interrupted move, with the %s as home,',
   (home) => {
     /** Two sessions of ada. The first has left the source. */
     async function halfMoved() {
@@ -96,18 +98,18 @@ describe.each(['source', 'target'] as const)(
       const { token: other } = await sides.from.store.login('ada')
       await sides.from.store.recordView(token, 'tea')
       await sides.from.store.run(takeSessions(from, [[idOf(token), 'ada']]))
-      const goOn = () => createMover(sides).completeAll()
-      return { sides, bridge, token, other, goOn }
+      const completeMove = () => createMover(sides).completeAll()
+      return { sides, bridge, token, other, completeMove }
     }
 
     test('is found by every request', async () => {
-      const { bridge, token, goOn } = await halfMoved()
+      const { bridge, token, completeMove } = await halfMoved()
       expect(await bridge.recordView(token, 'book')).toMatchObject({ user: 'ada' })
       expect((await bridge.viewedItems(token)).map(({ item }) => item).sort()).toEqual([
         'book',
         'tea',
       ])
-      expect(await goOn()).toBe(0)
+      expect(await completeMove()).toBe(0)
     })
 
     test('is in the list of the user', async () => {
@@ -130,17 +132,19 @@ describe.each(['source', 'target'] as const)(
       ['endUserSessions', (bridge) => bridge.endUserSessions('ada')],
       ['eraseUser', (bridge) => bridge.eraseUser('ada')],
     ])('ends for good by %s', async (_, end) => {
-      const { sides, bridge, token, other, goOn } = await halfMoved()
+      const { sides, bridge, token, other, completeMove } = await halfMoved()
       expect(await end(bridge, token, other)).toSatisfy((ended) => ended === true || ended === 2)
-      await goOn()
+      await completeMove()
       for (const store of [bridge, sides.to.store]) {
-        await expect(store.checkToken(token)).rejects.toThrow('no such session')
+        await expect(store.checkToken(token)).rejects.toThrow(
+          'the session does not exist or has ended',
+        )
       }
     })
   },
 )
 
-test('a step that is repeated late does not bring back a session that has ended since', async () => {
+test('a late retry of a step does not bring back a session that has ended since', async () => {
   const { from: source, to: target } = await world.sides()
   const { token } = await source.store.login('ada')
   const sessions = await source.store.run(takeSessions(from, [[idOf(token), 'ada']]))
@@ -153,28 +157,30 @@ test('a step that is repeated late does not bring back a session that has ended 
   expect(await target.store.checkToken(token)).toMatchObject({ user: 'ada' })
   expect(await target.store.logout(token)).toBe(true)
   await arrive()
-  await expect(target.store.checkToken(token)).rejects.toThrow('no such session')
+  await expect(target.store.checkToken(token)).rejects.toThrow(
+    'the session does not exist or has ended',
+  )
   await finishMigration({ from: source, to: target })
   await expect(target.store.run(installSessions(to, sessions))).rejects.toThrow('FINISHED')
 })
 
-test('counts are those of the source, and an older reading that comes late is ignored', async () => {
+test('counts are copied from the source, and an older reading that arrives late is ignored', async () => {
   const sides = await world.sides()
   const { token } = await sides.from.store.login('ada')
   for (const item of ['tea', 'tea', 'book']) await sides.from.store.recordView(token, item)
   expect(await migrate(sides)).toMatchObject({ moved: 1, items: 2, views: 3 })
   expect(await migrate(sides)).toMatchObject({ moved: 0, items: 2, views: 0 })
 
-  // This one is stopped once it has read the counts.
+  // This one stops after reading the counts.
   const stopped = Promise.withResolvers<void>()
-  const goOn = Promise.withResolvers<void>()
+  const resume = Promise.withResolvers<void>()
   const slow: MigrationSide = {
     keys: to,
     store: {
       async run(update) {
         if (update.commands.some((command) => command.includes(migrationKeys(to).ledger('tea')))) {
           stopped.resolve()
-          await goOn.promise
+          await resume.promise
         }
         return await sides.to.store.run(update)
       },
@@ -188,10 +194,10 @@ test('counts are those of the source, and an older reading that comes late is ig
     read: () => undefined,
   })
   expect(await migrate(sides)).toMatchObject({ views: 5 })
-  goOn.resolve()
+  resume.resolve()
   expect(await late).toMatchObject({ views: 0 })
   await sides.from.store.run({
-    commands: [['ZREM', from.popular('book'), 'book']], // as the last view that is undone
+    commands: [['ZREM', from.popular('book'), 'book']], // as if the last view was undone
     readOnly: false,
     read: () => undefined,
   })
@@ -217,7 +223,7 @@ test('item counts are not halved before the migration is finished', async () => 
   expect(await bridge.popularItems()).toEqual([{ item: 'tea', views: 4 }])
 })
 
-test('a view that is repeated after the move with the same key counts once', async () => {
+test('a view retried with the same key after the move counts once', async () => {
   const sides = await world.sides()
   const bridges = [await world.bridge('source'), await world.bridge('target')]
   const { token } = await sides.from.store.login('ada')
@@ -239,13 +245,13 @@ test('with the target as home, nothing is written for a session before it has ar
   const [, target] = world.admins
   await target.config('RESETSTAT')
   expect(await bridge.recordView(token, 'tea')).toEqual({ user: 'ada', views: 1 })
-  // Undone and repeated, it would be three: an arrival in between would lose what the undoing removes.
+  // Undo and retry would be three: the undo would delete the views of a session that arrives in between.
   expect(commandStats(parseInfo(await target.info('commandstats'))).get('zincrby')).toMatchObject({
     calls: 1,
   })
 })
 
-test('pages of the sessions of a user who has some in each store', async () => {
+test('pages of a user with sessions in both stores', async () => {
   const sides = await world.sides()
   const bridges = [await world.bridge('source'), await world.bridge('target')]
   const tokens: string[] = []
@@ -277,7 +283,7 @@ test('pages of the sessions of a user who has some in each store', async () => {
   }
 })
 
-test('while the source is down: sessions that have moved go on, and no other is logged out', async () => {
+test('while the source is down, moved sessions work, and no other session is logged out', async () => {
   const { from: source, to: target } = await world.sides()
   const bridge = await world.bridge('target')
   const moved = await bridge.login('ada')
@@ -301,7 +307,7 @@ test.each([
   ['source', 0, 'target'],
   ['target', 1, 'source'],
 ] as const)(
-  'with the %s as home, a bridge asks the servers of both sides',
+  'with the %s as home, ping and runOnEach use the servers of both sides',
   async (home, at, other) => {
     const bridge = await world.bridge(home)
     const [own, away] = at === 0 ? world.servers : world.servers.toReversed()
@@ -355,7 +361,7 @@ test('a migration that is finished, or has another number of partitions, is refu
   const { token } = await sides.from.store.login('ada')
   const wider = { ...sides, to: { ...sides.to, keys: partitionedKeys(16) } }
   for (const begin of [migrate, surveyMigration, finishMigration]) {
-    await expect(begin(wider)).rejects.toThrow('began with 8 partitions, not 16')
+    await expect(begin(wider)).rejects.toThrow('started with 8 partitions, not 16')
   }
   await expect(finishMigration(sides)).rejects.toThrow('the source still holds 1 sessions')
   await migrate(sides)
@@ -369,7 +375,7 @@ test('a migration that is finished, or has another number of partitions, is refu
 })
 
 test.each([{ rate: 0 }, { batchSize: 0 }, { batchSize: 101 }, { batchSize: 1.5 }])(
-  'an option out of its range is refused: %j',
+  'an option that is out of range is refused: %j',
   async (options) => {
     const sides = await world.sides()
     await expect(migrate(sides, options)).rejects.toMatchObject({ code: 'ONETRIP_INVALID_INPUT' })
@@ -401,14 +407,14 @@ test('parallel requests of one session to processes with either home: all of the
   expect(counts.map(({ views }) => views)).toEqual(Array(8).fill(rounds))
 })
 
-test('a process with the source as home leaves nothing behind', async () => {
+test('a process with the source as home writes no bookkeeping', async () => {
   const bridge = await world.bridge('source')
   const { token } = await bridge.login('ada')
   await bridge.logout(token)
   expect(await Promise.all(world.admins.map((admin) => admin.dbsize()))).toEqual([0, 0])
 })
 
-test('a survey says whether a process serves with the target as home', async () => {
+test('a survey reports whether a process serves with the target as home', async () => {
   const sides = await world.sides()
   await world.bridge('source')
   expect(await surveyMigration(sides)).toMatchObject({ opened: false })
@@ -416,14 +422,14 @@ test('a survey says whether a process serves with the target as home', async () 
   expect(await surveyMigration(sides)).toMatchObject({ opened: true })
 })
 
-test('a bridge with another home is refused', () => {
+test('a bridge with an invalid home is refused', () => {
   const side = { store: world.storeOf('to'), keys: to }
   expect(() => bridgeStores({ from: side, to: side, home: 'cluster' as 'target' })).toThrow(
     'home must be source or target',
   )
 })
 
-test('a migration stops by its signal, and another one goes on', async () => {
+test('a migration stops when its signal is aborted, and another one continues', async () => {
   const sides = await world.sides()
   for (let login = 0; login < 30; login++) await sides.from.store.login(`user ${login}`)
   const stop = new AbortController()

@@ -1,6 +1,6 @@
 import { KEPT_VIEWS } from '../src/updates.ts'
 
-/** What the store should hold, kept in plain maps. Times are milliseconds since 1970. */
+/** A model of the store with plain maps. Times are milliseconds since 1970. */
 export class Model {
   readonly login = new Map<string, string>()
   readonly recent = new Map<string, number>()

@@ -39,7 +39,7 @@ test.each(Object.entries(decorators))('%s: a session from login to logout', asyn
   expect(await server.redis.keys('viewed:?*')).toEqual([])
 })
 
-test('what Redis refuses is told apart from what was lost', async () => {
+test('error replies of Redis differ from lost replies', async () => {
   const store = storeBy(nodeRedisSender(await clientOn(server.socket)))
   const token = store.issueToken()
   await store.updateToken(token, 'ada')
@@ -50,7 +50,7 @@ test('what Redis refuses is told apart from what was lost', async () => {
   })
 })
 
-test('a Redis that is killed: nothing hangs, nothing is counted twice', async () => {
+test('when Redis is killed, nothing hangs and nothing is counted twice', async () => {
   const redis = await redisForThisTest({ config: { appendonly: 'yes' } })
   const store = storeBy(batching(nodeRedisSender(await clientOn(redis.socket))))
   const { token } = await store.login('ada')
@@ -73,8 +73,8 @@ test('a Redis that is killed: nothing hangs, nothing is counted twice', async ()
   expect(book?.views).toBeLessThanOrEqual(22)
 })
 
-test('a client that could send late, or is none, is refused', async () => {
+test('a client that could send late is refused, and so is anything but a client', async () => {
   const queueing = createClient({ socket: { path: server.socket, tls: false } })
-  expect(() => nodeRedisSender(queueing)).toThrow('it needs disableOfflineQueue: true')
+  expect(() => nodeRedisSender(queueing)).toThrow('set disableOfflineQueue: true')
   expect(() => nodeRedisSender(server.redis as never)).toThrow('must be a client of node-redis')
 })

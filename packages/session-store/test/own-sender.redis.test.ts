@@ -13,7 +13,7 @@ import {
 const tokens = { secrets: ['a-secret-for-tests-a-secret-for-tests'] }
 const server = redisOfThisFile()
 
-/** A store that sends through `send`; `closed` tells whether it has closed what it sends by. */
+/** A store that sends with `send`. `closed` returns whether the store has closed its sender. */
 function storeSending(send: Sender['send']) {
   let closed = false
   const close = async () => {
@@ -28,7 +28,7 @@ function storeSending(send: Sender['send']) {
   return { store, closed: () => closed }
 }
 
-/** A client of the test's own, and a way of sending through it. */
+/** A client of this test, and a sender that uses it. */
 async function ownClient(): Promise<{ redis: Redis; send: Sender['send'] }> {
   const redis = new Redis(server.socket, { ...safeRedisOptions, lazyConnect: true })
   onTestFinished(() => redis.disconnect())
@@ -48,7 +48,7 @@ async function ownClient(): Promise<{ redis: Redis; send: Sender['send'] }> {
 
 const noReply = async () => await new Promise<never>(() => {})
 
-test('everything goes the way that the application brings', async () => {
+test('a custom sender sends all commands', async () => {
   const { send } = await ownClient()
   const names: string[] = []
   const { store, closed } = storeSending((update) => {
@@ -78,7 +78,7 @@ test('everything goes the way that the application brings', async () => {
   expect(closed()).toBe(true)
 })
 
-test('what became of each command is told as with our strategies', async () => {
+test('outcomes of a custom sender give the same errors as those of the strategies', async () => {
   const { redis, send } = await ownClient()
   const { store } = storeSending(send)
   const token = store.issueToken()
@@ -95,7 +95,7 @@ test('what became of each command is told as with our strategies', async () => {
   })
 })
 
-test('a sender that rejects leaves the outcome unknown, unless it says what happened', async () => {
+test('if a sender rejects, the outcome is unknown, unless it rejects with a StoreError', async () => {
   const cause = new Error('the client is closed')
   const rejecting = storeSending(() => Promise.reject(cause)).store
   await expect(rejecting.login('ada')).rejects.toMatchObject({
@@ -104,32 +104,32 @@ test('a sender that rejects leaves the outcome unknown, unless it says what happ
     cause,
   })
   const notSent = new StoreError('ONETRIP_NOT_SENT', 'there is no connection')
-  const telling = storeSending(() => Promise.reject(notSent)).store
-  await expect(telling.login('ada')).rejects.toBe(notSent)
+  const rejectingWithCode = storeSending(() => Promise.reject(notSent)).store
+  await expect(rejectingWithCode.login('ada')).rejects.toBe(notSent)
 })
 
-test('a sender without an answer is not ready in time', async () => {
+test('a sender without a reply is not ready in time', async () => {
   const { store } = storeSending(noReply)
   await expect(store.ready(50)).rejects.toMatchObject({
     code: 'ONETRIP_NOT_SENT',
-    message: 'not sent to Redis: no answer after 0.05 s',
+    message: 'not sent to Redis: no reply after 0.05 s',
   })
 })
 
-test('a sender of ones own leaves no room for another client', () => {
+test('a sender cannot be combined with another client', () => {
   const sender = { name: 'own', send: noReply, close: async () => {} }
   expect(() => createSessionStore({ sender, tokens, url: 'redis://127.0.0.1' })).toThrow(
-    'leave out url',
+    'sender cannot be combined with url',
   )
 })
 
 const lists: [string, Sender['send']][] = [
-  ['ends early with an error', async () => [new Error('lost')]],
-  ['gives no outcome', async () => []],
-  ['returns no promise', (() => undefined) as unknown as Sender['send']],
+  ['omits outcomes after an error', async () => [new Error('lost')]],
+  ['returns no outcomes', async () => []],
+  ['does not return a promise', (() => undefined) as unknown as Sender['send']],
 ]
 
-test.each(lists)('a sender that %s makes nothing succeed, alone or batched', async (_, send) => {
+test.each(lists)('a sender that %s makes all updates fail, batched or not', async (_, send) => {
   for (const decorate of [(sender: Sender) => sender, batching]) {
     const sender = decorate({ name: 'own', send, close: async () => {} })
     const store = createSessionStore({ sender, tokens, janitor: false, maxInFlight: 4 })
@@ -146,7 +146,7 @@ test.each(lists)('a sender that %s makes nothing succeed, alone or batched', asy
   }
 })
 
-test('batching keeps what a sender of a class can do', async () => {
+test('batching keeps the optional functions of a sender that is a class instance', async () => {
   class Own {
     readonly name = 'own'
     #ready = false
@@ -166,7 +166,7 @@ test('batching keeps what a sender of a class can do', async () => {
   expect(batched.state?.()).toEqual({ connections: 1, ready: 1 })
 })
 
-test('a sender that never closes does not keep the store from closing', async () => {
+test('a sender that never closes does not prevent the store from closing', async () => {
   const sender = { name: 'own', send: noReply, close: noReply }
   const store = createSessionStore({ sender, tokens, janitor: false, deadlineMs: 50 })
   await expect(store.login('ada')).rejects.toMatchObject({ code: 'ONETRIP_OUTCOME_UNKNOWN' })

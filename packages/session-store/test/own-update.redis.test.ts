@@ -41,7 +41,7 @@ test.each(strategyNames)('%s: each caller reads the replies to its own commands'
   expect(await store.run(replies(['HLEN', 'names'], ['ZSCORE', 'scores', 'bob']))).toEqual([2, '3'])
 })
 
-test('commands that would hurt those who share the connection are refused before anything is sent', async () => {
+test('commands that are unsafe on a shared connection are rejected before anything is sent', async () => {
   const store = await storeBy('batch')
   for (const name of ['BLPOP', 'multi', 'Subscribe', 'SELECT', 'WATCH', 'CLIENT', 'SHUTDOWN']) {
     await expect(store.run(replies(['SET', 'a', 1], [name, '0']))).rejects.toMatchObject({
@@ -60,7 +60,7 @@ test('commands that would hurt those who share the connection are refused before
   expect(await server.redis.exists('a')).toBe(0)
 })
 
-test('a script that wrote and then failed may have written', async () => {
+test('a failed script reports that it may have written', async () => {
   const store = await storeBy('batch')
   await server.redis.set('text', 'x')
   const text = "redis.call('INCR', KEYS[1]) return redis.call('INCR', KEYS[2])"
@@ -75,7 +75,7 @@ test('a script that wrote and then failed may have written', async () => {
   await expect(store.run(readOnly)).rejects.toMatchObject({ mayHaveWritten: false })
 })
 
-test('an own update named like a property of objects harms nobody', async () => {
+test('an update with the name of an object property does no harm', async () => {
   const store = await storeBy('batch')
   const { token } = await store.login('ada')
   const odd = { ...replies(['constructor', 'key']), mergeable: true }
@@ -87,7 +87,7 @@ test('an own update named like a property of objects harms nobody', async () => 
   expect(view).toMatchObject({ value: { views: 1 } })
 })
 
-test('a logout and an update of one session in one batch leave all of it or nothing', async () => {
+test('a logout and an update of the same session in one batch leave all of the session or nothing', async () => {
   const store = await storeBy('batch')
   const token = store.issueToken()
   const id = token.split('.')[0] ?? ''

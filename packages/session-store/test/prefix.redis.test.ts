@@ -18,7 +18,7 @@ import { Clock, sweepOnly } from './retention-fixture.ts'
 const server = redisOfThisFile()
 const secrets = ['a-secret-for-tests-a-secret-for-tests']
 
-// Everything in it that a pattern of SCAN could take for more than itself.
+// All special characters of SCAN patterns.
 const prefix = 'sh*p [a-z]?\\é:'
 
 function storeForThisTest(options: Partial<SessionStoreOptions>, clock = new Clock()) {
@@ -36,7 +36,7 @@ async function sharedClient(): Promise<Redis> {
   return client
 }
 
-/** Calls everything that touches a key, the janitor's three tasks included. */
+/** Calls everything that uses a key, including the janitor's three tasks. */
 async function useEverything(options: Partial<SessionStoreOptions>): Promise<void> {
   const clock = new Clock()
   const store = storeForThisTest({ ...options, maxSessionsPerUser: 2 }, clock)
@@ -46,7 +46,9 @@ async function useEverything(options: Partial<SessionStoreOptions>): Promise<voi
   const second = await store.login('ada')
   clock.pass(1)
   const third = await store.login('ada')
-  await expect(store.recordView(first.token, 'book')).rejects.toThrow('no such session')
+  await expect(store.recordView(first.token, 'book')).rejects.toThrow(
+    'the session does not exist or has ended',
+  )
   expect(await store.recordView(third.token, 'book')).toEqual({ user: 'ada', views: 1 })
   expect(await store.viewedItems(third.token)).toHaveLength(1)
   expect(await store.popularItems()).toEqual([{ item: 'book', views: 1 }])
@@ -69,7 +71,7 @@ describe.each(Object.entries({ documents: documentKeys, partitioned: partitioned
       expect(names.filter((name) => !name.startsWith(prefix))).toEqual([])
     })
 
-    test('stores with different prefixes share nothing, the sweep included', async () => {
+    test('stores with different prefixes share nothing, even in the sweep', async () => {
       const client = await sharedClient()
       const clock = new Clock()
       const plain = storeForThisTest({ client, keys }, clock)
@@ -99,7 +101,7 @@ describe.each(Object.entries({ documents: documentKeys, partitioned: partitioned
   },
 )
 
-test('the keys are those that keyPrefix of ioredis makes: sessions of before are found', async () => {
+test('prefix makes the same keys as keyPrefix of ioredis, so existing sessions are found', async () => {
   const clock = new Clock()
   const store = storeForThisTest({ client: await sharedClient(), prefix: 'shop:' }, clock)
   const token = store.issueToken()
@@ -117,7 +119,7 @@ test.each([5, null, 'a{b}', '{', 'a\n', '\ud800', 'x'.repeat(129)])('%j is refus
   expect(() => storeForThisTest(options)).toThrow('prefix must be a string')
 })
 
-test('in a cluster the keys stay on all nodes', { timeout: 60_000 }, async () => {
+test('in a cluster, the keys are on all nodes', { timeout: 60_000 }, async () => {
   const nodes = await testCluster()
   onTestFinished(() => nodes.stop())
   const client = createCluster(nodes.nodes.map(({ port }) => ({ host: '127.0.0.1', port })))
@@ -128,7 +130,7 @@ test('in a cluster the keys stay on all nodes', { timeout: 60_000 }, async () =>
   expect(names.flat().filter((name) => !name.startsWith(prefix))).toEqual([])
 })
 
-test('many stores share a client: no warning, one message for its connection', async () => {
+test('many stores on one client: no warning, and one message for its connection', async () => {
   const warnings: string[] = []
   const onWarning = (warning: Error) => void warnings.push(warning.name)
   let opened = 0

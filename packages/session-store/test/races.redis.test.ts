@@ -23,7 +23,7 @@ const item = 'book'
 
 const server = redisOfThisFile()
 
-/** Runs two updates in one of those orders, as one pipeline. */
+/** Runs two updates in one of these orders, as one pipeline. */
 async function inOrder<A, B>(order: (0 | 1)[], one: Update<A>, two: Update<B>): Promise<[A, B]> {
   const left: [Command[], Command[]] = [[...one.commands], [...two.commands]]
   const commands = order.map((which) => left[which].shift() as Command)
@@ -112,7 +112,7 @@ test('a read with data and a logout, in all orders: all of the data, or no sessi
   }
 })
 
-test('a whole write that creates and an end with a tombstone, in all orders: the session stays gone', async () => {
+test('a `create` and an end with a tombstone, in all orders: the session stays gone', async () => {
   const fields = { set: [['cart', '[]']], removed: [] } as const
   const create = writeData(
     keys,
@@ -131,7 +131,7 @@ test('a whole write that creates and an end with a tombstone, in all orders: the
   expect(await server.redis.ttl(`ended:${id}`)).toBeGreaterThan(0)
 })
 
-test('two logouts at once: one of them ended the session', async () => {
+test('two concurrent logouts: exactly one ends the session', async () => {
   const logout = () => endSessions(keys, [id])
   const steps = logout().commands.length
   for (const order of interleavings(steps, steps)) {
@@ -141,7 +141,7 @@ test('two logouts at once: one of them ended the session', async () => {
   }
 })
 
-test('a login while the user is logged out everywhere: a session that stays is in the list', async () => {
+test('a login during "log out everywhere": a session that remains is in the list', async () => {
   const begins = login(keys, { id, user: 'ada' }, 1)
   const ends = endSessions(keys, [id])
   const orders = [...interleavings(begins.commands.length, ends.commands.length)]

@@ -10,7 +10,7 @@ test('parses the fields of INFO, without its headings', () => {
   ])
 })
 
-test('commandStats has calls and execution time of each command', () => {
+test('commandStats returns calls and execution time of each command', () => {
   const reply =
     '# Commandstats\r\ncmdstat_get:calls=3,usec=12,usec_per_call=4.00,rejected_calls=0,failed_calls=0\r\ncmdstat_client|list:calls=1,usec=7,usec_per_call=7.00\r\n# Keyspace\r\ndb0:keys=1,expires=0\r\n'
   expect([...commandStats(parseInfo(reply))]).toEqual([

@@ -77,13 +77,13 @@ test.each(refused)('%s is refused: %s', (url, words) => {
   expect(() => parseRedisUrl(url)).not.toThrow('secret')
 })
 
-test('what is no text is refused', () => {
+test('anything but a string is refused', () => {
   for (const url of [undefined, null, 5, {}, new URL('redis://h')]) {
     expect(() => parseRedisUrl(url as string)).toThrow(TypeError)
   }
 })
 
-test.each(strategyNames)('%s: the store refuses such a URL before it connects', (strategy) => {
+test.each(strategyNames)('%s: the store refuses an invalid URL before it connects', (strategy) => {
   const tokens = { secrets: ['a-secret-for-tests-a-secret-for-tests'] }
   expect(() => createSessionStore({ url: 'redis://h/abc', strategy, tokens })).toThrow('database')
 })

@@ -24,7 +24,7 @@ describe.each([
   const renewed = updateToken(keys, { id, user: 'ada', item: 'book' }, now)
   const loggedIn = login(keys, { id, user: 'ada' }, now)
 
-  /** Reads which session is the oldest, and ends it if it is beyond the limits. */
+  /** Reads the oldest session and ends it if it is beyond the limits. */
   function* evict(maxSessions: number): Caller {
     const parts = (yield oldestSessions(keys, 1)) as Parameters<typeof chooseEvictions>[0]
     const limits = { maxSessions, idleBefore: times.idleBefore, batchSize: 1 }
@@ -42,7 +42,7 @@ describe.each([
     if (user === undefined) yield removeOrphans(keys, [id], { unseen: false, ...times })
   }
 
-  /** What the session is after each order in which the update and the other caller can happen. */
+  /** The state of the session after each possible order of the update and the other caller. */
   async function* orders({ update = renewed, idle = true }, other: () => Caller, steps: number) {
     for (const order of interleavings(update.commands.length, steps)) {
       await server.redis.flushall()
@@ -55,11 +55,11 @@ describe.each([
   }
 
   test.each([
-    ['the end of the idle session', {}, () => evict(10), 3],
+    ['the eviction of idle sessions', {}, () => evict(10), 3],
     ['the sweep of logins', {}, sweepLogins, 2],
-    ['the sweep of what was seen', {}, sweepSeen, 2],
-    ['the sweep of logins, of a session that had ended', { idle: false }, sweepLogins, 2],
-    ['the sweep of what was seen, of a session that had ended', { idle: false }, sweepSeen, 2],
+    ['the sweep of last-seen times', {}, sweepSeen, 2],
+    ['the sweep of logins, after the session had ended', { idle: false }, sweepLogins, 2],
+    ['the sweep of last-seen times, after the session had ended', { idle: false }, sweepSeen, 2],
   ])('`updateToken` never loses the session to %s', async (_, begun, other, steps) => {
     let played = 0
     for await (const { order, session } of orders(begun, other, steps)) {
@@ -69,7 +69,7 @@ describe.each([
     expect(played).toBeGreaterThan(20)
   })
 
-  test('`login` loses no part of the session to the maximum: it is there, or not at all', async () => {
+  test('with `login`, the maximum ends a session completely or not at all', async () => {
     const begun = { update: loggedIn, idle: false }
     for await (const { order } of orders(begun, () => evict(0), 3)) {
       const user = await server.redis.hget(keys.login(id), id)
@@ -78,7 +78,7 @@ describe.each([
     }
   })
 
-  test('what a renewal leaves of a session that was ended on purpose is swept', async () => {
+  test('the sweep removes what a renewal leaves of a session that was ended on purpose', async () => {
     for (const [other, steps] of [
       [() => evict(0), 3],
       [() => [endSessions(keys, [id])].values() as unknown as Caller, 5],

@@ -8,7 +8,7 @@ import {
   type SessionStoreOptions,
   strategyNames,
 } from '../src/index.ts'
-import { once } from '../src/sessions/repeated-views.ts'
+import { recordViewOnce } from '../src/sessions/repeated-views.ts'
 import { recordView } from '../src/updates.ts'
 
 const tokens = { secrets: ['a-secret-for-tests-a-secret-for-tests'] }
@@ -24,27 +24,30 @@ async function storeOn(socket: string, options: Partial<SessionStoreOptions> = {
 
 const marks = () => server.redis.keys('once:*')
 
-test.each(strategyNames)('%s: views of one key count once and answer alike', async (strategy) => {
-  const store = await storeOn(server.socket, { strategy })
-  const [{ token: ada }, { token: eve }] = await Promise.all([
-    store.login('ada'),
-    store.login('eve'),
-  ])
-  const repeated = await Promise.all(
-    Array.from({ length: 20 }, () => store.recordView(ada, 'book', { idempotencyKey })),
-  )
-  expect(repeated).toEqual(repeated.map(() => ({ user: 'ada', views: 1 })))
-  expect(await store.recordView(ada, 'book')).toEqual({ user: 'ada', views: 2 })
-  expect(await store.recordView(ada, 'book', { idempotencyKey })).toMatchObject({ views: 1 })
-  expect(await store.recordView(ada, 'pen', { idempotencyKey })).toMatchObject({ views: 1 })
-  expect(await store.recordView(eve, 'book', { idempotencyKey })).toMatchObject({ views: 3 })
-  expect(await store.popularItems()).toEqual([
-    { item: 'book', views: 3 },
-    { item: 'pen', views: 1 },
-  ])
-})
+test.each(strategyNames)(
+  '%s: views with the same key count once and return the same result',
+  async (strategy) => {
+    const store = await storeOn(server.socket, { strategy })
+    const [{ token: ada }, { token: eve }] = await Promise.all([
+      store.login('ada'),
+      store.login('eve'),
+    ])
+    const repeated = await Promise.all(
+      Array.from({ length: 20 }, () => store.recordView(ada, 'book', { idempotencyKey })),
+    )
+    expect(repeated).toEqual(repeated.map(() => ({ user: 'ada', views: 1 })))
+    expect(await store.recordView(ada, 'book')).toEqual({ user: 'ada', views: 2 })
+    expect(await store.recordView(ada, 'book', { idempotencyKey })).toMatchObject({ views: 1 })
+    expect(await store.recordView(ada, 'pen', { idempotencyKey })).toMatchObject({ views: 1 })
+    expect(await store.recordView(eve, 'book', { idempotencyKey })).toMatchObject({ views: 3 })
+    expect(await store.popularItems()).toEqual([
+      { item: 'book', views: 3 },
+      { item: 'pen', views: 1 },
+    ])
+  },
+)
 
-test('the mark of a view goes after ten minutes, and names neither key nor session', async () => {
+test('the marker of a view expires after ten minutes, and contains neither key nor session', async () => {
   const store = await storeOn(server.socket)
   const { token } = await store.login('ada')
   await store.recordView(token, 'book', { idempotencyKey })
@@ -54,7 +57,7 @@ test('the mark of a view goes after ten minutes, and names neither key nor sessi
   expect(await server.redis.ttl(mark)).toBeLessThanOrEqual(600)
 })
 
-test('a view of a session that is gone is undone once, and what counted before stays', async () => {
+test('a view of an ended session is undone once, and earlier views stay counted', async () => {
   const store = await storeOn(server.socket)
   const { token } = await store.login('ada')
   const { token: eve } = await store.login('eve')
@@ -70,7 +73,7 @@ test('a view of a session that is gone is undone once, and what counted before s
   expect(await store.recordView(eve, 'book')).toMatchObject({ views: 2 })
 })
 
-test('a view whose outcome is unknown may be sent again, and is counted once', async () => {
+test('a view with an unknown outcome can be retried and counts once', async () => {
   const redis = await redisForThisTest()
   const store = await storeOn(redis.socket, { deadlineMs: 500 })
   const patient = await storeOn(redis.socket)
@@ -97,7 +100,7 @@ test.each([0, 256])('a key of %d characters is refused before anything is sent',
   expect(await store.popularItems()).toEqual([])
 })
 
-test('a repeated view reads the data of the session, too', async () => {
+test('a repeated view also reads the data of the session', async () => {
   const store = await storeOn(server.socket)
   const { token } = await store.login('ada')
   await store.patch(token, { cart: ['book'] })
@@ -109,12 +112,12 @@ test('a repeated view reads the data of the session, too', async () => {
   ])
 })
 
-test('a view is five commands, with or without a key, and the mark is where the count is', () => {
+test('a view is five commands, with or without a key, and the marker is in the slot of the count', () => {
   for (const keys of [documentKeys, partitionedKeys(64)]) {
     const view = { id: 'a-session', item: 'book', idempotencyKey }
     const plain = recordView(keys, view, 1)
     expect(plain.commands).toHaveLength(5)
-    const { commands } = once(keys, view, plain)
+    const { commands } = recordViewOnce(keys, view, plain)
     expect(commands).toHaveLength(5)
     const [, , , counted, mark] = commands[3] ?? []
     if (keys !== documentKeys) expect(calculateSlot(`${counted}`)).toBe(calculateSlot(`${mark}`))

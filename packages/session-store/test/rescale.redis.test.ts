@@ -11,7 +11,7 @@ const asObject = (items: { item: string; views: number }[]) =>
   Object.fromEntries(items.map(({ item, views }) => [item, views]))
 
 describe.each(layouts)('%s', (_, keys) => {
-  test('halves every count once, rounding down, and drops who falls to nothing', async () => {
+  test('halves every count once, rounding down, and drops items that reach 0', async () => {
     const clock = new Clock()
     const store = await server.storeForThisTest(clock, { keys })
     const [token = ''] = await logIn(store, clock, 1) // a view of item 0
@@ -19,7 +19,7 @@ describe.each(layouts)('%s', (_, keys) => {
       for (let view = 0; view < count; view++) await store.recordView(token, `${count} times`)
     }
     const janitor = store.janitor({ ...daily, batchSize: 2 })
-    expect(await janitor.runOnce()).toMatchObject({ itemsHalved: 0 }) // the first period begins
+    expect(await janitor.runOnce()).toMatchObject({ itemsHalved: 0 }) // the first period starts
     clock.pass(86_399)
     expect(await janitor.runOnce()).toMatchObject({ itemsHalved: 0 })
     clock.pass(1)
@@ -36,7 +36,7 @@ describe.each(layouts)('%s', (_, keys) => {
     expect(await other.janitor(daily).runOnce()).toMatchObject({ worked: true, itemsHalved: 0 })
   })
 
-  test('keeps the most viewed items, of all partitions together', async () => {
+  test('keeps the most viewed items of all partitions together', async () => {
     const clock = new Clock()
     const store = await server.storeForThisTest(clock, { keys })
     const [token = ''] = await logIn(store, clock, 1)
@@ -54,7 +54,7 @@ describe.each(layouts)('%s', (_, keys) => {
     })
   })
 
-  test('views that come in at the same time are counted', async () => {
+  test('concurrent views are counted', async () => {
     const clock = new Clock()
     const store = await server.storeForThisTest(clock, { keys })
     const [token = ''] = await logIn(store, clock, 1)
@@ -80,13 +80,13 @@ describe.each(layouts)('%s', (_, keys) => {
     expect(during).toBeGreaterThan(0)
     for (const { item, views } of await store.popularItems(1_000)) {
       const seen = item === 'item 0' ? before + 1 : before // logIn viewed it too
-      // All of the views may have come before the item was halved, or all after.
+      // All views may have come before the item was halved, or all after.
       expect(views, item).toBeGreaterThanOrEqual(Math.floor((seen + during) / 2))
       expect(views, item).toBeLessThanOrEqual(Math.floor(seen / 2) + during)
     }
   })
 
-  test('does what a plain model does, also to a view that is taken back after its count was halved', async () => {
+  test('matches a plain model, even if a view is undone after its count was halved', async () => {
     const item = fc.constantFrom('book', 'pen', '__proto__')
     const action = fc.oneof(
       fc.record({ kind: fc.constantFrom('view' as const, 'undo' as const), item }),
@@ -99,7 +99,7 @@ describe.each(layouts)('%s', (_, keys) => {
       fc.asyncProperty(fc.array(action, { maxLength: 40 }), async (actions) => {
         await server.redis.flushall()
         const counts = new Map<string, number>()
-        /** Views of a session that is gone, still to be taken back. */
+        /** Views of an ended session that are still to be undone. */
         const pending: string[] = []
         for (const action of actions) {
           if (action.kind === 'halve') {

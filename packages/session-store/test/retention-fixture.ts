@@ -22,10 +22,10 @@ export const evictOnly = {
   sweepEverySeconds: Number.POSITIVE_INFINITY,
 }
 
-/** A janitor that begins a sweep with every run. */
+/** A janitor that starts a sweep with every run. */
 export const sweepOnly = { rescaleEverySeconds: Number.POSITIVE_INFINITY, sweepEverySeconds: 0 }
 
-/** Of several clocks, the one of all stores of this test: a time that only the test moves. */
+/** A clock that only the test advances. All stores of a test share one. */
 export class Clock {
   ms = 1_700_000_000_000
 
@@ -51,7 +51,7 @@ export async function storeOn(
   return store
 }
 
-/** A Redis of a test file's own, emptied before each test, and what tests of retention do with it. */
+/** A Redis for one test file, emptied before each test, with helpers for tests of retention. */
 export function retentionServer() {
   const server = redisOfThisFile()
   return {
@@ -73,7 +73,7 @@ export function retentionServer() {
       return update.read(outcomes as readonly Reply[])
     },
 
-    /** All keys, sorted, and what they hold. */
+    /** All keys, sorted, and their values. */
     async dump(): Promise<Record<string, unknown>> {
       const keys = (await server.redis.keys('*')).sort()
       const values = await Promise.all(keys.map((key) => contents(server.redis, key)))
@@ -88,10 +88,10 @@ async function contents(redis: Redis, key: string): Promise<unknown> {
   return type === 'zset' ? await redis.zrange(key, '0', '-1', 'WITHSCORES') : await redis.get(key)
 }
 
-/** The id that Redis knows a session by. */
+/** The session id of a token. */
 export const idOf = (token: string): string => token.split('.')[0] ?? ''
 
-/** Sessions that were last seen a second apart, each with a view of an item of its own. */
+/** Creates sessions that were last seen one second apart, each with a view of its own item. */
 export async function logIn(store: SessionStore, clock: Clock, count: number): Promise<string[]> {
   const tokens: string[] = []
   for (let index = 0; index < count; index++) {
@@ -103,7 +103,7 @@ export async function logIn(store: SessionStore, clock: Clock, count: number): P
   return tokens
 }
 
-/** Which of these sessions there are. */
+/** Which of these sessions exist. */
 export const present = (store: SessionStore, tokens: readonly string[]): Promise<boolean[]> =>
   Promise.all(
     tokens.map((token) =>
@@ -114,7 +114,7 @@ export const present = (store: SessionStore, tokens: readonly string[]): Promise
     ),
   )
 
-/** Sweeps once, however many runs that takes. */
+/** Runs the janitor until one sweep is complete. */
 export async function sweep(
   store: SessionStore,
   batchSize = 3,

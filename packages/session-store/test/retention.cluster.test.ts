@@ -50,7 +50,7 @@ test('sweeps the keys of every node', async () => {
     }
   }
   clock.pass(3600)
-  // The views or data and the entry in the user's list of each session.
+  // For each session: the views or data, and the entry in the user's list.
   expect((await sweep(store)).swept).toBe(61 + 61)
   const ofSessions = (key: string) => keys.viewedBy(key) ?? keys.dataOf(key) ?? keys.sessionsOf(key)
   expect((await allKeys()).filter(ofSessions)).toEqual([])
@@ -72,7 +72,7 @@ test('trims while slots move to other nodes', async () => {
   const store = await storeForThisTest(clock)
   const options = { ...evictOnly, maxSessions: 5, batchSize: 2, intervalSeconds: 0.001 }
   const janitor = store.janitor(options)
-  janitor.start() // a run that a move makes fail is followed by another
+  janitor.start() // a move may make a run fail; the next run works
   const tokens: string[] = []
   const slots = new Set(keys.parts().map(({ login }) => calculateSlot(login)))
   for (const [move, slot] of [...slots].entries()) {

@@ -22,7 +22,7 @@ describe.each(layouts)('%s', (_, keys) => {
     const clock = new Clock()
     const store = await server.storeForThisTest(clock, { keys, strategy })
     const tokens = await logIn(store, clock, 30)
-    await store.touch(tokens[0] ?? '') // the oldest, but seen again
+    await store.touch(tokens[0] ?? '') // the oldest, but refreshed
     const janitor = store.janitor({ ...evictOnly, maxSessions: 12, batchSize: 5 })
     expect(await janitor.runOnce()).toMatchObject({ worked: true, evicted: 18 })
     expect(await present(store, tokens)).toEqual(
@@ -31,17 +31,17 @@ describe.each(layouts)('%s', (_, keys) => {
     expect(await janitor.runOnce()).toMatchObject({ worked: true, evicted: 0 })
   })
 
-  test('ends who was idle for longer than the limit, and nobody else', async () => {
+  test('ends only sessions that were idle for longer than the limit', async () => {
     const clock = new Clock()
     const store = await server.storeForThisTest(clock, { keys, idleSeconds: 100 })
     const tokens = await logIn(store, clock, 10)
-    clock.pass(94) // they were seen 103, 102, 101, 100 … seconds ago
+    clock.pass(94) // they were last seen 103, 102, 101, 100 … seconds ago
     const run = await store.janitor({ ...evictOnly, batchSize: 2 }).runOnce()
     expect(run.evicted).toBe(3)
     expect(await present(store, tokens)).toEqual(tokens.map((_, index) => index >= 3))
   })
 
-  test('leaves nothing of an evicted session but the counts of what it viewed', async () => {
+  test('removes everything of an evicted session except its item counts', async () => {
     const clock = new Clock()
     const store = await server.storeForThisTest(clock, { keys })
     await logIn(store, clock, 20)
@@ -51,7 +51,7 @@ describe.each(layouts)('%s', (_, keys) => {
     expect(await store.popularItems(100)).toHaveLength(20)
   })
 
-  test('a session that is seen again between reading and evicting stays', async () => {
+  test('keeps a session that is refreshed between reading and evicting', async () => {
     const clock = new Clock()
     const store = await server.storeForThisTest(clock, { keys })
     const tokens = await logIn(store, clock, 6)
@@ -70,7 +70,7 @@ describe.each(layouts)('%s', (_, keys) => {
     ])
   })
 
-  test('does what a plain model in memory does', async () => {
+  test('matches a plain model', async () => {
     const action = fc.oneof(
       fc.record({ kind: fc.constant('login' as const) }),
       fc.record({ kind: fc.constantFrom('view' as const, 'logout' as const), session: fc.nat(9) }),
@@ -135,7 +135,7 @@ describe.each(layouts)('%s', (_, keys) => {
     }
   })
 
-  test('tells how far it is', async () => {
+  test('publishes its progress', async () => {
     const clock = new Clock()
     const store = await server.storeForThisTest(clock, { keys })
     await logIn(store, clock, 12)
@@ -158,7 +158,7 @@ describe.each(layouts)('%s', (_, keys) => {
   })
 })
 
-test('sessions that end by themselves between reading and evicting count as ended', async () => {
+test('sessions that end between reading and evicting count towards the maximum', async () => {
   const clock = new Clock()
   const store = await server.storeForThisTest(clock)
   const tokens = await logIn(store, clock, 6)
@@ -172,12 +172,12 @@ test('sessions that end by themselves between reading and evicting count as ende
   const evictions = chooseEvictions(await server.run(oldestSessions(keys, 10)), limits)
   await Promise.all(tokens.slice(4).map((token) => store.logout(token)))
   const ended = await server.run(evictSessions(keys, evictions, limits))
-  // Four are left, as many as may be; one of them is idle.
+  // Four are left, which is the maximum; one of them is idle.
   expect(ended.map(({ id }) => id)).toEqual([idOf(tokens[0] ?? '')])
   expect(await present(store, tokens)).toEqual([false, true, true, true, false, false])
 })
 
-test('a full memory does not keep it from making room', async () => {
+test('works when memory is full', async () => {
   const server = await redisForThisTest()
   const admin = new Redis(server.socket)
   onTestFinished(() => admin.disconnect())
@@ -185,7 +185,7 @@ test('a full memory does not keep it from making room', async () => {
   const store = await storeOn(server.socket, clock)
   const tokens = await logIn(store, clock, 20)
   await store.recordView(tokens[0] ?? '', 'item 0')
-  await store.janitor({ maxSessions: 20 }).runOnce() // a day ago: rescaling is due
+  await store.janitor({ maxSessions: 20 }).runOnce() // starts the period of a day, so that rescaling is due
   clock.pass(86_400)
   await admin.config('SET', 'maxmemory', '1')
   await expect(store.login('ada')).rejects.toThrow('OOM')

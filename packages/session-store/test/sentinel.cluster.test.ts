@@ -16,7 +16,7 @@ const failover = { timeout: 90_000 }
 
 const codeOf = (error: unknown) => (error as { code: string }).code
 
-describe('with a password of the sentinels', () => {
+describe('sentinels with a password', () => {
   let redis: TestSentinels
   const sentinelPassword = 'of-the-sentinels'
 
@@ -36,7 +36,7 @@ describe('with a password of the sentinels', () => {
   }
   const addresses = () => redis.sentinels.map(({ port }) => `127.0.0.1:${port}`)
 
-  test('every strategy finds the master, also when a sentinel is down', async () => {
+  test('every strategy finds the primary, even if a sentinel is down', async () => {
     const printed = vi.spyOn(console, 'error')
     onTestFinished(() => printed.mockRestore())
     redis.sentinels[0]?.program.signal('SIGKILL')
@@ -60,7 +60,7 @@ describe('with a password of the sentinels', () => {
   })
 
   test.each(['batch', 'sequential', 'naive'] as const)(
-    '%s: the master dies under load; nothing hangs, and the new master is used',
+    '%s: the primary dies under load; nothing hangs, and the new primary is used',
     { timeout: 2 * failover.timeout },
     async (strategy) => {
       const [master, replica] = redis.servers
@@ -90,7 +90,7 @@ describe('with a password of the sentinels', () => {
       const codes = new Set(outcomes)
       codes.delete('ok')
       expect([...codes].filter((code) => !known.has(code))).toEqual([])
-      // A sentinel that learns of the new master later makes ioredis connect once more.
+      // A sentinel that reports the new primary later makes ioredis reconnect once more.
       await expect.poll(() => store.checkToken(token)).toMatchObject({ user: 'ada' })
     },
   )
@@ -100,7 +100,7 @@ describe('with a password of the sentinels', () => {
     const [master, replica] = redis.servers
     const redisOf = longLivedConnection(
       { sentinel: { nodes: addresses(), name: MASTER_NAME, sentinelPassword } },
-      60_000, // so that only the report of the sentinels can end the connection
+      60_000, // so that only a report of the sentinels can end the connection
     )
     onTestFinished(() => redisOf.disconnect())
     redisOf.on('error', () => {})
@@ -116,10 +116,10 @@ describe('with a password of the sentinels', () => {
   })
 })
 
-/** Of the table of errors: those of a connection, and `READONLY` or `LOADING` while roles change. */
+/** The expected errors: those of a connection, and `READONLY` or `LOADING` while roles change. */
 const known = new Set(['ONETRIP_NOT_SENT', 'ONETRIP_OUTCOME_UNKNOWN', 'ONETRIP_REFUSED'])
 
-test('sentinels that cannot be reached: the reason in a bounded time', async () => {
+test('without a reachable sentinel, ready() fails with the reason in bounded time', async () => {
   const store = createSessionStore({
     sentinel: { nodes: ['127.0.0.1:1'], name: MASTER_NAME },
     ...{ tokens, janitor: false },
@@ -132,7 +132,7 @@ test('sentinels that cannot be reached: the reason in a bounded time', async () 
 })
 
 test.each([
-  [{ nodes: ['redis:1'], name: '' }, 'sentinel needs the name of the master'],
+  [{ nodes: ['redis:1'], name: '' }, 'sentinel needs the name of the primary'],
   [{ nodes: ['redis 1'], name: 'm' }, 'sentinel: node 1 must look like host:port'],
   [{ nodes: ['redis'], name: 'm', sentinelUsername: 'x' }, 'needs a sentinelPassword'],
   [{ nodes: ['redis'], name: 'm', tls: { ca: 'x' } }, 'tls has an unusable ca, cert or key'],

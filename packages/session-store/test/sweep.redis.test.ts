@@ -26,12 +26,12 @@ describe.each(layouts)('%s', (_, keys) => {
     if (what.includes('recent')) await server.redis.zrem(keys.recent(id), id)
   }
 
-  test('removes what is left of sessions that are gone, and nothing else', async () => {
+  test('removes only leftovers of ended sessions', async () => {
     const clock = new Clock()
     const store = await server.storeForThisTest(clock, { keys })
     const whole = await logIn(store, clock, 20)
     clock.pass(3600)
-    await store.janitor(sweepOnly).runOnce() // it keeps a note of its own
+    await store.janitor(sweepOnly).runOnce() // creates the janitor's own keys
     for (const token of whole.slice(0, 3)) await store.patch(token, { cart: [] })
     const foreign = keys.viewed('not-an-id-of-ours')
     await server.redis.set('unrelated', 'x')
@@ -46,14 +46,14 @@ describe.each(layouts)('%s', (_, keys) => {
     for (const token of broken) await store.patch(token, { cart: [] })
     const { token: unviewed } = await store.login('ada')
     await store.patch(unviewed, { cart: [] })
-    clock.pass(3600) // they were issued long ago
+    clock.pass(3600) // so that the tokens were issued long ago
     for (const [index, token] of broken.entries()) {
       if (index < 3) await lose(token, 'login', 'recent')
       else if (index < 6) await lose(token, 'recent')
       else await lose(token, 'login')
     }
     await lose(unviewed, 'login', 'recent')
-    // Without a login nobody knows whose it was: the entry in the user's list is found by itself.
+    // Without a login, the user is unknown, so the sweep of the lists finds the entry.
     expect((await sweep(store)).swept).toBe(10 + 7)
     const { 'janitor:tasks': _later, ...after } = await server.dump()
     const uncounted = (state: Record<string, unknown>) =>
@@ -65,9 +65,9 @@ describe.each(layouts)('%s', (_, keys) => {
 
   test.each([
     ['recent', 1],
-    ['login', 2], // the entry in the user's list is found by itself
+    ['login', 2], // the sweep of the lists finds the entry
   ] as const)(
-    'a login that may still be written stays; a minute later it is removed (no %s)',
+    'keeps a login that may be in progress, and removes it a minute later (no %s)',
     async (missing, expected) => {
       const clock = new Clock()
       const store = await server.storeForThisTest(clock, { keys })
@@ -82,7 +82,7 @@ describe.each(layouts)('%s', (_, keys) => {
     },
   )
 
-  test('an id that `updateToken` brought back in between stays', async () => {
+  test('keeps an id that `updateToken` created again meanwhile', async () => {
     const clock = new Clock()
     const store = await server.storeForThisTest(clock, { keys })
     const token = store.issueToken()
@@ -96,22 +96,22 @@ describe.each(layouts)('%s', (_, keys) => {
     expect(await store.viewedItems(token)).toMatchObject([{ item: 'book' }])
   })
 
-  test('goes on in the next run where it had to end', async () => {
+  test('the next run continues where the sweep stopped', async () => {
     const clock = new Clock()
     const store = await server.storeForThisTest(clock, { keys, maxSessionsPerUser: 1_000 })
     const tokens = await Promise.all(Array.from({ length: 100 }, () => store.login('ada')))
-    // A step of Valkey's SCAN looks at several keys, however few it is asked for.
+    // A step of Valkey's SCAN examines several keys, regardless of COUNT.
     const others = Array.from({ length: 5_000 }, (_, index) => [`other:${index}`, ''])
     await server.redis.mset(Object.fromEntries(others))
     await Promise.all(tokens.map(({ token }) => store.recordView(token, 'book')))
     await Promise.all(tokens.slice(0, 50).map(({ token }) => lose(token, 'login', 'recent')))
     const { swept, runs } = await sweep(store, 1)
-    expect(swept).toBe(50) // their views; the entries in the list were written just now
+    expect(swept).toBe(50) // the views; the entries in the lists are too new
     expect(runs).toBeGreaterThan(1)
   })
 })
 
-test('a sweep that failed begins again in the next run', async () => {
+test('a failed sweep starts again in the next run', async () => {
   const own = await redisForThisTest()
   const admin = new Redis(own.socket)
   onTestFinished(() => admin.disconnect())
@@ -124,12 +124,12 @@ test('a sweep that failed begins again in the next run', async () => {
   await admin.call('ACL', 'SETUSER', 'default', '-scan')
   await expect(janitor.runOnce()).rejects.toThrow('SCAN (command 1 of 1): NOPERM')
   await admin.call('ACL', 'SETUSER', 'default', '+scan')
-  // Not due again before tomorrow, but not done either.
+  // Due again tomorrow, but not finished.
   expect(await janitor.runOnce()).toMatchObject({ swept: 3 + 3, sweeping: false })
   expect(await janitor.runOnce()).toMatchObject({ swept: 0, sweeping: false })
 })
 
-test('keys of other programs that look like ours stay', async () => {
+test('keeps similar keys of other programs', async () => {
   const store = await server.storeForThisTest(new Clock())
   const hex = Array.from({ length: 200 }, (_, index) =>
     createHash('md5').update(`${index}`).digest('hex'),
@@ -139,10 +139,10 @@ test('keys of other programs that look like ours stay', async () => {
     await server.redis.hset(`viewed:${id}`, 'field', 'value')
   }
   await store.janitor(sweepOnly).runOnce()
-  expect(await server.redis.keys('*')).toHaveLength(2 * hex.length + 1) // and the janitor's own
+  expect(await server.redis.keys('*')).toHaveLength(2 * hex.length + 1) // and the janitor's own key
 })
 
-test('keys below sessions: that are not lists are skipped, and warned of once in a sweep', async () => {
+test('skips keys `sessions:…` that are not lists, and warns once per sweep', async () => {
   const warnings: unknown[] = []
   const listen = (warning: unknown) => void warnings.push(warning)
   warningChannel.subscribe(listen)
@@ -156,15 +156,15 @@ test('keys below sessions: that are not lists are skipped, and warned of once in
   clock.pass(3600)
   await server.redis.set(keys.sessions('a string'), 'of another program')
   await server.redis.hset(keys.sessions('a hash'), 'field', 'value')
-  // The views of 20 sessions, and the entries in their users' lists.
+  // The views of 20 sessions, and their entries in the users' lists.
   expect(await sweep(store, 5)).toMatchObject({ swept: 20 + 20 })
   expect(warnings).toEqual([
-    { code: 'ONETRIP_FOREIGN_KEY', message: expect.stringContaining('2 of them are not') },
+    { code: 'ONETRIP_FOREIGN_KEY', message: expect.stringContaining('2 keys that match') },
   ])
   expect(await server.redis.keys('sessions:*')).toHaveLength(2)
 })
 
-test('sessions end also where a key of another program is in place of their list', async () => {
+test('sessions end even if the key of their list belongs to another program', async () => {
   const clock = new Clock()
   const store = await server.storeForThisTest(clock)
   const tokens = await logIn(store, clock, 10)

@@ -41,7 +41,7 @@ async function view(options: Partial<SessionStoreOptions>) {
   return await store.recordView(token, 'book')
 }
 
-/** Why there is no connection; how long until that is known depends on the machine. */
+/** The cause of the missing connection. How long it takes to fail depends on the machine. */
 const failure = (options: Partial<SessionStoreOptions>) =>
   view({ deadlineMs: 300, ...options }).then(
     () => undefined,
@@ -50,7 +50,7 @@ const failure = (options: Partial<SessionStoreOptions>) =>
   )
 
 test.each(strategyNames)(
-  '%s: with TLS, a certificate of its own, SNI, an ACL user and a database',
+  '%s: works with TLS, a client certificate, SNI, an ACL user and a database',
   async (strategy) => {
     await server.redis.call('ACL', 'SETUSER', 'shop', 'on', '>p@ss', '~*', '+@all')
     const { port, names } = await tlsFrontForThisTest(server.socket, certificates)
@@ -75,16 +75,16 @@ test.each([
     { servername: 'somebody.test' },
     'ERR_TLS_CERT_ALTNAME_INVALID',
   ],
-])('%s: no connection, and the cause says so', async (_name, change, code) => {
+])('%s: ready() fails, and the cause has the error of TLS', async (_name, change, code) => {
   const { port } = await tlsFrontForThisTest(server.socket, certificates)
   const url = `rediss://localhost:${port}`
   await expect.poll(() => failure({ url, tls: { ...trusted, ...change } })).toMatch(code)
 })
 
-test.each(['none', 'of a stranger'])('a certificate of the client, %s: refused', async (which) => {
+test.each(['missing', 'untrusted'])('a client certificate that is %s is refused', async (which) => {
   const { port, names } = await tlsFrontForThisTest(server.socket, certificates)
   const { authority, stranger } = certificates
-  const own = which === 'none' ? {} : { cert: stranger.cert, key: stranger.key }
+  const own = which === 'missing' ? {} : { cert: stranger.cert, key: stranger.key }
   const tls = { ca: authority.cert, ...own }
   await expect(
     view({ url: `rediss://localhost:${port}`, tls, deadlineMs: 300 }),
@@ -92,7 +92,7 @@ test.each(['none', 'of a stranger'])('a certificate of the client, %s: refused',
   expect(names).toEqual([])
 })
 
-test('a client of your own with TLS', async () => {
+test('an injected client with TLS', async () => {
   const { port } = await tlsFrontForThisTest(server.socket, certificates)
   const client = new Redis(`rediss://localhost:${port}`, {
     ...safeRedisOptions,
@@ -103,7 +103,7 @@ test('a client of your own with TLS', async () => {
   expect(await view({ client })).toEqual({ user: 'ada', views: 1 })
 })
 
-test.each(strategyNames)('%s: TLS that cannot take effect is refused at once', (strategy) => {
+test.each(strategyNames)('%s: unusable TLS options throw a TypeError', (strategy) => {
   const { client } = certificates
   const create = (options: Partial<SessionStoreOptions>) => () =>
     createSessionStore({ tokens, strategy, url: 'rediss://h', ...options })
@@ -119,7 +119,7 @@ test.each(strategyNames)('%s: TLS that cannot take effect is refused at once', (
   expect(create({ url: undefined, tls: trusted })).toThrow('tls needs a url')
 })
 
-test("Redis's own TLS, with a certificate of the client", async (context) => {
+test("Redis's own TLS, with a client certificate", async (context) => {
   const { authority, server: own } = certificates
   const [port = 0] = await freePorts(1)
   const config = {

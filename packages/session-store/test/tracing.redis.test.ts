@@ -23,7 +23,7 @@ async function storeForThisTest(options: Partial<SessionStoreOptions> = {}) {
   return store
 }
 
-/** What a tracing channel publishes during the current test: event and message. */
+/** Collects what a tracing channel publishes during the current test: event and message. */
 function eventsOf<Message extends object>(channel: {
   subscribe(subscribers: Record<Event, (message: Message) => void>): void
   unsubscribe(subscribers: Record<Event, (message: Message) => void>): void
@@ -74,7 +74,7 @@ test('an update that fails is traced with the code of its error', async () => {
   expect(updates[0]?.[1].errorCode).toBe('ONETRIP_REFUSED')
 })
 
-test('a batch names the updates that it carries', async () => {
+test('a batch names its updates', async () => {
   const store = await storeForThisTest()
   const { token } = await store.login('ada')
   const updates = eventsOf(updateChannel)
@@ -87,7 +87,7 @@ test('a batch names the updates that it carries', async () => {
   expect(batches[0]?.[1].durationMs).toBeGreaterThan(0)
 })
 
-test('no message has a token, a session, a user or an item in it', async () => {
+test('no message contains a token, a session, a user or an item', async () => {
   const store = await storeForThisTest()
   const { token } = await store.login('ada-the-user')
   const messages = [eventsOf(updateChannel), eventsOf(batchChannel)]
@@ -106,7 +106,7 @@ test('no message has a token, a session, a user or an item in it', async () => {
   }
 })
 
-test('nothing is added to an update while nobody subscribes', async () => {
+test('nothing is added to an update without subscribers', async () => {
   const lists: CommandList[] = []
   const sender = {
     name: 'own',

@@ -18,9 +18,9 @@ import {
   type UserSessionPage,
 } from '../src/index.ts'
 
-// Checked by `npm run typecheck`; at run time these only import the package.
+// `npm run typecheck` checks these; at run time they only import the package.
 
-test('what the store takes and gives', () => {
+test('the types of arguments and results', () => {
   expectTypeOf(createSessionStore).returns.toEqualTypeOf<SessionStore>()
   expectTypeOf<SessionStore['login']>().toEqualTypeOf<
     (user: string, options?: LoginOptions) => Promise<NewSession>
@@ -48,13 +48,13 @@ test('what the store takes and gives', () => {
   expectTypeOf<Redis | Cluster>().toExtend<Client>()
 })
 
-test('options that cannot be meant do not compile', () => {
+test('invalid options do not compile', () => {
   const build = () => {
-    // @ts-expect-error tokens are not optional
+    // @ts-expect-error tokens are required
     createSessionStore({ url: 'redis://127.0.0.1' })
     // @ts-expect-error no such strategy
     createSessionStore({ url: 'redis://127.0.0.1', tokens: { secrets: [] }, strategy: 'fast' })
-    // @ts-expect-error not a whole sender
+    // @ts-expect-error an incomplete sender
     createSessionStore({ tokens: { secrets: [] }, sender: { name: 'own' } })
     // @ts-expect-error a client of another library
     createSessionStore({ client: { get() {} }, tokens: { secrets: [] } })
@@ -62,7 +62,7 @@ test('options that cannot be meant do not compile', () => {
   expectTypeOf(build).toBeFunction()
 })
 
-test('an error says what to do, without a cast', () => {
+test('an error has typed properties, without a cast', () => {
   expectTypeOf<StoreError['code']>().toEqualTypeOf<StoreErrorCode>()
   expectTypeOf<StoreError['retrySafe']>().toEqualTypeOf<boolean>()
   expectTypeOf<StoreError['mayHaveWritten']>().toEqualTypeOf<boolean>()

@@ -15,7 +15,7 @@ const cause = new TypeError('not foreseen')
 
 const ping: Update<unknown> = { commands: [['PING']], readOnly: true, read: ([pong]) => pong }
 
-/** One whose reply cannot be read. */
+/** An update whose reply cannot be read. */
 const unreadable = (readOnly: boolean): Update<void> => ({
   commands: [readOnly ? ['PING'] : ['SET', 'key', 'value']],
   readOnly,
@@ -61,16 +61,16 @@ async function expectStoreErrors(options: Parameters<typeof chooseSender>[0]) {
   ])
 }
 
-test.each(strategyNames)('%s: an error that was not foreseen is a StoreError', async (name) => {
+test.each(strategyNames)('%s: an unexpected error becomes a StoreError', async (name) => {
   await expectStoreErrors({ strategy: name, url: `unix://${server.socket}` })
 })
 
-test('a sender of ones own: an error that was not foreseen is a StoreError', async () => {
+test('custom sender: an unexpected error becomes a StoreError', async () => {
   const sender = { name: 'own', send: async () => ['PONG'], close: async () => {} }
   await expectStoreErrors({ sender })
 })
 
-test('an update that fails leaves the others of its batch alone', async () => {
+test('an update that fails does not affect the others of its batch', async () => {
   const runner = await runnerOf({ url: `unix://${server.socket}` })
   const batches = messagesOf<BatchTrace>(batchChannel.asyncEnd)
   const runs = [runner.run(ping), runner.run(unreadable(true)), runner.run(ping)]
@@ -82,7 +82,7 @@ test('an update that fails leaves the others of its batch alone', async () => {
   expect(batches).toMatchObject([{ updates: 3, failed: 0 }])
 })
 
-test('the updates of a batch that is late fail once each, although their replies come', async () => {
+test('the updates of a late batch fail once each, even if their replies arrive', async () => {
   const redis = await redisForThisTest()
   const runner = await runnerOf({ url: `unix://${redis.socket}`, deadlineMs: 500 })
   const batches = messagesOf<BatchTrace>(batchChannel.asyncEnd)
@@ -90,7 +90,10 @@ test('the updates of a batch that is late fail once each, although their replies
   redis.program.signal('SIGSTOP')
   const pings = Array.from({ length: 3 }, () => runner.run(ping))
   for (const { status, reason } of (await Promise.allSettled(pings)) as PromiseRejectedResult[]) {
-    expect([status, reason.message]).toEqual(['rejected', 'sent to Redis, but the reply is late'])
+    expect([status, reason.message]).toEqual([
+      'rejected',
+      'sent to Redis, but no reply before the deadline',
+    ])
   }
   redis.program.signal('SIGCONT')
   await expect.poll(() => batches).toMatchObject([{ updates: 3, failed: 0 }])

@@ -7,7 +7,7 @@ const clock = new Clock()
 
 describe.each(layouts)('%s', (_, keys) => {
   test.each(strategyNames)(
-    '%s: exports and erases every session of a user, and of nobody else',
+    '%s: exports and erases all sessions of a user, and of no other user',
     async (strategy) => {
       const store = await server.storeForThisTest(clock, { keys, strategy })
       const at = clock.ms
@@ -57,7 +57,7 @@ describe.each(layouts)('%s', (_, keys) => {
     },
   )
 
-  test('walks many sessions in steps, says how far it is, and can be stopped', async () => {
+  test('walks many sessions in steps, reports progress, and can be stopped', async () => {
     const store = await server.storeForThisTest(clock, { keys, maxInFlight: 3_000 })
     await Promise.all(
       Array.from({ length: 3_000 }, (_, index) =>

@@ -27,7 +27,7 @@ async function pages(store: SessionStore, token: string, limit: number): Promise
   return ids
 }
 
-/** As many sessions of one user, from before there was a maximum. Returns their ids. */
+/** Creates sessions of one user without a maximum. Returns their ids. */
 async function fill(keys: Keys, clock: Clock, count: number): Promise<string[]> {
   const pipeline = server.redis.pipeline()
   const ids = Array.from({ length: count }, (_, index) => `old-session-${index}`)
@@ -41,7 +41,7 @@ async function fill(keys: Keys, clock: Clock, count: number): Promise<string[]> 
   return ids
 }
 
-/** A store that tells how many values each of its round trips sent or received. */
+/** A store that reports how many values each of its round trips sent or received. */
 function weighingStore(keys: Keys, clock: Clock) {
   const weights: number[] = []
   const weigh = (value: unknown): number =>
@@ -65,11 +65,11 @@ function weighingStore(keys: Keys, clock: Clock) {
 }
 
 describe.each(layouts)('%s', (_, keys) => {
-  test('pages have every session once, in order, whatever logs in and out in between', async () => {
+  test('pages have every session once, in order, despite logins and logouts in between', async () => {
     const action = fc.record({
       kind: fc.constantFrom('login', 'login', 'logout', 'page'),
       session: fc.nat(20),
-      seconds: fc.nat(1), // several log in at the same time
+      seconds: fc.nat(1), // several have the same login time
     })
     const actions = fc.array(action, { maxLength: 40 })
     await fc.assert(
@@ -122,7 +122,7 @@ describe.each(layouts)('%s', (_, keys) => {
     )
   })
 
-  test('a page, and each step of ending all, is a bounded piece of 50,000 sessions', async () => {
+  test('a page, and each step of ending all 50,000 sessions, is limited in size', async () => {
     const clock = new Clock()
     const ids = await fill(keys, clock, 50_000)
     const { store, weights } = weighingStore(keys, clock)
@@ -145,7 +145,7 @@ describe.each(layouts)('%s', (_, keys) => {
     expect(await server.redis.keys('*')).toEqual([])
   })
 
-  test('more sessions than a page that logged in at the same time are all listed', async () => {
+  test('lists more sessions with the same login time than fit into a page', async () => {
     const store = await server.storeForThisTest(new Clock(), { keys, maxSessionsPerUser: 1_000 })
     const logins = await Promise.all(Array.from({ length: 250 }, () => store.login(USER)))
     const [{ token } = { token: '' }] = logins
@@ -179,7 +179,7 @@ describe('the maximum of sessions per user', () => {
     expect(await server.redis.zcard(documentKeys.recent(''))).toBe(LIMIT + 1)
   })
 
-  test('is 100 by default, and needs no round trip below that', async () => {
+  test('is 100 by default, and needs no extra round trip below that', async () => {
     const clock = new Clock()
     const { store, weights } = weighingStore(documentKeys, clock)
     for (let logins = 0; logins < 100; logins++) {
@@ -193,7 +193,7 @@ describe('the maximum of sessions per user', () => {
     expect((await pages(store, token, 100)).flat()).toHaveLength(100)
   })
 
-  test('logins at the same time may exceed it; those that follow do not', async () => {
+  test('concurrent logins may exceed it; later logins do not', async () => {
     const clock = new Clock()
     const options = { maxSessionsPerUser: LIMIT }
     const stores = await Promise.all([1, 2].map(() => server.storeForThisTest(clock, options)))
@@ -206,20 +206,23 @@ describe('the maximum of sessions per user', () => {
     expect(await server.redis.zcard(documentKeys.recent(''))).toBe(LIMIT)
   })
 
-  test.each(layouts)('%s: a user of before comes down by 100 with each login', async (_, keys) => {
-    const clock = new Clock()
-    await fill(keys, clock, 350)
-    const { store, weights } = weighingStore(keys, clock)
-    const listed: number[] = []
-    for (let logins = 0; logins < 4; logins++) {
-      await store.login(USER)
-      listed.push(await server.redis.zcard(keys.sessions(USER)))
-    }
-    expect(listed).toEqual([251, 152, 100, 100])
-    expect(Math.max(...weights)).toBeLessThan(2_500)
-  })
+  test.each(layouts)(
+    '%s: each login ends up to 100 surplus sessions of a user from before the maximum',
+    async (_, keys) => {
+      const clock = new Clock()
+      await fill(keys, clock, 350)
+      const { store, weights } = weighingStore(keys, clock)
+      const listed: number[] = []
+      for (let logins = 0; logins < 4; logins++) {
+        await store.login(USER)
+        listed.push(await server.redis.zcard(keys.sessions(USER)))
+      }
+      expect(listed).toEqual([251, 152, 100, 100])
+      expect(Math.max(...weights)).toBeLessThan(2_500)
+    },
+  )
 
-  test('entries without a session do not keep sessions from ending', async () => {
+  test('entries without a session do not prevent sessions from ending', async () => {
     const clock = new Clock()
     const ids = await fill(documentKeys, clock, 110)
     await server.redis.hdel(documentKeys.login(''), ...ids.slice(0, 100))
@@ -229,11 +232,11 @@ describe('the maximum of sessions per user', () => {
     expect(await server.redis.zcard(documentKeys.sessions(USER))).toBe(LIMIT)
   })
 
-  test('never ends the session that has just begun, nor one that is being written', async () => {
+  test('never ends the new session, nor a login in progress', async () => {
     const clock = new Clock()
     await fill(documentKeys, clock, LIMIT)
     const store = await server.storeForThisTest(clock, { maxSessionsPerUser: 1 })
-    // The clock of this process is late, and another login has only written its entry so far.
+    // The clock of this process is behind, and another login has only written its list entry so far.
     clock.pass(-3_600)
     await server.redis.zadd(documentKeys.sessions(USER), clock.seconds - 1, 'being-written')
     const { token } = await store.login(USER)
@@ -272,7 +275,7 @@ test.each([
   ['too long', Buffer.from(`1700000000 ${'x'.repeat(200)}`).toString('base64url')],
   ['empty', ''],
   ['a number', 7],
-])('a cursor that no page had is refused: %s', async (_, cursor) => {
+])('an invalid cursor is refused: %s', async (_, cursor) => {
   const store = await server.storeForThisTest(new Clock(), { keys: partitionedKeys(2) })
   const { token } = await store.login(USER)
   await expect(store.userSessions(token, { cursor: cursor as string })).rejects.toMatchObject({

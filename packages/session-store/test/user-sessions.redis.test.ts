@@ -44,7 +44,7 @@ describe.each([
     return (await store.login(user)).token
   }
 
-  test('lists the sessions of the own user only, the latest first', async () => {
+  test('lists only the sessions of the user, latest first', async () => {
     const first = await login('ada')
     await login('bob')
     const second = await login('ada')
@@ -55,7 +55,7 @@ describe.each([
     ])
   })
 
-  test('revokes one session, but none of somebody else', async () => {
+  test('revokes a session of the user, but none of another user', async () => {
     const [first, second, other] = [await login('ada'), await login('ada'), await login('bob')]
     expect(await store.revokeSession(first, idOf(other))).toBe(false)
     expect(await store.revokeSession(first, 'no-such-session')).toBe(false)
@@ -68,7 +68,7 @@ describe.each([
     expect((await store.userSessions(first)).sessions).toHaveLength(1)
   })
 
-  test('logs out everywhere, and leaves nothing of the user behind', async () => {
+  test('logs out everywhere and removes everything of the user', async () => {
     const tokens = await Promise.all(Array.from({ length: 250 }, () => store.login('ada')))
     const listedNowhere = store.issueToken()
     await store.updateToken(listedNowhere, 'ada', 'book')
@@ -82,7 +82,7 @@ describe.each([
     expect((await server.redis.keys('*')).filter((key) => !counts.has(key))).toEqual([])
   })
 
-  test('a listed session that is not there is taken out, but not while it may just be logging in', async () => {
+  test('removes a list entry without a session, unless its login may be in progress', async () => {
     const token = await login('ada')
     const entry = keys.sessions('ada')
     await server.redis.zadd(entry, START / 1000 - 100, 'long-gone', now / 1000, 'just-logging-in')
@@ -91,7 +91,7 @@ describe.each([
     expect(await server.redis.zrange(entry, '0', '-1')).toContain('just-logging-in')
   })
 
-  test('an idle session is gone for every question, and a touch keeps one', async () => {
+  test('every call rejects an idle session, and a touch prevents that', async () => {
     const [idle, kept] = [await login('ada'), await login('ada')]
     now += 60_000
     expect(await store.touch(kept)).toEqual({ user: 'ada', lastSeenAt: now })
@@ -111,7 +111,7 @@ describe.each([
     expect(await store.touch(token, 10)).toEqual({ user: 'ada', lastSeenAt: now })
   })
 
-  test('ends all sessions of a user for an administrator', async () => {
+  test('ends all sessions of a user by name', async () => {
     const [ada, bob] = [await login('ada'), await login('bob')]
     expect(await store.endUserSessions('ada')).toBe(1)
     await expect(store.checkToken(ada)).rejects.toMatchObject({ code: 'ONETRIP_UNKNOWN_SESSION' })

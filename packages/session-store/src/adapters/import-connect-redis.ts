@@ -3,13 +3,13 @@ import { checkNumber, checkObject, checkString } from '../input.ts'
 import type { SessionStore } from '../store-types.ts'
 import { expiryOf } from './session-store.ts'
 
-/** What an import did so far. */
+/** What an import has done so far. */
 export interface ImportProgress {
-  /** Sessions that were written. */
+  /** Sessions written to the store. */
   imported: number
-  /** Sessions that the store had already, from an earlier run or from a request. */
+  /** Sessions that the store already had, from an earlier run or from a request. */
   existing: number
-  /** Keys that were left out, by reason. */
+  /** Reason → number of keys skipped. */
   skipped: Record<string, number>
 }
 
@@ -19,13 +19,13 @@ export interface ImportOptions {
    * `(command) => client.sendCommand(command)`; ioredis: `([name, ...args]) => redis.call(name, ...args)`.
    */
   send: (command: [string, ...string[]]) => Promise<unknown>
-  /** The prefix of connect-redis. Default `sess:`. */
+  /** The key prefix of connect-redis. Default `sess:`. */
   prefix?: string
-  /** Sessions that are read and written at a time, 1 to 1,000. Default 100. */
+  /** Sessions read and written concurrently, 1 to 1,000. Default 100. */
   batchSize?: number
   /** Called after each batch. */
   onProgress?: (progress: ImportProgress) => void
-  /** Stops the import: the call rejects with the signal's reason. */
+  /** Stops the import; the call then rejects with the signal's reason. */
   signal?: AbortSignal
 }
 
@@ -33,12 +33,12 @@ type Outcome = 'imported' | 'existing' | { skipped: string }
 
 /**
  * Copies the sessions of connect-redis, so that the same cookies work with `expressSessionStore` or
- * `fastifySessionStore`. It leaves the old keys as they are, and what the store already has: call it again
- * after a failure. In a Redis Cluster call it once for each master.
+ * `fastifySessionStore`. Does not change the old keys or sessions that the store already has, so you can call
+ * it again after a failure. With a Redis Cluster, call it once for each primary.
  *
- * A session keeps what is left of its lifetime, but at most the store's `idleSeconds`.
+ * A session keeps its remaining lifetime, but at most the store's `idleSeconds`.
  *
- * @throws StoreError of the store, and what `send` throws. A session that cannot be imported is no error.
+ * @throws StoreError from the store; errors of `send`. Sessions that cannot be imported are skipped.
  */
 export async function importConnectRedis(
   store: Pick<SessionStore, 'external'>,
@@ -50,7 +50,7 @@ export async function importConnectRedis(
     throw new StoreError('ONETRIP_INVALID_INPUT', 'send must be a function')
   }
   checkString('prefix', prefix)
-  checkNumber('batchSize', batchSize, { least: 1, most: 1_000, whole: true })
+  checkNumber('batchSize', batchSize, { min: 1, max: 1_000, integer: true })
   const match = `${prefix.replace(/[*?[\]\\]/g, '\\$&')}*`
   const progress: ImportProgress = { imported: 0, existing: 0, skipped: {} }
   const count = (outcome: Outcome) => {
@@ -88,14 +88,13 @@ async function importOne(
   if (session === undefined) return { skipped: 'not JSON' }
   if (!isObject(session) || !isObject(session.cookie)) return { skipped: 'not a session' }
   if (expiryOf(session) <= Date.now()) return { skipped: 'expired' }
-  // No expiry: -1.
+  // PTTL returns -1 for a key without an expiry.
   const leftMs = Number(ttlMs) < 0 ? undefined : Number(ttlMs)
   try {
     const added = await external.add(id, session, leftMs)
     if (added === 'ended') return { skipped: 'destroyed' }
     return added === 'added' ? 'imported' : 'existing'
   } catch (error) {
-    // Its message has a field's name at most.
     if (error instanceof StoreError && error.code === 'ONETRIP_INVALID_INPUT') {
       return { skipped: 'beyond the limits of the store' }
     }

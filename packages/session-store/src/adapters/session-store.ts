@@ -3,10 +3,10 @@ import { publishWarning } from '../diagnostics.ts'
 import { checkOptionNames, type NamesOf } from '../option-names.ts'
 import type { SessionStore } from '../store-types.ts'
 
-/** A session as express-session and @fastify/session store it: JSON, and how its cookie is. */
+/** A session as express-session and @fastify/session store it: JSON, including the cookie's attributes. */
 export type StoredSession = { cookie?: { expires?: unknown } } & Record<string, unknown>
 
-/** Called once, later than the function that it is given to. */
+/** Called once, asynchronously. */
 export type Callback<Result = void> = (error?: unknown, result?: Result) => void
 
 /** A store to move sessions from, such as the `RedisStore` of connect-redis. */
@@ -17,19 +17,19 @@ export interface OldStore {
 
 export interface AdapterOptions {
   /**
-   * Sessions that this store does not have are read from there and moved: written here, then destroyed
-   * there. Destroying a session destroys it there, too.
+   * Moves sessions from this store when they are first read: writes them to the new store, then destroys them
+   * in the old one. Destroying a session destroys it in both.
    */
   migrateFrom?: OldStore
 }
 
 const optionNames: NamesOf<AdapterOptions> = { migrateFrom: true }
 
-/** What both adapters do, by promises. */
+/** What both adapters share, with promises instead of callbacks. */
 export function adapter(store: Pick<SessionStore, 'external'>, options: AdapterOptions = {}) {
   const sessions = store?.external
   if (typeof sessions?.put !== 'function') {
-    throw new TypeError('the first argument must be a store of createSessionStore')
+    throw new TypeError('the first argument must be a store created by createSessionStore')
   }
   checkOptionNames('the session store of a framework', options, optionNames)
   const { migrateFrom } = options
@@ -45,7 +45,7 @@ export function adapter(store: Pick<SessionStore, 'external'>, options: AdapterO
       const added = await sessions.add(id, plain(old))
       if (added !== 'exists') await destroyOld(id)
     }
-    // Another request may have moved it meanwhile.
+    // Not `old`: another request may have moved and changed the session meanwhile.
     return (await read(sessions, id)) ?? null
   }
 
@@ -61,7 +61,7 @@ export function adapter(store: Pick<SessionStore, 'external'>, options: AdapterO
     await destroyOld(id)
   }
 
-  /** Writes with `write`, or destroys a session whose cookie has expired. */
+  /** Writes the session, or destroys it if its cookie has expired. */
   async function save(
     id: string,
     fields: Record<string, unknown>,
@@ -74,7 +74,7 @@ export function adapter(store: Pick<SessionStore, 'external'>, options: AdapterO
   }
 
   function warnIfOutlived(expires: number): void {
-    // A second is for the time since the framework computed it.
+    // The framework computed the expiry up to a second ago.
     const outlives = expires > Date.now() + 1000 * sessions.idleSeconds + 1000
     if (warned || !outlives || expires === Number.POSITIVE_INFINITY) return
     warned = true
@@ -99,7 +99,7 @@ export function adapter(store: Pick<SessionStore, 'external'>, options: AdapterO
     destroy,
     all,
 
-    /** The session is used now, and its cookie expires later. A session that is gone stays gone. */
+    /** Restarts the idle timeout and stores the expiry of the cookie. Does not bring back an ended session. */
     async touch(id: string, session: unknown): Promise<void> {
       const { cookie } = plain(session)
       await save(id, { cookie }, 'patch')
@@ -111,7 +111,7 @@ export function adapter(store: Pick<SessionStore, 'external'>, options: AdapterO
   }
 }
 
-/** As JSON has it: the framework's cookie is an object with `toJSON`. */
+/** The session as plain JSON values: the framework's cookie is an object with `toJSON`. */
 export const plain = (session: unknown): Record<string, unknown> =>
   JSON.parse(JSON.stringify(session))
 
@@ -120,7 +120,7 @@ async function read(sessions: ExternalSessions, id: string): Promise<StoredSessi
   return fields && expiryOf(fields) > Date.now() ? fields : undefined
 }
 
-/** When the cookie expires, in milliseconds since 1970; `Infinity` for one that ends with the browser. */
+/** When the cookie expires, in milliseconds since 1970; `Infinity` if it has no expiry. */
 export function expiryOf({ cookie }: StoredSession): number {
   const expires = cookie?.expires
   const time = typeof expires === 'string' ? Date.parse(expires) : Number.NaN
@@ -128,8 +128,8 @@ export function expiryOf({ cookie }: StoredSession): number {
 }
 
 /**
- * Answers by callback if there is one, else by promise. An error that the callback throws is its caller's,
- * not the store's.
+ * Passes the result to the callback if there is one, else returns the promise. The callback runs in
+ * `process.nextTick`, so that an error it throws does not reject the promise of the store.
  */
 export function answer<Result>(
   promise: Promise<Result>,

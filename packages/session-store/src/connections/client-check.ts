@@ -3,31 +3,31 @@ import { checkKind } from './client-kind.ts'
 import { safeClusterOptions } from './cluster-client.ts'
 import { isOfIoredis5 } from './ioredis-version.ts'
 
-/** An option of ioredis that an injected client must leave at its default, and why. */
+/** An option of ioredis that must keep its default in an injected client, and why. */
 type Unsupported = readonly [name: string, byDefault: unknown, why: string]
 
 const unsupportedOptions: readonly Unsupported[] = [
-  ['commandTimeout', undefined, 'the store has a deadline of its own, deadlineMs'],
-  ['reconnectOnError', null, 'it can send a command again'],
-  ['stringNumbers', false, 'the store needs numbers as numbers'],
-  ['monitor', false, 'such a connection cannot send commands'],
+  ['commandTimeout', undefined, 'the store has its own deadline, deadlineMs'],
+  ['reconnectOnError', null, 'it can resend a command'],
+  ['stringNumbers', false, 'the store expects numbers, not strings'],
+  ['monitor', false, 'a monitoring connection cannot send commands'],
   ['keyPrefix', '', "use the store's option prefix: the keys are the same"],
 ]
 
 const readyCheckOption: Unsupported = [
   'enableReadyCheck',
   true,
-  'without it ioredis 5 takes a connection for ready too early, and a lost one perhaps for ever',
+  'without it, ioredis 5 treats a connection as ready too early, and may treat a lost one as ready forever',
 ]
 
 const unsupportedClusterOptions: readonly Unsupported[] = [
-  ['db', 0, 'a cluster has no other database'],
-  ['enableAutoPipelining', false, 'it can send a command again when a slot moves'],
+  ['db', 0, 'a cluster has only database 0'],
+  ['enableAutoPipelining', false, 'it can resend a command when a slot moves'],
   ['scaleReads', 'master', 'a replica may still have a session that has ended'],
 ]
 
 /**
- * Refuses a client that could execute a write twice, or that the store cannot work with.
+ * Rejects a client that could execute a write twice, or that has unsupported options.
  *
  * @throws TypeError naming the options to change.
  */
@@ -57,7 +57,7 @@ export function checkClient(client: Client): void {
   if (wrong.length > 0) {
     const preset = isCluster(client) ? 'safeClusterOptions' : 'safeRedisOptions'
     throw new TypeError(
-      `this ioredis client could send a write twice or late; it needs ${wrong.join(', ')} (see ${preset})`,
+      `this ioredis client could send a write twice or late; set ${wrong.join(', ')} (see ${preset})`,
     )
   }
 }

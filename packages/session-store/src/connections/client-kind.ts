@@ -1,34 +1,33 @@
 import type { Cluster, Redis } from 'ioredis'
 
-/** The ioredis that the store is tested with, as in the peerDependencies of package.json. */
+/** The supported versions of ioredis, as in the peerDependencies of package.json. */
 const SUPPORTED = 'ioredis 5 (from 5.11) or 6'
 
 /**
- * Refuses what is no client of a supported ioredis: other libraries have the same methods and behave
+ * Rejects anything but a client of a supported ioredis: other libraries have the same methods but behave
  * differently.
  *
- * @throws TypeError that says what was given and what to give instead.
+ * @throws TypeError that names what was passed and what to pass instead.
  */
 export function checkKind(client: unknown): asserts client is Redis | Cluster {
   const wrong = whatIsWrong(client)
-  if (wrong) throw new TypeError(`client must be made by ${SUPPORTED}; ${wrong}`)
+  if (wrong) throw new TypeError(`client must be a client of ${SUPPORTED}; ${wrong}`)
 }
 
 function whatIsWrong(client: unknown): string | undefined {
   if (typeof client === 'string' || client instanceof URL) {
-    return 'this is a URL: give it as url'
+    return 'this is a URL: pass it as url'
   }
-  if (typeof client === 'function') return 'this is a class or function: give an instance'
+  if (typeof client === 'function') return 'this is a class or function: pass an instance'
   const given = (client ?? {}) as Record<string, unknown>
   if (typeof given.then === 'function') return 'this is a promise: await it first'
-  if (given.isPipeline === true) return 'this is a pipeline: give the client that it came from'
+  if (given.isPipeline === true) return 'this is a pipeline: pass its client'
   if (typeof given.call !== 'function') {
     return typeof given.sendCommand === 'function' && typeof given.multi === 'function'
       ? 'this is a client of node-redis: use sender: nodeRedisSender(client)'
-      : 'this is something else: use url, or a sender of your own'
+      : 'this is no client of Redis: use url, or a custom sender'
   }
-  // Options that ioredis has a default for since 5.10: older versions and iovalkey, which began as a
-  // copy of one, have none.
+  // These options exist since ioredis 5.10. Older versions do not have them, and neither does iovalkey, a fork.
   const newest = given.isCluster === true ? 'clusterNodeRetryStrategy' : 'blockingTimeoutGrace'
   const options = given.options
   if (typeof options === 'object' && options !== null && newest in options) return undefined

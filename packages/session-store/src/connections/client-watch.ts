@@ -2,15 +2,15 @@ import type { Cluster, Redis } from 'ioredis'
 import { publishConnection, publishDisconnection } from '../diagnostics.ts'
 import { type Client, isCluster } from './client.ts'
 
-/** What stores need to know of a client. Stores that share a client share this. */
+/** Observes a client for one store. Stores that share a client share its listeners. */
 export interface ClientWatch {
   /** The last error that the client emitted. */
   readonly lastError: unknown
-  /** Ends it for this store. The listeners go with the last store. */
+  /** Stops observing for this store. The last store removes the listeners. */
   release(): void
 }
 
-/** Listeners that one store adds for a moment, while it waits for the client to be ready. */
+/** Listeners that a store adds temporarily, while it waits for the client to be ready. */
 const LISTENERS_PER_STORE = 2
 
 interface Shared {
@@ -21,12 +21,12 @@ interface Shared {
 
 const watched = new WeakMap<Client, Shared>()
 
-/** Remembers the client's errors, and publishes each connection that it opens and its end, once. */
+/** Stores the client's last error, and publishes once when a connection opens and when it ends. */
 export function watchClient(client: Client): ClientWatch {
   const shared = watched.get(client) ?? startWatching(client)
   watched.set(client, shared)
   shared.stores++
-  // Node warns of a leak where an emitter has more than ten listeners of one event.
+  // Node warns of a leak if an emitter has more than ten listeners for one event.
   addMaxListeners(client, LISTENERS_PER_STORE)
   let released = false
   return {
@@ -45,14 +45,14 @@ export function watchClient(client: Client): ClientWatch {
 }
 
 function addMaxListeners(client: Client, count: number): void {
-  const most = client.getMaxListeners()
-  if (most > 0) client.setMaxListeners(most + count) // 0: any number
+  const max = client.getMaxListeners()
+  if (max > 0) client.setMaxListeners(max + count) // 0 means unlimited
 }
 
 function startWatching(client: Client): Shared {
   const shared: Shared = { stores: 0, lastError: undefined, stop: () => {} }
   const onError = (error: unknown) => {
-    // That of a cluster only says that no node answered: the nodes' own errors say why.
+    // A cluster's own error only says that no node replied; the errors of its nodes say why.
     if (!isCluster(client) || shared.lastError === undefined) shared.lastError = error
   }
   client.on('error', onError)
@@ -64,14 +64,14 @@ function startWatching(client: Client): Shared {
   return shared
 }
 
-/** Publishes that the connection is opened and lost. Returns what ends that. */
+/** Publishes when the connection opens and when it ends. Returns a function that stops this. */
 function watchConnection(redis: Redis): () => void {
   let isOpen = redis.status === 'ready'
   const onConnect = () => {
     isOpen = true
     publishConnection()
   }
-  // ioredis emits it for each attempt to connect that failed, too.
+  // ioredis also emits 'close' for each failed attempt to connect.
   const onClose = () => {
     if (isOpen) publishDisconnection()
     isOpen = false
@@ -80,7 +80,7 @@ function watchConnection(redis: Redis): () => void {
   return () => void redis.off('connect', onConnect).off('close', onClose)
 }
 
-/** The same for the connections to all nodes, and remembers their errors. */
+/** The same for the connections to all nodes; also stores their last error. */
 function watchNodes(cluster: Cluster, shared: Shared): () => void {
   const watched = new Map<Redis, () => void>()
   const onNode = (redis: Redis) => void watched.set(redis, watchConnection(redis))

@@ -5,18 +5,18 @@ import { checkRange } from '../range.ts'
 import { isIoredis5, isOfIoredis5 } from './ioredis-version.ts'
 import { type ServerLocation, serverOptions } from './location.ts'
 
-// How RESP3 replies are mapped is a type parameter of ioredis's client; we speak RESP2.
+// The mapping of RESP3 replies is a type parameter of ioredis's client; the store uses RESP2.
 type RedisOptions = Omit<AllOptions, 'replyMapping'>
 
-/** What commands are sent through: one connection, or the connections to the nodes of a cluster. */
+/** One connection, or the connections to the nodes of a cluster. */
 export type Client = Redis | Cluster
 
 export const isCluster = (client: Client): client is Cluster => client.isCluster
 
 /**
- * What ioredis needs so that nothing is sent again behind the caller's back, nothing waits in a queue
- * and nothing hangs: with its defaults a connection killed with 20 counts in flight applied all 20
- * twice; `maxRetriesPerRequest: 0` failed them at once (prototype on ioredis 6.0.0, 2026-11-21).
+ * Options of ioredis with which commands are never resent or queued, and never hang. With ioredis's defaults, a
+ * connection killed with 20 increments in flight applied all 20 twice; with `maxRetriesPerRequest: 0` they
+ * failed at once (ioredis 6.0.0, 2026-11-21).
  */
 export const safeRedisOptions = {
   enableOfflineQueue: false,
@@ -24,57 +24,58 @@ export const safeRedisOptions = {
   maxRetriesPerRequest: 0,
 } as const
 
-/** At most 2 s, growing from about 50 ms with each attempt, with jitter so that not all come at once. */
+/** Exponential backoff with jitter: 50 to 150 ms before the first retry, at most 2 s. */
 export const retryDelayMs = (attempt: number) =>
   (0.5 + Math.random()) * Math.min(1_333, 50 * 2 ** attempt)
 
 /**
- * A connection that stays open and reconnects: to a URL, or to the master that sentinels name, whichever
- * it is at the moment. Opens nothing until `connect()` is called.
+ * Creates a client that stays connected and reconnects: to a URL, or to the current primary that the sentinels
+ * report. Connects when you call `connect()`.
  *
- * @throws TypeError when the location is unusable or the timeout is not between 1 ms and a day.
+ * @throws TypeError if the location is invalid or the timeout is not between 1 ms and a day.
  */
 export function longLivedConnection(
   server: string | ServerLocation,
   connectTimeoutMs: number,
 ): Redis {
-  checkRange('connectTimeoutMs', connectTimeoutMs, { least: 1, most: MAX_TIMEOUT_MS })
+  checkRange('connectTimeoutMs', connectTimeoutMs, { min: 1, max: MAX_TIMEOUT_MS })
   const redis = new Redis({
     ...serverOptions(typeof server === 'string' ? { url: server } : server),
     ...safeRedisOptions,
-    protocol: 2, // no reply of ours is of a type that RESP3 adds
+    protocol: 2, // the store's commands have no replies of types that RESP3 adds
     lazyConnect: true,
     connectTimeout: connectTimeoutMs,
     connectionName: 'onetrip',
     retryStrategy: retryDelayMs,
-    // With sentinels. A master that was cut off does not say that there is another one; they do.
+    // With sentinels: a primary that is cut off from them does not report a failover; the sentinels do.
     failoverDetector: true,
     sentinelCommandTimeout: connectTimeoutMs,
     sentinelRetryStrategy: retryDelayMs,
     sentinelReconnectStrategy: retryDelayMs,
   } satisfies RedisOptions)
-  redis.on('connect', () => silenceDetector(redis))
+  redis.on('connect', () => ignoreDetectorErrors(redis))
   return requireDatabase(redis)
 }
 
-/** ioredis prints errors of the connections on which it hears of failovers: nobody can listen to them. */
-function silenceDetector(redis: Redis): void {
+/** The connections of the failover detector are private, so that ioredis would print their errors. */
+function ignoreDetectorErrors(redis: Redis): void {
   const { failoverDetector } = Reflect.get(redis, 'connector') as {
     failoverDetector?: { sentinels: readonly { client: Redis }[] } | null
   }
   for (const { client } of failoverDetector?.sentinels ?? []) client.on('error', () => {})
 }
 
-/** Without what ioredis sends of its own accord when it connects: no HELLO, CLIENT SETINFO and INFO. */
-export const silentGreeting = {
+/** With these options ioredis sends no HELLO, CLIENT SETINFO or INFO when it connects. */
+export const minimalHandshake = {
   protocol: 2,
   disableClientInfo: true,
   enableReadyCheck: false,
 } as const
 
 /**
- * A connection for one use, never resending and never retrying: as ioredis makes it by default, or
- * `lean`, with which nothing is sent but what the caller sends.
+ * Creates a client for one update. It never resends or retries.
+ *
+ * @param lean True: `minimalHandshake`. False: the handshake of ioredis's defaults.
  */
 export function shortConnection(
   server: ReturnType<typeof serverOptions>,
@@ -84,8 +85,8 @@ export function shortConnection(
   const options: RedisOptions = {
     ...server,
     ...safeRedisOptions,
-    // ioredis 5 would not wait for the database: its greeting is silent only where there is none.
-    ...(lean && !(isIoredis5 && 'db' in server) && silentGreeting),
+    // With these options ioredis 5 does not wait for SELECT, so they are not used with a database.
+    ...(lean && !(isIoredis5 && 'db' in server) && minimalHandshake),
     lazyConnect: true,
     connectTimeout: connectTimeoutMs,
     retryStrategy: null,
@@ -96,11 +97,11 @@ export function shortConnection(
 }
 
 /**
- * Closes a connection whose SELECT fails while it opens. ioredis emits an 'error' event then, but goes
- * on with database 0.
+ * Makes the client close a connection whose SELECT fails during the handshake. ioredis only emits an 'error'
+ * event and would use database 0.
  */
 export function requireDatabase(redis: Redis): Redis {
-  if (requiring.has(redis)) return redis // of another store
+  if (requiring.has(redis)) return redis // shared with another store
   requiring.add(redis)
   const select = redis.select.bind(redis)
   redis.select = async (database) => {
@@ -108,14 +109,14 @@ export function requireDatabase(redis: Redis): Redis {
       return await select(database)
     } catch (error) {
       const { message } = error as Error
-      const notLoggedIn = message.startsWith('NOAUTH') // ioredis reports a failed login by itself
-      // ioredis 5 would report this, too, and later.
+      const notLoggedIn = message.startsWith('NOAUTH') // ioredis reports the failed login itself
+      // ioredis 5 would report this error in addition, and later.
       if (notLoggedIn && redis.options.password && isOfIoredis5(redis.options)) await pending()
-      // Not a caller's own SELECT later on.
+      // After the handshake, this is a SELECT of the application.
       const handshake = redis.status === 'connect' && isRefusal(error as Error)
       if (!handshake || notLoggedIn) throw error
       closeRefused(redis, database, error as Error)
-      return await pending() // or ioredis would take the connection for ready
+      return await pending() // otherwise ioredis would treat the connection as ready
     }
   }
   return redis
@@ -130,10 +131,10 @@ function closeRefused(redis: Redis, database: number | string, error: Error): vo
 }
 
 /**
- * Does the same for the present connection of a client that connected before `requireDatabase`.
+ * Does the same for a client that had connected before `requireDatabase` was called.
  *
- * @returns Undefined if there is nothing to check. Else resolves when the database is selected or the
- *   connection has ended; never while Redis does not answer.
+ * @returns Undefined if there is nothing to check. Otherwise a promise that resolves when the database is
+ *   selected or the connection has ended; it stays pending while Redis does not reply.
  */
 export function checkDatabase(redis: Redis): Promise<void> | undefined {
   const database = redis.condition?.select ?? 0
@@ -153,6 +154,6 @@ async function selectAgain(redis: Redis, database: number): Promise<void> {
   }
 }
 
-/** Unlike `once` of `node:events`, it does not reject at an 'error' event. */
+/** Unlike `once` of `node:events`, this does not reject on an 'error' event. */
 const next = (redis: Redis, event: 'ready' | 'close') =>
   new Promise<void>((resolve) => redis.once(event, () => resolve()))

@@ -1,14 +1,14 @@
 import { Cluster, type ClusterNode, type ClusterOptions } from 'ioredis'
-import { retryDelayMs, shortConnection, silentGreeting } from './client.ts'
+import { minimalHandshake, retryDelayMs, shortConnection } from './client.ts'
 import { type ClusterAddress, clusterOptions } from './location.ts'
 
 const neverResend = { autoResendUnfulfilledCommands: false, maxRetriesPerRequest: 0 } as const
 
 /**
- * As `safeRedisOptions`, for `ioredis.Cluster`: by default it executes a pipeline again whose connection
- * was closed. Commands that a node refuses with MOVED, ASK or TRYAGAIN are redirected all the same. Its
- * queue stays on, since ioredis connects to a node when the first command goes there. `socketTimeout` closes the
- * connection to a node that owes a reply for so long, and no other.
+ * As `safeRedisOptions`, for `ioredis.Cluster`, which by default resends a pipeline after its connection was
+ * closed. Commands that a node refuses with MOVED, ASK or TRYAGAIN are still redirected. The offline queue stays
+ * on, because ioredis connects to a node when it sends the first command there. `socketTimeout` closes the
+ * connection to a node that does not reply for so long, and no other.
  */
 export const safeClusterOptions = {
   retryDelayOnFailover: 0,
@@ -16,11 +16,11 @@ export const safeClusterOptions = {
 } as const
 
 /**
- * A client of a Redis Cluster with the options that the store insists on. Give it to
+ * Creates a client of a Redis Cluster with the options that the store needs. Pass it to
  * `createSessionStore({ client, keys: partitionedKeys() })`; close it with `disconnect()`.
  *
- * @param nodes Some of the nodes; the others are learnt from them.
- * @param options `redisOptions` carries user name, password and TLS; the safe options win.
+ * @param nodes Some of the nodes; the client discovers the others.
+ * @param options Set user name, password and TLS in `redisOptions`. The safe options take precedence.
  */
 export function createCluster(nodes: ClusterNode[], options: ClusterOptions = {}): Cluster {
   const redisOptions = {
@@ -34,37 +34,38 @@ export function createCluster(nodes: ClusterNode[], options: ClusterOptions = {}
     ...options,
     ...safeClusterOptions,
     lazyConnect: true,
-    // ioredis's type of these is made for options that are written out.
+    // ioredis's type only fits literal options.
     redisOptions: redisOptions as { protocol: 2 },
   })
 }
 
-/** Node resolves it when it connects. ioredis would put an address in its place, which no certificate has. */
-const keepName = (name: string, done: (error: null, address: string) => void) => done(null, name)
+/** Leaves the lookup to Node: ioredis would replace the name by an address, which no certificate contains. */
+const keepHostName = (name: string, done: (error: null, address: string) => void) =>
+  done(null, name)
 
-/** How often a cluster client asks which node has which slot, to learn of a failover without traffic. */
+/** How often a cluster client refreshes its table of slots, to notice a failover without traffic. */
 const SLOTS_INTERVAL_MS = 5_000
 
-/** A cluster client for the pool. Opens nothing until `connect()` is called. */
+/** Creates a cluster client for the pool. Connects when you call `connect()`. */
 export function clusterAt(
   address: ClusterAddress,
   { connectTimeoutMs, stalledAfterMs }: { connectTimeoutMs: number; stalledAfterMs: number },
 ): Cluster {
   const { nodes, redisOptions } = clusterOptions(address)
   return createCluster(nodes, {
-    dnsLookup: keepName,
-    enableReadyCheck: false, // `ready` asks every node
+    dnsLookup: keepHostName,
+    enableReadyCheck: false, // `ready` checks every node
     slotsRefreshInterval: SLOTS_INTERVAL_MS,
     redisOptions: {
       ...redisOptions,
       connectionName: 'onetrip',
-      connectTimeout: connectTimeoutMs / 2, // an update that waits for it learns that it was not sent
+      connectTimeout: connectTimeoutMs / 2, // before the deadline, so that a waiting update is ONETRIP_NOT_SENT
       socketTimeout: stalledAfterMs,
     },
   })
 }
 
-/** As `shortConnection`, for a cluster: its client asks a node for the slots first. */
+/** As `shortConnection`, for a cluster: the client first asks a node for the table of slots. */
 export function shortCluster(
   address: ClusterAddress,
   connectTimeoutMs: number,
@@ -72,18 +73,18 @@ export function shortCluster(
 ): Cluster {
   const { nodes, redisOptions } = clusterOptions(address)
   return createCluster(nodes, {
-    dnsLookup: keepName,
+    dnsLookup: keepHostName,
     clusterRetryStrategy: () => null,
     enableReadyCheck: !lean,
     redisOptions: {
       ...redisOptions,
-      ...(lean && silentGreeting),
+      ...(lean && minimalHandshake),
       connectTimeout: connectTimeoutMs,
     },
   })
 }
 
-/** Why no node can be reached: ioredis only says that the connection on which it asked one is closed. */
+/** Finds out why no node can be reached: ioredis only reports that a connection is closed. */
 export async function connectionError(
   address: ClusterAddress,
   connectTimeoutMs: number,

@@ -9,35 +9,35 @@ import { isCluster } from './client.ts'
 
 const REDIRECTIONS = new Set(['MOVED', 'ASK', 'TRYAGAIN'])
 
-/** What a node answers to a command that it has not executed because another node should. */
+/** Whether a node refused a command because another node has to execute it. */
 export const isRedirection = (outcome: Outcome | undefined): boolean =>
   outcome instanceof Error && REDIRECTIONS.has(errorKind(outcome))
 
 const slotOf = (command: Command): number => calculateSlot(keysOf(command)[0] ?? '')
 
 /**
- * One pipeline for each node that holds a key of the commands, sent together: one round trip.
+ * Sends one pipeline to each node that holds a key of the commands, all at the same time: one round trip.
  *
- * A command that a node refused because its slot has moved is sent again alone; what was executed, or
- * may have been, never is. Reads after such a command are sent again too, since they must not be
- * older than the write before them.
+ * If a node refuses a command because its slot has moved, only that command is sent again. A command that was
+ * or may have been executed is never sent again. Reads after a refused command are repeated, because their
+ * results must not be older than that command.
  *
- * These are pipelines of the nodes' own connections: that of `ioredis.Cluster` would send all of it to
- * where a slot is going when one command is to be asked there, and find nothing where keys have not
- * arrived (seen with 6.0.0 on 2026-11-21 as sessions that were there and were not found).
+ * The pipelines are those of the connections to the nodes. After one ASK, a pipeline of `ioredis.Cluster` goes
+ * to the importing node as a whole and misses keys that have not arrived there (with ioredis 6.0.0 on
+ * 2026-11-21, existing sessions were not found).
  */
 export async function sendPerNode(
   cluster: Cluster,
   commands: readonly Command[],
 ): Promise<Outcome[]> {
   const outcomes = new Array<Outcome>(commands.length).fill(null)
-  const byMaster = Map.groupBy(commands.keys(), (index) =>
-    masterOf(cluster, slotOf(commands[index] as Command)),
+  const byPrimary = Map.groupBy(commands.keys(), (index) =>
+    primaryOf(cluster, slotOf(commands[index] as Command)),
   )
   await Promise.all(
-    [...byMaster].map(async ([master, indexes]) => {
+    [...byPrimary].map(async ([primary, indexes]) => {
       const own = indexes.map((index) => commands[index] as Command)
-      const replies = await sendToMaster(cluster, master, own)
+      const replies = await sendToPrimary(cluster, primary, own)
       indexes.forEach((index, place) => {
         outcomes[index] = replies[place] ?? null
       })
@@ -56,52 +56,52 @@ export async function sendPerNode(
   return outcomes
 }
 
-/** One pipeline to one node, as it is: nothing is redirected. */
-export async function sendToMaster(
+/** Sends one pipeline to one node, without redirections. */
+export async function sendToPrimary(
   cluster: Cluster,
-  master: string | undefined,
+  primary: string | undefined,
   commands: readonly Command[],
 ): Promise<Outcome[]> {
-  const connection = await connectionTo(cluster, master)
-  if (!connection) return commands.map(() => noConnection(master))
+  const connection = await connectionTo(cluster, primary)
+  if (!connection) return commands.map(() => noConnection(primary))
   const pipeline = connection.pipeline()
   for (const [name, ...args] of commands) pipeline.call(name, ...args)
   const replies = await pipeline.exec()
   return commands.map((_, place) => {
     const [error, reply] = replies?.[place] ?? [new Error('no reply')]
     if (!error) return reply as Reply
-    return isRefusal(error) ? error : Object.assign(error as Error, { node: master })
+    return isRefusal(error) ? error : Object.assign(error as Error, { node: primary })
   })
 }
 
-const noConnection = (master = 'that has the slot') =>
-  notSent(`there is no connection to the node ${master}`)
+const noConnection = (primary = 'that has the slot') =>
+  notSent(`there is no connection to the node ${primary}`)
 
-const masterOf = (cluster: Cluster, slot: number): string | undefined => cluster.slots[slot]?.[0]
+const primaryOf = (cluster: Cluster, slot: number): string | undefined => cluster.slots[slot]?.[0]
 
 const SLOTS = 16_384
 
-/** The nodes that have slots, as `host:port`; undefined for slots that no node has. */
-export const mastersOf = (cluster: Cluster): (string | undefined)[] => [
-  ...new Set(Array.from({ length: SLOTS }, (_, slot) => masterOf(cluster, slot))),
+/** The nodes that have slots, as `host:port`; undefined stands for slots without a node. */
+export const primariesOf = (cluster: Cluster): (string | undefined)[] => [
+  ...new Set(Array.from({ length: SLOTS }, (_, slot) => primaryOf(cluster, slot))),
 ]
 
-/** Opens the connections to all of them. Resolves once each is up or has failed. */
-export async function openMasters(cluster: Cluster): Promise<void> {
-  await Promise.all(mastersOf(cluster).map((master) => connectionTo(cluster, master)))
+/** Connects to all primaries. Resolves once each connection is up or has failed. */
+export async function openPrimaries(cluster: Cluster): Promise<void> {
+  await Promise.all(primariesOf(cluster).map((primary) => connectionTo(cluster, primary)))
 }
 
-/** Whether the connection to each of them is up. */
-export function masterStates(cluster: Cluster): boolean[] {
+/** For each primary, whether the connection to it is up. */
+export function primaryStates(cluster: Cluster): boolean[] {
   if (cluster.status !== 'ready') return [false]
   const ready = cluster.nodes('master').filter(({ status }) => status === 'ready')
   const up = new Set(ready.map(nodeName))
-  return mastersOf(cluster).map((master) => master !== undefined && up.has(master))
+  return primariesOf(cluster).map((primary) => primary !== undefined && up.has(primary))
 }
 
 const nodeName = ({ options: { host, port } }: Redis): string => `${host}:${port}`
 
-/** Where one connection leads: to a socket, to a node, or to the master that sentinels named. */
+/** The name of the server of a connection: the path of its socket, or its address. */
 export function serverName(redis: Redis): string {
   const { path, sentinels } = redis.options
   if (!sentinels) return path ?? nodeName(redis)
@@ -110,13 +110,13 @@ export function serverName(redis: Redis): string {
 }
 
 /**
- * Sends one command to the node that holds its key, or to any when it has none. It is redirected, but
- * never sent again once it may have been executed.
+ * Sends one command to the node that holds its key, or to any node if it has no key. Redirects a refused
+ * command, but never resends one that may have been executed.
  */
 export async function sendToNode(cluster: Cluster, command: Command): Promise<Outcome> {
-  const master = masterOf(cluster, slotOf(command))
-  if (keysOf(command).length > 0 && !(await connectionTo(cluster, master))) {
-    return noConnection(master)
+  const primary = primaryOf(cluster, slotOf(command))
+  if (keysOf(command).length > 0 && !(await connectionTo(cluster, primary))) {
+    return noConnection(primary)
   }
   return await redirected(cluster, command)
 }
@@ -128,10 +128,10 @@ const redirected = (cluster: Cluster, [name, ...args]: Command): Promise<Outcome
   )
 
 /**
- * The connection to a node, if it is up; waits for one that is being opened.
+ * The connection to a node, if it is up. Waits for a connection that is being opened.
  *
- * Without this ioredis would send the commands for a node that is down to another one, be told 16
- * times that they belong elsewhere, and report at last that their outcome is unknown.
+ * Without this, ioredis would send the commands for a node that is down to another node, follow 16
+ * redirections, and fail with an unknown outcome.
  */
 async function connectionTo(cluster: Cluster, node: string | undefined) {
   const connection = cluster.nodes().find((redis) => nodeName(redis) === node)
@@ -140,30 +140,30 @@ async function connectionTo(cluster: Cluster, node: string | undefined) {
     return undefined
   }
   if (connection.status === 'ready') return connection
-  if (connection.status === 'wait') connection.connect().catch(() => undefined) // told by 'end'
+  if (connection.status === 'wait') connection.connect().catch(() => undefined) // 'end' follows
   if (!OPENING.has(connection.status)) return undefined
   const opening = openings.get(connection) ?? opened(connection)
   openings.set(connection, opening)
   return (await opening) ? connection : undefined
 }
 
-/** Each asks a node on a connection of its own: not for every command that finds no node. */
-const REFRESH_EVERY_MS = 100
+/** Limits the refreshes, each of which opens a connection: not one for every command that finds no node. */
+const REFRESH_INTERVAL_MS = 100
 const refreshedAt = new WeakMap<Cluster, number>()
 
-/** A connection was lost. This makes ioredis connect again to the nodes that there are. */
+/** Makes ioredis reconnect to the current nodes after a lost connection. */
 function refreshSlots(cluster: Cluster): void {
   const now = performance.now()
-  if (now - (refreshedAt.get(cluster) ?? Number.NEGATIVE_INFINITY) < REFRESH_EVERY_MS) return
+  if (now - (refreshedAt.get(cluster) ?? Number.NEGATIVE_INFINITY) < REFRESH_INTERVAL_MS) return
   refreshedAt.set(cluster, now)
   cluster.refreshSlotsCache()
 }
 
 const OPENING = new Set(['connecting', 'connect'])
-/** All that wait for a connection share its listeners. It stays until the connection is up, or ends. */
+/** Shared by all commands that wait for the same connection, so that it has few listeners. */
 const openings = new WeakMap<Redis, Promise<boolean>>()
 
-/** Whether the connection is up soon: a node that is stopped accepts one, and does not answer on it. */
+/** Whether the connection is ready within its timeout. A stopped process accepts connections, but never replies. */
 function opened(connection: Redis): Promise<boolean> {
   return new Promise((resolve) => {
     const late = setTimeout(resolve, connection.options.connectTimeout, false)
@@ -187,9 +187,9 @@ export const isClustered = ({ cluster, client }: StrategyOptions): boolean =>
   cluster !== undefined || [client ?? []].flat().some(isCluster)
 
 /**
- * Scripts name several keys of a session, or of an item.
+ * Checks the slots of the keys if Redis is a cluster: scripts use several keys of a session or of an item.
  *
- * @throws TypeError when these are in several slots, and there is a cluster.
+ * @throws TypeError if these keys are in different slots.
  */
 export function checkSlots(options: StrategyOptions, keys: Keys): void {
   if (!isClustered(options)) return
@@ -198,6 +198,6 @@ export function checkSlots(options: StrategyOptions, keys: Keys): void {
   const ofItem = [keys.popular(name), keys.once(name, name)]
   if (inOneSlot([...ofSession, keys.ended(name)]) && inOneSlot(ofItem)) return
   throw new TypeError(
-    'on a cluster the keys of a session must be in one slot, and so must those of an item: use the option keys: partitionedKeys()',
+    'in a cluster, all keys of a session must be in one slot, and all keys of an item: set keys: partitionedKeys()',
   )
 }

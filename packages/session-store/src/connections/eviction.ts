@@ -3,12 +3,12 @@ import type { Outcome } from '../outcomes.ts'
 import type { Runner } from '../runner.ts'
 import { parseInfo } from './redis-info.ts'
 
-/** A warning is not worth a longer wait at the start. */
+/** Short, because a mere warning must not delay the start. */
 const MAX_WAIT_MS = 1_000
 
 /**
- * Warns if this Redis may remove keys to make room; of a cluster, if one of its nodes may. Says nothing
- * where INFO is not allowed, or does not tell.
+ * Warns if Redis, or a node of a cluster, may evict keys. Does nothing if INFO is not allowed or lacks the
+ * policy.
  */
 export async function warnOfEviction(runner: Runner): Promise<void> {
   const read = ([reply]: readonly Outcome[]) => parseInfo(typeof reply === 'string' ? reply : '')
@@ -17,17 +17,17 @@ export async function warnOfEviction(runner: Runner): Promise<void> {
     .map(({ result }) => evictionPolicy(result))
     .find((found) => found !== undefined)
   if (policy === undefined) return
-  // Only keys with an expiry: sessions have none.
+  // volatile-* policies evict only keys with an expiry. The keys of sessions have none.
   const lost = policy.startsWith('volatile-')
-    ? "limits and the janitor's lock"
-    : 'sessions, all of them at once with documentKeys'
+    ? "counters of attempts, idempotency keys and the janitor's lock"
+    : 'sessions; with documentKeys, all of them at once'
   publishWarning({
     code: 'ONETRIP_EVICTION',
-    message: `Redis has maxmemory-policy ${policy}: at maxmemory it removes ${lost}. Set maxmemory-policy noeviction`,
+    message: `Redis has maxmemory-policy ${policy}: at maxmemory it evicts ${lost}. Set maxmemory-policy noeviction`,
   })
 }
 
-/** The policy of a server that evicts keys. */
+/** The eviction policy; undefined if the server evicts no keys. */
 function evictionPolicy(info: ReadonlyMap<string, string> | undefined): string | undefined {
   const policy = info?.get('maxmemory_policy')
   return policy === 'noeviction' || Number(info?.get('maxmemory')) === 0 ? undefined : policy

@@ -1,55 +1,55 @@
 import type { ConnectionOptions } from 'node:tls'
 import { checkTls, hostOf, redisAddress } from './redis-url.ts'
 
-/** How to log in to the servers of a cluster, or to those that sentinels watch. */
+/** Credentials and TLS for the servers of a cluster, or for those that sentinels monitor. */
 interface Login {
   username?: string | undefined
   password?: string | undefined
-  /** True, or options of Node's `tls.connect`: connect by TLS. Default false. */
+  /** Connect with TLS: true, or options of Node's `tls.connect`. Default false. */
   tls?: ConnectionOptions | boolean | undefined
 }
 
 /** A Redis Cluster. */
 export interface ClusterAddress extends Login {
-  /** Some of the nodes, as `host:port`: the others are learnt from them. Name several; one may be down. */
+  /** Some of the nodes, as `host:port`; the client discovers the others. Name several: one may be down. */
   nodes: readonly string[]
 }
 
-/** The master that Redis Sentinel names. */
+/** A primary that Redis Sentinel monitors. */
 export interface SentinelAddress extends Login {
-  /** The sentinels, as `host:port`. The default port is 26379. With `tls` they are reached by TLS, too. */
+  /** The sentinels, as `host:port`. The default port is 26379. `tls` also applies to them. */
   nodes: readonly string[]
-  /** The name of the master, as in `sentinel monitor`. */
+  /** The name of the primary, as in `sentinel monitor`. */
   name: string
-  /** Of the sentinels, which have users of their own. */
+  /** Credentials of the sentinels. */
   sentinelUsername?: string | undefined
   sentinelPassword?: string | undefined
 }
 
-/** Where one server is. Exactly one of `url` and `sentinel` is given. */
+/** The location of one server. Set exactly one of `url` and `sentinel`. */
 export interface ServerLocation {
   /**
-   * `redis://host:port/database`, `rediss://` or `unix:///path/to/socket?db=database`, each with user
-   * name and password if needed (`parseRedisUrl`). A database that cannot be selected is never replaced
-   * by another: `ready` fails.
+   * `redis://host:port/database`, `rediss://` or `unix:///path/to/socket?db=database`, each with optional user
+   * name and password (`parseRedisUrl`). If Redis refuses the database, `ready` rejects; the store never falls
+   * back to another database.
    */
   url?: string | undefined
   /**
-   * For a URL with `rediss://`: `ca`, `cert` and `key` (in PEM format), `servername` and whatever else
-   * Node's `tls.connect` takes. Default: Node's certificate authorities, and the host of the URL as the
+   * TLS options for a URL with `rediss://`: `ca`, `cert` and `key` (in PEM format), `servername` and all other
+   * options of Node's `tls.connect`. Default: Node's certificate authorities, and the host of the URL as the
    * name in the certificate and for SNI.
    */
   tls?: ConnectionOptions | undefined
-  /** Redis Sentinel: the master, whichever server that is at the moment. Always database 0. */
+  /** Redis Sentinel: the current primary, database 0. */
   sentinel?: SentinelAddress | undefined
 }
 
-/** ioredis's options of one server. @throws TypeError when the location cannot be used. */
+/** ioredis's options for one server. @throws TypeError if the location is invalid. */
 export function serverOptions({ url, tls, sentinel }: ServerLocation) {
   if (sentinel === undefined) return redisAddress(url ?? '', tls).options
   const { name, sentinelUsername, sentinelPassword } = sentinel
   if (typeof name !== 'string' || name === '') {
-    throw new TypeError('sentinel needs the name of the master, as in "sentinel monitor"')
+    throw new TypeError('sentinel needs the name of the primary, as in "sentinel monitor"')
   }
   if (sentinelUsername !== undefined && sentinelPassword === undefined) {
     throw new TypeError('sentinelUsername needs a sentinelPassword')
@@ -65,12 +65,12 @@ export function serverOptions({ url, tls, sentinel }: ServerLocation) {
   }
 }
 
-/** The nodes, and ioredis's options of each. @throws TypeError when the address cannot be used. */
+/** The nodes, and ioredis's options for each. @throws TypeError if the address is invalid. */
 export function clusterOptions(cluster: ClusterAddress) {
   return { nodes: hostsOf('cluster', cluster.nodes), redisOptions: loginOptions(cluster) }
 }
 
-/** @throws TypeError when the location cannot be used. Its message has no password and no part of a key. */
+/** @throws TypeError if the location is invalid. The message contains no password and no part of a key. */
 export function checkLocation(location: ServerLocation & { cluster?: ClusterAddress | undefined }) {
   if (location.cluster) clusterOptions(location.cluster)
   else serverOptions(location)
@@ -89,10 +89,10 @@ function loginOptions({ username, password, tls }: Login) {
   }
 }
 
-/** No message has a part of what was given: it may be a password. */
+/** Its errors never quote a node: the text may contain a password. */
 function hostsOf(option: string, nodes: readonly string[], defaultPort?: number) {
   if (!Array.isArray(nodes) || nodes.length === 0) {
-    throw new TypeError(`${option} needs a list of nodes, as ['127.0.0.1:7000']`)
+    throw new TypeError(`${option} needs a list of nodes, such as ['127.0.0.1:7000']`)
   }
   return nodes.map((node: unknown, index) => {
     const isPlain = typeof node === 'string' && /^[^/@?#\s]+$/.test(node)

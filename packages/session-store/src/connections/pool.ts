@@ -9,40 +9,40 @@ import {
 } from './client.ts'
 import { checkClient } from './client-check.ts'
 import { type ClientWatch, watchClient } from './client-watch.ts'
-import { masterStates, openMasters } from './cluster.ts'
+import { openPrimaries, primaryStates } from './cluster.ts'
 import { clusterAt, connectionError } from './cluster-client.ts'
 import type { ClusterAddress, ServerLocation } from './location.ts'
 
 interface Slot {
   readonly client: Client
   readonly watch: ClientWatch
-  /** Lists of commands whose replies are not there. */
+  /** Lists of commands that are waiting for replies. */
   inFlight: number
-  /** Its database is being checked: until then it is not used. */
+  /** The check of the client's database. Until it ends, the pool does not use the client. */
   checking?: Promise<void> | undefined
 }
 
-/** With a location, the pool opens and closes its connections. */
+/** Either a location, where the pool opens connections, or `client`. */
 export interface PoolOptions extends ServerLocation {
   cluster?: ClusterAddress | undefined
-  /** Connections to use instead of the pool's own. They are not closed. */
+  /** Existing clients to use; the pool does not close them. */
   client?: Client | readonly Client[] | undefined
-  /** How many connections to open; of a cluster: to each node. */
+  /** How many connections to open; in a cluster, to each node. */
   size: number
   connectTimeoutMs: number
-  /** A connection that owes a reply for so long is taken for dead and opened anew. */
+  /** A connection that has not replied for so long is closed and reopened. */
   stalledAfterMs: number
 }
 
-/** What the shared connections are doing. */
+/** The state of a connection pool. */
 export interface Connections {
-  /** Of the pool, whether up or not. Of a cluster: one to each master, times the clients. */
+  /** Connections, up or not. In a cluster: one to each primary for each client. */
   connections: number
   /** Connections that are up. */
   ready: number
 }
 
-/** A fixed set of long-lived connections that a process shares. */
+/** A connection pool of fixed size. */
 export class Pool {
   readonly #slots: readonly Slot[]
   readonly #owned: boolean
@@ -51,16 +51,15 @@ export class Pool {
   #closed = false
 
   /**
-   * Opens nothing yet: `ready()` connects.
+   * Does not connect yet; `ready()` does.
    *
-   * @throws TypeError when there is not exactly one of `url`, `sentinel`, `cluster` and `client`, or one
-   *   of them cannot be used.
+   * @throws TypeError unless exactly one of `url`, `sentinel`, `cluster` and `client` is set and valid.
    */
   constructor(options: PoolOptions) {
     const { url, sentinel, cluster, client, size } = options
     const given = [url, sentinel, cluster, client].filter((option) => option !== undefined)
     if (given.length !== 1) {
-      throw new TypeError('give exactly one of url, sentinel, cluster and client')
+      throw new TypeError('set exactly one of url, sentinel, cluster and client')
     }
     this.#options = options
     this.#owned = client === undefined
@@ -69,7 +68,7 @@ export class Pool {
     const clients = this.#owned
       ? Array.from({ length: size }, open)
       : [client as Client | readonly Client[]].flat()
-    if (clients.length === 0) throw new TypeError('give at least one ioredis client')
+    if (clients.length === 0) throw new TypeError('client must contain at least one ioredis client')
     for (const client of clients) checkClient(client)
     this.#slots = clients.map((client) => ({ client, watch: watchClient(client), inFlight: 0 }))
     for (const slot of this.#slots) {
@@ -84,15 +83,15 @@ export class Pool {
 
   get state(): Connections {
     const up = this.#slots.flatMap(({ client }) =>
-      isCluster(client) ? masterStates(client) : client.status === 'ready',
+      isCluster(client) ? primaryStates(client) : client.status === 'ready',
     )
     return { connections: up.length, ready: up.filter(Boolean).length }
   }
 
   /**
-   * Connects all, and waits for all.
+   * Opens all connections and waits until they are ready.
    *
-   * @throws StoreError `ONETRIP_NOT_SENT` when they are not connected after `timeoutMs`.
+   * @throws StoreError `ONETRIP_NOT_SENT` if one is not ready after `timeoutMs`.
    */
   async ready(timeoutMs: number): Promise<void> {
     const signal = AbortSignal.timeout(timeoutMs)
@@ -105,9 +104,9 @@ export class Pool {
   }
 
   /**
-   * Lends the connection that is up and least used to `work`, until its promise is settled.
+   * Runs `work` with the ready connection that has the least in flight.
    *
-   * @throws StoreError `ONETRIP_NOT_SENT` when none is up.
+   * @throws StoreError `ONETRIP_NOT_SENT` if no connection is ready.
    */
   use<Result>(work: (client: Client) => Promise<Result>): Promise<Result> {
     const slot = this.#leastUsed()
@@ -122,7 +121,7 @@ export class Pool {
     if (this.#owned) await Promise.all(this.#slots.map(({ client }) => disconnect(client)))
     for (const { client, watch } of this.#slots) {
       watch.release()
-      // ioredis prints errors that nobody listens to.
+      // ioredis prints errors if there is no listener.
       if (this.#owned) client.on('error', () => {})
     }
   }
@@ -136,7 +135,7 @@ export class Pool {
     return this.#slots.find(({ watch }) => watch.lastError !== undefined)?.watch.lastError
   }
 
-  /** Of connections that are used alike the next in turn. */
+  /** The client with the least in flight; round robin between equal ones. */
   #leastUsed(): Slot | undefined {
     if (this.#closed) return undefined
     let best: Slot | undefined
@@ -161,10 +160,10 @@ export class Pool {
   }
 }
 
-/** Without this, a peer that vanished would be noticed after TCP's own 15 minutes. */
+/** Without this, TCP would detect a vanished peer only after about 15 minutes. */
 function reopen(client: Client): void {
-  if (isCluster(client)) return // `socketTimeout` does it, for each node
-  // Not disconnect(), which waits for the peer to say goodbye, too.
+  if (isCluster(client)) return // there, `socketTimeout` closes the connection to each node
+  // Not disconnect(), which waits until the peer closes the connection, too.
   client.stream?.destroy(new Error('no reply for too long'))
 }
 
@@ -172,12 +171,12 @@ async function usable({ client, checking }: Slot, signal: AbortSignal): Promise<
   if (checking) await Promise.race([checking, once(signal, 'abort')])
   signal.throwIfAborted()
   await connected(client, signal)
-  if (isCluster(client)) await Promise.race([openMasters(client), once(signal, 'abort')])
+  if (isCluster(client)) await Promise.race([openPrimaries(client), once(signal, 'abort')])
 }
 
 async function connected(client: Client, signal: AbortSignal): Promise<void> {
-  if (client.status === 'wait') client.connect().catch(() => undefined) // told by the 'error' event
-  // ioredis emits 'error' for each attempt that failed, which must not end the wait.
+  if (client.status === 'wait') client.connect().catch(() => undefined) // the 'error' event reports it
+  // ioredis emits 'error' for each failed attempt, which must not end the wait.
   while (client.status !== 'ready') {
     if (client.status === 'end') throw new Error('the client is closed')
     const next = new AbortController()
@@ -197,7 +196,7 @@ async function connected(client: Client, signal: AbortSignal): Promise<void> {
 }
 
 async function disconnect(client: Client): Promise<void> {
-  // Where no socket is open no 'end' follows: this only cancels the next attempt to connect.
+  // Without an open socket no 'end' follows: disconnect() only cancels the next attempt to connect.
   if (['wait', 'reconnecting', 'close', 'end'].includes(client.status)) return client.disconnect()
   const ended = new Promise<void>((resolve) => client.once('end', () => resolve()))
   client.disconnect()

@@ -8,18 +8,19 @@ export function parseInfo(reply: string): ReadonlyMap<string, string> {
   )
 }
 
-/** What a Redis did for one command since its start, or since `CONFIG RESETSTAT`. */
+/** Statistics of one command since Redis was started, or since `CONFIG RESETSTAT`. */
 export interface CommandStats {
   calls: number
-  /** CPU time of executing it, in microseconds; without reading the command and writing its reply. */
+  /** Execution time in microseconds, without reading the command and writing its reply. */
   micros: number
 }
 
 /**
- * The commands in a reply to INFO, by name: `get`, `client|list` (before Redis 7.0 `client`). EXEC, EVAL and
- * FCALL include the time of the commands that they execute, which count by themselves, too.
+ * Returns command → statistics from a reply to INFO. Subcommands are listed as `client|list` (before Redis 7.0
+ * as `client`). The time of EXEC, EVAL and FCALL includes the commands that they execute, which are also
+ * listed.
  *
- * @param info with the section `commandstats`, as `parseInfo` returns it.
+ * @param info The result of `parseInfo`, with the section `commandstats`.
  */
 export function commandStats(info: ReadonlyMap<string, string>): Map<string, CommandStats> {
   const stats = new Map<string, CommandStats>()

@@ -2,13 +2,13 @@ import { X509Certificate } from 'node:crypto'
 import { isIP } from 'node:net'
 import { type ConnectionOptions, createSecureContext } from 'node:tls'
 
-/** Where a Redis is and how to log in, under the names of ioredis's options. */
+/** The address and credentials of a Redis server, as options of ioredis. */
 export interface RedisAddress {
   transport: 'tcp' | 'tls' | 'unix'
   options: {
     host?: string
     port?: number
-    /** Of the Unix socket. */
+    /** The path of the Unix socket. */
     path?: string
     username?: string
     password?: string
@@ -23,11 +23,11 @@ const transports = { 'redis:': 'tcp', 'rediss:': 'tls', 'unix:': 'unix' } as con
 
 /**
  * Parses `redis://user:password@host:port/database`, the same with `rediss://` for TLS, or
- * `unix:///path/to/socket`. User, password, port (6379) and database (0) are optional; `?db=` names the
- * database, too, and is the only way to do so for a Unix socket. A Unix socket with a user is
+ * `unix:///path/to/socket`. User, password, port (6379) and database (0) are optional. `?db=` also sets the
+ * database; with a Unix socket it is the only way. A Unix socket with a user is
  * `unix://user:password@localhost/path/to/socket`.
  *
- * @throws TypeError for anything else. The message contains no part of the URL that may be secret.
+ * @throws TypeError for any other URL. The message contains no part of the URL that may be secret.
  */
 export function parseRedisUrl(url: string): RedisAddress {
   const parsed = typeof url === 'string' ? URL.parse(url) : null
@@ -53,12 +53,12 @@ export function parseRedisUrl(url: string): RedisAddress {
 }
 
 /**
- * The same, with options of TLS: `ca`, `cert` and `key`, `servername` and whatever else Node's
- * `tls.connect` takes. Without them the certificate authorities of Node are trusted, and the name in
- * the certificate must be the host of the URL.
+ * As `parseRedisUrl`, with TLS options: `ca`, `cert` and `key`, `servername` and all other options of Node's
+ * `tls.connect`. Without them, Node's certificate authorities are trusted, and the name in the certificate
+ * must be the host of the URL.
  *
- * @throws TypeError also when there are options of TLS and the URL is not `rediss://`, or a certificate
- *   or key is unusable. The message contains no part of a key.
+ * @throws TypeError also for TLS options without `rediss://`, or an unusable certificate or key. The message
+ *   contains no part of a key.
  */
 export function redisAddress(url: string, tls?: ConnectionOptions): RedisAddress {
   const address = parseRedisUrl(url)
@@ -68,14 +68,14 @@ export function redisAddress(url: string, tls?: ConnectionOptions): RedisAddress
   return { ...address, options: { ...address.options, tls: { ...address.options.tls, ...tls } } }
 }
 
-/** @throws TypeError when a certificate or key is unusable. */
+/** @throws TypeError if a certificate or key is unusable. */
 export function checkTls(tls: ConnectionOptions): void {
   if (typeof tls !== 'object' || tls === null) throw new TypeError('tls must be an object')
   if ((tls.cert === undefined) !== (tls.key === undefined)) {
     throw new TypeError('tls needs both or neither of cert and key')
   }
   try {
-    // Or Node would leave out an authority that it cannot read, as a path instead of its content.
+    // Node ignores an unreadable authority, such as a path instead of the content of a file.
     for (const certificate of [tls.ca ?? []].flat()) new X509Certificate(certificate)
     createSecureContext(tls)
   } catch (error) {
@@ -87,12 +87,12 @@ export function checkTls(tls: ConnectionOptions): void {
 
 const invalid = (reason: string) => new TypeError(`invalid Redis URL: ${reason}`)
 
-/** @throws TypeError when the host or the port is unusable. */
+/** @throws TypeError if the host or the port is invalid. */
 export function hostOf(
   { hostname, port, pathname, search, hash }: URL,
   defaultPort = DEFAULT_PORT,
 ) {
-  // Must come first: what follows may be the rest of a password, which other messages would show.
+  // Must come first: these parts may be the rest of a password, which other messages would quote.
   if (`${pathname}${search}${hash}`.includes('@')) {
     throw invalid('a / ? # or @ in the user name or password must be percent-encoded')
   }
@@ -101,7 +101,7 @@ export function hostOf(
   return { host: hostname.replace(/^\[|\]$/g, ''), port: Number(port || defaultPort) }
 }
 
-/** Without it Node sends no SNI. SNI has no addresses. */
+/** Without `servername`, Node sends no SNI. SNI does not allow IP addresses. */
 function serverNameOf({ hostname }: URL): ConnectionOptions {
   return isIP(hostname.replace(/^\[|\]$/g, '')) ? {} : { servername: hostname }
 }
@@ -120,7 +120,7 @@ function socketOf({ hostname, port, pathname }: URL) {
 function databaseOf({ pathname, searchParams, hash }: URL, isSocket: boolean): number {
   for (const name of searchParams.keys()) {
     if (name === 'db') continue
-    // What looks like no parameter may be a part of a secret.
+    // An unusual name may be a part of a password.
     const shown = /^[A-Za-z_]{1,32}$/.test(name) ? ` "${name}"` : ''
     throw invalid(`the query parameter${shown} is not supported; only db is`)
   }

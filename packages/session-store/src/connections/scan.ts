@@ -19,35 +19,32 @@ export function scanOne(
   }
 }
 
-/**
- * One step of SCAN over every master of a cluster, one after the other. A key whose slot moves while
- * this goes on may be missed.
- */
+/** One step of SCAN over all primaries of a cluster, one after the other. May miss keys whose slot moves. */
 export async function scanNodes(
   client: Client,
   request: ScanRequest,
   from: ScanPosition | undefined,
 ): Promise<ScanStep> {
-  const masters = isCluster(client)
+  const primaries = isCluster(client)
     ? client
         .nodes('master')
         .map((redis) => ({ name: `${redis.options.host}:${redis.options.port}`, redis }))
         .sort((a, b) => (a.name < b.name ? -1 : 1))
     : [{ name: '', redis: client }]
-  // A node that has gone meanwhile is passed over.
-  const at = masters.findIndex(({ name }) => name >= (from?.node ?? ''))
-  const master = masters[at]
-  if (!master) return { keys: [], next: undefined }
+  // Skips a node that has left the cluster meanwhile.
+  const at = primaries.findIndex(({ name }) => name >= (from?.node ?? ''))
+  const primary = primaries[at]
+  if (!primary) return { keys: [], next: undefined }
 
   const update = scanOne(
     request,
-    from?.node === master.name ? from : { node: master.name, cursor: '0' },
+    from?.node === primary.name ? from : { node: primary.name, cursor: '0' },
   )
   const outcomes = await Promise.all(
-    update.commands.map((command) => sendCommand(master.redis, command)),
+    update.commands.map((command) => sendCommand(primary.redis, command)),
   )
   const { keys, next } = readOutcomes(update, outcomes)
-  const following = masters[at + 1]
+  const following = primaries[at + 1]
   return {
     keys,
     next: next ?? (following && { node: following.name, cursor: '0' }),

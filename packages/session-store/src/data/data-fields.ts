@@ -5,11 +5,11 @@ import { checkRange } from '../range.ts'
 
 /** Limits of the data of one session. */
 export interface DataLimits {
-  /** Fields that a session has, and that one patch names. 1 to 1,000. Default 64. */
+  /** Maximum number of fields of a session, and of one patch. 1 to 1,000. Default 64. */
   fields?: number
-  /** Bytes (UTF-8) of one field's JSON text. 2 to 8,388,608. Default 16,384. */
+  /** Maximum size of one field's JSON text, in bytes (UTF-8). 2 to 8,388,608. Default 16,384. */
   fieldBytes?: number
-  /** Bytes (UTF-8) of the names and JSON texts of one patch. 2 to 8,388,608. Default 65,536. */
+  /** Maximum size of all names and JSON texts of one patch, in bytes (UTF-8). 2 to 8,388,608. Default 65,536. */
   patchBytes?: number
 }
 
@@ -17,18 +17,18 @@ const optionNames: NamesOf<DataLimits> = { fields: true, fieldBytes: true, patch
 
 const MAX_BYTES = 8_388_608
 
-/** @throws TypeError for a limit that is out of its range. */
+/** @throws TypeError if a limit is out of range. */
 export function checkedDataLimits(limits: DataLimits = {}): Required<DataLimits> {
   checkOptions('dataLimits', limits)
   checkOptionNames('dataLimits', limits, optionNames)
   const { fields = 64, fieldBytes = 16_384, patchBytes = 65_536 } = limits
-  checkRange('dataLimits.fields', fields, { least: 1, most: 1_000, whole: true })
-  checkRange('dataLimits.fieldBytes', fieldBytes, { least: 2, most: MAX_BYTES, whole: true })
-  checkRange('dataLimits.patchBytes', patchBytes, { least: 2, most: MAX_BYTES, whole: true })
+  checkRange('dataLimits.fields', fields, { min: 1, max: 1_000, integer: true })
+  checkRange('dataLimits.fieldBytes', fieldBytes, { min: 2, max: MAX_BYTES, integer: true })
+  checkRange('dataLimits.patchBytes', patchBytes, { min: 2, max: MAX_BYTES, integer: true })
   return { fields, fieldBytes, patchBytes }
 }
 
-/** Fields as Redis gets them. */
+/** Fields as they are sent to Redis. */
 export interface EncodedFields {
   /** Name and JSON text of each field. */
   readonly set: readonly (readonly [name: string, json: string])[]
@@ -39,11 +39,11 @@ const invalid = (message: string, cause?: unknown) =>
   new StoreError('ONETRIP_INVALID_INPUT', message, { cause })
 
 /**
- * Encodes each field as JSON. A field that is undefined is to be removed.
+ * Encodes each field as JSON. A field that is undefined will be removed.
  *
- * @throws StoreError `ONETRIP_INVALID_INPUT`, naming the field and the limit: beyond a limit, a name that
- *   is not allowed, or a value that JSON cannot hold (cyclic, a BigInt, a function, a symbol, NaN or
- *   undefined inside; a Map, a Set or another instance of a class without `toJSON`).
+ * @throws StoreError `ONETRIP_INVALID_INPUT` naming the field and the limit, if a limit is exceeded, a name is
+ *   invalid, or JSON cannot represent a value (cyclic, a BigInt, a function, a symbol, NaN or undefined
+ *   inside; a Map, a Set or another instance of a class without `toJSON`).
  */
 export function encodeFields(
   fields: Readonly<Record<string, unknown>>,
@@ -86,7 +86,7 @@ function encode(name: string, value: unknown): string {
   } catch (cause) {
     if (cause instanceof NotJson)
       throw invalid(`data field "${name}" cannot be written as JSON: ${cause.message}`)
-    // TypeError: cyclic, or a BigInt; RangeError: nested too deeply; or what a toJSON() threw.
+    // TypeError: cyclic, or a BigInt. RangeError: nested too deeply. Or an error of a toJSON().
     throw invalid(`data field "${name}" cannot be written as JSON; see the cause`, cause)
   }
   // A toJSON() may return undefined.
@@ -96,7 +96,7 @@ function encode(name: string, value: unknown): string {
 
 class NotJson extends Error {}
 
-/** JSON.stringify drops or replaces these silently. */
+/** Rejects values that JSON.stringify drops or replaces silently. */
 function onlyJson(_key: string, value: unknown): unknown {
   const type = typeof value
   if (type === 'function' || type === 'symbol' || type === 'undefined' || Number.isNaN(value)) {
@@ -114,7 +114,7 @@ function onlyJson(_key: string, value: unknown): unknown {
   return value
 }
 
-/** Not an instance of a class. Objects of another realm (`node:vm`) have a prototype of their own. */
+/** Whether this is not an instance of a class. Objects of another realm (`node:vm`) have another Object.prototype. */
 function isPlain(value: object): boolean {
   const prototype: unknown = Object.getPrototypeOf(value)
   return prototype === null || Object.getPrototypeOf(prototype) === null

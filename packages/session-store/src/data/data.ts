@@ -7,37 +7,37 @@ import type { EncodedFields } from './data-fields.ts'
 
 /** The data of a session. */
 export interface SessionData {
-  /** Values by field, as JSON holds them. */
+  /** Field → JSON value. */
   fields: Record<string, unknown>
-  /** Grows with each write; 0 while nothing was written. */
+  /** 0 before the first write; each write increases it by one. */
   version: number
 }
 
 export interface DataOption {
-  /** Read the session's data, too, in the same round trip. */
+  /** Also read the session's data, in the same round trip. */
   data?: boolean
 }
 
 export interface PatchOptions {
-  /** Write only if the data still has this version; 0: nothing was written before. */
+  /** Write only if the data still has this version; 0 means that nothing was written before. */
   ifVersion?: number | undefined
 }
 
-/** A result, with the session's data if it was asked for. */
+/** A result, with the session's data if `data: true` was passed. */
 export type MaybeData<Result, Asked extends DataOption> = Asked extends { data: true }
   ? Result & { data: SessionData }
   : Result
 
-/** The field that holds the version. A field of a caller has a name of at least one character. */
+/** The hash field that holds the version. Names of data fields are never empty. */
 const VERSION = ''
 
-/** Fields and their JSON texts, and the version, as they are in Redis. */
+/** Session data as stored in Redis: JSON texts, and the version. */
 export interface StoredData {
   readonly fields: readonly (readonly [name: string, json: string])[]
   readonly version: number
 }
 
-/** Reads the reply to HGETALL: a list in RESP2; ioredis makes an object of it unless it is framed. */
+/** Parses the reply to HGETALL: a flat list with frames, otherwise ioredis returns an object. */
 export function readStored(reply: Reply | undefined): StoredData {
   const flat = (
     Array.isArray(reply) ? reply.flat() : Object.entries(reply ?? {}).flat()
@@ -52,7 +52,7 @@ export function readStored(reply: Reply | undefined): StoredData {
   return { fields, version }
 }
 
-/** Values by field, apart from the text of those that are not JSON: another program wrote them. */
+/** Decodes the fields. `unreadable` has the text of fields that are not JSON because another program wrote them. */
 export function decodeReadable({ fields, version }: StoredData): {
   data: SessionData
   unreadable: Record<string, string>
@@ -71,7 +71,7 @@ export function decodeReadable({ fields, version }: StoredData): {
 }
 
 /**
- * @param mayHaveWritten Whether the update wrote something beside.
+ * @param mayHaveWritten Whether the update also writes.
  * @throws StoreError `ONETRIP_UNREADABLE_DATA`, naming the fields that are not JSON.
  */
 function decodeData(stored: StoredData, mayHaveWritten: boolean): SessionData {
@@ -86,16 +86,16 @@ function decodeData(stored: StoredData, mayHaveWritten: boolean): SessionData {
   )
 }
 
-/** Arguments of HSET that store it as it is. */
+/** Arguments of HSET that store the data unchanged. */
 export const storedArguments = ({ fields, version }: StoredData): (string | number)[] => [
   ...fields.flat(),
   ...[VERSION, version],
 ]
 
 /**
- * The same update, which also reads the session's data. Its last command must be the one that finds out
- * whether the session exists: the data is read before it, so that a session that ends meanwhile is
- * found to be gone. Keys: data, and those of the update.
+ * Returns the update with a command that also reads the session's data. The last command of the update must
+ * check that the session exists; the data is read before it, so that the check also notices a session that ends
+ * meanwhile. Keys: data, and those of the update.
  */
 export function withData<Result extends object>(
   update: Update<Result | undefined>,
@@ -116,7 +116,7 @@ export function withData<Result extends object>(
   }
 }
 
-/** The same update, with the session's data if `options` ask for it. */
+/** `withData` if `options.data` is set, otherwise the update itself. */
 export function withDataIf<Result extends object, Asked extends DataOption>(
   options: Asked | undefined,
   update: Update<Result | undefined>,
@@ -129,9 +129,9 @@ export function withDataIf<Result extends object, Asked extends DataOption>(
 }
 
 /**
- * KEYS: login, recent, data, ended. ARGV: id, now, mode, idle before, expected version or '', the most
- * fields, how many fields are removed, their names, then name and JSON text of each field that is set.
- * Replies the new version, or why nothing was written.
+ * KEYS: login, recent, data, ended. ARGV: id, now, mode, idle before, expected version or '', maximum number of
+ * fields, number of fields to remove, their names, then name and JSON text of each field to set. Returns the
+ * new version, or why nothing was written.
  */
 const WRITE = `
 local id, now, mode = ARGV[1], ARGV[2], ARGV[3]
@@ -171,14 +171,14 @@ return tonumber(version)`
 export interface DataWrite {
   id: string
   /**
-   * `patch` changes the fields that it names. `replace` removes all others. Both need a session.
-   * `create` replaces, or creates a guest session of this id unless `endWithTombstone` has just ended it.
+   * `patch` changes the given fields. `replace` also removes all others. Both need a session. `create` replaces
+   * the data, or creates a guest session with this id, unless it has a tombstone (`endWithTombstone`).
    */
   mode: 'patch' | 'replace' | 'create'
   fields: EncodedFields
   /** Write only if the data has this version. */
   ifVersion?: number | undefined
-  /** The most fields that a patch may leave. */
+  /** Maximum number of fields after a patch. */
   maxFields: number
 }
 
@@ -186,13 +186,12 @@ export interface DataWrite {
 export type WrittenData = { version: number } | 'gone' | 'conflict' | 'full'
 
 /**
- * Writes session data, all of it or nothing, and the session is seen now. A session that is gone or idle
- * stays gone.
+ * Writes session data atomically and refreshes the session. Does not bring back a session that has ended or is
+ * idle.
  *
- * A script, also without `ifVersion`: plain commands could change a field and the version only one
- * after the other, so that a write with `ifVersion` in between would overwrite a change that it has not
- * seen; and they could not keep the maximum of fields. It takes 6 us of Redis's CPU, plain commands 2
- * (2026-11-22).
+ * It is a script even without `ifVersion`. With plain commands, a concurrent write with `ifVersion` could come
+ * between the change of a field and that of the version, and overwrite the change; and they could not check the
+ * maximum number of fields. The script takes 6 us of Redis's CPU, plain commands 2 us (2026-11-22).
  *
  * Keys, all in one slot: login, recent, data, ended.
  */
@@ -219,8 +218,8 @@ export function writeData(
 }
 
 /**
- * Ends a session so that a late `create` of the same id cannot bring it back: the tombstone comes first.
- * Reads its user, undefined when there was no session. Keys: ended, login, recent, viewed, data.
+ * Ends a session. The tombstone, which is written first, prevents a late `create` of the same id. Returns the
+ * user, undefined if there was no session. Keys: ended, login, recent, viewed, data.
  */
 export function endWithTombstone(
   keys: Keys,

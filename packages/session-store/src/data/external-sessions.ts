@@ -10,36 +10,36 @@ const MAX_ID_LENGTH = 1_024
 
 export interface ExternalSession {
   id: string
-  /** When it was last written, in milliseconds since 1970. */
+  /** Time of the last write, in milliseconds since 1970. */
   lastSeenAt: number
   data: SessionData
 }
 
 /**
- * Sessions whose ids other software makes and checks: for adapters such as that of express-session. To the
- * store they are guest sessions with data: they count towards the janitor's `maxSessions`, end when they
- * are idle, and belong to no user. No token leads to them.
+ * Sessions whose ids other software creates and verifies: for adapters such as that of express-session. The
+ * store treats them as guest sessions with data: they count towards the janitor's `maxSessions`, end when they
+ * are idle, and belong to no user. Tokens cannot reach them.
  *
- * All functions throw a `StoreError`: `ONETRIP_INVALID_INPUT` for an id that is not a string of 1 to 1,024
- * characters, and as `store.patch`.
+ * All functions throw a `StoreError`: `ONETRIP_INVALID_INPUT` unless the id is a string of 1 to 1,024
+ * characters, and the errors of `store.patch`.
  */
 export interface ExternalSessions {
-  /** The store's idle timeout, in seconds. Each write of a session begins it anew. */
+  /** The store's idle timeout, in seconds. Each write of a session restarts it. */
   readonly idleSeconds: number
 
-  /** Undefined when the session is gone or idle. One round trip. */
+  /** Returns the data; undefined if the session has ended or is idle. One round trip. */
   read(id: string): Promise<SessionData | undefined>
 
   /**
-   * Replaces all data of a session, or creates it. Returns false when `end` ended the session within the
-   * last five minutes: nothing was written then. One round trip.
+   * Replaces all data of a session, or creates the session. Returns false, and writes nothing, if `end` ended it
+   * within the last five minutes. One round trip.
    */
   put(id: string, fields: Readonly<Record<string, unknown>>): Promise<boolean>
 
   /**
-   * Creates a session unless there is one, or it was ended within the last five minutes. One round trip.
+   * Creates a session, unless it exists or was ended within the last five minutes. One round trip.
    *
-   * @param leftMs When it becomes idle unless it is used. At most, and by default, the idle timeout.
+   * @param leftMs Idle timeout until the next write. Default and maximum: the idle timeout of the store.
    */
   add(
     id: string,
@@ -48,17 +48,17 @@ export interface ExternalSessions {
   ): Promise<'added' | 'exists' | 'ended'>
 
   /**
-   * Changes these fields and leaves all others alone; undefined removes one. Returns false when the session
-   * is gone or idle: nothing was written then. One round trip.
+   * Changes these fields; undefined removes a field; all others stay. Returns false, and writes nothing, if the
+   * session has ended or is idle. One round trip.
    */
   patch(id: string, fields: Readonly<Record<string, unknown>>): Promise<boolean>
 
-  /** Ends a session. For five minutes it cannot be created again. Returns whether there was one. */
+  /** Ends a session. It cannot be created again for five minutes. Returns whether it existed. */
   end(id: string): Promise<boolean>
 
   /**
-   * All of these sessions that are not idle, without fields that are not JSON in Redis. Walks all logins of
-   * the store: for administrators.
+   * All external sessions that are not idle, without fields that are not JSON in Redis. Walks all logins of the
+   * store. For administrators.
    */
   walk(): AsyncGenerator<ExternalSession>
 }
@@ -78,7 +78,7 @@ function walkStep(login: string, cursor: string): Update<{ cursor: string; ids: 
   }
 }
 
-/** Keys of each: recent, data. */
+/** Reads these sessions. Keys of each: recent, data. */
 function contentsOf(keys: Keys, ids: readonly string[]): Update<ExternalSession[]> {
   return {
     commands: ids.flatMap((id): Command[] => [
@@ -107,24 +107,24 @@ export function externalSessions(parts: Parts): ExternalSessions {
   const { runner, keys, now, idleSeconds, byId } = parts
   return {
     idleSeconds,
-    read: async (id) => await byId.read(own(id)),
-    put: async (id, fields) => (await byId.write(own(id), 'create', fields)) !== undefined,
+    read: async (id) => await byId.read(externalId(id)),
+    put: async (id, fields) => (await byId.write(externalId(id), 'create', fields)) !== undefined,
     async add(id, fields, leftMs = 1000 * idleSeconds) {
-      checkNumber('leftMs', leftMs, { least: 0 })
+      checkNumber('leftMs', leftMs, { min: 0 })
       const seenAt = now() - Math.max(0, 1000 * idleSeconds - leftMs)
       try {
-        const written = await byId.write(own(id), 'create', fields, 0, seenAt)
+        const written = await byId.write(externalId(id), 'create', fields, 0, seenAt)
         return written ? 'added' : 'ended'
       } catch (error) {
         if (error instanceof StoreError && error.code === 'ONETRIP_CONFLICT') return 'exists'
         throw error
       }
     },
-    patch: async (id, fields) => (await byId.write(own(id), 'patch', fields)) !== undefined,
-    end: async (id) => await byId.end(own(id)),
+    patch: async (id, fields) => (await byId.write(externalId(id), 'patch', fields)) !== undefined,
+    end: async (id) => await byId.end(externalId(id)),
     async *walk() {
       const idleBefore = () => now() - 1000 * idleSeconds
-      const seen = new Set<string>() // HSCAN may return one twice
+      const seen = new Set<string>() // HSCAN may return an id twice
       for (const { login } of keys.parts()) {
         let cursor = '0'
         do {
@@ -142,7 +142,7 @@ export function externalSessions(parts: Parts): ExternalSessions {
   }
 }
 
-function own(id: string): string {
+function externalId(id: string): string {
   checkString('id', id)
   if (id.length >= 1 && id.length <= MAX_ID_LENGTH) return EXTERNAL + id
   const message = `id must have 1 to ${MAX_ID_LENGTH} characters`

@@ -1,4 +1,4 @@
-import { known, StoreError } from '../errors.ts'
+import { requireSession, StoreError } from '../errors.ts'
 import { checkNumber, checkObject } from '../input.ts'
 import type { Keys } from '../keys.ts'
 import type { Runner } from '../runner.ts'
@@ -15,7 +15,7 @@ import {
 } from './data.ts'
 import { type DataLimits, encodeFields } from './data-fields.ts'
 
-/** Longer than a request takes that loaded the session before it ended. */
+/** Longer than any request that loaded the session before it ended. */
 const TOMBSTONE_SECONDS = 300
 
 interface SessionDataParts {
@@ -27,10 +27,10 @@ interface SessionDataParts {
   limits: Required<DataLimits>
 }
 
-/** Session data by session id. Who may use an id is the caller's business. */
+/** Session data by session id. The caller must check that the client may use the id. */
 export function sessionData({ runner, keys, now, idleSeconds, limits }: SessionDataParts) {
   return {
-    /** The data of a session; undefined when it is gone or idle. One round trip. */
+    /** The data of a session; undefined if it has ended or is idle. One round trip. */
     async read(id: string): Promise<SessionData | undefined> {
       const session = await runner.run(withData(checkToken(keys, id), keys, id))
       if (session === undefined || session.lastSeenAt < now() - 1000 * idleSeconds) return undefined
@@ -38,12 +38,12 @@ export function sessionData({ runner, keys, now, idleSeconds, limits }: SessionD
     },
 
     /**
-     * Writes data as `mode` says (see `DataWrite`), in one round trip. Undefined fields are removed.
+     * Writes data according to `mode` (see `DataWrite`), in one round trip. Undefined fields are removed.
      *
-     * @param seenAt When the session is seen by it, in milliseconds since 1970.
-     * @returns The new version; undefined when there is no session, and `mode` creates none.
-     * @throws StoreError `ONETRIP_INVALID_INPUT` as `encodeFields`, or when the session would have too
-     *   many fields; `ONETRIP_CONFLICT` when the data has another version than `ifVersion`.
+     * @param seenAt The new time of last use of the session, in milliseconds since 1970.
+     * @returns The new version; undefined if there is no session and none was created.
+     * @throws StoreError `ONETRIP_INVALID_INPUT` as `encodeFields`, or if the session would have too many
+     *   fields; `ONETRIP_CONFLICT` if the version of the data is not `ifVersion`.
      */
     async write(
       id: string,
@@ -55,9 +55,9 @@ export function sessionData({ runner, keys, now, idleSeconds, limits }: SessionD
       const fields = encodeFields(data, limits)
       if (ifVersion !== undefined)
         checkNumber('ifVersion', ifVersion, {
-          least: 0,
-          most: Number.MAX_SAFE_INTEGER,
-          whole: true,
+          min: 0,
+          max: Number.MAX_SAFE_INTEGER,
+          integer: true,
         })
       const maxFields = limits.fields
       const times = { now: seenAt, idleBefore: now() - 1000 * idleSeconds }
@@ -76,8 +76,8 @@ export function sessionData({ runner, keys, now, idleSeconds, limits }: SessionD
     },
 
     /**
-     * Ends a session. For five minutes, `create` does not bring it back: a request that loaded the
-     * session before may still write it. Two round trips. Returns whether there was one.
+     * Ends a session. `create` does not bring it back for five minutes, because a request that loaded the
+     * session before may still write it. Two round trips. Returns whether it existed.
      */
     async end(id: string): Promise<boolean> {
       const user = await runner.run(endWithTombstone(keys, id, TOMBSTONE_SECONDS))
@@ -87,7 +87,7 @@ export function sessionData({ runner, keys, now, idleSeconds, limits }: SessionD
   }
 }
 
-/** What the store offers of it, by token. */
+/** The functions of the store for guests and session data, by token. */
 export function dataFunctions({ tokens, ...parts }: SessionDataParts & { tokens: Tokens }) {
   const byId = sessionData(parts)
   const { runner, keys, now } = parts
@@ -101,7 +101,7 @@ export function dataFunctions({ tokens, ...parts }: SessionDataParts & { tokens:
     },
 
     async data(token: string): Promise<SessionData> {
-      return known(await byId.read(tokens.verify(token)))
+      return requireSession(await byId.read(tokens.verify(token)))
     },
 
     async patch(
@@ -111,7 +111,7 @@ export function dataFunctions({ tokens, ...parts }: SessionDataParts & { tokens:
     ): Promise<{ version: number }> {
       const id = tokens.verify(token)
       checkObject('options', options)
-      return known(await byId.write(id, 'patch', fields, options.ifVersion))
+      return requireSession(await byId.write(id, 'patch', fields, options.ifVersion))
     },
   }
 }

@@ -2,8 +2,8 @@ import { StoreError } from '../errors.ts'
 import { checkLimit, checkObject, checkString } from '../input.ts'
 import type { Runner } from '../runner.ts'
 import { positionOf } from '../sessions/cursor.ts'
-import { carryMark } from '../sessions/repeated-views.ts'
-import { PAGE, userSessionLists } from '../sessions/user-session-lists.ts'
+import { copyMarker } from '../sessions/repeated-views.ts'
+import { MAX_PAGE_SIZE, userSessionLists } from '../sessions/user-session-lists.ts'
 import { statesOf } from '../sessions/user-sessions.ts'
 import type { PageOptions } from '../store-options.ts'
 import type { SessionStore } from '../store-types.ts'
@@ -14,7 +14,7 @@ import { createMover } from './mover.ts'
 import { beginMigration, checkState, type MigrationSide, readySides, setOpened } from './state.ts'
 
 export interface BridgeSide extends MigrationSide {
-  /** With the same secrets and lifetimes on both sides. */
+  /** Both stores must have the same secrets and lifetimes. */
   readonly store: SessionStore
 }
 
@@ -23,9 +23,9 @@ export interface BridgeOptions {
   from: BridgeSide
   to: BridgeSide
   /**
-   * Where sessions begin. `source`: and they stay there until something moves them; processes that do not know
-   * the target can still serve. `target`: a session of the source moves when a request asks for it; every
-   * other process must use a bridge by then.
+   * Where new sessions are created. `source`: sessions stay there until `migrate` or a bridge with the other home
+   * moves them; processes without a bridge can still serve. `target`: a session moves from the source when a
+   * request uses it; all other processes must use a bridge by then.
    */
   home: 'source' | 'target'
   /** Milliseconds since 1970. Default `Date.now`. */
@@ -38,22 +38,22 @@ const isUnknown = (error: unknown): boolean =>
 /** The id of a token that a store has verified. */
 const idOf = (token: string): string => token.slice(0, token.indexOf('.'))
 
-/** Of a generation of `BoundedCache`. */
+/** The size of a generation of `BoundedCache`. */
 const SETTLED_SESSIONS = 10_000
 
 /**
- * One store out of two, while sessions move from one to the other (`migrate`). Every session is in one of them,
- * or on its way, and every request finds it. With the target as home, the first request of a session in each
- * process takes one round trip more, and five more to move it; with the source as home, each request of a session
- * that has moved takes two or three more.
+ * Combines two stores while sessions move from one to the other (`migrate`). Every request finds its session in
+ * either store, or while it is being moved. With the target as home, the first request of a session in each
+ * process takes one more round trip, and five more to move the session. With the source as home, each request of a
+ * session that has moved takes two or three more.
  *
- * - Item counts are those of the home; `migrate` brings those of the source over.
- * - `run` and `countAttempts` use the source until the end.
- * - `ping` and `runOnEach` ask the servers of both. `ping` rejects when no server of the home serves its keys.
- * - Sessions of other software (`external`) cannot be used.
- * - A migration must not begin before `ready` has resolved in every process.
+ * - Item counts are those of the home; `migrate` copies the counts of the source to the target.
+ * - `run` and `countAttempts` use the source until the migration is finished.
+ * - `ping` and `runOnEach` use the servers of both. `ping` rejects if no server of the home serves its keys.
+ * - External sessions (`external`) are not supported.
+ * - Start the migration only after `ready` has resolved in every process.
  *
- * @throws TypeError for another home.
+ * @throws TypeError for any other `home`.
  */
 export function bridgeStores({ from, to, home, clock = Date.now }: BridgeOptions): SessionStore {
   if (home !== 'source' && home !== 'target') throw new TypeError('home must be source or target')
@@ -68,12 +68,13 @@ export function bridgeStores({ from, to, home, clock = Date.now }: BridgeOptions
     userSessionLists({ runner: runnerOf(side), keys: side.keys, now: clock })
   const lists = { from: listsOf(from), to: listsOf(to) }
 
-  /** Sessions that need not be looked for in the source any more. */
+  /** Sessions that are known to be no longer in the source. */
   const settled = new BoundedCache<string, true>(SETTLED_SESSIONS)
 
   /**
-   * Completes the way of a session to the target, and with the target as home begins it if need be. Nothing may
-   * be written for a session in the target before: between the commands of a view, the session could arrive.
+   * Completes the move of a session to the target; with the target as home, also starts it if necessary. Must come
+   * before any write for the session in the target: otherwise the session could arrive between the commands of a
+   * view.
    */
   async function settle(id: string): Promise<void> {
     if (!isTarget) return await mover.complete(id)
@@ -88,7 +89,7 @@ export function bridgeStores({ from, to, home, clock = Date.now }: BridgeOptions
     token: string,
     call: (store: SessionStore) => Promise<Result>,
   ): Promise<Result> {
-    own.tokenExpiresAt(token) // throws unless it is genuine
+    own.tokenExpiresAt(token) // throws unless the token is valid
     if (!isTarget) {
       try {
         return await call(from.store)
@@ -101,8 +102,8 @@ export function bridgeStores({ from, to, home, clock = Date.now }: BridgeOptions
   }
 
   /**
-   * What the servers of both sides answer, those of the home first. The other side has an error in place of its
-   * servers if none of them can be used: part of the sessions is still served.
+   * Returns the results of the servers of both sides, those of the home first. If no server of the other side is
+   * usable, it has one entry with an error: the home still serves part of the sessions.
    */
   async function onBoth<Node>(
     ask: (store: SessionStore) => Promise<Node[]>,
@@ -116,7 +117,7 @@ export function bridgeStores({ from, to, home, clock = Date.now }: BridgeOptions
   const userOf = async (token: string): Promise<string | null> =>
     (await inEither(token, (store) => store.checkToken(token))).user
 
-  /** Whether the target has the session once its way is settled. */
+  /** Whether the target has the session after `settle`. */
   async function isInTarget(token: string): Promise<boolean> {
     try {
       to.store.tokenExpiresAt(token)
@@ -138,19 +139,19 @@ export function bridgeStores({ from, to, home, clock = Date.now }: BridgeOptions
 
   async function endUserSessions(user: string): Promise<number> {
     const ended = await from.store.endUserSessions(user)
-    await mover.completeAll() // those that left the source before
+    await mover.completeAll() // sessions that had left the source before
     return ended + (await to.store.endUserSessions(user))
   }
 
-  /** Ends the session if this side has it, and it is the user's. */
+  /** Ends the session if this side has it and it belongs to the user. */
   async function endOne(side: 'from' | 'to', user: string, id: string): Promise<boolean> {
     const { store, keys } = { from, to }[side]
     const [state] = await store.run(statesOf(keys, [id]))
     return state?.user === user && (await lists[side].end(id))
   }
 
-  async function userPage(user: string, { limit = PAGE, cursor }: PageOptions) {
-    checkLimit(limit, PAGE)
+  async function userPage(user: string, { limit = MAX_PAGE_SIZE, cursor }: PageOptions) {
+    checkLimit(limit, MAX_PAGE_SIZE)
     const after = cursor === undefined ? undefined : positionOf(cursor)
     const left = await lists.from.page(user, { limit, after })
     await mover.completeAll()
@@ -172,7 +173,7 @@ export function bridgeStores({ from, to, home, clock = Date.now }: BridgeOptions
         : (pool ?? more)
     },
     get external(): never {
-      throw new TypeError('a bridge cannot serve sessions of other software (external)')
+      throw new TypeError('bridgeStores does not support external sessions (store.external)')
     },
 
     issueToken: () => own.issueToken(),
@@ -185,7 +186,7 @@ export function bridgeStores({ from, to, home, clock = Date.now }: BridgeOptions
       if ((await isInTarget(guest)) || isTarget) return await to.store.login(user, options)
       const session = await from.store.login(user, options)
       if (!(await isInTarget(guest))) return session
-      // The guest left the source before its records were read.
+      // The guest session had left the source before its records were read.
       await logout(session.token)
       return await to.store.login(user, options)
     },
@@ -199,7 +200,7 @@ export function bridgeStores({ from, to, home, clock = Date.now }: BridgeOptions
       await inEither(token, async (store) => {
         const idempotencyKey = options?.idempotencyKey
         if (store === to.store && idempotencyKey !== undefined) {
-          await carryMark(from, to, { id: idOf(token), item, idempotencyKey })
+          await copyMarker(from, to, { id: idOf(token), item, idempotencyKey })
         }
         return await store.recordView(token, item, options)
       }),
@@ -271,7 +272,7 @@ export function bridgeStores({ from, to, home, clock = Date.now }: BridgeOptions
 
     async ready(timeoutMs) {
       await readySides({ from, to }, timeoutMs)
-      // With the source as home nothing is left behind, should the migration never begin.
+      // With the source as home, this writes nothing, because the migration may never start.
       if (!isTarget) return void (await checkState({ from, to }))
       await beginMigration({ from, to })
       await setOpened(from)

@@ -3,18 +3,18 @@ import type { ListedSession } from '../sessions/user-session-lists.ts'
 import type { Entry } from '../sessions/user-sessions.ts'
 import { scoreOf } from '../updates.ts'
 
-/** A page of one list; `last` is where the next one begins, if there is one. */
+/** A page of one list. `last` is the position of the next page, if there is one. */
 interface Page {
   readonly sessions: readonly ListedSession[]
   readonly last: Entry | undefined
 }
 
-/** The latest login first, then the highest id, as in a user's list. */
+/** The order of a user's list: latest login first, then highest id. */
 const inOrder = (a: Entry, b: Entry): number => b.score - a.score || (a.id < b.id ? 1 : -1)
 
 const entryOf = ({ id, loggedInAt }: ListedSession): Entry => ({ id, score: scoreOf(loggedInAt) })
 
-/** A page of two lists, out of one of each. A session that is in both is there once. */
+/** Merges the pages of several lists into one page. A session that is in several lists occurs once. */
 export function mergePages(
   pages: readonly Page[],
   limit: number,
@@ -24,7 +24,7 @@ export function mergePages(
   const ends = pages.flatMap(({ last }) => last ?? [])
   const cut = sessions[limit - 1]
   if (cut && sessions.length > limit) ends.push(entryOf(cut))
-  // What comes after the first end may have more before it in the list that ends there.
+  // The merged page ends at the first end: later sessions may come after unread ones of that list.
   const [end] = ends.sort(inOrder)
   if (end === undefined) return { sessions, nextCursor: undefined }
   return {

@@ -17,13 +17,13 @@ import {
 } from './state.ts'
 
 export interface MigrationSurvey {
-  /** Whether a bridge with the target as home has begun to serve. */
+  /** Whether a bridge with the target as home has started to serve. */
   opened: boolean
-  /** Sessions that the source holds. */
+  /** The number of sessions in the source. */
   sessions: number
-  /** Of an interrupted move: sessions that have left the source, and may not have arrived. */
+  /** Sessions of interrupted moves: they have left the source and may not have arrived. */
   moving: number
-  /** Items that the source has counts of. */
+  /** The number of items with counts in the source. */
   items: number
 }
 
@@ -33,18 +33,18 @@ export interface MigrationProgress {
   moved: number
   /** Items whose counts were compared. */
   items: number
-  /** By how many views the target's counts have changed. */
+  /** The number of views by which the target's counts have changed. */
   views: number
 }
 
 export interface MigrateOptions {
-  /** Sessions and items per second. Default: as fast as it goes. */
+  /** Maximum rate, in sessions and items per second. Default: unlimited. */
   rate?: number
   /** Sessions that one script moves, 1 to 100; four scripts are in flight. Default 50. */
   batchSize?: number
   /** Called after each step. */
   onProgress?: (progress: MigrationProgress) => void
-  /** Stops after the step in progress: the call rejects with the signal's reason. */
+  /** Stops after the step in progress; the call then rejects with the signal's reason. */
   signal?: AbortSignal
 }
 
@@ -57,7 +57,7 @@ const sizes = (keys: readonly string[], command: string): Command[] =>
 const sum = (replies: readonly Reply[]) =>
   replies.reduce<number>((total, size) => total + Number(size), 0)
 
-/** What there is to move. Keys of the source: janitorTasks, login, moving, item counts. */
+/** Counts what there is to move. Keys of the source: janitorTasks, login, moving, item counts. */
 function survey(keys: Keys): Update<MigrationSurvey> {
   const logins = keys.parts().map(({ login }) => login)
   const moving = migrationKeys(keys).allMoving()
@@ -81,7 +81,7 @@ function survey(keys: Keys): Update<MigrationSurvey> {
 }
 
 /**
- * What a migration would move. Writes nothing.
+ * Counts what a migration would move. Writes nothing.
  *
  * @throws StoreError as `migrate`.
  */
@@ -105,21 +105,21 @@ const logins = (
 })
 
 /**
- * Moves all sessions and item counts from one store to the other while both serve: every process that serves
- * must use `bridgeStores` meanwhile. Call it again after a failure, or when sessions have begun in the source
- * since; nothing moves or counts twice.
+ * Moves all sessions and item counts from one store to the other while both serve. Meanwhile every process that
+ * serves must use `bridgeStores`. Call it again after a failure, or if sessions were started in the source since;
+ * nothing moves or counts twice.
  *
  * @returns What it moved.
- * @throws StoreError of the codes of `SessionStore.run`, and `ONETRIP_INVALID_INPUT` when the migration is
- *   finished, began with another number of partitions, or an option is out of its range.
+ * @throws StoreError with the codes of `SessionStore.run`, and `ONETRIP_INVALID_INPUT` if the migration is
+ *   finished or was started with another number of partitions, or if an option is out of range.
  */
 export async function migrate(
   sides: MigrationSides,
   options: MigrateOptions = {},
 ): Promise<MigrationProgress> {
   const { rate = Number.POSITIVE_INFINITY, batchSize = 50, onProgress, signal } = options
-  checkNumber('rate', rate, { least: 1 })
-  checkNumber('batchSize', batchSize, { least: 1, most: MAX_SESSIONS, whole: true })
+  checkNumber('rate', rate, { min: 1 })
+  checkNumber('batchSize', batchSize, { min: 1, max: MAX_SESSIONS, integer: true })
   const { from } = sides
   const progress: MigrationProgress = { phase: 'sessions', moved: 0, items: 0, views: 0 }
   const startedAt = performance.now()
@@ -133,7 +133,7 @@ export async function migrate(
     signal?.throwIfAborted()
   }
 
-  /** Moves what one walk over the source finds; returns how many arrived. */
+  /** Moves the sessions that one walk over the source finds. Returns how many arrived. */
   async function pass(): Promise<number> {
     const before = progress.moved
     for (const { login } of from.keys.parts()) {
@@ -156,7 +156,7 @@ export async function migrate(
   await beginMigration(sides)
   onProgress?.({ ...progress })
   progress.moved += await mover.completeAll()
-  // A session that began during a walk may need another one; where sessions go on beginning, some are left.
+  // A walk may miss sessions that start meanwhile. If sessions keep starting in the source, some remain.
   for (let passes = 0; passes < MAX_PASSES && (await pass()) > 0; passes++);
   progress.phase = 'counts'
   for await (const { items, views } of moveCounts(sides, ITEMS_PER_STEP)) {
@@ -167,12 +167,12 @@ export async function migrate(
   return { ...progress }
 }
 
-/** KEYS: moved or ledger. It gets the empty field, by which what comes late finds the migration finished. */
+/** KEYS: moved or ledger. Deletes the key and sets the empty field, which makes late scripts fail. */
 const SEAL = `
 redis.call('UNLINK', KEYS[1])
 return redis.call('HSET', KEYS[1], '', '')`
 
-/** Removes what the migration remembered. Keys: moved, ledger. */
+/** Deletes the bookkeeping of the migration. Keys: moved, ledger. */
 function seal(keys: Keys): Update<void> {
   const { allMoved, allLedgers } = migrationKeys(keys)
   return {
@@ -183,11 +183,10 @@ function seal(keys: Keys): Update<void> {
 }
 
 /**
- * Ends a migration: brings over the last counts, then removes the marks and ledgers from the target, and lets
- * the janitor halve counts again. Call it when every process serves from the target alone. After a failure call
- * it again.
+ * Finishes a migration: copies the last counts, deletes the bookkeeping in the target, and lets the janitor halve
+ * counts again. Call it when every process uses only the target. After a failure, call it again.
  *
- * @throws StoreError as `migrate`; `ONETRIP_INVALID_INPUT` when the source still holds sessions.
+ * @throws StoreError as `migrate`; `ONETRIP_INVALID_INPUT` if the source still holds sessions.
  */
 export async function finishMigration(sides: MigrationSides): Promise<void> {
   const { from, to } = sides

@@ -3,9 +3,9 @@ import { batches } from '../retention/retention-tasks.ts'
 import { type Command, memberScores, type Reply, type Update } from '../updates.ts'
 import type { MigrationSides } from './state.ts'
 
-/** Counts of the source, as one reading found them. */
+/** The counts of items at one reading of the source. */
 interface Reading {
-  /** Grows with each reading: of two, the one with the higher number does not show an older state. */
+  /** The number of the reading. A reading with a higher number is never older. */
   readonly number: number
   readonly counts: readonly (readonly [item: string, views: number])[]
 }
@@ -15,7 +15,7 @@ const READINGS = 'migration:readings'
 
 const nextReading = (keys: Keys): Command => ['HINCRBY', keys.janitorTasks(), READINGS, 1]
 
-/** A score is minus the number of views; a view that is being undone may leave it above 0 for a moment. */
+/** A score is the negative number of views. While a view is being undone, it may be above 0 for a moment. */
 const viewsOf = (score: number): number => Math.max(0, -score)
 
 /** One step of a walk over the source's counts. Keys: janitorTasks, item counts. */
@@ -35,7 +35,7 @@ function readCounts(
   }
 }
 
-/** The counts of those of the items that the source does not have any more. Keys: janitorTasks, item counts. */
+/** Those of the items that are no longer in the source, with 0 views. Keys: janitorTasks, item counts. */
 function readVanished(keys: Keys, items: readonly string[]): Update<Reading> {
   return {
     commands: [
@@ -51,9 +51,9 @@ function readVanished(keys: Keys, items: readonly string[]): Update<Reading> {
 }
 
 /**
- * KEYS: a part of the item counts, its ledger. ARGV: the number of the reading, then item and views of each.
- * The ledger has, of each item, the number of the last reading and the views of the source that are counted in.
- * Replies by how many views the counts have changed.
+ * KEYS: a part of the item counts, its ledger. ARGV: the number of the reading, then each item and its views.
+ * The ledger maps an item to the number of the last reading and the views already copied from the source. Returns
+ * the number of views by which the counts have changed.
  */
 const COUNT_IN = `
 if redis.call('HEXISTS', KEYS[2], '') == 1 then
@@ -77,13 +77,13 @@ end
 return changed`
 
 /**
- * Counts in what the source has counted since the ledger was written: the target's counts grow by the
- * difference, in the same step as the ledger. So a repetition adds nothing, and an older reading that comes
- * late is ignored. Reads by how many views the counts have changed.
+ * Adds to the target's counts what the source has counted since the last reading in the ledger, and updates the
+ * ledger atomically. So a retry adds nothing, and an older reading that arrives late is ignored. Returns the
+ * number of views by which the counts have changed.
  *
  * Keys of each part: item counts, ledger.
  *
- * @throws StoreError `ONETRIP_REFUSED` when the migration is finished.
+ * @throws StoreError `ONETRIP_REFUSED` if the migration is finished.
  */
 function countIn(keys: Keys, { number, counts }: Reading): Update<number> {
   const { ledger } = migrationKeys(keys)
@@ -111,17 +111,17 @@ const ledgerItems = (
   },
 })
 
-/** What one step of `moveCounts` did. */
+/** The result of one step of `moveCounts`. */
 export interface CountsStep {
-  /** Items that were looked at. */
+  /** The number of items compared. */
   readonly items: number
-  /** By how many views the target's counts have changed. */
+  /** The number of views by which the target's counts have changed. */
   readonly views: number
 }
 
 /**
- * Brings the target's counts up to those of the source, in steps of a few round trips. The source goes on
- * counting; the next call brings over what came meanwhile.
+ * Copies the source's counts to the target, in steps of a few round trips. The source continues counting; the next
+ * call copies what was counted meanwhile.
  */
 export async function* moveCounts(
   { from, to }: MigrationSides,
@@ -129,7 +129,7 @@ export async function* moveCounts(
 ): AsyncGenerator<CountsStep> {
   async function add({ number, counts }: Reading): Promise<CountsStep> {
     let views = 0
-    // A small sorted set comes whole, however many are asked for.
+    // Redis returns a small sorted set completely, regardless of COUNT.
     for (const some of batches(counts, batchSize)) {
       views += await to.store.run(countIn(to.keys, { number, counts: some }))
     }
@@ -144,7 +144,7 @@ export async function* moveCounts(
       yield await add(step)
     } while (cursor !== '0')
   }
-  // Items whose last view was undone.
+  // Items that are in the ledger but no longer in the source: their last view was undone.
   for (const key of migrationKeys(to.keys).allLedgers()) {
     let cursor = '0'
     do {

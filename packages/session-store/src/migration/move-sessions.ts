@@ -1,30 +1,30 @@
 import { type Keys, migrationKeys } from '../keys.ts'
 import { type Command, KEPT_VIEWS, type Reply, type Update } from '../updates.ts'
 
-/** A session on its way: its records as the source had them, and what the steps need to know of it. */
-export interface Traveller {
+/** A session that has left the source. */
+export interface MovingSession {
   readonly id: string
   readonly user: string
-  /** When it logged in, as the user's list has it; undefined if the list does not name it. */
+  /** Its login time in the user's list; undefined if it is not in the list. */
   readonly listed: string | undefined
-  /** All of it, as JSON that only the scripts read. */
+  /** All its records, as JSON that the scripts read. */
   readonly records: string
 }
 
-function travellerOf(records: string): Traveller {
+function movingSession(records: string): MovingSession {
   const [id, user, , listed] = JSON.parse(records) as [string, string, unknown, string | false]
   return { id, user, listed: listed === false ? undefined : listed, records }
 }
 
-const travellersOf = (replies: readonly Reply[]): Traveller[] =>
-  replies.flatMap((reply) => (typeof reply === 'string' ? [travellerOf(reply)] : []))
+const movingSessions = (replies: readonly Reply[]): MovingSession[] =>
+  replies.flatMap((reply) => (typeof reply === 'string' ? [movingSession(reply)] : []))
 
 /**
  * KEYS: login, recent, moving, then viewed, data and the user's list for each session. ARGV: id and user of
- * each. Replies the records of each that has left the source, now or before.
+ * each. Returns the records of each session that has left the source, now or before.
  *
- * The list is another program's key if it has another type. The records replace what they hold, so it runs in
- * a full memory, too.
+ * A list of another type is a key of another program. `allow-oom`: the records replace the session's keys, so the
+ * script may run when memory is full.
  */
 const TAKE = `#!lua flags=allow-oom
 local taken = {}
@@ -50,16 +50,15 @@ end
 return taken`
 
 /**
- * Takes sessions out of the source: in one step of the server each of them ends there and its records go
- * to `moving`. A session that is already there, or ended, or changed its user since it was read, stays as it
- * is. Reads those that are in `moving` now.
+ * Ends sessions in the source and saves their records in `moving`, atomically. Does not change a session that is
+ * already in `moving`, has ended, or has another user than it was read with. Returns those in `moving`.
  *
  * Keys of each part: login, recent, moving, viewed, data and the user's list of each session.
  */
 export function takeSessions(
   keys: Keys,
   sessions: readonly (readonly [id: string, user: string])[],
-): Update<Traveller[]> {
+): Update<MovingSession[]> {
   const { moving } = migrationKeys(keys)
   const groups = [...Map.groupBy(sessions, ([id]) => keys.login(id)).values()]
   return {
@@ -72,39 +71,39 @@ export function takeSessions(
       return ['EVAL', TAKE, names.length, ...names, ...members.flat()]
     }),
     readOnly: false,
-    read: (replies) => travellersOf(replies.flat() as Reply[]),
+    read: (replies) => movingSessions(replies.flat() as Reply[]),
   }
 }
 
-/** Those of the sessions that left the source and may not have arrived. Keys: moving. */
-export function movingOf(keys: Keys, ids: readonly string[]): Update<Traveller[]> {
+/** Those of the sessions that have left the source and may not have arrived. Keys: moving. */
+export function movingOf(keys: Keys, ids: readonly string[]): Update<MovingSession[]> {
   return {
     commands: ids.map((id): Command => ['HGET', migrationKeys(keys).moving(id), id]),
     readOnly: true,
-    read: travellersOf,
+    read: movingSessions,
   }
 }
 
-/** ioredis makes an object of the reply to HGETALL unless it is framed. */
+/** The reply to HGETALL is a flat list with frames, otherwise an object. */
 const valuesOf = (reply: Reply): Reply[] =>
   Array.isArray(reply) ? reply.filter((_, index) => index % 2 === 1) : Object.values(reply ?? {})
 
-/** All of them: as many as the migrations in progress move at a time, or moved when they were killed. */
-export function allMoving(keys: Keys): Update<Traveller[]> {
+/** All sessions in `moving`: those of running and of interrupted moves, so not many. */
+export function allMoving(keys: Keys): Update<MovingSession[]> {
   return {
     commands: migrationKeys(keys)
       .allMoving()
       .map((key): Command => ['HGETALL', key]),
     readOnly: true,
-    read: (replies) => travellersOf(replies.flatMap(valuesOf)),
+    read: (replies) => movingSessions(replies.flatMap(valuesOf)),
   }
 }
 
 const KEYS_OF_EACH = 3
 
 /**
- * KEYS: login, recent, moved, then viewed, data and ended for each session. ARGV: their records. Replies how
- * many arrived.
+ * KEYS: login, recent, moved, then viewed, data and ended for each session. ARGV: their records. Returns how many
+ * sessions arrived.
  */
 const INSTALL = `
 if redis.call('HEXISTS', KEYS[3], '') == 1 then
@@ -130,14 +129,14 @@ end
 return arrived`
 
 /**
- * Installs sessions in the target, each once for all times: `moved` remembers it, so that a late repetition
- * does not bring back a session that has ended since. Reads how many arrived now.
+ * Creates sessions in the target, each at most once: `moved` has the ids of all that arrived, so that a late retry
+ * does not bring back a session that has ended since. Returns how many arrived now.
  *
  * Keys of each part: login, recent, moved; viewed, data and ended of each session.
  *
- * @throws StoreError `ONETRIP_REFUSED` when the migration is finished.
+ * @throws StoreError `ONETRIP_REFUSED` if the migration is finished.
  */
-export function installSessions(keys: Keys, sessions: readonly Traveller[]): Update<number> {
+export function installSessions(keys: Keys, sessions: readonly MovingSession[]): Update<number> {
   const { moved } = migrationKeys(keys)
   const groups = [...Map.groupBy(sessions, ({ id }) => keys.login(id)).values()]
   return {
@@ -152,8 +151,8 @@ export function installSessions(keys: Keys, sessions: readonly Traveller[]): Upd
   }
 }
 
-/** Puts sessions that have arrived into their users' lists. Keys: sessions of each user. */
-export function listSessions(keys: Keys, sessions: readonly Traveller[]): Update<void> {
+/** Adds sessions that have arrived to their users' lists. Keys: sessions of each user. */
+export function listSessions(keys: Keys, sessions: readonly MovingSession[]): Update<void> {
   return {
     commands: sessions.flatMap(({ id, user, listed }): Command[] =>
       listed === undefined ? [] : [['ZADD', keys.sessions(user), listed, id]],
@@ -163,8 +162,8 @@ export function listSessions(keys: Keys, sessions: readonly Traveller[]): Update
   }
 }
 
-/** Forgets, in the source, sessions that have arrived. Keys of each part: moving. */
-export function forgetMoving(keys: Keys, sessions: readonly Traveller[]): Update<void> {
+/** Deletes sessions that have arrived from `moving` in the source. Keys of each part: moving. */
+export function forgetMoving(keys: Keys, sessions: readonly MovingSession[]): Update<void> {
   const byKey = Map.groupBy(sessions, ({ id }) => migrationKeys(keys).moving(id))
   return {
     commands: [...byKey].map(

@@ -5,40 +5,38 @@ import {
   forgetMoving,
   installSessions,
   listSessions,
+  type MovingSession,
   movingOf,
-  type Traveller,
   takeSessions,
 } from './move-sessions.ts'
 import type { MigrationSides } from './state.ts'
 
-/** What one script moves at the most. */
+/** Maximum number of sessions that one script moves. */
 export const MAX_SESSIONS = 100
 
 export interface Mover {
-  /**
-   * Moves these sessions, whichever step of their way they are at. Returns how many arrived. Five round trips.
-   */
+  /** Moves these sessions, or completes their moves. Returns how many arrived. Five round trips. */
   move(ids: readonly string[]): Promise<number>
   /** The same for sessions whose users are known. Four round trips. */
   moveUsers(sessions: readonly (readonly [id: string, user: string])[]): Promise<number>
-  /** Completes the move of a session that has left the source, if it has. One to four round trips. */
+  /** Completes the move of a session if it has left the source. One to four round trips. */
   complete(id: string): Promise<void>
-  /** The same for all such sessions. Returns how many arrived. */
+  /** Completes all interrupted moves. Returns how many sessions arrived. */
   completeAll(): Promise<number>
 }
 
 /**
- * Moves sessions from one store to the other. Each step can be repeated, by any process, at any time:
+ * Moves sessions from one store to the other. Any process can repeat each step at any time:
  *
- * 1. Source: the session ends there, and its records are in `moving` (one script).
- * 2. Target: the session is installed unless it was before (one script in one slot).
- * 3. Target: the user's list names it.
- * 4. Source: `moving` forgets it.
+ * 1. Source: end the session and save its records in `moving` (one script).
+ * 2. Target: create the session unless it has arrived before (one script in one slot).
+ * 3. Target: add it to the user's list.
+ * 4. Source: delete it from `moving`.
  *
- * A failure after step 1 leaves the records in `moving`, from where the next attempt takes them.
+ * A failure after step 1 leaves the records in `moving`, where the next attempt finds them.
  */
 export function createMover({ from, to }: MigrationSides): Mover {
-  async function arrive(sessions: readonly Traveller[]): Promise<number> {
+  async function arrive(sessions: readonly MovingSession[]): Promise<number> {
     if (sessions.length === 0) return 0
     const arrived = await to.store.run(installSessions(to.keys, sessions))
     const lists = listSessions(to.keys, sessions)
@@ -54,7 +52,7 @@ export function createMover({ from, to }: MigrationSides): Mover {
     moveUsers,
     async move(ids) {
       const users = await from.store.run(usersOf(from.keys, ids))
-      // A guest's name is empty, and so is that of a session that may be on its way.
+      // The user is empty for a guest session, and for a session that may be in `moving`.
       return await moveUsers(ids.map((id, index) => [id, users[index] ?? '']))
     },
     async complete(id) {

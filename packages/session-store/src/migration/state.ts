@@ -7,7 +7,7 @@ import type { Command, Update } from '../updates.ts'
 /** One side of a migration. */
 export interface MigrationSide {
   readonly store: Pick<SessionStore, 'run'>
-  /** The layout of its keys, with the prefix if it has one (`prefixedKeys`). */
+  /** The key names of the store, with its prefix if it has one (`prefixedKeys`). */
   readonly keys: Keys
 }
 
@@ -18,10 +18,10 @@ export interface MigrationSides {
   readonly to: MigrationSide
 }
 
-/** A state; before it, the number of the target's partitions, and after it `FINISHED`. */
+/** A state. The previous state is the target's number of partitions, the next one is `FINISHED`. */
 export const FINISHING = 'finishing'
 
-/** Field of `janitorTasks` of the source: a bridge with the target as home has begun to serve. */
+/** Field of the source's `janitorTasks`: a bridge with the target as home has started to serve. */
 export const OPENED = 'migration:opened'
 
 const write = (commands: readonly Command[]): Update<void> => ({
@@ -38,7 +38,7 @@ export async function setOpened({ store, keys }: MigrationSide): Promise<void> {
   await store.run(write([['HSET', keys.janitorTasks(), OPENED, 1]]))
 }
 
-/** The state of one side; undefined before a migration. Keys: janitorTasks. */
+/** The state of one side; undefined if no migration was started. Keys: janitorTasks. */
 const stateOf = (keys: Keys): Update<string | undefined> => ({
   commands: [['HGET', keys.janitorTasks(), MIGRATION]],
   readOnly: true,
@@ -46,9 +46,9 @@ const stateOf = (keys: Keys): Update<string | undefined> => ({
 })
 
 /**
- * The state of the target; undefined before a migration.
+ * Returns the state of the target; undefined if no migration was started.
  *
- * @throws StoreError `ONETRIP_INVALID_INPUT` when the migration is finished, or began with another number of
+ * @throws StoreError `ONETRIP_INVALID_INPUT` if the migration is finished, or was started with another number of
  *   partitions.
  */
 export async function checkState({ from, to }: MigrationSides): Promise<string | undefined> {
@@ -61,23 +61,24 @@ export async function checkState({ from, to }: MigrationSides): Promise<string |
     throw new StoreError(
       'ONETRIP_INVALID_INPUT',
       state === FINISHED
-        ? 'this migration is finished: serve from the target alone'
-        : `this migration began with ${state} partitions, not ${partitions}: use the same number everywhere`,
+        ? 'this migration is finished: use only the target store'
+        : `this migration was started with ${state} partitions, not ${partitions}: use the same number everywhere`,
     )
   }
   return target
 }
 
 /**
- * Marks both sides, so that their janitors do not halve item counts meanwhile. Repeating it changes nothing.
+ * Marks the migration as started on both sides, so that their janitors do not halve item counts meanwhile.
+ * Idempotent.
  *
- * @throws StoreError as `checkState`; `ONETRIP_INVALID_INPUT` also when the migration is being finished.
+ * @throws StoreError as `checkState`; `ONETRIP_INVALID_INPUT` also if `finishMigration` has started.
  */
 export async function beginMigration(sides: MigrationSides): Promise<void> {
   if ((await checkState(sides)) === FINISHING) {
     throw new StoreError(
       'ONETRIP_INVALID_INPUT',
-      'this migration is being finished: finish it first',
+      'finishMigration of this migration has started: call it again until it succeeds',
     )
   }
   const partitions = sides.to.keys.parts().length
@@ -87,9 +88,9 @@ export async function beginMigration(sides: MigrationSides): Promise<void> {
 }
 
 /**
- * Resolves once both sides can be used.
+ * Resolves once both sides are ready.
  *
- * @throws StoreError as `SessionStore.ready`, naming the side.
+ * @throws StoreError as `SessionStore.ready`; the message names the side.
  */
 export async function readySides(
   { from, to }: { from: ReadySide; to: ReadySide },

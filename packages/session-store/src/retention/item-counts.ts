@@ -4,7 +4,7 @@ import { type Command, memberScores, type Update } from '../updates.ts'
 /** The least viewed items of one part of the item counts, least viewed first. */
 interface LeastViewed {
   readonly key: string
-  /** All items of the part. */
+  /** The number of items in the part. */
   readonly size: number
   readonly views: readonly number[]
 }
@@ -27,15 +27,15 @@ export function leastViewed(keys: Keys, limit: number): Update<LeastViewed[]> {
   }
 }
 
-/** How many items of one part of the item counts stay; the least viewed of the others go. */
+/** How many items of one part to keep. The least viewed items are dropped. */
 interface Drop {
   readonly key: string
   readonly keep: number
 }
 
 /**
- * Which items are to go so that `keptItems` stay: the least viewed of all parts first. An item is
- * passed over while a part may hold a less viewed one that was not read.
+ * Chooses the items to drop so that `keptItems` stay: the least viewed of all parts first. Skips an item as long
+ * as a part may have a less viewed item that was not read.
  */
 export function chooseDrops(
   parts: readonly LeastViewed[],
@@ -57,8 +57,8 @@ export function chooseDrops(
 }
 
 /**
- * Drops the least viewed items beyond those that stay, as they are when the command is executed. Reads
- * how many went. Keys: item counts.
+ * Drops the items that are least viewed when the command is executed. Returns the number of dropped items. Keys:
+ * item counts.
  */
 export function dropItems(drops: readonly Drop[]): Update<number> {
   return {
@@ -69,9 +69,8 @@ export function dropItems(drops: readonly Drop[]): Update<number> {
 }
 
 /**
- * KEYS: a part of the item counts. ARGV: the items. Replies how many were halved and stay, and how many
- * vanished. A score is minus the number of views. It only makes less of what there is, so it runs in
- * a full memory too.
+ * KEYS: a part of the item counts. ARGV: the items. Returns the number of halved and of removed items. A score is
+ * the negative number of views. `allow-oom`: the script adds no data, so it may run when memory is full.
  */
 const HALVE = `#!lua flags=allow-oom
 local scores = redis.call('ZMSCORE', KEYS[1], unpack(ARGV))
@@ -90,10 +89,9 @@ if #gone > 0 then redis.call('ZREM', KEYS[1], unpack(gone)) end
 return { #halved / 2, #gone }`
 
 /**
- * Halves the counts of these items, rounding down; who falls to 0 vanishes. One step of the server: a
- * view comes before it and is halved with the others, or after it and counts in full. A view that is
- * taken back (`undoView`) after its count was halved takes 1 where 1/2 was left: the item is counted
- * at most one view too low, and vanishes rather than stay with none.
+ * Halves the counts of these items, rounding down, and removes items with 0. It is atomic: a view comes before it
+ * and is halved, or after it and counts in full. If a view is undone (`undoView`) after its count was halved, the
+ * item's count is at most one view too low.
  *
  * Keys: the part of the item counts.
  */

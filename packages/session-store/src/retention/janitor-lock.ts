@@ -3,10 +3,7 @@ import type { Keys } from '../keys.ts'
 import type { Runner } from '../runner.ts'
 import type { Command, Update } from '../updates.ts'
 
-/**
- * These scripts write less than they make room for, so they run in a full memory too: a janitor that
- * cannot get its lock there could never help.
- */
+/** Lets a script run when memory is full: the janitor must work then, because it frees memory. */
 const FLAGS = '#!lua flags=allow-oom'
 
 const ACQUIRE = `${FLAGS}
@@ -20,11 +17,11 @@ const RELEASE = `
 if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
 return redis.call('DEL', KEYS[1])`
 
-/** Field of `janitorTasks`: the state of a migration, as `migration/state.ts` describes it. */
+/** Field of `janitorTasks`: the state of a migration (`migration/state.ts`). */
 export const MIGRATION = 'migration'
 export const FINISHED = 'finished'
 
-/** Counts are not halved while they move: both stores would halve the same views. */
+/** Counts are not halved during a migration, because both stores would halve the same views. */
 const BEGIN = `${FLAGS}
 local migration = redis.call('HGET', KEYS[1], '${MIGRATION}')
 if ARGV[1] == 'rescale' and migration and migration ~= '${FINISHED}' then return 0 end
@@ -33,7 +30,7 @@ if begun and tonumber(ARGV[2]) < begun + tonumber(ARGV[3]) then return 0 end
 redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
 return begun and 1 or 2`
 
-/** Reads whether the script did what it is for. */
+/** Returns whether the script replied 1, which means success. */
 const script = (text: string, key: string, ...args: Command[1][]): Update<boolean> => ({
   commands: [['EVAL', text, 1, key, ...args]],
   readOnly: false,
@@ -41,20 +38,20 @@ const script = (text: string, key: string, ...args: Command[1][]): Update<boolea
 })
 
 export interface JanitorLock {
-  /** Takes the lock. False when another worker has it. */
+  /** Acquires the lock. Returns false if another worker holds it. */
   acquire(): Promise<boolean>
-  /** Whether it still is this worker's; renews it when a third of its time is over. */
+  /** Whether this worker still holds the lock. Renews it after a third of its lifetime. */
   held(): Promise<boolean>
-  /** Gives it back, if it still is this worker's. */
+  /** Releases the lock if this worker still holds it. */
   release(): Promise<void>
 }
 
 /**
- * A lock for one worker at a time, over all processes: a key with a random owner and an expiry, so that
- * it outlives the death of its holder by `lockSeconds` at the most.
+ * A lock for one worker at a time, over all processes: a key with a random owner. It expires `lockSeconds` after
+ * its holder has died.
  *
- * It saves work; nothing leans on it. A worker that was stopped for longer than that, and does one more
- * step beside its successor, does no harm, since every step checks by itself what it removes.
+ * It only avoids duplicate work; correctness does not depend on it. A worker that was suspended for longer may do
+ * one more step beside its successor: every step checks again what it removes.
  *
  * Keys: janitor.
  */
@@ -80,9 +77,9 @@ export function janitorLock(runner: Runner, keys: Keys, lockSeconds: number): Ja
 }
 
 /**
- * Marks a task as begun now, unless it was begun less than `everySeconds` ago, by whichever process.
- * Marked before it is done, so that a task that dies in the middle is not done twice in a period.
- * Reads whether it is due; undefined when it was never begun before. Keys: janitorTasks.
+ * Marks a task as started now, unless any process started it less than `everySeconds` ago. The mark comes before
+ * the work, so that a task that is interrupted is not repeated in the same period. Returns whether the task is
+ * due; undefined if it was never started before. Keys: janitorTasks.
  */
 export function beginTask(
   keys: Keys,

@@ -14,34 +14,34 @@ import { evict, type RetentionContext, rescale, type TaskStep } from './retentio
 import { sweep } from './sweep.ts'
 
 export interface JanitorOptions {
-  /** Sessions beyond it end, those that were seen longest ago first. Default 10,000,000. */
+  /** Maximum number of sessions. The least recently seen end first. Default 10,000,000. */
   maxSessions?: number
-  /** A session that was not seen for so long ends. Default: the store's `idleSeconds`. */
+  /** Idle timeout of sessions. Default: the store's `idleSeconds`. */
   idleSeconds?: number
   /**
-   * From the end of one run to the beginning of the next. At most a day. Default 60. A view refreshes
-   * an idle session until the run that ends it.
+   * Pause between two runs, at most a day. Until the next run, a view can still refresh an idle session. Default
+   * 60.
    */
   intervalSeconds?: number
-  /** What one command removes or changes at the most, 1 to 1,000. Default 100. */
+  /** Maximum number of entries that one command removes or changes, 1 to 1,000. Default 100. */
   batchSize?: number
   /**
-   * Item counts that a rescaling keeps: the most viewed. Default 20,000, as in Redis in Action: far
-   * more than anybody lists, so that an item has room to rise.
+   * How many items, the most viewed, a rescaling keeps. Default 20,000, as in Redis in Action: far more than
+   * `popularItems` returns, so that new items can rise.
    */
   keptItems?: number
   /**
-   * How often item counts are halved, so that old views weigh less. The period is shared by all
-   * processes and begins with the first run ever. `Infinity`: never. Default one day.
+   * How often item counts are halved, so that old views count less. All processes share the period, which starts
+   * with the first run ever. `Infinity`: never. Default one day.
    */
   rescaleEverySeconds?: number
-  /** How often leftovers are looked for, over all processes. `Infinity`: never. Default one day. */
+  /** How often leftovers are swept, over all processes. `Infinity`: never. Default one day. */
   sweepEverySeconds?: number
-  /** How long other processes wait for one that died at work. Default 30. */
+  /** Lifetime of the lock: how long other processes wait after a working janitor has died. Default 30. */
   lockSeconds?: number
   /** Stops the janitor, as `stop()` does. */
   signal?: AbortSignal
-  /** Is told what the diagnostics channel `onetrip:retention` is told. */
+  /** Called with each event of the diagnostics channel `onetrip:retention`. */
   onProgress?: (event: RetentionEvent) => void
 }
 
@@ -58,26 +58,26 @@ const optionNames: NamesOf<JanitorOptions> = {
   onProgress: true,
 }
 
-/** Keeps the store within its limits. One works at a time, over all processes. */
+/** Keeps the store within its limits. Over all processes, only one janitor works at a time. */
 export interface Janitor {
   /**
-   * Begins a run within one interval, at a random moment so that processes that start together take
-   * turns, and another after each interval. A run that fails is published as an event of type
-   * `failure`; the next one begins as planned. Keeps no process alive.
+   * Starts the first run at a random moment within one interval, so that processes that start together take
+   * turns, and further runs after each interval. A failed run is published as an event of type `failure`; the
+   * next one starts at the usual time. Does not keep the process alive.
    */
   start(): void
-  /** Waits for the step in progress; nothing runs afterwards. It can be started again. */
+  /** Stops after the step in progress. The janitor can be started again. */
   stop(): Promise<void>
   /**
-   * One run: ends sessions until the limits hold, rescales the item counts when that is due, and goes
-   * on with the sweep when that is due, for at most 500 steps. Joins a run that is in progress.
+   * One run: ends sessions until the limits hold, rescales the item counts if due, and starts or continues the
+   * sweep if due, for at most 500 steps. Joins a run that is in progress.
    *
-   * @throws StoreError of the codes that `SessionStore.run` throws; the signal's reason when it was aborted.
+   * @throws StoreError with the codes of `SessionStore.run`; the signal's reason if it was aborted.
    */
   runOnce(): Promise<RetentionRun>
 }
 
-/** With batches of 100: about 10,000,000 keys, logins and sessions in three hours at every minute. */
+/** With batches of 100 and a run per minute, a sweep of 10,000,000 keys, logins and sessions takes three hours. */
 const SWEEP_STEPS_PER_RUN = 500
 
 interface JanitorParts {
@@ -88,7 +88,7 @@ interface JanitorParts {
   idleSeconds: number
 }
 
-/** @throws TypeError for an option that is out of its range. */
+/** @throws TypeError if an option does not exist, has a wrong type or is out of range. */
 export function createJanitor(parts: JanitorParts, options: JanitorOptions): Janitor {
   const { runner, keys, now } = parts
   checkOptions('a janitor', options)
@@ -110,14 +110,14 @@ export function createJanitor(parts: JanitorParts, options: JanitorOptions): Jan
     batchSize: options.batchSize ?? 100,
     keptItems: options.keptItems ?? 20_000,
   }
-  check('maxSessions', context.maxSessions, { least: 0, whole: true })
-  check('idleSeconds', context.idleSeconds, { least: 0 })
-  check('intervalSeconds', intervalSeconds, { least: 0.001, most: 86_400 })
-  check('batchSize', context.batchSize, { least: 1, most: 1_000, whole: true })
-  check('keptItems', context.keptItems, { least: 0, whole: true })
-  check('rescaleEverySeconds', rescaleEverySeconds, { least: 0 })
-  check('sweepEverySeconds', sweepEverySeconds, { least: 0 })
-  check('lockSeconds', lockSeconds, { least: 0.1, most: 86_400 })
+  check('maxSessions', context.maxSessions, { min: 0, integer: true })
+  check('idleSeconds', context.idleSeconds, { min: 0 })
+  check('intervalSeconds', intervalSeconds, { min: 0.001, max: 86_400 })
+  check('batchSize', context.batchSize, { min: 1, max: 1_000, integer: true })
+  check('keptItems', context.keptItems, { min: 0, integer: true })
+  check('rescaleEverySeconds', rescaleEverySeconds, { min: 0 })
+  check('sweepEverySeconds', sweepEverySeconds, { min: 0 })
+  check('lockSeconds', lockSeconds, { min: 0.1, max: 86_400 })
   if (signal !== undefined && !(signal instanceof AbortSignal)) {
     throw new TypeError('signal must be an AbortSignal')
   }
@@ -128,7 +128,7 @@ export function createJanitor(parts: JanitorParts, options: JanitorOptions): Jan
   let loop: Loop | undefined
   let sweepInProgress: AsyncGenerator<TaskStep> | undefined
 
-  function tell(event: RetentionEvent): void {
+  function publish(event: RetentionEvent): void {
     if (retentionChannel.hasSubscribers) retentionChannel.publish(event)
     onProgress?.(event)
   }
@@ -147,7 +147,7 @@ export function createJanitor(parts: JanitorParts, options: JanitorOptions): Jan
     }
     result.sweeping = sweepInProgress !== undefined
     result.durationMs = performance.now() - startedAt
-    tell({ type: 'run', ...result })
+    publish({ type: 'run', ...result })
     return result
   }
 
@@ -163,18 +163,18 @@ export function createJanitor(parts: JanitorParts, options: JanitorOptions): Jan
     try {
       if (await advance(run, sweepInProgress, SWEEP_STEPS_PER_RUN)) sweepInProgress = undefined
     } catch (error) {
-      sweepInProgress = sweep(context) // the next run begins it again
+      sweepInProgress = sweep(context) // the next run starts it again
       throw error
     }
   }
 
-  /** Marks a task as begun if it is due; `first`: whether it is when it was never begun before. */
+  /** Marks a task as started if it is due. `first`: whether a task that was never started is due. */
   async function begins(task: Task, everySeconds: number, { first }: { first: boolean }) {
     if (everySeconds === Number.POSITIVE_INFINITY) return false
     return (await runner.run(beginTask(keys, { task, everySeconds }, now()))) ?? first
   }
 
-  /** Takes steps of a task for as long as it may. True when the task is done. */
+  /** Runs steps of a task up to the limit, or until interrupted. Returns whether the task is done. */
   async function advance(
     { result, lock, stopped }: Run,
     steps: AsyncGenerator<TaskStep>,
@@ -188,7 +188,7 @@ export function createJanitor(parts: JanitorParts, options: JanitorOptions): Jan
       const { done, value } = await steps.next()
       if (done) return true
       for (const kind of kinds) result[kind] += value[kind] ?? 0
-      tell({ type: 'step', ...NOTHING, ...value, durationMs: performance.now() - startedAt })
+      publish({ type: 'step', ...NOTHING, ...value, durationMs: performance.now() - startedAt })
     }
     return false
   }
@@ -206,7 +206,7 @@ export function createJanitor(parts: JanitorParts, options: JanitorOptions): Jan
     loop = undefined
     stopping.abort()
     stopping = new AbortController()
-    await current?.catch(() => undefined) // told to whoever began it
+    await current?.catch(() => undefined) // the caller of the run gets the error
   }
 
   function start(): void {
@@ -225,9 +225,9 @@ export function createJanitor(parts: JanitorParts, options: JanitorOptions): Jan
 
   function fail(error: unknown): void {
     try {
-      tell({ type: 'failure', error })
+      publish({ type: 'failure', error })
     } catch {
-      // `onProgress` threw, perhaps the error itself. The channel has been told; the loop goes on.
+      // `onProgress` threw. The event is on the channel; the loop continues.
     }
   }
 

@@ -3,9 +3,9 @@ import type { Command, Reply, Update } from '../updates.ts'
 import { END_DOOMED, type EndedSession, readEnded } from './retention.ts'
 
 /**
- * KEYS: login, recent, and the viewed and data keys of each session. ARGV: whether a session that was never seen
- * goes too ('unseen' or ''), settled before, then the ids. Replies as EVICT. A key that cannot be ours
- * stays: views are a sorted set, and data is a hash with a version.
+ * KEYS: login, recent, and the viewed and data keys of each session. ARGV: 'unseen' to also remove sessions
+ * without a last-seen time, or ''; settled before; then the ids. Returns the same as EVICT. Keeps keys of other
+ * programs: views are a sorted set, and data is a hash with a version.
  */
 const REMOVE_ORPHANS = `
 local ids, doomed, records, users = {}, {}, {}, {}
@@ -30,10 +30,9 @@ end
 ${END_DOOMED}`
 
 /**
- * Removes what is left of these sessions where nobody is logged in, and, if `unseen`, where somebody is
- * but the session has no time at which it was last seen. A session that is complete by now stays, and so
- * does a login that may still be being written: only `updateToken` brings an id back, and it writes
- * `recent` first.
+ * Removes the leftovers of these sessions if they have no login, and, with `unseen`, also if they have a login but
+ * no last-seen time. Keeps sessions that are complete by now, and logins that may be in progress: only
+ * `updateToken` creates a session with an old id, and it writes `recent` first.
  *
  * Keys of each part: login, recent, viewed and data of each session.
  */
@@ -62,7 +61,7 @@ export function removeOrphans(
   }
 }
 
-/** The entries of each user's list that are oldest, at most `limit`. Keys: sessions of each user. */
+/** The oldest entries of each user's list, at most `limit` of each. Keys: sessions of each user. */
 export function oldestOfUsers(
   keys: Keys,
   users: readonly string[],
@@ -78,7 +77,7 @@ export function oldestOfUsers(
   }
 }
 
-/** Those of the sessions that have no last time that they were seen. Keys: recent of the part. */
+/** The ids of those sessions that have no last-seen time. Keys: recent of the part. */
 export function unseenOf(part: SessionsPart, ids: readonly string[]): Update<string[]> {
   return {
     commands: [['ZMSCORE', part.recent, ...ids]],

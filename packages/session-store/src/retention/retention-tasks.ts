@@ -3,7 +3,7 @@ import { StoreError } from '../errors.ts'
 import type { Keys } from '../keys.ts'
 import { errorKind } from '../outcomes.ts'
 import type { Runner } from '../runner.ts'
-import { LOGIN_MAY_TAKE_SECONDS } from '../sessions/user-sessions.ts'
+import { MAX_LOGIN_SECONDS } from '../sessions/user-sessions.ts'
 import { chooseDrops, dropItems, halveCounts, leastViewed } from './item-counts.ts'
 import * as retention from './retention.ts'
 
@@ -18,15 +18,15 @@ export interface RetentionContext {
   readonly keptItems: number
 }
 
-/** What one step of a task did. Every step is a few round trips, each with at most one batch. */
+/** The result of one step of a task. A step is a few round trips, each with at most one batch. */
 export type TaskStep = Partial<Omit<RetentionStep, 'durationMs'>>
 
-/** A login that began before this time has been written completely, or never will be. */
-export const settledBefore = ({ now }: RetentionContext): number => now() - LOGIN_MAY_TAKE_SECONDS
+/** A login that started before this time is complete or has failed. Unix seconds. */
+export const settledBefore = ({ now }: RetentionContext): number => now() - MAX_LOGIN_SECONDS
 
 /**
- * So many of each part are read that most of a batch can be told to be the oldest of all, although the
- * parts are not equally old.
+ * How many entries to read from each part: four times the average share of a batch. Then most of a batch can be
+ * chosen even if the oldest entries are unevenly spread.
  */
 const readOfEachPart = (batchSize: number, parts: number) =>
   Math.min(batchSize, Math.ceil((4 * batchSize) / parts))
@@ -46,12 +46,15 @@ export async function* evict(context: RetentionContext): AsyncGenerator<TaskStep
     await forget(context, ended)
     const sessions = parts.reduce((sum, { size }) => sum + size, 0) - ended.length
     yield { evicted: ended.length, surplus: Math.max(0, sessions - maxSessions) }
-    // All of them were seen again meanwhile: the next run looks again.
+    // All of them were refreshed meanwhile; the next run checks again.
     if (ended.length === 0) return
   }
 }
 
-/** The users' lists are in other slots of a cluster; an entry that is left heals when it is listed. */
+/**
+ * Removes ended sessions from the users' lists. It is a separate step because the lists are in other slots of a
+ * cluster. Reading a list removes entries that remain after a failure.
+ */
 export async function forget(
   { runner, keys }: RetentionContext,
   ended: readonly retention.EndedSession[],
@@ -61,7 +64,7 @@ export async function forget(
   try {
     await runner.run(update)
   } catch (error) {
-    // The other commands of the update were executed. The sweep warns of the key.
+    // Redis executed the other commands of the update. The sweep warns about the key.
     if (!isOtherType(error)) throw error
   }
 }
@@ -72,7 +75,7 @@ export const isOtherType = (error: unknown): boolean =>
   error.cause instanceof Error &&
   errorKind(error.cause) === 'WRONGTYPE'
 
-/** Drops the least viewed items, then halves the counts of all that stay, each once. */
+/** Drops the least viewed items, then halves the counts of all others, each once. */
 export async function* rescale(context: RetentionContext): AsyncGenerator<TaskStep> {
   const { runner, keys, keptItems, batchSize } = context
   const limit = readOfEachPart(batchSize, keys.allPopular().length)
@@ -89,7 +92,7 @@ async function* halveAll(
   { runner, batchSize }: RetentionContext,
   key: string,
 ): AsyncGenerator<TaskStep> {
-  // All names first: counts that change while they are walked could be met twice, or not at all.
+  // Collects all names first: ZSCAN may return an item twice, or miss it, if its score changes during the walk.
   const items = new Set<string>()
   let cursor: string | undefined
   do {

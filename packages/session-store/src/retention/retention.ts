@@ -1,16 +1,16 @@
 import { type Keys, recordsOf, type SessionsPart } from '../keys.ts'
 import { type Command, memberScores, type Reply, type Update } from '../updates.ts'
 
-/** A session that was ended, and whose it was; no user when only leftovers of one were found. */
+/** An ended session and its user; no user if only leftovers were found. */
 export interface EndedSession {
   id: string
   user: string | undefined
 }
 
-/** The sessions of one part that were seen longest ago, oldest first. */
+/** The least recently seen sessions of one part, oldest first. */
 export interface OldestOfPart {
   readonly part: SessionsPart
-  /** All sessions of the part. */
+  /** The number of sessions in the part. */
   readonly size: number
   readonly oldest: readonly { id: string; lastSeen: number }[]
 }
@@ -33,32 +33,32 @@ export function oldestSessions(keys: Keys, limit: number): Update<OldestOfPart[]
   }
 }
 
-/** The sessions of one part that are to go, as they were read. */
+/** The sessions of one part to end, as they were read. */
 export interface Eviction {
   readonly part: SessionsPart
-  /** So many sessions of the part stay, unless they are idle. */
+  /** How many sessions of the part to keep, unless they are idle. */
   readonly keep: number
   readonly sessions: readonly { id: string; lastSeen: number }[]
 }
 
 /** Times in Unix seconds. */
 export interface EvictionTimes {
-  /** A session that was last seen before it is idle. */
+  /** A session that was last seen before this time is idle. */
   idleBefore: number
-  /** A login that began before it has been written completely, or never will be. */
+  /** A login that started before this time is complete or has failed. */
   settledBefore: number
 }
 
 export interface EvictionLimits {
   maxSessions: number
   idleBefore: EvictionTimes['idleBefore']
-  /** The most that are chosen. */
+  /** Maximum number of sessions to choose. */
   batchSize: number
 }
 
 /**
- * Which of these sessions are to go: the oldest of all parts first, so that both key layouts end the
- * same sessions. A session is passed over while a part may hold an older one that was not read.
+ * Chooses the sessions to end: the oldest of all parts first, so that both key layouts end the same sessions.
+ * Skips a session as long as a part may have an older session that was not read.
  */
 export function chooseEvictions(
   parts: readonly OldestOfPart[],
@@ -92,9 +92,9 @@ end
 return users`
 
 /**
- * KEYS: login, recent, and the viewed and data keys of each session. ARGV: idle before, settled before, how many
- * sessions stay, then for each session its id and when it was last seen. Replies the user of each that
- * was ended, nothing for one that stays.
+ * KEYS: login, recent, and the viewed and data keys of each session. ARGV: idle before, settled before, number of
+ * sessions to keep, then id and last-seen time of each session. Returns the user of each ended session, nil for
+ * each that stays.
  */
 const EVICT = `
 local ids, seen, doomed, records, users = {}, {}, {}, {}, {}
@@ -118,16 +118,13 @@ end
 ${END_DOOMED}`
 
 /**
- * Ends the chosen sessions, each part in one step of the server. A session that was seen again since
- * it was read stays, and so does one that is not idle where enough others have ended meanwhile. So a
- * worker that acts late, on what it read long ago, does no harm.
+ * Ends the chosen sessions of each part atomically. Keeps a session that was refreshed since it was read, and one
+ * that is not idle if enough others have ended meanwhile. So a worker that acts late on old readings does no harm.
  *
- * A page view at the same time finds the session gone or is found by this: it cannot fall in between.
- * An `updateToken` that renews an idle session never loses it either: the session is ended before the
- * update, which creates it again, or is no longer idle. A session without a user is a login that is
- * being written, until the time for that is over. If the maximum ends a session at the moment at which
- * `updateToken` renews it, its login alone may stay behind: `checkToken` refuses it, and the sweep
- * removes it.
+ * A concurrent page view either finds the session gone, or refreshes it before this script. A concurrent
+ * `updateToken` either refreshes an idle session before, or creates it again after it was ended. A session without
+ * a login is a login in progress until `settledBefore`. If the maximum ends a session between the two commands of
+ * an `updateToken`, only its login may remain: `checkToken` rejects it, and the sweep removes it.
  *
  * Keys of each part: login, recent, viewed and data of each session. The users' lists still name the sessions.
  */
@@ -158,7 +155,7 @@ export function evictSessions(
   }
 }
 
-/** What such a script replied: the user of each session that was ended, '' where nobody knows. */
+/** Parses the reply of such a script: the user of each ended session, '' if unknown. */
 export function readEnded(ids: readonly string[], reply: Reply | undefined): EndedSession[] {
   const users = Array.isArray(reply) ? (reply as readonly Reply[]) : []
   return ids.flatMap((id, index) => {
@@ -167,7 +164,7 @@ export function readEnded(ids: readonly string[], reply: Reply | undefined): End
   })
 }
 
-/** Takes ended sessions out of their users' lists. Keys: sessions of each user. */
+/** Removes ended sessions from their users' lists. Keys: sessions of each user. */
 export function forgetEnded(keys: Keys, ended: readonly EndedSession[]): Update<void> {
   const byUser = Map.groupBy(ended, ({ user }) => user)
   return {
@@ -179,14 +176,14 @@ export function forgetEnded(keys: Keys, ended: readonly EndedSession[]): Update<
   }
 }
 
-/** One step of a walk over a hash or sorted set: its members, some perhaps twice. */
+/** One step of a walk over a hash or sorted set. A walk may return a member twice. */
 export interface WalkStep {
-  /** Where to go on; undefined at the end. */
+  /** Where to continue; undefined at the end. */
   readonly cursor: string | undefined
   readonly members: readonly string[]
 }
 
-/** `count` is a hint: a small hash or sorted set comes whole. Keys: the key. */
+/** @param count A hint: Redis returns a small hash or sorted set completely. Keys: `key`. */
 export function walk(
   command: 'HSCAN' | 'ZSCAN',
   key: string,

@@ -16,10 +16,10 @@ import {
 
 const CLOCK_SKEW_SECONDS = 60
 
-/** The oldest entries of each user's list that a sweep checks. Listing checks the others. */
+/** How many entries of each user's list a sweep checks, oldest first. Reading a list checks the others. */
 const ENTRIES_READ = 100
 
-/** Removes what logins, logouts and views left behind that were interrupted. */
+/** Removes leftovers of interrupted logins, logouts and views. */
 export async function* sweep(context: RetentionContext): AsyncGenerator<TaskStep> {
   for (const part of context.keys.parts()) {
     yield* sweepRecords(context, part, 'HSCAN')
@@ -30,7 +30,7 @@ export async function* sweep(context: RetentionContext): AsyncGenerator<TaskStep
   yield* sweepLists(context)
 }
 
-/** `HSCAN` for logins that were never seen, `ZSCAN` for sessions that nobody is logged in on. */
+/** `HSCAN` finds logins without a last-seen time, `ZSCAN` finds sessions without a login. */
 async function* sweepRecords(
   context: RetentionContext,
   part: SessionsPart,
@@ -43,7 +43,7 @@ async function* sweepRecords(
     const key = unseen ? part.login : part.recent
     const step = await runner.run(walk(command, key, cursor, batchSize))
     let swept = 0
-    // A small hash or sorted set comes whole, however many are asked for.
+    // Redis returns a small hash or sorted set completely, regardless of COUNT.
     for (const ids of batches(sweepable(context, step.members, unseen), batchSize)) {
       const orphans = unseen
         ? await runner.run(unseenOf(part, ids))
@@ -55,7 +55,7 @@ async function* sweepRecords(
   } while (cursor !== undefined)
 }
 
-/** Views or data of sessions that nobody is logged in on. */
+/** Removes views or data of sessions without a login. */
 async function* sweepOwned(
   context: RetentionContext,
   pattern: string,
@@ -71,7 +71,7 @@ async function* sweepOwned(
   }
 }
 
-/** Entries of users' lists whose session is gone. Warns of keys with such a name that are not lists. */
+/** Removes entries of users' lists whose session is gone. Warns about keys of that name that are not lists. */
 async function* sweepLists(context: RetentionContext): AsyncGenerator<TaskStep> {
   const { keys, batchSize } = context
   let foreign = 0
@@ -90,13 +90,13 @@ async function* sweepLists(context: RetentionContext): AsyncGenerator<TaskStep> 
   if (foreign === 0) return
   publishWarning({
     code: 'ONETRIP_FOREIGN_KEY',
-    message: `keys of another program match ${keys.sessionsPattern()}, ${foreign} of them are not sorted sets. The sweep skipped these; give the store a prefix of its own`,
+    message: `${foreign} keys that match ${keys.sessionsPattern()} are not sorted sets, so another program uses this database. The sweep skipped them. Set the store's option prefix`,
   })
 }
 
 /**
- * The oldest entries of these users' lists, and how many of the keys are not lists. One such key makes
- * Redis refuse the update, so the others are then read in halves.
+ * Reads the oldest entries of these users' lists, and counts the keys that are not lists. One such key makes the
+ * update fail; then the halves are read separately.
  */
 async function oldestEntries(context: RetentionContext, users: readonly string[]): Promise<Listed> {
   const { runner, keys } = context
@@ -157,9 +157,9 @@ async function* scan(
   } while (from !== undefined)
 }
 
-/** The ids that are ours or external; of logins, those that must have been written whole by now. */
+/** The ids that the store created, and external ids; with `logins`, only ids of logins that are settled. */
 function sweepable(context: RetentionContext, ids: readonly string[], logins: boolean): string[] {
-  // Nothing of ours was issued later; of keys of other programs that look alike, most were.
+  // The store issued no id in the future. Most ids of other programs that look like one decode to such a time.
   const now = 1000 * (context.now() + CLOCK_SKEW_SECONDS)
   const issuedBefore = logins ? 1000 * settledBefore(context) : now
   return ids.filter((id) => {

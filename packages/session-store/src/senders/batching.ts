@@ -4,7 +4,7 @@ import type { CommandList } from '../updates.ts'
 import { merge } from './merge.ts'
 import type { Sender } from './sender.ts'
 
-/** 8 to 32 were alike; with 64 Redis and this process waited for each other in turn (2026-11-21). */
+/** 8 to 32 were equally fast; with 64, Redis and this process took turns waiting (2026-11-21). */
 const MAX_UPDATES = 16
 
 interface Waiting {
@@ -14,10 +14,10 @@ interface Waiting {
 }
 
 /**
- * Lets the updates of all callers of one event-loop turn travel together: merged into variadic commands
- * where those say the same, and sent by `sender` at once.
+ * Batches the updates of all callers of one event-loop turn: merges them into variadic commands where that is
+ * equivalent, and sends them together with `sender`.
  *
- * @param maxUpdates Updates that travel together at the most. Default 16.
+ * @param maxUpdates Maximum number of updates in a batch. Default 16.
  */
 export function batching(sender: Sender, maxUpdates = MAX_UPDATES): Sender {
   let queue: Waiting[] = []

@@ -9,10 +9,10 @@ import { pipeline, type Wire } from './wires.ts'
 /**
  * A frame: many commands written to a connection as one string.
  *
- * `redis.call()` and the `Pipeline` object spend more on each command (a promise, closures, flattened
- * arguments, tracing) than Redis does. This hands ioredis only what it needs to match a reply to its
- * command. It leans on how ioredis treats a command inside `sendCommand`, which may change with any
- * release: ioredis-version.ts names the versions that it was verified with.
+ * For each command, `redis.call()` and the `Pipeline` object take more CPU (a promise, closures, flattened
+ * arguments, tracing) than Redis. A frame gives ioredis only what it needs to match replies to commands. It
+ * depends on internals of `sendCommand`, which may change with any release of ioredis: ioredis-version.ts lists
+ * the verified versions.
  */
 const frame: Wire = {
   name: 'frame',
@@ -22,21 +22,21 @@ const frame: Wire = {
   },
 }
 
-/** `frame` where all clients can be used so, else `pipeline`. */
+/** `frame` if all clients support it, otherwise `pipeline`. */
 export const framedWhere = (clients: readonly Client[]): Wire =>
   clients.every(canFrame) ? frame : pipeline
 
 /**
- * Whether a frame can be written to this client: a connection made by the copy of ioredis that this
- * package imports, in a version that was verified. A cluster must process each command itself.
+ * Whether a frame can be written to this client: it must be a `Redis` of the copy of ioredis that this package
+ * imports, in a verified version. A `Cluster` must process each command itself.
  */
 const canFrame = (client: Client): boolean => framesAreVerified && client instanceof Redis
 
 function sendFrame(redis: Redis, commands: readonly Command[]): Promise<Outcome[]> {
   return new Promise((resolve, reject) => {
-    const text = encode(commands) // first, since it must not fail once replies are awaited
+    const text = encode(commands) // first: it must not throw after ioredis expects replies
     const replies = new Replies(commands.length, resolve)
-    // All in one turn: either the frame takes its places in ioredis's queue of replies, or none.
+    // Synchronous, so that ioredis's queue expects either all replies of the frame or none.
     redis.sendCommand(replies as unknown as IoredisCommand, sink)
     if (replies.outcomes.length > 0) {
       reject(notSent('there is no connection', replies.outcomes[0]))
@@ -49,21 +49,21 @@ function sendFrame(redis: Redis, commands: readonly Command[]): Promise<Outcome[
   })
 }
 
-/** Where ioredis finds whom the next reply is for. */
+/** ioredis's queue of commands that are waiting for replies. */
 interface QueueOfReplies {
   readonly commandQueue: { peekBack(): unknown; push(place: unknown): void }
 }
 
 /**
- * Stands where ioredis expects a `Command` that has been written already: once for each command of the
- * frame, since replies come in their order.
+ * Takes the place of a `Command` that ioredis has written. It is in ioredis's queue once for each command of the
+ * frame, and collects the replies in order.
  */
 class Replies {
-  /** No command's, so that ioredis treats none of them in a way of its own. */
+  /** Not the name of a command, because ioredis treats some commands specially. */
   readonly name = 'frame'
-  /** ioredis copies the arguments into errors; ours hold names and ids of sessions. */
+  /** Empty, because ioredis copies the arguments into errors, and they contain users and session ids. */
   readonly args: readonly string[] = []
-  /** Keeps ioredis from tracing each command by itself. */
+  /** Prevents ioredis from tracing each command. */
   readonly isTraced = true
   readonly promise = undefined
   readonly outcomes: Outcome[] = []
@@ -94,7 +94,7 @@ class Replies {
   }
 }
 
-/** Where ioredis writes a command of a pipeline; the frame writes all of them itself. */
+/** Receives what ioredis would write, and drops it: the frame is written directly. */
 const sink = {
   isPipeline: true,
   destination: { redis: { stream: null } },
@@ -113,7 +113,7 @@ function encode(commands: readonly Command[]): string {
   return frame
 }
 
-/** ioredis's parser gives bytes. */
+/** ioredis's parser returns buffers. */
 function decode(reply: unknown): Outcome {
   if (Buffer.isBuffer(reply)) return reply.toString()
   if (Array.isArray(reply)) return reply.map(decode) as Reply

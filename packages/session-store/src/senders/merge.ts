@@ -5,37 +5,37 @@ type Argument = string | number
 
 interface Merged {
   readonly command: [name: string, ...args: Argument[]]
-  /** The place of the merged commands in their updates. */
+  /** The position of the merged commands in their updates. */
   readonly place: number
-  /** The updates whose command it carries. */
+  /** The indexes of the updates whose commands were merged. */
   readonly updates: number[]
 }
 
-/** How commands of one name on one key become one command, and its reply theirs again. */
+/** How to merge commands with the same name and key into one command, and how to split its reply. */
 interface Rule {
-  /** The variadic form of the merged command, where it has another name or form. */
+  /** Converts the merged command to its variadic form, if that has another name or form. */
   variadic?(merged: Command): Command
-  /** Redis cannot refuse the command for its arguments: that would fail all whose commands are merged. */
+  /** Whether Redis accepts the arguments: a merged command that Redis refuses would fail for all callers. */
   fits(command: Command): boolean
   mergeable(into: Command, command: Command): boolean
   add(into: Argument[], command: Command): void
-  /** The reply to the command that was merged as number `part`. */
+  /** The reply for the `part`th command that was merged. */
   split(reply: Reply, part: number, merged: Merged, updates: readonly CommandList[]): Reply
 }
 
-/** `ZADD key [XX] score member …`: flags must agree. */
+/** `ZADD key [XX] score member …`: only commands with the same flags can be merged. */
 const zaddOptions = (command: Command) => (command[2] === 'XX' ? 'XX' : '')
 
 const sharedReply = (reply: Reply) => reply
 
-/** Of a variadic command that replies with one element for each command that was merged. */
+/** For a variadic command whose reply has one element for each merged command. */
 const listedReply = (reply: Reply, part: number) =>
   Array.isArray(reply) ? ((reply as Reply[])[part] ?? null) : reply
 
 const isBelow = (limit: number, value: Argument | undefined) =>
   Number.isInteger(value) && Number(value) >= 0 && Number(value) < limit
 
-/** For a command that does the same once as several times, one after the other. */
+/** For an idempotent command: one execution replaces several equal ones. */
 const sameCommand = (fits: Rule['fits']): Rule => ({
   fits,
   mergeable(into, command) {
@@ -61,9 +61,9 @@ const rules = new Map<string, Rule>(
       fits: ({ length }) => length >= 4 && length % 2 === 0,
       mergeable: () => true,
       add: (into, [, , ...pairs]) => into.push(...pairs),
-      split: sharedReply, // how many fields are new; nobody reads it
+      split: sharedReply, // the number of new fields, which `read` must ignore
     },
-    // A string of Redis has at most 2^32 bits.
+    // A string in Redis has at most 2^32 bits.
     SETBIT: {
       fits: ({ length, 2: offset, 3: bit }) =>
         length === 4 && isBelow(2 ** 32, offset) && isBelow(2, bit),
@@ -89,7 +89,7 @@ const rules = new Map<string, Rule>(
           into.push(command[at] ?? '')
         }
       },
-      split: sharedReply, // how many members are new; nobody reads it
+      split: sharedReply, // the number of new members, which `read` must ignore
     },
     ZINCRBY: {
       fits: (command) => command.length === 4 && Number.isFinite(command[2]),
@@ -97,7 +97,7 @@ const rules = new Map<string, Rule>(
       add(into, [, , increment]) {
         into[2] = Number(into[2]) + Number(increment)
       },
-      // As if they had been sent one after the other.
+      // The score after each increment, as if Redis had executed them one after the other.
       split(reply, part, { updates: members, place }, updates) {
         let score = Number(reply)
         for (const later of members.slice(part + 1)) {
@@ -115,18 +115,18 @@ const rules = new Map<string, Rule>(
 
 export interface Batch {
   readonly commands: readonly Command[]
-  /** What became of each update's commands. */
+  /** Returns the outcomes of each update's commands. */
   split(outcomes: readonly Outcome[]): Outcome[][]
 }
 
 /**
  * Merges the updates of concurrent callers into one list of as few commands as possible.
  *
- * The first commands of all updates come first, then all second ones, and so on; those of one place
- * that are on the same key become one where a variadic form says the same. So each update's own order
- * is kept, and the order between updates is one that callers who do not wait for each other could see
- * anyway. Updates that are not `mergeable` follow, each as it is: a logout between the commands of an
- * `updateToken` would leave half a session.
+ * The list has the first commands of all updates, then all second commands, and so on. Commands at the same
+ * position with the same key are merged if an equivalent variadic command exists. So the order within each
+ * update is kept, and the order between updates is one that concurrent callers could see without batching.
+ * Updates that are not `mergeable` follow unchanged: a logout between the commands of an `updateToken` would
+ * leave half a session.
  */
 export function merge(updates: readonly CommandList[]): Batch {
   const all: Merged[] = []
@@ -138,7 +138,7 @@ export function merge(updates: readonly CommandList[]): Batch {
       const { commands, mergeable } = updates[index] as CommandList
       const command = commands[place]
       if (!mergeable || command === undefined) continue
-      // Counts go by item; the key is the same for all of them.
+      // All items are in the same key, so ZINCRBY commands are grouped by item.
       const key = (command[0] === 'ZINCRBY' ? command[3] : command[1]) ?? ''
       const candidate = sameKey.get(key)
       const known = rules.get(command[0])
@@ -172,8 +172,9 @@ export function merge(updates: readonly CommandList[]): Batch {
   }
 }
 
-const notAnswered = (outcomes: readonly Outcome[]): Error =>
-  outcomes.find((outcome) => outcome instanceof Error) ?? new Error('the sender gave no outcome')
+const missingOutcome = (outcomes: readonly Outcome[]): Error =>
+  outcomes.find((outcome) => outcome instanceof Error) ??
+  new Error('the sender returned no outcome for this command')
 
 function splitOutcomes(
   updates: readonly CommandList[],
@@ -182,8 +183,8 @@ function splitOutcomes(
 ): Outcome[][] {
   const own = updates.map(({ commands }) => new Array<Outcome>(commands.length).fill(null))
   all.forEach((merged, index) => {
-    // A sender may end early, with an error.
-    const outcome = index < outcomes.length ? (outcomes[index] ?? null) : notAnswered(outcomes)
+    // A sender may stop after an error and return fewer outcomes.
+    const outcome = index < outcomes.length ? (outcomes[index] ?? null) : missingOutcome(outcomes)
     const rule = rules.get(merged.command[0])
     merged.updates.forEach((update, part) => {
       const target = own[update]

@@ -3,7 +3,7 @@ import { notSent, type Outcome } from '../outcomes.ts'
 import type { Command, Reply } from '../updates.ts'
 import type { Sender } from './sender.ts'
 
-/** What is needed of a client that `createClient` of the package `redis` returns. */
+/** The part of node-redis's client (`createClient` of the package `redis`) that the sender uses. */
 export interface NodeRedisClient {
   readonly isReady: boolean
   readonly options: { disableOfflineQueue?: boolean | undefined } | undefined
@@ -14,15 +14,15 @@ export interface NodeRedisClient {
 }
 
 /**
- * Sends by a client of node-redis (the package `redis`, 5 or newer), which writes the commands of one
- * event-loop turn together. `batching(nodeRedisSender(client))` also merges those of several callers.
+ * Creates a sender for a client of node-redis (the package `redis`, 5 or newer), which writes the commands of
+ * one event-loop turn together. `batching(nodeRedisSender(client))` also merges the commands of several callers.
  * `store.close()` closes the client.
  *
- * @param client Connected, and made with `disableOfflineQueue: true`: commands that wait for a connection
- *   could be executed after their caller was told that they were not.
- * @param options `stalledAfterMs`: a connection that owes replies for so long is closed and opened anew.
+ * @param client A connected client, created with `disableOfflineQueue: true`: otherwise a queued command could
+ *   be executed after its caller got an error.
+ * @param options `stalledAfterMs`: a connection that has not replied for so long is closed and reopened.
  *   Default 10,000.
- * @throws TypeError for anything else.
+ * @throws TypeError for any other client.
  */
 export function nodeRedisSender(client: NodeRedisClient, { stalledAfterMs = 10_000 } = {}): Sender {
   if (typeof client?.sendCommand !== 'function' || typeof client.isReady !== 'boolean') {
@@ -32,7 +32,7 @@ export function nodeRedisSender(client: NodeRedisClient, { stalledAfterMs = 10_0
   }
   if (client.options?.disableOfflineQueue !== true) {
     throw new TypeError(
-      'this node-redis client could send a write late; it needs disableOfflineQueue: true',
+      'this node-redis client could send a write late; set disableOfflineQueue: true',
     )
   }
   return {
@@ -52,13 +52,13 @@ export function nodeRedisSender(client: NodeRedisClient, { stalledAfterMs = 10_0
   }
 }
 
-/** Its replies count as lost. Errors of connecting reach the client's own listeners. */
+/** Outstanding replies count as lost. Listeners of the client get errors of connecting. */
 function reopen(client: NodeRedisClient): void {
   client.destroy()
   client.connect().catch(() => undefined)
 }
 
-/** Without the client's own limit of 5 s, which costs as much as the command: `stalledAfterMs` is ours. */
+/** Turns off the client's timeout of 5 s, which takes as much CPU as the command; `stalledAfterMs` replaces it. */
 const NO_TIMEOUT = { timeout: 0 }
 
 const outcomeOf = (client: NodeRedisClient, command: Command): Promise<Outcome> =>
@@ -67,7 +67,7 @@ const outcomeOf = (client: NodeRedisClient, command: Command): Promise<Outcome> 
     (error) => (isErrorReply(error) ? refusal(error) : (error as Error)),
   )
 
-/** All its errors are called `Error`; those of Redis are of a class of the client's own. */
+/** Whether Redis replied with an error. The client's errors all have the name `Error`, so this checks the class. */
 function isErrorReply(error: unknown): error is Error {
   for (let type = error?.constructor; type; type = Object.getPrototypeOf(type)) {
     if (type.name === 'ErrorReply') return true

@@ -1,5 +1,5 @@
 import { isCluster } from '../connections/client.ts'
-import { mastersOf, sendToMaster, serverName } from '../connections/cluster.ts'
+import { primariesOf, sendToPrimary, serverName } from '../connections/cluster.ts'
 import { Pool } from '../connections/pool.ts'
 import { scanNodes } from '../connections/scan.ts'
 import { DEFAULT_DEADLINE_MS, type StrategyOptions } from '../strategy-options.ts'
@@ -8,7 +8,7 @@ import type { Wire } from './wires.ts'
 
 const DEADLINES_UNTIL_STALLED = 5
 
-/** Sends over connections that stay open, each list of commands over one of them. */
+/** Sends each list of commands over one connection of a pool. */
 export function pooled(options: StrategyOptions, wire: Wire): Sender {
   const { poolSize = 1, deadlineMs = DEFAULT_DEADLINE_MS } = options
   const pool = new Pool({
@@ -25,9 +25,9 @@ export function pooled(options: StrategyOptions, wire: Wire): Sender {
     nodes: () =>
       pool.use(async (client) =>
         isCluster(client)
-          ? mastersOf(client).map((master = 'none') => ({
-              name: master,
-              send: ({ commands }) => sendToMaster(client, master, commands),
+          ? primariesOf(client).map((primary = 'none') => ({
+              name: primary,
+              send: ({ commands }) => sendToPrimary(client, primary, commands),
             }))
           : [{ name: serverName(client), send }],
       ),

@@ -3,62 +3,62 @@ import type { Outcome } from '../outcomes.ts'
 import type { CommandList } from '../updates.ts'
 
 /**
- * A way of putting commands on the wire. Ours, another client than ioredis and a decorator such as
- * `batching` are all of this type; limits of time and number, and the meaning of replies, are the store's.
+ * Sends commands to Redis: with ioredis, with another client, or as a decorator such as `batching`. The store
+ * applies the deadline, the limit in flight and the table of errors.
  */
 export interface Sender {
-  /** As tables and metrics show it: `frame`, `pipeline`, `node-redis`. */
+  /** The name in tables and metrics, such as `frame`, `pipeline` or `node-redis`. */
   readonly name: string
   /**
-   * Sends the commands in their order and resolves with what became of each: Redis's reply; an `Error`
-   * whose name is `ReplyError` where Redis answered with an error; any other `Error` where the reply was
-   * lost. May end early with such a one. To reject means the same for all of them, unless it is with a
-   * `StoreError`, which the caller gets as it is.
+   * Sends the commands in order and resolves with one outcome for each: Redis's reply; an `Error` named
+   * `ReplyError` if Redis returned an error; any other `Error` if the reply was lost. After a lost reply, it may
+   * omit the remaining outcomes. A rejection means that all replies were lost, except that a `StoreError` is
+   * passed to the caller unchanged.
    */
   send(list: CommandList): Promise<readonly Outcome[]>
-  /** Closes every connection that it opened. Called when nothing is in flight, or a deadline later. */
+  /** Closes all connections. Called when nothing is in flight, or after the deadline. */
   close(): Promise<void>
-  /** What the shared connections are doing. Absent: there are none. */
+  /** The state of the connection pool. Omit it if there is no pool. */
   state?(): Connections
   /**
-   * One step of SCAN over all nodes that hold keys, beginning or going on at `from`. Absent: all keys are
-   * on one server, and the command is sent like any other.
+   * One step of SCAN over all nodes that hold keys. Starts at the beginning, or continues at `from`. Omit it if
+   * all keys are on one server; the store then sends SCAN with `send`.
    */
   scan?(request: ScanRequest, from: ScanPosition | undefined): Promise<ScanStep>
-  /** The servers that hold keys. Absent: there is one. */
+  /** The servers that hold keys. Omit it if there is one server. */
   nodes?(): Promise<readonly NodeSender[]>
   /**
-   * Resolves once Redis can be used. Absent: the store sends PING until it is answered.
+   * Resolves once Redis is ready. If omitted, the store sends PING until it gets a reply.
    *
-   * @throws StoreError `ONETRIP_NOT_SENT` when it cannot within `timeoutMs`.
+   * @throws StoreError `ONETRIP_NOT_SENT` if Redis is not ready after `timeoutMs`.
    */
   ready?(timeoutMs: number): Promise<void>
 }
 
 /** One server that holds keys. */
 export interface NodeSender {
-  /** `host:port`, or the path of its socket; `none` for slots of a cluster that no node has. */
+  /** `host:port`, or the path of a Unix socket; `none` for slots of a cluster without a node. */
   readonly name: string
-  /** As `Sender.send`, to this server only: nothing is redirected to another one. */
+  /** As `Sender.send`, but only to this server, without redirections. */
   send(list: CommandList): Promise<readonly Outcome[]>
 }
 
 export interface ScanRequest {
-  /** As `SCAN MATCH`. */
+  /** The pattern of `SCAN MATCH`. */
   match: string
-  /** About how many keys one step looks at. */
+  /** The approximate number of keys that one step examines (`SCAN COUNT`). */
   count: number
 }
 
-/** Where a scan goes on. */
+/** Where a scan continues. */
 export interface ScanPosition {
   readonly node: string
   readonly cursor: string
 }
 
 export interface ScanStep {
-  /** Some perhaps twice. */
+  /** A scan may return a key twice. */
   readonly keys: readonly string[]
-  /** Undefined at the end. */
+  /** Where to continue; undefined at the end. */
   readonly next: ScanPosition | undefined
 }

@@ -1,6 +1,6 @@
 import type { Cluster } from 'ioredis'
 import { type Client, isCluster, shortConnection } from '../connections/client.ts'
-import { mastersOf } from '../connections/cluster.ts'
+import { primariesOf } from '../connections/cluster.ts'
 import { shortCluster } from '../connections/cluster-client.ts'
 import { clusterOptions, serverOptions } from '../connections/location.ts'
 import type { RedisAddress } from '../connections/redis-url.ts'
@@ -12,24 +12,24 @@ import type { NodeSender, Sender } from './sender.ts'
 import { oneByOne } from './wires.ts'
 
 /**
- * What the source articles warn of: every update opens a connection, sends one command per round trip and
- * closes the connection.
+ * The pattern that the source articles warn of: every update opens a connection, sends one command per round
+ * trip and closes the connection. In a cluster, every update first asks for the table of slots, then connects to
+ * each node that it needs.
  *
- * @param lean False: as an application would write it, with ioredis's defaults (HELLO, client info, INFO
- *   as a ready check) and its graceful end (`quit`), but no retries. True: the client sends nothing by
- *   itself when it connects, the least that a connection for each request can cost. On a cluster, each
- *   update asks for the slots first, and connects to each node that it needs.
- * @throws TypeError unless there is one location and no client.
+ * @param lean False: ioredis's default handshake (HELLO, client info, INFO as a ready check), as an application
+ *   would use it, but without retries. True: no commands at connecting, the minimum for a connection per
+ *   request. Both close with QUIT.
+ * @throws TypeError unless exactly one location and no client is set.
  */
 export function shortConnections(options: StrategyOptions, lean: boolean): Sender {
   const { url, sentinel, cluster, client, deadlineMs = DEFAULT_DEADLINE_MS } = options
   const locations = [url, sentinel, cluster].filter((location) => location !== undefined)
   if (locations.length !== 1 || client !== undefined) {
     throw new TypeError(
-      'the naive strategies open connections: they need a URL, sentinels or a cluster, and no client',
+      'the naive strategies open their own connections: set one of url, sentinel and cluster, and no client',
     )
   }
-  // Before the store's own deadline, since a connection tells better what happened.
+  // Before the deadline of the store, because errors of the connection are more precise.
   const connectionMs = Math.ceil(0.9 * deadlineMs)
   const connections = new Set<Client>()
   const server: RedisAddress['options'] = cluster
@@ -52,7 +52,7 @@ export function shortConnections(options: StrategyOptions, lean: boolean): Sende
     try {
       await connect(client)
       const result = await work()
-      // Redis closes the connection then: the side that closes first keeps its port in TIME_WAIT.
+      // After QUIT, Redis closes first. The side that closes first keeps the port in TIME_WAIT.
       await quit(client).catch(() => close(client))
       return result
     } catch (error) {
@@ -67,8 +67,8 @@ export function shortConnections(options: StrategyOptions, lean: boolean): Sende
       return [{ name: sentinel?.name ?? path ?? `${host}:${port}`, send }]
     }
     const client = open()
-    const masters = await over(client, async () => mastersOf(client as Cluster))
-    return masters.flatMap((name = '') => {
+    const primaries = await over(client, async () => primariesOf(client as Cluster))
+    return primaries.flatMap((name = '') => {
       const [, host, port] = /^(.+):(\d+)$/.exec(name) ?? []
       if (host === undefined) return []
       const node = { ...server, host, port: Number(port) }
@@ -105,7 +105,7 @@ async function quit(client: Client): Promise<void> {
   close(client)
 }
 
-/** Closes what is still open. After an attempt that failed, `disconnect()` would keep a timer of 2 s. */
+/** Closes an open connection. After a failed attempt to connect, `disconnect()` would start a timer of 2 s. */
 function close(client: Client): void {
   if (client.status !== 'end') client.disconnect()
 }

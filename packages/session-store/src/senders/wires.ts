@@ -5,14 +5,14 @@ import { publishRoundTrip } from '../diagnostics.ts'
 import { errorKind, isRefusal, type Outcome } from '../outcomes.ts'
 import { type Command, keysOf, type Reply } from '../updates.ts'
 
-/** A way of putting commands on the wire of a connection that is up. */
+/** How commands are sent over a connection. */
 export interface Wire {
   readonly name: string
-  /** Resolves with one outcome for each command that was sent; rejects only with a `StoreError`. */
+  /** Resolves with one outcome for each command that was sent. Rejects only with a `StoreError`. */
   send(client: Client, commands: readonly Command[]): Promise<Outcome[]>
 }
 
-/** All commands at once, as one non-transactional pipeline: one round trip. */
+/** All commands as one non-transactional pipeline: one round trip. */
 export const pipeline: Wire = {
   name: 'pipeline',
   async send(client, commands) {
@@ -25,7 +25,7 @@ export const pipeline: Wire = {
   },
 }
 
-/** One command after the other, each when the reply to the one before is there. */
+/** One command at a time; each waits for the reply to the one before. */
 export const oneByOne: Wire = {
   name: 'one by one',
   async send(client, commands) {
@@ -33,14 +33,14 @@ export const oneByOne: Wire = {
     for (const command of commands) {
       const outcome = await sendCommand(client, command)
       outcomes.push(outcome)
-      // After a lost reply nothing more is sent; a refused command does not stop a pipeline either.
+      // Stops after a lost reply, but not after an error reply: that does not stop a pipeline either.
       if (outcome instanceof Error && !isRefusal(outcome)) break
     }
     return outcomes
   },
 }
 
-/** All commands at once between MULTI and EXEC: one round trip, all of them or none. */
+/** All commands between MULTI and EXEC: one round trip, atomic. */
 export const transaction: Wire = {
   name: 'transaction',
   async send(client, commands) {
@@ -51,14 +51,14 @@ export const transaction: Wire = {
       const replies = await queued.exec()
       return (replies ?? []).map(([error, reply]) => error ?? (reply as Reply))
     } catch (error) {
-      // EXECABORT, or the connection was lost: the same became of all of them.
+      // EXECABORT or a lost connection: all commands have the same outcome.
       const [reason = error] = (error as { previousErrors?: Error[] }).previousErrors ?? []
       return commands.map(() => reason as Error)
     }
   },
 }
 
-/** KEYS: the keys of the commands. ARGV: for each command its length, its name and its arguments. */
+/** KEYS: the keys of the commands. ARGV: length, name and arguments of each command. */
 const SCRIPT = `
 local replies, at = {}, 1
 while at <= #ARGV do
@@ -70,22 +70,22 @@ return replies`
 
 const SCRIPT_SHA = createHash('sha1').update(SCRIPT).digest('hex')
 
-/** All commands as arguments of one script on the server: one round trip, for comparison. */
+/** All commands as arguments of one server-side script: one round trip. For comparison only. */
 export const script: Wire = {
   name: 'script',
   async send(client, commands) {
-    // A script cannot run another one.
+    // A script cannot run another script.
     if (commands.some(([name]) => name === 'EVAL')) return await oneByOne.send(client, commands)
     const keys = [...new Set(commands.flatMap((command) => keysOf(command)))]
     const args = commands.flatMap((command) => [command.length, ...command])
     let outcome = await sendCommand(client, ['EVALSHA', SCRIPT_SHA, keys.length, ...keys, ...args])
-    // A server that does not know the script has done nothing.
+    // NOSCRIPT: nothing was executed.
     if (outcome instanceof Error && errorKind(outcome) === 'NOSCRIPT') {
       outcome = await sendCommand(client, ['EVAL', SCRIPT, keys.length, ...keys, ...args])
     }
     if (Array.isArray(outcome)) return outcome as Outcome[]
     const failure =
-      outcome instanceof Error ? outcome : new Error('the script replied with no list')
+      outcome instanceof Error ? outcome : new Error('the script did not return a list')
     return commands.map(() => failure)
   },
 }

@@ -2,20 +2,20 @@ import { createHash } from 'node:crypto'
 import type { Keys } from '../keys.ts'
 import type { Command, Update } from '../updates.ts'
 
-/** How many attempts there were in the present window of time. */
+/** The number of attempts in the current time window. */
 export interface Attempts {
-  /** In the order of the subjects; this attempt is counted, too. */
+  /** One count for each subject, in their order, including this attempt. */
   counts: readonly number[]
   /** Milliseconds since 1970. */
   windowEndsAt: number
 }
 
 /**
- * Counts an attempt of each subject: who or where it came from, as any text, which Redis sees only as a
- * hash of fixed length.
+ * Counts an attempt for each subject. A subject is any text, such as a user or an address; Redis gets only its
+ * hash.
  *
- * The window is part of the key: a counter that lost its expiry, or a clock that is wrong, cannot keep
- * anybody out for longer than a window. Counters expire one window after theirs. Keys: attempts.
+ * The window is part of the key, so that a counter without an expiry or a wrong clock blocks nobody for longer
+ * than a window. A counter expires two windows after its first attempt. Keys: attempts.
  */
 export function countAttempts(
   keys: Keys,
@@ -40,7 +40,7 @@ export function countAttempts(
   }
 }
 
-/** 128 bits: no two subjects share a counter. */
+/** 132 bits of SHA-256, enough that no two subjects share a counter. */
 function hash(subject: string): string {
   return createHash('sha256').update(subject).digest('base64url').slice(0, 22)
 }

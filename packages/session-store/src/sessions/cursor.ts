@@ -1,17 +1,17 @@
 import { StoreError } from '../errors.ts'
 import type { Entry } from './user-sessions.ts'
 
-/** No session has a longer cursor. */
+/** Longer than any valid cursor, in characters. */
 export const MAX_CURSOR_LENGTH = 200
 
 /**
- * The position of an entry in the list of a user's sessions. It stays valid if the entry is removed, so
- * logins and logouts between two pages neither skip nor repeat a session.
+ * Encodes the position of an entry in a user's session list. The position stays valid if the entry is removed,
+ * so logins and logouts between two pages neither skip nor repeat a session.
  */
 export const cursorOf = ({ score, id }: Entry): string =>
   Buffer.from(`${score} ${id}`).toString('base64url')
 
-/** @throws StoreError `ONETRIP_INVALID_INPUT` for anything that `cursorOf` does not return. */
+/** @throws StoreError `ONETRIP_INVALID_INPUT` unless `cursorOf` created the cursor. */
 export function positionOf(cursor: unknown): Entry {
   if (typeof cursor === 'string' && cursor.length <= MAX_CURSOR_LENGTH) {
     const text = Buffer.from(cursor, 'base64url').toString()

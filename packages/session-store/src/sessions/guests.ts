@@ -15,14 +15,17 @@ import {
 } from '../updates.ts'
 import { login } from './user-sessions.ts'
 
-/** What a guest session passes on to the session of a login. */
+/** The records that a login takes over from a guest session. */
 export interface GuestRecords {
-  /** Items and the times of their views, Unix seconds with fraction. */
+  /** Items and the times of their last views, Unix seconds with fraction. */
   readonly viewed: readonly (readonly [item: string, time: number])[]
   readonly data: StoredData
 }
 
-/** Reads undefined when the session is gone, idle, or not a guest's. Keys: recent, viewed, data, login. */
+/**
+ * Reads the records of a guest session; undefined if it has ended, is idle, or is a user's. Keys: recent, viewed,
+ * data, login.
+ */
 export function guestRecords(
   keys: Keys,
   id: string,
@@ -44,8 +47,8 @@ export function guestRecords(
 }
 
 /**
- * `login`, with the records of a guest session. They are written before the session exists. A failure in
- * between leaves records without a session, which the janitor sweeps.
+ * `login` with the records of a guest session. The records are written before the login. A partial failure
+ * leaves records without a session, which the janitor removes.
  *
  * Keys: sessions of the user, recent, viewed, data, login, sessions of the user.
  */
@@ -70,7 +73,7 @@ const viewsOf = (keys: Keys, id: string, viewed: GuestRecords['viewed']): Comman
         trimViews(keys, id),
       ]
 
-/** KEYS: login, recent, viewed, data. ARGV: id. Replies views and data, nothing if it is not a guest. */
+/** KEYS: login, recent, viewed, data. ARGV: id. Returns views and data; nil unless it is a guest session. */
 const TAKE = `
 if redis.call('HGET', KEYS[1], ARGV[1]) ~= '${GUEST}' then return false end
 local viewed = redis.call('ZRANGE', KEYS[3], 0, -1, 'WITHSCORES')
@@ -81,9 +84,8 @@ redis.call('UNLINK', KEYS[3], KEYS[4])
 return { viewed, data }`
 
 /**
- * Ends a guest session; reads what it held at that moment, undefined when there is no such guest (any
- * more). Whatever is written to it later is refused or undone. Keys, all in one slot: login, recent,
- * viewed, data.
+ * Ends a guest session and returns its records at that moment; undefined if it is no longer a guest session.
+ * Later writes to it are rejected or undone. Keys, all in one slot: login, recent, viewed, data.
  */
 function takeGuest(keys: Keys, id: string): Update<GuestRecords | undefined> {
   const own = [keys.login(id), keys.recent(id), keys.viewed(id), keys.data(id)]
@@ -99,8 +101,8 @@ function takeGuest(keys: Keys, id: string): Update<GuestRecords | undefined> {
 }
 
 /**
- * Writes views and data of a session that has just begun once more. Reads whether it still exists; if
- * not, `undoRewrite` removes the views. Keys, all in one slot: viewed, login, recent, data, ended.
+ * Writes views and data of the new session again. Returns whether the session still exists; if not, call
+ * `undoRewrite`, which removes the views. Keys, all in one slot: viewed, login, recent, data, ended.
  */
 function rewrite(
   keys: Keys,
@@ -125,10 +127,10 @@ const undoRewrite = (keys: Keys, id: string): Update<void> => ({
 })
 
 /**
- * The id of the guest session that a login may take over; undefined when the token is not good: it comes
- * from a client, and must not keep the user from logging in.
+ * The session id of `options.from`; undefined if that token is invalid or expired. Clients send this token, so
+ * an invalid one must not make the login fail.
  *
- * @throws StoreError `ONETRIP_INVALID_INPUT` for anything but a string.
+ * @throws StoreError `ONETRIP_INVALID_INPUT` unless `from` is a string.
  */
 export function guestOf(tokens: Tokens, options: LoginOptions): string | undefined {
   checkObject('options', options)
@@ -154,14 +156,14 @@ interface GuestParts {
 }
 
 /**
- * Logs a user in on a new session that takes over the records of a guest session, and ends that one.
- * Three round trips, and a fourth if the guest's records changed meanwhile; two if there is no such
- * guest. (The sessions may be on different nodes, so no single command moves the records.)
+ * Logs a user in with a new session that takes over the records of a guest session, and ends that one. Three
+ * round trips; a fourth if the guest's records changed meanwhile; two if there is no such guest session. (The
+ * sessions may be on different nodes, so no single command can move the records.)
  *
- * The guest session ends only once the user's has its records. A failure loses at most what was written
+ * The guest session ends only after the new session has its records. A failure loses at most what was written
  * to the guest session during this call. A guest session that could not be ended stays until it is idle.
  *
- * Returns how many entries the user's list has.
+ * Returns the number of entries in the user's list.
  */
 export async function loginFromGuest(
   { runner, keys, now, idleSeconds }: GuestParts,
@@ -177,7 +179,7 @@ export async function loginFromGuest(
       if (!exists) await runner.run(undoRewrite(keys, id))
     }
   } catch {
-    // The user is logged in, with what the guest session held before this call.
+    // The login has succeeded, with the guest's records from before this call.
   }
   return listed
 }

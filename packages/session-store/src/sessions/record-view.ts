@@ -1,12 +1,12 @@
 import { type MaybeData, withDataIf } from '../data/data.ts'
-import { known, StoreError } from '../errors.ts'
+import { requireSession, StoreError } from '../errors.ts'
 import { checkKey, checkName } from '../input.ts'
 import type { Keys } from '../keys.ts'
 import type { Runner } from '../runner.ts'
 import type { ViewOptions } from '../store-options.ts'
 import type { Tokens } from '../tokens/tokens.ts'
 import { type RecordedView, recordView, type Update, undoView } from '../updates.ts'
-import { once, type RepeatableView, repeatable, undoOnce } from './repeated-views.ts'
+import { type RepeatableView, recordViewOnce, repeatable, undoViewOnce } from './repeated-views.ts'
 
 interface ViewParts {
   runner: Pick<Runner, 'run' | 'begin' | 'end'>
@@ -16,7 +16,7 @@ interface ViewParts {
   now: () => number
 }
 
-/** What the store offers to record views. */
+/** The functions of the store that record views. */
 export function viewFunctions({ runner, keys, tokens, now }: ViewParts) {
   const { run } = runner
 
@@ -26,9 +26,9 @@ export function viewFunctions({ runner, keys, tokens, now }: ViewParts) {
   ): Promise<View> {
     checkKey(input.idempotencyKey)
     try {
-      const { view, counted } = await run(once(keys, input, update))
-      if (view === undefined) await undo(undoOnce(keys, input, counted))
-      return known(view)
+      const { view, counted } = await run(recordViewOnce(keys, input, update))
+      if (view === undefined) await undo(undoViewOnce(keys, input, counted))
+      return requireSession(view)
     } catch (error) {
       throw repeatable(error)
     }
@@ -38,9 +38,9 @@ export function viewFunctions({ runner, keys, tokens, now }: ViewParts) {
     try {
       await run(update)
     } catch (cause) {
-      // Whatever became of the undoing, the view itself was written.
-      const what = 'there is no such session, and what its view wrote may be left behind'
-      throw new StoreError('ONETRIP_OUTCOME_UNKNOWN', what, { cause })
+      const message =
+        'the session has ended, and undoing its view failed: the item may still be counted'
+      throw new StoreError('ONETRIP_OUTCOME_UNKNOWN', message, { cause })
     }
   }
 
@@ -60,7 +60,7 @@ export function viewFunctions({ runner, keys, tokens, now }: ViewParts) {
           return await recordOnce(update, { id, item, idempotencyKey })
         const view = await run(update)
         if (view === undefined) await undo(undoView(keys, { id, item }))
-        return known(view)
+        return requireSession(view)
       } finally {
         runner.end()
       }

@@ -4,20 +4,20 @@ import type { Keys } from '../keys.ts'
 import type { Runner } from '../runner.ts'
 import type { Update } from '../updates.ts'
 
-/** How long the repetition of a view is recognized. */
-const REPEATABLE_SECONDS = 600
+/** How long an idempotency key is valid. */
+const KEY_LIFETIME_SECONDS = 600
 
-/** A view by a client that may send it again, under the same key. */
+/** A view with an idempotency key. */
 export interface RepeatableView {
   id: string
   item: string
-  /** Any text: Redis sees a hash of it. */
+  /** Any text. Redis gets only a hash of it. */
   idempotencyKey: string
 }
 
 /**
- * KEYS: item counts, the mark of this view. ARGV: item, seconds. Replies the count, and whether this
- * call is the one that counted. A repetition gets the count of the first.
+ * KEYS: item counts, the marker of this view. ARGV: item, seconds. Returns the count, and whether this call
+ * counted the view. A retry gets the count of the first call.
  */
 const COUNT_ONCE = `
 local count = redis.call('GET', KEYS[2])
@@ -26,35 +26,37 @@ count = redis.call('ZINCRBY', KEYS[1], -1, ARGV[1])
 redis.call('SET', KEYS[2], count, 'EX', ARGV[2])
 return { count, 1 }`
 
-/** KEYS: item counts, the mark of this view. ARGV: item. Takes back a view that is counted. */
+/** KEYS: item counts, the marker of this view. ARGV: item. Undoes the count of the view, once. */
 const UNCOUNT = `
 if redis.call('DEL', KEYS[2]) == 0 then return end
 redis.call('ZINCRBY', KEYS[1], 1, ARGV[1])
 redis.call('ZREMRANGEBYSCORE', KEYS[1], 0, '+inf')`
 
+/** The position of ZINCRBY in the commands of `recordView`. */
 const PLACE_OF_COUNT = 3
 
-function markOf(keys: Keys, { id, item, idempotencyKey }: RepeatableView): string {
+/** The Redis key that marks a view as counted. */
+function markerOf(keys: Keys, { id, item, idempotencyKey }: RepeatableView): string {
   const view = JSON.stringify([id, item, idempotencyKey])
   return keys.once(item, createHash('sha256').update(view).digest('base64url'))
 }
 
 /**
- * `recordView` with a script in place of ZINCRBY: however often it is sent with the same key, it counts
- * once within ten minutes. Reads whether it was this call that counted.
+ * `recordView` with a script instead of ZINCRBY: for ten minutes, all calls with the same key count once.
+ * Returns whether this call counted.
  *
- * Keys: those of the update, and the mark of this view, in the slot of the item's count.
+ * Keys: those of the update, and the marker of this view, in the slot of the item's count.
  */
-export function once<View>(
+export function recordViewOnce<View>(
   keys: Keys,
   input: RepeatableView,
   view: Update<View>,
 ): Update<{ view: View; counted: boolean }> {
-  const mark = markOf(keys, input)
-  const count = ['EVAL', COUNT_ONCE, 2, keys.popular(input.item), mark, input.item] as const
+  const marker = markerOf(keys, input)
+  const count = ['EVAL', COUNT_ONCE, 2, keys.popular(input.item), marker, input.item] as const
   return {
     ...view,
-    commands: view.commands.with(PLACE_OF_COUNT, [...count, REPEATABLE_SECONDS]),
+    commands: view.commands.with(PLACE_OF_COUNT, [...count, KEY_LIFETIME_SECONDS]),
     read(replies) {
       const [count = null, counted] = replies[PLACE_OF_COUNT] as readonly (string | number)[]
       return { view: view.read(replies.with(PLACE_OF_COUNT, count)), counted: counted === 1 }
@@ -62,10 +64,10 @@ export function once<View>(
   }
 }
 
-/** `undoView` for it; the count is taken back once. Keys: as `once`. */
-export function undoOnce(keys: Keys, view: RepeatableView, counted: boolean): Update<void> {
+/** Undoes `recordViewOnce`; decrements the count only once. Keys: viewed, item counts, the marker. */
+export function undoViewOnce(keys: Keys, view: RepeatableView, counted: boolean): Update<void> {
   const { id, item } = view
-  const uncount = ['EVAL', UNCOUNT, 2, keys.popular(item), markOf(keys, view), item] as const
+  const uncount = ['EVAL', UNCOUNT, 2, keys.popular(item), markerOf(keys, view), item] as const
   return {
     commands: [['DEL', keys.viewed(id)], ...(counted ? [uncount] : [])],
     readOnly: false,
@@ -79,26 +81,26 @@ interface Side {
 }
 
 /**
- * Brings the mark of a view to another store, where the view may be repeated, unless that one has it. One round
- * trip, and one more if there is a mark. Keys: the mark, on both sides.
+ * Copies the marker of a view to another store, unless that store has it, so that a retry there counts nothing
+ * twice. One round trip, and one more if there is a marker. Keys: the marker, on both sides.
  */
-export async function carryMark(from: Side, to: Side, view: RepeatableView): Promise<void> {
+export async function copyMarker(from: Side, to: Side, view: RepeatableView): Promise<void> {
   const count = await from.store.run({
-    commands: [['GET', markOf(from.keys, view)]],
+    commands: [['GET', markerOf(from.keys, view)]],
     readOnly: true,
     read: ([reply]) => reply,
   })
   if (typeof count !== 'string') return
   await to.store.run({
-    commands: [['SET', markOf(to.keys, view), count, 'EX', REPEATABLE_SECONDS, 'NX']],
+    commands: [['SET', markerOf(to.keys, view), count, 'EX', KEY_LIFETIME_SECONDS, 'NX']],
     readOnly: false,
     read: () => undefined,
   })
 }
 
 /**
- * The error of an update that has the same effect however often it is sent: if the outcome is unknown, it is
- * `retrySafe`. Any other error is returned as it is.
+ * Converts the error of an idempotent update: if the outcome is unknown, a retry is safe. Returns any other error
+ * unchanged.
  */
 export function repeatable(error: unknown): unknown {
   if (!(error instanceof StoreError) || error.code !== 'ONETRIP_OUTCOME_UNKNOWN') return error

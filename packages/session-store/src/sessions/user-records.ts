@@ -14,29 +14,29 @@ export interface UserExport {
 
 export interface ExportedSession {
   id: string
-  /** Null for a session that began with `updateToken`. */
+  /** Null for a session that was started with `updateToken`. */
   loggedInAt: number | null
-  /** Null if that is not known. */
+  /** Null if unknown. */
   lastSeenAt: number | null
   /** The newest 25 items, newest first. */
   viewed: { item: string; viewedAt: number }[]
-  /** Session data by field. */
+  /** Session data: field → value. */
   data: Record<string, unknown>
-  /** Fields that another program wrote and that are not JSON, as text. Absent if there are none. */
+  /** Field → text of fields that are not JSON because another program wrote them. Absent if there are none. */
   unreadable?: Record<string, string>
 }
 
 export interface WalkOptions {
-  /** Called after each step with the number of sessions, of all users, that were looked at so far. */
+  /** Called after each step with the number of sessions, of all users, examined so far. */
   onProgress?: (progress: { looked: number }) => void
-  /** Stops the walk: the call rejects with the signal's reason. */
+  /** Stops the walk; the call then rejects with the signal's reason. */
   signal?: AbortSignal
 }
 
-/** About how many logins one round trip reads. */
+/** The approximate number of logins that one round trip reads. */
 const LOGINS_PER_STEP = 1_000
 
-/** Sessions that one round trip reads whole, or ends. */
+/** The number of sessions that one round trip reads completely, or ends. */
 const SESSIONS_PER_STEP = 20
 
 interface Parts {
@@ -45,11 +45,10 @@ interface Parts {
 }
 
 /**
- * All sessions of a user, also those that are not in the user's list because they began with
- * `updateToken`: walks all logins, since nothing leads from a user to those. A session that begins
- * meanwhile may be missed.
+ * All sessions of a user. Walks all logins, because sessions that were started with `updateToken` are not in the
+ * user's list. May miss a session that starts meanwhile.
  *
- * @returns Ids, some perhaps twice, in groups of at most 20.
+ * @returns Session ids in groups of at most 20. An id may occur twice.
  */
 async function* sessionsOf(
   { runner, keys }: Parts,
@@ -95,8 +94,8 @@ function logins(
 const COMMANDS_PER_SESSION = 5
 
 /**
- * What these sessions hold; one that has ended meanwhile, or is another user's, is left out. Keys:
- * sessions of the user, recent, viewed, data, login.
+ * Reads these sessions; skips sessions that have ended or belong to another user. Keys: sessions of the user,
+ * recent, viewed, data, login.
  */
 function contentsOf(keys: Keys, user: string, ids: readonly string[]): Update<ExportedSession[]> {
   return {
@@ -132,7 +131,7 @@ function contentsOf(keys: Keys, user: string, ids: readonly string[]): Update<Ex
 const timeOrNull = (score: Reply | undefined): number | null =>
   score === null || score === undefined ? null : timeOf(score)
 
-/** `endListed` ends the sessions in a user's list and returns how many there were. */
+/** @param parts `endListed` ends the sessions in a user's list and returns their number. */
 export function userRecords(parts: Parts & { endListed(user: string): Promise<number> }) {
   const { runner, keys, endListed } = parts
 

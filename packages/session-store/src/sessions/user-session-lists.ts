@@ -5,14 +5,14 @@ import {
   type Entry,
   endSessions,
   forgetSessions,
-  LOGIN_MAY_TAKE_SECONDS,
+  MAX_LOGIN_SECONDS,
   newestEntries,
   oldestEntries,
   statesOf,
 } from './user-sessions.ts'
 
 export interface ListedSession {
-  /** Names the session, for `revokeSession`; it is no credential. */
+  /** The session id, for `revokeSession`. It is not a credential. */
   id: string
   /** Milliseconds since 1970. */
   loggedInAt: number
@@ -21,19 +21,19 @@ export interface ListedSession {
 }
 
 interface Range {
-  /** How many entries of the list to look at. */
+  /** The number of entries to read. */
   limit: number
-  /** Begin after this entry, even if it has been removed; undefined: begin with the latest. */
+  /** Start after this entry, even if it has been removed. Default: start with the latest. */
   after?: Entry | undefined
 }
 
 /**
- * Entries of a list that one round trip reads or ends. 20,000 in one round trip kept the process busy for
- * more than a second (2026-11-21).
+ * Maximum number of entries that one round trip reads or ends. With 20,000, the process was busy for more than a
+ * second (2026-11-21).
  */
-export const PAGE = 100
+export const MAX_PAGE_SIZE = 100
 
-/** The lists of each user's sessions, which `login` writes and which mend themselves when read. */
+/** The session lists of users. `login` adds entries; reading a list removes entries without a session. */
 export function userSessionLists(parts: {
   runner: Pick<Runner, 'run'>
   keys: Keys
@@ -41,19 +41,19 @@ export function userSessionLists(parts: {
 }) {
   const { runner, keys, now } = parts
 
-  /** Ends sessions of one user. Returns the ids of those that there were. */
+  /** Ends sessions of one user. Returns the ids of those that existed. */
   async function end(ids: readonly string[]): Promise<string[]> {
     const users = await runner.run(endSessions(keys, ids))
     const ended = ids.filter((_, index) => users[index] !== undefined)
     const user = users.find((user) => user !== undefined)
-    // The sessions have ended; listing removes the entries, too.
+    // An error is ignored: the sessions have ended, and reading the list removes their entries.
     if (user) await runner.run(forgetSessions(keys, user, ended)).catch(() => undefined)
     return ended
   }
 
   /**
-   * The entries that have a session of the user. Entries without one are removed, unless the login may
-   * still be being written: its session could not be found afterwards.
+   * Returns the entries that have a session of the user. Removes entries without a session, unless the login may
+   * be in progress: nothing else would lead to its session.
    */
   async function existing(user: string, entries: readonly Entry[]): Promise<ListedSession[]> {
     if (entries.length === 0) return []
@@ -66,7 +66,7 @@ export function userSessionLists(parts: {
       if (state?.user === user) {
         const { id, score } = entry
         sessions.push({ id, loggedInAt: timeOf(score), lastSeenAt: state.lastSeenAt })
-      } else if (entry.score < scoreOf(now()) - LOGIN_MAY_TAKE_SECONDS) stale.push(entry.id)
+      } else if (entry.score < scoreOf(now()) - MAX_LOGIN_SECONDS) stale.push(entry.id)
     })
     if (stale.length > 0) await runner.run(forgetSessions(keys, user, stale))
     return sessions
@@ -77,10 +77,10 @@ export function userSessionLists(parts: {
     return ids.length === 0 ? 0 : (await end(ids)).length
   }
 
-  /** The next entries of a user's list; `last` is the last of them if others follow. */
+  /** Reads the next entries of a user's list. `last` is the last of them if more follow. */
   async function read(user: string, { limit, after }: Range) {
-    // Two more than `limit`: the entry at `after`, and one that shows whether others follow. The loop
-    // repeats only if more entries than that have the login time of `after`.
+    // Two more than `limit`: the entry `after` itself, and one that shows whether more follow. The loop
+    // repeats only if many entries have the same login time as `after`.
     for (let count = limit + 2; ; count *= 2) {
       const from = after?.score
       const found = await runner.run(newestEntries(keys, user, { from, count }))
@@ -92,15 +92,15 @@ export function userSessionLists(parts: {
   }
 
   return {
-    /** Ends a session of any user. Returns whether there was one. */
+    /** Ends a session of any user. Returns whether it existed. */
     end: async (id: string): Promise<boolean> => (await end([id])).length === 1,
 
-    /** Ends all sessions in a user's list, page by page. Returns how many there were. */
+    /** Ends all sessions in a user's list, page by page. Returns their number. */
     async endAll(user: string): Promise<number> {
       let ended = 0
       let after: Entry | undefined
       do {
-        const { entries, last } = await read(user, { limit: PAGE, after })
+        const { entries, last } = await read(user, { limit: MAX_PAGE_SIZE, after })
         ended += await endEntries(user, entries)
         after = last
       } while (after !== undefined)
@@ -108,13 +108,13 @@ export function userSessionLists(parts: {
     },
 
     /**
-     * Ends the oldest sessions of a user, at most one page of them.
+     * Ends the oldest sessions of a user, at most one page.
      *
-     * @param count How many.
-     * @param except The id of a session that stays.
+     * @param count How many sessions to end.
+     * @param except The id of a session to keep.
      */
     async endOldest(user: string, count: number, except: string): Promise<void> {
-      const entries = await runner.run(oldestEntries(keys, user, Math.min(count, PAGE)))
+      const entries = await runner.run(oldestEntries(keys, user, Math.min(count, MAX_PAGE_SIZE)))
       await endEntries(
         user,
         entries.filter(({ id }) => id !== except),
@@ -122,8 +122,8 @@ export function userSessionLists(parts: {
     },
 
     /**
-     * The user's sessions among the next `limit` entries of the list, the latest login first. `last` is
-     * where the next page begins, if there is one.
+     * The user's sessions among the next `limit` entries of the list, latest login first. `last` is the position
+     * of the next page, if there is one.
      */
     async page(user: string, range: Range) {
       const { entries, last } = await read(user, range)
@@ -132,6 +132,6 @@ export function userSessionLists(parts: {
   }
 }
 
-/** Whether an entry comes after another: the latest login first, then the highest id. */
+/** Whether an entry comes after another in a list: latest login first, then highest id. */
 const isAfter = (entry: Entry, other: Entry): boolean =>
   entry.score < other.score || (entry.score === other.score && entry.id < other.id)

@@ -11,13 +11,13 @@ import {
   userOf,
 } from '../updates.ts'
 
-/** How long a login may take to write both its entry in the user's list and the session. */
-export const LOGIN_MAY_TAKE_SECONDS = 60
+/** The maximum time from the first to the last write of a login. */
+export const MAX_LOGIN_SECONDS = 60
 
 /**
- * Logs a user in: `updateToken`, and before it the entry in the user's own list, so that a session that
- * exists can be found and revoked. A failure in between leaves an entry without a session, which
- * listing removes. Reads how many entries the list has.
+ * Logs a user in. The entry in the user's list is written before the session (`updateToken`), so that every
+ * session can be found and revoked. A partial failure leaves an entry without a session, which reading the list
+ * removes. Returns the number of entries in the list.
  *
  * Keys: sessions of the user, recent, login, sessions of the user.
  */
@@ -40,8 +40,8 @@ export function login(
 }
 
 /**
- * Ends sessions; reads the user of each that there was, `GUEST` of a guest session. What makes a session one goes first, so that
- * no view or refresh that comes in between brings it back.
+ * Ends sessions. Returns the user of each session that existed, `GUEST` for a guest session. Removes the login
+ * first, so that a view or refresh in between cannot bring the session back.
  *
  * Keys of each: login, recent, viewed, data.
  */
@@ -62,7 +62,7 @@ export function endSessions(keys: Keys, ids: readonly string[]): Update<(string 
   }
 }
 
-/** Takes sessions out of a user's list. Keys: sessions of the user. */
+/** Removes sessions from a user's list. Keys: sessions of the user. */
 export function forgetSessions(keys: Keys, user: string, ids: readonly string[]): Update<void> {
   return {
     commands: [['ZREM', keys.sessions(user), ...ids]],
@@ -74,7 +74,7 @@ export function forgetSessions(keys: Keys, user: string, ids: readonly string[])
 /** An entry of a user's list. */
 export interface Entry {
   id: string
-  /** When it logged in, as Redis has it: Unix seconds, exactly. */
+  /** The login time exactly as stored in Redis: Unix seconds with fraction. */
   score: number
 }
 
@@ -85,8 +85,8 @@ const entries = (command: Command): Update<Entry[]> => ({
 })
 
 /**
- * At most `count` entries of a user's list that logged in at `from` or before, the latest first, and of
- * those that logged in at the same time the highest id first. Keys: sessions of the user.
+ * At most `count` entries of a user's list with a login time of at most `from`: latest login first, then highest
+ * id. Keys: sessions of the user.
  */
 export function newestEntries(
   keys: Keys,
@@ -97,12 +97,12 @@ export function newestEntries(
   return entries(['ZRANGE', keys.sessions(user), ...range])
 }
 
-/** At most `count` entries of a user's list, the earliest login first. Keys: sessions of the user. */
+/** At most `count` entries of a user's list, earliest login first. Keys: sessions of the user. */
 export function oldestEntries(keys: Keys, user: string, count: number): Update<Entry[]> {
   return entries(['ZRANGE', keys.sessions(user), 0, count - 1, 'WITHSCORES'])
 }
 
-/** Who each session belongs to and when it was last seen. Keys of each part: recent, login. */
+/** The user of each session, and when it was last seen. Keys of each part: recent, login. */
 export function statesOf(keys: Keys, ids: readonly string[]): Update<(Session | undefined)[]> {
   const groups = [...Map.groupBy(ids, (id) => keys.login(id))]
   return {

@@ -10,13 +10,13 @@ import { checkRange } from '../range.ts'
 import { BoundedCache } from './bounded-cache.ts'
 
 export interface TokensOptions {
-  /** At least one, of at least 32 characters: the first signs, all verify (so that they can rotate). */
+  /** One or more, each of at least 32 characters. The first signs, all verify, so that you can rotate them. */
   secrets: readonly string[]
-  /** How long a token is good for, however much it is used: 1 s to 100 years. Default 30 days. */
+  /** How long a token is valid, even if it is used: 1 s to 100 years. Default 30 days. */
   lifetimeSeconds?: number
-  /** The same for `login(user, { remember: true })`. Default: such logins are refused. */
+  /** The lifetime for `login(user, { remember: true })`. Default: such logins are rejected. */
   rememberedLifetimeSeconds?: number
-  /** Milliseconds since 1970. Default `Date.now`. */
+  /** Returns milliseconds since 1970. Default `Date.now`. */
   clock?: () => number
 }
 
@@ -28,23 +28,25 @@ export interface Tokens {
    */
   issue(remember?: boolean): string
   /**
-   * The id of a token's session, which is all that Redis ever sees of it. Asks nobody.
+   * Returns the session id of a valid token. Redis holds only this id.
    *
    * @throws StoreError `ONETRIP_INVALID_TOKEN` (malformed or forged) or `ONETRIP_EXPIRED_TOKEN`.
    */
   verify(token: string): string
-  /** When the token of this id stops being good, in Unix milliseconds. */
+  /** When the token of this id expires, in milliseconds since 1970. */
   expiresAt(id: string): number
 }
 
 const TIME_BYTES = 6
-const RANDOM_BYTES = 18 // 144 random bits; with the time 24 bytes, which base64url writes unpadded
+const RANDOM_BYTES = 18 // 144 bits; with the time 24 bytes, which base64url encodes without padding
 const ID_LENGTH = ((TIME_BYTES + RANDOM_BYTES) * 4) / 3
-const ID_SHAPE = new RegExp(`^[A-Za-z0-9_-]{${ID_LENGTH}}$`)
-// 43 letters hold two bits more than a signature: only the spelling in which they are 0 is ours.
-const SHAPE = new RegExp(`^[A-Za-z0-9_-]{${ID_LENGTH}}\\.[A-Za-z0-9_-]{42}[AEIMQUYcgkosw048]$`)
+const ID_PATTERN = new RegExp(`^[A-Za-z0-9_-]{${ID_LENGTH}}$`)
+// 43 characters encode two bits more than a signature has. Only the canonical encoding, with 0 bits, is valid.
+const TOKEN_PATTERN = new RegExp(
+  `^[A-Za-z0-9_-]{${ID_LENGTH}}\\.[A-Za-z0-9_-]{42}[AEIMQUYcgkosw048]$`,
+)
 const SIGNATURE_BYTES = 32
-/** Of a generation of `BoundedCache`: with 200 to 250 bytes each, a cache takes 5 MB at most. */
+/** The size of a generation of `BoundedCache`. At 200 to 250 bytes per entry, the cache takes 5 MB at most. */
 const CACHED_TOKENS = 10_000
 const CLOCK_SKEW_MS = 60_000
 const MIN_SECRET_LENGTH = 32
@@ -54,28 +56,28 @@ const MAX_LIFETIME_SECONDS = 100 * 365 * 24 * 3600
 const isSecret = (secret: unknown) =>
   typeof secret === 'string' && secret.length >= MIN_SECRET_LENGTH
 
-/** Added to the time of issue in the id of a remembered session: times do not need that bit until 6429. */
+/** Flag bit in the time of issue of a remembered session. Times do not use this bit until the year 6429. */
 const REMEMBERED = 2 ** 47
 
-/** What an id begins with: when it was issued, and whether the session is remembered. */
+/** The first bytes of an id: the time of issue and the flag REMEMBERED. */
 const stampOf = (id: string) => Buffer.from(id, 'base64url').readUIntBE(0, TIME_BYTES)
 const issueTime = (stamp: number) => stamp % REMEMBERED
 
 const signature = (id: string, key: KeyObject) => createHmac('sha256', key).update(id).digest()
 
-/** When an id was issued, in Unix milliseconds; undefined when it cannot be one of ours. */
+/** When an id was issued, in milliseconds since 1970; undefined if it does not look like the id of a token. */
 export const issuedAt = (id: string): number | undefined =>
-  ID_SHAPE.test(id) ? issueTime(stampOf(id)) : undefined
+  ID_PATTERN.test(id) ? issueTime(stampOf(id)) : undefined
 
-/** @throws TypeError when there is no secret, one is too short, or another option is unusable. */
+/** @throws TypeError if there is no secret, a secret is too short, or another option is invalid. */
 export function createTokens(options: TokensOptions): Tokens {
   const { secrets, lifetimeSeconds = 30 * 24 * 3600, clock = Date.now } = { ...options }
   const { rememberedLifetimeSeconds = lifetimeSeconds } = { ...options }
   if (!Array.isArray(secrets) || ![...secrets].every(isSecret)) throw new TypeError(SECRETS_RULE)
-  checkRange('tokens.lifetimeSeconds', lifetimeSeconds, { least: 1, most: MAX_LIFETIME_SECONDS })
+  checkRange('tokens.lifetimeSeconds', lifetimeSeconds, { min: 1, max: MAX_LIFETIME_SECONDS })
   checkRange('tokens.rememberedLifetimeSeconds', rememberedLifetimeSeconds, {
-    least: lifetimeSeconds,
-    most: MAX_LIFETIME_SECONDS,
+    min: lifetimeSeconds,
+    max: MAX_LIFETIME_SECONDS,
   })
   if (typeof clock !== 'function') throw new TypeError('tokens.clock must be a function')
   const keys = secrets.map((secret) => createSecretKey(secret, 'utf8'))
@@ -87,25 +89,26 @@ export function createTokens(options: TokensOptions): Tokens {
 
   /** @throws StoreError `ONETRIP_INVALID_TOKEN`. */
   function checkSignature(token: string): void {
-    // test() would convert a list of one token to its text.
-    if (typeof token !== 'string' || !SHAPE.test(token)) {
+    // Without the check of the type, test() would accept an array of one token.
+    if (typeof token !== 'string' || !TOKEN_PATTERN.test(token)) {
       throw new StoreError('ONETRIP_INVALID_TOKEN', 'the token is malformed')
     }
     const id = token.slice(0, ID_LENGTH)
     given.write(token.slice(ID_LENGTH + 1), 'base64url')
-    let genuine = false
-    for (const key of keys) if (timingSafeEqual(signature(id, key), given)) genuine = true
-    if (!genuine) throw new StoreError('ONETRIP_INVALID_TOKEN', 'the token is not genuine')
+    let isValid = false
+    for (const key of keys) if (timingSafeEqual(signature(id, key), given)) isValid = true
+    if (!isValid)
+      throw new StoreError('ONETRIP_INVALID_TOKEN', 'the token has an invalid signature')
   }
 
   /**
-   * The stamps of tokens whose signature is known to be genuine; their expiry is checked each time.
+   * Verified token → stamp. The expiry is checked each time.
    *
-   * The key is the whole token, so only its owner finds it. The time of a lookup does not help to guess a
-   * signature: a text is compared only with one of the same hash, which covers all characters and has a
-   * random seed in each process. At most it shows that a token was used lately, to somebody who has it.
+   * The key is the whole token. The lookup time reveals nothing about signatures: V8 compares strings only if
+   * their hashes are equal, and the hash covers all characters and has a random seed per process. At most it
+   * shows the owner of a token that the token was used recently.
    */
-  const genuineTokens = new BoundedCache<string, number>(CACHED_TOKENS)
+  const verifiedTokens = new BoundedCache<string, number>(CACHED_TOKENS)
 
   return {
     expiresAt(id) {
@@ -123,20 +126,20 @@ export function createTokens(options: TokensOptions): Tokens {
       randomBytes(RANDOM_BYTES).copy(bytes, TIME_BYTES)
       const id = bytes.toString('base64url')
       const token = `${id}.${signature(id, signingKey).toString('base64url')}`
-      genuineTokens.set(token, stamp)
+      verifiedTokens.set(token, stamp)
       return token
     },
     verify(token) {
-      let stamp = genuineTokens.get(token)
+      let stamp = verifiedTokens.get(token)
       if (stamp === undefined) {
         checkSignature(token)
         stamp = stampOf(token.slice(0, ID_LENGTH))
-        genuineTokens.set(token, stamp)
+        verifiedTokens.set(token, stamp)
       }
       const now = clock()
       const issuedAt = issueTime(stamp)
       if (issuedAt > now + CLOCK_SKEW_MS) {
-        throw new StoreError('ONETRIP_INVALID_TOKEN', 'the token is not genuine')
+        throw new StoreError('ONETRIP_INVALID_TOKEN', 'the token was issued in the future')
       }
       if (now >= issuedAt + lifetimeMs(stamp)) {
         throw new StoreError('ONETRIP_EXPIRED_TOKEN', 'the token has expired')

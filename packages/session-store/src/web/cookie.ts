@@ -2,21 +2,21 @@ import { stringifySetCookie } from 'cookie'
 import { checkOptionNames, type NamesOf } from '../option-names.ts'
 import { SessionRequestError } from './errors.ts'
 
-/** The cookie that carries the token. It is always `HttpOnly`, and lives as long as the token. */
+/** Options of the cookie that holds the token. It is always `HttpOnly` and lives as long as the token. */
 export interface CookieOptions {
-  /** Sent over HTTPS only. Default true; false is for development over plain HTTP. */
+  /** Send the cookie over HTTPS only. Default true; set false only for development over plain HTTP. */
   secure?: boolean | undefined
   /**
-   * Default `__Host-onetrip`: a browser takes it only over HTTPS and from the host itself, so that no other
-   * host of the domain can set it. With a `path` or `domain` of your own `__Secure-onetrip`, and `onetrip`
-   * if not `secure`.
+   * Default `__Host-onetrip`: browsers accept this name only over HTTPS and only from the host itself, so that
+   * no other host of the domain can set the cookie. `__Secure-onetrip` if you set `path` or `domain`,
+   * `onetrip` if `secure` is false.
    */
   name?: string | undefined
-  /** Default `lax`. `none` is for pages of other sites that embed yours, and needs `secure`. */
+  /** Default `lax`. Use `none` if pages of other sites embed yours; it needs `secure`. */
   sameSite?: 'lax' | 'strict' | 'none' | undefined
   /** Default `/`. */
   path?: string | undefined
-  /** Default: none, so that the browser sends it to no other host of the domain. */
+  /** Default: none. The browser then sends the cookie only to the host that set it. */
   domain?: string | undefined
 }
 
@@ -29,9 +29,9 @@ const optionNames: NamesOf<CookieOptions> = {
 }
 
 const COOKIE_LIFETIME =
-  'the cookie lives as long as the token: set tokens.lifetimeSeconds (idleSeconds ends a session that is not used)'
+  'the cookie lives as long as the token: set tokens.lifetimeSeconds (idleSeconds ends an unused session)'
 
-/** Options of other packages' cookies, and what is there instead. */
+/** Cookie options of other packages, and what to use instead. */
 const instead = {
   maxAge: COOKIE_LIFETIME,
   expires: COOKIE_LIFETIME,
@@ -41,19 +41,19 @@ const instead = {
 
 const SAME_SITE = ['lax', 'strict', 'none']
 
-/** The name of the cookie with these options. */
+/** The name of the cookie that these options result in. */
 export function cookieName({ secure = true, name, path = '/', domain }: CookieOptions): string {
   if (name !== undefined) return name
   if (!secure) return 'onetrip'
   return path === '/' && !domain ? '__Host-onetrip' : '__Secure-onetrip'
 }
 
-/** Reads and writes the cookie. It verifies no token: the store does. */
+/** Reads and writes the cookie. The store verifies the token in it. */
 export interface SessionCookie {
   /**
-   * Its value in a `Cookie` header; undefined or empty when there is none.
+   * The value of the cookie in a `Cookie` header; undefined or empty if there is none.
    *
-   * @throws SessionRequestError `ONETRIP_SEVERAL_COOKIES`: one of them may have been planted.
+   * @throws SessionRequestError `ONETRIP_SEVERAL_COOKIES`: an attacker may have set one of them.
    */
   read(header: string | undefined): string | undefined
   /**
@@ -100,7 +100,6 @@ function checkOptions({ name, secure, sameSite, path, domain }: CookieOptions & 
   }
 }
 
-/** The value of this cookie. Two of the name are refused: one may have been planted. */
 function onlyValue(header: string, name: string): string | undefined {
   let value: string | undefined
   for (const pair of header.split(';')) {
@@ -109,7 +108,7 @@ function onlyValue(header: string, name: string): string | undefined {
     if (value !== undefined) {
       throw new SessionRequestError(
         'ONETRIP_SEVERAL_COOKIES',
-        `there is more than one cookie ${name}`,
+        `the request has more than one cookie ${name}`,
       )
     }
     value = pair.slice(equals + 1).trim()

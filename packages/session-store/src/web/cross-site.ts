@@ -1,15 +1,15 @@
 import type { IncomingHttpHeaders } from 'node:http'
 
-/** What the checks read of a request: Node's, Fastify's and Express's have it. */
+/** The part of a request that the checks read; requests of Node, Fastify and Express have it. */
 export interface WebRequest {
   readonly method?: string | undefined
   readonly headers: IncomingHttpHeaders
 }
 
 /**
- * Origins as browsers write them: in lower case, without a default port.
+ * Normalizes origins as browsers do: lower case, no default port.
  *
- * @throws TypeError for anything that is not an origin, as one with a path.
+ * @throws TypeError for anything that is not an origin, such as a URL with a path.
  */
 export function originsOf(origins: readonly string[]): ReadonlySet<string> {
   return new Set(
@@ -23,8 +23,8 @@ export function originsOf(origins: readonly string[]): ReadonlySet<string> {
 }
 
 /**
- * Whether a page of another origin made a browser send this request, which changes state. Reading is
- * never refused: the page of another origin cannot see the response.
+ * Whether a page of another origin made a browser send this state-changing request. GET and HEAD are always
+ * allowed: the page cannot read their responses.
  *
  * The order of the checks is that of https://words.filippo.io/csrf/ (Go's CrossOriginProtection).
  */
@@ -34,7 +34,7 @@ export function isCrossSite({ method, headers }: WebRequest, trusted: ReadonlySe
   if (origin !== undefined && trusted.has(origin)) return false
   const site = headers['sec-fetch-site']
   if (site !== undefined) return site !== 'same-origin' && site !== 'none'
-  // Not a current browser; or one that sends less over plain HTTP to another host than localhost.
+  // An old browser, or plain HTTP to a host other than localhost: browsers send no Sec-Fetch-Site there.
   if (origin === undefined) return false
   const host = headers.host ?? headers[':authority']
   return host === undefined || URL.parse(origin)?.host !== host

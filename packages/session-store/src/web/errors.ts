@@ -2,14 +2,14 @@ import { STATUS_CODES } from 'node:http'
 import { StoreError, storeErrors } from '../errors.ts'
 
 const table = {
-  ONETRIP_LOGIN_REQUIRED: { statusCode: 401, message: 'this needs a token: log in first' },
-  ONETRIP_CROSS_SITE: { statusCode: 403, message: 'this comes from a page of another origin' },
-  ONETRIP_SEVERAL_COOKIES: { statusCode: 400, message: 'there is more than one session cookie' },
+  ONETRIP_LOGIN_REQUIRED: { statusCode: 401, message: 'login required: the request has no token' },
+  ONETRIP_CROSS_SITE: { statusCode: 403, message: 'cross-site request rejected' },
+  ONETRIP_SEVERAL_COOKIES: { statusCode: 400, message: 'more than one session cookie' },
 } as const
 
 export type SessionRequestErrorCode = keyof typeof table
 
-/** A request that was refused before the store was asked. Its message can go to the client. */
+/** A request that was rejected before the store was called. The message is safe to show to the client. */
 export class SessionRequestError extends Error {
   override name = 'SessionRequestError'
   readonly code: SessionRequestErrorCode
@@ -25,7 +25,7 @@ export class SessionRequestError extends Error {
   }
 }
 
-/** An error with what a client needs to know: the store's, the one above, or an application's own. */
+/** The properties of an error that go to the client: of the two classes above, or of your own. */
 export interface CodedError {
   readonly code: string
   readonly message: string
@@ -45,7 +45,7 @@ export interface ErrorBody {
   message: string
   /** From 500 on: Redis may have executed a write of this request. */
   mayHaveWritten?: boolean
-  /** From 500 on: the same request may be sent again without counting anything twice. */
+  /** From 500 on: a retry of the same request counts nothing twice. */
   retrySafe?: boolean
 }
 
@@ -53,9 +53,10 @@ export const isSessionError = (error: unknown): error is StoreError | SessionReq
   error instanceof StoreError || error instanceof SessionRequestError
 
 /**
- * The body for this error. From 500 on it says nothing of the cause, which can name Redis's commands.
+ * The body of the response to this error. From 500 on its message does not reveal the cause, which can name
+ * commands of Redis.
  *
- * @param statusCode Default: that of the error.
+ * @param statusCode Default: the status of the error.
  */
 export function errorBody(error: CodedError, statusCode = error.statusCode): ErrorBody {
   const { code, message, mayHaveWritten, retrySafe } = error

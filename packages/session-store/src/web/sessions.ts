@@ -16,24 +16,24 @@ import { isCrossSite, originsOf, type WebRequest } from './cross-site.ts'
 import { SessionRequestError } from './errors.ts'
 
 export interface WebOptions {
-  /** Default: `__Host-onetrip`, over HTTPS only. */
+  /** Default: a cookie `__Host-onetrip`, sent over HTTPS only. */
   cookie?: CookieOptions | undefined
   /**
-   * Origins, as `https://shop.example`, whose pages may change state by cookie. Default: only the one whose
-   * host the request names in `Host`. For a proxy that changes `Host`.
+   * Origins, such as `https://shop.example`, whose pages may send state-changing requests with the cookie, in
+   * addition to the origin in `Host`. Needed behind a proxy that changes `Host`. Default: none.
    */
   publicOrigins?: readonly string[] | undefined
-  /** Whether a token in `Authorization: Bearer` is accepted, too. It wins over the cookie. Default true. */
+  /** Also accept a token in `Authorization: Bearer`. It takes precedence over the cookie. Default true. */
   bearer?: boolean | undefined
 }
 
-/** A store of your own, which is used and not closed, or the options of one. */
+/** Your own store, which is not closed, or the options to create one. */
 export type StoreChoice =
   | { store: SessionStore }
   | ({ store?: never } & SessionStoreOptions & OwnStoreOptions)
 
 interface OwnStoreOptions {
-  /** How long the start waits for Redis. Default 8,000: Fastify gives a plugin 10 s (`pluginTimeout`). */
+  /** Maximum wait for Redis at startup. Default 8,000: Fastify's `pluginTimeout` is 10 s. */
   readyTimeoutMs?: number | undefined
 }
 
@@ -48,18 +48,18 @@ const optionNames: NamesOf<WebOptions & OwnStoreOptions & SessionStoreOptions & 
 
 type DataFields = Readonly<Record<string, unknown>>
 
-/** The session of one request. Nothing is read or sent until a property or function is used. */
+/** The session of one request. It reads and sends nothing until you use a property or function. */
 export interface RequestSession {
   /**
    * The token of the request, from `Authorization: Bearer` or the cookie. The store verifies it.
    *
-   * @throws SessionRequestError `ONETRIP_LOGIN_REQUIRED` when there is none, `ONETRIP_SEVERAL_COOKIES`, or,
-   *   for a token in a cookie, `ONETRIP_CROSS_SITE`. All functions below throw these, too.
+   * @throws SessionRequestError `ONETRIP_LOGIN_REQUIRED` if there is none; `ONETRIP_SEVERAL_COOKIES`; for a
+   *   token in a cookie, `ONETRIP_CROSS_SITE`. All functions below throw these, too.
    */
   readonly token: string
   /** The store's `checkToken`. One round trip. */
   check<Asked extends DataOption>(options?: Asked): Promise<MaybeData<Session, Asked>>
-  /** The store's `touch`. Two round trips; one if it was seen less than `unlessWithinSeconds` ago. */
+  /** The store's `touch`. Two round trips; one if it was last seen less than `unlessWithinSeconds` ago. */
   touch(unlessWithinSeconds?: number): Promise<Session>
   /** The store's `recordView`. One round trip, shared with concurrent requests. */
   recordView<Asked extends ViewOptions>(
@@ -73,11 +73,11 @@ export interface RequestSession {
   /** The store's `patch`. One round trip. */
   patch(fields: DataFields, options?: PatchOptions): Promise<{ version: number }>
   /**
-   * CSRF protection for a request without a session: reading a token from the cookie and `login` do it
-   * themselves.
+   * CSRF protection for a route without a session. `login`, and functions that read the token from the cookie,
+   * include it.
    *
-   * @throws SessionRequestError `ONETRIP_CROSS_SITE` when a page of another origin sent a request that
-   *   changes state.
+   * @throws SessionRequestError `ONETRIP_CROSS_SITE` if a page of another origin sent this state-changing
+   *   request.
    */
   refuseCrossSite(): void
 }
@@ -86,7 +86,7 @@ export interface LoggedIn extends NewSession {
   user: string
 }
 
-/** What one application shares between its requests. */
+/** What all requests of an application share. */
 export interface Web {
   readonly store: SessionStore
   readonly cookie: SessionCookie
@@ -97,9 +97,9 @@ export interface Web {
 }
 
 /**
- * Checks the options, and creates the store unless one is given. Resolves once Redis can be used.
+ * Checks the options, and creates the store unless one is given. Resolves once Redis is ready.
  *
- * @throws TypeError for options that cannot be used; what the store's `ready` throws.
+ * @throws TypeError for unusable options; the errors of the store's `ready`.
  */
 export async function openWeb(options: WebOptions & StoreChoice): Promise<Web> {
   checkOptions('the sessions plugin', options)
@@ -111,7 +111,7 @@ export async function openWeb(options: WebOptions & StoreChoice): Promise<Web> {
     const others = Object.entries(ownStore).filter(([, value]) => value !== undefined)
     if (others.length > 0) {
       const names = others.map(([name]) => name).join(', ')
-      throw new TypeError(`these options have no effect on the store that is given: ${names}`)
+      throw new TypeError(`options without effect, because a store is given: ${names}`)
     }
     checkFunctions('store', given, ['login', 'checkToken', 'recordView', 'logout'])
     return { ...shared, store: given, close: async () => undefined }
@@ -130,7 +130,7 @@ export async function openWeb(options: WebOptions & StoreChoice): Promise<Web> {
 
 const BEARER = /^bearer +/i
 
-/** The session of one request, and what the frameworks' login and logout do with it. */
+/** Implements the session of one request, and login and logout for both frameworks. */
 export class WebSession implements RequestSession {
   readonly #web: Web
   readonly #request: WebRequest
@@ -151,12 +151,12 @@ export class WebSession implements RequestSession {
     if (bearer !== undefined) return bearer
     const token = this.#web.cookie.read(this.#request.headers.cookie)
     if (!token) throw new SessionRequestError('ONETRIP_LOGIN_REQUIRED')
-    // Only a cookie is sent without the intention of the sender.
+    // Browsers add cookies, but not bearer tokens, to requests that other sites trigger.
     this.refuseCrossSite()
     return token
   }
 
-  /** The token of `Authorization: Bearer`; undefined when there is none, or it is not accepted. */
+  /** The token of `Authorization: Bearer`; undefined if there is none or the option `bearer` is false. */
   #bearer(): string | undefined {
     const { authorization } = this.#request.headers
     if (authorization === undefined || !this.#web.bearer) return undefined
@@ -197,21 +197,21 @@ export class WebSession implements RequestSession {
     return await this.#web.store.patch(this.token, fields, options)
   }
 
-  /** Begins a session on a new token, with the data of the request's session if a guest's. Ends the cookie's. */
+  /** Starts a session with a new token; a guest session of the request passes its data on. Ends the cookie's. */
   async login(
     user: string,
     options: LoginOptions | undefined,
     setCookie: (header: string) => void,
   ): Promise<LoggedIn> {
-    // A page of another origin must not log its visitors in: their views would go to its author's session.
+    // Login CSRF: a page of another origin could log its visitors in to the attacker's session.
     this.refuseCrossSite()
     const { store, cookie } = this.#web
     const replaced = cookie.read(this.#request.headers.cookie)
-    // Never the token that the client sent: no session fixation.
     const from = options?.from ?? this.#token ?? this.#bearer() ?? replaced
+    // Always a new token, never the one that the client sent: no session fixation.
     const session = await store.login(user, { ...options, from })
     if (replaced) {
-      // The browser forgets it now. If it cannot be ended here, it ends as idle.
+      // The browser replaces this token. If logout fails, the old session ends when it is idle.
       await store.logout(replaced).catch((error: unknown) => {
         if (!(error instanceof StoreError)) throw error
       })
@@ -230,7 +230,7 @@ export class WebSession implements RequestSession {
     return session
   }
 
-  /** Ends the session. The cookie stays where the session may go on, so that the logout can be tried again. */
+  /** Ends the session. Keeps the cookie if the session may still exist, so that the client can retry. */
   async logout(setCookie: (header: string) => void): Promise<boolean> {
     const { token } = this
     try {
@@ -243,7 +243,6 @@ export class WebSession implements RequestSession {
     }
   }
 
-  /** Removes the cookie. */
   clearCookie(setCookie: (header: string) => void): void {
     setCookie(this.#web.cookie.cleared)
   }

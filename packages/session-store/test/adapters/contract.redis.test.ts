@@ -8,7 +8,7 @@ import { warningsOfThisTest } from './fixture.ts'
 
 const server = retentionServer()
 
-/** What both have, as plain promises. */
+/** The functions that both adapters have, with promises. */
 interface Adapter {
   get(id: string): Promise<unknown>
   set(id: string, session: object): Promise<unknown>
@@ -30,7 +30,7 @@ const options = { idleSeconds: IDLE_SECONDS, keys: partitionedKeys(4) }
 const inSeconds = (seconds: number) => new Date(Date.now() + 1000 * seconds)
 
 describe.each(adapters)('%s', (_, adapt) => {
-  test('does what the public tests of connect-redis ask of a store', async () => {
+  test('passes what the public tests of connect-redis require of a store', async () => {
     const adapter = adapt(await server.storeForThisTest(new Clock(), options))
     expect(await adapter.get('123')).toBe(null)
     await adapter.clear()
@@ -70,7 +70,7 @@ describe.each(adapters)('%s', (_, adapt) => {
     expect(Object.keys(await server.dump()).filter((key) => !key.startsWith('ended:'))).toEqual([])
   })
 
-  test('a destroyed session does not come back by a late set or touch', async () => {
+  test('a late set or touch does not bring a destroyed session back', async () => {
     const adapter = adapt(await server.storeForThisTest(new Clock(), options))
     const saved = { cookie: {}, cart: ['book'] }
     await adapter.set('one', saved)
@@ -84,7 +84,7 @@ describe.each(adapters)('%s', (_, adapt) => {
     expect(await server.redis.ttl(ended[0] ?? '')).toBeGreaterThan(290)
   })
 
-  test('a session ends with its cookie, or once it is idle; using it begins that anew', async () => {
+  test('a session ends with its cookie or when it is idle; use restarts the idle timeout', async () => {
     const clock = new Clock()
     const adapter = adapt(await server.storeForThisTest(clock, options))
     const cookie = {}
@@ -100,7 +100,7 @@ describe.each(adapters)('%s', (_, adapt) => {
     expect(await adapter.length()).toBe(1)
   })
 
-  test('a cookie that outlives the idle timeout is warned of once', async () => {
+  test('warns once about a cookie that outlives the idle timeout', async () => {
     const warnings: StoreWarning[] = warningsOfThisTest()
     const adapter = adapt(await server.storeForThisTest(new Clock(), options))
     await adapter.set('within', { cookie: { expires: inSeconds(IDLE_SECONDS) } })
@@ -115,11 +115,11 @@ describe.each(adapters)('%s', (_, adapt) => {
     ])
   })
 
-  test('the janitor ends what is idle, and its sweep takes leftovers only', async () => {
+  test('the janitor ends idle sessions, and its sweep removes only leftovers', async () => {
     const clock = new Clock()
     const store = await server.storeForThisTest(clock, options)
     const adapter = adapt(store)
-    // As express-session makes them: the shape of ours, but the first bytes are no time.
+    // Ids of express-session: they look like ids of tokens, but the first bytes are not a time.
     const early = 'AAAAAAAAabcdefghijklmnopqrstuvwx'
     const late = '________abcdefghijklmnopqrstuvwx'
     for (const id of [early, late, 'another shape']) await adapter.set(id, { cookie: {} })
@@ -128,7 +128,7 @@ describe.each(adapters)('%s', (_, adapt) => {
     expect(await sweep(store)).toMatchObject({ swept: 0 })
     expect(await adapter.length()).toBe(3)
 
-    // What an interrupted end leaves behind: data without a session.
+    // The leftover of an interrupted end: data without a session.
     const { keys } = options
     await server.redis.hdel(keys.login(`ext:${late}`), `ext:${late}`)
     await server.redis.zrem(keys.recent(`ext:${late}`), `ext:${late}`)
@@ -144,7 +144,7 @@ describe.each(adapters)('%s', (_, adapt) => {
     expect(Object.keys(await server.dump())).toEqual(['janitor:tasks'])
   })
 
-  test('sessions of tokens are apart, and clear leaves them', async () => {
+  test('sessions of tokens are separate, and clear keeps them', async () => {
     const store = await server.storeForThisTest(new Clock(), options)
     const adapter = adapt(store)
     const { token } = await store.login('ada')
@@ -162,7 +162,7 @@ describe.each(adapters)('%s', (_, adapt) => {
     })
   })
 
-  test('what cannot be stored is an error of the call, by promise and by callback', async () => {
+  test('data that cannot be stored is an error, by promise and by callback', async () => {
     const adapter = adapt(await server.storeForThisTest(new Clock(), options))
     const cyclic: Record<string, unknown> = { cookie: {} }
     cyclic.self = cyclic
@@ -183,14 +183,14 @@ describe.each(adapters)('%s', (_, adapt) => {
     expect(await adapter.length()).toBe(0)
   })
 
-  test('JSON holds what it holds with connect-redis', async () => {
+  test('stores the same JSON values as connect-redis', async () => {
     const adapter = adapt(await server.storeForThisTest(new Clock(), options))
     const odd = { cookie: {}, none: undefined, list: [undefined, Number.NaN], at: new Date(0) }
     await adapter.set('one', odd)
     expect(await adapter.get('one')).toEqual(JSON.parse(JSON.stringify(odd)))
   })
 
-  test('refuses anything but a store of ours', () => {
+  test('refuses anything but a store of createSessionStore', () => {
     expect(() => adapt({} as SessionStore)).toThrow(/createSessionStore/)
   })
 })

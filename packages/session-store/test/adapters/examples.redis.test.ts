@@ -9,11 +9,11 @@ import { expect, onTestFinished, test } from 'vitest'
 
 const SECRET = 'a-secret-for-tests-a-secret-for-tests'
 
-/** As express-session signs its cookie. */
+/** Signs a cookie as express-session does. */
 const sign = (id: string) =>
   `${id}.${createHmac('sha256', SECRET).update(id).digest('base64').replace(/=+$/, '')}`
 
-/** An example as a process of its own, and a browser: `ask` keeps the cookies that it is given. */
+/** Starts an example as a process. `ask` sends requests and stores cookies as a browser does. */
 async function example(file: string, socket: string) {
   const program = await startProgram({
     name: file,
@@ -58,7 +58,7 @@ test.each(['express-session.ts', 'fastify-session.ts'])('examples/%s', async (fi
   expect(await program.stop()).toEqual({ code: 0, signal: null })
 })
 
-test('examples/migrate.ts takes a session of connect-redis to a token', async () => {
+test('examples/migrate.ts moves a session of connect-redis to a token', async () => {
   const redis = await redisForThisTest()
   const client = createClient({ socket: { path: redis.socket, tls: false } })
   await client.connect()
@@ -69,7 +69,7 @@ test('examples/migrate.ts takes a session of connect-redis to a token', async ()
 
   const { program, lines, cookies, ask } = await example('migrate.ts', redis.socket)
   expect(lines).toContain('{ imported: 3, existing: 0, skipped: {} }')
-  await old.set('late', data) // by an instance of the version before
+  await old.set('late', data) // by a process of the previous version
   for (const id of ['one', 'late']) {
     cookies.clear()
     cookies.set('connect.sid', encodeURIComponent(`s:${sign(id)}`))

@@ -9,10 +9,10 @@ import { Clock, retentionServer } from '../retention-fixture.ts'
 
 const server = retentionServer()
 
-/** Without declaring to the whole repository what a session holds. */
+/** Avoids declaring SessionData for the whole repository. */
 const fieldsOf = ({ session }: Request) => session as unknown as Record<string, unknown>
 
-/** An application with express-session, and a browser for each call of `browser`. */
+/** An application with express-session. Each call of `browser` returns a new client with its own cookies. */
 async function applicationForThisTest(options: Partial<SessionOptions> = {}) {
   const clock = new Clock()
   const store = await server.storeForThisTest(clock)
@@ -83,7 +83,7 @@ async function applicationForThisTest(options: Partial<SessionOptions> = {}) {
       }
     }
   }
-  /** A request with `hold: name` waits, its session loaded, until `release` is called. */
+  /** A request with `hold: name` loads its session, then waits until `release` is called. */
   const hold = (name: string) => {
     const arrived = Promise.withResolvers<void>()
     const go = Promise.withResolvers<void>()
@@ -95,7 +95,7 @@ async function applicationForThisTest(options: Partial<SessionOptions> = {}) {
 
 const version = async (id: string) => Number(await server.redis.hget(keys.data(`ext:${id}`), ''))
 
-test('parallel requests that change different fields lose nothing', async () => {
+test('parallel requests that change different fields lose no change', async () => {
   const { browser, hold, adapter } = await applicationForThisTest()
   const ask = browser()
   const { id } = await ask({ set: { cart: ['book'], old: 1 } })
@@ -111,7 +111,7 @@ test('parallel requests that change different fields lose nothing', async () => 
 })
 
 test.each(['destroy', 'regenerate'] as const)(
-  'a late save does not bring a session back that another request ends by %s',
+  'a late save does not bring back a session that another request ended with %s',
   async (call) => {
     const { browser, hold, adapter, errors } = await applicationForThisTest()
     const ask = browser()
@@ -121,7 +121,7 @@ test.each(['destroy', 'regenerate'] as const)(
     await slow.arrived
     const after = await ask({ call, set: { user: 'ada' } })
     expect(after.id === id).toBe(call === 'destroy')
-    // Not only for as long as the tombstone lasts.
+    // Even after the tombstone has expired.
     await server.redis.del(keys.ended(`ext:${id}`))
     slow.release()
     await late
@@ -131,7 +131,7 @@ test.each(['destroy', 'regenerate'] as const)(
   },
 )
 
-test('regenerate begins a new session, and reload reads what others wrote', async () => {
+test('regenerate starts a new session, and reload reads what other requests wrote', async () => {
   const { browser, adapter } = await applicationForThisTest()
   const ask = browser()
   const first = await ask({ set: { user: 'ada' } })
@@ -147,7 +147,7 @@ test('regenerate begins a new session, and reload reads what others wrote', asyn
   expect(await adapter.length()).toBe(0)
 })
 
-test('what is saved twice in one request is saved by its changes', async () => {
+test('a second save in one request also writes only changes', async () => {
   const { browser, adapter, store } = await applicationForThisTest()
   const ask = browser()
   const { id } = await ask({ set: { user: 'ada' }, call: 'twice' })

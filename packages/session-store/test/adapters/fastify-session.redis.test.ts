@@ -76,7 +76,7 @@ test('a late save does not bring a destroyed session back', async () => {
   expect(await adapter.get(id)).toBe(null)
 })
 
-test('of parallel requests the last one wins, for the whole session', async () => {
+test('of parallel requests, the last save wins for the whole session', async () => {
   const { adapter, ask, arrived, release } = await applicationForThisTest()
   const { id } = await ask('/set', { user: 'ada' })
   const late = ask('/slow', { cart: ['book'] })

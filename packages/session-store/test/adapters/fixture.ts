@@ -1,7 +1,7 @@
 import { onTestFinished } from 'vitest'
 import { type StoreWarning, warningChannel } from '../../src/index.ts'
 
-/** The warnings that are published until this test ends. */
+/** Collects the warnings published until this test ends. */
 export function warningsOfThisTest(): StoreWarning[] {
   const warnings: StoreWarning[] = []
   const listen = (message: unknown) => warnings.push(message as StoreWarning)

@@ -10,7 +10,7 @@ import { Clock, evictOnly, retentionServer } from '../retention-fixture.ts'
 const server = retentionServer()
 const IDLE_SECONDS = 3600
 
-/** A store, and connect-redis with the client of node-redis that it needs. */
+/** A store, and connect-redis with its client of node-redis. */
 async function bothForThisTest(prefix?: string) {
   const clock = new Clock()
   const store = await server.storeForThisTest(clock, { idleSeconds: IDLE_SECONDS })
@@ -45,7 +45,7 @@ describe('importConnectRedis', () => {
     expect(progress.at(-1)).toEqual(all)
     expect(await adapter.get('s42')).toEqual(await old.get('s42'))
 
-    // What requests did meanwhile stays.
+    // Changes that requests made meanwhile stay.
     await store.external.patch('s1', { index: 'changed' })
     await adapter.destroy('s2')
     expect(await importConnectRedis(store, { send })).toEqual({
@@ -58,7 +58,7 @@ describe('importConnectRedis', () => {
     expect(await old.length()).toBe(250)
   })
 
-  test('a session keeps what is left of its lifetime, at most the idle timeout', async () => {
+  test('a session keeps its remaining lifetime, at most the idle timeout', async () => {
     const { clock, store, client, send } = await bothForThisTest()
     const make = async (id: string, seconds?: number) => {
       await client.set(`sess:${id}`, JSON.stringify({ cookie: {} }))
@@ -84,7 +84,7 @@ describe('importConnectRedis', () => {
     expect(await left()).toEqual(['none in Redis'])
   })
 
-  test('skips what is not a session, and says why', async () => {
+  test('skips keys that are not sessions, with the reason', async () => {
     const { store, old, client, send } = await bothForThisTest('s*[1]:')
     const garbage = {
       json: '{"cookie":{}',
@@ -122,7 +122,7 @@ describe('importConnectRedis', () => {
     expect(Object.keys(found ?? {}).sort()).toEqual(['__proto__', 'cookie'])
   })
 
-  test('stops by its signal, and checks its options', async () => {
+  test('stops when its signal is aborted, and checks its options', async () => {
     const { store, old, send } = await bothForThisTest()
     await make(old, 'one', {})
     const signal = AbortSignal.abort(new Error('enough'))
@@ -141,7 +141,7 @@ describe.each([
   ['express-session', expressSessionStore],
   ['@fastify/session', fastifySessionStore],
 ] as const)('migrateFrom, %s', (_, make_) => {
-  test('moves a session when it is asked for', async () => {
+  test('moves a session when it is first read', async () => {
     const { store, old } = await bothForThisTest()
     const adapter = make_(store, { migrateFrom: old })
     await make(old, 'one', { user: 'ada' }, 600)
@@ -153,13 +153,13 @@ describe.each([
     expect(await adapter.get('two')).toBe(null)
   })
 
-  test('a session that is destroyed is gone on both sides', async () => {
+  test('destroying a session destroys it in both stores', async () => {
     const { store, old } = await bothForThisTest()
     const adapter = make_(store, { migrateFrom: old })
     await make(old, 'one', { user: 'ada' })
     await adapter.destroy('one')
     expect(await old.get('one')).toBe(null)
-    // An instance of the version before saves it late.
+    // A process of the previous version saves the session late.
     await make(old, 'one', { user: 'ada' })
     expect(await adapter.get('one')).toBe(null)
     expect(await old.get('one')).toBe(null)

@@ -24,7 +24,7 @@ test.each<[CookieOptions, string, string]>([
   expect(cookie.read(`other=1; ${name}=a.b; more=2`)).toBe('a.b')
 })
 
-test('reads the cookie of exactly its name, without verifying it', () => {
+test('reads only the cookie with its exact name, without verifying it', () => {
   const { read } = sessionCookie({ name: 'sid' })
   expect(read(undefined)).toBeUndefined()
   expect(read('')).toBeUndefined()
@@ -33,7 +33,7 @@ test('reads the cookie of exactly its name, without verifying it', () => {
   expect(read(' sid = a=b ;')).toBe('a=b')
 })
 
-test('a request with two cookies of the name is refused', () => {
+test('a request with two cookies of the same name is refused', () => {
   const { read } = sessionCookie({ name: 'sid' })
   expect(() => read('sid=a; other=b; sid=a')).toThrow(
     expect.objectContaining({ code: 'ONETRIP_SEVERAL_COOKIES', statusCode: 400 }),

@@ -5,7 +5,7 @@ const trusted = originsOf(['https://SHOP.example:443'])
 const host = 'api.example:8080'
 
 test.each([
-  // Clients that are no browsers.
+  // Clients that are not browsers.
   [false, 'POST', {}],
   // Current browsers.
   [false, 'POST', { 'sec-fetch-site': 'same-origin', origin: 'http://api.example:8080' }],
@@ -14,7 +14,7 @@ test.each([
   [true, 'POST', { 'sec-fetch-site': 'cross-site', origin: 'http://evil.example' }],
   [true, 'POST', { 'sec-fetch-site': 'same-origin, cross-site' }],
   [false, 'POST', { 'sec-fetch-site': 'cross-site', origin: 'https://shop.example' }],
-  // Browsers that send an origin only.
+  // Browsers that send only Origin.
   [false, 'POST', { origin: 'http://api.example:8080' }],
   [true, 'POST', { origin: 'http://api.example' }],
   [true, 'POST', { origin: 'http://evil.example' }],
@@ -22,7 +22,7 @@ test.each([
   [true, 'POST', { origin: '' }],
   [true, 'POST', { origin: 'http://api.example:8080', host: undefined }],
   [false, 'POST', { origin: 'https://api.example', host: undefined, ':authority': 'api.example' }],
-  // Every method but reading.
+  // All methods except GET and HEAD.
   [true, 'PUT', { origin: 'http://evil.example' }],
   [true, 'DELETE', { origin: 'http://evil.example' }],
   [false, 'GET', { origin: 'http://evil.example', 'sec-fetch-site': 'cross-site' }],

@@ -3,7 +3,7 @@ import { startProgram } from '@onetrip/stack/program.ts'
 import { redisForThisTest } from '@onetrip/stack/testing/redis.ts'
 import { expect, onTestFinished, test } from 'vitest'
 
-/** An example as a process of its own: sends requests, as curl does. */
+/** Starts an example as a process, and sends requests as curl does. */
 async function example(file: string, name: string) {
   const redis = await redisForThisTest()
   const program = await startProgram({

@@ -17,7 +17,7 @@ const storeOptions = () => ({
 })
 
 describe.each(Object.entries(frameworks))('%s', (_, start) => {
-  test('a store that is given is used and not closed; its own is closed', async () => {
+  test('does not close a store that was passed in, but closes its own', async () => {
     const given = createSessionStore(storeOptions())
     onTestFinished(() => given.close())
     await given.ready()
@@ -36,7 +36,7 @@ describe.each(Object.entries(frameworks))('%s', (_, start) => {
     [{ cookie: { sameSite: 'none', secure: false } }, 'sameSite'],
     [{ publicOrigins: ['shop.example'] }, 'publicOrigins'],
     [{ bearer: 'no' }, 'bearer'],
-    [{ store: {} }, 'no effect'],
+    [{ store: {} }, 'without effect'],
     [{ publicOrigin: ['https://shop.example'] }, 'did you mean publicOrigins?'],
     [{ idleSecond: 60 }, 'the sessions plugin has no option idleSecond: did you mean idleSeconds?'],
     [{ cookie: { maxAge: 60 } }, 'cookie has no option maxAge'],
@@ -46,12 +46,12 @@ describe.each(Object.entries(frameworks))('%s', (_, start) => {
     await expect(starting).rejects.toThrow(words)
   })
 
-  test('an object that is no store does not start', async () => {
+  test('an object that is not a store does not start', async () => {
     const starting = start({ store: { login() {} } } as unknown as Options)
     await expect(starting).rejects.toThrow('store needs the functions checkToken')
   })
 
-  test('when Redis cannot be used it does not start, and closes its store', async () => {
+  test('without Redis it does not start, and closes its store', async () => {
     let closed = false
     const sender = {
       name: 'silent',
@@ -66,7 +66,7 @@ describe.each(Object.entries(frameworks))('%s', (_, start) => {
   })
 })
 
-test('fastify: registered twice, or beside another session plugin, it says so', async () => {
+test('fastify: an error if registered twice or with another session plugin', async () => {
   const app = Fastify()
   onTestFinished(() => app.close())
   await app.register(fastifySessions, storeOptions())
@@ -76,7 +76,7 @@ test('fastify: registered twice, or beside another session plugin, it says so', 
   await expect(other.register(fastifySessions, storeOptions())).rejects.toThrow('@fastify/session')
 })
 
-test('express: used twice, each request says so', async () => {
+test('express: an error for each request if used twice', async () => {
   const sessions = await expressSessions(storeOptions())
   onTestFinished(() => sessions.close())
   const errors: unknown[] = []
@@ -86,6 +86,6 @@ test('express: used twice, each request says so', async () => {
   }
   expect(errors).toEqual([
     undefined,
-    new Error('req.onetrip exists already: expressSessions is used twice'),
+    new Error('req.onetrip already exists: expressSessions is used twice'),
   ])
 })

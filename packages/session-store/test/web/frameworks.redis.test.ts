@@ -23,7 +23,7 @@ describe.each(Object.entries(frameworks))('%s', (name, start) => {
       const body = text.startsWith('{') ? JSON.parse(text) : text
       return { status: response.status, headers: response.headers, body }
     }
-    /** Logs in and returns the cookie as a browser sends it, and its token. */
+    /** Logs in and returns the token, and the cookie as a browser sends it. */
     const login = async (headers = {}) => {
       const { headers: answer } = await send('POST', '/login/ada', headers)
       const cookie = answer.getSetCookie()[0]?.split(';')[0] ?? ''
@@ -32,7 +32,7 @@ describe.each(Object.entries(frameworks))('%s', (name, start) => {
     return { ...app, send, login }
   }
 
-  test('a login has a new token, ends the session of the cookie, and is used at once', async () => {
+  test('a login has a new token, ends the session of the cookie, and takes effect in the same request', async () => {
     const { send, login, store } = await running()
     const first = await login()
     const answer = await send('POST', '/login/ada', { cookie: first.cookie })
@@ -54,7 +54,7 @@ describe.each(Object.entries(frameworks))('%s', (name, start) => {
     expect(await maxAge('/login/ada?remember')).toBeGreaterThan(600)
   })
 
-  test('a guest who logs in keeps views and data, under a new token', async () => {
+  test('a guest who logs in keeps views and data, with a new token', async () => {
     const { send } = await running()
     const cookieOf = ({ headers }: { headers: Headers }) => ({
       cookie: headers.getSetCookie()[0]?.split(';')[0] ?? '',
@@ -87,7 +87,7 @@ describe.each(Object.entries(frameworks))('%s', (name, start) => {
     expect(await store.data(user)).toMatchObject({ fields: { theme: 'dark' } })
     await expect(store.data(guest)).rejects.toMatchObject({ code: 'ONETRIP_UNKNOWN_SESSION' })
 
-    // A user's session is not taken over, and its client may go on using it.
+    // A user's session is not taken over, and stays valid.
     await store.patch(user, { theme: 'light' })
     expect(await store.data(await loginWith(send, user))).toMatchObject({ fields: {} })
     expect(await store.data(user)).toMatchObject({ fields: { theme: 'light' } })
@@ -98,7 +98,7 @@ describe.each(Object.entries(frameworks))('%s', (name, start) => {
     expect(await store.checkToken(other)).toMatchObject({ user: null })
   })
 
-  test('a login works with a cookie that is no good, and over a planted second one it does not', async () => {
+  test('a login works with an invalid cookie, but not with two cookies', async () => {
     const { send } = await running()
     const planted = { cookie: '__Host-onetrip=planted' }
     expect((await send('POST', '/login/ada', planted)).status).toBe(200)
@@ -107,7 +107,7 @@ describe.each(Object.entries(frameworks))('%s', (name, start) => {
     expect({ status, code: body.code }).toEqual({ status: 400, code: 'ONETRIP_SEVERAL_COOKIES' })
   })
 
-  test('a view is one round trip, and a request that is refused none', async () => {
+  test('a view is one round trip, and a rejected request sends nothing', async () => {
     const { send, login } = await running()
     const { cookie, token } = await login()
     let roundTrips = 0
@@ -130,7 +130,7 @@ describe.each(Object.entries(frameworks))('%s', (name, start) => {
     expect(roundTrips).toBe(1)
   })
 
-  test('a token in the header is for clients of other sites, too, unless bearer is false', async () => {
+  test('cross-site requests with a bearer token are allowed, unless bearer is false', async () => {
     const both = await running()
     const { token } = await both.login()
     const headers = { authorization: `bearer  ${token}`, 'sec-fetch-site': 'cross-site' }
@@ -140,7 +140,7 @@ describe.each(Object.entries(frameworks))('%s', (name, start) => {
     expect({ status, code: body.code }).toEqual({ status: 401, code: 'ONETRIP_LOGIN_REQUIRED' })
   })
 
-  test('a 401 leaves the cookie: a login at the same time may just have replaced it', async () => {
+  test('a 401 keeps the cookie, because a concurrent login may have replaced it', async () => {
     const { send, login, store } = await running()
     const { cookie, token } = await login()
     await store.logout(token)
@@ -160,7 +160,7 @@ describe.each(Object.entries(frameworks))('%s', (name, start) => {
     expect(fromEvil.headers.getSetCookie()).toEqual([])
   })
 
-  test('without Redis: 503, what became of the request, and nothing of the cause', async () => {
+  test('without Redis: 503 with retrySafe and mayHaveWritten, and without the cause', async () => {
     const redis = await testRedis()
     try {
       const { send, login } = await running({}, redis)
@@ -175,7 +175,7 @@ describe.each(Object.entries(frameworks))('%s', (name, start) => {
         statusCode: 503,
         code: expect.stringMatching(/^ONETRIP_(?:NOT_SENT|OUTCOME_UNKNOWN)$/),
         error: 'Service Unavailable',
-        message: expect.stringMatching(/^there is no connection to Redis$|^sent to Redis/),
+        message: expect.stringMatching(/^no connection to Redis$|^sent to Redis/),
         mayHaveWritten: expect.any(Boolean),
         retrySafe: expect.any(Boolean),
       })
@@ -184,7 +184,7 @@ describe.each(Object.entries(frameworks))('%s', (name, start) => {
     }
   })
 
-  test("errors of the application stay the application's", async () => {
+  test('errors of the application are passed on', async () => {
     const { send } = await running()
     const { status, headers, body } = await send('GET', '/broken')
     expect(status).toBe(500)
