@@ -119,7 +119,7 @@ async function expectNothingLeft(remains: Remains): Promise<void> {
   await expect(readdir(`/proc/${api.pid}`)).rejects.toThrow('ENOENT')
   await expect.poll(connections).toEqual([])
   const log = lines.join('\n')
-  expect(log).not.toContain('ending after an unexpected error')
+  expect(log).not.toContain('shutting down after an unexpected error')
   for (const { token } of viewers) expect(log).not.toContain(token)
 }
 
