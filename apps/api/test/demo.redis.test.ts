@@ -164,7 +164,7 @@ test('without a demo service there is no race, and GET /demo says why', async ()
   const app = await appForThisTest(server.socket)
   expect((await app.inject('/demo')).json()).toMatchObject({
     race: null,
-    why: expect.stringContaining('no race was started here'),
+    why: expect.stringContaining('no demo service is running'),
   })
   const { connections, ...wire } = race
   for (const answer of [

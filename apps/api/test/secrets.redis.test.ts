@@ -103,7 +103,7 @@ test('an unexpected error is logged, and its answer tells nothing of it', async 
     statusCode: 500,
     code: 'API_INTERNAL',
     error: 'Internal Server Error',
-    message: 'something went wrong here; it has been logged',
+    message: 'internal error; the log has the details',
     mayHaveWritten: true,
     retrySafe: false,
   })
