@@ -109,8 +109,8 @@ test('guesses are limited before a password is hashed', async () => {
 })
 
 test.each([
-  [{ USERS_FILE: '/nowhere/users' }, 'USERS_FILE: it cannot be read: ENOENT'],
-  [{ USERS_FILE: '/nowhere/users', WORKERS: '2' }, 'USERS_FILE: it cannot be read'],
+  [{ USERS_FILE: '/nowhere/users' }, 'USERS_FILE: cannot be read: ENOENT'],
+  [{ USERS_FILE: '/nowhere/users', WORKERS: '2' }, 'USERS_FILE: cannot be read'],
 ])('%j stops the start: %s', async (more, words) => {
   const { code, stderr } = await failedStart({ ...(await settings()), ...more })
   expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringContaining(words) })

@@ -147,14 +147,14 @@ describe('a users file', () => {
   })
 
   test.each([
-    ['line 1: there is no colon', 'ada'],
+    ['line 1: no colon', 'ada'],
     ['line 3: the hash must be', `# a\nada:${CHEAP}\nbob:secret`],
-    ['line 2: the user "ada" is there twice', `ada:${CHEAP}\nada:${CHEAP}`],
-    ['line 2: the user "Zo\u00eb" is there twice', `Zoe\u0308:${CHEAP}\nZo\u00eb:${CHEAP}`],
-    ['line 1: a name must not be empty', `:${CHEAP}`],
-    ['line 1: a name must not', ` ada:${CHEAP}`],
-    ['line 1: a name must have at most 128', `a\u202ea:${CHEAP}`],
-    ['line 1: a name must have at most 128', `${'a'.repeat(129)}:${CHEAP}`],
+    ['line 2: duplicate user "ada"', `ada:${CHEAP}\nada:${CHEAP}`],
+    ['line 2: duplicate user "Zo\u00eb"', `Zoe\u0308:${CHEAP}\nZo\u00eb:${CHEAP}`],
+    ['line 1: a user name must not be empty', `:${CHEAP}`],
+    ['line 1: a user name must not', ` ada:${CHEAP}`],
+    ['line 1: a user name must have at most 128', `a\u202ea:${CHEAP}`],
+    ['line 1: a user name must have at most 128', `${'a'.repeat(129)}:${CHEAP}`],
     ['is not UTF-8', new Uint8Array([0xff, 0xfe, 0x3a])],
   ])('that is malformed is refused: %s', async (words, text) => {
     const path = await usersFile(text)
@@ -207,7 +207,7 @@ describe('a users file', () => {
 
     await writeFile(path, `ada:${CHEAP}\nbob`)
     expect([await user('ada'), await user('bob')]).toEqual([undefined, 'bob'])
-    expect(problems).toEqual([expect.stringContaining('line 2: there is no colon')])
+    expect(problems).toEqual([expect.stringContaining('line 2: no colon')])
 
     await rename(path, `${path}.old`)
     expect([await user('ada'), await user('bob')]).toEqual([undefined, 'bob'])

@@ -145,7 +145,7 @@ test('moves everything to a cluster while APIs with either home serve, killed tw
   await clients
   expect(await run(...fromTo(), '--finish')).toMatchObject({
     code: 0,
-    stdout: 'The migration is finished. The source can be stopped.\n',
+    stdout: 'The migration is finished. You can stop the source.\n',
   })
 
   expect(ended.size).toBeGreaterThan(0)
@@ -172,8 +172,8 @@ test('a dry run shows what there is to move, and writes nothing', async () => {
   const all = await Promise.all(redises.map(contents))
   expect(await run(...fromTo(), '--dry-run')).toEqual({
     code: 0,
-    stdout: `Dry run: nothing was written. The source holds
-  3 sessions, and 0 that an interrupted move left on their way
+    stdout: `Dry run: nothing was written. The source has
+  3 sessions to move, and 0 left by an interrupted run
   counts of 1 items
 `,
     stderr: '',
@@ -210,7 +210,7 @@ test('SIGTERM stops it after the step in progress', async () => {
   child.kill('SIGTERM')
   expect(await ended).toMatchObject({
     code: 1,
-    stderr: expect.stringContaining('Stopped. Run the same command again to go on.'),
+    stderr: expect.stringContaining('Stopped. Run the same command again to continue.'),
   })
   expect(await source.redis.hlen('login::moving')).toBe(0)
 })
@@ -267,7 +267,7 @@ test('begins only when an API serves with the target as home, or none at all', a
   await logins(await sourceStore(), 1)
   expect(await run(...fromTo())).toMatchObject({
     code: 1,
-    stderr: expect.stringContaining('no API has served with REDIS_MIGRATE_HOME=target yet'),
+    stderr: expect.stringContaining('no API has started with REDIS_MIGRATE_HOME=target yet'),
   })
   expect(await source.redis.hlen('login:')).toBe(1)
 })
@@ -281,12 +281,12 @@ test('a node of the target that is killed on the way: it says so, and the next r
   node?.program.signal('SIGKILL')
   expect(await slow.ended).toMatchObject({
     code: 1,
-    stderr: expect.stringContaining('No session and no view is lost. Run the same command again'),
+    stderr: expect.stringContaining('No session or view was lost. Run the same command again'),
   })
   await node?.restart()
   await expect
     .poll(async () => (await run(...fromTo(), '--offline')).stdout, { timeout: 60_000 })
-    .toContain('The source holds no sessions any more')
+    .toContain('The source has no more sessions')
   const after = await targetStore()
   const users = await Promise.all(sessions.map(({ token }) => after.checkToken(token)))
   expect(users.map(({ user }) => user)).toEqual(sessions.map((_, index) => `user ${index}`))

@@ -91,7 +91,7 @@ test.each([
   [['users', 'ada'], 'x'.repeat(257), '8 to 256 characters'],
   [['users', 'ada'], '', 'no password was entered'],
   [['nowhere/users', 'ada'], 'a password', 'ENOENT'],
-  [['malformed', 'ada'], '', 'malformed, line 1: there is no colon'],
+  [['malformed', 'ada'], '', 'malformed, line 1: no colon'],
   [['readable', 'ada'], 'a password', 'chmod 600'],
   [['dangling', 'ada'], 'a password', 'dangling is a symbolic link to a file that does not exist'],
   [['busy', 'ada'], 'a password', 'busy.new exists: another set-password'],
@@ -142,7 +142,7 @@ test.runIf(process.platform === 'linux')('in a terminal: typed twice, never show
   const path = join(await temporaryFolder(), 'users')
   const equal = inTerminal(path)
   await equal.type('Password for ada: ', 'my passwordd\x7f\r')
-  await equal.type('The same again: ', 'my password\r')
+  await equal.type('Repeat the password: ', 'my password\r')
   expect(await equal.code()).toBe(0)
   expect(equal.screen()).toContain('Set the password of ada')
   expect(equal.screen()).not.toContain('my pass')
@@ -150,7 +150,7 @@ test.runIf(process.platform === 'linux')('in a terminal: typed twice, never show
 
   const different = inTerminal(path)
   await different.type('Password for ada: ', 'one password\r')
-  await different.type('The same again: ', 'another password\r')
+  await different.type('Repeat the password: ', 'another password\r')
   expect(await different.code()).toBe(1)
   expect(different.screen()).toContain('the two passwords differ')
 

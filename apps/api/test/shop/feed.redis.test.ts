@@ -2,7 +2,7 @@ import { strategyNames } from '@onetrip/session-store'
 import { redisOfThisFile } from '@onetrip/stack/testing/redis.ts'
 import type { FastifyInstance } from 'fastify'
 import { expect, test } from 'vitest'
-import { KEPT_ENTRIES } from '../../src/shop/feed.ts'
+import { MAX_ENTRIES } from '../../src/shop/feed.ts'
 import { shopKeys } from '../../src/shop/keys.ts'
 import { appForThisTest, bearer, login } from '../support.ts'
 
@@ -87,11 +87,11 @@ test('pages neither repeat nor skip entries while new ones arrive', async () => 
 test('a feed keeps its newest entries, and that of a user expires', async () => {
   const app = await appForThisTest(server.socket)
   const token = await login(app)
-  for (let posted = 0; posted < KEPT_ENTRIES + 5; posted += 15) {
+  for (let posted = 0; posted < MAX_ENTRIES + 5; posted += 15) {
     await Promise.all(Array.from({ length: 15 }, () => post(app, token, 'x')))
   }
   const entries = await readAll(app, token, { limit: 100 })
-  expect(entries).toHaveLength(KEPT_ENTRIES)
+  expect(entries).toHaveLength(MAX_ENTRIES)
   expect(entries.at(-1)?.id).toBe(6)
   expect(await server.redis.ttl(shopKeys.feed('ada'))).toBeGreaterThan(2_500_000)
   expect(await server.redis.ttl(shopKeys.feed())).toBe(-1)
