@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { after, laneOf, linesOf, nothingYet, type State } from '../page/scripts/race-state.js'
+import { after, laneOf, linesOf, initialState, type State } from '../page/scripts/race-state.js'
 
 const race = {
   id: 'a',
@@ -48,7 +48,7 @@ const done = {
 }
 const idle = { name: 'state', data: { running: false, race: null, last: null } }
 const play = (...events: { name: string; data: unknown }[]): State =>
-  events.reduce(after, nothingYet)
+  events.reduce(after, initialState)
 
 test('a race from its start to its end', () => {
   let state = play(idle)
@@ -115,11 +115,11 @@ test('a page that opens after a race shows its result; one that has seen it keep
     data: done,
   })
   expect(after(seen, over)).toBe(seen)
-  expect(after(seen, idle)).toEqual(nothingYet)
+  expect(after(seen, idle)).toEqual(initialState)
 })
 
 test('unknown events change nothing', () => {
-  expect(after(nothingYet, { name: 'other', data: {} })).toBe(nothingYet)
+  expect(after(initialState, { name: 'other', data: {} })).toBe(initialState)
 })
 
 test('the lines have the turns of a lane one after the other, and no figure is changed', () => {

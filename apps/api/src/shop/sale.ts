@@ -139,7 +139,7 @@ const routes: FastifyPluginAsyncTypebox<SaleOptions> = async (app, { buy, maySel
       },
     },
     async (request) => {
-      if (!maySell(request.user)) throw new ApiError('API_FORBIDDEN', 'you are not a seller (SHOP_SELLERS)')
+      if (!maySell(request.user)) throw new ApiError('API_FORBIDDEN', 'you are not a seller')
       const { item } = request.params
       return { item, ...(await store.run(setStock(item, request.body.pieces))) }
     },

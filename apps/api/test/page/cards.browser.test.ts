@@ -35,10 +35,10 @@ describe.skipIf(!chromiumPath)('the cards of the applications', () => {
     const bought = await sale.getByText(/^You bought one at [\d:]+\.$/).innerText()
     await expect.poll(() => sale.innerText()).toMatch(/0 pieces left: sold out/)
     await sale.getByRole('button', { name: 'Buy one' }).click()
-    await sale.getByText(`The same answer again: ${bought} It counts once.`).waitFor()
+    await sale.getByText(`Repeated purchase, counted once: ${bought}`).waitFor()
 
     await other.getByRole('button', { name: 'Buy one' }).click()
-    await other.getByText('Sold out: you came too late.').waitFor()
+    await other.getByText('Sold out.').waitFor()
     // What another user puts on sale shows by itself.
     await sale.getByLabel('Pieces').fill('8')
     await sale.getByRole('button', { name: 'Put on sale' }).click()
@@ -51,9 +51,9 @@ describe.skipIf(!chromiumPath)('the cards of the applications', () => {
     await expect.poll(() => card.innerText()).toMatch(/Viewed by nobody yet/)
     const view = card.getByRole('button', { name: 'View it' })
     await view.click()
-    await card.getByText('You see the teapot for the first time: counted.').waitFor()
+    await card.getByText('You viewed the teapot for the first time.').waitFor()
     await view.click()
-    await card.getByText('You saw the teapot before: counted once.').waitFor()
+    await card.getByText('You viewed the teapot before. You count once.').waitFor()
     expect(await card.innerText()).toMatch(/Viewed by about 1 person/)
 
     await card.getByLabel('Item').selectOption('kite')
@@ -70,7 +70,7 @@ describe.skipIf(!chromiumPath)('the cards of the applications', () => {
     const own = await cardOf(first, 'Feed', 'ada')
     const other = await cardOf(second, 'Feed', 'bob')
     await own.getByText('Nothing yet.').waitFor()
-    const line = own.getByLabel('Your line')
+    const line = own.getByLabel('Your text')
     const lines = (feed = own) => feed.getByRole('listitem').locator('.line').allInnerTexts()
     const post = async (number: number) => {
       await line.fill(`line ${number}`)
@@ -85,7 +85,7 @@ describe.skipIf(!chromiumPath)('the cards of the applications', () => {
     await expect.poll(() => lines(other)).toEqual(newest(7, 5))
     await post(8)
     // The pages before stay when a new line comes.
-    const older = other.getByRole('button', { name: 'Older lines' })
+    const older = other.getByRole('button', { name: 'Older entries' })
     await older.click()
     await older.waitFor({ state: 'hidden' })
     await expect.poll(() => lines(other)).toEqual(newest(8, 8))
@@ -96,7 +96,7 @@ describe.skipIf(!chromiumPath)('the cards of the applications', () => {
   test('feed: what is typed is never lost', async () => {
     const demo = await browser.open(stack.url, { expected: /ERR_FAILED/ })
     const feed = await cardOf(demo, 'Feed', 'edsger')
-    const line = feed.getByLabel('Your line')
+    const line = feed.getByLabel('Your text')
     const { promise: released, resolve: release } = Promise.withResolvers<void>()
     await demo.page.route('**/feed', (route) => released.then(() => route.continue()))
     await line.fill('posted slowly')
@@ -135,7 +135,7 @@ describe.skipIf(!chromiumPath)('the cards of the applications', () => {
       page.on('request', (request) => requested.add(new URL(request.url()).pathname))
     }
     const demo = await browser.open(stack.url, { before, height: 320 })
-    const section = demo.region('More on the same pattern')
+    const section = demo.region('More examples')
     await section.scrollIntoViewIfNeeded()
     expect(await section.getByRole('button').and(demo.page.locator(':enabled')).count()).toBe(0)
     await section.getByRole('link', { name: 'Log in' }).click()

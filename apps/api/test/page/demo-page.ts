@@ -96,10 +96,10 @@ export class DemoPage {
     await sale.getByRole('button', { name: 'Buy one' }).click()
     await sale.getByText(/You bought one/).waitFor()
     await viewers.getByRole('button', { name: 'View it' }).click()
-    await viewers.getByText(/counted/).waitFor()
+    await viewers.getByText(/You viewed/).waitFor()
     for (const line of ['I bought a camera', 'Sold out?', 'Nine are left', 'Tea', 'Kite', 'Book']) {
-      await this.region('Feed').getByLabel('Your line').fill(line)
-      await this.region('Feed').getByLabel('Your line').press('Enter')
+      await this.region('Feed').getByLabel('Your text').fill(line)
+      await this.region('Feed').getByLabel('Your text').press('Enter')
     }
     await this.region('Feed').getByText('Book').first().waitFor()
     await this.region('Risk of a login')

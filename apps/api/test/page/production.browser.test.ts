@@ -25,7 +25,7 @@ describe.skipIf(!chromiumPath)('in production', () => {
       LOGIN_LIMIT_PER_USER: '2',
     })
     const demo = await browser.open(url, { expected: /status of (401|429)/ })
-    await demo.page.getByText('No race was started here').waitFor()
+    await demo.page.getByText('No demo service is running').waitFor()
     for (const hidden of [demo.race, demo.wire]) expect(await hidden.isVisible()).toBe(false)
     const refused = await fetch(`${url}/demo/race`, {
       method: 'POST',

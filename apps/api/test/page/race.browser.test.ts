@@ -79,7 +79,7 @@ function expectedTotals({ lanes }: Done): Record<string, string[]> {
   return {
     'Page views answered': row(({ requests }) => figure(requests)),
     'Redis connections opened': row(({ connectionsOpened }) => figure(connectionsOpened)),
-    'Round trips per page view without connecting': row(({ roundTrips, requests }) =>
+    'Round trips per page view without connection setup': row(({ roundTrips, requests }) =>
       figure(roundTrips / requests),
     ),
     'Commands per page view': row(({ commands, requests }) => figure(commands / requests)),

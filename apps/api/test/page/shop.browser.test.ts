@@ -13,7 +13,7 @@ describe.skipIf(!chromiumPath)('the shop', () => {
   test('a user logs in, views items, and sees the counts change', async () => {
     const demo = await browser.open(stack.url)
     await demo.item('lamp').click()
-    await demo.page.getByText('Log in with a name first').waitFor()
+    await demo.page.getByText('Log in first: a view belongs').waitFor()
     await demo.logIn('ada')
     await demo.loggedInAs('ada').waitFor()
     await demo.item('lamp').click()
@@ -72,7 +72,7 @@ describe.skipIf(!chromiumPath)('the shop', () => {
     await expect
       .poll(() => own.sessions.allInnerTexts())
       .toEqual([expect.stringContaining('This browser')])
-    await other.page.getByText('You are not logged in any more').waitFor()
+    await other.page.getByText('Your session has ended').waitFor()
     expect(await other.name.isVisible()).toBe(true)
     await own.loggedInAs('alan').waitFor()
   })
