@@ -14,7 +14,7 @@ import { temporaryFolder } from '@onetrip/stack/testing/folders.ts'
 import { Redis } from 'ioredis'
 import { expect, onTestFinished, test } from 'vitest'
 import { apiProcessForThisTest } from '../test/api-process.ts'
-import { answered, stand } from './stand.ts'
+import { answered, startTestbed } from './testbed.ts'
 
 const script = fileURLToPath(new URL('../../server-build/container/backup.sh', import.meta.url))
 
@@ -46,7 +46,7 @@ async function restored(backup: string) {
 
 // docs/operations.md, "Backup and restore".
 test('a backup under load, while the log is rewritten, restores every session and every view before it', async () => {
-  const { redis, admin, viewing, settle } = await stand()
+  const { redis, admin, viewing, settle } = await startTestbed()
   const data = join(redis.socket, '..')
   const folder = await temporaryFolder()
   for (let turn = 0; turn < 5; turn++) {
@@ -74,7 +74,7 @@ test('a backup under load, while the log is rewritten, restores every session an
 })
 
 test('sessions of a restored Redis go on', async () => {
-  const { redis, viewing } = await stand()
+  const { redis, viewing } = await startTestbed()
   const view = await viewing.next(answered('200'))
   const file = join(await temporaryFolder(), 'backup.tar')
   expect(await backUp(join(redis.socket, '..'), file)).toMatchObject({ code: 0 })

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import type { View } from '@onetrip/stack/audit/ledger.ts'
 import { expect, onTestFinished, test } from 'vitest'
-import { answered, type Stand, stand } from './stand.ts'
+import { answered, startTestbed, type Testbed } from './testbed.ts'
 
 const acknowledged = answered('200')
 const answers = (views: readonly View[]) => views.map(({ answer }) => answer)
@@ -10,7 +10,7 @@ const answers = (views: readonly View[]) => views.map(({ answer }) => answer)
 test.each(['batch', 'pipeline', 'transaction', 'sequential', 'naive'])(
   '%s: Redis is killed under load, and started again',
   async (strategy) => {
-    const { redis, viewing, settle } = await stand({ strategy })
+    const { redis, viewing, settle } = await startTestbed({ strategy })
     redis.program.signal('SIGKILL')
     await viewing.next(answered('ONETRIP_NOT_SENT'))
     await redis.restart()
@@ -20,7 +20,7 @@ test.each(['batch', 'pipeline', 'transaction', 'sequential', 'naive'])(
 )
 
 test('Redis stops for five seconds, and goes on', async () => {
-  const { redis, viewing, settle } = await stand()
+  const { redis, viewing, settle } = await startTestbed()
   redis.program.signal('SIGSTOP')
   const stopped = Date.now()
   await viewing.next(answered('ONETRIP_OUTCOME_UNKNOWN'))
@@ -31,7 +31,7 @@ test('Redis stops for five seconds, and goes on', async () => {
 })
 
 test('Redis is out of memory, and then is not', async () => {
-  const { admin, viewing, settle } = await stand()
+  const { admin, viewing, settle } = await startTestbed()
   await admin.config('SET', 'maxmemory-policy', 'noeviction', 'maxmemory', '1')
   await viewing.next(
     ({ answer, outcome }) => answer === 'ONETRIP_REFUSED' && outcome === 'not written',
@@ -58,7 +58,7 @@ async function fill(path: string): Promise<Socket[]> {
 }
 
 test('Redis takes no more clients: a pool has its connection, and gets it back if it loses it', async () => {
-  const { redis, admin, viewing, connections, settle } = await stand()
+  const { redis, admin, viewing, connections, settle } = await startTestbed()
   await admin.config('SET', 'maxclients', '32')
   const others = await fill(redis.socket)
   await viewing.next(acknowledged)
@@ -72,7 +72,7 @@ test('Redis takes no more clients: a pool has its connection, and gets it back i
 })
 
 test('naive: while Redis takes no more clients, no view is written', async () => {
-  const { redis, admin, viewing, settle } = await stand({ strategy: 'naive' })
+  const { redis, admin, viewing, settle } = await startTestbed({ strategy: 'naive' })
   await admin.config('SET', 'maxclients', '80')
   const others = await fill(redis.socket)
   await admin.config('SET', 'maxclients', '40') // fewer than there are already
@@ -82,7 +82,7 @@ test('naive: while Redis takes no more clients, no view is written', async () =>
 })
 
 test('Redis refuses one of the commands, until it is allowed again', async () => {
-  const { admin, viewing, settle } = await stand()
+  const { admin, viewing, settle } = await startTestbed()
   await admin.call('ACL', 'SETUSER', 'default', '-zincrby')
   const refused = await viewing.next(answered('ONETRIP_REFUSED'))
   expect(refused.outcome).toBe('unknown') // the others of its commands were not refused
@@ -94,7 +94,7 @@ test('Redis refuses one of the commands, until it is allowed again', async () =>
  * Cuts the connections to Redis after so many bytes of replies, until a reply was cut in the middle and
  * a view has lost its answer: a cut may also hit the end of a reply, or a connection without a view.
  */
-async function cutReply({ relay, viewing }: Stand, bytes: number): Promise<void> {
+async function cutReply({ relay, viewing }: Testbed, bytes: number): Promise<void> {
   if (!relay) throw new Error('there is no relay')
   const before = viewing.views.length
   const viewLost = () => viewing.views.slice(before).some(({ outcome }) => outcome === 'unknown')
@@ -110,13 +110,13 @@ async function cutReply({ relay, viewing }: Stand, bytes: number): Promise<void>
 }
 
 test('the connection is cut in the middle of a reply, again and again', async () => {
-  const stage = await stand({ relay: true })
-  for (const bytes of [1, 7, 64, 333, 1_000]) await cutReply(stage, bytes)
-  await stage.settle()
+  const testbed = await startTestbed({ relay: true })
+  for (const bytes of [1, 7, 64, 333, 1_000]) await cutReply(testbed, bytes)
+  await testbed.settle()
 })
 
 test('replies come later than the deadline', async () => {
-  const { relay, viewing, settle } = await stand({ relay: true })
+  const { relay, viewing, settle } = await startTestbed({ relay: true })
   for (let turn = 0; turn < 2; turn++) {
     await relay?.command('stall')
     await viewing.next(answered('ONETRIP_OUTCOME_UNKNOWN'))
@@ -127,10 +127,10 @@ test('replies come later than the deadline', async () => {
 })
 
 test('the API is killed under load, and started again', async () => {
-  const stage = await stand()
-  stage.api.signal('SIGKILL')
-  await stage.restartApi()
-  await stage.viewing.next(acknowledged)
-  const views = await stage.settle()
+  const testbed = await startTestbed()
+  testbed.api.signal('SIGKILL')
+  await testbed.restartApi()
+  await testbed.viewing.next(acknowledged)
+  const views = await testbed.settle()
   expect(views.some(({ outcome }) => outcome !== 'acknowledged')).toBe(true)
 })

@@ -8,7 +8,7 @@ import { testCluster } from '@onetrip/stack/testing/cluster.ts'
 import { Cluster } from 'ioredis'
 import { expect, onTestFinished, test } from 'vitest'
 import { apiProcessForThisTest } from '../test/api-process.ts'
-import { answered } from './stand.ts'
+import { answered } from './testbed.ts'
 
 const isPrimary = async ({ admin }: ClusterNode) => (await viewOf(admin)).self.primary === null
 

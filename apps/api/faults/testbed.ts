@@ -16,7 +16,7 @@ const MARGIN_MS = 2_000
 const VIEWERS = 8
 
 /** A Redis, the real API in front of it, and clients that view without pause. */
-export interface Stand {
+export interface Testbed {
   readonly redis: TestRedis
   /** Past the relay, and past what the API may do. */
   readonly admin: Redis
@@ -34,13 +34,13 @@ export interface Stand {
   settle(): Promise<readonly View[]>
 }
 
-export interface StandOptions {
+export interface TestbedOptions {
   strategy?: string
   relay?: boolean
 }
 
 /** Everything it starts has ended when the current test ends. */
-export async function stand(options: StandOptions = {}): Promise<Stand> {
+export async function startTestbed(options: TestbedOptions = {}): Promise<Testbed> {
   const redis = await testRedis({ config: { appendfsync: 'always' } })
   onTestFinished(() => redis.stop())
   const relay = options.relay ? await startRelay({ to: redis.socket }) : undefined
@@ -106,7 +106,7 @@ export async function stand(options: StandOptions = {}): Promise<Stand> {
 interface Remains {
   api: Program
   admin: Redis
-  connections: Stand['connections']
+  connections: Testbed['connections']
   viewers: readonly Viewer[]
   lines: readonly string[]
 }
