@@ -74,7 +74,7 @@ export async function pause(pid: number): Promise<void> {
 
 /**
  * Opens a connection to each running worker, in the order of `workers`. Any worker may accept a connection, so
- * all but one are stopped while it is opened.
+ * the other workers are stopped meanwhile.
  */
 export async function connections({ url, workers }: Cluster) {
   const running = workers.filter(isAlive)

@@ -6,7 +6,7 @@ import { describe, expect, test } from 'vitest'
 import { apiProcessForThisTest } from '../api-process.ts'
 import { type DemoPage, demoPagesOfThisFile, loggingOut } from './demo-page.ts'
 
-/** Logs in, and scrolls to the card: it reads nothing while it is out of sight. */
+/** Logs in and scrolls to the card, which reads data only while it is visible. */
 async function cardOf(demo: DemoPage, name: string, user: string) {
   await demo.logIn(user)
   await demo.loggedInAs(user).waitFor()
@@ -19,7 +19,7 @@ describe.skipIf(!chromiumPath)('the cards of the applications', () => {
   const stack = stackOfThisFile()
   const browser = demoPagesOfThisFile()
 
-  test('flash sale: one piece for each user, and then it is sold out', async () => {
+  test('flash sale: one piece per user until sold out', async () => {
     const ada = await browser.open(stack.url)
     const bob = await browser.open(stack.url, { expected: /status of (404|409)/ })
     const sale = await cardOf(ada, 'Flash sale', 'ada')
@@ -39,13 +39,13 @@ describe.skipIf(!chromiumPath)('the cards of the applications', () => {
 
     await other.getByRole('button', { name: 'Buy one' }).click()
     await other.getByText('Sold out.').waitFor()
-    // What another user puts on sale shows by itself.
+    // The card updates when another user sets the stock.
     await sale.getByLabel('Pieces').fill('8')
     await sale.getByRole('button', { name: 'Put on sale' }).click()
     await expect.poll(() => other.innerText()).toMatch(/7 pieces left/)
   })
 
-  test('seen before: each user counts once for an item', async () => {
+  test('seen before: each user counts once per item', async () => {
     const demo = await browser.open(stack.url, loggingOut)
     const card = await cardOf(demo, 'Seen before', 'ada')
     await expect.poll(() => card.innerText()).toMatch(/Viewed by nobody yet/)
@@ -84,7 +84,7 @@ describe.skipIf(!chromiumPath)('the cards of the applications', () => {
     for (let number = 1; number <= 7; number++) await post(number)
     await expect.poll(() => lines(other)).toEqual(newest(7, 5))
     await post(8)
-    // The pages before stay when a new line comes.
+    // Loaded pages stay when an entry is added.
     const older = other.getByRole('button', { name: 'Older entries' })
     await older.click()
     await older.waitFor({ state: 'hidden' })
@@ -93,7 +93,7 @@ describe.skipIf(!chromiumPath)('the cards of the applications', () => {
     await expect.poll(() => lines(other)).toEqual(newest(9, 9))
   })
 
-  test('feed: what is typed is never lost', async () => {
+  test('feed: typed text is never lost', async () => {
     const demo = await browser.open(stack.url, { expected: /ERR_FAILED/ })
     const feed = await cardOf(demo, 'Feed', 'edsger')
     const line = feed.getByLabel('Your text')
@@ -112,7 +112,7 @@ describe.skipIf(!chromiumPath)('the cards of the applications', () => {
     expect(await line.inputValue()).toBe('typed meanwhile')
   })
 
-  test('risk: logins are recorded, and what is unusual is said', async () => {
+  test('risk: logins are recorded, and unusual ones reported', async () => {
     const demo = await browser.open(stack.url, loggingOut)
     const card = await cardOf(demo, 'Risk of a login', 'grace')
     await expect
@@ -129,7 +129,7 @@ describe.skipIf(!chromiumPath)('the cards of the applications', () => {
       .toMatch(/Nothing unusual: 2 logins recorded/)
   })
 
-  test('nothing can be used before a login, and nothing is read out of sight', async () => {
+  test('controls are disabled before a login, and cards read nothing while invisible', async () => {
     const requested = new Set<string>()
     const before = async (page: Page) => {
       page.on('request', (request) => requested.add(new URL(request.url()).pathname))
@@ -154,11 +154,11 @@ describe.skipIf(!chromiumPath)('the cards of the applications', () => {
   })
 })
 
-describe.skipIf(!chromiumPath)('the card of risk features, where they are off', () => {
+describe.skipIf(!chromiumPath)('the risk card without RISK_FEATURES', () => {
   const redis = redisOfThisFile()
   const browser = demoPagesOfThisFile()
 
-  test('says how to switch them on, and asks nothing', async () => {
+  test('explains how to enable them, and sends no request', async () => {
     const { url } = await apiProcessForThisTest({ REDIS_URL: `unix://${redis.socket}` })
     const demo = await browser.open(url)
     const card = await cardOf(demo, 'Risk of a login', 'ada')

@@ -14,7 +14,7 @@ describe.skipIf(!chromiumPath)('in production', () => {
   const redis = redisOfThisFile()
   const browser = demoPagesOfThisFile()
 
-  test('the page asks for a password, says when it is tried too often, and that there is no race', async () => {
+  test('the page asks for a password, and reports the rate limit and that there is no race', async () => {
     const users = join(await temporaryFolder(), 'users')
     await writeFile(users, `ada:${await hashPassword(PASSWORD)}\n`, { mode: 0o600 })
     const { url } = await apiProcessForThisTest({
