@@ -1,6 +1,6 @@
-// Exits with 0 if the API in this container answers /healthz. Not /readyz: the container stays healthy while Redis
-// is down. In the first 30 s, the proxy (PROXY), if it runs, must also have found an instance: `docker compose up
-// --wait` returns when this container is healthy, but the proxy checks its instances only once a second.
+// Exits with 0 if the API in this container answers /healthz. Not /readyz: the container stays healthy while
+// Redis is down. In the first 30 s, the proxy (PROXY), if it runs, must also have found an instance, because
+// `docker compose up --wait` returns when this container is healthy and the proxy checks only once a second.
 import { Resolver } from 'node:dns/promises'
 import { statSync, writeFileSync } from 'node:fs'
 
@@ -18,7 +18,10 @@ async function isFine(url: string): Promise<boolean> {
   }
 }
 
-/** Whether a service runs. With a timeout: the name of a stopped service may be forwarded to external name servers. */
+/**
+ * Whether a service runs. With a timeout: the name of a stopped service may be forwarded to external name
+ * servers.
+ */
 async function runs(host: string): Promise<boolean> {
   // Not lookup(), which has no timeout.
   const addresses = await new Resolver({ timeout: 1_000, tries: 1 }).resolve4(host).catch(() => [])

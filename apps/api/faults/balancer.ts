@@ -17,8 +17,8 @@ export interface Balancer {
 }
 
 /**
- * A load balancer like a Kubernetes Service: probes `/readyz` of each server, sends requests in turn to those that
- * return 200, and never retries a request. A failed request gets 502. Closed when the current test ends.
+ * A load balancer like a Kubernetes Service: probes `/readyz` of each server, sends requests in turn to those
+ * that return 200, and never retries a request. A failed request gets 502. Closed when the current test ends.
  */
 export async function balancerForThisTest(servers: readonly string[]): Promise<Balancer> {
   const ready = new Set<string>()

@@ -91,8 +91,9 @@ test('Redis rejects one of the commands until it is allowed again', async () => 
 })
 
 /**
- * Cuts the connections to Redis after this number of bytes of replies. Repeats that until a reply was cut in the
- * middle and a view has lost its reply: a cut may also hit the end of a reply, or a connection without a view.
+ * Cuts the connections to Redis after this number of bytes of replies. Repeats that until a reply was cut in
+ * the middle and a view has lost its reply: a cut may also hit the end of a reply, or a connection without a
+ * view.
  */
 async function cutReply({ relay, viewing }: Testbed, bytes: number): Promise<void> {
   if (!relay) throw new Error('no relay')

@@ -28,8 +28,8 @@ export interface Testbed {
   /** Client ids of the API's connections to Redis, for CLIENT KILL. */
   connections(): Promise<string[]>
   /**
-   * Waits until views are acknowledged again, stops the load, and checks the audit, all response times, and that
-   * nothing is left behind.
+   * Waits until views are acknowledged again, stops the load, and checks the audit, all response times, and
+   * that nothing is left behind.
    */
   settle(): Promise<readonly View[]>
 }

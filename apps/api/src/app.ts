@@ -33,7 +33,10 @@ export interface AppOptions {
   /** The caller closes it. */
   store: SessionStore
   authenticator: Authenticator
-  /** Registers the application's routes that need a session. `request.user` is the user of the checked session. */
+  /**
+   * Registers the application's routes that need a session. `request.user` is the user of the checked
+   * session.
+   */
   routes?: FastifyPluginAsyncTypebox | undefined
   /** Registers the application's routes without a session. */
   publicRoutes?: FastifyPluginAsyncTypebox | undefined
@@ -44,8 +47,8 @@ export interface AppOptions {
   /** Session cookie only over HTTPS, with the prefix `__Host-`. */
   secureCookie: boolean
   /**
-   * Origins such as `https://shop.example` whose pages may send state-changing requests with the cookie. Default:
-   * only the origin of the request's `Host`.
+   * Origins such as `https://shop.example` whose pages may send state-changing requests with the cookie.
+   * Default: only the origin of the request's `Host`.
    */
   publicOrigins?: readonly string[]
   /** Serve `/openapi.json` and `/docs`. Default true. */
@@ -109,7 +112,8 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
   app.server.maxConnections = limits.connections
   app.setValidatorCompiler(validatorCompiler)
   app.removeContentTypeParser('text/plain') // browsers send it cross-site without a preflight request
-  // Ignores unknown values of Expect, as RFC 9110, 10.1.1 allows: Node's 417 response has no body and no error code.
+  // Ignores unknown values of Expect, as RFC 9110, 10.1.1 allows: Node's 417 response has no body and no
+  // error code.
   app.server.on('checkExpectation', (...request) => app.server.emit('request', ...request))
 
   await options.traceRequests?.(app)

@@ -99,7 +99,10 @@ const codeOfRequest: Record<SessionRequestErrorCode, ApiErrorCode> = {
 export const fromSession = ({ code, message }: SessionRequestError) =>
   new ApiError(codeOfRequest[code], message)
 
-/** For errors of Fastify and its plugins. Does not contain codes with one specific cause, such as `API_CROSS_SITE`. */
+/**
+ * For errors of Fastify and its plugins. Does not contain codes with one specific cause, such as
+ * `API_CROSS_SITE`.
+ */
 const codeOfStatus: Partial<Record<number, ApiErrorCode>> = {
   401: 'API_LOGIN_FIRST',
   403: 'API_FORBIDDEN',

@@ -3,8 +3,8 @@ export interface Limits {
   /** Maximum request body (413). */
   bodyBytes: number
   /**
-   * Maximum body of `PATCH /me/data` (413). Twice the `patchBytes` of the store: leaves room for quotes, spaces
-   * and escapes in a patch that the store accepts.
+   * Maximum body of `PATCH /me/data` (413). Twice the `patchBytes` of the store: leaves room for quotes,
+   * spaces and escapes in a patch that the store accepts.
    */
   dataBodyBytes: number
   /** Maximum request line and headers together (431). Half of Node's default; enough for a few cookies. */
@@ -18,15 +18,17 @@ export interface Limits {
   /** Interval of the checks of those two timeouts. */
   checkEveryMs: number
   /**
-   * Keep-alive timeout of an idle connection. Longer than that of a proxy (usually 60 s): otherwise the proxy may
-   * send a request while the API closes the connection.
+   * Keep-alive timeout of an idle connection. Longer than that of a proxy (usually 60 s): otherwise the proxy
+   * may send a request while the API closes the connection.
    */
   keepAliveMs: number
   /** Keep-alive timeout during shutdown: enough for a request that is on its way. */
   leaveMs: number
   /** Maximum requests in flight on one connection (429). */
   pipelinedRequests: number
-  /** A connection whose client reads no bytes of its responses for one to two of these intervals is closed. */
+  /**
+   * A connection whose client reads no bytes of its responses for one to two of these intervals is closed.
+   */
   stalledMs: number
   /** Time to read the last responses during shutdown, before connections are closed. */
   flushMs: number

@@ -6,8 +6,8 @@ import type { LoggerOptions } from 'pino'
 /**
  * Logs JSON lines; in a terminal, formatted text.
  *
- * Our log lines contain no token, cookie or password. Redaction is a second line of defense for future log lines,
- * and for errors of ioredis, which contain the arguments of the command.
+ * Our log lines contain no token, cookie or password. Redaction is a second line of defense for future log
+ * lines, and for errors of ioredis, which contain the arguments of the command.
  */
 export function loggerOptions(level: string, terminal: boolean): LoggerOptions {
   return {
@@ -50,8 +50,8 @@ export function requestIds(): (request: IncomingMessage) => string {
  * Limits log lines per error code, so that an outage does not flood the log. `/metrics` counts all errors.
  *
  * @param now Current time in milliseconds.
- * @returns Function of an error code. It returns undefined if the line must be suppressed, otherwise the number
- *   of lines suppressed since the last one.
+ * @returns Function of an error code. It returns undefined if the line must be suppressed, otherwise the
+ *   number of lines suppressed since the last one.
  */
 export function lineLimit(
   perSecond: number,
@@ -87,8 +87,8 @@ const pathOf = (url: string) =>
     .slice(0, 200)
 
 /**
- * Logs one line per answered request if enabled. Disabled by default: a line takes more CPU time than the route.
- * The error handler logs errors in any case.
+ * Logs one line per answered request if enabled. Disabled by default: a line takes more CPU time than the
+ * route. The error handler logs errors in any case.
  */
 export class RequestLog extends LogController {
   constructor({ enabled }: { enabled: boolean }) {

@@ -260,8 +260,9 @@ async function listen(app: FastifyInstance, { HOST, PORT }: Config): Promise<voi
 const shutdownSignals = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const
 
 /**
- * Starts the shutdown of a worker at the first signal and ignores further ones. close-with-grace would exit at once
- * at a second signal, but a worker may get two: one from the primary, one from the terminal or service manager.
+ * Starts the shutdown of a worker at the first signal and ignores further ones. close-with-grace would exit
+ * at once at a second signal, but a worker may get two: one from the primary, one from the terminal or
+ * service manager.
  */
 function onFirstSignal(close: () => void): void {
   let closing = false

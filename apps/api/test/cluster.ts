@@ -73,8 +73,8 @@ export async function pause(pid: number): Promise<void> {
 }
 
 /**
- * Opens a connection to each running worker, in the order of `workers`. Any worker may accept a connection, so
- * the other workers are stopped meanwhile.
+ * Opens a connection to each running worker, in the order of `workers`. Any worker may accept a connection,
+ * so the other workers are stopped meanwhile.
  */
 export async function connections({ url, workers }: Cluster) {
   const running = workers.filter(isAlive)

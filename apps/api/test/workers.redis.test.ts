@@ -61,7 +61,8 @@ test('all workers serve one port, and the metrics of any worker include all', as
   expect(await metric(second, 'onetrip_workers')).toBe(WORKERS)
   expect(await metric(second, 'onetrip_info')).toBe(1)
 
-  // Ctrl-C sends SIGINT to all processes of a terminal; in addition, the primary sends SIGTERM to its workers.
+  // Ctrl-C sends SIGINT to all processes of a terminal; in addition, the primary sends SIGTERM to its
+  // workers.
   const login = await halfALogin(url)
   for (const pid of workers) process.kill(pid, 'SIGINT')
   primary.signal('SIGINT')

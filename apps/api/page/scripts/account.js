@@ -1,7 +1,7 @@
 import { CallError, call, messageFor } from './api.js'
 import { announce, byId, create, notice, showList } from './dom.js'
 
-/** localStorage key, set while the user is logged in. Without it the page does not send `GET /me`, which would be a 401. */
+/** localStorage key, set while the user is logged in. Without it the page does not send `GET /me`. */
 const HINT = 'onetrip-logged-in'
 
 /** @typedef {string | null | undefined} User `null` in a guest session, undefined when logged out. */
@@ -70,8 +70,8 @@ export async function callAsUser(method, path, options) {
 }
 
 /**
- * Shows the fields of `POST /login`: a name and, with AUTH=password, a password. Existing fields keep their text and
- * the focus.
+ * Shows the fields of `POST /login`: a name and, with AUTH=password, a password. Existing fields keep their
+ * text and the focus.
  *
  * @param {readonly string[]} names
  */

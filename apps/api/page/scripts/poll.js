@@ -3,8 +3,8 @@ import { CallError } from './api.js'
 const MAX_WAIT_MS = 15_000
 
 /**
- * Repeats a task while the page is visible, and at once when the page becomes visible. After failures the interval
- * doubles, up to 15 s, and is at least the time in `Retry-After`.
+ * Repeats a task while the page is visible, and at once when the page becomes visible. After failures the
+ * interval doubles, up to 15 s, and is at least the time in `Retry-After`.
  *
  * @param {() => Promise<void>} task
  * @param {number} everyMs

@@ -1,4 +1,5 @@
-// State of a race, computed from its events. Figures are values of the events or sums of them, never smoothed.
+// State of a race, computed from its events. Figures are values of the events or sums of them, never
+// smoothed.
 
 /** @typedef {{ lanes: [string, string], connections: number, distanceMs: number }} Settings */
 /** @typedef {Settings & { id: string, rounds: number, turnSeconds: number }} Started */
@@ -132,7 +133,8 @@ function sumOf(turns) {
 }
 
 /**
- * Returns the points of both lanes in uPlot's format: a common list of seconds, then a list of values per lane.
+ * Returns the points of both lanes in uPlot's format: a common list of seconds, then a list of values per
+ * lane.
  *
  * @param {readonly Point[]} points
  * @param {(point: Point) => number | null} valueFrom

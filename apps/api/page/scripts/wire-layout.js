@@ -1,5 +1,5 @@
-// Layout of the sequence diagrams. Time runs from top to bottom, with one scale for both lanes, so that their lengths
-// are comparable. Only labels are moved, to avoid overlaps.
+// Layout of the sequence diagrams. Time runs from top to bottom, with one scale for both lanes, so that their
+// lengths are comparable. Only labels are moved, to avoid overlaps.
 
 import { counted, duration } from './format.js'
 

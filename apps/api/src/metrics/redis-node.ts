@@ -25,8 +25,8 @@ export interface RedisNode {
  * Polls one server with INFO on a dedicated connection: at once, then after each interval. A scrape of the
  * metrics sends no INFO, since INFO takes CPU time of Redis and there may be many scrapers.
  *
- * Throws no errors while the server is down. Logs one line when it goes down and one when it is up again. Does not
- * keep the process alive.
+ * Throws no errors while the server is down. Logs one line when it goes down and one when it is up again.
+ * Does not keep the process alive.
  */
 export function pollNode(options: RedisNodeOptions): RedisNode {
   const { server, name: node, intervalSeconds, deadlineMs, log } = options

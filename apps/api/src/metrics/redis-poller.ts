@@ -14,8 +14,8 @@ export interface RedisPollerOptions
 type Nodes = Map<string, RedisNode>
 
 /**
- * Polls Redis for its metrics (`pollNode`): the single server, the primary that the sentinels name, or every node
- * of a cluster including replicas and nodes that are down. One process of several workers is enough.
+ * Polls Redis for its metrics (`pollNode`): the single server, the primary that the sentinels name, or every
+ * node of a cluster including replicas and nodes that are down. One process of several workers is enough.
  *
  * @returns Function that stops polling.
  * @throws TypeError if a location is invalid.

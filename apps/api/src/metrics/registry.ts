@@ -2,11 +2,11 @@ import { performance } from 'node:perf_hooks'
 import { Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client'
 
 /**
- * Creates the registry of one process: prom-client's default metrics (CPU, memory, garbage collection, event loop
- * delay) and the active time of its event loop.
+ * Creates the registry of one process: prom-client's default metrics (CPU, memory, garbage collection, event
+ * loop delay) and the active time of its event loop.
  *
- * prom-client's `AggregatorRegistry` can merge all metrics in this folder over processes. Their `aggregator` says
- * how (default: sum).
+ * prom-client's `AggregatorRegistry` can merge all metrics in this folder over processes. Their `aggregator`
+ * says how (default: sum).
  */
 export function createRegistry(): Registry {
   const registry = new Registry()

@@ -8,8 +8,8 @@ const BUCKETS_SECONDS = [
 ]
 
 /**
- * Measures the duration of every request by route and status. The label is the route, not the URL, so the number
- * of series is bounded. Call it before the routes are added.
+ * Measures the duration of every request by route and status. The label is the route, not the URL, so the
+ * number of series is bounded. Call it before the routes are added.
  */
 export function measureRequests(app: FastifyInstance, registry: Registry): void {
   const durations = new Histogram({

@@ -4,8 +4,8 @@ import { requireArgon2 } from './hash.ts'
 import { normalizedName, UsersFile } from './users-file.ts'
 
 /**
- * Checks passwords against a users file (`AUTH=password`). A login reads the file again if it has changed. If the
- * changed file is invalid, the users loaded before stay valid.
+ * Checks passwords against a users file (`AUTH=password`). A login reads the file again if it has changed. If
+ * the changed file is invalid, the users loaded before stay valid.
  *
  * @param onProblem Called when a changed file is invalid, once per problem.
  * @throws Error if the file is invalid at startup, or Node has no Argon2.

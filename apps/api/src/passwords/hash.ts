@@ -50,8 +50,9 @@ const NO_PASSWORD = format({
 })
 
 /**
- * Checks a password against a hash. For a user who does not exist pass `undefined`: the check fails after the same
- * time, so it does not reveal which users exist. A process runs two checks at a time; up to 32 more wait.
+ * Checks a password against a hash. For a user who does not exist pass `undefined`: the check fails after the
+ * same time, so it does not reveal which users exist. A process runs two checks at a time; up to 32 more
+ * wait.
  *
  * @param hash A PHC string, as from `hashPassword`.
  * @throws ApiError `API_OVERLOADED` (503) if too many checks are waiting.

@@ -2,8 +2,8 @@ import { createInterface, type Interface } from 'node:readline/promises'
 import { Writable } from 'node:stream'
 
 /**
- * Reads a new password. On a terminal the user types it twice, without echo. Otherwise it is the first line of
- * standard input.
+ * Reads a new password. On a terminal the user types it twice, without echo. Otherwise it is the first line
+ * of standard input.
  *
  * @throws Error if the two passwords differ, or the input ends early.
  */

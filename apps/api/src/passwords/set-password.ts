@@ -51,8 +51,8 @@ async function fileBehind(path: string): Promise<string> {
 }
 
 /**
- * Replaces the file atomically: writes a new file next to it and renames it. The new file is also the lock against
- * concurrent changes.
+ * Replaces the file atomically: writes a new file next to it and renames it. The new file is also the lock
+ * against concurrent changes.
  */
 async function changeFile(path: string, change: (text: string) => string): Promise<void> {
   const temporary = `${path}.new`

@@ -24,7 +24,9 @@ export function checkName(name: string): void {
   }
 }
 
-/** A users file: one line `name:$argon2id$…` per user. Empty lines and lines that start with `#` are ignored. */
+/**
+ * A users file: one line `name:$argon2id$…` per user. Empty lines and lines that start with `#` are ignored.
+ */
 export class UsersFile {
   readonly #path: string
   #version = ''
@@ -48,8 +50,9 @@ export class UsersFile {
   }
 
   /**
-   * Reads the file again if it has changed. Reloads run one after another, so that a slow one cannot overwrite the
-   * users of a later one. Callers share the next reload; the one in progress may have read an older file.
+   * Reads the file again if it has changed. Reloads run one after another, so that a slow one cannot
+   * overwrite the users of a later one. Callers share the next reload; the one in progress may have read an
+   * older file.
    *
    * @throws Error as for `open`, at every call until the file is valid. The users loaded before stay valid.
    */
@@ -93,8 +96,8 @@ export class UsersFile {
   }
 
   /**
-   * A hash for a user who does not exist. Always the same one per name: the hashes in a file may differ in cost, and
-   * a varying time would reveal that the user does not exist.
+   * A hash for a user who does not exist. Always the same one per name: the hashes in a file may differ in
+   * cost, and a varying time would reveal that the user does not exist.
    */
   #hashOfAnother(name: string): string | undefined {
     const index = createHash('sha256').update(this.#digest).update(name).digest().readUInt32BE()

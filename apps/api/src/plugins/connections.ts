@@ -7,8 +7,8 @@ import type { Limits } from '../limits.ts'
 
 interface Connection {
   /**
-   * In flight: not yet handed to the operating system. Node sends them in order. An array is faster than a set
-   * here, because usually there is one.
+   * In flight: not yet handed to the operating system. Node sends them in order. An array is faster than a
+   * set here, because usually there is one.
    */
   readonly responses: ServerResponse[]
   /** Bytes that the operating system had accepted at the last check. */
@@ -33,13 +33,13 @@ function bytesAccepted(socket: Socket): number {
 }
 
 /**
- * Protects the process from clients that do not read their responses: they cannot hold a connection or memory,
- * or delay a shutdown.
+ * Protects the process from clients that do not read their responses: they cannot hold a connection or
+ * memory, or delay a shutdown.
  *
- * - Requests above `pipelinedRequests` in flight on one connection are rejected with 429. Node limits the bytes
- *   of queued responses: above it, Node stops reading from the connection.
- * - A connection is closed if its responses made no progress for `stalledMs`. The socket timeout cannot be used,
- *   because reading a request restarts it.
+ * - Requests above `pipelinedRequests` in flight on one connection are rejected with 429. Node limits the
+ *   bytes of queued responses: above it, Node stops reading from the connection.
+ * - A connection is closed if its responses made no progress for `stalledMs`. The socket timeout cannot be
+ *   used, because reading a request restarts it.
  * - During shutdown, the remaining connections are closed `flushMs` after the last request was answered.
  *   Otherwise such a client, or one that sent half a request, would keep the process alive.
  */
@@ -49,8 +49,8 @@ export const connectionsPlugin = fp<Limits>(
     app.server.on('connection', (socket: Socket) => {
       connections.set(socket, { responses: [], accepted: -1 })
       // Prepended because of V8's allocation-site pretenuring (docs/other-clients.md): if Node appends to a
-      // listener list that lives as long as a connection, V8 allocates the lists of all requests as long-lived
-      // objects too, and a quarter of all garbage stays until a full collection.
+      // listener list that lives as long as a connection, V8 allocates the lists of all requests as
+      // long-lived objects too, and a quarter of all garbage stays until a full collection.
       socket.prependListener('close', () => connections.delete(socket))
     })
 

@@ -29,9 +29,9 @@ const MAX_REMEMBERED = 10_000
  * Limits login attempts: per user against guessing passwords, per address against trying many users. The
  * counters are in Redis, so the limits apply across all processes.
  *
- * Successful attempts count too: counting only failures would need a second round trip. Above a limit, attempts
- * are rejected until the window ends, without a request to Redis. So an address cannot fill Redis with counters
- * of invented users either.
+ * Successful attempts count too: counting only failures would need a second round trip. Above a limit,
+ * attempts are rejected until the window ends, without a request to Redis. So an address cannot fill Redis
+ * with counters of invented users either.
  *
  * Not `@fastify/rate-limit` (11.2.0), which needs a round trip per limit and an ioredis client of its own.
  */

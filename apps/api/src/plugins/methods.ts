@@ -32,8 +32,8 @@ export const methodsPlugin = fp(
 )
 
 /**
- * Answers 405 with the allowed methods if a path does not have the method. It adds routes rather than a hook, so
- * other requests take no extra time. Register it last.
+ * Answers 405 with the allowed methods if a path does not have the method. It adds routes rather than a hook,
+ * so other requests take no extra time. Register it last.
  */
 export const otherMethodsPlugin = fp(
   async (app) => {

@@ -13,8 +13,8 @@ declare module 'fastify' {
 interface Readiness {
   readonly stopping: boolean
   /**
-   * From now on `/readyz` returns 503, so that load balancers send no new requests. Requests that still arrive
-   * are answered, with `connection: close`. Does not close the server.
+   * From now on `/readyz` returns 503, so that load balancers send no new requests. Requests that still
+   * arrive are answered, with `connection: close`. Does not close the server.
    */
   stop(): void
 }
@@ -27,9 +27,9 @@ export interface ReadinessOptions {
 /**
  * Readiness and graceful closing.
  *
- * When the server closes, it accepts no new connections. Idle connections stay open for `leaveMs`, for a request
- * that is on its way; its response is the last on the connection. `close` of Node's HTTP server would close idle
- * connections at once, and lose that request.
+ * When the server closes, it accepts no new connections. Idle connections stay open for `leaveMs`, for a
+ * request that is on its way; its response is the last on the connection. `close` of Node's HTTP server would
+ * close idle connections at once, and lose that request.
  */
 export const readinessPlugin = fp<ReadinessOptions>(
   async (app, { leaveMs }) => {

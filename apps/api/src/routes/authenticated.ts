@@ -23,8 +23,8 @@ export interface AuthenticatedRoutesOptions {
 }
 
 /**
- * Routes that need a session. A hook rejects requests without a token, for all routes here. The store calls check
- * that the token is valid and that the session exists, in the round trip that they make anyway.
+ * Routes that need a session. A hook rejects requests without a token, for all routes here. The store calls
+ * check that the token is valid and that the session exists, in the round trip that they make anyway.
  */
 export const authenticatedRoutes = fp<AuthenticatedRoutesOptions>(
   async (app, { routes, dataBodyBytes, shop }) => {

@@ -23,8 +23,8 @@ const routes: FastifyPluginAsyncTypebox<{ authenticator: Authenticator }> = asyn
         response: { 200: Login },
         'x-errors': [401, 403],
       },
-      // Login CSRF: a page of another origin could log a visitor in to the attacker's account, which would then
-      // record what the visitor views.
+      // Login CSRF: a page of another origin could log a visitor in to the attacker's account, which would
+      // then record what the visitor views.
       onRequest: (request, _reply, done) => {
         request.session.refuseCrossSite()
         done()

@@ -18,7 +18,10 @@ const NO_REPORT =
 const POLICY =
   "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-/** Folder next to the index with the pages of the experiments. Same as in the URL, so links also work without a server. */
+/**
+ * Folder next to the index with the pages of the experiments. Same as in the URL, so links also work without
+ * a server.
+ */
 const PAGES = 'report'
 
 /** `GET /report`: index of the latest measurements; `GET /report/http.html`: the page of an experiment. */

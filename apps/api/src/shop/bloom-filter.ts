@@ -12,12 +12,12 @@ export interface BloomFilter {
 }
 
 /**
- * Sizes a Bloom filter. A member is always found. A non-member is found with at most the false-positive rate, while
- * the filter has no more members than `capacity`; above it, the rate increases.
+ * Sizes a Bloom filter. A member is always found. A non-member is found with at most the false-positive rate,
+ * while the filter has no more members than `capacity`; above it, the rate increases.
  *
  * @param capacity At least 1.
- * @param falsePositiveRate Above 0 and below 1. A tenth of the rate takes 4.8 more bits per member of the capacity,
- *   and 3.3 more hashes.
+ * @param falsePositiveRate Above 0 and below 1. A tenth of the rate takes 4.8 more bits per member of the
+ *   capacity, and 3.3 more hashes.
  * @throws TypeError for other values, and for more than 2^32 bits (a Redis string).
  */
 export function bloomFilter(options: { capacity: number; falsePositiveRate: number }): BloomFilter {

@@ -15,8 +15,9 @@ export interface ClientCacheOptions<Value>
 
 export interface ClientCache<Value> {
   /**
-   * Returns the value of a key. It is stale by at most `checkEveryMs` plus `deadlineMs`, and usually only by the
-   * latency of a message from Redis. Do not modify it: callers share it. The first call opens the connection.
+   * Returns the value of a key. It is stale by at most `checkEveryMs` plus `deadlineMs`, and usually only by
+   * the latency of a message from Redis. Do not modify it: callers share it. The first call opens the
+   * connection.
    *
    * @throws The errors of `read`.
    */
@@ -28,9 +29,9 @@ export interface ClientCache<Value> {
 /**
  * A local cache. Redis invalidates its entries by reporting changed keys (`watchInvalidations`).
  *
- * An entry is the promise of a read, so it exists before the reply arrives. If the key changes in between, the entry
- * is removed, and only earlier callers get the old value. While invalidations may be lost, the cache is empty and
- * every read goes to Redis.
+ * An entry is the promise of a read, so it exists before the reply arrives. If the key changes in between,
+ * the entry is removed, and only earlier callers get the old value. While invalidations may be lost, the
+ * cache is empty and every read goes to Redis.
  */
 export function clientCache<Value>(options: ClientCacheOptions<Value>): ClientCache<Value> {
   const { maxEntries, read, onRead = () => {} } = options

@@ -14,8 +14,8 @@ const USER_FEED_SECONDS = 2_592_000
 const PAGE_SIZE = 20
 
 /**
- * KEYS: feed. ARGV: entry, maximum entries, expiry in seconds (0: none). Numbers the entry, adds it, and trims the
- * list to the maximum. Returns the number: that of the previous entry plus 1.
+ * KEYS: feed. ARGV: entry, maximum entries, expiry in seconds (0: none). Numbers the entry, adds it, and
+ * trims the list to the maximum. Returns the number: that of the previous entry plus 1.
  */
 const POST = `
 local newest = redis.call('LINDEX', KEYS[1], 0)
@@ -26,8 +26,8 @@ if ARGV[3] ~= '0' then redis.call('EXPIRE', KEYS[1], ARGV[3]) end
 return id`
 
 /**
- * KEYS: feed. ARGV: entries to read, number of the last entry of the previous page (optional). The index of an entry
- * is the number of the newest entry minus its own, so entries added between two pages do not matter.
+ * KEYS: feed. ARGV: entries to read, number of the last entry of the previous page (optional). The index of
+ * an entry is the number of the newest entry minus its own, so entries added between two pages do not matter.
  */
 const READ = `
 local newest = redis.call('LINDEX', KEYS[1], 0)
@@ -49,8 +49,8 @@ interface Entry extends Post {
 }
 
 /**
- * Adds an entry to the user's feed and to the feed of all users, in one round trip. After a failure in between, the
- * entry is only in the user's feed. Keys: both feeds, which are in different slots of a cluster.
+ * Adds an entry to the user's feed and to the feed of all users, in one round trip. After a failure in
+ * between, the entry is only in the user's feed. Keys: both feeds, which are in different slots of a cluster.
  *
  * @returns The number in the feed of all users.
  */

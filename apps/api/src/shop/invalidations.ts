@@ -1,8 +1,8 @@
 import { longLivedConnection, type ServerLocation } from '@onetrip/session-store'
 
 /**
- * Address of Redis; a cluster is not supported. The Redis user needs permission for `CLIENT TRACKING`, `CLIENT ID`
- * and the channel below.
+ * Address of Redis; a cluster is not supported. The Redis user needs permission for `CLIENT TRACKING`,
+ * `CLIENT ID` and the channel below.
  */
 export interface InvalidationsOptions extends ServerLocation {
   /** Prefix of the watched keys. */
@@ -16,13 +16,13 @@ export interface InvalidationsOptions extends ServerLocation {
   /** Called when changes may have been missed. */
   onLost(): void
   /** Called when Redis rejects tracking, for example for lack of permission. Retried every second. */
-  onRefused?(error: Error): void
+  onRejected?(error: Error): void
 }
 
 export interface Invalidations {
   /**
-   * Whether all changes were reported up to `checkEveryMs` plus `deadlineMs` ago. Later ones may be missing if the
-   * connection is dead or the process was stopped.
+   * Whether all changes were reported up to `checkEveryMs` plus `deadlineMs` ago. Later ones may be missing
+   * if the connection is dead or the process was stopped.
    */
   readonly complete: boolean
   close(): void
@@ -33,15 +33,15 @@ const CHANNEL = '__redis__:invalidate'
 const RETRY_MS = 1_000
 
 /**
- * Reports changed keys with Redis client-side caching in broadcasting mode: Redis reports every change of a key with
- * the prefix, also of keys read on other connections.
+ * Reports changed keys with Redis client-side caching in broadcasting mode: Redis reports every change of a
+ * key with the prefix, also of keys read on other connections.
  *
- * Uses a dedicated RESP2 connection, because ioredis 6 drops invalidation messages of RESP3. The connection redirects
- * the messages to itself, so that tracking and subscription end together. With two connections, losing the tracking
- * connection would go unnoticed.
+ * Uses a dedicated RESP2 connection, because ioredis 6 drops invalidation messages of RESP3. The connection
+ * redirects the messages to itself, so that tracking and subscription end together. With two connections,
+ * losing the tracking connection would go unnoticed.
  */
 export function watchInvalidations(options: InvalidationsOptions): Invalidations {
-  const { prefix, checkEveryMs, deadlineMs, onChange, onLost, onRefused = () => {} } = options
+  const { prefix, checkEveryMs, deadlineMs, onChange, onLost, onRejected = () => {} } = options
   const redis = longLivedConnection(options, deadlineMs)
   redis.options.autoResubscribe = false // a subscribed RESP2 connection cannot send CLIENT TRACKING
   /** Send time of the last request that was answered; undefined: tracking is off. */
@@ -67,7 +67,7 @@ export function watchInvalidations(options: InvalidationsOptions): Invalidations
       })
     } catch (error) {
       if (closed) return
-      if ((error as Error).name === 'ReplyError') onRefused(error as Error)
+      if ((error as Error).name === 'ReplyError') onRejected(error as Error)
       timer = setTimeout(() => stream.destroy(), RETRY_MS).unref()
     }
   }

@@ -93,7 +93,9 @@ function requestReasons({ logins, network, reasons }: Features, own: string): Ri
   return network === own ? reasons : [...new Set([...reasons, 'new network' as const])]
 }
 
-/** Hash of user and network: Redis stores no addresses, and two users in one network have different hashes. */
+/**
+ * Hash of user and network: Redis stores no addresses, and two users in one network have different hashes.
+ */
 const networkOf = (request: FastifyRequest, user: string): string =>
   createHash('sha256')
     .update(JSON.stringify([user, clientNetwork(request)]))
@@ -133,16 +135,16 @@ export const riskPlugin = fp<RiskOptions>(
   async (app, options) => {
     const { url, tls, sentinel, cacheEntries, deadlineMs, writeEveryMs = 100 } = options
     const { store } = app
-    let refused = false
+    let rejected = false
     const metrics = riskMetrics(app, () => cache.entries)
     const cache = clientCache<Features>({
       ...{ url, tls, sentinel, deadlineMs, prefix: RISK_KEYS, checkEveryMs: CHECK_EVERY_MS },
       maxEntries: cacheEntries,
       read: (key) => store.run(readFeatures(key)),
       onRead: metrics.read,
-      onRefused(err) {
-        if (!refused) app.log.warn({ err }, 'Redis rejected CLIENT TRACKING; risk cache is off')
-        refused = true
+      onRejected(err) {
+        if (!rejected) app.log.warn({ err }, 'Redis rejected CLIENT TRACKING; risk cache is off')
+        rejected = true
       },
     })
     const writes = writeBehind<Logins>({

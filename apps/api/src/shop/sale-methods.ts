@@ -25,8 +25,8 @@ function refusal([left, boughtAt]: readonly Reply[]): Outcome | undefined {
 }
 
 /**
- * Reads the number of items left, then decrements it: two round trips. Do not use it: concurrent buyers can all see
- * the last item and all get it, so it oversells.
+ * Reads the number of items left, then decrements it: two round trips. Do not use it: concurrent buyers can
+ * all see the last item and all get it, so it oversells.
  */
 export const buyNaively =
   (store: Runs): Buy =>
@@ -41,8 +41,8 @@ export const buyNaively =
 
 /**
  * Decrements first, and increments again if none was left or the user has one: two to four round trips. Never
- * oversells. If the process or Redis dies after the decrement, one item is lost: no user has it or can buy it.
- * `setStock` with the same number repairs that.
+ * oversells. If the process or Redis dies after the decrement, one item is lost: no user has it or can buy
+ * it. `setStock` with the same number repairs that.
  */
 export const buyCompensated =
   (store: Runs): Buy =>
@@ -68,7 +68,9 @@ const MAX_ATTEMPTS = 100
 export interface OptimisticOptions extends ServerLocation {
   /** Number of connections, each with one purchase at a time. Default 8. */
   connections?: number
-  /** Timeout in milliseconds, each for connecting, for waiting for a free connection, and for the purchase. */
+  /**
+   * Timeout in milliseconds, each for connecting, for waiting for a free connection, and for the purchase.
+   */
   deadlineMs: number
 }
 
@@ -79,12 +81,12 @@ export interface SaleMethod {
 }
 
 /**
- * Optimistic locking: WATCH, read, MULTI and EXEC. EXEC fails if the sale has changed since WATCH; then the attempt
- * is repeated. Three round trips per attempt. Correct, but only one of several concurrent buyers succeeds per attempt.
- * Throws `API_OVERLOADED` after 100 attempts, or if no connection becomes free in time.
+ * Optimistic locking: WATCH, read, MULTI and EXEC. EXEC fails if the sale has changed since WATCH; then the
+ * attempt is repeated. Three round trips per attempt. Correct, but only one of several concurrent buyers
+ * succeeds per attempt. Throws `API_OVERLOADED` after 100 attempts, or if no connection becomes free in time.
  *
- * WATCH is a state of the connection, so a purchase cannot share its connection: the EXEC of another caller would end
- * the watch.
+ * WATCH is a state of the connection, so a purchase cannot share its connection: the EXEC of another caller
+ * would end the watch.
  */
 export function optimisticSale(options: OptimisticOptions): SaleMethod {
   const { connections = 8, deadlineMs } = options

@@ -29,7 +29,10 @@ export type Outcome = Bought | 'sold out' | 'not on sale'
 /** Sells one piece of the item to the user; at most one per user. */
 export type Buy = (item: string, user: string) => Promise<Outcome>
 
-/** KEYS: sale. ARGV: user, time. Returns the time of the user's purchase (or nil), pieces left, and 1 if sold now. */
+/**
+ * KEYS: sale. ARGV: user, time. Returns the time of the user's purchase (or nil), pieces left, and 1 if sold
+ * now.
+ */
 const BUY = `
 local left = tonumber(redis.call('HGET', KEYS[1], ''))
 if not left then return end
@@ -39,8 +42,8 @@ redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
 return { ARGV[2], redis.call('HINCRBY', KEYS[1], '', -1), 1 }`
 
 /**
- * Sells a piece in one round trip. Never oversells; a buyer gets at most one. Idempotent: a retry returns the first
- * purchase. Keys: sale.
+ * Sells a piece in one round trip. Never oversells; a buyer gets at most one. Idempotent: a retry returns the
+ * first purchase. Keys: sale.
  */
 function buy(item: string, user: string, now: number): Update<Outcome> {
   return {
@@ -77,8 +80,8 @@ redis.call('EXPIRE', KEYS[1], ARGV[2])
 return { left, sold }`
 
 /**
- * Sets the number of pieces on sale, including those already sold. Idempotent. It also repairs a count of pieces left
- * that does not match the buyers (`compensated`). Keys: sale.
+ * Sets the number of pieces on sale, including those already sold. Idempotent. It also repairs a count of
+ * pieces left that does not match the buyers (`compensated`). Keys: sale.
  */
 export function setStock(item: string, pieces: number): Update<Sale> {
   return {

@@ -22,9 +22,9 @@ export interface Seen {
 }
 
 /**
- * Adds the user to the viewers of the item, and returns whether the user was one before. Sends one SETBIT per hash,
- * whose reply is the old bit. The count is estimated from the bits set; a separate counter could become wrong after a
- * failure. Idempotent. Keys: viewers.
+ * Adds the user to the viewers of the item, and returns whether the user was one before. Sends one SETBIT per
+ * hash, whose reply is the old bit. The count is estimated from the bits set; a separate counter could become
+ * wrong after a failure. Idempotent. Keys: viewers.
  */
 export function seeItem(item: string, user: string): Update<Seen> {
   const key = shopKeys.viewers(item)

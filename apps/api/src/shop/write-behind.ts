@@ -27,10 +27,11 @@ export interface WriteBehind<Change> {
 const MAX_KEYS = 500
 
 /**
- * Write-behind: collects the changes of an interval, merges those of the same key, and writes them in one round trip.
+ * Write-behind: collects the changes of an interval, merges those of the same key, and writes them in one
+ * round trip.
  *
- * A crash loses the changes of one interval. A failed write is retried only if it was certainly not sent; otherwise
- * its changes are dropped, because Redis may have executed them.
+ * A crash loses the changes of one interval. A failed write is retried only if it was certainly not sent;
+ * otherwise its changes are dropped, because Redis may have executed them.
  */
 export function writeBehind<Change>(options: WriteBehindOptions<Change>): WriteBehind<Change> {
   const { store, update, merge, intervalMs, maxPending, onResult = () => {} } = options

@@ -10,8 +10,8 @@ import {
 import fp from 'fastify-plugin'
 
 /**
- * Adds a span per request. Its name is the route, not the URL, which may contain a session id. A `traceparent`
- * header makes the span part of the caller's trace.
+ * Adds a span per request. Its name is the route, not the URL, which may contain a session id. A
+ * `traceparent` header makes the span part of the caller's trace.
  */
 export const requestSpans = fp<{ tracer: Tracer }>(
   async (app, { tracer }) => {

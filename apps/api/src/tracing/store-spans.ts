@@ -16,8 +16,8 @@ import {
 const MAX_SUMMARY_LENGTH = 255
 
 /**
- * Adds a span per store update of a traced request, and a span per batch that contains such an update. The batch
- * span is a child of its first update and links to all its updates; each update links to its batch.
+ * Adds a span per store update of a traced request, and a span per batch that contains such an update. The
+ * batch span is a child of its first update and links to all its updates; each update links to its batch.
  *
  * @returns Function that stops tracing.
  */

@@ -9,8 +9,9 @@ const REPLY_TIMEOUT_MS = 1_000
 /**
  * Merges the metrics of all processes.
  *
- * prom-client's `clusterMetrics` fails when a worker is slow or exits, and drops the counts of exited workers, so
- * sums decrease and rates jump. Here the sums include the counters of exited workers, as of their last reply.
+ * prom-client's `clusterMetrics` fails when a worker is slow or exits, and drops the counts of exited
+ * workers, so sums decrease and rates jump. Here the sums include the counters of exited workers, as of their
+ * last reply.
  */
 export class MergedMetrics {
   readonly #own: () => Promise<ProcessMetrics>
@@ -34,7 +35,9 @@ export class MergedMetrics {
     return this.#collecting
   }
 
-  /** Takes the reply of a worker. Ignores a reply that is read after `retire`, which has counted the worker. */
+  /**
+   * Takes the reply of a worker. Ignores a reply that is read after `retire`, which has counted the worker.
+   */
   take(worker: Worker, metrics: ProcessMetrics): void {
     if (this.#retired.has(worker)) return
     this.#last.set(worker, metrics)
@@ -42,8 +45,8 @@ export class MergedMetrics {
   }
 
   /**
-   * Keeps the counters of an exited worker. Not those with another aggregator than the sum: they are values read
-   * from Redis, which the other processes report.
+   * Keeps the counters of an exited worker. Not those with another aggregator than the sum: they are values
+   * read from Redis, which the other processes report.
    */
   retire(worker: Worker): void {
     this.#retired.add(worker)

@@ -1,6 +1,8 @@
 import type { Registry } from 'prom-client'
 
-/** Environment variable with the worker's number, from 1. A replacement gets the number of its predecessor. */
+/**
+ * Environment variable with the worker's number, from 1. A replacement gets the number of its predecessor.
+ */
 export const NUMBER_VARIABLE = 'ONETRIP_WORKER'
 
 /** Metrics of one process, in prom-client's format for merging. */

@@ -30,8 +30,8 @@ interface Slot {
 }
 
 /**
- * Runs in the primary process: starts the workers, replaces those that exit, and stops all of them. If the primary
- * is killed, Node ends its workers.
+ * Runs in the primary process: starts the workers, replaces those that exit, and stops all of them. If the
+ * primary is killed, Node ends its workers.
  */
 export class Supervisor {
   readonly #slots: readonly Slot[]
@@ -64,8 +64,9 @@ export class Supervisor {
    */
   async start(): Promise<void> {
     process.once('exit', () => this.#kill())
-    // All workers accept from one listening socket. With Node's default (round robin) the primary accepts each
-    // connection and passes it on; a connection on its way to a worker that exits is never answered or closed.
+    // All workers accept from one listening socket. With Node's default (round robin) the primary accepts
+    // each connection and passes it on; a connection on its way to a worker that exits is never answered or
+    // closed.
     cluster.schedulingPolicy = cluster.SCHED_NONE
     for (const slot of this.#slots) this.#fork(slot)
     await this.#start.promise
@@ -127,7 +128,9 @@ export class Supervisor {
     })
   }
 
-  /** At startup, all workers listen at the same time. Otherwise the first one would accept all connections. */
+  /**
+   * At startup, all workers listen at the same time. Otherwise the first one would accept all connections.
+   */
   #letListen(worker: Worker): void {
     this.#ready.add(worker)
     if (!this.#serving && this.#ready.size < this.#slots.length) return

@@ -1,5 +1,5 @@
-// Takes screenshots of the demo page's main states in both themes and two widths, and checks the time to its first
-// contentful paint: npm run screenshots -- FOLDER. Exits with 1 if that takes longer than a second.
+// Takes screenshots of the demo page's main states in both themes and two widths, and checks the time to its
+// first contentful paint: npm run screenshots -- FOLDER. Exits with 1 if that takes longer than a second.
 
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'

@@ -103,7 +103,7 @@ test('a failed read is not cached', async () => {
 test('nothing is cached from the loss of the connection until it is back', async () => {
   const refusals: string[] = []
   const { cache, lastRead, works } = cacheForThisTest({
-    onRefused: ({ message }) => void refusals.push(message),
+    onRejected: ({ message }) => void refusals.push(message),
   })
   await server.redis.set('cached:a', 'old')
   await works()

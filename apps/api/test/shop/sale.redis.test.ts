@@ -58,7 +58,7 @@ test('a sale expires, and only a seller may set its stock', async () => {
   expect(await server.redis.ttl(shopKeys.sale('book'))).toBeGreaterThan(86_000)
 })
 
-test('a guest session cannot buy', async () => {
+test('purchases need the session of a user, not of a guest', async () => {
   const app = await appForThisTest(server.socket)
   expect((await purchase(app, 'x')).statusCode).toBe(401)
   const { token } = await app.store.loginGuest()
