@@ -124,7 +124,7 @@ const codeOfStatus: Partial<Record<number, ApiErrorCode>> = {
  */
 export function fromStatus(status: number, message?: string): ApiError | undefined {
   if (status < 400 || status >= 500) return undefined
-  // Only for 400 does Fastify's message say what is wrong. Other messages may quote the request.
+  // Fastify's message explains the error only for 400. Other messages may quote the request.
   const code = codeOfStatus[status] ?? 'API_BAD_REQUEST'
   return new ApiError(code, status === 400 ? message : undefined)
 }

@@ -201,7 +201,7 @@ async function serveFromThisProcess(
 
 /** Logs the servers that hold keys. */
 async function logNodes({ log, store }: FastifyInstance): Promise<void> {
-  const states = await store.ping().catch(() => []) // an outage at this moment is logged by other code
+  const states = await store.ping().catch(() => []) // later log lines report an outage that begins now
   log.info({ nodes: states.map(({ node }) => node) }, 'connected to Redis')
   for (const { node, error } of states) {
     if (error) log.warn({ node, reason: error.message }, 'Redis node is unavailable')
@@ -210,7 +210,7 @@ async function logNodes({ log, store }: FastifyInstance): Promise<void> {
 
 function riskOptions(config: Config, redis: RedisLocation): RiskOptions | undefined {
   if (!config.RISK_FEATURES) return undefined
-  const isNaive = config.STRATEGY.startsWith('naive') // naive means no long-lived connection
+  const isNaive = config.STRATEGY.startsWith('naive') // the naive strategies keep no connection open
   return {
     ...redis,
     deadlineMs: config.REDIS_DEADLINE_MS,

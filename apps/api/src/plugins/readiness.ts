@@ -36,7 +36,8 @@ export const readinessPlugin = fp<ReadinessOptions>(
     let stopping = false
     const stop = () => {
       stopping = true
-      app.server.maxRequestsPerSocket = 1 // counted from now on: the next response of each connection has `connection: close`
+      // Node counts from now on: the next response of each connection has `connection: close`.
+      app.server.maxRequestsPerSocket = 1
     }
     app.decorate('readiness', {
       get stopping() {
