@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { after, laneOf, linesOf, initialState, type State } from '../page/scripts/race-state.js'
+import { after, initialState, laneOf, linesOf, type State } from '../page/scripts/race-state.js'
 
 const race = {
   id: 'a',

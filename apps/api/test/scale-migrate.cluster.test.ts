@@ -137,7 +137,7 @@ test('moves all data to a cluster under load, although the command is killed twi
   expect(await run(...fromTo())).toMatchObject({
     code: 0,
     stdout: expect.stringMatching(
-      /^Moved .* sessions and .* views of 3 items in .* s\.\nThe source holds no sessions any more/,
+      /^Moved .* sessions and .* views of 3 items in .* s\.\nThe source has no more sessions/,
     ),
   })
   serving = false

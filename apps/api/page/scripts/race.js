@@ -3,7 +3,7 @@ import { createChart } from './chart.js'
 import { announce, byId, notice, setText } from './dom.js'
 import { listen } from './events.js'
 import { figure } from './format.js'
-import { after, eventNames, laneOf, linesOf, initialState } from './race-state.js'
+import { after, eventNames, initialState, laneOf, linesOf } from './race-state.js'
 import { descriptionOf, onSettings, settings, showSettings } from './settings.js'
 
 /** @typedef {import('./race-state.js').State} State */
