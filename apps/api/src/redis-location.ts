@@ -181,10 +181,7 @@ function rejectWithoutEffect(config: Config): void {
       config.REDIS_USERNAME !== '',
       'REDIS_USERNAME has no effect with REDIS_URL; write redis://user@host:6379',
     )
-    rejectIf(
-      config.REDIS_TLS,
-      'REDIS_TLS has no effect with REDIS_URL; write rediss://host:6379',
-    )
+    rejectIf(config.REDIS_TLS, 'REDIS_TLS has no effect with REDIS_URL; write rediss://host:6379')
   }
   if (hasCluster) rejectOnCluster(config, rejectIf)
   if (config.REDIS_MIGRATE_TO !== '') {

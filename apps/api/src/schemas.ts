@@ -140,7 +140,8 @@ export const DataPatch = Type.Object(
   {},
   {
     additionalProperties: true,
-    description: 'JSON values by field. null removes a field. Fields that are not named do not change',
+    description:
+      'JSON values by field. null removes a field. Fields that are not named do not change',
     examples: [{ cart: ['book', 'pen'], theme: null }],
   },
 )

@@ -78,8 +78,7 @@ export async function serve<Schema extends TSchema>(
 }
 
 function logRetention(log: FastifyBaseLogger, event: RetentionEvent): void {
-  if (event.type === 'failure')
-    log.warn({ err: event.error }, 'janitor failed; it will retry')
+  if (event.type === 'failure') log.warn({ err: event.error }, 'janitor failed; it will retry')
   else if (event.type === 'run' && event.evicted > 0) log.info(event, 'janitor ended sessions')
 }
 

@@ -150,7 +150,9 @@ test('a page view as text has every step with its time', () => {
     'after 920 µs: close',
     'after 1 ms: answered',
   ])
-  expect(summaryOf(naive)).toBe('4 round trips (2 for connection setup and QUIT), 1 connection opened')
+  expect(summaryOf(naive)).toBe(
+    '4 round trips (2 for connection setup and QUIT), 1 connection opened',
+  )
   expect(summaryOf(batch)).toBe('1 round trip, no connections opened')
 })
 

@@ -111,7 +111,7 @@ test('an unexpected error is logged, and the response does not reveal it', async
   expect(log.text()).not.toMatch(/a-token|a-password/)
 })
 
-test.each([null, undefined])('a route that throws %s gets an error response with a code', async (thrown) => {
+test.each([null, undefined])('a route that throws %s causes a coded error', async (thrown) => {
   const log = logged()
   const app = await appForThisTest(server.socket, {
     logger: { ...(loggerOptions('trace', false) as object), stream: log.stream },

@@ -138,7 +138,7 @@ function inTerminal(path: string) {
 }
 
 // Needs `script` of util-linux; that of macOS has other options.
-test.runIf(process.platform === 'linux')('in a terminal the password is typed twice and not shown', async () => {
+test.runIf(process.platform === 'linux')('in a terminal: typed twice, not shown', async () => {
   const path = join(await temporaryFolder(), 'users')
   const equal = inTerminal(path)
   await equal.type('Password for ada: ', 'my passwordd\x7f\r')

@@ -60,13 +60,13 @@ const openConnections = (app: FastifyInstance) =>
 test.each([
   ['large responses', LARGE, 50],
   ['small responses', SMALL, 5_000],
-])('the connection of a client that pipelines requests and never reads is closed: %s', async (_what, path, count) => {
+])('a client that pipelines and never reads is disconnected: %s', async (_what, path, count) => {
   const { app, port } = await listening({ stalledMs: 100, pipelinedRequests: 10_000 })
   await pipelineUnread(port, path, count)
   await expect.poll(() => openConnections(app)).toBe(0)
 })
 
-test('the connection of a client that keeps sending and never reads is closed', async () => {
+test('a client that keeps sending and never reads is disconnected', async () => {
   const { app, port } = await listening({ stalledMs: 200 })
   const socket = await pipelineUnread(port, LARGE, 50)
   const dripping = setInterval(() => socket.write(get('/healthz')), 10)
@@ -74,7 +74,7 @@ test('the connection of a client that keeps sending and never reads is closed', 
   await expect.poll(() => openConnections(app)).toBe(0)
 })
 
-test('the connection of a client that waits for its response is not closed', async () => {
+test('a client that waits for its response is not disconnected', async () => {
   const redis = await redisForThisTest()
   const { app, port } = await listening({ stalledMs: 100 }, redis.socket)
   const token = await login(app)
@@ -88,7 +88,7 @@ test('the connection of a client that waits for its response is not closed', asy
   expect(await firstOf(waiting)).toMatch(/^HTTP\/1.1 200 /)
 })
 
-test('the connection of a client that reads slowly is not closed', async () => {
+test('a client that reads slowly is not disconnected', async () => {
   vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
   onTestFinished(() => void vi.useRealTimers())
   const { app, port } = await listening({ stalledMs: 1_000 })
@@ -117,7 +117,7 @@ test('the connection of a client that reads slowly is not closed', async () => {
   expect(served.destroyed).toBe(true)
 })
 
-test('the connection of a client that reads one large write slowly is not closed', async () => {
+test('a client that reads one large write slowly is not disconnected', async () => {
   vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
   onTestFinished(() => void vi.useRealTimers())
   const app = await appForThisTest(server.socket, { limits: { stalledMs: 1_000 } })

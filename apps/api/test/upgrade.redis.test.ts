@@ -115,7 +115,7 @@ test.runIf(hasHistory)('a logout in one version applies to the other', async () 
   expect(left).toEqual([])
 })
 
-test.runIf(hasHistory)('the janitor removes the data of a session that the previous version ended', async () => {
+test.runIf(hasHistory)('data of sessions ended by the previous version is swept', async () => {
   const { old, fresh } = await bothApis()
   const token = await old.login()
   const body = JSON.stringify({ cart: ['book'] })

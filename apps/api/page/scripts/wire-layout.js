@@ -223,8 +223,7 @@ export function summaryOf(wire) {
   const greetings = groupsOf(wire).filter(
     ({ kind, lines }) => kind === 'trip' && lines.every(({ text }) => GREETING.test(text)),
   )
-  const setup =
-    greetings.length > 0 ? ` (${greetings.length} for connection setup and QUIT)` : ''
+  const setup = greetings.length > 0 ? ` (${greetings.length} for connection setup and QUIT)` : ''
   const opened = `${counted(wire.connections, 'connection')} opened`
   return `${counted(wire.roundTrips, 'round trip')}${setup}, ${opened}`
 }

@@ -14,7 +14,8 @@ const Pair = <Item extends TSchema>(item: Item) => Type.Array(item, { minItems: 
 const lanes = Pair(Strategy)
 const distanceMs = Type.Number({
   minimum: 0,
-  description: 'Latency added to each round trip to Redis, in ms. GET /demo lists the allowed values',
+  description:
+    'Latency added to each round trip to Redis, in ms. GET /demo lists the allowed values',
 })
 
 export const RaceBody = Exactly(

@@ -89,7 +89,11 @@ const fields: readonly Field[] = [
   gauge('rdb_last_save_ok', '1: the last RDB snapshot succeeded', isOk('rdb_last_bgsave_status')),
   gauge('aof_enabled', '1: the append-only file is enabled', number('aof_enabled')),
   gauge('aof_last_write_ok', '1: the last AOF write succeeded', isOk('aof_last_write_status')),
-  gauge('aof_last_rewrite_ok', '1: the last AOF rewrite succeeded', isOk('aof_last_bgrewrite_status')),
+  gauge(
+    'aof_last_rewrite_ok',
+    '1: the last AOF rewrite succeeded',
+    isOk('aof_last_bgrewrite_status'),
+  ),
 ]
 
 /**

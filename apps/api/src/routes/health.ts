@@ -14,7 +14,8 @@ const Ready = Type.Object(
     strategy: Type.String(),
     nodes: Type.Optional(
       Type.Integer({
-        description: 'Only if degraded: number of servers that hold keys (the primaries of a cluster)',
+        description:
+          'Only if degraded: number of servers that hold keys (the primaries of a cluster)',
       }),
     ),
     unavailable: Type.Optional(

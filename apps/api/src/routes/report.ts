@@ -43,7 +43,8 @@ export const reportRoutes: FastifyPluginAsyncTypebox<ReportOptions> = async (app
       schema: {
         operationId: 'readReport',
         summary: 'Report of the latest measurements',
-        description: 'HTML page written by `npm run load`, with links to the pages of the experiments.',
+        description:
+          'HTML page written by `npm run load`, with links to the pages of the experiments.',
         tags: ['operations'],
         response: htmlPage,
         'x-errors': [404],

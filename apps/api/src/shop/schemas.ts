@@ -94,7 +94,8 @@ export const Viewers = Exactly(
 export const Viewer = Exactly(
   { item: Name, seenBefore: Type.Boolean(), viewers: ViewerCount },
   {
-    description: 'Whether the user viewed the item before, and the number of viewers including this user',
+    description:
+      'Whether the user viewed the item before, and the number of viewers including this user',
     examples: [{ item: 'book', seenBefore: false, viewers: 17 }],
   },
 )
@@ -112,8 +113,7 @@ export const UserRisk = Exactly(
     }),
   },
   {
-    description:
-      "Data about the user's logins, and why the last login or this request is unusual",
+    description: "Data about the user's logins, and why the last login or this request is unusual",
     examples: [{ logins: 3, lastLoginAt: NOW, reasons: ['new network'] }],
   },
 )
