@@ -1,6 +1,6 @@
 /**
- * What "seen before?" costs by structure and by the way commands are sent: a Bloom filter with SETBIT or
- * BITFIELD, and a HyperLogLog. Run: node apps/api/bench/seen-before.ts [seconds] [rounds]
+ * Compares data structures for "has the user seen this item before?" (a Bloom filter with SETBIT or BITFIELD,
+ * and a HyperLogLog) with several strategies. Run: node apps/api/bench/seen-before.ts [seconds] [rounds]
  */
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -35,7 +35,7 @@ const hyperLogLog = (item: string, user: string): Update<unknown> => {
   }
 }
 
-/** The same as `seeItem`, as one command in place of a SETBIT for each hash. */
+/** Like `seeItem`, with one BITFIELD instead of a SETBIT per hash. */
 const bitfield = (item: string, user: string): Update<unknown> => {
   const update = seeItem(item, user)
   const bits = filter.positions(user).flatMap((position) => ['SET', 'u1', position, 1])

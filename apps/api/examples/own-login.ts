@@ -8,25 +8,25 @@ const byId = database.prepare('SELECT name, email FROM users WHERE id = ?')
 
 await serve({
   authenticator: {
-    // The body of POST /login.
+    // Schema of the body of POST /login.
     credentials: Type.Object({
       email: Type.String({ maxLength: 128 }),
       password: Type.String({ maxLength: 256 }),
     }),
-    // Login attempts are counted by this name: one spelling per user.
+    // Key of the login rate limit: one spelling per user.
     claimedUser: ({ email }) => email.toLowerCase(),
-    // The user of the new session, or undefined: then the answer is 401.
+    // Returns the user of the new session, or undefined for a 401.
     async authenticate({ email, password }) {
       const user = byEmail.get(email.toLowerCase()) as { id: string; password: string } | undefined
-      const valid = await verifyPassword(password, user?.password) // as slow without a user
+      const valid = await verifyPassword(password, user?.password) // takes as long without a user
       return valid ? user?.id : undefined
     },
   },
-  // Routes that need a session, which has been checked: request.user is its user.
+  // Routes that need a session. The API has checked it: request.user is its user.
   async routes(app) {
     app.get('/me/profile', async (request) => byId.get(request.user))
   },
-  // Routes for everybody.
+  // Routes without a session.
   async publicRoutes(app) {
     app.get('/welcome', async () => ({ message: 'Log in with POST /login' }))
   },

@@ -14,11 +14,11 @@ import { temporaryFolder } from '@onetrip/stack/testing/folders.ts'
 import { Redis } from 'ioredis'
 import { expect, onTestFinished, test } from 'vitest'
 import { apiProcessForThisTest } from '../test/api-process.ts'
-import { answered, stand } from './stand.ts'
+import { answered, startTestbed } from './testbed.ts'
 
 const script = fileURLToPath(new URL('../../server-build/container/backup.sh', import.meta.url))
 
-/** Runs the script; its standard output goes to a file. */
+/** Runs the script and writes its standard output to a file. */
 async function backUp(data: string, to: string): Promise<{ code: number | null; stderr: string }> {
   const child = spawn('sh', [script, data], { stdio: ['ignore', 'pipe', 'pipe'] })
   const exited = once(child, 'exit')
@@ -30,7 +30,7 @@ async function backUp(data: string, to: string): Promise<{ code: number | null; 
   return { code, stderr }
 }
 
-/** A fresh Redis on what is in a backup, stopped when the current test ends. */
+/** Starts a new Redis with the data of a backup. Stops it when the current test ends. */
 async function restored(backup: string) {
   const directory = join(await temporaryFolder(), 'data')
   await mkdir(directory)
@@ -45,8 +45,8 @@ async function restored(backup: string) {
 }
 
 // docs/operations.md, "Backup and restore".
-test('a backup under load, while the log is rewritten, restores every session and every view before it', async () => {
-  const { redis, admin, viewing, settle } = await stand()
+test('a backup under load and during an AOF rewrite contains all earlier sessions and views', async () => {
+  const { redis, admin, viewing, settle } = await startTestbed()
   const data = join(redis.socket, '..')
   const folder = await temporaryFolder()
   for (let turn = 0; turn < 5; turn++) {
@@ -57,7 +57,7 @@ test('a backup under load, while the log is rewritten, restores every session an
     expect(await backUp(data, file)).toMatchObject({ code: 0 })
     await expect.poll(() => admin.info('persistence')).toContain('aof_rewrite_in_progress:0')
     const copy = await restored(file)
-    // The copy may have views that were answered, or sent, after the backup began.
+    // The copy may contain views that were answered or sent after the backup started.
     const since = viewing.views.slice(before)
     const ledger = Ledger.of(viewing.views.slice(0, before))
     for (const view of since) ledger.record({ ...view, outcome: 'unknown' })
@@ -73,8 +73,8 @@ test('a backup under load, while the log is rewritten, restores every session an
   await settle()
 })
 
-test('sessions of a restored Redis go on', async () => {
-  const { redis, viewing } = await stand()
+test('sessions are valid on a restored Redis', async () => {
+  const { redis, viewing } = await startTestbed()
   const view = await viewing.next(answered('200'))
   const file = join(await temporaryFolder(), 'backup.tar')
   expect(await backUp(join(redis.socket, '..'), file)).toMatchObject({ code: 0 })
@@ -87,7 +87,7 @@ test('sessions of a restored Redis go on', async () => {
   expect(again.body).toMatchObject({ views: 1 })
 })
 
-test('what has no append-only file is refused', async () => {
+test('a folder without an append-only file is rejected', async () => {
   const folder = await temporaryFolder()
   const result = await backUp(folder, join(folder, 'backup.tar'))
   expect(result).toEqual({ code: 1, stderr: expect.stringContaining("with 'appendonly yes'") })

@@ -6,7 +6,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { Agent, request } from 'undici'
 import { onTestFinished } from 'vitest'
 
-/** As a readiness probe of Kubernetes at its fastest. */
+/** Shortest interval of a Kubernetes readiness probe. */
 const CHECK_EVERY_MS = 1_000
 const HOP_BY_HOP = ['connection', 'keep-alive', 'transfer-encoding', 'content-length', 'host']
 
@@ -17,9 +17,8 @@ export interface Balancer {
 }
 
 /**
- * A load balancer that asks each server for `/readyz`, sends requests in turn to those that answer
- * 200, and never sends one again, as a Service of Kubernetes. One that fails is answered with 502. Closed when
- * the current test ends.
+ * A load balancer like a Kubernetes Service: probes `/readyz` of each server, sends requests in turn to those
+ * that return 200, and never retries a request. A failed request gets 502. Closed when the current test ends.
  */
 export async function balancerForThisTest(servers: readonly string[]): Promise<Balancer> {
   const ready = new Set<string>()

@@ -2,15 +2,15 @@ import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import type { View } from '@onetrip/stack/audit/ledger.ts'
 import { expect, onTestFinished, test } from 'vitest'
-import { answered, type Stand, stand } from './stand.ts'
+import { answered, startTestbed, type Testbed } from './testbed.ts'
 
 const acknowledged = answered('200')
 const answers = (views: readonly View[]) => views.map(({ answer }) => answer)
 
 test.each(['batch', 'pipeline', 'transaction', 'sequential', 'naive'])(
-  '%s: Redis is killed under load, and started again',
+  '%s: Redis is killed under load and restarted',
   async (strategy) => {
-    const { redis, viewing, settle } = await stand({ strategy })
+    const { redis, viewing, settle } = await startTestbed({ strategy })
     redis.program.signal('SIGKILL')
     await viewing.next(answered('ONETRIP_NOT_SENT'))
     await redis.restart()
@@ -19,8 +19,8 @@ test.each(['batch', 'pipeline', 'transaction', 'sequential', 'naive'])(
   },
 )
 
-test('Redis stops for five seconds, and goes on', async () => {
-  const { redis, viewing, settle } = await stand()
+test('Redis is stopped for five seconds and continued', async () => {
+  const { redis, viewing, settle } = await startTestbed()
   redis.program.signal('SIGSTOP')
   const stopped = Date.now()
   await viewing.next(answered('ONETRIP_OUTCOME_UNKNOWN'))
@@ -30,8 +30,8 @@ test('Redis stops for five seconds, and goes on', async () => {
   await settle()
 })
 
-test('Redis is out of memory, and then is not', async () => {
-  const { admin, viewing, settle } = await stand()
+test('Redis is out of memory for some time', async () => {
+  const { admin, viewing, settle } = await startTestbed()
   await admin.config('SET', 'maxmemory-policy', 'noeviction', 'maxmemory', '1')
   await viewing.next(
     ({ answer, outcome }) => answer === 'ONETRIP_REFUSED' && outcome === 'not written',
@@ -40,7 +40,7 @@ test('Redis is out of memory, and then is not', async () => {
   await settle()
 })
 
-/** Connects until Redis takes no more. */
+/** Opens connections until Redis rejects one. */
 async function fill(path: string): Promise<Socket[]> {
   const sockets: Socket[] = []
   onTestFinished(() => {
@@ -51,51 +51,52 @@ async function fill(path: string): Promise<Socket[]> {
     sockets.push(socket)
     socket.on('error', () => {})
     socket.write('PING\r\n')
-    // One that is refused may be closed while it writes.
+    // Redis may close a rejected connection during the write.
     const [reply] = await once(socket, 'data').catch(() => [])
     if (!String(reply).startsWith('+PONG')) return sockets
   }
 }
 
-test('Redis takes no more clients: a pool has its connection, and gets it back if it loses it', async () => {
-  const { redis, admin, viewing, connections, settle } = await stand()
+test('Redis is at maxclients: the pool keeps its connection, and recovers a lost one', async () => {
+  const { redis, admin, viewing, connections, settle } = await startTestbed()
   await admin.config('SET', 'maxclients', '32')
   const others = await fill(redis.socket)
   await viewing.next(acknowledged)
   expect(answers(viewing.views)).not.toContain('ONETRIP_NOT_SENT')
 
-  await admin.config('SET', 'maxclients', '16') // so that no place becomes free
+  await admin.config('SET', 'maxclients', '16') // so that no connection becomes available
   await Promise.all((await connections()).map((id) => admin.client('KILL', 'ID', id)))
   await viewing.next(answered('ONETRIP_NOT_SENT'))
   for (const socket of others) socket.destroy()
   await settle()
 })
 
-test('naive: while Redis takes no more clients, no view is written', async () => {
-  const { redis, admin, viewing, settle } = await stand({ strategy: 'naive' })
+test('naive: while Redis is at maxclients, no view is written', async () => {
+  const { redis, admin, viewing, settle } = await startTestbed({ strategy: 'naive' })
   await admin.config('SET', 'maxclients', '80')
   const others = await fill(redis.socket)
-  await admin.config('SET', 'maxclients', '40') // fewer than there are already
+  await admin.config('SET', 'maxclients', '40') // fewer than are connected
   await viewing.next(answered('ONETRIP_NOT_SENT'))
   for (const socket of others) socket.destroy()
   await settle()
 })
 
-test('Redis refuses one of the commands, until it is allowed again', async () => {
-  const { admin, viewing, settle } = await stand()
+test('Redis rejects one of the commands until it is allowed again', async () => {
+  const { admin, viewing, settle } = await startTestbed()
   await admin.call('ACL', 'SETUSER', 'default', '-zincrby')
   const refused = await viewing.next(answered('ONETRIP_REFUSED'))
-  expect(refused.outcome).toBe('unknown') // the others of its commands were not refused
+  expect(refused.outcome).toBe('unknown') // its other commands were executed
   await admin.call('ACL', 'SETUSER', 'default', '+@all')
   await settle()
 })
 
 /**
- * Cuts the connections to Redis after so many bytes of replies, until a reply was cut in the middle and
- * a view has lost its answer: a cut may also hit the end of a reply, or a connection without a view.
+ * Cuts the connections to Redis after this number of bytes of replies. Repeats that until a reply was cut in
+ * the middle and a view has lost its reply: a cut may also hit the end of a reply, or a connection without a
+ * view.
  */
-async function cutReply({ relay, viewing }: Stand, bytes: number): Promise<void> {
-  if (!relay) throw new Error('there is no relay')
+async function cutReply({ relay, viewing }: Testbed, bytes: number): Promise<void> {
+  if (!relay) throw new Error('no relay')
   const before = viewing.views.length
   const viewLost = () => viewing.views.slice(before).some(({ outcome }) => outcome === 'unknown')
   let replyCut = false
@@ -109,14 +110,14 @@ async function cutReply({ relay, viewing }: Stand, bytes: number): Promise<void>
   await viewing.next(acknowledged)
 }
 
-test('the connection is cut in the middle of a reply, again and again', async () => {
-  const stage = await stand({ relay: true })
-  for (const bytes of [1, 7, 64, 333, 1_000]) await cutReply(stage, bytes)
-  await stage.settle()
+test('the connection is repeatedly cut in the middle of a reply', async () => {
+  const testbed = await startTestbed({ relay: true })
+  for (const bytes of [1, 7, 64, 333, 1_000]) await cutReply(testbed, bytes)
+  await testbed.settle()
 })
 
-test('replies come later than the deadline', async () => {
-  const { relay, viewing, settle } = await stand({ relay: true })
+test('replies arrive after the deadline', async () => {
+  const { relay, viewing, settle } = await startTestbed({ relay: true })
   for (let turn = 0; turn < 2; turn++) {
     await relay?.command('stall')
     await viewing.next(answered('ONETRIP_OUTCOME_UNKNOWN'))
@@ -126,11 +127,11 @@ test('replies come later than the deadline', async () => {
   await settle()
 })
 
-test('the API is killed under load, and started again', async () => {
-  const stage = await stand()
-  stage.api.signal('SIGKILL')
-  await stage.restartApi()
-  await stage.viewing.next(acknowledged)
-  const views = await stage.settle()
+test('the API is killed under load and restarted', async () => {
+  const testbed = await startTestbed()
+  testbed.api.signal('SIGKILL')
+  await testbed.restartApi()
+  await testbed.viewing.next(acknowledged)
+  const views = await testbed.settle()
   expect(views.some(({ outcome }) => outcome !== 'acknowledged')).toBe(true)
 })

@@ -8,12 +8,12 @@ import { testCluster } from '@onetrip/stack/testing/cluster.ts'
 import { Cluster } from 'ioredis'
 import { expect, onTestFinished, test } from 'vitest'
 import { apiProcessForThisTest } from '../test/api-process.ts'
-import { answered } from './stand.ts'
+import { answered } from './testbed.ts'
 
 const isPrimary = async ({ admin }: ClusterNode) => (await viewOf(admin)).self.primary === null
 
 /**
- * Whether a replica has caught up and may be ended: during the rewrite of the log that follows a full copy, Redis
+ * Whether a replica is in sync and can be stopped. During the AOF rewrite after a full synchronization, Redis
  * ignores SIGTERM ("Writing initial AOF, can't exit").
  */
 async function hasCaughtUp({ admin }: ClusterNode): Promise<boolean> {
@@ -21,7 +21,7 @@ async function hasCaughtUp({ admin }: ClusterNode): Promise<boolean> {
   return persistence.get('aof_rewrite_in_progress') === '0' && (await isLinked(admin))
 }
 
-/** Ends a replica as an operator would, starts it again, and waits until it has caught up. */
+/** Restarts a replica with SIGTERM, and waits until it is in sync. */
 async function restartReplica(node: ClusterNode): Promise<void> {
   expect(await isPrimary(node)).toBe(false)
   node.program.signal('SIGTERM')
@@ -29,7 +29,7 @@ async function restartReplica(node: ClusterNode): Promise<void> {
   await expect.poll(() => hasCaughtUp(node)).toBe(true)
 }
 
-/** Gives the slots of a primary to its replica. Redis hands over all that was acknowledged. */
+/** Fails over from a primary to its replica. Redis hands over all acknowledged writes. */
 async function failOver(primary: ClusterNode, nodes: readonly ClusterNode[]): Promise<void> {
   const { self } = await viewOf(primary.admin)
   const views = await Promise.all(nodes.map(({ admin }) => viewOf(admin)))
@@ -41,7 +41,7 @@ async function failOver(primary: ClusterNode, nodes: readonly ClusterNode[]): Pr
 }
 
 // docs/operations.md, "Rolling restart of Redis".
-test('each node of a cluster is restarted under load, and no acknowledged view is lost', async () => {
+test('all nodes of a cluster are restarted under load, and no acknowledged view is lost', async () => {
   const servers = await testCluster({ replicas: 1 })
   onTestFinished(() => servers.stop())
   const { nodes } = servers

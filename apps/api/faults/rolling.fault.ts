@@ -9,11 +9,11 @@ import { expect, onTestFinished, test } from 'vitest'
 import { startApiProcess } from '../test/api-process.ts'
 import { balancerForThisTest } from './balancer.ts'
 
-/** Much longer than the balancer takes to notice. */
+/** Much longer than the balancer needs to notice. */
 const DRAIN_MS = '5000'
 
 // docs/operations.md, "Rolling upgrade".
-test('the APIs behind a load balancer are replaced one by one, and no request fails', async () => {
+test('all APIs behind a load balancer are replaced one by one, and no request fails', async () => {
   const redis = await redisForThisTest()
   const ports = await freePorts(2)
   const start = (port: number) =>

@@ -30,64 +30,67 @@ import type { TrustedProxies } from './trust-proxy.ts'
 import { schemaErrorFormatter, validatorCompiler } from './validation.ts'
 
 export interface AppOptions {
-  /** Used, not closed. */
+  /** The caller closes it. */
   store: SessionStore
   authenticator: Authenticator
-  /** Registers routes of the application that need a session: `request.user` is checked in them. */
+  /**
+   * Registers the application's routes that need a session. `request.user` is the user of the checked
+   * session.
+   */
   routes?: FastifyPluginAsyncTypebox | undefined
-  /** Registers routes of the application that need no session. */
+  /** Registers the application's routes without a session. */
   publicRoutes?: FastifyPluginAsyncTypebox | undefined
-  /** Where `store` finds Redis, for `/metrics`: `tcp`, `tls` or `unix`. */
+  /** Transport of the store's connections, for `/metrics`: `tcp`, `tls` or `unix`. */
   transport: string
-  /** And whether that is one server, a cluster, or the master that sentinels name. Default `single`. */
+  /** One server, a cluster, or Redis Sentinel; for `/metrics` and `/demo`. Default `single`. */
   topology?: Topology
-  /** Cookies only over HTTPS, and with the prefix `__Host-`. */
+  /** Session cookie only over HTTPS, with the prefix `__Host-`. */
   secureCookie: boolean
   /**
-   * Origins, as `https://shop.example`, whose pages may change state by cookie. Default: only the one
-   * whose host the request names in `Host`.
+   * Origins such as `https://shop.example` whose pages may send state-changing requests with the cookie.
+   * Default: only the origin of the request's `Host`.
    */
   publicOrigins?: readonly string[]
   /** Serve `/openapi.json` and `/docs`. Default true. */
   docs?: boolean
-  /** Serve the demo page at `/`, and what it shows. Default true. */
+  /** Serve the demo page at `/` and its routes below `/demo`. Default true. */
   page?: boolean
-  /** Serve facts about the Redis server to everybody, for the demo page. Default true. */
+  /** Serve `/demo/server`: public data about the Redis server for the demo page. Default true. */
   serverFacts?: boolean
-  /** The page that `/report` serves. Default: none. */
+  /** HTML file that `/report` serves. Default: none. */
   reportFile?: string
-  /** Path of the demo service's Unix socket. Default: no race. */
+  /** Unix socket of the demo service. Default: no race. */
   demoSocket?: string
   logger?: FastifyServerOptions['logger']
   /** Logs a line for each request. Default false. */
   logRequests?: boolean
   /** Default: `defaultLimits`. */
   limits?: Partial<Limits>
-  /** How late the event loop may be before requests are refused. Default 0: as late as it likes. */
+  /** Event loop delay above which requests are rejected, in milliseconds. Default 0: no limit. */
   maxEventLoopDelayMs?: number
-  /** Default: none. */
+  /** Default: no limits. */
   loginLimits?: LoginLimits
-  /** Whose `X-Forwarded-For` is believed. Default: nobody's. */
+  /** Proxies whose `X-Forwarded-For` is trusted. Default: none. */
   trustProxy?: TrustedProxies | undefined
-  /** How the flash sale sells a piece. Default: `buyByScript`. */
+  /** How the flash sale sells an item. Default: `buyByScript`. */
   buy?: Buy | undefined
-  /** Keeps risk features of users. Default: none, and no `GET /me/risk`. */
+  /** Records risk features of users and adds `GET /me/risk`. Default: off. */
   risk?: RiskOptions | undefined
-  /** Registers spans for requests. Default: none. */
+  /** Registers spans for requests. Default: no tracing. */
   traceRequests?: ((app: FastifyInstance) => Promise<void>) | undefined
-  /** For `/metrics`: processes of this API, and connections to Redis of each. Default: not reported. */
+  /** Number of processes and Redis connections of each, reported by `/metrics`. Default: not reported. */
   settings?: { workers: number; poolSize: number }
   metrics?: {
-    /** What this process measures of itself. Default: one of its own. */
+    /** Registry of this process. Default: a new one. */
     registry?: Registry | undefined
-    /** What `/metrics` serves. Default: this process's; a worker serves those of all, merged. */
+    /** Text that `/metrics` serves. Default: the registry of this process. */
     gather?: (() => Promise<string>) | undefined
   }
 }
 
 const NO_LOGIN_LIMITS: LoginLimits = { perUser: 0, perAddress: 0, windowSeconds: 1 }
 
-/** The application, not yet listening: a test can inject requests. */
+/** Builds the application without listening, so that tests can inject requests. */
 export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
   const { store, authenticator, transport, topology = 'single', secureCookie } = options
   const { publicOrigins = [], docs = true, page = true, maxEventLoopDelayMs = 0 } = options
@@ -103,13 +106,14 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
     schemaErrorFormatter,
     frameworkErrors: answerFrameworkError,
     clientErrorHandler: answerConnectionError,
-    // While it closes, requests on open connections are still answered.
+    // During shutdown, requests on open connections are answered (plugins/readiness.ts).
     return503OnClosing: false,
   })
   app.server.maxConnections = limits.connections
   app.setValidatorCompiler(validatorCompiler)
-  app.removeContentTypeParser('text/plain') // a page of another origin may send it without asking first
-  // Node's own answer to it has no body, and so no code; RFC 9110, 10.1.1, allows either.
+  app.removeContentTypeParser('text/plain') // browsers send it cross-site without a preflight request
+  // Ignores unknown values of Expect, as RFC 9110, 10.1.1 allows: Node's 417 response has no body and no
+  // error code.
   app.server.on('checkExpectation', (...request) => app.server.emit('request', ...request))
 
   await options.traceRequests?.(app)
@@ -127,7 +131,7 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
   if (docs) await app.register(openapiPlugin, { secureCookie })
   await app.register(healthRoutes)
   await app.register(metricsRoutes, { gather: options.metrics?.gather })
-  // Those above are answered however busy the service is.
+  // Routes registered before this are never rejected because of overload.
   await app.register(async (service) => {
     await service.register(overloadPlugin, { maxEventLoopDelayMs })
     if (options.risk) await service.register(riskPlugin, options.risk)

@@ -1,32 +1,32 @@
 import type { Static, TSchema } from 'typebox'
 import { UserCredentials } from './schemas.ts'
 
-/** Proves who somebody is. It belongs to the application that uses the store, not to Onetrip. */
+/** Checks credentials at login. Implemented by the application. */
 export interface Authenticator<Schema extends TSchema = TSchema> {
-  /** Schema of the body of `POST /login`; its `examples` are for the documentation. */
+  /** Schema of the body of `POST /login`. Its `examples` appear in the OpenAPI document. */
   readonly credentials: Schema
   /** Normalized user name as claimed by the client; the rate-limit key. */
   claimedUser(credentials: Static<Schema>): string
-  /** Whether the client asks for the longer lifetime (SESSION_REMEMBERED_SECONDS). Default: it does not. */
+  /** Whether the session gets the longer lifetime (SESSION_REMEMBERED_SECONDS). Default: no. */
   remembers?(credentials: Static<Schema>): boolean
   /**
-   * The user's name in the store, or undefined if the credentials are invalid. An `ApiError` becomes the
-   * answer; any other error is logged and answered with 500.
+   * Returns the user's name in the store, or undefined if the credentials are invalid (401). A thrown
+   * `ApiError` becomes the response; any other error is logged and answered with 500.
    */
   authenticate(credentials: Static<Schema>): Promise<string | undefined>
-  /** Whether this user may put items on sale. Default: nobody may. */
+  /** Whether this user may put items on sale. Default: no. */
   maySell?(user: string): boolean
 }
 
 /**
- * The demo's stand-in (`AUTH=trust`): believes every name.
+ * For the demo (`AUTH=trust`): accepts every user name without a password.
  *
  * @throws Error in production.
  */
 export function trustingAuthenticator(environment: string): Authenticator<typeof UserCredentials> {
   if (environment === 'production') {
     throw new Error(
-      'AUTH=trust believes every name that logs in, so it does not run with NODE_ENV=production; set AUTH=password and USERS_FILE, or pass an authenticator of your own to serve() (apps/api/README.md)',
+      'AUTH=trust is not allowed with NODE_ENV=production: it accepts every user name without a password; set AUTH=password and USERS_FILE, or pass your own authenticator to serve() (apps/api/README.md)',
     )
   }
   return {

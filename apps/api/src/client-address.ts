@@ -6,9 +6,9 @@ import ipaddr from 'ipaddr.js'
 const WITH_PORT = /^(?:\[([^\]]*)\](?::\d{1,5})?|([\d.]+):\d{1,5})$/
 
 /**
- * An entry of `X-Forwarded-For` without the port that some proxies append to the address.
+ * Removes the port that some proxies append to an address in `X-Forwarded-For`.
  *
- * @param entry Also the address of the connection itself, which is undefined once it is closed.
+ * @param entry Undefined for the address of a connection that is closed.
  */
 export function withoutPort(entry: string | undefined = ''): string {
   const [, ipv6, ipv4] = WITH_PORT.exec(entry) ?? []
@@ -16,20 +16,19 @@ export function withoutPort(entry: string | undefined = ''): string {
 }
 
 /**
- * The client's network, for limits by address: an IPv4 address, or the first 64 bits of an IPv6 address,
- * which is what one customer usually has. All spellings of an address give the same network.
+ * The client's network, for limits by address: an IPv4 address, or the first 64 bits of an IPv6 address (one
+ * customer usually has a /64 network). All spellings of an address give the same network.
  *
- * An entry of `X-Forwarded-For` that is not an address counts as the proxy that sent it. Otherwise a new
- * word in each request would be a new network.
+ * An entry of `X-Forwarded-For` that is not an address counts as the proxy that sent it. Otherwise a client
+ * could evade a limit by sending different words.
  *
- * @param request `ips` are the addresses that can be trusted, the nearest first; undefined without a
- *   trusted proxy.
- * @returns `unknown` if no address is known, as after the connection was closed.
+ * @param request `ips` are the trusted addresses, nearest first; undefined without a trusted proxy.
+ * @returns `unknown` if no address is known, for example after the connection was closed.
  */
 export function clientNetwork({ ip, ips = [ip] }: Pick<FastifyRequest, 'ip' | 'ips'>): string {
   const address = ips.map((entry) => withoutPort(entry)).findLast((entry) => isIP(entry) !== 0)
   if (address === undefined) return 'unknown'
-  // Without its zone: ipaddr.js rejects zones such as %eth0.100. IPv4-mapped IPv6 becomes IPv4.
+  // Without the zone: ipaddr.js rejects zones such as %eth0.100. IPv4-mapped IPv6 becomes IPv4.
   const parsed = ipaddr.process(address.replace(/%.*/, ''))
   if (parsed instanceof ipaddr.IPv4) return parsed.toString()
   const network = parsed.parts.slice(0, 4)

@@ -6,37 +6,40 @@ export const DEFAULT_CACHE_ENTRIES = 10_000
 export const DEFAULT_PARTITIONS = 64
 export const DEFAULT_REDIS_URL = 'redis://127.0.0.1:6390'
 
-/** Every setting of the API, from the environment. `.env.example` lists the same, by test. */
+/** All settings of the API, read from the environment. A test keeps `.env.example` in step. */
 export const configSchema = Type.Object({
   NODE_ENV: Type.String({
     default: 'development',
-    description: 'Anything else makes cookies Secure; AUTH=trust refuses production',
+    description:
+      'development: the session cookie also works without HTTPS; with any other value it is Secure. production: rejects AUTH=trust, DEMO_SOCKET and SALE_METHOD=naive',
   }),
   AUTH: Type.String({
     default: 'trust',
     enum: ['trust', 'password'],
-    description: 'trust: the demo, which believes every name; password: the users of USERS_FILE',
+    description:
+      'trust: demo only, accepts every user name without a password; password: users of USERS_FILE',
   }),
   USERS_FILE: Type.String({
     default: '',
-    description: 'File of users and password hashes; npm run set-password writes it',
+    description:
+      'With AUTH=password: file of users and password hashes; npm run set-password writes it',
   }),
   HOST: Type.String({ default: '127.0.0.1', description: 'Address to listen on' }),
   PORT: Type.Integer({
     default: 3000,
     minimum: 0,
     maximum: 65535,
-    description: '0 picks a free port',
+    description: 'Port to listen on; 0: any free port',
   }),
   WORKERS: Type.String({
     default: '1',
     pattern: '^(auto|[1-9][0-9]?)$',
-    description: 'Processes on the one port, 1 to 99; auto: as many as fit the machine',
+    description: 'Number of processes that share the port, 1 to 99; auto: one per CPU',
   }),
   STRATEGY: Type.String({
     default: 'batch',
     enum: [...strategyNames],
-    description: 'How updates are sent',
+    description: 'How store updates are sent to Redis',
   }),
   REDIS_URL: Type.String({
     default: DEFAULT_REDIS_URL,
@@ -46,168 +49,174 @@ export const configSchema = Type.Object({
   REDIS_CLUSTER: Type.String({
     default: '',
     description:
-      'In place of REDIS_URL: some nodes of a Redis Cluster, as host:port,host:port; the API finds the others',
+      'Instead of REDIS_URL: nodes of a Redis Cluster as host:port,host:port. Some are enough; the API discovers the others',
   }),
   REDIS_PARTITIONS: Type.Integer({
     default: DEFAULT_PARTITIONS,
     minimum: 1,
     maximum: 16384,
     description:
-      'With REDIS_CLUSTER or REDIS_MIGRATE_TO: partitions of sessions and counts; the same in every process, for as long as the data lives',
+      'With REDIS_CLUSTER or REDIS_MIGRATE_TO: number of key partitions. Must be the same in every process and never change while data exists',
   }),
   REDIS_SENTINELS: Type.String({
     default: '',
-    description: 'In place of REDIS_URL: the sentinels of Redis Sentinel, as host:port,host:port',
+    description: 'Instead of REDIS_URL: addresses of the sentinels as host:port,host:port',
   }),
   REDIS_SENTINEL_NAME: Type.String({
     default: '',
-    description: 'With REDIS_SENTINELS: the name of the master, as in "sentinel monitor"',
+    description: 'With REDIS_SENTINELS: name of the primary, as in "sentinel monitor"',
   }),
   REDIS_SENTINEL_USERNAME: Type.String({
     default: '',
-    description: 'With REDIS_SENTINELS: user of the sentinels, if they have users',
+    description: 'With REDIS_SENTINELS: user name for the sentinels (ACL)',
   }),
   REDIS_SENTINEL_PASSWORD_FILE: Type.String({
     default: '',
-    description: 'With REDIS_SENTINELS: file with the password for the sentinels, if they have one',
+    description: 'With REDIS_SENTINELS: file with the password for the sentinels',
   }),
   REDIS_USERNAME: Type.String({
     default: '',
-    description: 'With REDIS_CLUSTER or REDIS_SENTINELS: user of Redis; REDIS_URL has its own',
+    description:
+      'With REDIS_CLUSTER or REDIS_SENTINELS: Redis user name. REDIS_URL contains its own',
   }),
   REDIS_PASSWORD_FILE: Type.String({
     default: '',
-    description: 'File with the password of Redis; REDIS_URL then has none',
+    description: 'File with the Redis password, instead of a password in REDIS_URL',
   }),
   REDIS_TLS: Type.Boolean({
     default: false,
     description:
-      'With REDIS_CLUSTER or REDIS_SENTINELS: connect by TLS; for REDIS_URL use rediss://',
+      'With REDIS_CLUSTER or REDIS_SENTINELS: connect with TLS. For REDIS_URL, use rediss://',
   }),
   REDIS_TLS_CA_FILE: Type.String({
     default: '',
-    description:
-      'With TLS: file with the certificate authorities to trust, in PEM format; default: those of Node',
+    description: 'With TLS: file of trusted certificate authorities (PEM). Default: those of Node',
   }),
   REDIS_TLS_CERT_FILE: Type.String({
     default: '',
-    description: 'With TLS: file with the certificate of this client, in PEM format',
+    description: 'With TLS: file with the client certificate (PEM)',
   }),
   REDIS_TLS_KEY_FILE: Type.String({
     default: '',
-    description: 'File with its key, in PEM format',
+    description: 'With TLS: file with the private key of the client certificate (PEM)',
   }),
   REDIS_TLS_SERVER_NAME: Type.String({
     default: '',
     description:
-      "With TLS: name in the servers' certificates, and for SNI; default: the host of each server",
+      'With TLS: expected name in the server certificates, also sent as SNI. Default: the host of each server',
   }),
   REDIS_MIGRATE_TO: Type.String({
     default: '',
     description:
-      'While sessions move from REDIS_URL to a Redis Cluster (docs/scaling-migration.md): some of its nodes, as host:port,host:port, with the user, password and TLS of REDIS_URL; or the URL of a single Redis that gets partitioned keys',
+      'Target of a migration from REDIS_URL (docs/scaling-migration.md): nodes of a Redis Cluster as host:port,host:port, with the user, password and TLS of REDIS_URL; or the URL of a single Redis that gets partitioned keys',
   }),
   REDIS_MIGRATE_HOME: Type.String({
     default: '',
     pattern: '^(source|target)?$',
     description:
-      'With REDIS_MIGRATE_TO: source or target, where sessions begin; with target, those of REDIS_URL move when they are used',
+      'With REDIS_MIGRATE_TO: where new sessions are created, source or target. With target, a session on the source moves when it is used',
   }),
   REDIS_POOL_SIZE: Type.Integer({
     default: 1,
     minimum: 1,
     maximum: 64,
-    description: 'Connections that the process shares; of a cluster: to each node',
+    description: 'Shared Redis connections per process; with a cluster, per node',
   }),
   REDIS_DEADLINE_MS: Type.Integer({
     default: 2000,
     minimum: 10,
     maximum: 60000,
-    description: 'How long one update may take',
+    description: 'Timeout of one store update in milliseconds',
   }),
   STARTUP_DEADLINE_MS: Type.Integer({
     default: 10000,
     minimum: 100,
     maximum: 600000,
-    description: 'How long to wait for Redis at the start',
+    description: 'How long startup waits for Redis, in milliseconds',
   }),
   SHUTDOWN_GRACE_MS: Type.Integer({
     default: 10000,
     minimum: 100,
     maximum: 600000,
-    description: 'How long requests in flight may still take during shutdown',
+    description: 'How long shutdown waits for requests in flight, in milliseconds',
   }),
   SHUTDOWN_DRAIN_MS: Type.Integer({
     default: 0,
     minimum: 0,
     maximum: 600000,
     description:
-      'How long /readyz says no before the port is closed: longer than a load balancer takes to notice',
+      'How long /readyz returns 503 before the port closes, in milliseconds. Choose more than your load balancer needs to notice',
   }),
   MAX_CONNECTIONS: Type.Integer({
     default: 10000,
     minimum: 1,
-    description: 'Open connections of clients in one process, beyond which a new one is closed',
+    description: 'Maximum open client connections per process; further ones are closed at once',
   }),
   MAX_EVENT_LOOP_DELAY_MS: Type.Integer({
     default: 3000,
     minimum: 0,
     maximum: 60000,
-    description: 'How late the process may be before it refuses what has piled up; 0: never',
+    description:
+      'Event loop delay in milliseconds above which waiting requests are rejected (503); 0: no limit',
   }),
   LOGIN_LIMIT_PER_USER: Type.Integer({
     default: 20,
     minimum: 0,
-    description: 'Attempts to log in as one user in a window, over all processes; 0: any number',
+    description: 'Login attempts per user and window, across all processes; 0: no limit',
   }),
   LOGIN_LIMIT_PER_ADDRESS: Type.Integer({
     default: 500,
     minimum: 0,
-    description: 'The same from one address (IPv6: one /64 network); 0: any number',
+    description:
+      'Login attempts per client address (IPv6: per /64 network) and window, across all processes; 0: no limit',
   }),
   LOGIN_LIMIT_WINDOW_SECONDS: Type.Integer({
     default: 300,
     minimum: 1,
     maximum: 86400,
-    description: 'The window of those two; who is over one has to wait for the next',
+    description:
+      'Length of the login limit window; above a limit, logins are rejected until it ends',
   }),
   TRUST_PROXY: Type.String({
     default: '',
     description:
-      'Whose X-Forwarded-For is believed: networks, comma separated, as 10.0.0.0/8; or, where none but proxies can connect, a number of them',
+      'Proxies whose X-Forwarded-For is trusted: comma-separated networks such as 10.0.0.0/8, or their number (1 to 9) if clients can connect only through them',
   }),
   SESSION_SECRETS: Type.String({
     default: '',
-    description: 'Secrets of at least 32 characters, comma separated: the first signs, all verify',
+    description:
+      'Comma-separated secrets of at least 32 characters each. The first signs tokens, all verify them',
   }),
   SESSION_SECRETS_FILE: Type.String({
     default: '',
-    description: 'File with the SESSION_SECRETS, which are then not set themselves',
+    description: 'File with the session secrets, instead of SESSION_SECRETS',
   }),
   SESSION_LIFETIME_SECONDS: Type.Integer({
     default: 2592000,
     minimum: 60,
-    description: 'How long a token is good for, however much it is used',
+    description: 'Maximum lifetime of a token, also of one in use',
   }),
   SESSION_REMEMBERED_SECONDS: Type.Integer({
     default: 7776000,
     minimum: 60,
-    description: 'The same for a login with remember: true, if it is longer',
+    description:
+      'Maximum lifetime of a token after a login with remember: true, if longer than SESSION_LIFETIME_SECONDS',
   }),
   SESSION_IDLE_SECONDS: Type.Integer({
     default: 1209600,
     minimum: 60,
-    description: 'A session that was not seen for so long ends',
+    description: 'Idle timeout: a session not used for this long ends',
   }),
   MAX_SESSIONS: Type.Integer({
     default: 10000000,
     minimum: 1,
-    description: 'Sessions beyond it end, those seen longest ago first',
+    description: 'Maximum number of sessions; above it, the least recently used ones end',
   }),
   MAX_SESSIONS_PER_USER: Type.Integer({
     default: 100,
     minimum: 1,
-    description: 'A login beyond it ends the oldest sessions of the user, at most 100 at a time',
+    description:
+      'Maximum number of sessions per user; a login above it ends the oldest ones, at most 100 at a time',
   }),
   JANITOR_INTERVAL_SECONDS: Type.Integer({
     default: 60,
@@ -220,70 +229,70 @@ export const configSchema = Type.Object({
     default: 15,
     minimum: 0,
     maximum: 3600,
-    description: 'How often Redis is asked for INFO, for /metrics; 0: never',
+    description: 'How often INFO is read from Redis for /metrics, in seconds; 0: never',
   }),
   SHOP_SELLERS: Type.String({
     default: '',
     description:
-      'With AUTH=password: users, comma separated, who may put items on sale; with AUTH=trust everybody may',
+      'With AUTH=password: comma-separated users who may put items on sale. With AUTH=trust every user may',
   }),
   SALE_METHOD: Type.String({
     default: 'script',
     enum: [...saleMethodNames],
     description:
-      'How the flash sale sells a piece; all but script are for comparison, and naive oversells',
+      'How the flash sale sells an item. Use script; the others are for comparison, and naive oversells',
   }),
   RISK_FEATURES: Type.Boolean({
     default: false,
-    description: 'Record logins and their networks (hashed) for GET /me/risk',
+    description: 'Record logins and a hash of their network, for GET /me/risk',
   }),
   RISK_CACHE_ENTRIES: Type.Integer({
     default: DEFAULT_CACHE_ENTRIES,
     minimum: 0,
     description:
-      'With RISK_FEATURES: users whose features each process caches; 0: none. The naive strategies and a cluster have no cache',
+      'With RISK_FEATURES: maximum users in the local cache of each process; 0: no cache. The naive strategies and a cluster have no cache',
   }),
   PUBLIC_ORIGINS: Type.String({
     default: '',
     pattern: '^(https?://[^/,\\s]+(,https?://[^/,\\s]+)*)?$',
     description:
-      'Origins, comma separated, whose pages may change state by cookie, as https://shop.example; for a proxy that changes Host',
+      'Comma-separated origins such as https://shop.example whose pages may send state-changing requests with the cookie. Needed behind a proxy that changes Host',
   }),
   REPORT_FILE: Type.String({
     default: '',
-    description: 'The page that /report serves: what npm run load made; none if empty',
+    description: 'HTML report of npm run load, served at /report; empty: none',
   }),
   DEMO_SOCKET: Type.String({
     default: '',
     description:
-      'Unix socket of the demo service, which runs the race; npm start sets it; refused in production',
+      'Unix socket of the demo service, which runs the race. npm start sets it. Not allowed in production',
   }),
   DOCS: Type.Boolean({ default: true, description: 'Serve /openapi.json and /docs' }),
   PAGE: Type.Boolean({
     default: true,
     description:
-      'Serve the demo page at / and /demo; false leaves / to the routes of an application',
+      'Serve the demo page at / and its routes below /demo; false leaves / free for an application',
   }),
   LOG_LEVEL: Type.String({
     default: 'info',
     enum: ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'],
-    description: 'The least that is logged',
+    description: 'Minimum level of logged messages',
   }),
-  LOG_REQUESTS: Type.Boolean({ default: false, description: 'A line for each request' }),
+  LOG_REQUESTS: Type.Boolean({ default: false, description: 'Log a line for each request' }),
   OTEL_EXPORTER_OTLP_ENDPOINT: Type.String({
     default: '',
     pattern: '^(https?://[^\\s]+)?$',
     description:
-      'Export traces to this OpenTelemetry collector, as http://localhost:4318; none if empty',
+      'URL of the OpenTelemetry collector that receives traces, such as http://localhost:4318; empty: no tracing',
   }),
   OTEL_EXPORTER_OTLP_PROTOCOL: Type.String({
     default: 'http/protobuf',
     enum: ['http/protobuf'],
-    description: 'How traces are exported',
+    description: 'Protocol of the trace export',
   }),
   OTEL_SERVICE_NAME: Type.String({
     default: 'onetrip-api',
-    description: 'Name of the service in traces',
+    description: 'Service name in traces',
   }),
   OTEL_TRACES_SAMPLER: Type.String({
     default: 'parentbased_always_on',
@@ -295,13 +304,14 @@ export const configSchema = Type.Object({
       'parentbased_always_off',
       'parentbased_traceidratio',
     ],
-    description: 'Which requests are traced; parentbased: as the traceparent of the request says',
+    description:
+      'Which requests are traced; parentbased_…: as the traceparent header of the request says',
   }),
   OTEL_TRACES_SAMPLER_ARG: Type.Number({
     default: 1,
     minimum: 0,
     maximum: 1,
-    description: 'Share of the requests that traceidratio and parentbased_traceidratio trace',
+    description: 'Share of requests that traceidratio and parentbased_traceidratio trace',
   }),
 })
 

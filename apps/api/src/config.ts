@@ -7,44 +7,44 @@ import { trustedProxies } from './trust-proxy.ts'
 export type { Config } from './config-schema.ts'
 
 /**
- * Reads and validates the environment (and a `.env` file in the current folder, if there is one).
- * What `SESSION_SECRETS_FILE` names is then in `SESSION_SECRETS`, and the password of
- * `REDIS_PASSWORD_FILE` in `REDIS_URL`, if that names Redis.
+ * Reads and validates the settings: the environment, and a `.env` file in the current folder if there is one.
+ * Reads secret files too: `SESSION_SECRETS` gets the content of `SESSION_SECRETS_FILE`, and `REDIS_URL` (if
+ * it is in use) the password of `REDIS_PASSWORD_FILE`.
  *
- * @throws Error that names the variable.
+ * @throws Error that names the invalid setting.
  */
 export function loadConfig(environment: NodeJS.ProcessEnv = process.env): Config {
   const config = validated(environment)
   trustedProxies(config.TRUST_PROXY)
   if (config.AUTH === 'password' && config.USERS_FILE === '') {
-    throw new Error('AUTH=password needs a USERS_FILE')
+    throw new Error('AUTH=password needs USERS_FILE; npm run set-password writes such a file')
   }
   if (config.AUTH !== 'password' && config.USERS_FILE !== '') {
-    throw new Error('USERS_FILE is set, but AUTH is not password')
+    throw new Error('USERS_FILE has no effect without AUTH=password')
   }
   if (config.NODE_ENV === 'production' && config.DEMO_SOCKET !== '') {
     throw new Error(
-      'DEMO_SOCKET is set, but there is no race in production (NODE_ENV); remove DEMO_SOCKET',
+      'DEMO_SOCKET is not allowed with NODE_ENV=production: there is no demo race; unset it',
     )
   }
   if (config.OTEL_TRACES_SAMPLER_ARG !== 1 && !config.OTEL_TRACES_SAMPLER.endsWith('ratio')) {
     throw new Error(
-      'OTEL_TRACES_SAMPLER_ARG is set, but OTEL_TRACES_SAMPLER is not traceidratio or parentbased_traceidratio',
+      'OTEL_TRACES_SAMPLER_ARG has no effect unless OTEL_TRACES_SAMPLER is traceidratio or parentbased_traceidratio',
     )
   }
   if (config.SHOP_SELLERS !== '' && config.AUTH !== 'password') {
-    throw new Error('SHOP_SELLERS is set, but AUTH is not password')
+    throw new Error('SHOP_SELLERS has no effect without AUTH=password')
   }
   if (!config.RISK_FEATURES && config.RISK_CACHE_ENTRIES !== DEFAULT_CACHE_ENTRIES) {
-    throw new Error('RISK_CACHE_ENTRIES is set, but RISK_FEATURES is not true')
+    throw new Error('RISK_CACHE_ENTRIES has no effect without RISK_FEATURES=true')
   }
   if (config.SALE_METHOD === 'naive' && config.NODE_ENV === 'production') {
-    throw new Error('SALE_METHOD=naive oversells, so it does not run with NODE_ENV=production')
+    throw new Error('SALE_METHOD=naive is not allowed with NODE_ENV=production: it oversells')
   }
   const SESSION_SECRETS = sessionSecrets(config)
   if (SESSION_SECRETS.split(',').some(({ length }) => length < 32)) {
     throw new Error(
-      'SESSION_SECRETS (or SESSION_SECRETS_FILE) must have at least 32 characters in each secret',
+      'SESSION_SECRETS (or SESSION_SECRETS_FILE): each secret must have at least 32 characters; openssl rand -base64 32 makes one',
     )
   }
   const complete = { ...config, SESSION_SECRETS, REDIS_URL: urlWithPassword(config) }
@@ -58,16 +58,16 @@ function validated(environment: NodeJS.ProcessEnv): Config {
     return envSchema<Config>({
       schema: configSchema,
       data: environment,
-      env: false, // or process.env would count, too
+      env: false, // env-schema would add process.env
       dotenv: true,
     })
   } catch (error) {
     const { errors } = error as { errors?: readonly ValidationError[] }
-    throw errors ? new Error(errors.map(whatIsWrong).join('; ')) : error
+    throw errors ? new Error(errors.map(messageOf).join('; ')) : error
   }
 }
 
-/** What Ajv says of a value, as far as it is used here. */
+/** The part of an Ajv error that is used here. */
 interface ValidationError {
   instancePath: string
   keyword: string
@@ -75,19 +75,19 @@ interface ValidationError {
   message?: string
 }
 
-/** In words for whoever sets it. The value is left out: it may be a secret. */
-function whatIsWrong({ instancePath, keyword, params, message }: ValidationError): string {
+/** Does not quote the value, which may be a secret. */
+function messageOf({ instancePath, keyword, params, message }: ValidationError): string {
   const name = instancePath.slice(1) as keyof Config
   if (params.allowedValues) return `${name} must be one of ${params.allowedValues.join(', ')}`
   if (keyword !== 'pattern') return `${name} ${message}`
   const { description } = configSchema.properties[name] as { description?: string }
-  return `${name} is not in its form: ${description}`
+  return `${name} is malformed. Expected: ${description}`
 }
 
 function sessionSecrets({ SESSION_SECRETS, SESSION_SECRETS_FILE }: Config): string {
   if (SESSION_SECRETS_FILE === '') return SESSION_SECRETS
   if (SESSION_SECRETS !== '') {
-    throw new Error('SESSION_SECRETS and SESSION_SECRETS_FILE are both set: only one can be used')
+    throw new Error('SESSION_SECRETS and SESSION_SECRETS_FILE are both set; unset one')
   }
   return secretIn('SESSION_SECRETS_FILE', SESSION_SECRETS_FILE)
 }

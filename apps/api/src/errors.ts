@@ -3,67 +3,67 @@ import type { SessionRequestError, SessionRequestErrorCode } from '@onetrip/sess
 
 interface ErrorKind {
   readonly statusCode: number
-  /** The same request may be sent again without counting anything twice. */
+  /** Whether a client can safely retry: nothing is counted twice. */
   readonly retrySafe: boolean
-  /** Redis may have executed a write of the failed request. */
+  /** Whether Redis may have executed a write of the failed request. */
   readonly mayHaveWritten: boolean
-  /** What to tell a client that was told nothing more precise. */
+  /** Default message. */
   readonly meaning: string
 }
 
-/** A client's mistake, or what it lacks: nothing was written, and the same again fails the same way. */
-const refused = (statusCode: number, meaning: string): ErrorKind => ({
+/** Nothing was written; a retry fails in the same way. */
+const rejected = (statusCode: number, meaning: string): ErrorKind => ({
   statusCode,
   retrySafe: false,
   mayHaveWritten: false,
   meaning,
 })
 
-/** Nothing was written, and a later try may succeed. */
-const later = (statusCode: number, meaning: string): ErrorKind => ({
-  ...refused(statusCode, meaning),
+/** Nothing was written; a retry may succeed. */
+const retryable = (statusCode: number, meaning: string): ErrorKind => ({
+  ...rejected(statusCode, meaning),
   retrySafe: true,
 })
 
 const ownErrors = {
-  API_BAD_REQUEST: refused(400, 'the request cannot be understood'),
-  API_LOGIN_FIRST: refused(401, 'this needs a token: log in first'),
-  API_WRONG_CREDENTIALS: refused(401, 'wrong user or password'),
-  API_CROSS_SITE: refused(403, 'this comes from a page of another origin'),
-  API_FORBIDDEN: refused(403, 'this is not allowed'),
-  API_NOT_FOUND: refused(404, 'not found'),
-  API_NO_RACE: refused(404, 'there is no race here'),
-  API_METHOD_NOT_ALLOWED: refused(405, 'this path has no such method'),
-  API_SOLD_OUT: refused(409, 'sold out: no piece of this item is left'),
-  API_REQUEST_TIMEOUT: later(408, 'the request took too long to arrive'),
-  API_RACE_RUNNING: later(409, 'a race is running: wait for its end'),
-  API_BODY_TOO_LARGE: refused(413, 'the body is too large'),
-  API_URL_TOO_LONG: refused(414, 'a part of the path is too long'),
-  API_UNSUPPORTED_MEDIA_TYPE: refused(415, 'the body must be application/json'),
-  API_TOO_MANY_REQUESTS: later(429, 'too many requests: wait as long as Retry-After says'),
-  API_HEADERS_TOO_LARGE: refused(431, 'the headers are too large'),
+  API_BAD_REQUEST: rejected(400, 'malformed request'),
+  API_LOGIN_FIRST: rejected(401, 'login required: send a session token'),
+  API_WRONG_CREDENTIALS: rejected(401, 'wrong user name or password'),
+  API_CROSS_SITE: rejected(403, 'cross-site request rejected (CSRF protection)'),
+  API_FORBIDDEN: rejected(403, 'not allowed'),
+  API_NOT_FOUND: rejected(404, 'not found'),
+  API_NO_RACE: rejected(404, 'the demo race is not available'),
+  API_METHOD_NOT_ALLOWED: rejected(405, 'method not allowed'),
+  API_SOLD_OUT: rejected(409, 'sold out'),
+  API_REQUEST_TIMEOUT: retryable(408, 'the request was not received in time'),
+  API_RACE_RUNNING: retryable(409, 'a race is running; retry when it has ended'),
+  API_BODY_TOO_LARGE: rejected(413, 'the body is too large'),
+  API_URL_TOO_LONG: rejected(414, 'a path parameter is too long'),
+  API_UNSUPPORTED_MEDIA_TYPE: rejected(415, 'the body must be application/json'),
+  API_TOO_MANY_REQUESTS: retryable(429, 'too many requests; wait for the time in Retry-After'),
+  API_HEADERS_TOO_LARGE: rejected(431, 'the headers are too large'),
   API_INTERNAL: {
     statusCode: 500,
     retrySafe: false,
     mayHaveWritten: true,
-    meaning: 'something went wrong here; it has been logged',
+    meaning: 'internal error; the log has the details',
   },
-  API_DEMO_FAILED: later(503, 'the demo service failed or does not answer'),
-  API_OVERLOADED: later(503, 'too busy: nothing was done'),
-  API_STOPPING: later(503, 'this process is stopping: send the request to another one'),
+  API_DEMO_FAILED: retryable(503, 'the demo service failed or does not answer'),
+  API_OVERLOADED: retryable(503, 'overloaded; the request was not processed'),
+  API_STOPPING: retryable(503, 'shutting down; retry on another instance'),
 } satisfies Record<string, ErrorKind>
 
 export type ApiErrorCode = keyof typeof ownErrors
 
-/** Every error that the API answers with, by its code. */
+/** All errors of the API, by code. */
 export const errorTable: Readonly<Record<StoreErrorCode | ApiErrorCode, ErrorKind>> = {
   ...ownErrors,
   ...storeErrors,
-  // Only a request with If-Match can get it, and 412 is what RFC 9110 says for those.
-  ONETRIP_CONFLICT: refused(412, 'the data does not have the version of If-Match'),
+  // Only requests with If-Match cause it; for those RFC 9110 requires 412.
+  ONETRIP_CONFLICT: rejected(412, 'the data has changed: its version is not that of If-Match'),
 }
 
-/** An error of the API's own. Its message goes to the client: no secret and no internals in it. */
+/** An error response. The client sees the message, so it must not contain secrets or internals. */
 export class ApiError extends Error {
   override name = 'ApiError'
   readonly code: ApiErrorCode
@@ -95,11 +95,14 @@ const codeOfRequest: Record<SessionRequestErrorCode, ApiErrorCode> = {
   ONETRIP_SEVERAL_COOKIES: 'API_BAD_REQUEST',
 }
 
-/** An error of the session plugin as one of ours. */
+/** Converts an error of the session plugin. */
 export const fromSession = ({ code, message }: SessionRequestError) =>
   new ApiError(codeOfRequest[code], message)
 
-/** For errors of Fastify and of plugins. Not here: codes that have one cause, as `API_CROSS_SITE`. */
+/**
+ * For errors of Fastify and its plugins. Does not contain codes with one specific cause, such as
+ * `API_CROSS_SITE`.
+ */
 const codeOfStatus: Partial<Record<number, ApiErrorCode>> = {
   401: 'API_LOGIN_FIRST',
   403: 'API_FORBIDDEN',
@@ -114,14 +117,14 @@ const codeOfStatus: Partial<Record<number, ApiErrorCode>> = {
 }
 
 /**
- * An error of Fastify or of a plugin that is the client's fault, as one of ours. A status of 4xx that is
- * not in the table becomes `API_BAD_REQUEST`.
+ * Converts a client error (4xx) of Fastify or a plugin. A status that is not in the table becomes
+ * `API_BAD_REQUEST`.
  *
- * @returns undefined for any other status: the error is a defect of the server.
+ * @returns Undefined for any other status: the error is a server error.
  */
 export function fromStatus(status: number, message?: string): ApiError | undefined {
   if (status < 400 || status >= 500) return undefined
-  // Of a bad request Fastify's message says what is wrong; elsewhere it may repeat what was sent.
+  // Fastify's message explains the error only for 400. Other messages may quote the request.
   const code = codeOfStatus[status] ?? 'API_BAD_REQUEST'
   return new ApiError(code, status === 400 ? message : undefined)
 }

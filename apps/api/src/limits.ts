@@ -1,40 +1,42 @@
-/** What one client may take of the process; times in milliseconds. */
+/** Limits per client; times in milliseconds. In parentheses: the status of the response above the limit. */
 export interface Limits {
-  /** Of a body. 413. */
+  /** Maximum request body (413). */
   bodyBytes: number
   /**
-   * Of the body of `PATCH /me/data`: twice the `patchBytes` of the store, so that every patch that it accepts
-   * fits, with quotes, spaces and escapes. 413.
+   * Maximum body of `PATCH /me/data` (413). Twice the `patchBytes` of the store: leaves room for quotes,
+   * spaces and escapes in a patch that the store accepts.
    */
   dataBodyBytes: number
-  /** Of the request line and all headers together: half of Node's own, and room for a few cookies. 431. */
+  /** Maximum request line and headers together (431). Half of Node's default; enough for a few cookies. */
   headerBytes: number
-  /** Of a parameter in the path; an id of a session has fewer. 414. */
+  /** Maximum length of a path parameter (414). A session id is shorter. */
   parameterCharacters: number
-  /** For the head of a request, counted from the opening of the connection or from its first byte. 408. */
+  /** Timeout for the request head, from the opening of the connection or the first byte (408). */
   headersMs: number
-  /** For a request with its body; how long it may take to be answered is the store's deadline. 408. */
+  /** Timeout for receiving the whole request (408). The store's deadline limits the processing. */
   requestMs: number
-  /** How late those two may be noticed. */
+  /** Interval of the checks of those two timeouts. */
   checkEveryMs: number
   /**
-   * For a connection between two requests. Longer than a proxy keeps one (60 s is usual), which would
-   * lose a request that it sends while this side closes.
+   * Keep-alive timeout of an idle connection. Longer than that of a proxy (usually 60 s): otherwise the proxy
+   * may send a request while the API closes the connection.
    */
   keepAliveMs: number
-  /** The same once the process is about to stop: enough for a request that is on its way. */
+  /** Keep-alive timeout during shutdown: enough for a request that is on its way. */
   leaveMs: number
-  /** Requests in flight on one connection, beyond which the next are rejected. 429. */
+  /** Maximum requests in flight on one connection (429). */
   pipelinedRequests: number
-  /** In which a client must read more of its responses; a stalled one is closed within twice this time. */
+  /**
+   * A connection whose client reads no bytes of its responses for one to two of these intervals is closed.
+   */
   stalledMs: number
-  /** For clients to read the last responses during shutdown, before their connections are closed. */
+  /** Time to read the last responses during shutdown, before connections are closed. */
   flushMs: number
-  /** Open at the same time in this process, beyond which a new one is closed at once. */
+  /** Maximum open connections in this process; a new one above it is closed at once. */
   connections: number
 }
 
-/** Not limited: requests over the life of a connection (closing it would only cost), and the number of headers. */
+/** Not limited: requests per connection, and the number of headers. */
 export const defaultLimits: Limits = {
   bodyBytes: 4096,
   dataBodyBytes: 131_072,
@@ -51,7 +53,7 @@ export const defaultLimits: Limits = {
   connections: 10_000,
 }
 
-/** The limits that Fastify and Node take as options. */
+/** Converts the limits to options of Fastify and Node. */
 export function serverOptions(limits: Limits) {
   return {
     bodyLimit: limits.bodyBytes,
@@ -62,8 +64,8 @@ export function serverOptions(limits: Limits) {
       maxHeaderSize: limits.headerBytes,
       headersTimeout: limits.headersMs,
       connectionsCheckingInterval: limits.checkEveryMs,
-      requireHostHeader: false, // plugins/host.ts does, and answers as for any other error
-      joinDuplicateHeaders: true, // Node ignores all but the first otherwise
+      requireHostHeader: false, // plugins/host.ts checks it, and answers with the usual error body
+      joinDuplicateHeaders: true, // by default Node ignores all but the first
     },
   }
 }

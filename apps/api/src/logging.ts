@@ -4,10 +4,10 @@ import { type FastifyReply, type FastifyRequest, LogController } from 'fastify'
 import type { LoggerOptions } from 'pino'
 
 /**
- * JSON lines, or pretty ones in a terminal.
+ * Logs JSON lines; in a terminal, formatted text.
  *
- * No line of ours has a token, a cookie or a password in it; these paths are for the line that somebody
- * adds one day, and for ioredis, whose errors carry the arguments of their command.
+ * Our log lines contain no token, cookie or password. Redaction is a second line of defense for future log
+ * lines, and for errors of ioredis, which contain the arguments of the command.
  */
 export function loggerOptions(level: string, terminal: boolean): LoggerOptions {
   return {
@@ -28,12 +28,12 @@ export function loggerOptions(level: string, terminal: boolean): LoggerOptions {
   }
 }
 
-/** What a request id may look like that comes from outside: it goes into logs and headers. */
+/** Valid request ids of clients. They appear in logs and headers. */
 const REQUEST_ID = /^[\w.:/+=-]{1,64}$/
 
 /**
- * The `x-request-id` of a request if it is well-formed, or else an id of our own: random for the
- * process and counted, since random bytes for every request cost as much as the rest of its head.
+ * Uses the `x-request-id` header if it is valid. Otherwise the id is a random prefix of the process and a
+ * counter: random bytes for every request take as much time as parsing its head.
  */
 export function requestIds(): (request: IncomingMessage) => string {
   const prefix = randomBytes(6).toString('base64url')
@@ -47,40 +47,39 @@ export function requestIds(): (request: IncomingMessage) => string {
 }
 
 /**
- * So that an outage costs no more in lines than in answers: of each code, `perSecond` lines are let
- * through in a second. How many failed, `/metrics` tells.
+ * Limits log lines per error code, so that an outage does not flood the log. `/metrics` counts all errors.
  *
- * @param now Milliseconds, from any beginning.
- * @returns What says, for a code, how many lines were left out since the one before, or undefined: leave
- *   this one out, too.
+ * @param now Current time in milliseconds.
+ * @returns Function of an error code. It returns undefined if the line must be suppressed, otherwise the
+ *   number of lines suppressed since the last one.
  */
 export function lineLimit(
   perSecond: number,
   now: () => number = () => performance.now(),
 ): (code: string) => number | undefined {
-  const byCode = new Map<string, { second: number; lines: number; leftOut: number }>()
+  const byCode = new Map<string, { second: number; lines: number; suppressed: number }>()
   return (code) => {
     const second = Math.floor(now() / 1000)
-    const last = byCode.get(code) ?? { second, lines: 0, leftOut: 0 }
+    const last = byCode.get(code) ?? { second, lines: 0, suppressed: 0 }
     byCode.set(code, last)
     if (last.second !== second) Object.assign(last, { second, lines: 0 })
     if (last.lines === perSecond) {
-      last.leftOut++
+      last.suppressed++
       return undefined
     }
-    const { leftOut } = last
-    Object.assign(last, { lines: last.lines + 1, leftOut: 0 })
-    return leftOut
+    const { suppressed } = last
+    Object.assign(last, { lines: last.lines + 1, suppressed: 0 })
+    return suppressed
   }
 }
 
 /**
- * A part of a path that may be logged. A token (76 characters) and its signature (43) are too long, and
- * percent-encoded text has a `%`.
+ * Path segments that are safe to log. A token (76 characters) and its signature (43) are too long, and
+ * percent-encoded text contains `%`.
  */
 const PLAIN_SEGMENT = /^[\w.-]{0,32}$/
 
-/** The path without its query, in which anything may be, and with `[hidden]` for parts that are not plain. */
+/** The path without its query, which may contain secrets. Segments that are not plain become `[hidden]`. */
 const pathOf = (url: string) =>
   url
     .split('?', 1)[0]
@@ -88,8 +87,8 @@ const pathOf = (url: string) =>
     .slice(0, 200)
 
 /**
- * One line for each request when it is answered, or none (the default: a line costs more than the
- * route). Errors are logged by their handler in any case.
+ * Logs one line per answered request if enabled. Disabled by default: a line takes more CPU time than the
+ * route. The error handler logs errors in any case.
  */
 export class RequestLog extends LogController {
   constructor({ enabled }: { enabled: boolean }) {

@@ -9,22 +9,22 @@ const nameOf = (status: number) => (STATUS_CODES[status] ?? '').replaceAll(/[^A-
 const flags = {
   mayHaveWritten: {
     type: 'boolean',
-    description: 'Redis may have executed a write of this request',
+    description: 'Whether Redis may have executed a write of this request',
   },
   retrySafe: {
     type: 'boolean',
-    description: 'The same request may be sent again without counting anything twice',
+    description: 'Whether the request can safely be retried: nothing is counted twice',
   },
 } as const
 
 const requestId: OpenAPIV3_1.HeaderObject = {
-  description: 'The request, as the log names it',
+  description: 'Request id, as in the log',
   schema: { type: 'string' },
 }
 
 const headersOf: Record<number, Record<string, OpenAPIV3_1.HeaderObject>> = {
   401: { 'www-authenticate': { schema: { type: 'string' } } },
-  405: { allow: { description: 'The methods that there are', schema: { type: 'string' } } },
+  405: { allow: { description: 'Allowed methods', schema: { type: 'string' } } },
   429: retryAfter(),
   503: retryAfter(),
 }
@@ -71,15 +71,15 @@ function responseOf(status: number): OpenAPIV3_1.ResponseObject {
 
 const statuses = [...new Set(Object.values(errorTable).map(({ statusCode }) => statusCode))].sort()
 
-/** The answers to errors, for the document's components: one for each status of the table. */
+/** Error responses for the document's components, one per status in the error table. */
 export const errorResponses: Pick<OpenAPIV3_1.ComponentsObject, 'responses'> = {
   responses: Object.fromEntries(statuses.map((status) => [nameOf(status), responseOf(status)])),
 }
 
-/** What a route can answer follows from what it takes, so that none has to list it. */
+/** Derives a route's error statuses from its input and method, so that routes need not list them. */
 function errorsOf(method: string, operation: Operation): Set<number> {
   const { security = [], parameters = [], 'x-errors': own = [] } = operation
-  // 400: a wrong Host header, for one; 429: too many requests on one connection.
+  // 400: for example an invalid Host header. 429: too many pipelined requests on one connection.
   const errors = new Set([400, 429, 500, 503, ...own])
   const add = (...more: number[]) => {
     for (const status of more) errors.add(status)
@@ -90,7 +90,7 @@ function errorsOf(method: string, operation: Operation): Set<number> {
   return errors
 }
 
-/** The document, with every operation's errors. */
+/** Adds the error responses to every operation of the document. */
 export function withErrors(document: OpenAPIV3_1.Document): OpenAPIV3_1.Document {
   for (const path of Object.values(document.paths ?? {})) {
     for (const [method, operation] of Object.entries(path ?? {}) as [string, Operation][]) {

@@ -13,7 +13,7 @@ import {
 } from './config-schema.ts'
 import { secretIn } from './secret-file.ts'
 
-/** Where Redis is: exactly one of `url`, `cluster` and `sentinel`. */
+/** Address of Redis: exactly one of `url`, `cluster` and `sentinel` is set. */
 export interface RedisLocation extends ServerLocation {
   cluster?: ClusterAddress | undefined
 }
@@ -23,17 +23,17 @@ export type Topology = 'single' | 'cluster' | 'sentinel'
 export const topologyOf = ({ cluster, sentinel }: RedisLocation): Topology =>
   cluster ? 'cluster' : sentinel ? 'sentinel' : 'single'
 
-/** How connections are made: `tcp`, `tls` or `unix`. */
+/** Transport of the connections: `tcp`, `tls` or `unix`. */
 export function transportOf({ url, cluster, sentinel }: RedisLocation): string {
   if (url !== undefined) return parseRedisUrl(url).transport
   return (cluster ?? sentinel)?.tls ? 'tls' : 'tcp'
 }
 
 /**
- * `REDIS_URL`, with the password of `REDIS_PASSWORD_FILE` if that is set. With a cluster or sentinels as it
- * is: it is not used.
+ * `REDIS_URL` with the password of `REDIS_PASSWORD_FILE`, if that is set. Unchanged with a cluster or
+ * sentinels, which do not use it.
  *
- * @throws Error that names the setting.
+ * @throws Error that names the invalid setting.
  */
 export function urlWithPassword(config: Config): string {
   const { REDIS_URL, REDIS_PASSWORD_FILE, REDIS_CLUSTER, REDIS_SENTINELS } = config
@@ -41,7 +41,7 @@ export function urlWithPassword(config: Config): string {
   const url = URL.parse(REDIS_URL)
   if (!url?.host || url.password) {
     throw new Error(
-      'REDIS_URL must name a host and have no password when REDIS_PASSWORD_FILE is set: redis://user@host:6379 or unix://user@localhost/path/to/socket',
+      'With REDIS_PASSWORD_FILE, REDIS_URL must name a host and contain no password: redis://user@host:6379 or unix://user@localhost/path/to/socket',
     )
   }
   url.password = encodeURIComponent(secretIn('REDIS_PASSWORD_FILE', REDIS_PASSWORD_FILE))
@@ -49,30 +49,30 @@ export function urlWithPassword(config: Config): string {
 }
 
 /**
- * The Redis that the settings name. Reads the files of passwords and certificates.
+ * Address of Redis as configured. Reads the password and certificate files.
  *
- * @param config As `loadConfig` returns it: `REDIS_URL` has its password.
- * @throws Error that names the settings which are wrong, or cannot take effect.
+ * @param config From `loadConfig`: `REDIS_URL` contains the password.
+ * @throws Error that names the settings that are invalid or have no effect.
  */
 export function redisLocation(config: Config): RedisLocation {
-  refuseWithoutEffect(config)
+  rejectWithoutEffect(config)
   const location = namedLocation(config)
   return checked(config, location, location.url === undefined ? namesOf(config) : 'REDIS_URL')
 }
 
 /**
- * The Redis that sessions move to: a cluster with the user, password and TLS of `REDIS_URL`, or a URL, which
- * has its own. Undefined without `REDIS_MIGRATE_TO`.
+ * Target of a migration (`REDIS_MIGRATE_TO`): a cluster with the user, password and TLS of `REDIS_URL`, or a
+ * URL, which contains its own. Undefined without `REDIS_MIGRATE_TO`.
  *
  * @param config As for `redisLocation`.
- * @throws Error as `redisLocation`.
+ * @throws Error as for `redisLocation`.
  */
 export function migrationTarget(config: Config): RedisLocation | undefined {
   const { REDIS_MIGRATE_TO: to, REDIS_URL } = config
   if (to === '') return undefined
   const tls = tlsOptions(config)
   if (to.includes('://')) {
-    // It may do without TLS where REDIS_URL needs it.
+    // The REDIS_TLS_… settings may be for REDIS_URL alone.
     const location = { url: to, tls: URL.parse(to)?.protocol === 'rediss:' ? tls : undefined }
     return checked(config, location, 'REDIS_MIGRATE_TO')
   }
@@ -132,7 +132,7 @@ const tlsFiles = {
 const hasTlsOptions = (config: Config): boolean =>
   [...Object.values(tlsFiles), 'REDIS_TLS_SERVER_NAME' as const].some((name) => config[name] !== '')
 
-/** Undefined where the settings name none. */
+/** Undefined if no REDIS_TLS_… option is set. */
 function tlsOptions(config: Config): ConnectionOptions | undefined {
   if (!hasTlsOptions(config)) return undefined
   const tls: ConnectionOptions = {}
@@ -144,8 +144,8 @@ function tlsOptions(config: Config): ConnectionOptions | undefined {
   return tls
 }
 
-/** @throws Error when a setting cannot take effect beside the others. */
-function refuseWithoutEffect(config: Config): void {
+/** @throws Error if a setting has no effect because of another one. */
+function rejectWithoutEffect(config: Config): void {
   const hasCluster = config.REDIS_CLUSTER !== ''
   const hasSentinels = config.REDIS_SENTINELS !== ''
   const set = [
@@ -153,15 +153,15 @@ function refuseWithoutEffect(config: Config): void {
     ...(hasCluster ? ['REDIS_CLUSTER'] : []),
     ...(hasSentinels ? ['REDIS_SENTINELS'] : []),
   ]
-  const refuse: Refuse = (when, message) => {
-    if (when) throw new Error(message)
+  const rejectIf: RejectIf = (condition, message) => {
+    if (condition) throw new Error(message)
   }
   const needs = (setting: keyof Config, other: string) =>
-    refuse(config[setting] !== '', `${setting} is set, but ${other} is not`)
+    rejectIf(config[setting] !== '', `${setting} has no effect without ${other}`)
 
-  refuse(set.length > 1, `${set.slice(0, 2).join(' and ')} are both set: only one can be used`)
+  rejectIf(set.length > 1, `${set.slice(0, 2).join(' and ')} are both set; unset one`)
   if (hasSentinels) {
-    refuse(config.REDIS_SENTINEL_NAME === '', 'REDIS_SENTINELS needs a REDIS_SENTINEL_NAME')
+    rejectIf(config.REDIS_SENTINEL_NAME === '', 'REDIS_SENTINELS needs REDIS_SENTINEL_NAME')
     if (config.REDIS_SENTINEL_PASSWORD_FILE === '') {
       needs('REDIS_SENTINEL_USERNAME', 'REDIS_SENTINEL_PASSWORD_FILE')
     }
@@ -172,55 +172,55 @@ function refuseWithoutEffect(config: Config): void {
   }
   if (hasCluster || hasSentinels) {
     if (config.REDIS_PASSWORD_FILE === '') needs('REDIS_USERNAME', 'REDIS_PASSWORD_FILE')
-    refuse(
+    rejectIf(
       hasTlsOptions(config) && !config.REDIS_TLS,
       'REDIS_TLS_CA_FILE, REDIS_TLS_CERT_FILE, REDIS_TLS_KEY_FILE and REDIS_TLS_SERVER_NAME need REDIS_TLS=true',
     )
   } else {
-    refuse(
+    rejectIf(
       config.REDIS_USERNAME !== '',
-      'REDIS_USERNAME is set, but REDIS_URL has the user name: redis://user@host:6379',
+      'REDIS_USERNAME has no effect with REDIS_URL; write redis://user@host:6379',
     )
-    refuse(config.REDIS_TLS, 'REDIS_TLS is set, but REDIS_URL says so itself: rediss://host:6379')
+    rejectIf(config.REDIS_TLS, 'REDIS_TLS has no effect with REDIS_URL; write rediss://host:6379')
   }
-  if (hasCluster) refuseOnCluster(config, refuse)
+  if (hasCluster) rejectOnCluster(config, rejectIf)
   if (config.REDIS_MIGRATE_TO !== '') {
     const [other = 'REDIS_URL'] = set
-    refuse(
+    rejectIf(
       other !== 'REDIS_URL',
-      `REDIS_MIGRATE_TO and ${other} are both set: sessions move from the single Redis of REDIS_URL; remove one of them`,
+      `REDIS_MIGRATE_TO and ${other} are both set, but only the single Redis of REDIS_URL can be migrated; unset one`,
     )
-    refuseStrategy(config, 'REDIS_MIGRATE_TO', refuse)
+    rejectStrategy(config, 'REDIS_MIGRATE_TO', rejectIf)
   }
-  refuse(
+  rejectIf(
     (config.REDIS_MIGRATE_TO === '') !== (config.REDIS_MIGRATE_HOME === ''),
-    'REDIS_MIGRATE_TO and REDIS_MIGRATE_HOME need each other: set both or neither',
+    'Set both REDIS_MIGRATE_TO and REDIS_MIGRATE_HOME, or neither',
   )
-  refuse(
+  rejectIf(
     !hasCluster && config.REDIS_MIGRATE_TO === '' && config.REDIS_PARTITIONS !== DEFAULT_PARTITIONS,
-    'REDIS_PARTITIONS is set, but neither REDIS_CLUSTER nor REDIS_MIGRATE_TO is',
+    'REDIS_PARTITIONS has no effect without REDIS_CLUSTER or REDIS_MIGRATE_TO',
   )
 }
 
-type Refuse = (when: boolean, message: string) => void
+type RejectIf = (condition: boolean, message: string) => void
 
-function refuseStrategy({ STRATEGY }: Config, setting: string, refuse: Refuse): void {
-  refuse(
+function rejectStrategy({ STRATEGY }: Config, setting: string, rejectIf: RejectIf): void {
+  rejectIf(
     ['transaction', 'script'].includes(STRATEGY),
     `STRATEGY=${STRATEGY} needs all keys on one server; with ${setting} use batch or pipeline`,
   )
 }
 
-/** What does not work on a cluster, where keys are on several servers. */
-function refuseOnCluster(config: Config, refuse: Refuse): void {
+/** Rejects settings that need all keys on one server. */
+function rejectOnCluster(config: Config, rejectIf: RejectIf): void {
   const { SALE_METHOD, RISK_CACHE_ENTRIES } = config
-  refuseStrategy(config, 'REDIS_CLUSTER', refuse)
-  refuse(
+  rejectStrategy(config, 'REDIS_CLUSTER', rejectIf)
+  rejectIf(
     SALE_METHOD === 'optimistic',
-    'SALE_METHOD=optimistic watches a key on a connection of its own; with REDIS_CLUSTER use script',
+    'SALE_METHOD=optimistic does not support REDIS_CLUSTER; use script',
   )
-  refuse(
+  rejectIf(
     ![0, DEFAULT_CACHE_ENTRIES].includes(RISK_CACHE_ENTRIES),
-    'RISK_CACHE_ENTRIES is set, but with REDIS_CLUSTER there is no cache of risk features',
+    'RISK_CACHE_ENTRIES has no effect with REDIS_CLUSTER: a cluster has no cache of risk features',
   )
 }

@@ -9,18 +9,18 @@ import { type TProperties, Type } from 'typebox'
 const NOW = 1_795_255_200_250
 const SESSION_ID = 'AZ3z4vYAc2Vzc2lvbi1vZi1hZGEtMTIz'
 
-/** Characters of a password. */
+/** In characters. */
 export const MAX_PASSWORD_LENGTH = 256
 
 const NEXT_CURSOR = Buffer.from(`${NOW / 1000} ${SESSION_ID}`).toString('base64url')
 
-/** An object with these properties, all required, and no others. */
+/** An object without additional properties. */
 export const Exactly = <Properties extends TProperties>(
   properties: Properties,
   options: { description: string; examples: unknown[] },
 ) => Type.Object(properties, { additionalProperties: false, ...options })
 
-/** A user or an item. */
+/** Name of a user or an item. */
 export const Name = Type.String({
   minLength: 1,
   maxLength: MAX_NAME_LENGTH,
@@ -33,23 +33,23 @@ export const Time = Type.Integer({ description: 'Milliseconds since 1970' })
 const SessionUser = Type.Unsafe<string | null>({
   ...Name,
   type: ['string', 'null'],
-  description: 'null: a guest session',
+  description: 'User name; null for a guest session',
 })
 const Cursor = Type.String({
   pattern: '^[A-Za-z0-9_-]+$',
   maxLength: MAX_CURSOR_LENGTH,
-  description: 'The nextCursor of the page before',
+  description: 'The nextCursor of the previous page',
 })
 const SessionId = Type.String({ pattern: '^[A-Za-z0-9_-]{32}$' })
 
 const Remember = Type.Optional(
-  Type.Boolean({ description: 'The session lasts for SESSION_REMEMBERED_SECONDS' }),
+  Type.Boolean({ description: 'The token is valid for SESSION_REMEMBERED_SECONDS' }),
 )
 
 /** The credentials of `AUTH=trust`. */
 export const UserCredentials = Exactly(
   { user: Name, remember: Remember },
-  { description: 'Who logs in', examples: [{ user: 'ada' }] },
+  { description: 'Credentials', examples: [{ user: 'ada' }] },
 )
 
 /** The credentials of `AUTH=password`. */
@@ -60,7 +60,7 @@ export const PasswordCredentials = Exactly(
     remember: Remember,
   },
   {
-    description: 'Who logs in',
+    description: 'Credentials',
     examples: [{ user: 'ada', password: 'correct horse battery staple' }],
   },
 )
@@ -68,8 +68,7 @@ export const PasswordCredentials = Exactly(
 export const Login = Exactly(
   { token: Type.String(), user: Name, expiresAt: Time },
   {
-    description:
-      'The token, which a cookie carries, too, and when it stops being good at the latest',
+    description: 'The session token (also set as a cookie) and when it expires at the latest',
     examples: [
       {
         token: `${SESSION_ID}.c2lnbmF0dXJlLW9mLXRoZS1pZC1ieS10aGUtc2VydmVy`,
@@ -83,14 +82,14 @@ export const Login = Exactly(
 export const Me = Exactly(
   { user: SessionUser, lastSeenAt: Time },
   {
-    description: 'The user of the session, and when it was last seen',
+    description: 'User of the session, and when the session was last used',
     examples: [{ user: 'ada', lastSeenAt: NOW }],
   },
 )
 
 export const ViewBody = Exactly(
   { item: Name },
-  { description: 'What is viewed', examples: [{ item: 'book' }] },
+  { description: 'The viewed item', examples: [{ item: 'book' }] },
 )
 
 export const ViewHeaders = Type.Object({
@@ -99,8 +98,8 @@ export const ViewHeaders = Type.Object({
       minLength: 1,
       maxLength: MAX_KEY_LENGTH,
       description:
-        'For clients that may send the view again, as when its outcome is unknown: with the same key it ' +
-        'is counted once within ten minutes, for this session and item',
+        'Makes a view safe to retry: views of the session and item with the same key are counted once ' +
+        'within ten minutes',
     }),
   ),
 })
@@ -108,7 +107,7 @@ export const ViewHeaders = Type.Object({
 export const View = Exactly(
   { user: SessionUser, item: Name, views: Type.Integer() },
   {
-    description: 'Who viewed it, and how often it has been viewed by all, this view included',
+    description: 'The user, the item, and its total views including this one',
     examples: [{ user: 'ada', item: 'book', views: 17 }],
   },
 )
@@ -118,21 +117,21 @@ export const Views = Exactly(
     items: Type.Array(Type.Object({ item: Name, viewedAt: Time }, { additionalProperties: false })),
   },
   {
-    description: 'Up to 25 items, the newest first',
+    description: 'Up to 25 items, newest first',
     examples: [{ items: [{ item: 'book', viewedAt: NOW }] }],
   },
 )
 
 const ETag = {
-  headers: { etag: { type: 'string', description: 'The version of the data, for If-Match' } },
+  headers: { etag: { type: 'string', description: 'Version of the data, for If-Match' } },
 }
-const Version = Type.Integer({ description: 'Grows with each change; 0: never changed' })
+const Version = Type.Integer({ description: 'Increases with each change; 0: never changed' })
 
 export const SessionData = Exactly(
   { fields: Type.Object({}, { additionalProperties: true }), version: Version },
   {
     ...ETag,
-    description: "The session's data: JSON values by field",
+    description: 'JSON values by field',
     examples: [{ fields: { cart: ['book'], theme: 'dark' }, version: 3 }],
   },
 )
@@ -141,7 +140,8 @@ export const DataPatch = Type.Object(
   {},
   {
     additionalProperties: true,
-    description: 'JSON values by field; null removes the field, and all other fields stay',
+    description:
+      'JSON values by field. null removes a field. Fields that are not named do not change',
     examples: [{ cart: ['book', 'pen'], theme: null }],
   },
 )
@@ -150,7 +150,7 @@ export const PatchHeaders = Type.Object({
   'if-match': Type.Optional(
     Type.String({
       pattern: '^(?:\\*|"[0-9]{1,15}")$',
-      description: 'The ETag of GET /me/data: change the data only if it still has this version',
+      description: 'ETag of GET /me/data: change the data only if it still has this version',
     }),
   ),
 })
@@ -168,18 +168,18 @@ export const UserSessions = Type.Object(
           id: SessionId,
           loggedInAt: Time,
           lastSeenAt: Time,
-          current: Type.Boolean({ description: 'It is the session of the token that asked' }),
+          current: Type.Boolean({ description: 'Whether it is the session of this request' }),
         },
         { additionalProperties: false },
       ),
     ),
     nextCursor: Type.Optional(
-      Type.String({ description: 'For the page that follows; not there on the last one' }),
+      Type.String({ description: 'Cursor of the next page; absent on the last page' }),
     ),
   },
   {
     additionalProperties: false,
-    description: 'A page of the sessions, the latest login first',
+    description: 'A page of sessions, latest login first',
     examples: [
       { sessions: [{ id: SESSION_ID, loggedInAt: NOW - 60_000, lastSeenAt: NOW, current: true }] },
       { sessions: [], nextCursor: NEXT_CURSOR },
@@ -191,7 +191,7 @@ export const SessionParams = Type.Object({ id: SessionId })
 
 export const Ended = Exactly(
   { ended: Type.Integer() },
-  { description: 'How many sessions there were', examples: [{ ended: 2 }] },
+  { description: 'Number of sessions that were ended', examples: [{ ended: 2 }] },
 )
 
 export const Recent = Exactly(
@@ -201,7 +201,7 @@ export const Recent = Exactly(
     ),
   },
   {
-    description: 'Users and when they were seen, the newest first',
+    description: 'Users and when their sessions were last used, newest first',
     examples: [{ sessions: [{ user: 'ada', lastSeenAt: NOW }] }],
   },
 )
@@ -213,14 +213,14 @@ export const Popular = Exactly(
     ),
   },
   {
-    description: 'Items and how often they were viewed, the most viewed first',
+    description: 'Items and their views, most viewed first',
     examples: [{ items: [{ item: 'book', views: 17 }] }],
   },
 )
 
 export const NoContent = Type.Unsafe<undefined>({ type: 'null', description: 'Done' })
 
-/** Responses of a route that serves a file with a page. */
+/** Responses of a route that serves an HTML file. */
 export const htmlPage = {
   200: {
     description: 'The page',
@@ -234,7 +234,7 @@ export const htmlPage = {
     },
   },
   304: Type.Unsafe<never>(
-    Type.Null({ description: 'It is still the page of If-None-Match or If-Modified-Since' }),
+    Type.Null({ description: 'Not modified since If-None-Match or If-Modified-Since' }),
   ),
 }
 

@@ -1,15 +1,14 @@
 import { readFileSync } from 'node:fs'
 
 /**
- * The content of a file that a setting names, without white space around it.
+ * Reads a secret from the file that a setting names, and trims white space.
  *
- * @throws Error that names the setting.
+ * @throws Error that names the setting and the file.
  */
 export function secretIn(setting: string, path: string): string {
   try {
     return readFileSync(path, 'utf8').trim()
   } catch (error) {
-    // Node's message names the path and what is wrong with it.
-    throw new Error(`${setting} cannot be read: ${(error as Error).message}`)
+    throw new Error(`${setting} cannot be read: ${(error as Error).message}`) // includes the path
   }
 }

@@ -31,12 +31,12 @@ import type { RiskOptions } from './shop/risk.ts'
 import { type SaleMethodName, saleMethod } from './shop/sale-methods.ts'
 import { trustedProxies } from './trust-proxy.ts'
 import { processCount, supervise } from './workers/supervise.ts'
-import { lineToPrimary, type WorkerLine } from './workers/worker.ts'
+import { type PrimaryChannel, primaryChannel } from './workers/worker.ts'
 
-/** What an application brings. */
+/** The parts of an application that serves this API with its own login and routes. */
 export interface Application<Schema extends TSchema = TSchema>
   extends Pick<AppOptions, 'routes' | 'publicRoutes'> {
-  /** Default: the one that `AUTH` names. */
+  /** Default: the authenticator that `AUTH` selects. */
   authenticator?: Authenticator<Schema>
 }
 
@@ -46,22 +46,21 @@ export interface ServeOptions<Schema extends TSchema = TSchema> extends Applicat
 }
 
 /**
- * Serves the API until the process gets SIGTERM or SIGINT: with several workers, session retention,
- * metrics and graceful shutdown, as the settings say. If it cannot start, it writes the reason to standard
- * error and exits with 1.
+ * Serves the API until SIGTERM or SIGINT, with workers, session retention, metrics and graceful shutdown as
+ * configured. If the API cannot start, `serve` writes the reason to standard error and exits with 1.
  *
- * With `WORKERS` above 1 the calling process becomes the primary, and runs the entry file again in each
- * worker; there, this function serves.
+ * With `WORKERS` above 1, the calling process becomes the primary. Each worker runs the entry file again, and
+ * serves in this function.
  */
 export async function serve<Schema extends TSchema>(
   options: ServeOptions<Schema> = {},
 ): Promise<void> {
-  const primary = cluster.isWorker ? lineToPrimary() : undefined
+  const primary = cluster.isWorker ? primaryChannel() : undefined
   try {
     const { config = loadConfig(), ...application } = options
     if (application.authenticator && config.AUTH === 'password') {
       throw new Error(
-        'AUTH is password, but the application passes an authenticator to serve(); unset AUTH and USERS_FILE',
+        'AUTH=password has no effect if the application passes an authenticator to serve(); unset AUTH and USERS_FILE',
       )
     }
     const processes = processCount(config.WORKERS)
@@ -71,7 +70,7 @@ export async function serve<Schema extends TSchema>(
     const { message, cause } = error as Error
     const reason =
       cause instanceof Error ? ` (${cause.message || (cause as { code?: string }).code})` : ''
-    // Of many workers that cannot start for the same reason, the primary reports one.
+    // The primary reports only one of several workers that fail for the same reason.
     if (primary) await primary.failed(`${message}${reason}`)
     else process.stderr.write(`The API cannot start: ${message}${reason}\n`)
     process.exit(1)
@@ -79,19 +78,18 @@ export async function serve<Schema extends TSchema>(
 }
 
 function logRetention(log: FastifyBaseLogger, event: RetentionEvent): void {
-  if (event.type === 'failure')
-    log.warn({ err: event.error }, 'the janitor failed and will try again')
-  else if (event.type === 'run' && event.evicted > 0) log.info(event, 'sessions were ended')
+  if (event.type === 'failure') log.warn({ err: event.error }, 'janitor failed; it will retry')
+  else if (event.type === 'run' && event.evicted > 0) log.info(event, 'janitor ended sessions')
 }
 
 /**
- * @param primary The line to the primary process, in a worker.
- * @throws Error that says why it cannot.
+ * @param primary Connection to the primary process, if this is a worker.
+ * @throws Error with the reason why the API cannot start.
  */
 async function serveFromThisProcess(
   config: Config,
   application: Application,
-  primary?: WorkerLine,
+  primary?: PrimaryChannel,
 ): Promise<void> {
   const redis = redisLocation(config)
   const target = migrationTarget(config)
@@ -99,7 +97,7 @@ async function serveFromThisProcess(
   const authenticator =
     application.authenticator ??
     (await configuredAuthenticator(config, (err) =>
-      app.log.error({ err }, 'USERS_FILE cannot be used; the users stay as they were'),
+      app.log.error({ err }, 'USERS_FILE is invalid; keeping the users loaded before'),
     ))
   const store = configuredStore(config, {
     strategy: config.STRATEGY as StrategyName,
@@ -171,10 +169,10 @@ async function serveFromThisProcess(
     {
       delay: config.SHUTDOWN_DRAIN_MS + config.SHUTDOWN_GRACE_MS,
       logger: app.log,
-      ...(primary && { skip: [...toldTwice] }),
+      ...(primary && { skip: [...shutdownSignals] }),
     },
     async ({ err }) => {
-      if (err) app.log.fatal({ err }, 'ending after an unexpected error')
+      if (err) app.log.fatal({ err }, 'shutting down after an unexpected error')
       app.readiness.stop()
       if (!err) await delay(config.SHUTDOWN_DRAIN_MS)
       await app.close()
@@ -183,7 +181,7 @@ async function serveFromThisProcess(
       await tracing?.close(Math.min(MAX_TRACE_FLUSH_MS, config.SHUTDOWN_GRACE_MS / 8))
     },
   )
-  if (primary) endOnce(ending.close)
+  if (primary) onFirstSignal(ending.close)
   await store.ready(config.STARTUP_DEADLINE_MS)
   const isFirst = primary === undefined || primary.isFirst
   if (isFirst) await logNodes(app)
@@ -200,37 +198,37 @@ async function serveFromThisProcess(
   await listen(app, config)
 }
 
-/** Names the servers that hold keys. */
+/** Logs the servers that hold keys. */
 async function logNodes({ log, store }: FastifyInstance): Promise<void> {
-  const states = await store.ping().catch(() => []) // it was ready; what is lost now is logged later
+  const states = await store.ping().catch(() => []) // later log lines report an outage that begins now
   log.info({ nodes: states.map(({ node }) => node) }, 'connected to Redis')
   for (const { node, error } of states) {
-    if (error) log.warn({ node, reason: error.message }, 'a part of Redis cannot be used')
+    if (error) log.warn({ node, reason: error.message }, 'Redis node is unavailable')
   }
 }
 
 function riskOptions(config: Config, redis: RedisLocation): RiskOptions | undefined {
   if (!config.RISK_FEATURES) return undefined
-  const isNaive = config.STRATEGY.startsWith('naive') // no connection that stays open
+  const isNaive = config.STRATEGY.startsWith('naive') // the naive strategies keep no connection open
   return {
     ...redis,
     deadlineMs: config.REDIS_DEADLINE_MS,
-    // On a cluster each master reports its own keys only.
+    // On a cluster each primary reports changes of its own keys only.
     cacheEntries: isNaive || redis.cluster ? 0 : config.RISK_CACHE_ENTRIES,
   }
 }
 
-/** For the traces that are left when the process stops. */
+/** Time to export the remaining traces during shutdown. */
 const MAX_TRACE_FLUSH_MS = 2_000
 
-/** The packages of OpenTelemetry are loaded only if traces are exported. */
+/** Loads the OpenTelemetry packages only if traces are exported. */
 async function configuredTracing(config: Config, onProblem: (error: Error) => void) {
   if (config.OTEL_EXPORTER_OTLP_ENDPOINT === '') return undefined
   const { startTracing } = await import('./tracing/tracing.ts')
   return startTracing(config, onProblem)
 }
 
-/** @throws Error if it cannot be used. */
+/** @throws Error if the users file is invalid. */
 async function configuredAuthenticator(
   { AUTH, USERS_FILE, NODE_ENV, SHOP_SELLERS }: Config,
   onProblem: (error: Error) => void,
@@ -248,25 +246,28 @@ async function configuredAuthenticator(
 /** @throws Error that names the port if it is in use. */
 async function listen(app: FastifyInstance, { HOST, PORT }: Config): Promise<void> {
   try {
-    // Fastify gives the second address of localhost a server of its own, without any of our limits.
+    // For the second address of localhost, Fastify creates another server, to which our limits do not apply.
     const host = HOST === 'localhost' ? (await lookup(HOST)).address : HOST
     await app.listen({ host, port: PORT })
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EADDRINUSE') throw error
-    const message = `port ${PORT} on ${HOST} is in use; stop the program that listens there, or set PORT`
+    const message = `port ${PORT} on ${HOST} is in use; stop the program that listens on it, or set PORT`
     throw new Error(message, { cause: error })
   }
 }
 
-/** What a worker gets from its primary and perhaps from a terminal or a service manager, too. */
-const toldTwice = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const
+const shutdownSignals = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const
 
-/** As close-with-grace does it, but a second signal is no impatience: the primary knows when to kill. */
-function endOnce(end: () => void): void {
-  let told = false
+/**
+ * Starts the shutdown of a worker at the first signal and ignores further ones. close-with-grace would exit
+ * at once at a second signal, but a worker may get two: one from the primary, one from the terminal or
+ * service manager.
+ */
+function onFirstSignal(close: () => void): void {
+  let closing = false
   const onSignal = () => {
-    if (!told) end()
-    told = true
+    if (!closing) close()
+    closing = true
   }
-  for (const signal of toldTwice) process.on(signal, onSignal)
+  for (const signal of shutdownSignals) process.on(signal, onSignal)
 }

@@ -2,18 +2,17 @@ import { isIP } from 'node:net'
 import proxyAddr from '@fastify/proxy-addr'
 import { withoutPort } from './client-address.ts'
 
-/** Whether to believe the proxy of this address, the nearest of them being number 0. */
+/** Whether the proxy at this address is trusted. `hop` 0 is the proxy that connects to the API. */
 export type TrustedProxies = (address: string, hop: number) => boolean
 
 /**
- * Whose `X-Forwarded-For` is believed: that of proxies in these networks, or of so many in a row.
- * Nobody's by default, for any client can send that header.
+ * Parses `TRUST_PROXY`: networks of trusted proxies, or the number of trusted proxies in front of the API. By
+ * default no `X-Forwarded-For` is trusted, because any client can send that header.
  *
- * Fastify takes no number any more, since a client that connects directly would be believed as well.
- * It is offered nevertheless: where only a proxy can connect, as in docker-compose.yml, its address is
- * not known beforehand.
+ * Fastify no longer accepts a number, because then a client that connects directly is trusted too. We do: if
+ * only a proxy can connect, as in docker-compose.yml, its address is not known in advance.
  *
- * @throws Error that names the variable.
+ * @throws Error that names the setting.
  */
 export function trustedProxies(TRUST_PROXY: string): TrustedProxies | undefined {
   if (TRUST_PROXY === '') return undefined
@@ -22,7 +21,7 @@ export function trustedProxies(TRUST_PROXY: string): TrustedProxies | undefined 
   const wrong = networks.find((network) => !isNetwork(network))
   if (wrong !== undefined) {
     throw new Error(
-      `TRUST_PROXY must be a number of proxies (1 to 9) or networks as 10.0.0.0/8,::1, comma separated; ${JSON.stringify(wrong)} is neither`,
+      `TRUST_PROXY must be a number of proxies (1 to 9) or comma-separated networks such as 10.0.0.0/8,::1; ${JSON.stringify(wrong)} is neither`,
     )
   }
   const trusts = proxyAddr.compile(networks)

@@ -4,14 +4,14 @@ import type { FastifySchemaCompiler, FastifySchemaValidationError } from 'fastif
 import type { TSchema } from 'typebox'
 
 const strict = new Ajv({ allErrors: false, useDefaults: true })
-// A query or a parameter is text; a body has types of its own, and a wrong one is a mistake.
-const fromText = new Ajv({ allErrors: false, useDefaults: true, coerceTypes: true })
+// Queries, parameters and headers are text. JSON bodies have types, so a wrong type there is an error.
+const coercing = new Ajv({ allErrors: false, useDefaults: true, coerceTypes: true })
 
-/** Fastify's own compiler would drop unknown properties and turn numbers into strings, silently. */
+/** Replaces Fastify's compiler, which silently drops unknown properties and converts numbers to strings. */
 export const validatorCompiler: FastifySchemaCompiler<TSchema> = ({ schema, httpPart }) =>
-  (httpPart === 'body' ? strict : fromText).compile(schema)
+  (httpPart === 'body' ? strict : coercing).compile(schema)
 
-/** A message that names the field, an unknown one too. */
+/** Names the invalid field, or the unknown property. */
 export function schemaErrorFormatter(
   errors: FastifySchemaValidationError[],
   dataVar: string,
@@ -19,10 +19,10 @@ export function schemaErrorFormatter(
   const [error] = errors
   const unknown = error?.params.additionalProperty
   if (typeof unknown === 'string') {
-    // What the client sent is quoted, short and printable.
+    // Truncated and escaped: it comes from the client.
     return new Error(`${dataVar} has an unknown property ${JSON.stringify(unknown.slice(0, 40))}`)
   }
-  const isName = error?.params.pattern === NAME_PATTERN // too long to be shown
+  const isName = error?.params.pattern === NAME_PATTERN // the pattern is too long for a message
   const message = isName ? 'must have no control characters' : error?.message
   return new Error(`${dataVar}${error?.instancePath ?? ''} ${message}`)
 }

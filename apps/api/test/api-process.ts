@@ -6,28 +6,28 @@ import { type Program, type ProgramOptions, startProgram } from '@onetrip/stack/
 import { onTestFinished } from 'vitest'
 import { secret } from './support.ts'
 
-// vitest compiles types in its own way: this is the real entry, for plain Node.
+// The real entry file, run by plain Node: vitest compiles types differently.
 const apiProgram = fileURLToPath(new URL('../src/server.ts', import.meta.url))
 
-/** With them no answer depends on how busy the machine is. */
-const patience = { REDIS_DEADLINE_MS: '60000', MAX_EVENT_LOOP_DELAY_MS: '0' }
+/** Long timeouts, so that responses do not depend on the load of the machine. */
+const longTimeouts = { REDIS_DEADLINE_MS: '60000', MAX_EVENT_LOOP_DELAY_MS: '0' }
 
-/** Settings with which it starts, on a port of its own choice; those given win. */
+/** Default settings with a free port, overridden by `settings`. */
 const apiEnvironment = (settings: Record<string, string>) => ({
   ...process.env,
   NODE_ENV: 'development',
   PORT: '0',
   SESSION_SECRETS: secret,
-  ...patience,
+  ...longTimeouts,
   ...settings,
 })
 
 interface StartOptions extends Partial<Pick<ProgramOptions, 'ready' | 'onLine'>> {
-  /** The entry file. Default: the API's own. */
+  /** Entry file. Default: that of the API. */
   program?: string
 }
 
-/** The API as a process of its own, which is for the caller to stop. */
+/** Starts the API as a process. The caller stops it. */
 export const startApiProcess = (
   settings: Record<string, string>,
   { program = apiProgram, ...options }: StartOptions = {},
@@ -38,24 +38,24 @@ export const startApiProcess = (
     args: [program],
     env: apiEnvironment(settings),
     ready: /listening at http/,
-    readyTimeoutMs: 45_000, // on a machine that does other things as well
+    readyTimeoutMs: 45_000, // for a busy machine
     ...options,
   })
 
-/** As `startApiProcess`, stopped when the current test ends, and where it listens. */
+/** Like `startApiProcess`; stops the process when the current test ends, and returns its URL. */
 export async function apiProcessForThisTest(
   settings: Record<string, string>,
   program = apiProgram,
 ): Promise<{ api: Program; url: string }> {
   const api = await startApiProcess(settings, { program })
   onTestFinished(async () => {
-    api.signal('SIGCONT') // a stopped process takes SIGTERM only when it goes on
+    api.signal('SIGCONT') // a stopped process handles SIGTERM only after SIGCONT
     await api.stop()
   })
   return { api, url: /listening at (http:[^"]+)/.exec(api.lastLines.join('\n'))?.[1] ?? '' }
 }
 
-/** How the API ends that cannot start with these settings, and what it says. */
+/** Starts the API with settings with which it cannot start. Returns exit code and standard error. */
 export async function failedStart(
   settings: Record<string, string>,
   program = apiProgram,

@@ -51,7 +51,7 @@ async function upOf(url: string) {
 const allUp = () => Object.fromEntries(nodes().map((node) => [node, 1]))
 
 describe.each(['batch', 'naive'])('%s', (strategy) => {
-  test('REDIS_CLUSTER is all the API needs: two workers, and every route', async () => {
+  test('with REDIS_CLUSTER, all routes work with two workers', async () => {
     const { api, url } = await apiProcessForThisTest({
       REDIS_CLUSTER: nodes()[0] ?? '',
       STRATEGY: strategy,
@@ -104,7 +104,7 @@ describe.each(['batch', 'naive'])('%s', (strategy) => {
   })
 })
 
-test('a node that is down: degraded, one line names it; no node: not ready', async () => {
+test('a node down: degraded, and one log line names it; all nodes down: not ready', async () => {
   const { api, url } = await apiProcessForThisTest({
     REDIS_CLUSTER: nodes().join(),
     REDIS_INFO_INTERVAL_SECONDS: '1',
@@ -134,7 +134,7 @@ test('a node that is down: degraded, one line names it; no node: not ready', asy
   expect(await ask(`${url}/demo/server`)).toMatchObject({ unavailable: [name] })
   const lines = () => api.lastLines.filter((line) => line.includes('"Redis does not answer"'))
   await expect.poll(lines).toEqual([expect.stringContaining(`"node":"${name}"`)])
-  // A cluster that wants all of its slots is down as a whole, though its nodes answer.
+  // A cluster that requires full slot coverage is down as a whole, although its nodes answer.
   const wantAllSlots = (value: 'yes' | 'no') =>
     Promise.all(
       others.map(({ admin }) => admin.config('SET', 'cluster-require-full-coverage', value)),
@@ -153,7 +153,7 @@ test('a node that is down: degraded, one line names it; no node: not ready', asy
   await expect.poll(() => upOf(url)).toEqual(allUp())
 })
 
-test('an API that finds no node says which one, and why', async () => {
+test('if no node is reachable, the error names the node and the reason', async () => {
   const { code, stderr } = await failedStart({
     REDIS_CLUSTER: '127.0.0.1:1',
     STARTUP_DEADLINE_MS: '500',
@@ -162,7 +162,7 @@ test('an API that finds no node says which one, and why', async () => {
   expect(stderr).toContain('(127.0.0.1:1: connect ECONNREFUSED 127.0.0.1:1)')
 })
 
-test('a user with restricted permissions, and TLS, as with one Redis', async () => {
+test('a user with restricted permissions, and TLS', async () => {
   const password = 'p@ss/word'
   const rules = apiRules(password)
   const folder = await temporaryFolder()
@@ -210,20 +210,20 @@ test('a user with restricted permissions, and TLS, as with one Redis', async () 
   for (const { names } of fronts) expect(new Set(names)).toEqual(new Set(['redis.test']))
 })
 
-/** The ports by which each node knows all of them. */
+/** The ports of the nodes as each node announces them. */
 async function announcedPorts(): Promise<number[][]> {
   const views = await Promise.all(cluster.nodes.map(({ admin }) => admin.cluster('SLOTS')))
   return views.map((slots) => slots.map(([, , node]) => Number(node?.[1])).sort())
 }
 
-test('the user of users.acl may do what a move of slots takes, with every strategy', async () => {
+test('the user of users.acl has the permissions for a slot migration, with every strategy', async () => {
   const password = 'of-the-api'
   for (const { admin } of cluster.nodes) {
     await admin.call('ACL', 'SETUSER', 'api', ...apiRules(password))
     await admin.call('ACL', 'LOG', 'RESET')
   }
   const ports = cluster.nodes.map(({ port }) => port).sort()
-  await expect.poll(announcedPorts).toEqual([ports, ports, ports]) // after the test before
+  await expect.poll(announcedPorts).toEqual([ports, ports, ports]) // after the previous test
   const keys = partitionedKeys()
   for (const strategy of ['batch', 'sequential', 'naive', 'naive-lean'] as const) {
     const store = createSessionStore({
@@ -245,7 +245,7 @@ test('the user of users.acl may do what a move of slots takes, with every strate
   expect(denied).toEqual([[], [], []])
 })
 
-/** The rules of the user `api` in users.acl, as ACL SETUSER takes them. */
+/** The rules of the user `api` in users.acl, as arguments of ACL SETUSER. */
 function apiRules(password: string): string[] {
   const path = new URL('../../server-build/users.acl', import.meta.url)
   const hash = createHash('sha256').update(password).digest('hex')

@@ -72,7 +72,7 @@ test('concurrent views share one round trip and one command per key, and open no
   expect(await metric('process_cpu_seconds_total')).toBeGreaterThan(0)
 })
 
-test('each bad request gets its status, names what is wrong, and asks Redis nothing', async () => {
+test('bad requests get a status and a message that names the error, without a request to Redis', async () => {
   const app = await appForThisTest(server.socket)
   const token = await login(app)
   const headers = { ...bearer(token), 'content-type': 'application/json' }
@@ -113,7 +113,7 @@ test('each bad request gets its status, names what is wrong, and asks Redis noth
     [{ method: 'POST', url: '/login', payload: { user: 'a', admin: true } }, 400, 'admin'],
     [{ url: '/nowhere' }, 404, 'not found'],
     [{ url: '/%zz' }, 400, 'path'],
-    [{ method: 'PUT', url: '/views' }, 405, 'no such method'],
+    [{ method: 'PUT', url: '/views' }, 405, 'method not allowed'],
     [
       { method: 'DELETE', url: '/me/sessions/short', headers: bearer(token) },
       400,
@@ -134,7 +134,7 @@ test('each bad request gets its status, names what is wrong, and asks Redis noth
     })
     expect(answer.statusCode).toBe(status)
   }
-  expect(await commands()).toBe(before + 1) // the INFO before
+  expect(await commands()).toBe(before + 1) // the previous INFO
 })
 
 test.each([
@@ -168,7 +168,7 @@ test.each([
   },
 )
 
-test('128 characters are 128 characters, also those that take two UTF-16 units', async () => {
+test('the length limit counts characters, not UTF-16 units', async () => {
   const app = await appForThisTest(server.socket)
   const headers = bearer(await login(app))
   const send = (item: string) =>
@@ -177,7 +177,7 @@ test('128 characters are 128 characters, also those that take two UTF-16 units',
   expect((await send('🦊'.repeat(129))).statusCode).toBe(400)
 })
 
-test('a Redis that is stopped: 503 within the deadline, told whether it was written, then back', async () => {
+test('a stopped Redis: 503 within the deadline with the flags of the error, then recovery', async () => {
   const own = await testRedis()
   try {
     const app = await appForThisTest(own.socket, { deadlineMs: 2_000 })

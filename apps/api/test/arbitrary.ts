@@ -3,7 +3,7 @@ import type { OpenAPIV3_1 } from 'openapi-types'
 
 type Schema = OpenAPIV3_1.SchemaObject
 
-/** Values that this schema allows. Knows what our schemas use, and throws for anything else. */
+/** Values that this schema allows. Supports only the keywords that our schemas use; throws for others. */
 export function arbitraryOf(schema: Schema): fc.Arbitrary<unknown> {
   if ('const' in schema) return fc.constant(schema.const)
   if (schema.enum) return fc.constantFrom(...schema.enum)
@@ -25,7 +25,7 @@ export function arbitraryOf(schema: Schema): fc.Arbitrary<unknown> {
         maxLength: schema.maxItems ?? 10,
       })
     default:
-      throw new TypeError(`no way to make values of ${JSON.stringify(schema)}`)
+      throw new TypeError(`unsupported schema ${JSON.stringify(schema)}`)
   }
 }
 
@@ -43,7 +43,7 @@ function objectOf(schema: Schema): fc.Arbitrary<object> {
 }
 
 function stringOf({ minLength = 0, maxLength = 200, pattern }: Schema): fc.Arbitrary<string> {
-  // fast-check cannot make strings of a pattern with \p{…}.
+  // fast-check cannot generate strings for a pattern with \p{…}.
   if (pattern !== undefined && !pattern.includes('\\p')) {
     return fc.stringMatching(new RegExp(pattern, 'u'))
   }
@@ -52,7 +52,7 @@ function stringOf({ minLength = 0, maxLength = 200, pattern }: Schema): fc.Arbit
   return text.filter((value) => allowed.test(value) && [...value].length <= maxLength)
 }
 
-/** Values that this schema of an object nearly allows, and some that it allows by chance. */
+/** Values that this object schema almost allows; some are valid by chance. */
 export function mutationOf(schema: Schema): fc.Arbitrary<unknown> {
   const names = Object.keys(schema.properties ?? {})
   const valid = objectOf(schema) as fc.Arbitrary<Record<string, unknown>>

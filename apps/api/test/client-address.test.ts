@@ -5,7 +5,7 @@ import { trustedProxies } from '../src/trust-proxy.ts'
 
 const PROXY = '192.0.2.1'
 
-/** The network of a client behind a trusted proxy that sent this entry. */
+/** The client network for this entry from a trusted proxy. */
 const networkOf = (entry: string) => clientNetwork({ ip: entry, ips: [PROXY, entry] })
 
 test.each([
@@ -56,7 +56,7 @@ test.each([
   expect(networkOf(entry)).toBe(PROXY)
 })
 
-test('without a trusted proxy the address of the connection counts', () => {
+test('without a trusted proxy, the address of the connection counts', () => {
   expect(clientNetwork({ ip: '::ffff:203.0.113.9' } as never)).toBe('203.0.113.9')
   expect(clientNetwork({ ip: undefined } as never)).toBe('unknown')
   expect(clientNetwork({ ip: 'x', ips: [undefined, 'x'] } as never)).toBe('unknown')
@@ -64,7 +64,7 @@ test('without a trusted proxy the address of the connection counts', () => {
 
 const port = fc.option(fc.integer({ min: 0, max: 65535 }))
 
-test('every spelling of an IPv4 address is the same network', () => {
+test('all spellings of an IPv4 address are the same network', () => {
   const octets = fc.tuple(fc.nat(255), fc.nat(255), fc.nat(255), fc.nat(255))
   fc.assert(
     fc.property(octets, port, fc.boolean(), ([a, b, c, d], number, upper) => {
@@ -80,7 +80,7 @@ test('every spelling of an IPv4 address is the same network', () => {
   )
 })
 
-/** A spelling of these eight groups: padded or not, upper case or not, a run of zeros left out or not. */
+/** A spelling of these eight groups: with or without padding, upper case and `::`. */
 const spelling = (groups: readonly number[]) =>
   fc
     .record({ width: fc.constantFrom(1, 4), upper: fc.boolean(), short: fc.boolean() })
@@ -97,11 +97,11 @@ const spelling = (groups: readonly number[]) =>
       return upper ? text.toUpperCase() : text
     })
 
-test('every spelling of an IPv6 address in a /64 is the same network', () => {
+test('all spellings of the addresses of a /64 are the same network', () => {
   const group = fc.oneof(fc.constant(0), fc.nat(0xffff))
   const half = fc.tuple(group, group, group, group)
   const zone = fc.constantFrom('', '%eth0', '%2', '%br-lan', '%eth0.100')
-  // What begins with ::ffff: is an IPv4 address.
+  // Addresses that begin with ::ffff: are IPv4 addresses.
   const mapped = (groups: number[]) =>
     groups.slice(0, 5).every((part) => part === 0) && groups[5] === 0xffff
   const cases = fc
@@ -119,7 +119,7 @@ test('every spelling of an IPv6 address in a /64 is the same network', () => {
   )
 })
 
-test('what is not an address never makes a network of its own', () => {
+test('an entry that is not an address is never a network', () => {
   const entry = fc.string({ unit: fc.constantFrom(...'0123456789abcdef::..[]% x'), maxLength: 50 })
   fc.assert(
     fc.property(entry, (text) => {
@@ -128,7 +128,7 @@ test('what is not an address never makes a network of its own', () => {
   )
 })
 
-test('a trusted proxy is recognized with its port, too', () => {
+test('a trusted proxy is recognized with and without its port', () => {
   const trusts = trustedProxies('10.0.0.0/8,2001:db8::/32')
   const trusted = ['10.1.2.3', '10.1.2.3:80', '::ffff:10.1.2.3', '[2001:db8::1]:443']
   for (const address of trusted) expect(trusts?.(address, 0), address).toBe(true)

@@ -12,14 +12,14 @@ export const WORKERS = 2
 export interface Cluster {
   primary: Program
   url: string
-  /** The processes that listen, or did, in the order in which they began to. */
+  /** Processes that listen or listened, in the order of their start. */
   workers: number[]
 }
 
-/** The answer of `/healthz`. */
+/** Body of `/healthz`. */
 export const OK = '{"status":"ok"}'
 
-/** The API with `WORKERS` workers, all of which listen. Stopped when the current test ends. */
+/** Starts the API with `WORKERS` workers and waits until all listen. Stops it when the current test ends. */
 export async function clusterForThisTest(
   settings: { REDIS_URL: string; [name: string]: string },
   program?: string,
@@ -36,7 +36,7 @@ export async function clusterForThisTest(
         url ||= /listening at (http:[^"]+)/.exec(line)?.[1] ?? ''
         const pid = /"workerPid":(\d+)/.exec(line)?.[1]
         if (pid !== undefined) workers.push(Number(pid))
-        // A worker logs the address itself, perhaps after the primary has logged that all listen.
+        // The worker logs the address, perhaps after the primary has logged that all workers listen.
         if (workers.length >= WORKERS && url !== '') allListen.resolve()
       },
     },
@@ -49,7 +49,7 @@ export async function clusterForThisTest(
   return { primary, url, workers }
 }
 
-/** One connection that stays open: its requests are all answered by the same process. */
+/** A keep-alive connection: the same process answers all its requests. */
 export function connection(url: string): (path: string) => Promise<string> {
   const agent = new Agent({ keepAlive: true, maxSockets: 1 })
   onTestFinished(() => agent.destroy())
@@ -62,10 +62,9 @@ export function connection(url: string): (path: string) => Promise<string> {
   }
 }
 
-/** Whether this system has /proc. */
 export const hasProc = existsSync('/proc/self/stat')
 
-/** Stops a process (SIGSTOP); where there is no /proc it may still run for a moment. */
+/** Stops a process (SIGSTOP). Without /proc it may still run for a moment. */
 export async function pause(pid: number): Promise<void> {
   process.kill(pid, 'SIGSTOP')
   if (!hasProc) return
@@ -74,8 +73,8 @@ export async function pause(pid: number): Promise<void> {
 }
 
 /**
- * A connection to each running worker, in the order of `workers`. Any worker may accept a connection, so
- * all but one are stopped while it is opened.
+ * Opens a connection to each running worker, in the order of `workers`. Any worker may accept a connection,
+ * so the other workers are stopped meanwhile.
  */
 export async function connections({ url, workers }: Cluster) {
   const running = workers.filter(isAlive)
@@ -92,7 +91,7 @@ export async function connections({ url, workers }: Cluster) {
   return all
 }
 
-/** The sum of a metric over its labels, or of one route. */
+/** Sum of a metric over its labels, or over one route. */
 export async function metric(get: (path: string) => Promise<string>, name: string, route?: string) {
   const found = parseMetrics(await get('/metrics')).filter(
     (line) => line.name === name && (route === undefined || line.labels.route === route),

@@ -9,7 +9,7 @@ import { migrationTarget, redisLocation } from '../src/redis-location.ts'
 
 const SESSION_SECRETS = 'x'.repeat(32)
 
-test('.env.example lists every setting with its default, and no other', () => {
+test('.env.example lists exactly the settings, with their defaults', () => {
   const example = readFileSync(new URL('../.env.example', import.meta.url), 'utf8')
   const lines = example.split('\n').filter((line) => /^[A-Z]/.test(line))
   const settings = Object.entries(configSchema.properties).map(
@@ -18,7 +18,7 @@ test('.env.example lists every setting with its default, and no other', () => {
   expect(lines).toEqual(settings)
 })
 
-test('docker/password.yml has settings with which the API starts in production', () => {
+test('the settings in docker/password.yml are valid in production', () => {
   const file = readFileSync(new URL('../../../docker/password.yml', import.meta.url), 'utf8')
   const lines = [...file.matchAll(/^ {4}([A-Z_]+): (?:\$\{\w+:-)?([^}\n]+)/gm)]
   const settings = Object.fromEntries(lines.map(([, name, value]) => [name, value]))
@@ -33,7 +33,7 @@ test('docker/password.yml has settings with which the API starts in production',
   })
 })
 
-test('defaults are filled in', () => {
+test('unset settings get their defaults', () => {
   expect(loadConfig({ SESSION_SECRETS })).toMatchObject({ PORT: 3000, STRATEGY: 'batch' })
 })
 
@@ -54,23 +54,23 @@ test.each([
   [{ SESSION_SECRETS, REDIS_URL: 'http://127.0.0.1' }, 'REDIS_URL'],
   [{ SESSION_SECRETS, REDIS_URL: 'redis://127.0.0.1/abc' }, 'REDIS_URL'],
   [{ SESSION_SECRETS, REDIS_URL: 'unix://relative' }, 'REDIS_URL'],
-])('%j is refused, naming %s', (environment, name) => {
+])('%j is rejected with an error that names %s', (environment, name) => {
   expect(() => loadConfig(environment)).toThrow(name)
 })
 
 test.each([
   [{ AUTH: 'ldap' }, 'AUTH must be one of trust, password'],
-  [{ AUTH: 'password' }, 'AUTH=password needs a USERS_FILE'],
-  [{ USERS_FILE: 'users' }, 'USERS_FILE is set, but AUTH is not password'],
-  [{ SHOP_SELLERS: 'ada' }, 'SHOP_SELLERS is set, but AUTH is not password'],
+  [{ AUTH: 'password' }, 'AUTH=password needs USERS_FILE'],
+  [{ USERS_FILE: 'users' }, 'USERS_FILE has no effect without AUTH=password'],
+  [{ SHOP_SELLERS: 'ada' }, 'SHOP_SELLERS has no effect without AUTH=password'],
   [{ SALE_METHOD: 'fast' }, 'SALE_METHOD must be one of script, '],
-  [{ SALE_METHOD: 'naive', NODE_ENV: 'production' }, 'SALE_METHOD=naive oversells'],
-  [{ RISK_CACHE_ENTRIES: '0' }, 'RISK_CACHE_ENTRIES is set, but RISK_FEATURES is not true'],
-  [{ WORKERS: '0' }, 'WORKERS is not in its form: Processes on the one port, 1 to 99; auto:'],
+  [{ SALE_METHOD: 'naive', NODE_ENV: 'production' }, 'SALE_METHOD=naive is not allowed'],
+  [{ RISK_CACHE_ENTRIES: '0' }, 'RISK_CACHE_ENTRIES has no effect without RISK_FEATURES=true'],
+  [{ WORKERS: '0' }, 'WORKERS is malformed. Expected: Number of processes that share the port'],
   [{ STRATEGY: 'fast' }, 'STRATEGY must be one of naive, '],
   [
     { OTEL_EXPORTER_OTLP_ENDPOINT: 'localhost:4318' },
-    'OTEL_EXPORTER_OTLP_ENDPOINT is not in its form',
+    'OTEL_EXPORTER_OTLP_ENDPOINT is malformed. Expected: URL of the OpenTelemetry collector',
   ],
   [
     { OTEL_EXPORTER_OTLP_PROTOCOL: 'grpc' },
@@ -80,7 +80,7 @@ test.each([
   [{ OTEL_TRACES_SAMPLER_ARG: '1.5' }, 'OTEL_TRACES_SAMPLER_ARG must be <= 1'],
   [
     { OTEL_TRACES_SAMPLER_ARG: '0.1' },
-    'OTEL_TRACES_SAMPLER_ARG is set, but OTEL_TRACES_SAMPLER is',
+    'OTEL_TRACES_SAMPLER_ARG has no effect unless OTEL_TRACES_SAMPLER is',
   ],
   [{ PORT: '3000x', MAX_SESSIONS: '0' }, 'PORT must be integer; MAX_SESSIONS must be >= 1'],
   [{ REDIS_CLUSTER: 'a:1', REDIS_URL: 'redis://b' }, 'REDIS_URL and REDIS_CLUSTER are both set'],
@@ -91,25 +91,25 @@ test.each([
   [{ REDIS_CLUSTER: 'a:1,b:x' }, 'REDIS_CLUSTER: cluster: node 2 must look like host:port'],
   [
     { REDIS_CLUSTER: 'a:1', REDIS_USERNAME: 'api' },
-    'REDIS_USERNAME is set, but REDIS_PASSWORD_FILE',
+    'REDIS_USERNAME has no effect without REDIS_PASSWORD_FILE',
   ],
   [{ REDIS_CLUSTER: 'a:1', REDIS_TLS_SERVER_NAME: 'a' }, 'need REDIS_TLS=true'],
   [{ REDIS_CLUSTER: 'a:1', REDIS_PARTITIONS: '0' }, 'REDIS_PARTITIONS must be >= 1'],
   [{ REDIS_CLUSTER: 'a:1', STRATEGY: 'script' }, 'STRATEGY=script needs all keys on one server'],
-  [{ REDIS_CLUSTER: 'a:1', SALE_METHOD: 'optimistic' }, 'SALE_METHOD=optimistic watches a key'],
+  [{ REDIS_CLUSTER: 'a:1', SALE_METHOD: 'optimistic' }, 'SALE_METHOD=optimistic does not support'],
   [
     { REDIS_CLUSTER: 'a:1', RISK_FEATURES: 'true', RISK_CACHE_ENTRIES: '5' },
-    'RISK_CACHE_ENTRIES is set, but with REDIS_CLUSTER there is no cache',
+    'RISK_CACHE_ENTRIES has no effect with REDIS_CLUSTER',
   ],
   [
     { REDIS_PARTITIONS: '128' },
-    'REDIS_PARTITIONS is set, but neither REDIS_CLUSTER nor REDIS_MIGRATE_TO is',
+    'REDIS_PARTITIONS has no effect without REDIS_CLUSTER or REDIS_MIGRATE_TO',
   ],
-  [{ REDIS_MIGRATE_TO: 'a:1' }, 'REDIS_MIGRATE_TO and REDIS_MIGRATE_HOME need each other'],
-  [{ REDIS_MIGRATE_HOME: 'source' }, 'REDIS_MIGRATE_TO and REDIS_MIGRATE_HOME need each other'],
+  [{ REDIS_MIGRATE_TO: 'a:1' }, 'Set both REDIS_MIGRATE_TO and REDIS_MIGRATE_HOME, or neither'],
+  [{ REDIS_MIGRATE_HOME: 'source' }, 'Set both REDIS_MIGRATE_TO and REDIS_MIGRATE_HOME'],
   [
     { REDIS_MIGRATE_TO: 'a:1', REDIS_MIGRATE_HOME: 'cluster' },
-    'REDIS_MIGRATE_HOME is not in its form: With REDIS_MIGRATE_TO: source or target',
+    'REDIS_MIGRATE_HOME is malformed. Expected: With REDIS_MIGRATE_TO: where new sessions',
   ],
   [
     { REDIS_MIGRATE_TO: 'a:1,', REDIS_MIGRATE_HOME: 'source' },
@@ -121,7 +121,7 @@ test.each([
   ],
   [
     { REDIS_MIGRATE_TO: 'a:1', REDIS_MIGRATE_HOME: 'source', REDIS_CLUSTER: 'b:1' },
-    'REDIS_MIGRATE_TO and REDIS_CLUSTER are both set: sessions move from the single Redis of REDIS_URL',
+    'REDIS_MIGRATE_TO and REDIS_CLUSTER are both set, but only the single Redis of REDIS_URL',
   ],
   [
     {
@@ -134,16 +134,16 @@ test.each([
     { REDIS_MIGRATE_TO: 'a:1', REDIS_MIGRATE_HOME: 'source', STRATEGY: 'script' },
     'STRATEGY=script needs all keys on one server; with REDIS_MIGRATE_TO use batch',
   ],
-  [{ REDIS_SENTINELS: 'a:1' }, 'REDIS_SENTINELS needs a REDIS_SENTINEL_NAME'],
-  [{ REDIS_SENTINEL_NAME: 'm' }, 'REDIS_SENTINEL_NAME is set, but REDIS_SENTINELS is not'],
-  [{ REDIS_SENTINEL_USERNAME: 'm' }, 'REDIS_SENTINEL_USERNAME is set, but REDIS_SENTINELS is not'],
+  [{ REDIS_SENTINELS: 'a:1' }, 'REDIS_SENTINELS needs REDIS_SENTINEL_NAME'],
+  [{ REDIS_SENTINEL_NAME: 'm' }, 'REDIS_SENTINEL_NAME has no effect without REDIS_SENTINELS'],
+  [{ REDIS_SENTINEL_USERNAME: 'm' }, 'REDIS_SENTINEL_USERNAME has no effect without REDIS_SENT'],
   [
     { REDIS_SENTINELS: 'a', REDIS_SENTINEL_NAME: 'm', REDIS_SENTINEL_USERNAME: 'u' },
-    'REDIS_SENTINEL_USERNAME is set, but REDIS_SENTINEL_PASSWORD_FILE is not',
+    'REDIS_SENTINEL_USERNAME has no effect without REDIS_SENTINEL_PASSWORD_FILE',
   ],
-  [{ REDIS_USERNAME: 'api' }, 'REDIS_USERNAME is set, but REDIS_URL has the user name'],
-  [{ REDIS_TLS: 'true' }, 'REDIS_TLS is set, but REDIS_URL says so itself: rediss://'],
-])('%j: the error tells what is allowed', (environment, words) => {
+  [{ REDIS_USERNAME: 'api' }, 'REDIS_USERNAME has no effect with REDIS_URL; write redis://user@'],
+  [{ REDIS_TLS: 'true' }, 'REDIS_TLS has no effect with REDIS_URL; write rediss://'],
+])('%j: the error is %s', (environment, words) => {
   expect(() => loadConfig({ SESSION_SECRETS, ...environment })).toThrow(words)
 })
 
@@ -155,7 +155,7 @@ function fileForThisTest(content: string): string {
   return path
 }
 
-test('secrets come from files, without the line end that editors leave', () => {
+test('secrets are read from files, and the final newline is removed', () => {
   const config = loadConfig({
     SESSION_SECRETS_FILE: fileForThisTest(`${SESSION_SECRETS}\n`),
     REDIS_URL: 'redis://api@redis:6379',
@@ -172,7 +172,7 @@ test('secrets come from files, without the line end that editors leave', () => {
   ).toBe('unix://api:word@localhost/run/redis.sock')
 })
 
-test('a cluster and sentinels get user, password and TLS of the settings', () => {
+test('a cluster and sentinels use the settings for user, password and TLS', () => {
   const REDIS_PASSWORD_FILE = fileForThisTest('p@ss word\n')
   const login = { REDIS_USERNAME: 'api', REDIS_PASSWORD_FILE, REDIS_TLS: 'true' }
   const cluster = loadConfig({ SESSION_SECRETS, ...login, REDIS_CLUSTER: 'a:1, [::1]:2' })
@@ -195,7 +195,7 @@ test('a cluster and sentinels get user, password and TLS of the settings', () =>
   })
 })
 
-test('the nodes that sessions move to get user, password and TLS of REDIS_URL; a URL has its own', () => {
+test('a migration target uses the user, password and TLS of REDIS_URL, unless it is a URL', () => {
   const targetOf = (settings: Record<string, string>) =>
     migrationTarget(loadConfig({ SESSION_SECRETS, REDIS_MIGRATE_HOME: 'source', ...settings }))
   const source = {
@@ -224,20 +224,20 @@ test.each([
     { SESSION_SECRETS, REDIS_URL: 'unix:///redis.sock', REDIS_PASSWORD_FILE: '/nowhere/secret' },
     'must name a host',
   ],
-])('%j is refused: %s', (environment, words) => {
+])('%j is rejected: %s', (environment, words) => {
   expect(() => loadConfig(environment)).toThrow(words)
 })
 
-test('a file with too short a secret is refused without showing it', () => {
+test('the error about a secret that is too short does not show the secret', () => {
   const SESSION_SECRETS_FILE = fileForThisTest('short-secret')
   expect(() => loadConfig({ SESSION_SECRETS_FILE })).toThrow(/^(?!.*short-secret).*SESSION_SECRETS/)
 })
 
-test('the stand-in that believes every name refuses production', () => {
+test('AUTH=trust is rejected in production', () => {
   expect(() => trustingAuthenticator('production')).toThrow('NODE_ENV=production')
 })
 
-test('only the environment that is given counts', () => {
+test('loadConfig reads only the environment that is passed', () => {
   process.env.LOG_LEVEL = 'trace'
   onTestFinished(() => void delete process.env.LOG_LEVEL)
   expect(loadConfig({ SESSION_SECRETS }).LOG_LEVEL).toBe('info')

@@ -16,7 +16,7 @@ const patchWith =
       payload,
     })
 
-test('data is changed field by field, null removes, and it ends with the session', async () => {
+test('a patch changes single fields, null removes a field, and the data ends with the session', async () => {
   const app = await appForThisTest(server.socket)
   const token = await login(app)
   const patch = patchWith(app, token)
@@ -37,7 +37,7 @@ test('data is changed field by field, null removes, and it ends with the session
   expect(await server.redis.keys('data:*')).toEqual([])
 })
 
-test('with If-Match a change is refused that would overwrite another one', async () => {
+test('with If-Match, a change of outdated data is rejected', async () => {
   const app = await appForThisTest(server.socket)
   const patch = patchWith(app, await login(app))
   const { etag } = (await patch({ count: 1 })).headers
@@ -52,7 +52,7 @@ test('with If-Match a change is refused that would overwrite another one', async
   }
 })
 
-test('a body that is no patch is refused, and says which field', async () => {
+test('an invalid patch is rejected with an error that names the field', async () => {
   const app = await appForThisTest(server.socket)
   const patch = patchWith(app, await login(app))
   for (const [body, code, message] of [
@@ -75,7 +75,7 @@ test('a body that is no patch is refused, and says which field', async () => {
   expect(await server.redis.keys('data:*')).toEqual([])
 })
 
-test('data that is not JSON in Redis is answered with its code, and logged', async () => {
+test('data in Redis that is not JSON causes an error with its own code, and is logged', async () => {
   let lines = ''
   const stream = new Writable({
     write(chunk: Buffer, _encoding, done) {
@@ -99,10 +99,10 @@ test('data that is not JSON in Redis is answered with its code, and logged', asy
   expect(lines).not.toContain('a secret')
 })
 
-test('a patch may be as large as the store accepts', async () => {
+test('accepts the largest patch that the store accepts', async () => {
   const app = await appForThisTest(server.socket)
   const patch = patchWith(app, await login(app))
-  // 64 fields of 1,024 bytes each, name and JSON: 65,536 bytes to the store, the most that it accepts.
+  // 64 fields of 1,024 bytes each (name and JSON): 65,536 bytes, the maximum of the store.
   const names = Array.from({ length: 64 }, (_, index) => `${index}`.padEnd(128, '"'))
   const largest = Object.fromEntries(names.map((name) => [name, 'x'.repeat(1024 - 128 - 2)]))
   expect((await patch(largest)).json()).toEqual({ version: 1 })
@@ -116,13 +116,13 @@ test('a patch may be as large as the store accepts', async () => {
   })
   const tooLarge = { cart: 'x'.repeat(131_072) }
   expect((await patch(tooLarge)).json()).toMatchObject({ code: 'API_BODY_TOO_LARGE' })
-  // Of somebody without a session it is not even read.
+  // Without a valid token, the body is not read.
   const forged = `${(await login(app)).slice(0, -5)}AAAAA`
   const answer = await patchWith(app, forged)(tooLarge)
   expect(answer.json()).toMatchObject({ code: 'ONETRIP_INVALID_TOKEN' })
 })
 
-test('a page of another origin cannot change the data by cookie', async () => {
+test('a cross-site request cannot change the data with the cookie', async () => {
   const app = await appForThisTest(server.socket)
   const answer = await app.inject({
     method: 'PATCH',
@@ -134,7 +134,7 @@ test('a page of another origin cannot change the data by cookie', async () => {
   expect(answer.json()).toMatchObject({ statusCode: 403, code: 'API_CROSS_SITE' })
 })
 
-test('a guest session of the store is answered with user null', async () => {
+test('responses for a guest session have user null', async () => {
   const app = await appForThisTest(server.socket)
   const { token } = await app.store.loginGuest()
   const get = async (url: string) => (await app.inject({ url, headers: bearer(token) })).json()

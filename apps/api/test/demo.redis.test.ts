@@ -18,7 +18,7 @@ const server = redisOfThisFile()
 
 const race = { lanes: ['naive', 'batch'], connections: 8, distanceMs: 0 }
 
-/** A real demo service, whose races are short. */
+/** A real demo service with short races. */
 async function demoService() {
   const socket = join(await temporaryFolder(), 'demo.sock')
   const url = unixUrl(server.socket)
@@ -35,7 +35,7 @@ async function listening(app: FastifyInstance): Promise<string> {
   return `http://127.0.0.1:${(app.server.address() as AddressInfo).port}`
 }
 
-/** The stream of events, once its head is here. */
+/** The event stream, after its response head has arrived. */
 async function streamFrom(url: string) {
   const request = get(`${url}/demo/race/events`)
   const [response] = (await once(request, 'response')) as [IncomingMessage]
@@ -48,7 +48,7 @@ async function streamFrom(url: string) {
 }
 
 describe('with a demo service', () => {
-  test('a race: limits, start, the second one refused, its events', async () => {
+  test('a race: limits, start, rejection of a second one, events', async () => {
     const { socket } = await demoService()
     const app = await appForThisTest(server.socket, { demoSocket: socket })
     const url = await listening(app)
@@ -74,7 +74,7 @@ describe('with a demo service', () => {
     expect(text()).not.toContain('event: failed')
   })
 
-  test('the wire, as its schema says', async () => {
+  test('the wire matches its schema', async () => {
     const { socket } = await demoService()
     const app = await appForThisTest(server.socket, { demoSocket: socket })
     const payload = { lanes: ['naive', 'batch'], distanceMs: 0 }
@@ -106,7 +106,7 @@ describe('with a demo service', () => {
     })
   })
 
-  test.for(['/demo/race', '/demo/wire'])('%s refuses pages of other origins', async (url) => {
+  test.for(['/demo/race', '/demo/wire'])('%s rejects cross-site requests', async (url) => {
     const { socket, service } = await demoService()
     const app = await appForThisTest(server.socket, { demoSocket: socket })
     const headers = { 'sec-fetch-site': 'cross-site' }
@@ -117,7 +117,7 @@ describe('with a demo service', () => {
     expect(service.feed.running).toBe(false)
   })
 
-  test('a page that goes away takes its stream with it', async () => {
+  test('a stream ends when its client disconnects', async () => {
     const { socket, service } = await demoService()
     const url = await listening(await appForThisTest(server.socket, { demoSocket: socket }))
     const streams = await Promise.all(Array.from({ length: 5 }, () => streamFrom(url)))
@@ -135,7 +135,7 @@ describe('with a demo service', () => {
     expect(service.feed.listeners).toBe(0)
   })
 
-  test('an API that stops ends its streams; pages read the end, and no error', async () => {
+  test('shutdown ends the streams gracefully', async () => {
     const { socket } = await demoService()
     const app = await appForThisTest(server.socket, { demoSocket: socket })
     const { response, text } = await streamFrom(await listening(app))
@@ -146,7 +146,7 @@ describe('with a demo service', () => {
     expect(response.complete).toBe(true)
   })
 
-  test('a demo service that ends leaves an answer in words', async () => {
+  test('after the demo service has stopped, responses contain the reason', async () => {
     const { socket, service } = await demoService()
     const app = await appForThisTest(server.socket, { demoSocket: socket })
     const { response } = await streamFrom(await listening(app))
@@ -160,11 +160,11 @@ describe('with a demo service', () => {
   })
 })
 
-test('without a demo service there is no race, and GET /demo says why', async () => {
+test('without a demo service, GET /demo returns the reason why there is no race', async () => {
   const app = await appForThisTest(server.socket)
   expect((await app.inject('/demo')).json()).toMatchObject({
     race: null,
-    why: expect.stringContaining('no race was started here'),
+    why: expect.stringContaining('no demo service is running'),
   })
   const { connections, ...wire } = race
   for (const answer of [
@@ -177,7 +177,7 @@ test('without a demo service there is no race, and GET /demo says why', async ()
 })
 
 describe('GET /demo/server', () => {
-  test('asks Redis once a second, however many ask', async () => {
+  test('sends INFO to Redis at most once a second', async () => {
     const app = await appForThisTest(server.socket)
     await server.redis.config('RESETSTAT')
     const answers = await Promise.all(Array.from({ length: 50 }, () => app.inject('/demo/server')))
@@ -206,7 +206,7 @@ describe('GET /demo/server', () => {
     expect([answer.statusCode, answer.json().ioThreads]).toEqual([200, 1])
   })
 
-  test('503 while Redis is away, and 200 when it is back', async () => {
+  test('503 while Redis is down, and 200 when it is back', async () => {
     const redis = await redisForThisTest()
     const app = await appForThisTest(redis.socket)
     redis.program.signal('SIGKILL')

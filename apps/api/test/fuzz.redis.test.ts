@@ -16,7 +16,7 @@ import {
 } from './openapi-document.ts'
 import { appOn, bearer, login, riskOn } from './support.ts'
 
-// Other requests: FUZZ_SEED=7 FUZZ_RUNS=100000 npx vitest run apps/api/test/fuzz
+// For other requests: FUZZ_SEED=7 FUZZ_RUNS=100000 npx vitest run apps/api/test/fuzz
 const seed = Number(process.env.FUZZ_SEED ?? 20261121)
 const numRuns = Number(process.env.FUZZ_RUNS ?? 1500)
 
@@ -26,7 +26,7 @@ let reports: string
 let app: FastifyInstance
 let document: ApiDocument
 let operations: Operation[]
-/** A token whose session is there, as far as we know. */
+/** A token whose session probably exists. */
 let token: string | undefined
 let ended: string
 
@@ -52,7 +52,7 @@ afterAll(async () => {
 
 const ITEM_ON_SALE = 'book'
 
-/** Stands for what is there, which no schema can name: the id of the session of `token`, or a page. */
+/** Placeholder for an existing object that no schema contains: the session id of `token`, or a page. */
 const OWN_ID = Symbol('own id')
 
 const CREDENTIALS = ['bearer', 'cookie', 'none', 'ended', 'forged', 'garbage'] as const
@@ -74,7 +74,7 @@ const printable = fc.string({
 const sometimes = <Value>(usual: fc.Arbitrary<Value>, other: fc.Arbitrary<Value>) =>
   fc.oneof({ arbitrary: usual, weight: 4 }, { arbitrary: other, weight: 1 })
 
-/** Requests of this operation, most of them nearly right. */
+/** Requests for this operation, most of them almost valid. */
 function requestsOf(operation: Operation) {
   const [body] = operation.requestBody
   const schema = body?.content[0]?.schema
@@ -150,10 +150,10 @@ async function send(fuzzed: FuzzedRequest) {
   return { request, answer: await app.inject(request) }
 }
 
-/** The fuzz test runs without the demo service, whose races would load the machine. */
+/** The fuzz test runs without the demo service, because races would load the machine. */
 const needsDemoService = new Set<string | undefined>(['startRace', 'watchRace', 'traceView'])
 
-test(`${numRuns} requests made from the document get documented answers, and no 5xx`, async () => {
+test(`${numRuns} requests generated from the document get documented responses, and no 5xx`, async () => {
   const statuses = new Map(
     operations.map(({ operation }) => [operation.operationId, new Set<number>()]),
   )
@@ -165,7 +165,7 @@ test(`${numRuns} requests made from the document get documented answers, and no 
       if (answer.statusCode < 300 && /log|end/.test(operation.operationId ?? '')) token = undefined
       expect(answer.statusCode, said).toBeLessThan(500)
       const documented = responses.find(({ status }) => status === answer.statusCode)
-      if (!documented) throw new Error(`a status that is not documented: ${said}`)
+      if (!documented) throw new Error(`the status is not documented: ${said}`)
       statuses.get(operation.operationId)?.add(answer.statusCode)
       const [content] = documented.content
       if (!content) expect(answer.body, said).toBe('')
@@ -177,7 +177,7 @@ test(`${numRuns} requests made from the document get documented answers, and no 
     }),
     { seed, numRuns },
   )
-  // A fuzzer that never gets in proves nothing.
+  // Without successful requests the test would prove nothing.
   for (const [name, seen] of statuses) {
     if (needsDemoService.has(name)) continue
     expect(
@@ -191,7 +191,7 @@ test(`${numRuns} requests made from the document get documented answers, and no 
   )
 })
 
-test('whatever the path and method, the answer to what there is not has its documented shape', async () => {
+test('for any path and method that do not exist, the error has the documented shape', async () => {
   const paths = fc.oneof(
     printable.map((text) => `/x${text.replaceAll(/[?#]/g, '')}`),
     fc.constantFrom(...operations.map(({ path }) => path.replaceAll(/\{\w+\}/g, 'x'))),

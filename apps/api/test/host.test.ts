@@ -36,7 +36,7 @@ test.each([
   expect((await ask('1.1', `host: ${host}`)).statuses).toEqual([200])
 })
 
-test('a request without a host: HTTP/1.1 is refused, HTTP/1.0 is not', async () => {
+test('a request without a Host header is rejected in HTTP/1.1 and accepted in HTTP/1.0', async () => {
   const { statuses, text } = await ask('1.1', 'x: y')
   expect(statuses).toEqual([400])
   expect(text).toContain('"code":"API_BAD_REQUEST"')
@@ -45,9 +45,9 @@ test('a request without a host: HTTP/1.1 is refused, HTTP/1.0 is not', async () 
   expect((await ask('1.0', 'host: a', 'host: b')).statuses).toEqual([400])
 })
 
-test('two hosts are refused with a code and a message', async () => {
+test('two Host headers are rejected with a code and a message', async () => {
   const { statuses, text } = await ask('1.1', 'host: a', 'host: b')
   expect(statuses).toEqual([400])
   expect(text).toContain('"code":"API_BAD_REQUEST"')
-  expect(text).toContain('there must be one valid Host header')
+  expect(text).toContain('the Host header is invalid or repeated')
 })

@@ -9,7 +9,7 @@ import { appForThisTest } from './support.ts'
 
 const redis = redisOfThisFile()
 
-/** The port of an API with these limits. */
+/** Starts an API with these limits, and returns its port. */
 async function portWith(limits: Partial<Limits>): Promise<number> {
   const app = await appForThisTest(redis.socket, { limits })
   await app.listen({ host: '127.0.0.1', port: 0 })
@@ -23,7 +23,7 @@ async function connectTo(port: number): Promise<Socket> {
   return socket
 }
 
-/** What the server said until it closed the connection, or reset it since more was sent. */
+/** Everything that the server sent before it closed or reset the connection. */
 async function saidUntilClosed(socket: Socket): Promise<string> {
   let said = ''
   try {
@@ -37,30 +37,30 @@ async function saidUntilClosed(socket: Socket): Promise<string> {
 const HOST = 'host: 127.0.0.1\r\n'
 const shortTimes = { headersMs: 200, requestMs: 400, checkEveryMs: 50 }
 
-/** Sends a little again and again, until there is an answer. */
+/** Sends the piece repeatedly until there is a response. */
 async function drip(socket: Socket, piece: string): Promise<void> {
   const answered = once(socket, 'readable').then(() => true)
   while (!(await Promise.race([answered, delay(20)]))) {
-    await setImmediate() // what has arrived is read first: a write after the end would lose it
+    await setImmediate() // read first: a write after the end would discard data that has arrived
     if (socket.readableLength === 0) socket.write(piece)
   }
 }
 
 test.each([
-  ['says nothing', '', undefined],
+  ['sends nothing', '', undefined],
   ['never ends its request line', 'GET /', 'a'],
-  ['sends headers for ever', `GET /healthz HTTP/1.1\r\n${HOST}`, 'x: y\r\n'],
+  ['sends endless headers', `GET /healthz HTTP/1.1\r\n${HOST}`, 'x: y\r\n'],
   [
-    'sends its body a byte at a time',
+    'sends its body byte by byte',
     `POST /login HTTP/1.1\r\n${HOST}content-type: application/json\r\ncontent-length: 4000\r\n\r\n`,
     ' ',
   ],
   [
-    'sends chunks for ever',
+    'sends endless chunks',
     `POST /login HTTP/1.1\r\n${HOST}content-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n`,
     '1\r\n \r\n',
   ],
-])('a client that %s is told 408, and its connection closed', async (_what, head, piece) => {
+])('a client that %s gets 408, and its connection is closed', async (_what, head, piece) => {
   const socket = await connectTo(await portWith(shortTimes))
   socket.write(head)
   if (piece) await drip(socket, piece)
@@ -69,7 +69,7 @@ test.each([
   expect(said).toContain('"code":"API_REQUEST_TIMEOUT"')
 })
 
-test('a connection that is idle after a request is closed without a word', async () => {
+test('an idle keep-alive connection is closed without a response', async () => {
   const socket = await connectTo(await portWith({ keepAliveMs: 100 }))
   socket.write(`GET /healthz HTTP/1.1\r\n${HOST}\r\n`)
   const said = await saidUntilClosed(socket)
@@ -84,26 +84,26 @@ test.each([
     431,
     `GET /healthz HTTP/1.1\r\n${HOST}${'x: yyyyyyyyyy\r\n'.repeat(800)}\r\n\r\n`,
   ],
-  ['a long address', 431, `GET /healthz?${'y'.repeat(8_200)} HTTP/1.1\r\n${HOST}\r\n`],
-  ['a long part of the path', 414, `GET /me/sessions/${'y'.repeat(101)} HTTP/1.1\r\n${HOST}\r\n`],
+  ['a long URL', 431, `GET /healthz?${'y'.repeat(8_200)} HTTP/1.1\r\n${HOST}\r\n`],
+  ['a long path parameter', 414, `GET /me/sessions/${'y'.repeat(101)} HTTP/1.1\r\n${HOST}\r\n`],
   [
-    'a long body that it announces',
+    'a long body with content-length',
     413,
     `POST /login HTTP/1.1\r\n${HOST}content-type: application/json\r\ncontent-length: 4097\r\n\r\n`,
   ],
   [
-    'a long body that it does not announce',
+    'a long body in chunks',
     413,
     `POST /login HTTP/1.1\r\n${HOST}content-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n1001\r\n${' '.repeat(4097)}`,
   ],
-])('%s is refused with %i', async (_what, status, bytes) => {
+])('%s is rejected with %i', async (_what, status, bytes) => {
   const socket = await connectTo(await portWith({}))
   socket.write(bytes)
   const [first] = await once(socket, 'data')
   expect(String(first)).toMatch(new RegExp(`^HTTP/1.1 ${status} `))
 })
 
-test('what is just within the limits is accepted', async () => {
+test('requests just within the limits are accepted', async () => {
   const socket = await connectTo(await portWith({}))
   const body = JSON.stringify({ user: 'ada' }).padEnd(4096)
   socket.write(
@@ -112,7 +112,7 @@ test('what is just within the limits is accepted', async () => {
   expect(String((await once(socket, 'data'))[0])).toMatch(/^HTTP\/1.1 200 /)
 })
 
-test('more connections than allowed are closed at once, and one that ends makes room', async () => {
+test('connections above the maximum are closed at once; a closed connection makes room', async () => {
   const port = await portWith({ connections: 2 })
   const ask = (socket: Socket) => void socket.write(`GET /healthz HTTP/1.1\r\n${HOST}\r\n`)
   const [first, second] = [await connectTo(port), await connectTo(port)]

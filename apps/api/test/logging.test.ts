@@ -7,7 +7,7 @@ import { appOn } from './support.ts'
 
 type Line = Record<string, unknown>
 
-/** The application without a Redis, and the lines that it logs. */
+/** The application without Redis, and its log lines. */
 async function loggingApp(logRequests: boolean): Promise<{ app: FastifyInstance; lines: Line[] }> {
   const lines: Line[] = []
   const stream = new Writable({
@@ -25,7 +25,7 @@ async function loggingApp(logRequests: boolean): Promise<{ app: FastifyInstance;
 const login = (app: FastifyInstance, headers: Record<string, string> = {}) =>
   app.inject({ method: 'POST', url: '/login', payload: { user: 'ada' }, headers })
 
-test('an error is one line, with the route, the code and the id that the answer has, too', async () => {
+test('an error is one log line with route, code and the request id of the response', async () => {
   const { app, lines } = await loggingApp(false)
   const answer = await login(app, { 'x-request-id': 'from-the-proxy/1' })
   expect(answer.statusCode).toBe(503)
@@ -35,18 +35,18 @@ test('an error is one line, with the route, the code and the id that the answer 
   ])
 })
 
-test('an outage is no flood: of each code some lines in a second, then how many were left out', () => {
+test('lines per error code and second are limited, and the next line counts the suppressed ones', () => {
   let now = 0
-  const leftOut = lineLimit(2, () => now)
-  expect(Array.from({ length: 5 }, () => leftOut('A'))).toEqual([0, 0, ...Array(3)])
-  expect(leftOut('B')).toBe(0)
+  const suppressed = lineLimit(2, () => now)
+  expect(Array.from({ length: 5 }, () => suppressed('A'))).toEqual([0, 0, ...Array(3)])
+  expect(suppressed('B')).toBe(0)
   now = 999
-  expect(leftOut('A')).toBe(undefined)
+  expect(suppressed('A')).toBe(undefined)
   now = 1_000
-  expect([leftOut('A'), leftOut('A'), leftOut('A')]).toEqual([4, 0, undefined])
+  expect([suppressed('A'), suppressed('A'), suppressed('A')]).toEqual([4, 0, undefined])
 })
 
-test('answers that are no error are no line, unless asked for', async () => {
+test('successful requests are logged only with LOG_REQUESTS', async () => {
   const quiet = await loggingApp(false)
   await quiet.app.inject('/openapi.json')
   await quiet.app.inject('/nowhere')
@@ -61,7 +61,7 @@ test('answers that are no error are no line, unless asked for', async () => {
   expect(JSON.stringify(lines)).not.toContain('secret')
 })
 
-test('a request has no logger of its own until it logs, and then one with its id', async () => {
+test('a request gets a child logger with its id at the first log line', async () => {
   const { app, lines } = await loggingApp(false)
   const children = vi.spyOn(app.log, 'child')
   app.get('/quiet', async () => 'quiet')
@@ -88,7 +88,7 @@ test('a request has no logger of its own until it logs, and then one with its id
   expect(lines.at(-1)).toMatchObject({ part: 'inner' })
 })
 
-test('no token and no cookie is in a line, also when somebody logs the headers', async () => {
+test('no log line contains a token or a cookie, even if code logs the headers', async () => {
   const { app, lines } = await loggingApp(true)
   const headers = { authorization: 'Bearer my-token', cookie: '__Host-onetrip=my-cookie' }
   await app.inject({ url: '/me', headers })
@@ -102,7 +102,7 @@ test('no token and no cookie is in a line, also when somebody logs the headers',
 const SESSION_ID = 'AZ3z4vYAc2Vzc2lvbi1vZi1hZGEtMTIz'
 const SIGNATURE = 'c2lnbmF0dXJlLW9mLXRoZS1pZC1ieS10aGUtc2VydmV'
 
-/** What an encoded text stands for, however often it was encoded. */
+/** Decodes a text that was percent-encoded any number of times. */
 function fullyDecoded(text: string): string {
   const once = text.replace(/%([\da-f]{2})/gi, (_, hex) =>
     String.fromCharCode(Number.parseInt(hex, 16)),
@@ -110,7 +110,7 @@ function fullyDecoded(text: string): string {
   return once === text ? text : fullyDecoded(once)
 }
 
-/** The path in the line of a request for this URL. */
+/** The path in the log line of a request for this URL. */
 async function loggedPath(url: string): Promise<unknown> {
   const { app, lines } = await loggingApp(true)
   await app.inject({ url })
@@ -132,7 +132,7 @@ test.each([
   `${SESSION_ID};${SIGNATURE}`,
   SIGNATURE,
   `x${SESSION_ID}.${SIGNATURE}x`,
-])('no spelling of a token in a path is in a line: %s', async (spelling) => {
+])('a token in a path is never logged, in any encoding: %s', async (spelling) => {
   for (const url of [`/nowhere/${spelling}`, `/nowhere/${spelling}/more`, `/${spelling}?a=b`]) {
     const path = String(await loggedPath(url))
     expect(fullyDecoded(path)).not.toContain(SIGNATURE)
@@ -140,7 +140,7 @@ test.each([
   }
 })
 
-test('a token is not in a line, whichever of its characters are percent-encoded', async () => {
+test('a token is never logged, whichever of its characters are percent-encoded', async () => {
   const { app, lines } = await loggingApp(true)
   const token = `${SESSION_ID}.${SIGNATURE}`
   const spelling = fc
@@ -159,7 +159,7 @@ test('a token is not in a line, whichever of its characters are percent-encoded'
   )
 })
 
-/** This letter, percent-encoded so many times. */
+/** Percent-encodes this letter several times. */
 const encoded = (letter: string, times: number): string => {
   if (times === 0) return letter
   const hex = letter.charCodeAt(0).toString(16)
@@ -176,12 +176,12 @@ test.each([
   expect(await loggedPath(url)).toBe(path)
 })
 
-test('ids of requests are different, and those that come from outside are well-formed', () => {
+test('request ids are unique, and ids from clients are validated', () => {
   const idOf = requestIds()
   const id = (given?: string) => idOf({ headers: { 'x-request-id': given } } as never)
   const ids = Array.from({ length: 1000 }, () => id())
   expect(new Set(ids).size).toBe(1000)
-  expect(requestIds()({ headers: {} } as never)).not.toBe(ids[0]) // of another process
+  expect(requestIds()({ headers: {} } as never)).not.toBe(ids[0]) // another process
   for (const good of ['a', '0b1c-77', 'x'.repeat(64)]) expect(id(good)).toBe(good)
   for (const bad of ['', 'x'.repeat(65), 'a b', 'a,b', 'a"b', 'ä', '\u001b[31m']) {
     expect(id(bad)).toMatch(/^[\w-]{8}-[0-9a-z]+$/)

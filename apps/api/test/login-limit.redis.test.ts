@@ -7,7 +7,7 @@ import { appForThisTest } from './support.ts'
 
 const server = redisOfThisFile()
 
-/** So long that none ends during a test. */
+/** Long, so that no window ends during a test. */
 const WINDOW_SECONDS = 365 * 86_400
 const LONG = { perUser: 0, perAddress: 0, windowSeconds: WINDOW_SECONDS }
 
@@ -37,7 +37,7 @@ const statuses = async (app: FastifyInstance, attempts: Attempt[]) => {
   return all
 }
 
-test('so many attempts as one user, from wherever and in whichever process', async () => {
+test('limits attempts per user, from any address and across processes', async () => {
   const limits = { ...LONG, perUser: 3 }
   const [one, other] = [await appWith(limits), await appWith(limits)]
   const ada = (from: string) => ({ user: 'ada', from })
@@ -53,7 +53,7 @@ test('so many attempts as one user, from wherever and in whichever process', asy
   expect(await statuses(one, [{ user: 'eve' }])).toEqual([200])
 })
 
-test('so many attempts from one address, as whomever', async () => {
+test('limits attempts per address, for any user', async () => {
   const app = await appWith({ ...LONG, perAddress: 2 })
   const users = ['ada', 'bob', 'eve'].map((user) => ({ user }))
   expect(await statuses(app, users)).toEqual([200, 200, 429])
@@ -65,7 +65,7 @@ test('so many attempts from one address, as whomever', async () => {
   expect(await statuses(app, v6)).toEqual([200, 200, 429])
 })
 
-test('who is refused costs Redis nothing more', async () => {
+test('rejected attempts send nothing to Redis', async () => {
   const app = await appWith({ ...LONG, perAddress: 1 })
   expect(await statuses(app, [{ user: 'ada' }, { user: 'ada' }])).toEqual([200, 429])
   const keys = await server.redis.dbsize()
@@ -74,25 +74,25 @@ test('who is refused costs Redis nothing more', async () => {
   const before = await commands()
   const users = Array.from({ length: 100 }, (_, index) => ({ user: `user ${index}` }))
   expect(new Set(await statuses(app, users))).toEqual(new Set([429]))
-  expect(await commands()).toBe(before + 1) // the INFO before
+  expect(await commands()).toBe(before + 1) // the previous INFO
   expect(await server.redis.dbsize()).toBe(keys)
 })
 
-test('nobody is kept out for longer than the window', async () => {
+test('attempts are accepted again after the window', async () => {
   const app = await appWith({ perUser: 1, perAddress: 1, windowSeconds: 1 })
   const status = async () => (await attempt(app, { user: 'ada' })).statusCode
   await expect.poll(status, { interval: 1, timeout: 10_000 }).toBe(429)
   await expect.poll(status, { timeout: 10_000 }).toBe(200)
 })
 
-test('without limits nothing is counted', async () => {
+test('without limits no attempt is counted', async () => {
   const app = await appWith(undefined)
   const attempts = Array.from({ length: 50 }, () => ({ user: 'ada' }))
   expect(new Set(await statuses(app, attempts))).toEqual(new Set([200]))
   expect(await server.redis.keys('limit:*')).toEqual([])
 })
 
-test('X-Forwarded-For is believed only if a proxy is trusted, and only what that one said', async () => {
+test('only the entries of trusted proxies in X-Forwarded-For are used', async () => {
   const limits = { ...LONG, perAddress: 1 }
   const forged = ['203.0.113.1', '203.0.113.2'].map((forwardedFor) => ({
     user: 'ada',
@@ -104,7 +104,7 @@ test('X-Forwarded-For is believed only if a proxy is trusted, and only what that
   const throughProxy = [
     { user: 'ada', forwardedFor: '203.0.113.1' },
     { user: 'ada', forwardedFor: '203.0.113.2' },
-    { user: 'ada', forwardedFor: '203.0.113.9, 203.0.113.1' }, // the first is the client's invention
+    { user: 'ada', forwardedFor: '203.0.113.9, 203.0.113.1' }, // the client invented the first one
   ]
   expect(await statuses(behindOne, throughProxy)).toEqual([200, 200, 429])
 
@@ -113,13 +113,13 @@ test('X-Forwarded-For is believed only if a proxy is trusted, and only what that
   })
   const from = [
     { user: 'ada', forwardedFor: '203.0.113.3' },
-    { user: 'ada', forwardedFor: '203.0.113.4', from: '198.51.100.1' }, // no proxy of ours
+    { user: 'ada', forwardedFor: '203.0.113.4', from: '198.51.100.1' }, // not a trusted proxy
     { user: 'ada', forwardedFor: '203.0.113.5', from: '198.51.100.1' },
   ]
   expect(await statuses(proxies, from)).toEqual([200, 200, 429])
 })
 
-test('a proxy that appends the port, or another spelling, does not get round the limit', async () => {
+test('an appended port or another spelling does not evade the limit', async () => {
   const trustProxy = trustedProxies('192.0.2.0/24,2001:db8:ffff::/48')
   const app = await appWith({ ...LONG, perAddress: 1 }, { trustProxy })
   const attempts = (...spellings: string[]) =>
@@ -132,13 +132,13 @@ test('a proxy that appends the port, or another spelling, does not get round the
   expect(await attempts('203.0.113.10:40001')).toEqual([200])
   const ipv6 = ['[2001:db8::1]:443', '2001:DB8::2', '[2001:0db8:0:0:ffff::3]:444']
   expect(await attempts(...ipv6)).toEqual([200, 429, 429])
-  // The inner of two proxies is trusted, although the outer one appends its port.
+  // The entry of the outer proxy is trusted although it has a port.
   const throughTwo = ['203.0.113.11, 192.0.2.7:5001', '203.0.113.12, 192.0.2.7:5002']
   expect(await attempts(...throughTwo)).toEqual([200, 200])
   expect(await attempts('203.0.113.99, 198.51.100.7:1', '203.0.113.98, 198.51.100.7:2')).toEqual([
     200, 429,
   ])
-  // What is not an address counts as the proxy that sent it.
+  // An entry that is not an address counts as the proxy that sent it.
   expect(await attempts('unknown', '_hidden-1', '_hidden-2', '203.0.113.13, x')).toEqual([
     200, 429, 429, 429,
   ])

@@ -20,7 +20,7 @@ const values = (metrics: readonly Metric[], name: string, labels: Record<string,
     .filter((metric) => Object.entries(labels).every(([key, is]) => metric.labels[key] === is))
     .map(({ value }) => value)
 
-test('requests are counted by route and status, whatever URLs are asked for', async () => {
+test('requests are counted by route and status, not by URL', async () => {
   const app = await appForThisTest(server.socket)
   const headers = bearer(await login(app))
   const payload = { item: 'book' }
@@ -41,7 +41,7 @@ test('requests are counted by route and status, whatever URLs are asked for', as
   ])
 })
 
-test('the duration of a request is in seconds, in the buckets above it', async () => {
+test('request durations are recorded in seconds', async () => {
   const app = await appForThisTest(server.socket)
   app.get('/slow', async () => await delay(40))
   await app.inject('/slow')
@@ -55,7 +55,7 @@ test('the duration of a request is in seconds, in the buckets above it', async (
   expect(of('bucket', { le: '+Inf' })).toEqual([1])
 })
 
-test('all that is served can be merged over processes', async () => {
+test('all metrics can be merged over processes', async () => {
   const app = await appForThisTest(server.socket)
   const json = await app.metrics.getMetricsAsJSON()
   const twice = parseMetrics(await AggregatorRegistry.aggregate([json, json]).metrics())
@@ -63,13 +63,13 @@ test('all that is served can be merged over processes', async () => {
   expect(values(twice, 'onetrip_info')).toEqual([1])
   expect(values(twice, 'onetrip_store_pool_connections', { state: 'ready' })).toEqual([2])
   const names = (metrics: readonly Metric[]) => new Set(metrics.map(({ name }) => name))
-  // When each process started is nothing that all have together: prom-client leaves it out.
+  // prom-client omits the start time of a process when it merges.
   expect([...names(once)].filter((name) => !names(twice).has(name))).toEqual([
     'process_start_time_seconds',
   ])
 })
 
-test('the store’s batches, errors and connections are measured', async () => {
+test('measures batches, errors and connections of the store', async () => {
   const redis = await redisForThisTest()
   const app = await appForThisTest(redis.socket)
   const headers = bearer(await login(app))
@@ -96,7 +96,7 @@ test('the store’s batches, errors and connections are measured', async () => {
   ).toBeGreaterThan(0)
 })
 
-test('the janitor’s runs and what it removed are measured', async () => {
+test('measures runs of the janitor and what it removed', async () => {
   const app = await appForThisTest(server.socket)
   await login(app)
   await login(app)
@@ -108,7 +108,7 @@ test('the janitor’s runs and what it removed are measured', async () => {
   expect(Math.abs(Date.now() / 1000 - lastRun)).toBeLessThan(60)
 })
 
-test('Redis is asked by one connection, and its going and coming is told once each', async () => {
+test('Redis is polled on one connection; an outage and the recovery are logged once each', async () => {
   const redis = await redisForThisTest()
   const registry = createRegistry()
   const lines: string[] = []
@@ -140,7 +140,7 @@ test('Redis is asked by one connection, and its going and coming is told once ea
   const [both] = values(found, 'onetrip_redis_cpu_seconds_total')
   expect(user + kernel).toBeCloseTo(both ?? -1, 6)
   const memory = async () => values(await metrics(), 'onetrip_redis_mem_clients_normal_bytes')[0]
-  await expect.poll(memory).toBeGreaterThan(0) // Redis adds it up now and then
+  await expect.poll(memory).toBeGreaterThan(0) // Redis updates it periodically
   expect(values(found, 'onetrip_redis_client_recent_max_output_buffer_bytes')).toHaveLength(1)
   const infos = async (of: string) =>
     values(await metrics(), `onetrip_redis_commands_${of}`, { cmd: 'info' })[0]
@@ -149,12 +149,12 @@ test('Redis is asked by one connection, and its going and coming is told once ea
   const commands = async () =>
     values(await metrics(), 'onetrip_redis_commands_processed_total')[0] ?? 0
   const before = await commands()
-  await expect.poll(commands).toBeGreaterThan(before) // it goes on asking
+  await expect.poll(commands).toBeGreaterThan(before) // polling continues
 
   redis.program.signal('SIGKILL')
   await redis.program.exited
   await expect.poll(up).toEqual([0])
-  // Absent: a counter at 0 would count everything again when Redis is back.
+  // Absent: rate() would take a counter at 0 for a reset.
   expect(values(await metrics(), 'onetrip_redis_commands_processed_total')).toEqual([])
   expect(values(await metrics(), 'onetrip_redis_commands_total')).toEqual([])
   await redis.restart()
@@ -177,7 +177,7 @@ test('two databases of one server are counted once', async () => {
   expect(values(await found(), 'onetrip_redis_primary')).toEqual([1])
 })
 
-test('the guide tells of every metric of ours, and of none that is not served', async () => {
+test('docs/operations.md describes exactly the metrics that are served', async () => {
   const app = await appForThisTest(server.socket, { risk: riskOn(server.socket) })
   const url = `unix://${server.socket}`
   const log = { info: () => {}, warn: () => {} } as never
@@ -186,7 +186,7 @@ test('the guide tells of every metric of ours, and of none that is not served', 
     pollRedis({ locations: [{ url }], intervalSeconds: 60, deadlineMs: 1_000, registry, log }),
   )
   const served = new Set((await registry.getMetricsAsJSON()).map(({ name }) => name))
-  // Of a primary process.
+  // Metrics of a primary process.
   for (const name of ['onetrip_workers', 'onetrip_worker_restarts_total']) served.add(name)
   const guide = readFileSync(new URL('../../../docs/operations.md', import.meta.url), 'utf8')
   const told = guide.matchAll(/`((?:onetrip|http|nodejs|process)_\w+)`/g)

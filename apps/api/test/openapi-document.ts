@@ -8,7 +8,7 @@ interface Content {
   readonly type: string
   readonly schema: OpenAPIV3_1.SchemaObject
   readonly examples: readonly unknown[]
-  /** What is wrong with a value; empty when nothing is. */
+  /** Returns the validation errors of a value; empty: valid. */
   validate(value: unknown): string
 }
 
@@ -31,12 +31,12 @@ const ajv = new Ajv2020({ strict: false })
 formats.default(ajv)
 const validators = new WeakMap<object, ValidateFunction>()
 
-function wrongWith(schema: object, value: unknown): string {
+function errorsOf(schema: object, value: unknown): string {
   const validate = validators.getOrInsertComputed(schema, () => ajv.compile(schema))
   return validate(value) ? '' : ajv.errorsText(validate.errors)
 }
 
-/** The document's operations, their references resolved. */
+/** The operations of the document, with resolved references. */
 export function operationsOf(document: ApiDocument): Operation[] {
   return Object.entries(document.paths ?? {}).flatMap(([path, item]) =>
     Object.entries(item as Record<string, OpenAPIV3_1.OperationObject>).map(
@@ -56,7 +56,7 @@ export function operationsOf(document: ApiDocument): Operation[] {
   )
 }
 
-/** The document's answer to an error that no operation is to blame for. */
+/** The documented response for an error that belongs to no operation. */
 export function errorResponse(document: ApiDocument, status: number): Body | undefined {
   const responses = Object.values(document.components?.responses ?? {})
   return responses
@@ -91,7 +91,7 @@ function bodyOf(
       ...named.map(({ value }) => value),
       ...(schema.examples ?? []),
     ]
-    return { type, schema, examples, validate: (value) => wrongWith(schema, value) }
+    return { type, schema, examples, validate: (value) => errorsOf(schema, value) }
   })
   return { name, status, content }
 }

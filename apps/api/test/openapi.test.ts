@@ -23,7 +23,7 @@ test('the document is OpenAPI 3.1', async () => {
   expect(document.openapi).toBe('3.1.0')
 })
 
-test('every route is in it, and nothing else', () => {
+test('the document contains exactly the routes', () => {
   const routes = [...app.paths].flatMap(([path, { methods, hidden }]) => {
     if (hidden) return []
     // HEAD is GET without its body.
@@ -37,7 +37,7 @@ test('every route is in it, and nothing else', () => {
   expect(hidden.filter((path) => !/^\/(docs|page)\b/.test(path))).toEqual(['/openapi.json'])
 })
 
-test('every operation has a name of its own, a summary and a known tag', () => {
+test('every operation has a unique id, a summary and a known tag', () => {
   const operations = operationsOf(document).map(({ operation }) => operation)
   const names = operations.map(({ operationId }) => operationId)
   expect(names).not.toContain(undefined)
@@ -49,7 +49,7 @@ test('every operation has a name of its own, a summary and a known tag', () => {
   }
 })
 
-test('what needs a token says so, and all else does not', () => {
+test('exactly the routes that need a token have a security requirement', () => {
   const open = operationsOf(document)
     .filter(({ operation }) => !operation.security)
     .map(({ path }) => path)
@@ -70,7 +70,7 @@ test('what needs a token says so, and all else does not', () => {
   ])
 })
 
-describe('every body and answer has examples, which are as their schema says', async () => {
+describe('all bodies and responses have examples that match their schema', async () => {
   test.each(['requestBody', 'responses'] as const)('%s', (part) => {
     const bodies = operationsOf(document).flatMap((operation) => operation[part])
     for (const { name, content } of bodies) {
@@ -88,7 +88,7 @@ test('every code of the error table is documented', () => {
   for (const code of Object.keys(errorTable)) expect(documented).toContain(`"${code}"`)
 })
 
-test('the page needs nothing from elsewhere and no script of its own', async () => {
+test('/docs has no external resources and no inline script', async () => {
   const page = await app.inject('/docs/')
   expect(page.statusCode).toBe(200)
   expect(page.body).not.toMatch(/https?:|<script>|style=/)
@@ -101,7 +101,7 @@ test('the page needs nothing from elsewhere and no script of its own', async () 
   }
 })
 
-test('without docs there is neither', async () => {
+test('docs: false removes /openapi.json and /docs', async () => {
   const bare = await appOn(NO_REDIS, { docs: false })
   try {
     for (const url of ['/openapi.json', '/docs', '/docs/json']) {

@@ -21,10 +21,10 @@ export interface ReceivedSpan {
 }
 
 export interface OtlpReceiver {
-  /** For `OTEL_EXPORTER_OTLP_ENDPOINT`. */
+  /** Value for `OTEL_EXPORTER_OTLP_ENDPOINT`. */
   readonly url: string
   readonly spans: readonly ReceivedSpan[]
-  /** All that was received, as it was sent. */
+  /** All received bytes. */
   readonly bytes: Buffer
   readonly headers: readonly IncomingHttpHeaders[]
 }
@@ -48,7 +48,7 @@ const recordOf = (attributes: readonly unknown[]) =>
     (attributes as Attribute[]).map(({ key, value }) => [key, Object.values(value)[0]]),
   )
 
-/** What collects traces, as an OpenTelemetry collector does; closed when the current test ends. */
+/** Receives traces like an OpenTelemetry collector. Closed when the current test ends. */
 export async function otlpReceiverForThisTest(): Promise<OtlpReceiver> {
   const bodies: Buffer[] = []
   const headers: IncomingHttpHeaders[] = []

@@ -9,7 +9,7 @@ import { appForThisTest, bearer, login } from './support.ts'
 
 const MAX_IN_FLIGHT = 1_000 // the store's default
 
-test('too many requests for a Redis that is stopped: those beyond are refused, the others answered', async () => {
+test('a stopped Redis: requests above the limit in flight are rejected, the others are answered later', async () => {
   const redis = await redisForThisTest()
   const app = await appForThisTest(redis.socket, { deadlineMs: 60_000 })
   const headers = bearer(await login(app))
@@ -36,17 +36,17 @@ test('too many requests for a Redis that is stopped: those beyond are refused, t
 
 const MAX_DELAY_MS = 2_000
 
-test('what piled up while the process stood still is refused, what it had begun is answered', async () => {
+test('after a block, waiting requests are rejected and those in progress are answered', async () => {
   const redis = await redisForThisTest()
   const { api, url } = await apiProcessForThisTest({
     REDIS_URL: `unix://${redis.socket}`,
-    JANITOR_INTERVAL_SECONDS: '0', // its updates would be in flight, too
+    JANITOR_INTERVAL_SECONDS: '0', // its updates would count as in flight
     MAX_EVENT_LOOP_DELAY_MS: String(MAX_DELAY_MS),
   })
   const port = Number(new URL(url).port)
   const connected = async () => {
     const socket = connect(port, '127.0.0.1')
-    await once(socket, 'connect') // the kernel does that, also for a process that is stopped
+    await once(socket, 'connect') // by the kernel, also while the process is stopped
     return socket
   }
   const send = async (path: string, headers: string[] = [], body?: object, open?: Socket) => {
@@ -69,7 +69,7 @@ test('what piled up while the process stood still is refused, what it had begun 
   const inFlight = async () =>
     /^onetrip_store_in_flight (\d+)/m.exec(await (await send('/metrics')).answer)?.[1]
 
-  // What it reads in its first turn when it goes on; a connection that is new then waits for the next.
+  // The process reads accepted connections in its first loop iteration; new ones only in the next.
   const accepted = async () => {
     const socket = await connected()
     socket.write('GET /healthz HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n')
@@ -84,7 +84,7 @@ test('what piled up while the process stood still is refused, what it had begun 
   api.signal('SIGSTOP')
   const piled = [await view(open[0]), await send('/items/popular', [], undefined, open[1])]
   const exempt = [await send('/healthz'), await send('/metrics')]
-  await delay(2 * MAX_DELAY_MS) // how long it stands still
+  await delay(2 * MAX_DELAY_MS) // duration of the block
   api.signal('SIGCONT')
   for (const { answer } of piled) {
     expect(await answer).toMatch(/^HTTP\/1.1 503 /)

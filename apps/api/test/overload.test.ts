@@ -19,7 +19,7 @@ function standStill(ms: number): void {
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms)
 }
 
-test('what is read right after a standstill, before any timer, is refused as well', async () => {
+test('requests read after a block, before any timer runs, are rejected too', async () => {
   const request = await app(MAX_DELAY_MS)
   await expect.poll(request).toBe(200)
   standStill(2 * MAX_DELAY_MS)
@@ -27,7 +27,7 @@ test('what is read right after a standstill, before any timer, is refused as wel
   await expect.poll(request).toBe(200)
 })
 
-test('without a limit nothing is refused', async () => {
+test('without a limit no request is rejected', async () => {
   const request = await app(0)
   standStill(MAX_DELAY_MS)
   expect(await request()).toBe(200)

@@ -16,7 +16,7 @@ const redis = redisOfThisFile()
 const example = fileURLToPath(new URL('../examples/own-login.ts', import.meta.url))
 const PASSWORD = 'correct horse battery staple'
 
-/** The path of a database in which ada is the only user. */
+/** Creates a database with the user ada, and returns its path. */
 async function usersDatabase(): Promise<string> {
   const path = join(await temporaryFolder(), 'users.db')
   const database = new DatabaseSync(path)
@@ -37,7 +37,7 @@ const post = async (url: string, body: object) => {
   return { answer, body: (await answer.json()) as Record<string, string> }
 }
 
-test('an entry file with a login and routes of its own, in production with two workers', async () => {
+test("an application's entry file serves its login and routes, in production with two workers", async () => {
   const cluster = await clusterForThisTest(
     {
       REDIS_URL: `unix://${redis.socket}`,
@@ -78,8 +78,8 @@ test('an entry file with a login and routes of its own, in production with two w
 test.each([
   [{ PORT: 'x' }, 'The API cannot start: PORT must be integer'],
   [{ WORKERS: '2', REDIS_URL: 'unix:///nowhere/redis.sock' }, 'no connection after 1 s'],
-  [{ AUTH: 'password', USERS_FILE: 'users' }, 'but the application passes an authenticator'],
-])('an entry file of its own that cannot start with %j says why', async (settings, words) => {
+  [{ AUTH: 'password', USERS_FILE: 'users' }, 'if the application passes an authenticator'],
+])('an entry file that cannot start with %j writes the reason', async (settings, words) => {
   const { code, stderr } = await failedStart(
     { STARTUP_DEADLINE_MS: '1000', USERS_DATABASE: await usersDatabase(), ...settings },
     example,
@@ -87,7 +87,7 @@ test.each([
   expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringContaining(words) })
 })
 
-test('settings need not come from the environment', async () => {
+test('serve() takes settings from the caller', async () => {
   const entry = join(await temporaryFolder(), 'entry.ts')
   const index = new URL('../src/index.ts', import.meta.url)
   await writeFile(
@@ -100,7 +100,7 @@ test('settings need not come from the environment', async () => {
   expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringContaining('after 0.3 s') })
 })
 
-test('routes of the application are safe by default: no handler runs without a session', async () => {
+test('no handler of the application runs without a session or for a cross-site request', async () => {
   let handled = 0
   const app = await appForThisTest(redis.socket, {
     async routes(own) {
@@ -129,7 +129,7 @@ test('routes of the application are safe by default: no handler runs without a s
   expect(paths['/things'].post.security).toEqual([{ bearer: [] }, { cookie: [] }])
 })
 
-test('the example in the README is the file that these tests run, in less than 40 lines', () => {
+test('the README contains the tested example, which has less than 40 lines', () => {
   const readme = readFileSync(new URL('../README.md', import.meta.url), 'utf8')
   const text = readFileSync(example, 'utf8')
   expect(readme).toContain(`\`\`\`ts\n${text}\`\`\``)

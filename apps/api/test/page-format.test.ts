@@ -31,7 +31,7 @@ test.each([
   expect(format(value)).toBe(text)
 })
 
-test('counts have their noun in the right number', () => {
+test('counts use the singular or plural of their noun', () => {
   expect([0, 1, 2, 1_204].map((count) => counted(count, 'view'))).toEqual([
     ...['no views', '1 view', '2 views', '1,204 views'],
   ])

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { after, laneOf, linesOf, nothingYet, type State } from '../page/scripts/race-state.js'
+import { after, initialState, laneOf, linesOf, type State } from '../page/scripts/race-state.js'
 
 const race = {
   id: 'a',
@@ -48,7 +48,7 @@ const done = {
 }
 const idle = { name: 'state', data: { running: false, race: null, last: null } }
 const play = (...events: { name: string; data: unknown }[]): State =>
-  events.reduce(after, nothingYet)
+  events.reduce(after, initialState)
 
 test('a race from its start to its end', () => {
   let state = play(idle)
@@ -83,7 +83,7 @@ test('a race from its start to its end', () => {
   expect(laneOf(state, 0).totals).toBe(state.done?.lanes[0])
 })
 
-test('a race that fails keeps what was seen of it, and the next one starts anew', () => {
+test('a failed race keeps its points, and the next race starts without them', () => {
   const failed = play(idle, { name: 'started', data: race }, sample(0, 1, 250, 90), {
     name: 'failed',
     data: { id: 'a', message: 'Redis was stopped.' },
@@ -98,7 +98,7 @@ test('a race that fails keeps what was seen of it, and the next one starts anew'
   })
 })
 
-test('a page that opens during a race, or opens its connection again, sees the race so far once', () => {
+test('a page that connects or reconnects during a race gets its earlier events once', () => {
   const running = { name: 'state', data: { running: true, race, last: done } }
   const replay = [running, { name: 'started', data: race }, sample(0, 1, 250, 90), turn(0, 1, 100)]
   const state = play(...replay)
@@ -107,7 +107,7 @@ test('a page that opens during a race, or opens its connection again, sees the r
   expect(replay.reduce(after, state)).toEqual(state)
 })
 
-test('a page that opens after a race shows its result; one that has seen it keeps its lines', () => {
+test('a page opened after a race shows its result; a page that watched it keeps its lines', () => {
   const over = { name: 'state', data: { running: false, race: null, last: done } }
   expect(play(over)).toMatchObject({ phase: 'done', done, points: [] })
   const seen = play({ name: 'started', data: race }, sample(0, 1, 250, 90), {
@@ -115,14 +115,14 @@ test('a page that opens after a race shows its result; one that has seen it keep
     data: done,
   })
   expect(after(seen, over)).toBe(seen)
-  expect(after(seen, idle)).toEqual(nothingYet)
+  expect(after(seen, idle)).toEqual(initialState)
 })
 
-test('unknown events change nothing', () => {
-  expect(after(nothingYet, { name: 'other', data: {} })).toBe(nothingYet)
+test('unknown events are ignored', () => {
+  expect(after(initialState, { name: 'other', data: {} })).toBe(initialState)
 })
 
-test('the lines have the turns of a lane one after the other, and no figure is changed', () => {
+test('a line joins the turns of its lane without changing a value', () => {
   const state = play(
     { name: 'started', data: race },
     sample(0, 1, 250, 91.25),

@@ -13,7 +13,7 @@ import {
   withoutTimes,
 } from '../page/scripts/wire-layout.js'
 
-/** One round trip after the other, each of 100 µs, and 100 µs between them. */
+/** Consecutive round trips of 100 µs, with gaps of 100 µs. */
 function trips(...commands: string[][]): Exchange[] {
   return commands.flatMap((lines, index): Exchange[] => {
     const roundTrip = index + 1
@@ -52,7 +52,7 @@ const naive = wire(
 const batch = wire('batch', trips(['ZADD recent: 1 a', 'HGET login: a']), 350)
 
 describe('groups', () => {
-  test('are a connection that opens, each round trip, and the close', () => {
+  test('are the connect, each round trip, and the close', () => {
     expect(groupsOf(naive).map(({ title }) => title)).toEqual([
       'connect, 50 µs',
       ...Array(4).fill('round trip, 100 µs'),
@@ -61,14 +61,14 @@ describe('groups', () => {
     expect(groupsOf(batch).map(({ kind }) => kind)).toEqual(['trip'])
   })
 
-  test('have each command beside its reply', () => {
+  test('pair each command with its reply', () => {
     expect(groupsOf(batch)[0]?.lines).toEqual([
       { text: 'ZADD recent: 1 a', reply: ':1' },
       { text: 'HGET login: a', reply: ':1' },
     ])
   })
 
-  test('list commands, then replies, where their numbers differ', () => {
+  test('list commands, then replies, if their numbers differ', () => {
     const [send, receive] = trips(['MULTI', 'EXEC'])
     if (!send || !receive) throw new Error('no exchanges')
     const uneven = wire('x', [send, { ...receive, lines: ['OK'] }], 400)
@@ -91,21 +91,21 @@ describe('the layout', () => {
     expect(second?.longestUs).toBe(1_000)
   })
 
-  test('says in the faster lane how much later the other one is answered', () => {
+  test('shows in the faster lane how much later the slower one is answered', () => {
     const titles = second?.labels.map(({ title }) => title)
     expect(titles).toContain('answered after 350 µs')
     expect(titles?.at(-1)).toBe('naive: 650 µs later')
     expect(first?.labels.at(-1)?.title).toBe('answered after 1 ms')
   })
 
-  test('includes what follows the answer', () => {
+  test('includes exchanges after the response', () => {
     const late: Exchange = { kind: 'close', atUs: 1_500, untilUs: 2_000, bytes: 0, lines: [] }
     const [lane] = layout([wire('naive', [...trips(['PING']), late], 400)])
     expect(lane?.endUs).toBe(2_000)
     expect(lane?.labels.at(-1)?.title).toBe('close')
   })
 
-  test('works for a page view that did nothing', () => {
+  test('works for a page view without exchanges', () => {
     const [lane] = layout([wire('noop', [], 100)])
     expect(lane?.labels.map(({ kind }) => kind)).toEqual(['request', 'answer'])
     expect(lane?.height).toBeGreaterThan(0)
@@ -132,7 +132,7 @@ test('labels do not overlap, stay in order and above the bottom, if they fit', (
   expect(spread([{ y: 50, height: 17 }], 500)).toEqual([50])
 })
 
-test('ticks are round and not too many', () => {
+test('ticks are round and at least 64 pixels apart', () => {
   expect(ticks(1_600, 0.3)).toEqual([0, 500, 1_000, 1_500])
   expect(ticks(390_000, 0.00128)).toEqual([
     0, 50_000, 100_000, 150_000, 200_000, 250_000, 300_000, 350_000,
@@ -140,7 +140,7 @@ test('ticks are round and not too many', () => {
   expect(ticks(10, 0.01)).toEqual([0])
 })
 
-test('a page view in words has every step with its time', () => {
+test('a page view as text has every step with its time', () => {
   expect(textOf(naive)).toEqual([
     'after 100 µs: connect, 50 µs',
     'after 200 µs: round trip 1, 100 µs; HELLO 3 → :1',
@@ -150,11 +150,13 @@ test('a page view in words has every step with its time', () => {
     'after 920 µs: close',
     'after 1 ms: answered',
   ])
-  expect(summaryOf(naive)).toBe('4 round trips (2 only to greet and quit), 1 connection opened')
+  expect(summaryOf(naive)).toBe(
+    '4 round trips (2 for connection setup and QUIT), 1 connection opened',
+  )
   expect(summaryOf(batch)).toBe('1 round trip, no connections opened')
 })
 
-test('times in commands are shortened, other numbers stay', () => {
+test('only times in commands are replaced', () => {
   expect(withoutTimes('ZADD viewed:<session> 1795255200.25 item-1795')).toBe(
     'ZADD viewed:<session> <now> item-1795',
   )

@@ -11,7 +11,7 @@ import { appOn } from './support.ts'
 
 const MAX_TRANSFERRED_BYTES = 200_000
 
-// None of this needs Redis.
+// These tests need no Redis.
 let app: FastifyInstance
 beforeAll(async () => {
   app = await appOn('/nowhere/redis.sock')
@@ -30,7 +30,7 @@ function loadedBy(path: string, text: string): string[] {
   return found.map((to) => new URL(to, `http://localhost${path}`).pathname)
 }
 
-/** Every path that the page loads, `/` included, as a browser finds them. */
+/** All paths that a browser loads for the page, including `/`. */
 async function loaded(): Promise<string[]> {
   const paths = ['/']
   for (const path of paths) {
@@ -43,7 +43,7 @@ async function loaded(): Promise<string[]> {
 }
 
 describe('the page', () => {
-  test('comes without Redis, and may load only what the API serves', async () => {
+  test('is served without Redis, with a policy that allows only resources of the API', async () => {
     const { statusCode, headers, body } = await get('/')
     expect(statusCode).toBe(200)
     expect(body).toBe(await readFile(join(pageFolder, 'index.html'), 'utf8'))
@@ -59,13 +59,13 @@ describe('the page', () => {
     expect(policy).not.toContain('unsafe')
   })
 
-  test('has no inline script or style, and names no other host', async () => {
+  test('has no inline script or style, and no URL of another host', async () => {
     const { body } = await get('/')
     expect(body).not.toMatch(/\sstyle=|<style|\son\w+=|https?:/)
     for (const [tag] of body.matchAll(/<script[^>]*>/g)) expect(tag).toContain('src="/page/')
   })
 
-  test('loads every file of its folder, and nothing that is missing', async () => {
+  test('loads every file of its folder, and no missing file', async () => {
     const paths = await loaded()
     const files = await Array.fromAsync(glob('**/*.{js,css,svg}', { cwd: pageFolder }))
     for (const file of files) expect(paths).toContain(`/page/${file}`)
@@ -81,7 +81,7 @@ describe('the page', () => {
     expect(bytes).toBeLessThan(MAX_TRANSFERRED_BYTES)
   })
 
-  test('HEAD has the headers and no body', async () => {
+  test('HEAD returns the headers without a body', async () => {
     for (const url of ['/', '/page/styles/theme.css']) {
       const { statusCode, headers, body } = await get(url, {}, 'HEAD')
       expect(statusCode).toBe(200)
@@ -90,7 +90,7 @@ describe('the page', () => {
     }
   })
 
-  test('is left out with page: false', async () => {
+  test('is not served with page: false', async () => {
     const bare = await appOn('/nowhere/redis.sock', { page: false })
     try {
       for (const url of ['/', '/page/index.html']) {
@@ -105,7 +105,7 @@ describe('the page', () => {
 describe.each(['/', '/page/scripts/main.js', '/page/styles/page.css', '/page/icons.svg'])(
   '%s',
   (url) => {
-    test('is not sent again to a browser that has it', async () => {
+    test('gets 304 if the browser has it', async () => {
       const { etag } = (await get(url)).headers
       const again = await get(url, { 'if-none-match': etag, 'accept-encoding': 'br' })
       expect(again.statusCode).toBe(304)
@@ -130,7 +130,7 @@ describe.each(['/', '/page/scripts/main.js', '/page/styles/page.css', '/page/ico
   },
 )
 
-test('GET /demo names the fields of a login, also of an application', async () => {
+test("GET /demo lists the login fields, also those of an application's authenticator", async () => {
   const loginOf = async (credentials: TSchema) => {
     const authenticator = { ...trustingAuthenticator('test'), credentials } as Authenticator
     const other = await appOn('/nowhere/redis.sock', { authenticator })
@@ -147,7 +147,7 @@ test('GET /demo names the fields of a login, also of an application', async () =
   expect(await loginOf(Type.Any())).toEqual([])
 })
 
-test('answers of other routes are not compressed', async () => {
+test('responses of other routes are not compressed', async () => {
   const { headers } = await get('/openapi.json', { 'accept-encoding': 'br, gzip' })
   expect(headers).not.toHaveProperty('content-encoding')
   expect(headers).not.toHaveProperty('content-security-policy')

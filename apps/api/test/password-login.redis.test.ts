@@ -11,7 +11,7 @@ import { bearer } from './support.ts'
 const redis = redisOfThisFile()
 const PASSWORD = 'correct horse battery staple'
 
-/** The path of a users file with ada in it. */
+/** Creates a users file with the user ada, and returns its path. */
 async function usersFile(): Promise<string> {
   const path = join(await temporaryFolder(), 'users')
   await writeFile(path, `ada:${await hashPassword(PASSWORD)}\n`, { mode: 0o600 })
@@ -34,7 +34,7 @@ async function login(url: string, credentials: object) {
   return { status: answer.status, headers: answer.headers, text: await answer.text() }
 }
 
-test('in production, users log in with their passwords, in several processes', async () => {
+test('in production with several processes, users log in with their passwords', async () => {
   const given = await settings()
   const { primary, url } = await clusterForThisTest({ ...given, LOG_REQUESTS: 'true' })
   const right = await login(url, { user: 'ada', password: PASSWORD })
@@ -44,7 +44,7 @@ test('in production, users log in with their passwords, in several processes', a
   const me = await fetch(`${url}/me`, { headers: bearer(token) })
   expect(await me.json()).toMatchObject({ user: 'ada' })
 
-  // The same answer for a wrong password and for a user who does not exist.
+  // The same response for a wrong password and for an unknown user.
   const wrong = await login(url, { user: 'ada', password: `${PASSWORD}r` })
   const unknown = await login(url, { user: 'eve', password: PASSWORD })
   expect(wrong.status).toBe(401)
@@ -67,7 +67,7 @@ test('in production, users log in with their passwords, in several processes', a
   expect(lines).toContain('"status":401')
   for (const hidden of [PASSWORD, '$argon2id', token]) expect(lines).not.toContain(hidden)
 
-  // A new user needs no restart, whichever process answers.
+  // All processes accept a new user without a restart.
   const second = `bob:${await hashPassword('a second password')}\n`
   await writeFile(given.USERS_FILE, second, { flag: 'a' })
   for (let attempt = 0; attempt < 4; attempt += 1) {
@@ -75,7 +75,7 @@ test('in production, users log in with their passwords, in several processes', a
   }
 }, 90_000)
 
-test('a burst of logins: some wait, the others get 503, and other requests go on', async () => {
+test('a burst of logins: some wait, the others get 503, and other requests are answered', async () => {
   const { url } = await apiProcessForThisTest({ ...(await settings()), LOGIN_LIMIT_PER_USER: '0' })
   const { text } = await login(url, { user: 'ada', password: PASSWORD })
   const { token } = JSON.parse(text) as { token: string }
@@ -94,14 +94,14 @@ test('a burst of logins: some wait, the others get 503, and other requests go on
   expect((await login(url, { user: 'ada', password: PASSWORD })).status).toBe(200)
 })
 
-test('guesses are limited before a password is hashed', async () => {
+test('the rate limit applies before a password is hashed', async () => {
   const { url } = await apiProcessForThisTest({
     ...(await settings()),
     LOGIN_LIMIT_PER_USER: '2',
     LOGIN_LIMIT_WINDOW_SECONDS: '86400',
   })
   const statuses = []
-  // The third is refused although the password is right.
+  // The third is rejected although the password is correct.
   for (const password of ['wrong one', 'wrong two', PASSWORD]) {
     statuses.push((await login(url, { user: 'ada', password })).status)
   }
@@ -109,9 +109,9 @@ test('guesses are limited before a password is hashed', async () => {
 })
 
 test.each([
-  [{ USERS_FILE: '/nowhere/users' }, 'USERS_FILE: it cannot be read: ENOENT'],
-  [{ USERS_FILE: '/nowhere/users', WORKERS: '2' }, 'USERS_FILE: it cannot be read'],
-])('%j stops the start: %s', async (more, words) => {
+  [{ USERS_FILE: '/nowhere/users' }, 'USERS_FILE: cannot be read: ENOENT'],
+  [{ USERS_FILE: '/nowhere/users', WORKERS: '2' }, 'USERS_FILE: cannot be read'],
+])('startup fails with %j: %s', async (more, words) => {
   const { code, stderr } = await failedStart({ ...(await settings()), ...more })
   expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringContaining(words) })
 })

@@ -7,12 +7,12 @@ import { passwordAuthenticator } from '../src/passwords/authenticator.ts'
 import { hashPassword, MAX_RUNNING, MAX_WAITING, verifyPassword } from '../src/passwords/hash.ts'
 import { UsersFile } from '../src/passwords/users-file.ts'
 
-vi.mock('node:fs/promises', { spy: true }) // the real functions, of which a test can delay or fail one call
+vi.mock('node:fs/promises', { spy: true }) // the real functions; a test can delay a call or make it fail
 
-/** Made by the argon2 program of the reference implementation: of `password`, with the salt `somesalt`. */
+/** From the argon2 program of the reference implementation, for `password` with the salt `somesalt`. */
 const REFERENCE =
   '$argon2id$v=19$m=256,t=2,p=2$c29tZXNhbHQ$bQk8UB/VmZZF4Oo79iDXuL5/0ttZwg2f/5U52iv1cDc'
-/** The same password, at the least cost: for tests that hash much. */
+/** The same password with minimal cost, for tests with many hashes. */
 const CHEAP = cheapHash('password')
 
 function cheapHash(password: string): string {
@@ -23,7 +23,7 @@ function cheapHash(password: string): string {
   return `$argon2id$v=19$m=8,t=1,p=1$${base64(nonce)}$${base64(key)}`
 }
 
-/** The real Argon2, and what is known of its calls. */
+/** Spies on the real Argon2. */
 function watchArgon2() {
   const { argon2 } = crypto
   const calls: crypto.Argon2Parameters[] = []
@@ -52,12 +52,12 @@ describe('a hash', () => {
     expect(await verifyPassword('', hash)).toBe(false)
   })
 
-  test('of another program is understood', async () => {
+  test('of another program verifies', async () => {
     expect(await verifyPassword('password', REFERENCE)).toBe(true)
     expect(await verifyPassword('passwort', REFERENCE)).toBe(false)
   })
 
-  test('does not depend on how a keyboard composes letters', async () => {
+  test('does not depend on the Unicode composition of letters', async () => {
     const hash = await hashPassword('Mu\u0308ller-Stra\u00dfe')
     expect(await verifyPassword('M\u00fcller-Stra\u00dfe', hash)).toBe(true)
   })
@@ -68,17 +68,17 @@ describe('a hash', () => {
     ['must be $argon2id$', REFERENCE.replace('argon2id', 'argon2i')],
     ['must be $argon2id$', REFERENCE.replace('v=19', 'v=16')],
     ['must be $argon2id$', `${REFERENCE}\n`],
-    ['memory 4194304; 1 to 262144', REFERENCE.replace('m=256', 'm=4194304')],
-    ['passes 99; 1 to 20', REFERENCE.replace('t=2', 't=99')],
-    ['parallelism 0; 1 to 16', REFERENCE.replace('p=2', 'p=0')],
-    ['less memory than 8 KiB', REFERENCE.replace('m=256', 'm=15')],
-  ])('that is malformed is refused, without showing it: %s', async (words, hash) => {
+    ['memory 4194304; allowed: 1 to 262144', REFERENCE.replace('m=256', 'm=4194304')],
+    ['passes 99; allowed: 1 to 20', REFERENCE.replace('t=2', 't=99')],
+    ['parallelism 0; allowed: 1 to 16', REFERENCE.replace('p=2', 'p=0')],
+    ['less than 8 KiB of memory', REFERENCE.replace('m=256', 'm=15')],
+  ])('that is malformed is rejected without showing the hash: %s', async (words, hash) => {
     const verified = verifyPassword('password', hash)
     await expect(verified).rejects.toThrow(words)
     await expect(verified).rejects.not.toThrow('bQk8UB')
   })
 
-  test('a burst: few are computed at once, few wait, and the rest is refused', async () => {
+  test('a burst: two are computed at a time, a limited number waits, and the rest is rejected', async () => {
     const argon2 = watchArgon2()
     const checks = Array.from({ length: 100 }, () => verifyPassword('password', CHEAP))
     const settled = await Promise.allSettled(checks)
@@ -89,7 +89,7 @@ describe('a hash', () => {
     }
     expect(argon2.mostAtOnce()).toBe(MAX_RUNNING)
     expect(argon2.calls).toHaveLength(MAX_RUNNING + MAX_WAITING)
-    expect(await verifyPassword('password', CHEAP)).toBe(true) // it is over
+    expect(await verifyPassword('password', CHEAP)).toBe(true) // after the burst
   })
 })
 
@@ -97,7 +97,7 @@ const unexpected = (error: Error) => {
   throw error
 }
 
-/** The path of a users file for this test. */
+/** Writes a users file for this test, and returns its path. */
 async function usersFile(text: string | Uint8Array, mode = 0o600): Promise<string> {
   const path = join(await temporaryFolder(), 'users')
   await writeFile(path, text)
@@ -105,13 +105,13 @@ async function usersFile(text: string | Uint8Array, mode = 0o600): Promise<strin
   return path
 }
 
-/** Replaces the users file, as set-password does. */
+/** Replaces the users file atomically, like set-password. */
 async function replace(path: string, text: string): Promise<void> {
   await writeFile(`${path}.new`, text, { mode: 0o600 })
   await rename(`${path}.new`, path)
 }
 
-/** Holds what the next `readFile` has read until `release` is called. */
+/** Delays the result of the next `readFile` until `release` is called. */
 function holdNextRead() {
   const started = Promise.withResolvers<void>()
   const released = Promise.withResolvers<void>()
@@ -147,28 +147,28 @@ describe('a users file', () => {
   })
 
   test.each([
-    ['line 1: there is no colon', 'ada'],
+    ['line 1: no colon', 'ada'],
     ['line 3: the hash must be', `# a\nada:${CHEAP}\nbob:secret`],
-    ['line 2: the user "ada" is there twice', `ada:${CHEAP}\nada:${CHEAP}`],
-    ['line 2: the user "Zo\u00eb" is there twice', `Zoe\u0308:${CHEAP}\nZo\u00eb:${CHEAP}`],
-    ['line 1: a name must not be empty', `:${CHEAP}`],
-    ['line 1: a name must not', ` ada:${CHEAP}`],
-    ['line 1: a name must have at most 128', `a\u202ea:${CHEAP}`],
-    ['line 1: a name must have at most 128', `${'a'.repeat(129)}:${CHEAP}`],
+    ['line 2: duplicate user "ada"', `ada:${CHEAP}\nada:${CHEAP}`],
+    ['line 2: duplicate user "Zo\u00eb"', `Zoe\u0308:${CHEAP}\nZo\u00eb:${CHEAP}`],
+    ['line 1: a user name must not be empty', `:${CHEAP}`],
+    ['line 1: a user name must not', ` ada:${CHEAP}`],
+    ['line 1: a user name must have at most 128', `a\u202ea:${CHEAP}`],
+    ['line 1: a user name must have at most 128', `${'a'.repeat(129)}:${CHEAP}`],
     ['is not UTF-8', new Uint8Array([0xff, 0xfe, 0x3a])],
-  ])('that is malformed is refused: %s', async (words, text) => {
+  ])('that is malformed is rejected: %s', async (words, text) => {
     const path = await usersFile(text)
     await expect(UsersFile.open(path)).rejects.toThrow(words)
     await expect(UsersFile.open(path)).rejects.toThrow(path)
     await expect(UsersFile.open(path)).rejects.not.toThrow(/secret|c2FsdHNhbHQ/)
   })
 
-  test.each(['644', '602', '601', '777'])('with mode %s is refused', async (mode) => {
+  test.each(['644', '602', '601', '777'])('with mode %s is rejected', async (mode) => {
     const path = await usersFile(`ada:${CHEAP}`, Number.parseInt(mode, 8))
-    await expect(UsersFile.open(path)).rejects.toThrow(`${path} can be read or written by every`)
+    await expect(UsersFile.open(path)).rejects.toThrow(`${path} is accessible to all users`)
   })
 
-  test('must be there, and a file', async () => {
+  test('must exist and be a file', async () => {
     await expect(UsersFile.open('/nowhere/users')).rejects.toThrow('/nowhere/users')
     const folder = await temporaryFolder()
     await expect(UsersFile.open(folder)).rejects.toThrow(`${folder} is not a file`)
@@ -178,7 +178,7 @@ describe('a users file', () => {
     ['a cheap hash', `ada:${CHEAP}`],
     ['an expensive one', `ada:${REFERENCE}`],
     ['no user', ''],
-  ])('with %s: a user who does not exist is as much work as one who does', async (_, text) => {
+  ])('with %s: users who do not exist take as much work as users who do', async (_, text) => {
     const authenticator = await passwordAuthenticator(await usersFile(text), unexpected)
     const { calls } = watchArgon2()
     for (const user of ['ada', 'eve', 'eve']) {
@@ -189,13 +189,13 @@ describe('a users file', () => {
     expect(costs).toEqual([costs[0], costs[0], costs[0]])
   })
 
-  test('the password of another user does not let in who does not exist', async () => {
+  test('the password of another user is not valid for a user who does not exist', async () => {
     const path = await usersFile(`ada:${CHEAP}`)
     const authenticator = await passwordAuthenticator(path, unexpected)
     expect(await authenticator.authenticate({ user: 'eve', password: 'password' })).toBeUndefined()
   })
 
-  test('is read again when it has changed; a malformed one changes nothing', async () => {
+  test('is read again when it has changed; an invalid file changes nothing', async () => {
     const path = await usersFile(`ada:${CHEAP}`)
     const problems: string[] = []
     const authenticator = await passwordAuthenticator(path, ({ message }) => problems.push(message))
@@ -207,7 +207,7 @@ describe('a users file', () => {
 
     await writeFile(path, `ada:${CHEAP}\nbob`)
     expect([await user('ada'), await user('bob')]).toEqual([undefined, 'bob'])
-    expect(problems).toEqual([expect.stringContaining('line 2: there is no colon')])
+    expect(problems).toEqual([expect.stringContaining('line 2: no colon')])
 
     await rename(path, `${path}.old`)
     expect([await user('ada'), await user('bob')]).toEqual([undefined, 'bob'])
@@ -225,7 +225,7 @@ describe('a users file', () => {
     expect(problems).toHaveLength(3)
   })
 
-  test('that could not be read once is read at the next login', async () => {
+  test('is read at the next login after a failed read', async () => {
     const path = await usersFile(`ada:${CHEAP}`)
     const problems: string[] = []
     const authenticator = await passwordAuthenticator(path, ({ message }) => problems.push(message))
@@ -251,7 +251,7 @@ describe('a users file', () => {
     await read.started
     if (again) await replace(path, `bob:${CHEAP}`)
     const removed = user('ada')
-    // A login that did not wait for the read would end before this hash is computed.
+    // If the login did not wait for the read, it would end before this hash is computed.
     await Promise.race([removed, hashPassword('password')])
     read.release()
     expect(await removed).toBeUndefined()
@@ -259,7 +259,7 @@ describe('a users file', () => {
     expect(await user('ada')).toBeUndefined()
   })
 
-  test('is not copied for each name that does not exist', async () => {
+  test('is not copied for each unknown name', async () => {
     const file = await UsersFile.open(await usersFile(`ada:${CHEAP}`))
     const values = vi.spyOn(Map.prototype, 'values')
     onTestFinished(() => values.mockRestore())
@@ -269,7 +269,7 @@ describe('a users file', () => {
   })
 })
 
-test('a Node without Argon2 is named at the start', async () => {
+test('startup fails on a version of Node without Argon2', async () => {
   const { argon2 } = crypto
   Object.assign(crypto, { argon2: undefined })
   onTestFinished(() => void Object.assign(crypto, { argon2 }))

@@ -7,7 +7,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { apiProcessForThisTest } from './api-process.ts'
 import { appForThisTest } from './support.ts'
 
-/** Asks on one connection as long as it is kept: the status, and what becomes of the connection. */
+/** Sends requests on one keep-alive connection. Returns the status and the `connection` header. */
 function keptConnection(url: string): (path: string) => Promise<[number, string]> {
   const agent = new Agent({ keepAlive: true, maxSockets: 1 })
   onTestFinished(() => agent.destroy())
@@ -18,7 +18,7 @@ function keptConnection(url: string): (path: string) => Promise<[number, string]
   }
 }
 
-test('a Redis that does not answer: not ready soon, asked once for all who ask, and alive', async () => {
+test('while Redis does not answer: not ready, one PING for concurrent probes, and alive', async () => {
   const redis = await redisForThisTest()
   const app = await appForThisTest(redis.socket, { deadlineMs: 60_000 })
   expect((await app.inject('/readyz')).statusCode).toBe(200)
@@ -36,7 +36,7 @@ test('a Redis that does not answer: not ready soon, asked once for all who ask, 
   await expect.poll(async () => (await app.inject('/readyz')).statusCode).toBe(200)
 })
 
-test('about to stop: each connection ends with its next answer, so that none is cut', async () => {
+test('after stop(), the next response of each connection has connection: close', async () => {
   const redis = await redisForThisTest()
   const app = await appForThisTest(redis.socket)
   const url = await app.listen({ host: '127.0.0.1', port: 0 })
@@ -53,7 +53,7 @@ test('about to stop: each connection ends with its next answer, so that none is 
   ])
 })
 
-test('closing: a client that keeps its connection can send once more, and no port is left', async () => {
+test('closing: the port is closed, but a kept connection can send one more request', async () => {
   const redis = await redisForThisTest()
   const app = await appForThisTest(redis.socket, {
     deadlineMs: 60_000,
@@ -75,10 +75,10 @@ test('closing: a client that keeps its connection can send once more, and no por
   redis.program.signal('SIGCONT')
   expect(await inFlight).toEqual([200, 'keep-alive'])
   expect(await busy('/items/popular')).toEqual([200, 'close'])
-  await closed // long before the minute is over, since all have left
+  await closed // long before the minute is over, since all connections are closed
 })
 
-test('closing: who neither sends nor leaves is cut when the time to leave is over', async () => {
+test('closing: an idle connection is closed after leaveMs', async () => {
   const redis = await redisForThisTest()
   const app = await appForThisTest(redis.socket, { limits: { leaveMs: 10 } })
   const url = await app.listen({ host: '127.0.0.1', port: 0 })
@@ -89,12 +89,12 @@ test('closing: who neither sends nor leaves is cut when the time to leave is ove
   expect(cut).toEqual([false])
 })
 
-test('SIGTERM: not ready at once, still serving, and at the end all is answered', async () => {
+test('SIGTERM: not ready at once, but requests are served until the port closes', async () => {
   const redis = await redisForThisTest()
   const { api, url } = await apiProcessForThisTest({
     REDIS_URL: `unix://${redis.socket}`,
     JANITOR_INTERVAL_SECONDS: '0',
-    SHUTDOWN_DRAIN_MS: '6000', // in which all of the following is asked
+    SHUTDOWN_DRAIN_MS: '6000', // long enough for the requests below
     SHUTDOWN_GRACE_MS: '60000',
   })
   const statusOf = async (path: string) => (await fetch(`${url}${path}`)).status

@@ -18,7 +18,7 @@ beforeAll(async () => {
 })
 afterAll(() => app.close())
 
-/** Aligned, as the formatter would. */
+/** Aligned like the formatter does. */
 function table(head: string[], rows: string[][]): string {
   const widths = head.map((cell, column) =>
     Math.max(3, cell.length, ...rows.map((row) => row[column]?.length ?? 0)),
@@ -49,12 +49,12 @@ function settings(): string {
       description ?? '',
     ]
   })
-  return table(['setting', 'default', 'values', 'what'], rows)
+  return table(['setting', 'default', 'values', 'description'], rows)
 }
 
 const errors = () =>
   table(
-    ['status', 'code', 'may have written', 'safe to send again', 'meaning'],
+    ['status', 'code', 'may have written', 'safe to retry', 'meaning'],
     Object.entries(errorTable)
       .toSorted(([, a], [, b]) => a.statusCode - b.statusCode)
       .map(([code, { statusCode, mayHaveWritten, retrySafe, meaning }]) => [
@@ -68,7 +68,7 @@ const errors = () =>
 
 const routes = () =>
   table(
-    ['route', 'token', 'what'],
+    ['route', 'token', 'description'],
     operationsOf(document).map(({ method, path, operation }) => [
       `\`${method} ${path}\``,
       operation.security ? 'yes' : '',
@@ -76,7 +76,7 @@ const routes = () =>
     ]),
   )
 
-test('the README has every route, error and setting (vitest -u writes them)', async () => {
+test('the README lists all routes, errors and settings (vitest -u updates it)', async () => {
   let readme = readFileSync(path, 'utf8')
   for (const [name, content] of Object.entries({ routes, errors, settings })) {
     const section = new RegExp(`(<!-- ${name} -->\n)[^]*?(<!-- /${name} -->)`)

@@ -23,7 +23,7 @@ async function reportOf(content: string | null) {
 const get = (app: FastifyInstance, headers = {}, method: 'GET' | 'HEAD' = 'GET') =>
   app.inject({ method, url: '/report', headers })
 
-test('the page comes whole, and may load and run nothing', async () => {
+test('serves the page completely, with a policy that forbids loading and scripts', async () => {
   const evil = '<style>i{}</style><script>alert(1)</script>'
   const { app } = await reportOf(page('go()', `é ${evil}`))
   const { statusCode, headers, body } = await get(app)
@@ -39,7 +39,7 @@ test('the page comes whole, and may load and run nothing', async () => {
   })
 })
 
-test('who has the page is told so, until there is another', async () => {
+test('answers 304 until the page changes', async () => {
   const { app, file } = await reportOf(page('one()'))
   const { etag, 'last-modified': changed } = (await get(app)).headers
   for (const headers of [
@@ -62,7 +62,7 @@ test('who has the page is told so, until there is another', async () => {
   expect(renewed.body).toBe(page('two()'))
 })
 
-test('the page of an experiment is in the folder beside the index, and nothing else is served', async () => {
+test('serves the pages of experiments from the folder next to the index, and no other file', async () => {
   const { app, file } = await reportOf(page('index()'))
   const folder = join(dirname(file), 'report')
   await mkdir(folder)
@@ -84,7 +84,7 @@ test('the page of an experiment is in the folder beside the index, and nothing e
   }
 })
 
-test('HEAD tells the same without the page', async () => {
+test('HEAD returns the headers without the page', async () => {
   const { app } = await reportOf(page('go()'))
   const { statusCode, headers, body } = await get(app, {}, 'HEAD')
   expect(statusCode).toBe(200)
@@ -92,12 +92,12 @@ test('HEAD tells the same without the page', async () => {
   expect(headers['content-length']).toBe(String(page('go()').length))
 })
 
-test('without a report it says how to make one', async () => {
+test('without a report, 404 says how to create one', async () => {
   const { app, file } = await reportOf(null)
   const absent = await get(app)
   expect(absent.statusCode).toBe(404)
   expect(absent.json()).toMatchObject({ code: 'API_NOT_FOUND' })
-  expect(absent.json().message).toContain('npm run load makes one')
+  expect(absent.json().message).toContain('npm run load creates one')
   await mkdir(file)
   expect((await get(app)).statusCode).toBe(404)
   const bare = await appOn('/nowhere/redis.sock')

@@ -27,7 +27,6 @@ afterAll(() => cluster.stop())
 const nodes = () => cluster.nodes.map(({ port }) => `127.0.0.1:${port}`).join(',')
 const fromTo = () => ['--from', `unix://${source.socket}`, '--to', nodes()]
 
-/** Changed by tests in which something cannot be reached. */
 let startupMs = '60000'
 
 function start(args: readonly string[], settings: Record<string, string> = {}) {
@@ -45,7 +44,7 @@ const run = (...args: string[]) => start(args).ended
 
 const tokens = { secrets: [secret] }
 
-/** The store of the source, as before the migration. */
+/** Store on the source, as before the migration. */
 async function sourceStore(): Promise<SessionStore> {
   const url = `unix://${source.socket}`
   const store = createSessionStore({ url, tokens, janitor: false, deadlineMs: 20_000 })
@@ -54,7 +53,7 @@ async function sourceStore(): Promise<SessionStore> {
   return store
 }
 
-/** The store of the cluster, as after the migration. */
+/** Store on the cluster, as after the migration. */
 async function targetStore(): Promise<SessionStore> {
   const store = createSessionStore({
     ...{ cluster: { nodes: nodes().split(',') }, tokens, janitor: false, deadlineMs: 20_000 },
@@ -67,14 +66,14 @@ async function targetStore(): Promise<SessionStore> {
 const logins = (store: SessionStore, count: number) =>
   Promise.all(Array.from({ length: count }, (_, index) => store.login(`user ${index}`)))
 
-/** Everything in a Redis, as text. */
+/** All data of a Redis as text. */
 async function contents(redis: Redis): Promise<Record<string, string>> {
   const keys = (await redis.keys('*')).sort()
   const dumps = await Promise.all(keys.map((key) => redis.dumpBuffer(key)))
   return Object.fromEntries(keys.map((key, index) => [key, dumps[index]?.toString('hex') ?? '']))
 }
 
-test('moves everything to a cluster while APIs with either home serve, killed twice on the way', {
+test('moves all data to a cluster under load, although the command is killed twice', {
   timeout: 180_000,
 }, async () => {
   const before = await sourceStore()
@@ -107,7 +106,7 @@ test('moves everything to a cluster while APIs with either home serve, killed tw
 
   const ended = new Set<string>()
   let serving = true
-  /** Views by sessions in turn; every 50th session logs out. No request may fail. */
+  /** Sends views of all sessions in turn; every 50th session logs out. No request may fail. */
   async function client(first: number): Promise<void> {
     for (let at = first; serving; at += 4) {
       const token = sessions[at % sessions.length] ?? ''
@@ -138,14 +137,14 @@ test('moves everything to a cluster while APIs with either home serve, killed tw
   expect(await run(...fromTo())).toMatchObject({
     code: 0,
     stdout: expect.stringMatching(
-      /^Moved .* sessions and .* views of 3 items in .* s\.\nThe source holds no sessions any more/,
+      /^Moved .* sessions and .* views of 3 items in .* s\.\nThe source has no more sessions/,
     ),
   })
   serving = false
   await clients
   expect(await run(...fromTo(), '--finish')).toMatchObject({
     code: 0,
-    stdout: 'The migration is finished. The source can be stopped.\n',
+    stdout: 'The migration is finished. You can stop the source.\n',
   })
 
   expect(ended.size).toBeGreaterThan(0)
@@ -164,7 +163,7 @@ test('moves everything to a cluster while APIs with either home serve, killed tw
   })
 })
 
-test('a dry run shows what there is to move, and writes nothing', async () => {
+test('a dry run shows what would be moved, and writes nothing', async () => {
   const before = await sourceStore()
   const [session] = await logins(before, 3)
   await before.recordView(session?.token ?? '', 'tea')
@@ -172,8 +171,8 @@ test('a dry run shows what there is to move, and writes nothing', async () => {
   const all = await Promise.all(redises.map(contents))
   expect(await run(...fromTo(), '--dry-run')).toEqual({
     code: 0,
-    stdout: `Dry run: nothing was written. The source holds
-  3 sessions, and 0 that an interrupted move left on their way
+    stdout: `Dry run: nothing was written. The source has
+  3 sessions to move, and 0 left by an interrupted run
   counts of 1 items
 `,
     stderr: '',
@@ -200,7 +199,7 @@ test('moves to a single Redis with partitioned keys', async () => {
   expect(await after.checkToken(session?.token ?? '')).toMatchObject({ user: 'user 0' })
 })
 
-test('SIGTERM stops it after the step in progress', async () => {
+test('SIGTERM stops the command after the step in progress', async () => {
   await logins(await sourceStore(), 100)
   const { child, ended } = start([
     ...fromTo(),
@@ -210,7 +209,7 @@ test('SIGTERM stops it after the step in progress', async () => {
   child.kill('SIGTERM')
   expect(await ended).toMatchObject({
     code: 1,
-    stderr: expect.stringContaining('Stopped. Run the same command again to go on.'),
+    stderr: expect.stringContaining('Stopped. Run the same command again to continue.'),
   })
   expect(await source.redis.hlen('login::moving')).toBe(0)
 })
@@ -237,7 +236,7 @@ test.each<[string, () => string[], string]>([
   ['a rate of 0', () => [...fromTo(), '--rate', '0'], 'It must be a whole number from 1'],
   ['partitions', () => [...fromTo(), '--partitions', '0'], 'REDIS_PARTITIONS must be >= 1'],
   ['two kinds of run', () => [...fromTo(), '--dry-run', '--finish'], 'cannot be used with option'],
-])('refuses %s with a clear message', async (_, args, message) => {
+])('rejects %s with a clear message', async (_, args, message) => {
   startupMs = '500'
   onTestFinished(() => {
     startupMs = '60000'
@@ -248,7 +247,7 @@ test.each<[string, () => string[], string]>([
   expect(stderr).not.toContain('    at ')
 })
 
-test('shows its progress on a terminal', async () => {
+test('shows progress on a terminal', async () => {
   await logins(await sourceStore(), 100)
   const args = [...fromTo(), '--offline', '--rate', '200', '--batch-size', '5']
   const command = [process.execPath, program, ...args].map((word) => `'${word}'`).join(' ')
@@ -263,16 +262,16 @@ test('shows its progress on a terminal', async () => {
   expect(stdout).toMatch(/\rMoved 100 sessions/)
 })
 
-test('begins only when an API serves with the target as home, or none at all', async () => {
+test('starts only after an API has started with the target as home, or with --offline', async () => {
   await logins(await sourceStore(), 1)
   expect(await run(...fromTo())).toMatchObject({
     code: 1,
-    stderr: expect.stringContaining('no API has served with REDIS_MIGRATE_HOME=target yet'),
+    stderr: expect.stringContaining('no API has started with REDIS_MIGRATE_HOME=target yet'),
   })
   expect(await source.redis.hlen('login:')).toBe(1)
 })
 
-test('a node of the target that is killed on the way: it says so, and the next run goes on', async () => {
+test('if a target node is killed, the command reports it, and the next run continues', async () => {
   const before = await sourceStore()
   const sessions = await logins(before, 300)
   const slow = start([...fromTo(), '--offline', '--rate', '100', '--batch-size', '5'])
@@ -281,18 +280,18 @@ test('a node of the target that is killed on the way: it says so, and the next r
   node?.program.signal('SIGKILL')
   expect(await slow.ended).toMatchObject({
     code: 1,
-    stderr: expect.stringContaining('No session and no view is lost. Run the same command again'),
+    stderr: expect.stringContaining('No session or view was lost. Run the same command again'),
   })
   await node?.restart()
   await expect
     .poll(async () => (await run(...fromTo(), '--offline')).stdout, { timeout: 60_000 })
-    .toContain('The source holds no sessions any more')
+    .toContain('The source has no more sessions')
   const after = await targetStore()
   const users = await Promise.all(sessions.map(({ token }) => after.checkToken(token)))
   expect(users.map(({ user }) => user)).toEqual(sessions.map((_, index) => `user ${index}`))
 })
 
-test('finishing with sessions in the source is refused', async () => {
+test('--finish is rejected while the source has sessions', async () => {
   await logins(await sourceStore(), 2)
   expect(await run(...fromTo(), '--finish')).toMatchObject({
     code: 1,
@@ -300,7 +299,7 @@ test('finishing with sessions in the source is refused', async () => {
   })
 })
 
-test('an API cannot start with a target that is down, and names it', async () => {
+test('if the target is down, an API does not start, and the error names the target', async () => {
   const { code, stderr } = await failedStart({
     REDIS_URL: `unix://${source.socket}`,
     REDIS_MIGRATE_TO: nowhere,
@@ -311,7 +310,7 @@ test('an API cannot start with a target that is down, and names it', async () =>
   expect(stderr).toContain('the target of the migration: not sent to Redis')
 })
 
-test('where an API runs that has the target alone, it finds the source by --from', async () => {
+test('ignores REDIS_CLUSTER of an API that uses only the target', async () => {
   await logins(await sourceStore(), 2)
   const settings = { REDIS_CLUSTER: nodes(), REDIS_TLS: 'true', REDIS_USERNAME: 'api' }
   expect(await start([...fromTo(), '--finish'], settings).ended).toMatchObject({
@@ -321,7 +320,7 @@ test('where an API runs that has the target alone, it finds the source by --from
 })
 
 test.each(['batch', 'naive'])(
-  'an API that is a bridge reports both sides: %s',
+  'during a migration, an API reports both sides: %s',
   async (STRATEGY) => {
     const old = await redisForThisTest()
     const { api, url } = await apiProcessForThisTest({

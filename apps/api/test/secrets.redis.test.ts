@@ -18,7 +18,7 @@ function logged() {
   return { stream, text: () => text }
 }
 
-test('no line of the log and no error has a token, a cookie or a secret in it', async () => {
+test('no log line and no error contains a token, a cookie or a secret', async () => {
   const redis = await testRedis()
   const log = logged()
   try {
@@ -44,7 +44,7 @@ test('no line of the log and no error has a token, a cookie or a secret in it', 
         for (const url of ['/me', '/me/views', '/recent', '/items/popular', '/metrics']) {
           await ask({ url, headers: bearer(token) })
         }
-        // Where no token belongs.
+        // Tokens in wrong places.
         await ask({ url: `/me?token=${token}`, headers: bearer(token) })
         await ask({ url: `/items/popular?token=${token}` })
         await ask({ url: `/nowhere/%zz?token=${token}` })
@@ -79,7 +79,7 @@ test('no line of the log and no error has a token, a cookie or a secret in it', 
   }
 })
 
-test('an unexpected error is logged, and its answer tells nothing of it', async () => {
+test('an unexpected error is logged, and the response does not reveal it', async () => {
   const log = logged()
   const app = await appForThisTest(server.socket, {
     logger: { ...(loggerOptions('trace', false) as object), stream: log.stream },
@@ -103,7 +103,7 @@ test('an unexpected error is logged, and its answer tells nothing of it', async 
     statusCode: 500,
     code: 'API_INTERNAL',
     error: 'Internal Server Error',
-    message: 'something went wrong here; it has been logged',
+    message: 'internal error; the log has the details',
     mayHaveWritten: true,
     retrySafe: false,
   })
@@ -111,7 +111,7 @@ test('an unexpected error is logged, and its answer tells nothing of it', async 
   expect(log.text()).not.toMatch(/a-token|a-password/)
 })
 
-test.each([null, undefined])('a route that throws %s is answered with a code', async (thrown) => {
+test.each([null, undefined])('a route that throws %s causes a coded error', async (thrown) => {
   const log = logged()
   const app = await appForThisTest(server.socket, {
     logger: { ...(loggerOptions('trace', false) as object), stream: log.stream },
@@ -127,7 +127,7 @@ test.each([null, undefined])('a route that throws %s is answered with a code', a
   expect(log.text()).toContain('unexpected error')
 })
 
-test('whoever logs a request whole logs neither its headers nor a token', async () => {
+test('headers and tokens in a log line are redacted', async () => {
   const log = logged()
   const app = await appForThisTest(server.socket, {
     logger: { ...(loggerOptions('trace', false) as object), stream: log.stream },

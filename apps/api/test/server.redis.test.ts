@@ -2,7 +2,7 @@ import { redisForThisTest } from '@onetrip/stack/testing/redis.ts'
 import { expect, test } from 'vitest'
 import { apiProcessForThisTest, failedStart } from './api-process.ts'
 
-/** Logs in, and returns the header that says so. */
+/** Logs in, and returns the authorization header. */
 async function loginAt(url: string): Promise<{ authorization: string }> {
   const answer = await fetch(`${url}/login`, {
     method: 'POST',
@@ -13,11 +13,11 @@ async function loginAt(url: string): Promise<{ authorization: string }> {
   return { authorization: `Bearer ${token}` }
 }
 
-test('SIGTERM: what is in flight is answered, then it exits with 0', async () => {
+test('SIGTERM: requests in flight are answered, then the process exits with 0', async () => {
   const redis = await redisForThisTest()
   const { api, url } = await apiProcessForThisTest({
     REDIS_URL: `unix://${redis.socket}`,
-    JANITOR_INTERVAL_SECONDS: '0', // its updates would be in flight, too
+    JANITOR_INTERVAL_SECONDS: '0', // its updates would count as in flight
   })
   const answer = await fetch(`${url}/login`, {
     method: 'POST',
@@ -32,7 +32,7 @@ test('SIGTERM: what is in flight is answered, then it exits with 0', async () =>
     headers: { 'content-type': 'application/json', authorization: `Bearer ${token}` },
     body: JSON.stringify({ item: 'book' }),
   })
-  // What says that the view is on its way.
+  // Wait until the view is in flight.
   await expect
     .poll(async () => (await fetch(`${url}/metrics`)).text())
     .toContain('onetrip_store_in_flight 1')
@@ -44,7 +44,7 @@ test('SIGTERM: what is in flight is answered, then it exits with 0', async () =>
 })
 
 test.each(['batch', 'naive'])(
-  '%s: ends sessions beyond the maximum by itself',
+  '%s: the janitor ends sessions above the maximum',
   async (strategy) => {
     const redis = await redisForThisTest()
     const { url } = await apiProcessForThisTest({
@@ -59,7 +59,7 @@ test.each(['batch', 'naive'])(
   },
 )
 
-test('a login beyond the maximum per user ends the oldest session', async () => {
+test('a login above the maximum per user ends the oldest session', async () => {
   const redis = await redisForThisTest()
   const { url } = await apiProcessForThisTest({
     REDIS_URL: `unix://${redis.socket}`,
@@ -70,7 +70,7 @@ test('a login beyond the maximum per user ends the oldest session', async () => 
   expect((await fetch(`${url}/me`, { headers: newer })).status).toBe(200)
 })
 
-/** Makes Node resolve `localhost` as many machines do: to two addresses. */
+/** Makes Node resolve `localhost` to two addresses, as many machines do. */
 const twoAddresses = `import dns from 'node:dns'
 const { lookup } = dns
 const addresses = ['127.0.0.1', '127.0.0.2'].map((address) => ({ address, family: 4 }))
@@ -80,7 +80,7 @@ dns.lookup = (host, options, done) =>
     : lookup(host, options, done)
 `
 
-test.runIf(process.platform === 'linux')('HOST=localhost: it listens on one address', async () => {
+test.runIf(process.platform === 'linux')('HOST=localhost listens on one address', async () => {
   const redis = await redisForThisTest()
   const { url } = await apiProcessForThisTest({
     REDIS_URL: `unix://${redis.socket}`,
@@ -92,7 +92,7 @@ test.runIf(process.platform === 'linux')('HOST=localhost: it listens on one addr
   await expect(fetch(`${other}/healthz`)).rejects.toMatchObject({ cause: { code: 'ECONNREFUSED' } })
 })
 
-test('no Redis at the start: says so and exits after a bounded wait', async () => {
+test('without Redis, startup fails with a message after STARTUP_DEADLINE_MS', async () => {
   const { code, stderr } = await failedStart({
     REDIS_URL: 'unix:///nowhere/redis.sock',
     STARTUP_DEADLINE_MS: '1000',
@@ -102,7 +102,7 @@ test('no Redis at the start: says so and exits after a bounded wait', async () =
   expect(stderr).toContain('ENOENT')
 })
 
-test('a database that cannot be used stops the start, and the reason has no password in it', async () => {
+test('startup fails with an invalid database, and the reason does not contain the password', async () => {
   const redis = await redisForThisTest()
   const { code, stderr } = await failedStart({
     REDIS_URL: `unix://:a-password@localhost${redis.socket}?db=99`,
@@ -119,14 +119,14 @@ test.each([
   [{ PORT: 'x' }, 'PORT'],
   [{ SESSION_SECRETS: 'short' }, 'SESSION_SECRETS'],
   [{ NODE_ENV: 'production' }, 'NODE_ENV=production'],
-])('%j is refused before anything starts', async (more, words) => {
+])('startup fails with %j', async (more, words) => {
   const { code, stderr } = await failedStart(more)
   expect(code).toBe(1)
   expect(stderr).toContain(words)
 })
 
 test.each(['1', '2'])(
-  'with %s workers, a Redis that may evict sessions is one line',
+  'with %s workers, one log line warns that Redis may evict sessions',
   async (workers) => {
     const config = { maxmemory: '100mb', 'maxmemory-policy': 'allkeys-lru' }
     const redis = await redisForThisTest({ config })

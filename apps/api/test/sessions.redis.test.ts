@@ -11,7 +11,7 @@ interface Sessions {
   sessions: { id: string; current: boolean; loggedInAt: number; lastSeenAt: number }[]
 }
 
-test('sessions are listed and ended one by one, and what they name is no credential', async () => {
+test('sessions are listed and ended one by one, and their ids are not credentials', async () => {
   const app = await appForThisTest(server.socket)
   const [phone, laptop, stranger] = [await login(app), await login(app), await login(app, 'grace')]
   const list = async (token: string) =>
@@ -35,7 +35,7 @@ test('sessions are listed and ended one by one, and what they name is no credent
   expect(await list(laptop)).toHaveLength(1)
 })
 
-test('sessions are listed page by page, and a cursor of no page is refused', async () => {
+test('sessions are listed page by page, and an invalid cursor is rejected', async () => {
   const app = await appForThisTest(server.socket)
   const tokens = [await login(app), await login(app), await login(app)]
   const get = (query: string) =>
@@ -58,7 +58,7 @@ test('sessions are listed page by page, and a cursor of no page is refused', asy
   expect(forged).toMatchObject({ statusCode: 400, code: 'ONETRIP_INVALID_INPUT' })
 })
 
-test('ending one’s own session, or all, forgets the cookie', async () => {
+test('ending the own session, or all sessions, clears the cookie', async () => {
   const app = await appForThisTest(server.socket)
   const forgotten = [{ name: COOKIE, value: '', maxAge: 0, path: '/', secure: true }]
   const [first, second] = [await login(app), await login(app)]
@@ -86,7 +86,7 @@ test('ending one’s own session, or all, forgets the cookie', async () => {
   expect([stale.statusCode, stale.cookies]).toMatchObject([401, forgotten])
 })
 
-test('the cookie lives as long as the token, and has no prefix where it cannot be Secure', async () => {
+test('the cookie has the lifetime of the token, and no __Host- prefix if it is not Secure', async () => {
   const clock = () => Date.now()
   const app = await appForThisTest(server.socket, { secureCookie: false, clock })
   const answer = await app.inject({ method: 'POST', url: '/login', payload: { user: 'ada' } })
@@ -95,7 +95,7 @@ test('the cookie lives as long as the token, and has no prefix where it cannot b
   expect(cookie).toMatchObject({ name: 'onetrip', path: '/', httpOnly: true, sameSite: 'Lax' })
   expect(cookie).not.toHaveProperty('secure')
   expect(cookie).not.toHaveProperty('domain')
-  // Cookies count whole seconds.
+  // Max-Age is in whole seconds.
   expect(cookie?.expires?.getTime()).toBe(Math.floor(expiresAt / 1000) * 1000)
   const lifetime = 30 * 24 * 3600
   expect(cookie?.maxAge).toBeGreaterThan(lifetime - 60)
@@ -105,7 +105,7 @@ test('the cookie lives as long as the token, and has no prefix where it cannot b
   expect([me.statusCode, me.headers['cache-control']]).toEqual([200, 'no-store'])
 })
 
-test('a login never takes the token that came with it, and ends its session', async () => {
+test('a login never reuses the token of the request, and ends the session of the cookie', async () => {
   const app = await appForThisTest(server.socket)
   const planted = await login(app, 'mallory')
   const kept = await login(app, 'grace')
@@ -121,7 +121,7 @@ test('a login never takes the token that came with it, and ends its session', as
   const status = async (token: string) =>
     (await app.inject({ url: '/me', headers: bearer(token) })).statusCode
   expect(await Promise.all([token, planted, kept].map(status))).toEqual([200, 401, 200])
-  // A token that is none is no reason not to log in.
+  // An invalid token does not prevent a login.
   const again = await app.inject({
     method: 'POST',
     url: '/login',
@@ -131,7 +131,7 @@ test('a login never takes the token that came with it, and ends its session', as
   expect(again.statusCode).toBe(200)
 })
 
-test('of two cookies with the same name none is believed', async () => {
+test('a request with two session cookies is rejected', async () => {
   const app = await appForThisTest(server.socket)
   const cookie = `${COOKIE}=${await login(app)}; other=1; ${COOKIE}=${await login(app, 'mallory')}`
   expect((await app.inject({ url: '/me', headers: { cookie } })).statusCode).toBe(400)
@@ -141,7 +141,7 @@ test('of two cookies with the same name none is believed', async () => {
   expect((await app.inject({ url: '/me', headers: nameless })).statusCode).toBe(200)
 })
 
-test('a 401 leaves the cookie: a login at the same time may just have replaced it', async () => {
+test('a 401 does not clear the cookie, which a concurrent login may have replaced', async () => {
   const app = await appForThisTest(server.socket)
   const token = await login(app)
   await app.store.logout(token)
@@ -149,7 +149,7 @@ test('a 401 leaves the cookie: a login at the same time may just have replaced i
   expect([answer.statusCode, answer.cookies]).toEqual([401, []])
 })
 
-test('GET /me writes that the session is seen once in ten seconds', async () => {
+test('GET /me updates the last-seen time at most once in ten seconds', async () => {
   let now = Date.now()
   const app = await appForThisTest(server.socket, { clock: () => now })
   const token = await login(app)
@@ -164,7 +164,7 @@ test('GET /me writes that the session is seen once in ten seconds', async () => 
   expect(await lastSeen()).toBe(now / 1000)
 })
 
-test('a login that asks to be remembered gets the longer lifetime, and so does its cookie', async () => {
+test('a login with remember: true gets the longer lifetime, and so does its cookie', async () => {
   const app = await appForThisTest(server.socket)
   const answer = await app.inject({
     method: 'POST',
@@ -193,19 +193,19 @@ test.each<[string, InjectOptions['headers'], number]>([
   ['an old browser, same origin', same, 200],
   ['another site', { ...other, 'sec-fetch-site': 'cross-site' }, 403],
   ['another host of the same site', { ...same, 'sec-fetch-site': 'same-site' }, 403],
-  ['what no browser sends', { ...same, 'sec-fetch-site': 'same-origin, cross-site' }, 403],
+  ['an invalid header', { ...same, 'sec-fetch-site': 'same-origin, cross-site' }, 403],
   ['an old browser, another site', other, 403],
   ['another port', { origin: 'https://shop.example' }, 403],
-  ['an origin that is hidden', { origin: 'null' }, 403],
-  ['a site of ours', { origin: 'https://pay.example', 'sec-fetch-site': 'cross-site' }, 200],
-])('state by cookie, from %s', async (_who, headers, status) => {
+  ['an opaque origin', { origin: 'null' }, 403],
+  ['one of PUBLIC_ORIGINS', { origin: 'https://pay.example', 'sec-fetch-site': 'cross-site' }, 200],
+])('CSRF protection of state-changing requests, from: %s', async (_who, headers, status) => {
   const app = await appForThisTest(server.socket, { publicOrigins: ['https://Pay.example:443'] })
   const cookie = `${COOKIE}=${await login(app)}`
   const send = async (request: InjectOptions, more: InjectOptions['headers'] = {}) =>
     (await app.inject({ ...request, headers: { host, ...headers, ...more } })).statusCode
   const view = { method: 'POST', url: '/views', payload: { item: 'book' } } as const
   expect(await send(view, { cookie })).toBe(status)
-  // No page can add a header to a request of another origin.
+  // A cross-site page cannot set the Authorization header.
   expect(await send(view, bearer(await login(app)))).toBe(200)
   expect(await send({ url: '/me' }, { cookie })).toBe(200)
   expect(await send({ method: 'POST', url: '/login', payload: { user: 'mallory' } })).toBe(status)

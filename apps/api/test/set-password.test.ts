@@ -19,10 +19,10 @@ import { UsersFile } from '../src/passwords/users-file.ts'
 
 const program = fileURLToPath(new URL('../src/passwords/set-password.ts', import.meta.url))
 
-/** Runs the command with this standard input, which is no terminal. */
+/** Runs the command with this standard input, without a terminal. */
 async function setPassword(args: string[], input = '') {
   const child = spawn(process.execPath, [program, ...args])
-  child.stdin.on('error', () => {}) // it may end without reading
+  child.stdin.on('error', () => {}) // the command may exit without reading
   child.stdin.end(input)
   const [stdout, stderr, [code]] = await Promise.all([
     text(child.stdout),
@@ -32,7 +32,7 @@ async function setPassword(args: string[], input = '') {
   return { code: code as number, stdout, stderr }
 }
 
-test('adds users and changes a password; the rest of the file stays', async () => {
+test('adds users and changes a password, without changing other lines', async () => {
   const path = join(await temporaryFolder(), 'users')
   expect(await setPassword([path, 'ada'], 'first password\n')).toEqual({
     code: 0,
@@ -63,7 +63,7 @@ test('adds users and changes a password; the rest of the file stays', async () =
   expect(await file.verify('Zo\u00eb', 'her password')).toBe(true)
 })
 
-test('follows a symbolic link, which stays', async () => {
+test('changes the target of a symbolic link', async () => {
   const folder = await temporaryFolder()
   const [path, link] = [join(folder, 'users'), join(folder, 'link')]
   await writeFile(path, '# users\n', { mode: 0o600 })
@@ -73,7 +73,7 @@ test('follows a symbolic link, which stays', async () => {
   expect(await readFile(path, 'utf8')).toMatch(/^# users\nada:/)
 })
 
-test('several at once lose no user', async () => {
+test('concurrent runs lose no user', async () => {
   const path = join(await temporaryFolder(), 'users')
   const names = ['ada', 'bob', 'eve', 'joe', 'sue']
   const results = await Promise.all(names.map((name) => setPassword([path, name], 'a password')))
@@ -91,7 +91,7 @@ test.each([
   [['users', 'ada'], 'x'.repeat(257), '8 to 256 characters'],
   [['users', 'ada'], '', 'no password was entered'],
   [['nowhere/users', 'ada'], 'a password', 'ENOENT'],
-  [['malformed', 'ada'], '', 'malformed, line 1: there is no colon'],
+  [['malformed', 'ada'], '', 'malformed, line 1: no colon'],
   [['readable', 'ada'], 'a password', 'chmod 600'],
   [['dangling', 'ada'], 'a password', 'dangling is a symbolic link to a file that does not exist'],
   [['busy', 'ada'], 'a password', 'busy.new exists: another set-password'],
@@ -117,7 +117,7 @@ test('--help', async () => {
   })
 })
 
-/** The command in a terminal: `type` waits for words on the screen and then types. */
+/** Runs the command in a terminal. `type` waits for a text on the screen, then types. */
 function inTerminal(path: string) {
   const command = `'${process.execPath}' '${program}' '${path}' ada`
   const child = spawn('script', ['-qec', command, '/dev/null'])
@@ -137,12 +137,12 @@ function inTerminal(path: string) {
   }
 }
 
-// util-linux has this `script`; that of macOS has other options.
-test.runIf(process.platform === 'linux')('in a terminal: typed twice, never shown', async () => {
+// Needs `script` of util-linux; that of macOS has other options.
+test.runIf(process.platform === 'linux')('in a terminal: typed twice, not shown', async () => {
   const path = join(await temporaryFolder(), 'users')
   const equal = inTerminal(path)
   await equal.type('Password for ada: ', 'my passwordd\x7f\r')
-  await equal.type('The same again: ', 'my password\r')
+  await equal.type('Repeat the password: ', 'my password\r')
   expect(await equal.code()).toBe(0)
   expect(equal.screen()).toContain('Set the password of ada')
   expect(equal.screen()).not.toContain('my pass')
@@ -150,7 +150,7 @@ test.runIf(process.platform === 'linux')('in a terminal: typed twice, never show
 
   const different = inTerminal(path)
   await different.type('Password for ada: ', 'one password\r')
-  await different.type('The same again: ', 'another password\r')
+  await different.type('Repeat the password: ', 'another password\r')
   expect(await different.code()).toBe(1)
   expect(different.screen()).toContain('the two passwords differ')
 

@@ -3,12 +3,12 @@ import { settlesWithin } from '../src/settles-within.ts'
 
 const never = new Promise<never>(() => {})
 
-test('says whether a promise resolves in time', async () => {
+test('returns whether a promise resolves in time', async () => {
   expect(await settlesWithin(Promise.resolve(), 60_000)).toBe(true)
   expect(await settlesWithin(never, 1)).toBe(false)
 })
 
-test('rejects as the promise does, and no rejection stays unhandled', async () => {
+test('rejects if the promise rejects, and leaves no unhandled rejection', async () => {
   await expect(settlesWithin(Promise.reject(new Error('oops')), 60_000)).rejects.toThrow('oops')
   const { promise, reject } = Promise.withResolvers<void>()
   expect(await settlesWithin(promise, 1)).toBe(false)
@@ -16,7 +16,7 @@ test('rejects as the promise does, and no rejection stays unhandled', async () =
   await new Promise(setImmediate)
 })
 
-test('leaves no timer that keeps the process', async () => {
+test('leaves no timer that keeps the process alive', async () => {
   const timers = () => process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length
   const before = timers()
   await settlesWithin(Promise.resolve(), 60_000)

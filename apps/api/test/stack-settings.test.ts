@@ -12,16 +12,15 @@ const SESSION_SECRETS = 'x'.repeat(32)
 
 afterEach(() => void vi.unstubAllEnvs())
 
-/** What a function gives, or that it refuses. */
-function orRefused<T>(read: () => T): T | 'refused' {
+function orRejected<T>(read: () => T): T | 'rejected' {
   try {
     return read()
   } catch {
-    return 'refused'
+    return 'rejected'
   }
 }
 
-test('the stack reads workers and pool size as the API does', () => {
+test('the stack and the API parse WORKERS and REDIS_POOL_SIZE in the same way', () => {
   const words = ['auto', 'AUTO', '', ' 2', '02', '1.5', '-1', '0', 'NaN', '0x2', '1e1', '99', '100']
   const text = fc.oneof(fc.constantFrom(...words), fc.integer({ min: -2, max: 120 }).map(String))
   fc.assert(
@@ -30,22 +29,22 @@ test('the stack reads workers and pool size as the API does', () => {
         ...(workers !== null && { WORKERS: workers }),
         ...(poolSize !== null && { REDIS_POOL_SIZE: poolSize }),
       }
-      const ofTheApi = orRefused(() => {
+      const api = orRejected(() => {
         const config = loadConfig({ SESSION_SECRETS, ...env })
         return { workers: processCount(config.WORKERS), poolSize: config.REDIS_POOL_SIZE }
       })
-      const ours = orRefused(() => apiSettings(env))
-      // A number that is written in another way than usual may be refused here, and nothing else.
-      if (ours === 'refused' && ofTheApi !== 'refused') {
-        expect(String(ofTheApi.poolSize)).not.toBe(poolSize ?? '1')
-      } else expect(ours).toEqual(ofTheApi)
+      const stack = orRejected(() => apiSettings(env))
+      // The stack may also reject an unusual spelling of a number, such as 1e1.
+      if (stack === 'rejected' && api !== 'rejected') {
+        expect(String(api.poolSize)).not.toBe(poolSize ?? '1')
+      } else expect(stack).toEqual(api)
     }),
     { numRuns: 300 },
   )
   expect(() => apiSettings({ WORKERS: 'two' })).toThrow('WORKERS is "two": it must be auto')
 })
 
-test('the stack reads the address of Redis as the API does, the password from its file', async () => {
+test('the stack and the API read the same Redis address and password file', async () => {
   const file = join(await temporaryFolder(), 'redis-password')
   await writeFile(file, 'a/b c\n')
   const env = { REDIS_URL: 'redis://api@127.0.0.1:6379', REDIS_PASSWORD_FILE: file }

@@ -9,13 +9,13 @@ export const secret = 'a-secret-for-tests-a-secret-for-tests'
 
 interface TestOptions extends Partial<Omit<AppOptions, 'store' | 'transport'>> {
   strategy?: StrategyName
-  /** Default: so long that nothing depends on how busy the machine is. */
+  /** Default: long, so that tests do not depend on the load of the machine. */
   deadlineMs?: number
   /** Milliseconds since 1970, for tokens. Default `Date.now`. */
   clock?: () => number
 }
 
-/** The whole application on this Redis; `close` closes its store, too. */
+/** Builds the application on this Redis. `close` also closes its store. */
 export async function appOn(socket: string, options: TestOptions = {}): Promise<FastifyInstance> {
   const { strategy, deadlineMs = 30_000, clock, ...appOptions } = options
   const store = createSessionStore({
@@ -40,7 +40,7 @@ export async function appOn(socket: string, options: TestOptions = {}): Promise<
   return app
 }
 
-/** As `appOn`, once Redis can be used, and closed when the current test ends. */
+/** Like `appOn`; waits for Redis, and closes the application when the current test ends. */
 export async function appForThisTest(
   socket: string,
   options: TestOptions = {},
@@ -51,7 +51,7 @@ export async function appForThisTest(
   return app
 }
 
-/** Risk features, whose logins are written nearly at once. */
+/** Options of risk features with a short write interval. */
 export const riskOn = (socket: string, options: Partial<RiskOptions> = {}): RiskOptions => ({
   url: `unix://${socket}`,
   cacheEntries: 100,

@@ -10,7 +10,7 @@ import { apiProcessForThisTest } from './api-process.ts'
 const server = redisOfThisFile()
 const SESSION_SECRETS = 'x'.repeat(32)
 
-test('the API and what it asks Redis for /metrics work over TLS', async () => {
+test('the API and its INFO poller connect with TLS', async () => {
   const { authority, client, ...others } = makeCertificates(await temporaryFolder())
   const { port, names } = await tlsFrontForThisTest(server.socket, { authority, client, ...others })
   const { url } = await apiProcessForThisTest({
@@ -36,7 +36,7 @@ test('the API and what it asks Redis for /metrics work over TLS', async () => {
   expect(names).toEqual(['redis.test', 'redis.test']) // the pool's connection and the poller's
 })
 
-test('settings of TLS that cannot take effect stop the start', async () => {
+test('TLS settings that are invalid or have no effect are rejected', async () => {
   const { authority, client } = makeCertificates(await temporaryFolder())
   const load = (settings: Record<string, string>) => () =>
     loadConfig({ SESSION_SECRETS, REDIS_URL: 'rediss://redis:6379', ...settings })

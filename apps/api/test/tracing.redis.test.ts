@@ -37,7 +37,7 @@ const view = (url: string, token: string, headers: Record<string, string> = {}) 
     body: JSON.stringify({ item: 'the-item' }),
   })
 
-/** Views that arrive in one packet, and so in one turn of the event loop. */
+/** Sends views in one packet, so that one event loop iteration handles all of them. */
 async function viewTogether(url: string, tokens: readonly string[]): Promise<void> {
   const { port } = new URL(url)
   const body = JSON.stringify({ item: 'the-item' })
@@ -55,7 +55,7 @@ async function viewTogether(url: string, tokens: readonly string[]): Promise<voi
   expect(text.match(/HTTP\/1.1 200/g)).toHaveLength(tokens.length)
 }
 
-/** Half a view, after which the client goes away. */
+/** Sends half a request, then closes the connection. */
 async function abortedView(url: string, token: string): Promise<void> {
   const socket = connect(Number(new URL(url).port), '127.0.0.1')
   socket.end(
@@ -71,7 +71,7 @@ const childrenOf = (spans: readonly ReceivedSpan[], { spanId }: ReceivedSpan) =>
 const idsOf = (spans: readonly ReceivedSpan[]) =>
   spans.map(({ traceId, spanId }) => ({ traceId, spanId }))
 
-test('requests, their updates and the batch that carries them become spans', async () => {
+test('requests, their updates and their batch have spans', async () => {
   const receiver = await otlpReceiverForThisTest()
   const { api, url } = await apiProcessForThisTest({
     ...settings(receiver.url),
@@ -127,7 +127,7 @@ test('requests, their updates and the batch that carries them become spans', asy
   for (const { links } of updates) expect(links).toEqual(idsOf(batches))
 })
 
-test('errors are marked, and nothing secret leaves the process', async () => {
+test('spans of errors are marked, and spans contain no secrets', async () => {
   const receiver = await otlpReceiverForThisTest()
   const { api, url } = await apiProcessForThisTest(settings(receiver.url))
   const [kept, ended] = [await logIn(url), await logIn(url)]
@@ -167,7 +167,7 @@ test('errors are marked, and nothing secret leaves the process', async () => {
   }
 })
 
-test('the sampler decides what is traced, after the caller', async () => {
+test('a parentbased sampler follows the traceparent of the request', async () => {
   const receiver = await otlpReceiverForThisTest()
   const { api, url } = await apiProcessForThisTest({
     ...settings(receiver.url),
@@ -185,7 +185,7 @@ test('the sampler decides what is traced, after the caller', async () => {
   expect(named(receiver.spans, 'POST /views')[0]?.parentSpanId).toBe(CALLER)
 })
 
-test('workers export their own traces', async () => {
+test('each worker exports its traces', async () => {
   const receiver = await otlpReceiverForThisTest()
   const { primary, url, workers } = await clusterForThisTest(settings(receiver.url))
   await view(url, await logIn(url))
@@ -194,7 +194,7 @@ test('workers export their own traces', async () => {
   for (const { resource } of receiver.spans) expect(workers).toContain(resource['process.pid'])
 })
 
-test('a collector that is down costs a line in the log', async () => {
+test('if the collector is down, one line is logged', async () => {
   const [port] = await freePorts(1)
   const lines: string[] = []
   const api = await startApiProcess(
@@ -208,11 +208,11 @@ test('a collector that is down costs a line in the log', async () => {
   await expect.poll(problems).toHaveLength(1)
   expect(problems()[0]).toMatch(/"level":40.*"reason":"[^"]*ECONNREFUSED/)
   expect((await view(url, token)).status).toBe(200)
-  expect(await api.stop()).toEqual({ code: 0, signal: null }) // exports in vain once more
+  expect(await api.stop()).toEqual({ code: 0, signal: null }) // the last export fails too
   expect(problems()).toHaveLength(1)
 })
 
-test('a collector that never answers does not keep the process from ending', async () => {
+test('a collector that never answers does not prevent the shutdown', async () => {
   const sockets = createServer()
   sockets.listen(0, '127.0.0.1')
   await once(sockets, 'listening')

@@ -9,7 +9,7 @@ import { appForThisTest, login } from './support.ts'
 
 const server = redisOfThisFile()
 
-/** An API with these limits that listens on a free port. */
+/** Starts an API with these limits on a free port. */
 async function listening(
   limits: Partial<Limits>,
   socket = server.socket,
@@ -21,7 +21,7 @@ async function listening(
 
 async function connectTo(port: number): Promise<Socket> {
   const socket = connect(port, '127.0.0.1')
-  socket.on('error', () => undefined) // the server cuts it
+  socket.on('error', () => undefined) // the server closes it
   onTestFinished(() => void socket.destroy())
   await once(socket, 'connect')
   return socket
@@ -30,20 +30,20 @@ async function connectTo(port: number): Promise<Socket> {
 const get = (path: string, ...headers: string[]) =>
   `GET ${path} HTTP/1.1\r\nhost: a\r\n${headers.map((header) => `${header}\r\n`).join('')}\r\n`
 
-/** More than all buffers on the way hold: 1.5 MB each, streamed. */
+/** Larger than all buffers on the way: 1.5 MB, streamed. */
 const LARGE = '/docs/static/swagger-ui-bundle.js'
-/** Small answers, each at once. */
+/** Small, sent in one write. */
 const SMALL = '/openapi.json'
 
-/** Pipelines requests and reads nothing of the answers. Resolves when the first of them has arrived. */
+/** Pipelines requests and does not read the responses. Resolves when the first one has arrived. */
 async function pipelineUnread(port: number, path: string, count: number): Promise<Socket> {
   const socket = await connectTo(port)
   socket.write(get(path).repeat(count))
-  await once(socket, 'readable') // has arrived, and is not read
+  await once(socket, 'readable') // arrived, but not read
   return socket
 }
 
-/** The first that the server said, or nothing if it closed the connection. */
+/** The first chunk that the server sends; empty if it closes the connection. */
 async function firstOf(socket: Socket): Promise<string> {
   const [chunk = ''] = await Promise.race([
     once(socket, 'data'),
@@ -58,15 +58,15 @@ const openConnections = (app: FastifyInstance) =>
   })
 
 test.each([
-  ['large answers', LARGE, 50],
-  ['small answers', SMALL, 5_000],
-])('a client that pipelines requests and never reads is cut: %s', async (_what, path, count) => {
+  ['large responses', LARGE, 50],
+  ['small responses', SMALL, 5_000],
+])('a client that pipelines and never reads is disconnected: %s', async (_what, path, count) => {
   const { app, port } = await listening({ stalledMs: 100, pipelinedRequests: 10_000 })
   await pipelineUnread(port, path, count)
   await expect.poll(() => openConnections(app)).toBe(0)
 })
 
-test('a client that never reads and goes on sending is cut, too', async () => {
+test('a client that keeps sending and never reads is disconnected', async () => {
   const { app, port } = await listening({ stalledMs: 200 })
   const socket = await pipelineUnread(port, LARGE, 50)
   const dripping = setInterval(() => socket.write(get('/healthz')), 10)
@@ -74,7 +74,7 @@ test('a client that never reads and goes on sending is cut, too', async () => {
   await expect.poll(() => openConnections(app)).toBe(0)
 })
 
-test('a client that waits for its answer is not cut', async () => {
+test('a client that waits for its response is not disconnected', async () => {
   const redis = await redisForThisTest()
   const { app, port } = await listening({ stalledMs: 100 }, redis.socket)
   const token = await login(app)
@@ -83,12 +83,12 @@ test('a client that waits for its answer is not cut', async () => {
   waiting.write(get('/me/views', `authorization: Bearer ${token}`))
   await expect.poll(() => openConnections(app)).toBe(1)
   await pipelineUnread(port, LARGE, 50)
-  await expect.poll(() => openConnections(app)).toBe(1) // the other one was cut
+  await expect.poll(() => openConnections(app)).toBe(1) // the other connection was closed
   redis.program.signal('SIGCONT')
   expect(await firstOf(waiting)).toMatch(/^HTTP\/1.1 200 /)
 })
 
-test('a client that reads slowly is not cut', async () => {
+test('a client that reads slowly is not disconnected', async () => {
   vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
   onTestFinished(() => void vi.useRealTimers())
   const { app, port } = await listening({ stalledMs: 1_000 })
@@ -117,7 +117,7 @@ test('a client that reads slowly is not cut', async () => {
   expect(served.destroyed).toBe(true)
 })
 
-test('a client that reads slowly is not cut while one large write is on its way', async () => {
+test('a client that reads one large write slowly is not disconnected', async () => {
   vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
   onTestFinished(() => void vi.useRealTimers())
   const app = await appForThisTest(server.socket, { limits: { stalledMs: 1_000 } })
@@ -143,12 +143,12 @@ test('a client that reads slowly is not cut while one large write is on its way'
       )
       .toBeLessThan(before)
   }
-  expect(served.writableLength).toBe(unwritten) // it is one write, and not done
+  expect(served.writableLength).toBe(unwritten) // one write, not yet done
   vi.advanceTimersByTime(2_000)
   expect(served.destroyed).toBe(true)
 })
 
-test('requests beyond the limit in flight on one connection are rejected, in order', async () => {
+test('requests above the limit in flight on one connection are rejected, in order', async () => {
   const redis = await redisForThisTest()
   const { app, port } = await listening({ pipelinedRequests: 5 }, redis.socket)
   const token = await login(app)
@@ -191,8 +191,8 @@ test('a response that was sent is no longer in flight, in a pipeline or alone', 
 })
 
 test.each([
-  ['does not read its answers: large ones', get(LARGE).repeat(50)],
-  ['does not read its answers: small ones', get(SMALL).repeat(5_000)],
+  ['does not read large responses', get(LARGE).repeat(50)],
+  ['does not read small responses', get(SMALL).repeat(5_000)],
   ['has sent half a head', `${get('/healthz')}GET /hea`],
   [
     'has sent half a body',
@@ -213,7 +213,7 @@ test.each([
   expect(performance.now() - told).toBeLessThan(30_000)
 })
 
-test('closing cuts no connection while a request waits for Redis', async () => {
+test('closing keeps connections open while a request waits for Redis', async () => {
   const redis = await redisForThisTest()
   const app = await appForThisTest(redis.socket, { limits: { leaveMs: 1, flushMs: 0 } })
   const preClosed = new Promise<void>((resolve) => {

@@ -9,9 +9,9 @@ import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { apiProcessForThisTest } from './api-process.ts'
 import { bearer, secret } from './support.ts'
 
-// The API of the last release and this one, on one Redis, as during a rolling deployment.
+// The previous release of the API and this one share a Redis, as during a rolling deployment.
 
-/** The last commit before the changes that CHANGELOG.md lists first. */
+/** The last commit before the newest section of CHANGELOG.md. */
 const BEFORE = '3521c49'
 
 const root = fileURLToPath(new URL('../../..', import.meta.url))
@@ -37,7 +37,7 @@ beforeAll(() => {
   before = mkdtempSync(join(tmpdir(), 'onetrip-before-'))
   const archive = git('archive', BEFORE, 'apps/api', 'packages/session-store')
   execFileSync('tar', ['-x', '-C', before], { input: archive })
-  // Its own packages, and the libraries of this checkout.
+  // Links its own packages and the libraries of this checkout.
   mkdirSync(join(before, 'node_modules/@onetrip'), { recursive: true })
   for (const name of readdirSync(join(root, 'node_modules'))) {
     if (name === '@onetrip' || name.startsWith('.')) continue
@@ -84,7 +84,7 @@ const clientOf = (url: string) => {
   }
 }
 
-test.runIf(hasHistory)('sessions and counts go on, whichever version answers', async () => {
+test.runIf(hasHistory)('sessions and counts are valid in both versions', async () => {
   const { old, fresh } = await bothApis()
   const tokens = [await old.login(), await fresh.login()]
   let views = 0
@@ -101,7 +101,7 @@ test.runIf(hasHistory)('sessions and counts go on, whichever version answers', a
   }
 })
 
-test.runIf(hasHistory)('logged out by one version is logged out for the other', async () => {
+test.runIf(hasHistory)('a logout in one version applies to the other', async () => {
   const { old, fresh } = await bothApis()
   for (const [one, other] of [
     [old, fresh],
@@ -115,7 +115,7 @@ test.runIf(hasHistory)('logged out by one version is logged out for the other', 
   expect(left).toEqual([])
 })
 
-test.runIf(hasHistory)('data of a session that the version before ends is swept', async () => {
+test.runIf(hasHistory)('data of sessions ended by the previous version is swept', async () => {
   const { old, fresh } = await bothApis()
   const token = await old.login()
   const body = JSON.stringify({ cart: ['book'] })
@@ -123,7 +123,7 @@ test.runIf(hasHistory)('data of a session that the version before ends is swept'
     status: 200,
   })
   await old.logout(token)
-  expect(await server.redis.keys('data:*')).toHaveLength(1) // it knows nothing of data
+  expect(await server.redis.keys('data:*')).toHaveLength(1) // the previous version does not delete data
   const store = createSessionStore({
     url: `unix://${server.socket}`,
     tokens: { secrets: [secret], clock: () => Date.now() + 3_600_000 },

@@ -17,14 +17,14 @@ import {
 
 const redis = redisOfThisFile()
 
-/** One request on a connection of its own. Rejects if that is lost before the answer is complete. */
+/** Sends a request on a new connection. Rejects if the connection is lost before the response is complete. */
 async function connectionPerRequest(url: string): Promise<string> {
   const sent = request(`${url}/healthz`, { agent: false }).end()
   const [answer] = await once(sent, 'response')
   return await text(answer)
 }
 
-/** How many sockets a process has open; 0 where there is no /proc. */
+/** Number of open sockets of a process; 0 without /proc. */
 function openSockets(pid: number): number {
   if (!hasProc) return 0
   const directory = `/proc/${pid}/fd`
@@ -38,7 +38,7 @@ function openSockets(pid: number): number {
   return targets.filter((target) => target.startsWith('socket:')).length
 }
 
-test('a worker that is killed is replaced, while the others go on; its counts remain', async () => {
+test('a killed worker is replaced while the others serve, and its counters remain', async () => {
   const own = await redisForThisTest()
   const cluster = await clusterForThisTest({
     REDIS_URL: `unix://${own.socket}`,
@@ -63,7 +63,7 @@ test('a worker that is killed is replaced, while the others go on; its counts re
   expect(await metric(after, 'process_cpu_seconds_total')).toBeGreaterThan(cpu)
   expect(await metric(after, 'onetrip_worker_restarts_total')).toBe(1)
 
-  // A replacement that cannot start is tried again.
+  // A replacement that cannot start is retried.
   own.program.signal('SIGKILL')
   process.kill(other, 'SIGKILL')
   await expect
@@ -78,7 +78,7 @@ test('a worker that is killed is replaced, while the others go on; its counts re
   expect(workers.filter(isAlive)).toEqual([])
 })
 
-test('killed workers leave no client waiting, and no socket open in the primary', async () => {
+test('after workers are killed, no client waits and no socket is left in the primary', async () => {
   const { primary, url, workers } = await clusterForThisTest({
     REDIS_URL: `unix://${redis.socket}`,
   })
@@ -112,7 +112,7 @@ test('killed workers leave no client waiting, and no socket open in the primary'
   const left = () => ({ waiting, sockets: openSockets(primary.pid) })
   await expect.poll(left).toEqual({ waiting: 0, sockets: socketsBefore })
   await Promise.all(clients)
-  // Only connections that the killed worker had accepted are lost; the port is never closed.
+  // Only connections accepted by the killed worker are lost; the port stays open.
   expect(errors.filter((code) => !['ECONNRESET', 'EPIPE'].includes(code))).toEqual([])
 }, 120_000)
 
@@ -130,6 +130,6 @@ test('a worker that does not end in time is killed, which counts as a failure', 
 test('no worker outlives a primary that was killed', async () => {
   const { primary, workers } = await clusterForThisTest({ REDIS_URL: `unix://${redis.socket}` })
   primary.signal('SIGKILL')
-  await primary.exited // their output is closed, too
+  await primary.exited // resolves after the workers have closed their output
   await expect.poll(() => workers.filter(isAlive)).toEqual([])
 })

@@ -18,7 +18,7 @@ import {
 
 const redis = redisOfThisFile()
 
-/** A request that a worker has begun to read. */
+/** Sends half a login, so that a worker has begun to read it. */
 async function halfALogin(url: string): Promise<{ finish(): Promise<string> }> {
   const body = JSON.stringify({ user: 'ada' })
   const headers = {
@@ -38,7 +38,7 @@ async function halfALogin(url: string): Promise<{ finish(): Promise<string> }> {
   }
 }
 
-test('all processes answer on the one port, and any tells what all of them counted', async () => {
+test('all workers serve one port, and the metrics of any worker include all', async () => {
   const cluster = await clusterForThisTest({ REDIS_URL: `unix://${redis.socket}` })
   const { primary, url, workers } = cluster
   const [first, second] = await connections(cluster)
@@ -46,14 +46,14 @@ test('all processes answer on the one port, and any tells what all of them count
   const [stopped = 0] = workers
   const countedBy = (get: typeof first) =>
     metric(get, 'http_request_duration_seconds_count', '/healthz')
-  await expect.poll(() => countedBy(first)).toBe(WORKERS) // so all have been asked
+  await expect.poll(() => countedBy(first)).toBe(WORKERS) // all workers have replied
 
   await pause(stopped)
   const late = first('/healthz')
   expect(await second('/healthz')).toBe(OK)
-  // A worker that is stopped, or busy for long, accepts nothing: the others get the new connections.
+  // A stopped or busy worker accepts no connections: the other workers get the new ones.
   for (const get of [connection(url), connection(url)]) expect(await get('/healthz')).toBe(OK)
-  // Its last metrics stand for it.
+  // The last metrics of the stopped worker are used.
   await expect.poll(() => countedBy(second)).toBe(WORKERS + 3)
   process.kill(stopped, 'SIGCONT')
   expect(await late).toBe(OK)
@@ -61,7 +61,8 @@ test('all processes answer on the one port, and any tells what all of them count
   expect(await metric(second, 'onetrip_workers')).toBe(WORKERS)
   expect(await metric(second, 'onetrip_info')).toBe(1)
 
-  // Ctrl-C goes to all processes of a terminal, and the primary tells its workers, too.
+  // Ctrl-C sends SIGINT to all processes of a terminal; in addition, the primary sends SIGTERM to its
+  // workers.
   const login = await halfALogin(url)
   for (const pid of workers) process.kill(pid, 'SIGINT')
   primary.signal('SIGINT')
@@ -72,34 +73,34 @@ test('all processes answer on the one port, and any tells what all of them count
   expect(workers.filter(isAlive)).toEqual([])
 })
 
-test('SIGTERM under load: what was sent before it on a kept connection is answered', async () => {
+test('SIGTERM under load: requests sent before it on keep-alive connections are answered', async () => {
   const { primary, url } = await clusterForThisTest({ REDIS_URL: `unix://${redis.socket}` })
-  let told = false
+  let signalSent = false
   const answered: number[] = []
   const lost: string[] = []
   const client = async (get: (path: string) => Promise<string>, number: number) => {
     for (;;) {
-      const sentBefore = !told
+      const sentBefore = !signalSent
       try {
         expect(await get('/items/popular')).toContain('items')
         answered[number] = (answered[number] ?? 0) + 1
       } catch (error) {
         if (sentBefore) lost.push(String(error))
-        if (told) return // by now nobody listens
+        if (signalSent) return // the port is closed
       }
     }
   }
   const clients = Array.from({ length: 8 }, (_, number) => client(connection(url), number))
   const most = () => answered.filter((count) => count > 2).length
   await expect.poll(most).toBe(clients.length)
-  told = true
+  signalSent = true
   primary.signal('SIGTERM')
   await Promise.all(clients)
   expect(lost).toEqual([])
   expect(await primary.exited).toEqual({ code: 0, signal: null })
 })
 
-test('a second start on the same port fails and names it, and the first goes on', async () => {
+test('a second API on the same port fails with an error that names the port', async () => {
   const [port = 0] = await freePorts(1)
   const { url } = await clusterForThisTest({
     REDIS_URL: `unix://${redis.socket}`,
@@ -122,7 +123,7 @@ test('a second start on the same port fails and names it, and the first goes on'
   expect(await connection(url)('/healthz')).toBe(OK)
 })
 
-test('no Redis at the start: one message, exit code 1', async () => {
+test('without Redis, startup fails with one message and exit code 1', async () => {
   const start = clusterForThisTest({
     REDIS_URL: 'unix:///nowhere/redis.sock',
     STARTUP_DEADLINE_MS: '1000',

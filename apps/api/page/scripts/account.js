@@ -1,7 +1,7 @@
-import { CallError, call, wordsFor } from './api.js'
+import { CallError, call, messageFor } from './api.js'
 import { announce, byId, create, notice, showList } from './dom.js'
 
-/** Set while the reader is logged in: without it nobody asks `GET /me`, which would answer 401. */
+/** localStorage key, set while the user is logged in. Without it the page does not send `GET /me`. */
 const HINT = 'onetrip-logged-in'
 
 /** @typedef {string | null | undefined} User `null` in a guest session, undefined when logged out. */
@@ -11,7 +11,7 @@ let user
 /** @type {((user: User) => void)[]} */
 const listeners = []
 
-/** While the reader logs out, a request under way may already find no session. */
+/** True during a logout: a 401 of a concurrent request is then expected. */
 let isLeaving = false
 
 const form = byId('login', HTMLFormElement)
@@ -31,14 +31,14 @@ function setUser(next) {
   else localStorage.removeItem(HINT)
   form.hidden = isLoggedIn
   byId('logged-in', HTMLElement).hidden = !isLoggedIn
-  byId('user', HTMLElement).textContent = next ?? 'a guest'
+  byId('user', HTMLElement).textContent = next ?? 'guest'
   for (const listener of listeners) listener(next)
 }
 
-/** Whether somebody is logged in, as far as the page knows. */
+/** Whether a user or a guest session is logged in. */
 export const isLoggedIn = () => user !== undefined
 
-/** Whether this user is logged in here. @param {string} name */
+/** Whether this user is logged in. @param {string} name */
 export const isUser = (name) => user === name
 
 /**
@@ -62,7 +62,7 @@ export async function callAsUser(method, path, options) {
     return await call(method, path, options)
   } catch (error) {
     if (error instanceof CallError && error.status === 401) {
-      const ended = 'You are not logged in any more: your session has ended. Log in again.'
+      const ended = 'Your session has ended. Log in again.'
       loggedOut(isLeaving ? '' : ended)
     }
     throw error
@@ -70,8 +70,8 @@ export async function callAsUser(method, path, options) {
 }
 
 /**
- * Asks for what `POST /login` needs: a name, and where users have passwords a password, too. A field that is
- * there already stays, with its text and the focus.
+ * Shows the fields of `POST /login`: a name and, with AUTH=password, a password. Existing fields keep their
+ * text and the focus.
  *
  * @param {readonly string[]} names
  */
@@ -109,11 +109,11 @@ async function logIn() {
     announce(`You are logged in as ${name}.`)
     byId('items', HTMLElement).querySelector('button')?.focus({ preventScroll: true })
   } catch (error) {
-    notice(problem, wordsFor(error))
+    notice(problem, messageFor(error))
   }
 }
 
-/** Ends this session, or those of all browsers. @param {'POST' | 'DELETE'} method @param {string} path */
+/** Ends this session or all sessions of the user. @param {'POST' | 'DELETE'} method @param {string} path */
 async function logOut(method, path) {
   isLeaving = true
   try {
@@ -122,13 +122,13 @@ async function logOut(method, path) {
     announce('You are logged out.')
     fields.querySelector('input')?.focus()
   } catch (error) {
-    if (isLoggedIn()) notice(byId('account-problem', HTMLElement), wordsFor(error))
+    if (isLoggedIn()) notice(byId('account-problem', HTMLElement), messageFor(error))
   } finally {
     isLeaving = false
   }
 }
 
-/** Shows the login form, or who is logged in already. */
+/** Shows the login form, or the user who is already logged in. */
 export async function startAccount() {
   setLoginFields(['user'])
   form.addEventListener('submit', (event) => {
@@ -142,7 +142,7 @@ export async function startAccount() {
   if (localStorage.getItem(HINT) !== null) await resume()
 }
 
-/** Asks who is logged in, until there is an answer. */
+/** Reads the current user. Retries until the API answers. */
 async function resume(waitMs = 1_000) {
   try {
     setUser((await call('GET', '/me')).user)

@@ -1,10 +1,10 @@
 import { sentence } from './format.js'
 
-/** A request that got no answer, or an answer that is an error. Its message is for the reader. */
+/** A request without a response, or with an error response. The page shows the message. */
 export class CallError extends Error {
   /**
-   * @param {number} status 0 without an answer.
-   * @param {string} code `API_…` or `ONETRIP_…`; empty without an answer.
+   * @param {number} status 0 without a response.
+   * @param {string} code `API_…` or `ONETRIP_…`; empty without a response.
    * @param {string} message
    * @param {number} [retryAfterMs]
    */
@@ -16,20 +16,20 @@ export class CallError extends Error {
     this.retryAfterMs = retryAfterMs
   }
 
-  /** Whether Redis, not the API, is what does not answer. */
-  get isRedisAway() {
+  /** Whether the API answers but Redis does not. */
+  get isRedisDown() {
     return this.status === 503 && this.code.startsWith('ONETRIP_')
   }
 }
 
-/** @typedef {'api' | 'redis' | null} Outage What does not answer at the moment. */
+/** @typedef {'api' | 'redis' | null} Outage The service that does not answer. */
 
 /** @type {Outage} */
 let outage = null
 /** @type {((outage: Outage) => void)[]} */
 const listeners = []
 
-/** Calls the listener whenever Redis or the API goes away or is back. @param {(outage: Outage) => void} listener */
+/** Calls the listener when Redis or the API goes down or comes back. @param {(outage: Outage) => void} listener */
 export function onOutage(listener) {
   listeners.push(listener)
 }
@@ -41,7 +41,7 @@ function setOutage(next) {
   for (const listener of listeners) listener(next)
 }
 
-// Answered without Redis: an answer does not say that Redis is back.
+// These routes do not use Redis, so a response does not mean that Redis is back.
 const withoutRedis = new Set(['/demo', '/demo/race', '/readyz?exclude=redis'])
 
 /** @param {string} path @param {CallError | null} error */
@@ -49,17 +49,17 @@ function noteOutcome(path, error) {
   if (error === null) {
     if (outage === 'api' || !withoutRedis.has(path)) setOutage(null)
   } else if (error.status === 0) setOutage('api')
-  else if (error.isRedisAway) setOutage('redis')
+  else if (error.isRedisDown) setOutage('redis')
   else if (outage === 'api') setOutage(null)
 }
 
 /**
- * Sends a request to the API and returns the JSON of its answer (undefined for 204).
+ * Sends a request to the API and returns the JSON of its response (undefined for 204).
  *
  * @param {'GET' | 'POST' | 'PUT' | 'DELETE'} method
  * @param {string} path
  * @param {{ body?: unknown, headers?: Record<string, string> }} [options]
- * @returns {Promise<any>} What the OpenAPI document says about the route.
+ * @returns {Promise<any>} See the OpenAPI document.
  * @throws {CallError}
  */
 export async function call(method, path, { body, headers } = {}) {
@@ -90,16 +90,16 @@ async function send(method, path, options) {
 }
 
 /**
- * What to show the reader for an error; unexpected ones go to the console, too.
+ * Text of an error for the page. Unexpected errors also go to the console.
  *
  * @param {unknown} error
  */
-export function wordsFor(error) {
+export function messageFor(error) {
   if (!(error instanceof CallError)) {
     reportError(error)
     return 'Something went wrong on this page. Reload it.'
   }
-  if (error.isRedisAway) return 'Redis does not answer. Try again in a moment.'
+  if (error.isRedisDown) return 'Redis does not answer. Try again in a moment.'
   if (error.status === 429) {
     const seconds = Math.max(1, Math.round(error.retryAfterMs / 1000))
     return `Too many requests. Try again in ${seconds === 1 ? 'a second' : `${seconds} seconds`}.`

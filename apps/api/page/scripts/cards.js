@@ -6,27 +6,27 @@ import { viewersCard } from './cards/viewers.js'
 import { byId } from './dom.js'
 import { poll } from './poll.js'
 
-/** How often the cards are read while they are in sight. */
+/** Polling interval while the cards are visible. */
 const EVERY_MS = 5_000
 
 /**
  * @typedef {object} Card
- * @property {() => Promise<void>} read Reads what the card shows. Called only while a user is logged in.
- * @property {() => void} clear Removes what belongs to the user. Called after each login and logout.
+ * @property {() => Promise<void>} read Reads the data of the card. Called only while a user is logged in.
+ * @property {() => void} clear Removes the data of the user. Called after each login and logout.
  */
 
-/** Starts the cards of the applications. They send nothing while they are out of sight, or nobody is logged in. */
+/** Starts the cards. They send requests only while they are visible and a user is logged in. */
 export function startCards() {
   const section = byId('more', HTMLElement)
   const cards = [saleCard(), viewersCard(), feedCard(() => refresh()), riskCard()]
-  let isInSight = false
+  let isVisible = false
   let hasUser = false
   const { refresh } = poll(async () => {
-    if (isInSight && hasUser) await Promise.all(cards.map(({ read }) => read()))
+    if (isVisible && hasUser) await Promise.all(cards.map(({ read }) => read()))
   }, EVERY_MS)
   new IntersectionObserver((entries) => {
-    isInSight = entries.at(-1)?.isIntersecting ?? false
-    if (isInSight) void refresh()
+    isVisible = entries.at(-1)?.isIntersecting ?? false
+    if (isVisible) void refresh()
   }).observe(section)
   onUser((user) => {
     hasUser = typeof user === 'string'

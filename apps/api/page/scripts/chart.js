@@ -5,13 +5,13 @@ import { create } from './dom.js'
 
 const compact = new Intl.NumberFormat('en-US', { notation: 'compact' })
 const HEIGHT = 200
-const NOTHING = /** @type {Lines} */ ([[], [], []])
+const EMPTY = /** @type {Lines} */ ([[], [], []])
 
 /** @param {string} name */
 const variable = (name) => getComputedStyle(document.body).getPropertyValue(name).trim()
 
 /**
- * A chart of two lines over the seconds of a race. They differ by pattern as well as by colour.
+ * Creates a chart of two lines over the seconds of a race. The lines differ by pattern as well as colour.
  *
  * @param {HTMLElement} parent
  * @param {() => [string, string]} colours CSS variables, by lane.
@@ -57,7 +57,7 @@ export function createChart(parent, colours) {
       ],
       series: [{}, series(0), series(1)],
     },
-    NOTHING,
+    EMPTY,
     place,
   )
   new ResizeObserver(() => {
@@ -75,7 +75,7 @@ export function createChart(parent, colours) {
 
 const probe = create('span', { hidden: '' })
 
-/** The colour of a CSS variable: a canvas does not know `light-dark()`. @param {string} name */
+/** Resolves the colour of a CSS variable, because a canvas does not support `light-dark()`. @param {string} name */
 function resolved(name) {
   if (!probe.isConnected) document.body.append(probe)
   probe.style.color = `var(${name})`

@@ -5,7 +5,7 @@
  * @param {string} id
  * @param {new () => Kind} kind
  * @returns {Kind}
- * @throws {Error} if there is none of this kind: a mistake in `index.html`.
+ * @throws {Error} If `index.html` has no such element.
  */
 export function byId(id, kind) {
   const element = document.getElementById(id)
@@ -42,7 +42,7 @@ export function createSvg(tag, attributes = {}, ...children) {
 }
 
 /**
- * Sets the text of an element if it differs: an unchanged one is not announced and not painted again.
+ * Sets the text of an element if it differs: screen readers and the browser ignore unchanged text.
  *
  * @param {Element} element
  * @param {string} text
@@ -66,7 +66,7 @@ export function notice(element, text) {
 const rowsOf = new WeakMap()
 
 /**
- * Makes the children of an element those of a list. An entry keeps its element, and so the focus.
+ * Shows a list as the children of an element. Existing entries keep their elements, and so the focus.
  *
  * @template Entry
  * @param {Element} parent
@@ -90,7 +90,7 @@ export function showList(parent, entries, keyOf, build, update) {
   rowsOf.set(parent, after)
 }
 
-/** Politely says something to readers who cannot see the page. @param {string} text */
+/** Announces a text to screen readers. @param {string} text */
 export function announce(text) {
   byId('announcements', HTMLElement).textContent = text
 }

@@ -1,8 +1,8 @@
 const MAX_WAIT_MS = 15_000
 
 /**
- * Listens to a stream of events while the page is visible: a browser has few connections to a host. When the
- * connection ends, it is opened again after 1 s, then 2 s, up to 15 s.
+ * Listens to server-sent events. Only while the page is visible, because a browser has few connections per
+ * host. Reconnects after 1 s, then 2 s, up to 15 s.
  *
  * @param {string} url
  * @param {readonly string[]} names

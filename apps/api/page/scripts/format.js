@@ -1,9 +1,9 @@
-// Numbers and messages as the page writes them. Figures are rounded for reading only here.
+// Formats numbers and messages for the page. Only this file rounds figures.
 
 const whole = new Intl.NumberFormat('en-US', { maximumFractionDigits: 0 })
 const threeDigits = new Intl.NumberFormat('en-US', { maximumSignificantDigits: 3 })
 
-/** `31,809`, `12.4`, `0.08`: whole from 100 on, else three significant digits. @param {number} value */
+/** `31,809`, `12.4`, `0.08`: whole numbers from 100, else three significant digits. @param {number} value */
 export const figure = (value) => (Math.abs(value) >= 100 ? whole : threeDigits).format(value)
 
 /** `312 µs`, `1.93 ms`, `2.5 s`. @param {number} microseconds */
@@ -44,7 +44,7 @@ export function size(bytes) {
   return bytes < 999_500_000 ? `${figure(bytes / 1e6)} MB` : `${figure(bytes / 1e9)} GB`
 }
 
-/** A message of the API as a sentence, about `user` rather than `body/user`. @param {string} message */
+/** Formats a message of the API as a sentence, with `user` instead of `body/user`. @param {string} message */
 export function sentence(message) {
   const words = message.replace(/^body\//, '')
   const text = words.charAt(0).toUpperCase() + words.slice(1)

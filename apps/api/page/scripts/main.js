@@ -8,15 +8,15 @@ import { startServer } from './server.js'
 import { startSettings } from './settings.js'
 import { startShop } from './shop.js'
 
-const words = {
-  api: 'The API does not answer. This page keeps trying, and goes on by itself when the API is back.',
-  redis: 'Redis does not answer. This page keeps trying, and goes on by itself when Redis is back.',
+const messages = {
+  api: 'The API does not answer. This page retries until the API is back.',
+  redis: 'Redis does not answer. This page retries until Redis is back.',
 }
 onOutage((outage) => {
-  notice(byId('outage', HTMLElement), outage === null ? '' : words[outage])
+  notice(byId('outage', HTMLElement), outage === null ? '' : messages[outage])
 })
 
-/** Asks what this API has beside the shop, until it answers. */
+/** Reads the features of this API and starts the sections for them. Retries until the API answers. */
 async function startDemo(waitMs = 1_000) {
   const demo = await call('GET', '/demo').catch(() => undefined)
   if (demo === undefined) {
@@ -31,11 +31,11 @@ async function startDemo(waitMs = 1_000) {
   }
   notice(byId('no-race', HTMLElement), demo.race === null ? sentence(demo.why) : '')
   if (demo.race === null) {
-    setTimeout(startDemo, 15_000) // another process may answer next time
+    setTimeout(startDemo, 15_000) // another instance may answer next time
     return
   }
   startSettings(demo.race)
-  // uPlot is most of the page's bytes; nothing else waits for it.
+  // Imported late: uPlot is most of the page's bytes.
   const [{ startRace }, { startWire }] = await Promise.all([
     import('./race.js'),
     import('./wire.js'),

@@ -3,8 +3,8 @@ import { CallError } from './api.js'
 const MAX_WAIT_MS = 15_000
 
 /**
- * Repeats a task while the page is visible, and at once when it becomes visible. After a failure it waits
- * longer each time, up to 15 s, and at least as long as `Retry-After` says.
+ * Repeats a task while the page is visible, and at once when the page becomes visible. After failures the
+ * interval doubles, up to 15 s, and is at least the time in `Retry-After`.
  *
  * @param {() => Promise<void>} task
  * @param {number} everyMs
@@ -28,7 +28,7 @@ export function poll(task, everyMs) {
       return Math.max(retryAfterMs, Math.min(everyMs * 2 ** failures, MAX_WAIT_MS))
     }
   }
-  /** Runs the task now, or once more if it is running. */
+  /** Runs the task now; if it is running, once more afterwards. */
   const refresh = async () => {
     if (busy) again = true
     if (busy || stopped || document.hidden) return

@@ -1,5 +1,5 @@
-// What is known of a race, from its events. Nothing is smoothed: figures are those of the events, or sums of
-// them.
+// State of a race, computed from its events. Figures are values of the events or sums of them, never
+// smoothed.
 
 /** @typedef {{ lanes: [string, string], connections: number, distanceMs: number }} Settings */
 /** @typedef {Settings & { id: string, rounds: number, turnSeconds: number }} Started */
@@ -37,17 +37,17 @@
  * @typedef {object} State
  * @property {'idle' | 'running' | 'done' | 'failed'} phase
  * @property {Started | null} race
- * @property {string} text What is being prepared, or why the race failed.
+ * @property {string} text The current preparation step, or why the race failed.
  * @property {Point[]} points
  * @property {Turn[]} turns
- * @property {{ lane: 0 | 1, round: number } | null} current Whose turn it is.
+ * @property {{ lane: 0 | 1, round: number } | null} current Lane whose turn it is.
  * @property {Done | null} done
  */
 
 export const eventNames = ['state', 'started', 'preparing', 'sample', 'turn', 'done', 'failed']
 
 /** @type {State} */
-export const nothingYet = {
+export const initialState = {
   phase: 'idle',
   race: null,
   text: '',
@@ -58,10 +58,10 @@ export const nothingYet = {
 }
 
 /** @param {Started} race @returns {State} */
-const startOf = (race) => ({ ...nothingYet, phase: 'running', race })
+const startOf = (race) => ({ ...initialState, phase: 'running', race })
 
 /**
- * The state after an event.
+ * Returns the state after an event.
  *
  * @param {State} state
  * @param {{ name: string, data: any }} event
@@ -71,16 +71,16 @@ export function after(state, { name, data }) {
   switch (name) {
     case 'state':
       if (data.running && data.race) return startOf(data.race)
-      // After the connection was lost, the lines of the race that was seen stay.
+      // After a reconnect, keep the lines of the race that is shown.
       if (data.last && data.last.id === state.done?.id) return state
-      return data.last ? { ...nothingYet, phase: 'done', done: data.last } : nothingYet
+      return data.last ? { ...initialState, phase: 'done', done: data.last } : initialState
     case 'started':
       return startOf(data)
     case 'preparing':
       return { ...state, text: data.text }
     case 'sample': {
       const { lane, round, atMs, requestsPerSecond, p99Ms } = data
-      // Each lane has time of its own: its turns, one after the other.
+      // The time axis of a lane consists of its own turns, one after the other.
       const seconds = (round - 1) * (state.race?.turnSeconds ?? 1) + atMs / 1000
       const points = [...state.points, { lane, seconds, requestsPerSecond, p99Ms }]
       return { ...state, text: '', points, current: { lane, round } }
@@ -102,7 +102,7 @@ const totals = /** @type {const} */ ([
 ])
 
 /**
- * What a lane's card and column show; null where nothing is known yet.
+ * Values of a lane's card and column; null: not known yet.
  *
  * @param {State} state
  * @param {0 | 1} lane
@@ -133,7 +133,8 @@ function sumOf(turns) {
 }
 
 /**
- * The points of both lanes on a common axis, as uPlot takes them: seconds, then a list per lane.
+ * Returns the points of both lanes in uPlot's format: a common list of seconds, then a list of values per
+ * lane.
  *
  * @param {readonly Point[]} points
  * @param {(point: Point) => number | null} valueFrom

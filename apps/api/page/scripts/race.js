@@ -1,9 +1,9 @@
-import { call, wordsFor } from './api.js'
+import { call, messageFor } from './api.js'
 import { createChart } from './chart.js'
 import { announce, byId, notice, setText } from './dom.js'
 import { listen } from './events.js'
 import { figure } from './format.js'
-import { after, eventNames, laneOf, linesOf, nothingYet } from './race-state.js'
+import { after, eventNames, initialState, laneOf, linesOf } from './race-state.js'
 import { descriptionOf, onSettings, settings, showSettings } from './settings.js'
 
 /** @typedef {import('./race-state.js').State} State */
@@ -15,13 +15,13 @@ const status = byId('race-status', HTMLElement)
 const progress = byId('race-progress', HTMLProgressElement)
 const cards = [byId('card-0', HTMLElement), byId('card-1', HTMLElement)]
 
-let state = nothingYet
+let state = initialState
 let lanes = /** @type {[string, string]} */ (['', ''])
 let frame = 0
 /** @type {((isRunning: boolean) => void)[]} */
 const listeners = []
 
-/** Calls the listener whenever the page shows a race that runs, or none. @param {(isRunning: boolean) => void} listener */
+/** Calls the listener with whether a race is running, after each change of the race. @param {(isRunning: boolean) => void} listener */
 export function onRace(listener) {
   listeners.push(listener)
 }
@@ -30,7 +30,7 @@ const colours = () =>
   /** @type {[string, string]} */ (lanes.map((name) => `--colour-${name}, var(--colour-other)`))
 
 /**
- * What the rows of the table show of a lane's totals.
+ * Texts of the table rows, from the totals of a lane.
  *
  * @type {Record<string, (totals: import('./race-state.js').Totals) => string>}
  */
@@ -117,7 +117,7 @@ function draw() {
 
 function drawCharts() {
   const { race, points } = state
-  // On a busy machine a turn may take longer than it should.
+  // On a busy machine a turn can take longer than planned.
   const seconds = Math.max(
     (race?.rounds ?? 0) * (race?.turnSeconds ?? 0),
     ...points.map((point) => point.seconds),
@@ -162,7 +162,7 @@ function setBusy(isBusy) {
   else button.removeAttribute('aria-disabled')
   setText(
     button,
-    isBusy ? 'The race is on' : state.phase === 'idle' ? 'Start the race' : 'Race again',
+    isBusy ? 'Race in progress' : state.phase === 'idle' ? 'Start the race' : 'Race again',
   )
 }
 
@@ -171,9 +171,9 @@ function onEvent(event) {
   const before = state
   state = after(state, event)
   if (event.name === 'started') notice(problem, '')
-  // Whoever started it: the controls show what runs.
+  // Also for a race started in another browser.
   if (state.race && state.race.id !== before.race?.id) showSettings(state.race)
-  // In a replay the race is known already.
+  // After a reconnect the events are replayed; do not announce the same race again.
   if (event.name === 'started' && before.race?.id !== event.data.id) {
     announce('The race has started.')
   }
@@ -189,12 +189,12 @@ async function start() {
   try {
     await call('POST', '/demo/race', { body: settings() })
   } catch (error) {
-    notice(problem, wordsFor(error))
+    notice(problem, messageFor(error))
     draw()
   }
 }
 
-/** Where there is a demo service, as `GET /demo` says. */
+/** Called if `GET /demo` reports a race. */
 export function startRace() {
   const startUnlessBusy = () => void (button.getAttribute('aria-disabled') === 'true' || start())
   const hero = byId('hero-race', HTMLButtonElement)

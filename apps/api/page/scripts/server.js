@@ -5,15 +5,15 @@ import { poll } from './poll.js'
 
 const EVERY_MS = 3_000
 
-/** Text by the id of its place, from the answer of `GET /demo/server`. @type {Record<string, (server: any) => string>} */
+/** Text by element id, from the response of `GET /demo/server`. @type {Record<string, (server: any) => string>} */
 const facts = {
   'server-nodes': ({ topology, nodes, unavailable }) =>
     topology === 'single'
       ? 'one server'
       : topology === 'sentinel'
-        ? `${nodes[0]}, the master that the sentinels name`
-        : `cluster, ${figure(nodes.length)} masters${unavailable.length > 0 ? `, no answer from ${unavailable.join(', ')}` : ''}`,
-  'server-build': ({ build, version }) => `${version}, ${build ?? 'not one of our builds'}`,
+        ? `${nodes[0]}, primary by Redis Sentinel`
+        : `cluster, ${figure(nodes.length)} primaries${unavailable.length > 0 ? `, no answer from ${unavailable.join(', ')}` : ''}`,
+  'server-build': ({ build, version }) => `${version}, ${build ?? 'not built by Onetrip'}`,
   'server-threads': ({ ioThreads }) => (ioThreads > 1 ? figure(ioThreads) : 'off'),
   'server-clients': ({ connectedClients }) => figure(connectedClients),
   'server-commands': ({ commandsPerSecond }) => figure(commandsPerSecond),
@@ -24,7 +24,7 @@ const facts = {
 
 let isStarted = false
 
-/** Shows what the Redis server says of itself. */
+/** Shows data about the Redis server. */
 export function startServer() {
   if (isStarted) return
   isStarted = true

@@ -1,5 +1,5 @@
 import { callAsUser, isLoggedIn } from './account.js'
-import { wordsFor } from './api.js'
+import { messageFor } from './api.js'
 import { announce, byId, create, notice, setText, showList } from './dom.js'
 import { ago } from './format.js'
 
@@ -20,14 +20,14 @@ export function showSessions(sessions, onEnded) {
     (session) => row(session, onEnded),
     (element, { loggedInAt, lastSeenAt }) => {
       const times = element.querySelector('.times')
-      const text = `logged in ${ago(now - loggedInAt)}, seen ${ago(now - lastSeenAt)}`
+      const text = `logged in ${ago(now - loggedInAt)}, last seen ${ago(now - lastSeenAt)}`
       if (times) setText(times, text)
     },
   )
 }
 
 /**
- * This browser has its buttons below the list.
+ * This browser's row has no button: its buttons are below the list.
  *
  * @param {Session} session
  * @param {() => void} onEnded
@@ -56,7 +56,7 @@ function endButton(id, onEnded) {
       onEnded()
     } catch (error) {
       button.disabled = false
-      if (isLoggedIn()) notice(problem, wordsFor(error))
+      if (isLoggedIn()) notice(problem, messageFor(error))
     }
   })
   return button

@@ -1,9 +1,9 @@
 import { byId, create } from './dom.js'
 
-// What the race and the wire picture compare: two strategies, connections, and the distance to Redis.
+// Settings of the race and the wire diagram: two strategies, connections, and the latency to Redis.
 
 /**
- * @typedef {object} Limits As `GET /demo` has them.
+ * @typedef {object} Limits From `GET /demo`.
  * @property {string[]} strategies
  * @property {{ default: number, minimum: number, maximum: number }} connections
  * @property {number[]} distancesMs
@@ -14,18 +14,17 @@ import { byId, create } from './dom.js'
 
 /** @type {Record<string, string>} */
 const descriptions = {
-  naive: 'A new connection for each request. One command at a time.',
-  'naive-lean':
-    'A new connection for each request, with the least handshake. One command at a time.',
-  sequential: 'An open connection. One command at a time.',
-  pipeline: 'An open connection. All commands in one round trip.',
-  'pipeline-framed': 'An open connection. All commands in one round trip, written as one string.',
-  transaction: 'An open connection. MULTI and EXEC in one round trip.',
-  script: 'An open connection. A Lua script in one round trip.',
-  batch: 'An open connection. Concurrent requests share a round trip.',
+  naive: 'A new connection per request. One command at a time.',
+  'naive-lean': 'A new connection per request, with minimal handshake. One command at a time.',
+  sequential: 'A shared connection. One command at a time.',
+  pipeline: 'A shared connection. All commands in one round trip.',
+  'pipeline-framed': 'A shared connection. All commands in one round trip, written as one string.',
+  transaction: 'A shared connection. MULTI and EXEC in one round trip.',
+  script: 'A shared connection. A Lua script in one round trip.',
+  batch: 'A shared connection. Concurrent requests share a round trip.',
 }
 
-/** What a strategy does, in a line. @param {string} strategy */
+/** One-line description of a strategy. @param {string} strategy */
 export const descriptionOf = (strategy) => descriptions[strategy] ?? ''
 
 /** @param {number} distanceMs */
@@ -40,7 +39,7 @@ const selects = {
 }
 const distances = byId('distances', HTMLElement)
 
-/** What is chosen. @returns {Settings} */
+/** The selected settings. @returns {Settings} */
 export function settings() {
   const { first, second, connections } = selects
   return {
@@ -56,7 +55,7 @@ export function onSettings(listener) {
   listener(settings())
 }
 
-/** Shows these settings, for instance those of a race that somebody else has started. @param {Settings} chosen */
+/** Selects these settings, for example those of a race started in another browser. @param {Settings} chosen */
 export function showSettings({ lanes: [first, second], connections, distanceMs }) {
   selects.first.value = first
   selects.second.value = second

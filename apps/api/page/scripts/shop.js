@@ -1,13 +1,13 @@
 import { callAsUser, isLoggedIn, isUser, onUser } from './account.js'
-import { CallError, call, wordsFor } from './api.js'
+import { CallError, call, messageFor } from './api.js'
 import { announce, byId, create, createSvg, notice, setText, showList } from './dom.js'
 import { ago, counted } from './format.js'
 import { poll } from './poll.js'
 import { showSessions } from './sessions.js'
 
-/** How often the lists are read again. What the reader does refreshes them at once. */
+/** Polling interval of the lists. Actions of the user refresh them at once. */
 const EVERY_MS = 3_000
-/** The most that a list has: the tiles need the counts of all items, and races fill the lists for a while. */
+/** The API's maximum. The tiles need the counts of all items, and a race fills the lists temporarily. */
 const LIMIT = 100
 const POPULAR_SHOWN = 8
 const RECENT_SHOWN = 12
@@ -17,7 +17,7 @@ export const ITEMS = [
   ...['headphones', 'backpack', 'book', 'globe', 'guitar', 'kite'],
 ]
 
-/** Views by item, as far as the page knows. @type {Map<string, number>} */
+/** Last known views by item. @type {Map<string, number>} */
 const views = new Map()
 
 const items = byId('items', HTMLElement)
@@ -52,10 +52,10 @@ function showItems() {
   )
 }
 
-/** Counts a view. An unanswered one is sent again with the same key, which the API counts once. @param {string} item */
+/** Records a view. Retries use the same idempotency key, so that the view counts once. @param {string} item */
 async function view(item) {
   if (!isLoggedIn()) {
-    notice(problem, 'Log in with a name first: a view belongs to a session.')
+    notice(problem, 'Log in first: a view belongs to a session.')
     byId('login-fields', HTMLElement).querySelector('input')?.focus()
     return
   }
@@ -80,10 +80,10 @@ async function view(item) {
       const mayRetry = error instanceof CallError && (error.status === 0 || error.status === 503)
       if (!isLoggedIn()) return
       if (!mayRetry || attempt === 5) {
-        notice(problem, `The view of the ${item} was not counted. ${wordsFor(error)}`)
+        notice(problem, `The view of the ${item} was not counted. ${messageFor(error)}`)
         return
       }
-      notice(problem, `Counting the view of the ${item}: trying again.`)
+      notice(problem, `The view of the ${item} failed; retrying.`)
       await new Promise((resolve) => setTimeout(resolve, 500 * 2 ** attempt))
     }
   }
@@ -124,7 +124,7 @@ function showPopular(popular) {
 }
 
 /**
- * Rows of a name and how long ago something was.
+ * Shows rows of a name and a relative time.
  *
  * @param {string} id
  * @param {{ key: string, name: string, at: number }[]} rows
@@ -142,9 +142,9 @@ function showTimes(id, rows) {
   byId(`${id}-empty`, HTMLElement).hidden = rows.length > 0
 }
 
-/** A user with several sessions is one row. @param {{ user: string | null, lastSeenAt: number }[]} sessions */
+/** Shows one row per user, also for several sessions. @param {{ user: string | null, lastSeenAt: number }[]} sessions */
 function showRecent(sessions) {
-  const others = sessions.filter(({ user }) => !OF_RACES.test(user ?? ''))
+  const others = sessions.filter(({ user }) => !RACE_NAMES.test(user ?? ''))
   const rows = [...Map.groupBy(others, ({ user }) => user)].map(([user, own]) => {
     const who = user === null ? 'A guest' : isUser(user) ? `${user} (you)` : user
     const name = own.length > 1 ? `${who}, ${counted(own.length, 'browser')}` : who
@@ -153,8 +153,8 @@ function showRecent(sessions) {
   showTimes('recent', rows.slice(0, RECENT_SHOWN))
 }
 
-// A race has users and items of its own, until it is over.
-const OF_RACES = /^(?:demo-race|race-item)-\d+$/
+// Users and items of a running race.
+const RACE_NAMES = /^(?:demo-race|race-item)-\d+$/
 
 async function readPopular() {
   const answer = await call('GET', `/items/popular?limit=${LIMIT}`)
@@ -162,7 +162,7 @@ async function readPopular() {
   showItems()
   showPopular(
     /** @type {{ item: string, views: number }[]} */ (answer.items).filter(
-      ({ item }) => !OF_RACES.test(item),
+      ({ item }) => !RACE_NAMES.test(item),
     ),
   )
 }
@@ -195,14 +195,14 @@ export function startShop() {
   const { refresh } = poll(async () => {
     const results = await Promise.allSettled([readPopular(), readOwn()])
     const failed = results.find(({ status }) => status === 'rejected')
-    // A session that has ended is no reason to wait longer.
+    // A 401 (the session has ended) must not lengthen the interval.
     if (failed?.status === 'rejected' && failed.reason?.status !== 401) throw failed.reason
   }, EVERY_MS)
   lists.refresh = () => void refresh()
   onUser((user) => {
     notice(problem, '')
     if (user === undefined) {
-      // What the session saw is not for whoever comes next.
+      // The next user of this browser must not see the data of this session.
       showTimes('viewed', [])
       showTimes('recent', [])
       showSessions([], () => {})

@@ -1,19 +1,19 @@
-// Where the parts of the sequence diagram are. Time runs down the page, at one scale for both lanes, so that
-// their lengths can be compared; only texts move to make room for each other.
+// Layout of the sequence diagrams. Time runs from top to bottom, with one scale for both lanes, so that their
+// lengths are comparable. Only labels are moved, to avoid overlaps.
 
 import { counted, duration } from './format.js'
 
 /**
  * @typedef {object} Exchange
  * @property {'connect' | 'send' | 'receive' | 'close'} kind
- * @property {number} atUs It left.
- * @property {number} untilUs It arrived at the other end.
+ * @property {number} atUs Time of sending.
+ * @property {number} untilUs Time of arrival.
  * @property {number} [roundTrip]
  * @property {number} bytes
  * @property {string[]} lines
  */
 /**
- * @typedef {object} Wire The answer of `POST /demo/wire` for a lane.
+ * @typedef {object} Wire A lane in the response of `POST /demo/wire`.
  * @property {string} strategy
  * @property {{ startUs: number, endUs: number }} http
  * @property {number} connections
@@ -23,7 +23,7 @@ import { counted, duration } from './format.js'
 /** @typedef {{ text: string, reply: string }} Line A command and its reply. */
 /** @typedef {'connect' | 'trip' | 'close'} GroupKind */
 /**
- * @typedef {object} Group What belongs together: a round trip, or a connection that opens or closes.
+ * @typedef {object} Group A round trip, or the opening or closing of a connection.
  * @property {GroupKind} kind
  * @property {number | undefined} roundTrip
  * @property {number} startUs
@@ -43,7 +43,7 @@ const linesOf = (exchanges, kind) =>
   exchanges.filter((one) => one.kind === kind).flatMap(({ lines }) => lines)
 
 /**
- * Commands and replies side by side where each command has its reply, else one below the other.
+ * Returns commands next to their replies if each command has one; otherwise all commands, then all replies.
  *
  * @param {Exchange[]} exchanges
  * @returns {Line[]}
@@ -86,7 +86,7 @@ export function groupsOf({ exchanges }) {
 }
 
 /**
- * Moves labels as little as needed, so that none overlaps another and all end above `bottom`, if they fit.
+ * Moves labels as little as needed so that they do not overlap and, if possible, end above `bottom`.
  *
  * @param {readonly { y: number, height: number }[]} wanted From top to bottom.
  * @param {number} bottom
@@ -114,7 +114,7 @@ const heightOf = (labels) =>
   labels.reduce((sum, { height }) => sum + height + GAP, 0) - (labels.length > 0 ? GAP : 0)
 
 /**
- * Round times for the axis, from 0 to `untilUs`, and about 64 pixels apart.
+ * Returns round times for the axis from 0 to `untilUs`, at least 64 pixels apart.
  *
  * @param {number} untilUs
  * @param {number} pixelsPerUs
@@ -140,7 +140,7 @@ const endOf = (wire) => Math.max(wire.http.endUs, ...wire.exchanges.map(({ until
 
 /**
  * @param {Wire} wire
- * @param {Wire | undefined} slower The other one, if it was answered later.
+ * @param {Wire | undefined} slower The other lane, if its response came later.
  * @returns {Label[]}
  */
 function labelsOf(wire, slower) {
@@ -160,7 +160,7 @@ function labelsOf(wire, slower) {
 }
 
 /**
- * The layout of the diagrams that are shown side by side, in pixels from the top.
+ * Computes the layout of diagrams side by side, in pixels from the top.
  *
  * @param {readonly Wire[]} wires
  */
@@ -198,7 +198,7 @@ export function layout(wires) {
 }
 
 /**
- * A page view in words, a line for each part of it.
+ * Describes a page view as text, one line per step.
  *
  * @param {Wire} wire
  */
@@ -218,17 +218,17 @@ export function textOf(wire) {
 
 const GREETING = /^(AUTH|CLIENT|HELLO|INFO|QUIT|SELECT)\b/
 
-/** `8 round trips (3 only to greet and quit), 1 connection opened`. @param {Wire} wire */
+/** `8 round trips (3 for connection setup and QUIT), 1 connection opened`. @param {Wire} wire */
 export function summaryOf(wire) {
   const greetings = groupsOf(wire).filter(
     ({ kind, lines }) => kind === 'trip' && lines.every(({ text }) => GREETING.test(text)),
   )
-  const only = greetings.length > 0 ? ` (${greetings.length} only to greet and quit)` : ''
+  const setup = greetings.length > 0 ? ` (${greetings.length} for connection setup and QUIT)` : ''
   const opened = `${counted(wire.connections, 'connection')} opened`
-  return `${counted(wire.roundTrips, 'round trip')}${only}, ${opened}`
+  return `${counted(wire.roundTrips, 'round trip')}${setup}, ${opened}`
 }
 
-/** A command with `<now>` for its times, which are long and say little. @param {string} text */
+/** Replaces the times in a command with `<now>`, because they are long. @param {string} text */
 export const withoutTimes = (text) => text.replaceAll(/\b\d{10,}(\.\d+)?\b/g, '<now>')
 
 /**

@@ -1,4 +1,4 @@
-import { call, wordsFor } from './api.js'
+import { call, messageFor } from './api.js'
 import { announce, byId, create, createSvg, notice, setText } from './dom.js'
 import { duration } from './format.js'
 import { onRace } from './race.js'
@@ -8,9 +8,9 @@ import { clip, LINE_HEIGHT, layout, summaryOf, textOf, withoutTimes } from './wi
 /** @typedef {import('./wire-layout.js').Wire} Wire */
 /** @typedef {ReturnType<typeof layout>[number]} Lane */
 
-/** How long the longer of both is played; and how wide a character of the labels is, in pixels. */
+/** Duration of the animation of the longer diagram. */
 const PLAY_MS = 2_600
-const CHARACTER = 7.25
+const CHARACTER_WIDTH = 7.25
 const TOP = 34
 
 const button = byId('wire-send', HTMLButtonElement)
@@ -28,7 +28,7 @@ function diagram({ wire, groups, labels, pixelsPerUs, longestUs, endUs, height, 
   const api = isNarrow ? 44 : 60
   const redis = isNarrow ? 96 : 150
   const text = redis + (isNarrow ? 12 : 24)
-  const characters = Math.floor((pixels - text) / CHARACTER)
+  const characters = Math.floor((pixels - text) / CHARACTER_WIDTH)
   const y = (/** @type {number} */ us) => TOP + us * pixelsPerUs
   const bottom = TOP + height + 8
   const id = `wire-${wire.strategy}-${Math.random().toString(36).slice(2, 8)}`
@@ -169,7 +169,7 @@ function figure(lane) {
   }
 }
 
-/** Draws what is shown at the width that there is. */
+/** Draws the diagrams at the available width. */
 function draw() {
   if (shown.length === 0) return
   const lanes = layout(shown)
@@ -182,7 +182,7 @@ function draw() {
   })
 }
 
-/** Plays both at the same speed, slowed down. */
+/** Animates both diagrams in slow motion, at the same speed. */
 function play() {
   if (matchMedia('(prefers-reduced-motion: reduce)').matches) return
   const msPerUs = PLAY_MS / (layout(shown)[0]?.longestUs ?? 1)
@@ -198,7 +198,7 @@ function block(isBlocked) {
   else button.removeAttribute('aria-disabled')
 }
 
-let raceIsOn = false
+let isRaceRunning = false
 
 async function send() {
   const { lanes, distanceMs } = settings()
@@ -219,14 +219,14 @@ async function send() {
       )
     }
   } catch (error) {
-    notice(problem, wordsFor(error))
+    notice(problem, messageFor(error))
   } finally {
-    block(raceIsOn)
-    button.textContent = shown.length > 0 ? 'Send it again' : 'Send one page view'
+    block(isRaceRunning)
+    button.textContent = shown.length > 0 ? 'Send again' : 'Send one page view'
   }
 }
 
-/** Where there is a demo service, as `GET /demo` says. */
+/** Called if `GET /demo` reports a race. */
 export function startWire() {
   const sendUnlessBusy = () => void (button.getAttribute('aria-disabled') === 'true' || send())
   const hero = byId('hero-wire', HTMLButtonElement)
@@ -241,15 +241,15 @@ export function startWire() {
     const { lanes, distanceMs } = settings()
     setText(
       note,
-      raceIsOn
-        ? 'The race is on: send a page view after it'
+      isRaceRunning
+        ? 'Race in progress: send a page view when it has ended'
         : `${lanes.join(' and ')}, ${distanceOf(distanceMs)}`,
     )
   }
   onSettings(showNote)
   onRace((isRunning) => {
-    if (isRunning !== raceIsOn) block(isRunning)
-    raceIsOn = isRunning
+    if (isRunning !== isRaceRunning) block(isRunning)
+    isRaceRunning = isRunning
     showNote()
   })
   new ResizeObserver(() => {

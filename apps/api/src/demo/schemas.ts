@@ -8,23 +8,24 @@ const Exactly = <Properties extends TProperties>(
 
 const Strategy = Type.Unsafe<StrategyName>({ type: 'string', enum: [...strategyNames] })
 
-/** One for each lane. */
+/** One item per lane. */
 const Pair = <Item extends TSchema>(item: Item) => Type.Array(item, { minItems: 2, maxItems: 2 })
 
 const lanes = Pair(Strategy)
 const distanceMs = Type.Number({
   minimum: 0,
-  description: 'Added to each round trip to Redis; GET /demo lists what it may be',
+  description:
+    'Latency added to each round trip to Redis, in ms. GET /demo lists the allowed values',
 })
 
 export const RaceBody = Exactly(
   {
     lanes,
-    connections: Type.Integer({ minimum: 1, description: 'Of the load generator, per lane' }),
+    connections: Type.Integer({ minimum: 1, description: 'Load generator connections per lane' }),
     distanceMs,
   },
   {
-    description: 'What to compare',
+    description: 'Strategies to compare',
     examples: [{ lanes: ['naive', 'batch'], connections: 64, distanceMs: 0 }],
   },
 )
@@ -32,14 +33,14 @@ export const RaceBody = Exactly(
 export const WireBody = Exactly(
   { lanes, distanceMs },
   {
-    description: 'What to show',
+    description: 'Strategies to trace',
     examples: [{ lanes: ['naive', 'batch'], distanceMs: 0 }],
   },
 )
 
 export const RaceStarted = Exactly(
   { id: Type.String() },
-  { description: 'It runs', examples: [{ id: '2f1f8c5e-6c2d-4c4e-9d3f-0d0c5a1b7e42' }] },
+  { description: 'Race started', examples: [{ id: '2f1f8c5e-6c2d-4c4e-9d3f-0d0c5a1b7e42' }] },
 )
 
 const RaceLimits = Exactly({
@@ -50,21 +51,20 @@ const RaceLimits = Exactly({
     maximum: Type.Integer(),
   }),
   distancesMs: Type.Array(Type.Number()),
-  rounds: Type.Integer({ description: 'The lanes take turns, one each in a round' }),
+  rounds: Type.Integer({ description: 'In each round, every lane has one turn' }),
   turnSeconds: Type.Number(),
 })
 
 export const Demo = Exactly(
   {
     race: Type.Union([RaceLimits, Type.Null()]),
-    why: Type.Optional(Type.String({ description: 'Why there is no race' })),
-    login: Type.Array(Type.String(), { description: 'The texts that POST /login takes' }),
-    server: Type.Boolean({ description: 'Whether GET /demo/server is there: not in production' }),
-    riskFeatures: Type.Boolean({ description: 'Whether there is GET /me/risk (RISK_FEATURES)' }),
+    why: Type.Optional(Type.String({ description: 'Why no race is available' })),
+    login: Type.Array(Type.String(), { description: 'String fields in the body of POST /login' }),
+    server: Type.Boolean({ description: 'Whether GET /demo/server exists: not in production' }),
+    riskFeatures: Type.Boolean({ description: 'Whether GET /me/risk exists (RISK_FEATURES)' }),
   },
   {
-    description:
-      'What races there may be (null: none), what a login needs, and whether risk features are on',
+    description: 'Limits of a race (null: no race available), login fields and available routes',
     examples: [
       {
         race: {
@@ -80,7 +80,7 @@ export const Demo = Exactly(
       },
       {
         race: null,
-        why: 'no race was started here',
+        why: 'no demo service is running',
         login: ['user', 'password'],
         server: false,
         riskFeatures: false,
@@ -95,18 +95,18 @@ const Exchange = Exactly({
   kind: Type.String({ enum: ['connect', 'send', 'receive', 'close'] }),
   atUs: Micros,
   untilUs: Micros,
-  roundTrip: Type.Optional(Type.Integer({ description: 'From 1' })),
+  roundTrip: Type.Optional(Type.Integer({ description: 'Number of the round trip, from 1' })),
   bytes: Type.Integer(),
   lines: Type.Array(Type.String(), {
-    description: 'Commands or replies in words, without secrets',
+    description: 'Commands or replies as text, without secrets',
   }),
 })
 
 const Wire = Exactly({
   strategy: Strategy,
   http: Exactly({ startUs: Type.Literal(0), endUs: Micros }),
-  connections: Type.Integer({ description: 'How many were opened' }),
-  roundTrips: Type.Integer({ description: 'With those of greetings and QUIT' }),
+  connections: Type.Integer({ description: 'Connections opened for this view' }),
+  roundTrips: Type.Integer({ description: 'Including connection setup and QUIT' }),
   exchanges: Type.Array(Exchange),
 })
 
@@ -114,7 +114,7 @@ export const Wires = Exactly(
   { lanes: Pair(Wire) },
   {
     description:
-      'One page view through each lane, as the relay before Redis saw it: of five, that with the median time',
+      'Traffic of one page view per lane, recorded by a relay in front of Redis. Of five views, the one with the median duration',
     examples: [
       {
         lanes: ['batch', 'pipeline'].map((strategy) => ({
@@ -149,21 +149,21 @@ export const Server = Exactly(
   {
     topology: Topology,
     nodes: Type.Array(Type.String(), {
-      description: 'host:port of each server that holds keys, or the path of its socket',
+      description: 'host:port or socket path of each server that holds keys',
     }),
-    unavailable: Type.Array(Type.String(), { description: 'Those of them that did not answer' }),
-    build: Type.Union([Type.String(), Type.Null()], { description: 'null: not a build of ours' }),
+    unavailable: Type.Array(Type.String(), { description: 'Nodes that did not answer' }),
+    build: Type.Union([Type.String(), Type.Null()], { description: 'null: not built by Onetrip' }),
     version: Type.String(),
-    ioThreads: Type.Integer({ description: 'The main thread included' }),
+    ioThreads: Type.Integer({ description: 'Including the main thread' }),
     connectedClients: Count,
     commandsPerSecond: Count,
     totalConnectionsReceived: Count,
     usedMemory: Type.Integer({ description: 'Bytes' }),
-    uptimeSeconds: Type.Integer({ description: 'Of the server that started last' }),
+    uptimeSeconds: Type.Integer({ description: 'Uptime of the server that started last' }),
   },
   {
     description:
-      'The Redis server, at most a second ago; of a cluster: the sums over its masters, build and threads of the first',
+      'State of the Redis server, at most one second old. Cluster: sums over its primaries; build and threads of the first',
     examples: [
       {
         topology: 'single',

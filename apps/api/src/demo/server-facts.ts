@@ -1,39 +1,39 @@
 import { parseInfo, type SessionStore } from '@onetrip/session-store'
 import type { Topology } from '../redis-location.ts'
 
-/** What the demo page shows of the Redis server, or of the masters of a cluster together. */
+/** Data about the Redis server for the demo page. With a cluster: sums over its primaries. */
 export interface ServerFacts {
   topology: Topology
-  /** `host:port` of each server that holds keys, or the path of its socket. */
+  /** `host:port` or socket path of each server that holds keys. */
   nodes: string[]
-  /** Those of them that did not answer. */
+  /** Nodes that did not answer. */
   unavailable: string[]
-  /** Of the first server. Such as `patched-ce8d76da85e6`; null if it is not a build of ours. */
+  /** Build of the first server, such as `patched-ce8d76da85e6`; null if not built by Onetrip. */
   build: string | null
   version: string
-  /** Threads of one server that read and write sockets, the main thread included. */
+  /** Threads of the first server that read and write sockets, including the main thread. */
   ioThreads: number
   connectedClients: number
-  /** As Redis measures it over the last seconds. */
+  /** Measured by Redis over the last seconds. */
   commandsPerSecond: number
   totalConnectionsReceived: number
-  /** In bytes. */
+  /** Bytes. */
   usedMemory: number
-  /** Of the server that started last. */
+  /** Uptime of the server that started last. */
   uptimeSeconds: number
 }
 
 const SECTIONS = ['server', 'clients', 'memory', 'stats', 'threads']
-const SHARED_MS = 1_000
+const CACHE_MS = 1_000
 
-/** Reads them from Redis, at most once a second however many ask. Rejects when no server answers. */
+/** Reads the data with INFO. Calls within one second share a result. Rejects if no server answers. */
 export function serverFacts(store: SessionStore, topology: Topology): () => Promise<ServerFacts> {
-  let askedAt = Number.NEGATIVE_INFINITY
+  let readAt = Number.NEGATIVE_INFINITY
   let facts: Promise<ServerFacts>
   return () => {
     const now = performance.now()
-    if (now - askedAt >= SHARED_MS) {
-      askedAt = now
+    if (now - readAt >= CACHE_MS) {
+      readAt = now
       facts = readFacts(store, topology)
     }
     return facts

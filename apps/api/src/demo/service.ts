@@ -2,24 +2,24 @@ import { PassThrough, type Readable } from 'node:stream'
 import { type Dispatcher, Pool } from 'undici'
 import { ApiError } from '../errors.ts'
 
-/** A first picture of the wire starts two APIs. */
+/** Long, because the first trace of a view (`POST /demo/wire`) starts two APIs. */
 const TIMEOUT_MS = 60_000
 
-const NO_RACE = 'no race was started here: npm start does, unless it is switched off'
+const NO_RACE = 'no demo service is running; npm start starts one unless the race is switched off'
 
-/** The demo service, which runs the race: a program of `npm start`, behind a Unix socket. */
+/** Client of the demo service, the program of `npm start` that runs the race. It listens on a Unix socket. */
 export class DemoService {
   readonly #pool: Pool | undefined
   readonly #streams = new Set<PassThrough>()
 
-  /** @param socket Path of its Unix socket; empty where no demo service runs. */
+  /** @param socket Path of its Unix socket; empty if no demo service runs. */
   constructor(socket: string) {
     if (socket === '') return
     const timeouts = { headersTimeout: TIMEOUT_MS, bodyTimeout: 0 } // events may be minutes apart
     this.#pool = new Pool('http://demo', { socketPath: socket, ...timeouts })
   }
 
-  /** What races there may be. Without any, `why` says so. */
+  /** Limits of a race. Without a demo service, `why` is the reason. */
   async limits(): Promise<unknown> {
     try {
       return await this.call('GET', '/race')
@@ -29,22 +29,22 @@ export class DemoService {
     }
   }
 
-  /** @throws ApiError when it refuses, does not answer, or is not there. */
+  /** @throws ApiError if the service rejects the request, does not answer or does not run. */
   async call(method: 'GET' | 'POST', path: string, body?: unknown): Promise<unknown> {
     const answer = await this.#request(method, path, body)
     return await answer.body.json()
   }
 
   /**
-   * The events of the races, as they come. The stream ends when the service does, and at `endStreams`.
+   * Streams the events of races. The stream ends when the service stops, or with `endStreams`.
    *
-   * @throws ApiError as `call`.
+   * @throws ApiError as for `call`.
    */
   async events(): Promise<Readable> {
     const { body } = await this.#request('GET', '/race/events')
     const stream = new PassThrough()
     this.#streams.add(stream)
-    body.on('error', () => {}) // it is closed then
+    body.on('error', () => {}) // 'close' follows
     body.on('data', (chunk: Buffer) => void stream.write(chunk))
     body.once('close', () => stream.end())
     stream.once('close', () => {
@@ -54,7 +54,7 @@ export class DemoService {
     return stream
   }
 
-  /** Clients read what was sent, and then the end. */
+  /** Ends the streams gracefully: clients still get the events sent before. */
   endStreams(): void {
     for (const stream of this.#streams) stream.end()
   }

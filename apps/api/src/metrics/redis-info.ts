@@ -1,7 +1,7 @@
 import { type CommandStats, commandStats } from '@onetrip/session-store'
 import { Counter, Gauge, type Registry } from 'prom-client'
 
-/** What INFO is asked for: nothing that costs Redis more with more clients or keys. */
+/** Sections of INFO to read: only those whose cost does not grow with clients or keys. */
 export const INFO_SECTIONS = [
   ...['clients', 'memory', 'persistence', 'stats', 'replication'],
   ...['cpu', 'commandstats', 'keyspace'],
@@ -11,15 +11,15 @@ export const INFO_SECTIONS = [
 export type RedisInfo = ReadonlyMap<string, string>
 
 interface Field {
-  /** Without `onetrip_redis_`; otherwise as the exporter of oliver006 calls it. */
+  /** Without the prefix `onetrip_redis_`. The rest is the name in oliver006/redis_exporter. */
   name: string
   help: string
   kind: typeof Counter | typeof Gauge
-  /** Undefined where this Redis does not tell. */
+  /** Undefined if this Redis does not report the field. */
   value(info: RedisInfo): number | undefined
 }
 
-/** A number as it stands there; undefined when it is none. */
+/** Value of a numeric field; undefined if it is absent or not a number. */
 const number = (field: string) => (info: RedisInfo) => finite(Number(info.get(field) ?? Number.NaN))
 const is =
   (word: string) =>
@@ -43,10 +43,10 @@ const fields: readonly Field[] = [
   gauge('max_clients', 'Connections that Redis allows (maxclients)', number('maxclients')),
   gauge('memory_used_bytes', 'Memory that Redis allocated', number('used_memory')),
   gauge('memory_rss_bytes', 'Memory of the Redis process', number('used_memory_rss')),
-  gauge('memory_max_bytes', 'maxmemory; 0: no limit', number('maxmemory')),
+  gauge('memory_max_bytes', 'Memory limit (maxmemory); 0: no limit', number('maxmemory')),
   gauge(
     'memory_fragmentation_ratio',
-    'Memory of the process to memory allocated; 1.15 is 15 % of fragmentation',
+    'Process memory divided by allocated memory; 1.15 is 15 % fragmentation',
     number('mem_fragmentation_ratio'),
   ),
   counter('commands_processed', 'Commands that Redis executed', number('total_commands_processed')),
@@ -57,16 +57,16 @@ const fields: readonly Field[] = [
   ),
   counter(
     'rejected_connections',
-    'Connections refused at maxclients',
+    'Connections rejected because of maxclients',
     number('rejected_connections'),
   ),
-  counter('evicted_keys', 'Keys that Redis removed at maxmemory', number('evicted_keys')),
-  counter('error_replies', 'Errors that Redis replied', number('total_error_replies')),
+  counter('evicted_keys', 'Keys evicted because of maxmemory', number('evicted_keys')),
+  counter('error_replies', 'Error replies of Redis', number('total_error_replies')),
   counter('cpu_seconds', 'CPU time of the Redis process, all threads', (info) =>
     finite(Number(info.get('used_cpu_user')) + Number(info.get('used_cpu_sys'))),
   ),
-  counter('cpu_user_seconds', 'The part of it in the program', number('used_cpu_user')),
-  counter('cpu_sys_seconds', 'The part of it in the kernel: sockets', number('used_cpu_sys')),
+  counter('cpu_user_seconds', 'User CPU time of the Redis process', number('used_cpu_user')),
+  counter('cpu_sys_seconds', 'System CPU time of the Redis process', number('used_cpu_sys')),
   counter('net_input_bytes', 'Bytes that Redis received', number('total_net_input_bytes')),
   counter('net_output_bytes', 'Bytes that Redis sent', number('total_net_output_bytes')),
   gauge(
@@ -76,37 +76,41 @@ const fields: readonly Field[] = [
   ),
   gauge(
     'client_recent_max_output_buffer_bytes',
-    'The longest output buffer of a client lately',
+    'Largest recent output buffer of a client',
     number('client_recent_max_output_buffer'),
   ),
-  gauge('primary', '1: it takes writes; 0: it is a replica', is('master')('role')),
-  gauge('connected_replicas', 'Replicas that are connected to it', number('connected_slaves')),
+  gauge('primary', '1: primary; 0: replica', is('master')('role')),
+  gauge('connected_replicas', 'Connected replicas', number('connected_slaves')),
   gauge(
     'replication_link_up',
-    'Of a replica: 1: it is connected to its primary',
+    'Replicas only: 1: connected to the primary',
     is('up')('master_link_status'),
   ),
-  gauge('rdb_last_save_ok', '1: the last snapshot was saved', isOk('rdb_last_bgsave_status')),
-  gauge('aof_enabled', '1: the append-only file is on', number('aof_enabled')),
-  gauge('aof_last_write_ok', '1: the append-only file takes writes', isOk('aof_last_write_status')),
-  gauge('aof_last_rewrite_ok', '1: its last rewrite worked', isOk('aof_last_bgrewrite_status')),
+  gauge('rdb_last_save_ok', '1: the last RDB snapshot succeeded', isOk('rdb_last_bgsave_status')),
+  gauge('aof_enabled', '1: the append-only file is enabled', number('aof_enabled')),
+  gauge('aof_last_write_ok', '1: the last AOF write succeeded', isOk('aof_last_write_status')),
+  gauge(
+    'aof_last_rewrite_ok',
+    '1: the last AOF rewrite succeeded',
+    isOk('aof_last_bgrewrite_status'),
+  ),
 ]
 
 /**
- * Serves the last reply to INFO of each node, by the node's name.
+ * Registers metrics of the latest INFO of each node, labelled with the node's name.
  *
- * @param nodes `info` is undefined while the node is away.
+ * @param nodes `info` is undefined while the node is down.
  */
 export function redisMetrics(
   registry: Registry,
   nodes: () => ReadonlyMap<string, { readonly info: RedisInfo | undefined }>,
 ): void {
   const registers = [registry]
-  /** Two processes that ask have asked the same Redis. */
+  /** All processes read the same Redis, so merging takes the maximum. */
   const aggregator = 'max'
   new Gauge({
     name: 'onetrip_redis_up',
-    help: '1: Redis answered when it was last asked',
+    help: '1: Redis answered the latest INFO',
     labelNames: ['node'],
     registers,
     aggregator,
@@ -123,7 +127,7 @@ export function redisMetrics(
       registers,
       aggregator,
       collect() {
-        // Absent while Redis is away: a counter that falls to 0 and comes back would count twice.
+        // Absent while Redis is down: rate() would take a counter that drops to 0 for a reset.
         this.reset()
         for (const [node, { info }] of nodes()) {
           const current = info && value(info)
@@ -146,11 +150,11 @@ export function redisMetrics(
         }
       },
     })
-  byCommand('commands', 'Calls, by command', ({ calls }) => calls)
-  byCommand('commands_duration_seconds', 'Execution time, by command', ({ micros }) => micros / 1e6)
+  byCommand('commands', 'Calls by command', ({ calls }) => calls)
+  byCommand('commands_duration_seconds', 'Execution time by command', ({ micros }) => micros / 1e6)
   new Gauge({
     name: 'onetrip_redis_keys',
-    help: 'Keys, by database',
+    help: 'Keys by database',
     labelNames: ['node', 'db'],
     registers,
     aggregator,

@@ -3,30 +3,30 @@ import type { FastifyBaseLogger } from 'fastify'
 import { INFO_SECTIONS, type RedisInfo } from './redis-info.ts'
 
 export interface RedisNodeOptions {
-  /** Where it is. The user needs INFO, and in a cluster CLUSTER SHARDS. */
+  /** Address. The Redis user needs permission for INFO and, in a cluster, CLUSTER SHARDS. */
   server: ServerLocation
-  /** How the metrics and the log call it. */
+  /** Name in metrics and log lines. */
   name: string
   intervalSeconds: number
-  /** How long one reply may take. */
+  /** Timeout of a command, in milliseconds. */
   deadlineMs: number
   log: Pick<FastifyBaseLogger, 'info' | 'warn'>
 }
 
 export interface RedisNode {
-  /** The last reply to INFO; undefined while the server is away. */
+  /** Latest INFO; undefined while the server is down. */
   readonly info: RedisInfo | undefined
-  /** The reply to CLUSTER SHARDS; undefined without a cluster. Never rejects. */
+  /** Reply to CLUSTER SHARDS; undefined without a cluster or if the command fails. Never rejects. */
   shards(): Promise<unknown>
   stop(): void
 }
 
 /**
- * Asks one server for INFO, now and after each interval, on a connection of its own. Not asked when metrics
- * are read, since INFO takes Redis time and readers may be many.
+ * Polls one server with INFO on a dedicated connection: at once, then after each interval. A scrape of the
+ * metrics sends no INFO, since INFO takes CPU time of Redis and there may be many scrapers.
  *
- * While the server is away nothing is thrown, and one line is logged; another when it is back. Keeps no
- * process alive.
+ * Throws no errors while the server is down. Logs one line when it goes down and one when it is up again.
+ * Does not keep the process alive.
  */
 export function pollNode(options: RedisNodeOptions): RedisNode {
   const { server, name: node, intervalSeconds, deadlineMs, log } = options
@@ -41,17 +41,17 @@ export function pollNode(options: RedisNodeOptions): RedisNode {
     lastError = error
   })
   redis.on('ready', () => void poll())
-  redis.on('close', () => tell(undefined))
-  redis.connect().catch(() => tell(undefined)) // ioredis tries again by itself
+  redis.on('close', () => update(undefined))
+  redis.connect().catch(() => update(undefined)) // ioredis reconnects
 
   async function poll(): Promise<void> {
-    const reply = await ask(() => redis.info(...INFO_SECTIONS))
-    tell(reply === undefined ? undefined : parseInfo(reply))
-    clearTimeout(next) // of the connection before
+    const reply = await send(() => redis.info(...INFO_SECTIONS))
+    update(reply === undefined ? undefined : parseInfo(reply))
+    clearTimeout(next) // set by the previous connection
     if (!stopped) next = setTimeout(poll, intervalSeconds * 1000).unref()
   }
 
-  async function ask<Reply>(command: () => Promise<Reply>): Promise<Reply | undefined> {
+  async function send<Reply>(command: () => Promise<Reply>): Promise<Reply | undefined> {
     if (redis.status !== 'ready') return undefined
     const { stream } = redis
     const deadline = setTimeout(() => stream.destroy(new Error('no reply')), deadlineMs)
@@ -65,7 +65,7 @@ export function pollNode(options: RedisNodeOptions): RedisNode {
     }
   }
 
-  function tell(info: RedisInfo | undefined): void {
+  function update(info: RedisInfo | undefined): void {
     latest = info
     if (stopped || wasUp === (info !== undefined)) return
     wasUp = info !== undefined
@@ -77,7 +77,7 @@ export function pollNode(options: RedisNodeOptions): RedisNode {
     get info() {
       return latest
     },
-    shards: () => ask(() => redis.cluster('SHARDS') as Promise<unknown>),
+    shards: () => send(() => redis.cluster('SHARDS') as Promise<unknown>),
     stop() {
       stopped = true
       clearTimeout(next)

@@ -6,7 +6,7 @@ import { pollNode, type RedisNode, type RedisNodeOptions } from './redis-node.ts
 
 export interface RedisPollerOptions
   extends Pick<RedisNodeOptions, 'intervalSeconds' | 'deadlineMs' | 'log'> {
-  /** Usually one; two while sessions move from one to the other. */
+  /** One location; two during a migration. */
   locations: readonly RedisLocation[]
   registry: Registry
 }
@@ -14,12 +14,11 @@ export interface RedisPollerOptions
 type Nodes = Map<string, RedisNode>
 
 /**
- * Polls Redis for its metrics (`pollNode`): the one server, the master that sentinels name, or every node of
- * a cluster, replicas and nodes that are down included. One poller per group of processes is enough: it is
- * the same Redis.
+ * Polls Redis for its metrics (`pollNode`): the single server, the primary that the sentinels name, or every
+ * node of a cluster including replicas and nodes that are down. One process of several workers is enough.
  *
- * @returns What ends it.
- * @throws TypeError when the location is unusable.
+ * @returns Function that stops polling.
+ * @throws TypeError if a location is invalid.
  */
 export function pollRedis(options: RedisPollerOptions): () => void {
   const { locations, registry } = options
@@ -41,13 +40,13 @@ function pollLocation(redis: RedisLocation, options: RedisPollerOptions) {
   return { nodes, stop: node.stop }
 }
 
-/** `host:port`, or the path of the socket: nothing secret. */
+/** `host:port` or socket path, without user and password. */
 function nameOf(url: string): string {
   const { protocol, host, pathname } = new URL(url)
   return protocol === 'unix:' ? decodeURIComponent(pathname) : host
 }
 
-/** Begins with the nodes that the settings name. From then on the nodes say which there are. */
+/** Starts with the configured nodes, then discovers the nodes of the cluster with CLUSTER SHARDS. */
 function pollCluster(
   cluster: ClusterAddress,
   nodes: Nodes,
@@ -77,8 +76,8 @@ function pollCluster(
     }
     if (stopped) return
     if (found.size > 0) poll(found)
-    // Sooner while nothing is known: the connections are being opened.
-    const waitMs = found.size > 0 ? intervalSeconds * 1000 : DISCOVER_AGAIN_MS
+    // Retry soon if no node has answered: the connections may still be opening.
+    const waitMs = found.size > 0 ? intervalSeconds * 1000 : DISCOVERY_RETRY_MS
     timer = setTimeout(discover, waitMs).unref()
   }
 
@@ -91,7 +90,7 @@ function pollCluster(
   }
 }
 
-const DISCOVER_AGAIN_MS = 500
+const DISCOVERY_RETRY_MS = 500
 
 function serverOf({ username, password, tls }: ClusterAddress, name: string) {
   const url = new URL(`${tls ? 'rediss' : 'redis'}://${name}`)
@@ -100,14 +99,14 @@ function serverOf({ username, password, tls }: ClusterAddress, name: string) {
   return { url: url.href, tls: typeof tls === 'object' ? tls : undefined }
 }
 
-/** The nodes in a reply to CLUSTER SHARDS, as `host:port`; those that are down are in it, too. */
+/** The nodes in a reply to CLUSTER SHARDS, as `host:port`, including nodes that are down. */
 function nodesOf(shards: unknown, tls: boolean): Set<string> {
   const names = new Set<string>()
   for (const shard of listOf(shards)) {
     for (const node of listOf(fieldsOf(shard).get('nodes'))) {
       const fields = fieldsOf(node)
       const host = String(fields.get('endpoint') || fields.get('ip') || '')
-      // A front that does TLS is announced as the port.
+      // A TLS proxy in front of a node is announced as `port`, not `tls-port`.
       const port = Number((tls && fields.get('tls-port')) || fields.get('port') || 0)
       if (host !== '' && port > 0) names.add(`${host.includes(':') ? `[${host}]` : host}:${port}`)
     }
@@ -117,7 +116,7 @@ function nodesOf(shards: unknown, tls: boolean): Set<string> {
 
 const listOf = (reply: unknown): readonly unknown[] => (Array.isArray(reply) ? reply : [])
 
-/** In RESP2 a map is a list of names and values. */
+/** RESP2 sends a map as a list of alternating names and values. */
 function fieldsOf(reply: unknown): Map<unknown, unknown> {
   const list = listOf(reply)
   return new Map(

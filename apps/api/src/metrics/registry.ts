@@ -2,20 +2,20 @@ import { performance } from 'node:perf_hooks'
 import { Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client'
 
 /**
- * What each process serves, whether it is the only one or a worker: prom-client's defaults (CPU,
- * memory, garbage collection, delay of the event loop) and how busy its event loop is.
+ * Creates the registry of one process: prom-client's default metrics (CPU, memory, garbage collection, event
+ * loop delay) and the active time of its event loop.
  *
- * Every metric here and in this folder can be merged over processes by prom-client's
- * `AggregatorRegistry`, by the `aggregator` that it names (default: the sum).
+ * prom-client's `AggregatorRegistry` can merge all metrics in this folder over processes. Their `aggregator`
+ * says how (default: sum).
  */
 export function createRegistry(): Registry {
   const registry = new Registry()
   collectDefaultMetrics({ register: registry })
   new Counter({
     name: 'onetrip_event_loop_active_seconds_total',
-    help: 'Time that event loops were not idle: its rate by process is a share, 1 is saturated',
+    help: 'Time that event loops were not idle. Rate per process: 0 is idle, 1 is saturated',
     registers: [registry],
-    // A counter and not a utilization since the last time, which two readers would spoil each other.
+    // A counter: two scrapers would disturb each other with the utilization since the last scrape.
     collect() {
       this.reset()
       this.inc(performance.eventLoopUtilization().active / 1000)
@@ -23,7 +23,7 @@ export function createRegistry(): Registry {
   })
   new Gauge({
     name: 'onetrip_processes',
-    help: 'Processes that serve requests and are measured here: what shares are shares of',
+    help: 'Processes that serve requests. Divide a summed rate by it for a value per process',
     registers: [registry],
   }).set(1)
   return registry

@@ -19,7 +19,7 @@ const BATCH_SECONDS = [
 ]
 const BATCH_UPDATES = [1, 2, 4, 6, 8, 10, 12, 14, 16]
 
-/** The errors that are no mistake of the caller: they are served from the start, as 0. */
+/** Errors that clients do not cause. Their counters start at 0 instead of being absent. */
 const FAILURES = [
   'ONETRIP_NOT_SENT',
   'ONETRIP_OVERLOADED',
@@ -27,36 +27,33 @@ const FAILURES = [
   'ONETRIP_REFUSED',
 ]
 
-/** Counts what the store says on its diagnostics channels. Returns what ends that. */
+/** Registers metrics of the store's diagnostics channels. Returns a function that unsubscribes. */
 export function measureStore(store: SessionStore, registry: Registry): () => void {
   const registers = [registry]
   const counter = (name: string, help: string) => new Counter({ name, help, registers })
-  const roundTrips = counter('onetrip_store_round_trips_total', 'Round trips of updates to Redis')
-  const commands = counter('onetrip_store_commands_total', 'Commands of updates sent to Redis')
-  const opened = counter(
-    'onetrip_store_connections_opened_total',
-    'Connections to Redis that were opened',
-  )
+  const roundTrips = counter('onetrip_store_round_trips_total', 'Round trips to Redis for updates')
+  const commands = counter('onetrip_store_commands_total', 'Commands sent to Redis for updates')
+  const opened = counter('onetrip_store_connections_opened_total', 'Connections to Redis opened')
   const closed = counter(
     'onetrip_store_connections_closed_total',
-    'Connections of the pool that were closed or lost',
+    'Pool connections that were closed or lost',
   )
   const errors = new Counter({
     name: 'onetrip_store_errors_total',
-    help: 'Updates that ended with an error, by code',
+    help: 'Failed updates by error code',
     labelNames: ['code'],
     registers,
   })
   for (const code of FAILURES) errors.inc({ code }, 0)
   const updates = new Histogram({
     name: 'onetrip_store_batch_updates',
-    help: 'Updates that went to Redis together; its count is the batches (strategy batch only)',
+    help: 'Updates per batch (strategy batch only)',
     buckets: BATCH_UPDATES,
     registers,
   })
   const durations = new Histogram({
     name: 'onetrip_store_batch_duration_seconds',
-    help: 'From the first write of a batch to its last reply (strategy batch only)',
+    help: 'Time from the first write of a batch to its last reply (strategy batch only)',
     buckets: BATCH_SECONDS,
     registers,
   })
@@ -81,7 +78,7 @@ export function measureStore(store: SessionStore, registry: Registry): () => voi
   }
 }
 
-/** Subscribes. Returns what unsubscribes. */
+/** Returns a function that unsubscribes. */
 function on<Message>(channel: Channel, listen: (message: Message) => void): () => void {
   const listener = (message: unknown) => listen(message as Message)
   channel.subscribe(listener)
@@ -91,7 +88,7 @@ function on<Message>(channel: Channel, listen: (message: Message) => void): () =
 function measurePool(store: SessionStore, registry: Registry): void {
   new Gauge({
     name: 'onetrip_store_in_flight',
-    help: 'Updates that were sent and whose replies are not there (pooled strategies)',
+    help: 'Updates sent to Redis whose replies are outstanding (pooled strategies)',
     registers: [registry],
     collect() {
       this.set(store.pool?.inFlight ?? 0)
@@ -99,7 +96,7 @@ function measurePool(store: SessionStore, registry: Registry): void {
   })
   new Gauge({
     name: 'onetrip_store_pool_connections',
-    help: 'Connections of the pool, by state: ready or down (pooled strategies)',
+    help: 'Pool connections by state: ready or down (pooled strategies)',
     labelNames: ['state'],
     registers: [registry],
     collect() {
@@ -114,21 +111,21 @@ function janitorMetrics(registry: Registry): (event: RetentionEvent) => void {
   const registers = [registry]
   const runs = new Counter({
     name: 'onetrip_janitor_runs_total',
-    help: 'Runs of the janitor, by result: worked, idle (another process was at it) or failed',
+    help: 'Janitor runs by result: worked, idle (another process was working) or failed',
     labelNames: ['result'],
     registers,
   })
   for (const result of ['worked', 'idle', 'failed']) runs.inc({ result }, 0)
   const removed = new Counter({
     name: 'onetrip_janitor_removed_total',
-    help: 'What the janitor removed, by kind: session, item (its count) or leftover',
+    help: 'Removed by the janitor, by kind: session, item (its view count) or leftover',
     labelNames: ['kind'],
     registers,
   })
   for (const kind of ['session', 'item', 'leftover']) removed.inc({ kind }, 0)
   const lastRun = new Gauge({
     name: 'onetrip_janitor_last_run_timestamp_seconds',
-    help: 'When the janitor of this process last worked; 0: not yet',
+    help: 'Time of the last janitor run of this process that worked; 0: none yet',
     aggregator: 'max',
     registers,
   })

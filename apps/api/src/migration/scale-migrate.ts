@@ -27,57 +27,60 @@ interface Flags {
 }
 
 const DEADLINE_MS = 10_000
-/** Between two lines of progress: on a terminal, where the line is replaced, and elsewhere. */
-const TERMINAL_MS = 200
-const ELSEWHERE_MS = 10_000
+/** Interval of progress lines. On a terminal each line replaces the previous one. */
+const TERMINAL_PROGRESS_MS = 200
+const LOG_PROGRESS_MS = 10_000
 
-const wholeNumber = (least: number, most: number) => (text: string) => {
+const wholeNumber = (min: number, max: number) => (text: string) => {
   const value = /^\d{1,9}$/.test(text) ? Number(text) : Number.NaN
-  if (value >= least && value <= most) return value
-  throw new InvalidArgumentError(`It must be a whole number from ${least} to ${most}.`)
+  if (value >= min && value <= max) return value
+  throw new InvalidArgumentError(`It must be a whole number from ${min} to ${max}.`)
 }
 
 const command = new Command('npm run scale:migrate --')
   .description(
-    'Moves sessions and item counts from a single Redis to a Redis Cluster, or to another single Redis with partitioned keys, while both serve. Before the first run every API needs REDIS_MIGRATE_TO and REDIS_MIGRATE_HOME=target: see docs/scaling-migration.md. Run it again after any failure: nothing moves or counts twice.',
+    'Moves sessions and item counts from a single Redis to a Redis Cluster (or to another single Redis with partitioned keys) without downtime. Before the first run, set REDIS_MIGRATE_TO and REDIS_MIGRATE_HOME=target for every API: see docs/scaling-migration.md. After a failure, run the same command again: nothing is moved or counted twice.',
   )
-  .option('--from <url>', 'the single Redis (env: REDIS_URL)')
+  .option('--from <url>', 'source: URL of the single Redis (env: REDIS_URL)')
   .addOption(
     new Option(
       '--to <nodes>',
-      'some nodes, as host:port,host:port; or a URL, which the API cannot serve from',
+      'target: nodes of the cluster as host:port,host:port (some are enough); or the URL of a single Redis, from which an API cannot serve later',
     )
       .env('REDIS_MIGRATE_TO')
       .makeOptionMandatory(),
   )
-  .option('--partitions <number>', 'as the APIs have it (env: REDIS_PARTITIONS; default: 64)')
-  .option('--dry-run', 'only show what there is to move')
-  .addOption(
-    new Option('--finish', 'the last step, when every API serves from the target alone').conflicts(
-      'dryRun',
-    ),
+  .option(
+    '--partitions <number>',
+    'number of partitions, the same as for the APIs (env: REDIS_PARTITIONS; default: 64)',
   )
-  .option('--offline', 'no API serves: begin although none has REDIS_MIGRATE_HOME=target')
-  .option('--rate <number>', 'at most so many sessions and items per second', wholeNumber(1, 1e9))
-  .option('--batch-size <number>', 'sessions that one script moves', wholeNumber(1, 100), 50)
+  .option('--dry-run', 'show what would be moved; write nothing')
+  .addOption(
+    new Option(
+      '--finish',
+      'end the migration; the last step, after every API uses only the target',
+    ).conflicts('dryRun'),
+  )
+  .option('--offline', 'start without an API that has REDIS_MIGRATE_HOME=target; no API may run')
+  .option('--rate <number>', 'maximum sessions and items per second', wholeNumber(1, 1e9))
+  .option('--batch-size <number>', 'sessions moved by one script call', wholeNumber(1, 100), 50)
   .allowExcessArguments(false)
   .addHelpText(
     'after',
     `
-The nodes get the user, password and TLS of the source; a URL has its own. REDIS_PASSWORD_FILE and REDIS_TLS_… are
-read as by the API, so a password need not be in the command line.
+Cluster nodes use the user, password and TLS of the source; a target URL contains its own. The settings
+REDIS_PASSWORD_FILE and REDIS_TLS_… work as for the API, so passwords need not be on the command line.
 
 Examples:
   npm run scale:migrate -- --from redis://10.0.0.1:6379 --to 10.0.1.1:6379,10.0.1.2:6379 --dry-run
   npm run scale:migrate -- --from redis://10.0.0.1:6379 --to 10.0.1.1:6379,10.0.1.2:6379 --rate 5000`,
   )
 
-const shown = (value: number) => value.toLocaleString('en-US')
+const formatted = (value: number) => value.toLocaleString('en-US')
 
-/** Shows what has been done so far, now and then. */
 function progressLine() {
   const live = process.stderr.isTTY
-  const everyMs = live ? TERMINAL_MS : ELSEWHERE_MS
+  const everyMs = live ? TERMINAL_PROGRESS_MS : LOG_PROGRESS_MS
   const startedAt = performance.now()
   let shownAt = live ? 0 : startedAt
   return {
@@ -85,16 +88,16 @@ function progressLine() {
       const now = performance.now()
       if (now - shownAt < everyMs) return
       shownAt = now
-      const perSecond = shown(Math.round((1000 * (moved + items)) / (now - startedAt)))
-      const counts = phase === 'counts' ? `, ${shown(items)} item counts compared` : ''
-      const text = `${shown(moved)} sessions moved${counts} (${perSecond}/s)`
+      const perSecond = formatted(Math.round((1000 * (moved + items)) / (now - startedAt)))
+      const counts = phase === 'counts' ? `, ${formatted(items)} item counts compared` : ''
+      const text = `${formatted(moved)} sessions moved${counts} (${perSecond}/s)`
       process.stderr.write(live ? `\r\x1b[2K${text}` : `${text}\n`)
     },
     clear: () => void (live && process.stderr.write('\r\x1b[2K')),
   }
 }
 
-/** The settings of the API, with those of the command line in their place. */
+/** The settings of the API, overridden by the command line. */
 function configOf({ from, to, partitions }: Flags) {
   return loadConfig({
     ...process.env,
@@ -102,18 +105,18 @@ function configOf({ from, to, partitions }: Flags) {
     REDIS_MIGRATE_TO: to,
     ...(partitions !== undefined && { REDIS_PARTITIONS: partitions }),
     REDIS_MIGRATE_HOME: 'target',
-    // Of an API on the target alone, as there are when the migration is finished.
+    // Ignore the settings of an API that uses only the target, as at the end of a migration.
     ...{ REDIS_CLUSTER: '', REDIS_USERNAME: '', REDIS_TLS: 'false' },
-    // No token is issued or read.
+    // A random secret: this program neither issues nor verifies tokens.
     SESSION_SECRETS: randomBytes(32).toString('hex'),
     SESSION_SECRETS_FILE: '',
     STRATEGY: 'batch',
   })
 }
 
-const NOT_OPENED = `no API has served with REDIS_MIGRATE_HOME=target yet.
-An API without it would log out the sessions that move: see docs/scaling-migration.md.
-If no API serves at all, use --offline.`
+const NOT_OPENED = `no API has started with REDIS_MIGRATE_HOME=target yet.
+APIs without this setting would lose the sessions that are moved: see docs/scaling-migration.md.
+If no API is running, use --offline.`
 
 async function run(flags: Flags, signal: AbortSignal): Promise<string[]> {
   const config = configOf(flags)
@@ -133,14 +136,14 @@ async function run(flags: Flags, signal: AbortSignal): Promise<string[]> {
     await readySides(sides, config.STARTUP_DEADLINE_MS)
     if (flags.finish) {
       await finishMigration(sides)
-      return ['The migration is finished. The source can be stopped.']
+      return ['The migration is finished. You can stop the source.']
     }
     const { opened, sessions, moving, items } = await surveyMigration(sides)
     if (flags.dryRun) {
       return [
-        'Dry run: nothing was written. The source holds',
-        `  ${shown(sessions)} sessions, and ${shown(moving)} that an interrupted move left on their way`,
-        `  counts of ${shown(items)} items`,
+        'Dry run: nothing was written. The source has',
+        `  ${formatted(sessions)} sessions to move, and ${formatted(moving)} left by an interrupted run`,
+        `  counts of ${formatted(items)} items`,
       ]
     }
     if (!opened && !flags.offline) throw new Error(NOT_OPENED)
@@ -164,30 +167,29 @@ async function move(
     const seconds = ((performance.now() - startedAt) / 1000).toFixed(1)
     const left = sessions + moving
     return [
-      `Moved ${shown(done.moved)} sessions and ${shown(done.views)} views of ${shown(done.items)} items in ${seconds} s.`,
+      `Moved ${formatted(done.moved)} sessions and ${formatted(done.views)} views of ${formatted(done.items)} items in ${seconds} s.`,
       left > 0
-        ? `${shown(left)} sessions are in the source: some APIs still begin them there. Run it again when every API has REDIS_MIGRATE_HOME=target.`
-        : 'The source holds no sessions any more. Remove REDIS_MIGRATE_… and REDIS_URL from every API, then run it with --finish.',
+        ? `The source has ${formatted(left)} sessions again: some APIs still create sessions there. Set REDIS_MIGRATE_HOME=target for every API, then run this command again.`
+        : 'The source has no more sessions. Remove REDIS_MIGRATE_… and REDIS_URL from every API, then run this command with --finish.',
     ]
   } finally {
     line.clear()
   }
 }
 
-/** What to print about an error. */
-function described(error: unknown): string {
+function errorText(error: unknown): string {
   const { message, cause } = error as Error
   const reason =
     cause instanceof Error ? ` (${cause.message || (cause as { code?: string }).code})` : ''
   const retry =
     error instanceof StoreError && error.statusCode === 503
-      ? '\nNo session and no view is lost. Run the same command again to go on.'
+      ? '\nNo session or view was lost. Run the same command again to continue.'
       : ''
   return `${message}${reason}${retry}`
 }
 
 const stop = new AbortController()
-const stopped = new Error('Stopped. Run the same command again to go on.')
+const stopped = new Error('Stopped. Run the same command again to continue.')
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
   process.once(signal, () => stop.abort(stopped))
 }
@@ -195,7 +197,7 @@ command.action(async (flags: Flags) => {
   try {
     for (const text of await run(flags, stop.signal)) process.stdout.write(`${text}\n`)
   } catch (error) {
-    process.stderr.write(`${styleText('red', 'error:')} ${described(error)}\n`)
+    process.stderr.write(`${styleText('red', 'error:')} ${errorText(error)}\n`)
     process.exitCode = 1
   }
 })

@@ -10,14 +10,13 @@ import {
 import type { Config } from '../config.ts'
 import { migrationTarget, redisLocation } from '../redis-location.ts'
 
-/** All but where Redis is, and its keys. */
+/** Options except the address of Redis and its keys. */
 type StoreOptions = Omit<SessionStoreOptions, 'url' | 'tls' | 'cluster' | 'sentinel' | 'keys'>
 
 /**
- * The store that the settings name, and while sessions move (`REDIS_MIGRATE_TO`) a bridge from it to the store
- * where they go.
+ * Creates the configured store. During a migration (`REDIS_MIGRATE_TO`): a bridge between it and the target.
  *
- * @throws Error as `redisLocation`; TypeError as `createSessionStore`.
+ * @throws Error as for `redisLocation`; TypeError as for `createSessionStore`.
  */
 export function configuredStore(config: Config, options: StoreOptions): SessionStore {
   const redis = redisLocation(config)
@@ -32,9 +31,9 @@ export function configuredStore(config: Config, options: StoreOptions): SessionS
 }
 
 /**
- * The store of `REDIS_MIGRATE_TO`.
+ * Creates the store of `REDIS_MIGRATE_TO`.
  *
- * @throws Error as `migrationTarget`; TypeError as `createSessionStore`.
+ * @throws Error as for `migrationTarget`; TypeError as for `createSessionStore`.
  */
 export function targetSide(config: Config, options: StoreOptions): BridgeSide {
   const keys = partitionedKeys(config.REDIS_PARTITIONS)

@@ -4,11 +4,11 @@ import { requireArgon2 } from './hash.ts'
 import { normalizedName, UsersFile } from './users-file.ts'
 
 /**
- * Checks users and passwords against a users file (`AUTH=password`). A login reads the file again if it
- * has changed. A change that cannot be used leaves the users as they were.
+ * Checks passwords against a users file (`AUTH=password`). A login reads the file again if it has changed. If
+ * the changed file is invalid, the users loaded before stay valid.
  *
- * @param onProblem Called when a changed file cannot be used, once for each problem.
- * @throws Error if the file cannot be used at the start, or Node has no Argon2.
+ * @param onProblem Called when a changed file is invalid, once per problem.
+ * @throws Error if the file is invalid at startup, or Node has no Argon2.
  */
 export async function passwordAuthenticator(
   path: string,

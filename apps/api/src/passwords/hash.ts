@@ -1,4 +1,4 @@
-// Not a named import: Node before 24.7 has no argon2, and would load neither this file nor the API.
+// Not a named import of argon2: Node before 24.7 does not have it, and could not load the API at all.
 import crypto, { randomBytes, timingSafeEqual } from 'node:crypto'
 import { promisify } from 'node:util'
 import fastq from 'fastq'
@@ -9,14 +9,14 @@ import { ApiError } from '../errors.ts'
  * https://cheatsheetseries.owasp.org/cheatsheets/Password_Storage_Cheat_Sheet.html#argon2id
  */
 const COST = { memory: 19_456, passes: 2, parallelism: 1 }
-/** The largest cost that a hash may ask for; memory in KiB. */
+/** Maximum cost of a hash in a users file; memory in KiB. */
 const MAX_COST = { memory: 262_144, passes: 20, parallelism: 16 }
 const SALT_BYTES = 16
 const KEY_BYTES = 32
 
-/** Hashes computed at once in this process; libuv has four threads, and DNS and files need some of them. */
+/** Concurrent hash computations per process. libuv has four threads, and DNS and file access need some. */
 export const MAX_RUNNING = 2
-/** Checks that wait for them, beyond which a check is refused: less than half a second of work. */
+/** Maximum waiting checks; further ones are rejected. Less than half a second of work. */
 export const MAX_WAITING = 32
 
 interface Hash {
@@ -42,7 +42,7 @@ export async function hashPassword(password: string): Promise<string> {
   return format({ cost: COST, salt, key })
 }
 
-/** A hash of no password, for a user who does not exist. */
+/** A random hash that no password matches, for users who do not exist. */
 const NO_PASSWORD = format({
   cost: COST,
   salt: randomBytes(SALT_BYTES),
@@ -50,11 +50,12 @@ const NO_PASSWORD = format({
 })
 
 /**
- * Whether a password is the one that was hashed. Pass `undefined` for a user who does not exist: the check
- * takes as long and fails. A process computes two at once, up to 32 more wait.
+ * Checks a password against a hash. For a user who does not exist pass `undefined`: the check fails after the
+ * same time, so it does not reveal which users exist. A process runs two checks at a time; up to 32 more
+ * wait.
  *
  * @param hash A PHC string, as from `hashPassword`.
- * @throws ApiError `API_OVERLOADED` (503) if too many checks wait.
+ * @throws ApiError `API_OVERLOADED` (503) if too many checks are waiting.
  * @throws Error if the hash is malformed.
  */
 export async function verifyPassword(
@@ -68,9 +69,7 @@ export async function verifyPassword(
   return timingSafeEqual(await jobs.push({ ...parsed, password }), parsed.key)
 }
 
-/**
- * @throws Error that says why Argon2 cannot be used.
- */
+/** @throws Error if this version of Node has no Argon2. */
 export function requireArgon2(): void {
   if (typeof crypto.argon2 === 'function') return
   throw new Error(`password checks need Node 24.7 or newer for Argon2; this is ${process.version}`)
@@ -79,7 +78,7 @@ export function requireArgon2(): void {
 async function derive(password: string, { cost, salt, key }: Hash): Promise<Buffer> {
   requireArgon2()
   return await promisify(crypto.argon2)('argon2id', {
-    message: password.normalize('NFKC'), // the same password, however a keyboard composes its letters
+    message: password.normalize('NFKC'), // keyboards may compose the same letters differently
     nonce: salt,
     tagLength: key.length,
     ...cost,
@@ -92,9 +91,9 @@ const PHC = new RegExp(
 )
 
 /**
- * Reads a PHC string (https://github.com/P-H-C/phc-string-format/blob/master/phc-sf-spec.md).
+ * Parses a PHC string (https://github.com/P-H-C/phc-string-format/blob/master/phc-sf-spec.md).
  *
- * @throws Error that says what is wrong, without the hash.
+ * @throws Error if it is malformed. The message does not contain the hash.
  */
 export function parseHash(text: string): Hash {
   const [, memory, passes, parallelism, salt = '', key = ''] = PHC.exec(text) ?? []
@@ -108,11 +107,11 @@ export function parseHash(text: string): Hash {
   }
   for (const name of ['memory', 'passes', 'parallelism'] as const) {
     if (cost[name] < 1 || cost[name] > MAX_COST[name]) {
-      throw new Error(`the hash has ${name} ${cost[name]}; 1 to ${MAX_COST[name]} are allowed`)
+      throw new Error(`the hash has ${name} ${cost[name]}; allowed: 1 to ${MAX_COST[name]}`)
     }
   }
   if (cost.memory < 8 * cost.parallelism) {
-    throw new Error('the hash has less memory than 8 KiB for each degree of parallelism')
+    throw new Error('the hash has less than 8 KiB of memory per degree of parallelism')
   }
   return { cost, salt: Buffer.from(salt, 'base64'), key: Buffer.from(key, 'base64') }
 }

@@ -2,9 +2,10 @@ import { createInterface, type Interface } from 'node:readline/promises'
 import { Writable } from 'node:stream'
 
 /**
- * A new password: typed twice and not shown, or the first line of a standard input that is not a terminal.
+ * Reads a new password. On a terminal the user types it twice, without echo. Otherwise it is the first line
+ * of standard input.
  *
- * @throws Error if the two differ, or the input ends first.
+ * @throws Error if the two passwords differ, or the input ends early.
  */
 export async function newPassword(prompt: string, again: string): Promise<string> {
   const terminal = process.stdin.isTTY === true

@@ -9,11 +9,11 @@ const MIN_PASSWORD_LENGTH = 8
 
 const usage = `Usage: npm run set-password -- FILE NAME
 
-Adds a user to a users file (USERS_FILE of the API), or changes the password of the user. Asks for the
-password; if standard input is not a terminal, its first line is the password. To remove a user, delete the
-line.
+Adds a user to a users file (setting USERS_FILE of the API), or changes the user's password. Prompts for the
+password; if standard input is not a terminal, reads its first line instead. To remove a user, delete the
+line in the file.
 
-The API reads a changed file at the next login. Sessions that exist go on.
+The API reads a changed file at the next login. Existing sessions stay valid.
 `
 
 interface Existing {
@@ -28,16 +28,16 @@ async function existing(path: string): Promise<Existing> {
     if (error.code !== 'ENOENT') throw error
   })
   if (!stats) return { text: '', mode: 0o600 }
-  await UsersFile.open(path) // refuses a malformed one
+  await UsersFile.open(path) // throws if it is malformed
   const { mode, uid, gid } = stats
   const text = (await readFile(path, 'utf8')).replace(/^\ufeff/, '')
   return { text, mode: mode & 0o777, owner: { uid, gid } }
 }
 
 /**
- * The file behind symbolic links, or the path itself if nothing is there.
+ * Resolves symbolic links. Returns the path itself if the file does not exist.
  *
- * @throws Error for a link without a file.
+ * @throws Error if the path is a link to a missing file.
  */
 async function fileBehind(path: string): Promise<string> {
   try {
@@ -51,15 +51,15 @@ async function fileBehind(path: string): Promise<string> {
 }
 
 /**
- * Writes a new file beside the old one, which it then replaces: no reader sees half of it. While the new one
- * exists, nobody else changes the old one.
+ * Replaces the file atomically: writes a new file next to it and renames it. The new file is also the lock
+ * against concurrent changes.
  */
 async function changeFile(path: string, change: (text: string) => string): Promise<void> {
   const temporary = `${path}.new`
   const file = await open(temporary, 'wx', 0o600).catch((error: NodeJS.ErrnoException) => {
     if (error.code !== 'EEXIST') throw error
     throw new Error(
-      `${temporary} exists: another set-password is writing it, or was killed; if none runs, delete it`,
+      `${temporary} exists: another set-password is running or was killed; delete the file if none is running`,
     )
   })
   try {
@@ -77,7 +77,7 @@ async function changeFile(path: string, change: (text: string) => string): Promi
   }
 }
 
-/** The text of a users file with this line in the place of the user's, or at the end. */
+/** Replaces the user's line, or appends it. */
 function withLine(text: string, name: string, line: string): string {
   const lines = text === '' ? [] : text.replace(/\r?\n$/, '').split(/\r?\n/)
   const nameIn = (other: string) =>
@@ -91,12 +91,12 @@ async function setPassword(path: string, user: string): Promise<string> {
   const name = normalizedName(user)
   checkName(name)
   const file = await fileBehind(path)
-  await existing(file) // fails before the password is typed
-  const password = await newPassword(`Password for ${name}: `, 'The same again: ')
+  await existing(file) // report an invalid file before the prompt
+  const password = await newPassword(`Password for ${name}: `, 'Repeat the password: ')
   const { length } = [...password]
   if (length < MIN_PASSWORD_LENGTH || length > MAX_PASSWORD_LENGTH) {
     throw new Error(
-      `a password must have ${MIN_PASSWORD_LENGTH} to ${MAX_PASSWORD_LENGTH} characters`,
+      `the password must have ${MIN_PASSWORD_LENGTH} to ${MAX_PASSWORD_LENGTH} characters`,
     )
   }
   const line = `${name}:${await hashPassword(password)}`

@@ -5,35 +5,37 @@ import { parseHash, verifyPassword } from './hash.ts'
 
 const validName = new RegExp(NAME_PATTERN, 'u')
 
-/** The one spelling of a user's name: Unicode has several for some letters. */
+/** Unicode has several encodings of some letters; this is one spelling for all of them. */
 export const normalizedName = (name: string) => name.normalize('NFC')
 
 /**
- * Checks a name that is to be written to a users file.
+ * Checks whether a name is allowed in a users file.
  *
- * @throws Error that says what is wrong.
+ * @throws Error with the rule that the name breaks.
  */
 export function checkName(name: string): void {
   if (name === '' || name.trim() !== name || name.startsWith('#')) {
-    throw new Error('a name must not be empty, start with #, or start or end with white space')
+    throw new Error('a user name must not be empty, start with #, or start or end with white space')
   }
   if ([...name].length > MAX_NAME_LENGTH || !validName.test(name)) {
     throw new Error(
-      `a name must have at most ${MAX_NAME_LENGTH} characters and no control characters`,
+      `a user name must have at most ${MAX_NAME_LENGTH} characters and no control characters`,
     )
   }
 }
 
-/** A users file: a line `name:$argon2id$…` for each user; empty lines and lines with `#` are ignored. */
+/**
+ * A users file: one line `name:$argon2id$…` per user. Empty lines and lines that start with `#` are ignored.
+ */
 export class UsersFile {
   readonly #path: string
   #version = ''
   #users: ReadonlyMap<string, string> = new Map()
   #hashes: readonly string[] = []
   #digest = Buffer.alloc(0)
-  /** The reload that runs, or the last one. */
+  /** The reload in progress, or the last one. */
   #running: Promise<void> = Promise.resolve()
-  /** The reload that starts after it. */
+  /** The reload that starts after `#running`. */
   #next: Promise<void> | undefined
 
   private constructor(path: string) {
@@ -48,14 +50,15 @@ export class UsersFile {
   }
 
   /**
-   * Reads the file again if it has changed. Reloads run one after another: a slow one cannot overwrite the
-   * users of a later one. Callers share the next reload, since the running one may have read an older file.
+   * Reads the file again if it has changed. Reloads run one after another, so that a slow one cannot
+   * overwrite the users of a later one. Callers share the next reload; the one in progress may have read an
+   * older file.
    *
-   * @throws Error as `open`, at each call until the file can be used; the users stay as they were.
+   * @throws Error as for `open`, at every call until the file is valid. The users loaded before stay valid.
    */
   reload(): Promise<void> {
     this.#next ??= this.#running
-      .catch(() => {}) // its own callers get the error
+      .catch(() => {}) // the callers of that reload get the error
       .then(() => {
         this.#next = undefined
         this.#running = this.#readIfChanged()
@@ -68,23 +71,23 @@ export class UsersFile {
     const { ino, ctimeNs, size, mode } = await this.#stat()
     const version = `${ino} ${ctimeNs} ${size}`
     if (version === this.#version) return
-    // Others could try to guess the passwords, or set their own.
+    // Other users could attack the hashes, or write hashes of their own passwords.
     if ((mode & 0o007n) !== 0n) {
       throw new Error(
-        `${this.#path} can be read or written by every user of this machine; run chmod 600 (or 640) on it`,
+        `${this.#path} is accessible to all users of this machine; run chmod 600 (or 640) on it`,
       )
     }
     const text = await this.#read()
     this.#users = parse(text, this.#path)
     this.#hashes = [...this.#users.values()]
     this.#digest = createHash('sha256').update(text).digest()
-    this.#version = version // only now: after an error, the next login tries again
+    this.#version = version // last, so that the next login retries after an error
   }
 
   /**
-   * Whether this is the user's password. For a user who does not exist, this takes as long.
+   * Checks a user's password. Takes the same time for a user who does not exist.
    *
-   * @throws ApiError `API_OVERLOADED` if too many checks wait.
+   * @throws ApiError `API_OVERLOADED` if too many checks are waiting.
    */
   async verify(name: string, password: string): Promise<boolean> {
     const hash = this.#users.get(name)
@@ -92,7 +95,10 @@ export class UsersFile {
     return valid && hash !== undefined
   }
 
-  /** The same one each time for a name: hashes of different cost in one file would tell them apart. */
+  /**
+   * A hash for a user who does not exist. Always the same one per name: the hashes in a file may differ in
+   * cost, and a varying time would reveal that the user does not exist.
+   */
   #hashOfAnother(name: string): string | undefined {
     const index = createHash('sha256').update(this.#digest).update(name).digest().readUInt32BE()
     return this.#hashes[index % this.#hashes.length]
@@ -115,20 +121,20 @@ export class UsersFile {
 }
 
 function cannotBeRead(error: Error): never {
-  throw new Error(`it cannot be read: ${error.message}`) // Node's message has the path
+  throw new Error(`cannot be read: ${error.message}`) // Node's message contains the path
 }
 
-/** @throws Error with the number of the line; no part of a hash is in it. */
+/** @throws Error with the line number and without any part of a hash. */
 function parse(text: string, path: string): Map<string, string> {
   const users = new Map<string, string>()
   for (const [index, line] of text.split(/\r?\n/).entries()) {
     if (line.trim() === '' || line.startsWith('#')) continue
     try {
       const colon = line.lastIndexOf(':')
-      if (colon < 0) throw new Error('there is no colon; it must be name:$argon2id$…')
+      if (colon < 0) throw new Error('no colon; the format is name:$argon2id$…')
       const name = normalizedName(line.slice(0, colon))
       checkName(name)
-      if (users.has(name)) throw new Error(`the user ${JSON.stringify(name)} is there twice`)
+      if (users.has(name)) throw new Error(`duplicate user ${JSON.stringify(name)}`)
       const hash = line.slice(colon + 1)
       parseHash(hash)
       users.set(name, hash)

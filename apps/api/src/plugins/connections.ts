@@ -7,25 +7,25 @@ import type { Limits } from '../limits.ts'
 
 interface Connection {
   /**
-   * In flight: not yet handed to the operating system. Node sends them in order. A list, because there is
-   * usually one, and a set has to give each a hash.
+   * In flight: not yet handed to the operating system. Node sends them in order. An array is faster than a
+   * set here, because usually there is one.
    */
   readonly responses: ServerResponse[]
-  /** Bytes that the operating system had taken at the last look. */
-  taken: number
+  /** Bytes that the operating system had accepted at the last check. */
+  accepted: number
 }
 
-const LOOK_EVERY_MS = 20
+const SHUTDOWN_CHECK_MS = 20
 
-/** The handler has the whole request and has not answered it yet. */
+/** The request is complete and its response has not begun. */
 const isWaiting = (response: ServerResponse) => response.req.complete && !response.headersSent
 
 /**
- * How many bytes the operating system has taken of what was written. `bytesWritten` and `writableLength` do
- * not say it: they change when a whole write is done, which can be a megabyte. Node has no public name for
- * it; the timeout of its sockets asks the same.
+ * Bytes of the responses that the operating system has accepted. `bytesWritten` and `writableLength` change
+ * only when a whole write is done, which can be a megabyte. Node has no public API for this; its socket
+ * timeout uses the same fields.
  */
-function bytesTaken(socket: Socket): number {
+function bytesAccepted(socket: Socket): number {
   const { _handle: handle } = socket as {
     _handle?: { bytesWritten: number; writeQueueSize: number } | null
   }
@@ -33,34 +33,34 @@ function bytesTaken(socket: Socket): number {
 }
 
 /**
- * Keeps a client that does not read its responses from holding a connection or memory, or from delaying a
- * shutdown.
+ * Protects the process from clients that do not read their responses: they cannot hold a connection or
+ * memory, or delay a shutdown.
  *
- * - Beyond `pipelinedRequests` in flight on one connection a request is rejected with 429. Node bounds how
- *   many bytes of responses are queued: it then stops reading from the connection.
- * - A connection is closed if its responses made no progress for `stalledMs`. The timeout of the socket
- *   cannot be used, because reading a request restarts it.
- * - During shutdown, the connections that are left are closed `flushMs` after the last request was answered.
- *   Otherwise one such client, or one that sent half a request, would keep the process from ending.
+ * - Requests above `pipelinedRequests` in flight on one connection are rejected with 429. Node limits the
+ *   bytes of queued responses: above it, Node stops reading from the connection.
+ * - A connection is closed if its responses made no progress for `stalledMs`. The socket timeout cannot be
+ *   used, because reading a request restarts it.
+ * - During shutdown, the remaining connections are closed `flushMs` after the last request was answered.
+ *   Otherwise such a client, or one that sent half a request, would keep the process alive.
  */
 export const connectionsPlugin = fp<Limits>(
   async (app, { pipelinedRequests, stalledMs, flushMs }) => {
     const connections = new Map<Socket, Connection>()
     app.server.on('connection', (socket: Socket) => {
-      connections.set(socket, { responses: [], taken: -1 })
-      // Prepended: lists of listeners that Node extends at the end would live as long as connections, so V8
-      // would allocate each request's among the long-lived objects, and keep a quarter of all garbage
-      // until a full collection (allocation-site pretenuring; docs/other-clients.md).
+      connections.set(socket, { responses: [], accepted: -1 })
+      // Prepended because of V8's allocation-site pretenuring (docs/other-clients.md): if Node appends to a
+      // listener list that lives as long as a connection, V8 allocates the lists of all requests as
+      // long-lived objects too, and a quarter of all garbage stays until a full collection.
       socket.prependListener('close', () => connections.delete(socket))
     })
 
-    const refusal = new ApiError(
+    const tooMany = new ApiError(
       'API_TOO_MANY_REQUESTS',
       `more than ${pipelinedRequests} requests are in flight on this connection`,
     )
     app.addHook('onRequest', ({ raw: { socket } }, { raw: response }, done) => {
       const inFlight = connections.get(socket)?.responses.push(response) ?? 0
-      done(inFlight > pipelinedRequests ? refusal : undefined)
+      done(inFlight > pipelinedRequests ? tooMany : undefined)
     })
     app.addHook('onResponse', ({ raw: { socket } }, { raw: response }, done) => {
       const { responses = [] } = connections.get(socket) ?? {}
@@ -69,32 +69,32 @@ export const connectionsPlugin = fp<Limits>(
       done()
     })
 
-    const look = setInterval(() => {
+    const stallCheck = setInterval(() => {
       for (const [socket, connection] of connections) {
         if (socket.writableLength === 0) continue
-        const taken = bytesTaken(socket)
-        if (taken === connection.taken) socket.destroy()
-        connection.taken = taken
+        const accepted = bytesAccepted(socket)
+        if (accepted === connection.accepted) socket.destroy()
+        connection.accepted = accepted
       }
     }, stalledMs).unref()
-    app.addHook('onClose', async () => clearInterval(look))
+    app.addHook('onClose', async () => clearInterval(stallCheck))
 
-    async function cutWhenAnswered(): Promise<void> {
-      let cutAt = performance.now() + flushMs
+    async function closeWhenAnswered(): Promise<void> {
+      let closeAt = performance.now() + flushMs
       while (connections.size > 0) {
         const now = performance.now()
         const waiting = connections.values().some(({ responses }) => responses.some(isWaiting))
-        if (waiting) cutAt = now + flushMs
-        else if (now >= cutAt) {
-          app.log.warn({ connections: connections.size }, 'closing connections that are still open')
+        if (waiting) closeAt = now + flushMs
+        else if (now >= closeAt) {
+          app.log.warn({ connections: connections.size }, 'shutdown: closing remaining connections')
           for (const socket of connections.keys()) socket.destroy()
         }
-        await delay(LOOK_EVERY_MS)
+        await delay(SHUTDOWN_CHECK_MS)
       }
     }
-    // Not awaited: Fastify bounds the time of this hook, and then waits for the connections.
+    // Not awaited: Fastify limits the duration of this hook, and waits for the connections afterwards.
     app.addHook('preClose', (done) => {
-      void cutWhenAnswered()
+      void closeWhenAnswered()
       done()
     })
   },

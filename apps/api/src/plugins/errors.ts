@@ -7,13 +7,10 @@ import fp from 'fastify-plugin'
 import { ApiError, errorTable, fromSession, fromStatus } from '../errors.ts'
 import { lineLimit } from '../logging.ts'
 
-/** How many lines of a code were left out before this one; undefined: so is this one. */
-const linesLeftOut = lineLimit(10)
+const MAX_LINES_PER_SECOND = 10
+const suppressedLines = lineLimit(MAX_LINES_PER_SECOND)
 
-/**
- * One place that turns errors into answers (`errors.ts` is the table). What may be tried again says so:
- * `mayHaveWritten`, `retrySafe` and `Retry-After`.
- */
+/** Converts every error into a response, as the table in `errors.ts` says. */
 export const errorsPlugin = fp(
   async (app) => {
     app.setErrorHandler<FastifyError | StoreError | SessionRequestError | ApiError>(answerError)
@@ -31,9 +28,9 @@ function answerError(
 ): FastifyReply {
   if (error instanceof SessionRequestError) return answer(fromSession(error), request, reply)
   if (error instanceof StoreError || error instanceof ApiError) return answer(error, request, reply)
-  // A route of the application can throw anything, also null.
-  const refusal = fromStatus(error?.statusCode ?? 500, error?.message)
-  if (refusal) return answer(refusal, request, reply)
+  // A route of the application can throw anything, even null.
+  const clientError = fromStatus(error?.statusCode ?? 500, error?.message)
+  if (clientError) return answer(clientError, request, reply)
   request.log.error({ err: error, ...routeOf(request) }, 'unexpected error')
   return answer(new ApiError('API_INTERNAL'), request, reply)
 }
@@ -47,45 +44,46 @@ function answer(
   reply.code(statusCode).headers(errorHeaders(error))
   if (statusCode >= 500 && error.code !== 'API_INTERNAL') {
     const { code, message, mayHaveWritten } = error
-    const leftOut = linesLeftOut(code)
+    const leftOut = suppressedLines(code)
     if (leftOut !== undefined) {
       const details = { code, mayHaveWritten, ...routeOf(request), ...(leftOut > 0 && { leftOut }) }
       request.log.warn(details, message)
     }
   }
-  // Only with errors, since it costs 1.5 us: what the log lines of this request have as `reqId`.
+  // The `reqId` of the request's log lines. Only on errors, since setting the header takes 1.5 µs.
   reply.header('x-request-id', request.id)
   return reply.send(errorBody(error, statusCode))
 }
 
 const routeOf = ({ method, routeOptions }: FastifyRequest) => ({ method, route: routeOptions.url })
 
-/** For what Fastify refuses before there is a route: a path that is no path, or too long. */
+/** For requests that Fastify rejects before routing: the path is malformed or too long. */
 export function answerFrameworkError(
   error: FastifyError,
   request: FastifyRequest,
   reply: FastifyReply,
 ): void {
-  // Fastify's message repeats the path.
-  const refusal = fromStatus(error.statusCode ?? 500, 'the path is not valid')
-  answer(refusal ?? new ApiError('API_INTERNAL'), request, reply)
+  // Not Fastify's message, which quotes the path.
+  const clientError = fromStatus(error.statusCode ?? 500, 'malformed path')
+  answer(clientError ?? new ApiError('API_INTERNAL'), request, reply)
 }
 
 const codeOfConnectionError: Record<string, ApiError> = {
   ERR_HTTP_REQUEST_TIMEOUT: new ApiError('API_REQUEST_TIMEOUT'),
   HPE_HEADER_OVERFLOW: new ApiError('API_HEADERS_TOO_LARGE'),
 }
-const notHttp = new ApiError('API_BAD_REQUEST', 'this is not HTTP')
+const notHttp = new ApiError('API_BAD_REQUEST', 'not a valid HTTP request')
 
-/** For what is no request at all; the connection ends. Nothing of it is logged. */
+/** For bytes that are not a valid request: answers and closes the connection. Nothing is logged. */
 export function answerConnectionError(error: { code?: string }, socket: Socket): void {
   // https://nodejs.org/api/http.html#event-clienterror
   if (error.code === 'ECONNRESET' || !socket.writable) {
     socket.destroy()
     return
   }
-  // Behind a whole request came what is none: an error in place of its answer would say that nothing
-  // was written. Node has no other name for that answer; its own handler of this event asks the same.
+  // The invalid bytes follow a complete request that is still in progress. Its own response is sent: an error
+  // instead would claim that nothing was written. Node has no public name for that response; its default
+  // handler of this event uses the same field.
   const { _httpMessage: pending } = socket as { _httpMessage?: ServerResponse | null }
   if (pending?.req.complete) {
     pending.once('close', () => socket.destroy())

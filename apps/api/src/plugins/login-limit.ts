@@ -3,7 +3,7 @@ import fp from 'fastify-plugin'
 import { clientNetwork } from '../client-address.ts'
 import { ApiError } from '../errors.ts'
 
-/** 0 means any number. */
+/** Maximum login attempts per window; 0: no limit. */
 export interface LoginLimits {
   perUser: number
   perAddress: number
@@ -13,34 +13,34 @@ export interface LoginLimits {
 declare module 'fastify' {
   interface FastifyInstance {
     /**
-     * Counts an attempt to log in as this user. One round trip, none if there is no limit.
+     * Counts a login attempt and rejects it above a limit. One round trip; none without limits.
      *
-     * @throws ApiError `API_TOO_MANY_REQUESTS`; what the store throws.
+     * @throws ApiError `API_TOO_MANY_REQUESTS`.
+     * @throws StoreError as `countAttempts`.
      */
     limitLogins(request: FastifyRequest, user: string): Promise<void>
   }
 }
 
-/** What one process remembers of the refused, at most: some 100 bytes each. */
+/** Maximum rejected users and addresses that one process remembers: about 100 bytes each. */
 const MAX_REMEMBERED = 10_000
 
 /**
- * Limits the attempts to log in, by user against guessing, and by address against trying many users.
- * The counters are in Redis, so that the limits hold over all processes.
+ * Limits login attempts: per user against guessing passwords, per address against trying many users. The
+ * counters are in Redis, so the limits apply across all processes.
  *
- * Every attempt counts, for a limit on failures alone would need a second round trip. Who is over a
- * limit is refused for the rest of the window and no longer, without asking Redis again: so an address
- * cannot fill Redis with counters of made-up users either.
+ * Successful attempts count too: counting only failures would need a second round trip. Above a limit,
+ * attempts are rejected until the window ends, without a request to Redis. So an address cannot fill Redis
+ * with counters of invented users either.
  *
- * Not `@fastify/rate-limit` (11.2.0): it has one limit per route and round trip, and wants a client of
- * ioredis for itself.
+ * Not `@fastify/rate-limit` (11.2.0), which needs a round trip per limit and an ioredis client of its own.
  */
 export const loginLimitPlugin = fp<LoginLimits>(
   async (app, { perUser, perAddress, windowSeconds }) => {
-    const refusedUntil = new Map<string, number>()
-    let remembered = 0 // the end of the window that they are of
+    const rejectedUntil = new Map<string, number>()
+    let rememberedWindowEnd = 0
 
-    const refuse = (until: number): never => {
+    const reject = (until: number): never => {
       const seconds = Math.max(1, Math.ceil((until - Date.now()) / 1000))
       throw new ApiError('API_TOO_MANY_REQUESTS', undefined, { retryAfterSeconds: seconds })
     }
@@ -53,18 +53,18 @@ export const loginLimitPlugin = fp<LoginLimits>(
       if (limits.length === 0) return
       const subjects = limits.map(({ subject }) => subject)
       for (const subject of subjects) {
-        const until = refusedUntil.get(subject) ?? 0
-        if (until > Date.now()) refuse(until)
+        const until = rejectedUntil.get(subject) ?? 0
+        if (until > Date.now()) reject(until)
       }
       const { counts, windowEndsAt } = await app.store.countAttempts(subjects, windowSeconds)
-      if (windowEndsAt !== remembered) refusedUntil.clear()
-      remembered = windowEndsAt
+      if (windowEndsAt !== rememberedWindowEnd) rejectedUntil.clear()
+      rememberedWindowEnd = windowEndsAt
       const over = limits.filter(({ max }, index) => (counts[index] ?? 0) > max)
       if (over.length === 0) return
       for (const { subject } of over) {
-        if (refusedUntil.size < MAX_REMEMBERED) refusedUntil.set(subject, windowEndsAt)
+        if (rejectedUntil.size < MAX_REMEMBERED) rejectedUntil.set(subject, windowEndsAt)
       }
-      refuse(windowEndsAt)
+      reject(windowEndsAt)
     })
   },
   { name: 'login-limit', dependencies: ['@onetrip/session-store'] },

@@ -4,7 +4,7 @@ import { ApiError } from '../errors.ts'
 
 declare module 'fastify' {
   interface FastifyInstance {
-    /** Each path, as it was registered, and its methods. */
+    /** Registered paths and their methods. */
     paths: ReadonlyMap<string, Path>
   }
 }
@@ -15,7 +15,7 @@ interface Path {
   readonly hidden: boolean
 }
 
-/** Remembers which methods each path has. To be registered before the routes. */
+/** Records the methods of each path. Register it before the routes. */
 export const methodsPlugin = fp(
   async (app) => {
     const paths = new Map<string, Path>()
@@ -23,7 +23,7 @@ export const methodsPlugin = fp(
     app.addHook('onRoute', ({ url, method, schema }) => {
       const hidden = schema?.hide === true
       const path = paths.get(url) ?? { methods: new Set(), hidden }
-      if (hidden !== path.hidden) return // a refusal, from below
+      if (hidden !== path.hidden) return // a route of otherMethodsPlugin
       for (const one of [method].flat()) path.methods.add(one)
       paths.set(url, path)
     })
@@ -32,8 +32,8 @@ export const methodsPlugin = fp(
 )
 
 /**
- * Answers 405, and what there is, where a path exists but not with this method. These are routes, so that
- * no other request pays for them. To be registered after all others.
+ * Answers 405 with the allowed methods if a path does not have the method. It adds routes rather than a hook,
+ * so other requests take no extra time. Register it last.
  */
 export const otherMethodsPlugin = fp(
   async (app) => {

@@ -6,13 +6,13 @@ import { measureStore } from '../metrics/store.ts'
 
 declare module 'fastify' {
   interface FastifyInstance {
-    /** What this process measures of itself; plugins may add to it. */
+    /** Metrics of this process; plugins may add to it. */
     metrics: Registry
   }
 }
 
 export interface MetricsOptions {
-  /** Where the store finds Redis: `tcp`, `tls` or `unix`. */
+  /** Transport of the store's connections: `tcp`, `tls` or `unix`. */
   transport: string
   /** `single`, `cluster` or `sentinel`. */
   topology: string
@@ -20,13 +20,13 @@ export interface MetricsOptions {
   registry?: Registry | undefined
 }
 
-/** Measures requests and store. To be registered before the routes. */
+/** Measures requests and the store. Register it before the routes. */
 export const metricsPlugin = fp<MetricsOptions>(
   async (app, { transport, topology, settings, registry = createRegistry() }) => {
     app.decorate('metrics', registry)
     new Gauge({
       name: 'onetrip_info',
-      help: 'Which variant of the API this is',
+      help: 'Configuration of the API, in the labels',
       labelNames: ['strategy', 'transport', 'topology', 'workers', 'pool_size'],
       aggregator: 'first',
       registers: [registry],

@@ -7,17 +7,17 @@ import { errorResponses, withErrors } from '../openapi-errors.ts'
 
 declare module 'fastify' {
   interface FastifySchema {
-    /** Statuses that this route alone answers with; those that every such route has come by themselves. */
+    /** Error statuses specific to this route. `withErrors` adds the common ones. */
     'x-errors'?: readonly number[]
   }
 }
 
-const DESCRIPTION = `Logins, recent sessions and viewed items in Redis, with one round trip for a view.
+const DESCRIPTION = `Login sessions, recent sessions and viewed items in Redis. Recording a view takes one round trip.
 
-Every error has the same shape, and its \`code\` is one of a fixed list. This also holds for requests that reach
-no route: 400 (not HTTP, or a malformed path), 404, 405, 408 and 431.`
+All errors have the same shape, and a \`code\` from a fixed list. This includes requests that match no route:
+400 (not HTTP, or a malformed path), 404, 405, 408 and 431.`
 
-// Not the plugin's own, which has upgrade-insecure-requests: over plain HTTP the page would stay empty.
+// The plugin's default has upgrade-insecure-requests, with which the page stays empty over plain HTTP.
 const CONTENT_SECURITY_POLICY = {
   'default-src': ["'none'"],
   'script-src': ["'self'"],
@@ -29,7 +29,7 @@ const CONTENT_SECURITY_POLICY = {
   'frame-ancestors': ["'none'"],
 }
 
-/** Serves `/openapi.json`, made from the routes' schemas, and a page to read it and try it at `/docs`. */
+/** Serves `/openapi.json`, generated from the routes' schemas, and Swagger UI at `/docs`. */
 export const openapiPlugin = fp<{ secureCookie: boolean }>(
   async (app, { secureCookie }) => {
     await app.register(swagger, {
@@ -38,16 +38,15 @@ export const openapiPlugin = fp<{ secureCookie: boolean }>(
         info: { title: 'Onetrip', version: '0.1.0', description: DESCRIPTION },
         servers: [{ url: '/' }],
         tags: [
-          { name: 'sessions', description: 'Who is logged in, and where' },
-          { name: 'views', description: 'What is viewed' },
-          { name: 'data', description: 'What the application keeps with a session' },
-          { name: 'demo', description: 'The demo page and what only it needs' },
+          { name: 'sessions', description: 'Login and sessions' },
+          { name: 'views', description: 'Viewed items' },
+          { name: 'data', description: 'Session data of the application' },
+          { name: 'demo', description: 'The demo page and its routes' },
           {
             name: 'shop',
-            description:
-              'Applications on the same pattern: a flash sale, a feed, unique viewers, risk features',
+            description: 'Example applications: flash sale, feed, unique viewers, risk features',
           },
-          { name: 'operations', description: 'For what watches the service' },
+          { name: 'operations', description: 'Health checks, metrics and reports' },
         ],
         components: {
           securitySchemes: {
@@ -62,7 +61,7 @@ export const openapiPlugin = fp<{ secureCookie: boolean }>(
         withErrors((document as { openapiObject: OpenAPIV3_1.Document }).openapiObject),
     })
 
-    // Loaded only where it is served.
+    // Imported only if it is served.
     const { default: swaggerUi } = await import('@fastify/swagger-ui')
     const icon = await readFile(new URL('../../page/favicon.svg', import.meta.url))
     const type = 'image/svg+xml'

@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { Server } from 'node:net'
-import { setImmediate as turnOfTheLoop } from 'node:timers/promises'
+import { setImmediate as loopIteration } from 'node:timers/promises'
 import fp from 'fastify-plugin'
 import { settlesWithin } from '../settles-within.ts'
 
@@ -13,29 +13,31 @@ declare module 'fastify' {
 interface Readiness {
   readonly stopping: boolean
   /**
-   * From now on `/readyz` says no, so that load balancers send nothing new here. Whatever comes is
-   * still answered, and is the last on its connection: closing is another step, later.
+   * From now on `/readyz` returns 503, so that load balancers send no new requests. Requests that still
+   * arrive are answered, with `connection: close`. Does not close the server.
    */
   stop(): void
 }
 
 export interface ReadinessOptions {
-  /** How long clients have to leave once the process is about to stop; see `Limits`. */
+  /** How long an idle connection stays open during shutdown, in milliseconds; see `Limits`. */
   leaveMs: number
 }
 
 /**
- * Knows whether the process is about to stop, which one that closes is, too.
+ * Readiness and graceful closing.
  *
- * Closing takes no more connections, but cuts none whose client may be about to send: each has `leaveMs`
- * for one more request, whose answer is its last. `close` of Node's HTTP server would cut them at once.
+ * When the server closes, it accepts no new connections. Idle connections stay open for `leaveMs`, for a
+ * request that is on its way; its response is the last on the connection. `close` of Node's HTTP server would
+ * close idle connections at once, and lose that request.
  */
 export const readinessPlugin = fp<ReadinessOptions>(
   async (app, { leaveMs }) => {
     let stopping = false
     const stop = () => {
       stopping = true
-      app.server.maxRequestsPerSocket = 1 // counted from now on
+      // Node counts from now on: the next response of each connection has `connection: close`.
+      app.server.maxRequestsPerSocket = 1
     }
     app.decorate('readiness', {
       get stopping() {
@@ -46,12 +48,12 @@ export const readinessPlugin = fp<ReadinessOptions>(
     app.addHook('preClose', async () => {
       stop()
       if (!app.server.listening) return
-      // For those whose request has been in flight since before.
+      // For connections whose last request arrived before stop().
       Object.assign(app.server, { keepAliveTimeout: leaveMs, keepAliveTimeoutBuffer: 0 })
       const allLeft = once(app.server, 'close')
       Server.prototype.close.call(app.server)
       await settlesWithin(allLeft, leaveMs)
-      await turnOfTheLoop() // which reads what came while the process stood still
+      await loopIteration() // reads requests that arrived while the process was blocked
     })
   },
   { name: 'readiness' },

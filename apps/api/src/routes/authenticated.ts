@@ -9,27 +9,27 @@ import { viewRoutes } from './views.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** In the shop's and the application's own routes: the user of the session, which has been checked. */
+    /** User of the checked session. Only in the shop's routes and the application's own. */
     user: string
   }
 }
 
 export interface AuthenticatedRoutesOptions {
-  /** Routes of the application. Each request costs a round trip that checks its session. */
+  /** Routes of the application. The session of each request is checked first, in one round trip. */
   routes: FastifyPluginAsyncTypebox | undefined
-  /** As in `Limits`. */
+  /** See `Limits`. */
   dataBodyBytes: number
   shop: ShopOptions
 }
 
 /**
- * What needs a session. A route in here cannot forget to ask for the token; that it is genuine and its
- * session still there, each store call finds out in the round trip that it makes anyway.
+ * Routes that need a session. A hook rejects requests without a token, for all routes here. The store calls
+ * check that the token is valid and that the session exists, in the round trip that they make anyway.
  */
 export const authenticatedRoutes = fp<AuthenticatedRoutesOptions>(
   async (app, { routes, dataBodyBytes, shop }) => {
     app.addHook('onRequest', (request, reply, done) => {
-      void request.session.token // throws unless there is one
+      void request.session.token // throws if there is none
       if (request.method !== 'POST') reply.header('cache-control', 'no-store')
       done()
     })
@@ -39,7 +39,7 @@ export const authenticatedRoutes = fp<AuthenticatedRoutesOptions>(
     await app.register(sessionRoutes)
     await app.register(dataRoutes, { bodyBytes: dataBodyBytes })
     await app.register(async (checked) => {
-      // These handlers do not call the store with the token, so the session is checked before them.
+      // The handlers in this scope do not pass the token to the store, so a hook checks the session.
       checked.decorateRequest('user', '')
       checked.addHook('onRequest', async (request) => {
         const { user } = await request.session.check()

@@ -11,7 +11,7 @@ const routes: FastifyPluginAsyncTypebox<{ bodyBytes: number }> = async (app, { b
     {
       schema: {
         operationId: 'getData',
-        summary: "The session's data",
+        summary: 'Get the session data',
         tags,
         response: { 200: SessionData },
       },
@@ -27,16 +27,16 @@ const routes: FastifyPluginAsyncTypebox<{ bodyBytes: number }> = async (app, { b
     '/me/data',
     {
       bodyLimit: bodyBytes,
-      // Before a body of that size is read: that the token is genuine, which needs no round trip.
+      // Rejects an invalid token before reading the large body; needs no round trip.
       onRequest: (request, _reply, done) => {
         store.tokenExpiresAt(request.session.token)
         done()
       },
       schema: {
         operationId: 'patchData',
-        summary: "Change fields of the session's data",
+        summary: 'Change fields of the session data',
         description:
-          'All of the patch is written or nothing. Without `If-Match` the last change of a field wins; changes of different fields never overwrite each other.',
+          'A patch is atomic. Without `If-Match`, the last change of a field wins; changes of different fields do not overwrite each other.',
         tags,
         headers: PatchHeaders,
         body: DataPatch,
@@ -58,10 +58,10 @@ const routes: FastifyPluginAsyncTypebox<{ bodyBytes: number }> = async (app, { b
 
 const etagOf = (version: number) => `"${version}"`
 
-/** The version that `If-Match` names; undefined for any. The schema allows only `*` and our ETags. */
+/** The version in `If-Match`; undefined: any. The schema allows only `*` and our ETags. */
 const versionOf = (ifMatch = '*') => (ifMatch === '*' ? undefined : Number(ifMatch.slice(1, -1)))
 
-/** The data of the session: what the application keeps with it. */
+/** Session data of the application. */
 export const dataRoutes = fp(routes, {
   name: 'data-routes',
   dependencies: ['@onetrip/session-store'],

@@ -9,27 +9,27 @@ import { DemoService } from '../demo/service.ts'
 import type { Topology } from '../redis-location.ts'
 
 export interface DemoOptions {
-  /** Path of the demo service's Unix socket; empty: there is no race. */
+  /** Unix socket of the demo service; empty: no race. */
   socket: string
   authenticator: Authenticator
-  /** Whether there is `/demo/server`. */
+  /** Whether to serve `/demo/server`. */
   serverFacts: boolean
   topology: Topology
 }
 
-/** A page of another origin must not put load on this machine. */
-const refuseCrossSite: onRequestHookHandler = (request, _reply, done) => {
+/** Pages of other origins must not start load on this machine. */
+const rejectCrossSite: onRequestHookHandler = (request, _reply, done) => {
   request.session.refuseCrossSite()
   done()
 }
 
-const EVENTS = `Server-sent events, each with JSON as its data; a lane is 0 or 1.
+const EVENTS = `Server-sent events with JSON data. Lanes are numbered 0 and 1.
 
-- \`state\` comes first: \`running\`, the \`race\` that runs, the result of the \`last\` one. The events of a race
-  that runs follow, from its beginning.
+- \`state\` is the first event: whether a race is \`running\`, that \`race\`, and the result of the \`last\` one. If a
+  race is running, all its events since its start follow.
 - \`started\`, \`preparing\` (\`text\`).
-- \`sample\`: four a second, of the lane whose turn it is.
-- \`turn\`: the end of a lane's turn, with its totals. CPU times are in microseconds.
+- \`sample\`: four per second, for the lane whose turn it is.
+- \`turn\`: end of a lane's turn, with its totals. CPU times are in microseconds.
 - \`done\` (sums, medians and their range, a \`sentence\`) or \`failed\` (\`message\`).`
 
 const routes: FastifyPluginAsyncTypebox<DemoOptions> = async (app, options) => {
@@ -44,7 +44,7 @@ const routes: FastifyPluginAsyncTypebox<DemoOptions> = async (app, options) => {
     {
       schema: {
         operationId: 'getDemo',
-        summary: 'What the demo page can show: races, fields of a login, risk features',
+        summary: 'Get the features of the demo: races, login fields, risk features',
         tags,
         response: { 200: Demo },
       },
@@ -53,7 +53,7 @@ const routes: FastifyPluginAsyncTypebox<DemoOptions> = async (app, options) => {
       const limits = (await demo.limits()) as Pick<Static<typeof Demo>, 'race' | 'why'>
       return {
         ...limits,
-        login: textsOf(authenticator),
+        login: stringFieldsOf(authenticator),
         server: options.serverFacts,
         riskFeatures: app.risk !== undefined,
       }
@@ -66,13 +66,14 @@ const routes: FastifyPluginAsyncTypebox<DemoOptions> = async (app, options) => {
       schema: {
         operationId: 'startRace',
         summary: 'Start a race between two strategies',
-        description: 'Load on this machine for about ten seconds. Its events tell what happens.',
+        description:
+          'Runs load on this machine for about ten seconds. `GET /demo/race/events` streams its events.',
         tags,
         body: RaceBody,
         response: { 202: RaceStarted },
         'x-errors': [403, 404, 409],
       },
-      onRequest: refuseCrossSite,
+      onRequest: rejectCrossSite,
     },
     async (request, reply) => {
       const started = await demo.call('POST', '/race', request.body)
@@ -87,12 +88,12 @@ const routes: FastifyPluginAsyncTypebox<DemoOptions> = async (app, options) => {
       logLevel: 'warn',
       schema: {
         operationId: 'watchRace',
-        summary: 'The events of the races',
+        summary: 'Stream the events of races',
         description: EVENTS,
         tags,
         response: {
           200: {
-            description: 'Events, as they come',
+            description: 'The events as they happen',
             content: {
               'text/event-stream': {
                 schema: Type.Unsafe<never>(
@@ -119,13 +120,13 @@ const routes: FastifyPluginAsyncTypebox<DemoOptions> = async (app, options) => {
     {
       schema: {
         operationId: 'traceView',
-        summary: 'One page view through two strategies, as it goes over the wire to Redis',
+        summary: 'Trace one page view with two strategies between API and Redis',
         tags,
         body: WireBody,
         response: { 200: Wires },
         'x-errors': [403, 404, 409],
       },
-      onRequest: refuseCrossSite,
+      onRequest: rejectCrossSite,
     },
     async (request) => (await demo.call('POST', '/wire', request.body)) as Static<typeof Wires>,
   )
@@ -135,10 +136,10 @@ const routes: FastifyPluginAsyncTypebox<DemoOptions> = async (app, options) => {
   app.get(
     '/demo/server',
     {
-      logLevel: 'error', // that Redis is away is logged elsewhere
+      logLevel: 'error', // no warning per poll: metrics/redis-node.ts logs an outage once
       schema: {
         operationId: 'getServer',
-        summary: 'The Redis server: build, threads, clients, commands',
+        summary: 'Get data about the Redis server: build, threads, clients, commands',
         tags,
         response: { 200: Server },
       },
@@ -147,13 +148,13 @@ const routes: FastifyPluginAsyncTypebox<DemoOptions> = async (app, options) => {
   )
 }
 
-/** The names of the texts in the body of `POST /login`. */
-function textsOf({ credentials }: Authenticator): string[] {
+/** Names of the string fields in the body of `POST /login`. */
+function stringFieldsOf({ credentials }: Authenticator): string[] {
   const { properties = {} } = credentials as { properties?: Record<string, { type?: string }> }
   return Object.keys(properties).filter((name) => properties[name]?.type === 'string')
 }
 
-/** What the demo page shows besides the shop. */
+/** Routes of the demo page: race, wire and Redis server. */
 export const demoRoutes = fp(routes, {
   name: 'demo-routes',
   dependencies: ['errors', '@onetrip/session-store'],

@@ -6,7 +6,7 @@ import { ApiError } from '../errors.ts'
 
 const Alive = Type.Object(
   { status: Type.Literal('ok') },
-  { additionalProperties: false, description: 'The process answers', examples: [{ status: 'ok' }] },
+  { additionalProperties: false, description: 'Alive', examples: [{ status: 'ok' }] },
 )
 const Ready = Type.Object(
   {
@@ -14,17 +14,18 @@ const Ready = Type.Object(
     strategy: Type.String(),
     nodes: Type.Optional(
       Type.Integer({
-        description: 'Only if degraded: servers that hold keys, as masters of a cluster',
+        description:
+          'Only if degraded: number of servers that hold keys (the primaries of a cluster)',
       }),
     ),
     unavailable: Type.Optional(
-      Type.Integer({ description: 'Only if degraded: how many of them cannot be used' }),
+      Type.Integer({ description: 'Only if degraded: number of unavailable servers' }),
     ),
   },
   {
     additionalProperties: false,
     description:
-      'Requests are welcome; degraded: those for a part of the sessions and items are answered with 503',
+      'Ready for requests. degraded: requests for some of the sessions and items get 503',
     examples: [
       { status: 'ready', strategy: 'batch' },
       { status: 'degraded', strategy: 'batch', nodes: 3, unavailable: 1 },
@@ -35,15 +36,16 @@ const Exclusion = Type.Object(
   {
     exclude: Type.Optional(
       Type.Literal('redis', {
-        description: 'Ask about the process alone: for those who balance over several on one Redis',
+        description:
+          'Do not check Redis. For load balancers whose instances share one Redis: an outage of it should not remove all of them',
       }),
     ),
   },
   { additionalProperties: false },
 )
 
-/** Shorter than a probe waits: in Kubernetes 1 s by default. */
-const REDIS_WITHIN_MS = 900
+/** Shorter than the timeout of a probe (Kubernetes: 1 s by default). */
+const PING_TIMEOUT_MS = 900
 
 const routes: FastifyPluginAsyncTypebox = async (app) => {
   const pingRedis = sharedPing(app.store)
@@ -55,7 +57,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
       logLevel: 'warn',
       schema: {
         operationId: 'isAlive',
-        summary: 'Whether the process answers, with or without Redis',
+        summary: 'Liveness: the process answers. Does not check Redis',
         tags: ['operations'],
         response: { 200: Alive },
       },
@@ -66,12 +68,12 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
   app.get(
     '/readyz',
     {
-      logLevel: 'error', // that Redis is away is logged once, not at every probe
+      logLevel: 'error', // no warning per probe: metrics/redis-node.ts logs an outage once
       schema: {
         operationId: 'isReady',
-        summary: 'Whether to send requests here',
+        summary: 'Readiness: the instance can serve requests',
         description:
-          '503 while Redis does not answer, and from the beginning of a shutdown on. With a Redis Cluster: while no master answers; if some do not, the status is degraded. While sessions move to another Redis: while the home does not answer; if the other side does not, the status is degraded.',
+          '503 while Redis does not answer and during shutdown. Redis Cluster: 503 while no primary answers; degraded while some do not. During a migration: 503 while the home (REDIS_MIGRATE_HOME) does not answer; degraded while the other side does not.',
         tags: ['operations'],
         querystring: Exclusion,
         response: { 200: Ready },
@@ -88,18 +90,18 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
   )
 }
 
-/** However many ask at once, Redis is asked once, and nobody waits longer than a probe does. */
+/** Concurrent probes share one PING, whose timeout is shorter than that of a probe. */
 function sharedPing(store: SessionStore): () => Promise<NodeState[]> {
   let ping: Promise<NodeState[]> | undefined
   return () => {
-    ping ??= store.ping(REDIS_WITHIN_MS).finally(() => {
+    ping ??= store.ping(PING_TIMEOUT_MS).finally(() => {
       ping = undefined
     })
     return ping
   }
 }
 
-/** `/healthz` for those who restart, `/readyz` for those who balance. None of them writes anything. */
+/** `/healthz` for restart policies, `/readyz` for load balancers. Neither writes to Redis. */
 export const healthRoutes = fp(routes, {
   name: 'health-routes',
   dependencies: ['errors', '@onetrip/session-store', 'readiness'],

@@ -3,7 +3,7 @@ import fp from 'fastify-plugin'
 import { Type } from 'typebox'
 
 interface MetricsRouteOptions {
-  /** Default: what this process measures. */
+  /** Default: the metrics of this process. */
   gather?: (() => Promise<string>) | undefined
 }
 
@@ -17,11 +17,11 @@ const routes: FastifyPluginAsyncTypebox<MetricsRouteOptions> = async (app, optio
       logLevel: 'warn',
       schema: {
         operationId: 'readMetrics',
-        summary: 'Metrics, for Prometheus',
+        summary: 'Prometheus metrics',
         tags: ['operations'],
         response: {
           200: {
-            description: "Prometheus' text format",
+            description: "Prometheus's text format",
             content: {
               'text/plain; version=0.0.4': {
                 schema: Type.String({ examples: ['onetrip_info{strategy="batch"} 1\n'] }),
@@ -35,7 +35,7 @@ const routes: FastifyPluginAsyncTypebox<MetricsRouteOptions> = async (app, optio
   )
 }
 
-/** `/metrics`: docs/operations.md says what is in it. */
+/** `/metrics`. docs/operations.md lists the metrics. */
 export const metricsRoutes = fp(routes, {
   name: 'metrics-routes',
   dependencies: ['metrics'],

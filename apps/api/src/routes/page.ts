@@ -9,7 +9,7 @@ import { htmlPage } from '../schemas.ts'
 /** Folder of the demo page. */
 export const pageFolder = fileURLToPath(new URL('../../page', import.meta.url))
 
-// No inline script or style. The page writes styles only by the CSSOM, which this allows.
+// No inline scripts or styles. The page sets styles through the CSSOM, which this policy allows.
 const POLICY =
   "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
   "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -17,15 +17,15 @@ const POLICY =
 const options = {
   index: false as const,
   redirect: false,
-  maxAge: 0, // browsers ask with If-None-Match, and get 304
-  acceptRanges: false, // a range of the file is no range of its compressed form
+  maxAge: 0, // browsers revalidate with If-None-Match and get 304
+  acceptRanges: false, // a byte range would refer to the uncompressed file
   logLevel: 'warn' as const,
   setHeaders(reply: FastifyReply) {
     reply.headers({ 'content-security-policy': POLICY, 'x-content-type-options': 'nosniff' })
   },
 }
 
-/** `GET /`: the demo page; `/page/*`: its files. Compression applies to these routes alone. */
+/** `GET /`: the demo page; `/page/*`: its files. Only these routes are compressed. */
 export const pageRoutes: FastifyPluginAsyncTypebox = async (app) => {
   await app.register(fastifyCompress, { encodings: ['br', 'gzip'], globalDecompression: false })
   await app.register(fastifyStatic, { ...options, root: pageFolder, prefix: '/page/' })
@@ -42,8 +42,8 @@ export const pageRoutes: FastifyPluginAsyncTypebox = async (app) => {
       logLevel: 'warn',
       schema: {
         operationId: 'readPage',
-        summary: 'The demo page',
-        description: 'It needs no Redis. Its files are at `/page/`.',
+        summary: 'Demo page',
+        description: 'Does not need Redis. Its files are below `/page/`.',
         tags: ['demo'],
         response: htmlPage,
       },

@@ -17,13 +17,14 @@ const routes: FastifyPluginAsyncTypebox<{ authenticator: Authenticator }> = asyn
         operationId: 'login',
         summary: 'Log in',
         description:
-          'Always on a new token. If a cookie came with a token, the session of that one is ended.',
+          'Always issues a new token. If the request has a session cookie, that session is ended.',
         tags: ['sessions'],
         body: authenticator.credentials,
         response: { 200: Login },
         'x-errors': [401, 403],
       },
-      // Nobody may be logged in by a page of another origin: what they then view would be its author's.
+      // Login CSRF: a page of another origin could log a visitor in to the attacker's account, which would
+      // then record what the visitor views.
       onRequest: (request, _reply, done) => {
         request.session.refuseCrossSite()
         done()
@@ -46,7 +47,7 @@ const routes: FastifyPluginAsyncTypebox<{ authenticator: Authenticator }> = asyn
     {
       schema: {
         operationId: 'listPopular',
-        summary: 'The most viewed items',
+        summary: 'List the most viewed items',
         tags: ['views'],
         querystring: limitQuery(10),
         response: { 200: Popular },
@@ -56,7 +57,7 @@ const routes: FastifyPluginAsyncTypebox<{ authenticator: Authenticator }> = asyn
   )
 }
 
-/** What needs no session. */
+/** Routes without a session. */
 export const publicRoutes = fp(routes, {
   name: 'public-routes',
   dependencies: ['errors', '@onetrip/session-store', 'login-limit'],

@@ -8,20 +8,23 @@ import { ApiError } from '../errors.ts'
 import { htmlPage } from '../schemas.ts'
 
 interface ReportOptions {
-  /** Path of the index that `npm run load` makes, beside a folder of pages; none if empty. */
+  /** Path of the index page that `npm run load` writes, next to its folder of pages; empty: no report. */
   file: string
 }
 
 const NO_REPORT =
-  'there is no report yet: npm run load makes one, and npm start shows it here (setting REPORT_FILE)'
+  'no report yet: npm run load creates one, and npm start serves it here (setting REPORT_FILE)'
 
 const POLICY =
   "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-/** Pages of experiments are in this folder beside the index, so that its links also work among files. */
+/**
+ * Folder next to the index with the pages of the experiments. Same as in the URL, so links also work without
+ * a server.
+ */
 const PAGES = 'report'
 
-/** `GET /report`: the index of the latest measurements; `GET /report/http.html`: one of them. */
+/** `GET /report`: index of the latest measurements; `GET /report/http.html`: the page of an experiment. */
 export const reportRoutes: FastifyPluginAsyncTypebox<ReportOptions> = async (app, { file }) => {
   await app.register(fastifyStatic, { root: import.meta.dirname, serve: false })
 
@@ -29,7 +32,7 @@ export const reportRoutes: FastifyPluginAsyncTypebox<ReportOptions> = async (app
     const found = file === '' ? null : await stat(path).catch(() => null)
     if (!found?.isFile()) throw new ApiError('API_NOT_FOUND', NO_REPORT)
     reply.headers({ 'content-security-policy': POLICY, 'x-content-type-options': 'nosniff' })
-    reply.type('text/html; charset=utf-8') // whatever the file is called
+    reply.type('text/html; charset=utf-8') // for any file name
     return reply.sendFile(basename(path), dirname(resolve(path)), { maxAge: 0, contentType: false })
   }
 
@@ -39,8 +42,9 @@ export const reportRoutes: FastifyPluginAsyncTypebox<ReportOptions> = async (app
       logLevel: 'warn',
       schema: {
         operationId: 'readReport',
-        summary: 'The latest measurements',
-        description: 'A page that `npm run load` made, with a link to one for each experiment.',
+        summary: 'Report of the latest measurements',
+        description:
+          'HTML page written by `npm run load`, with links to the pages of the experiments.',
         tags: ['operations'],
         response: htmlPage,
         'x-errors': [404],
@@ -55,14 +59,13 @@ export const reportRoutes: FastifyPluginAsyncTypebox<ReportOptions> = async (app
       logLevel: 'warn',
       schema: {
         operationId: 'readReportPage',
-        summary: 'The latest measurement of an experiment',
-        description: 'A page that `npm run load` made, complete in itself.',
+        summary: 'Report of an experiment',
+        description: 'Self-contained HTML page written by `npm run load`.',
         tags: ['operations'],
         params: Type.Object({
           page: Type.String({
-            // No path, and no other file.
-            pattern: '^[a-z][a-z0-9-]{0,40}\\.html$',
-            description: 'Of the experiment',
+            pattern: '^[a-z][a-z0-9-]{0,40}\\.html$', // prevents path traversal
+            description: 'Page of the experiment',
             examples: ['http.html'],
           }),
         }),

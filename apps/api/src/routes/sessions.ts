@@ -12,7 +12,7 @@ import {
   UserSessions,
 } from '../schemas.ts'
 
-/** How long ago a session must have been seen for `GET /me` to write that it is seen again. */
+/** `GET /me` updates the last-seen time of a session only if it is older than this. */
 const TOUCH_EVERY_SECONDS = 10
 
 const routes: FastifyPluginAsyncTypebox = async (app) => {
@@ -24,8 +24,8 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     {
       schema: {
         operationId: 'getMe',
-        summary: 'Who is logged in',
-        description: `The session is seen by this, which is written once in ${TOUCH_EVERY_SECONDS} s at most.`,
+        summary: 'Get the user of the session',
+        description: `Counts as use of the session. The last-seen time is updated at most once in ${TOUCH_EVERY_SECONDS} s.`,
         tags,
         response: { 200: Me },
       },
@@ -38,9 +38,9 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     {
       schema: {
         operationId: 'listSessions',
-        summary: "The user's sessions, the latest login first",
+        summary: "List the user's sessions, latest login first",
         description:
-          'The id of a session is no credential: a token is an id and its signature. A page may have fewer sessions than `limit`, even none: another one follows for as long as there is a `nextCursor`.',
+          'A session id is not a credential: a token is an id and its signature. A page may have fewer sessions than `limit`, even none. There is a next page if the response has a `nextCursor`.',
         tags,
         querystring: pageQuery(50),
         response: { 200: UserSessions },
@@ -65,7 +65,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
       const { id } = request.params
       const { token } = request.session
       if (!(await store.revokeSession(token, id))) {
-        throw new ApiError('API_NOT_FOUND', 'you have no session of this id')
+        throw new ApiError('API_NOT_FOUND', 'you have no session with this id')
       }
       if (token.startsWith(`${id}.`)) reply.clearSessionCookie()
       return reply.code(204).send()
@@ -77,7 +77,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     {
       schema: {
         operationId: 'logoutEverywhere',
-        summary: "End all of the user's sessions, this one too",
+        summary: "End all of the user's sessions, including this one",
         tags,
         response: { 200: Ended },
       },
@@ -94,7 +94,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     {
       schema: {
         operationId: 'logout',
-        summary: 'End the session, if there still is one',
+        summary: 'Log out: end this session',
         tags,
         response: { 204: NoContent },
       },
@@ -110,8 +110,8 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     {
       schema: {
         operationId: 'listRecent',
-        summary: 'Who was seen last, newest first',
-        description: 'Users and times; no token and no id of a session.',
+        summary: 'List the most recently used sessions, newest first',
+        description: 'Users and times, without tokens and session ids.',
         tags,
         querystring: limitQuery(50),
         response: { 200: Recent },
@@ -124,7 +124,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
   )
 }
 
-/** The session of the token, and those of the same user. */
+/** Routes for the session of the token and other sessions of its user. */
 export const sessionRoutes = fp(routes, {
   name: 'session-routes',
   dependencies: ['errors', '@onetrip/session-store'],

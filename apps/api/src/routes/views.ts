@@ -9,7 +9,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
       schema: {
         operationId: 'recordView',
         summary: 'Record that the session viewed an item',
-        description: 'One round trip to Redis, shared with the views that come at the same time.',
+        description: 'Takes one round trip to Redis, shared with concurrent views.',
         tags: ['views'],
         body: ViewBody,
         headers: ViewHeaders,
@@ -30,7 +30,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     {
       schema: {
         operationId: 'listViews',
-        summary: 'What the session viewed last, newest first',
+        summary: 'List the items that the session viewed last, newest first',
         tags: ['views'],
         response: { 200: Views },
       },
@@ -39,7 +39,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
   )
 }
 
-/** Page views: the hot path, and what it left. */
+/** Page views, the hot path of the benchmarks. */
 export const viewRoutes = fp(routes, {
   name: 'view-routes',
   dependencies: ['@onetrip/session-store'],

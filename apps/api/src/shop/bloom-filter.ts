@@ -1,23 +1,24 @@
 import { createHash } from 'node:crypto'
 
-/** Where a Bloom filter keeps its members: `hashes` of `bits` bits are set for each. */
+/** Parameters of a Bloom filter. The bits themselves are in Redis. */
 export interface BloomFilter {
   readonly bits: number
+  /** Bits that are set for each member. */
   readonly hashes: number
   /** The bits of a member; the same in every process and release. */
   positions(member: string): number[]
-  /** About how many members there are, if so many bits are set. */
+  /** Estimates the number of members from the number of bits that are set. */
   count(bitsSet: number): number
 }
 
 /**
- * A filter that says "seen" of a new member with the false-positive rate at most, while it has no more members
- * than `capacity`. Beyond that, the rate grows. It never says "new" of a member that it has.
+ * Sizes a Bloom filter. A member is always found. A non-member is found with at most the false-positive rate,
+ * while the filter has no more members than `capacity`; above it, the rate increases.
  *
  * @param capacity At least 1.
- * @param falsePositiveRate Above 0 and below 1. A tenth of it costs 4.8 more bits for each member of the capacity,
- *   and 3.3 more hashes.
- * @throws TypeError for anything else, and beyond the 2^32 bits of a string of Redis.
+ * @param falsePositiveRate Above 0 and below 1. A tenth of the rate takes 4.8 more bits per member of the
+ *   capacity, and 3.3 more hashes.
+ * @throws TypeError for other values, and for more than 2^32 bits (a Redis string).
  */
 export function bloomFilter(options: { capacity: number; falsePositiveRate: number }): BloomFilter {
   const { capacity, falsePositiveRate } = options
@@ -33,7 +34,7 @@ export function bloomFilter(options: { capacity: number; falsePositiveRate: numb
   return {
     bits,
     hashes,
-    // Enhanced double hashing: two hashes make all of them (Dillinger and Manolios, 2004).
+    // Enhanced double hashing derives all positions from two hashes (Dillinger and Manolios, 2004).
     positions(member) {
       const digest = createHash('sha256').update(member).digest()
       let position = digest.readUIntBE(0, 6) % bits
@@ -46,7 +47,7 @@ export function bloomFilter(options: { capacity: number; falsePositiveRate: numb
       })
     },
     count(bitsSet) {
-      const share = Math.min(bitsSet, bits - 1) / bits // all bits set: any number
+      const share = Math.min(bitsSet, bits - 1) / bits // with all bits set the estimate would be infinite
       return Math.round((bits / hashes) * -Math.log1p(-share))
     },
   }

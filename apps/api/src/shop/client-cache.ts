@@ -1,24 +1,25 @@
 import type { Invalidations, InvalidationsOptions } from './invalidations.ts'
 import { watchInvalidations } from './invalidations.ts'
 
-/** How a value was found: in the cache, in Redis, or in Redis because changes may have been missed. */
+/** hit: from the cache; miss: from Redis; bypass: from Redis, because the cache may be stale or is off. */
 export type CacheRead = 'hit' | 'miss' | 'bypass'
 
 export interface ClientCacheOptions<Value>
   extends Omit<InvalidationsOptions, 'onChange' | 'onLost'> {
-  /** Values that are kept, those used last; 0: no cache, and no connection. */
+  /** Maximum entries; the least recently used one is evicted. 0: no cache and no connection. */
   maxEntries: number
   /** Reads the value of a key from Redis. */
   read(key: string): Promise<Value>
-  onRead?(how: CacheRead): void
+  onRead?(result: CacheRead): void
 }
 
 export interface ClientCache<Value> {
   /**
-   * The value of a key, at most `checkEveryMs` plus `deadlineMs` old, and usually as old as a message from
-   * Redis takes. It is shared: do not change it. The first call opens the connection.
+   * Returns the value of a key. It is stale by at most `checkEveryMs` plus `deadlineMs`, and usually only by
+   * the latency of a message from Redis. Do not modify it: callers share it. The first call opens the
+   * connection.
    *
-   * @throws what `read` throws.
+   * @throws The errors of `read`.
    */
   get(key: string): Promise<Value>
   readonly entries: number
@@ -26,20 +27,20 @@ export interface ClientCache<Value> {
 }
 
 /**
- * A local cache in front of Redis, which Redis keeps right by reporting changed keys (`watchInvalidations`).
+ * A local cache. Redis invalidates its entries by reporting changed keys (`watchInvalidations`).
  *
- * An entry is the promise of a read, so it is there before the reply: a change meanwhile removes it, and the old
- * value that then arrives is only for those who asked before. While changes may be missed, nothing is kept
- * and every read goes to Redis.
+ * An entry is the promise of a read, so it exists before the reply arrives. If the key changes in between,
+ * the entry is removed, and only earlier callers get the old value. While invalidations may be lost, the
+ * cache is empty and every read goes to Redis.
  */
 export function clientCache<Value>(options: ClientCacheOptions<Value>): ClientCache<Value> {
   const { maxEntries, read, onRead = () => {} } = options
-  /** The one used last is the last. */
+  /** In order of use, the most recently used last. */
   const entries = new Map<string, Promise<Value>>()
   let invalidations: Invalidations | undefined
   let closed = false
 
-  const watched = () => {
+  const isCurrent = () => {
     if (maxEntries === 0 || closed) return false
     invalidations ??= watchInvalidations({
       ...options,
@@ -52,7 +53,7 @@ export function clientCache<Value>(options: ClientCacheOptions<Value>): ClientCa
     return invalidations.complete
   }
 
-  function readToKeep(key: string): Promise<Value> {
+  function readAndCache(key: string): Promise<Value> {
     const value = read(key)
     entries.set(key, value)
     value.catch(() => {
@@ -67,14 +68,14 @@ export function clientCache<Value>(options: ClientCacheOptions<Value>): ClientCa
 
   return {
     get(key) {
-      if (!watched()) {
+      if (!isCurrent()) {
         onRead('bypass')
         return read(key)
       }
       const found = entries.get(key)
       if (found === undefined) {
         onRead('miss')
-        return readToKeep(key)
+        return readAndCache(key)
       }
       onRead('hit')
       entries.delete(key)

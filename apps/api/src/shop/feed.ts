@@ -4,19 +4,18 @@ import fp from 'fastify-plugin'
 import { shopKeys } from './keys.ts'
 import { FeedBody, FeedPage, FeedPosition, feedQuery } from './schemas.ts'
 
-// The feed: a list of the newest entries of everybody, and one for each user.
+// The feed: a list of the newest entries of all users, and a list per user.
 
-/** Entries that a feed keeps. */
-export const KEPT_ENTRIES = 1_000
+export const MAX_ENTRIES = 1_000
 
-/** Seconds that a user's feed is kept after the last entry: 30 days. The feed of everybody has no expiry. */
+/** Expiry of a user's feed after the last entry: 30 days. The feed of all users does not expire. */
 const USER_FEED_SECONDS = 2_592_000
 
-const PAGE = 20
+const PAGE_SIZE = 20
 
 /**
- * KEYS: feed. ARGV: entry, entries kept, seconds kept (0: no expiry). Numbers the entry, adds it, and drops
- * those beyond the maximum. Replies the number, which is one more than that of the entry before.
+ * KEYS: feed. ARGV: entry, maximum entries, expiry in seconds (0: none). Numbers the entry, adds it, and
+ * trims the list to the maximum. Returns the number: that of the previous entry plus 1.
  */
 const POST = `
 local newest = redis.call('LINDEX', KEYS[1], 0)
@@ -27,8 +26,8 @@ if ARGV[3] ~= '0' then redis.call('EXPIRE', KEYS[1], ARGV[3]) end
 return id`
 
 /**
- * KEYS: feed. ARGV: entries to read, number of the last entry of the page before (or none). An entry's
- * place follows from its number and that of the newest, however many were added meanwhile.
+ * KEYS: feed. ARGV: entries to read, number of the last entry of the previous page (optional). The index of
+ * an entry is the number of the newest entry minus its own, so entries added between two pages do not matter.
  */
 const READ = `
 local newest = redis.call('LINDEX', KEYS[1], 0)
@@ -45,20 +44,20 @@ interface Post {
 }
 
 interface Entry extends Post {
-  /** Its number in this feed. */
+  /** Number in this feed. */
   id: number
 }
 
 /**
- * Adds an entry to the feeds of the user and of everybody, in one round trip. A failure in between leaves it in
- * the first one only. Keys: feed of the user, feed of everybody, which are in different slots of a cluster.
+ * Adds an entry to the user's feed and to the feed of all users, in one round trip. After a failure in
+ * between, the entry is only in the user's feed. Keys: both feeds, which are in different slots of a cluster.
  *
- * @returns its number in the feed of everybody.
+ * @returns The number in the feed of all users.
  */
 function post(entry: Post): Update<number> {
   const text = JSON.stringify(entry)
   const add = (key: string, seconds: number): Command => {
-    return ['EVAL', POST, 1, key, text, KEPT_ENTRIES, seconds]
+    return ['EVAL', POST, 1, key, text, MAX_ENTRIES, seconds]
   }
   return {
     commands: [add(shopKeys.feed(entry.user), USER_FEED_SECONDS), add(shopKeys.feed(), 0)],
@@ -68,11 +67,11 @@ function post(entry: Post): Update<number> {
 }
 
 /**
- * A page of a feed, the newest entry first. Entries that come between two pages neither repeat nor skip any.
- * Keys: feed.
+ * Reads a page of a feed, newest entry first. If entries are added between two pages, no entry is repeated or
+ * skipped. Keys: feed.
  *
- * @param user Whose feed; undefined: that of everybody.
- * @param before Number of the last entry of the page before; undefined: the first page.
+ * @param user Owner of the feed; undefined: the feed of all users.
+ * @param before Number of the last entry of the previous page; undefined: first page.
  */
 function readFeed(
   user: string | undefined,
@@ -99,7 +98,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     {
       schema: {
         operationId: 'post',
-        summary: "Add an entry to the user's feed and to that of everybody",
+        summary: "Add an entry to the user's feed and to the feed of all users",
         tags,
         body: FeedBody,
         response: { 200: FeedPosition },
@@ -111,8 +110,8 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
   )
 
   async function page(user: string | undefined, query: { limit?: number; cursor?: string }) {
-    const { limit = PAGE, cursor } = query
-    // One entry more than the page holds says whether there is a next page.
+    const { limit = PAGE_SIZE, cursor } = query
+    // Reads one more entry to know whether there is a next page.
     const read = await store.run(readFeed(user, { limit: limit + 1, before: cursor }))
     const entries = read.slice(0, limit)
     const last = entries.at(-1)
@@ -120,9 +119,9 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
   }
 
   const schema = {
-    description: `Up to ${KEPT_ENTRIES} entries are kept. New entries between two pages neither repeat nor skip any.`,
+    description: `A feed keeps up to ${MAX_ENTRIES} entries. If entries are added between two pages, no entry is repeated or skipped.`,
     tags,
-    querystring: feedQuery(PAGE),
+    querystring: feedQuery(PAGE_SIZE),
     response: { 200: FeedPage },
   }
   app.get(
@@ -131,7 +130,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
       schema: {
         ...schema,
         operationId: 'listFeed',
-        summary: 'What everybody posted, newest first',
+        summary: 'List the entries of all users, newest first',
       },
     },
     async ({ query }) => page(undefined, query),
@@ -142,7 +141,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
       schema: {
         ...schema,
         operationId: 'listMyFeed',
-        summary: 'What the user posted, newest first',
+        summary: "List the user's entries, newest first",
       },
     },
     async ({ user, query }) => page(user, query),

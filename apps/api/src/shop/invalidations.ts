@@ -1,28 +1,28 @@
 import { longLivedConnection, type ServerLocation } from '@onetrip/session-store'
 
 /**
- * Where Redis is, as the store's; not a cluster. The user needs `CLIENT TRACKING`, `CLIENT ID`, and the
- * channel below.
+ * Address of Redis; a cluster is not supported. The Redis user needs permission for `CLIENT TRACKING`,
+ * `CLIENT ID` and the channel below.
  */
 export interface InvalidationsOptions extends ServerLocation {
-  /** Of the keys. */
+  /** Prefix of the watched keys. */
   prefix: string
-  /** How often the connection is checked, in milliseconds. */
+  /** Interval of connection checks, in milliseconds. */
   checkEveryMs: number
-  /** How long connecting, or the answer to a check, may take, in milliseconds. */
+  /** Timeout for connecting and for a check, in milliseconds. */
   deadlineMs: number
-  /** These keys were changed or have expired; undefined: all, as after FLUSHALL. */
+  /** Called when these keys were changed or have expired; undefined: all keys, for example after FLUSHALL. */
   onChange(keys: readonly string[] | undefined): void
-  /** Changes are missed from now on, or have been. */
+  /** Called when changes may have been missed. */
   onLost(): void
-  /** Redis refuses the tracking, as to a user without the permission. It is tried again every second. */
-  onRefused?(error: Error): void
+  /** Called when Redis rejects tracking, for example for lack of permission. Retried every second. */
+  onRejected?(error: Error): void
 }
 
 export interface Invalidations {
   /**
-   * Whether all changes have been reported, except those of the last `checkEveryMs` plus `deadlineMs`: a
-   * connection that is dead, or a process that was stopped, does not see later ones.
+   * Whether all changes were reported up to `checkEveryMs` plus `deadlineMs` ago. Later ones may be missing
+   * if the connection is dead or the process was stopped.
    */
   readonly complete: boolean
   close(): void
@@ -30,26 +30,26 @@ export interface Invalidations {
 
 const CHANNEL = '__redis__:invalidate'
 
-const TRY_AGAIN_MS = 1_000
+const RETRY_MS = 1_000
 
 /**
- * Reports which keys change, by Redis's client-side caching in broadcasting mode: Redis reports every change of
- * a key with the prefix, on whatever connection it was read.
+ * Reports changed keys with Redis client-side caching in broadcasting mode: Redis reports every change of a
+ * key with the prefix, also of keys read on other connections.
  *
- * It uses one connection of its own, in RESP2, because ioredis 6 drops the invalidations of RESP3. The connection
- * redirects the messages to itself, so tracking and subscription end together. With two connections, the loss of
- * the tracking one would go unnoticed.
+ * Uses a dedicated RESP2 connection, because ioredis 6 drops invalidation messages of RESP3. The connection
+ * redirects the messages to itself, so that tracking and subscription end together. With two connections,
+ * losing the tracking connection would go unnoticed.
  */
 export function watchInvalidations(options: InvalidationsOptions): Invalidations {
-  const { prefix, checkEveryMs, deadlineMs, onChange, onLost, onRefused = () => {} } = options
+  const { prefix, checkEveryMs, deadlineMs, onChange, onLost, onRejected = () => {} } = options
   const redis = longLivedConnection(options, deadlineMs)
-  redis.options.autoResubscribe = false // once subscribed, it could no longer turn the tracking on
-  /** When the last answered request was sent; undefined: there is no tracking. */
+  redis.options.autoResubscribe = false // a subscribed RESP2 connection cannot send CLIENT TRACKING
+  /** Send time of the last request that was answered; undefined: tracking is off. */
   let completeUntil: number | undefined
   let timer: NodeJS.Timeout | undefined
   let closed = false
 
-  redis.on('error', () => {}) // it reconnects
+  redis.on('error', () => {}) // ioredis reconnects
   redis.on('ready', () => void track())
   redis.on('close', lost)
   redis.on('messageBuffer', (_channel: Buffer, keys: unknown) => {
@@ -67,21 +67,21 @@ export function watchInvalidations(options: InvalidationsOptions): Invalidations
       })
     } catch (error) {
       if (closed) return
-      if ((error as Error).name === 'ReplyError') onRefused(error as Error)
-      timer = setTimeout(() => stream.destroy(), TRY_AGAIN_MS).unref()
+      if ((error as Error).name === 'ReplyError') onRejected(error as Error)
+      timer = setTimeout(() => stream.destroy(), RETRY_MS).unref()
     }
   }
 
-  /** If it fails, the connection is lost. */
+  /** A failure closes the connection, which calls `lost`. */
   const check = () => confirmed(() => redis.ping()).catch(() => {})
 
-  /** Redis answers `ask` in time: until it was sent, no change was missed. */
-  async function confirmed(ask: () => Promise<unknown>): Promise<void> {
+  /** If Redis answers in time, no change was missed before the request was sent. */
+  async function confirmed(request: () => Promise<unknown>): Promise<void> {
     const { stream } = redis
     const sentAt = performance.now()
     const late = setTimeout(() => stream.destroy(), deadlineMs).unref()
     try {
-      await ask()
+      await request()
     } finally {
       clearTimeout(late)
     }

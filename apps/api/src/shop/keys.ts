@@ -1,16 +1,16 @@
-/** The beginning of all keys of risk features, and of no others. */
+/** Prefix of the keys of risk features. No other key has it. */
 export const RISK_KEYS = 'risk:'
 
 /**
- * The keys of the shop's applications, which no other file spells. All that belongs to an item, or to a
- * user, is in one key: an update of it needs one slot of a cluster, without hash tags.
+ * Keys of the shop's applications; no other file contains key names. The data of an item or a user is in one
+ * key, so an update needs one slot of a cluster, without hash tags.
  */
 export const shopKeys = {
-  /** Hash: user → when they bought, in milliseconds since 1970; the empty field: how many are left. */
+  /** Hash: user → time of the purchase in milliseconds since 1970. The empty field: items left. */
   sale: (item: string) => `sale:${item}`,
-  /** List: entries of the user's feed, the newest first; without a user: of everybody's. */
+  /** List: entries of the user's feed, newest first. Without a user: the feed of all users. */
   feed: (user = '') => `feed:${user}`,
-  /** String: the bits of the Bloom filter that holds the item's viewers. */
+  /** String: bits of the Bloom filter of the item's viewers. */
   viewers: (item: string) => `viewers:${item}`,
   /** Hash: the user's risk features. */
   risk: (user: string) => `${RISK_KEYS}${user}`,

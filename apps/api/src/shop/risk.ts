@@ -10,34 +10,34 @@ import { RISK_KEYS, shopKeys } from './keys.ts'
 import { type RiskReason, UserRisk } from './schemas.ts'
 import { writeBehind } from './write-behind.ts'
 
-// Risk features of a user: what is known of earlier logins. Read through a local cache, written later.
+// Risk features of a user, from earlier logins. Read through a local cache, written with write-behind.
 
-/** What is known of a user's logins. */
+/** Data about a user's logins. */
 export interface Features {
   logins: number
-  /** Milliseconds since 1970; null: there was none. */
+  /** Milliseconds since 1970; null: no login yet. */
   lastLoginAt: number | null
-  /** Hash of the network of the last login; null: there was none. */
+  /** Hash of the network of the last login; null: no login yet. */
   network: string | null
-  /** What was unusual about the last login. */
+  /** Why the last login was unusual. */
   reasons: RiskReason[]
 }
 
-/** Logins of one user that were not written yet. */
+/** Logins of one user that are not written yet. */
 interface Logins {
   count: number
   lastAt: number
   network: string
-  /** Of the last one. */
+  /** Reasons of the last login. */
   reasons: RiskReason[]
 }
 
-/** Seconds that features are kept after the last login: 90 days. */
+/** Expiry of the features after the last login: 90 days. */
 const FEATURES_SECONDS = 7_776_000
 
 const LONG_ABSENCE_MS = 30 * 24 * 3600 * 1000
 
-/** The features at a key. Keys: risk. */
+/** Reads the features of a user. Keys: risk. */
 function readFeatures(key: string): Update<Features> {
   return {
     commands: [['HGETALL', key]],
@@ -62,7 +62,7 @@ function readFeatures(key: string): Update<Features> {
   }
 }
 
-/** Adds logins to the features of many users. Keys: risk of each, in different slots of a cluster. */
+/** Adds logins to the features of several users. Keys: risk of each user, in different slots of a cluster. */
 function addLogins(changes: ReadonlyMap<string, Logins>): Update<void> {
   return {
     commands: [...changes].flatMap(([key, { count, lastAt, network, reasons }]): Command[] => [
@@ -75,7 +75,7 @@ function addLogins(changes: ReadonlyMap<string, Logins>): Update<void> {
   }
 }
 
-/** What is unusual about a login, by what is known of earlier ones; empty: nothing. */
+/** Why a login is unusual compared with earlier ones. Empty: it is not. */
 export function loginReasons(
   { logins, lastLoginAt, network }: Omit<Features, 'reasons'>,
   login: { network: string; now: number },
@@ -87,62 +87,64 @@ export function loginReasons(
   ]
 }
 
-/** What was unusual about the last login, and whether a request comes from another network than it. */
+/** Reasons of the last login, plus `new network` if the request comes from another network than the login. */
 function requestReasons({ logins, network, reasons }: Features, own: string): RiskReason[] {
   if (logins === 0) return ['first login']
   return network === own ? reasons : [...new Set([...reasons, 'new network' as const])]
 }
 
-/** Redis sees no address, and equal networks of two users look different. */
+/**
+ * Hash of user and network: Redis stores no addresses, and two users in one network have different hashes.
+ */
 const networkOf = (request: FastifyRequest, user: string): string =>
   createHash('sha256')
     .update(JSON.stringify([user, clientNetwork(request)]))
     .digest('base64url')
     .slice(0, 22)
 
-/** Where Redis is, for the connection that keeps the cache right. */
+/** Includes the address of Redis for the connection that receives invalidations. */
 export interface RiskOptions extends ServerLocation {
-  /** Users whose features this process caches; 0: no cache, and no connection. */
+  /** Maximum users in the cache of this process; 0: no cache and no connection. */
   cacheEntries: number
-  /** How long Redis may take to answer on that connection, in milliseconds. */
+  /** Timeout of replies on that connection, in milliseconds. */
   deadlineMs: number
-  /** How long a login waits to be written, with others, in milliseconds. Default 100. */
+  /** Interval of writes: logins wait this long to be written together, in milliseconds. Default 100. */
   writeEveryMs?: number
 }
 
 export interface Risk {
   features(user: string): Promise<Features>
-  /** Assesses a login and records it, both later: it takes none of the login's time, and never fails. */
+  /** Assesses and records a login in the background: does not delay the login and never throws. */
   loggedIn(request: FastifyRequest, user: string): void
 }
 
 declare module 'fastify' {
   interface FastifyInstance {
-    /** Undefined: RISK_FEATURES is off. */
+    /** Undefined without RISK_FEATURES. */
     risk?: Risk
   }
 }
 
-/** How often the connection that keeps the cache right is checked. */
+/** Interval of checks of the connection that receives invalidations. */
 const CHECK_EVERY_MS = 1_000
 
-/** Users whose logins may wait to be written: some 200 bytes each. */
+/** Maximum users with logins waiting to be written: about 200 bytes each. */
 const MAX_PENDING = 10_000
 
 export const riskPlugin = fp<RiskOptions>(
   async (app, options) => {
     const { url, tls, sentinel, cacheEntries, deadlineMs, writeEveryMs = 100 } = options
     const { store } = app
-    let refused = false
+    let rejected = false
     const metrics = riskMetrics(app, () => cache.entries)
     const cache = clientCache<Features>({
       ...{ url, tls, sentinel, deadlineMs, prefix: RISK_KEYS, checkEveryMs: CHECK_EVERY_MS },
       maxEntries: cacheEntries,
       read: (key) => store.run(readFeatures(key)),
       onRead: metrics.read,
-      onRefused(err) {
-        if (!refused) app.log.warn({ err }, 'Redis refuses CLIENT TRACKING: no local cache of risk')
-        refused = true
+      onRejected(err) {
+        if (!rejected) app.log.warn({ err }, 'Redis rejected CLIENT TRACKING; risk cache is off')
+        rejected = true
       },
     })
     const writes = writeBehind<Logins>({
@@ -160,7 +162,7 @@ export const riskPlugin = fp<RiskOptions>(
         metrics.login(reasons.length > 0 ? 'high' : 'low')
       } catch {
         reasons = ['not assessed']
-        metrics.login('unknown') // Redis does not answer; the store's metrics say so
+        metrics.login('unknown') // the store reports the error
       }
       writes.add(shopKeys.risk(user), { count: 1, lastAt: now, network, reasons })
     }
@@ -173,7 +175,7 @@ export const riskPlugin = fp<RiskOptions>(
         void assessed.finally(() => assessing.delete(assessed))
       },
     })
-    // Already now: the application may close the store before the last hook is called.
+    // In preClose too: the application may close the store before onClose.
     app.addHook('preClose', async () => {
       await Promise.all(assessing)
       await writes.flush()
@@ -205,19 +207,19 @@ function riskMetrics(app: FastifyInstance, entries: () => number) {
   return {
     read: counter(
       'onetrip_risk_reads_total',
-      'Reads of risk features, by result: hit, miss, or bypass (no cache, or changes may be missed)',
+      'Reads of risk features by result: hit, miss, or bypass (no cache, or it may be stale)',
       'result',
       ['hit', 'miss', 'bypass'],
     ),
     written: counter(
       'onetrip_risk_writes_total',
-      'Users whose logins were recorded, by result: written or dropped',
+      'Users whose logins were to be recorded, by result: written or dropped',
       'result',
       ['written', 'dropped'],
     ),
     login: counter(
       'onetrip_risk_logins_total',
-      'Logins, by risk: low, high or unknown (Redis did not answer)',
+      'Logins by risk: low, high or unknown (Redis did not answer)',
       'risk',
       ['low', 'high', 'unknown'],
     ),
@@ -230,9 +232,9 @@ const routes: FastifyPluginAsyncTypebox<{ risk: Risk }> = async (app, { risk }) 
     {
       schema: {
         operationId: 'getRisk',
-        summary: "How risky this request is, by the user's last login and its network",
+        summary: 'Assess the risk of this request from the last login and its network',
         description:
-          'Reasons: what was unusual about the last login, and `new network` if this request comes from another network than that login. A login is recorded about 0.1 s later. Other processes see it when Redis reports the change: within 3 s at the latest, while Redis answers.',
+          'Reasons: why the last login was unusual, and `new network` if this request comes from another network than that login. A login is recorded after about 0.1 s. Other processes see it when Redis reports the change, at most 3 s later while Redis answers.',
         tags: ['shop'],
         response: { 200: UserRisk },
       },

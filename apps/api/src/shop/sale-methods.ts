@@ -10,14 +10,14 @@ import { ApiError } from '../errors.ts'
 import { shopKeys } from './keys.ts'
 import { type Buy, buyByScript, LEFT, type Outcome } from './sale.ts'
 
-// Other ways to sell than the script of sale.ts, for comparison. Each is what one finds in tutorials.
+// Alternatives to the script in sale.ts, for comparison. Tutorials show each of them.
 
 type Runs = Pick<SessionStore, 'run'>
 
 const send = ({ run }: Runs, ...commands: Command[]): Promise<readonly Reply[]> =>
   run({ commands, readOnly: false, read: (replies) => replies })
 
-/** What the sale says before anything is written; undefined: the user may buy. */
+/** Outcome that is known before anything is written; undefined: the user may buy. */
 function refusal([left, boughtAt]: readonly Reply[]): Outcome | undefined {
   if (left === null) return 'not on sale'
   if (boughtAt !== null) return { boughtAt: Number(boughtAt), left: Number(left), isNew: false }
@@ -25,8 +25,8 @@ function refusal([left, boughtAt]: readonly Reply[]): Outcome | undefined {
 }
 
 /**
- * Reads how many are left, then counts down: two round trips. Buyers who read at the same time all see the
- * last piece, and all get it: it oversells. What not to do.
+ * Reads the number of items left, then decrements it: two round trips. Do not use it: concurrent buyers can
+ * all see the last item and all get it, so it oversells.
  */
 export const buyNaively =
   (store: Runs): Buy =>
@@ -40,9 +40,9 @@ export const buyNaively =
   }
 
 /**
- * Counts down first, and up again if there was none, or the user has one: two to four round trips, no piece
- * sold twice. If the process or Redis dies after the first count, the piece is missing: nobody has it and
- * nobody can buy it. `setStock` with the same number of pieces repairs that.
+ * Decrements first, and increments again if none was left or the user has one: two to four round trips. Never
+ * oversells. If the process or Redis dies after the decrement, one item is lost: no user has it or can buy
+ * it. `setStock` with the same number repairs that.
  */
 export const buyCompensated =
   (store: Runs): Buy =>
@@ -61,35 +61,37 @@ export const buyCompensated =
     return refusal(await read()) ?? 'sold out'
   }
 
-/** Attempts of one purchase before it gives up. */
+/** Attempts per purchase. */
 const MAX_ATTEMPTS = 100
 
-/** Where Redis is, as the store's; not a cluster. */
+/** Includes the address of Redis; a cluster is not supported. */
 export interface OptimisticOptions extends ServerLocation {
-  /** Connections, each with one purchase at a time. Default 8. */
+  /** Number of connections, each with one purchase at a time. Default 8. */
   connections?: number
-  /** For connecting, for a free connection, and for the purchase on it, in milliseconds each. */
+  /**
+   * Timeout in milliseconds, each for connecting, for waiting for a free connection, and for the purchase.
+   */
   deadlineMs: number
 }
 
 export interface SaleMethod {
   readonly buy: Buy
-  /** Closes the connections of its own, if it has any. */
+  /** Closes the connections of this method, if it has any. */
   close(): void
 }
 
 /**
- * WATCH, read, then MULTI and EXEC, which does nothing if the sale has changed since, and again from the start:
- * three round trips for an attempt. Exact, but of the buyers who read at the same time only one gets on. Throws
- * `API_OVERLOADED` after 100 attempts, or if no connection gets free.
+ * Optimistic locking: WATCH, read, MULTI and EXEC. EXEC fails if the sale has changed since WATCH; then the
+ * attempt is repeated. Three round trips per attempt. Correct, but only one of several concurrent buyers
+ * succeeds per attempt. Throws `API_OVERLOADED` after 100 attempts, or if no connection becomes free in time.
  *
- * WATCH belongs to a connection, so each purchase has one for itself: on a shared one, the EXEC of another
- * caller would end the watch.
+ * WATCH is a state of the connection, so a purchase cannot share its connection: the EXEC of another caller
+ * would end the watch.
  */
 export function optimisticSale(options: OptimisticOptions): SaleMethod {
   const { connections = 8, deadlineMs } = options
   const all = Array.from({ length: connections }, () => longLivedConnection(options, deadlineMs))
-  for (const redis of all) redis.on('error', () => {}) // the purchase fails
+  for (const redis of all) redis.on('error', () => {}) // the purchase gets the error
   const free = [...all]
   const waiting = new Set<(redis: Connection) => void>()
 
@@ -99,7 +101,7 @@ export function optimisticSale(options: OptimisticOptions): SaleMethod {
     return new Promise((resolve, reject) => {
       const timeout = setTimeout(() => {
         waiting.delete(take)
-        reject(new ApiError('API_OVERLOADED', 'no connection got free for this purchase'))
+        reject(new ApiError('API_OVERLOADED', 'overloaded: no free connection for this purchase'))
       }, deadlineMs)
       const take = (redis: Connection) => {
         clearTimeout(timeout)
@@ -133,7 +135,10 @@ export function optimisticSale(options: OptimisticOptions): SaleMethod {
         clearTimeout(late)
         giveBack(redis)
       }
-      throw new ApiError('API_OVERLOADED', `other purchases came first, ${MAX_ATTEMPTS} times`)
+      throw new ApiError(
+        'API_OVERLOADED',
+        `overloaded: the purchase failed in ${MAX_ATTEMPTS} attempts because of concurrent purchases`,
+      )
     },
     close() {
       for (const redis of all) redis.disconnect()
@@ -143,7 +148,7 @@ export function optimisticSale(options: OptimisticOptions): SaleMethod {
 
 type Connection = ReturnType<typeof longLivedConnection>
 
-/** Undefined: another purchase came first. */
+/** Returns undefined if another purchase was faster. */
 async function attempt(redis: Connection, item: string, user: string) {
   const key = shopKeys.sale(item)
   await redis.watch(key)
@@ -163,7 +168,7 @@ async function attempt(redis: Connection, item: string, user: string) {
 export const saleMethodNames = ['script', 'compensated', 'optimistic', 'naive'] as const
 export type SaleMethodName = (typeof saleMethodNames)[number]
 
-/** The way to sell by its name. */
+/** Returns the method with this name. */
 export function saleMethod(
   name: SaleMethodName,
   store: Runs,

@@ -6,30 +6,33 @@ import { ApiError } from '../errors.ts'
 import { shopKeys } from './keys.ts'
 import { ItemParams, Purchase, Stock, StockBody } from './schemas.ts'
 
-// The flash sale: a limited number of pieces, one for each buyer. This file sells by a script; other ways, for
-// comparison, are in sale-methods.ts.
+// The flash sale: a limited stock, one piece per buyer. This file sells with a script. sale-methods.ts has
+// alternatives for comparison.
 
-/** Seconds that a sale lasts after its stock was last set. Then its key is gone. */
+/** Duration of a sale after its stock was last set; then its key expires. */
 const SALE_SECONDS = 86_400
 
-/** The field of the pieces that are left. No user has an empty name. */
+/** Field of the pieces left. No user has an empty name. */
 export const LEFT = ''
 
 interface Bought {
-  /** Milliseconds since 1970. A repeated purchase gets the time of the first one. */
+  /** Milliseconds since 1970. For a repeated purchase: the time of the first one. */
   boughtAt: number
-  /** Pieces that are left. */
+  /** Pieces left. */
   left: number
-  /** False for a repeated purchase: the buyer had bought before. */
+  /** False for a repeated purchase. */
   isNew: boolean
 }
 
 export type Outcome = Bought | 'sold out' | 'not on sale'
 
-/** Sells a piece of the item to the user, at most one. */
+/** Sells one piece of the item to the user; at most one per user. */
 export type Buy = (item: string, user: string) => Promise<Outcome>
 
-/** KEYS: sale. ARGV: user, time. Replies when the user bought (or nil), pieces left, 1 if it sold one now. */
+/**
+ * KEYS: sale. ARGV: user, time. Returns the time of the user's purchase (or nil), pieces left, and 1 if sold
+ * now.
+ */
 const BUY = `
 local left = tonumber(redis.call('HGET', KEYS[1], ''))
 if not left then return end
@@ -39,8 +42,8 @@ redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
 return { ARGV[2], redis.call('HINCRBY', KEYS[1], '', -1), 1 }`
 
 /**
- * Sells a piece, in one round trip: no piece is sold twice, and no buyer gets two. Sent again, it finds that
- * the user has bought. Keys: sale.
+ * Sells a piece in one round trip. Never oversells; a buyer gets at most one. Idempotent: a retry returns the
+ * first purchase. Keys: sale.
  */
 function buy(item: string, user: string, now: number): Update<Outcome> {
   return {
@@ -55,7 +58,7 @@ function buy(item: string, user: string, now: number): Update<Outcome> {
   }
 }
 
-/** The default way: `buy`. If its outcome is unknown, the purchase may be sent again. */
+/** The default method: `buy`. It marks its errors as safe to retry. */
 export const buyByScript =
   ({ run }: Pick<SessionStore, 'run'>): Buy =>
   (item, user) =>
@@ -68,7 +71,7 @@ interface Sale {
   sold: number
 }
 
-/** KEYS: sale. ARGV: pieces, seconds. Replies pieces left and sold. */
+/** KEYS: sale. ARGV: pieces, expiry in seconds. Returns pieces left and sold. */
 const STOCK = `
 local sold = redis.call('HLEN', KEYS[1]) - redis.call('HEXISTS', KEYS[1], '')
 local left = math.max(0, ARGV[1] - sold)
@@ -77,8 +80,8 @@ redis.call('EXPIRE', KEYS[1], ARGV[2])
 return { left, sold }`
 
 /**
- * Puts so many pieces on sale, those that are sold included: sent again with the same number, it changes
- * nothing but repairs a count of pieces left that does not match the buyers (`compensated`). Keys: sale.
+ * Sets the number of pieces on sale, including those already sold. Idempotent. It also repairs a count of
+ * pieces left that does not match the buyers (`compensated`). Keys: sale.
  */
 export function setStock(item: string, pieces: number): Update<Sale> {
   return {
@@ -91,7 +94,7 @@ export function setStock(item: string, pieces: number): Update<Sale> {
   }
 }
 
-/** How many pieces are left and sold; undefined if the item is not on sale. Keys: sale. */
+/** Reads the pieces left and sold; undefined if the item is not on sale. Keys: sale. */
 function readStock(item: string): Update<Sale | undefined> {
   const key = shopKeys.sale(item)
   return {
@@ -117,7 +120,7 @@ const routes: FastifyPluginAsyncTypebox<SaleOptions> = async (app, { buy, maySel
   const notOnSale = () => new ApiError('API_NOT_FOUND', 'this item is not on sale')
   const purchases = new Counter({
     name: 'onetrip_sale_purchases_total',
-    help: 'Purchases, by result: bought, repeated (by the same buyer) or sold_out',
+    help: 'Purchases by result: bought, repeated (by the same buyer) or sold_out',
     labelNames: ['result'],
     registers: [app.metrics],
   })
@@ -130,7 +133,7 @@ const routes: FastifyPluginAsyncTypebox<SaleOptions> = async (app, { buy, maySel
         operationId: 'setStock',
         summary: 'Put pieces of an item on sale',
         description:
-          'Only for users who may sell (SHOP_SELLERS). The number includes the pieces that are sold. The sale ends a day later.',
+          'Only for sellers (SHOP_SELLERS). The number includes pieces already sold. The sale ends after one day.',
         tags,
         params: ItemParams,
         body: StockBody,
@@ -139,7 +142,7 @@ const routes: FastifyPluginAsyncTypebox<SaleOptions> = async (app, { buy, maySel
       },
     },
     async (request) => {
-      if (!maySell(request.user)) throw new ApiError('API_FORBIDDEN', 'you may not sell')
+      if (!maySell(request.user)) throw new ApiError('API_FORBIDDEN', 'you are not a seller')
       const { item } = request.params
       return { item, ...(await store.run(setStock(item, request.body.pieces))) }
     },
@@ -150,7 +153,7 @@ const routes: FastifyPluginAsyncTypebox<SaleOptions> = async (app, { buy, maySel
     {
       schema: {
         operationId: 'getStock',
-        summary: 'How many pieces of an item are left',
+        summary: 'Get the stock of an item',
         tags,
         params: ItemParams,
         response: { 200: Stock },
@@ -172,7 +175,7 @@ const routes: FastifyPluginAsyncTypebox<SaleOptions> = async (app, { buy, maySel
         operationId: 'buy',
         summary: 'Buy a piece of an item that is on sale',
         description:
-          'One for each user: a repeated purchase gets the answer of the first, so it may always be sent again.',
+          'One per user. Idempotent: a repeated purchase gets the response of the first one, so it is safe to retry.',
         tags,
         params: ItemParams,
         response: { 200: Purchase },

@@ -6,25 +6,25 @@ const NOW = 1_795_255_200_250
 
 export const ItemParams = Type.Object({ item: Name })
 
-const Left = Type.Integer({ description: 'Pieces that are left' })
+const Left = Type.Integer({ description: 'Pieces left' })
 
 export const StockBody = Exactly(
   { pieces: Type.Integer({ minimum: 0, maximum: 1_000_000_000 }) },
   {
-    description: 'Pieces that are for sale, those that are sold included',
+    description: 'Pieces on sale, including those already sold',
     examples: [{ pieces: 100 }],
   },
 )
 
 export const Stock = Exactly(
   { item: Name, left: Left, sold: Type.Integer() },
-  { description: 'Pieces of the item', examples: [{ item: 'book', left: 99, sold: 1 }] },
+  { description: 'Stock of the item', examples: [{ item: 'book', left: 99, sold: 1 }] },
 )
 
 export const Purchase = Exactly(
   { item: Name, boughtAt: Time, left: Left },
   {
-    description: 'When the user bought it, and what is left',
+    description: 'Time of the purchase, and pieces left',
     examples: [{ item: 'book', boughtAt: NOW, left: 99 }],
   },
 )
@@ -33,12 +33,12 @@ const Text = Type.String({ minLength: 1, maxLength: 280, pattern: NAME_PATTERN }
 
 export const FeedBody = Exactly(
   { text: Text },
-  { description: 'What is posted', examples: [{ text: 'I bought a book' }] },
+  { description: 'Text to post', examples: [{ text: 'I bought a book' }] },
 )
 
 export const FeedPosition = Exactly(
   { id: Type.Integer() },
-  { description: 'Number of the entry in the feed of everybody', examples: [{ id: 17 }] },
+  { description: 'Number of the entry in the feed of all users', examples: [{ id: 17 }] },
 )
 
 export const FeedPage = Type.Object(
@@ -55,12 +55,12 @@ export const FeedPage = Type.Object(
       ),
     ),
     nextCursor: Type.Optional(
-      Type.String({ description: 'For the page that follows; not there on the last one' }),
+      Type.String({ description: 'Cursor of the next page; absent on the last page' }),
     ),
   },
   {
     additionalProperties: false,
-    description: 'A page of a feed, the newest entry first',
+    description: 'A page of a feed, newest entry first',
     examples: [
       {
         entries: [{ id: 17, user: 'ada', text: 'I bought a book', postedAt: NOW }],
@@ -77,14 +77,14 @@ export const feedQuery = (defaultLimit: number) =>
       cursor: Type.Optional(
         Type.String({
           pattern: '^[1-9][0-9]{0,14}$',
-          description: 'The nextCursor of the page before',
+          description: 'The nextCursor of the previous page',
         }),
       ),
     },
     { additionalProperties: false },
   )
 
-const ViewerCount = Type.Integer({ description: 'About how many users, of the last week' })
+const ViewerCount = Type.Integer({ description: 'Estimated number of users' })
 
 export const Viewers = Exactly(
   { item: Name, viewers: ViewerCount },
@@ -94,7 +94,8 @@ export const Viewers = Exactly(
 export const Viewer = Exactly(
   { item: Name, seenBefore: Type.Boolean(), viewers: ViewerCount },
   {
-    description: 'Whether the user viewed it before, and how many did, this user included',
+    description:
+      'Whether the user viewed the item before, and the number of viewers including this user',
     examples: [{ item: 'book', seenBefore: false, viewers: 17 }],
   },
 )
@@ -108,12 +109,11 @@ export const UserRisk = Exactly(
     lastLoginAt: Type.Unsafe<number | null>({ ...Time, type: ['integer', 'null'] }),
     reasons: Type.Array(RiskReason, {
       description:
-        'Empty: nothing is unusual. `long absence`: more than 30 days since the login before. `not assessed`: Redis did not answer at the login',
+        'Empty: nothing unusual. `long absence`: more than 30 days since the previous login. `not assessed`: Redis did not answer at the login',
     }),
   },
   {
-    description:
-      'What is known of the logins of the user, and what is unusual about the last one and this request',
+    description: "Data about the user's logins, and why the last login or this request is unusual",
     examples: [{ logins: 3, lastLoginAt: NOW, reasons: ['new network'] }],
   },
 )

@@ -8,7 +8,7 @@ import { viewersRoutes } from './viewers.ts'
 export interface ShopOptions {
   /** Whether this user may put items on sale. */
   maySell(user: string): boolean
-  /** How a piece is sold. Default: `buyByScript`. */
+  /** Default: `buyByScript`. */
   buy?: Buy | undefined
 }
 
@@ -20,7 +20,7 @@ const routes: FastifyPluginAsyncTypebox<ShopOptions> = async (app, options) => {
   if (app.risk) await app.register(riskRoutes, { risk: app.risk })
 }
 
-/** Applications of the source articles, each an update or two and its routes. All need `request.user`. */
+/** Example applications from the source articles. They need `request.user`. */
 export const shopRoutes = fp(routes, {
   name: 'shop-routes',
   dependencies: ['@onetrip/session-store'],

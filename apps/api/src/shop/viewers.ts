@@ -6,25 +6,25 @@ import { bloomFilter } from './bloom-filter.ts'
 import { shopKeys } from './keys.ts'
 import { ItemParams, Viewer, Viewers } from './schemas.ts'
 
-// Unique viewers of an item ("viewed by 17 people"): a Bloom filter for each item.
+// Unique viewers of an item ("viewed by 17 people"), with a Bloom filter per item.
 
-/** 12 kB for each item. Up to 10,000 viewers, at most 1 in 100 new viewers counts as seen before. */
+/** 12 kB per item. Up to 10,000 viewers, at most 1 in 100 new viewers counts as seen before. */
 export const filter = bloomFilter({ capacity: 10_000, falsePositiveRate: 0.01 })
 
-/** Seconds that an item's filter is kept after its last viewer: a week. */
+/** Expiry of an item's filter after its last viewer: a week. */
 const VIEWERS_SECONDS = 604_800
 
 export interface Seen {
-  /** The user viewed the item before. Never false for those who did; sometimes true for a new viewer. */
+  /** Whether the user viewed the item before. Never false for such a user; rarely true for a new one. */
   seenBefore: boolean
-  /** About how many viewers there are, this one included. */
+  /** Estimated number of viewers, including this one. */
   viewers: number
 }
 
 /**
- * Adds the user to the viewers of the item, and says whether they were there. One SETBIT for each hash, whose
- * reply is the old bit; the number of bits set gives the count, so there is no counter that a failure could leave
- * wrong. Sent again, it changes nothing. Keys: viewers.
+ * Adds the user to the viewers of the item, and returns whether the user was one before. Sends one SETBIT per
+ * hash, whose reply is the old bit. The count is estimated from the bits set; a separate counter could become
+ * wrong after a failure. Idempotent. Keys: viewers.
  */
 export function seeItem(item: string, user: string): Update<Seen> {
   const key = shopKeys.viewers(item)
@@ -43,7 +43,7 @@ export function seeItem(item: string, user: string): Update<Seen> {
   }
 }
 
-/** About how many viewers the item has. Keys: viewers. */
+/** Estimates the number of viewers of the item. Keys: viewers. */
 function viewersOf(item: string): Update<number> {
   return {
     commands: [['BITCOUNT', shopKeys.viewers(item)]],
@@ -58,7 +58,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
   const tags = ['shop']
   const views = new Counter({
     name: 'onetrip_unique_views_total',
-    help: 'Views of POST /items/:item/viewers, by result: new or seen (before, by the same user)',
+    help: 'Views recorded by POST /items/:item/viewers, by result: new or seen (same user again)',
     labelNames: ['result'],
     registers: [app.metrics],
   })
@@ -69,9 +69,9 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     {
       schema: {
         operationId: 'seeItem',
-        summary: 'Count the user as a viewer of an item, once',
+        summary: 'Count the user as a viewer of an item',
         description:
-          'A Bloom filter: once an item has 10,000 viewers, about 1 in 100 new viewers counts as seen before. A view that is sent again changes nothing.',
+          'Idempotent: a user counts once. Uses a Bloom filter: when an item has 10,000 viewers, about 1 in 100 new viewers counts as seen before.',
         tags,
         params: ItemParams,
         response: { 200: Viewer },
@@ -91,7 +91,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     {
       schema: {
         operationId: 'countViewers',
-        summary: 'About how many users viewed an item',
+        summary: 'Estimate how many users viewed an item',
         tags,
         params: ItemParams,
         response: { 200: Viewers },

@@ -2,35 +2,36 @@ import { type SessionStore, StoreError, type Update } from '@onetrip/session-sto
 
 export interface WriteBehindOptions<Change> {
   store: Pick<SessionStore, 'run'>
-  /** One update for all changes, by key. */
+  /** Creates one update for the changes of several keys. */
   update(changes: ReadonlyMap<string, Change>): Update<unknown>
-  /** Two changes of a key as one; `older` came first. */
+  /** Merges two changes of a key. */
   merge(older: Change, newer: Change): Change
-  /** How long a change waits for others, in milliseconds. */
+  /** Interval of writes, in milliseconds. */
   intervalMs: number
-  /** Keys that may wait, beyond which changes of further keys are dropped. */
+  /** Maximum keys with pending changes; changes of further keys are dropped. */
   maxPending: number
-  /** So many keys were written, or their changes dropped. */
+  /** Called with the number of keys whose changes were written or dropped. */
   onResult?(result: 'written' | 'dropped', keys: number): void
 }
 
 export interface WriteBehind<Change> {
-  /** Returns at once. */
+  /** Adds a change without waiting for the write. */
   add(key: string, change: Change): void
-  /** Writes what waits now. */
+  /** Writes the pending changes now. */
   flush(): Promise<void>
-  /** The same for the last time: what Redis does not take is dropped. */
+  /** Writes the pending changes a last time. Drops them if the write fails. */
   close(): Promise<void>
 }
 
-/** Keys in one round trip. */
+/** Maximum keys per round trip. */
 const MAX_KEYS = 500
 
 /**
- * Writes changes later and many at once: those of one interval in one round trip, several of a key as one.
+ * Write-behind: collects the changes of an interval, merges those of the same key, and writes them in one
+ * round trip.
  *
- * A crash loses the changes of one interval. What was certainly not sent waits for the next attempt. Anything
- * else that failed is dropped, because Redis may have executed it.
+ * A crash loses the changes of one interval. A failed write is retried only if it was certainly not sent;
+ * otherwise its changes are dropped, because Redis may have executed them.
  */
 export function writeBehind<Change>(options: WriteBehindOptions<Change>): WriteBehind<Change> {
   const { store, update, merge, intervalMs, maxPending, onResult = () => {} } = options
@@ -46,10 +47,10 @@ export function writeBehind<Change>(options: WriteBehindOptions<Change>): WriteB
       return
     }
     pending.set(key, older === undefined ? change : merge(older, change))
-    plan()
+    schedule()
   }
 
-  function plan(): void {
+  function schedule(): void {
     if (!closed) timer ??= setTimeout(() => void flush(), intervalMs).unref()
   }
 
@@ -57,7 +58,7 @@ export function writeBehind<Change>(options: WriteBehindOptions<Change>): WriteB
     clearTimeout(timer)
     timer = undefined
     writing = writing.then(write).then(() => {
-      if (pending.size > 0) plan()
+      if (pending.size > 0) schedule()
     })
     return writing
   }

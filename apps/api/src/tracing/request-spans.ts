@@ -10,8 +10,8 @@ import {
 import fp from 'fastify-plugin'
 
 /**
- * A span for each request, named by its route: no URL, which may have a session's id in it. A
- * `traceparent` header makes it part of the caller's trace.
+ * Adds a span per request. Its name is the route, not the URL, which may contain a session id. A
+ * `traceparent` header makes the span part of the caller's trace.
  */
 export const requestSpans = fp<{ tracer: Tracer }>(
   async (app, { tracer }) => {
@@ -45,7 +45,7 @@ export const requestSpans = fp<{ tracer: Tracer }>(
           span.end()
         })
       }
-      // Fastify keeps the context while it reads the body.
+      // The context also covers reading the body.
       context.with(trace.setSpan(parent, span), done)
     })
   },

@@ -16,20 +16,19 @@ import {
 const MAX_SUMMARY_LENGTH = 255
 
 /**
- * A span for each update of the store that belongs to a traced request, and one for each batch with such
- * an update. The span of a batch is a child of its first update and has links to all of them; each update
- * has a link to its batch.
+ * Adds a span per store update of a traced request, and a span per batch that contains such an update. The
+ * batch span is a child of its first update and links to all its updates; each update links to its batch.
  *
- * @returns Ends it.
+ * @returns Function that stops tracing.
  */
 export function traceStore(tracer: Tracer): () => void {
   const updates = new WeakMap<UpdateTrace, Span>()
   const batches = new WeakMap<BatchTrace, Span>()
 
-  const ofUpdates = {
+  const updateListener = {
     ...nothing,
     start(update: UpdateTrace) {
-      // Without one it is the janitor's, or that of a request that is not sampled.
+      // No active span: an update of the janitor, or of a request that is not sampled.
       if (!trace.getActiveSpan()?.isRecording()) return
       const { commands } = update
       const span = tracer.startSpan('redis update', {
@@ -49,7 +48,7 @@ export function traceStore(tracer: Tracer): () => void {
     },
   }
 
-  const ofBatches = {
+  const batchListener = {
     ...nothing,
     start(batch: BatchTrace) {
       const callers = batch.traces.flatMap((update) => updates.get(update) ?? [])
@@ -78,15 +77,15 @@ export function traceStore(tracer: Tracer): () => void {
     },
   }
 
-  updateChannel.subscribe(ofUpdates)
-  batchChannel.subscribe(ofBatches)
+  updateChannel.subscribe(updateListener)
+  batchChannel.subscribe(batchListener)
   return () => {
-    updateChannel.unsubscribe(ofUpdates)
-    batchChannel.unsubscribe(ofBatches)
+    updateChannel.unsubscribe(updateListener)
+    batchChannel.unsubscribe(batchListener)
   }
 }
 
-/** The events of a tracing channel that need no listener; the type asks for all of them. */
+/** Unused events of a tracing channel; the type requires all of them. */
 const nothing = { end() {}, asyncStart() {}, error() {} }
 
 function fail(span: Span | undefined, type: string): void {

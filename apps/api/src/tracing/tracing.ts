@@ -20,12 +20,12 @@ import { settlesWithin } from '../settles-within.ts'
 import { requestSpans } from './request-spans.ts'
 import { traceStore } from './store-spans.ts'
 
-// OpenTelemetry. Only serve.ts imports this file, and only if there is an endpoint to export to.
+// serve.ts imports this file dynamically, and only if an export endpoint is set.
 
 export interface Tracing {
-  /** Adds a span for each request. To be called before other plugins are registered. */
+  /** Adds a span per request. Call it before other plugins are registered. */
   traceRequests(app: FastifyInstance): Promise<void>
-  /** Exports what is left, for at most `timeoutMs`, and stops tracing. Never rejects. */
+  /** Exports the remaining spans, for at most `timeoutMs`, and stops tracing. Never rejects. */
   close(timeoutMs: number): Promise<void>
 }
 
@@ -33,15 +33,15 @@ const NAME = 'onetrip'
 const LOG_EVERY_MS = 60_000
 
 /**
- * Traces requests, updates of the store and batches, and exports them by OTLP (HTTP, protobuf).
+ * Traces requests, store updates and batches, and exports the spans with OTLP (HTTP, protobuf).
  *
- * @param onProblem Called when spans could not be exported: for the first time, then once a minute at most.
+ * @param onProblem Called when an export fails, at most once a minute.
  */
 export function startTracing(config: Config, onProblem: (error: Error) => void): Tracing {
   loadDotenv()
   const { OTEL_EXPORTER_OTLP_TRACES_ENDPOINT } = process.env
   const endpoint = config.OTEL_EXPORTER_OTLP_ENDPOINT.replace(/\/?$/, '/v1/traces')
-  // Headers, timeout, compression and certificates: the exporter reads their variables.
+  // The exporter reads the OTEL_… variables for headers, timeout, compression and certificates.
   const exporter = new OTLPTraceExporter({ url: OTEL_EXPORTER_OTLP_TRACES_ENDPOINT || endpoint })
   const provider = new TracerProvider({
     resource: resourceFromAttributes({
@@ -52,7 +52,7 @@ export function startTracing(config: Config, onProblem: (error: Error) => void):
     sampler: samplerOf(config),
     spanProcessors: [new BatchSpanProcessor({ exporter: reporting(exporter, onProblem) })],
   })
-  // Global, so that an application's own spans become part of the traces.
+  // Global, so that spans of the application become part of the traces.
   trace.setGlobalTracerProvider(provider)
   context.setGlobalContextManager(new AsyncLocalStorageContextManager())
   propagation.setGlobalPropagator(new W3CTraceContextPropagator())
@@ -63,12 +63,12 @@ export function startTracing(config: Config, onProblem: (error: Error) => void):
     traceRequests: async (app) => void (await app.register(requestSpans, { tracer })),
     async close(timeoutMs) {
       stopTracingStore()
-      await settlesWithin(provider.shutdown(), timeoutMs).catch(() => {}) // reported already
+      await settlesWithin(provider.shutdown(), timeoutMs).catch(() => {}) // onProblem has been called
     },
   }
 }
 
-/** So that variables that only OpenTelemetry reads may be in a `.env` file, too. The environment wins. */
+/** Loads `.env` for the variables that only OpenTelemetry reads. The environment takes precedence. */
 function loadDotenv(): void {
   try {
     process.loadEnvFile()
@@ -88,7 +88,7 @@ function samplerOf({ OTEL_TRACES_SAMPLER, OTEL_TRACES_SAMPLER_ARG }: Config): Sa
   return parentBased ? new ParentBasedSampler({ root }) : root
 }
 
-/** The exporter, whose errors OpenTelemetry would keep to itself. */
+/** Wraps the exporter to report its errors, which OpenTelemetry does not expose. */
 function reporting(exporter: SpanExporter, onProblem: (error: Error) => void): SpanExporter {
   let reportedAt = Number.NEGATIVE_INFINITY
   return {

@@ -3,30 +3,31 @@ import { AggregatorRegistry } from 'prom-client'
 import { settlesWithin } from '../settles-within.ts'
 import type { ProcessMetrics, ToWorker } from './messages.ts'
 
-/** Of a worker that does not answer in this time, the last answer counts. */
-const ANSWER_TIMEOUT_MS = 1_000
+/** If a worker does not reply in this time, its last reply is used. */
+const REPLY_TIMEOUT_MS = 1_000
 
 /**
- * The metrics of all processes as one text.
+ * Merges the metrics of all processes.
  *
- * prom-client's own `clusterMetrics` fails when one worker is slow or dies, and forgets what a dead one
- * had counted, so that sums go down and rates jump. Here, counters of a worker that has ended stay in
- * the sums, as of the last time that it was asked.
+ * prom-client's `clusterMetrics` fails when a worker is slow or exits, and drops the counts of exited
+ * workers, so sums decrease and rates jump. Here the sums include the counters of exited workers, as of their
+ * last reply.
  */
 export class MergedMetrics {
   readonly #own: () => Promise<ProcessMetrics>
   readonly #last = new Map<Worker, ProcessMetrics>()
   readonly #awaited = new Map<Worker, () => void>()
   readonly #retired = new WeakSet<Worker>()
-  #ofTheDead: ProcessMetrics = []
+  /** Counters of exited workers. */
+  #exited: ProcessMetrics = []
   #collecting: Promise<string> | undefined
 
-  /** @param own What the primary itself has to add. */
+  /** @param own Metrics of the primary. */
   constructor(own: () => Promise<ProcessMetrics>) {
     this.#own = own
   }
 
-  /** In Prometheus's text format. Whoever asks while they are being collected gets the same ones. */
+  /** Prometheus's text format. Concurrent calls share one collection. */
   text(workers: readonly Worker[]): Promise<string> {
     this.#collecting ??= this.#collect(workers).finally(() => {
       this.#collecting = undefined
@@ -34,7 +35,9 @@ export class MergedMetrics {
     return this.#collecting
   }
 
-  /** What a worker answered; its end may be known before its last answer is read. */
+  /**
+   * Takes the reply of a worker. Ignores a reply that is read after `retire`, which has counted the worker.
+   */
   take(worker: Worker, metrics: ProcessMetrics): void {
     if (this.#retired.has(worker)) return
     this.#last.set(worker, metrics)
@@ -42,8 +45,8 @@ export class MergedMetrics {
   }
 
   /**
-   * Keeps what a worker that has ended had counted of its own. What several processes read from the same
-   * place (of Redis the largest value counts) is for those that live to tell.
+   * Keeps the counters of an exited worker. Not those with another aggregator than the sum: they are values
+   * read from Redis, which the other processes report.
    */
   retire(worker: Worker): void {
     this.#retired.add(worker)
@@ -51,22 +54,22 @@ export class MergedMetrics {
       ({ type, aggregator }) =>
         ['counter', 'histogram'].includes(String(type)) && aggregator === 'sum',
     )
-    this.#ofTheDead = [...this.#ofTheDead, ...counted]
+    this.#exited = [...this.#exited, ...counted]
     this.#last.delete(worker)
     this.#awaited.get(worker)?.()
   }
 
   async #collect(workers: readonly Worker[]): Promise<string> {
-    const answers = workers.map((worker) => {
+    const replies = workers.map((worker) => {
       const { promise, resolve } = Promise.withResolvers<void>()
       this.#awaited.set(worker, resolve)
       worker.send({ kind: 'collect' } satisfies ToWorker, (error) => error && resolve())
       return promise
     })
-    await settlesWithin(Promise.all(answers), ANSWER_TIMEOUT_MS)
+    await settlesWithin(Promise.all(replies), REPLY_TIMEOUT_MS)
     this.#awaited.clear()
-    this.#ofTheDead = await AggregatorRegistry.aggregate([this.#ofTheDead]).getMetricsAsJSON()
-    const all = [await this.#own(), this.#ofTheDead, ...this.#last.values()]
+    this.#exited = await AggregatorRegistry.aggregate([this.#exited]).getMetricsAsJSON()
+    const all = [await this.#own(), this.#exited, ...this.#last.values()]
     return await AggregatorRegistry.aggregate(all).metrics()
   }
 }

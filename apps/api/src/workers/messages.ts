@@ -1,23 +1,25 @@
 import type { Registry } from 'prom-client'
 
-/** Tells a worker which one it is, from 1; whoever replaces it takes the number over. */
+/**
+ * Environment variable with the worker's number, from 1. A replacement gets the number of its predecessor.
+ */
 export const NUMBER_VARIABLE = 'ONETRIP_WORKER'
 
-/** The metrics of one process, as prom-client gives them out to be merged. */
+/** Metrics of one process, in prom-client's format for merging. */
 export type ProcessMetrics = Awaited<ReturnType<Registry['getMetricsAsJSON']>>
 
 export type ToPrimary =
-  /** All but the port is ready. */
+  /** Everything but the port is ready. */
   | { kind: 'ready' }
-  /** It cannot serve, and ends. */
+  /** The worker cannot serve and exits. */
   | { kind: 'failed'; reason: string }
-  /** The answer to `collect`. */
+  /** Reply to `collect`. */
   | { kind: 'collected'; metrics: ProcessMetrics }
-  /** Wants the metrics of all processes. */
+  /** Request for the merged metrics of all processes. */
   | { kind: 'merge'; request: number }
 
 export type ToWorker =
   | { kind: 'listen' }
   | { kind: 'collect' }
-  /** The answer to `merge`; null if that failed, which the primary has logged. */
+  /** Reply to `merge`; null if merging failed, which the primary has logged. */
   | { kind: 'merged'; request: number; text: string | null }

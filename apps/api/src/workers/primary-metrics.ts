@@ -6,13 +6,13 @@ export interface PrimaryMetrics {
   collect(): Promise<ProcessMetrics>
 }
 
-/** Of its own, the primary adds only what is meant as a sum over all processes: CPU and memory. */
+/** Default metrics of the primary that make sense as a sum over all processes: CPU and memory. */
 const SUMMED = /^(process_cpu_|process_resident_memory_bytes$)/
 
 export function primaryMetrics(listening: () => number): PrimaryMetrics {
   const registry = new Registry()
-  const ofProcess = new Registry()
-  collectDefaultMetrics({ register: ofProcess })
+  const processRegistry = new Registry()
+  collectDefaultMetrics({ register: processRegistry })
   new Gauge({
     name: 'onetrip_workers',
     help: 'Worker processes that listen',
@@ -24,11 +24,11 @@ export function primaryMetrics(listening: () => number): PrimaryMetrics {
   return {
     restarts: new Counter({
       name: 'onetrip_worker_restarts_total',
-      help: 'Worker processes that ended by themselves and were replaced',
+      help: 'Worker processes that exited unexpectedly and were replaced',
       registers: [registry],
     }),
     async collect() {
-      const process = await ofProcess.getMetricsAsJSON()
+      const process = await processRegistry.getMetricsAsJSON()
       return [
         ...(await registry.getMetricsAsJSON()),
         ...process.filter(({ name }) => SUMMED.test(name)),

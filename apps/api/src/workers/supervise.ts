@@ -5,16 +5,16 @@ import type { Config } from '../config.ts'
 import { loggerOptions } from '../logging.ts'
 import { Supervisor } from './supervisor.ts'
 
-/** How many processes `WORKERS` means. */
+/** Number of processes that `WORKERS` asks for. */
 export function processCount(workers: string): number {
   return workers === 'auto' ? availableParallelism() : Number(workers)
 }
 
-/** Beyond what a worker gives itself to end. */
+/** The primary waits longer than the workers' own shutdown limit. */
 const MARGIN_MS = 1_000
 
 /**
- * Serves the API from several processes on one port, until this one is told to stop.
+ * Serves the API with several worker processes on one port until a shutdown signal.
  *
  * @throws Error with the reason of the first worker that cannot start.
  */
@@ -22,9 +22,9 @@ export async function supervise(config: Config, workers: number): Promise<void> 
   const log = pino(loggerOptions(config.LOG_LEVEL, process.stdout.isTTY))
   const graceMs = config.SHUTDOWN_DRAIN_MS + config.SHUTDOWN_GRACE_MS + MARGIN_MS
   const supervisor = new Supervisor({ workers, graceMs, log })
-  // The supervisor has its own limit, after which it kills.
+  // No time limit here: the supervisor kills workers after `graceMs`.
   closeWithGrace({ delay: false, logger: log }, async ({ err }) => {
-    if (err) log.fatal({ err }, 'ending after an unexpected error')
+    if (err) log.fatal({ err }, 'shutting down after an unexpected error')
     await supervisor.stop()
   })
   await supervisor.start()

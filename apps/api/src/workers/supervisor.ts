@@ -8,33 +8,33 @@ import { NUMBER_VARIABLE, type ToPrimary, type ToWorker } from './messages.ts'
 import { type PrimaryMetrics, primaryMetrics } from './primary-metrics.ts'
 
 export interface SupervisorOptions {
-  /** How many workers to keep running. */
+  /** Number of workers to keep running. */
   workers: number
-  /** How long workers may take to end before they are killed. */
+  /** How long workers may take to exit before they are killed, in milliseconds. */
   graceMs: number
   log: FastifyBaseLogger
 }
 
-/** A worker that listened for so long is replaced at once, any other after a delay that doubles. */
-const PROVEN_AFTER_MS = 10_000
+/** A worker that has listened for this long is replaced at once, any other after a delay that doubles. */
+const STABLE_AFTER_MS = 10_000
 const FIRST_DELAY_MS = 100
 const MAX_DELAY_MS = 10_000
 
-/** The place of a worker, which outlives it. */
-interface Place {
+/** A worker or its replacement. */
+interface Slot {
   readonly number: number
   worker: Worker | undefined
   listeningSince: number | undefined
-  /** Deaths in a row of workers that had not proven themselves. */
+  /** Consecutive exits of workers that had not listened for `STABLE_AFTER_MS`. */
   failures: number
 }
 
 /**
- * The primary process: starts the workers, replaces those that die, and ends all of them. (That none of
- * them outlives a primary that was killed is Node's doing: it ends a worker whose primary is gone.)
+ * Runs in the primary process: starts the workers, replaces those that exit, and stops all of them. If the
+ * primary is killed, Node ends its workers.
  */
 export class Supervisor {
-  readonly #places: readonly Place[]
+  readonly #slots: readonly Slot[]
   readonly #graceMs: number
   readonly #log: FastifyBaseLogger
   readonly #own: PrimaryMetrics
@@ -45,7 +45,7 @@ export class Supervisor {
   #serving = false
 
   constructor({ workers, graceMs, log }: SupervisorOptions) {
-    this.#places = Array.from({ length: workers }, (_, index) => ({
+    this.#slots = Array.from({ length: workers }, (_, index) => ({
       number: index + 1,
       worker: undefined,
       listeningSince: undefined,
@@ -58,24 +58,25 @@ export class Supervisor {
   }
 
   /**
-   * Resolves when all workers listen.
+   * Starts the workers. Resolves when all of them listen.
    *
-   * @throws Error with the reason of the first worker that could not serve.
+   * @throws Error with the reason of the first worker that could not start.
    */
   async start(): Promise<void> {
     process.once('exit', () => this.#kill())
-    // All workers accept from one listening socket. With Node's default, round robin, the primary accepts
-    // and passes each connection on; one on its way to a worker that dies is never closed or answered.
+    // All workers accept from one listening socket. With Node's default (round robin) the primary accepts
+    // each connection and passes it on; a connection on its way to a worker that exits is never answered or
+    // closed.
     cluster.schedulingPolicy = cluster.SCHED_NONE
-    for (const place of this.#places) this.#fork(place)
+    for (const slot of this.#slots) this.#fork(slot)
     await this.#start.promise
     this.#serving = true
   }
 
   /**
-   * Lets the workers finish what they have begun.
+   * Shuts the workers down gracefully.
    *
-   * @throws Error when some had to be killed.
+   * @throws Error if workers had to be killed.
    */
   async stop(): Promise<void> {
     this.#stopping.abort()
@@ -87,24 +88,24 @@ export class Supervisor {
     const number = this.#workers.length
     this.#kill()
     await Promise.all(ended)
-    throw new Error(`${number} of the workers did not end in time and were killed`)
+    throw new Error(`${number} workers did not end in time and were killed`)
   }
 
   get #workers(): Worker[] {
-    return this.#places.flatMap(({ worker }) => worker ?? [])
+    return this.#slots.flatMap(({ worker }) => worker ?? [])
   }
 
-  get #listening(): Place[] {
-    return this.#places.filter(({ listeningSince }) => listeningSince !== undefined)
+  get #listening(): Slot[] {
+    return this.#slots.filter(({ listeningSince }) => listeningSince !== undefined)
   }
 
   #kill(): void {
     for (const worker of this.#workers) worker.process.kill('SIGKILL')
   }
 
-  #fork(place: Place): void {
-    const worker = cluster.fork({ [NUMBER_VARIABLE]: String(place.number) })
-    place.worker = worker
+  #fork(slot: Slot): void {
+    const worker = cluster.fork({ [NUMBER_VARIABLE]: String(slot.number) })
+    slot.worker = worker
     let reason: string | undefined
     worker.on('message', (message: ToPrimary) => {
       if (message.kind === 'failed') reason = message.reason
@@ -113,43 +114,45 @@ export class Supervisor {
       else void this.#answerMerged(worker, message.request)
     })
     worker.once('listening', () => {
-      place.listeningSince = performance.now()
-      const { number } = place
-      this.#log.info({ worker: number, workerPid: worker.process.pid }, 'a worker is listening')
-      if (this.#listening.length === this.#places.length) this.#start.resolve()
+      slot.listeningSince = performance.now()
+      const { number } = slot
+      this.#log.info({ worker: number, workerPid: worker.process.pid }, 'worker is listening')
+      if (this.#listening.length === this.#slots.length) this.#start.resolve()
     })
     worker.once('exit', (code, signal) => {
-      place.worker = undefined
+      slot.worker = undefined
       this.#metrics.retire(worker)
       if (!this.#stopping.signal.aborted) {
-        void this.#replace(place, reason ?? `it ended with ${signal ?? `exit code ${code}`}`)
+        void this.#replace(slot, reason ?? `worker ended with ${signal ?? `exit code ${code}`}`)
       }
     })
   }
 
-  /** At the start, all workers listen at the same time: the first would accept the connections of all. */
+  /**
+   * At startup, all workers listen at the same time. Otherwise the first one would accept all connections.
+   */
   #letListen(worker: Worker): void {
     this.#ready.add(worker)
-    if (!this.#serving && this.#ready.size < this.#places.length) return
-    // One that died in between is noticed as it exits.
+    if (!this.#serving && this.#ready.size < this.#slots.length) return
+    // Errors are ignored: a worker that has died emits 'exit'.
     for (const ready of this.#ready) ready.send({ kind: 'listen' } satisfies ToWorker, () => {})
     this.#ready.clear()
   }
 
-  async #replace(place: Place, reason: string): Promise<void> {
+  async #replace(slot: Slot, reason: string): Promise<void> {
     if (!this.#serving) {
       this.#start.reject(new Error(reason))
       return
     }
-    const { number, listeningSince = Number.POSITIVE_INFINITY } = place
-    const proven = performance.now() - listeningSince >= PROVEN_AFTER_MS
-    place.listeningSince = undefined
-    place.failures = proven ? 0 : place.failures + 1
-    const delayMs = proven ? 0 : Math.min(FIRST_DELAY_MS * 2 ** (place.failures - 1), MAX_DELAY_MS)
+    const { number, listeningSince = Number.POSITIVE_INFINITY } = slot
+    const stable = performance.now() - listeningSince >= STABLE_AFTER_MS
+    slot.listeningSince = undefined
+    slot.failures = stable ? 0 : slot.failures + 1
+    const delayMs = stable ? 0 : Math.min(FIRST_DELAY_MS * 2 ** (slot.failures - 1), MAX_DELAY_MS)
     this.#own.restarts.inc()
-    this.#log.error({ worker: number, reason, delayMs }, 'a worker has died and is replaced')
+    this.#log.error({ worker: number, reason, delayMs }, 'worker died; starting a replacement')
     await delay(delayMs, undefined, { signal: this.#stopping.signal }).catch(() => {})
-    if (!this.#stopping.signal.aborted) this.#fork(place)
+    if (!this.#stopping.signal.aborted) this.#fork(slot)
   }
 
   async #answerMerged(worker: Worker, request: number): Promise<void> {
@@ -157,7 +160,7 @@ export class Supervisor {
       this.#log.error({ err }, 'the metrics of the workers cannot be merged')
       return null
     })
-    // It may have ended by now.
+    // Errors are ignored: the worker may have exited.
     worker.send({ kind: 'merged', request, text } satisfies ToWorker, () => {})
   }
 }

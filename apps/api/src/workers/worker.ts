@@ -1,24 +1,24 @@
 import type { Registry } from 'prom-client'
 import { NUMBER_VARIABLE, type ToPrimary, type ToWorker } from './messages.ts'
 
-/** A worker's line to its primary. */
-export interface WorkerLine {
-  /** Of all workers one is the first, for what only one has to do. */
+/** IPC from a worker to the primary. */
+export interface PrimaryChannel {
+  /** True in one worker, which does the tasks that only one process has to do. */
   readonly isFirst: boolean
-  /** Says that all but the port is ready, and resolves when it is time to listen. */
+  /** Reports that everything but the port is ready. Resolves when the worker may listen. */
   mayListen(): Promise<void>
-  /** Says why this worker cannot serve. Resolves when that is said. */
+  /** Reports why this worker cannot serve. Resolves when the message is sent. */
   failed(reason: string): Promise<void>
   /**
-   * Has the metrics of this process merged with those of all others.
+   * Includes the metrics of this process in the merged metrics.
    *
-   * @returns What gives those of all, in Prometheus's text format.
+   * @returns Function that returns the merged metrics of all processes in Prometheus's text format.
    */
   mergeMetrics(own: Registry): () => Promise<string>
 }
 
-/** To be called once, in a worker. */
-export function lineToPrimary(): WorkerLine {
+/** Call it once per worker. */
+export function primaryChannel(): PrimaryChannel {
   const listen = Promise.withResolvers<void>()
   const requests = new Map<number, (text: string | null) => void>()
   let lastRequest = 0
@@ -36,7 +36,7 @@ export function lineToPrimary(): WorkerLine {
   process.on('message', (message: ToWorker) => {
     if (message.kind === 'listen') listen.resolve()
     else if (message.kind === 'merged') requests.get(message.request)?.(message.text)
-    else collect().catch(() => {}) // a primary that is gone needs no answer
+    else collect().catch(() => {}) // the primary has exited
   })
 
   return {

@@ -11,12 +11,12 @@ import { bytesOf, exchange } from './wire.ts'
 const noTokens = { genuine: '', other: '', gone: '', expired: '', foreign: '', early: '' }
 const names = hostileRequests(noTokens).map(([what]) => what)
 
-test('there are at least 60, and each has a name of its own', () => {
+test('there are at least 60 hostile requests with unique names', () => {
   expect(new Set(names).size).toBe(names.length)
   expect(names.length).toBeGreaterThanOrEqual(60)
 })
 
-describe('answered as it should be, and nothing is changed:', () => {
+describe('gets the expected status, and changes nothing in Redis:', () => {
   let server: TestRedis
   let redis: Redis
   let app: FastifyInstance
@@ -69,7 +69,7 @@ describe('answered as it should be, and nothing is changed:', () => {
     }
   }
 
-  /** Everything that Redis holds, as it stores it. */
+  /** All data of Redis, as DUMP returns it. */
   async function dump(): Promise<Record<string, string | undefined>> {
     const keys = (await redis.keys('*')).toSorted()
     const values = await Promise.all(keys.map((key) => redis.dumpBuffer(key)))
@@ -85,7 +85,7 @@ describe('answered as it should be, and nothing is changed:', () => {
     for (const token of Object.values(tokens)) expect(text).not.toContain(token)
   })
 
-  test('after all of them it answers as before', async () => {
+  test('afterwards the API answers as before', async () => {
     const me = bytesOf({ path: '/me/views', headers: [`authorization: Bearer ${tokens.genuine}`] })
     const { statuses, text } = await exchange(port, me)
     expect(statuses).toEqual([200])

@@ -1,12 +1,12 @@
 import { connect } from 'node:net'
 
-/** A request as bytes, since a client library would not send most of these. */
+/** A request as bytes: a client library would not send most of these requests. */
 export interface Wire {
   method?: string
   path?: string
-  /** Each as it is sent; `host` is added unless there is one. */
+  /** Header lines as sent. `host` is added if it is missing. */
   headers?: readonly string[]
-  /** With a `content-length` of its own, unless `headers` has one or says `transfer-encoding`. */
+  /** `content-length` is added unless `headers` has it or `transfer-encoding`. */
   body?: string | Buffer
 }
 
@@ -21,16 +21,16 @@ export function bytesOf({ method = 'GET', path = '/', headers = [], body }: Wire
     ...(body === undefined || has('content-length') || has('transfer-encoding')
       ? []
       : [`content-length: ${content.length}`]),
-    // So that the end of the answer is the end of the connection.
+    // The connection ends with the response.
     'connection: close',
   ]
   return Buffer.concat([Buffer.from(`${lines.join('\r\n')}\r\n\r\n`), content])
 }
 
 /**
- * Sends these bytes on a connection of their own.
+ * Sends these bytes on a new connection.
  *
- * @returns the status of every answer on it, and their text, once the server has closed it.
+ * @returns The status of each response and the whole text, after the server has closed the connection.
  */
 export async function exchange(
   port: number,
@@ -42,7 +42,7 @@ export async function exchange(
   try {
     for await (const chunk of socket) chunks.push(chunk as Buffer)
   } catch {
-    // Reset: it had sent more than the server wanted to read.
+    // Reset, because the server had not read all bytes.
   }
   const text = Buffer.concat(chunks).toString()
   const statuses = Array.from(text.matchAll(/^HTTP\/1\.1 (\d{3}) /gm), ([, status]) =>

@@ -6,7 +6,7 @@ import { describe, expect, test } from 'vitest'
 import { apiProcessForThisTest } from '../api-process.ts'
 import { type DemoPage, demoPagesOfThisFile, loggingOut } from './demo-page.ts'
 
-/** Logs in, and scrolls to the card: it reads nothing while it is out of sight. */
+/** Logs in and scrolls to the card, which reads data only while it is visible. */
 async function cardOf(demo: DemoPage, name: string, user: string) {
   await demo.logIn(user)
   await demo.loggedInAs(user).waitFor()
@@ -19,7 +19,7 @@ describe.skipIf(!chromiumPath)('the cards of the applications', () => {
   const stack = stackOfThisFile()
   const browser = demoPagesOfThisFile()
 
-  test('flash sale: one piece for each user, and then it is sold out', async () => {
+  test('flash sale: one piece per user until sold out', async () => {
     const ada = await browser.open(stack.url)
     const bob = await browser.open(stack.url, { expected: /status of (404|409)/ })
     const sale = await cardOf(ada, 'Flash sale', 'ada')
@@ -35,25 +35,25 @@ describe.skipIf(!chromiumPath)('the cards of the applications', () => {
     const bought = await sale.getByText(/^You bought one at [\d:]+\.$/).innerText()
     await expect.poll(() => sale.innerText()).toMatch(/0 pieces left: sold out/)
     await sale.getByRole('button', { name: 'Buy one' }).click()
-    await sale.getByText(`The same answer again: ${bought} It counts once.`).waitFor()
+    await sale.getByText(`Repeated purchase, counted once: ${bought}`).waitFor()
 
     await other.getByRole('button', { name: 'Buy one' }).click()
-    await other.getByText('Sold out: you came too late.').waitFor()
-    // What another user puts on sale shows by itself.
+    await other.getByText('Sold out.').waitFor()
+    // The card updates when another user sets the stock.
     await sale.getByLabel('Pieces').fill('8')
     await sale.getByRole('button', { name: 'Put on sale' }).click()
     await expect.poll(() => other.innerText()).toMatch(/7 pieces left/)
   })
 
-  test('seen before: each user counts once for an item', async () => {
+  test('seen before: each user counts once per item', async () => {
     const demo = await browser.open(stack.url, loggingOut)
     const card = await cardOf(demo, 'Seen before', 'ada')
     await expect.poll(() => card.innerText()).toMatch(/Viewed by nobody yet/)
     const view = card.getByRole('button', { name: 'View it' })
     await view.click()
-    await card.getByText('You see the teapot for the first time: counted.').waitFor()
+    await card.getByText('You viewed the teapot for the first time.').waitFor()
     await view.click()
-    await card.getByText('You saw the teapot before: counted once.').waitFor()
+    await card.getByText('You viewed the teapot before. You count once.').waitFor()
     expect(await card.innerText()).toMatch(/Viewed by about 1 person/)
 
     await card.getByLabel('Item').selectOption('kite')
@@ -70,7 +70,7 @@ describe.skipIf(!chromiumPath)('the cards of the applications', () => {
     const own = await cardOf(first, 'Feed', 'ada')
     const other = await cardOf(second, 'Feed', 'bob')
     await own.getByText('Nothing yet.').waitFor()
-    const line = own.getByLabel('Your line')
+    const line = own.getByLabel('Your text')
     const lines = (feed = own) => feed.getByRole('listitem').locator('.line').allInnerTexts()
     const post = async (number: number) => {
       await line.fill(`line ${number}`)
@@ -84,8 +84,8 @@ describe.skipIf(!chromiumPath)('the cards of the applications', () => {
     for (let number = 1; number <= 7; number++) await post(number)
     await expect.poll(() => lines(other)).toEqual(newest(7, 5))
     await post(8)
-    // The pages before stay when a new line comes.
-    const older = other.getByRole('button', { name: 'Older lines' })
+    // Loaded pages stay when an entry is added.
+    const older = other.getByRole('button', { name: 'Older entries' })
     await older.click()
     await older.waitFor({ state: 'hidden' })
     await expect.poll(() => lines(other)).toEqual(newest(8, 8))
@@ -93,10 +93,10 @@ describe.skipIf(!chromiumPath)('the cards of the applications', () => {
     await expect.poll(() => lines(other)).toEqual(newest(9, 9))
   })
 
-  test('feed: what is typed is never lost', async () => {
+  test('feed: typed text is never lost', async () => {
     const demo = await browser.open(stack.url, { expected: /ERR_FAILED/ })
     const feed = await cardOf(demo, 'Feed', 'edsger')
-    const line = feed.getByLabel('Your line')
+    const line = feed.getByLabel('Your text')
     const { promise: released, resolve: release } = Promise.withResolvers<void>()
     await demo.page.route('**/feed', (route) => released.then(() => route.continue()))
     await line.fill('posted slowly')
@@ -112,7 +112,7 @@ describe.skipIf(!chromiumPath)('the cards of the applications', () => {
     expect(await line.inputValue()).toBe('typed meanwhile')
   })
 
-  test('risk: logins are recorded, and what is unusual is said', async () => {
+  test('risk: logins are recorded, and unusual ones reported', async () => {
     const demo = await browser.open(stack.url, loggingOut)
     const card = await cardOf(demo, 'Risk of a login', 'grace')
     await expect
@@ -129,13 +129,13 @@ describe.skipIf(!chromiumPath)('the cards of the applications', () => {
       .toMatch(/Nothing unusual: 2 logins recorded/)
   })
 
-  test('nothing can be used before a login, and nothing is read out of sight', async () => {
+  test('controls are disabled before a login, and cards read nothing while invisible', async () => {
     const requested = new Set<string>()
     const before = async (page: Page) => {
       page.on('request', (request) => requested.add(new URL(request.url()).pathname))
     }
     const demo = await browser.open(stack.url, { before, height: 320 })
-    const section = demo.region('More on the same pattern')
+    const section = demo.region('More examples')
     await section.scrollIntoViewIfNeeded()
     expect(await section.getByRole('button').and(demo.page.locator(':enabled')).count()).toBe(0)
     await section.getByRole('link', { name: 'Log in' }).click()
@@ -154,11 +154,11 @@ describe.skipIf(!chromiumPath)('the cards of the applications', () => {
   })
 })
 
-describe.skipIf(!chromiumPath)('the card of risk features, where they are off', () => {
+describe.skipIf(!chromiumPath)('the risk card without RISK_FEATURES', () => {
   const redis = redisOfThisFile()
   const browser = demoPagesOfThisFile()
 
-  test('says how to switch them on, and asks nothing', async () => {
+  test('explains how to enable them, and sends no request', async () => {
     const { url } = await apiProcessForThisTest({ REDIS_URL: `unix://${redis.socket}` })
     const demo = await browser.open(url)
     const card = await cardOf(demo, 'Risk of a login', 'ada')

@@ -1,7 +1,7 @@
 import { browserOfThisFile, type OpenOptions } from '@onetrip/stack/testing/browser.ts'
 import type { Locator, Page } from 'playwright-core'
 
-/** What a user can do on the demo page, found as a screen reader finds it: by role and name. */
+/** Actions of a user on the demo page. Finds elements like a screen reader: by role and name. */
 export class DemoPage {
   readonly page: Page
 
@@ -21,7 +21,7 @@ export class DemoPage {
     return this.region('What happens on the wire')
   }
 
-  /** Its name changes while a race runs. */
+  /** Found without a name, because the name changes during a race. */
   get startRace(): Locator {
     return this.race.getByRole('button')
   }
@@ -35,7 +35,7 @@ export class DemoPage {
     return this.race.locator('.rate').allInnerTexts()
   }
 
-  /** The cells of the race's table, by the name of their row. */
+  /** Cells of the race's table, by row name. */
   async totals(): Promise<Record<string, string[]>> {
     const rows = await this.race.getByRole('table').locator('tbody tr').all()
     const cells = await Promise.all(rows.map((row) => row.locator('th, td').allInnerTexts()))
@@ -47,12 +47,12 @@ export class DemoPage {
     return this.race.getByRole('progressbar')
   }
 
-  /** What came out of the race. */
+  /** Result of the race. */
   get sentence(): Locator {
     return this.race.getByText(/as many page views per second|about as fast|There is no ratio/)
   }
 
-  /** How many lines of strategies each chart shows, by their colours. */
+  /** Number of lines in each chart, detected by the colours of the strategies. */
   linesOfCharts(strategies: readonly string[]): Promise<number[]> {
     return this.page.evaluate<number[]>(`(${COUNT_LINES})(${JSON.stringify(strategies)})`)
   }
@@ -88,7 +88,7 @@ export class DemoPage {
     return this.region(list).getByRole('listitem').allInnerTexts()
   }
 
-  /** Uses each card of the applications once, as a user who is logged in. */
+  /** Uses each card once. Needs a login. */
   async useCards(): Promise<void> {
     const [sale, viewers] = [this.region('Flash sale'), this.region('Seen before')]
     await sale.getByRole('button', { name: 'Put on sale' }).click()
@@ -96,10 +96,10 @@ export class DemoPage {
     await sale.getByRole('button', { name: 'Buy one' }).click()
     await sale.getByText(/You bought one/).waitFor()
     await viewers.getByRole('button', { name: 'View it' }).click()
-    await viewers.getByText(/counted/).waitFor()
+    await viewers.getByText(/You viewed/).waitFor()
     for (const line of ['I bought a camera', 'Sold out?', 'Nine are left', 'Tea', 'Kite', 'Book']) {
-      await this.region('Feed').getByLabel('Your line').fill(line)
-      await this.region('Feed').getByLabel('Your line').press('Enter')
+      await this.region('Feed').getByLabel('Your text').fill(line)
+      await this.region('Feed').getByLabel('Your text').press('Enter')
     }
     await this.region('Feed').getByText('Book').first().waitFor()
     await this.region('Risk of a login')
@@ -107,7 +107,7 @@ export class DemoPage {
       .waitFor()
   }
 
-  /** The line that says that Redis or the API is away; hidden while both answer. */
+  /** The message that Redis or the API is down; hidden while both answer. */
   get outage(): Locator {
     return this.page.getByRole('status').filter({ hasText: 'does not answer' })
   }
@@ -117,7 +117,7 @@ export class DemoPage {
   }
 }
 
-/** As `browserOfThisFile`, for the demo page. */
+/** Like `browserOfThisFile`, for the demo page. */
 export function demoPagesOfThisFile() {
   const browser = browserOfThisFile()
   return {
@@ -127,7 +127,7 @@ export function demoPagesOfThisFile() {
   }
 }
 
-/** Of a strategy whose colour fills at least 20 pixels of a chart, it shows the line. */
+/** A chart shows the line of a strategy if at least 20 pixels have its colour. */
 const COUNT_LINES = `(strategies) => {
   const probe = document.body.appendChild(document.createElement('span'))
   const colours = strategies.map((name) => {
@@ -150,5 +150,5 @@ const COUNT_LINES = `(strategies) => {
   })
 }`
 
-/** For a test that logs out: a read of the page that is under way then finds no session. */
+/** For a test that logs out: concurrent reads of the page then get 401. */
 export const loggingOut = { expected: /status of 401/ }

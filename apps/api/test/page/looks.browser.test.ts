@@ -14,17 +14,17 @@ const views = [
   { width: 360, theme: 'dark' },
 ] as const
 
-/** Fails where axe-core finds a violation, or the page has to be scrolled sideways. */
+/** Fails if axe-core finds a violation or the page is wider than its window. */
 async function expectGood({ page }: DemoPage, state: string): Promise<void> {
   expect(await accessibilityFaults(page), state).toEqual([])
   expect(await overflowOf(page), state).toBe(0)
 }
 
-describe.skipIf(!chromiumPath)('how the page looks', () => {
+describe.skipIf(!chromiumPath)('the look of the page', () => {
   const stack = stackOfThisFile()
   const browser = demoPagesOfThisFile()
 
-  test('is accessible, and not too wide, while Redis is away', async () => {
+  test('is accessible and not too wide while Redis is down', async () => {
     const redis = await redisForThisTest()
     const { url, stop } = await startTestStack({ REDIS_URL: `unix://${redis.socket}` })
     onTestFinished(stop)
@@ -37,7 +37,7 @@ describe.skipIf(!chromiumPath)('how the page looks', () => {
     }
   })
 
-  test('nothing moves for a user who asked for less motion', async () => {
+  test('has no animation with prefers-reduced-motion', async () => {
     const moving = async (reducedMotion: boolean) => {
       const demo = await browser.open(stack.url, { reducedMotion })
       await demo.wire.getByRole('button').click()
@@ -48,7 +48,7 @@ describe.skipIf(!chromiumPath)('how the page looks', () => {
     expect(await moving(true)).toBe(0)
   })
 
-  test(`transfers less than ${MAX_TRANSFERRED_BYTES / 1_000} kB, with everything that is asked for`, async () => {
+  test(`transfers less than ${MAX_TRANSFERRED_BYTES / 1_000} kB, including all requests`, async () => {
     let bytes = 0
     const demo = await browser.open(stack.url, {
       before: (page) => onBytes(page, (received) => (bytes += received)),
@@ -59,7 +59,7 @@ describe.skipIf(!chromiumPath)('how the page looks', () => {
     expect(bytes).toBeLessThan(MAX_TRANSFERRED_BYTES)
   })
 
-  test('the headline is there before any script, so that the first render waits for none', async () => {
+  test('the headline is rendered without scripts', async () => {
     const demo = await browser.open(stack.url, {
       before: (page) => page.route('**/*.js', (route) => route.abort()),
       expected: /ERR_FAILED/,
@@ -68,7 +68,7 @@ describe.skipIf(!chromiumPath)('how the page looks', () => {
     await expectGood(demo, 'without scripts')
   })
 
-  // Last: the picture of the wire, which others ask for, is refused while the race runs.
+  // The last test, because wire traces of other tests are rejected during its race.
   test('is accessible and not wider than its window in every state', async () => {
     const demos = await Promise.all(views.map((view) => browser.open(stack.url, view)))
     const inEach = async (state: string, ready: (demo: DemoPage) => Promise<unknown>) => {
@@ -98,13 +98,13 @@ describe.skipIf(!chromiumPath)('how the page looks', () => {
         if (!(await demo.progress.isVisible())) await demo.startRace.click()
         await demo.progress.waitFor()
         await expectGood(demo, `the race running, ${JSON.stringify(views[index])}`)
-      } while (!(await demo.progress.isVisible())) // it ended too soon to have been looked at
+      } while (!(await demo.progress.isVisible())) // the race ended before the check
     }
     await inEach('the race done', (demo) => demo.sentence.waitFor())
   }, 120_000)
 })
 
-/** Calls back with the size of each answer that the page has received, headers included. */
+/** Calls back with the size of each response that the page receives, including headers. */
 async function onBytes(page: Page, received: (bytes: number) => void): Promise<void> {
   const session = await page.context().newCDPSession(page)
   session.on('Network.loadingFinished', ({ encodedDataLength }) => received(encodedDataLength))

@@ -15,7 +15,7 @@ async function demoOnRedis(browser: ReturnType<typeof demoPagesOfThisFile>) {
 describe.skipIf(!chromiumPath)('when Redis is killed', () => {
   const browser = demoPagesOfThisFile()
 
-  test('the page says so, and goes on by itself when Redis is back', async () => {
+  test('the page shows the outage and recovers when Redis is back', async () => {
     const { redis, demo } = await demoOnRedis(browser)
     await demo.logIn('ada')
     await demo.item('lamp').click()
@@ -24,7 +24,7 @@ describe.skipIf(!chromiumPath)('when Redis is killed', () => {
     redis.program.signal('SIGKILL')
     await demo.outage.waitFor()
     expect(await demo.outage.innerText()).toContain('Redis does not answer')
-    // A page that is opened meanwhile comes, says so, and knows its user again afterwards.
+    // A page opened during the outage loads, shows the outage, and restores its user afterwards.
     await demo.page.reload()
     await demo.outage.waitFor()
 
@@ -35,7 +35,7 @@ describe.skipIf(!chromiumPath)('when Redis is killed', () => {
     await expect.poll(() => demo.item('lamp').innerText()).toContain('2 views')
   })
 
-  test('the race that runs ends with the reason, and the next one can start', async () => {
+  test('a running race ends with the reason, and the next one can start', async () => {
     const { redis, demo } = await demoOnRedis(browser)
     await demo.startRace.click()
     await demo.race.getByText(/^Round \d/).waitFor()

@@ -14,7 +14,7 @@ describe.skipIf(!chromiumPath)('in production', () => {
   const redis = redisOfThisFile()
   const browser = demoPagesOfThisFile()
 
-  test('the page asks for a password, says when it is tried too often, and that there is no race', async () => {
+  test('the page asks for a password, and reports the rate limit and that there is no race', async () => {
     const users = join(await temporaryFolder(), 'users')
     await writeFile(users, `ada:${await hashPassword(PASSWORD)}\n`, { mode: 0o600 })
     const { url } = await apiProcessForThisTest({
@@ -25,7 +25,7 @@ describe.skipIf(!chromiumPath)('in production', () => {
       LOGIN_LIMIT_PER_USER: '2',
     })
     const demo = await browser.open(url, { expected: /status of (401|429)/ })
-    await demo.page.getByText('No race was started here').waitFor()
+    await demo.page.getByText('No demo service is running').waitFor()
     for (const hidden of [demo.race, demo.wire]) expect(await hidden.isVisible()).toBe(false)
     const refused = await fetch(`${url}/demo/race`, {
       method: 'POST',

@@ -2,11 +2,11 @@ import type { RaceEvent } from '@onetrip/stack/demo/events.ts'
 import { onTestFinished } from 'vitest'
 
 export interface RaceListener {
-  /** The events of the races, from the moment of listening on. */
+  /** Events of races since the start of listening. */
   readonly events: readonly RaceEvent[]
 }
 
-/** Listens to the events of the races beside the page, until the current test ends. */
+/** Listens to the events of races until the current test ends. */
 export async function listenToRaces(url: string): Promise<RaceListener> {
   const over = new AbortController()
   onTestFinished(() => over.abort())
@@ -23,6 +23,6 @@ export async function listenToRaces(url: string): Promise<RaceListener> {
       }
     }
   }
-  read().catch(() => {}) // the test is over, or the API
+  read().catch(() => {}) // the test or the API has ended
   return { events }
 }

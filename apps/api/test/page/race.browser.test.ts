@@ -10,10 +10,10 @@ describe.skipIf(!chromiumPath)('a race', () => {
   const stack = stackOfThisFile()
   const browser = demoPagesOfThisFile()
 
-  test('is started with one button, and ends with a sentence and the figures of its events', async () => {
+  test('starts with one button, and ends with a sentence and the figures of its events', async () => {
     const listener = await listenToRaces(stack.url)
     const demo = await browser.open(stack.url)
-    const deaf = await browser.open(stack.url, {
+    const withoutEvents = await browser.open(stack.url, {
       before: (page) => page.route('**/demo/race/events', (route) => route.abort()),
       expected: /status of 409|ERR_FAILED/,
     })
@@ -24,18 +24,18 @@ describe.skipIf(!chromiumPath)('a race', () => {
     const input = { lanes: ['naive', 'pipeline'], connections: 16, distanceMs: 0.3 }
     await expect.poll(() => eventOf(listener, 'started')).toMatchObject(input)
 
-    // A second one is refused, in words on a page that does not know of the first one.
-    await deaf.startRace.click()
-    await deaf.race.getByRole('alert').filter({ hasText: 'A race is running' }).waitFor()
+    // A second race is rejected, with a message on a page that gets no events of the first.
+    await withoutEvents.startRace.click()
+    await withoutEvents.race.getByRole('alert').filter({ hasText: 'A race is running' }).waitFor()
     const refused = await startRace(stack.url)
     expect(refused.status).toBe(409)
     expect(await refused.json()).toMatchObject({ code: 'API_RACE_RUNNING' })
-    // A page that is opened meanwhile shows the race that runs, and starts none.
+    // A page opened during the race shows it and cannot start another.
     const other = await browser.open(stack.url)
     await expect.poll(() => other.startRace.getAttribute('aria-disabled')).toBe('true')
     expect(await other.race.getByLabel('Second service').inputValue()).toBe('pipeline')
 
-    // What is measured is drawn while the race runs.
+    // The charts are drawn during the race.
     await expect
       .poll(async () => [
         await demo.progress.isVisible(),
@@ -58,7 +58,7 @@ describe.skipIf(!chromiumPath)('a race', () => {
   }, 120_000)
 })
 
-/** The data of the latest event with this name. */
+/** Data of the latest event with this name. */
 function eventOf<Name extends keyof RaceEvents>(
   { events }: RaceListener,
   name: Name,
@@ -73,13 +73,13 @@ const startRace = (url: string, input: Partial<Started> = {}) =>
     body: JSON.stringify({ lanes: ['naive', 'batch'], connections: 4, distanceMs: 0, ...input }),
   })
 
-/** The cells of the page's table, by the name of their row. */
+/** Expected cells of the page's table, by row name. */
 function expectedTotals({ lanes }: Done): Record<string, string[]> {
   const row = (textOf: (totals: Totals) => string) => lanes.map(textOf)
   return {
     'Page views answered': row(({ requests }) => figure(requests)),
     'Redis connections opened': row(({ connectionsOpened }) => figure(connectionsOpened)),
-    'Round trips per page view without connecting': row(({ roundTrips, requests }) =>
+    'Round trips per page view without connection setup': row(({ roundTrips, requests }) =>
       figure(roundTrips / requests),
     ),
     'Commands per page view': row(({ commands, requests }) => figure(commands / requests)),
@@ -93,7 +93,7 @@ function expectedTotals({ lanes }: Done): Record<string, string[]> {
   }
 }
 
-/** The turns add up to what `done` has. */
+/** The totals in `done` are the sums of the turns. */
 function expectSums({ events }: RaceListener, done: Done): void {
   const turns = events.filter((event) => event.name === 'turn').map(({ data }) => data)
   done.lanes.forEach((lane, index) => {

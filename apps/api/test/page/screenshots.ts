@@ -1,5 +1,5 @@
-// Photographs the demo page's main states, in both themes and two widths, and checks how soon its first
-// content is drawn: npm run screenshots -- FOLDER. Exits with 1 where that takes longer than a second.
+// Takes screenshots of the demo page's main states in both themes and two widths, and checks the time to its
+// first contentful paint: npm run screenshots -- FOLDER. Exits with 1 if that takes longer than a second.
 
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -10,13 +10,13 @@ import { DemoPage } from './demo-page.ts'
 const MAX_FIRST_CONTENT_MS = 1_000
 const LOADS = 5
 
-/** Milliseconds from the start of the load until something of the page was drawn. */
+/** First contentful paint in milliseconds after the start of the load. */
 const FIRST_CONTENT = `new Promise((resolve) => {
   const found = (list) => list.getEntriesByName('first-contentful-paint').forEach(({ startTime }) => resolve(startTime))
   new PerformanceObserver(found).observe({ type: 'paint', buffered: true })
 })`
 
-/** No animation is under way any more. */
+/** Resolves when all animations have ended. */
 const STILL = 'Promise.all(document.getAnimations().map(({ finished }) => finished)).then(() => {})'
 
 const folder = process.argv[2]

@@ -13,7 +13,7 @@ describe.skipIf(!chromiumPath)('the shop', () => {
   test('a user logs in, views items, and sees the counts change', async () => {
     const demo = await browser.open(stack.url)
     await demo.item('lamp').click()
-    await demo.page.getByText('Log in with a name first').waitFor()
+    await demo.page.getByText('Log in first: a view belongs').waitFor()
     await demo.logIn('ada')
     await demo.loggedInAs('ada').waitFor()
     await demo.item('lamp').click()
@@ -28,7 +28,7 @@ describe.skipIf(!chromiumPath)('the shop', () => {
     await expect.poll(() => demo.rows('Recently seen')).toContainEqual(like(/^ada/))
   })
 
-  test('a name that is typed while the page loads stays, with the focus', async () => {
+  test('a name typed during the page load stays, with the focus', async () => {
     const { promise: released, resolve: release } = Promise.withResolvers<void>()
     const before = (page: Page) => {
       return page.route('**/demo', (route) => released.then(() => route.continue()))
@@ -44,7 +44,7 @@ describe.skipIf(!chromiumPath)('the shop', () => {
     await demo.name.waitFor()
   })
 
-  test('two browsers see what the other does', async () => {
+  test('two browsers see the actions of each other', async () => {
     const [first, second] = [await browser.open(stack.url), await browser.open(stack.url)]
     await first.logIn('grace')
     await second.logIn('linus')
@@ -60,8 +60,8 @@ describe.skipIf(!chromiumPath)('the shop', () => {
     expect(await second.rows('Your last 25 views')).toEqual([like(/^Globe/)])
   })
 
-  test('a user logs out another browser of theirs', async () => {
-    // The other one asks with a session that has ended.
+  test('a user logs out their other browser', async () => {
+    // The other browser sends requests with an ended session.
     const other = await browser.open(stack.url, { expected: /status of 401/ })
     const own = await browser.open(stack.url)
     await other.logIn('alan')
@@ -72,12 +72,12 @@ describe.skipIf(!chromiumPath)('the shop', () => {
     await expect
       .poll(() => own.sessions.allInnerTexts())
       .toEqual([expect.stringContaining('This browser')])
-    await other.page.getByText('You are not logged in any more').waitFor()
+    await other.page.getByText('Your session has ended').waitFor()
     expect(await other.name.isVisible()).toBe(true)
     await own.loggedInAs('alan').waitFor()
   })
 
-  test('a session outlives a reload, and ends with Log out', async () => {
+  test('a session survives a reload, and ends with Log out', async () => {
     const demo = await browser.open(stack.url, loggingOut)
     await demo.logIn('barbara')
     await demo.loggedInAs('barbara').waitFor()
@@ -90,7 +90,7 @@ describe.skipIf(!chromiumPath)('the shop', () => {
     expect(await demo.loggedInAs('barbara').isVisible()).toBe(false)
   })
 
-  test('the keyboard is enough', async () => {
+  test('all controls work with the keyboard', async () => {
     const demo = await browser.open(stack.url, loggingOut)
     const { keyboard } = demo.page
     const focused = demo.page.locator(':focus')

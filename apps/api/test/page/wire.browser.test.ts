@@ -5,11 +5,11 @@ import { describe, expect, test } from 'vitest'
 import { duration } from '../../page/scripts/format.js'
 import { demoPagesOfThisFile } from './demo-page.ts'
 
-describe.skipIf(!chromiumPath)('the picture of the wire, and the server', () => {
+describe.skipIf(!chromiumPath)('the wire diagram and the server panel', () => {
   const stack = stackOfThisFile()
   const browser = demoPagesOfThisFile()
 
-  test('one click shows a page view of each lane as the relay saw it', async () => {
+  test('one click shows a page view of each lane as recorded by the relay', async () => {
     const demo = await browser.open(stack.url)
     const [answer] = await Promise.all([
       demo.page.waitForResponse('**/demo/wire'),
@@ -30,7 +30,7 @@ describe.skipIf(!chromiumPath)('the picture of the wire, and the server', () => 
     expect(naive.roundTrips).toBeGreaterThanOrEqual(5)
   })
 
-  test('the server panel shows what Redis says of itself', async () => {
+  test('the server panel shows data about Redis', async () => {
     const demo = await browser.open(stack.url)
     const server = (await (await fetch(`${stack.url}/demo/server`)).json()) as { build: string }
     expect(server.build).toMatch(/^patched-/)

@@ -8,7 +8,7 @@ test.each([
   [1_000, 0.1],
   [10_000, 0.01],
   [10_000, 0.001],
-])('%i members: new ones are taken for members at a rate of about %f', (capacity, rate) => {
+])('with %i members the false-positive rate is about %f', (capacity, rate) => {
   const filter = bloomFilter({ capacity, falsePositiveRate: rate })
   const bits = new Set<number>()
   for (const name of names(capacity, 'member')) {
@@ -43,6 +43,6 @@ test.each([
   [{ capacity: 10, falsePositiveRate: 1 }],
   [{ capacity: Number.NaN, falsePositiveRate: 0.01 }],
   [{ capacity: 1e9, falsePositiveRate: 0.01 }],
-])('%j is refused', (options) => {
+])('%j is rejected', (options) => {
   expect(() => bloomFilter(options)).toThrow(TypeError)
 })

@@ -10,7 +10,7 @@ import {
 
 const server = redisOfThisFile()
 
-/** A cache of strings, and how its values were found. */
+/** A cache of strings that records the result of each read. */
 function cacheForThisTest(options: Partial<ClientCacheOptions<string | null>> = {}) {
   const reads: CacheRead[] = []
   const cache = clientCache<string | null>({
@@ -28,7 +28,7 @@ function cacheForThisTest(options: Partial<ClientCacheOptions<string | null>> = 
     const value = await cache.get(key)
     return { value, how: reads.at(-1) }
   }
-  /** Resolves when it keeps values. */
+  /** Resolves when the cache is on. */
   const works = () =>
     expect.poll(async () => (await lastRead('cached:probe')).how, { interval: 5 }).toBe('hit')
   return { cache, reads, lastRead, works }
@@ -40,7 +40,7 @@ const trackers = async () =>
     .filter((client) => /flags=\S*B/.test(client) && client.includes('sub=1'))
     .map((client) => /^id=(\d+)/.exec(client)?.[1] ?? '')
 
-test('a value is read once, until it changes', async () => {
+test('a value is read once until it changes', async () => {
   const { cache, reads, lastRead, works } = cacheForThisTest()
   await server.redis.set('cached:a', 'old')
   await works()
@@ -60,7 +60,7 @@ test('a value is read once, until it changes', async () => {
   await expect.poll(() => cache.get('cached:a'), { interval: 1 }).toBeNull()
 })
 
-test('a value that changes while it is being read is not kept', async () => {
+test('a value that changes during its read is not cached', async () => {
   const replies: PromiseWithResolvers<string>[] = []
   const { cache, works } = cacheForThisTest({
     read(key) {
@@ -72,7 +72,7 @@ test('a value that changes while it is being read is not kept', async () => {
   })
   await works()
   const [first, same] = [cache.get('cached:a'), cache.get('cached:a')]
-  expect(replies).toHaveLength(1) // readers at the same time share a read
+  expect(replies).toHaveLength(1) // concurrent callers share a read
   const kept = cache.entries
   await server.redis.set('cached:a', 'new')
   await expect.poll(() => cache.entries).toBe(kept - 1)
@@ -86,7 +86,7 @@ test('a value that changes while it is being read is not kept', async () => {
   expect(replies).toHaveLength(2)
 })
 
-test('a read that fails is not kept', async () => {
+test('a failed read is not cached', async () => {
   let failing = true
   const { cache, works } = cacheForThisTest({
     async read(key) {
@@ -100,10 +100,10 @@ test('a read that fails is not kept', async () => {
   expect(await cache.get('cached:a')).toBeNull()
 })
 
-test('when the subscriber is lost nothing is kept until it is back', async () => {
+test('nothing is cached from the loss of the connection until it is back', async () => {
   const refusals: string[] = []
   const { cache, lastRead, works } = cacheForThisTest({
-    onRefused: ({ message }) => void refusals.push(message),
+    onRejected: ({ message }) => void refusals.push(message),
   })
   await server.redis.set('cached:a', 'old')
   await works()
@@ -114,7 +114,7 @@ test('when the subscriber is lost nothing is kept until it is back', async () =>
   onTestFinished(() => server.redis.call('ACL', 'SETUSER', 'default', '+@all').then(() => {}))
   await server.redis.client('KILL', 'ID', id)
   await expect.poll(() => cache.entries).toBe(0)
-  await server.redis.set('cached:a', 'new') // which nobody reports
+  await server.redis.set('cached:a', 'new') // not reported
   expect(await lastRead('cached:a')).toEqual({ value: 'new', how: 'bypass' })
   await server.redis.set('cached:a', 'newer')
   expect(await lastRead('cached:a')).toEqual({ value: 'newer', how: 'bypass' })
@@ -124,7 +124,7 @@ test('when the subscriber is lost nothing is kept until it is back', async () =>
   expect(await trackers()).toHaveLength(1)
 })
 
-test('a connection that stalls makes values stale for no longer than the bound', async () => {
+test('a stalled connection makes values stale only up to the limit', async () => {
   const relay = await startRelay({ to: server.socket })
   onTestFinished(() => relay.stop())
   const { cache, lastRead, works } = cacheForThisTest({
@@ -149,7 +149,7 @@ test('a connection that stalls makes values stale for no longer than the bound',
   await works()
 })
 
-test('it keeps the values that were used last, and as many as it may', async () => {
+test('keeps the most recently used values up to the maximum', async () => {
   const { cache, reads, works } = cacheForThisTest({ maxEntries: 3 })
   await works()
   for (const key of ['a', 'b', 'c', 'a', 'd']) await cache.get(`cached:${key}`)
@@ -161,7 +161,7 @@ test('it keeps the values that were used last, and as many as it may', async () 
   expect(reads.at(-1)).toBe('miss')
 })
 
-test('without entries there is no connection, and without Redis every read is asked', async () => {
+test('with 0 entries there is no connection; without Redis every read bypasses the cache', async () => {
   const before = await trackers()
   const none = cacheForThisTest({ maxEntries: 0 })
   expect(await none.lastRead('cached:a')).toEqual({ value: null, how: 'bypass' })

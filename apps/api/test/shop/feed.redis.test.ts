@@ -2,7 +2,7 @@ import { strategyNames } from '@onetrip/session-store'
 import { redisOfThisFile } from '@onetrip/stack/testing/redis.ts'
 import type { FastifyInstance } from 'fastify'
 import { expect, test } from 'vitest'
-import { KEPT_ENTRIES } from '../../src/shop/feed.ts'
+import { MAX_ENTRIES } from '../../src/shop/feed.ts'
 import { shopKeys } from '../../src/shop/keys.ts'
 import { appForThisTest, bearer, login } from '../support.ts'
 
@@ -16,7 +16,7 @@ interface Page {
 const post = (app: FastifyInstance, token: string, text: string) =>
   app.inject({ method: 'POST', url: '/feed', headers: bearer(token), payload: { text } })
 
-/** Reads all pages; `between` runs after each. */
+/** Reads all pages; calls `between` after each. */
 async function readAll(
   app: FastifyInstance,
   token: string,
@@ -37,7 +37,7 @@ async function readAll(
   return entries
 }
 
-test.each(strategyNames)('%s: a feed of everybody and one for each user', async (strategy) => {
+test.each(strategyNames)('%s: a feed of all users and a feed per user', async (strategy) => {
   const app = await appForThisTest(server.socket, { strategy })
   const [ada, bob] = [await login(app), await login(app, 'bob')]
   expect(await readAll(app, ada)).toEqual([])
@@ -56,7 +56,7 @@ test.each(strategyNames)('%s: a feed of everybody and one for each user', async 
   expect(await readAll(app, bob, { url: '/me/feed' })).toHaveLength(1)
 })
 
-test('pages neither repeat nor skip entries while new ones arrive', async () => {
+test('no entry is repeated or skipped while new ones are added between pages', async () => {
   const app = await appForThisTest(server.socket)
   const tokens = [await login(app), await login(app, 'bob'), await login(app, 'eve')]
   const [reader = ''] = tokens
@@ -69,7 +69,7 @@ test('pages neither repeat nor skip entries while new ones arrive', async () => 
       posted++
     }
   })
-  // At least one entry comes between two pages.
+  // At least one entry is added between two pages.
   const between = async () => {
     const before = posted
     await expect.poll(() => posted, { interval: 1 }).toBeGreaterThan(before)
@@ -84,20 +84,20 @@ test('pages neither repeat nor skip entries while new ones arrive', async () => 
   expect(new Set(old.map(({ text }) => text)).size).toBe(100)
 })
 
-test('a feed keeps its newest entries, and that of a user expires', async () => {
+test("a feed keeps its newest entries, and a user's feed expires", async () => {
   const app = await appForThisTest(server.socket)
   const token = await login(app)
-  for (let posted = 0; posted < KEPT_ENTRIES + 5; posted += 15) {
+  for (let posted = 0; posted < MAX_ENTRIES + 5; posted += 15) {
     await Promise.all(Array.from({ length: 15 }, () => post(app, token, 'x')))
   }
   const entries = await readAll(app, token, { limit: 100 })
-  expect(entries).toHaveLength(KEPT_ENTRIES)
+  expect(entries).toHaveLength(MAX_ENTRIES)
   expect(entries.at(-1)?.id).toBe(6)
   expect(await server.redis.ttl(shopKeys.feed('ada'))).toBeGreaterThan(2_500_000)
   expect(await server.redis.ttl(shopKeys.feed())).toBe(-1)
 })
 
-test('a cursor that no page had is refused, or reads what there is', async () => {
+test('an invalid cursor is rejected, and an unknown one reads existing entries', async () => {
   const app = await appForThisTest(server.socket)
   const token = await login(app)
   await post(app, token, 'only')
@@ -106,6 +106,6 @@ test('a cursor that no page had is refused, or reads what there is', async () =>
   for (const cursor of ['', '0', '-1', 'x', '1e3', '9'.repeat(16)]) {
     expect((await get(cursor)).statusCode, cursor).toBe(400)
   }
-  // As after Redis lost its data: the numbers begin again.
+  // The numbers start again, for example after Redis lost its data.
   expect((await get('999999999999999')).json<Page>().entries).toHaveLength(1)
 })

@@ -30,7 +30,7 @@ async function logIn(url: string, credentials: object): Promise<string> {
   return String(token)
 }
 
-test('sellers, the way to sell and risk features are settings', async () => {
+test('settings select sellers, sale method and risk features', async () => {
   const users = join(await temporaryFolder(), 'users')
   const hash = await hashPassword(PASSWORD)
   await writeFile(users, `ada:${hash}\nbob:${hash}\n`, { mode: 0o600 })
@@ -57,17 +57,17 @@ test('sellers, the way to sell and risk features are settings', async () => {
   const clients = String(await redis.redis.client('LIST'))
     .trim()
     .split('\n')
-  expect(clients).toHaveLength(1) // this one
+  expect(clients).toHaveLength(1) // this client
 })
 
-test('workers with local caches see the logins of each other', async () => {
+test('workers with local caches see logins of other workers', async () => {
   const { primary, url } = await clusterForThisTest({
     REDIS_URL: `unix://${redis.socket}`,
     RISK_FEATURES: 'true',
   })
   const token = await logIn(url, { user: 'ada' })
   for (let logins = 1; logins <= 3; logins++) {
-    // Any worker may answer.
+    // Any worker may handle it.
     await expect.poll(() => ask(`${url}/me/risk`, 'GET', token)).toMatchObject({ logins })
     await logIn(url, { user: 'ada' })
   }

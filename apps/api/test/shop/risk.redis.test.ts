@@ -19,7 +19,7 @@ async function metric(app: FastifyInstance, name: string) {
 }
 
 test.each(strategyNames)(
-  '%s: what was unusual about a login is known after it, and a new network of a request',
+  '%s: reports why a login was unusual, and a request from a new network',
   async (strategy) => {
     const risk = riskOn(server.socket, { cacheEntries: strategy.startsWith('naive') ? 0 : 100 })
     const app = await appForThisTest(server.socket, { strategy, risk })
@@ -49,7 +49,7 @@ test.each([
   expect(loginReasons(features, { network: 'a', now: 1e12 })).toEqual(reasons)
 })
 
-test('a login after a long absence from a new network stays unusual; using the session is not', async () => {
+test('the reasons of the last login remain; using the session adds none', async () => {
   const app = await appForThisTest(server.socket, { risk: riskOn(server.socket) })
   const token = await login(app)
   await expect.poll(() => riskOf(app, token)).toMatchObject({ logins: 1 })
@@ -64,11 +64,11 @@ test('a login after a long absence from a new network stays unusual; using the s
   await expect
     .poll(() => riskOf(app, token))
     .toMatchObject({ logins: 2, reasons: ['new network', 'long absence'] })
-  await server.redis.hdel(key, 'reasons') // as the version before left it
+  await server.redis.hdel(key, 'reasons') // as written by the previous version
   await expect.poll(() => riskOf(app, token)).toMatchObject({ logins: 2, reasons: [] })
 })
 
-test('features are read once, until another process changes them', async () => {
+test('features are read once until another process changes them', async () => {
   const risk = riskOn(server.socket)
   const [app, other] = [
     await appForThisTest(server.socket, { risk }),
@@ -87,7 +87,7 @@ test('features are read once, until another process changes them', async () => {
   await expect.poll(async () => (await riskOf(app, token)).logins).toBe(2)
 })
 
-test('logins that wait are written when the process stops', async () => {
+test('pending logins are written at shutdown', async () => {
   const risk = riskOn(server.socket, { writeEveryMs: 600_000 })
   const app = await appForThisTest(server.socket, { risk })
   await login(app)
@@ -96,7 +96,7 @@ test('logins that wait are written when the process stops', async () => {
   expect(await server.redis.hget(shopKeys.risk('ada'), 'logins')).toBe('1')
 })
 
-test('a login is recorded as not assessed where Redis cannot read what is known', async () => {
+test('a login is recorded as not assessed if its features cannot be read', async () => {
   const risk = riskOn(server.socket, { writeEveryMs: 600_000 })
   const app = await appForThisTest(server.socket, { risk })
   const key = shopKeys.risk('ada')
@@ -109,7 +109,7 @@ test('a login is recorded as not assessed where Redis cannot read what is known'
   expect(await riskOf(next, token)).toMatchObject({ logins: 1, reasons: ['not assessed'] })
 })
 
-test('without risk features there is no route, no key and no connection', async () => {
+test('without RISK_FEATURES there is no route, key or connection', async () => {
   const app = await appForThisTest(server.socket)
   const token = await login(app)
   expect((await app.inject({ url: '/me/risk', headers: bearer(token) })).statusCode).toBe(404)

@@ -22,7 +22,7 @@ const setPieces = (app: FastifyInstance, token: string, pieces: number, item = '
 const purchase = (app: FastifyInstance, token: string, item = 'book') =>
   app.inject({ method: 'POST', url: `/items/${item}/purchases`, headers: bearer(token) })
 
-test.each(strategyNames)('%s: a piece for each buyer, until none is left', async (strategy) => {
+test.each(strategyNames)('%s: one piece per buyer until sold out', async (strategy) => {
   const app = await appForThisTest(server.socket, { strategy })
   const [ada, bob, eve] = [await login(app), await login(app, 'bob'), await login(app, 'eve')]
   expect((await purchase(app, ada)).json()).toMatchObject({
@@ -32,7 +32,7 @@ test.each(strategyNames)('%s: a piece for each buyer, until none is left', async
   expect((await setPieces(app, ada, 2)).json()).toEqual({ item: 'book', left: 2, sold: 0 })
   const first = (await purchase(app, ada)).json()
   expect(first).toEqual({ item: 'book', boughtAt: expect.any(Number), left: 1 })
-  expect((await purchase(app, await login(app))).json()).toEqual(first) // another session of hers
+  expect((await purchase(app, await login(app))).json()).toEqual(first) // another session of the same user
   expect((await purchase(app, bob)).json()).toMatchObject({ left: 0 })
   expect((await purchase(app, eve)).json()).toMatchObject({ statusCode: 409, code: 'API_SOLD_OUT' })
   const stock = await app.inject({ url: '/items/book/stock', headers: bearer(eve) })
@@ -45,7 +45,7 @@ test.each(strategyNames)('%s: a piece for each buyer, until none is left', async
   }
 })
 
-test('a sale ends, and only its seller may change it', async () => {
+test('a sale expires, and only a seller may set its stock', async () => {
   const app = await appForThisTest(server.socket, {
     authenticator: {
       ...trustingAuthenticator('test'),
@@ -58,20 +58,20 @@ test('a sale ends, and only its seller may change it', async () => {
   expect(await server.redis.ttl(shopKeys.sale('book'))).toBeGreaterThan(86_000)
 })
 
-test('purchases need a session of a user', async () => {
+test('purchases need the session of a user, not of a guest', async () => {
   const app = await appForThisTest(server.socket)
   expect((await purchase(app, 'x')).statusCode).toBe(401)
   const { token } = await app.store.loginGuest()
   expect((await purchase(app, token)).json()).toMatchObject({ code: 'API_LOGIN_FIRST' })
 })
 
-/** Adds up when pieces = left + buyers. */
+/** Checks that pieces = left + buyers. */
 async function accountOf(redis: Redis, item = 'book') {
   const { [LEFT]: left, ...buyers } = await redis.hgetall(shopKeys.sale(item))
   return { left: Number(left), buyers: Object.keys(buyers) }
 }
 
-test('1,000 buyers, 100 pieces, and Redis killed in the middle: the account is exact', async () => {
+test('1,000 buyers, 100 pieces, and Redis killed during the sale: the counts are exact', async () => {
   const redis = await redisForThisTest({ config: { appendfsync: 'always' } })
   const app = await appForThisTest(redis.socket)
   const buyers = await Promise.all(
@@ -119,7 +119,7 @@ test('1,000 buyers, 100 pieces, and Redis killed in the middle: the account is e
   expect(new Set(account.buyers)).toEqual(bought)
 })
 
-test('a purchase whose reply was lost may be sent again', async () => {
+test('a purchase whose reply was lost can be retried', async () => {
   const redis = await redisForThisTest()
   const app = await appForThisTest(redis.socket)
   const token = await login(app)
@@ -127,7 +127,7 @@ test('a purchase whose reply was lost may be sent again', async () => {
   const client = clientForThisTest(redis.socket)
   await client.call('CLIENT', 'PAUSE', '60000', 'WRITE')
   const lost = purchase(app, token)
-  // The check of the session only reads. Then Redis has the purchase, and the connection ends.
+  // The session check only reads. Then Redis executes the purchase, and the connection is lost.
   await expect.poll(() => client.client('LIST')).toMatch(/name=onetrip .* flags=b.* cmd=eval/)
   const connections = String(await client.client('LIST')).split('\n')
   const id = /^id=(\d+)/.exec(connections.find((one) => one.includes('name=onetrip')) ?? '')?.[1]
@@ -143,7 +143,7 @@ test('a purchase whose reply was lost may be sent again', async () => {
 })
 
 const never = (): never => {
-  throw new Error('there is no such buyer')
+  throw new Error('no such buyer')
 }
 
 function clientForThisTest(socket: string): Redis {
@@ -172,7 +172,7 @@ const methods: Record<string, (store: SessionStore) => Promise<Buy>> = {
 }
 
 test.each(Object.keys(methods))(
-  '%s: 200 buyers at once, 20 pieces, none sold twice',
+  '%s: 200 concurrent buyers, 20 pieces, never oversells',
   async (name) => {
     const store = await storeForThisTest()
     const buy = await methods[name]?.(store)
@@ -189,7 +189,7 @@ test.each(Object.keys(methods))(
   },
 )
 
-test('naive: buyers at the same time are sold pieces that are not there', async () => {
+test('naive: concurrent buyers cause overselling', async () => {
   const store = await storeForThisTest()
   await store.run(setStock('book', 20))
   const buy = buyNaively(store)
@@ -200,12 +200,12 @@ test('naive: buyers at the same time are sold pieces that are not there', async 
   expect(left).toBe(20 - buyers.length)
 })
 
-test('compensated: a crash after the count leaks a piece, and setting the stock again repairs it', async () => {
+test('compensated: a crash after the decrement loses a piece; setting the stock again repairs it', async () => {
   const store = await storeForThisTest()
   await store.run(setStock('book', 20))
   let round = 0
   const crashing = buyCompensated({
-    // The third update would write the buyer: the process that should send it is dead.
+    // Simulates a crash before the third update, which writes the buyer.
     run: (update) => (++round === 3 ? Promise.reject(new Error('crash')) : store.run(update)),
   })
   await expect(crashing('book', 'ada')).rejects.toThrow('crash')
@@ -213,7 +213,7 @@ test('compensated: a crash after the count leaks a piece, and setting the stock 
   expect(await store.run(setStock('book', 20))).toEqual({ left: 20, sold: 0 })
 })
 
-test('optimistic: a purchase that gets no reply ends at the deadline, and may be sent again', async () => {
+test('optimistic: a purchase without a reply fails at the deadline and can be retried', async () => {
   const redis = await redisForThisTest()
   const sale = optimisticSale({ url: `unix://${redis.socket}`, connections: 1, deadlineMs: 200 })
   onTestFinished(() => sale.close())
@@ -224,7 +224,7 @@ test('optimistic: a purchase that gets no reply ends at the deadline, and may be
     sale.buy('book', 'eve'),
   ])
   expect(first).toMatchObject({ reason: { code: 'ONETRIP_OUTCOME_UNKNOWN', retrySafe: true } })
-  // It waited for the one connection.
+  // This purchase waited for the only connection.
   expect(second).toMatchObject({ reason: { retrySafe: true } })
   redis.program.signal('SIGCONT')
   await expect.poll(() => sale.buy('book', 'ada').catch(() => undefined)).toBe('not on sale')

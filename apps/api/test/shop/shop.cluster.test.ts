@@ -43,7 +43,7 @@ test.each<StrategyName>(['sequential', 'pipeline', 'batch'])(
       const answer = await app.inject({ ...request, headers: bearer(token) })
       return { status: answer.statusCode, ...answer.json() }
     }
-    // Braces would be hash tags, if a key had to share the slot of another one.
+    // No hash tags: no key has to share the slot of another one.
     for (const item of ['book', '{a}', '}{', 'pen', 'cup']) {
       const url = `/items/${encodeURIComponent(`${strategy} ${item}`)}`
       const [first = ''] = tokens

@@ -9,7 +9,7 @@ import { trustingAuthenticator } from '../../src/authenticator.ts'
 import { saleMethod, saleMethodNames } from '../../src/shop/sale-methods.ts'
 import { bearer, login, secret } from '../support.ts'
 
-/** The URL of a Redis of this test, with the user `api` of users.acl. */
+/** Starts a Redis with the user `api` of users.acl, and returns its URL. */
 async function restrictedRedis(): Promise<string> {
   const directory = await temporaryFolder()
   const [socket, secrets] = [`${directory}/redis.sock`, `${directory}/secrets`]
@@ -18,7 +18,7 @@ async function restrictedRedis(): Promise<string> {
   return await withPasswordOf('api', unixUrl(socket), secrets)
 }
 
-test('the Redis user of the API may do all that the shop does', async () => {
+test('the Redis user of the API has the permissions for the shop', async () => {
   const url = await restrictedRedis()
   for (const strategy of strategyNames) {
     for (const method of saleMethodNames) {
@@ -51,7 +51,7 @@ test('the Redis user of the API may do all that the shop does', async () => {
           const answer = await app.inject({ ...request, headers })
           expect(answer.statusCode, `${strategy}, ${request.url}: ${answer.body}`).toBe(200)
         }
-        // Several at once, which are merged.
+        // Concurrent, so that they are merged.
         const view: InjectOptions = { method: 'POST', url: '/items/pen/viewers', headers }
         const views = await Promise.all([app.inject(view), app.inject(view), app.inject(view)])
         expect(views.map(({ statusCode }) => statusCode)).toEqual([200, 200, 200])

@@ -14,7 +14,7 @@ const see = async (app: FastifyInstance, token: string, item = 'book') =>
     await app.inject({ method: 'POST', url: `/items/${item}/viewers`, headers: bearer(token) })
   ).json()
 
-test.each(strategyNames)('%s: each user counts once for an item', async (strategy) => {
+test.each(strategyNames)('%s: each user counts once per item', async (strategy) => {
   const app = await appForThisTest(server.socket, { strategy })
   const [ada, bob] = [await login(app), await login(app, 'bob')]
   expect(await see(app, ada)).toEqual({ item: 'book', seenBefore: false, viewers: 1 })
@@ -53,7 +53,7 @@ const inGroups = async <Result>(
   return all
 }
 
-test('10,000 viewers: the counts beside the exact one, and that of a HyperLogLog', async () => {
+test('10,000 viewers: the estimate, compared with the exact count and a HyperLogLog', async () => {
   const store = await storeForThisTest()
   const users = Array.from({ length: 10_000 }, (_, index) => `user-${index}`)
   const first = await inGroups(users, (user) => store.run(seeItem('book', user)))
@@ -62,7 +62,7 @@ test('10,000 viewers: the counts beside the exact one, and that of a HyperLogLog
   await server.redis.pfadd('exact', ...users)
   const counts = { bloom: first.at(-1)?.viewers ?? 0, log: await server.redis.pfcount('exact') }
   for (const count of Object.values(counts)) expect(Math.abs(count / 10_000 - 1)).toBeLessThan(0.03)
-  // Never new again; and nothing changes.
+  // Known viewers are never new, and change nothing.
   const again = await inGroups(users, (user) => store.run(seeItem('book', user)))
   expect(again.every(({ seenBefore }) => seenBefore)).toBe(true)
   expect(again.at(-1)?.viewers).toBe(counts.bloom)
@@ -71,7 +71,7 @@ test('10,000 viewers: the counts beside the exact one, and that of a HyperLogLog
   )
 })
 
-test('ten viewers at the same time share one command for each hash', async () => {
+test('ten concurrent viewers share one command per hash', async () => {
   const store = await storeForThisTest()
   const before = await server.redis.info('commandstats')
   const calls = (info: string, name: string) =>

@@ -7,7 +7,7 @@ import { secret } from '../support.ts'
 
 const NEVER_MS = 600_000
 
-/** Counts, by key, that are written later to a Redis of its own. */
+/** Counters by key, written with write-behind. */
 async function countsForThisTest(
   options: Partial<WriteBehindOptions<number>> & { deadlineMs?: number } = {},
 ) {
@@ -44,7 +44,7 @@ async function countsForThisTest(
   return { redis, store, admin, counts, results }
 }
 
-test('changes of many keys are one round trip, those of a key one command', async () => {
+test('changes of several keys take one round trip, those of a key one command', async () => {
   const { admin, counts, results } = await countsForThisTest({ intervalMs: NEVER_MS })
   const roundTrips: number[] = []
   const listen = (message: unknown) => void roundTrips.push((message as RoundTrip).commands)
@@ -70,7 +70,7 @@ test('a change is written after the interval', async () => {
   await expect.poll(() => admin.get('key')).toBe('2')
 })
 
-test('while Redis is away changes wait, and are written once when it is back', async () => {
+test('while Redis is down, changes wait; they are written once when it is back', async () => {
   const { redis, store, admin, counts, results } = await countsForThisTest()
   redis.program.signal('SIGKILL')
   await expect.poll(() => store.pool?.ready).toBe(0)
@@ -83,7 +83,7 @@ test('while Redis is away changes wait, and are written once when it is back', a
   expect(results).toEqual({ written: 1, dropped: 0 })
 })
 
-test('what Redis may have executed is not written again', async () => {
+test('changes that Redis may have executed are not written again', async () => {
   const { redis, admin, counts, results } = await countsForThisTest({ deadlineMs: 200 })
   redis.program.signal('SIGSTOP')
   counts.add('key', 1)
@@ -92,7 +92,7 @@ test('what Redis may have executed is not written again', async () => {
   await expect.poll(() => admin.get('key')).toBe('1')
 })
 
-test('beyond the maximum changes of further keys are dropped', async () => {
+test('above the maximum, changes of further keys are dropped', async () => {
   const { redis, store, admin, counts, results } = await countsForThisTest({
     maxPending: 2,
     intervalMs: NEVER_MS,
@@ -100,7 +100,7 @@ test('beyond the maximum changes of further keys are dropped', async () => {
   redis.program.signal('SIGKILL')
   await expect.poll(() => store.pool?.ready).toBe(0)
   for (const key of ['a', 'b', 'c', 'a']) counts.add(key, 1)
-  await counts.flush() // puts them back
+  await counts.flush() // they are pending again
   counts.add('d', 1)
   expect(results).toEqual({ written: 0, dropped: 2 })
   await redis.restart()

@@ -1,12 +1,12 @@
 import { isLoggedIn } from '../account.js'
-import { wordsFor } from '../api.js'
+import { messageFor } from '../api.js'
 import { announce, byId, notice } from '../dom.js'
 
 /**
  * The card with this heading, whose form runs an action.
  *
  * @param {string} titleId
- * @param {(form: FormData) => Promise<string>} action Returns what to announce.
+ * @param {(form: FormData) => Promise<string>} action Returns the text to announce.
  */
 export function card(titleId, action) {
   const section = byId(titleId, HTMLElement).parentElement
@@ -16,13 +16,13 @@ export function card(titleId, action) {
     throw new Error(`index.html: the card of #${titleId} has no form or no notice`)
   }
   const clear = () => notice(problem, '')
-  /** Runs a task and shows in the card why it failed. @param {() => Promise<void>} task */
+  /** Runs a task and shows its error in the card. @param {() => Promise<void>} task */
   const attempt = async (task) => {
     clear()
     try {
       await task()
     } catch (error) {
-      if (isLoggedIn()) notice(problem, wordsFor(error))
+      if (isLoggedIn()) notice(problem, messageFor(error))
     }
   }
   form.addEventListener('submit', (event) => {

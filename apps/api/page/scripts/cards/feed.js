@@ -32,9 +32,9 @@ function show(entries) {
 
 /** @param {() => void} refresh Reads the cards again. @returns {import('../cards.js').Card} */
 export function feedCard(refresh) {
-  /** The newest first, without gaps. @type {Entry[]} */
+  /** Newest first, without gaps. @type {Entry[]} */
   let entries = []
-  /** Of the page after the last entry. @type {string | undefined} */
+  /** Cursor of the page after the last entry. @type {string | undefined} */
   let cursor
 
   /** @param {string} [from] @returns {Promise<{ entries: Entry[], nextCursor?: string }>} */
@@ -46,7 +46,7 @@ export function feedCard(refresh) {
     if (!isLoggedIn()) return
     const last = newest.entries.at(-1)?.id ?? 0
     const known = entries.filter(({ id }) => id < last)
-    // Where more than a page came in between, the older entries come with their pages again.
+    // More than a page of new entries: drop the older ones, so that the list has no gap.
     if (known[0]?.id !== last - 1) {
       known.length = 0
       cursor = newest.nextCursor
@@ -62,24 +62,24 @@ export function feedCard(refresh) {
   const { form, attempt, clear } = card('feed-title', async (data) => {
     const line = /** @type {HTMLInputElement} */ (form.elements.namedItem('text'))
     const text = String(data.get('text'))
-    line.value = '' // before the answer, so that the next line can be written meanwhile
+    line.value = '' // before the response, so that the user can type the next text
     try {
       await callAsUser('POST', '/feed', { body: { text: text.trim() } })
     } catch (error) {
       line.value ||= text
       if (!(error instanceof CallError) || error.code !== 'ONETRIP_OUTCOME_UNKNOWN') throw error
       const message =
-        'Redis did not answer: your line may be posted. Look before you post it again.'
+        'Redis did not answer. Your text may have been posted: check the feed before you post it again.'
       throw new CallError(error.status, '', message)
     }
     refresh()
-    return 'Your line is posted.'
+    return 'Your text is posted.'
   })
   older.addEventListener('click', () =>
     attempt(async () => {
       const from = cursor
       const next = await page(from)
-      if (cursor !== from) return // the list has started again meanwhile
+      if (cursor !== from) return // a refresh has replaced the list
       entries.push(...next.entries)
       cursor = next.nextCursor
       showAll()

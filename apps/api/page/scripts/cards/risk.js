@@ -5,7 +5,7 @@ import { card } from './card.js'
 
 let isOn = false
 
-/** Whether the API keeps risk features, as `GET /demo` says. @param {boolean} next */
+/** Whether the API has risk features (`GET /demo`). @param {boolean} next */
 export function setRiskFeatures(next) {
   isOn = next
   byId('risk-off', HTMLElement).hidden = isOn

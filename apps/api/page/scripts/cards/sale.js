@@ -8,7 +8,7 @@ const ITEM = '/items/camera'
 
 const outcome = byId('sale-outcome', HTMLElement)
 
-/** @param {number | undefined} left undefined: not known. */
+/** @param {number | undefined} left undefined: unknown. */
 function showLeft(left) {
   setText(byId('sale-left', HTMLElement), left === undefined ? '–' : figure(left))
   const text = left === 0 ? 'pieces left: sold out' : left === 1 ? 'piece left' : 'pieces left'
@@ -20,7 +20,7 @@ const clock = (time) => new Date(time).toLocaleTimeString('en-GB')
 
 /** @returns {import('../cards.js').Card} */
 export function saleCard() {
-  // Asking for an item that is not on sale is an error, so the card asks once it knows that there is a sale.
+  // Without a sale, reading the stock is a 404. So the card reads it only when it knows of a sale.
   let isOnSale = false
   let boughtAt = 0
   const { clear } = card('sale-title', async (form) => {
@@ -46,13 +46,13 @@ export function saleCard() {
       isOnSale = true
       showLeft(bought.left)
       const text = `You bought one at ${clock(boughtAt)}.`
-      return isRepeated ? `The same answer again: ${text} It counts once.` : text
+      return isRepeated ? `Repeated purchase, counted once: ${text}` : text
     } catch (error) {
       if (!(error instanceof CallError)) throw error
       if (error.code === 'API_SOLD_OUT') {
         isOnSale = true
         showLeft(0)
-        return 'Sold out: you came too late.'
+        return 'Sold out.'
       }
       if (error.status !== 404) throw error
       ended()

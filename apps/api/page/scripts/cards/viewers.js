@@ -20,8 +20,8 @@ export function viewersCard() {
     const { seenBefore, viewers } = await callAsUser('POST', `/items/${item}/viewers`)
     showViewers(viewers)
     const text = seenBefore
-      ? `You saw the ${item} before: counted once.`
-      : `You see the ${item} for the first time: counted.`
+      ? `You viewed the ${item} before. You count once.`
+      : `You viewed the ${item} for the first time.`
     notice(outcome, text)
     return text
   })

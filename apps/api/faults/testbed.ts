@@ -11,36 +11,36 @@ import { expect, onTestFinished } from 'vitest'
 import { startApiProcess } from '../test/api-process.ts'
 
 const DEADLINE_MS = 1_000
-/** Above the deadline: the way there and back, and a machine that has other things to do. */
+/** Added to the deadline for network latency and a busy machine. */
 const MARGIN_MS = 2_000
 const VIEWERS = 8
 
-/** A Redis, the real API in front of it, and clients that view without pause. */
-export interface Stand {
+/** A Redis, an API process, and clients that send views continuously. */
+export interface Testbed {
   readonly redis: TestRedis
-  /** Past the relay, and past what the API may do. */
+  /** Bypasses the relay; has all permissions. */
   readonly admin: Redis
   readonly relay: RelayProcess | undefined
   readonly viewing: Viewing
   readonly api: Program
-  /** Starts the API again, after it has ended, where it was. */
+  /** Waits until the API has ended, and starts it on the same port. */
   restartApi(): Promise<void>
-  /** Ids, as CLIENT KILL takes them, of the API's connections to Redis. */
+  /** Client ids of the API's connections to Redis, for CLIENT KILL. */
   connections(): Promise<string[]>
   /**
-   * Waits until views are acknowledged again, stops, and checks what has to be true after every fault:
-   * the account, the time of every answer, that nothing is left behind.
+   * Waits until views are acknowledged again, stops the load, and checks the audit, all response times, and
+   * that nothing is left behind.
    */
   settle(): Promise<readonly View[]>
 }
 
-export interface StandOptions {
+export interface TestbedOptions {
   strategy?: string
   relay?: boolean
 }
 
-/** Everything it starts has ended when the current test ends. */
-export async function stand(options: StandOptions = {}): Promise<Stand> {
+/** Starts a testbed, which is stopped when the current test ends. */
+export async function startTestbed(options: TestbedOptions = {}): Promise<Testbed> {
   const redis = await testRedis({ config: { appendfsync: 'always' } })
   onTestFinished(() => redis.stop())
   const relay = options.relay ? await startRelay({ to: redis.socket }) : undefined
@@ -62,7 +62,7 @@ export async function stand(options: StandOptions = {}): Promise<Stand> {
   let api = await startApi()
   onTestFinished(async () => void (await api.stop()))
   const admin = new Redis(redis.socket, { maxRetriesPerRequest: null })
-  admin.on('error', () => {}) // the faults of the test
+  admin.on('error', () => {}) // caused by the test
   onTestFinished(() => admin.disconnect())
   const viewers = await logIn(url, VIEWERS)
   const viewing = startViewing({ url: () => url, viewers })
@@ -106,12 +106,12 @@ export async function stand(options: StandOptions = {}): Promise<Stand> {
 interface Remains {
   api: Program
   admin: Redis
-  connections: Stand['connections']
+  connections: Testbed['connections']
   viewers: readonly Viewer[]
   lines: readonly string[]
 }
 
-/** An API that was told to stop ends cleanly, with no connection left, and has logged no token. */
+/** Stops the API. It must exit cleanly, leave no connection, and have logged no token. */
 async function expectNothingLeft(remains: Remains): Promise<void> {
   const { api, connections, viewers, lines } = remains
   api.signal('SIGTERM')
@@ -119,7 +119,7 @@ async function expectNothingLeft(remains: Remains): Promise<void> {
   await expect(readdir(`/proc/${api.pid}`)).rejects.toThrow('ENOENT')
   await expect.poll(connections).toEqual([])
   const log = lines.join('\n')
-  expect(log).not.toContain('ending after an unexpected error')
+  expect(log).not.toContain('shutting down after an unexpected error')
   for (const { token } of viewers) expect(log).not.toContain(token)
 }
 
