@@ -1,8 +1,8 @@
 import { concealedOptions } from './drivers/http/request.ts'
 
 /**
- * A command line that a shell reads as the same arguments. Values that may have a credential are left out:
- * of a header its name stays.
+ * Quotes arguments for a shell. Values that may contain a credential are replaced by `…`; the name of a header
+ * is kept.
  */
 export function commandLineOf(program: string, args: readonly string[]): string {
   const shown = args.map((arg, index) => {

@@ -112,9 +112,9 @@ test.for([
     /--workload, --sessions, --items and --reads have no/,
   ],
   ['a bad header', ['/', '--header=x'], /--header.*like 'accept: text\/html'/],
-  ['a threshold for no case', ['/', ...secret, '--threshold', 'x:p99<5'], /is about no case/],
-  ['an unknown metric', ['/', '--threshold', 'p98<5'], /http has no metric "p98"\. It has/],
-  ['a percentage as a threshold', ['/', '--threshold=10'], /is not like 'p99<5'/],
+  ['a threshold for no case', ['/', ...secret, '--threshold', 'x:p99<5'], /matches no case/],
+  ['an unknown metric', ['/', '--threshold', 'p98<5'], /http has no metric "p98"\. Its metrics are/],
+  ['a percentage as a threshold', ['/', '--threshold=10'], /is not a threshold such as 'p99<5'/],
   ['no path and no method', ['/'], /For any other HTTP service add --method GET/],
 ] as const)('%s is refused', async ([, [path, ...args], message]) => {
   const { code, text } = await load('--url', `${url}${path}`, ...args)

@@ -185,7 +185,7 @@ describe('npm run load', () => {
     const text = load.output.join('\n')
     expect(text).toMatch(/^Interrupted: figures are of the complete/m)
     expect(text).toMatch(/^pipeline .*[\d,]+/m)
-    expect(load.output.at(-1)).toBe('Interrupted; nothing is left running.')
+    expect(load.output.at(-1)).toBe('Interrupted. Everything that this command started has been stopped.')
     expect(await processesOf(state)).toEqual([])
     expect(await filesIn(state)).toEqual([])
   })

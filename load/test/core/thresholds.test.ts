@@ -74,10 +74,10 @@ describe('a threshold', () => {
   })
 
   test.for([
-    ['p99', /is not like 'p99<5'/],
-    ['p99<', /is not like/],
-    ['p99<1.2.3', /is not like/],
-    ['p98<5', /http has no metric "p98"\. It has requestsPerSecond, p50, .*, errors\./],
+    ['p99', /is not a threshold such as 'p99<5'/],
+    ['p99<', /is not a threshold/],
+    ['p99<1.2.3', /is not a threshold/],
+    ['p98<5', /http has no metric "p98"\. Its metrics are requestsPerSecond, p50, .*, errors\./],
   ] as const)('%s is refused', ([text, message]) => {
     expect(() => parseThreshold(http, text)).toThrow(message)
   })

@@ -120,7 +120,7 @@ test('Ctrl-C ends it at once', async () => {
   const doctor = await runLoad({ state, args, until: /^Watching / })
   doctor.signal('SIGINT')
   expect(await doctor.exited).toEqual({ code: 130, signal: null })
-  expect(doctor.output.at(-1)).toBe('Interrupted; nothing is left running.')
+  expect(doctor.output.at(-1)).toBe('Interrupted. Everything that this command started has been stopped.')
   expect(doctor.output.join('\n')).not.toContain('AbortError')
 })
 

@@ -129,7 +129,7 @@ test('an interrupt leaves nothing', async () => {
   const load = await runLoad({ state, args, until: /^Round 1\/1000/ })
   load.signal('SIGINT')
   expect(await load.exited).toEqual({ code: 130, signal: null })
-  expect(load.output.at(-1)).toBe('Interrupted; nothing is left running.')
+  expect(load.output.at(-1)).toBe('Interrupted. Everything that this command started has been stopped.')
   expect(await processesOf(state)).toEqual([])
   expect(await filesIn(state)).toEqual([])
 })
