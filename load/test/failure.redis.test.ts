@@ -36,7 +36,7 @@ test.for([
   const text = load.output.join('\n')
   const message = `${victim.name} ended by itself (SIGKILL)`
   expect(text).toContain(message)
-  expect(text).toMatch(/^It failed, so figures are of the complete rounds: /m)
+  expect(text).toMatch(/^Failed: the figures cover the complete rounds only\. /m)
   const result = JSON.parse(await readFile(json, 'utf8'))
   expect(result).toMatchObject({ interrupted: false, failure: expect.stringContaining(message) })
   expect(result.samples.length).toBeGreaterThan(0)

@@ -183,7 +183,7 @@ describe('npm run load', () => {
     expect(samples.length % 2).toBe(0)
     expect(samples.length).toBeLessThan(20)
     const text = load.output.join('\n')
-    expect(text).toMatch(/^Interrupted: figures are of the complete/m)
+    expect(text).toMatch(/^Interrupted: the figures cover the complete/m)
     expect(text).toMatch(/^pipeline .*[\d,]+/m)
     expect(load.output.at(-1)).toBe('Interrupted. Everything that this command started has been stopped.')
     expect(await processesOf(state)).toEqual([])

@@ -2,7 +2,7 @@ import type { Ratio, Summary } from './statistics.ts'
 
 const whole = (value: number) => Math.round(value).toLocaleString('en-US')
 
-/** A number with three significant digits or more: 12,345, 123, 12.3, 1.23; `-` if it is not finite. */
+/** A rounded number: 12,345, 123, 12.3, 1.23; `-` if it is not finite. */
 export function figure(value: number): string {
   if (!Number.isFinite(value)) return '-'
   const size = Math.abs(value)

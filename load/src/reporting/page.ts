@@ -8,15 +8,15 @@ import type { Part } from './part.ts'
 
 type Draw = (chart: Chart) => Html
 
-/** Colours and type of the demo page. */
+/** Colours and fonts of the demo page. */
 const THEME = join(repository, 'apps/api/page/styles/theme.css')
 
-/** One page with everything that the results have. It has no script, and loads nothing from anywhere. */
+/** One HTML page with all results. It has no script and loads nothing from the network. */
 export async function pageOf(
   parts: readonly Part[],
   notices: readonly string[] = [],
 ): Promise<string> {
-  // A library of two megabytes, which no measurement has to wait for.
+  // Loaded on demand, because ECharts has two megabytes and a measurement does not need it.
   const { drawChart } = await import('./draw/draw.ts')
   const [first] = parts
   const heading = first?.headline ? undefined : first?.claims[0]
@@ -63,7 +63,7 @@ const factsHtml = (facts: Part['facts']): Html | null =>
     ? null
     : html`<ul class="note">${facts.map(([label, text]) => html`<li>${label}: ${text}</li>`)}</ul>`
 
-/** A page that links to one page for each result. `addressOf` gives the address of a result's page. */
+/** A page with a link to the page of each result. @param addressOf returns the address of a result's page. */
 export function indexOf(parts: readonly Part[], addressOf: (part: Part) => string): string {
   return documentOf(
     html`<header>

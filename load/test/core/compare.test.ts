@@ -179,8 +179,8 @@ test('what cannot be compared is refused before it is measured', () => {
       )
   expect(refusal({ duration: 1 })).not.toThrow()
   expect(refusal({ rounds: 1 })).toThrow('--rounds 2 or more')
-  expect(refusal({ seed: 18 })).toThrow(/another load.*\n +seed: 17, now 18/)
-  expect(refusal({}, httpResult({ naive: [1] }))).toThrow('old.json has one round')
+  expect(refusal({ seed: 18 })).toThrow(/a different load.*\n +seed: 17, now 18/)
+  expect(refusal({}, httpResult({ naive: [1] }))).toThrow('old.json has only one round')
 })
 
 describe('npm run load -- compare', () => {
@@ -209,7 +209,7 @@ describe('npm run load -- compare', () => {
     )
     const before = httpResult({ naive, batch, pipeline: batch })
     const { code, text } = await compare(before, resultOf(http, failing))
-    expect(text).toMatch(/^Errors where there were none:\n {2}batch: 503: 35$/m)
+    expect(text).toMatch(/^New errors:\n {2}batch: 503: 35$/m)
     expect(text).toMatch(/^Only in old\.json:\n {2}pipeline$/m)
     expect(code).toBe(4)
   })
@@ -224,7 +224,7 @@ describe('npm run load -- compare', () => {
   test.each([
     ['have no case in common', { naive }, { batch }, []],
     ['--tolerance', { naive }, { naive }, ['--tolerance=much']],
-    ['new.json has one round', { naive }, { naive: [1] }, []],
+    ['new.json has only one round', { naive }, { naive: [1] }, []],
   ])('refuses: %s', async (message, before, after, options) => {
     const { code, text } = await compare(httpResult(before), httpResult(after), ...options)
     expect(text).toContain(message)

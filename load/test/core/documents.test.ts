@@ -80,11 +80,11 @@ test('a table is cut down to the rows and columns that its mark names', async ()
 })
 
 test.for([
-  ['No mark.', 'It has no line such as'],
+  ['No mark.', 'It has no mark such as'],
   ['<!-- b.json, claims -->', 'b.json cannot be read: ENOENT'],
-  ['<!-- a.json, table 99 -->', /a\.json has \d tables, and no table 99/],
-  ['<!-- a.json, table 1: nobody; p99 ms -->', 'a.json has no row nobody'],
-  ['<!-- a.json, table 1: naive; p98 ms -->', 'a.json has no column p98 ms'],
+  ['<!-- a.json, table 99 -->', /a\.json has no table 99, only \d tables/],
+  ['<!-- a.json, table 1: nobody; p99 ms -->', 'The table of a.json has no row nobody'],
+  ['<!-- a.json, table 1: naive; p98 ms -->', 'The table of a.json has no column p98 ms'],
 ] as const)('%s is refused', async ([text, message]) => {
   await expect(withFigures(text, await folderOfResults())).rejects.toThrow(message)
 })
@@ -104,7 +104,7 @@ test('npm run load -- document fills a file, or leaves it as it is', async () =>
   expect((await document(filled.text)).output).toContain('is up to date')
   expect(await document('No mark.')).toEqual({
     ...{ code: 1, text: 'No mark.' },
-    output: expect.stringContaining('stays as it is. It has no line such as'),
+    output: expect.stringContaining('was not changed. It has no mark such as'),
   })
   expect(await filesIn(state)).toEqual([])
 })

@@ -98,12 +98,12 @@ const sample = (change: object) => of({ samples: [{ ...result.samples[0], ...cha
 
 test.each([
   ['Unexpected end of JSON', ''],
-  ['it is no result of npm run load', 'null'],
-  ['it is no result of npm run load', '[1, 2]'],
-  ['it is no result of npm run load', '{"format":"onetrip-load-http/3"}'],
-  ['there is no experiment "toString"', of({ experiment: 'toString' })],
-  ['it has no samples', of({ samples: undefined })],
-  ['it has no samples', of({ samples: [] })],
+  ['not a result of npm run load', 'null'],
+  ['not a result of npm run load', '[1, 2]'],
+  ['not a result of npm run load', '{"format":"onetrip-load-http/3"}'],
+  ['unknown experiment "toString"', of({ experiment: 'toString' })],
+  ['the result has no samples', of({ samples: undefined })],
+  ['the result has no samples', of({ samples: [] })],
   ['http has no factor threads', sample({ case: { threads: 1 } })],
 ])('a file that will not do: %s', async (message, content) => {
   const path = join(await temporaryFolder(), 'x.json')

@@ -116,7 +116,7 @@ describe('what ends it early', () => {
     expect(error).toMatchObject({ message: 'Redis is gone' })
     expect(undone).toEqual(['last', 'first'])
     expect(resultText(partOf({ experiment, result }))).toMatch(
-      /^It failed, .* rounds: Redis is gone$/m,
+      /^Failed: .* rounds only\. Redis is gone$/m,
     )
   })
 

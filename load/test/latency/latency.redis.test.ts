@@ -74,10 +74,10 @@ test('again, compared with a file: at the same rates, and with the same load onl
   const text = again.output.join('\n')
   expect(text).toMatch(/^latency: first\.json .*, now this run/m)
   // Beside busy programs, CPU time is not judged.
-  expect(text).toMatch(/^batch +API CPU|^Nothing can be judged/m)
+  expect(text).toMatch(/^batch +API CPU|^No metric can be compared/m)
 
   const other = ['latency', ...few, '--seed=18', ...compared]
-  const refused = await runLoad({ state, args: other, until: /another load/ })
+  const refused = await runLoad({ state, args: other, until: /a different load/ })
   expect(await refused.exited).toEqual({ code: 1, signal: null })
 })
 
