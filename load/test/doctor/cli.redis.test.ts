@@ -24,7 +24,7 @@ test('findings end it with 4, as --fail-on says; the report goes into files, too
   }
   await expect.poll(code).toBe(4)
   expect(ran?.text).toMatch(/^1\. \[(high|medium|low)\] Clients open connections and close them /m)
-  expect(ran?.text).toMatch(/^ {3}Remedy: Share one client or connection pool/m)
+  expect(ran?.text).toMatch(/^ {3}Remedy: Create one client or connection pool/m)
   const report: DoctorReport = JSON.parse(await readFile(json, 'utf8'))
   expect(report).toMatchObject({ format: 'onetrip-doctor/1', unseen: [], permissions: null })
   expect(report.findings[0]).toMatchObject({ id: 'connection-churn', saving: expect.any(Number) })
@@ -67,7 +67,7 @@ test('with a user who may only ask INFO: it says what it did not see, and what p
     const { unseen, permissions }: DoctorReport = JSON.parse(written)
     for (const { command } of unseen) expect(text).toContain(`${command}: NOPERM`)
     if (permissions === null) return 'nothing is missing'
-    expect(text).toContain(`To permit it: ${permissions}`)
+    expect(text).toContain(`To grant the permissions: ${permissions}`)
     const words = permissions.split(' ').slice(3)
     await admin.call('ACL', 'SETUSER', 'doctor', ...words)
     rules.push(...words)
@@ -87,7 +87,7 @@ test('with a user who may only ask INFO: it says what it did not see, and what p
 test('beside more connections than --max-clients it does not ask for the list of clients', async () => {
   const { socket } = await redisForThisTest()
   const { text } = await visit([`--url=${unixUrl(socket)}`, '--max-clients=0'])
-  expect(text).toMatch(/CLIENT LIST: not asked: for 1 connection.* --max-clients 1$/m)
+  expect(text).toMatch(/CLIENT LIST: not sent: with 1 connection .* --max-clients 1$/m)
 })
 
 test.each([
@@ -110,7 +110,7 @@ test('a command that the server does not have is named, without its arguments', 
   const { code, text } = await visit([`--url=${unixUrl(socket)}`])
   expect(code).toBe(0)
   expect(text).toMatch(/^ {2}CONFIG GET: ERR unknown command 'CONFIG'$/im)
-  expect(text).not.toContain('To permit it')
+  expect(text).not.toContain('To grant the permissions')
 })
 
 test('Ctrl-C ends it at once', async () => {

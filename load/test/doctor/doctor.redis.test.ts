@@ -116,7 +116,7 @@ test('a client that does not read its replies', async () => {
   const doctor = await doctorOn(socket)
   await adminOf(socket).set('key', Buffer.alloc(100_000))
   await unread(socket, 'reader', 'key', 100)
-  const client = /^reader on a Unix socket.* MB waited, after get$/m
+  const client = /^reader on a Unix socket.* MB of unread replies, last commands get$/m
   await find(doctor, 'slow-readers', client)
   const { figures } = await look(doctor)
   expect(figures.longestOutput).toBeGreaterThan(1e6)
@@ -149,7 +149,7 @@ test('connections refused at maxclients', async () => {
   const found = await find(
     doctor,
     'rejected-connections',
-    /^[1-9][\d,]* connections? refused meanwhile/,
+    /^[1-9][\d,]* connections? refused during the watch/,
   )
   expect(found.severity).toBe('high')
   await expect(Probe.connect(unixUrl(socket))).rejects.toThrow('If maxclients is reached')
