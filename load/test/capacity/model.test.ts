@@ -124,7 +124,7 @@ describe('by hand', () => {
 
   test('what no cluster can hold is refused', () => {
     const huge = { sessions: 1e12 }
-    expect(() => plan(huge)).toThrow('do not fit: one of 16,384 partitions is more than a node')
+    expect(() => plan(huge)).toThrow('do not fit: one of 16,384 partitions is too large for a node')
     expect(() => plan({ sessions: 1e9 }, { partitions: 1 })).toThrow('one of 1 partitions')
   })
 })

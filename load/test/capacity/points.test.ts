@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { along, lineThrough, on, reaching } from '../../src/capacity/points.ts'
+import { interpolate, largestWithin, lineThrough, valueAt } from '../../src/capacity/points.ts'
 
 const points = [
   [0, 10],
@@ -14,7 +14,7 @@ test.each([
   [15, 35],
   [40, 60],
 ])('at %d the value on the lines is %d', (x, y) => {
-  expect(along(points, x)).toBeCloseTo(y)
+  expect(interpolate(points, x)).toBeCloseTo(y)
 })
 
 test('more never needs less, even if a measurement says so', () => {
@@ -23,11 +23,11 @@ test('more never needs less, even if a measurement says so', () => {
     [10, 30],
     [20, 25],
   ] as const
-  expect([10, 15, 20, 40].map((x) => along(noisy, x))).toEqual([30, 30, 30, 30])
+  expect([10, 15, 20, 40].map((x) => interpolate(noisy, x))).toEqual([30, 30, 30, 30])
 })
 
 test('the largest x that stays within a value', () => {
-  expect([20, 30, 60, 5].map((y) => reaching(points, y))).toEqual([5, 10, 40, 1])
+  expect([20, 30, 60, 5].map((y) => largestWithin(points, y))).toEqual([5, 10, 40, 1])
 })
 
 test('a line through measured points, without negative parts', () => {
@@ -38,7 +38,7 @@ test('a line through measured points, without negative parts', () => {
   ])
   expect(line.constant).toBeCloseTo(10)
   expect(line.slope).toBeCloseTo(2)
-  expect(on(line, 5)).toBeCloseTo(20)
+  expect(valueAt(line, 5)).toBeCloseTo(20)
   const falling = lineThrough([
     [0, 5],
     [1, 4],
