@@ -109,9 +109,9 @@ test.for([
   [
     'our workload',
     ['/orders', '--reads=0.5'],
-    /--workload, --sessions, --items and --reads have no/,
+    /--workload, --sessions, --items and --reads have no effect/,
   ],
-  ['a bad header', ['/', '--header=x'], /--header.*like 'accept: text\/html'/],
+  ['a bad header', ['/', '--header=x'], /--header.*such as 'accept: text\/html'/],
   ['a threshold for no case', ['/', ...secret, '--threshold', 'x:p99<5'], /matches no case/],
   ['an unknown metric', ['/', '--threshold', 'p98<5'], /http has no metric "p98"\. Its metrics are/],
   ['a percentage as a threshold', ['/', '--threshold=10'], /is not a threshold such as 'p99<5'/],

@@ -116,7 +116,7 @@ describe('npm run load', () => {
     const first = ['http', ...brief, '--json', json]
     const load = await runLoad({ state, args: first, until: /All samples are in/ })
     expect(await load.exited).toEqual({ code: 0, signal: null })
-    expect(load.output.join('\n')).toContain(`what npm start runs (process ${stack.pid})`)
+    expect(load.output.join('\n')).toContain(`the stack of npm start (process ${stack.pid})`)
     const { samples, options, load: known } = JSON.parse(await readFile(json, 'utf8'))
     expect(known).toMatchObject({ 'pool size': 2, 'workers of each API': 1 })
     expect(options).toMatchObject({ sessions: 16, items: 1_000, reads: 0.2 })
@@ -158,7 +158,7 @@ describe('npm run load', () => {
     })
     const args = [...short, '--variants=batch', '--duration=0.5']
     const load = await runLoad({ state, args, until: /^batch / })
-    expect(load.output.join('\n')).toContain('The running stack has a Redis Cluster, of which only')
+    expect(load.output.join('\n')).toContain('The running stack has a Redis Cluster, but only')
     expect((await load.exited).code).toBe(0)
   })
 
@@ -208,7 +208,7 @@ describe('npm run load', () => {
     ['Redis', /closed the connection|is not ready any more|does not report/],
     [
       'the API',
-      /closed the connection.*npm start tells more|is not ready any more|does not report/,
+      /closed the connection\. See the output of npm start|is not ready any more|does not report/,
     ],
   ] as const)('when %s goes away, it says so and leaves nothing', async ([who, message]) => {
     const state = await temporaryFolder()

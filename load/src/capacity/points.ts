@@ -34,7 +34,7 @@ export function interpolate(points: Points, x: number): number {
   return y0 + ((y1 - y0) * (x - x0)) / (x1 - x0)
 }
 
-/** The largest whole `x`, at least 1, with a value of at most `y`; `points` as for `along`. */
+/** The largest whole `x`, at least 1, whose interpolated value is at most `y`. @param points two or more. */
 export function largestWithin(points: Points, y: number): number {
   let [low, high] = [1, 2]
   while (interpolate(points, high) <= y && high < Number.MAX_SAFE_INTEGER / 2) high *= 2

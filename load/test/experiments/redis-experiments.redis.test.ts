@@ -61,7 +61,7 @@ describe('short-connections', () => {
   })
 
   test.for([
-    ['--idle=1000000', /more descriptors than a process may have here/],
+    ['--idle=1000000', /concurrent connections need more descriptors/],
     ['--maxclients=10', /max number of clients reached/],
     ['--requests=10', /--requests is for --shape: give that, too/],
   ] as const)('%s is refused', async ([arg, message]) => {
@@ -119,7 +119,7 @@ test('info shows that CLIENT LIST costs more the more clients there are', async 
 test('an installed Redis is no build of ours', async () => {
   const state = await temporaryFolder()
   const env = { REDIS_SERVER: '/usr/bin/redis-server' }
-  const load = await runLoad({ state, args: ['info'], env, until: /unset it/ })
+  const load = await runLoad({ state, args: ['info'], env, until: /Unset REDIS_SERVER/ })
   expect((await load.exited).code).toBe(1)
 })
 

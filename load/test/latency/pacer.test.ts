@@ -81,7 +81,7 @@ describe('the generator', () => {
     const options = even(10, 1, 1)
     const port = new URL(await serve(() => {})).port
     await expect(generator().run({ ...options, url: `http://127.0.0.2:${port}` })).rejects.toThrow(
-      /takes no connections: ECONNREFUSED/,
+      /accepts no connections: ECONNREFUSED/,
     )
     await expect(generator().run({ ...options, url: 'http://192.0.2.1' })).rejects.toThrow(
       /is not this machine/,

@@ -152,7 +152,7 @@ describe('what is shown', () => {
   test('nothing is claimed of what was sent late', () => {
     const text = markdown(naive, { ...batch, isLate: true })
     expect(text).toMatch(/^\| batch \\\* /m)
-    expect(text).toMatch(/^\\\* Requests were sent too late/m)
+    expect(text).toMatch(/^\\\* The generator sent requests too late/m)
     expect(text).not.toContain('99 % of the answers')
   })
 })

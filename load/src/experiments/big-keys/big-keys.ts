@@ -2,7 +2,7 @@ import { wholeNumber } from '@onetrip/stack/parsers.ts'
 import { Redis } from 'ioredis'
 import { requireConnections } from '../../drivers/redis/limits.ts'
 import { numbersOption } from '../../drivers/redis/options.ts'
-import { OTHERS, OTHERS_RATE } from '../../drivers/redis/others.ts'
+import { BACKGROUND_CLIENTS, BACKGROUND_RATE } from '../../drivers/redis/background-load.ts'
 import { startFilledRedis } from '../../drivers/redis/servers.ts'
 import type { Experiment } from '../../experiment/experiment.ts'
 import { figure } from '../../experiment/figures.ts'
@@ -40,7 +40,7 @@ sends LRANGE without pause, by number of elements read. Then one key with many e
 which frees them in the main thread, and by UNLINK, which leaves them to a background thread. Redis runs with
 lazyfree-lazy-user-del off, its own default; with Onetrip's redis.conf a DEL is an UNLINK.
 
-Meanwhile ${OTHERS} other clients send ${OTHERS_RATE} GETs per second. The clock of each starts when it is due. Execution times
+Meanwhile ${BACKGROUND_CLIENTS} other clients send ${BACKGROUND_RATE} GETs per second. The clock of each starts when it is due. Execution times
 are from INFO commandstats, without reading the command and writing its reply.
 
 Examples:
@@ -73,9 +73,9 @@ Examples:
   baseline: ({ command }) => (command === 'UNLINK' ? { command: 'DEL' } : null),
 
   async prepare(context, { lengths }) {
-    await requireConnections(OTHERS + 2)
+    await requireConnections(BACKGROUND_CLIENTS + 2)
     const config = { 'lazyfree-lazy-user-del': 'no' }
-    const server = await startFilledRedis(context, { build: 'patched', busy: OTHERS, config })
+    const server = await startFilledRedis(context, { build: 'patched', busy: BACKGROUND_CLIENTS, config })
     const redis = new Redis(server.socket)
     context.defer(() => redis.disconnect())
     const elements = Math.max(...lengths)
@@ -99,7 +99,7 @@ Examples:
   sections(rows) {
     const deletions = deletionsIn(rows)
     const reads = rows.filter((row) => !deletions.all.includes(row))
-    const others = `${OTHERS} others send ${figure(OTHERS_RATE)} GET/s meanwhile`
+    const others = `${BACKGROUND_CLIENTS} others send ${figure(BACKGROUND_RATE)} GET/s meanwhile`
     return [
       sectionOf(reads, {
         title: 'How long a list may be read at once',

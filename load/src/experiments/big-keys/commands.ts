@@ -4,7 +4,7 @@ import { until } from '@onetrip/stack/until.ts'
 import type { Redis } from 'ioredis'
 import { cpuDuring } from '../../drivers/redis/cost.ts'
 import { generateLoad } from '../../drivers/redis/generator/load.ts'
-import { besideOthers } from '../../drivers/redis/others.ts'
+import { withBackgroundLoad } from '../../drivers/redis/background-load.ts'
 import type { RedisServer } from '../../drivers/redis/server.ts'
 import { cpuBetween } from '../../drivers/redis/threads.ts'
 import type { Measured } from '../../experiment/shape.ts'
@@ -79,7 +79,7 @@ export async function withoutPause(
     })
   }
   await redis.config('RESETSTAT')
-  const { result, others } = await besideOthers({ target: server, signal }, () =>
+  const { result, background } = await withBackgroundLoad({ target: server, signal }, () =>
     cpuDuring(server, read),
   )
   const { result: load, cpu } = result
@@ -87,10 +87,10 @@ export async function withoutPause(
     executionMicros: await executionMicros(redis, LRANGE),
     mainCpuMicros: (cpu.mainCpuSeconds * 1e6) / load.completed,
   }
-  return { values: { ...costs, ...others.latency }, errors: { ...others.errors, ...load?.errors } }
+  return { values: { ...costs, ...background.latency }, errors: { ...background.errors, ...load?.errors } }
 }
 
-/** Before and after the command, so that the others have a normal time, too. */
+/** Before and after the command, so that the background have a normal time, too. */
 const AROUND_MS = 200
 const FREED_MS = 60_000
 
@@ -111,14 +111,14 @@ export async function deleteOnce(
     await delay(AROUND_MS, null, { signal })
     return cpu
   }
-  const { result: cpu, others } = await besideOthers({ target: server, signal }, remove)
+  const { result: cpu, background } = await withBackgroundLoad({ target: server, signal }, remove)
   return {
     values: {
       executionMicros: await executionMicros(redis, command),
       backgroundCpuMicros: (cpu.cpuSeconds - cpu.mainCpuSeconds) * 1e6,
-      ...others.latency,
+      ...background.latency,
     },
-    errors: others.errors,
+    errors: background.errors,
   }
 }
 

@@ -3,7 +3,7 @@ import { cpuDuring, microsPer } from '../../drivers/redis/cost.ts'
 import { generateLoad } from '../../drivers/redis/generator/load.ts'
 import { requireConnections } from '../../drivers/redis/limits.ts'
 import { addBuilds, type BuildsOptions, numbersOption } from '../../drivers/redis/options.ts'
-import { besideOthers, OTHERS, OTHERS_RATE } from '../../drivers/redis/others.ts'
+import { withBackgroundLoad, BACKGROUND_CLIENTS, BACKGROUND_RATE } from '../../drivers/redis/background-load.ts'
 import type { RedisServer } from '../../drivers/redis/server.ts'
 import { redisForEach, startFilledRedis } from '../../drivers/redis/servers.ts'
 import type { Experiment } from '../../experiment/experiment.ts'
@@ -29,7 +29,7 @@ In the source articles one client that sent INFO without pause took 20 % of a co
 beside 9,999 idle ones, because INFO walked all clients. The build "baseline" does so again; today's Redis
 does not. CLIENT LIST has to.
 
-Meanwhile ${OTHERS} other clients send ${OTHERS_RATE} GETs per second. The clock of each starts when it is due. With few
+Meanwhile ${BACKGROUND_CLIENTS} other clients send ${BACKGROUND_RATE} GETs per second. The clock of each starts when it is due. With few
 cores they also wait for one: compare with the rows where the one client sends nothing.
 
 Examples:
@@ -63,9 +63,9 @@ Examples:
   baseline: () => ({ command: NOTHING }),
 
   async prepare(context, { builds, idle }) {
-    await requireConnections(Math.max(...idle) + OTHERS)
+    await requireConnections(Math.max(...idle) + BACKGROUND_CLIENTS)
     return await redisForEach(context, product({ idle, build: builds }), (one) =>
-      startFilledRedis(context, { ...one, busy: OTHERS }),
+      startFilledRedis(context, { ...one, busy: BACKGROUND_CLIENTS }),
     )
   },
 
@@ -79,9 +79,9 @@ Examples:
       const end = { seconds: duration }
       return await generateLoad({ target, mode: 'long', connections: 1, command, end, signal })
     }
-    const { result, others } = await besideOthers({ target, signal }, () => cpuDuring(target, ask))
+    const { result, background } = await withBackgroundLoad({ target, signal }, () => cpuDuring(target, ask))
     const { result: asked, cpu } = result
-    const { latency, errors } = others
+    const { latency, errors } = background
     const mainCpuShare = cpu.mainCpuSeconds / cpu.seconds
     const costs = asked && microsPer(cpu, asked.completed)
     return { values: { mainCpuShare, ...costs, ...latency }, errors }
@@ -92,7 +92,7 @@ Examples:
       title: 'What one client costs the others',
       paragraphs: ['The source articles: 张鹏义, Tencent Cloud; Redis 4.0.10.'],
       charts: chartsOf(rows, 'p99'),
-      caption: `One client sends a command without pause; ${OTHERS} others send ${figure(OTHERS_RATE)} GET/s meanwhile`,
+      caption: `One client sends a command without pause; ${BACKGROUND_CLIENTS} others send ${figure(BACKGROUND_RATE)} GET/s meanwhile`,
       columns: [
         range('mainCpuShare', rows),
         documented('articles %', documents, 'build', 'command', 'idle'),

@@ -25,7 +25,7 @@ import {
   type Arrivals,
   arrivals,
   arrivalTimes,
-  MOST_SECONDS,
+  MAX_SECONDS,
   requireBounded,
   secondsAt,
 } from '../../drivers/pacer/arrivals.ts'
@@ -100,7 +100,7 @@ Examples:
       )
       .option(
         '--requests <n>',
-        `requests of each variant at each rate, over all rounds: makes runs longer than --duration where ${MOST_SECONDS} s are enough`,
+        `requests of each variant at each rate, over all rounds: makes runs longer than --duration where ${MAX_SECONDS} s are enough`,
         wholeNumber(0, 10_000_000),
         0,
       )

@@ -5,7 +5,7 @@ import { Option } from 'commander'
 import { sum } from 'simple-statistics'
 import { limitedByGenerator, measureLoad } from '../../drivers/redis/cost.ts'
 import { generateLoad, type LoadOptions } from '../../drivers/redis/generator/load.ts'
-import { mostConnections, requireConnections } from '../../drivers/redis/limits.ts'
+import { maxConnections, requireConnections } from '../../drivers/redis/limits.ts'
 import {
   addBuilds,
   type BuildsOptions,
@@ -146,7 +146,7 @@ Examples:
     const busy = shape
       ? Math.max(...shape.map((name) => shapeOf(name).clients))
       : connections + long
-    const most = (await mostConnections()) - busy
+    const most = (await maxConnections()) - busy
     const wanted = options.idle.map((count) => (count === 'most' ? most : count))
     const idle = shape ? [0] : [...new Set(wanted)]
     await requireConnections(Math.max(...idle) + busy)
