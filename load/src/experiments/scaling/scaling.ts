@@ -230,8 +230,8 @@ const section = (name: string, rows: Rows): Section =>
 
 /** How ours compares with the reference at both ends of a series, as far as their rows have no marks. */
 function claimOf(name: string, rows: Rows): string | null {
-  const [hero = ''] = ['batch', 'pipeline'].filter((variant) => rows.find({ variant }))
-  const times = rows.where({ variant: hero }).all.flatMap((row) => {
+  const [ours = ''] = ['batch', 'pipeline'].filter((variant) => rows.find({ variant }))
+  const times = rows.where({ variant: ours }).all.flatMap((row) => {
     const base = row.baseline(rows)
     const ratio = row.ratio(RATE, base)
     if (!base || !ratio || row.doubts.length > 0 || base.doubts.length > 0) return []
@@ -239,5 +239,5 @@ function claimOf(name: string, rows: Rows): string | null {
   })
   if (times.length < 2) return null
   const base = rows.all[0]?.baseline(rows)?.subject
-  return `${titles[name]}: ${hero} answers ${times[0]} and ${times.at(-1)} as many requests a second as ${base}.`
+  return `${titles[name]}: ${ours} answers ${times[0]} and ${times.at(-1)} as many requests a second as ${base}.`
 }
