@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process'
 import { filesIn, processesOf, temporaryFolder } from '@onetrip/stack/testing/folders.ts'
 import { expect, test } from 'vitest'
 import { timeWaitIn } from '../../src/experiments/ports/network.ts'
-import { callSteadily, kindOf } from '../../src/experiments/ports/run.ts'
+import { callAtRate, kindOf } from '../../src/experiments/ports/run.ts'
 import { runExperiment } from '../support/experiment.ts'
 import { runLoad } from '../support/run.ts'
 
@@ -52,7 +52,7 @@ test('without a namespace it says what is missing', async () => {
     state: await temporaryFolder(),
     args: ['ports', ...few],
     env: { ONETRIP_NETWORK: 'shared' }, // what it finds where it was not given one
-    until: /needs a network namespace of its own, .* Run it as root/,
+    until: /needs its own network namespace, .* Run it as root/,
   })
   expect((await load.exited).code).toBe(1)
 })
@@ -78,13 +78,13 @@ test('calls begin at a steady rate, not more than so many at once', async () => 
   let calls = 0
   const never = new AbortController().signal
   const pace = { perSecond: 500, seconds: 0.2, atOnce: 3, signal: never }
-  await callSteadily(async () => void calls++, pace)
+  await callAtRate(async () => void calls++, pace)
   expect(calls).toBeGreaterThan(3)
   expect(calls).toBeLessThanOrEqual(100)
 
   let open = 0
   let most = 0
-  await callSteadily(async () => {
+  await callAtRate(async () => {
     most = Math.max(most, ++open)
     await new Promise((resolve) => setTimeout(resolve, 50))
     open--

@@ -63,7 +63,7 @@ describe('short-connections', () => {
   test.for([
     ['--idle=1000000', /concurrent connections need more descriptors/],
     ['--maxclients=10', /max number of clients reached/],
-    ['--requests=10', /--requests is for --shape: give that, too/],
+    ['--requests=10', /--requests has no effect without --shape/],
   ] as const)('%s is refused', async ([arg, message]) => {
     const state = await temporaryFolder()
     const args = ['short-connections', '--builds=patched', arg]

@@ -13,7 +13,7 @@ test('it trims to the limit, and measures what blocked Redis', async () => {
   expect(text).toMatch(
     /^ZREMRANGEBYRANK \(100 at a time\) trimmed the list of recent sessions in /m,
   )
-  // The victim's session counts towards the limit, too.
+  // The observer's session counts towards the limit, too.
   const removed = result.samples.map(({ values }) => values.removed)
   expect(removed).toEqual([undefined, 3_001, 3_001, 3_000, 3_000, 3_000, 3_000])
   for (const { values } of result.samples) {

@@ -54,7 +54,7 @@ test('nothing to measure is a problem', async () => {
   const args = ['scaling', ...short, '--only=workers', '--workers=2', '--variants=noop']
   const load = await runLoad({
     ...{ state: await temporaryFolder(), args },
-    until: /--workers: what --variants names runs as one process only/,
+    until: /--workers: all variants in --variants run as one process only/,
   })
   expect(await load.exited).toEqual({ code: 1, signal: null })
 })
