@@ -13,11 +13,11 @@ test.each([
   [10, 30],
   [15, 35],
   [40, 60],
-])('at %d the value on the lines is %d', (x, y) => {
+])('interpolates %d to %d', (x, y) => {
   expect(interpolate(points, x)).toBeCloseTo(y)
 })
 
-test('more never needs less, even if a measurement says so', () => {
+test('interpolated values never decrease, even if measured values do', () => {
   const noisy = [
     [0, 10],
     [10, 30],
@@ -26,11 +26,11 @@ test('more never needs less, even if a measurement says so', () => {
   expect([10, 15, 20, 40].map((x) => interpolate(noisy, x))).toEqual([30, 30, 30, 30])
 })
 
-test('the largest x that stays within a value', () => {
+test('finds the largest x whose value is within a limit', () => {
   expect([20, 30, 60, 5].map((y) => largestWithin(points, y))).toEqual([5, 10, 40, 1])
 })
 
-test('a line through measured points, without negative parts', () => {
+test('fits a line without negative parameters', () => {
   const line = lineThrough([
     [1, 12],
     [2, 14],

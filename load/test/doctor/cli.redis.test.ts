@@ -11,7 +11,7 @@ import { runLoad } from '../support/run.ts'
 import { reconnecting } from './clients.ts'
 import { type Visit, visit } from './visit.ts'
 
-test('findings end it with 4, as --fail-on says; the report goes into files, too', async () => {
+test('exits with 4 for findings of the severity --fail-on, and writes report files', async () => {
   const { socket } = await redisForThisTest()
   reconnecting(socket, 'shop')
   const url = `--url=${unixUrl(socket)}`
@@ -35,7 +35,7 @@ test('findings end it with 4, as --fail-on says; the report goes into files, too
   expect((await visit([url, '--fail-on=none'])).code).toBe(0)
 })
 
-test('a server at rest: nothing found', async () => {
+test('finds nothing on an idle server', async () => {
   const { socket } = await redisForThisTest()
   const { code, text } = await visit(['--fail-on=low', '--stall=60000'], {
     REDIS_URL: unixUrl(socket),
@@ -44,7 +44,7 @@ test('a server at rest: nothing found', async () => {
   expect(code).toBe(0)
 })
 
-test('with a user who may only ask INFO: it says what it did not see, and what permits it', async () => {
+test('without permissions it lists the missing data and the ACL rules', async () => {
   const password = 'pass:w/rd@x'
   const { socket } = await redisForThisTest({ config: { 'slowlog-log-slower-than': '0' } })
   const admin = new Redis(socket)
@@ -84,7 +84,7 @@ test('with a user who may only ask INFO: it says what it did not see, and what p
   expect((await visit([`--url=${bare}`], { REDIS_PASSWORD_FILE: file })).code).toBe(0)
 })
 
-test('beside more connections than --max-clients it does not ask for the list of clients', async () => {
+test('does not send CLIENT LIST with more connections than --max-clients', async () => {
   const { socket } = await redisForThisTest()
   const { text } = await visit([`--url=${unixUrl(socket)}`, '--max-clients=0'])
   expect(text).toMatch(/CLIENT LIST: not sent: with 1 connection .* --max-clients 1$/m)
@@ -96,14 +96,14 @@ test.each([
   [['--url=redis:secret@x'], 'is not the address of a Redis'],
   [['--url=redis://127.0.0.1:1'], 'The Redis at redis://127.0.0.1:1 cannot be used: connect EC'],
   [['--url=redis://127.0.0.1:1', '--fail-on=much'], 'Allowed choices are high, medium, low, none'],
-])('refuses %s', async (args, words) => {
+])('rejects %s', async (args, words) => {
   const { code, errors } = await visit(args)
   expect(code).toBe(1)
   expect(errors).toContain(words)
   expect(errors).not.toMatch(/secret|at .*:\d+:/)
 })
 
-test('a command that the server does not have is named, without its arguments', async () => {
+test('lists a command that the server does not have, without its arguments', async () => {
   const include = join(await temporaryFolder(), 'renamed.conf')
   await writeFile(include, 'rename-command CONFIG ""\n')
   const { socket } = await redisForThisTest({ config: { include } })
@@ -113,7 +113,7 @@ test('a command that the server does not have is named, without its arguments', 
   expect(text).not.toContain('To grant the permissions')
 })
 
-test('Ctrl-C ends it at once', async () => {
+test('Ctrl-C ends the watch immediately', async () => {
   const { socket } = await redisForThisTest()
   const state = await temporaryFolder()
   const args = ['doctor', '--watch=3600', `--url=${unixUrl(socket)}`]
@@ -124,7 +124,7 @@ test('Ctrl-C ends it at once', async () => {
   expect(doctor.output.join('\n')).not.toContain('AbortError')
 })
 
-test('gives up a server that does not answer', async () => {
+test('times out if the server does not answer', async () => {
   const [port = 0] = await freePorts(1)
   const redis = await redisForThisTest({ port })
   redis.program.signal('SIGSTOP')
