@@ -60,7 +60,7 @@ export const needsOf = (planned: Planned): Table => ({
 
 /** The plans for several sizes, one line each. */
 export const needsOfAll = (all: readonly Planned[]): Table => ({
-  caption: 'What sessions and views need',
+  caption: 'Required capacity',
   head: needs.map(([what]) => what),
   rows: all.map((planned) => needs.map(([, text]) => text(planned))),
   texts: [needs.length - 1],
@@ -70,7 +70,7 @@ export const needsOfAll = (all: readonly Planned[]): Table => ({
 function partitionTable(all: readonly Planned[], { measured }: Known): Table {
   const blocks = (sessions: number) => milliseconds(interpolate(measured.stallMs, sessions))
   return {
-    caption: 'Partitions, and how long the move of one blocks a node',
+    caption: 'Partitions, and the time that the move of a partition blocks a node',
     head: [
       'sessions',
       ...[`in each of ${MIN_PARTITIONS}`, 'larger key', 'a move blocks'],
@@ -90,7 +90,7 @@ function partitionTable(all: readonly Planned[], { measured }: Known): Table {
 }
 
 export const inputTable = ({ inputs }: Known): Table => ({
-  caption: 'What it is computed from',
+  caption: 'Parameters of the model',
   head: ['measured', 'value', 'in load/results', 'on'],
   rows: inputs.map(({ what, value, unit, file, date }) => [
     what,
@@ -110,7 +110,7 @@ const difference = (predicted: number, measured: number) => {
 export function memoryCheck(known: Known, rows: Rows = known.rows['memory.json']): Table {
   const ofModel = rows.where({ items: 0 }).values('sessions').map(Number)
   return {
-    caption: 'Memory of filled nodes, predicted from the small ones, beside measured',
+    caption: 'Memory: predicted from small data sets, and measured',
     head: ['sessions', 'items viewed by each', 'predicted', 'measured', 'difference'],
     rows: rows.all.flatMap((row) => {
       const [sessions, items] = [Number(row.case.sessions), Number(row.case.items)]
@@ -132,7 +132,7 @@ export function cpuCheck(
 ): Table {
   return {
     caption:
-      "CPU of a node's main thread per view of the cluster, predicted from one node, beside measured",
+      "CPU time of a node's main thread per view: predicted from one node, and measured",
     head: [
       ...['nodes', 'views in flight', 'batches /view predicted', 'measured'],
       ...['µs /view predicted', 'measured, mean', 'difference', 'busiest node'],

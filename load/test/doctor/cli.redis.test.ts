@@ -9,7 +9,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import type { DoctorReport } from '../../src/doctor/report.ts'
 import { runLoad } from '../support/run.ts'
 import { reconnecting } from './clients.ts'
-import { type Visit, visit } from './visit.ts'
+import { type DoctorRun, runDoctor } from './run-doctor.ts'
 
 test('exits with 4 for findings of the severity --fail-on, and writes report files', async () => {
   const { socket } = await redisForThisTest()
@@ -17,9 +17,9 @@ test('exits with 4 for findings of the severity --fail-on, and writes report fil
   const url = `--url=${unixUrl(socket)}`
   const folder = await temporaryFolder()
   const [json, markdown] = [join(folder, 'report.json'), join(folder, 'report.md')]
-  let ran: Visit | undefined
+  let ran: DoctorRun | undefined
   const code = async () => {
-    ran = await visit([url, '--fail-on=low', '--json', json, '--markdown', markdown])
+    ran = await runDoctor([url, '--fail-on=low', '--json', json, '--markdown', markdown])
     return ran.code
   }
   await expect.poll(code).toBe(4)
@@ -32,12 +32,12 @@ test('exits with 4 for findings of the severity --fail-on, and writes report fil
   const text = await readFile(markdown, 'utf8')
   expect(text).toMatch(/^### 1\. Clients open connections/m)
   expect(text).toMatch(/^\| commands +\| /m)
-  expect((await visit([url, '--fail-on=none'])).code).toBe(0)
+  expect((await runDoctor([url, '--fail-on=none'])).code).toBe(0)
 })
 
 test('finds nothing on an idle server', async () => {
   const { socket } = await redisForThisTest()
-  const { code, text } = await visit(['--fail-on=low', '--stall=60000'], {
+  const { code, text } = await runDoctor(['--fail-on=low', '--stall=60000'], {
     REDIS_URL: unixUrl(socket),
   })
   expect(text).toMatch(/^Nothing found\.$/m)
@@ -57,7 +57,7 @@ test('without permissions it lists the missing data and the ACL rules', async ()
   const json = join(folder, 'report.json')
   const rules: string[] = []
   const permit = async () => {
-    const { code, text, errors } = await visit(['--stall=0', '--fail-on=none', '--json', json], env)
+    const { code, text, errors } = await runDoctor(['--stall=0', '--fail-on=none', '--json', json], env)
     expect(code).toBe(0)
     const written = await readFile(json, 'utf8')
     for (const shown of [text, errors, written]) {
@@ -75,18 +75,18 @@ test('without permissions it lists the missing data and the ACL rules', async ()
   }
   expect(await permit()).toBe('CLIENT LIST, SLOWLOG GET, LATENCY LATEST, CONFIG GET')
   await expect.poll(permit).toBe('nothing is missing')
-  const help = (await visit(['--help'])).text.replaceAll(/\s+/g, ' ')
+  const help = (await runDoctor(['--help'])).text.replaceAll(/\s+/g, ' ')
   for (const rule of rules) expect(help).toContain(` ${rule} `)
 
   const file = join(folder, 'password')
   await writeFile(file, password)
   const bare = url.replace(':PASSWORD', '')
-  expect((await visit([`--url=${bare}`], { REDIS_PASSWORD_FILE: file })).code).toBe(0)
+  expect((await runDoctor([`--url=${bare}`], { REDIS_PASSWORD_FILE: file })).code).toBe(0)
 })
 
 test('does not send CLIENT LIST with more connections than --max-clients', async () => {
   const { socket } = await redisForThisTest()
-  const { text } = await visit([`--url=${unixUrl(socket)}`, '--max-clients=0'])
+  const { text } = await runDoctor([`--url=${unixUrl(socket)}`, '--max-clients=0'])
   expect(text).toMatch(/CLIENT LIST: not sent: with 1 connection .* --max-clients 1$/m)
 })
 
@@ -97,7 +97,7 @@ test.each([
   [['--url=redis://127.0.0.1:1'], 'The Redis at redis://127.0.0.1:1 cannot be used: connect EC'],
   [['--url=redis://127.0.0.1:1', '--fail-on=much'], 'Allowed choices are high, medium, low, none'],
 ])('rejects %s', async (args, words) => {
-  const { code, errors } = await visit(args)
+  const { code, errors } = await runDoctor(args)
   expect(code).toBe(1)
   expect(errors).toContain(words)
   expect(errors).not.toMatch(/secret|at .*:\d+:/)
@@ -107,7 +107,7 @@ test('lists a command that the server does not have, without its arguments', asy
   const include = join(await temporaryFolder(), 'renamed.conf')
   await writeFile(include, 'rename-command CONFIG ""\n')
   const { socket } = await redisForThisTest({ config: { include } })
-  const { code, text } = await visit([`--url=${unixUrl(socket)}`])
+  const { code, text } = await runDoctor([`--url=${unixUrl(socket)}`])
   expect(code).toBe(0)
   expect(text).toMatch(/^ {2}CONFIG GET: ERR unknown command 'CONFIG'$/im)
   expect(text).not.toContain('To grant the permissions')
@@ -128,7 +128,7 @@ test('times out if the server does not answer', async () => {
   const [port = 0] = await freePorts(1)
   const redis = await redisForThisTest({ port })
   redis.program.signal('SIGSTOP')
-  const { code, errors } = await visit([`--url=redis://127.0.0.1:${port}`])
+  const { code, errors } = await runDoctor([`--url=redis://127.0.0.1:${port}`])
   expect(code).toBe(1)
   expect(errors).toMatch(/cannot be used: .*timed out/)
 })

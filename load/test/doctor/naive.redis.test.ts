@@ -5,7 +5,7 @@ import { expect, test } from 'vitest'
 import type { DoctorReport } from '../../src/doctor/report.ts'
 import { apisOfThisFile } from '../support/apis.ts'
 import { untilTestEnds } from './clients.ts'
-import { visit } from './visit.ts'
+import { runDoctor } from './run-doctor.ts'
 
 const apis = apisOfThisFile()
 
@@ -17,7 +17,7 @@ async function busy(variant: 'naive' | 'batch'): Promise<() => Promise<DoctorRep
   const json = join(await temporaryFolder(), 'report.json')
   return async () => {
     // Other tests may keep the machine busy and stall the server.
-    await visit(['--stall=60000', `--url=unix://${apis.redis.options.path}`, '--json', json])
+    await runDoctor(['--stall=60000', `--url=unix://${apis.redis.options.path}`, '--json', json])
     return JSON.parse(await readFile(json, 'utf8'))
   }
 }
