@@ -2,7 +2,7 @@
 
 const KEPT_VIEWS = 25
 
-// The prefix limit: is permitted for the API's Redis user (apps/server-build/users.acl) and ignored by the janitor.
+// The prefix `limit:` is permitted for the API's Redis user (apps/server-build/users.acl). The janitor ignores it.
 export const SESSION_PREFIX = 'limit:sess:'
 /** Sorted set: items, scored by number of views. */
 export const COUNTS = 'limit:popular'

@@ -55,7 +55,7 @@ export async function requireBuild(build: Build, signal: AbortSignal): Promise<v
  * Starts a build of Redis in a temporary folder. Builds it first if it is missing.
  *
  * @param onLost called with the reason if the server ends without `stop`.
- * @throws Problem, ProgramError; the reason of `signal`. Then nothing keeps running.
+ * @throws Problem, ProgramError; the reason of `signal`. No process or file remains after an error.
  */
 export async function startRedisServer(
   { build, config }: RedisServerOptions,

@@ -14,7 +14,7 @@ interface FillOptions {
   url: string
   partitions: number
   signal: AbortSignal
-  /** Called 20 times. @param share 0 to 1. */
+  /** Called about 20 times. @param share 0 to 1. */
   progress(share: number): void
 }
 

@@ -40,7 +40,7 @@ export async function cleanUpOf(
   run: Run<RetentionOptions>,
 ): Promise<CleanUp> {
   const { kept, sessions, batchSizes } = run.options
-  // The clean-up of the source articles, for all sessions at once. Other records of the sessions remain.
+  // Trims all sessions with one command. Other records of the sessions remain.
   const trimAtOnce = () => redis.zremrangebyrank(documentKeys.recent(''), 0, sessions - 1)
   if (name === NONE) return () => delay(QUIET_MS, 0, { signal: run.context.signal })
   if (name === AT_ONCE) return trimAtOnce

@@ -44,7 +44,7 @@ export async function startSoakCluster(scope: SoakScope): Promise<SoakRedis> {
   defer(() => client.disconnect())
   const keys = partitionedKeys()
   let turn = 0
-  /** The nodes in turn. */
+  /** Returns the nodes in turn. */
   const next = () => nodes[turn++ % nodes.length] as ClusterNode
   return {
     target: { cluster: nodes.map(({ address }) => address) },

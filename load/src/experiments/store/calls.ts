@@ -21,7 +21,7 @@ interface CallsOptions {
   signal: AbortSignal
 }
 
-/** Longer than the slowest call: several new connections over the slowest link. */
+/** Longer than the slowest call: a call with a new connection over the slowest link. */
 const DEADLINE_MS = 30_000
 const SEED = 17
 /** The number of items, viewed by Zipf's law, if there are several callers. */
