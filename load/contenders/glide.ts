@@ -25,8 +25,7 @@ function plain(reply: unknown): Reply {
 
 await serve('glide', async ({ redisUrl, deadlineMs }) => {
   const { host, port, password, username, db } = redisAddress(redisUrl).options
-  if (!host)
-    throw new Error(`valkey-glide supports TCP only, not ${hideCredentials(redisUrl)}`)
+  if (!host) throw new Error(`valkey-glide supports TCP only, not ${hideCredentials(redisUrl)}`)
   const client = await GlideClient.createClient({
     addresses: [{ host, ...(port && { port }) }],
     requestTimeout: deadlineMs,

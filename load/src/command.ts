@@ -59,7 +59,10 @@ export function experimentCommand(experiment: Experiment, invocation: Invocation
 }
 
 function thresholdOption(experiment: Experiment): Option {
-  return new Option('--threshold <condition>', "fail unless it is met, such as 'errors=0'; repeatable")
+  return new Option(
+    '--threshold <condition>',
+    "fail unless it is met, such as 'errors=0'; repeatable",
+  )
     .argParser((text: string, before: readonly Threshold[] = []) => [
       ...before,
       parseThreshold(experiment, text),

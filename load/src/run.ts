@@ -118,7 +118,8 @@ async function runCases(
   { options, thresholds = [] }: RunPlan,
 ) {
   const cases = experiment.cases(bench, options)
-  if (cases.length === 0) throw new Problem('These options select no case: there is nothing to measure.')
+  if (cases.length === 0)
+    throw new Problem('These options select no case: there is nothing to measure.')
   const before = Rows.of(experiment, context.comparedWith?.samples ?? [])
   if (context.comparedWith && !cases.some((one) => before.find(one))) {
     throw new Problem(

@@ -113,7 +113,11 @@ test.for([
   ],
   ['a bad header', ['/', '--header=x'], /--header.*such as 'accept: text\/html'/],
   ['a threshold for no case', ['/', ...secret, '--threshold', 'x:p99<5'], /matches no case/],
-  ['an unknown metric', ['/', '--threshold', 'p98<5'], /http has no metric "p98"\. Its metrics are/],
+  [
+    'an unknown metric',
+    ['/', '--threshold', 'p98<5'],
+    /http has no metric "p98"\. Its metrics are/,
+  ],
   ['a percentage as a threshold', ['/', '--threshold=10'], /is not a threshold such as 'p99<5'/],
   ['no path and no method', ['/'], /For any other HTTP service add --method GET/],
 ] as const)('rejects %s', async ([, [path, ...args], message]) => {

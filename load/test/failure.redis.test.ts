@@ -26,21 +26,24 @@ test.for([
   ['latency', api, [...served, '--rate=20']],
   ['scaling', api, [...served, '--only=connections']],
   ['store', redis, ['--strategies=pipeline', '--links=unix']],
-] as const)('%s keeps the complete rounds when a program is killed', async ([command, killed, options]) => {
-  const state = await temporaryFolder()
-  const json = join(await temporaryFolder(), 'result.json')
-  const args = [command, ...brief, ...options, '--json', json]
-  const load = await runLoad({ state, args, until: /^Round 2\// })
-  process.kill(await processOf(state, killed.words), 'SIGKILL')
-  expect(await load.exited).toEqual({ code: 1, signal: null })
-  const text = load.output.join('\n')
-  const message = `${killed.name} ended by itself (SIGKILL)`
-  expect(text).toContain(message)
-  expect(text).toMatch(/^Failed: the figures cover the complete rounds only\. /m)
-  const result = JSON.parse(await readFile(json, 'utf8'))
-  expect(result).toMatchObject({ interrupted: false, failure: expect.stringContaining(message) })
-  expect(result.samples.length).toBeGreaterThan(0)
-  expect(result.samples.length).toBeLessThan(1_000)
-  expect(await processesOf(state)).toEqual([])
-  expect(await filesIn(state)).toEqual([])
-})
+] as const)(
+  '%s keeps the complete rounds when a program is killed',
+  async ([command, killed, options]) => {
+    const state = await temporaryFolder()
+    const json = join(await temporaryFolder(), 'result.json')
+    const args = [command, ...brief, ...options, '--json', json]
+    const load = await runLoad({ state, args, until: /^Round 2\// })
+    process.kill(await processOf(state, killed.words), 'SIGKILL')
+    expect(await load.exited).toEqual({ code: 1, signal: null })
+    const text = load.output.join('\n')
+    const message = `${killed.name} ended by itself (SIGKILL)`
+    expect(text).toContain(message)
+    expect(text).toMatch(/^Failed: the figures cover the complete rounds only\. /m)
+    const result = JSON.parse(await readFile(json, 'utf8'))
+    expect(result).toMatchObject({ interrupted: false, failure: expect.stringContaining(message) })
+    expect(result.samples.length).toBeGreaterThan(0)
+    expect(result.samples.length).toBeLessThan(1_000)
+    expect(await processesOf(state)).toEqual([])
+    expect(await filesIn(state)).toEqual([])
+  },
+)

@@ -185,7 +185,9 @@ describe('npm run load', () => {
     const text = load.output.join('\n')
     expect(text).toMatch(/^Interrupted: the figures cover the complete/m)
     expect(text).toMatch(/^pipeline .*[\d,]+/m)
-    expect(load.output.at(-1)).toBe('Interrupted. Everything that this command started has been stopped.')
+    expect(load.output.at(-1)).toBe(
+      'Interrupted. Everything that this command started has been stopped.',
+    )
     expect(await processesOf(state)).toEqual([])
     expect(await filesIn(state)).toEqual([])
   })

@@ -41,15 +41,12 @@ test('logs in different users, and logs out all of them', async () => {
 test.each([
   [503, /Logging in at .* failed.*503 full/],
   [429, /\(429\).*LOGIN_LIMIT_PER_ADDRESS=0/],
-])(
-  'users who are logged in before a refusal (%d) are logged out',
-  async (status, message) => {
-    const { url, users, inside } = await api(12, status)
-    await expect(logIn(url, 20, never)).rejects.toThrow(message)
-    expect(users).toHaveLength(12)
-    expect(inside.size).toBe(0)
-  },
-)
+])('users who are logged in before a refusal (%d) are logged out', async (status, message) => {
+  const { url, users, inside } = await api(12, status)
+  await expect(logIn(url, 20, never)).rejects.toThrow(message)
+  expect(users).toHaveLength(12)
+  expect(inside.size).toBe(0)
+})
 
 test('an interrupt ends the logins', async () => {
   const { url, inside } = await api()

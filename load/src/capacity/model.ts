@@ -204,7 +204,8 @@ function useOf(
   )
   const [ofMain = 0, ofOthers = 0] = [mainSeconds, otherSeconds]
   const hot = Math.min(PLANNED_ITEM_USE, hottestItemShare(size, machines, measured))
-  const sent = valueAt(measured.bytesOut, batches) + machines.replicas * valueAt(measured.bytesIn, batches)
+  const sent =
+    valueAt(measured.bytesOut, batches) + machines.replicas * valueAt(measured.bytesIn, batches)
   const bytes = views * Math.max(valueAt(measured.bytesIn, batches), sent)
   return {
     memory: (memoryOf(size, measured, nodes > 1) * share) / (machines.nodeMemory * PLANNED_MEMORY),

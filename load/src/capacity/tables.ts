@@ -131,8 +131,7 @@ export function cpuCheck(
   rows = known,
 ): Table {
   return {
-    caption:
-      "CPU time of a node's main thread per view: predicted from one node, and measured",
+    caption: "CPU time of a node's main thread per view: predicted from one node, and measured",
     head: [
       ...['nodes', 'views in flight', 'batches /view predicted', 'measured'],
       ...['µs /view predicted', 'measured, mean', 'difference', 'busiest node'],

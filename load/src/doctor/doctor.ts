@@ -44,12 +44,7 @@ export function doctorCommand({ interrupt }: Invocation): Command {
       "cores of the server's machine (default: the cores of this machine, if the server runs here)",
       wholeNumber(1, 4_096),
     )
-    .option(
-      '--stall <ms>',
-      'report stalls of this length or more',
-      wholeNumber(0, 60_000),
-      10,
-    )
+    .option('--stall <ms>', 'report stalls of this length or more', wholeNumber(0, 60_000), 10)
     .option(
       '--max-clients <n>',
       'do not send CLIENT LIST if there are more connections',

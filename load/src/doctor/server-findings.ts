@@ -13,7 +13,8 @@ const REMOVES = /^(del|getdel)$/
 function remedyFor(command: string): string {
   if (command === 'keys') return 'KEYS scans all keys: use SCAN, or keep a set of the names.'
   if (WALKS_KEYS.test(command)) return `${commandName(command)}: add ASYNC.`
-  if (REMOVES.test(command)) return 'Use UNLINK instead of DEL: it frees the memory in another thread.'
+  if (REMOVES.test(command))
+    return 'Use UNLINK instead of DEL: it frees the memory in another thread.'
   if (READS_ALL.test(command)) {
     return `${commandName(command)} reads everything: read in pages (LRANGE, HSCAN, SSCAN, ZRANGE with limits) and keep collections short (LTRIM, ZREMRANGEBYRANK).`
   }

@@ -137,7 +137,8 @@ ${tables.map((table) => (charts.length === 0 ? tableHtml(table) : foldedHtml(tab
 
 function figureHtml(chart: Chart, draw: Draw): Html {
   const isSmall = chart.kind === 'lines' && chart.shared !== undefined
-  const hint = chart.kind === 'bars' ? '; whiskers: range of the rounds; hatched: row with a mark' : ''
+  const hint =
+    chart.kind === 'bars' ? '; whiskers: range of the rounds; hatched: row with a mark' : ''
   return html`<figure class="${isSmall ? 'small' : null}"><figcaption>${chart.title}${hint}</figcaption>${draw(chart)}</figure>`
 }
 

@@ -77,32 +77,32 @@ const copied = async () => {
   return folder
 }
 
-test.each(Object.entries(sources))('without %s the error has the command that creates it', async (file, made) => {
-  const folder = await copied()
-  await rm(join(folder, file))
-  const reading = expect(readMeasurements(folder)).rejects
-  await reading.toThrow(`${file} cannot be read: ENOENT`)
-  await reading.toThrow(`npm run load -- ${made} --json load/results/${file}`)
-})
+test.each(Object.entries(sources))(
+  'without %s the error has the command that creates it',
+  async (file, made) => {
+    const folder = await copied()
+    await rm(join(folder, file))
+    const reading = expect(readMeasurements(folder)).rejects
+    await reading.toThrow(`${file} cannot be read: ENOENT`)
+    await reading.toThrow(`npm run load -- ${made} --json load/results/${file}`)
+  },
+)
 
 test.each([
   ['http-views.json', { variant: 'batch' }, 'has no case {"variant":"batch"}'],
   ['memory.json', { sessions: 1 }, 'has no case {"sessions":1}'],
   ['slot-move.json', { key: 'recent (sorted set)', fields: 10_000 }, 'has no sourceMs by fields'],
   ['cluster.json', { nodes: 0 }, 'has no case {"nodes":0}'],
-] as const)(
-  'rejects a result %s without a necessary case',
-  async (file, lacks, message) => {
-    const folder = await copied()
-    const result: Result = JSON.parse(await readFile(join(folder, file), 'utf8'))
-    const samples =
-      'fields' in lacks
-        ? result.samples.filter(({ case: one }) => one.key !== lacks.key || matches(one, lacks))
-        : result.samples.filter(({ case: one }) => !matches(one, lacks))
-    await writeFile(join(folder, file), JSON.stringify({ ...result, samples }))
-    await expect(readMeasurements(folder)).rejects.toThrow(message)
-  },
-)
+] as const)('rejects a result %s without a necessary case', async (file, lacks, message) => {
+  const folder = await copied()
+  const result: Result = JSON.parse(await readFile(join(folder, file), 'utf8'))
+  const samples =
+    'fields' in lacks
+      ? result.samples.filter(({ case: one }) => one.key !== lacks.key || matches(one, lacks))
+      : result.samples.filter(({ case: one }) => !matches(one, lacks))
+  await writeFile(join(folder, file), JSON.stringify({ ...result, samples }))
+  await expect(readMeasurements(folder)).rejects.toThrow(message)
+})
 
 test('plans from the published results are plausible', async () => {
   const { measured } = await readMeasurements(published)

@@ -57,7 +57,10 @@ test('without permissions it lists the missing data and the ACL rules', async ()
   const json = join(folder, 'report.json')
   const rules: string[] = []
   const permit = async () => {
-    const { code, text, errors } = await runDoctor(['--stall=0', '--fail-on=none', '--json', json], env)
+    const { code, text, errors } = await runDoctor(
+      ['--stall=0', '--fail-on=none', '--json', json],
+      env,
+    )
     expect(code).toBe(0)
     const written = await readFile(json, 'utf8')
     for (const shown of [text, errors, written]) {
@@ -120,7 +123,9 @@ test('Ctrl-C ends the watch immediately', async () => {
   const doctor = await runLoad({ state, args, until: /^Watching / })
   doctor.signal('SIGINT')
   expect(await doctor.exited).toEqual({ code: 130, signal: null })
-  expect(doctor.output.at(-1)).toBe('Interrupted. Everything that this command started has been stopped.')
+  expect(doctor.output.at(-1)).toBe(
+    'Interrupted. Everything that this command started has been stopped.',
+  )
   expect(doctor.output.join('\n')).not.toContain('AbortError')
 })
 

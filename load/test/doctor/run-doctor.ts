@@ -10,7 +10,10 @@ export interface DoctorRun {
 }
 
 /** Runs `npm run load -- doctor` for a second. */
-export async function runDoctor(args: readonly string[], env: NodeJS.ProcessEnv = {}): Promise<DoctorRun> {
+export async function runDoctor(
+  args: readonly string[],
+  env: NodeJS.ProcessEnv = {},
+): Promise<DoctorRun> {
   const all = [loadPath, 'doctor', '--watch=1', ...args]
   const options = { env: cleanEnv(await temporaryFolder(), { NO_COLOR: '1', ...env }) }
   return await new Promise((resolve) => {

@@ -23,6 +23,8 @@ test('an interrupt ends redis-benchmark', async () => {
   const load = await runLoad({ state, args, until: /^Warm-up/ })
   load.signal('SIGINT')
   expect((await load.exited).code).toBe(130)
-  expect(load.output.at(-1)).toBe('Interrupted. Everything that this command started has been stopped.')
+  expect(load.output.at(-1)).toBe(
+    'Interrupted. Everything that this command started has been stopped.',
+  )
   expect(await processesOf(state)).toEqual([])
 })

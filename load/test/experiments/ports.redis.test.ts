@@ -12,27 +12,30 @@ const namespaces =
 
 const few = ['--ports=60', '--rate=200', '--duration=1.5']
 
-test.skipIf(!namespaces)('only a client that closes its connections runs out of ports', async () => {
-  const args = [...few, '--cases=no-reuse,few-waiting,quit,pool']
-  const { text, result } = await runExperiment('ports', args)
-  expect(text).toMatch(/^client closes(?: †)? +60 +0 +[\d.]+ % /m)
-  expect(text).toContain('With a pool, ports do not run out.')
-  expect(result.network).toBe('own namespace')
-  const [closes, ...others] = result.samples
-  expect(Object.keys(closes?.errors ?? {})).toEqual(['EADDRNOTAVAIL'])
-  expect(closes?.values.views).toBeLessThanOrEqual(60)
-  expect(closes?.values.lasted).toBeGreaterThan(0)
-  expect(closes?.values.mostWaiting).toBeGreaterThan(50)
-  expect(others.map(({ case: one }) => one.case)).toEqual(['few-waiting', 'quit', 'pool'])
-  for (const { errors, values } of others) {
-    expect(errors).toBeUndefined()
-    expect(values).toMatchObject({ refused: 0, lasted: null, rateAfter: null })
-    expect(values.views).toBeGreaterThan(60)
-  }
-  const [waiting, quit] = others
-  expect(waiting?.values.mostWaiting).toBeLessThan(20)
-  expect(quit?.values.waitingAtServer).toBeGreaterThan(0)
-})
+test.skipIf(!namespaces)(
+  'only a client that closes its connections runs out of ports',
+  async () => {
+    const args = [...few, '--cases=no-reuse,few-waiting,quit,pool']
+    const { text, result } = await runExperiment('ports', args)
+    expect(text).toMatch(/^client closes(?: †)? +60 +0 +[\d.]+ % /m)
+    expect(text).toContain('With a pool, ports do not run out.')
+    expect(result.network).toBe('own namespace')
+    const [closes, ...others] = result.samples
+    expect(Object.keys(closes?.errors ?? {})).toEqual(['EADDRNOTAVAIL'])
+    expect(closes?.values.views).toBeLessThanOrEqual(60)
+    expect(closes?.values.lasted).toBeGreaterThan(0)
+    expect(closes?.values.mostWaiting).toBeGreaterThan(50)
+    expect(others.map(({ case: one }) => one.case)).toEqual(['few-waiting', 'quit', 'pool'])
+    for (const { errors, values } of others) {
+      expect(errors).toBeUndefined()
+      expect(values).toMatchObject({ refused: 0, lasted: null, rateAfter: null })
+      expect(values.views).toBeGreaterThan(60)
+    }
+    const [waiting, quit] = others
+    expect(waiting?.values.mostWaiting).toBeLessThan(20)
+    expect(quit?.values.waitingAtServer).toBeGreaterThan(0)
+  },
+)
 
 test.skipIf(!namespaces)('Ctrl-C stops all programs and removes all files', async () => {
   const state = await temporaryFolder()

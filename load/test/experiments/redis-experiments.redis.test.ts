@@ -129,7 +129,9 @@ test('an interrupt stops all programs and removes all files', async () => {
   const load = await runLoad({ state, args, until: /^Round 1\/1000/ })
   load.signal('SIGINT')
   expect(await load.exited).toEqual({ code: 130, signal: null })
-  expect(load.output.at(-1)).toBe('Interrupted. Everything that this command started has been stopped.')
+  expect(load.output.at(-1)).toBe(
+    'Interrupted. Everything that this command started has been stopped.',
+  )
   expect(await processesOf(state)).toEqual([])
   expect(await filesIn(state)).toEqual([])
 })

@@ -77,9 +77,7 @@ export async function saturate(
   )
   const { ok, errors, latency } = result
   if (ok === 0) {
-    throw new Problem(
-      `All requests to ${api.variant} failed (${errorKinds(errors)}).`,
-    )
+    throw new Problem(`All requests to ${api.variant} failed (${errorKinds(errors)}).`)
   }
   const { roundTrips = null, commands = null } = cost.values
   const values = {

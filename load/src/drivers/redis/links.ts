@@ -31,7 +31,9 @@ function link(name: string): LinkPlan {
     return { name, distant: { roundTripMs: duration(roundTrip), rate } }
   }
   const known = linkNames.join(', ')
-  throw new InvalidArgumentError(`"${name}" is none of ${known}, and not a link such as 5ms@100Mb/s.`)
+  throw new InvalidArgumentError(
+    `"${name}" is none of ${known}, and not a link such as 5ms@100Mb/s.`,
+  )
 }
 
 export interface OpenLink {

@@ -1,8 +1,8 @@
 import { wholeNumber } from '@onetrip/stack/parsers.ts'
 import { Redis } from 'ioredis'
+import { BACKGROUND_CLIENTS, BACKGROUND_RATE } from '../../drivers/redis/background-load.ts'
 import { requireConnections } from '../../drivers/redis/limits.ts'
 import { numbersOption } from '../../drivers/redis/options.ts'
-import { BACKGROUND_CLIENTS, BACKGROUND_RATE } from '../../drivers/redis/background-load.ts'
 import { startFilledRedis } from '../../drivers/redis/servers.ts'
 import type { Experiment } from '../../experiment/experiment.ts'
 import { figure } from '../../experiment/figures.ts'
@@ -18,9 +18,9 @@ import {
   LRANGE,
   NOTHING,
   READ,
+  readInLoop,
   type Type,
   types,
-  readInLoop,
 } from './commands.ts'
 
 interface BigKeysOptions {
@@ -77,7 +77,11 @@ Examples:
   async prepare(context, { lengths }) {
     await requireConnections(BACKGROUND_CLIENTS + 2)
     const config = { 'lazyfree-lazy-user-del': 'no' }
-    const server = await startFilledRedis(context, { build: 'patched', busy: BACKGROUND_CLIENTS, config })
+    const server = await startFilledRedis(context, {
+      build: 'patched',
+      busy: BACKGROUND_CLIENTS,
+      config,
+    })
     const redis = new Redis(server.socket)
     context.defer(() => redis.disconnect())
     const elements = Math.max(...lengths)

@@ -1,9 +1,13 @@
 import { setTimeout as delay } from 'node:timers/promises'
+import {
+  BACKGROUND_CLIENTS,
+  BACKGROUND_RATE,
+  withBackgroundLoad,
+} from '../../drivers/redis/background-load.ts'
 import { cpuDuring, microsPer } from '../../drivers/redis/cost.ts'
 import { generateLoad } from '../../drivers/redis/generator/load.ts'
 import { requireConnections } from '../../drivers/redis/limits.ts'
 import { addBuilds, type BuildsOptions, numbersOption } from '../../drivers/redis/options.ts'
-import { withBackgroundLoad, BACKGROUND_CLIENTS, BACKGROUND_RATE } from '../../drivers/redis/background-load.ts'
 import type { RedisServer } from '../../drivers/redis/server.ts'
 import { redisForEach, startFilledRedis } from '../../drivers/redis/servers.ts'
 import type { Experiment } from '../../experiment/experiment.ts'
@@ -81,7 +85,9 @@ Examples:
       const end = { seconds: duration }
       return await generateLoad({ target, mode: 'long', connections: 1, command, end, signal })
     }
-    const { result, background } = await withBackgroundLoad({ target, signal }, () => cpuDuring(target, ask))
+    const { result, background } = await withBackgroundLoad({ target, signal }, () =>
+      cpuDuring(target, ask),
+    )
     const { result: asked, cpu } = result
     const { latency, errors } = background
     const mainCpuShare = cpu.mainCpuSeconds / cpu.seconds

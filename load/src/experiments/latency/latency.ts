@@ -93,7 +93,10 @@ Examples:
           .conflicts('shares'),
       )
       .addOption(
-        new Option('--arrivals <how>', 'evenly spaced, or a Poisson process with the same mean rate')
+        new Option(
+          '--arrivals <how>',
+          'evenly spaced, or a Poisson process with the same mean rate',
+        )
           .choices(arrivals)
           .default('even'),
       )
@@ -158,9 +161,7 @@ Examples:
     const run = await runPaced(bench, api, { schedule, signal })
     const { due, ok, errors, late, max, cost } = run
     if (round === 0 && ok === 0) {
-      throw new Problem(
-        `All requests to ${variant} failed in the warm-up (${errorKinds(errors)}).`,
-      )
+      throw new Problem(`All requests to ${variant} failed in the warm-up (${errorKinds(errors)}).`)
     }
     const percentiles = percentileNames.map((name) => {
       const value = run.percentile(name)

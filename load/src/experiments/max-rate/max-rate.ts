@@ -81,7 +81,10 @@ Examples:
       .option('--from <rate>', 'the first rate, in requests/s', wholeNumber(1, 1_000_000), 1_000)
       .option('--runs <n>', 'maximum runs of a search', wholeNumber(1, 100), 20)
       .addOption(
-        new Option('--arrivals <how>', 'evenly spaced, or a Poisson process with the same mean rate')
+        new Option(
+          '--arrivals <how>',
+          'evenly spaced, or a Poisson process with the same mean rate',
+        )
           .choices(arrivals)
           .default('even'),
       )

@@ -62,9 +62,7 @@ Examples:
     const sizes = [1, 2, 5, 10, 20, 50, 100]
     command
       .addOption(numbersOption('--pipelines <list>', 'commands per pipeline', [1, 10_000], sizes))
-      .addOption(
-        numbersOption('--keys <list>', 'keys per MGET or MSET', [2, 1_000], [10, 100]),
-      )
+      .addOption(numbersOption('--keys <list>', 'keys per MGET or MSET', [2, 1_000], [10, 100]))
       .option('--clients <n>', 'number of connections', wholeNumber(1, 1_000), 50)
   },
 

@@ -67,7 +67,12 @@ Examples:
   quick: { rounds: 1, duration: 0.5 },
   seconds: { quick: null, usual: null, full: 30 },
   configure(command) {
-    command.option('--megabytes <n>', 'total size of the replies in a run', wholeNumber(16, 512), 64)
+    command.option(
+      '--megabytes <n>',
+      'total size of the replies in a run',
+      wholeNumber(16, 512),
+      64,
+    )
   },
 
   factors: [

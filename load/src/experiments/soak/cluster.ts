@@ -5,7 +5,7 @@ import { type ClusterNode, startCluster } from '@onetrip/stack/cluster.ts'
 import { endOf } from '@onetrip/stack/program.ts'
 import { Cluster } from 'ioredis'
 import { holdingsOf } from './one-redis.ts'
-import { durable, type SoakScope, PAUSE_MS, type SoakRedis } from './redis.ts'
+import { durable, PAUSE_MS, type SoakRedis, type SoakScope } from './redis.ts'
 
 const PRIMARIES = 3
 

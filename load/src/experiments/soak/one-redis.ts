@@ -6,7 +6,7 @@ import { startRedis } from '@onetrip/stack/redis.ts'
 import { startRelay } from '@onetrip/stack/relay/process.ts'
 import { Redis } from 'ioredis'
 import type { Reading } from './readings.ts'
-import { durable, type SoakScope, PAUSE_MS, type SoakRedis } from './redis.ts'
+import { durable, PAUSE_MS, type SoakRedis, type SoakScope } from './redis.ts'
 
 /** Starts a Redis on a Unix socket, and a relay in front of it. @throws ProgramError. */
 export async function startOneRedis(scope: SoakScope): Promise<SoakRedis> {
