@@ -4,8 +4,7 @@ import { Redis } from 'ioredis'
 import { publishRoundTrip } from '../../packages/session-store/src/diagnostics.ts'
 import { serve } from './support/serve.ts'
 
-// ioredis with `enableAutoPipelining`: plain calls, which it gathers into a pipeline for each turn of
-// the event loop.
+// ioredis with `enableAutoPipelining`, which combines the calls of an event-loop turn into one pipeline.
 
 async function call(redis: Redis, [name, ...args]: Command): Promise<Outcome> {
   try {
@@ -15,7 +14,7 @@ async function call(redis: Redis, [name, ...args]: Command): Promise<Outcome> {
   }
 }
 
-/** Lets the client publish a round trip for each pipeline that it makes, as our store does. */
+/** Makes the client publish a round trip for each pipeline, like our store. */
 function countPipelines(redis: Redis): void {
   const begin = redis.pipeline.bind(redis)
   redis.pipeline = (commands) => {

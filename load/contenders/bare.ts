@@ -5,8 +5,8 @@ import { processMetrics } from './support/metrics.ts'
 import { closeOnSignal } from './support/serve.ts'
 import { answers, bodies, limit } from './support/session-schemas.ts'
 
-// The limit of the framework: Fastify with the schemas of the routes, and nothing else. It reads no token,
-// counts nothing and always gives the same answer. The difference to noop is what apps/api adds.
+// The upper limit of the framework: Fastify with the schemas of the routes and constant answers, without tokens and
+// metrics. The difference between bare and noop is the cost of apps/api.
 
 const config = loadConfig()
 const app = fastify()
@@ -17,7 +17,7 @@ app.post<{ Body: { item: string } }>(
   async ({ body }) => ({ user: 'nobody', item: body.item, views: 1 }),
 )
 
-// The rest of what the load generator asks.
+// The other routes that the load generator uses.
 app.post<{ Body: { user: string } }>(
   '/login',
   { schema: { body: bodies.login, response: { 200: answers.login } } },

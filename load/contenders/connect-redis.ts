@@ -12,9 +12,9 @@ import { closeOnSignal } from './support/serve.ts'
 import { COUNTS, SESSION_PREFIX, type SessionContent, withView } from './support/session-data.ts'
 import { answers, bodies, limit } from './support/session-schemas.ts'
 
-// What many sites have: @fastify/session with connect-redis, set up as their READMEs have it, the last
-// 25 views in the session, and a counter of what is popular. The same work as seen from outside;
-// docs/other-clients.md tells what it does for it, and what that loses.
+// A common setup: @fastify/session with connect-redis, configured as in their READMEs, with the last 25 views in the
+// session and a sorted set for popular items. The routes behave like those of apps/api; docs/other-clients.md
+// describes the Redis commands and the possible loss of data.
 
 const BEARER = 'Bearer '
 const COOKIE = 'sessionId' // the default of @fastify/session
@@ -25,19 +25,19 @@ declare module 'fastify' {
 
 type Redis = Awaited<ReturnType<typeof nodeRedis>>
 
-/** The type of `request.session` in this program is that of our own plugin. */
+/** In this program, `request.session` has the type of our own plugin. */
 const sessionOf = (request: FastifyRequest) =>
   request.session as unknown as session.FastifySessionObject
 
 function loggedIn(request: FastifyRequest): { user: string; lastSeenAt: number } {
   const { user, lastSeenAt } = sessionOf(request)
   if (user !== undefined && lastSeenAt !== undefined) return { user, lastSeenAt }
-  throw Object.assign(new Error('there is no such session (any more)'), { statusCode: 401 })
+  throw Object.assign(new Error('unknown or ended session'), { statusCode: 401 })
 }
 
-/** What needs a session, which is loaded for these routes only. */
+/** The routes with sessions. Sessions are loaded for these routes only. */
 async function sessionRoutes(app: FastifyInstance, redis: Redis, config: Config): Promise<void> {
-  // The load generator sends the token as an API's client does; a browser would send this cookie.
+  // The load generator sends the token as a bearer token. Convert it to the cookie that a browser would send.
   app.addHook('onRequest', async ({ headers }) => {
     const { authorization } = headers
     if (authorization?.startsWith(BEARER)) {
@@ -49,7 +49,7 @@ async function sessionRoutes(app: FastifyInstance, redis: Redis, config: Config)
     store: new RedisStore({ client: redis, prefix: SESSION_PREFIX }),
     secret: config.SESSION_SECRETS.split(','),
     saveUninitialized: false,
-    // As with our store, a request that changes nothing writes nothing.
+    // A request that does not change the session writes nothing, as with our store.
     rolling: false,
     cookie: { secure: false, sameSite: 'lax', maxAge: 1000 * config.SESSION_IDLE_SECONDS },
   })
@@ -76,7 +76,7 @@ async function sessionRoutes(app: FastifyInstance, redis: Redis, config: Config)
       const viewedAt = Date.now()
       sessionOf(request).views = withView(sessionOf(request).views, { item, viewedAt })
       sessionOf(request).lastSeenAt = viewedAt
-      // The session itself is saved when the answer is about to be sent.
+      // @fastify/session saves the session before it sends the answer.
       return { user, item, views: await redis.zIncrBy(COUNTS, 1, item) }
     },
   )
@@ -123,7 +123,7 @@ const redis = await nodeRedis({ redisUrl: config.REDIS_URL })
 countRoundTrips(redis)
 const app = fastify({
   logger: { level: config.LOG_LEVEL },
-  logController: new LogController({ disableRequestLogging: true }), // as apps/api
+  logController: new LogController({ disableRequestLogging: true }), // like apps/api
   return503OnClosing: false,
   forceCloseConnections: 'idle',
 })

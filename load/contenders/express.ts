@@ -12,7 +12,7 @@ import { countRoundTrips } from './support/round-trips.ts'
 import { closeOnSignal } from './support/serve.ts'
 import { COUNTS, SESSION_PREFIX, type SessionContent, withView } from './support/session-data.ts'
 
-// As connect-redis.ts, with Express and express-session, for which connect-redis was made.
+// Like connect-redis.ts, but with Express and express-session, for which connect-redis was written.
 
 const BEARER = 'Bearer '
 const COOKIE = 'connect.sid' // the default of express-session
@@ -26,10 +26,10 @@ type Redis = Awaited<ReturnType<typeof nodeRedis>>
 function loggedIn({ session }: Request): { user: string; lastSeenAt: number } {
   const { user, lastSeenAt } = session
   if (user !== undefined && lastSeenAt !== undefined) return { user, lastSeenAt }
-  throw Object.assign(new Error('there is no such session (any more)'), { status: 401 })
+  throw Object.assign(new Error('unknown or ended session'), { status: 401 })
 }
 
-/** Express answers with what a promise rejects with, and so with what this throws. */
+/** @throws an error with the status 400, which Express sends as the answer. */
 function nameIn(body: unknown, field: 'user' | 'item'): string {
   const name = (body as Record<string, unknown> | undefined)?.[field]
   if (typeof name !== 'string')
@@ -38,7 +38,7 @@ function nameIn(body: unknown, field: 'user' | 'item'): string {
   return name
 }
 
-/** The load generator sends the token as an API's client does; a browser would send this cookie. */
+/** The load generator sends the token as a bearer token. Converts it to the cookie that a browser would send. */
 const cookieOfToken: RequestHandler = ({ headers }, _response, next) => {
   const { authorization } = headers
   if (authorization?.startsWith(BEARER)) {
@@ -47,7 +47,7 @@ const cookieOfToken: RequestHandler = ({ headers }, _response, next) => {
   next()
 }
 
-/** What needs a session, which is loaded for these routes only. */
+/** The routes with sessions. Sessions are loaded for these routes only. */
 function sessionRoutes(redis: Redis, config: Config): express.Router {
   const [secret = ''] = config.SESSION_SECRETS.split(',')
   const maxAge = 1000 * config.SESSION_IDLE_SECONDS
@@ -55,7 +55,7 @@ function sessionRoutes(redis: Redis, config: Config): express.Router {
   routes.use(
     cookieOfToken,
     session({
-      // A request that changes nothing writes nothing, as with our store.
+      // A request that does not change the session writes nothing, as with our store.
       store: new RedisStore({ client: redis, prefix: SESSION_PREFIX, disableTouch: true }),
       secret: config.SESSION_SECRETS.split(','),
       resave: false,
@@ -71,7 +71,7 @@ function sessionRoutes(redis: Redis, config: Config): express.Router {
       await new Promise((resolve) => void request.session.regenerate(resolve))
     }
     Object.assign(request.session, { user, lastSeenAt: Date.now(), views: [] })
-    // What the cookie will hold.
+    // The value of the cookie.
     const signature = createHmac('sha256', secret).update(request.sessionID).digest('base64')
     const value = `s:${request.sessionID}.${signature.replace(/=+$/, '')}`
     const expiresAt = Date.now() + maxAge
@@ -84,7 +84,7 @@ function sessionRoutes(redis: Redis, config: Config): express.Router {
     const viewedAt = Date.now()
     request.session.views = withView(request.session.views, { item, viewedAt })
     request.session.lastSeenAt = viewedAt
-    // The session itself is saved when the answer is about to be sent.
+    // express-session saves the session before it sends the answer.
     response.json({ user, item, views: await redis.zIncrBy(COUNTS, 1, item) })
   })
 
@@ -132,7 +132,7 @@ const redis = await nodeRedis({ redisUrl: config.REDIS_URL })
 countRoundTrips(redis)
 const app = express()
 app.disable('x-powered-by')
-app.disable('etag') // as apps/api, which answers without one
+app.disable('etag') // like apps/api
 app.use(publicRoutes(redis, config), sessionRoutes(redis, config), answerError)
 const server = app.listen(config.PORT, config.HOST)
 await once(server, 'listening')

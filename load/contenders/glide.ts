@@ -5,16 +5,16 @@ import { publishRoundTrip } from '../../packages/session-store/src/diagnostics.t
 import { words } from './support/contender.ts'
 import { serve } from './support/serve.ts'
 
-// valkey-glide, a non-atomic batch for each request.
+// valkey-glide with a non-atomic batch for each request.
 
-/** What Redis answered with an error, under the name by which the store knows such errors. */
+/** Renames an error reply, because the store recognizes such errors by their name. */
 function refusal(error: Error): Error {
   const renamed = new Error(error.message, { cause: error })
   renamed.name = 'ReplyError'
   return renamed
 }
 
-/** Replies as they came: it makes records of members with their scores. */
+/** Converts a reply to the form in the protocol. valkey-glide converts members with scores to records. */
 function plain(reply: unknown): Reply {
   if (Array.isArray(reply)) return reply.map(plain)
   if (typeof reply === 'object' && reply !== null && 'key' in reply && 'value' in reply) {
@@ -25,8 +25,7 @@ function plain(reply: unknown): Reply {
 
 await serve('glide', async ({ redisUrl, deadlineMs }) => {
   const { host, port, password, username, db } = redisAddress(redisUrl).options
-  if (!host)
-    throw new Error(`valkey-glide reaches Redis by TCP only, not by ${hideCredentials(redisUrl)}`)
+  if (!host) throw new Error(`valkey-glide supports TCP only, not ${hideCredentials(redisUrl)}`)
   const client = await GlideClient.createClient({
     addresses: [{ host, ...(port && { port }) }],
     requestTimeout: deadlineMs,

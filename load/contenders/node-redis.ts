@@ -1,7 +1,7 @@
 import { nodeRedis, sendPipeline } from './support/node-redis.ts'
 import { serve } from './support/serve.ts'
 
-// node-redis, a pipeline for each request.
+// node-redis with a pipeline for each request.
 
 await serve('node-redis', async (options) => {
   const client = await nodeRedis(options)

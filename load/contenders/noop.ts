@@ -1,8 +1,8 @@
 import type { Reply } from '@onetrip/session-store'
 import { serve } from './support/serve.ts'
 
-// The ceiling: the routes without any Redis work. They still validate, verify the token's signature,
-// make the update and read what Redis would have replied: everybody is somebody, and seen just now.
+// The upper limit: the routes of apps/api without Redis. They validate requests, verify tokens, build the commands and
+// parse constant replies: every session belongs to the user `nobody` and was seen just now.
 
 function reply(name: string): Reply {
   if (name === 'HGET') return 'nobody'

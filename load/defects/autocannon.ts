@@ -5,12 +5,12 @@ import { packageVersion } from '../src/measure/machine.ts'
 import { tableText } from '../src/reporting/terminal.ts'
 import { findDefects } from './checks.ts'
 
-// Why this repository does not take latencies at a fixed rate from autocannon (docs/generators.md): shows
-// what it reports beside what is true. To be run again when its version changes.
+// Shows why this repository does not use autocannon for latencies at a fixed rate (docs/generators.md): compares its
+// reports with the truth. Run it again when the version of autocannon changes.
 
 const command = new Command('npm run autocannon-defects --')
-  .description('Shows what autocannon reports beside what is true.')
-  .option('--seconds <n>', 'length of each run; all run at the same time', wholeNumber(2, 60), 4)
+  .description('Compares reports of autocannon with the truth.')
+  .option('--seconds <n>', 'length of the runs, which are concurrent', wholeNumber(2, 60), 4)
   .parse()
 const { seconds } = command.opts<{ seconds: number }>()
 
@@ -24,7 +24,7 @@ print(
     rows: findings.map(({ what, truth, reported, wrong }) => [
       what,
       truth,
-      wrong ? reported : `${reported} (right)`,
+      wrong ? reported : `${reported} (correct)`,
     ]),
   }),
 )
@@ -33,6 +33,6 @@ print(`\n${[...causes.keys()].map((cause) => `- ${cause}`).join('\n')}`)
 
 const right = findings.filter(({ wrong }) => !wrong)
 if (right.length > 0) {
-  print(`\nNot seen with this version: ${right.map(({ what }) => what).join('; ')}.`)
+  print(`\nNot reproduced with this version: ${right.map(({ what }) => what).join('; ')}.`)
   process.exitCode = 1
 }

@@ -1,15 +1,15 @@
 import autocannon, { type Options, type Result } from 'autocannon'
 import { type Behaviour, type KnownServer, startKnownServer } from './server.ts'
 
-/** A figure that autocannon reports, beside what it should be. */
+/** A figure that autocannon reports, and the true figure. */
 export interface Finding {
-  /** What was done, and what was looked at. */
+  /** The options, and the name of the figure. */
   what: string
   truth: string
   reported: string
-  /** Why, as its source has it. */
+  /** The cause in autocannon's source. */
   cause: string
-  /** The defect is there. */
+  /** Whether the reported figure is wrong. */
   wrong: boolean
 }
 
@@ -17,19 +17,20 @@ const CONNECTIONS = 10
 const RATE = 100
 const WINDOW_MS = 100
 
-const BURSTS = 'each connection sends its share of a second at once, then waits (lib/httpClient.js)'
+const BURSTS =
+  'each connection sends all its requests of a second at once, then waits (lib/httpClient.js)'
 const INTERVAL =
-  'the interval expected is taken as ceil(1/rate) = 1 ms, so a response of 20 ms is recorded as 20, 19 … 1 ms (lib/run.js)'
+  'the expected interval is computed as ceil(1/rate) = 1 ms, so a response after 20 ms is recorded as 20, 19 … 1 ms (lib/run.js)'
 const DROPPED = 'it reconnects before it reports the response (lib/httpClient.js)'
 const RESENT =
-  'it sends on the connection that is being closed, and times the answer by that lost request (lib/httpClient.js)'
+  'it sends a request on the connection that is being closed, and measures the next answer from that lost request (lib/httpClient.js)'
 
 const milliseconds = (value: number) => `${Math.round(value)} ms`
 
 /**
- * Runs autocannon against servers whose behaviour is known, all at the same time.
+ * Runs autocannon against servers with known behaviour, all at the same time.
  *
- * @param seconds per run, at least 2: its fixed rate counts in whole seconds.
+ * @param seconds per run, at least 2, because its fixed rate counts whole seconds.
  */
 export async function findDefects(seconds: number): Promise<Finding[]> {
   const atRate = { duration: seconds, connections: CONNECTIONS, overallRate: RATE }
@@ -118,13 +119,13 @@ function afterStall(
       reported: milliseconds(reported),
       cause: corrected
         ? INTERVAL
-        : 'requests that are not sent because of the stall are in no figure (coordinated omission)',
+        : 'the figures omit requests that are not sent because of the stall (coordinated omission)',
       wrong: corrected ? reported > 10 * expected : reported < expected / 3,
     },
   ]
 }
 
-/** What requests that come evenly would wait, each from when it was due, in ascending order. */
+/** The true latencies of evenly spaced requests, from when each was due, in ascending order. */
 function latenciesAtEvenRate(stall: { fromMs: number; toMs: number }, seconds: number): number[] {
   const between = 1_000 / RATE
   return Array.from({ length: seconds * RATE }, (_, index) => {
@@ -150,7 +151,7 @@ function closing({ server, result }: Run): Finding[] {
   return [
     {
       what: 'Connection: close, answers in 5 ms: p50',
-      truth: 'some 5 ms',
+      truth: 'about 5 ms',
       reported: milliseconds(result.latency.p50),
       cause: RESENT,
       wrong: result.latency.p50 > 50,

@@ -2,24 +2,24 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 
-/** A server whose behaviour is known, and what it saw of its clients. */
+/** A server with known behaviour. */
 export interface KnownServer {
   url: string
-  /** When each request arrived, in milliseconds since the first. */
+  /** The arrival time of each request, in milliseconds since the first. */
   readonly arrivals: readonly number[]
-  /** Answers that were sent. */
+  /** The number of answers sent. */
   readonly answered: number
   close(): Promise<void>
 }
 
 export interface Behaviour {
-  /** Every answer takes so long. */
+  /** The latency of every answer. */
   delayMs: number
-  /** No answer is sent in this span of time after the first request. */
+  /** No answers are sent in this period after the first request. */
   stall?: { fromMs: number; toMs: number }
 }
 
-/** Starts an HTTP server on a free port of loopback, which answers everything with 200 and `ok`. */
+/** Starts an HTTP server on a free loopback port. It answers every request with 200 and `ok`. */
 export async function startKnownServer({ delayMs, stall }: Behaviour): Promise<KnownServer> {
   const arrivals: number[] = []
   let startedAt: number | undefined

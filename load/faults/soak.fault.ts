@@ -3,12 +3,12 @@ import { expect, test } from 'vitest'
 import { MINUTES, startSoak } from '../test/support/soak.ts'
 
 test(
-  'every kind of fault, and nothing lost, doubled or leaked',
+  'no view is lost or counted twice and nothing leaks under every kind of fault',
   async () => {
     const { code, text, values, details } = await (await startSoak()).end()
     expect(values).toMatchObject({ lost: 0, extra: 0, wrong: 0, unrecovered: 0, unsteady: 0 })
     expect(values.acknowledged).toBeGreaterThan(100)
-    expect(values.unknown).toBeGreaterThan(0) // Redis was paused for longer than the deadline
+    expect(values.unknown).toBeGreaterThan(0) // the pause of Redis is longer than the deadline
     const injected = details.injected as { fault: string; gapMs: number }[]
     expect(injected.map(({ fault }) => fault)).toEqual([
       'Redis killed and restarted',
@@ -26,7 +26,7 @@ test(
 )
 
 test(
-  'a cluster whose nodes fail in turn, and a slot that moves',
+  'no view is lost on a cluster with failing nodes and a moving slot',
   async () => {
     const { code, values, details } = await (await startSoak({ args: ['--cluster'] })).end()
     expect(values).toMatchObject({ lost: 0, extra: 0, wrong: 0, unrecovered: 0, unsteady: 0 })
@@ -45,7 +45,7 @@ test(
 )
 
 test(
-  'a leak in the API is found, and the exit code says so',
+  'a leak in the API is detected and sets the exit code',
   async () => {
     const leak = fileURLToPath(new URL('../test/support/leak.ts', import.meta.url))
     const { end } = await startSoak({ env: { NODE_OPTIONS: `--import=${leak}` } })

@@ -16,21 +16,21 @@ import { addOutputs, type OutputFlags, prepareOutputs } from './reporting/output
 
 type AllOptions = OutputFlags & { quick?: boolean; full?: boolean; only?: string[] }
 
-/** `npm run load -- all`: every experiment, one after the other, and one report of them. */
+/** `npm run load -- all`: runs the experiments one after the other and makes one report. */
 export function allCommand(invocation: Invocation): Command {
   const names = experiments.map(({ name }) => name)
   const command = new Command('all')
-    .description('run all experiments, and make one report of them')
-    .addOption(new Option('--quick', 'a first impression of most').conflicts('full'))
-    .addOption(new Option('--full', 'more of everything'))
-    .addOption(new Option('--only <list>', `out of ${names.join(', ')}`).argParser(listOf(names)))
-  addOutputs(command, '--json <folder>', 'write the result of each to a file of this folder')
+    .description('run all experiments and make one report')
+    .addOption(new Option('--quick', 'short runs of most experiments').conflicts('full'))
+    .addOption(new Option('--full', 'all experiments, with more cases and longer runs'))
+    .addOption(new Option('--only <list>', `any of ${names.join(', ')}`).argParser(listOf(names)))
+  addOutputs(command, '--json <folder>', 'write one result file for each experiment to this folder')
   return command
     .addHelpText(
       'after',
       `
-Each runs as a command of its own. If one fails, the others still run. Ctrl-C ends all, and what is complete
-by then is kept. About ${timeOf('quick')} with --quick, ${timeOf('usual')} without, ${timeOf('full')} with --full.
+Each experiment runs in its own process. If one fails, the others still run. Ctrl-C stops all of them and keeps
+the complete rounds. It takes about ${timeOf('quick')} with --quick, ${timeOf('usual')} by default, and ${timeOf('full')} with --full.
 
 Examples:
   npm run load -- all --quick --html report.html
@@ -40,14 +40,17 @@ Examples:
     .action(() => runAll(command.opts<AllOptions>(), invocation))
 }
 
-/** What is measured without `--only`. */
-const usually = (preset: Preset) => experiments.filter(({ seconds }) => seconds[preset] !== null)
+/** The experiments that run without `--only`. */
+const defaultsOf = (preset: Preset) => experiments.filter(({ seconds }) => seconds[preset] !== null)
 
-/** @throws Problem when one failed, after all was written; the reason of the interrupt when none is complete. */
+/**
+ * @throws Problem when an experiment failed, after the results of the others are written; the reason of the
+ *   interrupt when there is no result.
+ */
 async function runAll(options: AllOptions, { interrupt }: Invocation): Promise<void> {
   const { quick, full, only, json, ...outputs } = options
   const preset = quick ? 'quick' : full ? 'full' : 'usual'
-  const chosen = only ? experiments.filter(({ name }) => only.includes(name)) : usually(preset)
+  const chosen = only ? experiments.filter(({ name }) => only.includes(name)) : defaultsOf(preset)
   const folder = resolve(json ?? join(dirname(places().report), 'results'))
   await mkdir(folder, { recursive: true }).catch((error: unknown) => {
     throw new Problem(`${folder} cannot be written: ${messageOf(error)}.`)
@@ -70,18 +73,18 @@ async function runAll(options: AllOptions, { interrupt }: Invocation): Promise<v
   }
   if (results.length === 0) {
     interrupt.throwIfAborted()
-    throw new Problem('Nothing was measured; see above.')
+    throw new Problem('No experiment has a result. The errors are above.')
   }
-  const problem = `Not measured to the end: ${failed.join(', ')}.`
+  const problem = `These experiments failed: ${failed.join(', ')}.`
   await save(results, failed.length > 0 ? [problem] : [])
   print(`\nThe results are in ${folder}`)
-  if (failed.length > 0) throw new Problem(`${problem} The reasons are above.`)
+  if (failed.length > 0) throw new Problem(`${problem} The errors are above.`)
 }
 
 const cli = fileURLToPath(new URL('cli.ts', import.meta.url))
 const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
 
-/** Runs an experiment in a process of its own, which gets the signals that this process gets. */
+/** Runs an experiment in its own process and forwards signals to it. */
 async function runOne(
   experiment: Experiment,
   preset: Preset,
@@ -98,8 +101,8 @@ async function runOne(
   return code
 }
 
-/** About how long experiments take together: `45 s`, `2 minutes`. */
-function timeOf(preset: Preset, chosen: readonly Experiment[] = usually(preset)): string {
+/** The total time of experiments, about: `45 s`, `2 minutes`. */
+function timeOf(preset: Preset, chosen: readonly Experiment[] = defaultsOf(preset)): string {
   const secondsOf = ({ seconds }: Experiment) => seconds[preset] ?? seconds.full ?? 0
   const seconds = chosen.reduce((sum, one) => sum + secondsOf(one), 0)
   return seconds < 90 ? `${Math.round(seconds / 5) * 5} s` : `${Math.round(seconds / 60)} minutes`

@@ -16,7 +16,7 @@ import { reportCommand } from './reporting/outputs.ts'
 const INTERRUPTED = 130
 
 const interrupts = listenForInterrupts(printError, INTERRUPTED)
-surviveClosedOutput(() => interrupts.interrupt('nobody reads the results'))
+surviveClosedOutput(() => interrupts.interrupt('standard output was closed'))
 const invocation = {
   commandLine: commandLineOf('npm run load --', process.argv.slice(2)),
   interrupt: interrupts.signal,
@@ -24,7 +24,7 @@ const invocation = {
 
 const program = new Command('npm run load --')
   .description(
-    'Measures what one round trip is worth. Without a command: http. See docs/method.md.',
+    'Load tests and benchmarks. The default command is http. The method: docs/method.md.',
   )
   .helpCommand(false)
   .configureHelp({ subcommandTerm: (command) => command.name() })
@@ -35,7 +35,7 @@ for (const experiment of experiments) {
 }
 
 program
-  .commandsGroup('All of these:')
+  .commandsGroup('All experiments:')
   .addCommand(allCommand(invocation))
   .commandsGroup('Results:')
   .addCommand(compareCommand())
@@ -48,20 +48,19 @@ program
   .addHelpText(
     'after',
     `
-Each command has its own options: npm run load -- http --help. Those that measure start what they need and
-leave nothing running. Ctrl-C stops early; a second one kills.
+For the options of a command: npm run load -- http --help. A command stops all programs that it started.
+Ctrl-C ends a command early; a second Ctrl-C kills it.
 
 Examples:
   npm run load                                      naive and batch side by side, in about a minute
-  npm run load -- --quick --compare before.json     did my change make it slower?
-  npm run load -- latency --quick                   how long answers take while it keeps up
-  npm run load -- all --quick --html report.html    some of everything, as one page
-  npm run load -- short-connections --quick         what a short connection costs Redis`,
+  npm run load -- --quick --compare before.json     find regressions since an earlier result
+  npm run load -- latency --quick                   latency at fixed rates
+  npm run load -- all --quick --html report.html    a short run of most experiments, as one page
+  npm run load -- short-connections --quick         CPU time of a short connection in Redis`,
   )
 
 for (const command of program.commands) command.copyInheritedSettings(program)
 
-// Without a command: http.
 const args = process.argv.slice(2)
 const [first = '-'] = args
 const isDefault = first.startsWith('-') && !['-h', '--help'].includes(first)
@@ -74,6 +73,6 @@ try {
   interrupts.dispose()
 }
 if (interrupts.signal.aborted) {
-  printError('Interrupted; nothing is left running.')
+  printError('Interrupted. Everything that this command started has been stopped.')
   process.exitCode = INTERRUPTED
 }

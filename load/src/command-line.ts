@@ -1,21 +1,21 @@
-import { concealedOptions } from './drivers/http/request.ts'
+import { redactedOptions } from './drivers/http/request.ts'
 
 /**
- * A command line that a shell reads as the same arguments. Values that may have a credential are left out:
- * of a header its name stays.
+ * Quotes arguments for a shell. Values that may contain a credential are replaced by `…`; the name of a header
+ * is kept.
  */
 export function commandLineOf(program: string, args: readonly string[]): string {
   const shown = args.map((arg, index) => {
     const before = args[index - 1] ?? ''
-    if (concealedOptions.includes(before)) return quoted(concealed(before, arg))
-    const option = concealedOptions.find((name) => arg.startsWith(`${name}=`))
+    if (redactedOptions.includes(before)) return quoted(redacted(before, arg))
+    const option = redactedOptions.find((name) => arg.startsWith(`${name}=`))
     if (option === undefined) return quoted(arg)
-    return quoted(`${option}=${concealed(option, arg.slice(option.length + 1))}`)
+    return quoted(`${option}=${redacted(option, arg.slice(option.length + 1))}`)
   })
   return [program, ...shown].join(' ')
 }
 
-function concealed(option: string, value: string): string {
+function redacted(option: string, value: string): string {
   const [name = ''] = option === '--header' ? (/^[\w-]+: */.exec(value) ?? []) : []
   return `${name}…`
 }

@@ -17,9 +17,10 @@ import { partOf } from './reporting/part.ts'
 import { resultText } from './reporting/terminal.ts'
 import { runExperiment } from './run.ts'
 
-/** How this process was called, and what ends it early. */
 export interface Invocation {
+  /** The command line of this process, for results. */
   commandLine: string
+  /** Aborted by Ctrl-C. */
   interrupt: AbortSignal
 }
 
@@ -31,25 +32,25 @@ interface Flags extends OutputFlags {
   threshold: readonly Threshold[]
 }
 
-/** The command of an experiment: its own options, and those that all have. */
+/** The command of an experiment, with its own options and the common ones. */
 export function experimentCommand(experiment: Experiment, invocation: Invocation): Command {
   const { rounds, duration, quick, full } = experiment
   const command = new Command(experiment.name)
     .description(experiment.summary)
     .helpGroup(`${experiment.group}:`)
-    .optionsGroup('What is measured:')
+    .optionsGroup('Workload:')
   experiment.configure(command)
   command
-    .optionsGroup('How much:')
-    .option('--rounds <n>', 'how often each case is run', wholeNumber(1, 1_000), rounds)
+    .optionsGroup('Duration:')
+    .option('--rounds <n>', 'number of runs of each case', wholeNumber(1, 1_000), rounds)
   if (duration !== null) {
     command.option('--duration <seconds>', 'length of one run', seconds(0.1, 3_600), duration)
   }
-  const quickText = `a first impression: ${settingsText(quick)}`
+  const quickText = `a short run: ${settingsText(quick)}`
   command.addOption(new Option('--quick', quickText).conflicts(full ? 'full' : []))
   if (full) command.addOption(new Option('--full', settingsText(full)))
   addOutputs(command.optionsGroup('Results:'))
-    .option('--compare <file>', 'say what got better or worse since this result')
+    .option('--compare <file>', 'report regressions and improvements since this result')
     .addOption(toleranceOption())
     .addOption(thresholdOption(experiment))
   return command
@@ -58,7 +59,10 @@ export function experimentCommand(experiment: Experiment, invocation: Invocation
 }
 
 function thresholdOption(experiment: Experiment): Option {
-  return new Option('--threshold <condition>', "fail unless it holds, as 'errors=0'; repeatable")
+  return new Option(
+    '--threshold <condition>',
+    "fail unless it is met, such as 'errors=0'; repeatable",
+  )
     .argParser((text: string, before: readonly Threshold[] = []) => [
       ...before,
       parseThreshold(experiment, text),
@@ -71,22 +75,21 @@ function thresholdOption(experiment: Experiment): Option {
 
 function thresholdHelp({ metrics, subject }: Experiment): string {
   const names = [...metrics.map(({ name }) => name), 'errors'].join(', ')
-  return `Thresholds: --threshold 'p99<5' checks every row of the tables, --threshold 'NAME:p99<5' those of one ${subject}.
-The operators are < <= > >= and =. Values are those of the tables, over all rounds, in the metric's unit
-(latencies in milliseconds, shares from 0 to 1). The metrics:
+  return `Thresholds: --threshold 'p99<5' checks every row of the tables, --threshold 'NAME:p99<5' the rows of one
+${subject}. The operators are < <= > >= and =. A threshold is compared with the value that the tables show,
+over all rounds, in the unit of the metric (latencies in milliseconds, shares from 0 to 1). The metrics:
 ${names.replaceAll(/(.{1,105}(?:,|$))\s*/g, '  $1\n').trimEnd()}
 
-Exit codes: 0 measured; 4 a threshold was crossed, or --compare found something worse; 1 not measured;
-130 interrupted.`
+Exit codes: 0 success; 4 a threshold was crossed, or --compare found a regression; 1 failed; 130 interrupted.`
 }
 
-/** Settings of a preset as they are given on the command line. */
+/** The settings of a preset, as on the command line: `--rounds 1 --duration 2`. */
 function settingsText(preset: object): string {
   const settings = Object.entries(preset).map(([name, value]) => `--${name} ${value}`)
   return settings.join(' ').replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)
 }
 
-/** The experiment's options: what the user gave, else what the preset has, else the defaults. */
+/** The experiment's options. The user's values override those of the preset, which override the defaults. */
 export function optionsOf(experiment: Experiment, command: Command): object & RoundOptions {
   const flags = command.opts<Flags>()
   const preset = flags.quick ? experiment.quick : flags.full ? (experiment.full ?? {}) : {}
@@ -128,9 +131,9 @@ async function measure(
   if (printComparison(before, saved, flags.tolerance)) process.exitCode = REGRESSION
 }
 
-/** The result of an experiment in a file, or in a folder with one for each. */
+/** @param path of a file, or of a folder with results of several experiments. */
 async function readOne(path: string, experiment: Experiment): Promise<SavedResult> {
   const found = (await readResults(path)).find((one) => one.experiment === experiment)
   if (found) return found
-  throw new Problem(`${path} has no result of ${experiment.name}.`)
+  throw new Problem(`${path} has no result of the experiment ${experiment.name}.`)
 }

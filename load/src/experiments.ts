@@ -18,7 +18,7 @@ import { slowReader } from './experiments/slow-reader/slow-reader.ts'
 import { soak } from './experiments/soak/soak.ts'
 import { store } from './experiments/store/store.ts'
 
-/** All of them, in the order in which they are listed and run. A new one is imported and listed here. */
+/** All experiments, in the order of `--help`, of reports and of `all`. */
 export const experiments: readonly Experiment[] = [
   http,
   latency,

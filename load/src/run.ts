@@ -24,16 +24,15 @@ export interface RunPlan {
   readonly commandLine: string
   readonly interrupt: AbortSignal
   readonly comparedWith: Result | null
-  /** What the figures must be; the caller judges them. Default: none. */
+  /** Kept in the result; the caller judges them. Default: none. */
   readonly thresholds?: readonly Threshold[]
 }
 
 /**
- * Runs an experiment. What it started is stopped when this resolves or rejects.
+ * Runs an experiment and stops all programs that it started.
  *
- * @returns the result with the rounds that were complete, and what ended it early, if anything did.
- * @throws Problem, ProgramError when it cannot be measured; the reason of `interrupt` when no round is
- *   complete.
+ * @returns the result with all complete rounds; `error` is what ended the run early, else null.
+ * @throws Problem or ProgramError when no round is complete; the reason of `interrupt` after an interrupt.
  */
 export async function runExperiment(
   experiment: Experiment,
@@ -57,7 +56,7 @@ export async function runExperiment(
   const { context, described } = contextOf(plan, undo)
   print(`${styleText('bold', experiment.title)}\n`)
   const bench = await experiment.prepare(context, options).catch((error: unknown) => {
-    context.signal.throwIfAborted() // its reason explains the error
+    context.signal.throwIfAborted() // prefer the reason of the abort to the error that it caused
     throw error
   })
   const facts = factsOf({ ...about, ...described })
@@ -119,17 +118,20 @@ async function runCases(
   { options, thresholds = [] }: RunPlan,
 ) {
   const cases = experiment.cases(bench, options)
-  if (cases.length === 0) throw new Problem('There is nothing to measure.')
+  if (cases.length === 0)
+    throw new Problem('These options select no case: there is nothing to measure.')
   const before = Rows.of(experiment, context.comparedWith?.samples ?? [])
   if (context.comparedWith && !cases.some((one) => before.find(one))) {
-    throw new Problem('The result of --compare has none of these cases. Give the same options.')
+    throw new Problem(
+      'The result of --compare has none of the cases of this run. Give the same options as for that result.',
+    )
   }
   const samples = cases.map((one) => ({ case: one, round: 0, values: {} }))
   const planned = Rows.of(experiment, samples)
   for (const threshold of thresholds) {
     if (rowsOf(threshold, planned).length > 0) continue
     const known = planned.all.map((row) => planned.nameOf(row)).join('; ')
-    throw new Problem(`--threshold '${threshold.text}' is about no case. The cases: ${known}.`)
+    throw new Problem(`--threshold '${threshold.text}' matches no case. The cases are ${known}.`)
   }
   const names = planned.all.map((row) => planned.nameOf(row))
   const width = Math.max(...names.map(({ length }) => length))
@@ -167,10 +169,10 @@ function describe(experiment: Experiment, sample: Sample): string {
   return [...figures, ...failures].join('  ')
 }
 
-/** The system counts CPU time in steps of 10 ms: shares of shorter runs would be noise. */
+/** The kernel counts CPU time in steps of 10 ms, so shares of shorter runs would be noise. */
 const MIN_WATCHED_MS = 200
 
-/** Begins to watch the machine; the result returns the share of CPU time that went elsewhere since. */
+/** Returns a function that computes the share of CPU time used by other programs since this call. */
 async function watchMachine(): Promise<(foreignSeconds: number) => Promise<number | null>> {
   const startedAt = performance.now()
   const [before, own] = [await readMachineCpu(), await readFamilyCpu(process.pid)]
@@ -182,4 +184,4 @@ async function watchMachine(): Promise<(foreignSeconds: number) => Promise<numbe
 }
 
 const SHARED_NETWORK =
-  'Note: no network namespace is available. Connection tracking (a firewall, a container engine) and closed connections (TIME_WAIT) of other programs may distort the figures.'
+  'Note: this run shares the network namespace of the system, because it cannot create its own. Connection tracking (a firewall, a container engine) and closed connections (TIME_WAIT) of other programs may distort the figures.'

@@ -4,7 +4,7 @@ import { type StrategyName, strategyNames } from '@onetrip/session-store'
 import type { ApiOptions } from '@onetrip/stack/api.ts'
 import { packageVersion } from './measure/machine.ts'
 
-/** Each program in `load/contenders`, and the package of the client that it stands for. */
+/** The programs in `load/contenders`, with the npm package of the client that each one uses. */
 const clients = {
   noop: null,
   bare: null,
@@ -18,13 +18,12 @@ const clients = {
 
 export type ContenderName = keyof typeof clients
 
-/** What our strategies are compared with, and the `limits`. */
 export const contenders = Object.keys(clients) as ContenderName[]
 
-/** Upper limits and not contenders: they do not ask Redis. */
+/** Variants that do not use Redis: upper limits for all others. */
 export const limits: readonly string[] = ['noop', 'bare'] satisfies ContenderName[]
 
-/** The API with one of the store's strategies, or with what those are compared with. */
+/** The API with one of the store's strategies, or one of the contenders. */
 export type Variant = StrategyName | ContenderName
 export const variants: readonly Variant[] = [...strategyNames, ...contenders]
 
@@ -52,7 +51,7 @@ export const descriptions: Readonly<Record<Variant, string>> = {
 
 export const isContender = (name: string): name is ContenderName => name in clients
 
-/** What starts a variant of the API: see `startApi`. */
+/** The options of `startApi` for a variant. */
 export function variantProgram(
   variant: Variant,
 ): Pick<ApiOptions, 'variant' | 'program' | 'afterExit'> {
@@ -61,13 +60,13 @@ export function variantProgram(
   return { variant, program, ...(variant === 'glide' && { afterExit: removeGlideSockets }) }
 }
 
-/** Name and installed version of what a variant talks to Redis with; null for the limits. */
+/** Name and installed version of a variant's Redis client; null for the limits. */
 export function clientOf(variant: string): string | null {
   const name = isContender(variant) ? clients[variant] : 'ioredis'
   return name && packageVersion(name)
 }
 
-/** `ioredis 6.0.0 (naive, batch); redis 6.3.1 (node-redis)`; null for none. */
+/** `ioredis 6.0.0 (naive, batch); redis 6.3.1 (node-redis)`; null if no variant has a client. */
 export function clientsOf(names: readonly Variant[]): string | null {
   const users = Map.groupBy(names, clientOf)
   users.delete(null)
@@ -75,8 +74,8 @@ export function clientsOf(names: readonly Variant[]): string | null {
 }
 
 /**
- * Removes what valkey-glide left behind of a process that has ended: it talks to its native part through a
- * Unix socket in /tmp, whatever TMPDIR says, and never removes it (2.5.2).
+ * Removes the sockets of a process that has ended. valkey-glide 2.5.2 creates a Unix socket for its native part in
+ * /tmp, ignores TMPDIR, and never removes the socket.
  */
 function removeGlideSockets(pid: number): void {
   for (const name of readdirSync('/tmp')) {

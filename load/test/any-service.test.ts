@@ -8,7 +8,7 @@ import { beforeAll, beforeEach, expect, test } from 'vitest'
 import { commandLineOf } from '../src/command-line.ts'
 import { runLoad } from './support/run.ts'
 
-// A service that is none of ours: it has no metrics, no Redis, and wants a header.
+// A service without our metrics and without Redis, which requires a header.
 
 interface Seen {
   method: string | undefined
@@ -55,7 +55,7 @@ async function load(...args: string[]) {
 const brief = ['--connections=2', '--rounds=1', '--duration=1.2', '--warmup=0']
 const secret = ['--header', 'Authorization: Bearer a-secret']
 
-test.for(['http', 'latency'] as const)('%s sends the requests of the user', async (name) => {
+test.for(['http', 'latency'] as const)('%s sends the requests given by options', async (name) => {
   const type = ['--header', 'content-type: text/x-order']
   const request = [
     '--url',
@@ -89,7 +89,7 @@ test.for(['http', 'latency'] as const)('%s sends the requests of the user', asyn
   expect(`${text}${file}`).not.toMatch(/a-secret|a-body/)
 })
 
-test('thresholds decide the exit code', async () => {
+test('a crossed threshold sets the exit code', async () => {
   const request = ['--url', `${url}/`, '--method=GET', ...secret, ...brief]
   const met = await load(...request, '--threshold=errors=0', '--threshold', 'p99<10000')
   expect(met).toMatchObject({
@@ -109,19 +109,23 @@ test.for([
   [
     'our workload',
     ['/orders', '--reads=0.5'],
-    /--workload, --sessions, --items and --reads have no/,
+    /--workload, --sessions, --items and --reads have no effect/,
   ],
-  ['a bad header', ['/', '--header=x'], /--header.*like 'accept: text\/html'/],
-  ['a threshold for no case', ['/', ...secret, '--threshold', 'x:p99<5'], /is about no case/],
-  ['an unknown metric', ['/', '--threshold', 'p98<5'], /http has no metric "p98"\. It has/],
-  ['a percentage as a threshold', ['/', '--threshold=10'], /is not like 'p99<5'/],
+  ['a bad header', ['/', '--header=x'], /--header.*such as 'accept: text\/html'/],
+  ['a threshold for no case', ['/', ...secret, '--threshold', 'x:p99<5'], /matches no case/],
+  [
+    'an unknown metric',
+    ['/', '--threshold', 'p98<5'],
+    /http has no metric "p98"\. Its metrics are/,
+  ],
+  ['a percentage as a threshold', ['/', '--threshold=10'], /is not a threshold such as 'p99<5'/],
   ['no path and no method', ['/'], /For any other HTTP service add --method GET/],
-] as const)('%s is refused', async ([, [path, ...args], message]) => {
+] as const)('rejects %s', async ([, [path, ...args], message]) => {
   const { code, text } = await load('--url', `${url}${path}`, ...args)
   expect([code, text]).toEqual([1, expect.stringMatching(message)])
 })
 
-test('another machine, or a password in the URL, is refused', async () => {
+test('rejects another machine, and a password in the URL', async () => {
   const other = await load('--url=http://192.0.2.1/x')
   expect(other).toMatchObject({ code: 1, text: expect.stringContaining('is not this machine') })
   const password = await load('--url=http://ada:a-secret@127.0.0.1/x')
@@ -129,7 +133,7 @@ test('another machine, or a password in the URL, is refused', async () => {
   expect(password.text).not.toContain('a-secret')
 })
 
-test('a command line can be pasted, and has no credentials', () => {
+test('the command line is quoted for a shell and has no credentials', () => {
   const args = [
     '--threshold',
     'p99<5',

@@ -3,11 +3,11 @@ import { runExperiment } from './support/experiment.ts'
 
 const short = ['--rounds=1', '--duration=1', '--warmup=0.5', '--connections=4', '--sessions=16']
 
-/** Round trips and connections of a request: the check of the session, then the application's update. */
+/** Round trips and connections per request: one for the session, the others for the application's update. */
 const expected = {
   sale: { naive: { roundTrips: 3, connections: 2 }, pipeline: { roundTrips: 2 } },
   feed: { naive: { roundTrips: 4, connections: 2 }, pipeline: { roundTrips: 2 } },
-  // A SETBIT for each of seven hashes, BITCOUNT and EXPIRE.
+  // Seven SETBITs, one per hash function, then BITCOUNT and EXPIRE.
   unique: { naive: { roundTrips: 11, connections: 2 }, pipeline: { roundTrips: 2 } },
   // Without a cache, and with one.
   risk: { naive: { roundTrips: 3, connections: 2 }, pipeline: { roundTrips: 1 } },
@@ -30,7 +30,7 @@ test.each(Object.entries(expected))(
     const value = (variant: string, metric: string) => samples.get(variant)?.values[metric] ?? -1
     for (const [variant, metrics] of Object.entries(of)) {
       for (const [metric, is] of Object.entries(metrics)) {
-        // Requests that the end of the run cut off have made a part of their round trips.
+        // Requests in flight at the end of the run have made only some of their round trips.
         const share = value(variant, metric) / is
         expect(share, `${variant} ${metric}`).toBeGreaterThan(0.75)
         expect(share, `${variant} ${metric}`).toBeLessThan(1.1)

@@ -5,8 +5,8 @@ import { expect, test } from 'vitest'
 
 const program = fileURLToPath(new URL('../defects/autocannon.ts', import.meta.url))
 
-test('autocannon is shown to report what is not true', async () => {
-  // Which of the figures in milliseconds are wrong depends on how busy the machine is; the exit code, too.
+test('shows wrong figures of autocannon', async () => {
+  // On a busy machine, other figures in milliseconds are wrong, and the exit code differs.
   const { stdout } = await promisify(execFile)(process.execPath, [program, '--seconds', '2']).catch(
     (error: { code: unknown; stdout: string }) => {
       if (error.code === 1 && error.stdout !== '') return error

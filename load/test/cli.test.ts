@@ -9,7 +9,7 @@ async function load(...args: string[]) {
   return { code, lines: program.output }
 }
 
-test('--help lists every command on a line of its own, and gives examples', async () => {
+test('--help lists every command on its own line, and has examples', async () => {
   const { code, lines } = await load('--help')
   expect(code).toBe(0)
   const commands = [...experiments.map(({ name }) => name), 'compare', 'document']
@@ -23,7 +23,7 @@ test('--help lists every command on a line of its own, and gives examples', asyn
   for (const line of examples) expect(line).toMatch(/^ {2}npm run load/)
 })
 
-test('a command that does not exist is an error', async () => {
+test('rejects an unknown command', async () => {
   const { code, lines } = await load('htpp', '--quick')
   expect(code).toBe(1)
   expect(lines.join('\n')).toMatch(/unknown command 'htpp'.*\n.*http/)

@@ -6,10 +6,10 @@ import type { Variant } from '../src/variants.ts'
 import { clientOf, contenders, limits } from '../src/variants.ts'
 import { type Api, apisOfThisFile } from './support/apis.ts'
 
-/** Applications of another kind, with the views in the session. */
+/** Applications that keep the views in the session. */
 const hasSessions = (name: Variant) => name === 'connect-redis' || name === 'express'
 
-/** Other clients behind our store: what they write is what ours writes. */
+/** Other clients behind our store. They write the same records as our clients. */
 const clients = contenders.filter((name) => !limits.includes(name) && !hasSessions(name))
 
 const isClient = (name: Variant) => clients.some((client) => client === name)
@@ -19,7 +19,7 @@ const apis = apisOfThisFile()
 const viewers = ['ada', 'grace', 'mary']
 const items = ['tea', 'book', 'lamp', 'tea', 'cup', 'tea']
 
-/** Views by all users, all at the same time. Returns the answers, item by item. */
+/** Sends concurrent views by all users. Returns the counts in the answers, by item. */
 async function manyViews(api: Api): Promise<Map<string, unknown[]>> {
   const tokens = await Promise.all(viewers.map(api.login))
   const answers = await Promise.all(
@@ -36,7 +36,7 @@ async function manyViews(api: Api): Promise<Map<string, unknown[]>> {
   return counts
 }
 
-/** What is in Redis but for the janitor's lock, with users instead of ids, and without times. */
+/** The records in Redis without the janitor's lock and without times, with users instead of ids. */
 async function records(): Promise<object> {
   const logins = await apis.redis.hgetall('login:')
   const views = await Promise.all(
@@ -59,7 +59,7 @@ let expected: object
 describe.each([...clients, 'connect-redis', 'express', 'batch'] as const)('%s', (name) => {
   const these = apis.forThese(name)
 
-  test('from login to logout', async () => {
+  test('serves all routes from login to logout', async () => {
     const { api } = these
     const token = await api.login('ada')
     expect(await api.view(token, 'tea')).toEqual({
@@ -97,7 +97,7 @@ describe.each([...clients, 'connect-redis', 'express', 'batch'] as const)('%s', 
     expect(await api.get('/readyz')).toMatchObject({ status: 200 })
   })
 
-  test('tells what it costs', async () => {
+  test('reports round trips, commands and CPU time', async () => {
     const { api } = these
     const token = await api.login('ada')
     const before = await readApi(api.url)
@@ -111,13 +111,13 @@ describe.each([...clients, 'connect-redis', 'express', 'batch'] as const)('%s', 
     expect(await infoOf(api.url)).toMatchObject({ strategy: name })
   })
 
-  test('has a version to be shown', async () => {
+  test('has a client with a version', async () => {
     expect(clientOf(name)).toMatch(/^\S+ \d+\.\d+\.\d+$/)
   })
 
   if (!isClient(name)) return
 
-  test('counts each view once, and writes what our pipeline writes', async () => {
+  test('counts each view once, and writes the same records as our pipeline', async () => {
     if (!expected) {
       await manyViews(await apis.forThisTest('pipeline'))
       expected = await records()
@@ -127,7 +127,7 @@ describe.each([...clients, 'connect-redis', 'express', 'batch'] as const)('%s', 
     const counts = await manyViews(api)
     for (const item of new Set(items)) {
       const total = 10 * viewers.length * items.filter((each) => each === item).length
-      // Each view was told another count: none was counted twice, none was lost.
+      // All answers have different counts, so no view was counted twice or lost.
       expect(counts.get(item)?.toSorted((a, b) => Number(a) - Number(b))).toEqual(
         Array.from({ length: total }, (_, index) => index + 1),
       )
@@ -135,7 +135,7 @@ describe.each([...clients, 'connect-redis', 'express', 'batch'] as const)('%s', 
     expect(await records()).toEqual(expected)
   })
 
-  test('refuses a forged token, and a session that is gone, of which nothing is left', async () => {
+  test('rejects a forged token and an ended session, and leaves no records', async () => {
     const { api } = these
     const token = await api.login('ada')
     expect(await api.view(`${token.slice(0, -5)}AAAAA`, 'tea')).toMatchObject({ status: 401 })
@@ -147,11 +147,11 @@ describe.each([...clients, 'connect-redis', 'express', 'batch'] as const)('%s', 
     expect(await apis.redis.keys('*')).toEqual([])
   })
 
-  test('tells of a command that Redis refused, and goes on', async () => {
+  test('reports a command that Redis refused, and still serves other requests', async () => {
     const { api } = these
     const token = await api.login('ada')
     await apis.redis.set(`viewed:${token.split('.')[0]}`, 'no sorted set')
-    // The contender rejects a pipeline as its documentation has it; our sender asks for each reply.
+    // node-redis rejects the whole pipeline; the other senders check each reply.
     const code = name === 'node-redis' ? 'ONETRIP_OUTCOME_UNKNOWN' : 'ONETRIP_REFUSED'
     expect(await api.view(token, 'tea')).toMatchObject({
       status: 503,
@@ -161,7 +161,7 @@ describe.each([...clients, 'connect-redis', 'express', 'batch'] as const)('%s', 
   })
 })
 
-test('glide leaves no socket behind, however it ends', async () => {
+test('glide leaves no socket behind when it is stopped or killed', async () => {
   const sockets = async ({ pid }: Program) =>
     (await readdir('/tmp')).filter((name) => name.startsWith(`glide-socket-${pid}-`))
   const stopped = (await apis.forThisTest('glide')).program
@@ -175,7 +175,7 @@ test('glide leaves no socket behind, however it ends', async () => {
   expect(await sockets(killed)).toEqual([])
 })
 
-test('noop asks Redis nothing, but checks the token and answers in the same shape', async () => {
+test('noop sends no commands, but checks the token and answers with the same schema', async () => {
   const api = await apis.forThisTest('noop')
   const token = await api.login('ada')
   const before = await apis.commands()
@@ -186,11 +186,11 @@ test('noop asks Redis nothing, but checks the token and answers in the same shap
   expect(await api.get('/me/views', token)).toEqual({ status: 200, body: { items: [] } })
   expect(await api.get('/items/popular')).toEqual({ status: 200, body: { items: [] } })
   await api.logout(token)
-  expect(await apis.commands()).toBe(before + 1) // the INFO before
+  expect(await apis.commands()).toBe(before + 1) // the previous INFO
   expect(await api.program.stop()).toEqual({ code: 0, signal: null })
 })
 
-test('bare answers all that the load generator asks, without a token and without Redis', async () => {
+test('bare serves all routes of the load generator, without tokens and without Redis', async () => {
   const api = await apis.forThisTest('bare')
   const before = await apis.commands()
   const token = await api.login('ada')
@@ -207,6 +207,6 @@ test('bare answers all that the load generator asks, without a token and without
   await api.logout(token)
   expect(await infoOf(api.url)).toMatchObject({ strategy: 'bare' })
   expect(await readApi(api.url)).toMatchObject({ commands: 0, roundTrips: 0 })
-  expect(await apis.commands()).toBe(before + 1) // the INFO before
+  expect(await apis.commands()).toBe(before + 1) // the previous INFO
   expect(await api.program.stop()).toEqual({ code: 0, signal: null })
 })

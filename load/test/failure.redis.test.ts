@@ -4,9 +4,9 @@ import { filesIn, processesOf, temporaryFolder } from '@onetrip/stack/testing/fo
 import { expect, test } from 'vitest'
 import { runLoad } from './support/run.ts'
 
-// What dies in the middle of a run leaves the rounds that were complete, as an interrupt does.
+// If a program dies during a run, the complete rounds are kept, as after an interrupt.
 
-/** The process of this test's run whose command line has all of these words. */
+/** The process of this run whose command line has all of these words. */
 async function processOf(state: string, words: readonly string[]): Promise<number> {
   for (const pid of await processesOf(state)) {
     const line = await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '')
@@ -26,21 +26,24 @@ test.for([
   ['latency', api, [...served, '--rate=20']],
   ['scaling', api, [...served, '--only=connections']],
   ['store', redis, ['--strategies=pipeline', '--links=unix']],
-] as const)('%s, when a program is killed', async ([command, victim, options]) => {
-  const state = await temporaryFolder()
-  const json = join(await temporaryFolder(), 'result.json')
-  const args = [command, ...brief, ...options, '--json', json]
-  const load = await runLoad({ state, args, until: /^Round 2\// })
-  process.kill(await processOf(state, victim.words), 'SIGKILL')
-  expect(await load.exited).toEqual({ code: 1, signal: null })
-  const text = load.output.join('\n')
-  const message = `${victim.name} ended by itself (SIGKILL)`
-  expect(text).toContain(message)
-  expect(text).toMatch(/^It failed, so figures are of the complete rounds: /m)
-  const result = JSON.parse(await readFile(json, 'utf8'))
-  expect(result).toMatchObject({ interrupted: false, failure: expect.stringContaining(message) })
-  expect(result.samples.length).toBeGreaterThan(0)
-  expect(result.samples.length).toBeLessThan(1_000)
-  expect(await processesOf(state)).toEqual([])
-  expect(await filesIn(state)).toEqual([])
-})
+] as const)(
+  '%s keeps the complete rounds when a program is killed',
+  async ([command, killed, options]) => {
+    const state = await temporaryFolder()
+    const json = join(await temporaryFolder(), 'result.json')
+    const args = [command, ...brief, ...options, '--json', json]
+    const load = await runLoad({ state, args, until: /^Round 2\// })
+    process.kill(await processOf(state, killed.words), 'SIGKILL')
+    expect(await load.exited).toEqual({ code: 1, signal: null })
+    const text = load.output.join('\n')
+    const message = `${killed.name} ended by itself (SIGKILL)`
+    expect(text).toContain(message)
+    expect(text).toMatch(/^Failed: the figures cover the complete rounds only\. /m)
+    const result = JSON.parse(await readFile(json, 'utf8'))
+    expect(result).toMatchObject({ interrupted: false, failure: expect.stringContaining(message) })
+    expect(result.samples.length).toBeGreaterThan(0)
+    expect(result.samples.length).toBeLessThan(1_000)
+    expect(await processesOf(state)).toEqual([])
+    expect(await filesIn(state)).toEqual([])
+  },
+)

@@ -23,7 +23,7 @@ async function start(state: string, env: NodeJS.ProcessEnv = {}) {
 }
 
 describe('npm run load', () => {
-  test('on a stack of its own: a table, a file, and nothing left', async () => {
+  test('starts its own stack, prints a table, writes a file and stops the stack', async () => {
     const state = await temporaryFolder()
     const json = join(await temporaryFolder(), 'result.json')
     const args = [...short, '--variants', 'naive,pipeline', '--json', json]
@@ -75,10 +75,10 @@ describe('npm run load', () => {
     expect(pipeline.values.commands).toBeCloseTo(5, 2)
     expect(naive.values.connections).toBeCloseTo(1, 2)
     expect(naive.values.roundTrips).toBeCloseTo(5, 2)
-    expect(naive.values.commands).toBeGreaterThan(5) // what a client sends to connect counts
+    expect(naive.values.commands).toBeGreaterThan(5) // commands on connecting count
   })
 
-  test('contenders, with settings of the environment', async () => {
+  test('measures contenders with settings of the environment', async () => {
     const state = await temporaryFolder()
     const json = join(await temporaryFolder(), 'result.json')
     const variants = ['noop', 'batch', 'glide']
@@ -105,7 +105,7 @@ describe('npm run load', () => {
     expect(await filesIn(state)).toEqual([])
   })
 
-  test('on what npm start runs, and again, compared with the first time', async () => {
+  test('measures the stack of npm start, and compares a second run with the first', async () => {
     const state = await temporaryFolder()
     const stack = await start(state, { REDIS_POOL_SIZE: '2' })
     const json = join(await temporaryFolder(), 'first.json')
@@ -116,7 +116,7 @@ describe('npm run load', () => {
     const first = ['http', ...brief, '--json', json]
     const load = await runLoad({ state, args: first, until: /All samples are in/ })
     expect(await load.exited).toEqual({ code: 0, signal: null })
-    expect(load.output.join('\n')).toContain(`what npm start runs (process ${stack.pid})`)
+    expect(load.output.join('\n')).toContain(`the stack of npm start (process ${stack.pid})`)
     const { samples, options, load: known } = JSON.parse(await readFile(json, 'utf8'))
     expect(known).toMatchObject({ 'pool size': 2, 'workers of each API': 1 })
     expect(options).toMatchObject({ sessions: 16, items: 1_000, reads: 0.2 })
@@ -132,7 +132,7 @@ describe('npm run load', () => {
     ['sequential', [], 'The running stack has no sequential API: starting a stack'],
     ['batch', ['--io-threads=3'], 'The running Redis has io-threads 1: starting a stack'],
   ] as const)(
-    'says why it does not take the running stack: %s %j',
+    'prints why the running stack does not match: %s %j',
     async ([variant, more, why]) => {
       const state = await temporaryFolder()
       await start(state, { REDIS_IO_THREADS: '1' })
@@ -146,7 +146,7 @@ describe('npm run load', () => {
     },
   )
 
-  test('does not measure one node of a running cluster', async () => {
+  test('does not measure a single node of a running cluster', async () => {
     const state = await temporaryFolder()
     const node = { url: 'redis://127.0.0.1:1', pid: process.pid, replicaOf: null }
     const redis = { url: node.url, transport: 'tcp', build: 'patched', pid: null, socket: null }
@@ -158,11 +158,11 @@ describe('npm run load', () => {
     })
     const args = [...short, '--variants=batch', '--duration=0.5']
     const load = await runLoad({ state, args, until: /^batch / })
-    expect(load.output.join('\n')).toContain('The running stack has a Redis Cluster, of which only')
+    expect(load.output.join('\n')).toContain('The running stack has a Redis Cluster, but only')
     expect((await load.exited).code).toBe(0)
   })
 
-  test('an interrupt keeps the rounds that are complete', async () => {
+  test('an interrupt keeps the complete rounds', async () => {
     const state = await temporaryFolder()
     const json = join(await temporaryFolder(), 'result.json')
     const runs = [
@@ -183,14 +183,16 @@ describe('npm run load', () => {
     expect(samples.length % 2).toBe(0)
     expect(samples.length).toBeLessThan(20)
     const text = load.output.join('\n')
-    expect(text).toMatch(/^Interrupted: figures are of the complete/m)
+    expect(text).toMatch(/^Interrupted: the figures cover the complete/m)
     expect(text).toMatch(/^pipeline .*[\d,]+/m)
-    expect(load.output.at(-1)).toBe('Interrupted; nothing is left running.')
+    expect(load.output.at(-1)).toBe(
+      'Interrupted. Everything that this command started has been stopped.',
+    )
     expect(await processesOf(state)).toEqual([])
     expect(await filesIn(state)).toEqual([])
   })
 
-  test('without a reader (| head) it ends, and leaves nothing', async () => {
+  test('ends and cleans up when its output is closed (| head)', async () => {
     const state = await temporaryFolder()
     const args = ['--duration=60', '--warmup=0.5', ...few]
     const status = join(await temporaryFolder(), 'status')
@@ -204,13 +206,13 @@ describe('npm run load', () => {
   })
 
   test.for([
-    // Whichever is noticed first: npm start stops the others when one of its programs has gone.
+    // The message depends on timing, because npm start stops all programs when one has ended.
     ['Redis', /closed the connection|is not ready any more|does not report/],
     [
       'the API',
-      /closed the connection.*npm start tells more|is not ready any more|does not report/,
+      /closed the connection\. See the output of npm start|is not ready any more|does not report/,
     ],
-  ] as const)('when %s goes away, it says so and leaves nothing', async ([who, message]) => {
+  ] as const)('when %s is killed, it prints the reason and cleans up', async ([who, message]) => {
     const state = await temporaryFolder()
     const stack = await start(state)
     const record = JSON.parse(await readFile(join(state, 'run', 'stack.json'), 'utf8'))
@@ -223,7 +225,7 @@ describe('npm run load', () => {
     expect(await processesOf(state)).toEqual([])
   })
 
-  test('a bad path is refused before anything is started', async () => {
+  test('rejects a path that cannot be written, before it starts programs', async () => {
     const state = await temporaryFolder()
     const args = ['--json', join(state, 'no', 'x.json')]
     const load = await runLoad({ state, args, until: /cannot be written/ })
@@ -233,7 +235,7 @@ describe('npm run load', () => {
   })
 })
 
-test('the monitor does not count itself', async () => {
+test('the monitor does not count its own commands', async () => {
   const redis = await testRedis()
   const monitor = await RedisMonitor.connect(unixUrl(redis.socket))
   try {

@@ -4,7 +4,7 @@ import { factsOf, readingOf } from '@onetrip/stack/redis-info.ts'
 import { describe, expect, test } from 'vitest'
 
 describe('metrics', () => {
-  test('names, labels and values; no comments', () => {
+  test('are parsed to names, labels and values', () => {
     const text = [
       '# HELP onetrip_store_errors_total Errors',
       '# TYPE onetrip_store_errors_total counter',
@@ -22,7 +22,7 @@ describe('metrics', () => {
     ])
   })
 
-  test('quotes, braces and line ends within a label', () => {
+  test('can have quotes, braces and line ends in a label', () => {
     const [metric] = parseMetrics(String.raw`m{a="say \"}\"",b="one\ntwo\\three",c=""} +Inf`)
     expect(metric).toEqual({
       name: 'm',
@@ -31,7 +31,7 @@ describe('metrics', () => {
     })
   })
 
-  test('what is no metric is passed over', () => {
+  test('text that is not a metric is ignored', () => {
     expect(parseMetrics('<html>\n404 Not Found')).toEqual([])
   })
 })
@@ -63,12 +63,12 @@ describe('INFO', () => {
     ].join('\r\n'),
   )
 
-  test('which Redis it is', () => {
+  test('has version, build, I/O threads and process id', () => {
     const facts = { version: '8.0.6', build: 'patched-ce8d76da85e6', ioThreads: 2, pid: 42 }
     expect(factsOf(info)).toEqual(facts)
   })
 
-  test('a Redis that is no build of ours, and too old to list its I/O threads', () => {
+  test('of Redis 7 has no build and no I/O threads', () => {
     expect(factsOf(parseInfo('redis_version:7.0.15\r\nprocess_id:7'))).toEqual({
       version: '7.0.15',
       build: null,
@@ -77,7 +77,7 @@ describe('INFO', () => {
     })
   })
 
-  test("the monitor's own commands do not count", () => {
+  test("readings exclude the monitor's own commands", () => {
     expect(readingOf(info, 3)).toEqual({
       ...{ cpuSeconds: 3.75, userCpuSeconds: 2.25, kernelCpuSeconds: 1.5 },
       mainThreadCpuSeconds: 3,

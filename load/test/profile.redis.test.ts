@@ -14,7 +14,7 @@ const load = () => {
   return generateLoad({ ...options, end, signal })
 }
 
-test.runIf(canSample)('the main thread of a Redis under load is sampled by function', async () => {
+test.runIf(canSample)('samples the main thread of Redis by function', async () => {
   const pid = Number(/^process_id:(\d+)/m.exec(await server.redis.info('server'))?.[1])
   const { profile, result } = await profileThread(pid, { seconds: 0.8, signal }, load)
   expect(result.completed).toBeGreaterThan(0)
@@ -23,7 +23,7 @@ test.runIf(canSample)('the main thread of a Redis under load is sampled by funct
   expect(Object.keys(profile ?? {})).toContain('readQueryFromClient')
 })
 
-test('a thread that cannot be sampled has no profile, and the work is done all the same', async () => {
+test('runs the work without a profile if the thread cannot be sampled', async () => {
   const none = 2 ** 22 + 1 // above the highest process id of Linux
   const work = async () => 'done'
   expect(await profileThread(none, { seconds: 0.1, signal }, work)).toEqual({

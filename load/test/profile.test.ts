@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { parseProfile } from '../src/drivers/redis/profile.ts'
 
-test('shares of functions are read from a report of perf, those of the kernel as one', () => {
+test('parses shares of functions from a report of perf, and sums those of the kernel', () => {
   const report = [
     "# Samples: 2K of event 'cycles'",
     '# Overhead;Symbol                    ;IPC   [IPC Coverage]',

@@ -4,7 +4,7 @@ import { redisForThisTest } from '@onetrip/stack/testing/redis.ts'
 import { Redis } from 'ioredis'
 import { expect, onTestFinished, test } from 'vitest'
 
-test('I/O threads are those that INFO lists, or else those of the configuration', async () => {
+test('I/O threads are read from INFO, or else from the configuration', async () => {
   const { socket } = await redisForThisTest({ config: { 'io-threads': '2' } })
   const client = new Redis(socket)
   onTestFinished(() => client.disconnect())

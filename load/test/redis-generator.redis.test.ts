@@ -21,7 +21,7 @@ const shortly: Omit<LoadOptions, 'target' | 'command'> = {
   ...{ mode: 'short', connections: 3, end: { replies: 200 }, signal },
 }
 
-test('short connections send the command as often as was asked for, with random keys', async () => {
+test('short connections send the given number of commands, with random keys', async () => {
   await fillKeys(server.socket, 10, 5_000)
   const command = ['MGET', '{key}', '{key}', 'none']
   const load = await generateLoad({ ...shortly, target: server, command, keys: 10 })
@@ -39,16 +39,16 @@ test('long connections keep to a rate', async () => {
   const options = { ...shortly, mode: 'long', target: server, end, rate: 200 } as const
   const { completed } = await generateLoad({ ...options, command: ['PING'] })
   expect(completed).toBeGreaterThan(10)
-  expect(completed).toBeLessThanOrEqual(103) // one for each connection, then one every 5 ms
+  expect(completed).toBeLessThanOrEqual(103) // one per connection, then one every 5 ms
 })
 
-/** How often Redis executed a command. */
+/** The number of calls of a command since the last CONFIG RESETSTAT. */
 async function callsOf(redis: Redis, command: string): Promise<number> {
   const stats = parseInfo(await redis.info('commandstats'))
   return Number(/calls=(\d+)/.exec(stats.get(`cmdstat_${command}`) ?? '')?.[1] ?? 0)
 }
 
-test('a pipeline has several commands, which take turns', async () => {
+test('the commands of a pipeline take turns', async () => {
   await server.redis.config('RESETSTAT')
   const command = ['SET', '{key}', '{value:100}', ';', 'GET', '{key}', ';', 'NONE']
   const options = { ...shortly, mode: 'long', target: server, pipeline: 8 } as const
@@ -59,7 +59,7 @@ test('a pipeline has several commands, which take turns', async () => {
   expect(await server.redis.strlen(keyName(0))).toBe(100)
 })
 
-test('a request that does not fit into the buffer of the socket is sent in pieces', async () => {
+test('sends a request in pieces if it is larger than the socket buffer', async () => {
   const command = ['SET', '{key}', '{value:2000000}']
   const options = { ...shortly, mode: 'long', target: server, pipeline: 8, keys: 2 } as const
   const load = await generateLoad({ ...options, command, end: { replies: 48 } })
@@ -67,7 +67,7 @@ test('a request that does not fit into the buffer of the socket is sent in piece
   expect(await server.redis.strlen(keyName(1))).toBe(2_000_000)
 })
 
-test('the list of LPUSH stays short', async () => {
+test('the load LPUSH keeps its list short', async () => {
   const command = commandOf('LPUSH', 10)
   const options = { ...shortly, mode: 'long', target: server, pipeline: 8 } as const
   await generateLoad({ ...options, command, end: { replies: 6_400 } })
@@ -75,7 +75,7 @@ test('the list of LPUSH stays short', async () => {
   expect(await server.redis.llen(LIST)).toBeLessThan(200)
 })
 
-describe('replies that are not read', () => {
+describe('discarded replies', () => {
   const bytes = 20_000
   const discarding: Omit<LoadOptions, 'target' | 'end'> = {
     ...{ mode: 'discard', connections: 4, pipeline: 4, command: ['GET', '{key}'], signal },
@@ -90,7 +90,7 @@ describe('replies that are not read', () => {
     return { redis, target: { port } }
   }
 
-  test('are counted to the byte', async () => {
+  test('are counted by their bytes', async () => {
     const { redis, target } = await redisWithPort()
     await redis.config('RESETSTAT')
     const end = { seconds: 0.3 }
@@ -105,7 +105,7 @@ describe('replies that are not read', () => {
     ['a shorter one', ['set', keyName(0), 'x'.repeat(bytes - 1)]],
     ['a missing key', ['del', keyName(0)]],
     ['an error', ['copy', 'list', keyName(0), 'REPLACE']],
-  ] as const)('%s among them does not go unnoticed', async ([, change]) => {
+  ] as const)('%s among them is detected', async ([, change]) => {
     const { redis, target } = await redisWithPort()
     const done = new AbortController()
     const load = generateLoad({ ...discarding, target, end: {}, signal: done.signal })
@@ -118,7 +118,7 @@ describe('replies that are not read', () => {
     expect(errors['reply of another length']).toBeGreaterThan(0)
   })
 
-  test('are counted as failures by Redis: errors, and keys that are not there', async () => {
+  test('countFailures reads error replies and missing keys from INFO', async () => {
     const { redis, socket } = server
     const { result, failures } = await countFailures({ socket }, async () => {
       await redis.mget('a', 'b', LIST)
@@ -136,7 +136,7 @@ describe('replies that are not read', () => {
   })
 })
 
-test('errors are counted by kind', async () => {
+test('counts errors by kind', async () => {
   const refused = await generateLoad({ ...shortly, target: server, command: ['NONE'] })
   expect(refused).toMatchObject({ completed: 200, errors: { 'error reply': 200 } })
   const options = { ...shortly, end: { seconds: 0.1 }, command: ['PING'] }
@@ -145,7 +145,7 @@ test('errors are counted by kind', async () => {
   expect([completed, Object.keys(errors)]).toEqual([0, ['connect ENOENT']])
 })
 
-test('idle connections are all accepted, or an error says why not', async () => {
+test('opens all idle connections, or fails with the reason', async () => {
   const small = await redisForThisTest({ config: { 'tcp-backlog': '4' } })
   const fleet = await holdConnections(small.socket, 300, signal)
   await fleet.stop()

@@ -6,7 +6,7 @@ import { redisForEach } from '../src/drivers/redis/servers.ts'
 import type { Context } from '../src/experiment/experiment.ts'
 import { product } from '../src/experiment/shape.ts'
 
-test('only the Redis of the case that is measured runs, and all do in the end', async () => {
+test('only the Redis of the measured case runs, and all of them at the end', async () => {
   const pids = new Map<string, number>()
   const start = async ({ build }: { build: string }) => {
     const child = spawn('sleep', ['60'])

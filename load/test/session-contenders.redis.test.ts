@@ -3,11 +3,11 @@ import { apisOfThisFile } from './support/apis.ts'
 
 const apis = apisOfThisFile()
 
-/** Lets all that is to be written wait, until `resumeWrites`. */
+/** Blocks write commands until `resumeWrites`. */
 const pauseWrites = () => apis.redis.call('CLIENT', 'PAUSE', 60_000, 'WRITE')
 const resumeWrites = () => apis.redis.call('CLIENT', 'UNPAUSE')
 
-/** So many clients wait to have this command executed. */
+/** Waits until a number of clients are blocked in this command. */
 const waiting = (command: string, clients: number) =>
   vi.waitFor(
     async () => {
@@ -18,21 +18,21 @@ const waiting = (command: string, clients: number) =>
     { timeout: 20_000 },
   )
 
-test('connect-redis: a view is three round trips', async () => {
+test('connect-redis: a view needs three round trips', async () => {
   const api = await apis.forThisTest('connect-redis')
   const token = await api.login('ada')
   const before = await apis.commands()
   await api.view(token, 'tea')
-  expect(await apis.commands()).toBe(before + 4) // GET, ZINCRBY, SET; the INFO before
+  expect(await apis.commands()).toBe(before + 4) // GET, ZINCRBY, SET, and the previous INFO
 })
 
-test('connect-redis: of views at the same time, one overwrites the other', async () => {
+test('connect-redis: concurrent views overwrite each other', async () => {
   const api = await apis.forThisTest('connect-redis')
   const other = await apis.forThisTest('connect-redis')
   const token = await api.login('ada')
   await pauseWrites()
   const views = [api.view(token, 'tea'), other.view(token, 'milk')]
-  await waiting('zincrby', 2) // by then both have read the session
+  await waiting('zincrby', 2) // both have read the session
   await resumeWrites()
   for (const view of views) expect(await view).toMatchObject({ status: 200, body: { views: 1 } })
   expect((await api.get('/me/views', token)).body).toMatchObject({ items: { length: 1 } })
@@ -43,17 +43,17 @@ test('connect-redis: of views at the same time, one overwrites the other', async
   expect((await ours.get('/me/views', ourToken)).body).toMatchObject({ items: { length: 2 } })
 })
 
-test('connect-redis: a view brings back the session that was logged out meanwhile', async () => {
+test('connect-redis: a concurrent view restores a session that was logged out', async () => {
   const api = await apis.forThisTest('connect-redis')
   const token = await api.login('ada')
   const [session = ''] = await apis.redis.keys('limit:sess:*')
-  const other = apis.redis.duplicate() // as a second process of the application
+  const other = apis.redis.duplicate() // simulates a second process of the application
   onTestFinished(() => other.disconnect())
   await other.ping()
 
   await pauseWrites()
   const view = api.view(token, 'tea')
-  await waiting('zincrby', 1) // by then the view has read the session
+  await waiting('zincrby', 1) // the view has read the session
   const logout = other.del(session)
   await waiting('del', 1)
   await resumeWrites()

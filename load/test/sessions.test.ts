@@ -4,7 +4,7 @@ import { logIn } from '../src/drivers/http/sessions.ts'
 
 const never = new AbortController().signal
 
-/** An API that logs `room` users in and then answers `refusal`. */
+/** An API that accepts `room` logins and then answers with the status `refusal`. */
 async function api(room = Number.POSITIVE_INFINITY, refusal = 503) {
   const users: string[] = []
   const inside = new Set<string>()
@@ -28,7 +28,7 @@ async function api(room = Number.POSITIVE_INFINITY, refusal = 503) {
   return { url, users, inside }
 }
 
-test('logs different users in, and all of them out', async () => {
+test('logs in different users, and logs out all of them', async () => {
   const { url, users, inside } = await api()
   const sessions = await logIn(url, 20, never)
   expect(sessions.tokens).toHaveLength(20)
@@ -41,17 +41,14 @@ test('logs different users in, and all of them out', async () => {
 test.each([
   [503, /Logging in at .* failed.*503 full/],
   [429, /\(429\).*LOGIN_LIMIT_PER_ADDRESS=0/],
-])(
-  'those who are logged in before a refusal (%d) are logged out again',
-  async (status, message) => {
-    const { url, users, inside } = await api(12, status)
-    await expect(logIn(url, 20, never)).rejects.toThrow(message)
-    expect(users).toHaveLength(12)
-    expect(inside.size).toBe(0)
-  },
-)
+])('users who are logged in before a refusal (%d) are logged out', async (status, message) => {
+  const { url, users, inside } = await api(12, status)
+  await expect(logIn(url, 20, never)).rejects.toThrow(message)
+  expect(users).toHaveLength(12)
+  expect(inside.size).toBe(0)
+})
 
-test('an interrupt ends it', async () => {
+test('an interrupt ends the logins', async () => {
   const { url, inside } = await api()
   await expect(logIn(url, 20, AbortSignal.abort(new Error('enough')))).rejects.toThrow('enough')
   expect(inside.size).toBe(0)

@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { changeBetween, summarize, summarizeRatios } from '../src/experiment/statistics.ts'
 
-test('a summary is the middle, or halfway between the two in the middle, with the range', () => {
+test('a summary has the median and the range', () => {
   const samples = [100, 9, 20]
   expect(summarize(samples)).toEqual({ median: 20, min: 9, max: 100 })
   expect(samples).toEqual([100, 9, 20])
@@ -11,11 +11,11 @@ test('a summary is the middle, or halfway between the two in the middle, with th
   expect(() => summarize([])).toThrow(RangeError)
 })
 
-/** Ratios as rounds give them: some more, some less, within a factor of ten. */
+/** Random ratios between 0.1 and 10. */
 const ratios = (length: number) =>
   fc.array(fc.double({ min: 0.1, max: 10, noNaN: true }), { minLength: length, maxLength: 20 })
 
-/** Draws that scatter around 1 by about a tenth, as logarithms normally. */
+/** Log-normal values with a median of 1 and a standard deviation of 0.1 of their logarithms. */
 function noise(seed: number): () => number {
   const random = seededRandom(seed)
   return () => {
@@ -24,13 +24,13 @@ function noise(seed: number): () => number {
   }
 }
 
-/** In how many of so many trials it is so. */
+/** The share of trials with the result true. */
 function shareOf(trials: number, isSo: () => boolean): number {
   return Array.from({ length: trials }, isSo).filter(Boolean).length / trials
 }
 
-test("an interval is as wide as Student's t says", () => {
-  // Logarithms of -1 and 1 in turns: their mean is 0, the tables have the rest.
+test("the width of an interval follows Student's t", () => {
+  // The logarithms -1 and 1 in turn have a mean of 0. The expected widths are from tables of the distribution.
   const widths = [2, 6, 10, 30].map((rounds) => {
     const ratios = Array.from({ length: rounds }, (_, index) => Math.exp(index % 2 ? 1 : -1))
     const { interval } = summarizeRatios(ratios)
@@ -53,7 +53,7 @@ describe('ratios over the rounds', () => {
     )
   })
 
-  test('turned round, they are the same statement turned round', () => {
+  test('inverse ratios have the inverse mean and interval', () => {
     fc.assert(
       fc.property(ratios(2), (values) => {
         const one = summarizeRatios(values)
@@ -64,7 +64,7 @@ describe('ratios over the rounds', () => {
     )
   })
 
-  test('of many comparisons, 95 in 100 intervals have what is true', () => {
+  test('95 % of the intervals contain the true ratio', () => {
     const draw = noise(17)
     for (const rounds of [5, 20]) {
       const right = shareOf(4_000, () => {
@@ -75,7 +75,7 @@ describe('ratios over the rounds', () => {
     }
   })
 
-  test('one round has no interval, none has nothing', () => {
+  test('one round has no interval, and an empty list is rejected', () => {
     expect(summarizeRatios([3])).toMatchObject({ mean: expect.closeTo(3), interval: null })
     expect(() => summarizeRatios([])).toThrow(RangeError)
     expect(() => summarizeRatios([1, 0])).toThrow(RangeError)
@@ -83,7 +83,7 @@ describe('ratios over the rounds', () => {
 })
 
 describe('a change between two runs', () => {
-  test('of nothing is none, whichever way round', () => {
+  test('is inverse if the runs are swapped, and 1 for equal runs', () => {
     fc.assert(
       fc.property(ratios(2), ratios(2), (before, after) => {
         const there = changeBetween(before, after, 0.99)
@@ -95,14 +95,14 @@ describe('a change between two runs', () => {
     )
   })
 
-  test('without any scatter it is exact', () => {
+  test('is exact without variance', () => {
     const { mean, interval } = changeBetween([5, 5], [6, 6], 0.99)
     expect([mean, interval.low, interval.high].map((x) => x.toFixed(9))).toEqual(
       Array(3).fill('1.200000000'),
     )
   })
 
-  test('where nothing changed, about 1 in 100 says that something did', () => {
+  test('is a false positive in about 1 % of the cases', () => {
     const draw = noise(18)
     const rounds = () => Array.from({ length: 5 }, draw)
     const wrong = shareOf(4_000, () => {
@@ -113,7 +113,7 @@ describe('a change between two runs', () => {
     expect(wrong).toBeLessThan(0.016)
   })
 
-  test('needs two rounds of both', () => {
+  test('needs two rounds of both runs', () => {
     expect(() => changeBetween([1], [1, 2], 0.99)).toThrow('two data points')
     expect(() => changeBetween([1, 0], [1, 2], 0.99)).toThrow(RangeError)
   })

@@ -1,14 +1,14 @@
 import type { Command, Sender } from '@onetrip/session-store'
 
-/** One connection of a client that competes with ours. */
+/** One connection of another client. */
 export type Contender = Omit<Sender, 'name'>
 
 export interface ContenderOptions {
   /** `redis://…` or `unix:///…`. */
   redisUrl: string
-  /** How long an update may take, for clients that have such a limit. */
+  /** The deadline of an update, for clients with such an option. */
   deadlineMs: number
 }
 
-/** A command as most clients want it. */
+/** A command in the form that most clients accept. */
 export const words = (command: Command): string[] => command.map(String)

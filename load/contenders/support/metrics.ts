@@ -1,6 +1,6 @@
 import { type RoundTrip, roundTripChannel } from '@onetrip/session-store'
 
-/** What `npm run load` reads of an API's `/metrics`, for a contender that has its own routes. */
+/** The metrics that `npm run load` reads, for contenders with their own routes. */
 export function processMetrics(facts: { strategy: string; transport: string }): () => string {
   let roundTrips = 0
   let commands = 0

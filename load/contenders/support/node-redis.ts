@@ -3,7 +3,7 @@ import { createClient } from 'redis'
 import { publishRoundTrip } from '../../../packages/session-store/src/diagnostics.ts'
 import { type ContenderOptions, words } from './contender.ts'
 
-/** A node-redis client as its README sets one up, connected. */
+/** Connects a node-redis client that is configured as in its README. */
 export async function nodeRedis({ redisUrl }: Pick<ContenderOptions, 'redisUrl'>) {
   const client = createClient({ url: redisUrl, disableOfflineQueue: true })
   client.on('error', (error: Error) => void process.stderr.write(`node-redis: ${error.message}\n`))
@@ -13,9 +13,8 @@ export async function nodeRedis({ redisUrl }: Pick<ContenderOptions, 'redisUrl'>
 type Client = Awaited<ReturnType<typeof nodeRedis>>
 
 /**
- * All commands as one pipeline, as its documentation has it. Of a pipeline in which Redis refuses a
- * command, node-redis rejects with the first error and does not tell which command it was: what became
- * of the commands is unknown.
+ * Sends all commands in one pipeline, as in the documentation of node-redis. If Redis refuses a command, node-redis
+ * rejects with the first error without the index of the command, so the outcome of all commands is unknown.
  */
 export async function sendPipeline(
   client: Client,

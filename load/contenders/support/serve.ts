@@ -1,15 +1,15 @@
 import { createSessionStore, type Sender } from '@onetrip/session-store'
 import { redisAddress } from '@onetrip/stack/address.ts'
-// The only place in load/ that imports an application. A comparison of clients is honest only if all
-// of them stand behind the same routes (schemas, token check, answers), and the routes are apps/api's.
+// The only module in load/ that imports an application, because a fair comparison of clients needs the same routes
+// (schemas, token check, answers) for all of them: those of apps/api.
 import { buildApp } from '../../../apps/api/src/app.ts'
 import { trustingAuthenticator } from '../../../apps/api/src/authenticator.ts'
 import { loadConfig } from '../../../apps/api/src/config.ts'
 import type { Contender, ContenderOptions } from './contender.ts'
 
 /**
- * Serves the API of apps/api through another client, until SIGTERM or SIGINT. The settings are those of
- * apps/api; as there, `REDIS_POOL_SIZE` connections take turns.
+ * Runs the API of apps/api with another client, until SIGTERM or SIGINT. The settings are those of apps/api;
+ * `REDIS_POOL_SIZE` connections are used in turn.
  */
 export async function serve(
   name: string,
@@ -24,7 +24,7 @@ export async function serve(
     sender: inTurn(name, contenders),
     deadlineMs,
     idleSeconds: config.SESSION_IDLE_SECONDS,
-    janitor: false, // its commands are no part of what is measured
+    janitor: false, // its commands would be measured, too
     tokens: {
       secrets: config.SESSION_SECRETS.split(','),
       lifetimeSeconds: config.SESSION_LIFETIME_SECONDS,
@@ -42,7 +42,7 @@ export async function serve(
   await app.listen({ host: config.HOST, port: config.PORT })
 }
 
-/** Ends an application on SIGTERM or SIGINT, and then what it works with. */
+/** Closes an application on SIGTERM or SIGINT, then calls `andThen`. */
 export function closeOnSignal(
   app: { close(): Promise<unknown> },
   andThen: () => Promise<unknown>,
@@ -58,10 +58,10 @@ function inTurn(name: string, contenders: readonly Contender[]): Sender {
   let turn = 0
   return {
     name,
-    // Not async: another promise for each request is no part of the client.
+    // Not async, because another promise per request would add to the cost of the client.
     send(update) {
       const contender = contenders[turn++ % contenders.length]
-      if (!contender) throw new Error('there is no connection')
+      if (!contender) throw new Error('the pool has no connection')
       return contender.send(update)
     },
     close: async () => void (await Promise.all(contenders.map((contender) => contender.close()))),

@@ -1,6 +1,6 @@
 import { MAX_NAME_LENGTH, NAME_PATTERN } from '@onetrip/session-store'
 
-// What the routes of apps/api take and answer, for a contender that has its own routes.
+// The schemas of apps/api's routes, for contenders with their own routes.
 
 const name = { type: 'string', minLength: 1, maxLength: MAX_NAME_LENGTH, pattern: NAME_PATTERN }
 const text = { type: 'string' }

@@ -43,57 +43,81 @@ interface Flags extends Omit<Size, 'sessions' | 'viewsPerSecond'>, Omit<Machines
 const count = quantity(1)
 const amount = quantity(0)
 
-/** `npm run capacity`: what sessions and views need, computed from what was measured. */
+/** `npm run capacity`: computes the machines for given numbers of sessions and views from published results. */
 export function capacityCommand(invocation: Invocation): Command {
   const command = new Command('capacity')
     .description('compute API processes, Redis nodes and memory from load/results')
-    .optionsGroup('What there is:')
-    .option('--sessions <n>', 'at the same time (default: a table of several sizes)', count)
+    .optionsGroup('Sessions and views:')
+    .option('--sessions <n>', 'concurrent sessions (default: a table of several sizes)', count)
     .option(
       '--views-per-second <n>',
-      `(default: each session one in ${SECONDS_PER_VIEW} s)`,
+      `page views per second (default: one per session in ${SECONDS_PER_VIEW} s)`,
       amount,
     )
-    .option('--items <n>', 'different items', count, defaults.items)
-    .option('--items-per-session <n>', 'viewed by each session', amount, defaults.itemsPerSession)
-    .option('--data-bytes <n>', 'data of each session', amount, defaults.dataBytes)
-    .optionsGroup('What it runs on:')
+    .option('--items <n>', 'number of different items', count, defaults.items)
+    .option(
+      '--items-per-session <n>',
+      'items viewed by each session',
+      amount,
+      defaults.itemsPerSession,
+    )
+    .option('--data-bytes <n>', 'data of each session in bytes', amount, defaults.dataBytes)
+    .optionsGroup('Machines:')
     .option(
       '--cores-per-node <n>',
-      'of a Redis node',
+      'cores of a Redis node',
       wholeNumber(1, 1_024),
       machineDefaults.coresPerNode,
     )
-    .addOption(ofNode('--node-memory <bytes>', 'B', machineDefaults.nodeMemory))
-    .addOption(ofNode('--node-network <bits>', 'b/s', machineDefaults.nodeNetwork))
-    .option('--replicas <n>', 'of each primary', wholeNumber(0, 10), machineDefaults.replicas)
-    .option('--partitions <n>', '(default: as many as are advisable)', wholeNumber(1, 16_384))
+    .addOption(
+      nodeOption('--node-memory <bytes>', 'memory of a Redis node', {
+        unit: 'B',
+        value: machineDefaults.nodeMemory,
+      }),
+    )
+    .addOption(
+      nodeOption('--node-network <bits>', 'network bandwidth of a Redis node', {
+        unit: 'b/s',
+        value: machineDefaults.nodeNetwork,
+      }),
+    )
+    .option(
+      '--replicas <n>',
+      'replicas of each primary',
+      wholeNumber(0, 10),
+      machineDefaults.replicas,
+    )
+    .option(
+      '--partitions <n>',
+      'number of partitions (default: the recommended number)',
+      wholeNumber(1, 16_384),
+    )
     .option(
       '--max-stall-ms <n>',
-      'that the move of a slot may block a node',
+      'the longest time that the move of a slot may block a node',
       wholeNumber(1, 1e6),
       machineDefaults.maxStallMs,
     )
     .optionsGroup('Output:')
     .option('--json', 'print JSON')
     .addOption(new Option('--markdown', 'print Markdown').conflicts('json'))
-    .option('--results <folder>', 'the measurements', published)
+    .option('--results <folder>', 'the folder with the measurements', published)
     .optionsGroup('Check:')
     .addOption(
-      new Option('--check [sessions]', 'measure, and print it beside what is predicted')
+      new Option('--check [sessions]', 'measure again, and compare with the predictions')
         .argParser(list(count))
         .preset('1M,5M')
         .conflicts(['sessions', 'json']),
     )
-    .option('--quick', 'with --check: a first impression')
+    .option('--quick', 'with --check: a short measurement')
   return command
     .addHelpText(
       'after',
       `
-Numbers may have a prefix: 10k, 1.5M, 2G or 2B, 1T. docs/scaling.md describes the model and its limits.
+Numbers may have a decimal suffix: 10k, 1.5M, 2G or 2B, 1T. docs/scaling.md describes the model and its limits.
 
---check fills a Redis with 1 and 5 million sessions and records views on clusters of 1 to 3 nodes. It takes
-about ten minutes, 6 GB of memory, and starts and removes what it needs.
+--check fills a Redis with 1 and 5 million sessions and records views on clusters of 1 to 3 nodes. It takes about
+ten minutes and 6 GB of memory. It starts the Redis servers that it needs, and stops them at the end.
 
 Examples:
   npm run capacity                                                # 1 thousand to 1 billion sessions
@@ -109,8 +133,12 @@ Examples:
     })
 }
 
-const ofNode = (flags: string, unit: string, value: number) =>
-  new Option(flags, 'of a Redis node')
+const nodeOption = (
+  flags: string,
+  description: string,
+  { unit, value }: { unit: string; value: number },
+) =>
+  new Option(flags, description)
     .argParser(quantity(1_000, unit))
     .default(value, `${value / 1e9}G${unit}`)
 
@@ -146,7 +174,7 @@ const machinesOf = ({ coresPerNode, nodeMemory, nodeNetwork, replicas, maxStallM
   ...{ coresPerNode, nodeMemory, nodeNetwork, replicas, maxStallMs },
 })
 
-/** Measures large fillings and clusters anew. */
+/** Measures memory and clusters again, and prints the results beside the predictions. */
 async function check(known: Known, flags: Flags, invocation: Invocation): Promise<void> {
   const sessions = flags.check ?? []
   const measured = await measure(memory, { large: sessions }, flags, invocation)

@@ -7,7 +7,7 @@ import { readResult } from '../reporting/files.ts'
 import type { Measurements, Threads } from './model.ts'
 import { lineThrough, type Points } from './points.ts'
 
-/** The results that the model needs, and how they are made. */
+/** The results that the model needs, with the arguments of `npm run load --` that create them. */
 export const sources = {
   'http-views.json': 'http --reads 0 --sessions 1000 --variants batch',
   'cluster.json': 'cluster',
@@ -20,11 +20,11 @@ type File = keyof typeof sources
 
 interface Source {
   file: File
-  /** When it was measured, in ISO 8601. */
+  /** The date of the measurement, in ISO 8601. */
   date: string
 }
 
-/** A figure of the model, and where it is from. */
+/** A parameter of the model and its source. */
 interface Input extends Source {
   what: string
   value: number
@@ -34,16 +34,16 @@ interface Input extends Source {
 export interface Known {
   measured: Measurements
   inputs: Input[]
-  /** How far the measurements go. */
+  /** The largest measured values. */
   range: { sessions: number; nodes: number; sessionsOfPartition: number }
   rows: Readonly<Record<File, Rows>>
 }
 
 /**
- * Reads the measurements.
+ * Reads the parameters of the model from results.
  *
- * @param folder of the results: load/results.
- * @throws Problem when a result is missing or has not what the model needs, saying how it is made.
+ * @param folder with the results: load/results.
+ * @throws Problem when a result is missing or incomplete. The message has the command that creates it.
  */
 export async function readMeasurements(folder: string): Promise<Known> {
   const read = async <Name extends File>(file: Name) => {
@@ -79,7 +79,7 @@ export async function readMeasurements(folder: string): Promise<Known> {
       (bytes - bytesOfSlots) / small,
     ])
   const counted = rowOf(memory, { sessions: 1 })
-  /** Of both keys of a partition. */
+  /** Combines a metric of both keys of a partition. */
   const ofKeys = (metric: string, join: (...values: number[]) => number): Points => {
     const [first = [], ...others] = slots.rows
       .values('key')
@@ -102,7 +102,7 @@ export async function readMeasurements(folder: string): Promise<Known> {
     bytesByItems: perSession({ dataBytes: 0 }, 'items'),
     bytesByData: perSession({ items: 0 }, 'dataBytes'),
     bytesPerItem: need(memory, counted, 'bytes') / Number(counted.case.items),
-    // redis-cli moves several keys at once, so both may block a node together.
+    // redis-cli moves several keys with one command, so the stalls of both keys add up.
     stallMs: ofKeys('sourceMs', (...values) => values.reduce((sum, one) => sum + one, 0)),
     payloadMb: ofKeys('megabytes', Math.max),
   }
@@ -126,8 +126,8 @@ interface Found extends Source {
 }
 
 /**
- * The work of a batch, which is to read and to write it, as I/O threads take it from the main thread; that of
- * its commands stays there. Measured with a SET in each batch.
+ * The CPU time of a node with I/O threads. I/O threads take over a part of the cost of each batch (reading and
+ * writing); the cost of its commands stays in the main thread. The part was measured with one SET per batch.
  */
 function withIoThreads({ main, others }: Threads, io: Found): Threads {
   const rows = io.rows.where({ command: 'SET', build: 'patched' })
@@ -149,7 +149,7 @@ function withIoThreads({ main, others }: Threads, io: Found): Threads {
 }
 
 const howToMake = (file: File) =>
-  `npm run capacity computes from it; to make it: npm run load -- ${sources[file]} --json load/results/${file}`
+  `npm run capacity needs this result. To create it: npm run load -- ${sources[file]} --json load/results/${file}`
 
 function rowOf({ file, rows }: Found, part: Partial<Case>): Row {
   const row = rows.find(part)
@@ -160,10 +160,10 @@ function rowOf({ file, rows }: Found, part: Partial<Case>): Row {
 function need({ file }: Found, row: Row, metric: string): number {
   const value = row.median(metric)
   if (value !== null) return value
-  throw new Problem(`${file} has no ${metric} of ${JSON.stringify(row.case)}. ${howToMake(file)}`)
+  throw new Problem(`${file} has no ${metric} for ${JSON.stringify(row.case)}. ${howToMake(file)}`)
 }
 
-/** Medians of a metric over a factor, or over another metric; rows without it are left out. */
+/** Medians of metric `y` over `x`, a factor or another metric. Rows without a value are omitted. */
 function pointsOf(found: Found, part: Partial<Case>, [x, y]: readonly [string, string]): Points {
   const points = found.rows.where(part).all.flatMap((row): Points => {
     const at = row.case[x] ?? row.median(x)

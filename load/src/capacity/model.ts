@@ -1,35 +1,41 @@
 import { Problem } from '@onetrip/stack/problem.ts'
 import { fullestShare, MAX_PARTITIONS, powerOfTwo } from './partitions.ts'
-import { along, type Line, on, type Points, reaching } from './points.ts'
+import { interpolate, type Line, largestWithin, type Points, valueAt } from './points.ts'
 
-/** What was measured, in the units of the metrics. */
+/** The measured parameters of the model. CPU times are in microseconds per view. */
 export interface Measurements {
-  /** CPU of a process of the API, with one Redis. */
+  /** CPU time of an API process with one Redis. */
   apiMicros: number
-  /** That a process of the API sends together at full speed. */
+  /** The size of the batches of an API process at full speed. */
   viewsPerBatch: number
-  /** CPU per view of a node's threads, by batches per view, without and with I/O threads. */
+  /** CPU time of a node without I/O threads. */
   plain: Threads
+  /** CPU time of a node with I/O threads. */
   threaded: Threads
-  /** CPU per view of the client alone: with one Redis, and by batches per view with a cluster. */
+  /** CPU time of the client with one Redis. */
   clientOfOne: number
+  /** CPU time of the client with a cluster, by batches per view. */
   client: Line
-  /** Network bytes of a view, by batches per view. */
+  /** Network bytes per view to Redis, by batches per view. */
   bytesIn: Line
+  /** Network bytes per view from Redis, by batches per view. */
   bytesOut: Line
   commandsPerView: number
-  /** Bytes that a cluster needs for its slots, all nodes together. */
+  /** Memory for the slots of a cluster, in bytes, of all nodes together. */
   bytesOfSlots: number
-  /** Bytes of a session by items viewed, and by bytes of data; of the count of an item. */
+  /** Bytes of a session, by items viewed. */
   bytesByItems: Points
+  /** Bytes of a session, by bytes of data. */
   bytesByData: Points
+  /** Bytes of the view count of an item. */
   bytesPerItem: number
-  /** Milliseconds that both keys of a partition block a node, and their payload in MB, by sessions. */
+  /** Milliseconds that the move of a partition blocks a node, by sessions. */
   stallMs: Points
+  /** Payload of the larger key of a partition in MB, by sessions. */
   payloadMb: Points
 }
 
-/** CPU per view of a node, by batches per view. */
+/** CPU time of a node's threads per view, by batches per view. */
 export interface Threads {
   main: Line
   others: Line
@@ -38,9 +44,9 @@ export interface Threads {
 export interface Size {
   sessions: number
   viewsPerSecond: number
-  /** Different items that are viewed. */
+  /** The number of different items. */
   items: number
-  /** Viewed by each session; the store keeps 25. */
+  /** Items viewed by each session. The store keeps 25. */
   itemsPerSession: number
   dataBytes: number
 }
@@ -53,9 +59,9 @@ export interface Machines {
   nodeNetwork: number
   /** Of each primary. */
   replicas: number
-  /** The longest that the move of a slot may block a node. */
+  /** The longest time that the move of a slot may block a node. */
   maxStallMs: number
-  /** Null: as many as are advisable. */
+  /** Null for the recommended number. */
   partitions: number | null
 }
 
@@ -67,46 +73,49 @@ export interface Plan {
   primaries: number
   replicas: number
   partitions: number
-  /** Fields of the hash `login` of a partition. */
   sessionsPerPartition: number
   stallMs: number
   payloadMb: number
-  /** The fullest node's share of all sessions. */
+  /** The share of all sessions on the fullest node. */
   fullestShare: number
   batchesPerView: number
   /** Of all primaries. */
   memoryBytes: number
-  /** Of the fullest node: what is used, as a share of what may be used. */
+  /** Resources used by the fullest node, as shares of the planned maximum. */
   use: Readonly<Record<Resource, number>>
+  /** Of the fullest node, in bytes. */
   memoryPerNode: number
+  /** Share of a core. */
   mainPerNode: number
+  /** Bits per second. */
   networkPerNode: number
-  /** The same for the main thread that counts the most viewed item, which no node can share. */
+  /** CPU time for counting the views of the most viewed item, as a share of the planned maximum. */
   hottestItem: number
   runsOutFirst: Resource | 'one item'
 }
 
-/** Shares of a core, of a link, and of a node's memory that are planned for. */
-const BUSY = 0.7
-const FILLED = 0.6
-/** The most viewed item may take half of the time of a main thread that is planned for. */
-const HOT = BUSY / 2
-/** Below this many cores, a node has no I/O threads. */
+/** The planned maximum of a core and of a link. */
+const PLANNED_USE = 0.7
+/** The planned maximum of a node's memory. */
+const PLANNED_MEMORY = 0.6
+/** The planned maximum of a main thread's time for the most viewed item. */
+const PLANNED_ITEM_USE = PLANNED_USE / 2
+/** Nodes with at least this number of cores have I/O threads. */
 export const THREADED_CORES = 4
-/** Advisable: nodes get whole partitions, so there should be many for each. */
+/** Nodes have whole partitions. With many partitions per node, their load is more even. */
 const PARTITIONS_PER_NODE = 16
-/** A Redis Cluster has at least so many primaries: a majority must outlive one of them. */
-const MIN_CLUSTER = 3
+/** In a cluster, a majority of primaries must survive the failure of one. */
+const MIN_CLUSTER_PRIMARIES = 3
 const KEPT_VIEWS = 25
 
 /**
- * What sessions and views need.
+ * Computes processes, nodes and partitions for a size.
  *
- * @throws Problem when no number of nodes is enough.
+ * @throws Problem when no number of nodes is sufficient.
  */
 export function planFor(size: Size, machines: Machines, measured: Measurements): Plan {
   const given = machines.partitions
-  const moved = powerOfTwo(size.sessions / reaching(measured.stallMs, machines.maxStallMs))
+  const moved = powerOfTwo(size.sessions / largestWithin(measured.stallMs, machines.maxStallMs))
   for (let partitions = given ?? moved; ; partitions *= 2) {
     const primaries = primariesFor(partitions, size, machines, measured)
     const isLast = given !== null || partitions >= MAX_PARTITIONS
@@ -116,17 +125,14 @@ export function planFor(size: Size, machines: Machines, measured: Measurements):
     if (!isLast) continue
     const [sessions, views] = [size.sessions, size.viewsPerSecond].map(grouped)
     throw new Problem(
-      `${sessions} sessions and ${views} views per second do not fit: one of ${grouped(partitions)} partitions is more than a node can take. Give larger nodes${given === null ? '' : ' or more partitions'}.`,
+      `${sessions} sessions and ${views} views per second do not fit: one of ${grouped(partitions)} partitions is too large for a node. Use larger nodes${given === null ? '' : ' or more partitions'}.`,
     )
   }
 }
 
 const grouped = (count: number) => count.toLocaleString('en-US')
 
-/**
- * The fewest nodes of which each, with the partitions it has, does not use more than it may; null when no number
- * of nodes is enough.
- */
+/** The smallest number of primaries that keeps every node within its planned use; null if none does. */
 function primariesFor(
   partitions: number,
   size: Size,
@@ -137,9 +143,9 @@ function primariesFor(
   if (!isEnough(leastUse(1 / partitions))) return null
   const { memory, network } = leastUse(1)
   const fewest = Math.ceil(Math.max(memory, network, 1))
-  // Beyond twice the partitions, hardly any node gets another one.
-  for (let nodes = fewest; nodes <= 2 * partitions + MIN_CLUSTER; nodes++) {
-    if (nodes > 1 && nodes < MIN_CLUSTER) continue
+  // With more than two nodes per partition, additional nodes hardly change the fullest one.
+  for (let nodes = fewest; nodes <= 2 * partitions + MIN_CLUSTER_PRIMARIES; nodes++) {
+    if (nodes > 1 && nodes < MIN_CLUSTER_PRIMARIES) continue
     const share = fullestShare(partitions, nodes)
     if (isEnough(useOf({ nodes, share }, size, machines, measured))) return nodes
   }
@@ -158,31 +164,31 @@ function details(
   const share = fullestShare(partitions, primaries)
   const use = useOf({ nodes: primaries, share }, size, machines, measured)
   const batches = batchesPerView(primaries, measured.viewsPerBatch)
-  // The API was measured with one Redis. What the client needs more for a cluster comes on top.
-  const more = primaries === 1 ? 0 : on(measured.client, batches) - measured.clientOfOne
+  // The API was measured with one Redis. Add the additional CPU time of the client for a cluster.
+  const more = primaries === 1 ? 0 : valueAt(measured.client, batches) - measured.clientOfOne
   const apiMicros = measured.apiMicros + Math.max(0, more)
   const sessionsPerPartition = Math.ceil(size.sessions / partitions)
-  const hottestItem = hottestItemShare(size, machines, measured) / HOT
+  const hottestItem = hottestItemShare(size, machines, measured) / PLANNED_ITEM_USE
   const first = (Object.entries(use) as [Resource, number][]).reduce((a, b) =>
     b[1] > a[1] ? b : a,
   )
   return {
-    apiProcesses: Math.ceil((size.viewsPerSecond * apiMicros) / 1e6 / BUSY),
+    apiProcesses: Math.ceil((size.viewsPerSecond * apiMicros) / 1e6 / PLANNED_USE),
     ...{ apiMicros, primaries, partitions, sessionsPerPartition, use, hottestItem },
     replicas: primaries * machines.replicas,
-    stallMs: along(measured.stallMs, sessionsPerPartition),
-    payloadMb: along(measured.payloadMb, sessionsPerPartition),
+    stallMs: interpolate(measured.stallMs, sessionsPerPartition),
+    payloadMb: interpolate(measured.payloadMb, sessionsPerPartition),
     fullestShare: share,
     batchesPerView: batches,
     memoryBytes: memoryOf(size, measured, primaries > 1),
-    memoryPerNode: use.memory * machines.nodeMemory * FILLED,
-    mainPerNode: use['main thread'] * BUSY,
-    networkPerNode: use.network * machines.nodeNetwork * BUSY,
+    memoryPerNode: use.memory * machines.nodeMemory * PLANNED_MEMORY,
+    mainPerNode: use['main thread'] * PLANNED_USE,
+    networkPerNode: use.network * machines.nodeNetwork * PLANNED_USE,
     runsOutFirst: hottestItem > Math.max(1, first[1]) ? 'one item' : first[0],
   }
 }
 
-/** Of a node with this share of the sessions, as shares of what may be used. */
+/** The resources used by a node with this share of the sessions, as shares of the planned maximum. */
 function useOf(
   { nodes, share }: { nodes: number; share: number },
   size: Size,
@@ -194,41 +200,42 @@ function useOf(
   const { coresPerNode: cores } = machines
   const { main, others } = cores >= THREADED_CORES ? measured.threaded : measured.plain
   const [mainSeconds, otherSeconds] = [main, others].map(
-    (line) => (views * on(line, batches)) / 1e6,
+    (line) => (views * valueAt(line, batches)) / 1e6,
   )
   const [ofMain = 0, ofOthers = 0] = [mainSeconds, otherSeconds]
-  const hot = Math.min(HOT, hottestItemShare(size, machines, measured))
-  const sent = on(measured.bytesOut, batches) + machines.replicas * on(measured.bytesIn, batches)
-  const bytes = views * Math.max(on(measured.bytesIn, batches), sent)
+  const hot = Math.min(PLANNED_ITEM_USE, hottestItemShare(size, machines, measured))
+  const sent =
+    valueAt(measured.bytesOut, batches) + machines.replicas * valueAt(measured.bytesIn, batches)
+  const bytes = views * Math.max(valueAt(measured.bytesIn, batches), sent)
   return {
-    memory: (memoryOf(size, measured, nodes > 1) * share) / (machines.nodeMemory * FILLED),
-    'main thread': (ofMain + hot + (cores === 1 ? ofOthers : 0)) / BUSY,
-    'other threads': cores === 1 ? 0 : ofOthers / (BUSY * (cores - 1)),
-    network: (bytes * 8) / (machines.nodeNetwork * BUSY),
+    memory: (memoryOf(size, measured, nodes > 1) * share) / (machines.nodeMemory * PLANNED_MEMORY),
+    'main thread': (ofMain + hot + (cores === 1 ? ofOthers : 0)) / PLANNED_USE,
+    'other threads': cores === 1 ? 0 : ofOthers / (PLANNED_USE * (cores - 1)),
+    network: (bytes * 8) / (machines.nodeNetwork * PLANNED_USE),
   }
 }
 
-/** Bytes of all primaries; one Redis without a cluster has no slots. */
+/** Memory of all primaries in bytes. Only a cluster needs memory for slots. */
 export function memoryOf(
   { sessions, items, itemsPerSession, dataBytes }: Omit<Size, 'viewsPerSecond'>,
   { bytesOfSlots, bytesByItems, bytesByData, bytesPerItem }: Measurements,
   isCluster: boolean,
 ): number {
-  const viewed = along(bytesByItems, Math.min(KEPT_VIEWS, itemsPerSession))
-  const data = along(bytesByData, dataBytes) - along(bytesByData, 0)
+  const viewed = interpolate(bytesByItems, Math.min(KEPT_VIEWS, itemsPerSession))
+  const data = interpolate(bytesByData, dataBytes) - interpolate(bytesByData, 0)
   return (isCluster ? bytesOfSlots : 0) + sessions * (viewed + data) + items * bytesPerItem
 }
 
 /**
- * Batches that the nodes receive per view. A view has two parts, of the session and of the item's count, each
- * on a node of its own; a batch of the API becomes one for each node that has a part of it.
+ * The number of batches per view that all nodes receive. A view has two parts (session, and count of the item),
+ * usually on different nodes. A batch of the API is split into one batch for each node that has a part of it.
  */
 export const batchesPerView = (nodes: number, viewsPerBatch: number) =>
   (nodes * (1 - (1 - 1 / nodes) ** (2 * viewsPerBatch))) / viewsPerBatch
 
 /**
- * Seconds per second that the main thread of one node counts views of the most viewed item, with views by Zipf's
- * law. Views of one item in a batch are counted by one command.
+ * The share of a main thread's time for counting views of the most viewed item, with views by Zipf's law. One
+ * command counts all views of an item in a batch.
  */
 function hottestItemShare(
   { items, viewsPerSecond }: Size,

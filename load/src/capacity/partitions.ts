@@ -1,10 +1,10 @@
 import { partitionedKeys } from '@onetrip/session-store'
 import calculateSlot from 'cluster-key-slot'
 
-/** The least that is advised, and the slots of a cluster. */
+// The recommended minimum, and the number of slots of a cluster.
 export const [MIN_PARTITIONS, MAX_PARTITIONS] = [64, 16_384]
 
-/** The share of the sessions on the fullest of the nodes, which have even ranges of slots. */
+/** The share of the sessions on the fullest node, if the nodes have equal ranges of slots. */
 export function fullestShare(partitions: number, nodes: number): number {
   const counts = new Uint32Array(nodes)
   let most = 0
@@ -28,6 +28,6 @@ function slotsOf(partitions: number): number[] {
   return slots
 }
 
-/** The number of partitions that is a power of two and at least `count`, as far as there may be as many. */
+/** `count` rounded up to a power of two, from `MIN_PARTITIONS` to `MAX_PARTITIONS`. */
 export const powerOfTwo = (count: number) =>
   Math.min(MAX_PARTITIONS, Math.max(MIN_PARTITIONS, 2 ** Math.ceil(Math.log2(Math.max(1, count)))))

@@ -12,10 +12,9 @@ import {
   THREADED_CORES,
 } from './model.ts'
 import { MAX_PARTITIONS, MIN_PARTITIONS } from './partitions.ts'
-import { along, on } from './points.ts'
+import { interpolate, valueAt } from './points.ts'
 import { withPrefix } from './units.ts'
 
-/** A size, and what it needs. */
 export interface Planned {
   size: Size
   plan: Plan
@@ -45,7 +44,7 @@ const more: readonly Line[] = [
   ['batches /view', ({ plan }) => figure(plan.batchesPerView)],
   ['share of the fullest primary', ({ plan }) => percent(plan.fullestShare)],
   ['sessions of a partition', ({ plan }) => whole(plan.sessionsPerPartition)],
-  ['the move of a slot blocks a node for', ({ plan }) => milliseconds(plan.stallMs)],
+  ['time that the move of a slot blocks a node', ({ plan }) => milliseconds(plan.stallMs)],
 ]
 
 function firstText({ plan: { runsOutFirst, use, hottestItem } }: Planned): string {
@@ -53,25 +52,25 @@ function firstText({ plan: { runsOutFirst, use, hottestItem } }: Planned): strin
   return `${runsOutFirst}, ${percent(share)} of what is planned`
 }
 
-/** One size: a line for each thing that it needs. */
+/** The plan for one size. */
 export const needsOf = (planned: Planned): Table => ({
-  ...{ caption: 'What it needs', head: ['what', 'how much'], texts: [0, 1] },
+  ...{ caption: 'Required capacity', head: ['resource', 'amount'], texts: [0, 1] },
   rows: [...needs, ...more].map(([what, text]) => [what, text(planned)]),
 })
 
-/** Several sizes beside each other. */
+/** The plans for several sizes, one line each. */
 export const needsOfAll = (all: readonly Planned[]): Table => ({
-  caption: 'What sessions and views need',
+  caption: 'Required capacity',
   head: needs.map(([what]) => what),
   rows: all.map((planned) => needs.map(([, text]) => text(planned))),
   texts: [needs.length - 1],
 })
 
-/** What the move of a slot blocks with the fewest partitions, and with as many as are advisable. */
+/** The time that the move of a slot blocks a node, with the fewest partitions and with the recommended number. */
 function partitionTable(all: readonly Planned[], { measured }: Known): Table {
-  const blocks = (sessions: number) => milliseconds(along(measured.stallMs, sessions))
+  const blocks = (sessions: number) => milliseconds(interpolate(measured.stallMs, sessions))
   return {
-    caption: 'Partitions, and how long the move of one blocks a node',
+    caption: 'Partitions, and the time that the move of a partition blocks a node',
     head: [
       'sessions',
       ...[`in each of ${MIN_PARTITIONS}`, 'larger key', 'a move blocks'],
@@ -81,7 +80,7 @@ function partitionTable(all: readonly Planned[], { measured }: Known): Table {
       const few = Math.ceil(sessions / MIN_PARTITIONS)
       return [
         ...[whole(sessions), whole(few)],
-        ...[`${figure(along(measured.payloadMb, few))} MB`, blocks(few)],
+        ...[`${figure(interpolate(measured.payloadMb, few))} MB`, blocks(few)],
         ...[whole(plan.partitions), whole(plan.sessionsPerPartition)],
         blocks(plan.sessionsPerPartition),
       ]
@@ -91,7 +90,7 @@ function partitionTable(all: readonly Planned[], { measured }: Known): Table {
 }
 
 export const inputTable = ({ inputs }: Known): Table => ({
-  caption: 'What it is computed from',
+  caption: 'Parameters of the model',
   head: ['measured', 'value', 'in load/results', 'on'],
   rows: inputs.map(({ what, value, unit, file, date }) => [
     what,
@@ -107,11 +106,11 @@ const difference = (predicted: number, measured: number) => {
   return `${percents < 0 ? '-' : '+'}${Math.abs(percents).toFixed(1)} %`
 }
 
-/** Fillings that are larger than those of the model, of which the largest has no views. */
+/** Compares predicted and measured memory of Redis servers that are larger than those of the model's parameters. */
 export function memoryCheck(known: Known, rows: Rows = known.rows['memory.json']): Table {
   const ofModel = rows.where({ items: 0 }).values('sessions').map(Number)
   return {
-    caption: 'Memory of filled nodes, predicted from the small ones, beside measured',
+    caption: 'Memory: predicted from small data sets, and measured',
     head: ['sessions', 'items viewed by each', 'predicted', 'measured', 'difference'],
     rows: rows.all.flatMap((row) => {
       const [sessions, items] = [Number(row.case.sessions), Number(row.case.items)]
@@ -126,14 +125,13 @@ export function memoryCheck(known: Known, rows: Rows = known.rows['memory.json']
   }
 }
 
-/** Clusters of several nodes, predicted from one node. */
+/** Compares predicted and measured CPU time of clusters. The prediction is from one node. */
 export function cpuCheck(
   { measured, rows: { 'cluster.json': known } }: Known,
   rows = known,
 ): Table {
   return {
-    caption:
-      "CPU of a node's main thread per view of the cluster, predicted from one node, beside measured",
+    caption: "CPU time of a node's main thread per view: predicted from one node, and measured",
     head: [
       ...['nodes', 'views in flight', 'batches /view predicted', 'measured'],
       ...['µs /view predicted', 'measured, mean', 'difference', 'busiest node'],
@@ -145,7 +143,7 @@ export function cpuCheck(
       const [batches, main, busiest] = figures.map(Number)
       if (nodes < 2 || !alone || !batches || !main) return []
       const expected = batchesPerView(nodes, 1 / alone)
-      const predicted = on(measured.plain.main, expected) / nodes
+      const predicted = valueAt(measured.plain.main, expected) / nodes
       return [
         [
           ...[whole(nodes), String(row.case.inFlight), figure(expected), figure(batches)],
@@ -158,7 +156,7 @@ export function cpuCheck(
   }
 }
 
-/** What goes beyond the measurements, and what they do not have; a sentence each. */
+/** Sentences about extrapolations and other limits of the plans. */
 export function extrapolations(
   all: readonly Planned[],
   { coresPerNode }: Machines,
@@ -184,7 +182,7 @@ export function extrapolations(
   ].flatMap((text) => text || [])
 }
 
-/** A page view per session in 50 s, as 2 million per second of 100 million sessions. */
+/** Seconds between two page views of a session: 100 million sessions make 2 million views per second. */
 export const SECONDS_PER_VIEW = 50
 
 export const defaults = { items: 100_000, itemsPerSession: 5, dataBytes: 0 }
@@ -193,7 +191,7 @@ export const machineDefaults: Machines = {
   ...{ maxStallMs: 100, partitions: null },
 }
 
-/** The sizes that the document shows. */
+/** The sizes in docs/scaling.md. */
 const sizes = [1e3, 1e6, 1e8, 1e9]
 
 export const documentedPlans = ({ measured }: Known, machines = machineDefaults): Planned[] =>
@@ -202,7 +200,7 @@ export const documentedPlans = ({ measured }: Known, machines = machineDefaults)
     return { size, plan: planFor(size, machines, measured) }
   })
 
-/** The tables of docs/scaling.md, in this order, and its list. */
+/** The tables and claims of docs/scaling.md, in the order of its marks. */
 export function documented(known: Known): { tables: Table[]; claims: string[] } {
   const plans = documentedPlans(known)
   return {

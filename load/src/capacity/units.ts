@@ -11,11 +11,11 @@ const prefixes: Readonly<Record<string, number>> = {
 }
 
 /**
- * A parser of numbers with a decimal prefix: `250000`, `10k`, `1.5M`, `2B` (or `2G`), `1T`. Case does not
- * matter.
+ * A parser for numbers with an optional decimal prefix: `250000`, `10k`, `1.5M`, `2B` (or `2G`), `1T`.
+ * Case-insensitive.
  *
- * @param least the smallest number that it accepts.
- * @param unit may follow the number: `b/s`.
+ * @param least the smallest valid number.
+ * @param unit optional after the number: `b/s`.
  */
 export const quantity = (least: number, unit = '') => {
   const pattern = new RegExp(`^(\\d{1,15}(?:\\.\\d{1,6})?) ?([kMGBT]?)(?:${unit})?$`, 'i')
@@ -33,7 +33,7 @@ export const quantity = (least: number, unit = '') => {
 
 const MAX = 1e12
 
-/** `1.50 TB`, `12.0 Gb/s`: with a decimal prefix. */
+/** Formats a value with a decimal prefix: `1.50 TB`, `12.0 Gb/s`. */
 export function withPrefix(value: number, unit: string): string {
   const steps = ['T', 'G', 'M', 'k', ''] as const
   const step = steps.find((prefix) => value >= (prefixes[prefix] ?? 1)) ?? ''

@@ -19,33 +19,33 @@ import {
   rateText,
 } from './judge.ts'
 
-/** Exit code of a comparison that found something worse. */
+/** Exit code when a comparison found a regression, or a threshold was crossed. */
 export const REGRESSION = 4
 
 export const toleranceOption = (): Option =>
-  new Option('--tolerance <percent>', 'how much worse is a regression, in a comparison')
+  new Option('--tolerance <percent>', 'the smallest change that counts as a regression')
     .argParser(percentage)
     .default(10)
 
 /** `npm run load -- compare OLD NEW`. */
 export function compareCommand(): Command {
   const command = new Command('compare')
-    .description('say what got better or worse between two results')
-    .argument('<old>', 'a file that --json wrote, or a folder of all')
-    .argument('<new>', 'a newer one')
+    .description('report regressions and improvements between two results')
+    .argument('<old>', 'a result file written by --json, or a folder of result files')
+    .argument('<new>', 'the newer file or folder')
     .addOption(toleranceOption())
     .addHelpText(
       'after',
       `
-A change counts when it is beyond noise (its 99 % interval, from the rounds of both, leaves out "no change")
-and larger than the tolerance. Judged are, case by case:
-  - rates and latencies, as multiples of a reference (naive, where there is one) in the same round, since
-    the machine differs from hour to hour;
-  - CPU time per request or command, unless the machine is another one;
+A change counts if it is beyond noise (its 99 % interval, computed from the rounds of both results, excludes "no
+change") and at least as large as the tolerance. For each case, these metrics are compared:
+  - rates and latencies, as ratios to a baseline (usually naive) in the same round, because the speed of a
+    machine varies from hour to hour;
+  - CPU time per request or command, if both results are from the same kind of machine;
   - counts: round trips, commands, connections, system calls.
-Both results need the same load and two rounds or more: --quick --rounds 3. docs/statistics.md says more.
+Both results need the same load and at least two rounds (--quick --rounds 3). Details: docs/statistics.md.
 
-Exit codes: 0 nothing got worse; 4 something did; 1 the two cannot be compared.
+Exit codes: 0 no regression; 4 regression; 1 the results cannot be compared.
 
 Examples:
   npm run load -- compare main.json mine.json
@@ -58,7 +58,10 @@ Examples:
   })
 }
 
-/** @throws Problem when nothing got worse, but some of them could not be compared. */
+/**
+ * @returns whether there is a regression.
+ * @throws Problem when there is none, but some results could not be compared.
+ */
 async function compareAll(old: string, newer: string, tolerance: number): Promise<boolean> {
   const [before, after] = [await readResults(old), await readResults(newer)]
   const pairs = after.flatMap((now) => {
@@ -66,7 +69,9 @@ async function compareAll(old: string, newer: string, tolerance: number): Promis
     const then = alike.find(({ name }) => name === now.name) ?? alike[0]
     return then ? [{ then, now }] : []
   })
-  if (pairs.length === 0) throw new Problem(`${old} and ${newer} have no experiment in common.`)
+  if (pairs.length === 0) {
+    throw new Problem(`${old} and ${newer} have no results of the same experiment.`)
+  }
   const problems: string[] = []
   let isWorse = false
   for (const { then, now } of pairs) {
@@ -84,35 +89,37 @@ async function compareAll(old: string, newer: string, tolerance: number): Promis
 }
 
 /**
- * Makes sure, before anything is measured, that it can be compared with an older result.
+ * Checks before a measurement that its result can be compared with an older one.
  *
  * @throws Problem when it cannot.
  */
 export function requireComparable(before: SavedResult, options: object & RoundOptions): void {
   if (options.rounds < 2) {
-    throw new Problem('--compare needs --rounds 2 or more, to tell a change from noise.')
+    throw new Problem('--compare needs --rounds 2 or more, to distinguish a change from noise.')
   }
   rowsOf(before)
   const { name, experiment, result } = before
   const [old, now] = [result.options, { ...options }].map((all) => loadOptions(experiment, all))
   const differences = differencesBetween(old ?? {}, now ?? {})
   if (differences.length === 0) return
-  const problem = `${name} was measured with another load. Give the same options:`
+  const problem = `${name} was measured with a different load. Give the same options:`
   throw new Problem([problem, ...differences].join('\n  '))
 }
 
 function rowsOf({ name, experiment, result }: SavedResult): Rows {
   const rows = Rows.of(experiment, result.samples)
   if (rows.rounds >= 2) return rows
-  throw new Problem(`${name} has one round, which shows no variation. Measure it with --rounds 5.`)
+  throw new Problem(
+    `${name} has only one round, but a comparison needs two. Measure it again with --rounds 5.`,
+  )
 }
 
 /**
- * Prints what got better or worse between two results of an experiment.
+ * Prints the regressions and improvements between two results of an experiment.
  *
- * @param tolerancePercent a smaller change does not count.
- * @returns whether something got worse.
- * @throws Problem when they cannot be compared.
+ * @param tolerancePercent the smallest change that counts.
+ * @returns whether there is a regression.
+ * @throws Problem when the results cannot be compared.
  */
 export function printComparison(
   before: SavedResult,
@@ -136,21 +143,21 @@ export function printComparison(
     .map((pair) => `${now.nameOf(pair.now)}: ${errorKinds(pair.now.errors)}`)
   const nameOf = ({ name, result }: SavedResult) => `${name} (${result.date.slice(0, 16)})`
   print(styleText('bold', `${experiment.name}: ${nameOf(before)}, now ${nameOf(after)}`))
-  printList('Another load', differences.load)
-  printList('Other rates, so nothing is judged at these', rates)
-  printList('Another machine, so CPU time is not judged', differences.machine)
-  printList('More disturbed, so only counts are judged', differences.disturbance)
-  printList('Other software, which may be why', differences.software)
+  printList('Different load', differences.load)
+  printList('Different rates (these cases are not compared)', rates)
+  printList('Different machine (CPU time is not compared)', differences.machine)
+  printList('Different load by other programs (only counts are compared)', differences.disturbance)
+  printList('Different software (a possible cause of changes)', differences.software)
   printList(`Only in ${before.name}`, onlyIn(old, now))
   printList(`Only in ${after.name}`, onlyIn(now, old))
-  printList('Errors where there were none', failing)
+  printList('New errors', failing)
   if (differences.load.length > 0) {
-    throw new Problem(`${before.name} was measured with another load (see above).`)
+    throw new Problem(`${before.name} was measured with a different load (see above).`)
   }
   const tolerance = tolerancePercent / 100
   const { comparisons, confidence } = judge(old, now, differences, tolerance)
   if (comparisons.length === 0) {
-    throw new Problem('Nothing can be judged: the machines or the rates differ (see above).')
+    throw new Problem('No metric can be compared, because of the differences above.')
   }
   print(`\n${comparisonTable(comparisons, now, confidence)}\n`)
   print(summaryText(comparisons, tolerance))
@@ -179,7 +186,7 @@ function comparisonTable(all: readonly Comparison[], rows: Rows, confidence: num
   })
 }
 
-/** A factor as a change: 1.05 is `+5.0 %`. The interval of two rounds can be anything. */
+/** A ratio as a change: 1.05 is `+5.0 %`. Intervals of two rounds can be extremely wide. */
 function signed(factor: number): string {
   if (factor > 1_000) return '> × 1,000'
   if (factor >= 11) return `× ${figure(factor)}`
@@ -191,5 +198,5 @@ function summaryText(all: readonly Comparison[], tolerance: number): string {
   const much = percent(tolerance)
   const summary = `Of ${counted(all.length, 'figure')}, ${count('worse')} got worse and ${count('better')} better by ${much} or more, beyond noise.`
   if (count('?') === 0) return summary
-  return `${summary}\n? In ${count('?')} of them, ${much} worse could hide behind the noise: take more rounds, or a quieter machine.`
+  return `${summary}\n? ${counted(count('?'), 'figure')} could be ${much} worse or more within the noise. Use more rounds or a less busy machine.`
 }

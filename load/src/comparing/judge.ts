@@ -7,25 +7,25 @@ import type { Facts, Metric } from '../experiment/shape.ts'
 import { type Change, changeBetween } from '../experiment/statistics.ts'
 import { commitOf } from '../reporting/part.ts'
 
-/** In what two results differ besides their figures, each as `what: before, now after`. */
+/** Differences in the conditions of two results, each as `name: before, now after`. */
 export interface Differences {
-  /** In what was sent to what: then the figures are of different things, and cannot be compared. */
+  /** Results with different loads cannot be compared. */
   load: string[]
-  /** In the machine: then CPU times are not judged. */
+  /** On different machines, CPU times are not compared. */
   machine: string[]
   /**
-   * In what other programs took of it: then only counts are judged. Beside busy programs a request costs
-   * more CPU time (caches, the other half of the core), and the cheap variants lose more than the dear ones.
+   * CPU time used by other programs. If it differs, only counts are compared: other programs increase the CPU time
+   * of a request (shared caches and hyper-threads), and that of cheap requests most.
    */
   disturbance: string[]
-  /** In software and code, which may be why something changed. */
+  /** Versions and commit: possible causes of a change. */
   software: string[]
 }
 
 export function differencesOf(experiment: Experiment, before: Result, after: Result): Differences {
   const differ = (factsOf: (result: Result) => Facts) =>
     differencesBetween(factsOf(before), factsOf(after))
-  // A stack that runs already does not tell everything; and where I/O threads differ, cases say how.
+  // A running stack does not report every fact. A list of I/O threads is one of the factors.
   const isList = ({ load }: Result) => typeof load[IO_THREADS] === 'string'
   const known = Object.keys(before.load)
     .filter((name) => before.load[name] && after.load[name])
@@ -49,14 +49,14 @@ export function differencesOf(experiment: Experiment, before: Result, after: Res
   }
 }
 
-/** The options that describe the load, as text. */
+/** The options in `loadOptions`, as text. */
 export function loadOptions(experiment: Experiment, options: Result['options']): Facts {
   return Object.fromEntries(
     experiment.loadOptions.map((name) => [name, String(options[name] ?? 'none')]),
   )
 }
 
-/** As `what: before, now after`, of what is not the same in both. */
+/** The facts that differ, as `name: before, now after`. */
 export function differencesBetween(before: Facts, after: Facts): string[] {
   const textOf = (facts: Facts, name: string) => String(facts[name] ?? 'none')
   return Object.keys({ ...before, ...after })
@@ -64,10 +64,10 @@ export function differencesBetween(before: Facts, after: Facts): string[] {
     .map((name) => `${name}: ${textOf(before, name)}, now ${textOf(after, name)}`)
 }
 
-/** A case that two results have. */
+/** The rows of the same case in two results. */
 type Pair = Readonly<Record<'old' | 'now', Row>>
 
-/** The same case in two results, in the order of the newer one. */
+/** The cases that both results have, in the order of the newer one. */
 export function pairsOf(before: Rows, after: Rows): Pair[] {
   return after.all.flatMap((now) => {
     const old = before.find(now.case)
@@ -75,10 +75,10 @@ export function pairsOf(before: Rows, after: Rows): Pair[] {
   })
 }
 
-/** Rates that differ by a larger factor are another load. */
+/** Given rates that differ by this factor or more are different loads. */
 const SAME_RATE = 1.1
 
-/** In what a pair differs that was asked for and is no factor; null where that is nearly the same. */
+/** The `given` metrics of a pair, `100, now 120`; null if they are nearly equal. */
 export function rateText({ old, now }: Pair): string | null {
   const given = now.shape.metrics.find(({ kind }) => kind === 'given')
   const [before, after] = [old, now].map((row) => given && row.median(given.name))
@@ -86,30 +86,30 @@ export function rateText({ old, now }: Pair): string | null {
   return `${figure(before)}, now ${figure(after)}`
 }
 
-/** A metric of a case, before and after. */
+/** The comparison of one metric of one case. */
 export interface Comparison {
   /** Of the newer result. */
   row: Row
   metric: Metric
-  /** The values are multiples of this row's in the same round; undefined where they stand by themselves. */
+  /** If given, the values are ratios to this row in the same round. */
   reference: Row | undefined
-  /** In each round. */
+  /** One value per round. */
   old: number[]
   now: number[]
   change: Change
   /**
-   * `better` and `worse`: by the tolerance or more, and beyond noise. `=`: it did not get worse by as much
-   * as the tolerance, beyond noise. `?`: the rounds scatter too much.
+   * `better` and `worse`: a change of at least the tolerance, beyond noise. `=`: certainly not worse by the
+   * tolerance. `?`: the rounds vary too much to decide.
    */
   verdict: 'better' | 'worse' | '=' | '?'
 }
 
 /**
- * Compares two results, case by case, as far as they are comparable. The intervals are those of 99 %; with
- * more than a dozen figures they are wider (Bonferroni's correction).
+ * Compares all comparable metrics of two results. The confidence of the intervals is 99 %, or more with more than
+ * 12 comparisons (Bonferroni correction).
  *
- * @param tolerance a smaller change does not count: 0.1 for 10 %.
- * @returns also the confidence of the intervals.
+ * @param tolerance the smallest change that counts: 0.1 for 10 %.
+ * @returns the comparisons, and the confidence of their intervals.
  */
 export function judge(
   before: Rows,
@@ -131,8 +131,8 @@ export function judge(
 }
 
 /**
- * The metrics of a case that say something. What depends on the pace of the machine is taken as a multiple
- * of the case's baseline in the same round, where both results have one.
+ * The comparable metrics of a case. Metrics of the kind `pace` are ratios to the baseline in the same round, if both
+ * results have the baseline.
  */
 function comparableOf(
   { old, now }: Pair,
@@ -150,7 +150,7 @@ function comparableOf(
     })
     .map((metric) => {
       const by = metric.kind === 'pace' ? base : null
-      // Without a single answer there is no pace to be a multiple of.
+      // A run without any answer has no ratio.
       const values = (row: Row, other: Row | undefined) =>
         other
           ? row.ratios(metric.name, other).filter((ratio) => ratio > 0)
@@ -161,7 +161,7 @@ function comparableOf(
     .filter((one) => one.old.length >= 2 && one.now.length >= 2)
 }
 
-/** The baseline of a row in both results; null where no other case has it as well. */
+/** The baseline of a row in both results; null if no row but the baseline itself refers to it. */
 function baselineOf(row: Row, before: Rows, after: Rows): Pair | null {
   const now = row.baseline(after)
   const old = now && before.find(now.case)
@@ -174,7 +174,7 @@ function verdictOf(
   { better }: Metric,
   tolerance: number,
 ): Comparison['verdict'] {
-  // 10 % slower is 10 % more time for a request: of rates, it is the inverse that counts.
+  // 10 % worse means 10 % more time per request, so rates are inverted.
   const cost =
     better === 'lower'
       ? { mean, ...interval }

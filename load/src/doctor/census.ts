@@ -4,33 +4,34 @@ import { type ClientRow, OWN_NAME } from './replies.ts'
 export interface ClientGroup {
   /** `web (ioredis 6.0.0) at 10.0.0.7, user app` */
   label: string
-  /** Most connections in one sample. */
+  /** The largest number of connections in one sample. */
   connections: number
-  /** Connections that were opened and closed between the first sample and the last, as far as seen. */
+  /** Sampled connections that were opened after the first sample and closed before the last. */
   short: number
-  /** Share of the connections seen that had sent something within the last second, 0 to 1. */
+  /** Share of the sampled connections that had sent something within the last second, 0 to 1. */
   active: number
-  /** Commands between the first sample and the last; null where the server does not count them. */
+  /** Commands between the first and the last sample; null if the server does not count them. */
   commands: number | null
-  /** Most memory that replies to one connection took while they waited to be sent, in bytes. */
+  /** The largest output buffer of one connection, in bytes. */
   outputBytes: number
-  /** Last commands of its connections, the most frequent first. */
+  /** The last commands of its connections, the most frequent first. */
   lastCommands: string[]
 }
 
+/** One connection over all samples. */
 interface Known {
   row: ClientRow
-  /** Samples that had it. */
+  /** The number of samples with this connection. */
   sightings: number
   activeSightings: number
   firstCommands: number | null
   outputBytes: number
 }
 
-/** Gathers replies to CLIENT LIST. Replicas, the primary and the doctor itself are left out. */
+/** Collects replies to CLIENT LIST, without replicas, the primary and the doctor's own connection. */
 export class Census {
   readonly #known = new Map<number, Known>()
-  readonly #most = new Map<string, number>()
+  readonly #maxConnections = new Map<string, number>()
   readonly #lastCommands = new Map<string, number>()
   #lastIds = new Set<number>()
   #newestAtStart = Number.POSITIVE_INFINITY
@@ -38,7 +39,7 @@ export class Census {
 
   add(rows: readonly ClientRow[]): void {
     const clients = rows.filter(({ name, flags }) => name !== OWN_NAME && !/[SM]/.test(flags))
-    if (this.#samples === 0) this.#newestAtStart = most(rows, ({ id }) => id)
+    if (this.#samples === 0) this.#newestAtStart = maxOf(rows, ({ id }) => id)
     this.#samples += 1
     this.#lastIds = new Set(clients.map(({ id }) => id))
     for (const row of clients) {
@@ -50,12 +51,12 @@ export class Census {
         firstCommands: known ? known.firstCommands : this.#samples === 1 ? row.commands : 0,
         outputBytes: Math.max(known?.outputBytes ?? 0, row.outputBytes),
       })
-      if (row.command === 'NULL') continue // it has not sent one yet
+      if (row.command === 'NULL') continue // no command yet
       const key = `${labelOf(row)}\n${row.command}`
       this.#lastCommands.set(key, (this.#lastCommands.get(key) ?? 0) + 1)
     }
     for (const [label, group] of Map.groupBy(clients, labelOf)) {
-      this.#most.set(label, Math.max(this.#most.get(label) ?? 0, group.length))
+      this.#maxConnections.set(label, Math.max(this.#maxConnections.get(label) ?? 0, group.length))
     }
   }
 
@@ -63,7 +64,7 @@ export class Census {
     return this.#samples
   }
 
-  /** How many short connections were open at a time, on average. */
+  /** The average number of short connections that are open at the same time. */
   get shortOpen(): number {
     const sightings = this.#short().reduce((sum, known) => sum + known.sightings, 0)
     return sightings / Math.max(1, this.#samples)
@@ -80,13 +81,13 @@ export class Census {
         const counted = all.every(({ row }) => row.commands !== null)
         return {
           label,
-          connections: this.#most.get(label) ?? 0,
+          connections: this.#maxConnections.get(label) ?? 0,
           short: all.filter((known) => short.has(known)).length,
           active: sum(all, (one) => one.activeSightings) / sum(all, (one) => one.sightings),
           commands: counted
             ? sum(all, ({ row, firstCommands }) => (row.commands ?? 0) - (firstCommands ?? 0))
             : null,
-          outputBytes: most(all, ({ outputBytes }) => outputBytes),
+          outputBytes: maxOf(all, ({ outputBytes }) => outputBytes),
           lastCommands: this.#commandsOf(label),
         }
       })
@@ -108,8 +109,8 @@ export class Census {
   }
 }
 
-/** The largest value, or 0. `Math.max(...)` cannot take a hundred thousand. */
-const most = <T>(all: readonly T[], of: (one: T) => number): number =>
+/** The largest value, or 0. `Math.max(...)` fails with 100,000 arguments. */
+const maxOf = <T>(all: readonly T[], of: (one: T) => number): number =>
   all.reduce((largest, one) => Math.max(largest, of(one)), 0)
 
 function labelOf({ name, library, host, user }: ClientRow): string {

@@ -3,19 +3,20 @@ import { commandName, counted, figure, percent } from '../experiment/figures.ts'
 import { FEW_PER_TRIP, type Figures } from './figures.ts'
 import { type Check, megabytes, names, perSecond, severityOf } from './finding.ts'
 
-// What clients do wrong. Fewer events than these may be anything: a deployment, a cron job, a health check.
+// Checks of clients. Fewer events than these limits have harmless causes: a deployment, a cron job, a health check.
 const MIN_CONNECTIONS = 10
 const MIN_CONNECTIONS_PER_SECOND = 2
 const MIN_COMMANDS = 100
-/** The least share of the main thread's work, or of the commands, that is worth a finding. */
+/** The smallest share of the main thread's work that makes a finding. */
 const MIN_SAVING = 0.01
+/** The smallest share of all commands that makes a finding. */
 const MIN_SHARE = 0.05
 
-/** A port stays taken for a minute after its connection, and Linux has 28,232 of them (docs/ports.md). */
+/** A closed connection holds its port for a minute, and Linux has 28,232 ports for clients (docs/ports.md). */
 const PORTS_PER_SECOND = 470
 
-/** Commands that clients send by themselves, and how often at most on a new connection. */
-const GREETING: Readonly<Record<string, number>> = {
+/** Commands that clients send by themselves, with their largest number on a new connection. */
+const HANDSHAKE: Readonly<Record<string, number>> = {
   ...{ hello: 1, auth: 1, select: 1, info: 1, ping: 1, quit: 1, command: 1, client: 4 },
   ...{ 'client|setinfo': 2, 'client|setname': 1, 'client|id': 1, 'client|tracking': 1 },
   ...{ 'command|docs': 1, 'cluster|slots': 1, 'cluster|shards': 1, readonly: 1 },
@@ -29,32 +30,32 @@ const add = (a: CommandStats, b: CommandStats): CommandStats => ({
   micros: a.micros + b.micros,
 })
 
-/** The commands of `GREETING`: those that connections not kept explain, and the others by name. */
+/** The commands in `HANDSHAKE`: `handshake` has those of short connections, `others` all other ones by name. */
 function chatterOf({ commandStats, connectionsNotKept }: Figures) {
-  let greeting = none
+  let handshake = none
   const others = new Map<string, CommandStats>()
-  for (const [name, most] of Object.entries(GREETING)) {
+  for (const [name, most] of Object.entries(HANDSHAKE)) {
     const { calls, micros } = commandStats.get(name) ?? none
     const explained = Math.min(calls, most * connectionsNotKept)
     const each = calls > 0 ? micros / calls : 0
-    greeting = add(greeting, { calls: explained, micros: explained * each })
+    handshake = add(handshake, { calls: explained, micros: explained * each })
     if (calls > explained) {
       others.set(name, { calls: calls - explained, micros: (calls - explained) * each })
     }
   }
-  return { greeting, others }
+  return { handshake, others }
 }
 
 const connectionChurn: Check = ({ figures, costs, clients }) => {
   const { connectionsNotKept, commands, lifetimeSeconds, seconds } = figures
   const rate = connectionsNotKept / seconds
-  const { greeting } = chatterOf(figures)
-  // At least one for each connection, however much others pipeline.
+  const { handshake } = chatterOf(figures)
+  // At least one round trip per connection, even if other clients use pipelines.
   const trips = Math.min(
-    greeting.calls,
-    Math.max(connectionsNotKept, costs.tripsOf(greeting.calls)),
+    handshake.calls,
+    Math.max(connectionsNotKept, costs.tripsOf(handshake.calls)),
   )
-  const saving = costs.shareOf({ connections: connectionsNotKept, trips, micros: greeting.micros })
+  const saving = costs.shareOf({ connections: connectionsNotKept, trips, micros: handshake.micros })
   if (connectionsNotKept < MIN_CONNECTIONS || rate < MIN_CONNECTIONS_PER_SECOND) return null
   if (saving < MIN_SAVING) return null
   const lifetime =
@@ -65,24 +66,24 @@ const connectionChurn: Check = ({ figures, costs, clients }) => {
     severity: severityOf(saving, costs),
     title: 'Clients open connections and close them again instead of keeping them.',
     saving,
-    saves: `${percent(saving)} of the main thread's work: ${perSecond(connectionsNotKept, figures)} connections and ${perSecond(greeting.calls, figures)} commands on connecting`,
+    saves: `${percent(saving)} of the main thread's work: ${perSecond(connectionsNotKept, figures)} connections and ${perSecond(handshake.calls, figures)} commands on connecting`,
     evidence: [
       `${counted(connectionsNotKept, 'connection')} opened and closed in ${figure(seconds)} s${lifetime}; one for every ${figure(commands / connectionsNotKept)} commands.`,
       ...(rate > PORTS_PER_SECOND ? [ports] : []),
       ...names(clients, ({ short }) => [short, `${counted(short, 'short connection')} seen`]),
     ],
     documents:
-      'Redis in Action: a client that opens a connection for each command reaches 25-30 % of redis-benchmark -c 1, one that keeps it 50-60 %; in the end: "Cannot assign requested address". Tencent Cloud: 93,580 PING/s on kept connections, 16,472/s on 10,000 short ones.',
+      'Redis in Action: a client that opens a connection for each command reaches 25-30 % of the rate of redis-benchmark -c 1, or fails with "Cannot assign requested address"; a client that keeps its connection reaches 50-60 %. Tencent Cloud: 93,580 PING/s on kept connections, 16,472/s on 10,000 short ones.',
     remedy:
-      'Share one client or connection pool for the whole life of the process: create it at the start, not in the request. If there is a pool, raise its size: beyond it some clients open short connections.',
+      'Create one client or connection pool at the start of the process, and share it between requests. If there is a pool, increase its size: some clients open short connections when the pool is exhausted.',
   }
 }
 
 const singleTrips: Check = ({ figures, costs, clients }) => {
   const { commands, commandsPerTrip, trips } = figures
   if (commands < MIN_COMMANDS || commandsPerTrip >= FEW_PER_TRIP) return null
-  const { greeting } = chatterOf(figures)
-  const own = trips - costs.tripsOf(greeting.calls)
+  const { handshake } = chatterOf(figures)
+  const own = trips - costs.tripsOf(handshake.calls)
   if (own < MIN_COMMANDS / 2) return null
   const saving = costs.shareOf({ trips: 0.8 * own })
   return {
@@ -90,7 +91,7 @@ const singleTrips: Check = ({ figures, costs, clients }) => {
     severity: severityOf(saving, costs),
     title: `Clients send ${figure(commandsPerTrip)} commands per round trip: they wait for each reply before they send the next command.`,
     saving,
-    saves: `up to ${percent(saving)} of the main thread's work, and four of five waits for the network, if commands went five at a time`,
+    saves: `up to ${percent(saving)} of the main thread's work, and four of five waits for the network, with five commands per round trip`,
     evidence: [
       `${perSecond(commands, figures)} commands arrived in ${perSecond(trips, figures)} reads.`,
       ...names(clients, ({ active, connections, commands: sent, lastCommands }) => [
@@ -101,7 +102,7 @@ const singleTrips: Check = ({ figures, costs, clients }) => {
     documents:
       'Redis in Action: update_token in one round trip instead of five makes 1.7-1.8 times the calls per second on one machine (3,257 to 5,991), 3.8 times at 0.271 ms (739 to 2,841), 5 times at 48 ms (3.67 to 18.2).',
     remedy:
-      'Send commands that do not need the reply to another one together: in a pipeline, or as one variadic command (MGET, HSET with several fields). Requests that need one command each can share a pipeline: batch them by turn of the event loop (auto-pipelining).',
+      "Send commands together that do not depend on each other's replies: in a pipeline, or as one variadic command (MGET, HSET with several fields). Commands of different requests can share a pipeline, too: batch them by turn of the event loop (auto-pipelining).",
   }
 }
 
@@ -127,9 +128,9 @@ const chatter: Check = ({ figures, costs, clients }) => {
       }),
     ],
     documents:
-      'Tencent Cloud: one client that sends INFO without pause takes 20 % of a core, and 80 % beside 9,999 connections (before Redis 5).',
+      'Tencent Cloud: one client that sends INFO in a loop takes 20 % of a core, and 80 % with 9,999 idle connections (before Redis 5).',
     remedy:
-      'Ask INFO at most every few seconds, from one monitor. Turn off checks before each command (PING or test on borrow) and ready checks by INFO; leave HELLO, AUTH and SELECT to the opening of a kept connection.',
+      'Send INFO from one monitor only, at most every few seconds. Turn off checks before each command (PING, test on borrow) and ready checks that send INFO. Send HELLO, AUTH and SELECT only once, when a long-lived connection opens.',
   }
 }
 
@@ -137,7 +138,7 @@ const transactions: Check = ({ figures, costs }) => {
   const of = (name: string) => figures.commandStats.get(name) ?? none
   const calls = TRANSACTION.reduce((sum, name) => sum + of(name).calls, 0)
   const watches = of('watch').calls
-  // With WATCH a transaction is needed.
+  // Transactions with WATCH are necessary.
   if (
     calls < MIN_COMMANDS / 2 ||
     calls < MIN_SHARE * figures.commands ||
@@ -151,18 +152,18 @@ const transactions: Check = ({ figures, costs }) => {
     severity: severityOf(saving, costs),
     title: `${percent(calls / figures.commands)} of the commands are MULTI and EXEC.`,
     saving,
-    saves: `up to ${percent(saving)} of the main thread's work, and the waits of other clients while EXEC runs all commands at once`,
+    saves: `up to ${percent(saving)} of the main thread's work, and waits of other clients while EXEC runs all commands of a transaction`,
     evidence: [
       `${perSecond(of('multi').calls, figures)} transactions, ${watches === 0 ? 'none' : perSecond(watches, figures)} with WATCH.`,
     ],
     documents:
       'Redis in Action: MULTI and EXEC are not free and may delay important commands; a non-transactional pipeline has all the advantages without them.',
     remedy:
-      'If nobody must see the commands half done, use a pipeline without a transaction: pipeline(False) in redis-py, pipeline() in ioredis, execAsPipeline() in node-redis.',
+      'If other clients may see intermediate states, use a pipeline without a transaction: pipeline(False) in redis-py, pipeline() in ioredis, execAsPipeline() in node-redis.',
   }
 }
 
-/** Less than this waits for any client now and then. */
+/** Smaller output buffers are normal. */
 const LONG_OUTPUT_BYTES = 2 ** 20
 
 const slowReaders: Check = ({ clients, info }) => {
@@ -176,20 +177,22 @@ const slowReaders: Check = ({ clients, info }) => {
   return {
     id: 'slow-readers',
     severity,
-    title: `Replies wait in the server's memory for clients that do not read them in time.`,
+    title: `Clients do not read their replies in time, so the replies wait in the server's memory.`,
     saving: null,
-    saves: `${megabytes(most)} of memory for one connection (${percent(share)} of what there is)`,
+    saves: `${megabytes(most)} of memory for one connection (${percent(share)} of maxmemory, or else of the system's memory)`,
     evidence: [
       ...names(slow, ({ outputBytes, lastCommands }) => [
         outputBytes,
-        `${megabytes(outputBytes)} waited, after ${lastCommands.slice(0, 3).join(', ')}`,
+        `${megabytes(outputBytes)} of unread replies, last commands ${lastCommands.slice(0, 3).join(', ')}`,
       ]),
-      ...(closed > 0 ? [`Redis closed ${counted(closed, 'client')} for it since its start.`] : []),
+      ...(closed > 0
+        ? [`Redis has closed ${counted(closed, 'client')} for this reason since its start.`]
+        : []),
     ],
     documents:
       'Tencent Cloud: memory rises when a client does not read the replies to its pipeline in time, above all with MGET, HGETALL and LRANGE: read promptly, and do not put too many commands into one pipeline.',
     remedy:
-      'Read replies as they come, in pipelines of at most some hundred commands. Limit the damage: client-output-buffer-limit normal, or maxmemory-clients.',
+      'Read replies as they arrive, and send at most a few hundred commands in a pipeline. To limit the memory, set client-output-buffer-limit normal or maxmemory-clients.',
   }
 }
 
@@ -205,20 +208,20 @@ const rejections: Check = ({ figures, clients }) => {
         ? 'Redis refuses connections: maxclients is reached.'
         : isNear
           ? 'Redis is about to refuse connections: it is near maxclients.'
-          : 'Redis refused connections at maxclients since its start.',
+          : 'Redis has refused connections since its start, because maxclients was reached.',
     saving: null,
     saves: `failed requests: ${perSecond(rejected, figures)} connections refused`,
     evidence: [
-      `${counted(rejected, 'connection')} refused meanwhile, ${counted(rejectedSinceStart, 'connection')} since the start; ${counted(connectedClients, 'connection')} of ${maxClients.toLocaleString('en-US')} are taken.`,
+      `${counted(rejected, 'connection')} refused during the watch, ${counted(rejectedSinceStart, 'connection')} since the start; ${connectedClients.toLocaleString('en-US')} of ${maxClients.toLocaleString('en-US')} connections are open.`,
       ...names(clients, ({ connections, active }) => [
         connections,
         `${counted(connections, 'connection')}, ${percent(1 - active)} of them idle`,
       ]),
     ],
     documents:
-      'Tencent Cloud: when its pool is exhausted, a client may open short connections, and the server pays for each.',
+      'Tencent Cloud: when its pool is exhausted, a client may open short connections, each of which costs the server CPU time.',
     remedy:
-      'Give each process one pool of a few connections and pipelines; close idle ones (timeout). Then raise maxclients if that many are needed, with the limit of open files.',
+      'Use one small connection pool with pipelines in each process, and close idle connections (timeout). If you still need more connections, raise maxclients and the limit of open files.',
   }
 }
 

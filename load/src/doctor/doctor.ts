@@ -18,7 +18,7 @@ import { markdownReport, reportOf, terminalReport } from './report.ts'
 import { serverChecks } from './server-findings.ts'
 import { watch } from './watch.ts'
 
-/** Exit code when something was found that `--fail-on` names. */
+/** Exit code when there is a finding of the severity `--fail-on` or above. */
 const FOUND = 4
 
 interface Flags {
@@ -36,55 +36,50 @@ interface Flags {
 /** `npm run load -- doctor` */
 export function doctorCommand({ interrupt }: Invocation): Command {
   const command = new Command('doctor')
-    .description('watch any Redis or Valkey, and say what its clients do wrong')
-    .option('--url <url>', 'the server (default: REDIS_URL of the environment)')
+    .description('watch any Redis or Valkey and report inefficient clients')
+    .option('--url <url>', 'the server (default: the environment variable REDIS_URL)')
     .option('--watch <seconds>', 'how long to watch', seconds(1, 3_600), 10)
     .option(
       '--cores <n>',
-      "of the server's machine (default: of this one, if it runs here)",
+      "cores of the server's machine (default: the cores of this machine, if the server runs here)",
       wholeNumber(1, 4_096),
     )
-    .option(
-      '--stall <ms>',
-      'report waits of all clients from this length on',
-      wholeNumber(0, 60_000),
-      10,
-    )
+    .option('--stall <ms>', 'report stalls of this length or more', wholeNumber(0, 60_000), 10)
     .option(
       '--max-clients <n>',
-      'ask CLIENT LIST beside at most so many connections',
+      'do not send CLIENT LIST if there are more connections',
       wholeNumber(0, 1_000_000),
       10_000,
     )
     .option(
       '--show-keys',
-      'print keys of the slow log in full (default: their pattern, since ids may be secret)',
+      'print keys of the slow log in full (default: their pattern, because ids may be secret)',
     )
     .addOption(
       new Option(
         '--fail-on <severity>',
-        `exit with ${FOUND} for a finding of this severity or above`,
+        `exit with ${FOUND} for findings of this severity or above`,
       )
         .choices([...severities, 'none'])
         .default('high'),
     )
     .option('--json <file>', 'write figures, findings and clients to this file')
-    .option('--markdown <file>', 'write the report as Markdown to this file')
+    .option('--markdown <file>', 'write the report to this file, as Markdown')
   return command
     .addHelpText(
       'after',
       `
-It only reads: INFO, CLIENT LIST, SLOWLOG GET, LATENCY LATEST, CONFIG GET io-threads, COMMAND INFO, and MEMORY
-USAGE of keys in the slow log. CLIENT LIST takes at most 1 % of the server's time. What the user may not ask is
-left out and named. These permissions are enough:
+The doctor is read-only. It sends INFO, CLIENT LIST, SLOWLOG GET, LATENCY LATEST, CONFIG GET io-threads, COMMAND
+INFO, and MEMORY USAGE for keys in the slow log. CLIENT LIST takes at most 1 % of the server's time. If the user
+lacks a permission, the report omits that data and lists the permission. These permissions are enough:
   ACL SETUSER doctor on >PASSWORD %R~* -@all +auth +client|setname +info +client|list +slowlog|get
     +latency|latest +config|get +command|info +memory|usage
 
 Environment:
-  REDIS_URL             the server, without --url; may have a password
-  REDIS_PASSWORD_FILE   file with the password, for an address without one
+  REDIS_URL             the server, if --url is not given; may contain a password
+  REDIS_PASSWORD_FILE   a file with the password, for a URL without one
 
-Exit codes: 0 nothing at or above --fail-on; ${FOUND} something; 1 the server cannot be watched.
+Exit codes: 0 no finding of the severity --fail-on or above; ${FOUND} at least one; 1 the server cannot be watched.
 
 Examples:
   npm run load -- doctor --url redis://127.0.0.1:6379
@@ -119,22 +114,22 @@ async function examine(flags: Omit<Flags, 'failOn'>, signal: AbortSignal): Promi
     await markdown?.save(markdownReport(seen, report))
     return findings
   } catch (error) {
-    signal.throwIfAborted() // its reason explains the error
+    signal.throwIfAborted() // prefer the reason of the abort to the error that it caused
     throw error
   } finally {
     probe.close()
   }
 }
 
-/** What all checks find, ranked. */
+/** The findings of all checks, ranked. */
 export const findingsOf = (seen: Observation): Finding[] =>
   ranked([...clientChecks, ...serverChecks].flatMap((check) => check(seen) ?? []))
 
-/** @throws Problem when there is no address, or it has a password that everybody can see. */
+/** @throws Problem when there is no address, or when `given` has a password, which other users could see. */
 async function addressOf(given: string | undefined): Promise<string> {
   if (given !== undefined && redisAddress(given).options.password) {
     throw new Problem(
-      'A password on the command line is visible to everybody who lists processes. Give the address as REDIS_URL in the environment, or the password in a file (REDIS_PASSWORD_FILE).',
+      'A password on the command line is visible to all users of this machine. Set REDIS_URL in the environment instead, or put the password into a file (REDIS_PASSWORD_FILE).',
     )
   }
   const url = await redisOfEnvironment({ ...process.env, ...(given && { REDIS_URL: given }) })

@@ -4,25 +4,25 @@ import type { Census } from './census.ts'
 
 type Info = ReadonlyMap<string, string>
 
-/** What a server did while the doctor watched, without the doctor's own commands. Times are in seconds. */
+/** The server's activity during the watch, without the doctor's own commands. Times are in seconds. */
 export interface Figures {
   seconds: number
   commandsPerSecond: number
   /**
-   * Commands for each read from a socket that brought commands: 1 where nobody pipelines. An upper bound where
-   * scripts ran, because INFO also counts the commands that they run.
+   * Commands per read from a socket: 1 without pipelines. An upper bound if scripts ran, because INFO also counts
+   * the commands that scripts execute.
    */
   commandsPerTrip: number
   trips: number
   commands: number
   connectionsOpened: number
-  /** Opened and closed again: connections that were not kept. */
+  /** Connections that were opened and closed during the watch. */
   connectionsNotKept: number
-  /** Mean lifetime of these; null where none was seen or CLIENT LIST was not. */
+  /** Mean lifetime of the connections not kept; null if CLIENT LIST showed none or was not sent. */
   lifetimeSeconds: number | null
-  /** Cores that the main thread used, 0 to 1, in programs and in the kernel. */
+  /** CPU time of the main thread in user mode and in the kernel, as a share of a core, 0 to 1. */
   mainThread: { user: number; kernel: number }
-  /** The same of the whole process, with I/O threads and children's threads. */
+  /** CPU time of the whole process, in cores. */
   process: { user: number; kernel: number }
   networkInPerSecond: number
   networkOutPerSecond: number
@@ -34,24 +34,24 @@ export interface Figures {
   delayedFsyncs: number
   /** Memory that the server keeps for its clients, in bytes. */
   clientMemory: number
-  /** The longest output buffer of a client that was seen, in bytes. */
+  /** The largest output buffer of a client, in bytes. */
   longestOutput: number
   commandStats: Map<string, CommandStats>
 }
 
 const SCRIPT = /^(eval|evalsha|fcall)(_ro)?$/
 
-/** Whether scripts or functions ran. */
+/** Whether scripts or functions were executed. */
 export const hasScripts = (stats: ReadonlyMap<string, CommandStats>): boolean =>
   [...stats.keys()].some((name) => SCRIPT.test(name))
 
 const number = (info: Info, field: string) => Number(info.get(field) ?? 0)
 
 /**
- * The figures of a watch.
+ * Computes the figures from two replies to INFO.
  *
- * @param own the doctor's commands between the two replies, by the name that INFO gives them.
- * @throws RangeError when the counters went back: the server restarted, or they were reset.
+ * @param own the number of the doctor's own commands between the replies, by their name in INFO.
+ * @throws RangeError when a counter decreased, because the server restarted or the counters were reset.
  */
 export function figuresOf(
   before: Info,
@@ -68,12 +68,12 @@ export function figuresOf(
     (n) => n < 0,
   )
   if (isReset || before.get('run_id') !== after.get('run_id')) {
-    throw new RangeError('the counters of INFO went back')
+    throw new RangeError('a counter of INFO decreased')
   }
   const ownCommands = [...own.values()].reduce((sum, count) => sum + count, 0)
   const opened = grown('total_connections_received')
   const closed = Math.max(0, opened - grown('connected_clients'))
-  // A client that closes its connection causes a read without a command; after QUIT Redis closes.
+  // A client that closes its connection causes a read without a command. After QUIT, Redis closes the connection.
   const ends = Math.max(0, closed - (stats.get('quit')?.calls ?? 0))
   const commands = Math.max(0, grown('total_commands_processed') - ownCommands)
   const trips = Math.max(0, grown('total_reads_processed') - ownCommands - ends)
@@ -108,38 +108,41 @@ export function figuresOf(
   }
 }
 
-// What a connection costs the main thread beside a round trip: accepting, registering and closing it.
-// Measured with all builds (docs/redis-experiments.md): between one and two.
+// The CPU cost of opening and closing a connection, in round trips. All builds need between one and two
+// (docs/redis-experiments.md).
 const TRIPS_PER_CONNECTION = 1.5
-/** The least that a round trip costs, in microseconds, where the system counts CPU time too coarsely. */
-const LEAST_TRIP_MICROS = 2
+/** A lower bound of the CPU time of a round trip in microseconds, because the kernel counts CPU time coarsely. */
+const MIN_TRIP_MICROS = 2
 
-/** What one more command in a pipeline costs beside its execution (docs/redis-experiments.md: 0.025). */
+/**
+ * The CPU cost of another command in a pipeline without its execution, in round trips (docs/redis-experiments.md:
+ * 0.025).
+ */
 const TRIPS_PER_PIPELINED_COMMAND = 0.03
-/** Below this many commands for each read, hardly anybody pipelines. */
+/** Below this number of commands per read, hardly any client uses pipelines. */
 export const FEW_PER_TRIP = 1.5
 
-/** Shares of the main thread's work that could be saved. */
+/** A model of the main thread's CPU time, for estimates of savings. */
 export interface Costs {
-  /** Cores that the main thread used, 0 to 1. */
+  /** CPU time of the main thread, as a share of a core, 0 to 1. */
   busy: number
-  /** The part of its time that is not the execution of commands: sockets, parsing, replies. */
+  /** The share of its time for sockets, parsing and replies: all but the execution of commands. */
   ioShare: number
-  /** What that many calls cost in round trips: one each where nobody pipelines. */
+  /** The I/O cost of calls in round trips: 1 per call without pipelines. */
   tripsOf(calls: number): number
-  /** The share of its time that so many round trips, connections, and calls of commands took. */
+  /** The share of its time for this work. @param work.micros execution time in microseconds. */
   shareOf(work: { trips?: number; connections?: number; micros?: number }): number
 }
 
 /**
- * Divides the main thread's time: the execution of commands is in INFO commandstats; the rest is divided among
+ * Models the main thread's CPU time. INFO commandstats has the execution time of commands; the rest is divided among
  * round trips and connections.
  */
 export function costsOf(figures: Figures): Costs {
   const { seconds, trips, commandsPerTrip, connectionsNotKept, mainThread } = figures
   const { commandStats: stats } = figures
-  // The time of EXEC and of scripts contains that of their commands, which are there, too. How much of it is not
-  // known: scripts may also compute. So the execution took at least the larger of these two sums.
+  // The times of EXEC and of scripts include those of their commands, which INFO also lists separately. Scripts may
+  // compute, too. So the total execution time is at least the larger of these two sums.
   const time = { scripts: 0, commands: 0 }
   for (const [name, { micros }] of stats) {
     if (name !== 'exec') time[SCRIPT.test(name) ? 'scripts' : 'commands'] += micros
@@ -147,7 +150,7 @@ export function costsOf(figures: Figures): Costs {
   const executed = Math.max(time.scripts, time.commands)
   const units = trips + TRIPS_PER_CONNECTION * connectionsNotKept
   const used = (mainThread.user + mainThread.kernel) * seconds * 1e6
-  const io = Math.max(used - executed, units * LEAST_TRIP_MICROS)
+  const io = Math.max(used - executed, units * MIN_TRIP_MICROS)
   const total = Math.max(1, executed + io)
   const unit = units > 0 ? io / units : 0
   return {

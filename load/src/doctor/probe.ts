@@ -6,15 +6,15 @@ import { connectOnce } from '../drivers/redis/connect.ts'
 import { commandName } from '../experiment/figures.ts'
 import { OWN_NAME } from './replies.ts'
 
-/** A command that was not answered, so that a part of the picture is missing. */
+/** A command without a reply, whose data is missing in the report. */
 export interface Unseen {
   command: string
   reason: string
-  /** The ACL rule that permits it; null where permission is not what is missing. */
+  /** The missing ACL rule; null if the reason is not a permission. */
   rule: string | null
 }
 
-/** A connection that only reads. What is refused is left out, and noted. */
+/** A read-only connection. Commands that Redis refuses are recorded in `unseen`. */
 export class Probe {
   readonly unseen: Unseen[] = []
   readonly #redis: Redis
@@ -39,7 +39,7 @@ export class Probe {
     })
     const probe = new Probe(redis, url)
     try {
-      await probe.info() // a server without room closes the connection only then
+      await probe.info() // a server at maxclients accepts the connection and then closes it
       return probe
     } catch (error) {
       probe.close()
@@ -54,16 +54,18 @@ export class Probe {
     } catch (error) {
       if (!isReply(error)) throw unusable(this.#url, error)
       const { message } = error
-      throw new Problem(`INFO is not permitted: ${message}. It needs ${this.rulesText(['+info'])}`)
+      throw new Problem(
+        `The user may not run INFO: ${message}. To grant the permission: ${this.rulesText(['+info'])}`,
+      )
     }
   }
 
   /**
    * Sends a command.
    *
-   * @param rule the ACL rule that permits it, `+client|list`.
-   * @returns the reply; null when Redis refused, which is noted in `unseen` once.
-   * @throws the error of the connection.
+   * @param rule the ACL rule that permits the command: `+client|list`.
+   * @returns the reply; null if Redis refused the command. `unseen` then has the reason.
+   * @throws Problem when the connection fails.
    */
   async ask(rule: string, name: string, ...args: string[]): Promise<unknown> {
     const command = commandName(rule.slice(1))
@@ -71,20 +73,20 @@ export class Probe {
       return await this.#redis.call(name, ...args)
     } catch (error) {
       if (!isReply(error)) throw unusable(this.#url, error)
-      const [message = ''] = error.message.split(', with args') // which would name keys
+      const [message = ''] = error.message.split(', with args') // the arguments may contain keys
       const needed = /\bkey/.test(message) ? `${rule} %R~*` : rule
       this.skip(command, message, message.startsWith('NOPERM') ? needed : null)
       return null
     }
   }
 
-  /** Notes what was not asked or not answered. */
+  /** Records a command that was not sent or was refused, once. */
   skip(command: string, reason: string, rule: string | null = null): void {
     if (!this.unseen.some((one) => one.command === command))
       this.unseen.push({ command, reason, rule })
   }
 
-  /** The command that gives its user the missing permissions. */
+  /** The ACL command that grants the missing permissions. */
   rulesText(rules = this.unseen.flatMap(({ rule }) => rule ?? [])): string {
     const words = new Set(rules.flatMap((rule) => rule.split(' ')))
     const { username = 'default' } = redisAddress(this.#url).options
@@ -96,15 +98,15 @@ export class Probe {
   }
 }
 
-/** An error that Redis replied, as opposed to one of the connection. */
+/** Whether an error is a reply of Redis, not a failure of the connection. */
 const isReply = (error: unknown): error is Error =>
   error instanceof Error && error.name === 'ReplyError'
 
 function unusable(url: string, error: unknown): Problem {
   const why = messageOf(error)
-  // Redis writes why and closes at once: the reason may be lost.
+  // At maxclients, Redis sends the reason and closes at once, so the reason may be lost.
   const full = /max number of clients|EPIPE|ECONNRESET|closed/.test(why)
-    ? ' If maxclients is reached, applications get the same error: close connections that nobody uses, or raise it.'
+    ? ' If maxclients is reached, applications get the same error: close unused connections, or raise maxclients.'
     : ''
   return new Problem(`The Redis at ${hideCredentials(url)} cannot be used: ${why}.${full}`)
 }

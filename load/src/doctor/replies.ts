@@ -1,25 +1,25 @@
-// The replies of Redis and Valkey that the doctor reads, besides INFO.
+// Parsers for the replies of Redis and Valkey, except INFO.
 
-/** The name of the doctor's own connection, which is left out of what it reports. */
+/** The name of the doctor's own connection. The report omits it. */
 export const OWN_NAME = 'onetrip-doctor'
 
 /** One connection in the reply to CLIENT LIST. */
 export interface ClientRow {
   id: number
-  /** The client's address without its port; `Unix socket`. */
+  /** The client's address without the port, or `Unix socket`. */
   host: string
   name: string
-  /** Library and version; empty where the server or the client does not report them. */
+  /** Library and version; empty if the server or the client does not report them. */
   library: string
   user: string
-  /** As Redis abbreviates them: `S` replica, `M` primary, `N` none. */
+  /** Abbreviations of Redis: `S` replica, `M` primary, `N` none. */
   flags: string
   idleSeconds: number
-  /** Memory of replies that wait to be sent, in bytes. */
+  /** Memory of the output buffer, in bytes. */
   outputBytes: number
-  /** The last command, `client|list`. */
+  /** The last command: `client|list`. */
   command: string
-  /** Commands since it connected; null where the server does not count them. */
+  /** Commands on this connection; null if the server does not count them. */
   commands: number | null
 }
 
@@ -48,12 +48,12 @@ export function parseClientList(reply: string): ClientRow[] {
 
 /** One entry of the slow log. */
 export interface SlowCommand {
-  /** Seconds since 1970. */
+  /** Unix time in seconds. */
   at: number
   micros: number
-  /** Lower case. */
+  /** In lower case. */
   command: string
-  /** May have secrets. Redis cuts long ones. */
+  /** May contain secrets. Redis truncates long ones. */
   args: readonly string[]
   /** The name of the client's connection. */
   client: string
@@ -78,7 +78,7 @@ export function parseSlowLog(reply: unknown): SlowCommand[] {
 export interface Stall {
   /** `fork`, `aof-fsync-always`, `command`, … */
   event: string
-  /** The last one, in seconds since 1970. */
+  /** Unix time of the latest event in seconds. */
   at: number
   latestMs: number
   longestMs: number

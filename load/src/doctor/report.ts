@@ -7,21 +7,21 @@ import { hasScripts } from './figures.ts'
 import type { Finding, Observation } from './finding.ts'
 import type { Unseen } from './probe.ts'
 
-/** What `--json` writes. */
+/** The file that `--json` writes. */
 export interface DoctorReport {
   format: 'onetrip-doctor/1'
-  /** When the watch ended, in ISO 8601. */
+  /** The end of the watch, in ISO 8601. */
   date: string
   /** Without user and password. */
   server: string
   version: string
   findings: Finding[]
-  /** What happened, without the doctor's own commands. */
+  /** Without the doctor's own commands. */
   figures: Record<string, unknown>
   commands: Record<string, { calls: number; micros: number }>
   clients: Observation['clients']
   unseen: readonly Unseen[]
-  /** The command that permits what is missing; null where nothing is. */
+  /** The ACL command that grants the missing permissions; null if none is missing. */
   permissions: string | null
 }
 
@@ -72,15 +72,15 @@ function tablesOf({ figures, info, clients, settings, cores }: Observation): Tab
     ],
     [
       'new connections',
-      `${figure(figures.connectionsOpened / figures.seconds)}/s${lifetimeSeconds === null ? '' : `, those not kept open for ${figure(lifetimeSeconds * 1_000)} ms`}`,
+      `${figure(figures.connectionsOpened / figures.seconds)}/s${lifetimeSeconds === null ? '' : `; short connections stay open for ${figure(lifetimeSeconds * 1_000)} ms on average`}`,
     ],
     ['connections', `${whole(figures.connectedClients)} of ${whole(figures.maxClients)}`],
     [
       'refused connections',
       `${whole(figures.rejected)}, ${whole(figures.rejectedSinceStart)} since the start`,
     ],
-    ['main thread, of a core', cpu(mainThread)],
-    ['process, of a core', cpu(process)],
+    ['main thread CPU, of a core', cpu(mainThread)],
+    ['process CPU, of a core', cpu(process)],
     [
       'I/O threads',
       `${settings?.get('io-threads') ?? 'unknown'}; cores: ${cores ?? 'unknown (--cores)'}`,
@@ -97,7 +97,7 @@ function tablesOf({ figures, info, clients, settings, cores }: Observation): Tab
   ]
   const commands = [...figures.commandStats].toSorted(([, a], [, b]) => b.micros - a.micros)
   return [
-    { caption: 'What was seen', head: ['figure', 'value'], rows: facts, texts: [0, 1] },
+    { caption: 'Overview', head: ['figure', 'value'], rows: facts, texts: [0, 1] },
     {
       caption: 'Commands by execution time',
       head: ['command', 'calls/s', 'µs each', 'of a core'],
@@ -116,7 +116,7 @@ function tablesOf({ figures, info, clients, settings, cores }: Observation): Tab
       head: [
         'client',
         'connections',
-        'short ones seen',
+        'short connections seen',
         'active',
         'longest output',
         'last commands',
@@ -136,17 +136,17 @@ function tablesOf({ figures, info, clients, settings, cores }: Observation): Tab
   ].filter(({ rows }) => rows.length > 0)
 }
 
-/** A finding in lines: label and text. */
-const linesOf = (finding: Finding): [string, string][] => [
+/** The details of a finding. */
+const linesOf = (finding: Finding): [label: string, text: string][] => [
   ['Saves', finding.saves],
   ...finding.evidence.map((text): [string, string] => ['Seen', text]),
-  ...(finding.documents === null ? [] : [['Known', finding.documents] as [string, string]]),
+  ...(finding.documents === null ? [] : [['Source', finding.documents] as [string, string]]),
   ['Remedy', finding.remedy],
 ]
 
 function summary({ findings: { length } }: DoctorReport): string {
   if (length === 0) return 'Nothing found.'
-  return `${counted(length, 'finding')}${length > 1 ? ', what saves most first' : ''}.`
+  return `${counted(length, 'finding')}${length > 1 ? ', the most severe first' : ''}.`
 }
 
 const missing = ({ unseen }: DoctorReport) =>
@@ -163,8 +163,8 @@ export function terminalReport(seen: Observation, report: DoctorReport): string 
     ...tablesOf(seen).map(tableText),
     summary(report),
     ...found,
-    ...(report.unseen.length > 0 ? [['Not seen:', ...missing(report)].join('\n  ')] : []),
-    ...(report.permissions ? [`To permit it: ${report.permissions}`] : []),
+    ...(report.unseen.length > 0 ? [['Missing data:', ...missing(report)].join('\n  ')] : []),
+    ...(report.permissions ? [`To grant the permissions: ${report.permissions}`] : []),
   ].join('\n\n')
 }
 
@@ -185,12 +185,12 @@ export function markdownReport(seen: Observation, report: DoctorReport): string 
     ...tablesOf(seen).flatMap((table) => [`## ${table.caption}`, tableMarkdown(table)]),
     ...(report.unseen.length > 0
       ? [
-          '## Not seen',
+          '## Missing data',
           missing(report)
             .map((line) => `- ${plain(line)}`)
             .join('\n'),
         ]
       : []),
-    ...(report.permissions ? [`To permit it: ${code(report.permissions)}`] : []),
+    ...(report.permissions ? [`To grant the permissions: ${code(report.permissions)}`] : []),
   ].join('\n\n')}\n`
 }

@@ -2,18 +2,19 @@ import { commandName, counted, figure, percent } from '../experiment/figures.ts'
 import { type Check, megabytes, severityOf, severityOfStall } from './finding.ts'
 import type { SlowCommand } from './replies.ts'
 
-// What the server waits for, or all its clients with it.
+// Checks of the server: stalls, and settings of I/O threads.
 
 const READS_ALL =
   /^(hgetall|hkeys|hvals|smembers|lrange|z(rev)?range.*|s(inter|union|diff).*|sort.*)$/
 const WALKS_KEYS = /^(keys|flushall|flushdb)$/
 const REMOVES = /^(del|getdel)$/
 
-/** What to do about a slow command. */
+/** The remedy for a slow command. */
 function remedyFor(command: string): string {
-  if (command === 'keys') return 'KEYS walks all keys: use SCAN, or keep a set of the names.'
+  if (command === 'keys') return 'KEYS scans all keys: use SCAN, or keep a set of the names.'
   if (WALKS_KEYS.test(command)) return `${commandName(command)}: add ASYNC.`
-  if (REMOVES.test(command)) return 'UNLINK instead of DEL frees the memory on another thread.'
+  if (REMOVES.test(command))
+    return 'Use UNLINK instead of DEL: it frees the memory in another thread.'
   if (READS_ALL.test(command)) {
     return `${commandName(command)} reads everything: read in pages (LRANGE, HSCAN, SSCAN, ZRANGE with limits) and keep collections short (LTRIM, ZREMRANGEBYRANK).`
   }
@@ -37,7 +38,7 @@ const slowCommands: Check = (seen) => {
   return {
     id: 'slow-commands',
     severity: severityOfStall(longest),
-    title: `Single commands hold up all other clients for up to ${figure(longest)} ms.`,
+    title: `Single commands block all other clients for up to ${figure(longest)} ms.`,
     saving: null,
     saves: `waits of up to ${figure(longest)} ms for every client, ${figure(total / 1e6)} s in the last hour`,
     evidence: evidence
@@ -50,7 +51,7 @@ const slowCommands: Check = (seen) => {
   }
 }
 
-/** Events of the latency monitor that are the disk's or a fork's, and the counters of INFO beside them. */
+/** Stalls by forks and by the disk, from the latency monitor and INFO. */
 const stalls: Check = ({ stalls: events, info, figures, stallMs }) => {
   const number = (field: string) => Number(info.get(field) ?? 0)
   const forkMs = number('latest_fork_usec') / 1_000
@@ -72,14 +73,14 @@ const stalls: Check = ({ stalls: events, info, figures, stallMs }) => {
     title:
       failed.length > 0
         ? `Saving to disk fails (${failed.join(', ')}).`
-        : `Saving to disk holds up all clients${isLong ? ` for up to ${figure(longest)} ms` : ''}.`,
+        : `Saving to disk blocks all clients${isLong ? ` for up to ${figure(longest)} ms` : ''}.`,
     saving: null,
     saves: `waits of up to ${figure(longest)} ms for every client at each fork or fsync`,
     evidence: [
       `Last fork: ${figure(forkMs)} ms, for ${megabytes(number('used_memory_rss'))}; ${counted(forks, 'fork')} in ${figure(hours)} h.`,
       ...(delayed > 0
         ? [
-            `${counted(delayed, 'write')} waited for an fsync of the AOF meanwhile (aof_delayed_fsync).`,
+            `${counted(delayed, 'write')} waited for an fsync of the AOF during the watch (aof_delayed_fsync).`,
           ]
         : []),
       ...seen.map(
@@ -89,12 +90,12 @@ const stalls: Check = ({ stalls: events, info, figures, stallMs }) => {
     documents: null,
     remedy:
       failed.length > 0
-        ? 'See the log of Redis: disk full, or no right to write? Writes may be refused until it works.'
+        ? 'Check the log of Redis: the disk may be full, or Redis may lack the permission to write. Until saving works, Redis may refuse writes.'
         : 'Save on a replica, or less often; turn off transparent huge pages; keep instances small. For the AOF: appendfsync everysec, a faster disk, no-appendfsync-on-rewrite yes if you accept the risk.',
   }
 }
 
-/** From this share of a core on the main thread may be the limit. */
+/** Above this share of a core, the main thread may be the bottleneck. */
 const BUSY = 0.7
 
 const ioThreads: Check = ({ settings, cores, costs, figures }) => {
@@ -111,24 +112,24 @@ const ioThreads: Check = ({ settings, cores, costs, figures }) => {
     return {
       id: 'io-threads-exceed-cores',
       severity: 'medium',
-      title: 'There are more I/O threads than cores: they take CPU time from each other.',
+      title: 'There are more I/O threads than cores, so the threads compete for CPU time.',
       saving: null,
-      saves: 'switches between threads, and waits of the main thread for a core',
+      saves: 'context switches, and waits of the main thread for a core',
       ...{ evidence, documents },
       remedy: `Set io-threads to ${Math.max(1, Math.floor(cores / 2))} or less and restart Redis.`,
     }
   }
-  // Measured here: a second thread takes over 0.6 to 0.7 of it (io-threads in docs/redis-experiments.md).
+  // In our measurements, I/O threads take over 0.6 to 0.7 of the I/O work (io-threads in docs/redis-experiments.md).
   const saving = 0.6 * ioShare
   if (threads > 1 || cores < 4 || busy < BUSY || ioShare < 0.3) return null
   return {
     id: 'io-threads-unused',
     severity: severityOf(saving, costs),
-    title: 'The main thread is nearly busy with sockets, and other cores could take that over.',
+    title: 'The main thread is near its limit, and I/O threads could take over its socket work.',
     saving,
     saves: `about ${percent(saving)} of the main thread's work, moved to other threads`,
     ...{ evidence, documents },
-    remedy: `Set io-threads to ${Math.max(3, Math.min(4, Math.floor(cores / 2)))} and restart Redis. First mend what is named above: fewer round trips cost no core.`,
+    remedy: `Set io-threads to ${Math.max(3, Math.min(4, Math.floor(cores / 2)))} and restart Redis. First fix the other findings: fewer round trips need no additional core.`,
   }
 }
 

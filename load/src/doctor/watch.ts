@@ -15,7 +15,7 @@ import {
 
 export interface WatchOptions {
   seconds: number
-  /** With more connections, CLIENT LIST is not asked. */
+  /** With more connections, CLIENT LIST is not sent. */
   maxListed: number
   cores: number | null
   stallMs: number
@@ -23,21 +23,21 @@ export interface WatchOptions {
   signal: AbortSignal
 }
 
-/** CLIENT LIST takes the server about a microsecond for each connection (docs/redis-experiments.md). */
+/** CLIENT LIST takes about a microsecond of CPU time per connection (docs/redis-experiments.md). */
 const MICROS_PER_CLIENT = 1
-/** The most that it may take of the main thread's time. */
+/** CLIENT LIST may take this share of the main thread's time. */
 const LIST_SHARE = 0.01
-const LEAST_PAUSE_MS = 100
+const MIN_PAUSE_MS = 100
 
 const SLOW_LOG_SECONDS = 3_600
 const SLOW_LOG_ENTRIES = '128'
-/** Keys of the slow log whose size is asked for. */
+/** MEMORY USAGE is sent for at most this number of keys. */
 const MAX_KEYS = 10
 
 /**
- * Watches a server for some time and then reads what it remembers.
+ * Watches a server for `seconds`, then reads its slow log, latency events and settings.
  *
- * @throws Problem when INFO is not permitted, or the server restarted meanwhile; the reason of `signal`.
+ * @throws Problem when INFO is not permitted, or the server restarts during the watch; the reason of `signal`.
  */
 export async function watch(probe: Probe, options: WatchOptions): Promise<Observation> {
   const { seconds, cores, stallMs, signal } = options
@@ -48,7 +48,7 @@ export async function watch(probe: Probe, options: WatchOptions): Promise<Observ
   const elapsed = (performance.now() - startedAt) / 1_000
   const info = await probe.info()
   const lists = census?.samples ?? 0
-  // The INFO before is counted after its reply, the one at the end is not yet.
+  // Redis counts a command after its reply: the first INFO is in the difference, the last one is not.
   const listName = info.has('cmdstat_client') ? 'client' : 'client|list'
   const own = new Map([
     ['info', 1],
@@ -78,7 +78,7 @@ async function takeCensus(
     const cost = Math.ceil((connected * MICROS_PER_CLIENT) / 1_000)
     probe.skip(
       'CLIENT LIST',
-      `not asked: for ${counted(connected, 'connection')} it would hold up the server for about ${cost} ms. Allow it with --max-clients ${connected}`,
+      `not sent: with ${counted(connected, 'connection')} it would block the server for about ${cost} ms. To allow it: --max-clients ${connected}`,
     )
     return null
   }
@@ -95,9 +95,9 @@ async function takeCensus(
   return census
 }
 
-/** Milliseconds from one CLIENT LIST to the next, by how many connections it has. */
+/** Milliseconds between two CLIENT LIST commands, by the number of connections. */
 export const pauseAfter = (connections: number): number =>
-  Math.max(LEAST_PAUSE_MS, (connections * MICROS_PER_CLIENT) / 1_000 / LIST_SHARE)
+  Math.max(MIN_PAUSE_MS, (connections * MICROS_PER_CLIENT) / 1_000 / LIST_SHARE)
 
 function figuresBetween(...args: Parameters<typeof figuresOf>): Figures {
   try {
@@ -105,7 +105,7 @@ function figuresBetween(...args: Parameters<typeof figuresOf>): Figures {
   } catch (error) {
     if (!(error instanceof RangeError)) throw error
     throw new Problem(
-      'The server restarted or its counters were reset (CONFIG RESETSTAT) meanwhile: run the doctor again.',
+      'During the watch, the server restarted or its counters were reset (CONFIG RESETSTAT). Run the doctor again.',
     )
   }
 }
@@ -118,7 +118,7 @@ async function readSlowLog(probe: Probe, now: number): Promise<SlowCommand[] | n
   )
 }
 
-/** The settings that findings depend on; none of them is secret. */
+/** The settings that checks need. None of them is secret. */
 async function readSettings(probe: Probe): Promise<ReadonlyMap<string, string> | null> {
   const reply = await probe.ask('+config|get', 'CONFIG', 'GET', 'io-threads')
   if (reply === null) return null
@@ -126,7 +126,7 @@ async function readSettings(probe: Probe): Promise<ReadonlyMap<string, string> |
   return new Map([[name, value]])
 }
 
-/** Keys of slow commands: where the server says that the first argument is one. */
+/** The keys in the slow log: first arguments of commands that have their key there (COMMAND INFO). */
 async function readKeys(
   probe: Probe,
   slowLog: readonly SlowCommand[],
@@ -155,7 +155,7 @@ async function readKeys(
   return keys
 }
 
-/** The pattern of a key: `session:*` for `session:5f2a…`, since ids may be credentials. */
+/** The pattern of a key, `session:*` for `session:5f2a…`, because ids may be credentials. */
 export const maskedKey = (key: string): string =>
   key
     .split(':')

@@ -7,58 +7,59 @@ import type { Headline, Section } from './section.ts'
 import type { Case, Facts, Measured, Shape } from './shape.ts'
 
 /**
- * A measurement, declared: what there is to measure, how one case is measured once, what the figures mean.
- * All else is derived: the command and its help, the order of rounds, progress, interrupts, the file,
- * tables, charts, comparison. A module in `experiments/` exports one; `experiments.ts` lists it.
+ * Declares an experiment: its options, cases and metrics, how to measure one case once, and its tables. The
+ * command, `--help`, the order of rounds, progress, interrupts, files and comparisons are derived from it. Each
+ * module in `experiments/` exports one, and `experiments.ts` lists them.
  */
 export interface Experiment<Options extends object = object, Bench = unknown> extends Shape {
-  /** As a heading. */
+  /** The heading of its results. */
   readonly title: string
-  /** What sets a result apart from usual ones, after the heading: `shape get-8000`; empty for nothing. */
+  /** Unusual options of a result, shown after the title: `shape get-8000`; empty for none. */
   detail?(result: Result): string
   /** One line, without a full stop, for the list of commands. */
   readonly summary: string
-  /** Below the options in `--help`: what it shows, how it measures, `Examples:`. */
+  /** The text below the options in `--help`: purpose, method, `Examples:`. */
   readonly about: string
-  /** Its heading in `--help`. */
+  /** Its heading in the list of commands. */
   readonly group: 'Over HTTP' | 'The store' | 'Redis'
-  /** Adds its options. Every experiment has `--rounds` and `--duration` besides, with these defaults. */
+  /** Adds the experiment's own options. Every experiment also has `--rounds` and `--duration`. */
   configure(command: Command): void
   /** Fills in options whose defaults depend on others. */
   complete?(options: Options & RoundOptions): Options & RoundOptions
+  /** Default of `--rounds`. */
   readonly rounds: number
-  /** Seconds of one run; null where a run ends by itself. */
+  /** Default of `--duration`, the seconds of one run; null if a run ends by itself. */
   readonly duration: number | null
-  /** What `--quick` sets unless the user says otherwise: for less than a minute. */
+  /** Defaults with `--quick`, for a result within a minute. */
   readonly quick: Partial<Options & RoundOptions>
-  /** What `--full` sets. Default: there is no `--full`. */
+  /** Defaults with `--full`. Default: the command has no `--full`. */
   readonly full?: Partial<Options & RoundOptions>
-  /** About how long it takes, in seconds; null where `all` leaves it out. */
+  /** The total time by preset, in seconds, about; null if `all` skips the experiment. */
   readonly seconds: Readonly<Record<Preset, number | null>>
-  /** Runs it in a network namespace of its own, if possible. Returns the builds to make before. */
+  /** If given, the experiment runs in its own network namespace, if possible. Returns the builds that it needs. */
   isolated?(options: Options): readonly (RedisBuild | 'tools')[]
 
-  /** What must hold in any case, as `--threshold` takes it. Default: nothing. */
+  /** Default of `--threshold`. Default: none. */
   readonly thresholds?: readonly string[]
-  /** Whether a run that is interrupted resolves with what it has by then, which counts. Default: no. */
+  /** Whether an interrupted run resolves with a valid, shorter sample. Default: no. */
   readonly endsEarly?: boolean
 
-  /** The options that make two results incomparable when they differ. */
+  /** The options that must be equal in two results for a comparison. */
   readonly loadOptions: readonly string[]
 
-  /** Starts or finds what must run first. What it started is stopped by `context.defer` or `startRedis`. */
+  /** Starts the programs that all cases need. `context.defer` and `startRedis` stop them at the end. */
   prepare(context: Context, options: Options & RoundOptions): Promise<Bench>
   cases(bench: Bench, options: Options & RoundOptions): Case[]
-  /** The cases that are run once, unmeasured, before the first round. Default: none. */
+  /** The cases to run once, unmeasured, before the first round. Default: none. */
   warmUp?(cases: readonly Case[], options: Options & RoundOptions): readonly Case[]
   /** Measures one case once. Round 0 is the warm-up. */
   measure(one: Case, bench: Bench, run: Run<Options & RoundOptions>): Promise<Measured>
-  /** The metrics that the progress line shows of a finished run. */
+  /** The metrics in the progress line of a finished run. */
   readonly progress: readonly string[]
 
   /** Tables and charts. The terminal prints the tables. */
   sections(rows: Rows, result: Result): readonly Section[]
-  /** Sentences with the result, the most important first; what is no text is left out. */
+  /** The result in sentences, the most important first. Values that are not a string are ignored. */
   claims(rows: Rows, result: Result): readonly (string | false | 0 | null | undefined)[]
   /** The top of the report. Default: the first claim. */
   headline?(rows: Rows, result: Result): Headline | undefined
@@ -72,29 +73,29 @@ export interface RoundOptions {
   duration: number
 }
 
-/** A run of a case. */
+/** One run of a case. */
 export interface Run<Options> {
   readonly round: number
   readonly options: Options
   readonly context: Context
-  /** Shows how far a run of several parts has come. */
+  /** Shows the progress within a run. */
   note(text: string): void
 }
 
-/** What the runner gives to an experiment. */
+/** The services of the runner for an experiment. */
 export interface Context {
-  /** Aborted by Ctrl-C, and when something that is measured has gone. */
+  /** Aborted by Ctrl-C, and by `fail`. */
   readonly signal: AbortSignal
-  /** The result that `--compare` names, of the same experiment. */
+  /** The result given by `--compare`. */
   readonly comparedWith: Result | null
-  /** Ends the measurement: what it is about has gone. */
+  /** Ends the measurement, for instance when a measured program has ended. */
   fail(reason: Error): void
-  /** Runs `undo` at the end, whatever happens; the last one first. */
+  /** Registers clean-up, which always runs at the end, in reverse order. */
   defer(undo: () => unknown): void
-  /** Starts a build of Redis, which is stopped at the end unless the experiment does so before. */
+  /** Starts a build of Redis and stops it at the end, unless the experiment has stopped it. */
   startRedis(options: RedisServerOptions): Promise<RedisServer>
-  /** Shows a line while work of the preparation goes on. */
+  /** Shows `text` during a part of the preparation. */
   step<T>(text: string, work: () => Promise<T>): Promise<T>
-  /** Prints facts and keeps them with the result; two results with another `load` are not compared. */
+  /** Prints facts and saves them in the result. Results that differ in `load` are not compared. */
   describe(kind: 'load' | 'software', facts: Facts): void
 }

@@ -2,7 +2,7 @@ import type { Ratio, Summary } from './statistics.ts'
 
 const whole = (value: number) => Math.round(value).toLocaleString('en-US')
 
-/** A figure with as many digits as are worth reading: 12,345, 123, 12.3, 1.23; `-` for none. */
+/** A rounded number: 12,345, 123, 12.3, 1.23; `-` if it is not finite. */
 export function figure(value: number): string {
   if (!Number.isFinite(value)) return '-'
   const size = Math.abs(value)
@@ -10,11 +10,11 @@ export function figure(value: number): string {
   return value.toFixed(size >= 9.995 ? 1 : 2)
 }
 
-/** `1 round`, `5 rounds`, `1,000 sessions`. */
+/** A count and its noun: `1 round`, `5 rounds`, `1,000 sessions`. */
 export const counted = (count: number, noun: string): string =>
   `${whole(count)} ${noun}${count === 1 ? '' : 's'}`
 
-/** A command as INFO and ACL rules name it: `CLIENT LIST` for `client|list`. */
+/** The readable name of a command from INFO or an ACL rule: `CLIENT LIST` for `client|list`. */
 export const commandName = (name: string): string => name.replace('|', ' ').toUpperCase()
 
 /** Median with the range of the rounds: `3.50 (3.00-4.00)`; `-` for none. */
@@ -24,11 +24,11 @@ export function withRange(summary: Summary | null, text = figure): string {
   return min === max ? text(median) : `${text(median)} (${text(min)}-${text(max)})`
 }
 
-/** A ratio with the range of the rounds: `3.50 (3.00-4.00)`; `-` for what could not be compared. */
+/** A mean ratio with the range of the rounds: `3.50 (3.00-4.00)`; `-` for none. */
 export const withRatioRange = (ratio: Ratio | null): string =>
   withRange(ratio && { ...ratio, median: ratio.mean })
 
-/** Mean with its interval: `13.4 (12.7-14.1)`; `-` for what could not be compared. */
+/** A mean ratio with its interval: `13.4 (12.7-14.1)`; `-` for none. */
 export function withInterval(ratio: Ratio | null): string {
   if (!ratio) return '-'
   const { mean, interval } = ratio
@@ -40,7 +40,6 @@ export const percent = (share: number): string => `${figure(share * 100)} %`
 
 /** Errors by kind, most frequent first: `0`, or `503: 12, timeout: 3`. */
 export function errorKinds(errors: Readonly<Record<string, number>>): string {
-  // A status would come first among an object's keys, however rare it is.
   const kinds = Object.entries(errors).toSorted(([, a], [, b]) => b - a)
   return kinds.map(([kind, count]) => `${kind}: ${whole(count)}`).join(', ') || '0'
 }

@@ -3,29 +3,30 @@ import type { Case, Facts, Measured } from './shape.ts'
 
 export const FORMAT = 'onetrip-result/1'
 
-/** What `--json` writes: every run, as a row of tidy data, and what it was measured with. */
+/** The file that `--json` writes: one sample for each run, and the conditions of the measurement. */
 export interface Result {
   format: typeof FORMAT
   experiment: string
-  /** When it began, in ISO 8601. */
+  /** Start time in ISO 8601. */
   date: string
   command: string
   git: GitState | null
   machine: Machine
-  /** Share of the machine's CPU time, 0 to 1, that went elsewhere; null where it is not known. */
+  /** Share of the machine's CPU time that other programs and guests used, 0 to 1; null if unknown. */
   elsewhere: number | null
   network: 'own namespace' | 'shared'
   options: Readonly<Record<string, unknown>>
-  /** What the options do not say of the load, and the versions of all that took part. */
+  /** Facts about the load that are not among the options. */
   load: Facts
+  /** Versions. */
   software: Facts
-  /** Whether the user ended it early: then it has the rounds that were complete. */
+  /** Whether the user ended it early. Then `samples` has the complete rounds only. */
   interrupted: boolean
-  /** What went wrong before the last round; likewise. */
+  /** The error that ended it early. Then `samples` has the complete rounds only. */
   failure?: string
-  /** What the metrics had to be, as the user wrote it. */
+  /** As given by `--threshold`. */
   thresholds?: readonly string[]
-  /** What each metric is, for readers of the file: label and unit. */
+  /** The label of each metric, with its unit. */
   metrics: Readonly<Record<string, string>>
   samples: readonly Sample[]
 }
@@ -33,15 +34,15 @@ export interface Result {
 /** One run of one case. */
 export interface Sample extends Measured {
   case: Case
-  /** 1 for the first. */
+  /** From 1. */
   round: number
 }
 
 /**
- * The fact of `load` with Redis's setting of io-threads, 1 being off: a number, or a list as text where cases
- * differ; null where Redis does not say. Older results do not have it.
+ * The fact in `load` with Redis's setting io-threads (1 means off): a number, or a text such as `1, 3` if cases
+ * differ; null if unknown. Results of older versions do not have it.
  */
 export const IO_THREADS = "Redis's I/O threads"
 
-/** The share of CPU time that went elsewhere during a run: in every sample, null where it is not known. */
+/** The metric in every sample with the share of CPU time used by other programs and guests; null if unknown. */
 export const ELSEWHERE = 'elsewhere'

@@ -6,23 +6,24 @@ import type { Case } from './shape.ts'
 export interface RoundsPlan {
   cases: readonly Case[]
   rounds: number
-  /** The cases that are run once before the first round. */
+  /** The cases to run once before the first round. */
   warmUps: readonly Case[]
   label(one: Case): string
   /** Runs a case; round 0 is the warm-up. */
   measure(one: Case, round: number, note: (text: string) => void): Promise<Sample>
   describe(sample: Sample): string
-  /** Aborted when it cannot go on. */
+  /** Aborted to end the measurement. */
   signal: AbortSignal
-  /** Whether a run that was aborted, and resolved, counts. Default: no. */
+  /** Whether an aborted run that resolves counts. Default: no. */
   endsEarly?: boolean | undefined
 }
 
 /**
- * Runs every case once per round, in changing order, so that slow drifts of the machine affect all alike.
+ * Runs every case once per round. The order changes from round to round, so that slow drifts of the machine
+ * affect all cases equally.
  *
- * @returns the samples of complete rounds, and what ended it early, if anything did.
- * @throws what ended it before the first round was complete.
+ * @returns the samples of all complete rounds; `error` is what ended the rounds early, else null.
+ * @throws the error that ended the first round.
  */
 export async function runRounds(plan: RoundsPlan): Promise<{ samples: Sample[]; error: unknown }> {
   const { cases, rounds, signal } = plan
@@ -59,7 +60,7 @@ export async function runRounds(plan: RoundsPlan): Promise<{ samples: Sample[]; 
     }
     return { samples, error: null }
   } catch (thrown) {
-    const error = await explain(thrown, signal)
+    const error = await causeOf(thrown, signal)
     if (samples.length === 0) throw error
     return { samples, error }
   } finally {
@@ -74,20 +75,20 @@ function timeLeft(milliseconds: number): string {
   return seconds < 100 ? `${seconds} s left` : `${Math.round(seconds / 60)} min left`
 }
 
-/** In milliseconds: the exit of a program is noticed a moment after its connections break. */
-const EXPLANATION_MS = 2_000
+/** Connections of a program that dies break a moment before its exit is noticed. */
+const CAUSE_WITHIN_MS = 2_000
 
-/** The reason of `signal` explains an error better than the error itself, if there soon is one. */
-async function explain(error: unknown, signal: AbortSignal): Promise<unknown> {
-  await setTimeout(EXPLANATION_MS, null, { signal }).catch(() => {})
+/** Returns the reason of `signal` if it is aborted within two seconds, else `error`. */
+async function causeOf(error: unknown, signal: AbortSignal): Promise<unknown> {
+  await setTimeout(CAUSE_WITHIN_MS, null, { signal }).catch(() => {})
   return signal.aborted ? signal.reason : error
 }
 
 /**
- * The order in which a round runs the cases: rotated by one every other round and reversed in between, so
- * that over the rounds each comes early and late, and before and after each other one.
+ * The order of the cases in a round. It is reversed in every second round and rotated by one every two rounds, so
+ * that over the rounds each case comes early and late, and before and after every other case.
  *
- * @param round 0 for the first.
+ * @param round from 0.
  */
 export function orderOf<T>(cases: readonly T[], round: number): T[] {
   const shift = Math.floor(round / 2) % cases.length

@@ -22,7 +22,7 @@ export class Row {
     this.shape = shape
   }
 
-  /** The value of a factor, as it is shown. */
+  /** The displayed value of a factor. */
   text(factor: string): string {
     const value = this.case[factor]
     if (value === undefined) return ''
@@ -30,17 +30,17 @@ export class Row {
     return shown ? shown(value) : value.toLocaleString('en-US')
   }
 
-  /** What is compared in this row: `batch`. */
+  /** The displayed value of the subject: `batch`. */
   get subject(): string {
     return this.text(this.shape.subject)
   }
 
-  /** A metric in each round that has it. */
+  /** The values of a metric, one for each round that has it. */
   values(metric: string): number[] {
     return this.samples.flatMap(({ values }) => values[metric] ?? [])
   }
 
-  /** Median and range over the rounds; null where no round has the metric. */
+  /** Median and range over the rounds; null if no round has the metric. */
   summary(metric: string): Summary | null {
     const values = this.values(metric)
     return values.length > 0 ? summarize(values) : null
@@ -50,7 +50,7 @@ export class Row {
     return this.summary(metric)?.median ?? null
   }
 
-  /** The figure of all rounds that tables, claims and thresholds have: the median, or as the metric says. */
+  /** The metric's value over all rounds: its `overall`, else the median. */
   value(metric: string): number | null {
     const { overall } = metricOf(this.shape, metric)
     return overall ? overall(this.samples) : this.median(metric)
@@ -77,24 +77,24 @@ export class Row {
     return this.isDisturbed ? [...own, disturbed] : own
   }
 
-  /** Whether other programs, or other guests of the host, had much of the CPU time in a round. */
+  /** Whether other programs or guests used 10 % of the CPU time or more in any round. */
   get isDisturbed(): boolean {
     return this.values(ELSEWHERE).some((share) => share >= DISTURBED)
   }
 
-  /** Whether a doubt says that rates and latencies of this row are not those of its subject. */
+  /** Whether a doubt rules out ratios of rates and latencies. */
   get hasDoubtfulRate(): boolean {
     return this.doubts.some(({ keepsRatios }) => !keepsRatios)
   }
 
-  /** The row that a ratio of this one refers to. */
+  /** The row that ratios of this row are relative to. */
   baseline(rows: Rows): Row | undefined {
     const cases = rows.all.map((row) => row.case)
     const other = this.shape.baseline?.(this.case, cases)
     return other ? rows.find({ ...this.case, ...other }) : undefined
   }
 
-  /** How many times a metric of another row this one's is, in each round that both have. */
+  /** The ratio of a metric to that of `base`, for each round that both rows have. */
   ratios(metric: string, base: Row): number[] {
     return this.samples.flatMap(({ round, values }) => {
       const other = base.samples.find((sample) => sample.round === round)?.values[metric]
@@ -104,8 +104,8 @@ export class Row {
   }
 
   /**
-   * The same summed up; null where the two have no round in common, a value is 0, or the metric is a pace
-   * and the rate of one of them is doubtful.
+   * The mean of `ratios`. Null if the rows have no round in common, if a value is 0, or if the metric is a pace
+   * and the rate of one of the rows is doubtful.
    */
   ratio(metric: string, base: Row | undefined): Ratio | null {
     if (!base || base === this) return null
@@ -136,7 +136,7 @@ export class Rows {
     )
   }
 
-  /** Those whose factors have these values. */
+  /** The rows with these values. */
   where(part: Partial<Case>): Rows {
     return this.filter((row) => matches(row.case, part))
   }
@@ -154,12 +154,12 @@ export class Rows {
     return [...new Set(this.all.flatMap((row) => row.case[factor] ?? []))]
   }
 
-  /** One for each value of a factor. */
+  /** Groups the rows by the value of a factor. */
   by(factor: string): { value: string | number; rows: Rows }[] {
     return this.values(factor).map((value) => ({ value, rows: this.where({ [factor]: value }) }))
   }
 
-  /** Rows that differ in nothing but these factors, with what they have in common: `TCP, patched`. */
+  /** Groups of rows that differ in these factors only, named by the other factors: `TCP, patched`. */
   groups(...within: readonly string[]): { name: string; rows: Rows }[] {
     const others = this.varying.filter((name) => !within.includes(name))
     const nameOf = (row: Row) => others.flatMap((name) => row.text(name) || []).join(', ')
@@ -167,7 +167,7 @@ export class Rows {
     return groups.map(([name, rows]) => ({ name, rows: new Rows(this.shape, rows) }))
   }
 
-  /** The factors in which rows differ, and the subject: what names a row. */
+  /** The subject, and the factors with more than one value. They name a row. */
   get varying(): readonly string[] {
     const { factors, subject } = this.shape
     return factors
@@ -175,12 +175,12 @@ export class Rows {
       .filter((name) => name === subject || new Set(this.all.map((row) => row.text(name))).size > 1)
   }
 
-  /** A row in a few words: `HTTP connections 64, batch`. */
+  /** The name of a row, by its varying factors: `HTTP connections 64, batch`. */
   nameOf(row: Row): string {
     return this.varying
       .filter((name) => row.text(name) !== '')
       .map((name) => {
-        const label = this.shape.factors.find((one) => one.name === name)?.label
+        const { label = name } = this.shape.factors.find((one) => one.name === name) ?? {}
         return typeof row.case[name] === 'number' ? `${label} ${row.text(name)}` : row.text(name)
       })
       .join(', ')
@@ -191,6 +191,5 @@ export class Rows {
   }
 }
 
-/** Whether a case has these values. */
 export const matches = (one: Case, part: Partial<Case>) =>
   Object.entries(part).every(([name, value]) => one[name] === value)

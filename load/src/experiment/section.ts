@@ -1,10 +1,10 @@
-// What the figures of an experiment look like before they are text, Markdown or a page.
+// The structure of a report, independent of its output format.
 
-/** What the report begins with. */
+/** The top of the report. */
 export interface Headline {
   /** A few words with the most important figure. */
   readonly text: string
-  /** What is compared, and how sure the figure is. */
+  /** The compared rows, and the confidence interval. */
   readonly detail: string
   /** Up to three figures. */
   readonly tiles: readonly { readonly value: string; readonly label: string }[]
@@ -15,7 +15,7 @@ export interface Section {
   readonly paragraphs?: readonly string[]
   readonly charts?: readonly Chart[]
   readonly tables: readonly Table[]
-  /** Whether the terminal leaves it out. */
+  /** Whether the terminal omits the section. */
   readonly pageOnly?: boolean
 }
 
@@ -23,7 +23,7 @@ export interface Table {
   readonly caption: string
   readonly head: readonly string[]
   readonly rows: readonly (readonly string[])[]
-  /** Indexes of the columns with text, which are left-aligned. */
+  /** Indexes of the columns with text. They are left-aligned. */
   readonly texts: readonly number[]
 }
 
@@ -31,7 +31,7 @@ export type Chart = BarChart | GroupedChart | LineChart
 
 interface ChartText {
   readonly title: string
-  /** Of the axis with the values. */
+  /** Of the value axis. */
   readonly unit: string
 }
 
@@ -43,31 +43,31 @@ export interface BarChart extends ChartText {
     readonly value: number
     readonly low: number
     readonly high: number
-    /** Whether the row is marked: its bar is hatched. */
+    /** Whether the row is marked. Then its bar is hatched. */
     readonly doubtful: boolean
   }[]
   /** Upper limits, drawn as lines across the bars. */
   readonly ceilings: readonly { readonly name: string; readonly value: number }[]
 }
 
-/** A few values for each name, one on top of the other. */
+/** Stacked bars: several values for each name. */
 export interface GroupedChart extends ChartText {
   readonly kind: 'stacked'
   readonly names: readonly string[]
   readonly groups: readonly { readonly name: string; readonly values: readonly (number | null)[] }[]
 }
 
-/** Lines over names, or over shares near 1 (0.99) on an axis of percentiles. */
+/** Lines over named points, or over percentiles (shares such as 0.99). */
 export interface LineChart extends ChartText {
   readonly kind: 'lines'
   readonly x: { readonly label: string; readonly names: readonly string[] } | 'percentiles'
-  /** Whether the axis of the values is logarithmic. */
+  /** Whether the value axis is logarithmic. */
   readonly logarithmic: boolean
-  /** The ends of the axis of the values, where several charts share it and are drawn small. */
+  /** The range of the value axis, if several charts share it. Such charts are drawn small. */
   readonly shared?: readonly [low: number, high: number]
   readonly lines: readonly {
     readonly name: string
-    /** By the index of the name or, for percentiles, the share; null where there is no value. */
+    /** `x` is the index of the name or, for percentiles, the share. `y` is null if there is no value. */
     readonly points: readonly (readonly [x: number, y: number | null])[]
   }[]
 }

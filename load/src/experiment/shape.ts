@@ -1,18 +1,18 @@
-/** What is measured: how cases are told apart, and what there is to know of each. */
+/** The factors, metrics and marks of an experiment. */
 export interface Shape {
-  /** As on the command line: `short-connections`. */
+  /** The name of the command: `short-connections`. */
   readonly name: string
-  /** What tells cases apart, in the order of a table's first columns. */
+  /** The parameters that vary between cases, in the order of the first columns of a table. */
   readonly factors: readonly Factor[]
   readonly metrics: readonly Metric[]
-  /** The factor whose values are compared side by side; the others are circumstances. */
+  /** The factor whose values are compared with each other. */
   readonly subject: string
   /**
-   * The case that a ratio of this one refers to, as far as it differs; null for none. The baseline of a
-   * baseline is itself.
+   * The factors in which the baseline of a case differs from it; null if the case has no baseline. A baseline is
+   * its own baseline.
    */
   baseline?(one: Case, cases: readonly Case[]): Partial<Case> | null
-  /** What a mark on a row means: why a figure of it is not what it seems. */
+  /** The possible marks on rows: reasons not to trust some of their figures. */
   readonly doubts?: Readonly<Record<string, Doubt>>
 }
 
@@ -21,30 +21,30 @@ export type Case = Readonly<Record<string, string | number>>
 
 interface Factor {
   readonly name: string
-  /** As a column's head. Default: the name. */
+  /** The head of its column. Default: the name. */
   readonly label?: string
-  /** How a value is shown. Default: numbers as `10,000`, all else as it is. */
+  /** Formats a value. Default: numbers as `10,000`, strings unchanged. */
   text?(value: string | number): string
 }
 
 export interface Metric {
   readonly name: string
-  /** As a column's head, with the unit: `CPU µs /request`. */
+  /** The head of its column, with the unit: `CPU µs /request`. */
   readonly label: string
-  /** Of a chart's axis. Default: the label. */
+  /** The title of a chart's value axis. Default: the label. */
   readonly unit?: string
   /**
-   * How two results are compared. `pace` depends on how fast the machine is just now, so it is judged as a
-   * multiple of the baseline of the same round; `cpu` on the processor; `count` on neither. `given` was
-   * asked for, and must be nearly the same. Absent: not compared.
+   * How two results are compared. `pace` depends on the current speed of the machine, so it is compared as a ratio
+   * to the baseline of the same round. `cpu` depends on the processor, `count` on neither. `given` is an input and
+   * must be nearly equal in both results. Absent: not compared.
    */
   readonly kind?: 'pace' | 'cpu' | 'count' | 'given'
   readonly better?: 'higher' | 'lower'
-  /** Smaller values count as this: a multiple of next to nothing means nothing. */
+  /** In comparisons, smaller values count as this one, because ratios of values near zero mean nothing. */
   readonly least?: number
-  /** `percent`: a share of 0 to 1. `fixed`: always two decimals. `whole`: none. Default: three digits. */
+  /** `percent`: a share of 0 to 1. `fixed`: always two decimals. `whole`: no decimals. Default: three digits. */
   readonly format?: 'percent' | 'fixed' | 'whole'
-  /** The figure of all rounds together; `Infinity` where it is beyond measure. Default: their median. */
+  /** The value over all rounds; `Infinity` for failed requests. Default: the median of the rounds. */
   overall?(samples: readonly Measured[]): number | null
 }
 
@@ -55,7 +55,7 @@ export function metricOf({ name: experiment, metrics }: Shape, name: string): Me
   throw new RangeError(`${experiment} has no metric ${name}`)
 }
 
-/** How rates, CPU time in microseconds, counts, and latencies in milliseconds are compared. */
+// Comparison settings for rates, CPU time in microseconds, counts, and latencies in milliseconds.
 export const asRate = { kind: 'pace', better: 'higher', least: 0.1 } as const
 export const asCpu = { kind: 'cpu', better: 'lower', least: 1 } as const
 export const asCount = { kind: 'count', better: 'lower', least: 0.05 } as const
@@ -63,17 +63,17 @@ export const asLatency = { kind: 'pace', better: 'lower', least: 0.01 } as const
 
 export interface Doubt {
   readonly mark: string
-  /** A sentence or two for readers of the table. */
+  /** The explanation below the table. */
   readonly text: string
-  /** Whether ratios of `pace` are shown all the same. Default: they are not. */
+  /** Whether ratios of `pace` metrics are still shown. Default: no. */
   readonly keepsRatios?: boolean
 }
 
-/** What one run gave. */
+/** The result of one run. */
 export interface Measured {
-  /** By the metric's name; null where there is none. */
+  /** By metric name; null if there is no value. */
   values: Readonly<Record<string, number | null>>
-  /** CPU time of measured programs that this process did not start: it did not go elsewhere. Default 0. */
+  /** CPU time of measured programs that this process did not start, so that it is no disturbance. Default: 0. */
   foreignCpuSeconds?: number
   /** Failures by kind: `{ timeout: 3 }`. */
   errors?: Readonly<Record<string, number>>
@@ -81,25 +81,25 @@ export interface Measured {
   doubts?: readonly string[]
   /** Distributions as HdrHistogram's compressed Base64 (`latency`, in microseconds). */
   histograms?: Readonly<Record<string, string>>
-  /** How a run went, second by second. */
   series?: Series
-  /** What else is worth keeping, as text or figures. */
+  /** Additional data for the report. */
   details?: Readonly<Record<string, unknown>>
 }
 
-/** Of each part of about a second: when it ended, answers with 2xx, and how long they took. */
+/** Throughput and latency of a run in intervals of about a second. */
 export interface Series {
-  /** Since the start of the run. */
+  /** The end of each interval, since the start of the run. */
   readonly second: readonly number[]
+  /** Answers with 2xx. */
   readonly requestsPerSecond: readonly number[]
-  /** In milliseconds; null where nothing was answered. */
+  /** In milliseconds; null if no request was answered. */
   readonly p99: readonly (number | null)[]
 }
 
-/** By their names, as they are shown. */
+/** By displayed name. */
 export type Facts = Readonly<Record<string, string | number | null>>
 
-/** A case for each combination of the values; those of the last factor change first. */
+/** All combinations of the values. The last factor varies fastest. */
 export function product<One extends Case>(
   values: {
     readonly [Factor in keyof One]: readonly One[Factor][]

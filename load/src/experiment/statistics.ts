@@ -1,22 +1,21 @@
 import jstat from 'jstat'
 import { max, mean, median, min, sampleVariance } from 'simple-statistics'
 
-/** Middle value and range of some samples, in the samples' own unit. */
 export interface Summary {
   median: number
   min: number
   max: number
 }
 
-/** How many times as much: the geometric mean, since the inverse ratio has the inverse mean. */
+/** A ratio: its geometric mean, because the mean of the inverse ratios is then the inverse of the mean. */
 export interface Change {
   mean: number
   interval: { low: number; high: number }
 }
 
 /**
- * The same over the rounds, with the range. All that is said of a ratio gives this mean, so that no two figures
- * of it differ; the interval is that of 95 %, null with fewer than two rounds.
+ * A ratio over the rounds, with the range. Tables and claims all show this mean, so that they agree. The interval
+ * is the 95 % confidence interval; null with fewer than two rounds.
  */
 export interface Ratio extends Omit<Summary, 'median'> {
   mean: number
@@ -31,10 +30,10 @@ export function summarize(values: readonly number[]): Summary {
 }
 
 /**
- * Sums up ratios of the rounds. The interval is Student's t over their logarithms (docs/statistics.md
- * says why).
+ * Summarizes the ratios of the rounds. The interval is Student's t over their logarithms (docs/statistics.md
+ * explains this choice).
  *
- * @throws RangeError when there are none, or one of them is not positive.
+ * @throws RangeError when the list is empty or has a value that is not positive.
  */
 export function summarizeRatios(ratios: readonly number[]): Ratio {
   const logarithms = logarithmsOf(ratios)
@@ -46,11 +45,10 @@ export function summarizeRatios(ratios: readonly number[]): Ratio {
 }
 
 /**
- * How many times `before` the values of `after` are, of two independent runs: Welch's interval over the
- * logarithms.
+ * The ratio of `after` to `before`, two independent samples, with Welch's interval over the logarithms.
  *
- * @param confidence of the interval, 0.99 for 99 %.
- * @throws when one of them has fewer than two values, or a value is not positive.
+ * @param confidence of the interval: 0.99 for 99 %.
+ * @throws when a sample has fewer than two values, or a value is not positive.
  */
 export function changeBetween(
   before: readonly number[],
@@ -60,14 +58,14 @@ export function changeBetween(
   const [old, now] = [logarithmsOf(before), logarithmsOf(after)]
   const [oldError, nowError] = [sampleVariance(old) / old.length, sampleVariance(now) / now.length]
   const error = oldError + nowError
-  // Equal values have no error; then any number of degrees of freedom will do.
+  // Without variance the quotient is NaN, and any number of degrees of freedom gives the same interval.
   const freedom =
     error ** 2 / (oldError ** 2 / (old.length - 1) + nowError ** 2 / (now.length - 1)) || 1
   const middle = mean(now) - mean(old)
   return { mean: Math.exp(middle), interval: intervalAround(middle, error, freedom, confidence) }
 }
 
-/** The interval around a mean of logarithms, as factors; `error` is the variance of that mean. */
+/** The confidence interval of a ratio, from the mean of its logarithms. @param error the variance of that mean. */
 function intervalAround(middle: number, error: number, freedom: number, confidence: number) {
   const margin = jstat.studentt.inv((1 + confidence) / 2, freedom) * Math.sqrt(error)
   return { low: Math.exp(middle - margin), high: Math.exp(middle + margin) }
@@ -75,5 +73,5 @@ function intervalAround(middle: number, error: number, freedom: number, confiden
 
 function logarithmsOf(values: readonly number[]): number[] {
   if (values.length > 0 && values.every((value) => value > 0)) return values.map(Math.log)
-  throw new RangeError('there must be values, and all of them positive')
+  throw new RangeError('ratios need at least one value, and only positive values')
 }

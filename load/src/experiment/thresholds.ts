@@ -2,7 +2,7 @@ import { InvalidArgumentError } from 'commander'
 import type { Row, Rows } from './rows.ts'
 import type { Shape } from './shape.ts'
 
-/** The failures of all rounds together, which every experiment counts. */
+/** The name of the metric with the number of failures in all rounds. Every experiment has it. */
 export const ERRORS = 'errors'
 
 const operators: Readonly<Record<string, (value: number, limit: number) => boolean>> = {
@@ -13,11 +13,11 @@ const operators: Readonly<Record<string, (value: number, limit: number) => boole
   '=': (value, limit) => value === limit,
 }
 
-/** What a metric must be, `p99<5`, in all rows or in those of a case, `batch:p99<5`. */
+/** A condition for all rows (`p99<5`), or for the rows of some cases (`batch:p99<5`). */
 export interface Threshold {
   /** As the user wrote it. */
   readonly text: string
-  /** The value of a factor, or the name of a row; undefined for all rows. */
+  /** The displayed value of a factor, or the name of a row; undefined for all rows. */
   readonly of: string | undefined
   readonly metric: string
   readonly operator: string
@@ -29,22 +29,26 @@ const FORM = /^(?:(?<of>.+):)?\s*(?<metric>\w+)\s*(?<operator><=|>=|==|[<>=])\s*
 /**
  * Parses `[case:]metric<number`, with one of `<`, `<=`, `>`, `>=` and `=`.
  *
- * @throws InvalidArgumentError when it has another form, or the experiment has no such metric.
+ * @throws InvalidArgumentError when the syntax is wrong, or the experiment has no such metric.
  */
 export function parseThreshold({ name, metrics }: Shape, text: string): Threshold {
   const { of, metric = '', operator = '', limit } = FORM.exec(text.trim())?.groups ?? {}
   const value = Number(limit)
   if (!Number.isFinite(value)) {
-    throw new InvalidArgumentError(`"${text}" is not like 'p99<5', 'errors=0' or 'batch:p99<5'.`)
+    throw new InvalidArgumentError(
+      `"${text}" is not a threshold such as 'p99<5', 'errors=0' or 'batch:p99<5'.`,
+    )
   }
   const known = [...metrics.map((one) => one.name), ERRORS]
   if (!known.includes(metric)) {
-    throw new InvalidArgumentError(`${name} has no metric "${metric}". It has ${known.join(', ')}.`)
+    throw new InvalidArgumentError(
+      `${name} has no metric "${metric}". Its metrics are ${known.join(', ')}.`,
+    )
   }
   return { text, of, metric, operator: operator === '==' ? '=' : operator, limit: value }
 }
 
-/** The rows that a threshold is about. */
+/** The rows that a threshold applies to. */
 export const rowsOf = ({ of }: Threshold, rows: Rows): readonly Row[] =>
   rows.all.filter(
     (row) =>
@@ -53,16 +57,16 @@ export const rowsOf = ({ of }: Threshold, rows: Rows): readonly Row[] =>
       rows.shape.factors.some(({ name }) => row.text(name) === of),
   )
 
-/** A threshold in one of its rows. */
+/** A threshold applied to one row. */
 export interface Judged {
   readonly threshold: Threshold
   readonly row: Row
-  /** The figure of the tables; null where there is none, and then the threshold is crossed. */
+  /** The compared value; null if the row has no value. Then the threshold is crossed. */
   readonly value: number | null
   readonly isMet: boolean
 }
 
-/** Judges the figures that the tables show: medians of the rounds, and the sum of errors. */
+/** Compares the values that the tables show with the thresholds. */
 export function judgeThresholds(rows: Rows, thresholds: readonly Threshold[]): Judged[] {
   return thresholds.flatMap((threshold) =>
     rowsOf(threshold, rows).map((row): Judged => {

@@ -5,9 +5,9 @@ import { cpus, release, totalmem, type } from 'node:os'
 import { promisify } from 'node:util'
 import { repository } from '@onetrip/stack/places.ts'
 
-/** Where figures were measured. */
 export type Machine = ReturnType<typeof machine>
 
+/** The hardware, kernel and Node version of this machine. */
 export function machine() {
   const cores = cpus()
   return {
@@ -21,11 +21,11 @@ export function machine() {
 
 export interface GitState {
   commit: string
-  /** Whether files differed from that commit. */
+  /** Whether there were uncommitted changes. */
   dirty: boolean
 }
 
-/** The repository's commit; null where there is no git, or no repository (a packed copy). */
+/** The repository's commit; null without git or outside of a repository (a packed copy). */
 export async function gitState(): Promise<GitState | null> {
   const git = async (...args: string[]) =>
     (await promisify(execFile)('git', args, { cwd: repository })).stdout.trim()

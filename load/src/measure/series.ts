@@ -1,7 +1,7 @@
 import type { SpeedSample } from '@onetrip/stack/measure/speed.ts'
 import type { Series } from '../experiment/shape.ts'
 
-/** Samples as a result keeps them. */
+/** Converts samples to the format of a result. */
 export const seriesOf = (samples: readonly SpeedSample[]): Series => ({
   second: samples.map(({ atMs }) => atMs / 1_000),
   requestsPerSecond: samples.map((sample) => sample.requestsPerSecond),

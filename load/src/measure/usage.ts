@@ -5,24 +5,27 @@ import { ELSEWHERE } from '../experiment/result.ts'
 import type { Measured } from '../experiment/shape.ts'
 
 interface Watched extends Pick<Parameters<typeof usageDuring>[0], 'url' | 'signal'> {
-  /** Null where only the generator's own cost is known. */
+  /** Null for a service whose Redis and CPU time are unknown. */
   monitor: RedisMonitor | null
-  /** Which of the programs this process did not start. */
+  /** Whether these programs were started by another process. */
   foreign: { readonly apis: boolean; readonly redis: boolean }
 }
 
-/** What a generator reports: requests that may have reached the API; CPU seconds, and share of the time busy. */
+/** The report of a generator. */
 interface Sent {
+  /** Requests that may have reached the API. */
   sent: number
+  /** `utilization`: the share of the time in which its event loop was busy, 0 to 1. */
   generator: { cpuSeconds: number; utilization: number }
 }
 
 type Cost = Measured & Required<Pick<Measured, 'foreignCpuSeconds' | 'doubts'>>
 
 /**
- * Has a generator send requests to an API, and reads before and after what that took.
+ * Runs a generator and measures the resources that its requests use.
  *
- * @returns its result; `cost` is a part of `Measured`, whose values are per request.
+ * @param work runs the generator.
+ * @returns its result, and the cost per request.
  * @throws as `usageDuring`.
  */
 export async function usageOf<Result extends Sent>(
@@ -68,7 +71,7 @@ const generatorCost = ({ sent, generator: { cpuSeconds, utilization } }: Sent) =
   doubts: utilization >= GENERATOR_LIMIT ? ['generator'] : [],
 })
 
-/** Calls of each command, and microseconds of its execution, per request. */
+/** Calls and execution time (microseconds) of each command, per request. */
 const perRequest = (stats: Usage['commandStats'], sent: number) =>
   Object.fromEntries(
     [...stats].map(([name, { calls, micros }]) => [

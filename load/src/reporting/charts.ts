@@ -4,8 +4,8 @@ import { metricOf } from '../experiment/shape.ts'
 import { limits } from '../variants.ts'
 
 /**
- * A chart of a metric for each group of rows that differ in the subject only. With `over`, lines over the
- * values of that factor; two values are no line, so they get bars.
+ * Charts of a metric, one for each group of rows that differ in the subject only. With `over`, a chart has lines
+ * over the values of that factor, or bars if there are fewer than three values.
  */
 export function chartsOf(
   rows: Rows,
@@ -25,7 +25,7 @@ export function chartsOf(
   })
 }
 
-/** A bar for each row, with the range: the longest first, unless the subject is a number. */
+/** A bar for each row, with the range. Sorted by length, unless the subject is a number. */
 export function bars(rows: Rows, name: string, title: string): BarChart {
   const { label, unit = label } = metricOf(rows.shape, name)
   const all = rows.all.flatMap((row) => {
@@ -44,7 +44,7 @@ export function bars(rows: Rows, name: string, title: string): BarChart {
   }
 }
 
-/** Several metrics of each row, added up, the smallest sum first; `metrics` by their names in the chart. */
+/** A stacked bar of several metrics for each row, the smallest sum first. @param chart.metrics by displayed name. */
 export function groups(
   rows: Rows,
   chart: { title: string; unit: string; metrics: Readonly<Record<string, string>> },
@@ -63,7 +63,7 @@ export function groups(
   }
 }
 
-/** A metric over the values of a factor: a line for each value of the subject. */
+/** A metric over the values of a factor, with a line for each value of the subject. */
 export function lines(
   rows: Rows,
   chart: { metric: string; over: string; title: string; logarithmic?: boolean },
@@ -89,7 +89,7 @@ export function lines(
   }
 }
 
-/** What share of the requests was faster than how much: a small chart for each row, with the same axes. */
+/** Latency by percentile: a small chart for each row, all with the same axes. */
 export function percentiles(
   rows: Rows,
   chart: {
@@ -110,19 +110,19 @@ export function percentiles(
   }))
 }
 
-/** Throughput and p99, second by second, the rounds one after the other: a line for each row. */
+/** Throughput and p99 over time, with a line for each row. The rounds follow one another on the time axis. */
 export function timeCharts(rows: Rows): LineChart[] {
   const rounds = [...new Set(rows.all.flatMap(({ samples }) => samples.map(({ round }) => round)))]
   const seriesOf = (row: Row, round: number) =>
     row.samples.find((sample) => sample.round === round)?.series
-  /** Of each round, when its parts ended in the run that has most of them. */
+  /** The time axis of each round is that of its longest run. */
   const axis = rounds.map((round) =>
     rows.all
       .map((row) => seriesOf(row, round)?.second ?? [])
       .reduce((longest, one) => (one.length > longest.length ? one : longest), []),
   )
   if (axis.flat().length < 2) return []
-  // A gap between two rounds.
+  // The empty name makes a gap between two rounds.
   const names = axis.flatMap((seconds) => [...seconds.map((second) => second.toFixed(0)), ''])
   const chart = (title: string, unit: string, name: 'requestsPerSecond' | 'p99'): LineChart => ({
     ...{ kind: 'lines', title: `${title}, second by second`, unit, logarithmic: false },

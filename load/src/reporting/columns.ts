@@ -11,18 +11,17 @@ import type { Section, Table } from '../experiment/section.ts'
 import { type Case, type Metric, metricOf } from '../experiment/shape.ts'
 import type { Ratio } from '../experiment/statistics.ts'
 
-/** A column of a table: its head, and what a row has in it. */
 export interface Column {
   readonly head: string
   cell(row: Row, rows: Rows): string
-  /** Left-aligned, as words are. */
+  /** Whether it is left-aligned. */
   readonly isText?: boolean
 }
 
 interface TableOptions {
   caption: string
   columns: readonly (Column | string)[]
-  /** The first columns. Default: the factors in which the rows differ. */
+  /** The factors of the first columns. Default: the factors in which the rows differ. */
   factors?: readonly string[] | undefined
 }
 
@@ -35,8 +34,8 @@ export function sectionOf(
 }
 
 /**
- * A table with a line for each row, without empty columns. The first columns are the factors in which the
- * rows differ; the marks of a row's doubts stand beside its subject. A metric's name stands for its median.
+ * A table with one line per row. Empty columns are omitted. The first columns are the factors in which the rows
+ * differ; marks follow the subject. A column given as a metric's name shows the median.
  */
 export function tableOf(rows: Rows, options: TableOptions): Table {
   const columns = [
@@ -66,13 +65,13 @@ function factorColumn(name: string, rows: Rows): Column {
   }
 }
 
-/** What the marks in rows mean, each once. */
+/** The explanation of each mark that the rows have. */
 export function notesOf(rows: Rows): string[] {
   const doubts = new Set(rows.all.flatMap((row) => row.doubts))
   return [...doubts].map(({ mark, text }) => `${mark} ${text}`)
 }
 
-/** A metric's value as it is shown, `-` for none. */
+/** A formatted value of a metric; `-` for none. */
 export function metricText({ format }: Metric, value: number | null): string {
   if (value === null) return '-'
   if (format === 'percent') return percent(value)
@@ -92,12 +91,12 @@ export function range(name: string, rows: Rows, head?: string): Column {
   const text = (value: number) => metricText(metric, value)
   return {
     head: `${head ?? metric.label} (range)`,
-    // One sign is enough: `50.0 % (49.0-51.0)`.
+    // Keeps only the first percent sign: `50.0 % (49.0-51.0)`.
     cell: (row) => withRange(row.summary(name), text).replace(/ %-(.*) %\)$/, '-$1)'),
   }
 }
 
-/** A metric as a multiple of a baseline's. */
+/** A column with the ratio of a metric to that of a baseline. */
 const multiple =
   (kind: string, text: (ratio: Ratio | null) => string) =>
   (name: string, head: string, base?: Partial<Case>): Column => ({
@@ -109,21 +108,21 @@ const multiple =
   })
 
 /**
- * How many times the metric of a baseline, round by round: the geometric mean with the range.
+ * The ratio to a baseline, paired by round: the geometric mean with the range.
  *
- * @param base what sets the baseline's case apart: `{ variant: 'naive' }`. Default: the experiment's own.
+ * @param base the factors of the baseline: `{ variant: 'naive' }`. Default: the experiment's baseline.
  */
 export const ratio = multiple('(range)', withRatioRange)
 
-/** The same with the mean's 95 % interval. */
+/** The ratio to a baseline, with the 95 % interval of the mean. */
 export const interval = multiple('mean (95 % interval)', withInterval)
 
-/** Figures of the source articles, by the value of one factor, or of several, one in the other. */
+/** Figures of the source articles, nested by the values of one or more factors. */
 export interface Documented {
   readonly [value: string]: number | string | Documented
 }
 
-/** What the source articles measured of the same case. */
+/** A column with the source articles' figure for the same case. */
 export const documented = (
   head: string,
   figures: Documented,

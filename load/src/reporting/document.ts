@@ -13,28 +13,28 @@ import { readResult } from './files.ts'
 import { code, plain, tableMarkdown } from './markdown.ts'
 import { ioThreadsText, type Part, partOf } from './part.ts'
 
-/** Where the results are that documents show. */
+/** The folder of the published results. */
 export const published = join(repository, 'load/results')
 
-// A mark in a document, with the table or the list below it. A table may be cut down to some rows and
-// columns, by the first cell of a row and the beginning of a head: `table 1: naive, batch; p50 ms, errors`.
+// A mark in a document, with the table or list below it. A mark can select rows (by their first cell) and columns
+// (by the beginning of their head) of a table: `table 1: naive, batch; p50 ms, errors`.
 const marks =
   /^<!-- (\S+\.json|capacity), (?:(table \d+(?:: [^;\n]+; [^;\n]+?)?) -->\n*(?:\|.*\n?)*|(claims|provenance) -->\n*(?:- .*\n?)*)\n*/gm
 
-/** `npm run load -- document [FILE...]`: puts the figures of load/results into documents. */
+/** `npm run load -- document [FILE...]`: updates the figures in documents from load/results. */
 export function documentCommand(): Command {
   return new Command('document')
-    .description('put the figures of load/results into documents')
+    .description('update the figures in documents from load/results')
     .argument(
       '[file...]',
-      'with lines such as <!-- http.json, table 1 --> (default: README.md and docs, where they have such lines)',
+      'documents with marks such as <!-- http.json, table 1 --> (default: README.md and docs/*.md)',
     )
     .action(async (files: string[]) => {
       for (const file of files.length > 0 ? files : await markedDocuments()) await fill(file)
     })
 }
 
-/** The paths of README.md and of the files in docs, of those that have marks. */
+/** The paths of README.md and docs/*.md, if they have marks. */
 export async function markedDocuments(): Promise<string[]> {
   const names = await Array.fromAsync(glob(['README.md', 'docs/*.md'], { cwd: repository }))
   const paths = names.toSorted().map((name) => join(repository, name))
@@ -42,16 +42,16 @@ export async function markedDocuments(): Promise<string[]> {
   return paths.filter((_, index) => marksIn(texts[index] ?? '').length > 0)
 }
 
-/** The names of the results that the marks of a text name, and of those that the capacity is computed from. */
+/** The names of the results that the marks of a text need. */
 export function marksIn(text: string): string[] {
   const names = [...text.matchAll(marks)].map(([, name = '']) => name)
   return [...new Set(names.flatMap((name) => (name === CAPACITY ? Object.keys(sources) : name)))]
 }
 
-/** Stands in a mark for what `npm run capacity` computes. */
+/** In a mark, the name of the output of `npm run capacity`. */
 const CAPACITY = 'capacity'
 
-/** @throws Problem, and leaves the document as it is, when a result is missing or has no such table. */
+/** @throws Problem when a result or table is missing. Then the document is unchanged. */
 async function fill(path: string): Promise<void> {
   try {
     const text = await readFile(path, 'utf8')
@@ -59,18 +59,20 @@ async function fill(path: string): Promise<void> {
     if (filled !== text) await writeFile(path, filled)
     print(filled === text ? `${path} is up to date.` : `${path} has the new figures.`)
   } catch (error) {
-    throw new Problem(`${path} stays as it is. ${messageOf(error)}`)
+    throw new Problem(`${path} was not changed. ${messageOf(error)}`)
   }
 }
 
 /**
- * The text of a document with new tables and lists below its marks; all else stays.
+ * Replaces the tables and lists below the marks of a document.
  *
- * @throws Problem when it has no marks, or a result does not have what one asks for.
+ * @throws Problem when the text has no marks, or a result lacks a table, row or column that a mark names.
  */
 export async function withFigures(text: string, folder = published): Promise<string> {
   const names = marksIn(text)
-  if (names.length === 0) throw new Problem('It has no line such as <!-- http.json, table 1 -->.')
+  if (names.length === 0) {
+    throw new Problem('It has no mark such as <!-- http.json, table 1 -->.')
+  }
   const results = await Promise.all(names.map((name) => readResult(join(folder, name))))
   const parts = new Map<string, Content>(results.map((saved) => [saved.name, partOf(saved)]))
   if (text.includes(`<!-- ${CAPACITY},`)) {
@@ -94,7 +96,7 @@ function content(part: Content, name: string, what: string): string {
   const tables = part.sections.flatMap((section) => section.tables)
   const [tableName = '', selection] = what.split(': ')
   const table = tables[Number(tableName.replace('table ', '')) - 1]
-  if (!table) throw new Problem(`${name} has ${tables.length} tables, and no ${tableName}.`)
+  if (!table) throw new Problem(`${name} has no ${tableName}, only ${tables.length} tables.`)
   return tableMarkdown(selection === undefined ? table : selected(table, selection, name))
 }
 
@@ -102,19 +104,19 @@ function selected(table: Table, selection: string, name: string): Table {
   const [rowNames = [], columnNames = []] = selection.split('; ').map((names) => names.split(', '))
   const rows = rowNames.map((wanted) => {
     const row = table.rows.find(([first]) => first === wanted)
-    if (!row) throw new Problem(`${name} has no row ${wanted} in this table.`)
+    if (!row) throw new Problem(`The table of ${name} has no row ${wanted}.`)
     return row
   })
   const columns = columnNames.map((wanted) => {
     const column = table.head.findIndex((head) => head.startsWith(wanted))
-    if (column < 0) throw new Problem(`${name} has no column ${wanted} in this table.`)
+    if (column < 0) throw new Problem(`The table of ${name} has no column ${wanted}.`)
     return column
   })
   const cut = (row: readonly string[]) => [0, ...columns].map((column) => row[column] ?? '')
   return { ...table, head: cut(table.head), rows: rows.map(cut), texts: [0] }
 }
 
-/** When, by which command and on what, in one line. */
+/** Date, command, machine and Redis in one line. */
 function provenanceText(facts: Part['facts'] = [], result: Result): string {
   const { date, command, elsewhere } = result
   const when = `${date.slice(0, 10)}, ${date.slice(11, 16)} UTC`

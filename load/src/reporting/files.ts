@@ -6,18 +6,17 @@ import { FORMAT, type Result } from '../experiment/result.ts'
 import { experiments } from '../experiments.ts'
 import { partOf } from './part.ts'
 
-/** A result as it was saved. */
 export interface SavedResult {
-  /** Of the file. */
+  /** The name of its file. */
   readonly name: string
   readonly experiment: Experiment
   readonly result: Result
 }
 
 /**
- * The results in a file, or in all JSON files of a folder, in the order of the experiments.
+ * Reads the result in a file, or the results in all JSON files of a folder, in the order of the experiments.
  *
- * @throws Problem when it cannot be read, or one of them is no result.
+ * @throws Problem when a file cannot be read or is not a result.
  */
 export async function readResults(path: string): Promise<SavedResult[]> {
   const found = await stat(path).catch(() => null)
@@ -26,24 +25,24 @@ export async function readResults(path: string): Promise<SavedResult[]> {
   if (names.length === 0) throw new Problem(`${path} has no JSON files.`)
   const results = await Promise.all(names.map((name) => readResult(join(path, name))))
   const place = ({ experiment }: SavedResult) => experiments.indexOf(experiment)
-  // Of several with the same experiment, info.json comes before info-more.json.
+  // Results of the same experiment: info.json comes before info-more.json.
   return results.toSorted((a, b) => place(a) - place(b) || a.name.length - b.name.length)
 }
 
-/** @throws Problem when there is no such file, or it is no result of an experiment of ours. */
+/** @throws Problem when the file cannot be read or is not a result of a known experiment. */
 export async function readResult(path: string): Promise<SavedResult> {
   try {
     const result: Result | null = JSON.parse(await readFile(path, 'utf8'))
-    if (result?.format !== FORMAT) throw new Error(`it is no result of npm run load (${FORMAT})`)
+    if (result?.format !== FORMAT) throw new Error(`not a result of npm run load (${FORMAT})`)
     const experiment = experiments.find(({ name }) => name === result.experiment)
-    if (!experiment) throw new Error(`there is no experiment ${JSON.stringify(result.experiment)}`)
-    if (!result.samples?.length) throw new Error('it has no samples')
+    if (!experiment) throw new Error(`unknown experiment ${JSON.stringify(result.experiment)}`)
+    if (!result.samples?.length) throw new Error('the result has no samples')
     const factors = experiment.factors.map(({ name }) => name)
     const other = result.samples
       .flatMap((sample) => Object.keys(sample.case))
       .find((name) => !factors.includes(name))
     if (other !== undefined) throw new Error(`${experiment.name} has no factor ${other}`)
-    partOf({ experiment, result }) // fails now rather than in the middle of a report
+    partOf({ experiment, result }) // fail here rather than in the middle of a report
     return { name: basename(path), experiment, result }
   } catch (error) {
     throw new Problem(`${path} cannot be read: ${messageOf(error).replaceAll(/\s+/g, ' ')}.`)

@@ -1,4 +1,4 @@
-/** HTML, escaped where it comes together: what is no `Html` itself is text. */
+/** HTML that is already escaped. The template `html` escapes all other values. */
 export class Html {
   readonly text: string
   constructor(text: string) {
@@ -8,7 +8,7 @@ export class Html {
 
 type Content = Html | string | number | null | readonly Content[]
 
-/** A template whose values are escaped; lists are joined, null is nothing. */
+/** A template that escapes its values and joins lists; null becomes an empty string. */
 export const html = (parts: TemplateStringsArray, ...values: Content[]): Html =>
   new Html(String.raw({ raw: parts }, ...values.map(render)))
 

@@ -2,7 +2,7 @@ import { markdownTable } from 'markdown-table'
 import type { Section, Table } from '../experiment/section.ts'
 import type { Part } from './part.ts'
 
-/** The sentences and tables of results as GitHub's Markdown; samples and charts are left out. */
+/** The claims and tables of results as GitHub-flavored Markdown, without samples and charts. */
 export function markdownOf(parts: readonly Part[], notices: readonly string[] = []): string {
   const contents = parts.map(({ title, claims: [first] }) =>
     plain(first === undefined ? `- ${title}` : `- ${title}: ${first}`),
@@ -48,7 +48,7 @@ export function tableMarkdown({ head, rows, texts }: Table): string {
   })
 }
 
-/** Text that stays what it is in Markdown, and on one line. */
+/** Escapes text for Markdown and puts it on one line. */
 export function plain(text: string): string {
   return text
     .replaceAll(/\s*\n\s*/g, ' ')
@@ -56,6 +56,6 @@ export function plain(text: string): string {
     .replaceAll('&', '&amp;')
 }
 
-/** Text as code on one line; backticks in it become apostrophes. */
+/** Text as inline code on one line; backticks become apostrophes. */
 export const code = (text: string) =>
   `\`${text.replaceAll(/\s*\n\s*/g, ' ').replaceAll('`', "'")}\``

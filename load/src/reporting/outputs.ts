@@ -16,7 +16,7 @@ export interface OutputFlags {
   json?: string
   html?: string
   markdown?: string
-  /** Whether to renew the latest report. */
+  /** Whether to update the latest report. */
   report?: boolean
 }
 
@@ -24,25 +24,25 @@ export interface OutputFlags {
 export function addOutputs(
   command: Command,
   json = '--json <file>',
-  about = 'write everything, with all samples, to this file',
+  about = 'write the result with all samples to this file',
 ): Command {
-  const latest = 'leave the latest report (.onetrip/report/latest.html) as it is'
+  const latest = 'do not update the latest report (.onetrip/report/latest.html)'
   return addReports(command.option(json, about)).option('--no-report', latest)
 }
 
 /** Adds `--html` and `--markdown`. */
 function addReports(command: Command): Command {
   return command
-    .option('--html <file>', 'write the report to this file: one page, charts included')
-    .option('--markdown <file>', 'write the tables and the result as Markdown to this file')
+    .option('--html <file>', 'write the report with charts to this file, as one HTML page')
+    .option('--markdown <file>', 'write the claims and tables to this file, as Markdown')
 }
 
 /**
- * Makes sure, before anything is measured, that all files can be written which the options ask for.
- * `ONETRIP_REPORT=off` does the same as `--no-report`.
+ * Checks before the measurement that the output files can be written. `ONETRIP_REPORT=off` is equivalent to
+ * `--no-report`.
  *
- * @returns what writes them, each file whole or not at all, and says where it is.
- * @throws Problem when one of the files cannot be written.
+ * @returns a function that writes the files atomically and prints their paths.
+ * @throws Problem when a file cannot be written.
  */
 export async function prepareOutputs(flags: OutputFlags) {
   const file = async (name: 'json' | 'html' | 'markdown') => {
@@ -61,21 +61,21 @@ export async function prepareOutputs(flags: OutputFlags) {
       await html.save(await step('Drawing the report', () => pageOf(parts, notices)))
       print(`The report is in ${html.path}`)
     }
-    if (isLatest) await renewLatest(results)
+    if (isLatest) await updateLatest(results)
   }
 }
 
-/** `npm run load -- report PATH...`: from results that were saved earlier. */
+/** `npm run load -- report PATH...`: makes a report from saved results. */
 export function reportCommand(): Command {
   const command = new Command('report')
     .description('make a report from results that were saved with --json')
-    .argument('<path...>', 'files, or folders of them, to be shown one after the other')
+    .argument('<path...>', 'result files, or folders of result files')
   return addReports(command)
     .addHelpText(
       'after',
       `
-The page needs no network: style, charts, tables and the results themselves are in it. Without --html and
---markdown the tables go to the terminal as Markdown.
+The HTML page loads nothing from the network: it contains styles, charts, tables and the results. Without --html
+and --markdown, the tables are printed as Markdown.
 
 Examples:
   npm run load -- report load/results --html report.html
@@ -91,12 +91,12 @@ Examples:
 }
 
 /**
- * Writes the report that the API serves at /report: a page of each experiment's latest result, and the index of
- * them. Nobody asked for it, so a failure is only printed.
+ * Updates the report that the API serves at /report: a page for the latest result of each experiment, and an index.
+ * The user did not ask for this report, so an error is only printed.
  */
-async function renewLatest(results: readonly SavedResult[]): Promise<void> {
+async function updateLatest(results: readonly SavedResult[]): Promise<void> {
   const { report } = places()
-  // In a folder of the same name as the path /report, so that links are right there and among files.
+  // The folder is called `report`, like the path /report, so that links work in the API and as files.
   const folder = join(dirname(report), 'report')
   const write = async (path: string, text: string) =>
     (await outputFile('the latest report,', path)).save(text)
@@ -108,7 +108,7 @@ async function renewLatest(results: readonly SavedResult[]): Promise<void> {
       await write(join(folder, `${saved.experiment.name}.json`), toJson(saved.result))
     }
     const known = await Promise.all(
-      // What another version left there, and this one cannot read, is not listed.
+      // Skip results of other versions, which cannot be read.
       experiments.map(({ name }) => readResult(join(folder, `${name}.json`)).catch(() => null)),
     )
     const parts = known.flatMap((one) => one ?? []).map(partOf)
@@ -118,11 +118,15 @@ async function renewLatest(results: readonly SavedResult[]): Promise<void> {
     )
     print(`\nThe latest report: ${report}`)
   } catch (error) {
-    printError(`No latest report: ${messageOf(error)}`)
+    printError(`The latest report was not updated: ${messageOf(error)}`)
   }
 }
 
-/** A file that is written aside and moved into place, so that no reader sees half of it. */
+/**
+ * A file to be written atomically: `save` writes a temporary file and renames it.
+ *
+ * @throws Problem when the file cannot be written; `save`, too.
+ */
 export async function outputFile(option: string, name: string) {
   const path = resolve(name)
   const draft = `${path}.${process.pid}.tmp`
@@ -148,7 +152,7 @@ export async function outputFile(option: string, name: string) {
   return { path, save }
 }
 
-/** Figures with six digits, and a line for each sample. */
+/** JSON with fractions of six significant digits, and one line per sample. */
 function toJson({ samples, ...about }: Result): string {
   const head = JSON.stringify(about, sixDigits, 2).replace(/\n}$/, '')
   const lines = samples.map((sample) => `    ${JSON.stringify(sample, sixDigits)}`)

@@ -8,15 +8,15 @@ import type { Part } from './part.ts'
 
 type Draw = (chart: Chart) => Html
 
-/** Colours and type of the demo page. */
+/** Colours and fonts of the demo page. */
 const THEME = join(repository, 'apps/api/page/styles/theme.css')
 
-/** One page with everything that the results have. It has no script, and loads nothing from anywhere. */
+/** One HTML page with all results. It has no script and loads nothing from the network. */
 export async function pageOf(
   parts: readonly Part[],
   notices: readonly string[] = [],
 ): Promise<string> {
-  // A library of two megabytes, which no measurement has to wait for.
+  // Loaded on demand, because ECharts has two megabytes and a measurement does not need it.
   const { drawChart } = await import('./draw/draw.ts')
   const [first] = parts
   const heading = first?.headline ? undefined : first?.claims[0]
@@ -33,7 +33,7 @@ ${parts.length > 1 ? contentsHtml(parts) : null}
 <main>
 ${parts.map((part, index) => partHtml(part, `part-${index}`, { draw: drawChart, common, heading }))}
 <section>
-<h2>How it was measured</h2>
+<h2>Method</h2>
 ${method}
 ${factsHtml(common)}
 </section>
@@ -45,7 +45,7 @@ const brand = html`<p class="brand">Onetrip <span>every web request, one trip to
 
 function headlineHtml(part: Part | undefined): Html {
   const { text, detail, tiles } = part?.headline ?? {
-    ...{ text: part?.claims[0] ?? 'What was measured', detail: '', tiles: [] },
+    ...{ text: part?.claims[0] ?? 'Results', detail: '', tiles: [] },
   }
   return html`<h1 class="${text.length > 60 ? 'sentence' : null}">${text}</h1>
 ${detail === '' ? null : html`<p class="note">${detail}</p>`}
@@ -63,12 +63,12 @@ const factsHtml = (facts: Part['facts']): Html | null =>
     ? null
     : html`<ul class="note">${facts.map(([label, text]) => html`<li>${label}: ${text}</li>`)}</ul>`
 
-/** A page that links to one page for each result. `addressOf` gives the address of a result's page. */
+/** A page with a link to the page of each result. @param addressOf returns the address of a result's page. */
 export function indexOf(parts: readonly Part[], addressOf: (part: Part) => string): string {
   return documentOf(
     html`<header>
 ${brand}
-<h1>What was measured</h1>
+<h1>Latest results</h1>
 </header>
 <main>
 ${parts.map(
@@ -94,12 +94,12 @@ function documentOf(content: Html): string {
 <meta charset="utf-8">
 <meta http-equiv="Content-Security-Policy" content="${policy}">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<title>Onetrip: what was measured</title>
+<title>Onetrip: measurements</title>
 <style>${new Html(style)}</style>
 </head>
 <body>
 ${content}
-<footer><p>Made by <code>npm run load</code>; from saved files: <code>npm run load -- report FILE… --html report.html</code></p></footer>
+<footer><p>Created by <code>npm run load</code>. To create it from result files: <code>npm run load -- report FILE… --html report.html</code></p></footer>
 </body>
 </html>
 `.text
@@ -118,11 +118,11 @@ ${claims.map((text, index) => (text === heading ? null : html`<p class="${index 
 ${ending.map((text) => html`<p class="notice">${text}</p>`)}
 ${sections.map((section) => sectionHtml(section, draw))}
 ${notes.map((text) => html`<p class="note">${text}</p>`)}
-<h3>Repeat it</h3>
+<h3>Command</h3>
 <pre><code>${result.command}</code></pre>
 <p class="note">Measured ${result.date}.</p>
 ${factsHtml(facts.filter((fact) => !common.includes(fact) && !common.some(([label]) => label === fact[0])))}
-<p><a download="${result.experiment}.json" href="data:application/json;base64,${json}">Every sample, as JSON</a></p>
+<p><a download="${result.experiment}.json" href="data:application/json;base64,${json}">Download all samples as JSON</a></p>
 </section>`
 }
 
@@ -137,7 +137,8 @@ ${tables.map((table) => (charts.length === 0 ? tableHtml(table) : foldedHtml(tab
 
 function figureHtml(chart: Chart, draw: Draw): Html {
   const isSmall = chart.kind === 'lines' && chart.shared !== undefined
-  const hint = chart.kind === 'bars' ? '; whiskers: range of the rounds; hatched: marked' : ''
+  const hint =
+    chart.kind === 'bars' ? '; whiskers: range of the rounds; hatched: row with a mark' : ''
   return html`<figure class="${isSmall ? 'small' : null}"><figcaption>${chart.title}${hint}</figcaption>${draw(chart)}</figure>`
 }
 
@@ -160,5 +161,5 @@ ${more.map((cell, column) => html`<td${kind(column + 1)}>${cell}</td>`)}</tr>
 </div>`
 }
 
-const method = html`<p>Cases take turns, round by round, after a warm-up. A figure is the median of the rounds, the range beside it their lowest and highest. A ratio compares two runs of the same round, so that slow drifts of the machine cancel out; its 95 % interval is across the rounds. CPU time is that of whole processes.</p>
-<p>Generator, API and Redis share one machine: ratios and CPU time carry over to others better than rates do. A distant Redis is simulated by a relay. The source articles measured on other machines, with older versions. More is in <code>docs/method.md</code>.</p>`
+const method = html`<p>After a warm-up, each round runs every case once. Figures are medians of the rounds; a range is the lowest and the highest value. A ratio compares two runs of the same round, so that slow drifts of the machine cancel out. Its 95 % interval is computed from the rounds. CPU time is that of whole processes.</p>
+<p>Generator, API and Redis share one machine, so ratios and CPU time carry over to other machines better than rates. A relay simulates a distant Redis. The source articles used other machines and older versions. Details are in <code>docs/method.md</code>.</p>`

@@ -7,19 +7,19 @@ import { judgeThresholds, parseThreshold } from '../experiment/thresholds.ts'
 import { notesOf } from './columns.ts'
 import { thresholdSections } from './thresholds.ts'
 
-/** A result as the terminal, Markdown and the page show it. */
+/** The report of one result, independent of the output format. */
 export interface Part {
   readonly title: string
-  /** The result in sentences, the figure first; empty where none is claimed. */
+  /** The result in sentences, the most important first; empty if nothing is claimed. */
   readonly claims: readonly string[]
-  /** Undefined where the first claim is the headline. */
+  /** Undefined if the first claim is the headline. */
   readonly headline: Headline | undefined
-  /** Why rounds are missing; empty when none are. */
+  /** The reason for missing rounds; empty if the run is complete. */
   readonly ending: readonly string[]
-  /** What the marks in the tables mean. */
+  /** The explanations of the marks in the tables. */
   readonly notes: readonly string[]
   readonly sections: readonly Section[]
-  /** What it was measured with. */
+  /** The conditions of the measurement. */
   readonly facts: readonly (readonly [label: string, text: string])[]
   readonly result: Result
 }
@@ -45,14 +45,14 @@ export function partOf({ experiment, result }: { experiment: Experiment; result:
   }
 }
 
-/** Says beside figures whether I/O threads were on. */
+/** Adds the setting of I/O threads to the caption of a table with figures. */
 function withIoThreads(table: Table, result: Result): Table {
   const threads = ioThreadsText(result)
   const hasFigures = table.texts.length < table.head.length
   return threads && hasFigures ? { ...table, caption: `${table.caption}; ${threads}` } : table
 }
 
-/** `I/O threads off`, `3 I/O threads`; null for a result that does not say, such as one without a Redis. */
+/** `I/O threads off`, `3 I/O threads`; null for a result without this fact, such as one without Redis. */
 export function ioThreadsText({ load, options }: Result): string | null {
   const recorded = IO_THREADS in load ? load[IO_THREADS] : options.ioThreads
   if (recorded === undefined) return null
@@ -66,13 +66,13 @@ function endingOf(
   { interrupted, failure }: Result,
   { endsEarly }: Pick<Experiment, 'endsEarly'>,
 ): string[] {
-  if (interrupted && endsEarly) return ['Interrupted: figures are of the time until then.']
-  if (interrupted) return ['Interrupted: figures are of the complete rounds.']
+  if (interrupted && endsEarly) return ['Interrupted: the figures cover the time until then.']
+  if (interrupted) return ['Interrupted: the figures cover the complete rounds only.']
   if (failure === undefined) return []
-  return [`It failed, so figures are of the complete rounds: ${failure.split('\n', 1)[0]}`]
+  return [`Failed: the figures cover the complete rounds only. ${failure.split('\n', 1)[0]}`]
 }
 
-/** Facts to print before a run. */
+/** The facts that are printed before a run. */
 export function factsOf(
   of: Pick<Result, 'machine' | 'load' | 'software' | 'options'>,
 ): [label: string, text: string][] {
@@ -100,7 +100,7 @@ function provenanceOf(result: Result): [label: string, text: string][] {
 export const commitOf = ({ git }: Result): string | null =>
   git && `${git.commit.slice(0, 12)}${git.dirty ? ' with changes' : ''}`
 
-/** `rounds 3, links unix loopback`; of an object, its name. */
+/** `rounds 3, links unix loopback`. An object is shown by its name. */
 function settingsText(settings: Readonly<Record<string, unknown>>): string {
   const text = (value: unknown): string => {
     if (Array.isArray(value)) return value.map(text).join(' ')

@@ -3,7 +3,7 @@ import Table from 'cli-table3'
 import type { Table as TableOf } from '../experiment/section.ts'
 import type { Part } from './part.ts'
 
-/** What a run prints when it is over: tables, then what they say. */
+/** The text that a run prints at its end: tables, then claims. */
 export function resultText({ sections, claims, notes, ending }: Part): string {
   const sentences = claims.map((text, index) => (index === 0 ? styleText('bold', text) : text))
   return [
@@ -13,7 +13,7 @@ export function resultText({ sections, claims, notes, ending }: Part): string {
   ].join('\n\n')
 }
 
-/** Between columns that spaces set apart; one line below the header. */
+// Columns are separated by spaces; the only line is below the header.
 const chars = { mid: '─', 'mid-mid': '──', middle: '  ' }
 const noBorders = ['top', 'bottom', 'left', 'right'].flatMap((side) =>
   ['', '-mid', '-left', '-right'].map((end) => [`${side}${end}`, '']),
@@ -23,7 +23,7 @@ export function tableText({ caption, head, rows, texts }: TableOf): string {
   const lengths = (words: readonly string[]) => words.map(({ length }) => length)
   const table = new Table({
     head: [...head],
-    // A head is broken into lines that are no wider than what stands below it.
+    // Heads wrap at the width of the cells below them.
     colWidths: head.map((cell, column) =>
       Math.max(8, ...lengths(cell.split(' ')), ...lengths(rows.map((row) => row[column] ?? ''))),
     ),

@@ -7,7 +7,7 @@ import { metricText } from './columns.ts'
 
 const errors: Metric = { name: ERRORS, label: ERRORS, format: 'whole' }
 
-/** The section of a report that has the verdicts; none without thresholds. */
+/** The section of a report with the verdicts; empty without thresholds. */
 export function thresholdSections(rows: Rows, judged: readonly Judged[]): Section[] {
   if (judged.length === 0) return []
   const crossed = judged.filter(({ isMet }) => !isMet).length

@@ -16,7 +16,7 @@ async function capacity(...args: string[]) {
   return { code, text: program.output.map((line) => line.trimEnd()).join('\n') }
 }
 
-test('it computes what sessions and views need, and says from what', async () => {
+test('prints the required capacity, its parameters and their sources', async () => {
   const { code, text } = await capacity('--sessions', '100M', '--views-per-second', '2M')
   expect(code).toBe(0)
   expect(text).toMatch(/^sessions +100,000,000$/m)
@@ -31,7 +31,7 @@ test('it computes what sessions and views need, and says from what', async () =>
   expect(text).toMatch(/^- Memory was measured up to [\d,]+ sessions; more are extrapolated\.$/m)
 })
 
-test('--json has the same figures, with the unrounded inputs', async () => {
+test('--json prints the plan and the unrounded parameters', async () => {
   const { code, text } = await capacity(
     '--sessions=10M',
     '--json',
@@ -49,7 +49,7 @@ test('--json has the same figures, with the unrounded inputs', async () => {
   )
 })
 
-test('without sessions it prints several sizes; --markdown as a table of Markdown', async () => {
+test('without --sessions it prints several sizes, and --markdown prints Markdown tables', async () => {
   const { text } = await capacity('--markdown')
   for (const sessions of ['1,000', '1,000,000', '100,000,000', '1,000,000,000']) {
     expect(text).toMatch(new RegExp(`^\\| +${sessions} \\|`, 'm'))
@@ -65,7 +65,7 @@ test.each([
   [['--sessions', '1G', '--partitions', '2'], /do not fit: one of 2 partitions/],
   [['--check', '1x'], /It must be a number from 1/],
   [['--check', '--json'], /cannot be used with option '--json'/],
-])('%j is refused', async (args, message) => {
+])('rejects %j', async (args, message) => {
   const { code, text } = await capacity(...args)
   expect(text).toMatch(message)
   expect(code).toBe(1)
@@ -77,34 +77,34 @@ const copied = async () => {
   return folder
 }
 
-test.each(Object.entries(sources))('without %s it says how to make it', async (file, made) => {
-  const folder = await copied()
-  await rm(join(folder, file))
-  const reading = expect(readMeasurements(folder)).rejects
-  await reading.toThrow(`${file} cannot be read: ENOENT`)
-  await reading.toThrow(`npm run load -- ${made} --json load/results/${file}`)
-})
+test.each(Object.entries(sources))(
+  'without %s the error has the command that creates it',
+  async (file, made) => {
+    const folder = await copied()
+    await rm(join(folder, file))
+    const reading = expect(readMeasurements(folder)).rejects
+    await reading.toThrow(`${file} cannot be read: ENOENT`)
+    await reading.toThrow(`npm run load -- ${made} --json load/results/${file}`)
+  },
+)
 
 test.each([
   ['http-views.json', { variant: 'batch' }, 'has no case {"variant":"batch"}'],
   ['memory.json', { sessions: 1 }, 'has no case {"sessions":1}'],
   ['slot-move.json', { key: 'recent (sorted set)', fields: 10_000 }, 'has no sourceMs by fields'],
   ['cluster.json', { nodes: 0 }, 'has no case {"nodes":0}'],
-] as const)(
-  'a result %s without a case that is needed is refused',
-  async (file, lacks, message) => {
-    const folder = await copied()
-    const result: Result = JSON.parse(await readFile(join(folder, file), 'utf8'))
-    const samples =
-      'fields' in lacks
-        ? result.samples.filter(({ case: one }) => one.key !== lacks.key || matches(one, lacks))
-        : result.samples.filter(({ case: one }) => !matches(one, lacks))
-    await writeFile(join(folder, file), JSON.stringify({ ...result, samples }))
-    await expect(readMeasurements(folder)).rejects.toThrow(message)
-  },
-)
+] as const)('rejects a result %s without a necessary case', async (file, lacks, message) => {
+  const folder = await copied()
+  const result: Result = JSON.parse(await readFile(join(folder, file), 'utf8'))
+  const samples =
+    'fields' in lacks
+      ? result.samples.filter(({ case: one }) => one.key !== lacks.key || matches(one, lacks))
+      : result.samples.filter(({ case: one }) => !matches(one, lacks))
+  await writeFile(join(folder, file), JSON.stringify({ ...result, samples }))
+  await expect(readMeasurements(folder)).rejects.toThrow(message)
+})
 
-test('the published measurements make sense', async () => {
+test('plans from the published results are plausible', async () => {
   const { measured } = await readMeasurements(published)
   const plans = documentedPlans({ measured } as Parameters<typeof documentedPlans>[0])
   const [small, , , large] = plans.map(({ plan }) => plan)

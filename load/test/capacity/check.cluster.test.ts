@@ -2,7 +2,7 @@ import { filesIn, processesOf, temporaryFolder } from '@onetrip/stack/testing/fo
 import { expect, test } from 'vitest'
 import { runLoad } from '../support/run.ts'
 
-test('--check prints what was measured just now beside what is predicted', async () => {
+test('--check prints new measurements and predictions', async () => {
   const state = await temporaryFolder()
   const args = ['capacity', '--check', '10k', '--quick']
   const check = await runLoad({ state, args, until: /^Memory of Redis/ })
@@ -10,7 +10,7 @@ test('--check prints what was measured just now beside what is predicted', async
   const text = check.output.map((line) => line.trimEnd()).join('\n')
   const row = /^ *10,000 +5 +([\d.]+) MB +([\d.]+) MB +[+-][\d.]+ %$/m.exec(text)
   const [predicted, measured] = row?.slice(1).map(Number) ?? []
-  // With so few sessions, many slots of the cluster have no keys and need no memory.
+  // With few sessions, many slots of the cluster are empty and need no memory.
   expect(Number(predicted) / Number(measured)).toBeGreaterThan(0.5)
   expect(Number(predicted) / Number(measured)).toBeLessThan(2)
   expect(text).toMatch(/^ *3 +16 +[\d.]+ +[\d.]+ +[\d.]+ +[\d.]+ +[+-][\d.]+ % +[\d.]+$/m)

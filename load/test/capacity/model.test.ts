@@ -12,7 +12,7 @@ import { fullestShare } from '../../src/capacity/partitions.ts'
 
 const line = (constant: number, slope: number) => ({ constant, slope })
 
-/** Round figures, so that results can be computed by hand. */
+/** Round numbers, so that the expected results can be computed by hand. */
 const measured: Measurements = {
   ...{ apiMicros: 20, viewsPerBatch: 10, clientOfOne: 5, client: line(10, 5) },
   plain: { main: line(5, 10), others: line(1, 0) },
@@ -50,41 +50,41 @@ const machines: Machines = {
 const plan = (of: Partial<Size>, on: Partial<Machines> = {}) =>
   planFor({ ...size, ...of }, { ...machines, ...on }, measured)
 
-describe('by hand', () => {
-  test('one Redis is enough: an API process at 70 % of a core, memory with the count of items', () => {
+describe('planFor, with results computed by hand', () => {
+  test('one Redis is sufficient for a small size', () => {
     const one = plan({})
-    // 20,000 views of 20 µs are 0.4 cores.
+    // 20,000 views of 20 µs need 0.4 cores.
     expect(one).toMatchObject({ apiProcesses: 1, apiMicros: 20, primaries: 1, replicas: 0 })
-    // A session with 6 items: 500 + 5/24 of 720 = 650 bytes; 100,000 counts of 100 bytes.
+    // 650 bytes per session with 6 items (500 + 5/24 of 720), and 100,000 counts of 100 bytes.
     expect(one.memoryBytes).toBeCloseTo(1e6 * 650 + 1e5 * 100)
     expect(one.memoryPerNode).toBeCloseTo(one.memoryBytes)
-    // 0.1 batches: 5 + 1 µs of the main thread and 1 µs of others on the same core, and counts of one item.
+    // With 0.1 batches per view: 5 + 1 µs of the main thread, 1 µs of others on the same core, and the hottest item.
     const hot = ((1 - (1 - 1 / 12.09) ** 10) / 10) * 0.02 * (5 / 5)
     expect(one.mainPerNode).toBeCloseTo(20_000 * 7e-6 + hot, 3)
-    // 400 bytes in.
+    // 400 bytes to Redis per view.
     expect(one.networkPerNode).toBeCloseTo(20_000 * 400 * 8)
     expect(one).toMatchObject({ partitions: 64, sessionsPerPartition: 15_625 })
     expect(one.stallMs).toBeCloseTo(15.6, 1)
     expect(one.payloadMb).toBeCloseTo(0.7, 1)
   })
 
-  test('a cluster has at least three primaries, and costs the API its client', () => {
+  test('a cluster has at least three primaries and needs more CPU time of the API', () => {
     const three = plan({ sessions: 10e6, viewsPerSecond: 30_000 })
     expect(three).toMatchObject({ primaries: 3, runsOutFirst: 'memory' })
     const batches = (3 * (1 - (2 / 3) ** 20)) / 10
     expect(three.batchesPerView).toBeCloseTo(batches)
-    expect(three.memoryBytes).toBeCloseTo(1e7 * 650 + 1e5 * 100 + 1e6) // and the slots
+    expect(three.memoryBytes).toBeCloseTo(1e7 * 650 + 1e5 * 100 + 1e6) // with slots
     expect(three.apiMicros).toBeCloseTo(20 + 10 + 5 * batches - 5)
   })
 
-  test('replicas are counted, and receive what the primary received', () => {
+  test('a primary sends all received bytes to each replica', () => {
     const two = plan({ sessions: 1e8 }, { replicas: 2 })
     expect(two.replicas).toBe(2 * two.primaries)
     const sent = (100 + 2 * 400) * 8 * 20_000
     expect(plan({}, { replicas: 2 }).networkPerNode).toBeCloseTo(sent)
   })
 
-  test('more sessions than a partition may have need more partitions', () => {
+  test('--max-stall-ms limits the sessions of a partition', () => {
     // 100,000 sessions block a node for 100 ms.
     const on = { nodeMemory: 1e12 }
     expect(plan({ sessions: 6.4e6 }, on)).toMatchObject({ partitions: 64, stallMs: 100 })
@@ -93,7 +93,7 @@ describe('by hand', () => {
     expect(plan({ sessions: 1e9 }, on).partitions).toBe(16_384)
   })
 
-  test('there are 16 partitions or more for each primary, unless their number is given', () => {
+  test('there are at least 16 partitions per primary, unless their number is given', () => {
     const on = { maxStallMs: 1_000_000 }
     const many = plan({ sessions: 1e8 }, on)
     expect(many.primaries).toBeGreaterThan(4)
@@ -101,12 +101,12 @@ describe('by hand', () => {
     expect(plan({ sessions: 1e8 }, { ...on, partitions: 100 }).partitions).toBe(100)
   })
 
-  test('the store keeps 25 items of a session', () => {
+  test('more than 25 items per session need no more memory', () => {
     const [all, more] = [25, 100].map((itemsPerSession) => plan({ itemsPerSession }).memoryBytes)
     expect(more).toBe(all)
   })
 
-  test('I/O threads are used from four cores on', () => {
+  test('nodes with four cores or more use I/O threads', () => {
     const on = { nodeMemory: 1e12, nodeNetwork: 1e12 }
     const of = { viewsPerSecond: 200_000, items: 1e6 }
     const [one, three, four] = [1, 3, 4].map((coresPerNode) => plan(of, { ...on, coresPerNode }))
@@ -115,21 +115,21 @@ describe('by hand', () => {
     expect(four?.mainPerNode).toBeLessThan(three?.mainPerNode ?? 0)
   })
 
-  test('the count of one item cannot be shared', () => {
+  test('the most viewed item can be the bottleneck', () => {
     const many = plan({ viewsPerSecond: 20e6, items: 1_000 })
     expect(many).toMatchObject({ runsOutFirst: 'one item' })
     expect(many.hottestItem).toBeGreaterThan(1)
     expect(plan({ viewsPerSecond: 1e6, items: 1e9 }).runsOutFirst).not.toBe('one item')
   })
 
-  test('what no cluster can hold is refused', () => {
+  test('rejects sizes that no cluster can hold', () => {
     const huge = { sessions: 1e12 }
-    expect(() => plan(huge)).toThrow('do not fit: one of 16,384 partitions is more than a node')
+    expect(() => plan(huge)).toThrow('do not fit: one of 16,384 partitions is too large for a node')
     expect(() => plan({ sessions: 1e9 }, { partitions: 1 })).toThrow('one of 1 partitions')
   })
 })
 
-test('a batch becomes one for each node that has a part of it', () => {
+test('a batch is split between the nodes that have a part of it', () => {
   expect(batchesPerView(1, 10)).toBeCloseTo(0.1)
   expect(batchesPerView(1e6, 1)).toBeCloseTo(2, 3)
   for (const nodes of [2, 3, 10]) {
@@ -138,7 +138,7 @@ test('a batch becomes one for each node that has a part of it', () => {
   }
 })
 
-test('the fullest node has at least its share, and all with one node', () => {
+test('the fullest node has at least an equal share, and a single node has all sessions', () => {
   fc.assert(
     fc.property(
       fc.integer({ min: 1, max: 300 }),
@@ -171,7 +171,7 @@ const hardware = fc.record({
 })
 const factors = fc.constantFrom('sessions', 'viewsPerSecond', 'itemsPerSession', 'dataBytes')
 
-/** Null for what does not fit. */
+/** Null if the size does not fit. */
 function planIfAny(of: Size, on: Machines) {
   try {
     return planFor(of, on, measured)
@@ -181,7 +181,7 @@ function planIfAny(of: Size, on: Machines) {
   }
 }
 
-test('more of anything never needs less', () => {
+test('a larger size never needs fewer resources', () => {
   fc.assert(
     fc.property(sizes, hardware, factors, fc.double({ min: 1, max: 10 }), (of, on, name, times) => {
       const fewer = planIfAny(of, on)
@@ -201,7 +201,7 @@ test('more of anything never needs less', () => {
   )
 })
 
-test('no node uses more than it may', () => {
+test('no node exceeds its planned use', () => {
   fc.assert(
     fc.property(sizes, hardware, (of, on) => {
       const plan = planIfAny(of, on)

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { along, lineThrough, on, reaching } from '../../src/capacity/points.ts'
+import { interpolate, largestWithin, lineThrough, valueAt } from '../../src/capacity/points.ts'
 
 const points = [
   [0, 10],
@@ -13,24 +13,24 @@ test.each([
   [10, 30],
   [15, 35],
   [40, 60],
-])('at %d the value on the lines is %d', (x, y) => {
-  expect(along(points, x)).toBeCloseTo(y)
+])('interpolates %d to %d', (x, y) => {
+  expect(interpolate(points, x)).toBeCloseTo(y)
 })
 
-test('more never needs less, even if a measurement says so', () => {
+test('interpolated values never decrease, even if measured values do', () => {
   const noisy = [
     [0, 10],
     [10, 30],
     [20, 25],
   ] as const
-  expect([10, 15, 20, 40].map((x) => along(noisy, x))).toEqual([30, 30, 30, 30])
+  expect([10, 15, 20, 40].map((x) => interpolate(noisy, x))).toEqual([30, 30, 30, 30])
 })
 
-test('the largest x that stays within a value', () => {
-  expect([20, 30, 60, 5].map((y) => reaching(points, y))).toEqual([5, 10, 40, 1])
+test('finds the largest x whose value is within a limit', () => {
+  expect([20, 30, 60, 5].map((y) => largestWithin(points, y))).toEqual([5, 10, 40, 1])
 })
 
-test('a line through measured points, without negative parts', () => {
+test('fits a line without negative parameters', () => {
   const line = lineThrough([
     [1, 12],
     [2, 14],
@@ -38,7 +38,7 @@ test('a line through measured points, without negative parts', () => {
   ])
   expect(line.constant).toBeCloseTo(10)
   expect(line.slope).toBeCloseTo(2)
-  expect(on(line, 5)).toBeCloseTo(20)
+  expect(valueAt(line, 5)).toBeCloseTo(20)
   const falling = lineThrough([
     [0, 5],
     [1, 4],

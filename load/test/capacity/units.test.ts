@@ -12,18 +12,18 @@ test.each([
   ['2g', 2e9],
   ['1T', 1e12],
   [' 7 ', 7],
-])('%j is %d', (text, value) => {
+])('parses %j as %d', (text, value) => {
   expect(quantity(1)(text)).toBe(value)
 })
 
 test.each(['0', '-1', '10X', '', 'k', '1e6', '1.5', '0.0001k', '2T', '1,000', '10 kk', 'NaN'])(
-  '%j is refused',
+  'rejects %j',
   (text) => {
     expect(() => quantity(1)(text)).toThrow('It must be a number from 1 to 1T, such as')
   },
 )
 
-test('a unit may follow the number', () => {
+test('accepts a unit after the number', () => {
   expect([quantity(1, 'B')('32GB'), quantity(1, 'B')('32G')]).toEqual([32e9, 32e9])
   expect(quantity(1, 'b/s')('10Gb/s')).toBe(10e9)
   expect(() => quantity(1, 'B')('32GiB')).toThrow('from 1B to 1TB')
@@ -36,11 +36,11 @@ test.each([
   [1_000, 'B', '1.00 kB'],
   [1.5e12, 'B', '1.50 TB'],
   [10e9, 'b/s', '10.0 Gb/s'],
-])('%d %s is shown as %s', (value, unit, text) => {
+])('formats %d %s as %s', (value, unit, text) => {
   expect(withPrefix(value, unit)).toBe(text)
 })
 
-test('a whole number means the same with every prefix that it can have', () => {
+test('equal numbers with different prefixes have the same value', () => {
   fc.assert(
     fc.property(fc.integer({ min: 1, max: 1_000 }), (count) => {
       expect(quantity(1)(`${count}k`)).toBe(quantity(1)(`${count}000`))

@@ -4,11 +4,11 @@ import { filesIn, processesOf, temporaryFolder } from '@onetrip/stack/testing/fo
 import { expect, test } from 'vitest'
 import { runLoad } from '../support/run.ts'
 
-test('all leaves a file of each experiment and one page of them', async () => {
+test('all writes a file for each experiment and one page', async () => {
   const state = await temporaryFolder()
   const folder = await temporaryFolder()
   const html = join(await temporaryFolder(), 'all.html')
-  // The second begins its process anew in a network of its own, and must not take the first with it.
+  // The second experiment restarts its process in its own network namespace.
   const args = ['all', '--quick', '--only=commands,info', '--json', folder, '--html', html]
   const all = await runLoad({ state, args, until: /The results are in/ })
   expect(await all.exited).toEqual({ code: 0, signal: null })
@@ -23,7 +23,7 @@ test('all leaves a file of each experiment and one page of them', async () => {
   expect(await filesIn(state)).toEqual([])
 })
 
-test('an interrupt ends the experiment that runs, and keeps what is complete', async () => {
+test('an interrupt stops the running experiment and keeps the complete rounds', async () => {
   const state = await temporaryFolder()
   const folder = await temporaryFolder()
   const args = ['all', '--only=commands,info', '--json', folder]
@@ -38,9 +38,9 @@ test('an interrupt ends the experiment that runs, and keeps what is complete', a
 
 test.each([
   [['--only=htpp'], {}, /"htpp" is none of http, /],
-  [['--only=info'], { REDIS_SERVER: '/nowhere' }, /Nothing was measured/],
+  [['--only=info'], { REDIS_SERVER: '/nowhere' }, /No experiment has a result/],
   [['--json', '/dev/null/results'], {}, /results cannot be written/],
-])('all %j fails, and says why', async (args, env, message) => {
+])('all %j fails with a message', async (args, env, message) => {
   const state = await temporaryFolder()
   const all = await runLoad({ state, args: ['all', ...args], env, until: message })
   expect(await all.exited).toEqual({ code: 1, signal: null })

@@ -6,7 +6,7 @@ import { http as httpExperiment } from '../../src/experiments/http/http.ts'
 import { experiments } from '../../src/experiments.ts'
 import { variants } from '../../src/variants.ts'
 
-/** The command of an experiment that does nothing when it is called, and throws what it would print. */
+/** The command of an experiment with an empty action. Errors are thrown instead of printed. */
 function commandOf(experiment: Experiment): Command {
   const command = experimentCommand(experiment, {
     commandLine: '',
@@ -22,7 +22,7 @@ const optionNames = (experiment: Experiment) =>
   commandOf(experiment).options.map((option) => option.attributeName())
 
 describe.each(experiments.map((one) => [one.name, one] as const))('%s', (_, experiment) => {
-  test('has the options of all, and presets and a load of options that it has', () => {
+  test('has the common options, and the options in its presets and loadOptions', () => {
     const names = optionNames(experiment)
     const outputs = ['json', 'html', 'markdown']
     const judging = ['compare', 'tolerance', 'threshold']
@@ -34,7 +34,7 @@ describe.each(experiments.map((one) => [one.name, one] as const))('%s', (_, expe
     expect(new Set(names).size).toBe(names.length)
   })
 
-  test('names what it has: factors, metrics, and who they are compared by', () => {
+  test('its subject and its progress refer to existing factors and metrics', () => {
     const factors = experiment.factors.map(({ name }) => name)
     expect(factors).toContain(experiment.subject)
     const metrics = experiment.metrics.map(({ name }) => name)
@@ -42,7 +42,7 @@ describe.each(experiments.map((one) => [one.name, one] as const))('%s', (_, expe
     expect(metrics).toEqual(expect.arrayContaining([...experiment.progress]))
   })
 
-  test('its help says what it shows, in lines that fit, with examples', () => {
+  test('its help has examples and lines of at most 115 characters', () => {
     const { summary, about, title } = experiment
     expect(summary).not.toMatch(/\.$|^[A-Z][a-z]/)
     expect(title).toMatch(/^[A-Z]/)
@@ -76,38 +76,38 @@ describe('http', () => {
     })
   })
 
-  test('a workload has defaults of its own, and risk takes no --reads', () => {
+  test('a workload has its own defaults, and risk rejects --reads', () => {
     expect(http('--workload=feed')).toMatchObject({ workload: 'feed', items: 1_000, reads: 0.8 })
     expect(http('--workload=risk')).toMatchObject({ reads: 1 })
     expect(() => http('--workload=risk', '--reads=0.5')).toThrow('--reads has no effect')
   })
 
-  test('a preset yields to what is given, wherever it stands', () => {
+  test('given options override presets, in any order', () => {
     expect(http('--quick')).toMatchObject({ rounds: 5, duration: 2, warmup: 1 })
     expect(http('--rounds=2', '--quick')).toMatchObject({ rounds: 2, duration: 2 })
     expect(http('--full', '--rounds=5')).toMatchObject({ rounds: 5, variants, warmup: 3 })
-    // The default, when it was given.
+    // Also if the given value is the default.
     expect(http('--quick', '--duration=5')).toMatchObject({ rounds: 5, duration: 5 })
     expect(() => http('--quick', '--full')).toThrow('--full')
   })
 
-  test('there are at least as many sessions as connections, unless they are given', () => {
+  test('there are at least as many sessions as connections, unless --sessions is given', () => {
     expect(http('--connections=2000').sessions).toBe(2000)
     expect(http('--connections=2000', '--sessions=3').sessions).toBe(3)
     expect(http('--url=http://127.0.0.1:3000').sessions).toBe(64)
   })
 
-  test("the source articles' workload is one session and one item, and no reads", () => {
+  test('the workload of the source articles has one session, one item and no reads', () => {
     const documents = { sessions: 1, items: 1, reads: 0 }
     expect(http('--workload=documents')).toMatchObject({ ...documents, connections: 64 })
     expect(http('--workload=documents', '--items=5')).toMatchObject({ ...documents, items: 5 })
   })
 
-  test('a list keeps its order and may have spaces', () => {
+  test('a list keeps its order and can contain spaces', () => {
     expect(http('--variants', 'pipeline, naive').variants).toEqual(['pipeline', 'naive'])
   })
 
-  test('seconds may be fractions, counts may not', () => {
+  test('seconds can be fractions, counts cannot', () => {
     expect(http('--duration', '0.5').duration).toBe(0.5)
     expect(() => http('--connections', '1.5')).toThrow(/whole number from 1 to 10000/)
   })
@@ -126,7 +126,7 @@ describe('http', () => {
     ['--reads', '2'],
     ['--workload', 'mine'],
     ['--workers', '0'],
-  ])('%s %s is refused, by name', ([flag = '', value = '']) => {
+  ])('rejects %s %s with the name of the option', ([flag = '', value = '']) => {
     expect(() => http(flag, value)).toThrow(flag)
   })
 })

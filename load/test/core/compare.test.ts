@@ -10,7 +10,7 @@ import { http } from '../../src/experiments/http/http.ts'
 import { httpSamples, resultOf } from '../support/result.ts'
 import { runLoad } from '../support/run.ts'
 
-// Rounds that differ by some percent, as they do.
+// Rounds that differ by a few percent.
 const naive = [2_500, 2_550, 2_450, 2_520, 2_480]
 const batch = [40_000, 41_000, 39_000, 40_300, 39_800]
 const times = (rates: readonly number[], factor: number) => rates.map((rate) => rate * factor)
@@ -27,7 +27,7 @@ function compared(before: Result, after: Result, tolerance = 0.1) {
   return { differences, ...judge(old, now, differences, tolerance) }
 }
 
-/** What is said, by `variant: figure`. */
+/** The verdicts, by `variant: metric`. */
 function judged(before: Result, after: Result, tolerance?: number) {
   return Object.fromEntries(
     compared(before, after, tolerance).comparisons.map(({ row, metric, reference, verdict }) => [
@@ -37,43 +37,43 @@ function judged(before: Result, after: Result, tolerance?: number) {
   )
 }
 
-/** Those of them that are better or worse. */
+/** The verdicts that are better or worse. */
 const changes = (...args: Parameters<typeof judged>) =>
   Object.fromEntries(
     Object.entries(judged(...args)).filter(([, verdict]) => /better|worse/.test(verdict)),
   )
 
-describe('what changed', () => {
+describe('judge', () => {
   const before = httpResult({ naive, batch })
 
-  test('of the same, nothing', () => {
+  test('finds no change between equal results', () => {
     expect(changes(before, httpResult({ naive: naive.toReversed(), batch }))).toEqual({})
   })
 
-  test('a variant that got slower than its reference', () => {
+  test('finds a variant that got slower relative to its baseline', () => {
     const after = httpResult({ naive, batch: times(batch, 0.8) })
     expect(changes(before, after)).toEqual({ 'batch: requests/s ÷ naive': 'worse' })
     expect(changes(after, before)).toEqual({ 'batch: requests/s ÷ naive': 'better' })
   })
 
-  test('a machine that is slower today is no regression', () => {
+  test('ignores that the machine is slower', () => {
     const after = httpResult({ naive: times(naive, 0.6), batch: times(batch, 0.6) })
     expect(changes(before, after)).toEqual({})
     expect(judged(before, after)).not.toHaveProperty('batch: requests/s')
   })
 
-  test('a single variant has no reference and is judged as it is', () => {
+  test('compares absolute rates of a single variant, which has no baseline', () => {
     const after = httpResult({ batch: times(batch, 0.8) })
     expect(changes(httpResult({ batch }), after)).toEqual({ 'batch: requests/s': 'worse' })
   })
 
-  test('not what is smaller than the tolerance, however sure', () => {
+  test('ignores changes below the tolerance', () => {
     const after = httpResult({ naive, batch: times(batch, 0.93) })
     expect(changes(before, after)).toEqual({})
     expect(changes(before, after, 0.05)).toEqual({ 'batch: requests/s ÷ naive': 'worse' })
   })
 
-  test('not what the rounds scatter by, however large', () => {
+  test('ignores large changes within the variation of the rounds', () => {
     const wild = [20_000, 60_000, 25_000, 50_000, 22_000]
     const after = httpResult({ naive, batch: wild })
     expect(changes(before, after)).toEqual({})
@@ -81,12 +81,12 @@ describe('what changed', () => {
     expect(judged(before, before)['batch: requests/s ÷ naive']).toBe('=')
   })
 
-  test('CPU time, round trips and connections that grew, of the reference as well', () => {
+  test('finds increased CPU time, round trips and connections, also of the baseline', () => {
     const more = { values: { redisCpuMicros: 400, roundTrips: 10, connections: 2 } }
     const worse = (variant: string) => ({
       [`${variant}: Redis CPU µs /request`]: 'worse',
       [`${variant}: round trips /request`]: 'worse',
-      [`${variant}: Redis connections /request`]: 'worse', // of batch: from none at all
+      [`${variant}: Redis connections /request`]: 'worse', // batch had none before
     })
     expect(
       changes(
@@ -99,7 +99,7 @@ describe('what changed', () => {
     })
   })
 
-  test('no rates where the generator was at its limit', () => {
+  test('does not compare rates if the generator was the bottleneck', () => {
     const limited = httpResult({ naive, batch: times(batch, 0.8) }, (variant) =>
       variant === 'batch' ? { doubts: ['generator'] } : {},
     )
@@ -107,7 +107,7 @@ describe('what changed', () => {
     expect(judged(before, limited)).not.toHaveProperty('batch: requests/s ÷ naive')
   })
 
-  test('only counts, if other programs took more of the machine', () => {
+  test('compares only counts if other programs used more CPU time', () => {
     const values = { apiCpuMicros: 999, roundTrips: 10 }
     const rates = { naive, batch: times(batch, 0.5) }
     const busy = httpResult(rates, () => ({ values }), { elsewhere: 0.5 })
@@ -120,7 +120,7 @@ describe('what changed', () => {
     ])
   })
 
-  test('no CPU time of another machine', () => {
+  test('does not compare CPU time of different machines', () => {
     const rates = { naive, batch: times(batch, 0.5) }
     const more = () => ({ values: { apiCpuMicros: 999 } })
     const machine = { ...before.machine, cpu: 'Xeon' }
@@ -129,7 +129,7 @@ describe('what changed', () => {
     })
   })
 
-  test('the more figures, the wider the intervals', () => {
+  test('has wider intervals with more comparisons', () => {
     const many = Array.from({ length: 6 }, (_, index) => [`v${index}`, batch])
     const all = httpResult(Object.fromEntries([['naive', naive], ...many]))
     expect(compared(before, before).confidence).toBe(0.99)
@@ -137,7 +137,7 @@ describe('what changed', () => {
   })
 })
 
-test('what differs besides the figures is told', () => {
+test('lists differences in load, machine and software', () => {
   const before = httpResult({ naive, batch })
   const after = httpResult({ naive, pipeline: batch }, undefined, {
     machine: { ...before.machine, cpu: 'Xeon', node: 'v27.0.0' },
@@ -157,7 +157,7 @@ test('what differs besides the figures is told', () => {
   })
 })
 
-test('results with other I/O threads are of another load, unless these differ case by case', () => {
+test('different I/O threads are a different load, unless they are a factor', () => {
   const withThreads = (threads: string | number) =>
     httpResult({ naive, batch }, undefined, { load: { "Redis's I/O threads": threads } })
   const load = (before: string | number, after: string | number) =>
@@ -168,7 +168,7 @@ test('results with other I/O threads are of another load, unless these differ ca
   expect(load(1, '1, 3')).toEqual([])
 })
 
-test('what cannot be compared is refused before it is measured', () => {
+test('rejects a comparison before the measurement', () => {
   const result = httpResult({ naive, batch })
   const refusal =
     (change: object, of = result) =>
@@ -179,8 +179,8 @@ test('what cannot be compared is refused before it is measured', () => {
       )
   expect(refusal({ duration: 1 })).not.toThrow()
   expect(refusal({ rounds: 1 })).toThrow('--rounds 2 or more')
-  expect(refusal({ seed: 18 })).toThrow(/another load.*\n +seed: 17, now 18/)
-  expect(refusal({}, httpResult({ naive: [1] }))).toThrow('old.json has one round')
+  expect(refusal({ seed: 18 })).toThrow(/a different load.*\n +seed: 17, now 18/)
+  expect(refusal({}, httpResult({ naive: [1] }))).toThrow('old.json has only one round')
 })
 
 describe('npm run load -- compare', () => {
@@ -195,7 +195,7 @@ describe('npm run load -- compare', () => {
     return { code, text: program.output.join('\n') }
   }
 
-  test('exits with 4 when something got worse, and says what', async () => {
+  test('exits with 4 and prints the regression', async () => {
     const after = httpResult({ naive, batch: times(batch, 0.7) })
     const { code, text } = await compare(httpResult({ naive, batch }), after)
     expect(text).toMatch(/^batch +requests\/s ÷ naive's +16\.0 +11\.2 +-30\.0 % .* worse *$/m)
@@ -203,18 +203,18 @@ describe('npm run load -- compare', () => {
     expect(code).toBe(4)
   })
 
-  test('calls errors worse that were not there before, and lists cases that are gone', async () => {
+  test('reports new errors as a regression, and lists missing cases', async () => {
     const failing = httpSamples({ naive, batch }, (variant) =>
       variant === 'batch' ? { errors: { 503: 7 } } : {},
     )
     const before = httpResult({ naive, batch, pipeline: batch })
     const { code, text } = await compare(before, resultOf(http, failing))
-    expect(text).toMatch(/^Errors where there were none:\n {2}batch: 503: 35$/m)
+    expect(text).toMatch(/^New errors:\n {2}batch: 503: 35$/m)
     expect(text).toMatch(/^Only in old\.json:\n {2}pipeline$/m)
     expect(code).toBe(4)
   })
 
-  test('exits with 0 otherwise, and obeys --tolerance', async () => {
+  test('exits with 0 without a regression of --tolerance', async () => {
     const after = httpResult({ naive, batch: times(batch, 0.7) })
     const { code, text } = await compare(httpResult({ naive, batch }), after, '--tolerance=50')
     expect(text).toMatch(/0 got worse and 0 better by 50\.0 % or more/)
@@ -224,14 +224,14 @@ describe('npm run load -- compare', () => {
   test.each([
     ['have no case in common', { naive }, { batch }, []],
     ['--tolerance', { naive }, { naive }, ['--tolerance=much']],
-    ['new.json has one round', { naive }, { naive: [1] }, []],
-  ])('refuses: %s', async (message, before, after, options) => {
+    ['new.json has only one round', { naive }, { naive: [1] }, []],
+  ])('rejects: %s', async (message, before, after, options) => {
     const { code, text } = await compare(httpResult(before), httpResult(after), ...options)
     expect(text).toContain(message)
     expect(code).toBe(1)
   })
 
-  test('refuses another load, and tells which', async () => {
+  test('rejects a different load and lists the differences', async () => {
     const options = { ...httpResult({ naive }).options, seed: 18 }
     const other = httpResult({ naive }, undefined, { options })
     const { code, text } = await compare(httpResult({ naive }), other)

@@ -14,12 +14,12 @@ const documents = await Promise.all(
     ...{ name: relative(repository, path), text: await readFile(path, 'utf8') },
   })),
 )
-// To renew them: npm run load -- document
+// To update them: npm run load -- document
 test.each(documents)('$name has the figures of load/results', async ({ text }) => {
   expect(text).toBe(await withFigures(text))
 })
 
-test.each(documents)('$name tells how all of its figures are renewed, if it tells', ({ text }) => {
+test.each(documents)('$name has the commands for all of its results, or for none', ({ text }) => {
   const renewed = [...text.matchAll(/^npm run load -- .* --json load\/results\/(\S+)/gm)]
   if (renewed.length === 0) return
   expect(renewed.map(([, file]) => file).toSorted()).toEqual(marksIn(text).toSorted())
@@ -27,11 +27,11 @@ test.each(documents)('$name tells how all of its figures are renewed, if it tell
 
 test('load/results/README.md has the tables of all results', async () => {
   const parts = (await readResults(published)).map(partOf)
-  // To renew it: npm run load -- report load/results --markdown load/results/README.md
+  // To update it: npm run load -- report load/results --markdown load/results/README.md
   expect(await readFile(join(published, 'README.md'), 'utf8')).toBe(markdownOf(parts))
 })
 
-test('of two results of an experiment the main one comes first', async () => {
+test('the main result of an experiment comes before its other results', async () => {
   const names = (await readResults(published)).map(({ name }) => name)
   expect(names.indexOf('short-connections.json')).toBeLessThan(
     names.indexOf('short-connections-get-8000.json'),
@@ -48,7 +48,7 @@ async function folderOfResults(): Promise<string> {
   return folder
 }
 
-test('what stands below a mark is replaced, and all else stays', async () => {
+test('replaces tables and lists below marks, and keeps all other text', async () => {
   const folder = await folderOfResults()
   const text = [
     'Before.\n\n<!-- a.json, table 1 -->\n\n| old | table |\n| --- | ----: |\n| x | y |\n\nBetween.\n',
@@ -70,7 +70,7 @@ test('what stands below a mark is replaced, and all else stays', async () => {
   expect(await withFigures(filled, folder)).toBe(filled)
 })
 
-test('a table is cut down to the rows and columns that its mark names', async () => {
+test('a mark selects rows and columns of a table', async () => {
   const mark = '<!-- a.json, table 1: naive; errors, requests/s -->'
   const [, , head = '', , row = ''] = (
     await withFigures(`${mark}\n`, await folderOfResults())
@@ -80,16 +80,16 @@ test('a table is cut down to the rows and columns that its mark names', async ()
 })
 
 test.for([
-  ['No mark.', 'It has no line such as'],
+  ['No mark.', 'It has no mark such as'],
   ['<!-- b.json, claims -->', 'b.json cannot be read: ENOENT'],
-  ['<!-- a.json, table 99 -->', /a\.json has \d tables, and no table 99/],
-  ['<!-- a.json, table 1: nobody; p99 ms -->', 'a.json has no row nobody'],
-  ['<!-- a.json, table 1: naive; p98 ms -->', 'a.json has no column p98 ms'],
-] as const)('%s is refused', async ([text, message]) => {
+  ['<!-- a.json, table 99 -->', /a\.json has no table 99, only \d tables/],
+  ['<!-- a.json, table 1: nobody; p99 ms -->', 'The table of a.json has no row nobody'],
+  ['<!-- a.json, table 1: naive; p98 ms -->', 'The table of a.json has no column p98 ms'],
+] as const)('rejects %s', async ([text, message]) => {
   await expect(withFigures(text, await folderOfResults())).rejects.toThrow(message)
 })
 
-test('npm run load -- document fills a file, or leaves it as it is', async () => {
+test('npm run load -- document updates a file, or leaves it unchanged after an error', async () => {
   const state = await temporaryFolder()
   const document = async (text: string) => {
     const path = join(await temporaryFolder(), 'document.md')
@@ -104,7 +104,7 @@ test('npm run load -- document fills a file, or leaves it as it is', async () =>
   expect((await document(filled.text)).output).toContain('is up to date')
   expect(await document('No mark.')).toEqual({
     ...{ code: 1, text: 'No mark.' },
-    output: expect.stringContaining('stays as it is. It has no line such as'),
+    output: expect.stringContaining('was not changed. It has no mark such as'),
   })
   expect(await filesIn(state)).toEqual([])
 })

@@ -16,7 +16,7 @@ afterEach(() => void vi.unstubAllEnvs())
 const result = resultOf(http, httpSamples({ naive: [10_000 / 3], batch: [40_000] }))
 const saved = [{ name: 'this run', experiment: http, result }]
 
-test('every file that was asked for is written, figures with six digits', async () => {
+test('writes all requested files, with fractions of six digits', async () => {
   const folder = await temporaryFolder()
   const path = (name: string) => join(folder, name)
   const save = await prepareOutputs({
@@ -32,7 +32,7 @@ test('every file that was asked for is written, figures with six digits', async 
   expect(read?.result.samples[0]?.values).toMatchObject({ requestsPerSecond: 3_333.33 })
 })
 
-test('a path that cannot be written is refused at once, by name', async () => {
+test('rejects a path that cannot be written, before the measurement', async () => {
   const folder = await temporaryFolder()
   const of = (json: string) => expect(prepareOutputs({ json })).rejects
   await of(folder).toThrow(`--json ${folder} cannot be written: it is a folder`)
@@ -44,7 +44,7 @@ test('a path that cannot be written is refused at once, by name', async () => {
   }
 })
 
-test('the latest report keeps a page of each experiment; --no-report leaves it', async () => {
+test('the latest report has a page for each experiment, and --no-report does not update it', async () => {
   const state = await temporaryFolder()
   vi.stubEnv('ONETRIP_STATE', state)
   vi.stubEnv('ONETRIP_REPORT', '')
@@ -70,7 +70,7 @@ test('the latest report keeps a page of each experiment; --no-report leaves it',
   expect(page).toContain('download="http.json"')
 })
 
-test('a place where no latest report can be written stops nothing', async () => {
+test('an error in the latest report does not prevent other files', async () => {
   const folder = await temporaryFolder()
   await writeFile(join(folder, 'state'), '')
   vi.stubEnv('ONETRIP_STATE', join(folder, 'state'))
@@ -79,7 +79,7 @@ test('a place where no latest report can be written stops nothing', async () => 
   expect((await filesIn(folder)).toSorted()).toEqual(['a.json', 'state'])
 })
 
-test('a folder gives its results in the order of the experiments', async () => {
+test('reads the results of a folder in the order of the experiments', async () => {
   const folder = await temporaryFolder()
   const threads = runsOf({ command: 'GET', build: 'patched', threads: 1 }, { p99: [1] })
   await writeFile(join(folder, 'a.json'), JSON.stringify(resultOf(ioThreads, threads)))
@@ -98,14 +98,14 @@ const sample = (change: object) => of({ samples: [{ ...result.samples[0], ...cha
 
 test.each([
   ['Unexpected end of JSON', ''],
-  ['it is no result of npm run load', 'null'],
-  ['it is no result of npm run load', '[1, 2]'],
-  ['it is no result of npm run load', '{"format":"onetrip-load-http/3"}'],
-  ['there is no experiment "toString"', of({ experiment: 'toString' })],
-  ['it has no samples', of({ samples: undefined })],
-  ['it has no samples', of({ samples: [] })],
+  ['not a result of npm run load', 'null'],
+  ['not a result of npm run load', '[1, 2]'],
+  ['not a result of npm run load', '{"format":"onetrip-load-http/3"}'],
+  ['unknown experiment "toString"', of({ experiment: 'toString' })],
+  ['the result has no samples', of({ samples: undefined })],
+  ['the result has no samples', of({ samples: [] })],
   ['http has no factor threads', sample({ case: { threads: 1 } })],
-])('a file that will not do: %s', async (message, content) => {
+])('rejects an invalid file: %s', async (message, content) => {
   const path = join(await temporaryFolder(), 'x.json')
   await writeFile(path, content)
   const refused = expect(readResults(path)).rejects
@@ -113,7 +113,7 @@ test.each([
   await expect(readResults(path)).rejects.toThrow(`${path} cannot be read: `)
 })
 
-test('Markdown has the sentences and tables, and nothing of the data is taken for Markdown', () => {
+test('Markdown has the claims and tables, and escapes the data', () => {
   const command = 'npm run load -- `x` | <b>*a*</b>'
   const machine = { ...result.machine, cpu: 'a|b\n# <img src=x> [c](d) `e` _f_' }
   const text = markdownOf([partOf({ experiment: http, result: { ...result, command, machine } })])

@@ -37,7 +37,7 @@ describe.skipIf(!chromiumPath)('in Chromium, from a file', () => {
     { width: 1_280, theme: 'dark' },
     { width: 390, theme: 'light' },
     { width: 320, theme: 'dark' },
-  ] as const)('%j: nothing overlaps, overflows or is asked for', async (view) => {
+  ] as const)('%j: nothing overlaps or overflows, and no script runs', async (view) => {
     const page = await open(view)
     expect(await overflowOf(page)).toBe(0)
     expect(await page.evaluate(VISIBLE_CHARTS)).toBe(await page.evaluate(FIGURES))
@@ -49,7 +49,7 @@ describe.skipIf(!chromiumPath)('in Chromium, from a file', () => {
     expect(await page.evaluate('typeof pwned')).toBe('undefined')
   })
 
-  test('the data is saved as it was', async () => {
+  test('the download link has the unchanged data', async () => {
     const page = await open({ width: 1_280 })
     const saved = await page.evaluate<string>(SAVED)
     expect(JSON.parse(saved)).toEqual(JSON.parse(JSON.stringify(results[0]?.result)))
@@ -61,7 +61,7 @@ const FIGURES = "document.querySelectorAll('figure').length"
 const VISIBLE_CHARTS =
   "[...document.querySelectorAll('figure svg')].filter((svg) => svg.getClientRects().length > 0).length"
 
-/** Texts of charts that are too small, stick out of the drawing, or lie on each other. */
+/** Texts in charts that are too small, outside of the drawing, or overlap. */
 const CHART_FAULTS = `[...document.querySelectorAll('figure svg')].flatMap((svg) => {
   const frame = svg.getBoundingClientRect()
   if (frame.width === 0) return []
@@ -82,6 +82,6 @@ const CHART_FAULTS = `[...document.querySelectorAll('figure svg')].flatMap((svg)
 const BRIGHTNESS = `[getComputedStyle(document.body).backgroundColor, getComputedStyle(document.body).color].map(
   (colour) => colour.match(/\\d+/g).slice(0, 3).reduce((sum, part) => sum + Number(part), 0) / 3)`
 
-/** A click would save what its link has. */
+/** The data of the download link. */
 const SAVED = `new TextDecoder().decode(
   Uint8Array.from(atob(document.querySelector('a[download]').href.split(',')[1]), (c) => c.charCodeAt(0)))`

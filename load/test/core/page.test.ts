@@ -26,7 +26,7 @@ const whole = await pageOf(partsOf(all, ioThreadsResult()))
 
 const headingOf = (html: string) => /<h1[^>]*>(.*?)<\/h1>/.exec(html)?.[1]
 
-/** What stands between the tags, without the style. */
+/** The text without tags and styles. */
 const wordsOf = (html: string) =>
   html
     .replaceAll(/<style>.*?<\/style>/gs, '')
@@ -34,7 +34,7 @@ const wordsOf = (html: string) =>
     .replaceAll(/\s+/g, ' ')
 
 describe('the page', () => {
-  test('begins with the figure, how sure it is, and three tiles', () => {
+  test('begins with the headline, its interval and three tiles', () => {
     expect(headingOf(whole)).toBe('One shared trip: 13.3× the requests')
     expect(wordsOf(whole)).toMatch(
       /batch against naive, 64 connections; 95 % interval [\d.]+ to 13\.\d+ requests\/s 13\.3×/,
@@ -44,12 +44,12 @@ describe('the page', () => {
     expect(wordsOf(whole)).toMatch(/batch answers 13\.3 times as many page views a second as naive/)
   })
 
-  test('folds a table under its charts, and has the machine once', () => {
+  test('folds tables below charts, and names the machine once', () => {
     expect(whole).toMatch(/<details><summary>Table: All variants.*?<\/summary><div class="table"/)
     expect(whole.match(/Machine: EPYC/g)).toHaveLength(1)
   })
 
-  test('loads nothing, has no script, and its policy lets only its own style in', () => {
+  test('loads nothing, has no script, and its policy permits only its own style', () => {
     expect(whole.match(/<(script|link|img|iframe|object|embed|base|form)\b/i)).toBeNull()
     expect(whole.match(/@import|\burl\((?!#)/)).toBeNull()
     expect(whole.match(/\b(?:href|src|xlink:href|action|srcset)="(?!#|data:)/i)).toBeNull()
@@ -62,13 +62,13 @@ describe('the page', () => {
     )
   })
 
-  test('charts have a name, and no identifier is there twice', () => {
+  test('charts have labels, and ids are unique', () => {
     expect(whole.match(/<svg role="img" aria-label="[^"]{10,}"/g)?.length).toBeGreaterThan(3)
     const ids = [...whole.matchAll(/ id="(.*?)"/g)].map(([, id]) => id)
     expect(new Set(ids).size).toBe(ids.length)
   })
 
-  test('draws in the colours of the theme only', () => {
+  test('uses only colours of the theme', () => {
     const svg = [...whole.matchAll(/<svg.*?<\/svg>/gs)].join('')
     const painted = [...svg.matchAll(/\b(?:fill|stroke)="(.*?)"/g)].map(([, colour = '']) => colour)
     const others = painted.filter(
@@ -77,7 +77,7 @@ describe('the page', () => {
     expect([...new Set(others)]).toEqual([])
   })
 
-  test("has the source articles' figures, and the file with every sample", () => {
+  test("has the source articles' figures, and the JSON file for download", () => {
     expect(wordsOf(whole)).toMatch(
       /The source articles: .*Redis 6\.2\.6.* articles commands\/s .* 215,800 /s,
     )
@@ -86,7 +86,7 @@ describe('the page', () => {
     expect(read).toEqual(JSON.parse(JSON.stringify(all.result)))
   })
 
-  test('tells where, when and how', () => {
+  test('has machine, versions, date, options and command', () => {
     const words = wordsOf(whole)
     const facts = ['EPYC, 2 cores', 'Node 26.10.0', '8.0.6 patched-1', all.result.date, 'seed 17']
     for (const fact of [...facts, 'docs/method.md']) expect(words).toContain(fact)
@@ -102,20 +102,20 @@ test.each([
   [{}, { ioThreads: [2] }, '2 I/O threads'], // results of older versions
   [{}, {}, null],
 ])(
-  'beside every table of figures stands whether I/O threads were on: %j %j',
+  'captions of tables with figures have the setting of I/O threads: %j %j',
   (load, options, text) => {
     const { sections } = partOf({ experiment: http, result: { ...all.result, load, options } })
     const tables = sections.flatMap((section) => section.tables)
     const isOfFigures = ({ head }: (typeof tables)[number]) => head[1] !== 'how'
     expect(tables.filter(isOfFigures).length).toBeGreaterThan(1)
     for (const table of tables) {
-      const says = text !== null && isOfFigures(table)
-      expect(table.caption.split('; ').slice(1)).toEqual(says ? [text] : [])
+      const hasText = text !== null && isOfFigures(table)
+      expect(table.caption.split('; ').slice(1)).toEqual(hasText ? [text] : [])
     }
   },
 )
 
-test('throughput and p99 are drawn second by second, with a gap between the rounds', async () => {
+test('charts of throughput and p99 over time have a gap between the rounds', async () => {
   const samples = httpSamples({ naive: [3_000, 3_000], batch: [40_000, 40_000] }).map((sample) => {
     // The last run ended early.
     const second = sample.case.variant === 'batch' && sample.round === 2 ? [1] : [1, 2]
@@ -136,7 +136,7 @@ test('throughput and p99 are drawn second by second, with a gap between the roun
   expect(timeCharts(Rows.of(http, httpSamples({ naive: [1] })))).toEqual([])
 })
 
-test('a limit is a dashed line with its name, across the bars of all others', async () => {
+test('a limit is drawn as a dashed line with its name', async () => {
   const html = await pageOf(
     partsOf(httpResult({ naive: [3_000], batch: [40_000], noop: [50_000] })),
   )
@@ -147,7 +147,7 @@ test('a limit is a dashed line with its name, across the bars of all others', as
   expect(words).toEqual(expect.arrayContaining(['batch', 'naive', 'noop 50,000']))
 })
 
-/** A batch row with a mark. */
+/** A result in which the batch row has a mark. */
 const marked = (more: Partial<Sample>) =>
   partOf(
     httpResult({ naive: [3_000, 3_000], batch: [40_000, 40_000] }, (variant) =>
@@ -155,7 +155,7 @@ const marked = (more: Partial<Sample>) =>
     ),
   )
 
-test('rows of a generator at its limit are marked, and no ratio is claimed or shown', async () => {
+test('without a reliable rate, the row is marked and no ratio of rates is shown', async () => {
   const html = await pageOf([marked({ doubts: ['generator'] })])
   expect(html).toContain('<th scope="row">batch *</th>')
   expect(headingOf(html)).toBe('One shared trip: 6.37× less CPU time per request')
@@ -164,7 +164,7 @@ test('rows of a generator at its limit are marked, and no ratio is claimed or sh
   expect(html).not.toMatch(/times as many|13\.3/)
 })
 
-test('of a disturbed machine the headline is CPU time, and the claim has the ratio and the mark', async () => {
+test('on a disturbed machine, the headline is CPU time, and the claim has the ratio and the mark', async () => {
   const html = await pageOf([marked({ values: { elsewhere: 0.4 } })])
   expect(html).toContain('<th scope="row">batch †</th>')
   expect(headingOf(html)).toBe('One shared trip: 6.37× less CPU time per request')
@@ -172,7 +172,7 @@ test('of a disturbed machine the headline is CPU time, and the claim has the rat
   expect(wordsOf(html)).toContain('batch † 40,000 13.3')
 })
 
-test('the terminal, Markdown and the page give one ratio, in sentences and tables', async () => {
+test('claims and tables show the same ratio in the terminal, in Markdown and on the page', async () => {
   // The median of the rounds is 8.82, their geometric mean 7.56.
   const part = partOf(httpResult({ naive: [1_000, 1_000, 1_000], batch: [5_440, 8_820, 9_005] }))
   for (const text of [resultText(part), markdownOf([part]), await pageOf([part])]) {
@@ -184,7 +184,7 @@ test('the terminal, Markdown and the page give one ratio, in sentences and table
   }
 })
 
-test('nothing in a result becomes a part of the page', async () => {
+test('all strings of a result are escaped on the page', async () => {
   const evil = '</script><script>alert(1)</script><img src=x onerror=alert(1)>"\'&`$x<!--'
   const spoil = (value: unknown): unknown => {
     if (typeof value === 'string') return `${value}${evil}`

@@ -46,7 +46,7 @@ const samples = [
 const rows = Rows.of(shape, samples)
 
 describe('rows', () => {
-  test('are the cases in the order in which they were first run, with their rounds', () => {
+  test('are the cases in the order of their first run', () => {
     expect(rows.all.map((row) => rows.nameOf(row))).toEqual([
       'idle connections 0, stock',
       'idle connections 0, patched',
@@ -59,7 +59,19 @@ describe('rows', () => {
     ])
   })
 
-  test('a ratio is taken within a round; without a base in that round there is none', () => {
+  test('are named by the name of a numeric factor without a label', () => {
+    const factors = [{ name: 'workers' }, { name: 'build' }]
+    const scaled = Rows.of({ ...shape, factors }, [
+      ...runsOf({ workers: 1, build: 'stock' }, { rate: [1] }),
+      ...runsOf({ workers: 2, build: 'stock' }, { rate: [1] }),
+    ])
+    expect(scaled.all.map((row) => scaled.nameOf(row))).toEqual([
+      'workers 1, stock',
+      'workers 2, stock',
+    ])
+  })
+
+  test('a ratio needs a value of the baseline in the same round', () => {
     const row = rows.find(patched)
     expect(row?.ratios('rate', rows.all[0] ?? expect.fail())).toEqual([2, 2, 3])
     expect(row?.ratio('rate', row.baseline(rows))).toMatchObject({ min: 2, max: 3 })
@@ -67,7 +79,7 @@ describe('rows', () => {
     expect(() => range('size', rows)).toThrow('toy has no metric size')
   })
 
-  test('a doubtful rate has no ratio, its CPU time has', () => {
+  test('a doubtful row has ratios of CPU time, but not of rates', () => {
     const doubts = (names: string[]) =>
       Rows.of(shape, [
         ...runsOf(stock, { rate: [1, 1], cpu: [4, 4] }),
@@ -80,12 +92,12 @@ describe('rows', () => {
     expect(ratios(doubts(['crowded']))).toEqual([2, 0.5])
   })
 
-  test('errors are summed up by kind, the most frequent first', () => {
+  test('errors are summed by kind', () => {
     const failing = runsOf(stock, { rate: [1, 1] }, { errors: { 503: 1, timeout: 3 } })
     expect(Rows.of(shape, failing).all[0]?.errors).toEqual({ timeout: 6, 503: 2 })
   })
 
-  test('whatever order samples come in, the figures are the same', () => {
+  test('figures do not depend on the order of the samples', () => {
     fc.assert(
       fc.property(fc.shuffledSubarray(samples, { minLength: samples.length }), (shuffled) => {
         const other = Rows.of(shape, shuffled)
@@ -102,7 +114,7 @@ describe('rows', () => {
 })
 
 describe('a table', () => {
-  test('has the factors that differ, and the columns that have something in them', () => {
+  test('has columns for factors that vary, and omits empty columns', () => {
     const table = tableOf(rows, {
       caption: 'Toys',
       columns: [
@@ -143,7 +155,7 @@ describe('a table', () => {
     ])
   })
 
-  test('marks stand beside the subject and are explained once', () => {
+  test('marks follow the subject and are explained once', () => {
     const marked = Rows.of(shape, [
       ...runsOf(stock, { rate: [1] }, { doubts: ['crowded', 'generator'] }),
       ...runsOf(patched, { rate: [1] }, { doubts: ['generator'], values: { elsewhere: 0.5 } }),

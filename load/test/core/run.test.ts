@@ -22,7 +22,7 @@ afterEach(() => void vi.restoreAllMocks())
 
 const undone: string[] = []
 
-/** Two cases; `measure` is what a test is about. */
+/** An experiment with two cases. */
 function toy(
   measure: (name: string, run: Run<object>) => Promise<Measured> = async () => ({ values: {} }),
 ): Experiment<Toy, string> {
@@ -66,7 +66,7 @@ async function run(experiment: Experiment<Toy, string>, interrupt = new AbortCon
   })
 }
 
-test('a result has every round but the warm-up, and what it was measured with', async () => {
+test('a result has all rounds without the warm-up, and the conditions of the measurement', async () => {
   const runs: string[] = []
   const measure = async (name: string, { round }: Run<object>) => {
     runs.push(`${name}${round}`)
@@ -85,7 +85,7 @@ test('a result has every round but the warm-up, and what it was measured with', 
   expect(first).toEqual({
     case: { name: 'a' },
     round: 1,
-    values: { size: 1, elsewhere: null }, // too short to tell
+    values: { size: 1, elsewhere: null }, // null for short runs
   })
   expect(undone).toEqual(['last', 'first'])
   const text = printed.join('')
@@ -94,7 +94,7 @@ test('a result has every round but the warm-up, and what it was measured with', 
   expect(resultText(partOf({ experiment: toy(), result }))).toContain('Toys are small.')
 })
 
-describe('what ends it early', () => {
+describe('a run that ends early', () => {
   const breaking = (at: string, fail: (run: Run<object>) => void) =>
     toy(async (name, run) => {
       if (`${name}${run.round}` === at) fail(run)
@@ -105,9 +105,9 @@ describe('what ends it early', () => {
     ['b2', 2],
     ['a2', 2],
     ['b3', 4],
-  ])('a failure in %s leaves %i samples, and the reason', async (at, left) => {
+  ])('a failure in %s keeps %i samples and the reason', async (at, left) => {
     const experiment = breaking(at, ({ context }) => {
-      setImmediate(() => context.fail(new Error('Redis is gone'))) // known a moment later
+      setImmediate(() => context.fail(new Error('Redis is gone'))) // noticed a moment later
       throw new Error('connection lost')
     })
     const { result, error } = await run(experiment)
@@ -116,11 +116,11 @@ describe('what ends it early', () => {
     expect(error).toMatchObject({ message: 'Redis is gone' })
     expect(undone).toEqual(['last', 'first'])
     expect(resultText(partOf({ experiment, result }))).toMatch(
-      /^It failed, .* rounds: Redis is gone$/m,
+      /^Failed: .* rounds only\. Redis is gone$/m,
     )
   })
 
-  test.each(['a2', 'b3'])('an interrupt in %s does so too, also if the run fails', async (at) => {
+  test.each(['a2', 'b3'])('an interrupt in %s keeps the complete rounds', async (at) => {
     const interrupt = new AbortController()
     const experiment = breaking(at, () => {
       interrupt.abort(new Error('enough'))
@@ -132,7 +132,7 @@ describe('what ends it early', () => {
     expect(result.samples).toHaveLength(at === 'a2' ? 2 : 4)
   })
 
-  test.each(['a0', 'a1', 'b1'])('in %s leaves nothing', async (at) => {
+  test.each(['a0', 'a1', 'b1'])('a failure or interrupt in %s leaves no result', async (at) => {
     const interrupt = new AbortController()
     const failing = breaking(at, () => {
       throw new Error('connection lost')
@@ -143,7 +143,7 @@ describe('what ends it early', () => {
     await expect(run(interrupted, interrupt)).rejects.toThrow('enough')
   })
 
-  test('in the preparation is explained by what has gone', async () => {
+  test('an error in the preparation is replaced by its cause', async () => {
     const experiment: Experiment<Toy, string> = {
       ...toy(),
       async prepare(context) {
@@ -154,12 +154,12 @@ describe('what ends it early', () => {
     await expect(run(experiment)).rejects.toThrow('Redis is gone')
   })
 
-  test('without a case there is nothing to measure', async () => {
+  test('rejects options that select no case', async () => {
     await expect(run({ ...toy(), cases: () => [] })).rejects.toThrow('nothing to measure')
   })
 })
 
-test('every case comes early and late, before and after each other one', () => {
+test('over the rounds, each case comes early and late, and before and after each other case', () => {
   const orders = Array.from({ length: 6 }, (_, round) => orderOf(['a', 'b', 'c'], round).join(''))
   expect(new Set(orders).size).toBe(6)
   const two = Array.from({ length: 4 }, (_, round) => orderOf(['a', 'b'], round).join(''))

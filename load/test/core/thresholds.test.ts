@@ -30,7 +30,7 @@ describe('a threshold', () => {
     expect(verdicts(`naive:${text}`)).toEqual([['naive', 186.4, isMet]])
   })
 
-  test('judges the median of the rounds in every row, or in the rows of a case', () => {
+  test('applies to the median of the rounds in all rows, or in the rows of a case', () => {
     expect(verdicts('requestsPerSecond>=3100.5')).toEqual([
       ['naive', 3_100, false],
       ['batch', 41_000, true],
@@ -38,7 +38,7 @@ describe('a threshold', () => {
     expect(verdicts('batch:requestsPerSecond>=3100.5')).toEqual([['batch', 41_000, true]])
   })
 
-  test('errors are the failures of all kinds and rounds', () => {
+  test('errors is the number of failures of all kinds in all rounds', () => {
     const failing = httpSamples({ batch: [40_000, 41_000] }, () => ({
       errors: { 503: 2, timeout: 1 },
     }))
@@ -49,17 +49,17 @@ describe('a threshold', () => {
     ])
   })
 
-  test('a metric without a value crosses it', () => {
+  test('is crossed by a metric without a value', () => {
     expect(verdicts('batch:redisBytesIn<1000')).toEqual([['batch', null, false]])
   })
 
-  test('of latency judges all rounds together, as its tables do; failed requests are the slowest', () => {
+  test('of latency applies to all rounds together, with failed requests as the slowest', () => {
     const histogram = latencyHistogram()
     record(histogram, 2, 1_990)
     const sample = {
       case: { at: '50 %', variant: 'batch' },
       histograms: { latency: encoded(histogram) },
-      // Each round has too few requests for a percentile of its own.
+      // A single round has too few requests for a percentile.
       values: { due: 1_000, p99: null, max: 2 },
     }
     const rows = Rows.of(latency, [
@@ -74,16 +74,16 @@ describe('a threshold', () => {
   })
 
   test.for([
-    ['p99', /is not like 'p99<5'/],
-    ['p99<', /is not like/],
-    ['p99<1.2.3', /is not like/],
-    ['p98<5', /http has no metric "p98"\. It has requestsPerSecond, p50, .*, errors\./],
-  ] as const)('%s is refused', ([text, message]) => {
+    ['p99', /is not a threshold such as 'p99<5'/],
+    ['p99<', /is not a threshold/],
+    ['p99<1.2.3', /is not a threshold/],
+    ['p98<5', /http has no metric "p98"\. Its metrics are requestsPerSecond, p50, .*, errors\./],
+  ] as const)('rejects %s', ([text, message]) => {
     expect(() => parseThreshold(http, text)).toThrow(message)
   })
 })
 
-test('the terminal, Markdown and the page have the same verdicts', async () => {
+test('the terminal, Markdown and the page show the same verdicts', async () => {
   const result = resultOf(http, samples, { thresholds: ['p99<20', 'batch:errors=0'] })
   const part = partOf({ experiment: http, result })
   const texts = [resultText(part), markdownOf([part]), await pageOf([part])]

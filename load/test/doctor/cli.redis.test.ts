@@ -9,22 +9,22 @@ import { expect, onTestFinished, test } from 'vitest'
 import type { DoctorReport } from '../../src/doctor/report.ts'
 import { runLoad } from '../support/run.ts'
 import { reconnecting } from './clients.ts'
-import { type Visit, visit } from './visit.ts'
+import { type DoctorRun, runDoctor } from './run-doctor.ts'
 
-test('findings end it with 4, as --fail-on says; the report goes into files, too', async () => {
+test('exits with 4 for findings of the severity --fail-on, and writes report files', async () => {
   const { socket } = await redisForThisTest()
   reconnecting(socket, 'shop')
   const url = `--url=${unixUrl(socket)}`
   const folder = await temporaryFolder()
   const [json, markdown] = [join(folder, 'report.json'), join(folder, 'report.md')]
-  let ran: Visit | undefined
+  let ran: DoctorRun | undefined
   const code = async () => {
-    ran = await visit([url, '--fail-on=low', '--json', json, '--markdown', markdown])
+    ran = await runDoctor([url, '--fail-on=low', '--json', json, '--markdown', markdown])
     return ran.code
   }
   await expect.poll(code).toBe(4)
   expect(ran?.text).toMatch(/^1\. \[(high|medium|low)\] Clients open connections and close them /m)
-  expect(ran?.text).toMatch(/^ {3}Remedy: Share one client or connection pool/m)
+  expect(ran?.text).toMatch(/^ {3}Remedy: Create one client or connection pool/m)
   const report: DoctorReport = JSON.parse(await readFile(json, 'utf8'))
   expect(report).toMatchObject({ format: 'onetrip-doctor/1', unseen: [], permissions: null })
   expect(report.findings[0]).toMatchObject({ id: 'connection-churn', saving: expect.any(Number) })
@@ -32,19 +32,19 @@ test('findings end it with 4, as --fail-on says; the report goes into files, too
   const text = await readFile(markdown, 'utf8')
   expect(text).toMatch(/^### 1\. Clients open connections/m)
   expect(text).toMatch(/^\| commands +\| /m)
-  expect((await visit([url, '--fail-on=none'])).code).toBe(0)
+  expect((await runDoctor([url, '--fail-on=none'])).code).toBe(0)
 })
 
-test('a server at rest: nothing found', async () => {
+test('finds nothing on an idle server', async () => {
   const { socket } = await redisForThisTest()
-  const { code, text } = await visit(['--fail-on=low', '--stall=60000'], {
+  const { code, text } = await runDoctor(['--fail-on=low', '--stall=60000'], {
     REDIS_URL: unixUrl(socket),
   })
   expect(text).toMatch(/^Nothing found\.$/m)
   expect(code).toBe(0)
 })
 
-test('with a user who may only ask INFO: it says what it did not see, and what permits it', async () => {
+test('without permissions it lists the missing data and the ACL rules', async () => {
   const password = 'pass:w/rd@x'
   const { socket } = await redisForThisTest({ config: { 'slowlog-log-slower-than': '0' } })
   const admin = new Redis(socket)
@@ -57,7 +57,10 @@ test('with a user who may only ask INFO: it says what it did not see, and what p
   const json = join(folder, 'report.json')
   const rules: string[] = []
   const permit = async () => {
-    const { code, text, errors } = await visit(['--stall=0', '--fail-on=none', '--json', json], env)
+    const { code, text, errors } = await runDoctor(
+      ['--stall=0', '--fail-on=none', '--json', json],
+      env,
+    )
     expect(code).toBe(0)
     const written = await readFile(json, 'utf8')
     for (const shown of [text, errors, written]) {
@@ -67,7 +70,7 @@ test('with a user who may only ask INFO: it says what it did not see, and what p
     const { unseen, permissions }: DoctorReport = JSON.parse(written)
     for (const { command } of unseen) expect(text).toContain(`${command}: NOPERM`)
     if (permissions === null) return 'nothing is missing'
-    expect(text).toContain(`To permit it: ${permissions}`)
+    expect(text).toContain(`To grant the permissions: ${permissions}`)
     const words = permissions.split(' ').slice(3)
     await admin.call('ACL', 'SETUSER', 'doctor', ...words)
     rules.push(...words)
@@ -75,19 +78,19 @@ test('with a user who may only ask INFO: it says what it did not see, and what p
   }
   expect(await permit()).toBe('CLIENT LIST, SLOWLOG GET, LATENCY LATEST, CONFIG GET')
   await expect.poll(permit).toBe('nothing is missing')
-  const help = (await visit(['--help'])).text.replaceAll(/\s+/g, ' ')
+  const help = (await runDoctor(['--help'])).text.replaceAll(/\s+/g, ' ')
   for (const rule of rules) expect(help).toContain(` ${rule} `)
 
   const file = join(folder, 'password')
   await writeFile(file, password)
   const bare = url.replace(':PASSWORD', '')
-  expect((await visit([`--url=${bare}`], { REDIS_PASSWORD_FILE: file })).code).toBe(0)
+  expect((await runDoctor([`--url=${bare}`], { REDIS_PASSWORD_FILE: file })).code).toBe(0)
 })
 
-test('beside more connections than --max-clients it does not ask for the list of clients', async () => {
+test('does not send CLIENT LIST with more connections than --max-clients', async () => {
   const { socket } = await redisForThisTest()
-  const { text } = await visit([`--url=${unixUrl(socket)}`, '--max-clients=0'])
-  expect(text).toMatch(/CLIENT LIST: not asked: for 1 connection.* --max-clients 1$/m)
+  const { text } = await runDoctor([`--url=${unixUrl(socket)}`, '--max-clients=0'])
+  expect(text).toMatch(/CLIENT LIST: not sent: with 1 connection .* --max-clients 1$/m)
 })
 
 test.each([
@@ -96,39 +99,41 @@ test.each([
   [['--url=redis:secret@x'], 'is not the address of a Redis'],
   [['--url=redis://127.0.0.1:1'], 'The Redis at redis://127.0.0.1:1 cannot be used: connect EC'],
   [['--url=redis://127.0.0.1:1', '--fail-on=much'], 'Allowed choices are high, medium, low, none'],
-])('refuses %s', async (args, words) => {
-  const { code, errors } = await visit(args)
+])('rejects %s', async (args, words) => {
+  const { code, errors } = await runDoctor(args)
   expect(code).toBe(1)
   expect(errors).toContain(words)
   expect(errors).not.toMatch(/secret|at .*:\d+:/)
 })
 
-test('a command that the server does not have is named, without its arguments', async () => {
+test('lists a command that the server does not have, without its arguments', async () => {
   const include = join(await temporaryFolder(), 'renamed.conf')
   await writeFile(include, 'rename-command CONFIG ""\n')
   const { socket } = await redisForThisTest({ config: { include } })
-  const { code, text } = await visit([`--url=${unixUrl(socket)}`])
+  const { code, text } = await runDoctor([`--url=${unixUrl(socket)}`])
   expect(code).toBe(0)
   expect(text).toMatch(/^ {2}CONFIG GET: ERR unknown command 'CONFIG'$/im)
-  expect(text).not.toContain('To permit it')
+  expect(text).not.toContain('To grant the permissions')
 })
 
-test('Ctrl-C ends it at once', async () => {
+test('Ctrl-C ends the watch immediately', async () => {
   const { socket } = await redisForThisTest()
   const state = await temporaryFolder()
   const args = ['doctor', '--watch=3600', `--url=${unixUrl(socket)}`]
   const doctor = await runLoad({ state, args, until: /^Watching / })
   doctor.signal('SIGINT')
   expect(await doctor.exited).toEqual({ code: 130, signal: null })
-  expect(doctor.output.at(-1)).toBe('Interrupted; nothing is left running.')
+  expect(doctor.output.at(-1)).toBe(
+    'Interrupted. Everything that this command started has been stopped.',
+  )
   expect(doctor.output.join('\n')).not.toContain('AbortError')
 })
 
-test('gives up a server that does not answer', async () => {
+test('times out if the server does not answer', async () => {
   const [port = 0] = await freePorts(1)
   const redis = await redisForThisTest({ port })
   redis.program.signal('SIGSTOP')
-  const { code, errors } = await visit([`--url=redis://127.0.0.1:${port}`])
+  const { code, errors } = await runDoctor([`--url=redis://127.0.0.1:${port}`])
   expect(code).toBe(1)
   expect(errors).toMatch(/cannot be used: .*timed out/)
 })

@@ -5,14 +5,14 @@ import { Redis } from 'ioredis'
 import { onTestFinished } from 'vitest'
 import { encode } from '../../src/drivers/redis/raw-connection.ts'
 
-// Clients that misbehave, each in one way, until the test ends. They pause between rounds: the tests share cores.
+// Inefficient clients, which run until the test ends. They pause between rounds, because tests share the cores.
 
 /** Repeats some work until the test ends. */
 export function untilTestEnds(work: () => Promise<unknown>): void {
   let stopping = false
   const working = (async () => {
     while (!stopping) {
-      await work().catch(() => {}) // it may be refused, or the server may have stopped
+      await work().catch(() => {}) // Redis may refuse it, or may have stopped
       await turn()
     }
   })()
@@ -29,7 +29,7 @@ function kept(socket: string, name: string): Redis {
   return redis
 }
 
-/** Opens a connection for each command, with all that ioredis sends on connecting. */
+/** Opens a connection for each command, with the commands that ioredis sends by default. */
 export function reconnecting(socket: string, name: string): void {
   untilTestEnds(async () => {
     const redis = new Redis(socket, { connectionName: name, retryStrategy: () => null })
@@ -44,13 +44,13 @@ export function oneByOne(socket: string, name: string): void {
   untilTestEnds(() => redis.get('key'))
 }
 
-/** Sends these commands in one pipeline, again and again. */
+/** Sends these commands in one pipeline, in a loop. */
 export function pipelining(socket: string, name: string, ...commands: string[][]): void {
   const redis = kept(socket, name)
   untilTestEnds(() => redis.pipeline(commands).exec())
 }
 
-/** Asks for values and does not read them. Resolves when it has asked. */
+/** Sends GETs and does not read the replies. Resolves when they are sent. */
 export async function unread(
   socket: string,
   name: string,

@@ -9,14 +9,14 @@ import { reportOf, terminalReport } from '../../src/doctor/report.ts'
 import { type WatchOptions, watch } from '../../src/doctor/watch.ts'
 import { oneByOne, pipelining, reconnecting, unread } from './clients.ts'
 
-/** The doctor's connection, for the rest of the test. */
+/** Connects the doctor until the end of the test. */
 async function doctorOn(socket: string): Promise<Probe> {
   const probe = await Probe.connect(unixUrl(socket))
   onTestFinished(() => probe.close())
   return probe
 }
 
-/** What the doctor sees in a second. */
+/** Watches for a second. */
 async function look(probe: Probe, options: Partial<WatchOptions> = {}): Promise<Observation> {
   const { signal } = new AbortController()
   const usual = {
@@ -30,7 +30,7 @@ async function look(probe: Probe, options: Partial<WatchOptions> = {}): Promise<
   return await watch(probe, { ...usual, ...options })
 }
 
-/** Looks until something is found with `evidence`: a second may be too short on a busy machine. */
+/** Watches until there is a finding with `evidence`, because a second may be too short on a busy machine. */
 async function find(
   probe: Probe,
   id: string,
@@ -52,7 +52,7 @@ function adminOf(socket: string): Redis {
   return admin
 }
 
-test('a client that opens a connection for each command', async () => {
+test('finds a client that opens a connection for each command', async () => {
   const { socket } = await redisForThisTest()
   const doctor = await doctorOn(socket)
   reconnecting(socket, 'shop')
@@ -65,7 +65,7 @@ test('a client that opens a connection for each command', async () => {
   expect(found.remedy).toContain('pool')
 })
 
-test('a client that waits for each reply', async () => {
+test('finds a client that waits for each reply', async () => {
   const { socket } = await redisForThisTest()
   const doctor = await doctorOn(socket)
   oneByOne(socket, 'shop')
@@ -76,7 +76,7 @@ test('a client that waits for each reply', async () => {
   await expect.poll(ids).toEqual(['one-command-per-trip'])
 })
 
-test('a client that asks INFO and PING again and again', async () => {
+test('finds a client that sends INFO and PING in a loop', async () => {
   const { socket } = await redisForThisTest()
   const get = ['get', 'key']
   pipelining(socket, 'monitor', ['info'], ['ping'], get, get, get)
@@ -88,14 +88,14 @@ test('a client that asks INFO and PING again and again', async () => {
   expect(found.title).toMatch(/^(3[5-9]|4\d)\.?\d* % of the commands do no work/)
 })
 
-test('a client that wraps reads into transactions', async () => {
+test('finds a client that uses transactions for reads', async () => {
   const { socket } = await redisForThisTest()
   pipelining(socket, 'shop', ['multi'], ['get', 'key'], ['get', 'key'], ['exec'])
   const found = await find(await doctorOn(socket), 'transactions', /transactions, none with WATCH/)
   expect(found.title).toMatch(/^(4\d|50)\.\d % of the commands are MULTI and EXEC\.$/)
 })
 
-test('a client that runs scripts: commands per round trip are an upper bound', async () => {
+test('reports an upper bound of commands per round trip if scripts run', async () => {
   const { socket } = await redisForThisTest()
   const doctor = await doctorOn(socket)
   const commands = async () => {
@@ -111,19 +111,19 @@ test('a client that runs scripts: commands per round trip are an upper bound', a
     .toMatch(/ (9\.\d+|10\.\d) per round trip at most: commands that scripts ran are counted, too$/)
 })
 
-test('a client that does not read its replies', async () => {
+test('finds a client that does not read its replies', async () => {
   const { socket } = await redisForThisTest()
   const doctor = await doctorOn(socket)
   await adminOf(socket).set('key', Buffer.alloc(100_000))
   await unread(socket, 'reader', 'key', 100)
-  const client = /^reader on a Unix socket.* MB waited, after get$/m
+  const client = /^reader on a Unix socket.* MB of unread replies, last commands get$/m
   await find(doctor, 'slow-readers', client)
   const { figures } = await look(doctor)
   expect(figures.longestOutput).toBeGreaterThan(1e6)
   expect(figures.clientMemory).toBeGreaterThan(1e6)
 })
 
-test('big keys in the slow log: their size and pattern, not their name', async () => {
+test('reports size and pattern of keys in the slow log, and their names only with --show-keys', async () => {
   const { socket } = await redisForThisTest({ config: { 'slowlog-log-slower-than': '1000' } })
   const doctor = await doctorOn(socket)
   const admin = adminOf(socket)
@@ -138,7 +138,7 @@ test('big keys in the slow log: their size and pattern, not their name', async (
   await find(doctor, 'slow-commands', shown, { stallMs: 1, showKeys: true })
 })
 
-test('connections refused at maxclients', async () => {
+test('finds connections refused at maxclients', async () => {
   const { socket } = await redisForThisTest({ config: { maxclients: '3' } })
   const admin = adminOf(socket)
   await admin.ping()
@@ -149,13 +149,13 @@ test('connections refused at maxclients', async () => {
   const found = await find(
     doctor,
     'rejected-connections',
-    /^[1-9][\d,]* connections? refused meanwhile/,
+    /^[1-9][\d,]* connections? refused during the watch/,
   )
   expect(found.severity).toBe('high')
   await expect(Probe.connect(unixUrl(socket))).rejects.toThrow('If maxclients is reached')
 })
 
-test('a fork that holds up all clients', async () => {
+test('finds a fork that blocks all clients', async () => {
   const { socket } = await redisForThisTest()
   const doctor = await doctorOn(socket)
   const admin = adminOf(socket)
@@ -166,7 +166,7 @@ test('a fork that holds up all clients', async () => {
   expect(findingsOf(await look(doctor))).toEqual([])
 })
 
-test('more I/O threads than cores', async () => {
+test('finds more I/O threads than cores', async () => {
   const { socket } = await redisForThisTest({ config: { 'io-threads': '3' } })
   const doctor = await doctorOn(socket)
   const found = await find(doctor, 'io-threads-exceed-cores', /^3 I\/O threads .*2 cores/)
@@ -174,7 +174,7 @@ test('more I/O threads than cores', async () => {
   expect(findingsOf(await look(doctor, { cores: 8 }))).toEqual([])
 })
 
-test('clients that pipeline on kept connections: nothing', async () => {
+test('finds nothing if clients use pipelines on long-lived connections', async () => {
   const { socket } = await redisForThisTest()
   const doctor = await doctorOn(socket)
   const ten = Array.from({ length: 10 }, () => ['get', 'key'])

@@ -14,7 +14,7 @@ const infoOf = (fields: Record<string, number | string>) =>
       .join('\r\n'),
   )
 
-/** A server that did this in ten seconds, from nothing. */
+/** The observation of a server whose counters reached these values from 0 in ten seconds. */
 function seenWith(
   fields: Record<string, number | string>,
   change: Partial<Observation> = {},
@@ -38,12 +38,12 @@ const pipelined = {
   cmdstat_get: 'calls=100000,usec=100000',
 }
 
-describe('what is found', () => {
-  test('nothing wrong', () => {
+describe('findings', () => {
+  test('none for pipelines on long-lived connections', () => {
     expect(ids(seenWith(pipelined))).toEqual([])
   })
 
-  test('short connections, however much others pipeline, without a handful of them', () => {
+  test('short connections beside pipelines, unless there are only a few', () => {
     const short = (count: number) => ({
       ...pipelined,
       total_connections_received: count,
@@ -55,12 +55,12 @@ describe('what is found', () => {
     expect(found?.evidence[1]).toContain('runs out of ports beyond 470 connections/s')
   })
 
-  test('connections that stay are no churn', () => {
+  test('no connection churn for connections that stay open', () => {
     const opened = { ...pipelined, total_connections_received: 1_000, connected_clients: 1_005 }
     expect(ids(seenWith(opened))).toEqual([])
   })
 
-  test('commands on connecting belong to the connections; those beyond are chatter', () => {
+  test('commands on connecting are part of connection churn, additional ones are chatter', () => {
     const fields = (hello: number) => ({
       ...pipelined,
       total_connections_received: 2_000,
@@ -70,14 +70,14 @@ describe('what is found', () => {
     expect(ids(seenWith(fields(20_000)))).toContainEqual(expect.stringMatching('chatter'))
   })
 
-  test('transactions, unless they watch', () => {
+  test('transactions without WATCH', () => {
     const multi = { cmdstat_multi: 'calls=5000,usec=500', cmdstat_exec: 'calls=5000,usec=9000' }
     expect(ids(seenWith({ ...pipelined, ...multi }))).toEqual(['transactions low'])
     const watch = { cmdstat_watch: 'calls=5000,usec=500' }
     expect(ids(seenWith({ ...pipelined, ...multi, ...watch }))).toEqual([])
   })
 
-  test('an AOF that waits for the disk, and saving that fails', () => {
+  test('delayed fsyncs, failed saving and long forks', () => {
     expect(ids(seenWith({ ...pipelined, aof_delayed_fsync: 3 }))).toEqual([
       'persistence-stalls medium',
     ])
@@ -91,7 +91,7 @@ describe('what is found', () => {
     ])
   })
 
-  test('a main thread busy with sockets beside idle cores', () => {
+  test('unused I/O threads with a busy main thread and idle cores', () => {
     const busy = { ...pipelined, used_cpu_user_main_thread: 5, used_cpu_sys_main_thread: 4 }
     expect(ids(seenWith(busy))).toEqual(['io-threads-unused high'])
     expect(ids(seenWith(busy, { cores: 2 }))).toEqual([])
@@ -101,7 +101,7 @@ describe('what is found', () => {
     expect(remedies.join()).toMatch(/io-threads to 3 .*io-threads to 4 .*io-threads to 4 /)
   })
 
-  test('connections near maxclients, and refused ones', () => {
+  test('connections near maxclients, and refused connections', () => {
     expect(ids(seenWith({ ...pipelined, connected_clients: 8_000 }))).toEqual([
       'rejected-connections medium',
     ])
@@ -110,7 +110,7 @@ describe('what is found', () => {
     ])
   })
 
-  test('the severest first', () => {
+  test('are sorted by severity', () => {
     const seen = seenWith({ ...pipelined, total_reads_processed: 100_000, aof_delayed_fsync: 1 })
     expect(ids(seen)).toEqual(['one-command-per-trip high', 'persistence-stalls medium'])
   })
@@ -130,21 +130,21 @@ test.each([
   expect(costs.ioShare).toBeCloseTo(ioShare)
 })
 
-test('counters that went back are refused', () => {
+test('rejects counters that decreased', () => {
   const options = { seconds: 1, own: new Map(), census: null }
   const run = () => figuresOf(infoOf({ total_commands_processed: 5 }), infoOf({}), options)
   expect(run).toThrow(RangeError)
 })
 
 describe('CLIENT LIST', () => {
-  test('takes 1 % of the time at most, at a microsecond for each connection', () => {
+  test('takes at most 1 % of the time, at a microsecond per connection', () => {
     expect([1, 1_000, 10_000].map(pauseAfter)).toEqual([100, 100, 1_000])
   })
 
   const line = (id: number, more = '') =>
     `id=${id} addr=10.0.0.7:4711 name=shop age=0 idle=0 flags=N omem=0 cmd=get user=app${more}\n`
 
-  test('of Redis 8, Redis 7.0 and Valkey', () => {
+  test('is parsed for Redis 8, Redis 7.0 and Valkey', () => {
     const rows = parseClientList(
       `${line(1, ' lib-name=ioredis lib-ver=6.0.0')}${line(2)}id=3 addr=[/run/v.sock:0]:0 name= idle=7 flags=U omem=9 cmd=ping user=default tot-cmds=4\n`,
     )
@@ -155,14 +155,14 @@ describe('CLIENT LIST', () => {
     ])
   })
 
-  test('of half a million connections', () => {
+  test('can have half a million connections', () => {
     const [row] = parseClientList(line(1))
     const census = new Census()
     census.add(Array.from({ length: 500_000 }, (_, id) => ({ ...(row as ClientRow), id })))
     expect(census.groups()).toMatchObject([{ connections: 500_000, short: 0, outputBytes: 0 }])
   })
 
-  test('short connections are those that came and went between the first sample and the last', () => {
+  test('shows short connections: those opened after the first sample and closed before the last', () => {
     const census = new Census()
     for (const present of [[1], [1, 2, 3], [1, 3, 4], [1, 4]]) {
       census.add(parseClientList(present.map((id) => line(id)).join('')))

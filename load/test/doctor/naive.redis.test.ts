@@ -5,24 +5,24 @@ import { expect, test } from 'vitest'
 import type { DoctorReport } from '../../src/doctor/report.ts'
 import { apisOfThisFile } from '../support/apis.ts'
 import { untilTestEnds } from './clients.ts'
-import { visit } from './visit.ts'
+import { runDoctor } from './run-doctor.ts'
 
 const apis = apisOfThisFile()
 
-/** Begins to record views by a variant of the API. Returns what sends the doctor there. */
+/** Records views in a loop with a variant of the API. Returns a function that runs the doctor on its Redis. */
 async function busy(variant: 'naive' | 'batch'): Promise<() => Promise<DoctorReport>> {
   const api = await apis.forThisTest(variant)
   const token = await api.login('ada')
   for (let index = 0; index < 8; index++) untilTestEnds(() => api.view(token, 'umbrella'))
   const json = join(await temporaryFolder(), 'report.json')
   return async () => {
-    // The machine may be busy with other tests, which stalls a server now and then.
-    await visit(['--stall=60000', `--url=unix://${apis.redis.options.path}`, '--json', json])
+    // Other tests may keep the machine busy and stall the server.
+    await runDoctor(['--stall=60000', `--url=unix://${apis.redis.options.path}`, '--json', json])
     return JSON.parse(await readFile(json, 'utf8'))
   }
 }
 
-test('our naive variant: connection churn comes first, and the remedy is a pool', async () => {
+test('the first finding for our naive variant is connection churn', async () => {
   const report = await busy('naive')
   const first = async () => (await report()).findings[0]
   await expect.poll(first).toMatchObject({
@@ -31,7 +31,7 @@ test('our naive variant: connection churn comes first, and the remedy is a pool'
   })
 })
 
-test('our default variant: nothing', async () => {
+test('there are no findings for our default variant', async () => {
   const report = await busy('batch')
   const commands = async () => {
     const { findings, figures } = await report()

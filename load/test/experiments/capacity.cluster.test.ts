@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { runExperiment } from '../support/experiment.ts'
 
-test('slot-move: both nodes are blocked for longer by larger keys', async () => {
+test('slot-move: larger keys block both nodes for longer', async () => {
   const args = ['--rounds=1', '--fields=1000,200000']
   const { text, result } = await runExperiment('slot-move', args)
   expect(text).toMatch(
@@ -22,7 +22,7 @@ test('slot-move: both nodes are blocked for longer by larger keys', async () => 
   }
 })
 
-test('slot-move: a payload above the limit of the target is an error, not a figure', async () => {
+test('slot-move: a payload above the limit of the target is an error without values', async () => {
   const args = ['--rounds=1', '--fields=1000,200000', '--query-buffer=4mb']
   const { result } = await runExperiment('slot-move', args)
   const [small, large] = result.samples.filter(({ case: { key } }) => key === 'login (hash)')
@@ -31,7 +31,7 @@ test('slot-move: a payload above the limit of the target is an error, not a figu
   expect(large?.values.sourceMs).toBeUndefined()
 })
 
-test('memory: sessions, items and data each need some', async () => {
+test('memory: sessions, items and data need memory', async () => {
   const args = ['--small=1000', '--large=6000', '--partitions=4']
   const { text, result } = await runExperiment('memory', args)
   expect(text).toMatch(/^6,000 sessions that viewed 5 items each need [\d.,]+ bytes each\.$/m)
@@ -49,7 +49,7 @@ test('memory: sessions, items and data each need some', async () => {
   expect(of({ sessions: 1, items: 1_000 })).toBeGreaterThan(1_000 * 50)
 })
 
-test('cluster: the work of a view by nodes, and without a cluster', async () => {
+test('cluster measures the CPU time of a view by nodes, and without a cluster', async () => {
   const args = ['--rounds=1', '--duration=0.3', '--nodes=1,3', '--in-flight=1,16', '--clients=2']
   const { text, result } = await runExperiment('cluster', args)
   expect(text).toMatch(/^Without a cluster: a view takes [\d.,]+ µs of the main threads/m)
@@ -57,7 +57,7 @@ test('cluster: the work of a view by nodes, and without a cluster', async () => 
   const cases = result.samples.map(({ case: { nodes, inFlight } }) => `${nodes} ${inFlight}`)
   expect(cases).toEqual(['0 16', '1 1', '1 16', '3 1', '3 16'])
   const of = (name: string) => result.samples[cases.indexOf(name)]?.values ?? {}
-  // One view at a time is one batch; on several nodes its item may be on another one.
+  // A single view is one batch, or two if its item is on another node than its session.
   expect(of('1 1').batches).toBeCloseTo(1, 1)
   expect(of('3 1').batches).toBeGreaterThan(1.4)
   expect(of('3 1').batches).toBeLessThan(1.9)

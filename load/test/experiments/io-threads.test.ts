@@ -30,7 +30,7 @@ const column = (table: typeof gains, head: string | RegExp) => {
   return table?.rows.map((row) => row[index])
 }
 
-test('a gain or a loss is one of 10 % in every round, and marks stand beside it', () => {
+test('a gain or loss is at least 10 % in every round, and has the marks of its row', () => {
   expect(column(gains, 'value')).toEqual(['64 B', '16 kB'])
   expect(column(gains, 'measured')).toEqual(['loses with 2', 'gains with 3'])
   expect(column(gains, /^× with 3/)).toEqual(['1.12 (1.05-1.20)', '1.65 (1.60-1.70) !'])
@@ -43,7 +43,7 @@ test('a gain or a loss is one of 10 % in every round, and marks stand beside it'
   expect(all?.rows).toHaveLength(6)
 })
 
-test('the slower one of main and I/O threads sets the extrapolated rate', () => {
+test('the slower of main thread and I/O threads determines the extrapolated rate', () => {
   // 4 / max(1, 5) and 4 / max(1, 6 / 2); 10 / max(2, 10) and 10 / max(5, 7 / 2).
   expect(extrapolation?.caption).toMatch(/^EXTRAPOLATED/)
   expect(column(extrapolation, /CPU µs, 3$/)).toEqual(['1.00 + 6.00', '5.00 + 7.00'])
@@ -54,7 +54,7 @@ test('the slower one of main and I/O threads sets the extrapolated rate', () => 
   )
 })
 
-test('beside other programs nothing is measured: they slow down one thread more than several', () => {
+test('disturbed rows are not used for gains', () => {
   const busy = { values: { elsewhere: 0.5 } }
   const samples = [
     ...runsOf(at(64, 1), { perSecond: [100], ...cpu(4, 4) }, busy),
@@ -69,7 +69,7 @@ test('beside other programs nothing is measured: they slow down one thread more 
   expect(claims[0]).toMatch(/^Extrapolated/)
 })
 
-test('nothing is extrapolated from too few connections to keep all threads busy', () => {
+test('there is no extrapolation with too few connections to keep all threads busy', () => {
   const samples = [
     ...runsOf(at(64, 1), { perSecond: [100], ...cpu(4, 4) }),
     ...runsOf(at(64, 3), { perSecond: [50], ...cpu(1, 5) }),
@@ -83,7 +83,7 @@ test('nothing is extrapolated from too few connections to keep all threads busy'
   expect(claims.join()).not.toContain('Extrapolated')
 })
 
-test('a result of one setting has neither', () => {
+test('a result of one setting has no gains and no extrapolation', () => {
   const samples = runsOf(at(64, 1), { perSecond: [100], ...cpu(4, 4) })
   const { sections, claims } = partOf({
     experiment: ioThreads,

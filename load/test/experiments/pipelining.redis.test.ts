@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { runExperiment } from '../support/experiment.ts'
 import { runLoad } from '../support/run.ts'
 
-test('pipelining: a row for each command and number of values', async () => {
+test('pipelining has a row for each command and number of values', async () => {
   const args = ['--rounds=1', '--duration=0.1', '--pipelines=10', '--keys=10', '--clients=10']
   const { text, result } = await runExperiment('pipelining', args)
   expect(text).toMatch(/^SET: pipelines of 10 carry [\d.]+ times as many values/m)
@@ -17,12 +17,14 @@ test('pipelining: a row for each command and number of values', async () => {
   }
 })
 
-test('an interrupt ends redis-benchmark, too', async () => {
+test('an interrupt ends redis-benchmark', async () => {
   const state = await temporaryFolder()
   const args = ['pipelining', '--duration=60', '--pipelines=2', '--keys=10']
   const load = await runLoad({ state, args, until: /^Warm-up/ })
   load.signal('SIGINT')
   expect((await load.exited).code).toBe(130)
-  expect(load.output.at(-1)).toBe('Interrupted; nothing is left running.')
+  expect(load.output.at(-1)).toBe(
+    'Interrupted. Everything that this command started has been stopped.',
+  )
   expect(await processesOf(state)).toEqual([])
 })

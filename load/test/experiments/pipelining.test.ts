@@ -7,14 +7,14 @@ import { pipelining } from '../../src/experiments/pipelining/pipelining.ts'
 const header =
   '"test","rps","avg_latency_ms","min_latency_ms","p50_latency_ms","p95_latency_ms","p99_latency_ms","max_latency_ms"'
 
-test('reads what redis-benchmark prints', () => {
+test('parses the CSV output of redis-benchmark', () => {
   const csv = `${header}\n"MGET a,b","21682.57","0.043","0.008","0.047","0.055","0.071","4.055"\n`
   expect(parseCsv(csv)).toEqual({ perSecond: 21_682.57, p50: 0.047, p99: 0.071, max: 4.055 })
   expect(() => parseCsv('')).toThrow('no figures')
   expect(() => parseCsv(`${header}\n"GET","-nan"`)).toThrow('no figures')
 })
 
-test('each command is compared with the single one of its kind, in the same round', () => {
+test('each command is compared with a single GET or SET in the same round', () => {
   const rates: [command: string, values: number, rates: number[], micros: number][] = [
     ['GET', 1, [100, 200], 8],
     ['SET', 1, [50, 50], 8],

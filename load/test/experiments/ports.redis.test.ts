@@ -2,39 +2,42 @@ import { spawnSync } from 'node:child_process'
 import { filesIn, processesOf, temporaryFolder } from '@onetrip/stack/testing/folders.ts'
 import { expect, test } from 'vitest'
 import { timeWaitIn } from '../../src/experiments/ports/network.ts'
-import { callSteadily, kindOf } from '../../src/experiments/ports/run.ts'
+import { callAtRate, kindOf } from '../../src/experiments/ports/run.ts'
 import { runExperiment } from '../support/experiment.ts'
 import { runLoad } from '../support/run.ts'
 
-/** As what is tested does, and whether its settings can be changed. */
+/** Whether this process may create a network namespace and change its settings. */
 const namespaces =
   spawnSync('unshare', ['-n', 'sh', '-c', 'echo 0 > /proc/sys/net/ipv4/tcp_tw_reuse']).status === 0
 
 const few = ['--ports=60', '--rate=200', '--duration=1.5']
 
-test.skipIf(!namespaces)('a client that closes runs out of ports, others do not', async () => {
-  const args = [...few, '--cases=no-reuse,few-waiting,quit,pool']
-  const { text, result } = await runExperiment('ports', args)
-  expect(text).toMatch(/^client closes(?: †)? +60 +0 +[\d.]+ % /m)
-  expect(text).toContain('With a pool, ports do not run out.')
-  expect(result.network).toBe('own namespace')
-  const [closes, ...others] = result.samples
-  expect(Object.keys(closes?.errors ?? {})).toEqual(['EADDRNOTAVAIL'])
-  expect(closes?.values.views).toBeLessThanOrEqual(60)
-  expect(closes?.values.lasted).toBeGreaterThan(0)
-  expect(closes?.values.mostWaiting).toBeGreaterThan(50)
-  expect(others.map(({ case: one }) => one.case)).toEqual(['few-waiting', 'quit', 'pool'])
-  for (const { errors, values } of others) {
-    expect(errors).toBeUndefined()
-    expect(values).toMatchObject({ refused: 0, lasted: null, rateAfter: null })
-    expect(values.views).toBeGreaterThan(60)
-  }
-  const [waiting, quit] = others
-  expect(waiting?.values.mostWaiting).toBeLessThan(20)
-  expect(quit?.values.waitingAtServer).toBeGreaterThan(0)
-})
+test.skipIf(!namespaces)(
+  'only a client that closes its connections runs out of ports',
+  async () => {
+    const args = [...few, '--cases=no-reuse,few-waiting,quit,pool']
+    const { text, result } = await runExperiment('ports', args)
+    expect(text).toMatch(/^client closes(?: †)? +60 +0 +[\d.]+ % /m)
+    expect(text).toContain('With a pool, ports do not run out.')
+    expect(result.network).toBe('own namespace')
+    const [closes, ...others] = result.samples
+    expect(Object.keys(closes?.errors ?? {})).toEqual(['EADDRNOTAVAIL'])
+    expect(closes?.values.views).toBeLessThanOrEqual(60)
+    expect(closes?.values.lasted).toBeGreaterThan(0)
+    expect(closes?.values.mostWaiting).toBeGreaterThan(50)
+    expect(others.map(({ case: one }) => one.case)).toEqual(['few-waiting', 'quit', 'pool'])
+    for (const { errors, values } of others) {
+      expect(errors).toBeUndefined()
+      expect(values).toMatchObject({ refused: 0, lasted: null, rateAfter: null })
+      expect(values.views).toBeGreaterThan(60)
+    }
+    const [waiting, quit] = others
+    expect(waiting?.values.mostWaiting).toBeLessThan(20)
+    expect(quit?.values.waitingAtServer).toBeGreaterThan(0)
+  },
+)
 
-test.skipIf(!namespaces)('Ctrl-C leaves nothing behind', async () => {
+test.skipIf(!namespaces)('Ctrl-C stops all programs and removes all files', async () => {
   const state = await temporaryFolder()
   const load = await runLoad({
     state,
@@ -47,17 +50,17 @@ test.skipIf(!namespaces)('Ctrl-C leaves nothing behind', async () => {
   expect(await filesIn(state)).toEqual([])
 })
 
-test('without a namespace it says what is missing', async () => {
+test('fails with a message without a network namespace', async () => {
   const load = await runLoad({
     state: await temporaryFolder(),
     args: ['ports', ...few],
-    env: { ONETRIP_NETWORK: 'shared' }, // what it finds where it was not given one
-    until: /needs a network namespace of its own, .* Run it as root/,
+    env: { ONETRIP_NETWORK: 'shared' }, // as if no namespace could be created
+    until: /needs its own network namespace, .* Run it as root/,
   })
   expect((await load.exited).code).toBe(1)
 })
 
-test('connections in TIME_WAIT are counted by whose port waits', () => {
+test('counts connections in TIME_WAIT by the side that closed', () => {
   const table = `  sl  local_address rem_address   st tx_queue rx_queue
    0: 0100007F:1E61 00000000:0000 0A 00000000:00000000
    1: 0100007F:1E61 0100007F:4E20 06 00000000:00000000
@@ -68,23 +71,23 @@ test('connections in TIME_WAIT are counted by whose port waits', () => {
   expect(timeWaitIn(table, 0x1e61)).toEqual({ all: 4, clients: 2, server: 1 })
 })
 
-test('an error is told by what the kernel said', () => {
+test('the kind of an error is the system error code', () => {
   const kernel = Object.assign(new Error('connect EADDRNOTAVAIL'), { code: 'EADDRNOTAVAIL' })
   expect(kindOf(new Error('not sent', { cause: kernel }))).toBe('EADDRNOTAVAIL')
   expect(kindOf(new Error('something else'))).toBe('something else')
 })
 
-test('calls begin at a steady rate, not more than so many at once', async () => {
+test('starts calls at a constant rate, with a limit of calls in flight', async () => {
   let calls = 0
   const never = new AbortController().signal
   const pace = { perSecond: 500, seconds: 0.2, atOnce: 3, signal: never }
-  await callSteadily(async () => void calls++, pace)
+  await callAtRate(async () => void calls++, pace)
   expect(calls).toBeGreaterThan(3)
   expect(calls).toBeLessThanOrEqual(100)
 
   let open = 0
   let most = 0
-  await callSteadily(async () => {
+  await callAtRate(async () => {
     most = Math.max(most, ++open)
     await new Promise((resolve) => setTimeout(resolve, 50))
     open--

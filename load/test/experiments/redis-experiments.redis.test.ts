@@ -10,7 +10,7 @@ const once = ['--quick', '--duration=0.1', '--builds=patched']
 const casesOf = (samples: readonly Sample[], ...factors: string[]) =>
   samples.map(({ case: one }) => factors.map((name) => one[name]).join(' '))
 
-/** That all metrics are there, except those which may be missing. */
+/** Expects no errors, and values of all metrics except those in `missing`. */
 function expectValues({ values, errors }: Sample, ...missing: string[]) {
   expect(errors).toBeUndefined()
   const known = Object.entries(values).filter(
@@ -20,7 +20,7 @@ function expectValues({ values, errors }: Sample, ...missing: string[]) {
 }
 
 describe('short-connections', () => {
-  test('measures what a connection costs, and long connections meanwhile', async () => {
+  test('measures short connections, and long connections beside them', async () => {
     const args = [...once, '--idle=0,50', '--long=5', '--transports=tcp,unix']
     const { text, result } = await runExperiment('short-connections', args)
     expect(text).toMatch(/^Unix socket +50 idle +patched .*[\d.]+ /m)
@@ -39,13 +39,13 @@ describe('short-connections', () => {
     }
   })
 
-  test("--shape calls redis-benchmark as the source articles' authors did", async () => {
+  test('--shape runs redis-benchmark like the source articles', async () => {
     const shape = ['--shape=get-8000,ping-10000-kept', '--requests=20000']
     const args = [...once, ...shape, '--io-threads=2']
     const { text, result } = await runExperiment('short-connections', args)
     expect(text).toContain('redis-benchmark -k 0 -t get -n 20000 -c 8000')
     expect(text).toContain('redis-benchmark -k 1 -t ping_mbulk -n 20000 -c 10000')
-    // Where the system allows no namespace, nothing is changed.
+    // Without a network namespace, the limits are not changed.
     const limits = result.network === 'own namespace' ? 'none' : 'as usual'
     expect(result.load).toMatchObject({ 'TIME_WAIT and backlog': limits })
     expect(casesOf(result.samples, 'load', 'tool', 'threads')).toEqual([
@@ -61,10 +61,10 @@ describe('short-connections', () => {
   })
 
   test.for([
-    ['--idle=1000000', /more descriptors than a process may have here/],
+    ['--idle=1000000', /concurrent connections need more descriptors/],
     ['--maxclients=10', /max number of clients reached/],
-    ['--requests=10', /--requests is for --shape: give that, too/],
-  ] as const)('%s is refused', async ([arg, message]) => {
+    ['--requests=10', /--requests has no effect without --shape/],
+  ] as const)('rejects %s', async ([arg, message]) => {
     const state = await temporaryFolder()
     const args = ['short-connections', '--builds=patched', arg]
     const load = await runLoad({ state, args, until: message })
@@ -90,11 +90,11 @@ describe('io-threads', () => {
       expectValues(sample)
       const { perSecond, below1, above2 } = sample.values
       expect(perSecond).toBeGreaterThan(0)
-      expect(Number(below1) + Number(above2)).toBeLessThan(1.001) // the file has six digits
+      expect(Number(below1) + Number(above2)).toBeLessThan(1.001) // rounded to six digits
     }
   })
 
-  test('refuses what could take gigabytes of memory', async () => {
+  test('rejects options that could need gigabytes of memory', async () => {
     const state = await temporaryFolder()
     const args = ['io-threads', '--builds=patched', '--bytes=65536', '--pipeline=1,100']
     const load = await runLoad({ state, args, until: /MGET of 64 kB, pipeline 100: .* 1 GB/ })
@@ -103,8 +103,8 @@ describe('io-threads', () => {
   })
 })
 
-test('info shows that CLIENT LIST costs more the more clients there are', async () => {
-  // Long enough for an answer even where every core has something else to do.
+test('info shows that CLIENT LIST needs more CPU time with more clients', async () => {
+  // Long enough for a reply on a busy machine.
   const args = [...once, '--duration=0.3', '--idle=10,800']
   const { text, result } = await runExperiment('info', args)
   expect(text).toMatch(/CLIENT LIST \(patched\): an answer costs [\d.]+ times as much beside 800/)
@@ -116,25 +116,27 @@ test('info shows that CLIENT LIST costs more the more clients there are', async 
   expect(cost('nothing', 10)).toBeUndefined()
 })
 
-test('an installed Redis is no build of ours', async () => {
+test('rejects REDIS_SERVER', async () => {
   const state = await temporaryFolder()
   const env = { REDIS_SERVER: '/usr/bin/redis-server' }
-  const load = await runLoad({ state, args: ['info'], env, until: /unset it/ })
+  const load = await runLoad({ state, args: ['info'], env, until: /Unset REDIS_SERVER/ })
   expect((await load.exited).code).toBe(1)
 })
 
-test('an interrupt leaves nothing', async () => {
+test('an interrupt stops all programs and removes all files', async () => {
   const state = await temporaryFolder()
   const args = ['short-connections', ...once, '--rounds=1000', '--idle=100']
   const load = await runLoad({ state, args, until: /^Round 1\/1000/ })
   load.signal('SIGINT')
   expect(await load.exited).toEqual({ code: 130, signal: null })
-  expect(load.output.at(-1)).toBe('Interrupted; nothing is left running.')
+  expect(load.output.at(-1)).toBe(
+    'Interrupted. Everything that this command started has been stopped.',
+  )
   expect(await processesOf(state)).toEqual([])
   expect(await filesIn(state)).toEqual([])
 })
 
-test('a Redis that goes away is reported', async () => {
+test('reports a Redis that was killed', async () => {
   const state = await temporaryFolder()
   const args = ['info', ...once, '--rounds=1000', '--idle=0']
   const load = await runLoad({ state, args, until: /^Round 1\/1000/ })

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { runExperiment } from '../support/experiment.ts'
 
-test('it trims to the limit, and measures what blocked Redis', async () => {
+test('retention trims to the limit and measures commands that block Redis', async () => {
   const args = ['--quick', '--sessions=3000', '--batch-sizes=100,500']
   const { text, result } = await runExperiment('retention', args)
   expect(text).toMatch(/^The janitor \(batches of 100\) ended 3,001 sessions in /m)
@@ -13,7 +13,7 @@ test('it trims to the limit, and measures what blocked Redis', async () => {
   expect(text).toMatch(
     /^ZREMRANGEBYRANK \(100 at a time\) trimmed the list of recent sessions in /m,
   )
-  // The victim's session counts towards the limit, too.
+  // The observer's session counts towards the limit, too.
   const removed = result.samples.map(({ values }) => values.removed)
   expect(removed).toEqual([undefined, 3_001, 3_001, 3_000, 3_000, 3_000, 3_000])
   for (const { values } of result.samples) {

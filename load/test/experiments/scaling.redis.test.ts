@@ -7,7 +7,7 @@ import { runLoad } from '../support/run.ts'
 
 const short = ['--rounds=1', '--duration=0.5', '--warmup=0', '--sessions=8', '--no-report']
 
-test('by link: through a relay, with a row for each variant', async () => {
+test('varies the link, with a relay and a row for each variant', async () => {
   const varied = ['--only=link', '--links=1ms@1Gb/s', '--variants=sequential,batch']
   const { text, result } = await runExperiment('scaling', [...short, ...varied])
   expect(text).toMatch(/^By link to Redis/m)
@@ -26,19 +26,19 @@ test('by link: through a relay, with a row for each variant', async () => {
       link: '1ms@1Gb/s',
     })
     expect(errors).toBeUndefined()
-    expect(values.pingMs).toBeGreaterThan(0.8) // timers may be early by a little
+    expect(values.pingMs).toBeGreaterThan(0.8) // timers may fire slightly early
     expect(values.requestsPerSecond).toBeGreaterThan(0)
     expect(values.roundTrips).toBeGreaterThan(0)
   }
 })
 
-test('by workers; an interrupt keeps the rounds that are complete', async () => {
+test('varies the workers, and keeps the complete rounds after an interrupt', async () => {
   const state = await temporaryFolder()
   const json = join(await temporaryFolder(), 'result.json')
   const varied = ['--only=workers', '--workers=2', '--variants=batch', '--rounds=1000']
   const args = ['scaling', ...short, ...varied, '--json', json]
   const load = await runLoad({ state, args, until: /^Round 2\// })
-  // This one, Redis, and the API with two workers.
+  // The command, Redis, and the API with two workers.
   expect(await processesOf(state)).toHaveLength(5)
   load.signal('SIGINT')
   expect(await load.exited).toEqual({ code: 130, signal: null })
@@ -50,20 +50,20 @@ test('by workers; an interrupt keeps the rounds that are complete', async () => 
   expect(await filesIn(state)).toEqual([])
 })
 
-test('nothing to measure is a problem', async () => {
+test('rejects options without a case', async () => {
   const args = ['scaling', ...short, '--only=workers', '--workers=2', '--variants=noop']
   const load = await runLoad({
     ...{ state: await temporaryFolder(), args },
-    until: /--workers: what --variants names runs as one process only/,
+    until: /--workers: all variants in --variants run as one process only/,
   })
   expect(await load.exited).toEqual({ code: 1, signal: null })
 })
 
-test('an interrupt while the APIs start leaves nothing', async () => {
+test('an interrupt during the start of the APIs stops all programs and removes all files', async () => {
   const state = await temporaryFolder()
   const args = ['scaling', ...short, '--only=link', '--links=switch']
   const load = await runLoad({ state, args, until: /^Scaling: / })
-  // This one, Redis and the relay; then the APIs.
+  // The command, Redis and the relay run. The APIs start next.
   await expect.poll(async () => (await processesOf(state)).length).toBeGreaterThan(3)
   load.signal('SIGINT')
   expect(await load.exited).toEqual({ code: 130, signal: null })

@@ -12,14 +12,14 @@ function optionsOf(...args: string[]) {
   return scaling.complete?.(options) ?? options
 }
 
-/** The cases that these options lead to: `connections 1 1 loopback naive`. */
 const casesOf = (...args: string[]) => scaling.cases(undefined as never, optionsOf(...args))
-const told = (one: Case) => Object.values(one).join(' ')
+/** `connections 1 1 loopback naive` */
+const textOf = (one: Case) => Object.values(one).join(' ')
 
 describe('cases', () => {
-  test('one thing changes while the rest stays as it is', () => {
+  test('vary one factor at a time', () => {
     const cases = casesOf('--connections=64,1', '--workers=2', '--links=vpn', '--variants=batch')
-    expect(cases.map(told)).toEqual([
+    expect(cases.map(textOf)).toEqual([
       'connections 1 1 loopback batch',
       'connections 64 1 loopback batch',
       'workers 64 2 loopback batch',
@@ -27,16 +27,16 @@ describe('cases', () => {
     ])
   })
 
-  test('contenders have one process', () => {
+  test('have one worker for contenders', () => {
     const cases = casesOf('--only=workers', '--workers=1,2', '--variants=noop,batch')
-    expect(cases.map(told)).toEqual([
+    expect(cases.map(textOf)).toEqual([
       'workers 64 1 loopback noop',
       'workers 64 1 loopback batch',
       'workers 64 2 loopback batch',
     ])
   })
 
-  test('each is compared with the same reference at its own place', () => {
+  test('have a baseline with the same values of the other factors', () => {
     const cases = casesOf('--only=workers', '--workers=1,2', '--variants=noop,batch')
     expect(cases.map((one) => scaling.baseline?.(one, cases))).toEqual([
       { variant: 'noop' },
@@ -45,15 +45,15 @@ describe('cases', () => {
     ])
   })
 
-  test('each API is warmed up once, but none that is far from its Redis', () => {
+  test('warm up each API once, except over far links', () => {
     const options = optionsOf('--connections=1,4', '--links=loopback,vpn', '--variants=batch')
     const cases = scaling.cases(undefined as never, options)
-    const warmUps = (warmup: number) => scaling.warmUp?.(cases, { ...options, warmup })?.map(told)
+    const warmUps = (warmup: number) => scaling.warmUp?.(cases, { ...options, warmup })?.map(textOf)
     expect(warmUps(1)).toEqual(['connections 1 1 loopback batch', 'workers 64 2 loopback batch'])
     expect(warmUps(0)).toEqual([])
   })
 
-  test('a run is long enough for an answer', () => {
+  test('run long enough for answers', () => {
     const cases = casesOf(
       '--connections=64,1000',
       '--links=switch,vpn',
@@ -65,7 +65,7 @@ describe('cases', () => {
   })
 })
 
-test('at least a session for each connection', () => {
+test('there is at least one session per connection', () => {
   expect(optionsOf('--connections=1,5000')).toMatchObject({ sessions: 5_000 })
 })
 
@@ -73,11 +73,11 @@ test.for([
   ['--only', 'distances'],
   ['--connections', '0'],
   ['--links', 'moon'],
-])('%s %s is refused, by name', ([flag = '', value = '']) => {
+])('rejects %s %s with the name of the option', ([flag = '', value = '']) => {
   expect(() => optionsOf(flag, value)).toThrow(flag)
 })
 
-test('a claim is about the ends of a series, without rows that are marked', () => {
+test('a claim compares both ends of a series, without marked rows', () => {
   const claims = (counts: number[]) => {
     const samples = counts.flatMap((connections) =>
       ['naive', 'batch'].map((variant) => ({

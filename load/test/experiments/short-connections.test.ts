@@ -9,13 +9,13 @@ const sample = (build: string, idle: number, round: number, mainCpuMicros: numbe
   values: { mainCpuMicros, systemCalls: build === 'stock' ? 13.2 : 6.24 },
 })
 
-test('builds are compared with stock round by round, beside the same idle connections', () => {
+test('builds are compared with stock in the same round, with the same idle connections', () => {
   const samples = [
     ...[sample('stock', 0, 1, 20), sample('patched', 0, 1, 10)],
     ...[sample('stock', 0, 2, 40), sample('patched', 0, 2, 30)],
     ...[sample('stock', 1_000, 1, 20), sample('patched', 1_000, 1, 12)],
   ]
-  // 0.5 and 0.75 beside none, 0.6 beside 1,000
+  // 0.5 and 0.75 with 0 idle connections, 0.6 with 1,000
   expect(shortConnections.claims(Rows.of(shortConnections, samples), {} as never)).toEqual([
     "A short connection (patched) costs the main thread 0.60 to 0.61 times the CPU time of stock's.",
   ])
@@ -32,7 +32,7 @@ test('instructions are compared like CPU time, where they were counted', () => {
   ])
 })
 
-test('builds that end with one patch after the other have a line each', () => {
+test('the table of patches has a line for each build', () => {
   const withThreads = (threads: number, factor: number) =>
     ['stock', 'patched@0002', 'patched@0005'].map((build, index) => {
       const one = sample(build, 0, 1, (20 - index) * factor)
@@ -56,20 +56,20 @@ test('builds that end with one patch after the other have a line each', () => {
       ...['18.0', '0.90', '-', '6.24', '9.00', '0.90', '-', '6.24'],
     ],
   ])
-  // Beside different numbers of idle connections, and with whole builds, the usual table is the first.
+  // With several numbers of idle connections, or without builds such as patched@0002, there is no such table.
   const beside = sample('patched@0002', 1_000, 1, 20)
   const usual = [[...withThreads(1, 1), beside], withThreads(1, 1).slice(0, 1)].map(tableOf)
   for (const table of usual) expect(table?.head).not.toContain('its last patch')
 })
 
-test('without strace it says that system calls were not counted', () => {
+test('without strace a claim says that system calls were not counted', () => {
   const { values, ...rest } = sample('stock', 0, 1, 20)
   const rows = Rows.of(shortConnections, [{ ...rest, values: { ...values, systemCalls: null } }])
   const [claim] = shortConnections.claims(rows, {} as never)
   expect(claim).toMatch(/^System calls were not counted/)
 })
 
-test('a profile says how much of the CPU time the search of the client list takes', () => {
+test('a claim has the share of CPU time for the search of the client list', () => {
   const profiled = (build: string, round: number, profile: Record<string, number>) => ({
     ...sample(build, 10_000, round, 20),
     details: { profile },
@@ -99,14 +99,14 @@ function optionsOf(...args: string[]) {
   return command.parse(args, { from: 'user' }).opts<{ idle: unknown; builds: unknown }>()
 }
 
-test('--builds takes builds with the first patches of a series', () => {
+test('--builds accepts builds with the first patches of the series', () => {
   const builds = (text: string) => optionsOf('--builds', text).builds
   expect(builds('stock, patched@0005,patched')).toEqual(['stock', 'patched@0005', 'patched'])
   expect(() => builds('stock,patched@5')).toThrow('Allowed choices are patched, stock, baseline.')
   expect(() => builds('patched@0005,patched@0005')).toThrow('only once')
 })
 
-test('--idle takes numbers and "most", each of them once', () => {
+test('--idle accepts numbers and "most", without duplicates', () => {
   const idle = (text: string) => optionsOf('--idle', text).idle
   expect(idle('0, most,1000')).toEqual([0, 'most', 1_000])
   for (const bad of ['banana', '', ',', '1,', '-1', '1e3', '1000001', 'most,mostly']) {

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { runExperiment } from '../support/experiment.ts'
 
-test('slow-reader: replies pile up unless they are limited or read', async () => {
+test('slow-reader: unread replies use memory unless a limit is set', async () => {
   const args = ['--rounds=1', '--megabytes=16', '--duration=0.2']
   const { text, result } = await runExperiment('slow-reader', args)
   const run = (client: string) => {
@@ -11,7 +11,7 @@ test('slow-reader: replies pile up unless they are limited or read', async () =>
   }
 
   const unlimited = run('unlimited')
-  expect(unlimited.added).toBeGreaterThan(5) // the rest is in the sockets' buffers
+  expect(unlimited.added).toBeGreaterThan(5) // socket buffers have the rest
   expect(unlimited.values).toMatchObject({ closedAfter: null, refusedWrites: 0 })
 
   for (const client of ['output-limit', 'client-memory']) {

@@ -5,12 +5,12 @@ import { expect, onTestFinished, test } from 'vitest'
 import { MINUTES, startSoak } from '../support/soak.ts'
 
 test(
-  'an interrupt ends it with an audit, which finds what was changed in Redis',
+  'an interrupted soak runs the audit, which finds changed records in Redis',
   async () => {
     const { load, state, end } = await startSoak()
     const [socket = ''] = await Array.fromAsync(glob(join(state, 'run/soak-*/redis.sock')))
     const redis = new Redis(socket, { lazyConnect: true, maxRetriesPerRequest: null })
-    redis.on('error', () => {}) // it was killed
+    redis.on('error', () => {}) // the soak kills Redis
     onTestFinished(() => redis.disconnect())
     const mostViewed = () => redis.zrange('viewed:', '0', '1', 'WITHSCORES')
     await expect.poll(async () => Number((await mostViewed())[3])).toBeLessThan(-2)

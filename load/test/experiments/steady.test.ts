@@ -17,7 +17,7 @@ const verdictOf = (readings: Reading[]) =>
 
 const noise = (index: number) => ((index * 7_919) % 1_000) / 1_000 - 0.5
 
-test('noise around a level is steady, and the growth of the warm-up does not count', () => {
+test('noise is steady, and growth during the warm-up does not count', () => {
   const readings = heap(
     (second, index) => (second < WARM_UP_SECONDS ? 10 : 40 + 6 * noise(index)) * MB,
   )
@@ -26,23 +26,23 @@ test('noise around a level is steady, and the growth of the warm-up does not cou
   expect(verdict?.start).toBeCloseTo(40 * MB, -6)
 })
 
-test('a leak below the noise is found', () => {
+test('a leak that is smaller than the noise is detected', () => {
   const readings = heap((second, index) => (40 + 6 * noise(index) + (8 * second) / 1_800) * MB)
   const { start = 0, end = 0, isSteady } = verdictOf(readings) ?? {}
   expect(isSteady).toBe(false)
   expect(((end ?? 0) - (start ?? 0)) / MB).toBeCloseTo(7.5, 0)
 })
 
-test('what faults do to a few windows has no effect', () => {
+test('outliers in a few windows have no effect', () => {
   const inFault = (second: number) => second > 1_500
   expect(verdictOf(heap((second) => (inFault(second) ? 90 : 40) * MB))?.isSteady).toBe(true)
 })
 
-test('memory that is given back is steady', () => {
+test('decreasing memory is steady', () => {
   expect(verdictOf(heap((second) => (60 - second / 100) * MB))?.isSteady).toBe(true)
 })
 
-test('without enough readings, nothing is called steady', () => {
+test('too few readings are not steady', () => {
   expect(verdictOf(heap(() => 40 * MB).slice(0, 23))).toEqual({
     ...{ resource: 'worker heap', start: null, end: null, bound: null },
     isSteady: false,

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import { runExperiment } from '../support/experiment.ts'
 import { runLoad } from '../support/run.ts'
 
-test('every strategy over near and distant links, beside the source articles', async () => {
+test('measures all strategies over several links, and shows the source articles', async () => {
   const { text, result } = await runExperiment('store', [
     '--quick',
     '--links=loopback,switch,20ms@1Gb/s',
@@ -17,7 +17,7 @@ test('every strategy over near and distant links, beside the source articles', a
   expect(result).toMatchObject({ options: { concurrency: 1, rounds: 1 } })
   expect(result.samples).toHaveLength(3 * strategyNames.length)
   for (const { case: one, values } of result.samples) {
-    // A call takes at least a round trip of its link; timers may be early.
+    // A call takes at least a round trip of its link; timers may fire early.
     const least = { loopback: 0, switch: 0.1, '20ms@1Gb/s': 19 }[String(one.link)]
     expect(values.p50).toBeGreaterThan(least ?? Number.NaN)
     expect(values.pingMs).toBeGreaterThan(least ?? Number.NaN)
@@ -26,7 +26,7 @@ test('every strategy over near and distant links, beside the source articles', a
   }
 })
 
-test('pools and I/O threads, with several calls in flight, recording views', async () => {
+test('measures recordView with pools, I/O threads and several calls in flight', async () => {
   const { text, result } = await runExperiment('store', [
     ...['--quick', '--operation=record-view', '--strategies=batch', '--links=unix'],
     ...['--concurrency=8', '--pool-sizes=1,2', '--io-threads=1,2'],
@@ -38,7 +38,7 @@ test('pools and I/O threads, with several calls in flight, recording views', asy
   expect(settings).toEqual(['1 1', '2 1', '1 2', '2 2'])
 })
 
-test('a link that makes no sense is refused before anything is started', async () => {
+test('rejects an invalid link before it starts programs', async () => {
   const state = await temporaryFolder()
   const args = ['store', '--links=5ms@fast']
   const load = await runLoad({ state, args, until: /a bandwidth such as 1Gb/ })

@@ -5,7 +5,7 @@ import { Rows } from '../../src/experiment/rows.ts'
 import { store } from '../../src/experiments/store/store.ts'
 
 describe('links', () => {
-  test('those of the source articles', () => {
+  test('have names for those of the source articles', () => {
     expect(links(linkNames.join(',')).map(({ distant }) => distant)).toEqual([
       null,
       null,
@@ -14,7 +14,7 @@ describe('links', () => {
     ])
   })
 
-  test('any other', () => {
+  test('can have any round trip time and bandwidth', () => {
     const distant = { roundTripMs: 5, rate: '100Mb/s' }
     expect(links('5ms@100Mb/s')).toEqual([{ name: '5ms@100Mb/s', distant }])
   })
@@ -26,13 +26,13 @@ describe('links', () => {
     ['5@1Gb/s', 'a time such as'],
     ['5ms@fast', 'a bandwidth such as'],
     ['5ms@1Gb/s@1', 'is none of'],
-  ])('not "%s"', (text, why) => expect(() => links(text)).toThrow(why))
+  ])('rejects "%s"', (text, why) => expect(() => links(text)).toThrow(why))
 })
 
 const setting = { link: 'switch', poolSize: 1, ioThreads: 1 }
 const cpu = { clientCpuMicros: 30, cpuMicros: 12, mainCpuMicros: 10 }
 
-/** A sample for each rate, a round each. */
+/** A round for each rate. */
 function rounds(part: Sample['case'], rates: readonly number[], values = {}): Sample[] {
   return rates.map((callsPerSecond, index) => ({
     case: { ...setting, ...part },
@@ -54,8 +54,8 @@ function shown(samples: readonly Sample[], options: Result['options'] = {}) {
 const sequential = rounds({ strategy: 'sequential' }, [700, 720])
 const pipeline = rounds({ strategy: 'pipeline' }, [2_100, 2_880])
 
-describe('what is shown', () => {
-  test("the source articles' figures stand beside ours", () => {
+describe('the report', () => {
+  test("has the source articles' figures", () => {
     const { claims, table } = shown([...sequential, ...pipeline])
     expect(table.map((row) => row.slice(0, 5))).toEqual([
       ['sequential', '0.271', '710 (700-720)', '1', '739'],
@@ -66,7 +66,7 @@ describe('what is shown', () => {
     ])
   })
 
-  test('but for another function, or several calls at a time, the source articles have none', () => {
+  test('omits them for recordView, and for several calls in flight', () => {
     for (const options of [{ operation: 'record-view' }, { concurrency: 64 }]) {
       const { claims, table } = shown([...sequential, ...pipeline], options)
       expect(table.flat()).not.toContain('739')
@@ -74,13 +74,13 @@ describe('what is shown', () => {
     }
   })
 
-  test('pools are compared with the first setting of the same strategy', () => {
+  test('compares pool sizes with the first setting of the same strategy', () => {
     const more = rounds({ strategy: 'pipeline', poolSize: 2 }, [4_200, 5_760])
     const { table } = shown([...sequential, ...pipeline, ...more])
     expect(table[2]?.slice(0, 5)).toEqual(['pipeline', '2', '0.271', '4,980 (4,200-5,760)', '2.00'])
   })
 
-  test('CPU time is not shown where it was not measured', () => {
+  test('omits CPU time that was not measured', () => {
     const none = { clientCpuMicros: null, cpuMicros: null, mainCpuMicros: null }
     const { claims, table } = shown(rounds({ strategy: 'pipeline' }, [18, 18], none))
     expect(table).toEqual([['pipeline', '0.271', '18.0', '1', '2,841', '1.00', '2.00']])

@@ -9,7 +9,7 @@ import { runLoad } from '../support/run.ts'
 
 const short = ['--connections=4', '--sessions=8', '--no-report', '--duration=0.5']
 
-test('at shares of what the slowest can do: tables, a file, and nothing left', async () => {
+test('measures at shares of the capacity of the slowest variant', async () => {
   const { text, result } = await runExperiment('latency', [
     ...[...short, '--rounds=1', '--warmup=0.5', '--shares=50,10'],
     ...['--variants=naive,batch', '--arrivals=poisson'],
@@ -37,7 +37,7 @@ test('at shares of what the slowest can do: tables, a file, and nothing left', a
   }
 })
 
-test('at rates that are given; an interrupt keeps the rounds that are complete', async () => {
+test('measures at given rates, and keeps the complete rounds after an interrupt', async () => {
   const state = await temporaryFolder()
   const json = join(await temporaryFolder(), 'result.json')
   const args = [
@@ -59,7 +59,7 @@ test('at rates that are given; an interrupt keeps the rounds that are complete',
   expect(await filesIn(state)).toEqual([])
 })
 
-test('again, compared with a file: at the same rates, and with the same load only', async () => {
+test('--compare uses the rates of the older result, and rejects a different load', async () => {
   const state = await temporaryFolder()
   const json = join(state, 'first.json')
   const few = [...short, '--rounds=2', '--warmup=0', '--variants=batch']
@@ -73,15 +73,15 @@ test('again, compared with a file: at the same rates, and with the same load onl
   await again.exited
   const text = again.output.join('\n')
   expect(text).toMatch(/^latency: first\.json .*, now this run/m)
-  // Beside busy programs, CPU time is not judged.
-  expect(text).toMatch(/^batch +API CPU|^Nothing can be judged/m)
+  // If other programs are busy, CPU time is not compared.
+  expect(text).toMatch(/^batch +API CPU|^No metric can be compared/m)
 
   const other = ['latency', ...few, '--seed=18', ...compared]
-  const refused = await runLoad({ state, args: other, until: /another load/ })
+  const refused = await runLoad({ state, args: other, until: /a different load/ })
   expect(await refused.exited).toEqual({ code: 1, signal: null })
 })
 
-test('more requests than memory holds are refused before anything is started', async () => {
+test('rejects more than 10 million requests before it starts programs', async () => {
   const state = await temporaryFolder()
   const args = ['latency', '--rate=1000000', '--duration=3600', '--no-report']
   const load = await runLoad({ state, args, until: /more than 10 million/ })

@@ -23,7 +23,7 @@ describe('the search', () => {
     expect(runs).toBeLessThanOrEqual(30)
   })
 
-  test('nothing holds: null', async () => {
+  test('returns null if no rate holds', async () => {
     const found = await highestRate(async () => false, options)
     expect(found).toMatchObject({ rate: null, isPrecise: true })
   })
@@ -34,7 +34,7 @@ describe('the search', () => {
     expect((await highestRate(disturbed, options)).rate).toBeGreaterThan(5_200)
   })
 
-  test('ends after so many runs, and says that it is not precise', async () => {
+  test('ends after the maximum number of runs, and reports that it is not precise', async () => {
     const found = await highestRate(async () => true, { ...options, runs: 3 })
     expect(found).toEqual({ rate: 4_000, runs: 3, isPrecise: false })
     const bisected = await highestRate(async (rate) => rate < 1_500, { ...options, runs: 4 })
@@ -42,8 +42,8 @@ describe('the search', () => {
   })
 })
 
-test('max-rate of a service that refuses from a rate on: progress, a table and a claim', async () => {
-  // A window of a second has room for 60 requests, whatever the machine's speed.
+test('max-rate finds the limit of a service that refuses higher rates', async () => {
+  // The service accepts 60 requests per second, independent of the machine's speed.
   let [second, count] = [0, 0]
   const server = createServer((_, response) => {
     const now = Math.floor(performance.now() / 1_000)

@@ -7,7 +7,7 @@ import { startGenerator } from '../../src/drivers/pacer/pacer.ts'
 
 describe('the generator', () => {
   const call: Call = { method: 'POST', path: '/views', headers: {}, body: '{"item":"a"}' }
-  /** Evenly spaced requests, over so many connections. */
+  /** Evenly spaced requests over a number of connections. */
   const even = (rate: number, seconds: number, connections: number) => ({
     owned: false,
     calls: Array.from({ length: connections }, () => [call]),
@@ -20,27 +20,27 @@ describe('the generator', () => {
     return started
   }
 
-  test('a stall counts in full for every request that was due meanwhile', async () => {
+  test('a stall counts in full for every request that is due during it', async () => {
     const stallMs = 300
     let answers = 0
     const url = await serve((_, response) => {
       answers++
-      // This thread serves and does not send: everything that comes meanwhile has to wait.
+      // Blocks this thread, which serves the requests but does not send them.
       if (answers === 100) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, stallMs)
       response.end()
     })
     const run = await generator().run({ url, ...even(500, 1, 4) })
     expect(run).toMatchObject({ due: 500, ok: 500, notSent: 0, errors: {} })
-    // One every 2 ms: 75 of them were due in the first half of the stall, and waited for the second.
+    // With a request every 2 ms, 75 are due in the first half of the stall, and wait at least for the second half.
     const latencies = together([run.latencies])
     const percentile = latencies.getValueAtPercentile(100 * (1 - 74 / 500))
     expect(percentile / 1_000).toBeGreaterThan(stallMs / 2)
     expect(latencies.maxValue / 1_000).toBeGreaterThan(stallMs - 4)
-    // With four connections, all the others were in line. Having to wait for a connection is not the pacer's lateness.
+    // Requests that waited for one of the four connections are not counted as late.
     expect(together([run.lateness]).totalCount).toBeLessThan(500 - 140)
   })
 
-  test('what is not sent in time is counted', async () => {
+  test('counts requests that were not sent', async () => {
     const url = await serve((_, response) => void setTimeout(() => response.end(), 300))
     const run = await generator().run({ url, ...even(20, 0.5, 1) })
     expect(run.due).toBe(10)
@@ -49,7 +49,7 @@ describe('the generator', () => {
     expect(run.sent).toBe(run.ok + 1)
   })
 
-  test('errors are counted by kind, and make no latency', async () => {
+  test('counts errors by kind, without a latency', async () => {
     let answers = 0
     const url = await serve((request, response) => {
       answers++
@@ -63,7 +63,7 @@ describe('the generator', () => {
     expect(together([run.latencies]).totalCount).toBe(30)
   })
 
-  test('an interrupt ends it at once', async () => {
+  test('an interrupt ends a run immediately', async () => {
     const stop = new AbortController()
     const closed = Promise.withResolvers<void>()
     const url = await serve((request, response) => {
@@ -77,11 +77,11 @@ describe('the generator', () => {
     await closed.promise
   })
 
-  test('says when nobody is there, and goes to this machine only', async () => {
+  test('rejects a port without a server, and other machines', async () => {
     const options = even(10, 1, 1)
     const port = new URL(await serve(() => {})).port
     await expect(generator().run({ ...options, url: `http://127.0.0.2:${port}` })).rejects.toThrow(
-      /takes no connections: ECONNREFUSED/,
+      /accepts no connections: ECONNREFUSED/,
     )
     await expect(generator().run({ ...options, url: 'http://192.0.2.1' })).rejects.toThrow(
       /is not this machine/,

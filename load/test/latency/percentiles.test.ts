@@ -18,7 +18,7 @@ import { markdownOf } from '../../src/reporting/markdown.ts'
 import { partOf } from '../../src/reporting/part.ts'
 import { resultOf as anyResultOf } from '../support/result.ts'
 
-/** A histogram of these milliseconds; `[ms, count]` for many. */
+/** A histogram of latencies in milliseconds. */
 function histogramOf(entries: readonly (readonly [ms: number, count: number])[]) {
   const histogram = latencyHistogram()
   for (const [ms, count] of entries) record(histogram, ms, count)
@@ -28,7 +28,7 @@ function histogramOf(entries: readonly (readonly [ms: number, count: number])[])
 describe('percentiles', () => {
   const FAILED = Number.POSITIVE_INFINITY
 
-  test('a request that failed is slower than all others; ten must be beyond', () => {
+  test('count failed requests as the slowest, and need ten requests beyond them', () => {
     const latencies = fc.array(fc.double({ min: 0.01, max: 50_000, noNaN: true }), {
       maxLength: 400,
     })
@@ -49,7 +49,7 @@ describe('percentiles', () => {
     )
   })
 
-  test('of all rounds together p99.99 is shown from 100,000 requests on, of one round not', () => {
+  test('p99.99 needs 100,000 requests in all rounds together', () => {
     const rounds = [
       ...Array.from({ length: 4 }, () => [[1, 20_000]] as const),
       [
@@ -62,14 +62,14 @@ describe('percentiles', () => {
     expect(latencyAt(histogramOf([[1, 20_000]]), 0.9999, 20_000)).toBeNull()
   })
 
-  test('no percentile is above the longest, which is kept exactly', () => {
+  test('are at most the maximum, which is exact', () => {
     const histogram = latencyHistogram()
     for (const micros of [3, 14_733, 16_001, 32_769]) histogram.recordValue(micros)
     const { max, p9999 } = summaryOf(histogram)
     expect([p9999, max]).toEqual([32.769, 32.769])
   })
 
-  test('a curve ends where fewer than ten requests are beyond', () => {
+  test('a curve ends where fewer than ten requests are beyond it', () => {
     const curve = curveOf(
       histogramOf(Array.from({ length: 10_000 }, (_, ms) => [ms + 1, 1])),
       10_000,
@@ -88,7 +88,7 @@ interface Rounds {
   isLate?: boolean
 }
 
-/** Two rounds of 1,000 requests: in the second all that succeed take twice as long. */
+/** Two rounds of 1,000 requests. In the second round, successful requests take twice as long. */
 function samplesOf({ variant, ms, rate = 1_000, notSent = 0, isLate = false }: Rounds): Sample[] {
   const count = 1_000 - notSent
   return [1, 2].map((round): Sample => {
@@ -113,13 +113,13 @@ function samplesOf({ variant, ms, rate = 1_000, notSent = 0, isLate = false }: R
 const resultOf = (...rounds: Rounds[]): Result =>
   anyResultOf(latency, rounds.flatMap(samplesOf), { options: { arrivals: 'even' } })
 
-describe('what is shown', () => {
+describe('the report', () => {
   const markdown = (...rounds: Rounds[]) =>
     markdownOf([partOf({ experiment: latency, result: resultOf(...rounds) })])
   const naive = { variant: 'naive', ms: 4 }
   const batch = { variant: 'batch', ms: 1 }
 
-  test('percentiles of all rounds, with the range of the rounds', () => {
+  test('has percentiles of all rounds with the range of the rounds', () => {
     const text = markdown(naive, batch)
     expect(text).toMatch(
       /^ms at 1,000 requests\/s, 50 % of what the slowest can do, from when a request was due: all/m,
@@ -132,7 +132,7 @@ describe('what is shown', () => {
     )
   })
 
-  test('what failed is no latency, and no claim is made of it', () => {
+  test('shows failed requests as failed, and makes no claim about them', () => {
     const text = markdown({ ...naive, notSent: 200 }, batch)
     expect(text).toMatch(
       /^\| naive +\| 8\.00 .*\| +failed \| +failed \| +failed \|.* not sent: 400 /m,
@@ -145,14 +145,14 @@ describe('what is shown', () => {
     [1.1, 2, true],
     [1.1, 40, false],
     [1.1, null, true],
-  ])('sent %d ms late, with a p99 of %d ms: marked %s', (late, p99, is) => {
+  ])('late by %d ms with a p99 of %d ms is marked: %s', (late, p99, is) => {
     expect(isLate(late, p99)).toBe(is)
   })
 
-  test('nothing is claimed of what was sent late', () => {
+  test('makes no claim about rows with late requests', () => {
     const text = markdown(naive, { ...batch, isLate: true })
     expect(text).toMatch(/^\| batch \\\* /m)
-    expect(text).toMatch(/^\\\* Requests were sent too late/m)
+    expect(text).toMatch(/^\\\* The generator sent requests too late/m)
     expect(text).not.toContain('99 % of the answers')
   })
 })
@@ -161,7 +161,7 @@ test.each([
   [1, [], 0],
   [1.05, ['p50 ms', 'p99 ms'], 0],
   [1.3, [], 2],
-])('compared at rates that differ by a factor of %d', (factor, worse, others) => {
+])('compares results whose rates differ by a factor of %d', (factor, worse, others) => {
   const results = [
     resultOf({ variant: 'naive', ms: 4 }, { variant: 'batch', ms: 1 }),
     resultOf(

@@ -16,7 +16,7 @@ interface Answer {
   body: Record<string, unknown>
 }
 
-/** A variant of the API, and what a client asks it. */
+/** A running variant of the API, and its routes. */
 export interface Api {
   program: Program
   url: string
@@ -27,8 +27,8 @@ export interface Api {
 }
 
 /**
- * A Redis for all tests of a file, emptied before each of them, and variants of the API on it, which
- * have the rights that a stack's have. To be called at the file's top level.
+ * A Redis for all tests of a file, which is emptied before each test, and variants of the API with the permissions
+ * that they have in a stack. Must be called at the top level of the file.
  */
 export function apisOfThisFile() {
   let server: TestRedis
@@ -37,13 +37,13 @@ export function apisOfThisFile() {
 
   beforeAll(async () => {
     const [port = 0] = await freePorts(1)
-    server = await testRedis({ port }) // valkey-glide knows no Unix sockets
+    server = await testRedis({ port }) // valkey-glide does not support Unix sockets
     redis = new Redis(server.socket)
     redisUrl = `redis://api:${await addApiUser(redis)}@127.0.0.1:${port}`
   })
 
   beforeEach(async () => {
-    await redis.flushall() // a server of this file's own
+    await redis.flushall() // only this file uses the server
   })
 
   afterAll(async () => {
@@ -56,7 +56,7 @@ export function apisOfThisFile() {
       return redis
     },
 
-    /** One for all tests of a `describe`, which ends well. */
+    /** An API for all tests of a `describe`. It must exit with code 0. */
     forThese(variant: Variant): { readonly api: Api } {
       let api: Api | undefined
       beforeAll(async () => {
@@ -67,27 +67,27 @@ export function apisOfThisFile() {
       })
       return {
         get api() {
-          if (!api) throw new Error('it runs while tests do')
+          if (!api) throw new Error('the API runs only during tests')
           return api
         },
       }
     },
 
-    /** One that is stopped when the current test ends. */
+    /** An API that is stopped at the end of the current test. */
     async forThisTest(variant: Variant): Promise<Api> {
       const api = await start(variant, redisUrl)
       onTestFinished(async () => void (await api.program.stop()))
       return api
     },
 
-    /** What Redis has executed so far, this question not included. */
+    /** The number of commands that Redis has executed, without this INFO. */
     async commands(): Promise<number> {
       return Number(/total_commands_processed:(\d+)/.exec(await redis.info('stats'))?.[1])
     },
   }
 }
 
-/** Makes the API's user, as in a stack. Returns the password. */
+/** Creates the API's Redis user of a stack. Returns the password. */
 async function addApiUser(redis: Redis): Promise<string> {
   const password = 'a-password-for-tests'
   const hash = createHash('sha256').update(password).digest('hex')

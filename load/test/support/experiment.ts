@@ -5,13 +5,13 @@ import { expect } from 'vitest'
 import type { Result } from '../../src/experiment/result.ts'
 import { runLoad } from './run.ts'
 
-/** What an experiment printed, and what it wrote. */
+/** The output and the result of an experiment. */
 export interface ExperimentRun {
   text: string
   result: Result
 }
 
-/** Runs an experiment to its end, and expects success and nothing left behind. */
+/** Runs an experiment. Expects success, and that no processes and files are left. */
 export async function runExperiment(
   name: string,
   args: readonly string[],

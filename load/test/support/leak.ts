@@ -1,4 +1,4 @@
-// Loaded into a process with --import: its heap grows by 2 MB a second.
+// Loaded into a process with --import. The heap of the process grows by 2 MB per second.
 
 const kept: number[][] = []
 setInterval(() => kept.push(Array.from({ length: 25_000 }, Math.random)), 100).unref()

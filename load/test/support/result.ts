@@ -2,7 +2,7 @@ import type { Experiment } from '../../src/experiment/experiment.ts'
 import { ELSEWHERE, FORMAT, type Result, type Sample } from '../../src/experiment/result.ts'
 import type { Case } from '../../src/experiment/shape.ts'
 
-/** A result that is plausible in every field, with these samples. */
+/** A plausible result with these samples. */
 export function resultOf(
   experiment: Pick<Experiment, 'name' | 'metrics'>,
   samples: readonly Sample[],
@@ -27,7 +27,7 @@ export function resultOf(
   }
 }
 
-/** A case in so many rounds; the metrics' values in each. */
+/** Samples of a case. @param values a list of values per metric, one for each round. */
 export function runsOf(
   one: Case,
   values: Readonly<Record<string, readonly (number | null)[]>>,
@@ -48,7 +48,7 @@ export function runsOf(
   }))
 }
 
-/** Requests/s of variants over HTTP, with all else that such a run gives. */
+/** Samples of variants over HTTP with these requests/s, and plausible values of all other metrics. */
 export function httpSamples(
   rates: Readonly<Record<string, readonly number[]>>,
   more: (variant: string) => Partial<Sample> = () => ({}),

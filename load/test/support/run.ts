@@ -1,7 +1,7 @@
 import { fileURLToPath } from 'node:url'
 import { type RunOptions, runProgram, type TestedProgram } from '@onetrip/stack/testing/programs.ts'
 
-/** The program behind `npm run load`. */
+/** The path of the program of `npm run load`. */
 export const loadPath = fileURLToPath(new URL('../../src/cli.ts', import.meta.url))
 
 /** Runs `npm run load`; see `runProgram`. */

@@ -12,7 +12,7 @@ interface SoakTest {
   env?: NodeJS.ProcessEnv
 }
 
-/** Starts a soak of half a minute, and resolves when it causes its first fault. */
+/** Starts a soak of half a minute. Resolves when it injects the first fault. */
 export async function startSoak({ args: more = [], env = {} }: SoakTest = {}) {
   const state = await temporaryFolder()
   const json = join(await temporaryFolder(), 'result.json')
@@ -24,7 +24,7 @@ export async function startSoak({ args: more = [], env = {} }: SoakTest = {}) {
   return {
     load,
     state,
-    /** How it ended, what it printed and what it wrote. */
+    /** Waits for the end. Returns exit code, output and result. */
     async end() {
       const { code } = await load.exited
       expect(await processesOf(state)).toEqual([])

@@ -10,29 +10,28 @@ import { logIn } from './sessions.ts'
 import { putOnSale } from './stock.ts'
 import { type Api, findTarget, type TargetOptions } from './target.ts'
 
-/** A stack that is measured over HTTP, and what watches it. */
+/** The measured APIs, and the monitor of their Redis. */
 export interface HttpBench {
   readonly apis: readonly Api[]
-  /** Null for a service that is not ours. */
+  /** Null for any other HTTP service. */
   readonly monitor: RedisMonitor | null
-  /** Which of the programs this process did not start. */
+  /** Whether these programs were started by another process. */
   readonly foreign: { readonly apis: boolean; readonly redis: boolean }
-  /** Whether the user says that these hosts are theirs. */
+  /** Whether the user gave `--i-own-this-host`. */
   readonly owned: boolean
-  /** What each connection sends to an API, over and over. */
+  /** A list of calls for each connection to an API. The connection repeats its list. */
   calls(api: Api): Call[][]
 }
 
-/** `sessions`: users logged in at each API. */
 type HttpBenchOptions = TargetOptions &
   RequestFlags &
   Omit<WorkloadOptions, 'tokens'> & { sessions: number }
 
 /**
- * Finds or starts the stack that is wanted, and logs users in at each API (these need not share the secret
- * that tokens are signed with).
+ * Finds or starts the APIs to measure, and logs in `options.sessions` users at each of them (the APIs may sign tokens
+ * with different secrets).
  *
- * @throws Problem, ProgramError when there is none to be measured; the reason of the interrupt.
+ * @throws Problem, ProgramError when the APIs cannot be found or started; the reason of the interrupt.
  */
 export async function openBench(context: Context, options: HttpBenchOptions): Promise<HttpBench> {
   if (hasRequest(options)) return await openAnyService(context, options)
@@ -43,8 +42,8 @@ export async function openBench(context: Context, options: HttpBenchOptions): Pr
   const monitor = await RedisMonitor.connect(redis.url)
   context.defer(() => monitor.close())
   if (foreign.redis) {
-    const more = kind === 'npm start' ? ' npm start tells more, where it runs.' : ''
-    const text = `Redis at ${hideCredentials(redis.url)} closed the connection: it was stopped.${more}`
+    const more = kind === 'npm start' ? ' See the output of npm start.' : ''
+    const text = `Redis at ${hideCredentials(redis.url)} has stopped: it closed the connection.${more}`
     void monitor.lost.then(() => context.fail(new Problem(text)))
   }
   const { version, build, ioThreads } = await monitor.facts()
@@ -58,7 +57,7 @@ export async function openBench(context: Context, options: HttpBenchOptions): Pr
   await context.step('Logging users in', async () => {
     for (const api of apis) {
       const sessions = await logIn(api.url, options.sessions, context.signal)
-      // The sessions of a Redis of our own go with it.
+      // A Redis that was started for this run ends together with its sessions.
       if (foreign.redis) context.defer(() => sessions.end())
       tokens.set(api, sessions.tokens)
     }
@@ -78,7 +77,7 @@ export async function openBench(context: Context, options: HttpBenchOptions): Pr
   }
 }
 
-/** Any HTTP service: its own counters are unknown. */
+/** Prepares the measurement of any HTTP service, which has no known metrics. */
 async function openAnyService(context: Context, options: HttpBenchOptions): Promise<HttpBench> {
   const owned = options.iOwnThisHost === true
   const requests = requestsOf(options)
@@ -96,6 +95,6 @@ async function openAnyService(context: Context, options: HttpBenchOptions): Prom
   }
 }
 
-/** The API of a variant that is one of the cases. */
+/** @param name a variant among the cases. */
 export const apiOf = ({ apis }: HttpBench, name: string | number | undefined): Api =>
   apis.find(({ variant }) => variant === name) as Api

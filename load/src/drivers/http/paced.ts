@@ -10,26 +10,27 @@ import type { Api } from './target.ts'
 export const pacedDoubts: Readonly<Record<string, Doubt>> = {
   late: {
     mark: '*',
-    text: 'Requests were sent too late although a connection was free: nothing is claimed from these rows. Lower rates, or a machine with more cores, may help.',
+    text: 'The generator sent requests too late, although a connection was free. These rows are not used for claims. Lower rates or a machine with more cores may help.',
   },
   generator: {
     mark: '**',
-    text: `The thread that sends was busy ${GENERATOR_LIMIT * 100} % of the time or more: nothing is claimed from these rows.`,
+    text: `The generator's thread was busy ${GENERATOR_LIMIT * 100} % of the time or more. These rows are not used for claims.`,
   },
 }
 
-/** The value of a percentile among the requests that failed or were not sent. */
+/** The latency of requests that failed or were not sent. */
 export const FAILED = Number.POSITIVE_INFINITY
 
-/** Whether requests were sent so late that the latencies may be the generator's. Both in milliseconds. */
+/** Whether requests were sent so late that the generator may explain the latencies. In milliseconds. */
 export const isLate = (late: number, p99: number | null) => late > 1 && late > 0.2 * (p99 ?? 0)
 
 /**
- * Sends requests when they are due, and reads before and after what that took.
+ * Sends requests when they are due, and measures the resources that they use.
  *
- * @returns `percentile` counts what failed or was not sent as slower than all others (`FAILED`), and gives null
- *   when fewer than ten requests are beyond it; `late` is the 99th percentile of the delay of sending.
- * @throws Problem when the API takes no connections or does not report; the reason of `signal`.
+ * @returns `percentile` counts requests that failed or were not sent as the slowest (`FAILED`), and returns null if
+ *   fewer than ten requests are beyond the percentile. `late` is the 99th percentile of the time from when a request
+ *   was due until it was sent, in milliseconds.
+ * @throws Problem when the API accepts no connections or does not report its metrics; the reason of `signal`.
  */
 export async function runPaced(
   bench: HttpBench & { generator: PacedGenerator },
@@ -44,7 +45,7 @@ export async function runPaced(
   const { due, ok, notSent } = run
   const latencies = together([run.latencies])
   const percentile = (name: Percentile) => latencyAt(latencies, shareOf(name), due)
-  // Of those for which a connection was free.
+  // Of requests for which a connection was free when they were due.
   const lateness = together([run.lateness])
   const late = lateness.totalCount === 0 ? 0 : lateness.getValueAtPercentile(99) / 1_000
   const errors: Record<string, number> = {

@@ -4,10 +4,10 @@ import { type Command, Option } from 'commander'
 import { request } from 'undici'
 import type { Api } from './target.ts'
 
-// Requests that the user writes, for any HTTP service.
+// The options for requests to any HTTP service.
 
-/** An argument that may have a credential. A result shows only `name`, which says what it is. */
-class Concealed {
+/** An argument that may contain a credential. Results show its `name` instead of its value. */
+class Redacted {
   readonly name: string
   readonly #value: string
 
@@ -24,56 +24,52 @@ class Concealed {
   toString = (): string => this.name
 }
 
-/** What all requests are; undefined for the workload of our own APIs. */
+/** The request to send. Without these options and a path in the URL, the workload of our APIs is sent. */
 export interface RequestFlags {
   method?: string
-  header?: readonly Concealed[]
-  body?: Concealed
+  header?: readonly Redacted[]
+  body?: Redacted
 }
 
-// Not HEAD: autocannon would wait for its body.
+// Without HEAD: autocannon would wait for a body.
 const methods = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']
 
-/** Options whose values stay out of the command line in a result. */
-export const concealedOptions = ['--header', '--body']
+/** Options whose values are removed from the command line in a result. */
+export const redactedOptions = ['--header', '--body']
 
 /** Adds `--method`, `--header` and `--body`. */
 export function addRequest(command: Command): Command {
-  const method = 'with --url: send this to any HTTP service (default: POST with a body, else GET)'
+  const method = 'with --url: the HTTP method (default: POST with a body, else GET)'
   return command
     .addOption(new Option('--method <name>', method).choices(methods))
     .addOption(
       new Option('--header <text>', "with --url: a header, 'name: value'; repeatable").argParser(
-        (text: string, before: readonly Concealed[] = []) => [...before, header(text)],
+        (text: string, before: readonly Redacted[] = []) => [...before, header(text)],
       ),
     )
     .addOption(
       new Option('--body <text>', 'with --url: the body of each request').argParser(
-        (text) => new Concealed(`${Buffer.byteLength(text)} bytes`, text),
+        (text) => new Redacted(`${Buffer.byteLength(text)} bytes`, text),
       ),
     )
 }
 
-function header(text: string): Concealed {
+function header(text: string): Redacted {
   const { name, value } =
     /^(?<name>[\w!#$%&'*+.^`|~-]+):\s*(?<value>[^\r\n\0]*)$/.exec(text)?.groups ?? {}
-  if (name && value !== undefined) return new Concealed(name.toLowerCase(), value)
-  // Not an InvalidArgumentError, beside which commander prints the argument.
-  throw new Problem("--header must be like 'accept: text/html'.")
+  if (name && value !== undefined) return new Redacted(name.toLowerCase(), value)
+  // Not an InvalidArgumentError, because commander would print the argument.
+  throw new Problem("--header must have the form 'name: value', such as 'accept: text/html'.")
 }
 
-/** Whether the options say what to send: a method, a header, a body, or a path in a URL. */
+/** Whether the options have a request: a method, a header, a body, or a path in a URL. */
 export function hasRequest({ url = [], method, header, body }: RequestFlags & { url?: string[] }) {
   return Boolean(method ?? header ?? body) || url.some((one) => new URL(one).origin !== one)
 }
 
-/**
- * The requests of the options, one for each URL.
- *
- * @throws Problem without `--url`.
- */
+/** One request for each URL. @throws Problem without `--url`. */
 export function requestsOf({ url, method, header = [], body }: RequestFlags & { url?: string[] }) {
-  if (!url) throw new Problem('--method, --header and --body need --url, which says where to.')
+  if (!url) throw new Problem('--method, --header and --body need --url.')
   return url.map((target): { api: Api; call: Call } => {
     const { origin, pathname, search } = new URL(target)
     return {
@@ -91,9 +87,9 @@ export function requestsOf({ url, method, header = [], body }: RequestFlags & { 
 const FIRST_ANSWER_MS = 10_000
 
 /**
- * Sends a request once.
+ * Sends a request and checks its answer.
  *
- * @throws Problem when the answer is not a 2xx, or there is none within ten seconds; the reason of `signal`.
+ * @throws Problem when the answer is not a 2xx, or does not arrive within ten seconds; the reason of `signal`.
  */
 export async function requireAnswer(origin: string, call: Call, signal: AbortSignal) {
   const { path, ...sent } = call

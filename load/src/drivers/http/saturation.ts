@@ -17,7 +17,7 @@ import { usageOf } from '../../measure/usage.ts'
 import type { HttpBench } from './bench.ts'
 import type { Api } from './target.ts'
 
-// What a run at full speed over HTTP gives: for http, and for the capacity that latency's rates are shares of.
+// Runs at full speed over HTTP: for the experiment http, and for the capacities that latency computes its rates from.
 
 const perRequest = { unit: 'per request', better: 'lower', kind: 'count', format: 'fixed' } as const
 const micros = { unit: 'µs of CPU per request' } as const
@@ -50,7 +50,7 @@ export const saturationDoubts: Readonly<Record<string, Doubt>> = {
   },
 }
 
-/** The variant that the others are compared with: the first of the usual ones, else the first of all. */
+/** The variant that the others are compared with: the first one in `usual` that was measured, else the first one. */
 export function baselineVariant(_: Case, cases: readonly Case[]): Partial<Case> {
   const usual = ['naive', 'naive-lean', 'sequential', 'pipeline', 'noop']
   const found = usual.find((name) => cases.some(({ variant }) => variant === name))
@@ -58,9 +58,10 @@ export function baselineVariant(_: Case, cases: readonly Case[]): Partial<Case> 
 }
 
 /**
- * Sends as many requests as an API answers, and reads before and after what it cost.
+ * Sends requests at full speed, and measures the resources that they use.
  *
- * @throws Problem when nothing succeeded, or the API or Redis do not report; the reason of the signal.
+ * @throws Problem when no request succeeded, or when the API or Redis does not report its metrics; the reason of the
+ *   signal.
  */
 export async function saturate(
   { monitor, owned, calls, foreign }: Pick<HttpBench, 'monitor' | 'owned' | 'calls' | 'foreign'>,
@@ -76,16 +77,14 @@ export async function saturate(
   )
   const { ok, errors, latency } = result
   if (ok === 0) {
-    throw new Problem(
-      `No request succeeded for ${api.variant} (${errorKinds(errors)}): there is nothing to compare.`,
-    )
+    throw new Problem(`All requests to ${api.variant} failed (${errorKinds(errors)}).`)
   }
   const { roundTrips = null, commands = null } = cost.values
   const values = {
     requestsPerSecond: ok / result.seconds,
     ...latency,
     ...cost.values,
-    // Clients that gather commands by themselves do not report how often they write.
+    // Clients with automatic batching do not report their round trips.
     roundTrips: roundTrips === 0 && (commands ?? 0) > 0.5 ? null : roundTrips,
   }
   return { ...cost, values, errors, series: seriesOf(samples) }

@@ -4,14 +4,14 @@ import { Pool } from 'undici'
 const AT_ONCE = 8
 
 const LIMITED =
-  'it limits how many users log in from one address (429). If it is yours, start it with LOGIN_LIMIT_PER_ADDRESS=0 for the time of the measurement, or use fewer users.'
+  'it limits the logins from one address (429). If the API is yours, start it with LOGIN_LIMIT_PER_ADDRESS=0 during the measurement, or use fewer --sessions.'
 
 /**
- * Logs `count` different users in.
+ * Logs in `count` different users.
  *
- * @returns their tokens; `end` logs all of them out, as far as the API answers, and never rejects.
- * @throws Problem when the API refuses or does not answer; the reason of `signal`. Those who were
- *   logged in by then are logged out.
+ * @returns their tokens. `end` logs all users out if the API answers, and never rejects.
+ * @throws Problem when the API refuses a login or does not answer; the reason of `signal`. Users who are already
+ *   logged in are logged out.
  */
 export async function logIn(url: string, count: number, signal: AbortSignal) {
   const name = `load-${process.pid}-${Date.now().toString(36)}`
@@ -36,15 +36,15 @@ export async function logIn(url: string, count: number, signal: AbortSignal) {
 }
 
 async function logOut(url: string, tokens: readonly string[]): Promise<void> {
-  const signal = AbortSignal.timeout(5_000) // of all: the user waits, and sessions expire anyway
+  const signal = AbortSignal.timeout(5_000) // for all logouts together, because sessions expire anyway
   await inParallel(url, tokens.length, async (pool, index) => {
     const headers = { authorization: `Bearer ${tokens[index]}` }
     const { body } = await pool.request({ method: 'POST', path: '/logout', headers, signal })
     await body.dump()
-  }).catch(() => {}) // the API has gone, and the sessions with it or by their expiry
+  }).catch(() => {}) // the API has stopped, and the sessions expire
 }
 
-/** Does `work` for 0 to `count` - 1, a few at a time; stops after those that failed. */
+/** Runs `work` for 0 to `count` - 1, eight at a time. Stops at the first failure and rejects with it. */
 export async function inParallel(
   url: string,
   count: number,

@@ -8,11 +8,11 @@ import { type Variant, variants } from '../../variants.ts'
 import { namesOption } from '../redis/options.ts'
 import { addRequest, hasRequest, type RequestFlags } from './request.ts'
 
-// Options of all commands that send requests over HTTP.
+// Options of all experiments over HTTP.
 
 const workloads: Record<WorkloadName, { sessions: number; items: number; reads: number }> = {
   realistic: { sessions: 1_000, items: 1_000, reads: 0.2 },
-  /** What the source articles' own benchmark did: one token, one item, and nothing but updates. */
+  /** The benchmark of the source articles: one token, one item, only updates. */
   documents: { sessions: 1, items: 1, reads: 0 },
   sale: { sessions: 1_000, items: 1_000, reads: 0 },
   feed: { sessions: 1_000, items: 1_000, reads: 0.8 },
@@ -23,18 +23,17 @@ const workloads: Record<WorkloadName, { sessions: number; items: number; reads: 
 export interface WorkloadFlags extends RequestFlags {
   connections: number
   variants: Variant[]
-  /** Seconds, per variant. */
+  /** Seconds per variant. */
   warmup: number
   workload?: WorkloadName
   seed: number
-  /** Filled in by `withWorkload`. */
+  /** Set by `withWorkload`, like `items` and `reads`. */
   sessions: number
   items: number
   reads: number
   url?: string[]
 }
 
-/** What is the same for each experiment but the defaults. */
 interface Defaults {
   variants: readonly Variant[]
   /** Seconds. */
@@ -45,69 +44,69 @@ interface Defaults {
 
 /** Adds `--variants`, `--warmup`, `--workload`, and the options that change a part of the workload. */
 export function addWorkload(command: Command, defaults: Defaults): Command {
-  const warmup = 'per variant, before the first round'
+  const warmup = 'length of the warm-up of each variant'
   const { items, reads } = workloads.realistic
   const count = wholeNumber(1, 100_000)
   const sessions =
-    'users logged in (default: 1,000, at least as many as connections; with --url as many)'
+    'users to log in (default: 1,000, but at least --connections; with --url: --connections)'
   return command
     .addOption(namesOption('--variants <list>', variants, defaults.variants))
     .option('--warmup <seconds>', warmup, seconds(0, 600), defaults.warmup)
     .addOption(
-      new Option('--workload <name>', 'what is requested (default: realistic)').choices(
+      new Option('--workload <name>', 'the kind of requests (default: realistic)').choices(
         defaults.workloads ?? workloadNames,
       ),
     )
     .option('--sessions <n>', sessions, count)
-    .option('--items <n>', `items, viewed by Zipf's law (realistic: ${items})`, count)
-    .option('--reads <share>', `share of reading requests (realistic: ${reads})`, share)
-    .option('--seed <n>', 'for the same requests again', wholeNumber(1, MAX_SEED), 17)
+    .option('--items <n>', `number of items, viewed by Zipf's law (realistic: ${items})`, count)
+    .option('--reads <share>', `share of read requests (realistic: ${reads})`, share)
+    .option('--seed <n>', 'seed of the random requests', wholeNumber(1, MAX_SEED), 17)
 }
 
-/** The options, with what the workload stands for where the user does not say otherwise. */
+/** Fills in the defaults of the workload. */
 export function withWorkload<Options extends WorkloadFlags>(options: Options): Options {
   const { connections, workload = 'realistic', url } = options
   if (hasRequest(options)) return withoutWorkload(options)
   const usual = workloads[workload]
   if (workload === 'risk' && (options.reads ?? 1) < 1) {
-    throw new Problem('--reads has no effect on --workload risk, which only reads.')
+    throw new Problem('--reads has no effect on --workload risk, which has read requests only.')
   }
-  // A stack that the user names may limit how many users log in from one address.
+  // An API given by --url may limit the logins from one address.
   const sessions = url ? connections : Math.max(usual.sessions, connections)
   const defaults = workload === 'documents' ? usual : { ...usual, sessions }
   return { workload, ...defaults, ...options, ...(url && { variants: [] }) }
 }
 
-/** @throws Problem when options of the workload are given, which does not take part. */
+/** @throws Problem when options of the workload are given, because they have no effect. */
 function withoutWorkload<Options extends WorkloadFlags>(options: Options): Options {
   const { workload, sessions, items, reads } = options
   const isGiven = [workload, sessions, items, reads].some((one) => one !== undefined)
   if (!isGiven) return { ...options, variants: [] }
   throw new Problem(
-    '--workload, --sessions, --items and --reads have no effect on a --url with a path, or beside --method, --header and --body.',
+    '--workload, --sessions, --items and --reads have no effect with a path in --url, or with --method, --header or --body.',
   )
 }
 
-/** The options that make two workloads different. */
+/** The options that determine the workload. */
 export const workloadOptionNames = ['workload', 'sessions', 'items', 'reads', 'seed'] as const
-/** Those, and the ones that `addTarget` adds. */
+/** The options that determine the requests. */
 export const requestOptionNames = [...workloadOptionNames, 'method', 'header', 'body'] as const
 
 /** Adds `--connections`, and the options of `TargetOptions` except the variants. */
 export function addTarget(command: Command): Command {
   const { build, transport } = redisOptions()
-  const url = 'APIs that run already, their Redis being REDIS_URL; or any HTTP service'
+  const url = 'running APIs, whose Redis is given by REDIS_URL; or any HTTP service'
   const threads =
-    "of an own stack's Redis, its main thread included (default: REDIS_IO_THREADS, else by cores)"
+    'threads of the Redis that is started, including the main thread (default: REDIS_IO_THREADS, else by cores)'
   return addRequest(command)
-    .option('--connections <n>', 'HTTP connections at the same time', wholeNumber(1, 10_000), 64)
-    .option('--workers <n>', 'processes of each API of an own stack', wholeNumber(1, 64))
+    .option('--connections <n>', 'concurrent HTTP connections', wholeNumber(1, 10_000), 64)
+    .option('--workers <n>', 'processes of each API', wholeNumber(1, 64))
     .addOption(
       new Option('--url <list>', url)
         .argParser(listOfUrls)
         .conflicts(['variants', 'redisBuild', 'transport', 'workers', 'ioThreads']),
     )
-    .option(ownHostOption, 'these hosts are mine to put load on, though they are not this machine')
+    .option(ownHostOption, 'allow load on other hosts than this machine, which you must own')
     .addOption(build)
     .addOption(transport)
     .option('--io-threads <n>', threads, wholeNumber(1, 128))

@@ -2,11 +2,11 @@ import { itemName } from '@onetrip/stack/measure/workload.ts'
 import { messageOf, Problem } from '@onetrip/stack/problem.ts'
 import { inParallel } from './sessions.ts'
 
-/** The most that the API takes: nothing is sold out during a run. */
+/** The maximum of the API, so that no item is sold out during a run. */
 const PIECES = 1_000_000_000
 
 /**
- * Puts the items of a workload on sale.
+ * Sets the stock of the items of a workload.
  *
  * @param token of a user who may sell.
  * @throws Problem when the API refuses or does not answer; the reason of `signal`.

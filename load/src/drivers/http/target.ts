@@ -20,29 +20,31 @@ import { print } from '@onetrip/stack/terminal.ts'
 import type { Context } from '../../experiment/experiment.ts'
 import { isContender, type Variant, variantProgram, variants } from '../../variants.ts'
 
-/** What decides which stack is measured. */
+/** The options that determine the APIs to measure. */
 export interface TargetOptions {
   variants: Variant[]
-  /** Given only if the user wants this build, whatever runs already; likewise the next three. */
+  /** If undefined, any build is accepted. */
   redisBuild?: RedisBuild
+  /** If undefined, any transport is accepted. */
   transport?: Transport
+  /** If undefined, any number of I/O threads is accepted. */
   ioThreads?: number
-  /** Processes of each API. */
+  /** Processes of each API. If undefined, any number is accepted. */
   workers?: number
-  /** APIs of a running stack, instead of one that npm start runs or this starts. */
+  /** Running APIs to measure, instead of those of npm start or of a new stack. */
   url?: string[]
   iOwnThisHost?: boolean
-  /** Settings that the APIs must have, besides the usual ones. */
+  /** Additional settings that the APIs must have. */
   env?: Readonly<Record<string, string>>
 }
 
 export interface Api {
-  /** Of our APIs the variant; of any other service the URL that is asked. */
+  /** The variant of one of our APIs, or the URL of any other service. */
   variant: string
   url: string
 }
 
-/** The stack that is measured; its APIs are in the order of the wanted variants. */
+/** The measured stack. Its APIs are in the order of the options. */
 interface Target {
   kind: 'npm start' | '--url' | 'started for this'
   redis: { url: string; transport: Transport; build: string }
@@ -50,8 +52,8 @@ interface Target {
 }
 
 /**
- * Finds the stack that the user names, or the one that `npm start` runs if it fits, or else starts one until
- * the end of the measurement, and prints which.
+ * Finds the APIs given by `--url`, else the stack of `npm start` if it matches the options, else starts a stack and
+ * stops it at the end. Prints which one is measured.
  *
  * @throws Problem, ProgramError; the reason of the signal.
  */
@@ -59,14 +61,14 @@ export async function findTarget(context: Context, options: TargetOptions): Prom
   const owned = options.iOwnThisHost === true
   if (options.url) return await givenTarget(context, options.url, owned)
   const record = await runningStack(places().record)
-  const misfit = record ? await misfitOf(record, options) : 'Nothing is running'
-  if (!record || misfit) {
-    print(`${misfit}: starting a stack for this comparison, to be removed afterwards.`)
+  const mismatch = record ? await mismatchOf(record, options) : 'Nothing is running'
+  if (!record || mismatch) {
+    print(`${mismatch}: starting a stack for this run, and stopping it at the end.`)
     return await ownTarget(context, options)
   }
   const { redis, apis } = record
   for (const { url } of [redis, ...apis]) requireOwnHost(url, owned)
-  print(`Measuring what npm start runs (process ${record.pid}).`)
+  print(`Measuring the stack of npm start (process ${record.pid}).`)
   const wanted = options.variants.flatMap((variant) =>
     apis.filter((api) => api.variant === variant).map(({ url }) => ({ variant, url })),
   )
@@ -74,18 +76,18 @@ export async function findTarget(context: Context, options: TargetOptions): Prom
   return { kind: 'npm start', redis, apis: wanted }
 }
 
-/** Why a running stack cannot be used, as the beginning of a sentence; undefined when it can. */
-async function misfitOf(
+/** The reason why a running stack does not match the options, without a full stop; undefined if it matches. */
+async function mismatchOf(
   { redis, apis }: StackRecord,
   options: TargetOptions,
 ): Promise<string | undefined> {
   if (redis.nodes)
-    return 'The running stack has a Redis Cluster, of which only one node would be measured'
+    return 'The running stack has a Redis Cluster, but only one node of it can be measured'
   const { redisBuild = redis.build, transport = redis.transport, workers } = options
   const missing = options.variants.find((name) => !apis.some(({ variant }) => variant === name))
   if (missing) return `The running stack has no ${missing} API`
   const [setting] = Object.entries(options.env ?? {}).map((entry) => entry.join('='))
-  if (setting !== undefined) return `Whether the running stack has ${setting} is unknown`
+  if (setting !== undefined) return `The running stack does not report whether it has ${setting}`
   const wanted = apis.filter(({ variant }) => options.variants.some((name) => name === variant))
   for (const { url, variant } of workers === undefined ? [] : wanted) {
     const running = (await infoOf(url)).workers ?? 'an unknown number of'
@@ -99,7 +101,7 @@ async function misfitOf(
   return `The running stack has Redis ${redis.build} over ${redis.transport}`
 }
 
-/** Describes the load as `ownTarget` does, so that the results can be compared. */
+/** Records the same facts about the load as `ownTarget`, so that results can be compared. */
 function describeApis(context: Context, infos: readonly ApiInfo[]): void {
   const same = (values: readonly (number | null)[]) =>
     new Set(values).size === 1
@@ -116,18 +118,18 @@ async function ownTarget(context: Context, options: TargetOptions): Promise<Targ
   const { REDIS_SERVER: installed } = process.env
   const url = await redisOfEnvironment()
   if (url && installed) {
-    throw new Problem('REDIS_URL and REDIS_SERVER are both set; only one Redis can be used.')
+    throw new Problem('REDIS_URL and REDIS_SERVER are both set. Unset one of them.')
   }
   if ((redisBuild && (url || installed)) || ((transport || ioThreads) && url)) {
     throw new Problem(
-      '--redis-build, --transport and --io-threads have no effect on REDIS_URL, --redis-build none on REDIS_SERVER.',
+      '--redis-build, --transport and --io-threads have no effect with REDIS_URL; --redis-build has no effect with REDIS_SERVER.',
     )
   }
   if (url) requireOwnHost(url, options.iOwnThisHost === true)
   const { poolSize, workers } = { ...apiSettings(), ...options }
   const single = variants.find(isContender)
   if (workers > 1 && single) {
-    throw new Problem(`--workers or WORKERS: ${single} runs as one process only.`)
+    throw new Problem(`${single} runs as one process only. Set --workers or WORKERS to 1.`)
   }
   context.describe('load', { 'pool size': poolSize, 'workers of each API': workers })
   const build = redisBuild ?? 'patched'
@@ -154,18 +156,18 @@ async function ownTarget(context: Context, options: TargetOptions): Promise<Targ
       signal: context.signal,
     }),
   )
-  context.defer(() => context.step('Stopping the stack of this comparison', () => stack.stop()))
+  context.defer(() => context.step('Stopping the stack', () => stack.stop()))
   void stack.lost.then(async (program) => context.fail(await endOf(program)))
   const apis = stack.apis.map(({ url }, index) => ({ url, variant: variants[index] as Variant }))
   return { kind: 'started for this', redis: stack.redis, apis }
 }
 
 /**
- * The stack whose APIs the user names (`--url`): in containers, on another machine. They report their own
- * variants. Its Redis is `REDIS_URL`.
+ * The running APIs given by `--url`, for instance in containers or on another machine. They report their variants.
+ * Their Redis is `REDIS_URL`.
  *
- * @param owned whether the user says that these hosts are theirs, if they are not this machine.
- * @throws Problem when an address is not to be used, does not answer, or is none of ours.
+ * @param owned whether other hosts than this machine are allowed.
+ * @throws Problem when a host is not allowed, an API does not answer, or the URL is not one of our APIs.
  */
 async function givenTarget(
   context: Context,
@@ -175,7 +177,7 @@ async function givenTarget(
   const redisUrl = await redisOfEnvironment()
   if (redisUrl === undefined) {
     throw new Problem(
-      '--url needs REDIS_URL, the Redis of these APIs, which is measured, too. For any other HTTP service add --method GET, or a path.',
+      '--url needs REDIS_URL, the address of the Redis of these APIs, because Redis is measured, too. For any other HTTP service, add --method GET or a path.',
     )
   }
   const { transport } = redisAddress(redisUrl)
@@ -187,9 +189,9 @@ async function givenTarget(
     const { strategy } = info
     infos.push(info)
     const variant = variants.find((known) => known === strategy)
-    if (!variant) throw new Problem(`The API at ${url} is ${strategy}, no known variant.`)
+    if (!variant) throw new Problem(`The API at ${url} reports an unknown variant: ${strategy}.`)
     if (apis.some((api) => api.variant === variant)) {
-      throw new Problem(`--url names two APIs of the variant ${variant}.`)
+      throw new Problem(`--url has two APIs of the variant ${variant}. Give one URL per variant.`)
     }
     apis.push({ url, variant })
   }

@@ -1,7 +1,7 @@
 import { seededRandom } from '@onetrip/stack/measure/workload.ts'
 import { Problem } from '@onetrip/stack/problem.ts'
 
-/** When requests are due: evenly spaced, or at random times with the same mean rate. */
+/** Evenly spaced requests, or a Poisson process with the same mean rate. */
 export const arrivals = ['even', 'poisson'] as const
 export type Arrivals = (typeof arrivals)[number]
 
@@ -9,36 +9,36 @@ interface ArrivalsOptions {
   rate: number
   seconds: number
   arrivals: Arrivals
-  /** Of the random times. */
+  /** For `poisson`. */
   seed: number
 }
 
-/** @throws Problem when a run would have more requests than its schedule has room for in memory. */
+/** @throws Problem when a run would have more than 10 million requests, because its schedule is kept in memory. */
 export function requireBounded(rate: number, seconds: number): void {
   if (rate * seconds <= 10_000_000) return
   throw new Problem(
-    `${rate} requests/s for ${seconds} s are more than 10 million in one run: choose a lower rate or a shorter run.`,
+    `${rate} requests/s for ${seconds} s are more than 10 million requests in one run. Use a lower rate or a shorter duration.`,
   )
 }
 
-/** Runs are made longer for more requests only up to this. */
-export const MOST_SECONDS = 20
+/** Runs are not extended beyond this, to reach a number of requests. */
+export const MAX_SECONDS = 20
 
 /**
- * How many seconds a run at a rate takes: `duration`, or longer where `requests` (of all rounds together)
- * need it and it is no more than 20 s.
+ * The length of a run in seconds: `duration`, or longer if `requests` (in all rounds together) need more time. If they
+ * need more than 20 s, the length is `duration`.
  */
 export function secondsAt(
   rate: number,
   { duration, requests, rounds }: { duration: number; requests: number; rounds: number },
 ): number {
   const needed = requests / rounds / rate
-  return needed > MOST_SECONDS ? duration : Math.max(duration, needed)
+  return needed > MAX_SECONDS ? duration : Math.max(duration, needed)
 }
 
 /**
- * When each request of a run is due: milliseconds since its start, ascending, all below `seconds`. The
- * first of evenly spaced ones is due at 0. It is in memory that threads can share.
+ * The times when the requests of a run are due, in milliseconds since its start, in ascending order. Evenly spaced
+ * requests start at 0. The array is in shared memory.
  *
  * @throws Problem as `requireBounded`.
  */
@@ -46,7 +46,7 @@ export function arrivalTimes({ rate, seconds, arrivals, seed }: ArrivalsOptions)
   requireBounded(rate, seconds)
   const random = seededRandom(seed)
   const times: number[] = []
-  // A Poisson process: the times between two requests are distributed exponentially.
+  // The times between the requests of a Poisson process have an exponential distribution.
   const gap = () => (-Math.log(1 - random()) * 1_000) / rate
   if (arrivals === 'even') {
     for (let index = 0; index < rate * seconds; index++) times.push((index * 1_000) / rate)

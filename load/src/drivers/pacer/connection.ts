@@ -1,27 +1,27 @@
 import { type Call, TIMEOUT_S } from '@onetrip/stack/measure/workload.ts'
 import { Client } from 'undici'
 
-/** An HTTP connection that has one request at a time. It opens with the first, and again when lost. */
+/** An HTTP connection with one request in flight. It connects for the first request, and again after it was lost. */
 export class Connection {
   readonly #client: Client
   readonly #calls: readonly Call[]
   #turn = 0
 
-  /** @param calls what it sends, over and over; at least one. */
+  /** @param calls at least one. They are sent in turn. */
   constructor(url: string, calls: readonly Call[]) {
     this.#client = new Client(url, {
       connectTimeout: TIMEOUT_S * 1_000,
       headersTimeout: TIMEOUT_S * 1_000,
       bodyTimeout: TIMEOUT_S * 1_000,
-      keepAliveTimeout: 600_000, // at low rates a connection is idle for long
+      keepAliveTimeout: 600_000, // at low rates, a connection is idle for a long time
       allowH2: false,
     })
     this.#calls = calls
   }
 
   /**
-   * Sends the next call; the last one must be complete. Resolves with the status when the whole answer is
-   * there, or with an error code or `timeout`. Never rejects.
+   * Sends the next call. The previous one must be complete. Resolves with the status after the whole answer, or with
+   * an error code or `timeout`. Never rejects.
    */
   send(): Promise<string> {
     const { promise, resolve } = Promise.withResolvers<string>()
@@ -41,7 +41,7 @@ export class Connection {
     return promise
   }
 
-  /** Ends the connection, and with it a request in flight. */
+  /** Closes the connection and aborts a request in flight. */
   close = (): Promise<void> => this.#client.destroy()
 }
 

@@ -11,49 +11,50 @@ import { prepareTicker, sharedNow } from './ticker.ts'
 interface PaceOptions {
   /** Of the API. */
   url: string
-  /** What each connection sends; the number of lists is the number of connections. */
+  /** One list of calls for each connection. */
   calls: readonly (readonly Call[])[]
-  /** When requests are due, in milliseconds since the start, ascending; in shared memory. */
+  /** The times when requests are due, see `arrivalTimes`. */
   schedule: Float64Array
 }
 
 export type PacedGenerator = ReturnType<typeof startGenerator>
 
-/** Starts a thread that sends requests when they are due: nothing that the command prints or reads delays it. */
+/** Starts a thread that sends requests when they are due. Work in the main thread does not delay it. */
 export function startGenerator(signal: AbortSignal) {
   const worker = new Worker(new URL(import.meta.url), { workerData: { paces: true } })
   return {
     /**
-     * Runs a schedule; one at a time.
+     * Runs a schedule. Only one schedule can run at a time.
      *
-     * @param owned whether the user said that the API's host is theirs, if it is not this machine.
-     * @throws Problem when the API takes no connections; an AbortError of the generator's signal.
+     * @param owned whether other hosts than this machine are allowed.
+     * @throws Problem when the API accepts no connections; an AbortError of the generator's signal.
      */
     async run({ owned, ...options }: PaceOptions & { owned: boolean }): Promise<Paced> {
       requireOwnHost(options.url, owned)
       worker.postMessage(options)
       const [answer] = await once(worker, 'message', { signal })
       if (typeof answer !== 'string') return answer
-      throw new Problem(`The API at ${options.url} takes no connections: ${answer}`)
+      throw new Problem(`The API at ${options.url} accepts no connections: ${answer}`)
     },
-    /** Ends the thread, and with it a run. */
+    /** Ends the thread and aborts a run. */
     close: () => worker.terminate(),
   }
 }
 
-/** After the last request was due, those that still wait are sent for so long. */
+/** Waiting requests are still sent for this time after the last request was due. */
 const GRACE_MS = 1_000
 const SOON_MS = 20
 
 type Paced = Awaited<ReturnType<typeof pace>>
 
 /**
- * Sends requests when they are due, over connections of its own, and waits for none of them.
+ * Opens connections and sends requests when they are due, without waiting for earlier answers.
  *
- * @returns `due` is the sum of `ok` (answered with 2xx), `notSent` (no connection was free by the end of the
- *   run) and all errors, by status (`503`), code (`ECONNREFUSED`) or `timeout`; `sent` may have reached the
- *   API, with those that opened the connections. `latencies`, of those that are ok, are from when each was
- *   due to the end of its answer; `lateness` is from due to sent, where a connection was free; both encoded.
+ * @returns `due` is the sum of `ok` (answered with 2xx), `notSent` (no connection was free until the end) and
+ *   `errors`, by status (`503`), code (`ECONNREFUSED`) or `timeout`. `sent` is the number of requests that may have
+ *   reached the API, including those that opened the connections. `latencies` are from when a request was due to the
+ *   end of its answer, for `ok` requests. `lateness` is from when a request was due until it was sent, if a
+ *   connection was free. Both histograms are encoded.
  * @throws Error when no connection can be opened.
  */
 async function pace({ url, calls, schedule }: PaceOptions) {
@@ -65,7 +66,7 @@ async function pace({ url, calls, schedule }: PaceOptions) {
   const samples: SpeedSample[] = []
   let sampler: ReturnType<typeof sampleSpeed> | undefined
   let [start, next, givenUp] = [0, 0, false]
-  let freeSince = 0 // since when there has always been a free connection
+  let freeSince = 0 // at least one connection has been free since this time
 
   const sendDue = () => {
     while (free.length > 0 && !givenUp) {
@@ -96,7 +97,7 @@ async function pace({ url, calls, schedule }: PaceOptions) {
 
   const ticker = await prepareTicker(schedule)
   try {
-    // Each connection opens with a request that does not count.
+    // Connections are opened by a request that does not count.
     const outcomes = await Promise.all(connections.map((connection) => connection.send()))
     if (!outcomes.some((outcome) => /^\d+$/.test(outcome))) throw new Error(outcomes[0])
     free.push(...connections)

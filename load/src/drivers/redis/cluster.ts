@@ -5,7 +5,7 @@ import type { Context } from '../../experiment/experiment.ts'
 import type { RedisServer } from './server.ts'
 
 /**
- * Starts a Redis Cluster of primaries with even ranges of slots, and waits until they agree.
+ * Starts a Redis Cluster of primaries with equal ranges of slots, and waits until all nodes agree.
  *
  * @throws as `context.startRedis` and `formCluster`.
  */

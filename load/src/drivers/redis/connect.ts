@@ -4,7 +4,7 @@ import { Redis } from 'ioredis'
 /**
  * Connects an ioredis client that neither reconnects nor retries.
  *
- * @throws the socket's error; `redis.connect()` only says that the connection is closed.
+ * @throws the socket's error. (`redis.connect()` rejects only with "Connection is closed".)
  */
 export async function connectOnce(options: RedisOptions): Promise<Redis> {
   const never = { maxRetriesPerRequest: 0, retryStrategy: null }

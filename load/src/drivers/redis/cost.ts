@@ -4,7 +4,7 @@ import { generateLoad, type LoadOptions } from './generator/load.ts'
 import type { RedisServer } from './server.ts'
 import { type CpuUse, cpuBetween } from './threads.ts'
 
-/** Does some work and measures the CPU time that a Redis used meanwhile. */
+/** Runs `work` and measures the CPU time of a Redis server during it. */
 export async function cpuDuring<Result>(
   server: RedisServer,
   work: () => Promise<Result>,
@@ -20,7 +20,7 @@ export const microsPer = ({ mainCpuSeconds, cpuSeconds }: CpuUse, count: number)
   cpuMicros: (cpuSeconds * 1e6) / count,
 })
 
-/** Runs the generator. CPU times are Redis's per reply; latencies are in milliseconds. */
+/** Runs the generator. The values are latencies in milliseconds, and Redis's CPU time per reply in microseconds. */
 export async function measureLoad(server: RedisServer, options: LoadOptions) {
   const { result: load, cpu } = await cpuDuring(server, () => generateLoad(options))
   const isLimit = load.demand >= GENERATOR_LIMIT && cpu.mainDemand < GENERATOR_LIMIT
@@ -35,7 +35,7 @@ export async function measureLoad(server: RedisServer, options: LoadOptions) {
   }
 }
 
-/** What `generator` means among the doubts of `measureLoad`. */
+/** The doubt `generator` of `measureLoad`. */
 export const limitedByGenerator: Doubt = {
   mark: '*',
   text: "The generator was busy all the time, Redis was not: the rate is the generator's.",

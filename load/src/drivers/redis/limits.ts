@@ -2,20 +2,20 @@ import { readFile } from 'node:fs/promises'
 import { Problem } from '@onetrip/stack/problem.ts'
 
 /**
- * How many connections a Redis, or a client, can have at the same time here, with 100 descriptors to spare:
- * by the hard limit, up to which a process may raise its own.
+ * The largest number of concurrent connections of a process on this machine: the hard limit of descriptors (a process
+ * may raise its soft limit to it), less 100 for other files.
  */
-export async function mostConnections(): Promise<number> {
+export async function maxConnections(): Promise<number> {
   const limits = await readFile('/proc/self/limits', 'utf8').catch(() => '')
   const [, hard = '1024'] = /^Max open files\s+\S+\s+(\d+|unlimited)/m.exec(limits) ?? []
   return Math.max(0, Number(hard.replace('unlimited', 'Infinity')) - 100)
 }
 
-/** @throws Problem when a process cannot have as many connections at the same time. */
+/** @throws Problem when a process cannot have this number of concurrent connections. */
 export async function requireConnections(count: number): Promise<void> {
-  const most = await mostConnections()
+  const most = await maxConnections()
   if (count <= most) return
   throw new Problem(
-    `${count} connections at the same time need more descriptors than a process may have here (room for ${most}). Raise the limit (ulimit -Hn, as root, or LimitNOFILE), or ask for fewer.`,
+    `${count} concurrent connections need more descriptors than a process may have here (at most ${most} connections). Raise the limit (ulimit -Hn, as root, or LimitNOFILE), or use fewer connections.`,
   )
 }

@@ -8,18 +8,18 @@ import type { Context } from '../../experiment/experiment.ts'
 import { encode, exchanger, rawSocket } from './raw-connection.ts'
 import type { RedisServer } from './server.ts'
 
-/** A way to Redis; `distant` is what a relay in between simulates, null for none. */
+/** A link to Redis. `distant` is the distance that a relay simulates; null without a relay. */
 export interface LinkPlan {
   name: string
   distant: { roundTripMs: number; rate: string } | null
 }
 
-/** The links of the source articles: a round trip at a bandwidth, or nothing in between. */
+/** The links of the source articles: round trip time and bandwidth, or null without a relay. */
 const named = { unix: null, loopback: null, switch: '0.271ms@1Gb/s', vpn: '48ms@1.8Mb/s' }
 
 export const linkNames: readonly string[] = Object.keys(named)
 
-/** A parser for links, each one of the source articles' or like `5ms@100Mb/s`. */
+/** A parser for a list of links: names of `linkNames`, or values such as `5ms@100Mb/s`. */
 export const links = list(link)
 
 function link(name: string): LinkPlan {
@@ -31,20 +31,23 @@ function link(name: string): LinkPlan {
     return { name, distant: { roundTripMs: duration(roundTrip), rate } }
   }
   const known = linkNames.join(', ')
-  throw new InvalidArgumentError(`"${name}" is none of ${known}, and not like 5ms@100Mb/s.`)
+  throw new InvalidArgumentError(
+    `"${name}" is none of ${known}, and not a link such as 5ms@100Mb/s.`,
+  )
 }
 
-/** The URL of the Redis at the other end, and the round trip of a PING: the median of at least five. */
 export interface OpenLink {
+  /** The URL of the Redis through this link. */
   url: string
+  /** Round trip time of a PING: the median of at least five. */
   pingMs: number
 }
 
-// The relay itself adds about 0.1 ms to a PING (docs/store-benchmark.md), which is taken off the link. An
-// excess of more than this comes from a busy machine, and is not corrected.
+// The relay itself adds about 0.1 ms to a PING (docs/store-benchmark.md). `openLink` subtracts up to RELAY_MS; a
+// larger excess is due to a busy machine. An excess below the share TOLERANCE of the round trip is not corrected.
 const [RELAY_MS, TOLERANCE] = [0.15, 0.02]
 
-/** Opens a link to a Redis on this machine; `context.defer` closes it at the end. */
+/** Opens a link to a Redis on this machine. It is closed at the end of the measurement. */
 export async function openLink(
   { name, distant }: LinkPlan,
   server: RedisServer,
@@ -78,8 +81,8 @@ async function ping(url: string, expectedMs: number): Promise<number> {
   try {
     const exchange = exchanger(socket)
     const [command, reply] = [encode(['PING']), Buffer.from('+PONG\r\n')]
-    const count = Math.max(5, Math.min(1_000, 250 / expectedMs)) // for 250 ms: a link warms up
-    await exchange(command, reply) // the first has to wait until the connection is open
+    const count = Math.max(5, Math.min(1_000, 250 / expectedMs)) // for about 250 ms, because a link warms up
+    await exchange(command, reply) // the first PING may wait for the connection
     const times: number[] = []
     while (times.length < count) {
       const start = performance.now()

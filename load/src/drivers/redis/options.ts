@@ -2,7 +2,7 @@ import { list, listOf, wholeNumber } from '@onetrip/stack/parsers.ts'
 import { type RedisBuild, redisBuild, redisBuilds } from '@onetrip/stack/redis.ts'
 import { type Command, Option } from 'commander'
 
-// Options that several experiments share; each gives its own defaults.
+// Options of several experiments.
 
 export interface BuildsOptions {
   builds: RedisBuild[]
@@ -13,20 +13,20 @@ export function addBuilds(command: Command, defaults: readonly RedisBuild[]): vo
   command.addOption(
     new Option(
       '--builds <list>',
-      `out of ${redisBuilds.join(', ')}; patched@0005 ends with patch 0005`,
+      `any of ${redisBuilds.join(', ')}; patched@0005 has the patches up to 0005`,
     )
       .argParser(list(redisBuild))
       .default([...defaults], defaults.join(',')),
   )
 }
 
-/** An option for a list out of some names, by default all of them. */
+/** An option for a list of names. Default: all of them. */
 export function namesOption<Name extends string>(
   flags: string,
   names: readonly Name[],
   defaults = names,
 ): Option {
-  return new Option(flags, `out of ${names.join(', ')}`)
+  return new Option(flags, `any of ${names.join(', ')}`)
     .argParser(listOf(names))
     .default([...defaults], defaults === names ? 'all' : defaults.join(','))
 }
@@ -34,7 +34,7 @@ export function namesOption<Name extends string>(
 /** A parser for a list of whole numbers from `min` to `max`. */
 export const numbers = (min: number, max: number) => list(wholeNumber(min, max))
 
-/** An option for a list of numbers; `--help` shows its default as it would be typed. */
+/** An option for a list of whole numbers. `--help` shows its default as `1,2,4`. */
 export function numbersOption(
   flags: string,
   description: string,

@@ -6,18 +6,18 @@ import { temporaryRunFolder } from '@onetrip/stack/places.ts'
 
 const run = promisify(execFile)
 
-/** Shares of a thread's CPU time, 0 to 1, by function; all functions of the kernel together are `kernel`. */
+/** Shares of a thread's CPU time by function, 0 to 1. `kernel` is the sum of all functions of the kernel. */
 export type Profile = Readonly<Record<string, number>>
 
 /** Samples per second of CPU time. */
 const FREQUENCY = 4_999
 
 /**
- * Samples a thread with perf.
+ * Samples a thread with perf during `work`.
  *
- * @param work takes longer than `seconds`.
- * @returns null for `profile` when perf is not installed, must not watch the thread, or saw it do nothing.
- * @throws what `work` throws; the reason of `signal`.
+ * @param work must take longer than `seconds`.
+ * @returns `profile` is null if perf is not installed, lacks permission, or has no samples of the thread.
+ * @throws the error of `work`; the reason of `signal`.
  */
 export async function profileThread<Result>(
   thread: number,
@@ -35,7 +35,7 @@ export async function profileThread<Result>(
       .then(({ stdout }) => parseProfile(stdout))
       .catch(() => null)
     const working = work()
-    await Promise.allSettled([sampled, working]) // perf leaves the folder before it is removed
+    await Promise.allSettled([sampled, working]) // perf must end before its folder is removed
     signal.throwIfAborted()
     return { profile: await sampled, result: await working }
   } finally {
@@ -44,8 +44,8 @@ export async function profileThread<Result>(
 }
 
 /**
- * Lines such as `37.36%  ;[.] listSearchKey`, where `k` in place of the dot means the kernel. Versions of symbols
- * (`@@GLIBC_2.34`) are left out.
+ * Parses lines such as `37.36%  ;[.] listSearchKey`. `[k]` instead of `[.]` means a function of the kernel. Symbol
+ * versions (`@@GLIBC_2.34`) are removed. Returns null without such lines.
  */
 export function parseProfile(text: string): Profile | null {
   const profile: Record<string, number> = {}

@@ -3,10 +3,10 @@ import { connect, type Socket } from 'node:net'
 import type { RedisOptions } from '@onetrip/stack/address.ts'
 import { Problem } from '@onetrip/stack/problem.ts'
 
-/** For connecting, and for an answer. */
+/** For connecting, and for a reply. */
 const TIMEOUT_MS = 3_000
 
-/** A command as Redis reads it from the wire. */
+/** Encodes a command in the Redis protocol. */
 export function encode(command: readonly (string | number)[]): Buffer {
   const parts = command.map(String)
   const bulks = parts.map((part) => `$${Buffer.byteLength(part)}\r\n${part}\r\n`)
@@ -14,10 +14,10 @@ export function encode(command: readonly (string | number)[]): Buffer {
 }
 
 /**
- * A plain socket to Redis. It sends nothing itself, no greeting either.
+ * Opens a plain socket to Redis. It sends no commands by itself.
  *
- * @param reading false leaves every reply unread: not even the socket's own buffer is filled.
- * @throws the socket's error when it cannot be connected.
+ * @param reading whether to read from the socket. With false, replies stay in the kernel's buffers.
+ * @throws the socket's error; an Error after three seconds without a connection.
  */
 export async function rawSocket(
   { path, host = '127.0.0.1', port = 6379 }: RedisOptions,
@@ -36,23 +36,23 @@ export async function rawSocket(
 }
 
 /**
- * Returns a function that sends commands and waits for a reply that is known beforehand, one call after the
- * other: the least that a client in this language can do, since nothing is parsed. It throws a Problem when
- * Redis answers something else, and an Error when the connection ends.
+ * Returns a function that sends commands and waits for an expected reply, one call at a time. It does not parse
+ * replies, so it has the lowest possible cost of a client in Node. It throws a Problem when the reply is different,
+ * and an Error when the connection ends.
  */
 export function exchanger(socket: Socket): (commands: Buffer, expected: Buffer) => Promise<void> {
   let expected: Buffer = Buffer.alloc(0)
   let received = 0
   let reply = Promise.withResolvers<void>()
   reply.promise.catch(() => {}) // the connection may end before the first call
-  const late = new Error(`no answer for ${TIMEOUT_MS / 1_000} s`)
+  const late = new Error(`no reply for ${TIMEOUT_MS / 1_000} s`)
   socket.setTimeout(TIMEOUT_MS, () => socket.destroy(late))
   socket.on('error', (error) => reply.reject(error))
   socket.on('close', () => reply.reject(new Error('Redis closed the connection')))
   socket.on('data', (chunk: Buffer) => {
     if (!expected.subarray(received, received + chunk.length).equals(chunk)) {
       const [line] = chunk.toString('latin1').split('\r\n', 1)
-      reply.reject(new Problem(`Redis gave an answer that was not expected: ${line}`))
+      reply.reject(new Problem(`Redis sent an unexpected reply: ${line}`))
     }
     received += chunk.length
     if (received >= expected.length) reply.resolve()

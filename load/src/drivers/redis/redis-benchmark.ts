@@ -7,18 +7,18 @@ import { type CpuReading, cpuBetween, readCpu } from './threads.ts'
 
 let program: Promise<string> | undefined
 
-/** The path of redis-benchmark, which is built first if it is missing. */
+/** Builds redis-benchmark if it is missing, and returns its path. */
 export async function requireRedisBenchmark(signal: AbortSignal): Promise<string> {
   program ??= buildRedis('tools', signal).then((folder) => join(folder, 'redis-benchmark'))
   return await program
 }
 
 /**
- * Runs redis-benchmark, which is one process of one thread.
+ * Runs redis-benchmark with one thread.
  *
- * @param args such as `['-p', '6379', '-c', '50', '-n', '100000', '-t', 'get']`; one test only.
- * @returns the figures of `parseCsv`; `demand`: the share of the time, 0 to 1, in which its thread ran or was
- *   ready to, null if the run was too short; `command`: its command line, without the path of the program.
+ * @param args such as `['-p', '6379', '-c', '50', '-n', '100000', '-t', 'get']`, with one test only.
+ * @returns the figures of `parseCsv`; `demand`: the share of the time in which its thread ran or was ready to run, 0
+ *   to 1, or null if the run was too short; `command`: its command line, without the path of the program.
  * @throws Problem with its output when it fails; the reason of `signal`, after killing it.
  */
 export async function redisBenchmark(args: readonly string[], signal: AbortSignal) {
@@ -31,7 +31,7 @@ export async function redisBenchmark(args: readonly string[], signal: AbortSigna
   )
   let first: CpuReading | undefined
   let last: CpuReading | undefined
-  // The system forgets its CPU time when the process ends.
+  // The CPU time in /proc is not available after the process has ended.
   const watch = setInterval(async () => {
     last = await readCpu(running.child.pid ?? 0).catch(() => last)
     first ??= last
@@ -50,12 +50,14 @@ export async function redisBenchmark(args: readonly string[], signal: AbortSigna
 }
 
 /**
- * The one line of figures below the names of the columns: commands per second; from the write of a pipeline to
- * the first byte of an answer, in milliseconds (redis-benchmark counts in steps of 1/125).
+ * Parses the CSV output of one test: commands per second, and latency in milliseconds from the write of a pipeline to
+ * the first byte of a reply (redis-benchmark counts in steps of 1/125 ms).
+ *
+ * @throws Error when the text has no figures.
  */
 export function parseCsv(text: string) {
   const lines = text.trim().split('\n').slice(-2)
-  // A name may contain commas, but no quotes.
+  // The name of a test may contain commas, but no quotes.
   const [names = [], values = []] = lines.map((line) => line.trim().slice(1, -1).split('","'))
   const field = (name: string) => Number(values[names.indexOf(name)])
   const [p50, p99, max] = [

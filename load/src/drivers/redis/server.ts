@@ -8,52 +8,54 @@ import { buildRedis, type RedisBuild, startRedis } from '@onetrip/stack/redis.ts
 import { type RedisFacts, redisFacts } from '@onetrip/stack/redis-info.ts'
 import { type CpuReading, readCpu } from './threads.ts'
 
-/** `config`: settings of redis.conf. Appending to a file is off, and one I/O thread the default. */
 export interface RedisServerOptions {
   build: RedisBuild
+  /** Settings of redis.conf. By default, persistence and I/O threads are off. */
   config?: Record<string, string>
 }
 
-/** A Redis that was started for an experiment and serves nobody else. */
+/** A Redis server that an experiment started for itself. */
 export interface RedisServer {
   readonly build: RedisBuild
   readonly pid: number
   readonly socket: string
   readonly port: number
-  /** `unix://…`, for what is not measured. */
+  /** `unix://…` */
   readonly url: string
   readonly facts: RedisFacts
   /** CPU time of its threads since its start. */
   cpu(): Promise<CpuReading>
-  /** Does nothing when it was stopped already. */
+  /** Does nothing if it has been stopped already. */
   stop(): Promise<void>
 }
 
-// What is measured is the work for connections and commands, not the disk.
+// Experiments measure the work for connections and commands, not the disk.
 const MEASURED = { appendonly: 'no', save: '', 'io-threads': '1' }
 
-// To look whether a build is there takes half a second, and an experiment may start ten of it.
+// Checking whether a build exists takes half a second, and an experiment may start ten servers.
 const made = new Set<Build>()
 type Build = RedisBuild | 'tools'
 
 /**
- * Makes a build of Redis if it is missing.
+ * Builds Redis if the build is missing.
  *
- * @throws Problem when it cannot be made, or when another Redis would be started in its place.
+ * @throws Problem when the build fails, or when REDIS_SERVER is set.
  */
 export async function requireBuild(build: Build, signal: AbortSignal): Promise<void> {
   if (process.env.REDIS_SERVER) {
-    throw new Problem('REDIS_SERVER is set, but this measures builds of ours: unset it.')
+    throw new Problem(
+      'REDIS_SERVER is set, but this experiment measures builds of this repository. Unset REDIS_SERVER.',
+    )
   }
   if (!made.has(build)) await buildRedis(build, signal)
   made.add(build)
 }
 
 /**
- * Makes a build of Redis if it is missing and starts it, in a folder that goes away with it.
+ * Starts a build of Redis in a temporary folder. Builds it first if it is missing.
  *
- * @param onLost is called with the reason when it ends although nobody stopped it.
- * @throws Problem, ProgramError; the reason of `signal`. Nothing is left behind then.
+ * @param onLost called with the reason if the server ends without `stop`.
+ * @throws Problem, ProgramError; the reason of `signal`. No process or file remains after an error.
  */
 export async function startRedisServer(
   { build, config }: RedisServerOptions,

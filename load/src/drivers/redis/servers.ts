@@ -6,9 +6,9 @@ import { holdConnections } from './generator/load.ts'
 import type { RedisServer, RedisServerOptions } from './server.ts'
 
 /**
- * Starts a Redis for each of these cases. The result finds the one for a case, which may have more factors,
- * and lets only that one run (SIGSTOP for the others): a Redis with many idle clients looks at each of them
- * every second, which would cost the others CPU.
+ * Starts a Redis for each of these cases. The returned function finds the server for a case (which may have further
+ * factors) and stops all other servers with SIGSTOP: a Redis with many idle clients checks each of them every second
+ * and would use CPU time.
  */
 export async function redisForEach<One extends Case>(
   context: Context,
@@ -21,7 +21,7 @@ export async function redisForEach<One extends Case>(
     const server = await start(of)
     servers.push({ of, server })
     send('SIGSTOP', server)
-    context.defer(() => send('SIGCONT', server)) // to end, it has to run
+    context.defer(() => send('SIGCONT', server)) // a stopped process does not handle SIGTERM
   }
   return (one) => {
     const found = servers.find(({ of }) => matches(one, of))
@@ -37,7 +37,7 @@ function send(signal: 'SIGSTOP' | 'SIGCONT', { pid }: RedisServer): void {
   try {
     process.kill(pid, signal)
   } catch {
-    // It has ended, which the context reports.
+    // The server has ended. The context reports that.
   }
 }
 
@@ -47,14 +47,16 @@ interface FilledRedisOptions extends RedisServerOptions {
 }
 
 /**
- * Starts a Redis that has a key, as `fillKeys` names it, with a value of 3 bytes, as redis-benchmark's, and idle
- * connections (0 by default), and room for `busy` others at the same time.
+ * Starts a Redis with one key (see `fillKeys`), whose value has 3 bytes like those of redis-benchmark.
+ *
+ * @param options.idle idle connections to open. Default: 0.
+ * @param options.busy further concurrent connections that Redis must accept.
  */
 export async function startFilledRedis(
   context: Context,
   { build, config, idle = 0, busy }: FilledRedisOptions,
 ): Promise<RedisServer> {
-  // Twice the busy ones: a client connects again before Redis has noticed that it closed.
+  // Twice the number, because a client connects again before Redis has noticed that it closed.
   const maxclients = String(Math.max(10_000, idle + 2 * busy + 100))
   const server = await context.startRedis({ build, config: { maxclients, ...config } })
   await fillKeys(server.socket, 1, 3)
@@ -65,12 +67,12 @@ export async function startFilledRedis(
   return server
 }
 
-/** The key that the generator's `{key}` stands for. */
+/** The name of a key for the generator's `{key}`. */
 export const keyName = (index: number) => `key:${String(index).padStart(12, '0')}`
 
 const FILL = `for i = 0, ARGV[1] - 1 do redis.call('SET', string.format('key:%012d', i), ARGV[2]) end`
 
-/** Gives a server `count` keys, as the generator's `{key}` names them, with values of `bytes` bytes. */
+/** Writes `count` keys for the generator's `{key}`, with values of `bytes` bytes. */
 export async function fillKeys(socket: string, count: number, bytes: number): Promise<void> {
   const client = new Redis(socket)
   await client.eval(FILL, 0, count, 'x'.repeat(bytes)).finally(() => client.disconnect())

@@ -1,13 +1,13 @@
 import { startProgram } from '@onetrip/stack/program.ts'
 
-/** How often a thread made each system call while some work was done. */
+/** The number of calls by name. */
 export type SystemCalls = Readonly<Record<string, number>>
 
 /**
  * Counts the system calls of a thread during `work` with strace.
  *
- * @returns null for `calls` when strace is not installed or must not trace the process.
- * @throws what `work` throws; the reason of `signal`.
+ * @returns `calls` is null if strace is not installed or lacks permission.
+ * @throws the error of `work`; the reason of `signal`.
  */
 export async function countSystemCalls<Result>(
   thread: number,
@@ -26,7 +26,7 @@ export async function countSystemCalls<Result>(
   }).catch(() => null)
   try {
     const result = await work()
-    strace?.signal('SIGINT') // detaches, and prints what was counted
+    strace?.signal('SIGINT') // strace detaches and prints the counts
     await strace?.exited
     const calls = lines.flatMap(callOf)
     return { calls: calls.length > 0 ? Object.fromEntries(calls) : null, result }
@@ -35,7 +35,7 @@ export async function countSystemCalls<Result>(
   }
 }
 
-/** A row of `strace -c`: share, seconds, µs per call, calls, errors (or nothing), name. */
+/** Parses a row of `strace -c`: share, seconds, µs per call, calls, errors (optional), name. */
 function callOf(line: string): [name: string, calls: number][] {
   const [, calls, name] = /^\s*[\d.]+\s+[\d.]+\s+\d+\s+(\d+)(?:\s+\d+)?\s+(\w+)$/.exec(line) ?? []
   return name && name !== 'total' ? [[name, Number(calls)]] : []

@@ -2,12 +2,13 @@ import { readdir, readFile } from 'node:fs/promises'
 import { Problem } from '@onetrip/stack/problem.ts'
 
 /**
- * Reads the CPU time of every thread of a process from `/proc/<pid>/task/<tid>/schedstat`, which
- * counts in nanoseconds (INFO's figures come from getrusage, which on some kernels are sampled).
+ * Reads the CPU time of all threads of a process from `/proc/<pid>/task/<tid>/schedstat`, in nanoseconds. (INFO uses
+ * getrusage, whose figures are sampled on some kernels.)
  *
- * @returns seconds since its start: of all threads together; of the main one, and how long that was ready to
- *   run but another had the core. `at` is of a clock that only goes forward.
- * @throws Problem where that is unknown: not on Linux, or a kernel without CONFIG_SCHED_INFO.
+ * @returns seconds since the start of the process: CPU time of all threads (`cpuSeconds`) and of the main thread
+ *   (`mainCpuSeconds`), and the time in which the main thread waited for a core (`mainWaitedSeconds`). `at` is the
+ *   time of the reading, of a monotonic clock.
+ * @throws Problem on other systems than Linux, or without CONFIG_SCHED_INFO in the kernel.
  */
 export async function readCpu(pid: number) {
   const folder = `/proc/${pid}/task`
@@ -22,8 +23,8 @@ export async function readCpu(pid: number) {
     const cpuSeconds = threads.reduce((sum, [ran = 0]) => sum + ran, 0)
     return { at: performance.now() / 1_000, cpuSeconds, mainCpuSeconds, mainWaitedSeconds }
   } catch (cause) {
-    const why = 'CPU time per thread is known on Linux only, with CONFIG_SCHED_INFO'
-    throw new Problem(`Process ${pid} cannot be measured (${why}): ${cause}`, { cause })
+    const why = 'CPU time per thread needs Linux with CONFIG_SCHED_INFO'
+    throw new Problem(`The CPU time of process ${pid} cannot be read (${why}): ${cause}`, { cause })
   }
 }
 
@@ -31,8 +32,8 @@ export type CpuReading = Awaited<ReturnType<typeof readCpu>>
 export type CpuUse = ReturnType<typeof cpuBetween>
 
 /**
- * The CPU time between two readings of the same process; `mainDemand` is the share of the time, 0 to 1, in which
- * the main thread ran or was ready to.
+ * The CPU time between two readings of a process. `mainDemand` is the share of the time in which the main thread ran
+ * or was ready to run, 0 to 1.
  */
 export function cpuBetween(before: CpuReading, after: CpuReading) {
   const seconds = after.at - before.at

@@ -1,8 +1,8 @@
 import { wholeNumber } from '@onetrip/stack/parsers.ts'
 import { Redis } from 'ioredis'
+import { BACKGROUND_CLIENTS, BACKGROUND_RATE } from '../../drivers/redis/background-load.ts'
 import { requireConnections } from '../../drivers/redis/limits.ts'
 import { numbersOption } from '../../drivers/redis/options.ts'
-import { OTHERS, OTHERS_RATE } from '../../drivers/redis/others.ts'
 import { startFilledRedis } from '../../drivers/redis/servers.ts'
 import type { Experiment } from '../../experiment/experiment.ts'
 import { figure } from '../../experiment/figures.ts'
@@ -18,9 +18,9 @@ import {
   LRANGE,
   NOTHING,
   READ,
+  readInLoop,
   type Type,
   types,
-  withoutPause,
 } from './commands.ts'
 
 interface BigKeysOptions {
@@ -28,20 +28,20 @@ interface BigKeysOptions {
   elements: number
 }
 
-/** What a command on many elements costs Redis, and all other clients meanwhile. */
+/** The CPU time of commands on many elements, and the latency of other clients during them. */
 export const bigKeys: Experiment<BigKeysOptions, Bench> = {
   name: 'big-keys',
   title: 'Redis: commands on big keys',
-  summary: 'LRANGE by length, and DEL against UNLINK, while other clients wait',
+  summary: 'LRANGE by length, DEL and UNLINK, and the latency of other clients',
   group: 'Redis',
   about: `
-Redis executes one command at a time, so every other client waits for a command on many elements. One client
-sends LRANGE without pause, by number of elements read. Then one key with many elements is deleted: by DEL,
-which frees them in the main thread, and by UNLINK, which leaves them to a background thread. Redis runs with
-lazyfree-lazy-user-del off, its own default; with Onetrip's redis.conf a DEL is an UNLINK.
+Redis executes one command at a time, so all other clients wait during a command on many elements. First, one
+client sends LRANGE in a loop, with different numbers of elements. Then a key with many elements is deleted: by
+DEL, which frees the memory in the main thread, and by UNLINK, which frees it in a background thread. Redis runs
+with lazyfree-lazy-user-del no, its default. (With Onetrip's redis.conf, DEL works like UNLINK.)
 
-Meanwhile ${OTHERS} other clients send ${OTHERS_RATE} GETs per second. The clock of each starts when it is due. Execution times
-are from INFO commandstats, without reading the command and writing its reply.
+During this, ${BACKGROUND_CLIENTS} other clients send ${BACKGROUND_RATE} GETs per second. Their latency is measured from when a GET is due.
+Execution times are from INFO commandstats; they exclude reading the command and writing the reply.
 
 Examples:
   npm run load -- big-keys --lengths 100,1000 --elements 5000000`,
@@ -53,8 +53,10 @@ Examples:
     const lengths = [1, 10, 100, 1_000, 10_000, 100_000]
     const count = wholeNumber(1_000, 20_000_000)
     command
-      .addOption(numbersOption('--lengths <list>', 'elements of LRANGE', [1, 1_000_000], lengths))
-      .option('--elements <n>', 'elements of a key that is deleted', count, 1_000_000)
+      .addOption(
+        numbersOption('--lengths <list>', 'elements of an LRANGE', [1, 1_000_000], lengths),
+      )
+      .option('--elements <n>', 'elements of a deleted key', count, 1_000_000)
   },
   isolated: () => ['patched'],
 
@@ -73,9 +75,13 @@ Examples:
   baseline: ({ command }) => (command === 'UNLINK' ? { command: 'DEL' } : null),
 
   async prepare(context, { lengths }) {
-    await requireConnections(OTHERS + 2)
+    await requireConnections(BACKGROUND_CLIENTS + 2)
     const config = { 'lazyfree-lazy-user-del': 'no' }
-    const server = await startFilledRedis(context, { build: 'patched', busy: OTHERS, config })
+    const server = await startFilledRedis(context, {
+      build: 'patched',
+      busy: BACKGROUND_CLIENTS,
+      config,
+    })
     const redis = new Redis(server.socket)
     context.defer(() => redis.disconnect())
     const elements = Math.max(...lengths)
@@ -93,13 +99,13 @@ Examples:
     const [command, elements] = [String(one.command), Number(one.elements ?? 0)]
     return DELETIONS.includes(command)
       ? await deleteOnce(bench, { command, type: one.key as Type, elements }, signal)
-      : await withoutPause(bench, { elements, seconds: duration, signal })
+      : await readInLoop(bench, { elements, seconds: duration, signal })
   },
 
   sections(rows) {
     const deletions = deletionsIn(rows)
     const reads = rows.filter((row) => !deletions.all.includes(row))
-    const others = `${OTHERS} others send ${figure(OTHERS_RATE)} GET/s meanwhile`
+    const others = `${BACKGROUND_CLIENTS} others send ${figure(BACKGROUND_RATE)} GET/s meanwhile`
     return [
       sectionOf(reads, {
         title: 'How long a list may be read at once',
@@ -131,7 +137,7 @@ Examples:
 const deletionsIn = (rows: Rows) =>
   rows.filter(({ case: { command } }) => DELETIONS.includes(String(command)))
 
-/** How the cost grows from the shortest to the longest reply. */
+/** The CPU time of the longest reply, and the increase per element. */
 function lengthClaim(rows: Rows): string | null {
   const { all } = rows.where({ command: LRANGE })
   const [short, long] = [all[0], all.at(-1)]

@@ -2,16 +2,16 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { commandStats, parseInfo } from '@onetrip/session-store'
 import { until } from '@onetrip/stack/until.ts'
 import type { Redis } from 'ioredis'
+import { withBackgroundLoad } from '../../drivers/redis/background-load.ts'
 import { cpuDuring } from '../../drivers/redis/cost.ts'
 import { generateLoad } from '../../drivers/redis/generator/load.ts'
-import { besideOthers } from '../../drivers/redis/others.ts'
 import type { RedisServer } from '../../drivers/redis/server.ts'
 import { cpuBetween } from '../../drivers/redis/threads.ts'
 import type { Measured } from '../../experiment/shape.ts'
 
 export interface Bench {
   server: RedisServer
-  /** For preparations, and for the commands that are sent once. */
+  /** For preparations and single commands. */
   redis: Redis
 }
 
@@ -19,7 +19,7 @@ export const NOTHING = 'nothing'
 export const LRANGE = 'LRANGE'
 export const DELETIONS: readonly string[] = ['DEL', 'UNLINK']
 
-/** How each type of key gets its elements; whether each comes with a number, before or after it. */
+/** The command that adds elements, by type of key, and the position of the number that it needs for each element. */
 const writers = {
   list: ['RPUSH', 'none'],
   set: ['SADD', 'none'],
@@ -30,7 +30,7 @@ const writers = {
 export type Type = keyof typeof writers
 export const types = Object.keys(writers) as Type[]
 
-/** The list that is read, and the key that is deleted. */
+/** The key of the list for LRANGE. */
 export const READ = 'big:read'
 const DELETED = 'big:deleted'
 
@@ -46,11 +46,11 @@ for i = ARGV[3], ARGV[4] do
     args = {}
   end
 end`
-/** So that one script takes well below a second. */
+/** With this number, a script takes well below a second. */
 const PER_SCRIPT = 50_000
 
 /**
- * Makes a key with the elements `element:1`, `element:2` and so on.
+ * Creates a key with the elements `element:1`, `element:2` …
  *
  * @throws when Redis refuses a command; the reason of `signal`.
  */
@@ -66,8 +66,8 @@ export async function fillKey(
   }
 }
 
-/** One client reads a part of the list again and again for some seconds; with 0 elements it does nothing. */
-export async function withoutPause(
+/** One client reads a part of the list in a loop. With 0 elements, only the background load runs. */
+export async function readInLoop(
   { server, redis }: Bench,
   { elements, seconds, signal }: { elements: number; seconds: number; signal: AbortSignal },
 ): Promise<Measured> {
@@ -79,7 +79,7 @@ export async function withoutPause(
     })
   }
   await redis.config('RESETSTAT')
-  const { result, others } = await besideOthers({ target: server, signal }, () =>
+  const { result, background } = await withBackgroundLoad({ target: server, signal }, () =>
     cpuDuring(server, read),
   )
   const { result: load, cpu } = result
@@ -87,14 +87,17 @@ export async function withoutPause(
     executionMicros: await executionMicros(redis, LRANGE),
     mainCpuMicros: (cpu.mainCpuSeconds * 1e6) / load.completed,
   }
-  return { values: { ...costs, ...others.latency }, errors: { ...others.errors, ...load?.errors } }
+  return {
+    values: { ...costs, ...background.latency },
+    errors: { ...background.errors, ...load?.errors },
+  }
 }
 
-/** Before and after the command, so that the others have a normal time, too. */
+/** The background load runs this long before and after the command. */
 const AROUND_MS = 200
 const FREED_MS = 60_000
 
-/** Fills a key and deletes it once. */
+/** Creates a key and deletes it. */
 export async function deleteOnce(
   { server, redis }: Bench,
   { command, type, elements }: { command: string; type: Type; elements: number },
@@ -111,18 +114,18 @@ export async function deleteOnce(
     await delay(AROUND_MS, null, { signal })
     return cpu
   }
-  const { result: cpu, others } = await besideOthers({ target: server, signal }, remove)
+  const { result: cpu, background } = await withBackgroundLoad({ target: server, signal }, remove)
   return {
     values: {
       executionMicros: await executionMicros(redis, command),
       backgroundCpuMicros: (cpu.cpuSeconds - cpu.mainCpuSeconds) * 1e6,
-      ...others.latency,
+      ...background.latency,
     },
-    errors: others.errors,
+    errors: background.errors,
   }
 }
 
-/** Whether the background thread has freed what it was given. */
+/** Whether the background thread has freed all deleted objects. */
 async function isFreed(redis: Redis): Promise<boolean> {
   return parseInfo(await redis.info('memory')).get('lazyfree_pending_objects') === '0'
 }

@@ -19,25 +19,26 @@ interface ClusterOptions {
 /** By the number of nodes. */
 type Bench = Map<number, { views: Views; nodes: Watched[] }>
 
-/** `nodes` of one Redis without a cluster, for comparison. */
+/** The factor `nodes` of a single Redis without a cluster. */
 export const NO_CLUSTER = 0
 const nodesText = (count: string | number) => (count === NO_CLUSTER ? 'no cluster' : String(count))
 
-/** The work of a page view on a Redis Cluster, by its nodes. */
+/** CPU time and network traffic of a page view on a Redis Cluster, by number of nodes. */
 export const cluster: Experiment<ClusterOptions, Bench> = {
   name: 'cluster',
   title: 'Redis Cluster: the work of a page view, by nodes',
   summary: "CPU time and network bytes of the store's recordView on a Redis Cluster",
   group: 'The store',
   about: `
-Starts clusters of Redis (primaries, partitioned layout, append-only file on) and records views with the
-store: 1,000 sessions, 1,000 items by Zipf's law. Several clients stand for several processes of the API, each
-with a connection to each node. They run in one process, so with few cores the rates say nothing about more
-nodes. CPU time per view does: more nodes share the same work, but a client's batch of views is split between
-them, and each part costs a read and a write.
+Starts Redis Clusters (primaries only, partitioned layout, append-only file on) and records views with the store:
+1,000 sessions, 1,000 items by Zipf's law. Several clients simulate several processes of the API, each with a
+connection to every node. All clients run in one process, so the rates do not show the effect of more nodes. The
+CPU time per view does: nodes share the work, but a client's batch of views is split between them, and each part
+costs a read and a write.
 
-"batches" is what all nodes received, per view (INFO total_reads_processed); more views in flight make larger
-batches. The first row is one Redis without a cluster, in the layout of the source articles, for comparison.
+"batches" is the number of batches that all nodes received per view (INFO total_reads_processed). More views in
+flight make larger batches. The first row is a single Redis without a cluster, with the layout of the source
+articles.
 
 Examples:
   npm run load -- cluster --nodes 1,3 --in-flight 16`,
@@ -46,12 +47,12 @@ Examples:
   quick: { rounds: 1, duration: 0.3, nodes: [1, 3] },
   seconds: { quick: 25, usual: 90, full: 90 },
   configure(command) {
-    const views = 'views at a time, of each client'
+    const views = 'concurrent views of each client'
     command
-      .addOption(numbersOption('--nodes <list>', 'primaries', [1, 16], [1, 2, 3]))
+      .addOption(numbersOption('--nodes <list>', 'numbers of primaries', [1, 16], [1, 2, 3]))
       .addOption(numbersOption('--in-flight <list>', views, [1, 1_000], [1, 4, 16]))
-      .option('--clients <n>', 'of the cluster', wholeNumber(1, 100), 8)
-      .option('--partitions <n>', 'of the layout', wholeNumber(1, 16_384), 64)
+      .option('--clients <n>', 'number of clients', wholeNumber(1, 100), 8)
+      .option('--partitions <n>', 'number of partitions', wholeNumber(1, 16_384), 64)
   },
 
   factors: [

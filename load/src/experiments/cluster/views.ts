@@ -11,27 +11,27 @@ import type { RedisServer } from '../../drivers/redis/server.ts'
 import type { CpuReading } from '../../drivers/redis/threads.ts'
 import type { Context } from '../../experiment/experiment.ts'
 
-/** A Redis whose work is counted. */
+/** A Redis whose resources are measured. */
 export interface Watched {
   readonly server: RedisServer
   readonly monitor: RedisMonitor
 }
 
 export interface Views {
-  /** One for each client. */
+  /** One per client. */
   readonly stores: readonly SessionStore[]
   readonly tokens: readonly string[]
   readonly nextItem: () => string
 }
 
-/** Sessions, and items that they view by Zipf's law. */
 const [SESSIONS, ITEMS, SEED] = [1_000, 1_000, 17]
 
 /**
- * Clients with sessions, on a cluster or on one Redis. They are closed when the measurement ends.
+ * Opens clients of a cluster or of a single Redis, and logs users in. The clients are closed at the end of the
+ * measurement.
  *
  * @param ports of the nodes.
- * @param partitions null for one Redis without a cluster, in the layout of the source articles.
+ * @param partitions null for a single Redis with the layout of the source articles.
  */
 export async function openViews(
   ports: readonly number[],
@@ -60,10 +60,10 @@ export async function openViews(
 }
 
 /**
- * Records views for some seconds, `inFlight` at a time, and reads what each cost.
+ * Records views for `seconds`, with `inFlight` concurrent calls, and measures the resources that they use.
  *
  * @returns figures per view, of all nodes together.
- * @throws what a call throws; the reason of `signal`.
+ * @throws the error of a call; the reason of `signal`.
  */
 export async function measureViews(
   views: Views,

@@ -10,7 +10,7 @@ import { asCpu, asRate, type Case, product } from '../../experiment/shape.ts'
 import { chartsOf } from '../../reporting/charts.ts'
 import { documented, range, ratio, sectionOf } from '../../reporting/columns.ts'
 
-/** redis-benchmark's default tests in its order: arguments, and commands per second in the source articles. */
+/** The default tests of redis-benchmark: arguments, and commands per second in the source articles. */
 const tests: Readonly<Record<string, readonly [args: string, documents?: number]>> = {
   'PING (inline)': ['-t ping_inline', 34_246.57],
   PING: ['-t ping_mbulk', 34_843.21],
@@ -34,26 +34,26 @@ const tests: Readonly<Record<string, readonly [args: string, documents?: number]
   XADD: ['-t xadd'],
 }
 
-/** These need a list, which is filled before: `-t lrange_100` would measure that, too. */
+/** These tests need a list. It is filled before the measurement; `-t lrange_100` would include that. */
 const READS_LIST = /^([LR]POP|LRANGE)/
 
 const documents = Object.fromEntries(
   Object.entries(tests).map(([command, [, value = '']]) => [command, value]),
 )
 
-/** What each command costs, as the source articles' listing 10 shows it. */
+/** Rate and CPU time by command, like listing 10 of the source articles. */
 export const commands: Experiment<
   BuildsOptions & { requests: number },
   (one: Case) => RedisServer
 > = {
   name: 'commands',
   title: 'Redis: command by command',
-  summary: "redis-benchmark's default tests with one client",
+  summary: 'the default tests of redis-benchmark with one client',
   group: 'Redis',
   about: `
-The source articles' listing 10 is "redis-benchmark -c 1 -q": one client sends one command after the other, so
-its rate is an upper bound for a client that waits for each reply. Most of the time goes into the round
-trip. What the command itself takes is in the CPU time of Redis's main thread.
+Listing 10 of the source articles is "redis-benchmark -c 1 -q": one client sends one command after the other. Its
+rate is an upper bound for a client that waits for each reply. Most of the time is spent on the round trip; the
+CPU time of Redis's main thread shows the cost of the command.
 
 Examples:
   npm run load -- commands --builds stock,patched`,
@@ -64,7 +64,7 @@ Examples:
   configure(command) {
     addBuilds(command, ['patched'])
     const count = wholeNumber(1_000, 10_000_000)
-    command.option('--requests <n>', 'commands of each test', count, 20_000)
+    command.option('--requests <n>', 'number of commands in each test', count, 20_000)
   },
 
   factors: [{ name: 'command' }, { name: 'build' }],

@@ -6,33 +6,33 @@ import type { Headline } from '../../experiment/section.ts'
 
 const RATE = 'requestsPerSecond'
 
-/** Ours, and what it is compared with. */
-function contestOf(rows: Rows): { hero: Row; base: Row } | undefined {
+/** The row of our best variant, and its baseline. */
+function compared(rows: Rows): { ours: Row; base: Row } | undefined {
   const base = rows.all[0]?.baseline(rows)
-  const [hero] = ['batch', 'pipeline'].flatMap((variant) => rows.find({ variant }) ?? [])
-  return base && hero && base !== hero ? { hero, base } : undefined
+  const [ours] = ['batch', 'pipeline'].flatMap((variant) => rows.find({ variant }) ?? [])
+  return base && ours && base !== ours ? { ours, base } : undefined
 }
 
 const isSharedTrip = ({ subject }: Row) => subject === 'batch'
 
-/** The rate as a multiple or, where rows are marked, CPU time, which other programs change less. */
+/** The ratio of rates or, if rows are marked, of CPU times, because other programs affect those less. */
 export function headlineOf(rows: Rows, { options }: Result): Headline | undefined {
-  const contest = hasRequest(options) ? undefined : contestOf(rows)
-  if (!contest) return undefined
-  const { hero, base } = contest
-  const isMarked = [base, hero].some(({ doubts }) => doubts.length > 0)
-  const rate = hero.ratio(RATE, base)
-  const cpu = base.ratio('apiCpuMicros', hero)
+  const pair = hasRequest(options) ? undefined : compared(rows)
+  if (!pair) return undefined
+  const { ours, base } = pair
+  const isMarked = [base, ours].some(({ doubts }) => doubts.length > 0)
+  const rate = ours.ratio(RATE, base)
+  const cpu = base.ratio('apiCpuMicros', ours)
   const shown = isMarked ? cpu : rate
   if (!shown) return undefined
   const against = (metric: string, name: string, unit = '') => ({
-    value: `${figure(hero.median(metric) ?? Number.NaN)}${unit}`,
+    value: `${figure(ours.median(metric) ?? Number.NaN)}${unit}`,
     label: `${name} per request; ${base.subject}: ${figure(base.median(metric) ?? Number.NaN)}${unit}`,
   })
   return {
-    text: `${isSharedTrip(hero) ? 'One shared trip' : 'One trip'}: ${figure(shown.mean)}× ${isMarked ? 'less CPU time per request' : 'the requests'}`,
+    text: `${isSharedTrip(ours) ? 'One shared trip' : 'One trip'}: ${figure(shown.mean)}× ${isMarked ? 'less CPU time per request' : 'the requests'}`,
     detail: [
-      `${hero.subject} against ${base.subject}, ${counted(Number(options.connections), 'connection')}`,
+      `${ours.subject} against ${base.subject}, ${counted(Number(options.connections), 'connection')}`,
       ...(shown.interval
         ? [`95 % interval ${figure(shown.interval.low)} to ${figure(shown.interval.high)}`]
         : []),
@@ -46,20 +46,20 @@ export function headlineOf(rows: Rows, { options }: Result): Headline | undefine
   }
 }
 
-/** Ours beside what it is compared with: what it is worth, and what makes the difference. */
+/** The ratio of our best variant to its baseline, and the Redis work of both. */
 export function claimsOf(rows: Rows, { options }: Result): string[] {
-  if (hasRequest(options)) return rows.all.map(pace)
-  const contest = contestOf(rows)
-  if (!contest) return []
-  const { hero, base } = contest
-  const ratio = hero.ratio(RATE, base)
+  if (hasRequest(options)) return rows.all.map(claimWithoutBaseline)
+  const pair = compared(rows)
+  if (!pair) return []
+  const { ours, base } = pair
+  const ratio = ours.ratio(RATE, base)
   if (!ratio) {
     return [
-      `No ratio is claimed between ${hero.subject} and ${base.subject}: their rows are marked.`,
+      `No ratio is claimed between ${ours.subject} and ${base.subject}: their rows are marked.`,
     ]
   }
   const { mean, min, max, interval } = ratio
-  const marks = new Set([...base.doubts, ...hero.doubts].map(({ mark }) => mark))
+  const marks = new Set([...base.doubts, ...ours.doubts].map(({ mark }) => mark))
   const sure = interval
     ? `95 % sure: ${figure(interval.low)} to ${figure(interval.high)}; round by round: ${figure(min)} to ${figure(max)}`
     : 'one round'
@@ -67,22 +67,21 @@ export function claimsOf(rows: Rows, { options }: Result): string[] {
   const isViews = workload === 'realistic' || workload === 'documents'
   const what = !isViews || Number(options.reads) > 0 ? 'requests' : 'page views'
   return [
-    `${hero.subject} answers ${figure(mean)} times as many ${what} a second as ${base.subject} (${sure}).${marks.size > 0 ? ` Their rows are marked ${[...marks].join(' ')}: see the notes.` : ''}`,
-    `Connections to Redis, round trips and commands per request: ${base.subject} ${effortOf(base)}; ${hero.subject} ${effortOf(hero)}.`,
+    `${ours.subject} answers ${figure(mean)} times as many ${what} a second as ${base.subject} (${sure}).${marks.size > 0 ? ` Their rows are marked ${[...marks].join(' ')}: see the notes.` : ''}`,
+    `Connections to Redis, round trips and commands per request: ${base.subject} ${redisWorkOf(base)}; ${ours.subject} ${redisWorkOf(ours)}.`,
   ]
 }
 
-/** What a service did that is compared with nothing. */
-function pace(row: Row): string {
-  if (row.hasDoubtfulRate) return `Nothing is claimed of ${row.subject}: its row is marked.`
+function claimWithoutBaseline(row: Row): string {
+  if (row.hasDoubtfulRate) return `The rate of ${row.subject} is not reliable: its row is marked.`
   const [rate, p99] = [row.value(RATE), row.value('p99')].map((value) =>
     figure(value ?? Number.NaN),
   )
   return `${row.subject} answers ${rate} requests a second; 99 % of the answers take at most ${p99} ms.`
 }
 
-/** `1, 5 and 9` */
-function effortOf(row: Row): string {
+/** Connections, round trips and commands: `1, 5 and 9`. */
+function redisWorkOf(row: Row): string {
   const [connections, roundTrips, commands] = ['connections', 'roundTrips', 'commands'].map(
     (metric) => Number((row.median(metric) ?? 0).toFixed(2)),
   )

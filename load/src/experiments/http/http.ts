@@ -30,7 +30,7 @@ type HttpOptions = WorkloadFlags & TargetOptions
 
 const RATE = 'requestsPerSecond'
 
-/** The variants of the API beside each other, each as fast as it can. */
+/** Compares the variants of the API at full speed. */
 export const http: Experiment<HttpOptions, HttpBench> = {
   name: 'http',
   title: 'Page views over HTTP, at full speed',
@@ -41,35 +41,34 @@ export const http: Experiment<HttpOptions, HttpBench> = {
   summary: 'compare the variants of the API at full speed',
   group: 'Over HTTP',
   about: `
-It measures what npm start runs. If nothing runs, or not what --variants, --redis-build, --transport,
---io-threads or --workers ask for, it starts a stack of its own and removes it afterwards. docs/method.md
-says how it measures, and what that cannot say.
+Measures the stack of npm start. If no stack is running, or if it does not match --variants, --redis-build,
+--transport, --io-threads or --workers, the command starts its own stack and stops it at the end. docs/method.md
+describes the method and its limits.
 
-Variants: ours (${strategyNames.join(', ')}), and:
+Variants: the strategies of the store (${strategyNames.join(', ')}), and:
 ${contenders.map((name) => `  ${name.padEnd(17)}${descriptions[name]}`).join('\n')}
 
 Workloads:
   realistic   many sessions; POST /views, and a share of GET /me, /me/views and /items/popular
-  documents   one session and one item, POST /views only: what the source articles measured
-  sale        POST /items/:item/purchases of items on sale, some of them repeated by the same buyer
+  documents   one session and one item, only POST /views, as in the source articles
+  sale        POST /items/:item/purchases of items on sale; buyers repeat some of the requests
   feed        POST /feed, and four times as many GET /feed and GET /me/feed
-  unique      POST /items/:item/viewers: a Bloom filter with seven bits for each viewer
-  risk        GET /me/risk through the local cache; the naive variants have none
-The last four are for the variants of the store: docs/applications.md.
+  unique      POST /items/:item/viewers: a Bloom filter with seven bits per viewer
+  risk        GET /me/risk with the local cache (the naive variants have no cache)
+The last four need variants of the store: docs/applications.md.
 
-Any HTTP service: --url with a path, --method, --header or --body sends these requests, and nothing else.
-Then there are no figures of Redis, and no CPU time of the service. Values of headers and bodies stay out of
-results; URLs do not.
+Any HTTP service: --url with a path, --method, --header or --body sends these requests only. The result then has
+no Redis figures and no CPU time of the service. Results include URLs, but not the values of headers and bodies.
 
 Environment:
-  REDIS_URL, REDIS_PASSWORD_FILE   with --url: the Redis of those APIs, to be watched (it needs INFO only)
-  WORKERS, REDIS_POOL_SIZE   of a stack of its own (default 1)
-  REDIS_IO_THREADS           likewise (default: by cores; 1 is off)
-  SALE_METHOD   of a stack of its own, with --workload sale: script, compensated, optimistic or naive
+  REDIS_URL, REDIS_PASSWORD_FILE   with --url: the Redis of those APIs (its user needs INFO only)
+  WORKERS, REDIS_POOL_SIZE   of the stack that the command starts (default: 1)
+  REDIS_IO_THREADS           of the Redis that the command starts (default: by cores; 1 means off)
+  SALE_METHOD   of the stack that the command starts, for --workload sale: script, compensated, optimistic or naive
   REDIS_SERVER, ONETRIP_HOME, ONETRIP_STATE   as for npm start (npm start -- --help)
 
 Examples:
-  npm run load -- --quick --compare before.json   # exits with 4 when something got worse
+  npm run load -- --quick --compare before.json   # exits with 4 if there is a regression
   npm run load -- --variants naive,sequential,pipeline --json results.json
   npm run load -- --quick --threshold 'batch:p99<50' --threshold errors=0
   npm run load -- --url http://127.0.0.1:8080/search?q=tea --threshold 'p99<20'   # any HTTP service
@@ -133,7 +132,7 @@ Examples:
   headline: headlineOf,
 }
 
-/** Those that the README shows; all are in load/results. */
+/** The variants of the first table. */
 const main = 'naive naive-lean connect-redis node-redis pipeline batch noop bare'.split(' ')
 const references = ['naive', 'naive-lean', 'pipeline', 'noop']
 const knownIn = (rows: Rows) => references.filter((variant) => rows.find({ variant }))

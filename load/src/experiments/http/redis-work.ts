@@ -6,7 +6,7 @@ import { tableOf } from '../../reporting/columns.ts'
 
 type Stats = Readonly<Record<string, CommandStats>>
 
-/** What Redis did for one request; no section for results of older versions, which do not have it. */
+/** Redis's work per request; no section for results of older versions, which lack these metrics. */
 export function redisWork(rows: Rows): Section[] {
   if (!rows.all.some((row) => row.median('redisBytesIn') !== null)) return []
   return [
@@ -30,7 +30,7 @@ export function redisWork(rows: Rows): Section[] {
   ]
 }
 
-/** INFO commandstats. */
+/** The commands of INFO commandstats. */
 const commandTable = (rows: Rows): Table => ({
   caption: 'Commands that Redis executed, by execution time',
   head: ['variant', 'command', 'calls /request', 'µs /call', 'µs /request'],
@@ -46,7 +46,7 @@ const commandTable = (rows: Rows): Table => ({
   texts: [0, 1],
 })
 
-/** Means over the rounds, without what a request hardly ever causes. */
+/** Means over the rounds, without commands that fewer than 1 % of the requests cause. */
 function statsOf({ samples }: Row): [name: string, stats: CommandStats][] {
   const rounds = samples.flatMap<Stats>(({ details }) => (details?.commandStats as Stats) ?? [])
   const names = new Set(rounds.flatMap((stats) => Object.keys(stats)))

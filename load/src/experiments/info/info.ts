@@ -1,9 +1,13 @@
 import { setTimeout as delay } from 'node:timers/promises'
+import {
+  BACKGROUND_CLIENTS,
+  BACKGROUND_RATE,
+  withBackgroundLoad,
+} from '../../drivers/redis/background-load.ts'
 import { cpuDuring, microsPer } from '../../drivers/redis/cost.ts'
 import { generateLoad } from '../../drivers/redis/generator/load.ts'
 import { requireConnections } from '../../drivers/redis/limits.ts'
 import { addBuilds, type BuildsOptions, numbersOption } from '../../drivers/redis/options.ts'
-import { besideOthers, OTHERS, OTHERS_RATE } from '../../drivers/redis/others.ts'
 import type { RedisServer } from '../../drivers/redis/server.ts'
 import { redisForEach, startFilledRedis } from '../../drivers/redis/servers.ts'
 import type { Experiment } from '../../experiment/experiment.ts'
@@ -13,24 +17,24 @@ import { chartsOf } from '../../reporting/charts.ts'
 import { documented, range, sectionOf } from '../../reporting/columns.ts'
 
 const NOTHING = 'nothing'
-/** What one client sends without pause. */
+/** The commands that one client sends in a loop. */
 const commands = [NOTHING, 'INFO', 'CLIENT LIST']
 
 const documents = { baseline: { INFO: { 0: 20, 9999: 80 } } }
 
-/** What a client that asks for statistics without pause costs the server, and all other clients. */
+/** The effect of a client that sends INFO or CLIENT LIST in a loop on the server and on other clients. */
 export const info: Experiment<BuildsOptions & { idle: number[] }, (one: Case) => RedisServer> = {
   name: 'info',
   title: 'Redis: INFO beside many idle connections',
-  summary: 'INFO and CLIENT LIST without pause, beside thousands of idle connections',
+  summary: 'INFO and CLIENT LIST in a loop, with thousands of idle connections',
   group: 'Redis',
   about: `
-In the source articles one client that sent INFO without pause took 20 % of a core beside no others, and 80 %
-beside 9,999 idle ones, because INFO walked all clients. The build "baseline" does so again; today's Redis
-does not. CLIENT LIST has to.
+In the source articles, a client that sent INFO in a loop took 20 % of a core without other clients, and 80 %
+with 9,999 idle ones, because INFO iterated over all clients. The build "baseline" does so again; Redis 8 does
+not. CLIENT LIST always iterates over all clients.
 
-Meanwhile ${OTHERS} other clients send ${OTHERS_RATE} GETs per second. The clock of each starts when it is due. With few
-cores they also wait for one: compare with the rows where the one client sends nothing.
+During this, ${BACKGROUND_CLIENTS} other clients send ${BACKGROUND_RATE} GETs per second. Their latency is measured from when a GET is due.
+With few cores, they also wait for CPU time: compare with the rows in which the one client sends nothing.
 
 Examples:
   npm run load -- info --idle 10,1000,9999 --builds baseline,stock`,
@@ -41,7 +45,9 @@ Examples:
   configure(command) {
     addBuilds(command, ['patched'])
     const range = [0, 1_000_000] as const
-    command.addOption(numbersOption('--idle <list>', 'idle connections', range, [10, 9_999]))
+    command.addOption(
+      numbersOption('--idle <list>', 'numbers of idle connections', range, [10, 9_999]),
+    )
   },
   isolated: ({ builds }) => builds,
 
@@ -63,9 +69,9 @@ Examples:
   baseline: () => ({ command: NOTHING }),
 
   async prepare(context, { builds, idle }) {
-    await requireConnections(Math.max(...idle) + OTHERS)
+    await requireConnections(Math.max(...idle) + BACKGROUND_CLIENTS)
     return await redisForEach(context, product({ idle, build: builds }), (one) =>
-      startFilledRedis(context, { ...one, busy: OTHERS }),
+      startFilledRedis(context, { ...one, busy: BACKGROUND_CLIENTS }),
     )
   },
 
@@ -79,9 +85,11 @@ Examples:
       const end = { seconds: duration }
       return await generateLoad({ target, mode: 'long', connections: 1, command, end, signal })
     }
-    const { result, others } = await besideOthers({ target, signal }, () => cpuDuring(target, ask))
+    const { result, background } = await withBackgroundLoad({ target, signal }, () =>
+      cpuDuring(target, ask),
+    )
     const { result: asked, cpu } = result
-    const { latency, errors } = others
+    const { latency, errors } = background
     const mainCpuShare = cpu.mainCpuSeconds / cpu.seconds
     const costs = asked && microsPer(cpu, asked.completed)
     return { values: { mainCpuShare, ...costs, ...latency }, errors }
@@ -92,7 +100,7 @@ Examples:
       title: 'What one client costs the others',
       paragraphs: ['The source articles: 张鹏义, Tencent Cloud; Redis 4.0.10.'],
       charts: chartsOf(rows, 'p99'),
-      caption: `One client sends a command without pause; ${OTHERS} others send ${figure(OTHERS_RATE)} GET/s meanwhile`,
+      caption: `One client sends a command without pause; ${BACKGROUND_CLIENTS} others send ${figure(BACKGROUND_RATE)} GET/s meanwhile`,
       columns: [
         range('mainCpuShare', rows),
         documented('articles %', documents, 'build', 'command', 'idle'),
@@ -101,7 +109,7 @@ Examples:
       ],
     }),
   ],
-  /** How the cost of an answer grows from the fewest to the most idle connections. */
+  /** The CPU time of a reply with the most idle connections, relative to the fewest. */
   claims: (rows) =>
     rows.by('build').flatMap(({ value: build, rows: own }) =>
       own.by('command').map(({ value: command, rows: { all } }) => {

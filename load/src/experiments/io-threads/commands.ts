@@ -1,23 +1,23 @@
-/** What the connections send, by name; see `commandOf`. */
+/** The commands of the experiment, see `commandOf`. */
 export const commandNames = ['GET', 'SET', 'MIX', 'MGET', 'LPUSH'] as const
 export type CommandName = (typeof commandNames)[number]
 
-/** As tables show them, where the name does not say it. */
+/** Texts for tables, if they differ from the name. */
 export const commandTexts: Readonly<Record<string, string>> = {
   MIX: 'SET and GET, 1:1',
   MGET: 'MGET of 10',
 }
 
-/** Values of an MGET. */
+/** Keys of an MGET. */
 const VALUES = 10
 
-/** Of the list that LPUSH fills. */
+/** The key for LPUSH. */
 export const LIST = 'list'
 
-/** After so many LPUSHes an LTRIM keeps the list short: otherwise it would grow by gigabytes. */
+/** After this number of LPUSH commands, an LTRIM keeps the list short. Otherwise it would grow by gigabytes. */
 const TRIMMED_AFTER = 63
 
-/** The commands of a name as the generator takes them. */
+/** The arguments of the generator for a command. */
 export function commandOf(name: CommandName, bytes: number): string[] {
   const value = `{value:${bytes}}`
   const get = ['GET', '{key}']
@@ -30,22 +30,22 @@ export function commandOf(name: CommandName, bytes: number): string[] {
   }[name]
 }
 
-const MOST_KEYS = 10_000
-const MOST_BYTES_OF_KEYS = 64 * 2 ** 20
+const MAX_KEYS = 10_000
+const MAX_BYTES_OF_KEYS = 64 * 2 ** 20
 
-/** How many keys there are with values of so many bytes. */
+/** The number of keys, by the size of their values. */
 export const keysOf = (bytes: number): number =>
-  Math.max(1, Math.min(MOST_KEYS, Math.floor(MOST_BYTES_OF_KEYS / bytes)))
+  Math.max(1, Math.min(MAX_KEYS, Math.floor(MAX_BYTES_OF_KEYS / bytes)))
 
-/** The most bytes of requests and replies that are under way at the same time. */
-export const bytesUnderWay = (name: CommandName, bytes: number, requests: number): number =>
+/** The largest number of bytes of values in flight. @param requests in flight. */
+export const bytesInFlight = (name: CommandName, bytes: number, requests: number): number =>
   requests * bytes * (name === 'MGET' ? VALUES : 1)
 
 /** `64 B`, `16 kB`. */
 export const sizeText = (bytes: string | number): string =>
   Number(bytes) % 1_024 === 0 ? `${Number(bytes) / 1_024} kB` : `${bytes} B`
 
-/** What the source articles measured, by command and threads, with small values and one command at a time. */
+/** Commands per second in the source articles, by command and threads, with small values and no pipelines. */
 export const documents = {
   SET: { 1: 85_200, 4: 210_300 },
   GET: { 1: 87_500, 4: 215_800 },

@@ -16,7 +16,7 @@ import { fillKeys, redisForEach, startFilledRedis } from '../../drivers/redis/se
 import type { Experiment } from '../../experiment/experiment.ts'
 import { asCpu, asLatency, asRate, type Case, product } from '../../experiment/shape.ts'
 import {
-  bytesUnderWay,
+  bytesInFlight,
   type CommandName,
   commandNames,
   commandOf,
@@ -30,9 +30,9 @@ import { claimsOf, sectionsOf } from './report.ts'
 interface IoThreadsOptions extends BuildsOptions {
   threads: number[]
   commands: CommandName[]
-  /** Of a value. */
+  /** Sizes of the values. */
   bytes: number[]
-  /** Commands of a pipeline. */
+  /** Commands per pipeline. */
   pipeline: number[]
   connections: number
   rate?: number
@@ -40,28 +40,27 @@ interface IoThreadsOptions extends BuildsOptions {
 
 const cores = availableParallelism()
 
-/** For requests and replies that are under way. */
-const MOST_BYTES = 2 ** 30
+const MAX_BYTES_IN_FLIGHT = 2 ** 30
 
-/** What Redis's I/O threads take off its main thread, and where they raise the rate. */
+/** Rate and CPU time with and without Redis's I/O threads. */
 export const ioThreads: Experiment<IoThreadsOptions, (one: Case) => RedisServer> = {
   name: 'io-threads',
   title: 'Redis: I/O threads',
   summary: 'GET, SET, MGET of 10 and LPUSH with I/O threads, by size of the values and pipeline',
   group: 'Redis',
   about: `
-The source articles' Redis 6.2 on 24 cores went from 87,500 to 215,800 GET/s with four threads, and no higher
-with eight: then the main thread, which executes all commands, is the limit. The setting counts the main
-thread; 1 is off.
+In the source articles, Redis 6.2 on 24 cores went from 87,500 to 215,800 GET/s with four threads, and not higher
+with eight, because the main thread, which executes all commands, became the bottleneck. The setting io-threads
+includes the main thread; 1 means off.
 
-Commands: GET, SET, MGET of 10 keys, LPUSH (each 64th command is an LTRIM, which keeps the list short), and
-MIX, SET and GET in turn as memtier sends them. Connections use TCP. The generator makes its requests before
-the run and does not read replies from 4 kB on: it counts their bytes, and Redis's own counters must have no
-error and no missing key.
+Commands: GET, SET, MGET of 10 keys, LPUSH (every 64th command is an LTRIM that keeps the list short), and MIX:
+SET and GET in turn, as memtier sends them. Connections use TCP. The generator builds its requests before the run
+and does not read replies of 4 kB or more: it counts their bytes, and Redis's counters of errors and missing keys
+must be 0.
 
-Rates rise only where Redis's threads and the load have cores. The CPU time of each thread per command says
-what should happen with more of them; that is an extrapolation, and marked so. At a fixed --rate latencies
-can be compared, but each command costs the main thread more.
+Rates rise only if there are enough cores for Redis's threads and the load. The CPU time of each thread per command
+predicts the rate with more cores; this extrapolation is labelled in the report. With a fixed --rate, latencies can
+be compared, but each command needs more CPU time of the main thread.
 
 Examples:
   npm run load -- io-threads --threads 1,2,3,4,8
@@ -75,14 +74,15 @@ Examples:
     addBuilds(command, ['patched'])
     const threads = cores < 4 ? [1, 3] : [1, 4, 8]
     const sizes = [64, 1_024, 16_384, 65_536]
-    const together = 'commands that a connection sends at a time'
+    const perPipeline = 'commands per pipeline'
+    const total = 'commands/s of all connections (default: no limit)'
     command
       .addOption(numbersOption('--threads <list>', 'settings of io-threads', [1, 128], threads))
       .addOption(namesOption('--commands <list>', commandNames))
       .addOption(numbersOption('--bytes <list>', 'sizes of the values', [1, 2 ** 24], sizes))
-      .addOption(numbersOption('--pipeline <list>', together, [1, 1_000], [1, 8]))
-      .option('--connections <n>', 'long ones', wholeNumber(1, 10_000), 50)
-      .option('--rate <n>', 'commands/s in all (default: no limit)', wholeNumber(1, 1_000_000))
+      .addOption(numbersOption('--pipeline <list>', perPipeline, [1, 1_000], [1, 8]))
+      .option('--connections <n>', 'long-lived connections', wholeNumber(1, 10_000), 50)
+      .option('--rate <n>', total, wholeNumber(1, 1_000_000))
   },
   isolated: ({ builds }) => builds,
 
@@ -106,7 +106,7 @@ Examples:
   doubts: {
     generator: {
       ...limitedByGenerator,
-      text: "The generator was busy or waited for a core all the time, Redis's main thread was not: with a core more the rate would be higher.",
+      text: "The generator was busy or waited for a core all the time, Redis's main thread was not. With one more core, the rate would be higher.",
       keepsRatios: true,
     },
     crowded: {
@@ -122,10 +122,10 @@ Examples:
     await requireConnections(connections)
     for (const one of product({ name: commands, size: bytes, commands: pipeline })) {
       const { name, size } = one
-      if (bytesUnderWay(name, size, connections * one.commands) <= MOST_BYTES) continue
+      if (bytesInFlight(name, size, connections * one.commands) <= MAX_BYTES_IN_FLIGHT) continue
       const what = `${name} of ${sizeText(size)}, pipeline ${one.commands}`
       throw new Problem(
-        `${what}: ${connections} connections could have more than 1 GB under way. Give fewer --connections, --bytes or --pipeline.`,
+        `${what}: ${connections} connections could have more than 1 GB in flight. Reduce --connections, --bytes or --pipeline.`,
       )
     }
     return await redisForEach(context, product({ build: builds, threads }), (one) => {
@@ -161,8 +161,8 @@ Examples:
 }
 
 /**
- * Does some work, with an empty list, and returns what went wrong as Redis counted it: in replies that nobody read,
- * too.
+ * Deletes the list, runs `work`, and returns Redis's counters of error replies and missing keys. They also cover
+ * replies that the generator did not read.
  */
 export async function countFailures<Result>(
   { socket }: Pick<RedisServer, 'socket'>,

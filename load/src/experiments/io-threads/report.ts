@@ -16,29 +16,30 @@ import { documents } from './commands.ts'
 
 const RATE = 'perSecond'
 
-/** A rate counts as higher, or lower, when it is so by this factor in every round. */
+/** A gain or loss is a rate that differs by at least this factor in every round. */
 const CLEAR = 1.1
 const gains = ({ ratio, isSure }: Compared) => isSure && ratio !== null && ratio.min >= CLEAR
 const loses = ({ ratio, isSure }: Compared) => isSure && ratio !== null && ratio.max <= 1 / CLEAR
 
-/** From this many rows on, the terminal shows the summaries only. */
+/** With more rows, the terminal shows the summaries only. */
 const MANY = 40
 
-/** A row beside the one that differs from it in nothing but having the fewest threads. */
+/** A row and its baseline, the same case with the fewest threads. */
 interface Compared {
   row: Row
   base: Row
   threads: number
   ratio: Ratio | null
-  /** Other programs slow down one thread more than several. */
+  /** Whether both rows are undisturbed. Other programs slow down one thread more than several. */
   isSure: boolean
-  /** CPU time per command of the main thread, and of the I/O threads together, in microseconds. */
+  /** CPU time of the main thread per command, in microseconds. */
   main: number
+  /** CPU time of all I/O threads per command, in microseconds. */
   io: number
   /**
-   * How many times the rate without I/O threads it should be if each thread had a core: the main thread does its
-   * part of a command while the I/O threads share theirs, and the slower of the two sets the pace. NaN with so few
-   * connections that they cannot keep all of them busy: an I/O thread serves whole connections.
+   * The extrapolated ratio to the rate without I/O threads, if each thread had its own core: the main thread and the
+   * I/O threads work at the same time, and the slower side limits the rate. NaN with fewer than two connections per
+   * thread, because an I/O thread serves whole connections.
    */
   times: number
 }
@@ -80,7 +81,7 @@ export function sectionsOf(rows: Rows, result: Result): Section[] {
   ]
 }
 
-/** Two tables with a line for each load, and columns for the settings. */
+/** Two tables, measured and extrapolated, with a line for each load and columns for the settings. */
 function summaries(rows: Rows, result: Result, load: string): Section[] {
   const compared = comparedOf(rows, result)
   const settings = [...new Set(compared.map(({ threads }) => threads))].toSorted((a, b) => a - b)
@@ -142,25 +143,25 @@ function summaries(rows: Rows, result: Result, load: string): Section[] {
   return [measured, extrapolated]
 }
 
-/** Those of which something can be extrapolated, the largest gain first. */
+/** The rows with an extrapolation, the largest gain first. */
 const extrapolatedOf = (all: readonly Compared[]): Compared[] =>
   all.filter(({ times }) => times > 0).toSorted((a, b) => b.times - a.times)
 const shouldGain = ({ times }: Compared) => times >= CLEAR
 const timesText = ({ times, threads }: Compared) => `${figure(times)} times with ${threads}`
 
-/** The fewest threads that should gain. */
+/** The smallest setting with an extrapolated gain. */
 const firstGain = (all: readonly Compared[]): number | undefined =>
   all
     .filter(shouldGain)
     .map(({ threads }) => threads)
     .toSorted((a, b) => a - b)[0]
 
-/** The marks stand beside the figure that they are about. */
+/** A figure followed by the marks of its row. */
 const marked = (row: Row, text: string): string =>
   [text, ...row.doubts.map(({ mark }) => mark)].join(' ')
 
 const theirs = documented('articles commands/s', documents, 'command', 'threads')
-/** They had small values, and no pipelines. */
+/** The source articles measured small values without pipelines. */
 const asDocumented: Column = {
   ...theirs,
   cell(row, rows) {

@@ -25,7 +25,7 @@ import {
   type Arrivals,
   arrivals,
   arrivalTimes,
-  MOST_SECONDS,
+  MAX_SECONDS,
   requireBounded,
   secondsAt,
 } from '../../drivers/pacer/arrivals.ts'
@@ -43,37 +43,36 @@ import { type Column, errors, sectionOf } from '../../reporting/columns.ts'
 import { givenRates, perSecond, type Rate, ratesOf, sharesOfCapacity } from './rates.ts'
 
 interface LatencyOptions extends WorkloadFlags, TargetOptions {
-  /** Requests per second, instead of shares. */
+  /** In requests per second. Replaces `shares`. */
   rate?: number[]
-  /** Of the slowest variant's capacity, in percent. */
+  /** Percent of the slowest variant's capacity. */
   shares: number[]
   arrivals: Arrivals
-  /** Of each variant at each rate, over all rounds; 0 for runs that are all equally long. */
+  /** The minimum for each variant at each rate, over all rounds; 0 for runs of equal length. */
   requests: number
 }
 
 type Bench = HttpBench & { rates: readonly Rate[]; generator: PacedGenerator }
 
-/** What each request took, of the programs that are known. */
 const costs = ['generatorBusy', 'apiCpuMicros', 'redisCpuMicros']
 
-/** The variants of the API beside each other, all at the same fixed rates. */
+/** Compares the latency of the variants of the API at the same fixed rates. */
 export const latency: Experiment<LatencyOptions, Bench> = {
   name: 'latency',
   title: 'Latency at a fixed rate',
-  summary: 'compare how long answers take at a fixed rate',
+  summary: 'compare the latency of the variants at fixed rates',
   group: 'Over HTTP',
   about: `
-Requests are due at a fixed rate, whatever the API does, as the visitors of a site come whether or not it is
-quick. The clock of a request starts when it is due, so a stall counts for every request that was due
-meanwhile; at full speed (npm run load -- http) it stops the requests, too, and hardly shows.
+An open loop: requests are due at a fixed rate, independent of the speed of the API, like the visitors of a site.
+Latency is measured from when a request is due, so a stall counts for every request that is due during it. At full
+speed (npm run load -- http), a stall also stops the requests and hardly shows.
 
-Each variant is run at full speed first. The rates are shares of what the slowest can do, the same for all.
---rate sets them instead; --compare takes those of that file. A request that fails, or still waits for a
-connection a second after the end, counts as slower than all others. A percentile is shown when at least ten
-requests are beyond it: p99.99 needs --requests 100000. docs/method.md has more.
+First, each variant runs at full speed. The rates are shares of the capacity of the slowest variant, and the same
+for all variants. --rate sets them instead; --compare uses the rates of that file. A request that fails, or still
+waits for a connection one second after the end, counts as slower than all others. A percentile is shown if at
+least ten requests are beyond it: p99.99 needs --requests 100000. Details: docs/method.md.
 
-Which stack is measured, the workloads and the environment variables: see npm run load -- http --help.
+For the measured stack, the workloads and the environment variables, see npm run load -- http --help.
 
 Examples:
   npm run load -- latency --variants naive,batch,connect-redis --shares 50,90
@@ -85,7 +84,7 @@ Examples:
   full: { rounds: 5, duration: 3, warmup: 2, requests: 100_000 },
   seconds: { quick: 50, usual: 140, full: 650 },
   configure(command) {
-    const shares = 'rates, in percent of what the slowest variant can do'
+    const shares = 'rates, in percent of the capacity of the slowest variant'
     command
       .addOption(numbersOption('--shares <list>', shares, [1, 1_000], [25, 50, 75, 90]))
       .addOption(
@@ -94,13 +93,16 @@ Examples:
           .conflicts('shares'),
       )
       .addOption(
-        new Option('--arrivals <how>', 'evenly spaced, or at random times of the same mean rate')
+        new Option(
+          '--arrivals <how>',
+          'evenly spaced, or a Poisson process with the same mean rate',
+        )
           .choices(arrivals)
           .default('even'),
       )
       .option(
         '--requests <n>',
-        `requests of each variant at each rate, over all rounds: makes runs longer than --duration where ${MOST_SECONDS} s are enough`,
+        `minimum requests of each variant at each rate, over all rounds: extends runs beyond --duration if ${MAX_SECONDS} s are enough`,
         wholeNumber(0, 10_000_000),
         0,
       )
@@ -159,9 +161,7 @@ Examples:
     const run = await runPaced(bench, api, { schedule, signal })
     const { due, ok, errors, late, max, cost } = run
     if (round === 0 && ok === 0) {
-      throw new Problem(
-        `No request succeeded for ${variant} (${errorKinds(errors)}): there is nothing to compare.`,
-      )
+      throw new Problem(`All requests to ${variant} failed in the warm-up (${errorKinds(errors)}).`)
     }
     const percentiles = percentileNames.map((name) => {
       const value = run.percentile(name)
@@ -185,7 +185,7 @@ Examples:
   claims: claimsOf,
 }
 
-/** The latencies of all rounds together, of the requests answered with 2xx. */
+/** The latencies of 2xx answers in all rounds. */
 const pooled = (samples: readonly Measured[]) =>
   together(samples.flatMap(({ histograms }) => histograms?.latency ?? []))
 
@@ -199,7 +199,6 @@ function longest(samples: readonly Measured[]): number | null {
   return values.length > 0 ? Math.max(...values) : null
 }
 
-/** `1,875 requests/s, 75 % of what the slowest can do`. */
 function rateText({ all: [first] }: Rows): string {
   const rate = perSecond(first?.median('rate') ?? Number.NaN)
   const at = first?.text('at') ?? ''
@@ -238,7 +237,7 @@ function percentileColumn(name: Percentile): Column {
   }
 }
 
-/** At the highest rate at which most rows are sound: each variant beside the others. */
+/** The p99 of all variants at the highest rate at which the most rows have no marks. */
 function claimsOf(rows: Rows): string[] {
   const p99 = (row: Row) => row.value('p99') ?? FAILED
   const isSound = (row: Row) => row.doubts.length === 0 && Number.isFinite(p99(row))
@@ -247,6 +246,6 @@ function claimsOf(rows: Rows): string[] {
   const best = sound.findLast(({ all }) => all.length === most)
   if (!best) return []
   const sorted = best.all.toSorted((a, b) => p99(a) - p99(b))
-  const told = sorted.map((row) => `${figure(p99(row))} ms with ${row.subject}`)
-  return [`At ${rateText(best)}, 99 % of the answers take at most ${told.join(', ')}.`]
+  const texts = sorted.map((row) => `${figure(p99(row))} ms with ${row.subject}`)
+  return [`At ${rateText(best)}, 99 % of the answers take at most ${texts.join(', ')}.`]
 }

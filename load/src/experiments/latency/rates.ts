@@ -7,9 +7,10 @@ import { figure } from '../../experiment/figures.ts'
 import type { Result } from '../../experiment/result.ts'
 import { orderOf } from '../../experiment/rounds.ts'
 
-/** A rate in requests per second. `at` is the value of the factor: `50 %`, or `500 requests/s`. */
 export interface Rate {
+  /** The value of the factor: `50 %`, or `500 requests/s`. */
   at: string
+  /** Requests per second. */
   rate: number
 }
 
@@ -19,20 +20,19 @@ const CAPACITY_S = 2
 /** `2,397 requests/s`. */
 export const perSecond = (rate: number) => `${rate.toLocaleString('en-US')} requests/s`
 
-/** Rates that the user gave. */
+/** The rates of `--rate`. */
 export const givenRates = (rates: readonly number[]): Rate[] =>
   ascending(rates.map((rate) => ({ at: perSecond(rate), rate })))
 
-/** The rates of an older result, to be compared with it. */
+/** The rates of an older result, for a comparison. */
 export const ratesOf = ({ samples }: Result): Rate[] =>
   ascending(samples.map((one) => ({ at: String(one.case.at), rate: one.values.rate ?? 0 })))
 
 /**
- * Runs each variant at full speed, and prints how fast that was. The rates are shares of what the slowest one
- * answered.
+ * Runs each variant at full speed, prints the rates, and returns shares of the lowest one.
  *
  * @param shares in percent.
- * @throws Problem when a variant answers nothing; the reason of the signal.
+ * @throws Problem when all requests to a variant fail; the reason of the signal.
  */
 export async function sharesOfCapacity(
   bench: HttpBench,
@@ -51,14 +51,14 @@ export async function sharesOfCapacity(
     }
   }
   const capacities = [...rates].map(([variant, own]) => ({ variant, rate: median(own) }))
-  const told = capacities.map(({ variant, rate }) => `${variant} ${figure(rate)}`)
-  print(`At full speed, requests/s: ${told.join(', ')}. The shares are of the lowest.\n`)
+  const texts = capacities.map(({ variant, rate }) => `${variant} ${figure(rate)}`)
+  print(`At full speed, requests/s: ${texts.join(', ')}. The rates are shares of the lowest.\n`)
   const slowest = Math.min(...capacities.map(({ rate }) => rate))
   const atShare = (share: number) => Math.max(1, Math.round((slowest * share) / 100))
   return ascending(shares.map((share) => ({ at: `${share} %`, rate: atShare(share) })))
 }
 
-/** Each rate once: of a low capacity, several shares may be the same rate. */
+/** Sorts the rates and removes duplicates: with a low capacity, several shares may be the same rate. */
 function ascending(rates: readonly Rate[]): Rate[] {
   const different = new Map(rates.map((one) => [one.rate, one]))
   return [...different.values()].toSorted((a, b) => a.rate - b.rate)

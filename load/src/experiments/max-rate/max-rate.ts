@@ -30,7 +30,7 @@ import { range, ratio, sectionOf } from '../../reporting/columns.ts'
 import { highestRate } from './search.ts'
 
 interface MaxRateOptions extends WorkloadFlags, TargetOptions {
-  /** `p99<10` */
+  /** Such as `p99<10`, in milliseconds. */
   limit: string
   from: number
   runs: number
@@ -39,29 +39,29 @@ interface MaxRateOptions extends WorkloadFlags, TargetOptions {
 
 type Bench = HttpBench & {
   readonly generator: PacedGenerator
-  /** Where the next search of a variant begins. */
+  /** The first rate of the next search, by variant. */
   readonly starts: Map<string, number>
 }
 
 const RATE = 'highestRate'
 const PRECISION = 1.05
-/** How many requests a run needs for ten of them to be beyond a percentile. */
+/** The number of requests in a run for ten of them to be beyond a percentile. */
 const requestsFor = (percentile: Percentile) => Math.ceil(10 / (1 - shareOf(percentile)))
 
-/** The highest rate at which each variant still answers in time. */
+/** Searches for the highest rate of each variant within a latency limit. */
 export const maxRate: Experiment<MaxRateOptions, Bench> = {
   name: 'max-rate',
   title: 'The highest rate within a latency limit',
   summary: 'search for the highest rate at which a percentile stays below a limit',
   group: 'Over HTTP',
   about: `
-An open loop, as npm run load -- latency: requests are due at a rate, and the clock of each starts when it is
-due. The first rate is doubled or halved until one rate holds and one does not, and the rates between them are
-tried until they are within ${Math.round((PRECISION - 1) * 100)} %. A rate fails after two runs in which the percentile was not below the limit;
-requests that fail count as slower than all others. A run lasts --duration, or longer until ten requests
-are beyond the percentile (20 s at most); --runs bounds a search.
+An open loop, like npm run load -- latency: requests are due at a fixed rate, and latency is measured from when a
+request is due. The rate is doubled or halved until one rate is within the limit and one is not. Then the rates
+between them are tried, until the result is within ${Math.round((PRECISION - 1) * 100)} %. A rate is rejected after two runs in which the percentile
+was not below the limit. Requests that fail count as slower than all others. A run takes --duration, or longer (up
+to 20 s) if ten requests beyond the percentile need more time. --runs limits the number of runs of a search.
 
-Which stack is measured, other services, workloads and environment variables: npm run load -- http --help.
+For the measured stack, other services, workloads and environment variables, see npm run load -- http --help.
 
 Examples:
   npm run load -- max-rate --limit 'p99<5'
@@ -74,14 +74,17 @@ Examples:
   configure(command: Command) {
     command
       .addOption(
-        new Option('--limit <condition>', 'a percentile and milliseconds')
+        new Option('--limit <condition>', 'a percentile and its limit in milliseconds')
           .argParser((text) => requireLimit(text))
           .default('p99<10'),
       )
       .option('--from <rate>', 'the first rate, in requests/s', wholeNumber(1, 1_000_000), 1_000)
-      .option('--runs <n>', 'runs of a search, at most', wholeNumber(1, 100), 20)
+      .option('--runs <n>', 'maximum runs of a search', wholeNumber(1, 100), 20)
       .addOption(
-        new Option('--arrivals <how>', 'evenly spaced, or at random times of the same mean rate')
+        new Option(
+          '--arrivals <how>',
+          'evenly spaced, or a Poisson process with the same mean rate',
+        )
           .choices(arrivals)
           .default('even'),
       )
@@ -102,7 +105,7 @@ Examples:
     ...pacedDoubts,
     imprecise: {
       mark: '‡',
-      text: 'The search ended (--runs) before it was as precise as 5 %: the highest rate may be higher.',
+      text: 'The search ended at --runs before it reached a precision of 5 %. The highest rate may be higher.',
     },
   },
   loadOptions: ['connections', 'arrivals', 'limit', 'duration', ...requestOptionNames],
@@ -136,14 +139,14 @@ Examples:
       const schedule = arrivalTimes({ ...options, rate, seconds, seed: options.seed + round })
       const paced = await runPaced(bench, api, { schedule, signal })
       const failed = paced.ok < paced.due
-      // Of few requests, all must be below the limit.
+      // With too few requests for the percentile, all of them must be below the limit.
       const latency = paced.percentile(percentile) ?? (failed ? FAILED : (paced.max ?? FAILED))
       const isHeld = latency < milliseconds
       const text = latency === FAILED ? 'failed' : `${figure(latency)} ms`
       note(`${rate.toLocaleString('en-US')} requests/s: ${text}${isHeld ? '' : ', too slow'}`)
       foreignCpuSeconds += paced.cost.foreignCpuSeconds
       if (isHeld) latencyAtBest = latency
-      // If the generator was the limit there, the highest rate is its own.
+      // If the generator was the bottleneck at that rate, the result is the generator's limit.
       else if (rate <= (lowestFailed?.rate ?? rate)) lowestFailed = { rate, doubts: paced.doubts }
       return isHeld
     }
@@ -204,6 +207,6 @@ function limitOf(text: string): { percentile: Percentile; milliseconds: number }
   const milliseconds = Number(value)
   if (percentile && milliseconds > 0) return { percentile, milliseconds }
   throw new InvalidArgumentError(
-    `It must be like 'p99<5', in milliseconds, with one of ${percentileNames.join(', ')}.`,
+    `It must have the form 'p99<5', in milliseconds, with one of ${percentileNames.join(', ')}.`,
   )
 }

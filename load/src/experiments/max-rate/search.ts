@@ -3,19 +3,19 @@ interface SearchOptions {
   start: number
   /** The result is within this factor of the highest rate: 1.05 for 5 %. */
   precision: number
-  /** At most so many runs. */
+  /** The maximum number of runs. */
   runs: number
 }
 
 const [LOWEST, HIGHEST] = [1, 1_000_000]
 
 /**
- * Searches for the highest rate that holds: doubles or halves the first one until one holds and one does not,
- * then tries between the two. A rate is rejected after two runs that fail, since other programs may disturb one.
+ * Searches for the highest rate that holds. Doubles or halves the first rate until one rate holds and one does not,
+ * then tries rates between them. A rate is rejected after two failed runs, because other programs may disturb one.
  *
- * @param holds runs a rate in requests per second.
- * @returns the highest rate that held, null for none; how many runs there were; whether it
- *   is as precise as asked for, and not ended by `runs`.
+ * @param holds measures whether a rate in requests per second is within the limit.
+ * @returns the highest rate that held, or null; the number of runs; whether the search reached the precision before
+ *   `runs` ended it.
  */
 export async function highestRate(
   holds: (rate: number) => Promise<boolean>,

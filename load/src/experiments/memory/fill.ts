@@ -4,9 +4,9 @@ import { newSecret } from '@onetrip/stack/places.ts'
 
 export interface Shape {
   sessions: number
-  /** That each session viewed. */
+  /** Items viewed by each session. */
   items: number
-  /** Of the session's data: one field. 0 for none. */
+  /** Size of the session's data, which is one field; 0 for no data. */
   dataBytes: number
 }
 
@@ -14,19 +14,19 @@ interface FillOptions {
   url: string
   partitions: number
   signal: AbortSignal
-  /** Called after each twentieth. */
+  /** Called about 20 times. @param share 0 to 1. */
   progress(share: number): void
 }
 
 const IN_FLIGHT = 256
-/** Sessions view these, each others of them, unless one views more than so many. */
+/** The number of different items, unless a session views more. */
 const ITEMS = 1_000
 
 /**
- * Logs users in, each once, has them view items, and writes data, by the store's own calls: the layout, the
- * encodings and the lengths are those of real sessions.
+ * Logs users in, records views and writes data with the store's own calls, so that keys, encodings and lengths are
+ * those of real sessions.
  *
- * @throws what a call throws; the reason of the signal.
+ * @throws the error of a call; the reason of the signal.
  */
 export async function fillStore(
   { sessions, items, dataBytes }: Shape,
@@ -36,7 +36,7 @@ export async function fillStore(
     ...{ url, keys: partitionedKeys(partitions), tokens: { secrets: [newSecret()] } },
     ...{ janitor: false, deadlineMs: 60_000 },
   })
-  // As JSON it has two quotes.
+  // JSON adds two quotes.
   const basket = dataBytes > 0 ? 'x'.repeat(Math.max(0, dataBytes - 2)) : null
   let next = 0
   const fill = async () => {

@@ -21,41 +21,41 @@ interface Bench {
   redis: Redis
 }
 
-/** The second filling without views has so many times the sessions. */
+/** The ratio of sessions in the two small data sets without views. */
 const FACTOR = 4
-/** Items that each session of a large filling viewed. */
+/** Items viewed by each session of a large data set. */
 const VIEWED = 5
 
-/** What sessions need of Redis's memory, by what they have. */
+/** Redis's memory by number of sessions, items viewed and data. */
 export const memory: Experiment<MemoryOptions, Bench> = {
   name: 'memory',
   title: 'Memory of Redis by sessions, items viewed and data',
-  summary: 'what a session, an item and data need of the memory of Redis',
+  summary: 'memory of Redis per session, item viewed and byte of data',
   group: 'The store',
   about: `
-Fills a node of a cluster (partitioned layout) by the store's own calls: each user logs in once, views items
-and has data. Then it reads how much used_memory has grown.
+Fills a node of a cluster (partitioned layout) with the store's own calls: each user logs in once, views items and
+has data. The result is the growth of used_memory.
 
-The small fillings say what a session, an item that it viewed, a byte of its data and the count of an item
-need; one session that viewed very many items shows the latter. A cluster needs about 2 kB for each slot that
-has keys, which two small fillings without views tell from the sessions. The large ones show whether that
-holds with more sessions (npm run capacity -- --check).
+The small data sets show the memory of a session, of an item that it viewed, of a byte of its data, and of the
+count of an item (by one session that viewed very many items). A cluster also needs about 2 kB for each slot that
+has keys; two small data sets without views separate this from the memory of sessions. The large data sets show
+whether the figures hold for more sessions (npm run capacity -- --check).
 
-A session id has 32 characters, a user's name about 10, an item's about 13.
+Session ids have 32 characters, names of users about 10, names of items about 13.
 
 Examples:
-  npm run load -- memory --large 1000000     # without 5 million: they take minutes and 6 GB`,
+  npm run load -- memory --large 1000000     # without 5 million sessions, which take minutes and 6 GB`,
   rounds: 1,
   duration: null,
   quick: { small: 2_000, large: [] },
   seconds: { quick: null, usual: null, full: null },
   configure(command) {
     const large = [1_000_000, 5_000_000]
-    const about = `sessions of large fillings, each with ${VIEWED} items viewed`
+    const about = `sessions of the large data sets, each with ${VIEWED} items viewed`
     command
       .addOption(numbersOption('--large <list>', about, [1, 1e8], large))
-      .option('--small <n>', 'sessions of the small fillings', wholeNumber(1_000, 1e6), 100_000)
-      .option('--partitions <n>', 'of the layout', wholeNumber(1, 16_384), 64)
+      .option('--small <n>', 'sessions of the small data sets', wholeNumber(1_000, 1e6), 100_000)
+      .option('--partitions <n>', 'number of partitions', wholeNumber(1, 16_384), 64)
   },
 
   factors: [
@@ -75,7 +75,7 @@ Examples:
 
   async prepare(context) {
     const [server] = await startCluster(context, 1, { maxmemory: '0' })
-    if (!server) throw new RangeError('a cluster has a node')
+    if (!server) throw new RangeError('the cluster has no node')
     const redis = new Redis(server.socket)
     context.defer(() => redis.disconnect())
     return { server, redis }

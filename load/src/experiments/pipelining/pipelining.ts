@@ -20,14 +20,14 @@ interface PipeliningOptions {
 
 interface Bench {
   server: RedisServer
-  /** Requests per second of each case in its warm-up: a run has as many as fill its duration. */
+  /** Requests per second in the warm-up of each case, to compute the number of requests for the duration. */
   rates: Map<Case, number>
 }
 
-/** Requests of the warm-up of a single command. */
+/** Requests in the warm-up of a single command. */
 const FIRST_REQUESTS = 20_000
 
-/** As redis-benchmark's own. */
+/** The value that redis-benchmark uses. */
 const VALUE = 'xxx'
 
 const isVariadic = (command: string) => command.startsWith('M')
@@ -38,19 +38,19 @@ const documents = {
   GET: { 1: 70_671, 100: 826_446 },
 }
 
-/** What it is worth to send many commands at once, and to ask for many keys in one command. */
+/** Throughput and CPU time of pipelines, and of commands with many keys. */
 export const pipelining: Experiment<PipeliningOptions, Bench> = {
   name: 'pipelining',
   title: 'Redis: pipelines',
-  summary: 'GET and SET in pipelines of 1 to 100, beside MGET and MSET',
+  summary: 'GET and SET in pipelines of 1 to 100, and MGET and MSET',
   group: 'Redis',
   about: `
-The source articles ran redis-benchmark with and without -P 100, and 50 clients. Rates are counted in values: each
-GET or SET of a pipeline reads or writes one, an MGET of 10 reads 10. The latency is that of a whole
-pipeline, from its write to the first byte of an answer.
+The source articles ran redis-benchmark with 50 clients, with and without -P 100. Rates count values: a GET or SET
+reads or writes one value, an MGET of 10 keys reads 10. The latency is from the write of a pipeline to the first
+byte of a reply.
 
-With short pipelines redis-benchmark, which has one thread, is the limit (marked *). Trust the CPU time that
-Redis spends on a value, and the ceiling: the rate at which its main thread would be busy all the time.
+With short pipelines, redis-benchmark limits the rate, because it has one thread (these rows are marked *). Use the
+CPU time of Redis per value, and the ceiling: the rate at which Redis's main thread would be busy all the time.
 
 Examples:
   npm run load -- pipelining --pipelines 1,8,16,32 --keys 16`,
@@ -61,9 +61,9 @@ Examples:
   configure(command) {
     const sizes = [1, 2, 5, 10, 20, 50, 100]
     command
-      .addOption(numbersOption('--pipelines <list>', 'commands in one write', [1, 10_000], sizes))
-      .addOption(numbersOption('--keys <list>', 'keys in one MGET or MSET', [2, 1_000], [10, 100]))
-      .option('--clients <n>', 'connections', wholeNumber(1, 1_000), 50)
+      .addOption(numbersOption('--pipelines <list>', 'commands per pipeline', [1, 10_000], sizes))
+      .addOption(numbersOption('--keys <list>', 'keys per MGET or MSET', [2, 1_000], [10, 100]))
+      .option('--clients <n>', 'number of connections', wholeNumber(1, 1_000), 50)
   },
 
   factors: [{ name: 'command' }, { name: 'values', label: 'values per round trip' }],
@@ -95,7 +95,7 @@ Examples:
     return { server, rates: new Map() }
   },
 
-  /** A single GET and a single SET are always among them: the others are compared with these. */
+  /** A single GET and a single SET are always included, because they are the baselines. */
   cases: (_, { pipelines, keys }) =>
     [
       ...product({ values: [...new Set([1, ...pipelines])], command: ['GET', 'SET'] }),
@@ -153,7 +153,7 @@ Examples:
   claims: (rows) => ['GET', 'SET'].flatMap((command) => claimsOf(command, rows.where({ command }))),
 }
 
-/** What the longest pipeline of a command is worth, and why. */
+/** The gain of the longest pipeline, and the CPU time of a round trip and of a command. */
 function claimsOf(command: string, { all }: Rows): string[] {
   const [first, last] = [all[0], all.at(-1)]
   const times = first && last?.ratio('valuesPerSecond', first)

@@ -3,24 +3,24 @@ import { readFile, writeFile } from 'node:fs/promises'
 import { promisify } from 'node:util'
 import { messageOf, Problem } from '@onetrip/stack/problem.ts'
 
-// What is set here belongs to the network namespace of this process; see `isolateProcess`.
+// All settings are those of the network namespace of this process, see `isolateProcess`.
 
-/** An address that the kernel does not take for loopback although it never leaves the namespace. */
+/** An address within the namespace that the kernel does not treat as loopback. */
 export const OTHER_ADDRESS = '10.211.55.1'
 
 export const HOW_TO_RUN =
-  'Run it as root, or as "unshare -r npm run load -- ports", and outside of a container.'
+  'Run it as root, or as "unshare -r npm run load -- ports", outside of containers.'
 
 /**
- * Changes settings below `net.ipv4`.
+ * Changes settings of `net.ipv4`.
  *
- * @throws Problem where the settings of a namespace cannot be changed.
+ * @throws Problem when this process lacks the permission.
  */
 export async function setNetwork(settings: Record<string, string | number>): Promise<void> {
   for (const [name, value] of Object.entries(settings)) {
     await writeFile(`/proc/sys/net/ipv4/${name}`, String(value)).catch((cause) => {
       throw new Problem(
-        `The setting net.ipv4.${name} cannot be changed here (${cause.code}), not even in a network namespace of its own. ${HOW_TO_RUN}`,
+        `The setting net.ipv4.${name} of the network namespace cannot be changed (${cause.code}). ${HOW_TO_RUN}`,
         { cause },
       )
     })
@@ -28,28 +28,30 @@ export async function setNetwork(settings: Record<string, string | number>): Pro
 }
 
 /**
- * Gives the namespace its other address.
+ * Adds `OTHER_ADDRESS` to the namespace.
  *
- * @throws Problem where the program `ip` (iproute2) is missing.
+ * @throws Problem when the program `ip` (iproute2) is missing or fails.
  */
 export async function addOtherAddress(): Promise<void> {
   const args = ['address', 'add', `${OTHER_ADDRESS}/32`, 'dev', 'lo']
   await promisify(execFile)('ip', args).catch((cause) => {
     throw new Problem(
-      `--cases: those at another address need the program ip (iproute2): ${messageOf(cause)}`,
+      `--cases: the cases with another address need the program ip (iproute2): ${messageOf(cause)}`,
       { cause },
     )
   })
 }
 
-/** Connections in TIME_WAIT, where the side that closed first holds a port. */
+/** Counts connections in TIME_WAIT, see `timeWaitIn`. */
 export const timeWaitOf = async (serverPort: number) =>
   timeWaitIn(await readFile('/proc/self/net/tcp', 'utf8'), serverPort)
 
 /**
- * Of all servers and clients of the namespace, and of one server's clients and on that server's side.
+ * Counts connections in TIME_WAIT. The side that closes first keeps its port in this state.
  *
- * @param table as `/proc/net/tcp` (proc_net_tcp(5)) shows it.
+ * @param table in the format of `/proc/net/tcp` (proc_net_tcp(5)).
+ * @returns the connections of all servers of the namespace; those on the side of this server's clients; those on the
+ *   side of this server.
  */
 export function timeWaitIn(table: string, serverPort: number) {
   const port = `:${serverPort.toString(16).toUpperCase().padStart(4, '0')}`
@@ -57,7 +59,7 @@ export function timeWaitIn(table: string, serverPort: number) {
     const [, local, remote, state] = line.trim().split(/\s+/)
     return state === '06' ? [`${local} ${remote}`] : []
   })
-  // A line may come twice in a table that changes while it is read.
+  // A table that changes while it is read may have a line twice.
   const all = [...new Set(waiting)]
   return {
     all: all.length,

@@ -14,7 +14,7 @@ const atOther = { ...closes, otherAddress: true } as const
 
 const clients: Readonly<Record<string, Client>> = {
   'no-reuse': { ...closes, label: 'client closes' },
-  // Early, so that no connection of another case leaves TIME_WAIT meanwhile and makes room.
+  // An early case, so that no connection of other cases leaves TIME_WAIT during it and frees a port.
   'few-waiting': { ...closes, label: 'client closes, a tenth may wait', mayWait: 0.1 },
   'more-ports': { ...closes, label: 'client closes, more ports', portsFactor: 2 },
   loopback: { ...closes, label: 'client closes, kernel default', reuse: 2 },
@@ -27,20 +27,20 @@ const clients: Readonly<Record<string, Client>> = {
 const names = Object.keys(clients)
 const labelOf = (name: string | number) => clients[name]?.label ?? String(name)
 
-/** What a connection for each request does to a machine. */
+/** Exhausts the ports of a client that opens a connection for each request. */
 export const ports: Experiment<PortsOptions> = {
   name: 'ports',
   title: 'Running out of ports',
-  summary: 'run out of ports: what a connection for each request does to a machine',
+  summary: 'exhaust the ports of clients that open a connection for each request',
   group: 'Redis',
   about: `
-Records views at a steady rate with a connection each, in a network namespace with few ports, and measures
-when connecting first fails with ${EXHAUSTED} ("Cannot assign requested address"). The cases differ in what
-decides it: which side closes the connection, the number of ports (net.ipv4.ip_local_port_range),
-tcp_tw_reuse, tcp_max_tw_buckets, and whether the address of Redis is one of loopback.
+Records views at a constant rate, each with a new connection, in a network namespace with few ports. Measures when
+connecting first fails with ${EXHAUSTED} ("Cannot assign requested address"). The cases differ in the side that
+closes the connection, the number of ports (net.ipv4.ip_local_port_range), tcp_tw_reuse, tcp_max_tw_buckets, and
+whether the address of Redis is a loopback address.
 
-It needs the right to make a network namespace and to change its settings: run it as root or, where the
-system allows that, as "unshare -r npm run load -- ports", and outside of containers.
+The command needs permission to create a network namespace and to change its settings. Run it as root or, if the
+system allows it, as "unshare -r npm run load -- ports", outside of containers.
 
 Examples:
   npm run load -- ports --ports 20000 --rate 3000 --duration 15 --cases no-reuse`,
@@ -50,8 +50,8 @@ Examples:
   seconds: { quick: null, usual: null, full: 45 },
   configure(command) {
     command
-      .option('--ports <n>', 'ports that clients may have', wholeNumber(20, 20_000), 500)
-      .option('--rate <n>', 'views asked for per second', wholeNumber(1, 10_000), 1_000)
+      .option('--ports <n>', 'ports for clients', wholeNumber(20, 20_000), 500)
+      .option('--rate <n>', 'views per second', wholeNumber(1, 10_000), 1_000)
       .addOption(namesOption('--cases <list>', names))
   },
   isolated: () => ['patched'],
@@ -76,7 +76,7 @@ Examples:
   async prepare(_, { cases }) {
     if (!isIsolated()) {
       throw new Problem(
-        `This needs a network namespace of its own, which this system does not allow. ${HOW_TO_RUN}`,
+        `This experiment needs its own network namespace, but this process may not create one. ${HOW_TO_RUN}`,
       )
     }
     if (cases.some((name) => clients[name]?.otherAddress)) await addOtherAddress()

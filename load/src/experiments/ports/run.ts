@@ -16,24 +16,27 @@ import type { Measured } from '../../experiment/shape.ts'
 import { OTHER_ADDRESS, setNetwork, timeWaitOf } from './network.ts'
 
 export interface PortsOptions {
-  /** Ports that clients may have. */
+  /** The number of ports for clients. */
   ports: number
-  /** Views asked for per second. */
+  /** Views per second. */
   rate: number
   cases: string[]
 }
 
-/** A client, and the settings that decide whether it runs out of ports. */
+/** A client, and the network settings of its case. */
 export interface Client {
   readonly label: string
   readonly strategy: 'naive' | 'pipeline' | 'closes-itself'
-  /** How many times as many ports as the others it has. Default 1. */
+  /** Multiplies the number of ports. Default: 1. */
   readonly portsFactor?: number
   /** `tcp_tw_reuse`: 0 never, 1 always, 2 on loopback (the kernel's default). */
   readonly reuse: 0 | 1 | 2
-  /** The share of the ports that may wait; the kernel forgets the others at once. Default: all. */
+  /**
+   * The number of connections that may be in TIME_WAIT, as a share of the ports. The kernel discards others at once.
+   * Default: unlimited.
+   */
   readonly mayWait?: number
-  /** Whether Redis is reached by an address outside of loopback. */
+  /** Whether the address of Redis is not a loopback address. */
   readonly otherAddress?: boolean
 }
 
@@ -44,29 +47,29 @@ export const EXHAUSTED = 'EADDRNOTAVAIL'
 const FIRST_PORT = 20_000
 const SERVER_PORTS = '61000 65000'
 const LOOK_MS = 100
-/** Open connections, as a share of the ports: those that wait are to use them up. */
-const MOST_OPEN = 1 / 3
-/** Plenty, so that it limits nothing where it is not what is shown. */
-const ANY_NUMBER = 262_144
+/** The limit of open connections, as a share of the ports, so that closed connections use up the ports. */
+const MAX_OPEN_SHARE = 1 / 3
+/** A value of tcp_max_tw_buckets that no case reaches. */
+const UNLIMITED = 262_144
 const DEADLINE_MS = 2_000
 
-/** Runs a client against a Redis of its own, to which no other case has had connections. */
+/** Runs a client with its own Redis, so that there are no connections of other cases to it. */
 export async function runClient(client: Client, run: PortsRun): Promise<Measured> {
   const { reuse, otherAddress = false, mayWait } = client
   const ports = run.options.ports * (client.portsFactor ?? 1)
-  // Redis cannot listen on ports that the case before has used up either.
-  const any = { tcp_tw_reuse: 0, tcp_max_tw_buckets: ANY_NUMBER }
+  // Redis cannot listen on ports that the previous case has used up.
+  const any = { tcp_tw_reuse: 0, tcp_max_tw_buckets: UNLIMITED }
   await setNetwork({ ...any, ip_local_port_range: SERVER_PORTS })
   const server = await run.context.startRedis({
     build: 'patched',
     config: otherAddress ? { bind: OTHER_ADDRESS, 'protected-mode': 'no' } : {},
   })
-  // The connections of earlier cases count, too.
+  // tcp_max_tw_buckets also counts the connections of earlier cases.
   const { all } = await timeWaitOf(server.port)
   await setNetwork({
     ip_local_port_range: `${FIRST_PORT} ${FIRST_PORT + ports - 1}`,
     tcp_tw_reuse: reuse,
-    tcp_max_tw_buckets: mayWait ? Math.round(mayWait * ports) + all : ANY_NUMBER,
+    tcp_max_tw_buckets: mayWait ? Math.round(mayWait * ports) + all : UNLIMITED,
   })
   const host = otherAddress ? OTHER_ADDRESS : '127.0.0.1'
   const store = storeBy(client.strategy, `redis://${host}:${server.port}`)
@@ -108,9 +111,9 @@ async function recordViews(
     return waiting
   }
   const looking = setInterval(() => void look(), LOOK_MS)
-  const atOnce = Math.floor(MOST_OPEN * ports)
+  const atOnce = Math.floor(MAX_OPEN_SHARE * ports)
   const pace = { perSecond: rate, seconds: duration, signal, atOnce }
-  const { cpu } = await cpuDuring(server, () => callSteadily(record, pace)).finally(() =>
+  const { cpu } = await cpuDuring(server, () => callAtRate(record, pace)).finally(() =>
     clearInterval(looking),
   )
   const { server: waitingAtServer } = await look()
@@ -136,7 +139,7 @@ function storeBy(strategy: Client['strategy'], url: string): SessionStore {
     : createSessionStore({ ...options, strategy, url, deadlineMs: DEADLINE_MS })
 }
 
-/** As `naive-lean`, but it closes its connection itself, as most clients do, instead of sending QUIT. */
+/** Like `naive-lean`, but the client closes its connection itself, as most clients do, instead of sending QUIT. */
 const closingItself = (url: string): Sender => ({
   name: 'closes-itself',
   async send({ commands }) {
@@ -157,7 +160,7 @@ const closingItself = (url: string): Sender => ({
   close: async () => {},
 })
 
-/** The system's error code behind an error of the store or of the client: `EADDRNOTAVAIL`. */
+/** The system's error code among the causes of an error, such as `EADDRNOTAVAIL`; else the message. */
 export function kindOf(error: unknown): string {
   for (let at = error; at instanceof Error; at = at.cause) {
     if (at.name !== 'StoreError' && 'code' in at) return String(at.code)
@@ -166,12 +169,12 @@ export function kindOf(error: unknown): string {
 }
 
 /**
- * Begins calls at a steady rate, whatever becomes of them, and waits for them.
+ * Starts calls at a constant rate, independent of their duration, and waits for all of them.
  *
- * @param call never rejects.
- * @param pace `atOnce`: most calls in flight; those beyond it are left out.
+ * @param call must not reject.
+ * @param pace.atOnce the maximum number of calls in flight. Further calls are skipped.
  */
-export async function callSteadily(
+export async function callAtRate(
   call: () => Promise<void>,
   pace: { perSecond: number; seconds: number; atOnce: number; signal: AbortSignal },
 ): Promise<void> {

@@ -13,7 +13,7 @@ export interface RetentionOptions {
   batchSizes: number[]
 }
 
-/** Removes sessions; returns how many. */
+/** Removes sessions and returns their number. */
 export type CleanUp = () => Promise<number>
 
 const NONE = 'none'
@@ -40,7 +40,7 @@ export async function cleanUpOf(
   run: Run<RetentionOptions>,
 ): Promise<CleanUp> {
   const { kept, sessions, batchSizes } = run.options
-  // The textbook's way, for all sessions at once; their other records stay.
+  // Trims all sessions with one command. Other records of the sessions remain.
   const trimAtOnce = () => redis.zremrangebyrank(documentKeys.recent(''), 0, sessions - 1)
   if (name === NONE) return () => delay(QUIET_MS, 0, { signal: run.context.signal })
   if (name === AT_ONCE) return trimAtOnce
@@ -54,11 +54,11 @@ export async function cleanUpOf(
   const batchSize = batchSizes.find((size) => janitorOf(size) === name) ?? 0
   const never = { rescaleEverySeconds: NEVER, sweepEverySeconds: NEVER }
   const limits = { maxSessions: kept, batchSize, ...never }
-  // The victim's session counts towards the limit, too.
+  // The session of the observer counts towards the limit, too.
   return await janitor({ url, limits, untilSwept: false }, sessions + 1, run)
 }
 
-/** Other clients are served between the commands. */
+/** Trims with several commands. Redis serves other clients between them. */
 async function trimInPieces(redis: Redis, sessions: number, size: number): Promise<number> {
   let removed = 0
   while (removed < sessions) {
@@ -68,7 +68,7 @@ async function trimInPieces(redis: Redis, sessions: number, size: number): Promi
   return removed
 }
 
-/** A janitor that is connected already, so that its start is not measured. */
+/** Starts and connects a janitor, so that its start is not measured. */
 async function janitor(
   workerData: JanitorWork,
   expected: number,
@@ -78,11 +78,11 @@ async function janitor(
   defer(() => worker.terminate())
   await once(worker, 'message', { signal })
   const done = once(worker, 'message', { signal })
-  done.catch(() => {}) // the promise that is awaited rejects, too
+  done.catch(() => {}) // avoids an unhandled rejection before the promise is awaited
   return async () => {
     worker.postMessage('go')
     const [removed] = await done
     if (removed === expected) return removed
-    throw new Problem(`The janitor removed ${removed} sessions instead of ${expected}.`)
+    throw new Problem(`The janitor removed ${removed} sessions, but ${expected} were expected.`)
   }
 }

@@ -2,17 +2,15 @@ import { randomBytes } from 'node:crypto'
 import { documentKeys as keys } from '@onetrip/session-store'
 import type { Redis } from 'ioredis'
 
-// A user has a few devices, and has looked at a few items.
 const SESSIONS_PER_USER = 4
 const VIEWS_PER_SESSION = 5
 const ITEMS = 1_000
-/** Sessions were last seen within this time before now. */
+/** The oldest session was last seen this long ago. */
 const SEEN_WITHIN_SECONDS = 10 * 24 * 3600
 const PER_PIPELINE = 1_000
 
 /**
- * Writes the records of sessions whose users logged in and viewed items in the past: the store itself would
- * write them as of now.
+ * Writes the records of sessions that were last seen in the past. The store's own calls would write the current time.
  *
  * @throws when Redis refuses a command; the reason of `signal`.
  */
@@ -41,7 +39,7 @@ export async function fillSessions(
   }
 }
 
-/** As the store makes them: six bytes say when it was issued, the others are random. */
+/** A session id in the store's format: six bytes for the time of issue, the others random. */
 function idIssuedAt(seconds: number): string {
   const bytes = randomBytes(24)
   bytes.writeUIntBE(Math.floor(seconds * 1_000), 0, 6)

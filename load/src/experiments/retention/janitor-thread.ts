@@ -3,13 +3,13 @@ import { parentPort, workerData } from 'node:worker_threads'
 import { createSessionStore, type JanitorOptions } from '@onetrip/session-store'
 import { newSecret } from '@onetrip/stack/places.ts'
 
-// The store's janitor in a thread, and so an event loop, of its own. It posts a message when it is connected,
-// waits for one, and posts the number of sessions that it removed.
+// Runs the store's janitor in its own thread with its own event loop. It posts a message when it is connected, waits
+// for a message, runs, and posts the number of removed sessions.
 
 export interface JanitorWork {
   url: string
   limits: JanitorOptions
-  /** Whether it runs again until it has swept everything. */
+  /** Whether to run until the sweep is complete. */
   untilSwept: boolean
 }
 

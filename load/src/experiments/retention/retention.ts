@@ -25,23 +25,23 @@ interface Bench {
   redis: Redis
 }
 
-/** Shorter commands are not in the slow log. */
+/** The threshold of the slow log. */
 const REMEMBERED_MICROS = 200
 
-/** What trimming a big store does to those who use it. */
+/** The effect of trimming many sessions on other clients. */
 export const retention: Experiment<RetentionOptions, Bench> = {
   name: 'retention',
   title: 'Retention: sessions trimmed while others use the store',
-  summary: 'trim a million sessions to the limit, and show that nobody is held up',
+  summary: 'latency of views while the janitor ends a million sessions',
   group: 'The store',
   about: `
-Fills a Redis with sessions and has the store's janitor end those beyond the limit, while a victim records a
-view about every millisecond. SLOWLOG says what blocked Redis for 1 ms or more. As root, Redis gets priority
-over other programs, since a command that one of them interrupts takes longer, too.
+Fills a Redis with sessions. Then the store's janitor ends the sessions beyond the limit, while another client
+records a view about every millisecond. SLOWLOG shows the commands that block Redis for 1 ms or more. If the
+command runs as root, Redis gets priority over other programs, because interrupted commands take longer.
 
-For comparison, ZREMRANGEBYRANK takes the same number of sessions from the list of recent ones, by one command
-and in pieces as large as the janitor's batches, and the janitor's sweep removes what that leaves behind. Each
-run fills Redis anew.
+For comparison, ZREMRANGEBYRANK removes the same number of sessions from the set of recent sessions, with one
+command and in pieces as large as the janitor's batches. The janitor's sweep removes the records that this leaves
+behind. Each run fills Redis again.
 
 Examples:
   npm run load -- retention --sessions 200000 --batch-sizes 100,1000`,
@@ -51,10 +51,10 @@ Examples:
   seconds: { quick: null, usual: null, full: null },
   configure(command) {
     const count = wholeNumber(100, 20_000_000)
-    const sizes = 'sessions that one step of the janitor ends'
+    const sizes = 'sessions per step of the janitor'
     command
-      .option('--sessions <n>', 'beyond the limit, each with a list of views', count, 1_000_000)
-      .option('--kept <n>', 'the limit', count, 100_000)
+      .option('--sessions <n>', 'sessions beyond the limit', count, 1_000_000)
+      .option('--kept <n>', 'the limit of sessions', count, 100_000)
       .addOption(numbersOption('--batch-sizes <list>', sizes, [1, 1_000], [100]))
   },
 
@@ -93,7 +93,7 @@ Examples:
   async measure({ cleanUp }, { redis, store, server }, run) {
     const { options } = run
     await redis.flushall('SYNC')
-    const { token } = await store.login('victim')
+    const { token } = await store.login('observer')
     const sessions = options.kept + options.sessions
     await fillSessions(redis, sessions, run.context.signal)
     const remove = await cleanUpOf(String(cleanUp), server.url, redis, run)
@@ -101,13 +101,13 @@ Examples:
     const { result, cpu } = await cpuDuring(server, () => viewWhile(store, token, remove))
     const { removed, views } = result
     const slow = await slowCommands(redis)
-    await checkVictim(store, token, views.count)
+    await checkViews(store, token, views.count)
     return {
       values: {
         ...(removed > 0 && { removed, ...microsPer(cpu, removed) }),
         seconds: cpu.seconds,
         slow: slow.filter((milliseconds) => milliseconds >= 1).length,
-        longestMs: slow[0] ?? null, // none was remembered
+        longestMs: slow[0] ?? null, // null if the slow log is empty
         p50: views.percentile(50) / 1e6,
         p99: views.percentile(99) / 1e6,
         max: views.max / 1e6,
@@ -132,7 +132,7 @@ Examples:
   ],
 }
 
-/** The longest command of a row; the slow log has none that was shorter than this. */
+/** An upper bound of the longest command: the slow log has no shorter commands than its threshold. */
 const longestOf = (row: Row) =>
   figure(Math.max(REMEMBERED_MICROS / 1_000, ...row.values('longestMs')))
 
@@ -144,19 +144,19 @@ const janitorClaim = (row: Row) =>
 const trimClaim = (row: Row) =>
   `${row.subject[0]?.toUpperCase()}${row.subject.slice(1)} trimmed the list of recent sessions in ${medianOf(row, 'seconds')} s; it blocked Redis for at most ${longestOf(row)} ms at a time, and the longest view took ${medianOf(row, 'max')} ms.`
 
-/** Has Redis run before other programs where that is allowed. */
+/** Gives Redis the highest priority, if this process may do so. */
 async function prioritise({ pid }: RedisServer): Promise<void> {
   const highest = constants.priority.PRIORITY_HIGHEST
   try {
     setPriority(pid, highest)
-    // With autogroups (sched(7)) a priority counts within one session only, and each has one of its own.
+    // With autogroups (sched(7)), a nice value applies within a session only, and each session has its own.
     await writeFile(`/proc/${pid}/autogroup`, String(highest))
   } catch {
-    // We are not root, or there are no autogroups.
+    // This process is not root, or the kernel has no autogroups.
   }
 }
 
-/** How long commands took that took 0.2 ms or longer, in milliseconds, the longest first. */
+/** Execution times of the commands in the slow log in milliseconds, the longest first. */
 async function slowCommands(redis: Redis): Promise<number[]> {
   type Entry = readonly [id: number, time: number, micros: number, args: readonly string[]]
   const entries = (await redis.slowlog('GET', -1)) as Entry[]
@@ -164,14 +164,14 @@ async function slowCommands(redis: Redis): Promise<number[]> {
   return others.map(([, , micros]) => micros / 1_000).toSorted((a, b) => b - a)
 }
 
-/** Views an item about a thousand times a second, one call at a time, until the clean-up is done. */
+/** Records about a thousand views per second, one call at a time, until the clean-up is complete. */
 async function viewWhile(store: SessionStore, token: string, cleanUp: CleanUp) {
   const views = createHistogram({ figures: 3 })
   let working = true
   const removing = cleanUp().finally(() => {
     working = false
   })
-  removing.catch(() => {}) // should a view fail first
+  removing.catch(() => {}) // in case a view fails first
   for (; working; await delay(1)) {
     const start = process.hrtime.bigint()
     await store.recordView(token, 'item-0')
@@ -180,10 +180,10 @@ async function viewWhile(store: SessionStore, token: string, cleanUp: CleanUp) {
   return { removed: await removing, views }
 }
 
-/** A session that is used all the time is never ended, and each of its views counts. */
-async function checkVictim(store: SessionStore, token: string, views: number): Promise<void> {
+/** Checks that the session in use still exists, and that Redis counted all of its views. */
+async function checkViews(store: SessionStore, token: string, views: number): Promise<void> {
   await store.checkToken(token)
   const [item] = await store.popularItems(1)
   if (item?.views === views) return
-  throw new Problem(`The victim viewed ${views} times, but Redis counted ${item?.views} views.`)
+  throw new Problem(`${views} views were recorded, but Redis counted ${item?.views}.`)
 }

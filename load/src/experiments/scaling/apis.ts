@@ -13,22 +13,22 @@ import { type Variant, variantProgram } from '../../variants.ts'
 export interface RunningApi {
   variant: Variant
   url: string
-  /** Round trip of a PING to its Redis. */
+  /** Round trip time of a PING to its Redis. */
   pingMs: number
 }
 
-/** Cases with the same key are of the same API. */
+/** Cases with the same key share an API. */
 export const apiKey = ({ variant, workers, link }: Case) => `${variant} ${workers} ${link}`
 
-/** A link by its name, which says what it is. */
+/** Parses the name of a link. */
 export const linkOf = (name: Case[string] | undefined) => links(String(name))[0] as LinkPlan
 
-/** The longest that the API waits for Redis: over a distant link, a naive request takes seconds. */
+/** The API's deadline for Redis. Over a distant link, a naive request takes seconds. */
 const DEADLINE_MS = 60_000
 
 /**
- * Starts the APIs of the cases, and the links between them and Redis. They accept each other's tokens. At
- * the end they are stopped; the measurement ends when one of them does.
+ * Starts the APIs of the cases, and their links to Redis. The APIs accept each other's tokens. They are stopped at the
+ * end of the measurement; if one of them ends earlier, the measurement fails.
  *
  * @returns the APIs by `apiKey`.
  * @throws ProgramError when one does not start; the reason of `context.signal`.

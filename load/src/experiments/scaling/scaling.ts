@@ -31,7 +31,7 @@ import { errors, range, ratio, sectionOf } from '../../reporting/columns.ts'
 import { clientsOf, isContender } from '../../variants.ts'
 import { apiKey, linkOf, type RunningApi, startApis } from './apis.ts'
 
-/** The factors that change, one after the other. */
+/** The factors that the experiment varies, one at a time. */
 const series = ['connections', 'workers', 'link'] as const
 type Series = (typeof series)[number]
 
@@ -40,7 +40,7 @@ interface ScalingOptions extends Omit<WorkloadFlags, 'connections' | 'url'> {
   connections: number[]
   workers: number[]
   ioThreads: number
-  /** Names of links; each says what it is. */
+  /** Names of links, see `links` in links.ts. */
   links: string[]
 }
 
@@ -51,28 +51,28 @@ interface Bench {
   apis: ReadonlyMap<string, RunningApi>
 }
 
-/** What stays the same while something else changes. */
+/** The values of the factors that are not varied. */
 const usual = { connections: 64, workers: 1, link: 'loopback' }
 
 const usualLinks = ['unix', 'loopback', 'switch', '1ms@1Gb/s', 'vpn']
 const RATE = 'requestsPerSecond'
 
-/** The variants over HTTP while one thing changes: connections, workers, or the link to Redis. */
+/** Compares the variants over HTTP by connections, workers, and link to Redis. */
 export const scaling: Experiment<ScalingOptions, Bench> = {
   name: 'scaling',
   title: 'Scaling: connections, workers, distance to Redis',
   summary: 'compare the variants by connections, workers, and distance to Redis',
   group: 'Over HTTP',
   about: `
-Full speed, as with npm run load -- http, while one thing changes and the rest stays as it is: ${usual.connections}
-connections, one worker, Redis at 127.0.0.1.
-  connections   HTTP connections at the same time, 1 to 1,000. From 500 on a run takes at least 3 s
-  workers       processes of the API. Rows with too few cores for these and the generator are marked, and
-                say little about a bigger machine. Variants that are no strategy of the store have one
-  link          to Redis: Unix socket, loopback, and through a relay 0.271 ms (a switch), 1 ms, and
-                48 ms with 1.8 Mb/s (a VPN). From 10 ms on a run takes at least 6 s
+Full speed, like npm run load -- http. One factor varies, the others keep their defaults: ${usual.connections} connections, one
+worker, Redis at 127.0.0.1.
+  connections   concurrent HTTP connections, 1 to 1,000. With 500 or more, a run takes at least 3 s
+  workers       processes of the API. Rows with fewer cores than workers and generator are marked, and do not
+                predict results of larger machines. Only strategies of the store can have several workers
+  link          to Redis: Unix socket, loopback, and through a relay with 0.271 ms (a switch), 1 ms, and 48 ms
+                at 1.8 Mb/s (a VPN). With 10 ms or more, a run takes at least 6 s
 
-It starts its own Redis, APIs and relays, and removes them afterwards.
+The command starts its own Redis, APIs and relays, and stops them at the end.
 
 Examples:
   npm run load -- scaling --only link --links loopback,switch,5ms@100Mb/s
@@ -87,12 +87,17 @@ Examples:
   seconds: { quick: 60, usual: 320, full: 760 },
   configure(command) {
     const connections = [1, 4, 16, 64, 256, 1_000]
-    const text = 'HTTP connections at the same time'
+    const text = 'concurrent HTTP connections'
     command
       .addOption(namesOption('--only <list>', series))
       .addOption(numbersOption('--connections <list>', text, [1, 10_000], connections))
       .addOption(numbersOption('--workers <list>', 'processes of the API', [1, 64], [1, 2]))
-      .option('--io-threads <n>', 'of Redis, its main thread included', wholeNumber(1, 128), 1)
+      .option(
+        '--io-threads <n>',
+        "Redis's threads, including the main thread",
+        wholeNumber(1, 128),
+        1,
+      )
       .addOption(
         new Option('--links <list>', 'links to Redis (see npm run load -- store --help)')
           .argParser((text) => links(text).map(({ name }) => name))
@@ -101,7 +106,7 @@ Examples:
     const variants = ['naive', 'sequential', 'pipeline', 'batch'] as const
     addWorkload(command, { variants, warmup: 0.5, workloads: ['realistic', 'documents'] })
   },
-  /** At least a session for each connection. */
+  /** Ensures at least one session per connection. */
   complete(options) {
     const connections = options.connections.toSorted((a, b) => a - b)
     return { ...withWorkload({ ...options, connections: connections.at(-1) ?? 0 }), connections }
@@ -137,7 +142,7 @@ Examples:
   async prepare(context, options) {
     const wanted = casesOf(options)
     if (wanted.length === 0) {
-      throw new Problem('--workers: what --variants names runs as one process only.')
+      throw new Problem('--workers: all variants in --variants run as one process only.')
     }
     const config = { appendonly: 'yes', 'io-threads': String(options.ioThreads) }
     const redis = await context.startRedis({ build: 'patched', config })
@@ -156,7 +161,7 @@ Examples:
     return { monitor, tokens, apis }
   },
   cases: (_, options) => casesOf(options),
-  /** Once for each API, unless its Redis is so far that the warm-up would end before the first answer. */
+  /** One case per API, except those over far links, whose warm-up would end before the first answer. */
   warmUp(cases, { warmup }) {
     if (warmup === 0) return []
     const keys = cases.map(apiKey)
@@ -194,14 +199,14 @@ function casesOf({ only, variants, connections, workers, links }: ScalingOptions
 
 const FAR_MS = 10
 
-/** Whether a request takes so long that the usual run would be over before its answer. */
+/** Whether a round trip takes so long that a run of the usual length would end before the first answer. */
 const isFar = ({ link }: Case) => (linkOf(link).distant?.roundTripMs ?? 0) >= FAR_MS
 
-/** From this many connections on, a run of the usual length has an answer or two for each of them. */
+/** With this number of connections, a run of the usual length has only one or two answers for each of them. */
 const MANY = 500
 const [MANY_SECONDS, FAR_SECONDS] = [3, 6]
 
-/** How long a run of a case takes. */
+/** The length of a run in seconds. */
 export function secondsOf(one: Case, { duration }: Pick<RoundOptions, 'duration'>): number {
   const least = isFar(one) ? FAR_SECONDS : Number(one.connections) >= MANY ? MANY_SECONDS : 0
   return Math.max(least, duration)
@@ -228,10 +233,10 @@ const section = (name: string, rows: Rows): Section =>
     ],
   })
 
-/** How ours compares with the reference at both ends of a series, as far as their rows have no marks. */
+/** The ratio of our best variant to the baseline at both ends of a series, without marked rows. */
 function claimOf(name: string, rows: Rows): string | null {
-  const [hero = ''] = ['batch', 'pipeline'].filter((variant) => rows.find({ variant }))
-  const times = rows.where({ variant: hero }).all.flatMap((row) => {
+  const [ours = ''] = ['batch', 'pipeline'].filter((variant) => rows.find({ variant }))
+  const times = rows.where({ variant: ours }).all.flatMap((row) => {
     const base = row.baseline(rows)
     const ratio = row.ratio(RATE, base)
     if (!base || !ratio || row.doubts.length > 0 || base.doubts.length > 0) return []
@@ -239,5 +244,5 @@ function claimOf(name: string, rows: Rows): string | null {
   })
   if (times.length < 2) return null
   const base = rows.all[0]?.baseline(rows)?.subject
-  return `${titles[name]}: ${hero} answers ${times[0]} and ${times.at(-1)} as many requests a second as ${base}.`
+  return `${titles[name]}: ${ours} answers ${times[0]} and ${times.at(-1)} as many requests a second as ${base}.`
 }

@@ -18,7 +18,7 @@ import {
 } from '../../reporting/columns.ts'
 import { shapeNames, shapeOf } from './shapes.ts'
 
-/** The loads besides the source articles' shapes. */
+// The loads, in addition to those of the source articles.
 export const SHORT = 'short'
 export const LONG = 'long'
 export const BESIDE = 'long beside short'
@@ -88,11 +88,11 @@ export function sectionsOf(rows: Rows, { options }: Result): Section[] {
   ].filter(({ tables: [table] }) => table?.rows.length)
 }
 
-/** What a short connection costs a build, from its rows with different numbers of idle connections. */
+/** The CPU time of a short connection relative to stock, as a range over the numbers of idle connections. */
 export function claimsOf(rows: Rows): string[] {
   const short = rows.where({ load: SHORT })
   const isCounted = short.all.some((row) => row.median('systemCalls') !== null)
-  const builds = short.by('build').toReversed() // ours is the last
+  const builds = short.by('build').toReversed() // patched comes first
   const groups = builds.flatMap(({ rows: own }) => own.groups('idle'))
   const claims = groups.flatMap(({ name, rows: own }) => {
     const ratiosOf = (metric: string) =>
@@ -111,19 +111,22 @@ export function claimsOf(rows: Rows): string[] {
   claims.push(...short.all.flatMap(searchClaim))
   return short.all.length === 0 || isCounted
     ? claims
-    : [...claims, 'System calls were not counted: strace is not here, or must not trace Redis.']
+    : [
+        ...claims,
+        'System calls were not counted, because strace is not installed or lacks permission.',
+      ]
 }
 
 const patches = fileURLToPath(new URL('../../../../apps/server-build/patches', import.meta.url))
 
-/** What the last patch of a build such as `patched@0005` is called. */
+/** The name of the last patch of a build such as `patched@0005`. */
 function lastPatch({ case: { build } }: Row): string {
   const [, number] = String(build).split('@')
   const file = number && readdirSync(patches).find((name) => name.startsWith(`${number}-`))
   return file ? basename(file, '.patch').slice(`${number}-`.length).replaceAll('-', ' ') : ''
 }
 
-/** What each patch gives: a line for each build, the numbers of I/O threads side by side. */
+/** The effect of each patch: a line for each build, with columns for the numbers of I/O threads. */
 function stepsSection(short: Rows): Section {
   const steps = short.filter((row) => lastPatch(row) !== '').all
   const isStepByStep = steps.length > 0 && short.groups('build', 'threads').length === 1
@@ -155,7 +158,7 @@ function stepsSection(short: Rows): Section {
   })
 }
 
-/** Of all functions of Redis, those with this share of the samples or more are shown. */
+/** Functions with a smaller share of the samples are not shown. */
 const SHOWN_SHARE = 0.02
 
 function profileSection(short: Rows): Section {
@@ -172,7 +175,7 @@ function profileSection(short: Rows): Section {
   })
 }
 
-/** What the source articles found. */
+/** The function that the source articles identified. */
 const SEARCH = 'listSearchKey'
 
 const profilesOf = ({ samples }: Row) =>
@@ -203,7 +206,7 @@ function otherFunctions(row: Row): string {
   return byShare.map(([name, share]) => `${name} ${percent(share)}`).join(', ')
 }
 
-/** A column for each of those that matter, as the first traced run counted them. */
+/** A column for each frequent system call, with the counts of the first traced run. */
 function callsByName(rows: Rows): Column[] {
   const callsOf = (row: Row) => {
     const traced = row.samples.find(({ details }) => details?.systemCalls)

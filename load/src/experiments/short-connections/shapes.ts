@@ -19,7 +19,7 @@ export type Shape = keyof typeof shapes
 export const shapeNames = Object.keys(shapes) as Shape[]
 export const isShape = (load: unknown): load is Shape => shapeNames.some((name) => name === load)
 
-/** @param requests if fewer than in the source articles. */
+/** @param requests default: the number in the source articles. */
 export function shapeOf(name: Shape, requests = shapes[name].requests) {
   const shape = shapes[name]
   const args = `-k ${shape.keep} -t ${shape.test} -n ${requests} -c ${shape.clients}`
@@ -27,10 +27,10 @@ export function shapeOf(name: Shape, requests = shapes[name].requests) {
 }
 
 /**
- * Removes two limits of the kernel that would hide those of Redis: redis-benchmark has one address, whose
- * ports stay in TIME_WAIT, and its connections, opened all at once, overrun the queue of new ones.
+ * Removes two limits of the kernel that would hide those of Redis: redis-benchmark uses one address, whose ports
+ * remain in TIME_WAIT, and it opens all connections at once, which overflows the backlog.
  *
- * @returns false, and changes nothing, outside of a network namespace of this process.
+ * @returns whether the limits were removed. Outside of its own network namespace, this process changes nothing.
  */
 export async function removeNetworkLimits(clients: number): Promise<boolean> {
   if (!isIsolated()) return false
@@ -45,10 +45,10 @@ export async function removeNetworkLimits(clients: number): Promise<boolean> {
   return (await Promise.allSettled(writes)).every(({ status }) => status === 'fulfilled')
 }
 
-/** Below this share of the time, a main thread is not what limits the rate. */
-const RESTED = 0.5
+/** If Redis's main thread is busy for a smaller share of the time, it does not limit the rate. */
+const MIN_MAIN_DEMAND = 0.5
 
-/** Runs redis-benchmark as the source articles did, or our generator in the same way. */
+/** Runs redis-benchmark like the source articles, or our generator with the same load. */
 export async function runShape(
   server: RedisServer,
   { args, keep, command, requests, clients }: ReturnType<typeof shapeOf>,
@@ -73,7 +73,7 @@ export async function runShape(
   return {
     ...result,
     values: { ...result.values, ...microsPer(cpu, requests) },
-    // A tool that waits as much as it works is the limit without being busy itself.
-    doubts: cpu.mainDemand < RESTED ? ['rested'] : [],
+    // A tool can limit the rate without being busy, if it often waits.
+    doubts: cpu.mainDemand < MIN_MAIN_DEMAND ? ['rested'] : [],
   }
 }

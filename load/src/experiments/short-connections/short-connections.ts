@@ -6,7 +6,7 @@ import { sum } from 'simple-statistics'
 import { limitedByGenerator, measureLoad } from '../../drivers/redis/cost.ts'
 import { generateLoad, type LoadOptions } from '../../drivers/redis/generator/load.ts'
 import { countInstructions } from '../../drivers/redis/instructions.ts'
-import { mostConnections, requireConnections } from '../../drivers/redis/limits.ts'
+import { maxConnections, requireConnections } from '../../drivers/redis/limits.ts'
 import {
   addBuilds,
   type BuildsOptions,
@@ -55,7 +55,7 @@ const PROFILED_SECONDS = 0.4
 /** Of the runs in which system calls or instructions are counted. */
 const COUNTED_SECONDS = 0.4
 
-/** What it costs the server to open and close a connection for each command. */
+/** The cost of a new connection for each command, by build of Redis. */
 export const shortConnections: Experiment<ShortConnectionsOptions, Bench> = {
   name: 'short-connections',
   title: 'Redis: short connections',
@@ -65,25 +65,25 @@ export const shortConnections: Experiment<ShortConnectionsOptions, Bench> = {
     if (Math.max(...ioThreads) > 1) return `I/O threads ${ioThreads.join(', ')}`
     return idle.length === 1 ? `beside ${idle[0]?.toLocaleString('en-US')} idle` : ''
   },
-  summary: 'a new connection for each command, beside idle and long connections',
+  summary: 'CPU time of short connections, with idle and long connections',
   group: 'Redis',
   about: `
-Before version 5, Redis searched the list of all its clients for each connection that it closed. The
-documents made that a constant cost: +37 % with 8,000 short connections, +30 % with 10,000. The build
-"baseline" has that search again, "stock" is today's Redis, "patched" is ours. The search is expensive
-when many clients stay connected, hence the idle connections.
+Before version 5, Redis searched the list of all clients whenever it closed a connection. The source articles
+removed this search, which gave +37 % requests/s with 8,000 short connections, and +30 % with 10,000. The build
+"baseline" has the search again, "stock" is Redis 8, "patched" has our patches. The search is expensive if many
+clients stay connected, hence the idle connections.
 
-Clients connect from 200 loopback addresses, since a closed connection keeps its port for a minute, and
-in a network namespace of their own where the system allows one. strace counts system calls in runs of their
-own, beside the first number of idle connections; perf counts instructions in runs of their own, and samples
-the main thread beside the most idle connections.
+Clients connect from 200 loopback addresses, because a closed connection holds its port for a minute. They run in
+their own network namespace, if the system allows it. Separate runs count system calls (strace, with the first
+number of idle connections) and instructions (perf). perf also samples the main thread, with the largest number of
+idle connections.
 
---shape makes the source articles' calls of redis-benchmark, and the same with our generator, instead.
-redis-benchmark closes its oldest connection first, which the search finds at once. In a network namespace
-of its own, closed connections free their ports at once, and the backlog has room for all clients.
+--shape runs redis-benchmark like the source articles, and our generator with the same load, instead.
+redis-benchmark closes its oldest connection first, which the search finds at once. In a network namespace, closed
+connections free their ports at once, and the backlog has room for all clients.
   get-8000         redis-benchmark -k 0 -t get -n 100000 -c 8000
-  ping-10000       redis-benchmark -k 0 -t ping_mbulk -n 500000 -c 10000 (minutes)
-  ping-10000-kept  the same with -k 1: long connections
+  ping-10000       redis-benchmark -k 0 -t ping_mbulk -n 500000 -c 10000 (takes minutes)
+  ping-10000-kept  the same with -k 1 (long connections)
 
 Examples:
   npm run load -- short-connections --idle most --transports tcp --io-threads 1,2
@@ -96,22 +96,26 @@ Examples:
   configure(command) {
     addBuilds(command, ['baseline', 'stock', 'patched'])
     const idle = (text: string) => (text === 'most' ? text : wholeNumber(0, MAX_IDLE)(text))
-    const threads = "Redis's threads, its main one included"
-    const clients = 'of Redis (default: with room for all connections twice)'
-    const shapes = `the source articles' runs instead, out of ${shapeNames.join(', ')}`
+    const threads = "Redis's threads, including the main thread"
+    const clients = "Redis's maxclients (default: enough for all connections)"
+    const shapes = `run loads of the source articles instead, any of ${shapeNames.join(', ')}`
     command
       .addOption(
-        new Option('--idle <list>', 'idle connections; "most": as many as there can be')
+        new Option('--idle <list>', 'idle connections; "most": the largest possible number')
           .argParser(list<number | 'most'>(idle))
           .default([0, 1_000, 10_000], '0,1000,10000'),
       )
       .addOption(namesOption('--transports <list>', transports))
       .addOption(numbersOption('--io-threads <list>', threads, [1, 128], [1]))
-      .option('--connections <n>', 'short ones at the same time', wholeNumber(1, 100_000), 50)
-      .option('--long <n>', 'long ones, alone and beside short ones', wholeNumber(0, 10_000), 20)
+      .option('--connections <n>', 'concurrent short connections', wholeNumber(1, 100_000), 50)
+      .option('--long <n>', 'concurrent long connections', wholeNumber(0, 10_000), 20)
       .option('--maxclients <n>', clients, wholeNumber(1, MAX_IDLE))
       .addOption(new Option('--shape <list>', shapes).argParser(listOf(shapeNames)))
-      .option('--requests <n>', 'with --shape: fewer than the source articles', wholeNumber(1, 1e9))
+      .option(
+        '--requests <n>',
+        'with --shape: requests per run (default: as in the source articles)',
+        wholeNumber(1, 1e9),
+      )
   },
   isolated: ({ builds, shape }) => (shape ? [...builds, 'tools'] : builds),
 
@@ -147,11 +151,11 @@ Examples:
 
   async prepare(context, options) {
     const { builds, ioThreads, connections, long, maxclients, shape, requests } = options
-    if (requests && !shape) throw new Problem('--requests is for --shape: give that, too.')
+    if (requests && !shape) throw new Problem('--requests has no effect without --shape.')
     const busy = shape
       ? Math.max(...shape.map((name) => shapeOf(name).clients))
       : connections + long
-    const most = (await mostConnections()) - busy
+    const most = (await maxConnections()) - busy
     const wanted = options.idle.map((count) => (count === 'most' ? most : count))
     const idle = shape ? [0] : [...new Set(wanted)]
     await requireConnections(Math.max(...idle) + busy)
@@ -209,7 +213,7 @@ Examples:
     const long = { ...short, mode: 'long', connections: options.long } as const
     if (load === LONG) return await measureLoad(server, long)
     const [run] = await Promise.all([measureLoad(server, long), generateLoad(short)])
-    // Of two loads at the same time, neither's share is known.
+    // The CPU time of two concurrent loads cannot be separated.
     return { ...run, values: { ...run.values, mainCpuMicros: null, cpuMicros: null } }
   },
 
@@ -217,21 +221,21 @@ Examples:
   claims: claimsOf,
 }
 
-/** Where the main thread spends its CPU time; null where perf cannot sample it. */
+/** Samples the main thread during short connections; null if perf cannot sample it. */
 async function profileOf({ pid }: RedisServer, load: LoadOptions) {
   const { signal } = load
   const run = () => generateLoad({ ...load, end: { seconds: PROFILED_SECONDS + 0.1 } })
   return (await profileThread(pid, { seconds: PROFILED_SECONDS, signal }, run)).profile
 }
 
-/** Instructions of the main thread per short connection; null where they cannot be counted. */
+/** Instructions of the main thread per short connection; null if perf cannot count them. */
 async function countInstructionsOf({ pid }: RedisServer, load: LoadOptions) {
   const run = () => generateLoad({ ...load, end: { seconds: COUNTED_SECONDS } })
   const { instructions, result } = await countInstructions(pid, run, load.signal)
   return instructions && result.completed > 0 ? instructions / result.completed : null
 }
 
-/** System calls of the main thread per short connection; null where they cannot be counted. */
+/** System calls of the main thread per short connection; null if strace cannot count them. */
 async function countSystemCallsOf({ pid }: RedisServer, load: LoadOptions) {
   const run = () => generateLoad({ ...load, end: { seconds: COUNTED_SECONDS } })
   const { calls, result } = await countSystemCalls(pid, run, load.signal)

@@ -17,7 +17,7 @@ interface SlotMoveOptions {
 interface Node {
   port: number
   redis: Redis
-  /** For the client that waits while the other one moves the key. */
+  /** The connection that sends PING during the move. */
   other: Redis
 }
 
@@ -27,29 +27,29 @@ interface Bench {
 }
 
 const [part] = partitionedKeys(1).parts()
-/** The two keys of a partition that grow with its sessions, and how they get their members. */
+/** The two keys of a partition that grow with its sessions, and the commands that add members. */
 const keys: Readonly<Record<string, readonly [key: string, command: string]>> = {
   'login (hash)': [part?.login ?? '', 'HSET'],
   'recent (sorted set)': [part?.recent ?? '', 'ZADD'],
 }
 
-/** How long a partition blocks the nodes of a cluster when its slot moves, by its sessions. */
+/** The time that the move of a partition's keys blocks both nodes, by number of sessions. */
 export const slotMove: Experiment<SlotMoveOptions, Bench> = {
   name: 'slot-move',
   title: 'Redis: moving the keys of a partition to another node',
-  summary: 'how long a key blocks both nodes when its slot moves',
+  summary: 'the time that the move of a slot blocks both nodes',
   group: 'Redis',
   about: `
-A slot of Redis Cluster moves key by key, with MIGRATE. A key moves as a whole: the source serves no other
-client until the target has it, and the target serves none while it restores it. The keys are those of a
+A slot of Redis Cluster moves key by key, with MIGRATE. A key moves as a whole: the source serves no other clients
+until the target has the key, and the target serves no clients while it restores the key. The keys are those of a
 partition of sessions: the hash login (id and user) and the sorted set recent (id and time).
 
-A client of each node sends PING after PING meanwhile; the longest is how long the node was blocked. MIGRATE
-and RESTORE are execution times (INFO commandstats). The payload is what the target received. The append-only
-file is on.
+During the move, a client of each node sends one PING after another. The longest PING shows how long the node was
+blocked. MIGRATE and RESTORE are execution times (INFO commandstats). The payload is the number of bytes that the
+target received. The append-only file is on.
 
-A payload above the target's client-query-buffer-limit or proto-max-bulk-len (512 MB) is refused. Onetrip's
-redis.conf sets the former to 64 MB; here it is Redis's default, 1 GB.
+Redis refuses a payload above the target's client-query-buffer-limit or proto-max-bulk-len (512 MB). Onetrip's
+redis.conf sets client-query-buffer-limit to 64 MB; this experiment uses Redis's default, 1 GB.
 
 Examples:
   npm run load -- slot-move --fields 10000,100000
@@ -142,7 +142,7 @@ for i = ARGV[2], ARGV[3] do
     args = {}
   end
 end`
-/** So that one script takes well below a second. */
+/** With this number, a script takes well below a second. */
 const PER_SCRIPT = 50_000
 
 async function fillKey(
@@ -156,17 +156,17 @@ async function fillKey(
   }
 }
 
-/** Before and after the move, so that the waiting clients have a normal time, too. */
+/** PINGs are sent this long before and after the move. */
 const AROUND_MS = 100
-/** Far more than the largest key takes; MIGRATE gives up when the target is silent for so long. */
-const SILENCE_MS = 600_000
+/** The timeout of MIGRATE, far longer than the largest key needs. */
+const MIGRATE_TIMEOUT_MS = 600_000
 
 async function moveKey({ source, target }: Bench, key: string): Promise<Measured> {
   const done = new AbortController()
   const longest = [source, target].map(({ other }) => longestPing(other, done.signal))
   await delay(AROUND_MS)
   const error = await source.redis
-    .migrate('127.0.0.1', target.port, key, 0, SILENCE_MS)
+    .migrate('127.0.0.1', target.port, key, 0, MIGRATE_TIMEOUT_MS)
     .then(() => null)
     .catch((reason: Error) => reason)
   await delay(AROUND_MS)
@@ -184,7 +184,7 @@ async function moveKey({ source, target }: Bench, key: string): Promise<Measured
   }
 }
 
-/** The longest time that a PING took, in milliseconds. */
+/** The latency of the longest PING in milliseconds. */
 async function longestPing(redis: Redis, signal: AbortSignal): Promise<number> {
   let longest = 0
   while (!signal.aborted) {
@@ -196,7 +196,7 @@ async function longestPing(redis: Redis, signal: AbortSignal): Promise<number> {
   return longest
 }
 
-/** Execution time of a command that was called once since the last `CONFIG RESETSTAT`. */
+/** Execution time of the only call of a command since the last `CONFIG RESETSTAT`. */
 async function executionMs(redis: Redis, command: string): Promise<number | null> {
   const stats = commandStats(parseInfo(await redis.info('commandstats'))).get(command)
   return stats ? stats.micros / 1_000 : null

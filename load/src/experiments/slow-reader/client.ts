@@ -5,19 +5,19 @@ import { newSecret } from '@onetrip/stack/places.ts'
 import { Redis } from 'ioredis'
 import { encode, rawSocket } from '../../drivers/redis/raw-connection.ts'
 
-// A worker thread that is the client, so that the thread that watches the server's memory is not held up.
-// It fills the Redis on `workerData.port` and posts that it is ready; then it answers each `Work`.
+// The client in its own thread, so that it does not block the thread that measures the server's memory. It fills the
+// Redis on `workerData.port`, posts `ready`, and then answers each `Work` with a `Reading`.
 
 const { port } = workerData as { port: number }
 
 export interface Work {
-  /** `nothing`, `all`: a plain socket, and which replies it reads; `store`: our store. */
+  /** `nothing` and `all`: the replies that a plain socket reads. `store`: reads through the store. */
   reads: keyof typeof readers
-  /** How much Redis is asked for. */
+  /** The total size of the requested replies. */
   megabytes: number
-  /** Commands (or calls of the store) that are sent before their replies are waited for. */
+  /** The number of commands, or calls of the store, in flight. */
   atOnce: number
-  /** How long a client that reads nothing sends. It stays connected for half as long after that. */
+  /** The time in which a client that reads nothing sends its commands. It then stays connected for half that time. */
   sendMs: number
 }
 
@@ -35,7 +35,7 @@ const names = Array.from({ length: ELEMENTS }, (_, index) => `slow-reader:${inde
 const list = names.map(() => element)
 const hash = names.flatMap((name) => [name, element])
 
-/** Writes what the reads read. */
+/** Writes the keys for the reads. */
 async function fill(): Promise<void> {
   const redis = new Redis(port)
   await redis.set('slow-reader:string', element.repeat(ELEMENTS))
@@ -45,7 +45,7 @@ async function fill(): Promise<void> {
   redis.disconnect()
 }
 
-/** One read of each of the source articles' kinds; each is answered with about 10 kB. */
+/** The kinds of reads in the source articles. Each reply has about 10 kB. */
 const reads = [
   ['GET', 'slow-reader:string'],
   ['MGET', ...names],
@@ -56,7 +56,7 @@ const request = Buffer.concat(reads.map(encode))
 
 const string = encode([element.repeat(ELEMENTS)]).subarray('*1\r\n'.length)
 
-/** What Redis answers to these reads: an array looks like a command. */
+/** The size of the replies to these reads. An array is encoded like a command. */
 const GROUP_REPLY_BYTES = string.length + 2 * encode(list).length + encode(hash).length
 
 const groupsOf = (megabytes: number) => Math.round((megabytes * MEGABYTE) / GROUP_REPLY_BYTES)
@@ -64,13 +64,13 @@ const groupsOf = (megabytes: number) => Math.round((megabytes * MEGABYTE) / GROU
 const repeat = (buffer: Buffer, times: number) =>
   Buffer.concat(new Array<Buffer>(times).fill(buffer))
 
-/** The client that the source articles warn of: sends reads at an even pace, reads no reply and stays. */
+/** The client that the source articles warn of: it sends reads at a constant rate and does not read the replies. */
 async function readNothing({ megabytes, sendMs }: Work): Promise<Reading> {
   const groups = groupsOf(megabytes)
   const socket = await rawSocket({ port }, { reading: false })
   let open = true
   socket.on('error', () => {
-    open = false // Redis has closed the connection, as some of its settings demand
+    open = false // some settings make Redis close the connection
   })
   const start = performance.now()
   for (let sent = 0; open && sent < groups; ) {
@@ -85,7 +85,7 @@ async function readNothing({ megabytes, sendMs }: Work): Promise<Reading> {
   return { readMegabytes: 0, refusedCalls: 0 }
 }
 
-/** Sends the same reads and reads every reply as soon as it comes. */
+/** Sends the same reads and reads every reply immediately. */
 async function readAll({ megabytes, atOnce }: Work): Promise<Reading> {
   const groups = groupsOf(megabytes)
   const socket = await rawSocket({ port })
@@ -105,13 +105,13 @@ async function readAll({ megabytes, atOnce }: Work): Promise<Reading> {
   throw new Error('Redis closed the connection')
 }
 
-/** `viewedItems` of 25 views of long names is answered with about this. */
+/** The approximate size of the reply to `viewedItems`, for 25 items with long names. */
 const CALL_REPLY_BYTES = 4_000
 
 const STALL_MS = 300
 const memory = new Int32Array(new SharedArrayBuffer(4))
 
-/** Reads about as many bytes through our store, which stops when a third of the calls has been made. */
+/** Reads about as many bytes through the store. Its thread is blocked once, after a third of the calls. */
 async function readThroughStore({ megabytes, atOnce }: Work): Promise<Reading> {
   const calls = Math.ceil((megabytes * MEGABYTE) / CALL_REPLY_BYTES)
   const url = `redis://127.0.0.1:${port}`
@@ -125,7 +125,7 @@ async function readThroughStore({ megabytes, atOnce }: Work): Promise<Reading> {
   const callOn = async () => {
     while (made < calls) {
       made++
-      // As for a long computation, nothing else happens in this thread meanwhile.
+      // Block the thread like a long computation.
       if (made === Math.ceil(calls / 3)) setImmediate(() => Atomics.wait(memory, 0, 0, STALL_MS))
       try {
         await store.viewedItems(token)

@@ -17,13 +17,13 @@ interface Bench {
   read(work: Work): Promise<Reading>
 }
 
-/** How replies are read. */
+/** A client, and the way in which it reads replies. */
 interface Mode extends Pick<Work, 'reads'> {
   name: string
   atOnce?: number
 }
 
-/** What the server is told to do about clients that do not read; the others are Redis's own defaults. */
+/** The settings that limit the memory of clients. Other settings have Redis's defaults. */
 const settingsFor = (client: string, limit: string) => ({
   'client-output-buffer-limit': `normal ${client === 'output-limit' ? limit : 0} 0 0`,
   'maxmemory-clients': client === 'client-memory' ? limit : '0',
@@ -44,21 +44,21 @@ const modes: Readonly<Record<string, Mode>> = {
 
 const limitMegabytes = (megabytes: unknown) => Math.round(Number(megabytes) / 4)
 
-/** What replies that nobody reads do to a server, and what limits them. */
+/** The memory of unread replies, with different limits. */
 export const slowReader: Experiment<{ megabytes: number }, Bench> = {
   name: 'slow-reader',
   title: 'Redis: replies that nobody reads',
-  summary: 'memory of a server whose client does not read the replies to its pipelines',
+  summary: 'memory of Redis with a client that does not read its replies',
   group: 'Redis',
   about: `
-A plain socket sends GET, MGET, HGETALL and LRANGE, each answered with 10 kB, at an even pace for
---duration seconds, and reads nothing: without limits; with a limit on the replies that wait for one
-client (client-output-buffer-limit), on what all clients together have (maxmemory-clients), and on all
-memory (maxmemory). Limits are a quarter of what is asked for. Another client writes a key every 25 ms.
+A plain socket sends GET, MGET, HGETALL and LRANGE at a constant rate for --duration seconds. Each reply has 10 kB,
+and the client does not read them. The cases are: no limits; a limit on the replies for one client
+(client-output-buffer-limit), on the memory of all clients (maxmemory-clients), and on all memory (maxmemory). The
+limits are a quarter of the requested bytes. Another client writes a key every 25 ms.
 
-A client that reads every reply at once sends the same in one pipeline and in pipelines of 100. About as
-many bytes are read through our store, whose thread stops for 0.3 s in between: with 500 calls at a time,
-and with all at once. Memory is what Redis has allocated (used_memory), read every 2 ms.
+A client that reads every reply immediately sends the same commands in one pipeline and in pipelines of 100. The
+store reads about as many bytes with 500 calls in flight, and with all calls at once, while its thread is blocked
+once for 0.3 s. The result is the memory that Redis allocates (used_memory), read every 2 ms.
 
 Examples:
   npm run load -- slow-reader --megabytes 256 --rounds 1`,
@@ -67,7 +67,12 @@ Examples:
   quick: { rounds: 1, duration: 0.5 },
   seconds: { quick: null, usual: null, full: 30 },
   configure(command) {
-    command.option('--megabytes <n>', 'replies asked for in a run', wholeNumber(16, 512), 64)
+    command.option(
+      '--megabytes <n>',
+      'total size of the replies in a run',
+      wholeNumber(16, 512),
+      64,
+    )
   },
 
   factors: [
@@ -140,18 +145,18 @@ const WRITE_MS = 25
 const SETTLE_MS = 5_000
 
 /**
- * Watches a server's memory until `work` is done, and writes a key every 25 ms, as another client would.
+ * Measures a server's memory during `work`, and writes a key every 25 ms like another client.
  *
- * @param redis a connection for this alone; the server has no other client before `work`.
- * @returns `addedMegabytes`: the most that the server had allocated beyond what it had before, replies that
- *   wait to be sent included; `closedAfter`: when it closed a client because of a limit, in seconds;
- *   `refusedWrites`: the share of the writes; and what `work` returns.
- * @throws what `work` throws; an Error when other clients do not go away.
+ * @param redis the only connection to the server before `work`.
+ * @returns `addedMegabytes`: the largest growth of allocated memory, including unread replies; `closedAfter`: seconds
+ *   until the server closed a client because of a limit, or null; `refusedWrites`: the share of refused writes; and
+ *   the result of `work`.
+ * @throws the error of `work`; an Error when other clients stay connected.
  */
 async function watchMemory<Result>(redis: Redis, signal: AbortSignal, work: () => Promise<Result>) {
   const isAlone = async () => (await look(redis)).clients === 1
   if (!(await until(isAlone, { timeoutMs: SETTLE_MS, everyMs: LOOK_MS, signal }))) {
-    throw new Error('the server has other clients')
+    throw new Error('other clients are still connected to the server')
   }
   const before = await look(redis)
   const start = performance.now()
@@ -178,7 +183,7 @@ async function watchMemory<Result>(redis: Redis, signal: AbortSignal, work: () =
     isDone = true
   })
   const watched = watch()
-  // Both are waited for, whichever fails: nothing of this run may reach into the next.
+  // Wait for both even if one fails, so that no work continues in the next run.
   await Promise.allSettled([worked, watched])
   const [result] = await Promise.all([worked, watched])
   return {

@@ -7,18 +7,18 @@ import type { Fault } from './redis.ts'
 const CLOCK_BACK_MS = 3_000
 const REPLACED_WITHIN_MS = 30_000
 
-/** What happens to the API, whose processes report to `apis`. */
+/** The faults of the API. @param apis the last reading of each of its processes. */
 export const apiFaults = (apis: ReadonlyMap<string, ApiReading>): readonly Fault[] => [
   {
     name: 'a worker killed',
     async run() {
-      // Always the second one: the first is there from the start to the end, and is measured.
+      // Always the second worker, because the resources of the first one are measured for the whole run.
       const pid = apis.get('2')?.pid
       if (pid === undefined) throw new Problem('The API has no second worker.')
       process.kill(pid, 'SIGKILL')
       const isReplaced = () => apis.get('2')?.pid !== pid
       if (await until(isReplaced, { timeoutMs: REPLACED_WITHIN_MS })) return
-      throw new Problem('The worker that was killed was not replaced within 30 s.')
+      throw new Problem('The API did not replace the killed worker within 30 s.')
     },
   },
   {

@@ -5,19 +5,19 @@ import { type ClusterNode, startCluster } from '@onetrip/stack/cluster.ts'
 import { endOf } from '@onetrip/stack/program.ts'
 import { Cluster } from 'ioredis'
 import { holdingsOf } from './one-redis.ts'
-import { durable, type Ground, PAUSE_MS, type SoakRedis } from './redis.ts'
+import { durable, PAUSE_MS, type SoakRedis, type SoakScope } from './redis.ts'
 
 const PRIMARIES = 3
 
 /**
- * Starts three primaries. They have no replicas: replication is asynchronous, so a replica that takes over may
- * lack views that were acknowledged. A node that is killed comes back with its log.
+ * Starts three primaries without replicas. Replication is asynchronous, so after a failover a replica may lack
+ * acknowledged views. A killed node restarts with its append-only file.
  *
  * @throws ProgramError, Problem.
  */
-export async function startSoakCluster(ground: Ground): Promise<SoakRedis> {
-  const { directory, defer, signal } = ground
-  const config = { ...durable, 'cluster-node-timeout': '2000' } // shorter than the pause
+export async function startSoakCluster(scope: SoakScope): Promise<SoakRedis> {
+  const { directory, defer, signal } = scope
+  const config = { ...durable, 'cluster-node-timeout': '2000' } // shorter than PAUSE_MS
   const cluster = await startCluster({
     primaries: PRIMARIES,
     replicas: 0,
@@ -29,7 +29,7 @@ export async function startSoakCluster(ground: Ground): Promise<SoakRedis> {
   const expected = new Set<ClusterNode>()
   const watch = (node: ClusterNode) => {
     const { program } = node
-    void program.exited.then(async () => expected.has(node) || ground.fail(await endOf(program)))
+    void program.exited.then(async () => expected.has(node) || scope.fail(await endOf(program)))
   }
   for (const node of nodes) watch(node)
   defer(async () => {
@@ -40,11 +40,11 @@ export async function startSoakCluster(ground: Ground): Promise<SoakRedis> {
     nodes.map(({ port }) => ({ host: '127.0.0.1', port })),
     { clusterRetryStrategy: () => 100, redisOptions: { maxRetriesPerRequest: null } },
   )
-  client.on('error', () => {}) // the faults
+  client.on('error', () => {}) // faults cause errors
   defer(() => client.disconnect())
   const keys = partitionedKeys()
   let turn = 0
-  /** Another node at each call. */
+  /** Returns the nodes in turn. */
   const next = () => nodes[turn++ % nodes.length] as ClusterNode
   return {
     target: { cluster: nodes.map(({ address }) => address) },

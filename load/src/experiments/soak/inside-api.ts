@@ -3,9 +3,9 @@ import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { type ApiReading, CLOCK_STEP_MS, READ_EVERY_MS } from './readings.ts'
 
-// Loaded into each process of the API with --import. It prints what the process holds, after a full garbage
-// collection, so that what it prints of the heap is alive. SIGWINCH, which is ignored otherwise, steps
-// the clock back, and a second one forward again: Date.now only, which is the clock of the API.
+// Loaded into each process of the API with --import. It prints the resources of the process after a full garbage
+// collection, so that the heap has live objects only. SIGWINCH sets the clock back, and a second SIGWINCH sets it
+// forward again. This affects Date.now only, which is the clock of the API.
 
 setFlagsFromString('--expose-gc')
 const collectGarbage: () => void = runInNewContext('gc')
@@ -30,6 +30,6 @@ function report(): void {
   process.stdout.write(`${JSON.stringify({ soak: reading })}\n`)
 }
 
-process.stdout.on('error', () => process.exit(1)) // the soak that read it was killed
+process.stdout.on('error', () => process.exit(1)) // the soak, which reads this output, was killed
 report()
 setInterval(report, Number(process.env[READ_EVERY_MS])).unref()

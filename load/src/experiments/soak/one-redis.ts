@@ -6,28 +6,28 @@ import { startRedis } from '@onetrip/stack/redis.ts'
 import { startRelay } from '@onetrip/stack/relay/process.ts'
 import { Redis } from 'ioredis'
 import type { Reading } from './readings.ts'
-import { durable, type Ground, PAUSE_MS, type SoakRedis } from './redis.ts'
+import { durable, PAUSE_MS, type SoakRedis, type SoakScope } from './redis.ts'
 
 /** Starts a Redis on a Unix socket, and a relay in front of it. @throws ProgramError. */
-export async function startOneRedis(ground: Ground): Promise<SoakRedis> {
-  const { directory, defer, signal } = ground
+export async function startOneRedis(scope: SoakScope): Promise<SoakRedis> {
+  const { directory, defer, signal } = scope
   const socket = await socketIn(directory)
   defer(socket.remove)
   const start = () => startRedis({ socket: socket.path, directory, config: durable })
   let redis = await start()
   let isExpected = false
   const watch = (program: Program) =>
-    void program.exited.then(async () => isExpected || ground.fail(await endOf(program)))
+    void program.exited.then(async () => isExpected || scope.fail(await endOf(program)))
   watch(redis)
   defer(async () => {
     isExpected = true
-    redis.signal('SIGCONT') // a stopped process takes SIGTERM only when it goes on
+    redis.signal('SIGCONT') // a stopped process does not handle SIGTERM
     await redis.stop()
   })
   const relay = await startRelay({ to: socket.path, signal })
   defer(() => relay.stop())
   const client = new Redis(socket.path, { maxRetriesPerRequest: null })
-  client.on('error', () => {}) // the faults
+  client.on('error', () => {}) // faults cause errors
   defer(() => client.disconnect())
   return {
     target: { url: `redis://${relay.address}` },
@@ -66,7 +66,7 @@ export async function startOneRedis(ground: Ground): Promise<SoakRedis> {
   }
 }
 
-/** What a server holds, by its INFO. */
+/** The resources of a server, from its reply to INFO. */
 export function holdingsOf(text: string): Required<Pick<Reading['values'], RedisResource>> {
   const info = parseInfo(text)
   return {

@@ -1,26 +1,26 @@
-/** How far the clock of the API is stepped back: less than the minute that tokens may be ahead of it. */
+/** The API's clock is set back by this. It must be less than a minute, by which tokens may be ahead of the clock. */
 export const CLOCK_STEP_MS = 30_000
 
-/** The environment variable that says how often a process of the API reports. */
+/** The environment variable with the interval of the reports of an API process, in milliseconds. */
 export const READ_EVERY_MS = 'SOAK_READ_EVERY_MS'
 
-/** What a process of the API holds, in bytes. */
+/** The resources of an API process. Sizes are in bytes. */
 export interface ApiReading {
   pid: number
   /** `primary`, or the number of the worker. */
   worker: string
-  /** After a full garbage collection. */
+  /** Used heap after a full garbage collection. */
   heap: number
   rss: number
   descriptors: number
 }
 
-/** The reading in a line that an API printed, if it is one. */
+/** Parses a line of the API's output; undefined if it is not a reading. */
 export function readingIn(line: string): ApiReading | undefined {
   return line.startsWith('{"soak":') ? JSON.parse(line).soak : undefined
 }
 
-/** The name of a resource that is watched, as tables show it. */
+/** The name of a resource in tables. */
 export type ResourceName = (typeof resourceNames)[number]
 
 export const resourceNames = [
@@ -35,8 +35,8 @@ export const resourceNames = [
   'Redis connections',
 ] as const
 
-/** Values by resource, so many seconds after the start. */
 export interface Reading {
+  /** Since the start of the run. */
   readonly second: number
   readonly values: Readonly<Partial<Record<ResourceName, number>>>
 }

@@ -6,30 +6,30 @@ import type { Reading } from './readings.ts'
 
 export interface Fault {
   readonly name: string
-  /** Causes it, and puts right what does not heal by itself: never interrupted in between. */
+  /** Causes the fault and ends it. An interrupt does not stop it in between. */
   run(): Promise<void>
 }
 
-/** One Redis or a cluster, as a soak needs it. */
+/** The Redis server or cluster of a soak. */
 export interface SoakRedis {
   /** For the API. */
   readonly target: RedisTarget
   readonly keys: Keys
-  /** For the audit. Commands wait while Redis is away. */
+  /** For the audit. Commands wait while Redis is down. */
   readonly client: AuditedRedis
   readonly faults: readonly Fault[]
-  /** What Redis holds; of a cluster the sum of its nodes. Waits while one is away. */
+  /** The resources of Redis, summed over the nodes of a cluster. Waits while a node is down. */
   read(): Promise<Reading['values']>
 }
 
-/** Folders and programs of a soak that have to go at its end. */
-export interface Ground extends Pick<Context, 'defer' | 'fail' | 'signal'> {
-  /** For data and sockets. */
+/** Services of the runner, and the folder of a soak. */
+export interface SoakScope extends Pick<Context, 'defer' | 'fail' | 'signal'> {
+  /** For data and sockets. Removed at the end. */
   readonly directory: string
 }
 
-/** Longer than an update may take, so that outcomes are unknown. */
+/** Longer than the API's deadline for Redis, so that the outcome of some requests is unknown. */
 export const PAUSE_MS = 3_000
 
-/** Redis syncs its log before it answers: an acknowledged view must survive a kill. */
+/** Redis syncs its append-only file before it replies, because an acknowledged view must survive a kill. */
 export const durable = { appendfsync: 'always' } as const

@@ -8,7 +8,7 @@ import { startTraffic, type Traffic } from './traffic.ts'
 
 export interface SoakOptions {
   minutes: number
-  /** Whether Redis is a cluster. */
+  /** Whether to use a cluster. */
   cluster?: boolean
   /** Requests per second. */
   rate: number
@@ -16,25 +16,26 @@ export interface SoakOptions {
   seed: number
 }
 
-/** A fault, as it went. */
+/** The record of an injected fault. */
 interface Injected {
   readonly second: number
   readonly fault: string
-  /** The longest time without an acknowledged view, until views were acknowledged again. */
+  /** The longest time without an acknowledged view, from the start of the fault to the recovery. */
   readonly gapMs: number
-  /** Views during the fault whose outcome is unknown, and that were not written. */
+  /** Views during the fault with an unknown outcome. */
   readonly unknown: number
+  /** Views during the fault that were not written. */
   readonly notWritten: number
-  /** Whether a view was acknowledged within 30 s after it. */
+  /** Whether a view was acknowledged within 30 s after the fault. */
   readonly recovered: boolean
 }
 
-/** How a soak is divided, in seconds. */
+/** The schedule of a soak, in seconds since its start. */
 export interface Plan {
   readonly seconds: number
-  /** Readings before this do not count. */
+  /** Earlier readings are ignored. */
   readonly warmUpSeconds: number
-  /** When faults begin. */
+  /** The start times of the faults. */
   readonly faultsAt: readonly number[]
 }
 
@@ -43,8 +44,8 @@ const RECOVERED_WITHIN_MS = 30_000
 const READINGS = 240
 
 /**
- * A fault a minute, after the warm-up and before a calm at the end; more often if the run is too short for
- * each kind to come once.
+ * Schedules a fault per minute between the warm-up and a calm period at the end; more often if the run is too short
+ * for one fault of each kind.
  */
 export function planOf({ minutes }: Pick<SoakOptions, 'minutes'>, kinds: number): Plan {
   const seconds = 60 * minutes
@@ -62,17 +63,17 @@ export function planOf({ minutes }: Pick<SoakOptions, 'minutes'>, kinds: number)
   }
 }
 
-/** How often resources are read, in milliseconds. */
+/** The interval of readings, in milliseconds. */
 export const readEveryMs = ({ minutes }: Pick<SoakOptions, 'minutes'>): number =>
   Math.max(500, (minutes * 60_000) / READINGS)
 
 export type Soaked = Awaited<ReturnType<typeof soak>>
 
 /**
- * Runs traffic and faults, and audits Redis at the end.
+ * Runs traffic, injects faults, and audits Redis at the end.
  *
- * @param signal ends it early, with the audit of what there is by then.
- * @param note is called with what goes on.
+ * @param signal ends the traffic early. The audit still runs.
+ * @param note shows the progress.
  */
 export async function soak(
   stack: SoakStack,
@@ -85,7 +86,7 @@ export async function soak(
   const injected: Injected[] = []
   const readings: Reading[] = []
   const over = new AbortController()
-  // While Redis is away it waits, at the end perhaps for nothing.
+  // Not awaited, because reading blocks while Redis is down.
   void readWhile(stack, readEveryMs(options), over.signal, (values) => {
     readings.push({ second: traffic.seconds(), values })
   })
@@ -127,7 +128,7 @@ interface Injection {
   readonly onFault: (injected: Injected) => void
 }
 
-/** Causes all faults of the plan, and resolves when the time is over, or after an abort. */
+/** Injects all faults of the plan. Resolves at the end of the run, or after an abort. */
 async function injectAll(parts: Injection): Promise<void> {
   const { faults, traffic, plan, signal, note, onFault } = parts
   /** Resolves with false after an abort. */
@@ -154,7 +155,7 @@ async function injectAll(parts: Injection): Promise<void> {
   await waitUntil(plan.seconds)
 }
 
-/** Reads what the first worker, the primary and Redis hold, again and again, until `signal` is aborted. */
+/** Reads the resources of the first worker, the primary and Redis periodically, until `signal` is aborted. */
 async function readWhile(
   { redis, apis }: SoakStack,
   everyMs: number,

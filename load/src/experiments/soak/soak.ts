@@ -13,34 +13,36 @@ import { readEveryMs, soak as runSoak, type Soaked, type SoakOptions } from './r
 import { type SoakStack, startSoakStack } from './stack.ts'
 import type { Verdict } from './steady.ts'
 
-/** What a sample keeps besides its values. */
+/** The details of a sample. */
 type Details = Pick<Soaked, 'injected' | 'readings' | 'verdicts' | 'discrepancies' | 'seconds'>
 
-const MOST_DISCREPANCIES = 50
+const MAX_DISCREPANCIES = 50
 
-/** Hours in minutes: does anything leak, and is anything lost, while things go wrong? */
+/** Runs load with injected faults and checks for lost views and leaks. */
 export const soak: Experiment<SoakOptions, SoakStack> = {
   name: 'soak',
   title: 'Soak: faults under load, with an audit',
-  summary: 'run for long with faults, and show that nothing leaks and no view is lost',
+  summary: 'a long run with injected faults: checks for lost views and leaks',
   group: 'Over HTTP',
   about: `
-Starts Redis, a relay in front of it and an API with two workers, and sends logins, views, reads, changes of
-session data and logouts at a fixed rate. After a warm-up, a fault a minute (each kind at least once): Redis
-is killed and restarted, connections are cut within a reply, a worker is killed, Redis is paused for 3 s, the
-clock of the API steps back by 30 s; on a cluster these happen to one node after the other, and a slot with
-sessions moves to another node. The cluster has no replicas, since one that takes over may lack views that were
-acknowledged (replication is asynchronous). Redis syncs its log before it answers (appendfsync always), since an
-acknowledged view must survive a kill. The clock is stepped by a module that is loaded into the API and
-replaces Date.now; Redis keeps its own.
+Starts Redis, a relay in front of it and an API with two workers. Sends logins, views, reads, changes of session
+data and logouts at a fixed rate. After a warm-up, it injects a fault per minute (each kind at least once): Redis
+is killed and restarted, connections are cut within a reply, Redis is paused for 3 s, a worker is killed, and the
+clock of the API is set back by 30 s.
 
-At the end every acknowledged view, login, logout and change of data is compared with what Redis has: none
-lost, none counted twice; what had an unknown outcome may count or not. Heap (after garbage collection), RSS,
-descriptors and Redis's memory must be steady: their trend after the warm-up stays within the bound of the
-table. The figures are of the worker that lives from the start to the end, of the primary, and of Redis.
+With --cluster, nodes are killed and paused in turn, the connections to all nodes are killed, and a slot with
+sessions moves to another node. The cluster has no replicas: replication is asynchronous, so after a failover a
+replica may lack acknowledged views. Redis syncs its append-only file before it replies (appendfsync always),
+because an acknowledged view must survive a kill. A module in the API replaces Date.now to set the clock back; the
+clock of Redis does not change.
 
-npm run soak is the same as npm run load -- soak. Exit code 4: something was lost, counted twice, wrong, not
-steady, or did not recover. Ctrl-C ends the traffic, audits, and shows what there is.
+At the end, every acknowledged view, login, logout and change of data is compared with the data in Redis. None may
+be lost or counted twice; requests with an unknown outcome may count or not. Heap (after garbage collection), RSS,
+descriptors and Redis's memory must be steady: their trend after the warm-up stays within the bound in the table.
+The figures are those of the worker that is never killed, of the primary process of the API, and of Redis.
+
+npm run soak is equivalent to npm run load -- soak. Exit code 4: something was lost, counted twice, wrong or not
+steady, or did not recover. Ctrl-C stops the traffic, runs the audit, and prints the results so far.
 
 Examples:
   npm run load -- soak --minutes 30 --json load/results/soak.json
@@ -52,11 +54,11 @@ Examples:
   seconds: { quick: null, usual: null, full: null },
   configure(command) {
     command
-      .option('--minutes <n>', 'how long', minutes(0.5, 1_440), 30)
-      .option('--cluster', 'on a Redis Cluster of three primaries')
+      .option('--minutes <n>', 'length of the run', minutes(0.5, 1_440), 30)
+      .option('--cluster', 'use a Redis Cluster of three primaries')
       .option('--rate <n>', 'requests per second', wholeNumber(20, 5_000), 200)
-      .option('--sessions <n>', 'users', wholeNumber(10, 1_000), 100)
-      .option('--seed <n>', 'of the random choices', wholeNumber(1, 1_000_000), 1)
+      .option('--sessions <n>', 'number of users', wholeNumber(10, 1_000), 100)
+      .option('--seed <n>', 'seed of the random choices', wholeNumber(1, 1_000_000), 1)
   },
 
   factors: [{ name: 'topology' }],
@@ -96,7 +98,7 @@ Examples:
     const { p50, p99 } = summaryOf(latencies)
     const details: Details = {
       ...{ seconds, injected, verdicts, readings },
-      discrepancies: discrepancies.slice(0, MOST_DISCREPANCIES),
+      discrepancies: discrepancies.slice(0, MAX_DISCREPANCIES),
     }
     return {
       values: {
@@ -143,8 +145,9 @@ Examples:
     const value = (metric: string) => row.median(metric) ?? 0
     return [
       `In ${figure(seconds / 60)} minutes with ${counted(injected.length, 'fault')}, ${counted(value('acknowledged'), 'view')} were acknowledged: ${whole(value('lost'))} lost, ${whole(value('extra'))} counted twice. ${steadyClaim(verdicts)}`,
-      value('wrong') > 0 && `${counted(value('wrong'), 'record')} did not add up.`,
-      value('unrecovered') > 0 && `${counted(value('unrecovered'), 'fault')} did not heal in 30 s.`,
+      value('wrong') > 0 && `Records with wrong data: ${whole(value('wrong'))}.`,
+      value('unrecovered') > 0 &&
+        `Faults without recovery within 30 s: ${whole(value('unrecovered'))}.`,
       leakClaim(verdicts, value('requests')),
     ]
   },
@@ -157,7 +160,7 @@ function detailsOf(rows: Rows): Details | undefined {
 }
 
 const trafficCaption = ({ options }: Pick<Result, 'options'>) =>
-  `${whole(Number(options.sessions))} users send ${whole(Number(options.rate))} requests/s; not sent: all users waited for an answer`
+  `${whole(Number(options.sessions))} users send ${whole(Number(options.rate))} requests/s; "not sent": all users were waiting for an answer`
 
 function faultSection({ injected }: Details): Section {
   const kinds = [...Map.groupBy(injected, ({ fault }) => fault)]
@@ -192,7 +195,7 @@ function amount(resource: ResourceName, value: number | null): string {
 function resourceSection(details: Details): Section {
   const { verdicts } = details
   const table: Table = {
-    caption: 'The trend after the warm-up: at its start and at the end of the run',
+    caption: 'The trend line after the warm-up: its values at the start and at the end',
     head: ['resource', 'start', 'end', 'growth', 'may grow by', 'verdict'],
     rows: verdicts.map(({ resource, start, end, bound, isSteady }) => [
       resource,
@@ -226,10 +229,10 @@ function resourceCharts({ readings }: Details): LineChart[] {
 }
 
 const discrepancySection = ({ discrepancies }: Details): Section => ({
-  title: 'What does not add up',
+  title: 'Wrong records',
   tables: [
     {
-      caption: 'Acknowledged and unknown by the clients, stored by Redis',
+      caption: 'Acknowledged and unknown outcomes at the clients, and the data in Redis',
       head: ['record'],
       rows: discrepancies.map((text) => [text]),
       texts: [0],
@@ -240,15 +243,17 @@ const discrepancySection = ({ discrepancies }: Details): Section => ({
 function steadyClaim(verdicts: readonly Verdict[]): string {
   const unsteady = verdicts.filter(({ isSteady }) => !isSteady)
   if (unsteady.length === 0) return 'Heap, RSS, descriptors and the memory of Redis were steady.'
-  if (unsteady.every(({ start }) => start === null)) return 'It was too short to judge resources.'
+  if (unsteady.every(({ start }) => start === null)) {
+    return 'The run was too short for a verdict on resources.'
+  }
   return `Not steady: ${unsteady.map(({ resource }) => resource).join(', ')}.`
 }
 
-/** What the bounds mean: the smallest leak that would have been seen. */
+/** The smallest leak per request that the bounds detect. */
 function leakClaim(verdicts: readonly Verdict[], requests: number): string | false {
   const heap = verdicts.find(({ resource }) => resource === 'worker heap')
   const memory = verdicts.find(({ resource }) => resource === 'Redis memory')
   if (!heap?.bound || !memory?.bound || requests === 0) return false
   const each = (bound: number) => `${figure(bound / requests)} bytes`
-  return `A leak per request of about ${each(heap.bound)} in the heap of a worker that answers all of them, or of ${each(memory.bound)} in Redis, would have crossed the bound.`
+  return `The bounds would have detected a leak per request of about ${each(heap.bound)} in the heap of a worker that answers all requests, or of ${each(memory.bound)} in Redis.`
 }

@@ -13,13 +13,13 @@ import type { Fault, SoakRedis } from './redis.ts'
 
 const insideApi = new URL('inside-api.ts', import.meta.url).href
 
-/** Views may take so long, with and without an answer from Redis. */
+/** The API's deadline for Redis, in milliseconds. */
 const DEADLINE_MS = '1000'
 const HOST = '127.0.0.1'
 
-/** What runs in a soak. */
+/** The programs of a soak. */
 export interface SoakStack {
-  /** Of the API, which has two workers. */
+  /** The address of the API. */
   readonly url: string
   readonly redis: SoakRedis
   /** The last reading of each process of the API, by its name: `primary`, `1`, `2`. */
@@ -27,7 +27,7 @@ export interface SoakStack {
   readonly faults: readonly Fault[]
 }
 
-/** Starts Redis, or a cluster, and the API. @throws Problem, ProgramError. */
+/** Starts Redis or a cluster, and an API with two workers. @throws Problem, ProgramError. */
 export async function startSoakStack(
   { signal, defer, fail }: Context,
   { cluster, readEveryMs }: { cluster: boolean; readEveryMs: number },
@@ -35,8 +35,8 @@ export async function startSoakStack(
   await requireBuild('patched', signal)
   const directory = await temporaryRunFolder('soak-')
   defer(() => rm(directory, { recursive: true, force: true }))
-  const ground = { directory, signal, defer, fail }
-  const redis = await (cluster ? startSoakCluster(ground) : startOneRedis(ground))
+  const scope = { directory, signal, defer, fail }
+  const redis = await (cluster ? startSoakCluster(scope) : startOneRedis(scope))
   const apis = new Map<string, ApiReading>()
   const [port = 0] = await freePorts(1)
   const api = await startApi({

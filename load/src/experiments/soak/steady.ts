@@ -1,7 +1,7 @@
 import { median } from 'simple-statistics'
 import { type Reading, type ResourceName, resourceNames } from './readings.ts'
 
-/** How much a resource may grow over a run: a share of what it began with, or `least` if that is more. */
+/** The allowed growth of a resource during a run: a share of its start value, but at least `least`. */
 interface Bound {
   readonly share: number
   readonly least: number
@@ -10,9 +10,9 @@ interface Bound {
 const MB = 1e6
 
 /**
- * A heap that is read after garbage collection moves with compiled code and caches only. RSS has the memory
- * that the allocator keeps. Connections move between workers when one dies, and idle ones come and go.
- * Redis's memory has the buffers of its clients and of its log, and unused space in its tables.
+ * After garbage collection, a heap varies only with compiled code and caches. RSS includes memory that the allocator
+ * keeps. When a worker dies, its connections move to the other one; idle connections open and close. Redis's memory
+ * includes client buffers, buffers of the append-only file, and unused space in hash tables.
  */
 const bounds: Readonly<Record<ResourceName, Bound>> = {
   'worker heap': { share: 0.15, least: 4 * MB },
@@ -28,10 +28,11 @@ const bounds: Readonly<Record<ResourceName, Bound>> = {
 
 export interface Verdict {
   readonly resource: ResourceName
-  /** By the trend, at the end of the warm-up and of the run; null with too few readings. */
+  /** The value of the trend line at the end of the warm-up; null with too few readings. */
   readonly start: number | null
+  /** The value of the trend line at the end of the run; null with too few readings. */
   readonly end: number | null
-  /** How much it may grow. */
+  /** The allowed growth; null with too few readings. */
   readonly bound: number | null
   readonly isSteady: boolean
 }
@@ -39,9 +40,9 @@ export interface Verdict {
 const WINDOWS = 12
 
 /**
- * Judges each resource by the trend of the readings after the warm-up: the medians of 12 windows of time,
- * and through these the line of Theil and Sen (the median of the slopes between all pairs). Up to a quarter of
- * the windows may be off, as during faults, without effect on the line.
+ * Judges each resource by the trend of the readings after the warm-up: the Theil-Sen line (the median of the slopes
+ * between all pairs) through the medians of 12 windows. Up to a quarter of the windows can be outliers, for instance
+ * during faults, without an effect on the line.
  */
 export function judge(readings: readonly Reading[], warmUpSeconds: number): Verdict[] {
   const counted = readings.filter(({ second }) => second >= warmUpSeconds)
@@ -64,7 +65,7 @@ interface Point {
   readonly value: number
 }
 
-/** The medians of windows with about as many points each. */
+/** The medians of windows with about the same number of points. */
 function windowsOf(points: readonly Point[]): Point[] {
   return Array.from({ length: WINDOWS }, (_, index) => {
     const from = Math.floor((index * points.length) / WINDOWS)
@@ -76,7 +77,7 @@ function windowsOf(points: readonly Point[]): Point[] {
   })
 }
 
-/** The line through the windows, at the first and the last reading; undefined with too few readings. */
+/** The values of the trend line at the first and the last reading; undefined with too few readings. */
 function trend(points: readonly Point[]): { start: number; end: number } | undefined {
   const [first, last] = [points[0], points.at(-1)]
   if (!first || !last || points.length < 2 * WINDOWS) return undefined

@@ -17,17 +17,18 @@ export interface TrafficOptions {
   seed: number
 }
 
-/** A session, and what its field `step` may hold. */
 interface Session {
   readonly viewer: Viewer
+  /** The last value that was sent for the field `step`. */
   step: number
+  /** The possible values of the field `step` in Redis. */
   readonly steps: Set<number>
 }
 
-/** A user, who sends one request at a time. */
+/** A user with at most one request in flight. */
 interface User {
   readonly name: string
-  /** The items that this user views: fewer than a session keeps, so that none is trimmed. */
+  /** Fewer items than a session keeps, so that none is trimmed. */
   readonly items: readonly string[]
   session: Session | undefined
 }
@@ -39,7 +40,7 @@ const ITEM_GROUPS = 25
 const REQUEST_TIMEOUT_MS = 10_000
 const BACK_WITHIN_MS = 10_000
 
-// What a user who is logged in does next, by the share of requests.
+// The actions of a logged-in user, as shares of the requests.
 const shares = { view: 0.6, read: 0.25, patch: 0.08, see: 0.04, logout: 0.03 } as const
 type Action = keyof typeof shares
 
@@ -48,8 +49,8 @@ const reads = ['/me', '/me/views', '/me/sessions', '/me/data', '/items/popular']
 export type Traffic = ReturnType<typeof startTraffic>
 
 /**
- * Logs in, views, reads, changes session data and logs out at a fixed rate, until it is stopped. A request
- * that is due while all users wait for an answer is not sent, but counted.
+ * Sends logins, views, reads, changes of session data and logouts at a fixed rate, until `stop`. A request that is
+ * due while all users wait for an answer is counted as not sent.
  */
 export function startTraffic({ url, rate, sessions, seed }: TrafficOptions) {
   const random = seededRandom(seed)
@@ -119,7 +120,7 @@ export function startTraffic({ url, rate, sessions, seed }: TrafficOptions) {
       if (view.outcome !== 'acknowledged') return
       longestGapMs = Math.max(longestGapMs, performance.now() - lastViewAt)
       lastViewAt = performance.now()
-      for (const tell of waiting) tell()
+      for (const resolve of waiting) resolve()
     },
     async read({ viewer: { token } }) {
       await call({ method: 'GET', path: pick(reads), token })
@@ -156,7 +157,7 @@ export function startTraffic({ url, rate, sessions, seed }: TrafficOptions) {
       if (user.session) await actions[nextAction()](user.session, user)
       else await login(user)
     } catch (error) {
-      // An answer that must not be. The audit still expects the session.
+      // An unexpected answer. The audit still expects the session.
       const message = messageOf(error)
       const [kind = ''] = message.split(': ', 1)
       if (errors[kind] === undefined) unexpected.push(message)
@@ -183,9 +184,9 @@ export function startTraffic({ url, rate, sessions, seed }: TrafficOptions) {
 
   return {
     counts: counts as Readonly<typeof counts>,
-    /** Answers that must not be, by what was answered. */
+    /** Unexpected answers by kind. */
     errors,
-    /** The first of each kind in full. */
+    /** The full message of the first answer of each kind. */
     unexpected: unexpected as readonly string[],
     ledger,
     latencies,
@@ -197,7 +198,7 @@ export function startTraffic({ url, rate, sessions, seed }: TrafficOptions) {
       longestGapMs = 0
       return gap
     },
-    /** Resolves with true at the next acknowledged view, with false after `timeoutMs` or an abort. */
+    /** Resolves with true after the next acknowledged view, or with false after `timeoutMs` or an abort. */
     nextView(timeoutMs: number, signal: AbortSignal): Promise<boolean> {
       const { promise, resolve } = Promise.withResolvers<boolean>()
       const found = () => resolve(true)
@@ -207,13 +208,13 @@ export function startTraffic({ url, rate, sessions, seed }: TrafficOptions) {
       waiting.add(found)
       return promise.finally(() => waiting.delete(found))
     },
-    /** Sends nothing more, and resolves when all is answered. */
+    /** Sends no further requests. Resolves when all requests are complete. */
     async stop(): Promise<void> {
       clearInterval(timer)
       await Promise.all(inFlight)
       speed.stop()
     },
-    /** What is wrong with the data of the sessions that must be there, in words. Closes the connections. */
+    /** Checks the data of all sessions and returns the discrepancies. Closes the connections. */
     async checkData(): Promise<string[]> {
       const found: string[] = []
       for (const { session } of users) {
@@ -229,17 +230,19 @@ export function startTraffic({ url, rate, sessions, seed }: TrafficOptions) {
     const call = { method: 'GET', path: '/me/data', token } as const
     let answer: Answer<{ fields: { step?: number } }> | undefined
     try {
-      // After an interrupt the API may still be on its way back to Redis.
+      // After an interrupt, the API may still be reconnecting to Redis.
       const isAnswered = async () => {
         answer = await send(url, call, agent)
         return answer.outcome === 'acknowledged'
       }
       await until(isAnswered, { timeoutMs: BACK_WITHIN_MS })
     } catch (error) {
-      return [`the data of ${user}: ${messageOf(error)}`]
+      return [`data of ${user}: ${messageOf(error)}`]
     }
-    if (!answer?.body) return [`the data of ${user}: ${answer?.answer}`]
+    if (!answer?.body) return [`data of ${user}: ${answer?.answer}`]
     const { step = 0 } = answer.body.fields
-    return steps.has(step) ? [] : [`the data of ${user}: ${step}, not ${[...steps].join(' or ')}`]
+    return steps.has(step)
+      ? []
+      : [`data of ${user}: step ${step}, expected ${[...steps].join(' or ')}`]
   }
 }

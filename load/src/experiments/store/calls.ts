@@ -10,38 +10,38 @@ export const operations = ['update-token', 'record-view'] as const
 export type Operation = (typeof operations)[number]
 
 interface CallsOptions {
-  /** Of the server, or of a relay in front of it. */
+  /** The address of the server, or of a relay in front of it. */
   url: string
   strategy: StrategyName
   poolSize: number
   operation: Operation
-  /** Calls in flight at the same time, each with a session of its own. */
+  /** Calls in flight, each with its own session. */
   concurrency: number
   seconds: number
   signal: AbortSignal
 }
 
-/** Long enough for the slowest call: a connection each over the slowest link. */
+/** Longer than the slowest call: a call with a new connection over the slowest link. */
 const DEADLINE_MS = 30_000
 const SEED = 17
-/** Items that several callers view by Zipf's law. */
+/** The number of items, viewed by Zipf's law, if there are several callers. */
 const ITEMS = 1_000
-/** Unmeasured calls come first, for this share of the time: connections and compiler warm up. */
+/** The warm-up of connections and compiler, as a share of the measured time. */
 const WARM_UP = 0.2
 
 /**
- * Does what the source articles' `benchmark_update_token` does: each caller calls again as soon as the call before
- * has returned, until the time is up. Then the views that Redis counted are compared with the calls.
+ * The loop of `benchmark_update_token` in the source articles: each caller makes the next call when the previous one
+ * has returned, until the time is over. Then the number of calls is compared with the views that Redis counted.
  *
- * @returns milliseconds per call, and microseconds of CPU time per call.
- * @throws Problem when the two differ; what a call throws; the reason of `signal`.
+ * @returns latencies in milliseconds, and CPU time per call in microseconds.
+ * @throws Problem when the numbers differ; the error of a call; the reason of `signal`.
  */
 export async function measureCalls(server: RedisServer, options: CallsOptions) {
   const { url, strategy, poolSize, operation, concurrency, seconds, signal } = options
   const store = createSessionStore({
     ...{ url, strategy, poolSize, tokens: { secrets: [newSecret()] } },
     deadlineMs: DEADLINE_MS,
-    janitor: false, // its commands are not part of what is measured
+    janitor: false, // its commands would be measured, too
   })
   try {
     await store.ready()
@@ -88,7 +88,7 @@ async function callerOf(
   return () => store.recordView(token, nextItem())
 }
 
-/** Returns how long each call took, in nanoseconds. */
+/** Returns a histogram of the latencies in nanoseconds. */
 async function callFor(callers: readonly Caller[], seconds: number, signal: AbortSignal) {
   const latencies = createHistogram({ figures: 3 })
   const until = performance.now() + seconds * 1_000

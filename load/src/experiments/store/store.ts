@@ -36,7 +36,7 @@ const keyOf = ({ link, ioThreads }: Case) => `${link} ${ioThreads}`
 
 const RATE = 'callsPerSecond'
 
-/** Below this rate Redis's own periodic work is a large part of its CPU time. */
+/** Below this rate, Redis's periodic work is a large part of its CPU time. */
 const MIN_RATE_FOR_CPU = 100
 const noCpu = { clientCpuMicros: null, cpuMicros: null, mainCpuMicros: null }
 
@@ -48,24 +48,24 @@ const tableFour: Readonly<Record<string, Record<'sequential' | 'pipeline', numbe
   vpn: { sequential: 3.67, pipeline: 18.2 },
 }
 
-/** The source articles' `benchmark_update_token`, for every strategy and link. */
+/** `benchmark_update_token` of the source articles, for all strategies and links. */
 export const store: Experiment<StoreOptions, Bench> = {
   name: 'store',
   title: 'The store alone, by strategy and link to Redis',
   summary: "calls per second of the store's updateToken, by strategy and link to Redis",
   group: 'The store',
   about: `
-Calls the function in a loop for a given time, one call at a time as the source articles do, over their links:
+Calls a function of the store in a loop, by default one call at a time, over the links of the source articles:
   unix       Unix socket
   loopback   TCP on this machine
   switch     0.271 ms, 1 Gb/s
   vpn        48 ms, 1.8 Mb/s
-or any other, such as 5ms@100Mb/s. A relay simulates distant links (npm run load -- relay --help), set so
-that a PING takes the time of the link.
+or any other link, such as 5ms@100Mb/s. A relay simulates distant links (npm run load -- relay --help). Its delay
+is adjusted so that a PING takes the round trip time of the link.
 
-With --concurrency, each call in flight has a session of its own, and items are viewed by Zipf's law. After
-each run the views that Redis counted are compared with the calls. With several --pool-sizes or
---io-threads each strategy is compared with its own first setting.
+With --concurrency, each call in flight has its own session, and items are viewed by Zipf's law. After each run,
+the number of calls is compared with the views that Redis counted. With several --pool-sizes or --io-threads, each
+strategy is compared with its own first setting.
 
 Examples:
   npm run load -- store --operation record-view --concurrency 64 --links loopback
@@ -77,19 +77,19 @@ Examples:
   configure(command) {
     const operation = new Option(
       '--operation <name>',
-      "updateToken (the source articles') or recordView",
+      'updateToken (as in the source articles) or recordView',
     )
     const all = linkNames.join(',')
-    const threads = 'of Redis, its main thread included'
+    const threads = "Redis's threads, including the main thread"
     command
       .addOption(operation.choices(operations).default('update-token'))
       .addOption(namesOption('--strategies <list>', strategyNames))
       .addOption(
-        new Option('--links <list>', `out of ${linkNames.join(', ')}, or like 5ms@100Mb/s`)
+        new Option('--links <list>', `any of ${linkNames.join(', ')}, or such as 5ms@100Mb/s`)
           .argParser(links)
           .default(links(all), all),
       )
-      .option('--concurrency <n>', 'calls in flight at the same time', wholeNumber(1, 1_000), 1)
+      .option('--concurrency <n>', 'calls in flight', wholeNumber(1, 1_000), 1)
       .addOption(numbersOption('--pool-sizes <list>', 'connections of the pool', [1, 100], [1]))
       .addOption(numbersOption('--io-threads <list>', threads, [1, 64], [1]))
   },
@@ -112,7 +112,7 @@ Examples:
   ],
   progress: [RATE, 'p99'],
   loadOptions: ['operation', 'concurrency'],
-  /** Of strategies, one round trip per command; of pools or threads, the same strategy with the first. */
+  /** Strategies are compared with `sequential`; pool sizes and I/O threads with the first setting. */
   baseline(_, cases) {
     const [{ poolSize = 1, ioThreads = 1, strategy = '' } = {}] = cases
     if (cases.some((one) => one.poolSize !== poolSize || one.ioThreads !== ioThreads)) {
@@ -184,7 +184,7 @@ Examples:
 const hasSettings = (rows: Rows) =>
   rows.values('poolSize').length > 1 || rows.values('ioThreads').length > 1
 
-/** Whether it is what the source articles measured: updateToken, one call at a time over one connection. */
+/** Whether the options match the source articles: updateToken, one call at a time over one connection. */
 const isAsDocumented = (rows: Rows, { options }: Result) =>
   options.operation === 'update-token' && options.concurrency === 1 && !hasSettings(rows)
 

@@ -9,7 +9,7 @@ import { chartOptions, text, widthOf } from './options.ts'
 
 use([BarChart, CustomChart, LineChart, GridComponent, LegendComponent, LabelLayout, SVGRenderer])
 
-/** A chart as SVG. What it shows is in the table beside it, for readers who cannot see it. */
+/** A chart as SVG. The table below it has the same figures, for readers who cannot see the chart. */
 export function drawChart(chart: Chart): Html {
   const { height, ...options } = chartOptions(chart)
   const instance = init(null, null, { renderer: 'svg', ssr: true, width: widthOf(chart), height })
@@ -24,14 +24,14 @@ export function drawChart(chart: Chart): Html {
 }
 
 /**
- * What follows `<svg`, without what is for hovering. Style attributes become attributes of their own, since
- * the page's Content-Security-Policy forbids them.
+ * The text after `<svg`, without styles and classes for hovering. Inline styles become attributes, because the
+ * page's Content-Security-Policy forbids inline styles.
  */
 function withoutStyles(svg: string): Html {
   return new Html(
     svg
       .replaceAll(/<style[^>]*>.*?<\/style>/gs, '')
-      .replaceAll('fill="#000"', 'fill="none"') // of clip paths, and of lines in legends
+      .replaceAll('fill="#000"', 'fill="none"') // clip paths, and lines in legends
       .replaceAll(/ (?:class|ecmeta_\w+|pointer-events)="[^"]*"/g, '')
       .replaceAll(/ style="([^"]*)"/g, (_, style: string) =>
         style.replaceAll(/\s*([\w-]+)\s*:\s*([^;]+);?/g, ' $1="$2"'),

@@ -2,9 +2,9 @@ import type { EChartsCoreOption } from 'echarts/core'
 import { figure } from '../../experiment/figures.ts'
 import type { BarChart, Chart, GroupedChart, LineChart } from '../../experiment/section.ts'
 
-// What ECharts draws of a chart. Colours are the page's CSS variables, so that one drawing suits both themes.
+// The ECharts options of a chart. Colours are CSS variables of the page, so that a drawing works in both themes.
 
-/** Of the drawing, in pixels: narrow enough for a phone; smaller where several stand side by side. */
+/** The width of a drawing in pixels: narrow enough for a phone, and smaller for charts that share an axis. */
 export const widthOf = (chart: Chart) => (chart.kind === 'lines' && chart.shared ? 320 : 400)
 
 export const text = 'var(--text)'
@@ -13,11 +13,11 @@ const grid = 'var(--grid)'
 const fontSize = 12
 const ROW = 34
 
-/** A variant has the same colour in all charts. */
+/** The colour of a variant, which is the same in all charts. */
 const colour = (name: string) =>
   `var(--colour-${name.replaceAll(/[^\w-]/g, '')}, var(--colour-other))`
 
-// Bars and lines differ by more than colour.
+// Series differ by pattern as well as colour.
 const dashes = ['solid', [6, 3], [2, 3], [8, 3, 2, 3], [12, 4]]
 const hatching = {
   dashArrayX: [1, 0],
@@ -26,7 +26,7 @@ const hatching = {
   color: 'var(--background)',
 }
 
-/** Where both are shown, they stand out from the others. */
+/** In a chart with both, the other bars are grey. */
 const highlighted = ['naive', 'batch']
 
 function barColour(name: string, names: readonly string[]): string {
@@ -34,7 +34,7 @@ function barColour(name: string, names: readonly string[]): string {
   return isQuiet ? 'var(--border-strong)' : colour(name)
 }
 
-/** About the width of the longest of some texts, in pixels. */
+/** The approximate width of the longest text, in pixels. */
 const widest = (texts: readonly string[]) =>
   Math.max(...texts.map(({ length }) => length * fontSize * 0.58))
 
@@ -58,7 +58,7 @@ const valueAxis = (name: string) => ({
   splitLine,
 })
 
-/** @param thins whether names are left out where they have no room. */
+/** @param thins whether to omit names that have no room. */
 const nameAxis = (data: string[], thins = false) => ({
   type: 'category',
   data,
@@ -94,7 +94,7 @@ const bar = { type: 'bar', silent: true, barWidth: 20 }
 
 const CEILING_ROW = 16
 
-/** Horizontal bars, the range as a whisker, the figure beside it; ceilings as lines across all bars. */
+/** Horizontal bars with the range as a whisker and the value as text. Ceilings are lines across all bars. */
 function barOptions({ bars, ceilings, unit }: BarChart) {
   const names = bars.map(({ name }) => name)
   const top = 6 + ceilings.length * CEILING_ROW
@@ -113,7 +113,7 @@ function barOptions({ bars, ceilings, unit }: BarChart) {
       ],
     }
   }
-  /** A line with its name above; each name has a row of its own, so that none lies on another. */
+  /** A line with its name above. Each name is in its own row, so that names do not overlap. */
   const renderCeiling = ({ coordSys, dataIndex }: CustomParameters, api: CustomApi) => {
     const { name = '', value = 0 } = ceilings[dataIndex] ?? {}
     const [x] = api.coord([value, 0])
@@ -152,19 +152,19 @@ function barOptions({ bars, ceilings, unit }: BarChart) {
   }
 }
 
-/** What ECharts passes to `renderItem` first. */
+/** The first argument of `renderItem`. */
 interface CustomParameters {
   dataIndex: number
   coordSys: { y: number; height: number }
 }
 
-/** What ECharts passes to `renderItem` second. */
+/** The second argument of `renderItem`. */
 interface CustomApi {
   value(dimension: number): number
   coord(data: [number, number]): [number, number]
 }
 
-/** Horizontal bars of several parts, with their sum; all but the first part are hatched, too. */
+/** Horizontal stacked bars with their sum. All parts but the first are also hatched. */
 function stackedOptions({ names, groups, unit }: GroupedChart) {
   const total = (index: number) => groups.reduce((sum, { values }) => sum + (values[index] ?? 0), 0)
   return {
@@ -193,7 +193,7 @@ function stackedOptions({ names, groups, unit }: GroupedChart) {
 function lineOptions(chart: LineChart) {
   const { lines, unit, logarithmic, x, shared } = chart
   const legendWidth = lines.reduce((sum, { name }) => sum + widest([name]) + 56, 0)
-  // The title names the only line.
+  // A chart that shares its axis has one line, which its title names.
   const top = shared ? 28 : Math.ceil(legendWidth / (widthOf(chart) - 20)) * 22 + 28
   const isPercentiles = x === 'percentiles'
   return {
@@ -227,7 +227,7 @@ function lineOptions(chart: LineChart) {
   }
 }
 
-/** As HdrHistogram draws it: 90 %, 99 %, 99.9 % … are equally far apart. */
+/** The percentile axis of HdrHistogram: 90 %, 99 %, 99.9 % … have equal distances. */
 function percentileAxis(lines: LineChart['lines']) {
   const oneOf = lines.flatMap(({ points }) => points.map(([share]) => 1 / (1 - share)))
   return {
@@ -241,7 +241,7 @@ function percentileAxis(lines: LineChart['lines']) {
   }
 }
 
-/** `99.9 %` for 1,000: one request of so many is slower. */
+/** `99.9 %` for 1,000: one request in 1,000 is slower. */
 function percentile(oneOf: number): string {
   if (!Number.isInteger(Math.log10(Math.round(oneOf)))) return ''
   return `${Number((100 - 100 / oneOf).toFixed(5))} %`

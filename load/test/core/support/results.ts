@@ -2,7 +2,7 @@ import { ioThreads } from '../../../src/experiments/io-threads/io-threads.ts'
 import type { SavedResult } from '../../../src/reporting/files.ts'
 import { resultOf, runsOf } from '../../support/result.ts'
 
-/** A result with lines in its charts, and figures of the source articles beside ours. */
+/** A result with line charts and figures of the source articles. */
 export function ioThreadsResult(): SavedResult {
   const samples = ['GET', 'MGET'].flatMap((command) =>
     [1, 2, 4].flatMap((threads) =>

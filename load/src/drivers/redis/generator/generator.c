@@ -1,5 +1,5 @@
-/* A load generator for Redis on this machine: one thread, one epoll loop, no work that grows with the
- * number of connections. */
+/* A load generator for Redis on this machine. It has one thread and one epoll loop, and its work per event does not
+ * depend on the number of connections. */
 #define _GNU_SOURCE
 #include "protocol.h"
 #include "isolate.h"
@@ -17,18 +17,18 @@
 #include <time.h>
 
 #define EVENTS 512
-#define RETRY_MS 1          /* after a failure to connect, so that a dead server is not hammered */
-#define OPENING_AT_ONCE 128 /* of those that failed: below any backlog */
-#define SOURCES 200         /* TCP: connections come from 127.0.0.1 to 127.0.0.200 in turn */
-#define DISCARDED 4096      /* bytes: shorter replies are read, which costs as much */
-#define SETTLE_SECONDS 1    /* for the replies that are missing at the end */
+#define RETRY_MS 1          /* pause after a failed connection */
+#define OPENING_AT_ONCE 128 /* retries per pause: fewer than any backlog */
+#define SOURCES 200         /* TCP connections use the addresses 127.0.0.1 to 127.0.0.200 in turn */
+#define DISCARDED 4096      /* bytes: to discard a shorter reply costs as much as to read it */
+#define SETTLE_SECONDS 1    /* wait for missing replies at the end */
 
 static const char usage[] =
     "usage: generator short|long|discard|hold SOCKET|PORT CONNECTIONS SECONDS REPLIES RATE KEYS\n"
     "                 PIPELINE COMMAND... [';' COMMAND...]...\n"
     "       generator isolate PROGRAM [ARGUMENT...]\n"
-    "SECONDS, REPLIES and RATE are 0 for no limit. SIGINT ends it early. discard (over TCP only) is long,\n"
-    "but of large replies, which must have the same length each time, only the bytes are counted.\n";
+    "0 for SECONDS, REPLIES or RATE means no limit. SIGINT ends the run early. discard is like long, but works\n"
+    "over TCP only: it does not read large replies, only counts their bytes. They must all have the same length.\n";
 
 static enum { SHORT, LONG, HOLD } mode;
 static bool discards;
@@ -39,15 +39,15 @@ static uint64_t replies_wanted;
 struct connection {
     int fd;
     struct request *request;
-    size_t sent;       /* bytes of it */
-    uint64_t received; /* bytes of its replies */
-    double began;      /* seconds, as all times */
+    size_t sent;       /* bytes of the request */
+    uint64_t received; /* bytes of the replies */
+    double began;      /* in seconds, like all times */
     struct reply reply;
 };
 
 static unsigned connection_count, waiting_count;
-static struct connection **waiting; /* to be opened again; with a rate: for the next command */
-static double interval, due;        /* with a rate: between commands, and when the next is due */
+static struct connection **waiting; /* for another attempt to connect; with a rate, for the next command */
+static double interval, due;        /* with a rate: time between commands, and when the next one is due */
 static int poll_fd, timer_fd;
 static uint64_t started; /* requests */
 static volatile sig_atomic_t stopped;
@@ -66,7 +66,7 @@ static double now(void) {
 static void count_error(enum step step, int error, const char *what) {
     errors[step][error < MAX_ERRNO ? error : 0]++;
     if (mode != HOLD) return;
-    fprintf(stderr, "%s: %s\n", steps[step], what); /* all have to be held */
+    fprintf(stderr, "%s: %s\n", steps[step], what); /* in this mode, every connection must succeed */
     exit(1);
 }
 
@@ -82,8 +82,7 @@ static void failed(struct connection *c, enum step step, int error) {
     try_again(c);
 }
 
-/* One address has only some 28,000 ports, each of which stays taken for a minute after its connection
- * was closed. */
+/* An address has only about 28,000 ports, and a closed connection holds its port for a minute. */
 static int bind_to_next_source(int fd) {
     static unsigned turn;
     const int on = 1;
@@ -95,13 +94,13 @@ static int bind_to_next_source(int fd) {
 
 static bool is_sent(const struct connection *c) { return c->sent == c->request->length; }
 
-/* Sends what the socket's buffer takes, nothing while it is not connected. Returns false if the connection
- * failed. */
+/* Sends as much as fits into the socket's buffer. Sends nothing before the socket is connected. Returns false if
+ * the connection failed. */
 static bool send_rest(struct connection *c) {
     size_t rest = c->request->length - c->sent;
     ssize_t sent = send(c->fd, c->request->bytes + c->sent, rest, MSG_NOSIGNAL);
     if (sent >= 0) c->sent += (size_t)sent;
-    /* A server that has closed the connection may have sent the reason before: read it. */
+    /* Before it closed the connection, the server may have sent the reason: read it. */
     else if (errno == EPIPE) c->sent = c->request->length;
     else if (errno != EAGAIN && errno != ENOTCONN) {
         failed(c, SEND, errno);
@@ -119,12 +118,12 @@ static void open_connection(struct connection *c) {
     const int on = 1;
     bool tcp = target.ss_family == AF_INET;
     c->fd = socket(target.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    /* The end of a long request is not to wait for the acknowledgement of its beginning. */
+    /* Without TCP_NODELAY, the end of a long request would wait for the acknowledgement of its beginning. */
     if (tcp && mode == LONG) setsockopt(c->fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
     if (c->fd < 0 || (tcp && bind_to_next_source(c->fd))) {
         failed(c, CONNECT, errno);
     } else if (connect(c->fd, (struct sockaddr *)&target, target_length) == 0 || errno == EINPROGRESS) {
-        /* On loopback the handshake is done by now, although connect() does not say so. */
+        /* On loopback the handshake is already complete, although connect() returns EINPROGRESS. */
         if (send_rest(c)) watch(c, EPOLL_CTL_ADD);
     } else if (errno == EAGAIN && !tcp) { /* the backlog of a Unix socket is full */
         try_again(c);
@@ -154,8 +153,8 @@ static void begin(struct connection *c, double began) {
     else if (send_rest(c) && !is_sent(c)) watch(c, EPOLL_CTL_MOD);
 }
 
-/* The clock of a command starts when it is due, not when a connection is free for it: otherwise a
- * server that stands still would be asked less often, and look better than it is. */
+/* Latency is measured from when a command is due, not from when a connection is free. Otherwise a stalled server
+ * would receive fewer commands, and the stall would hardly show (coordinated omission). */
 static void send_due(void) {
     for (double time = now(); waiting_count > 0 && due <= time && may_start(); due += interval)
         begin(waiting[--waiting_count], due);
@@ -191,8 +190,8 @@ static void may_receive(struct connection *c) {
     static char buffer[256 * 1024 + 1];
     uint64_t known = *c->request->reply_length;
     bool discarded = discards && known >= DISCARDED;
-    if (discarded && c->received == known) return; /* at the end: what is left is an error */
-    /* With MSG_TRUNC the kernel drops the bytes of a TCP connection, and copies none. */
+    if (discarded && c->received == known) return; /* check_lengths counts further bytes as an error */
+    /* With MSG_TRUNC, the kernel discards the bytes of a TCP connection without copying them. */
     ssize_t length = discarded ? recv(c->fd, NULL, known - c->received, MSG_TRUNC)
                                : recv(c->fd, buffer, sizeof buffer - 1, 0);
     if (length < 0 && errno == EAGAIN) return;
@@ -217,7 +216,7 @@ static void may_receive(struct connection *c) {
 static void open_again(void) {
     unsigned count = waiting_count < OPENING_AT_ONCE ? waiting_count : OPENING_AT_ONCE;
     struct connection **again = waiting + (waiting_count -= count);
-    /* Those that fail again overwrite the ones before them. */
+    /* Connections that fail again overwrite entries that have been read already. */
     for (unsigned i = 0; i < count && may_start(); i++) begin(again[i], now());
 }
 
@@ -236,8 +235,8 @@ static void serve_events(void) {
     if (retries) open_again();
 }
 
-/* Of replies that were discarded only the number of bytes is known: after one that was too long there are
- * bytes left, and one that was too short never ends. */
+/* Only the number of bytes of discarded replies is known. A reply that was too long leaves bytes behind, and one that
+ * was too short never completes. */
 static void check_lengths(const struct connection *connections) {
     char byte;
     stopped = 1;
@@ -248,7 +247,7 @@ static void check_lengths(const struct connection *connections) {
         if (recv(connections[i].fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0) errors[LENGTH][0]++;
 }
 
-/* Load goes to this machine and nowhere else: to a Unix socket, or a port of 127.0.0.1. */
+/* The target is always on this machine: a Unix socket, or a port of 127.0.0.1. */
 static void set_target(const char *text) {
     struct sockaddr_in tcp = {.sin_family = AF_INET, .sin_port = htons((uint16_t)atoi(text))};
     struct sockaddr_un local = {.sun_family = AF_UNIX};

@@ -15,7 +15,7 @@ static bool new_network(void) {
     char map[64];
     unsigned user = getuid(), group = getgid();
     if (unshare(CLONE_NEWNET) == 0) return true;
-    /* Without privileges: as the owner of a user namespace, if the system allows one. */
+    /* Without root privileges, create a user namespace as well, if the system allows it. */
     if (unshare(CLONE_NEWUSER | CLONE_NEWNET) != 0) return false;
     write_file("/proc/self/setgroups", "deny");
     sprintf(map, "%u %u 1", user, user);
@@ -25,14 +25,14 @@ static bool new_network(void) {
     return true;
 }
 
-/* Becomes `command`, if possible in a network namespace that has only a loopback: with ports and closed
- * connections (TIME_WAIT) of its own, and without the connection tracking of a container engine or a
- * firewall. Sets ONETRIP_NETWORK to `own` or `shared`. */
+/* Executes `command`, if possible in a new network namespace that has only a loopback interface. The namespace has its
+ * own ports and closed connections (TIME_WAIT), and no connection tracking of a container engine or firewall. Sets
+ * ONETRIP_NETWORK to `own` or `shared`. */
 static int isolate(char **command) {
     bool own = new_network();
     struct ifreq request = {.ifr_name = "lo", .ifr_flags = IFF_UP};
     if (own && ioctl(socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0), SIOCSIFFLAGS, &request) != 0) {
-        perror("the loopback of a new network namespace cannot be used");
+        perror("cannot bring up the loopback interface of the new network namespace");
         return 1;
     }
     setenv("ONETRIP_NETWORK", own ? "own" : "shared", 1);

@@ -3,51 +3,55 @@ import { describeExit, launch, startProgram } from '@onetrip/stack/program.ts'
 import { generatorProgram } from './program.ts'
 
 export interface LoadOptions {
-  /** Where Redis listens: always on this machine. */
+  /** A Redis on this machine. */
   target: { socket: string } | { port: number }
   /**
-   * `short`: connect, one request, its reply, close. `long`: one request after the other. `discard`: likewise over
-   * TCP, but replies from 4 kB on are not read: they must have the same length each time, and only their bytes
-   * are counted.
+   * `short`: a new connection for each request. `long`: one request after the other on each connection. `discard`:
+   * like `long`, but TCP only, and replies of 4 kB or more are not read. Their bytes are counted, and all replies to
+   * a request must have the same length.
    */
   mode: 'short' | 'long' | 'discard'
-  /** At the same time. */
+  /** Concurrent connections. */
   connections: number
   end: { seconds?: number; replies?: number }
   /**
-   * `{key}` as an argument stands for a random one of `keys` keys, `key:000000000000` and so on, `{value:64}` for
-   * a value of 64 bytes. After `;` the next command follows; they take turns.
+   * The arguments of a command. `{key}` becomes one of `keys` random keys (`key:000000000000` …), `{value:64}` a value
+   * of 64 bytes. Several commands are separated by `;` and take turns.
    */
   command: readonly string[]
-  /** Default 1. */
+  /** Default: 1. */
   keys?: number
-  /** Commands of a request, which are sent together. Default 1. */
+  /** Commands per request. Default: 1. */
   pipeline?: number
-  /** Of long connections, commands per second in all; clocks start when each is due. Default: no limit. */
+  /**
+   * Commands per second of all connections together, for long connections only. Latency is then measured from when
+   * each command is due. Default: no limit.
+   */
   rate?: number
-  /** Ends it early. */
+  /** Ends the run early. */
   signal: AbortSignal
 }
 
-/** What the generator prints, see `result.h`. */
+/** The output of the generator, see `result.h`. */
 export interface Load {
   seconds: number
-  /** Replies read to their end, those with an error included. */
+  /** Complete replies, including error replies. */
   completed: number
   /**
-   * By step and code, such as `connect EADDRNOTAVAIL`, each tried again; `error reply` of Redis; of those that
-   * were not read, `reply of another length`.
+   * By step and code, such as `connect EADDRNOTAVAIL` (the request is repeated), `error reply`, or `reply of another
+   * length` (mode `discard` only).
    */
   errors: Record<string, number>
   /**
-   * Of requests, in milliseconds, with connecting if that is short; shares, 0 to 1, below 1 ms and above 2 ms.
+   * Latency of requests in milliseconds, including the time to connect for short connections. `below1` and `above2`
+   * are the shares below 1 ms and above 2 ms, 0 to 1.
    */
   latency: Record<'p50' | 'p99' | 'max' | 'below1' | 'above2', number>
-  /** Share of the time, 0 to 1, in which the generator ran or was ready to: at 1 it is the limit. */
+  /** Share of the time in which the generator ran or was ready to run, 0 to 1. At 1 it limits the rate. */
   demand: number
 }
 
-/** Runs the generator to its end. @throws Problem when it cannot be compiled or does not end well. */
+/** Runs the generator. @throws Problem when it cannot be compiled, or when it fails. */
 export async function generateLoad(options: LoadOptions): Promise<Load> {
   const { target, mode, connections, end, command, signal } = options
   const { keys = 1, rate = 0, pipeline = 1 } = options
@@ -68,9 +72,9 @@ export async function generateLoad(options: LoadOptions): Promise<Load> {
 }
 
 /**
- * Opens connections that only stay. Each has sent one PING, so Redis has accepted it.
+ * Opens idle connections and keeps them open. Each sends one PING, so that Redis has accepted it.
  *
- * @throws ProgramError when Redis does not take all of them; the reason of `signal`.
+ * @throws ProgramError when Redis does not accept all of them; the reason of `signal`.
  */
 export async function holdConnections(socket: string, count: number, signal: AbortSignal) {
   return await startProgram({

@@ -9,9 +9,9 @@ import { messageOf, Problem } from '@onetrip/stack/problem.ts'
 import { step } from '@onetrip/stack/terminal.ts'
 
 /**
- * The path of the load generator, which is compiled into `ONETRIP_HOME` on first use and after each change.
+ * Compiles the load generator into `ONETRIP_HOME`, if that version does not exist yet, and returns its path.
  *
- * @throws Problem when there is no C compiler, or not Linux; the reason of `signal`.
+ * @throws Problem without a C compiler, or on other systems than Linux; the reason of `signal`.
  */
 export async function generatorProgram(signal: AbortSignal): Promise<string> {
   signal.throwIfAborted()
@@ -39,7 +39,7 @@ async function compile(path: string, signal: AbortSignal): Promise<void> {
   } catch (cause) {
     await rm(draft, { force: true })
     signal.throwIfAborted()
-    const help = 'It needs a C compiler: install gcc or clang, or set CC.'
+    const help = 'Install gcc or clang, or set CC to a C compiler.'
     throw new Problem(
       `${compiler} could not compile the load generator. ${help}\n${messageOf(cause)}`,
       { cause },
@@ -50,13 +50,13 @@ async function compile(path: string, signal: AbortSignal): Promise<void> {
 /** Set by `isolate.h`. */
 const network = process.env.ONETRIP_NETWORK
 
-/** Whether this process runs in a network namespace of its own, see `isolateProcess`. */
+/** Whether this process runs in its own network namespace, see `isolateProcess`. */
 export const isIsolated = (): boolean => network === 'own'
 
 /**
- * Restarts this process in a network namespace of its own, if the system allows that: load over TCP then
- * has all ports to itself, undisturbed by closed connections (TIME_WAIT) of other programs and by the
- * connection tracking of a container engine or firewall. Returns only in the restarted process.
+ * Restarts this process in its own network namespace, if the system allows it. Other programs then do not use the
+ * same ports, and their closed connections (TIME_WAIT) and the connection tracking of a container engine or
+ * firewall do not affect load over TCP. After a restart, this function returns in the new process only.
  */
 export async function isolateProcess(signal: AbortSignal): Promise<void> {
   if (network !== undefined || !process.execve) return

@@ -1,4 +1,4 @@
-/* The requests as Redis reads them, and its replies. */
+/* Builds requests in the Redis protocol and parses replies. */
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -6,14 +6,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PREPARED 4096            /* requests with random keys, about */
-#define PREPARED_BYTES (4 << 20) /* of them together, about: so that they stay in the processor's cache */
+#define PREPARED 4096            /* approximate number of requests with random keys */
+#define PREPARED_BYTES (4 << 20) /* their approximate total size, to fit into the processor's cache */
 
-/* A pipeline of commands, which is made before the run. */
+/* A pipeline of commands, built before the run. */
 struct request {
     char *bytes;
     size_t length;
-    uint64_t *reply_length; /* of the first reply without an error to its commands; 0: not known yet */
+    uint64_t *reply_length; /* of the first reply without an error; 0 if not known yet */
 };
 
 static struct request *requests;
@@ -29,7 +29,7 @@ static uint64_t random_key(void) {
     return state % key_range;
 }
 
-/* `{key}` becomes `key:` and twelve digits, as redis-benchmark's; `{value:N}` becomes N bytes. */
+/* `{key}` becomes `key:` and twelve digits, like the keys of redis-benchmark; `{value:N}` becomes N bytes. */
 static void append_argument(FILE *out, const char *argument) {
     size_t bytes;
     if (strcmp(argument, "{key}") == 0) {
@@ -43,8 +43,7 @@ static void append_argument(FILE *out, const char *argument) {
     }
 }
 
-/* Appends the command that begins at this argument. Returns where the next one begins: after a `;`, or with
- * the first again. */
+/* Appends the command that begins at argument `at`. Returns the index of the next command: after the `;`, or 0. */
 static int append_command(FILE *out, char **arguments, int count, int at) {
     int end = at;
     while (end < count && strcmp(arguments[end], ";") != 0) end++;
@@ -53,8 +52,8 @@ static int append_command(FILE *out, char **arguments, int count, int at) {
     return end + 1 < count ? end + 1 : 0;
 }
 
-/* Connections send these requests in turn: each command as often as it stands among the arguments. Those that
- * differ in nothing but keys share the length of their replies. */
+/* Builds the requests, which connections send in turn. The commands of the arguments follow each other in a cycle.
+ * Requests that differ in keys only share the length of their replies. */
 static void prepare_requests(char **arguments, int count) {
     size_t bytes = 0, kinds = 0;
     int at = 0;
@@ -74,16 +73,16 @@ static void prepare_requests(char **arguments, int count) {
     for (size_t i = 0; i < request_count; i++) requests[i].reply_length = &lengths[i % kinds];
 }
 
-/* The replies to a request, in as many pieces as they come. */
+/* The state of the parser between two pieces of the replies to a request. */
 struct reply {
-    uint32_t pending; /* elements that are still missing; 0: complete */
-    uint32_t errors;  /* among them */
-    int64_t skip;     /* bytes of the current bulk string that are still missing */
+    uint32_t pending; /* missing elements; 0 if complete */
+    uint32_t errors;  /* error replies */
+    int64_t skip;     /* missing bytes of the current bulk string */
     uint8_t line_length;
     char line[64]; /* beginning of the current line */
 };
 
-/* A line of the protocol is complete: an element, or the length of one. */
+/* Handles a complete line of the protocol: an element, or the length of one. */
 static void take_line(struct reply *reply) {
     reply->line[reply->line_length] = '\0';
     reply->line_length = 0;

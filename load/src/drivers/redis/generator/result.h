@@ -1,5 +1,5 @@
-/* What is counted, and how it is printed. */
-#define BUCKETS 10000000 /* of latencies: one for each microsecond up to 10 s */
+/* Counts replies, errors and latencies, and prints them. */
+#define BUCKETS 10000000 /* of the histogram of latencies: one per microsecond up to 10 s */
 #define MAX_ERRNO 256
 
 enum step { CONNECT, SEND, RECEIVE, CLOSED, REPLY, LENGTH, STEPS };
@@ -9,7 +9,7 @@ static uint64_t completed, errors[STEPS][MAX_ERRNO];
 static uint32_t latencies[BUCKETS];
 static double longest; /* seconds */
 
-/* The replies to a request are complete, after so many seconds. */
+/* Records complete replies to a request. `latency` is in seconds. */
 static void record(double latency, unsigned replies) {
     uint64_t micros = (uint64_t)(latency * 1e6);
     latencies[micros < BUCKETS ? micros : BUCKETS - 1] += replies;
@@ -17,7 +17,7 @@ static void record(double latency, unsigned replies) {
     completed += replies;
 }
 
-/* Seconds in which this process ran or was ready to run; 0 where the kernel does not say. */
+/* Seconds in which this process ran or was ready to run; 0 if the kernel does not report it. */
 static double read_demand(void) {
     unsigned long long ran_ns = 0, waited_ns = 0;
     FILE *file = fopen("/proc/self/schedstat", "r");
@@ -26,21 +26,21 @@ static double read_demand(void) {
     return (double)(ran_ns + waited_ns) / 1e9;
 }
 
-/* In milliseconds. */
+/* The latency in milliseconds. */
 static double percentile(double share) {
     uint64_t wanted = (uint64_t)(share * (double)completed), seen = 0, micros = 0;
     while (completed > 0 && (seen += latencies[micros]) <= wanted) micros++;
     return (double)micros / 1000;
 }
 
-/* The share of the latencies below so many microseconds, 0 to 1. */
+/* The share of the latencies below a number of microseconds, 0 to 1. */
 static double share_below(unsigned micros) {
     uint64_t seen = 0;
     for (unsigned i = 0; i < micros; i++) seen += latencies[i];
     return completed ? (double)seen / (double)completed : 0;
 }
 
-/* A line of JSON: `Load` in load.ts. */
+/* Prints a line of JSON: `Load` in load.ts. */
 static void print_result(double seconds, double demand) {
     const char *separator = "";
     printf("{\"seconds\":%.6f,\"completed\":%llu,\"demand\":%.6f,", seconds,

@@ -8,7 +8,7 @@ import { expect, test } from 'vitest'
 import type { Sample } from '../src/experiment/result.ts'
 import { runLoad } from './support/run.ts'
 
-/** Runs it to its end, with nothing but what it is told. */
+/** Runs a command that must fail, and returns its output. */
 async function refusal(args: string[], env: NodeJS.ProcessEnv = {}): Promise<string> {
   const state = await temporaryFolder()
   const load = await runLoad({ state, args, until: /./, env })
@@ -16,7 +16,7 @@ async function refusal(args: string[], env: NodeJS.ProcessEnv = {}): Promise<str
   return load.output.join('\n')
 }
 
-test('--url measures APIs that run, as what they say that they are', async () => {
+test('--url measures running APIs, by the variants that they report', async () => {
   const [pooled, naive, redis] = await freePorts(3)
   const args = [`--port=${pooled}`, `--naive-port=${naive}`, `--redis-port=${redis}`]
   const state = await temporaryFolder()
@@ -43,14 +43,14 @@ test('--url measures APIs that run, as what they say that they are', async () =>
 
 const shortRun = ['--duration=0.5', '--rounds=1', '--warmup=0.5', '--connections=4', '--sessions=4']
 
-test('--url refuses another machine that nobody claims, and says how to', async () => {
-  const url = 'http://192.0.2.1:3000' // for documentation: nobody's (RFC 5737)
+test('--url rejects another machine without --i-own-this-host', async () => {
+  const url = 'http://192.0.2.1:3000' // reserved for documentation (RFC 5737)
   const text = await refusal(['--url', url], { REDIS_URL: 'redis://127.0.0.1:1' })
   expect(text).toContain(`${url} is not this machine`)
   expect(text).toContain('--i-own-this-host')
 })
 
-test('--url needs to know its Redis, and what answers there', async () => {
+test('--url needs REDIS_URL and an API that reports its metrics', async () => {
   expect(await refusal(['--url', 'http://127.0.0.1:1'])).toContain('--url needs REDIS_URL')
   const [nobody] = await freePorts(1)
   const env = { REDIS_URL: `redis://me:secret@127.0.0.1:${nobody}` }
@@ -63,6 +63,6 @@ test.each([
   [['--url', 'ftp://127.0.0.1'], 'is not like http://'],
   [['--url', 'http://127.0.0.1:1,http://127.0.0.1:1'], 'only once'],
   [['--url', 'http://127.0.0.1:1', '--variants', 'naive'], 'cannot be used with'],
-])('%j: %s', async (args, words) => {
+])('rejects %j: %s', async (args, words) => {
   expect(await refusal(args)).toContain(words)
 })

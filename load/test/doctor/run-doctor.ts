@@ -3,14 +3,17 @@ import { temporaryFolder } from '@onetrip/stack/testing/folders.ts'
 import { cleanEnv } from '@onetrip/stack/testing/programs.ts'
 import { loadPath } from '../support/run.ts'
 
-export interface Visit {
+export interface DoctorRun {
   code: number
   text: string
   errors: string
 }
 
 /** Runs `npm run load -- doctor` for a second. */
-export async function visit(args: readonly string[], env: NodeJS.ProcessEnv = {}): Promise<Visit> {
+export async function runDoctor(
+  args: readonly string[],
+  env: NodeJS.ProcessEnv = {},
+): Promise<DoctorRun> {
   const all = [loadPath, 'doctor', '--watch=1', ...args]
   const options = { env: cleanEnv(await temporaryFolder(), { NO_COLOR: '1', ...env }) }
   return await new Promise((resolve) => {
