@@ -65,7 +65,7 @@ test.each([
   [['--builds', 'stock,patched@5'], 'Two builds'],
   [['--sanitizer', 'valgrind'], 'Allowed choices are address, thread'],
   [['--suites', 'unit'], "'unit' is none of main, patches, modules, cluster, sentinel"],
-  [['--io-threads', '0'], 'A whole number from 1 to 128'],
+  [['--io-threads', '0'], 'a whole number from 1 to 128'],
   [['--files', 'a,,b'], 'Names, separated by commas'],
 ])('refuses %s', (args, message) => {
   expect(() => parsed(...args)).toThrow(message)
