@@ -8,7 +8,7 @@ const SECONDS = 15
 const MAX_REPEATS = 6
 
 const env = {
-  // Continue after a race, to find all; and without an exit code, as the reports are parsed.
+  // Continues after a race, to find all. exitcode=0: reports do not change the exit code.
   TSAN_OPTIONS: 'halt_on_error=0 exitcode=0 history_size=4',
   ASAN_OPTIONS: 'detect_leaks=1 exitcode=23',
 }
