@@ -34,7 +34,7 @@ test.for([
   process.kill(await processOf(state, victim.words), 'SIGKILL')
   expect(await load.exited).toEqual({ code: 1, signal: null })
   const text = load.output.join('\n')
-  const message = `${victim.name} ended by itself (SIGKILL)`
+  const message = `${victim.name} exited unexpectedly (SIGKILL)`
   expect(text).toContain(message)
   expect(text).toMatch(/^It failed, so figures are of the complete rounds: /m)
   const result = JSON.parse(await readFile(json, 'utf8'))

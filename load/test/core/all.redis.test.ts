@@ -37,7 +37,7 @@ test('an interrupt ends the experiment that runs, and keeps what is complete', a
 })
 
 test.each([
-  [['--only=htpp'], {}, /"htpp" is none of http, /],
+  [['--only=htpp'], {}, /"htpp" is not one of http, /],
   [['--only=info'], { REDIS_SERVER: '/nowhere' }, /Nothing was measured/],
   [['--json', '/dev/null/results'], {}, /results cannot be written/],
 ])('all %j fails, and says why', async (args, env, message) => {
