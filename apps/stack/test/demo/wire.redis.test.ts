@@ -40,7 +40,7 @@ function expectInOrder({ exchanges, http }: Wire) {
 }
 
 describe('one page view on the wire', () => {
-  test('naive: it connects, sends one command per round trip, and Redis closes; batch: one round trip', async () => {
+  test('naive connects, sends one command per round trip, and Redis closes; batch needs one round trip', async () => {
     const [naive, batch] = await traced(['naive', 'batch'])
     expect([naive.strategy, naive.connections]).toEqual(['naive', 1])
     expect(kindsOf(naive)[0]).toBe('connect')
@@ -48,7 +48,7 @@ describe('one page view on the wire', () => {
     const trips = commandsOf(naive)
     expect(trips.length).toBe(naive.roundTrips)
     const first = trips.findIndex(([line]) => line?.startsWith('ZADD recent:'))
-    // The greeting comes before: HELLO, what the client is, INFO.
+    // The greeting precedes the view: HELLO, CLIENT SETINFO, INFO.
     expect(
       trips
         .slice(0, first)
