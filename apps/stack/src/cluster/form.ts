@@ -81,7 +81,7 @@ async function assignSlots(
     const [from, to] = evenRange(index, primaries)
     const isFree = taken.every(([first, last]) => last < from || first > to)
     if (!isFree || self.slots.length > 0 || self.primary !== null) continue
-    // As redis-cli does: two nodes with the same epoch resolve the conflict, and one may drop a moved slot.
+    // A different epoch per node, as redis-cli does: of two nodes with the same epoch, one may drop a moved slot.
     if (nodes.size === 1 && self.epoch === 0) await admin.cluster('SET-CONFIG-EPOCH', index + 1)
     await admin.cluster('ADDSLOTSRANGE', from, to)
   }

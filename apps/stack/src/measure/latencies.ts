@@ -58,7 +58,7 @@ const MIN_BEYOND = 10
  * @param due number of all requests, including those that failed or were not sent.
  */
 export function latencyAt(histogram: Histogram, share: number, due: number): number | null {
-  // Prevents a rounding error: 0.99 * 1,000 could become 991.
+  // Subtracts a little, because with rounding errors, the ceiling of 0.99 * 1,000 could be 991.
   const rank = Math.max(1, Math.ceil(due * share - 1e-6))
   if (due > 0 && rank > histogram.totalCount) return Number.POSITIVE_INFINITY
   if (due - rank < MIN_BEYOND) return null
