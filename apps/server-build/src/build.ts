@@ -151,7 +151,9 @@ export async function prepareTree(
     await unpackTarXz(join(source.directory, source.debian.file), aside)
     fromDebian.push(...(await debianPatches(join(aside, 'debian'))))
   }
-  job.progress.step(`Applying ${fromDebian.length} of Debian's patches and ${patches.length} of ours`)
+  job.progress.step(
+    `Applying ${fromDebian.length} of Debian's patches and ${patches.length} of ours`,
+  )
   const rejected: string[] = []
   for (const patch of [...fromDebian, ...patches]) {
     await applyPatch(tree, patch, job).catch((error) => {

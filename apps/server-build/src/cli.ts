@@ -106,7 +106,10 @@ program
   .option('--bind <addresses>', 'addresses to listen on', '127.0.0.1')
   .option('--unixsocket <path>', 'also listen on a Unix socket')
   .option('--dir <path>', 'data directory (default: $ONETRIP_HOME/redis/data/<build>)')
-  .option('--secrets <folder>', 'require a login as a user of users.acl; passwords are in this folder')
+  .option(
+    '--secrets <folder>',
+    'require a login as a user of users.acl; passwords are in this folder',
+  )
   .option('--cluster', 'run a node of a cluster (cluster.conf); does not form the cluster')
   .addOption(
     new Option('--io-threads <n>', 'default: half of the cores, 3 to 8; 1 (off) below four cores')
@@ -116,7 +119,9 @@ program
   .action(async (build: ServerBuild, options: RunOptions) => {
     const [first] = serverArguments
     if (first !== undefined && !first.startsWith('--')) {
-      throw usage(`Arguments after -- must begin with a setting such as --appendonly, not '${first}'.`)
+      throw usage(
+        `Arguments after -- must begin with a setting such as --appendonly, not '${first}'.`,
+      )
     }
     const server = await serverCommand(job, build, options, serverArguments)
     stopListeningForSignals()

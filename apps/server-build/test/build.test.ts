@@ -39,9 +39,7 @@ test('builds everything, prints the paths, and runs servers with their arguments
   const { process, result } = tiny.start(['run', 'patched', '--port', '0', '--', '--save', 'x y'])
   const ran = await result
   expect(ran.stdout).toContain('kind: patched\n')
-  expect(ran.stdout, 'the started process is the server').toContain(
-    `process: ${process.pid}\n`,
-  )
+  expect(ran.stdout, 'the started process is the server').toContain(`process: ${process.pid}\n`)
   expect(ran.stdout).toMatch(
     /argument: --port\nargument: 0\n[\s\S]*argument: --save\nargument: x y\n$/,
   )

@@ -26,9 +26,7 @@ export function redisAddress(url: string): { transport: Transport; options: Redi
     const { transport, options } = parseRedisUrl(url)
     return { transport: transport === 'unix' ? 'unix' : 'tcp', options }
   } catch (error) {
-    throw new Problem(
-      `"${hideCredentials(url)}" is not a valid Redis URL: ${messageOf(error)}.`,
-    )
+    throw new Problem(`"${hideCredentials(url)}" is not a valid Redis URL: ${messageOf(error)}.`)
   }
 }
 

@@ -171,5 +171,7 @@ export function describeExit({ code, signal }: Exit): string {
 export async function endOf({ name, exited, lastLines }: Program): Promise<ProgramError> {
   const exit = describeExit(await exited)
   const lines = lastLines.map((line) => `\n  ${line}`).join('')
-  return new ProgramError(`${name} exited unexpectedly (${exit}). Its last lines:${lines || ' none'}`)
+  return new ProgramError(
+    `${name} exited unexpectedly (${exit}). Its last lines:${lines || ' none'}`,
+  )
 }

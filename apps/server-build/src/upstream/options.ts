@@ -65,10 +65,7 @@ export function upstreamOptions(cores: number): Command {
         .argParser(threadCounts)
         .default([1, 2], '1,2'),
     )
-    .option(
-      '--tls',
-      'use TLS for all connections (needs OpenSSL and the TLS package of Tcl)',
-    )
+    .option('--tls', 'use TLS for all connections (needs OpenSSL and the TLS package of Tcl)')
     .addOption(
       new Option('--clients <n>', 'files to run in parallel; more is faster, but flakier')
         .argParser(integer(1, 64))

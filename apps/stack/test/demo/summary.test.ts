@@ -73,9 +73,7 @@ describe('the sentence', () => {
   test('reports a saturated load generator', () => {
     const busy = { ...quiet, generatorBusy: true }
     const { sentence } = sentenceOf(three([1, 1, 1], [9, 9, 9]), { lanes: [quiet, busy] })
-    expect(sentence).toContain(
-      'The load generator was saturated: batch may be faster than this.',
-    )
+    expect(sentence).toContain('The load generator was saturated: batch may be faster than this.')
   })
 
   test('has no ratio if a lane answered no request', () => {
