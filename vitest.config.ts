@@ -1,16 +1,20 @@
 import { defineConfig } from 'vitest/config'
 
-// A file's suffix says what its tests need: *.test.ts nothing but Node, *.redis.test.ts a Redis that
-// apps/server-build built, *.cluster.test.ts several of them (npm run test:cluster), *.fault.ts one, and
-// minutes (npm run test:faults), *.compose.test.ts a Docker engine (npm run test:compose),
-// *.browser.test.ts Chromium and a Redis (npm run test:browser). npm test leaves the last four out.
+// A file's suffix says what its tests need:
+//   *.test.ts           only Node
+//   *.redis.test.ts     a Redis built by apps/server-build
+//   *.cluster.test.ts   several Redis servers        (npm run test:cluster)
+//   *.fault.ts          a Redis, and some minutes    (npm run test:faults)
+//   *.compose.test.ts   a Docker engine              (npm run test:compose)
+//   *.browser.test.ts   Chromium and a Redis         (npm run test:browser)
+// npm test runs the first two.
 
-/** For a machine that does other things as well; vitest itself gives a second. */
+/** Vitest's default of one second is too short on a busy machine. */
 const expectOptions = { poll: { timeout: 30_000 } }
 
 export default defineConfig({
   test: {
-    maxWorkers: '100%', // of the cores; the default leaves one of them to a developer
+    maxWorkers: '100%', // of the cores; the default leaves one core free
     projects: [
       {
         test: {
@@ -62,7 +66,7 @@ export default defineConfig({
         },
       },
       {
-        // The store with the other ioredis that its package.json allows: what touches a client.
+        // The tests of the store that use a client, with ioredis 5, which its package.json also allows.
         resolve: { alias: { ioredis: 'ioredis-5' } },
         test: {
           name: 'ioredis-5',

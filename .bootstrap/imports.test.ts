@@ -4,8 +4,8 @@ import { fileURLToPath } from 'node:url'
 import { parseSync } from 'oxc-parser'
 import { expect, test } from 'vitest'
 
-// Which part may import which, and that no imports form a cycle. Imports of types count, too: they
-// are what a reader has to follow.
+// Checks which layer imports which, and that imports form no cycle. Type imports count, too, because a
+// reader has to follow them.
 
 /** Layer, its folder (the first that matches counts), and the layers that it may import. */
 const layers: readonly [layer: string, folder: string, ...mayImport: string[]][] = [
@@ -20,7 +20,7 @@ const layers: readonly [layer: string, folder: string, ...mayImport: string[]][]
   ['stack', 'apps/stack/src/', 'store entry'],
   ['stack tests', 'apps/stack/', 'stack', 'fixtures', 'store entry'],
   ['load', 'load/src/', 'stack', 'store entry'],
-  // Other clients in the place of the store's own: they use the application and parts of the store.
+  // Other Redis clients, which use the application and parts of the store.
   ['contenders', 'load/contenders/', 'load', 'stack', 'store entry', 'store', 'api'],
   ['load tests', 'load/', 'load', 'contenders', 'stack', 'fixtures', 'store entry'],
   ['container tests', 'docker/', 'stack', 'fixtures', 'api tests'],
@@ -66,7 +66,7 @@ function mayImport(from: string, to: string): boolean {
   return layer === target || (target !== undefined && allowed.includes(target))
 }
 
-/** All files that a file imports, directly or not; itself, if there is a cycle. */
+/** All files that a file imports, directly or indirectly; includes the file itself if there is a cycle. */
 function reachableFrom(file: string): Set<string> {
   const reached = new Set<string>()
   const visit = (from: string) => {
@@ -97,7 +97,7 @@ test('no imports form a cycle', () => {
   expect([...new Set(cycles)].sort()).toEqual([])
 })
 
-test('every part imports only what its layer may', () => {
+test('every layer imports only the layers that it may', () => {
   const breaches = [...imports].flatMap(([from, all]) =>
     all
       .filter((to) => !mayImport(from, to))

@@ -1,6 +1,6 @@
 // Installs the dependencies if node_modules lacks a package of package-lock.json, then checks which
 // Node will run the program. The scripts of package.json run this file first, with the Node that runs
-// npm, since node_modules/.bin/node may be half installed: plain JavaScript for Node 20 and newer.
+// npm, because node_modules/.bin/node may be incomplete. Plain JavaScript, for Node 20 and newer.
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import * as fs from 'node:fs'
@@ -11,19 +11,19 @@ import { fileURLToPath } from 'node:url'
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)))
 
-/** npm's list of what is in node_modules. `npm ci` removes it first and writes it last. */
+/** npm's list of the packages in node_modules. `npm ci` removes it first and writes it last. */
 const installedList = join(root, 'node_modules', '.package-lock.json')
 
-/** Prevents two installations at once. Contains the process id of the one that installs. */
+/** Prevents concurrent installations. Contains the process id of the owner. */
 const lockFile = join(root, '.onetrip', 'installing.pid')
 
-/** The owner touches the lock each second. After this time, its process id belongs to another. */
+/** The owner touches the lock each second. A lock untouched for this long is stale, even if its id is in use. */
 const LOCK_STALE_MS = 60_000
 
-/** The oldest Node that may replace the pinned one: it runs TypeScript without a build. */
+/** The oldest Node that may replace the pinned one. It runs TypeScript without a build. */
 const OLDEST_NODE = 24
 
-/** Settings inherited from the npm that runs the script with which `npm ci` would install less. */
+/** Settings inherited from npm that would make `npm ci` install less. */
 const NARROWING_SETTINGS =
   /^npm_config_(omit|only|production|workspaces?|include_workspace_root|global|location|dry_run|package_lock_only)$/i
 
@@ -37,14 +37,14 @@ class Problem extends Error {}
  */
 const packagesOf = (file) => JSON.parse(fs.readFileSync(file, 'utf8')).packages
 
-/** Whether everything is installed. Of the optional packages, only this platform's Node has to be. */
+/** Whether everything is installed. Of the optional packages, only this platform's Node is required. */
 function isInstalled() {
   /** @type {ReturnType<typeof packagesOf>} */
   let installed
   try {
     installed = packagesOf(installedList)
   } catch {
-    return false // There is none, or npm was killed while it wrote it.
+    return false // The list is missing, or npm was killed while it wrote the list.
   }
   return Object.entries(packagesOf(join(root, 'package-lock.json'))).every(([path, wanted]) => {
     const { version, optional, bin, os, cpu } = wanted
@@ -54,7 +54,7 @@ function isInstalled() {
   })
 }
 
-/** What this process wrote into the lock; empty if it does not own it. */
+/** The content that this process wrote into the lock; empty if it does not own the lock. */
 let owned = ''
 
 /** Waits until no other process installs. The lock is released when this process exits. */
@@ -83,7 +83,7 @@ function removeAbandonedLock() {
     if (!isStale && (owner === '' || isAlive(Number(owner)))) return false
     const aside = `${lockFile}.${process.pid}`
     fs.renameSync(lockFile, aside)
-    // If another process was faster, this is its new lock: put it back.
+    // If another process was faster, this is its new lock: restore it.
     if (fs.readFileSync(aside, 'utf8') !== owner) fs.linkSync(aside, lockFile)
     fs.rmSync(aside)
   } catch (error) {
@@ -118,7 +118,7 @@ async function install() {
     stdio: 'inherit',
   })
   if (npm.pid !== undefined) {
-    // npm continues if this process is killed, so that npm is the owner.
+    // npm continues if this process is killed, so npm must be the owner.
     owned = `${npm.pid}`
     fs.writeFileSync(lockFile, owned)
   }
@@ -126,17 +126,17 @@ async function install() {
   if (code === 0) return
   throw new Problem(
     `Could not install the dependencies: npm ci ended with ${signal ?? code}; see its output above.\n` +
-      'It needs the npm registry (`npm config get registry`). Run the same command again to retry.',
+      'npm needs its registry (`npm config get registry`). Run the same command again to retry.',
   )
 }
 
-/** Checks that `node` in the scripts, the first in PATH, is the pinned one or new enough. */
+/** Checks that `node` in the scripts (the first in PATH) is the pinned version or new enough. */
 function checkNode() {
   const pinned = fs.readFileSync(join(root, '.node-version'), 'utf8').trim()
   const linked = join(root, 'node_modules', '.bin', 'node')
   let version = versionOf(linked)
   if (version === undefined) {
-    // A pinned Node that cannot run here (it needs glibc) must not hide the system's.
+    // A pinned Node that cannot run here (it needs glibc) must not hide the system's Node.
     fs.rmSync(linked, { force: true })
     version = versionOf('node') ?? '(none in PATH)'
   }
@@ -161,7 +161,7 @@ function versionOf(node) {
 const codeOf = (error) => (error instanceof Error && 'code' in error ? error.code : undefined)
 
 /**
- * Ends npm and this process at once. Nothing is tidied up: the next installation starts afresh.
+ * Ends npm and this process at once, without cleanup: the next installation starts from scratch.
  * @param {number} exitCode
  */
 function stop(exitCode) {
@@ -173,7 +173,7 @@ for (const signal of /** @type {const} */ (['SIGINT', 'SIGTERM', 'SIGHUP'])) {
   process.on(signal, () => stop(128 + constants.signals[signal]))
 }
 
-// npm sends SIGTERM only to the shell of the script, which ends without passing it on.
+// npm sends SIGTERM only to the shell of the script, which exits without forwarding the signal.
 const parent = process.ppid
 setInterval(() => {
   if (process.ppid !== parent) stop(1)
@@ -197,7 +197,7 @@ try {
   if (!(error instanceof Problem) && code === undefined) throw error
   const isDenied = ['EACCES', 'EPERM', 'EROFS', 'ENOSPC', 'ENOTDIR'].includes(String(code))
   const hint = isDenied
-    ? '\nLet this user write there, or clone the repository to another place.'
+    ? '\nGive this user write permission and disk space there, or clone the repository to another place.'
     : ''
   const cannot = `Cannot install the dependencies into ${root}: ${error}${hint}`
   console.error(error instanceof Problem ? error.message : cannot)

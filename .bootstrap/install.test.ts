@@ -20,7 +20,7 @@ vi.setConfig({ testTimeout: 120_000 })
 const server = new PackageServer()
 
 describe('npm start', () => {
-  test('installs once, and runs the program on the pinned Node with its arguments', async () => {
+  test('installs once, then runs the program on the pinned Node with its arguments', async () => {
     const folder = makeRepository(server)
     const first = await start(folder, ['3', 'a b', '$HOME']).end()
     expect(first.output).toContain('Installing dependencies (once)')
@@ -31,7 +31,7 @@ describe('npm start', () => {
     expect(fs.existsSync(lockOf(folder))).toBe(false)
   })
 
-  test('works in a folder below', async () => {
+  test('works in a subfolder', async () => {
     const folder = makeRepository(server)
     fs.mkdirSync(join(folder, 'docs'))
     const below = new Npm(join(folder, 'docs'), ['start'])
@@ -41,7 +41,7 @@ describe('npm start', () => {
     })
   })
 
-  test('does not install again after npm ci by hand', async () => {
+  test('does not install again after a manual npm ci', async () => {
     const folder = makeRepository(server)
     expect(await new Npm(folder, ['ci']).end()).toMatchObject({ code: 0 })
     const { code, output } = await start(folder).end()
@@ -50,7 +50,7 @@ describe('npm start', () => {
     expect(code).toBe(0)
   })
 
-  test('installs everything, whatever the settings and NODE_ENV leave out', async () => {
+  test('installs everything, even if .npmrc, NODE_ENV or npm settings omit packages', async () => {
     const folder = makeRepository(server)
     fs.appendFileSync(join(folder, '.npmrc'), 'omit[]=dev\nomit[]=optional\nbin-links=false\n')
     const narrowed = { NODE_ENV: 'production', npm_config_dry_run: 'true', npm_config_omit: 'dev' }
@@ -67,9 +67,9 @@ describe('npm start', () => {
     'a package was deleted': (folder) => {
       fs.rmSync(join(folder, 'node_modules', 'tool'), { recursive: true })
     },
-    'npm ci by hand left out development packages': (folder) =>
+    'a manual npm ci omitted development packages': (folder) =>
       new Npm(folder, ['ci', '--omit=dev']).end(),
-    'npm ci by hand left out the pinned Node': (folder) =>
+    'a manual npm ci omitted the pinned Node': (folder) =>
       new Npm(folder, ['ci', '--omit=optional']).end(),
     'npm was killed while it wrote its list': (_, list) => fs.truncateSync(list, 100),
   }
@@ -86,7 +86,7 @@ describe('npm start', () => {
     })
   }
 
-  test('does not run the program if the installation fails, and can be repeated', async () => {
+  test('does not run the program if the installation fails; a retry works', async () => {
     const folder = makeRepository(server)
     server.missing = 'tool'
     const { code, output } = await start(folder).end()
@@ -97,9 +97,9 @@ describe('npm start', () => {
     expect(await start(folder).end()).toMatchObject({ code: 0 })
   })
 
-  test('says so if it may not write into the repository', async () => {
+  test('reports that it cannot write into the repository', async () => {
     const folder = makeRepository(server)
-    fs.writeFileSync(join(folder, '.onetrip'), '') // Stops root, too.
+    fs.writeFileSync(join(folder, '.onetrip'), '') // Even root cannot create a folder there.
     const { code, output } = await start(folder).end()
     expect(output).toContain(`Cannot install the dependencies into ${folder}: Error: E`)
     expect(output).not.toContain('running')
@@ -107,7 +107,7 @@ describe('npm start', () => {
   })
 })
 
-describe('two installations at once', () => {
+describe('concurrent installations', () => {
   test('the second waits for the first, and does not install again', async () => {
     const folder = makeRepository(server)
     server.hold = 'tool'
@@ -122,7 +122,7 @@ describe('two installations at once', () => {
     expect(code).toBe(0)
   })
 
-  test('one of several takes over the lock of a process that is gone', async () => {
+  test('exactly one of several takes over the lock of an exited process', async () => {
     const folder = makeRepository(server)
     const gone = spawn('true')
     await once(gone, 'close')
@@ -133,7 +133,7 @@ describe('two installations at once', () => {
     expect(ends.filter(({ output }) => output.includes('Installing'))).toHaveLength(1)
   })
 
-  test('a lock that nobody touched for a minute is taken over, even if its id is in use', async () => {
+  test('a lock that was not touched for a minute is taken over, even if its id is in use', async () => {
     const folder = makeRepository(server)
     fs.mkdirSync(join(folder, '.onetrip'))
     fs.writeFileSync(lockOf(folder), `${process.pid}`)
@@ -168,7 +168,7 @@ describe('an interrupted installation', () => {
     })
   }
 
-  test('whose npm survives is waited for', async () => {
+  test('is waited for if its npm survives', async () => {
     const folder = makeRepository(server)
     server.hold = 'tool'
     const env = environmentOf(folder)
@@ -201,8 +201,8 @@ describe('a running program', () => {
   }
 })
 
-describe('without a pinned Node that runs here', () => {
-  /** A PATH whose Node claims to have another version. Unlike dash, bash runs only the first `node`. */
+describe('if the pinned Node does not run here', () => {
+  /** A PATH whose Node prints another version. Unlike dash, bash runs only the first `node`. */
   function pathWithNode(folder: string, version: string): NodeJS.ProcessEnv {
     const source = `#!/bin/sh
 case "$1" in --version) echo v${version};; *) exec '${process.execPath}' "$@";; esac
@@ -232,7 +232,7 @@ case "$1" in --version) echo v${version};; *) exec '${process.execPath}' "$@";; 
       }
     })
 
-    test(`(${what}) does not run on an older Node`, async () => {
+    test(`(${what}) rejects an older Node`, async () => {
       const folder = make()
       const { code, output } = await start(folder, [], pathWithNode(folder, '23.9.0')).end()
       expect(output).toContain('Node 23.9.0 is too old')

@@ -14,19 +14,19 @@ const { scripts, optionalDependencies } = readJson(join(root, 'package.json')) a
 }
 
 describe('package.json', () => {
-  test('every script installs first, with the Node that runs npm, and ends as its program', () => {
+  test('every script installs first, with the Node that runs npm, and then execs its program', () => {
     for (const [name, script] of Object.entries(scripts)) {
       const [first, ...programs] = script.split(' && ')
       expect({ name, first }).toEqual({
         name,
         first: '"$npm_node_execpath" .bootstrap/install.mjs',
       })
-      // Without exec, a shell stays between npm and the program, and passes no signal on.
+      // Without exec, a shell stays between npm and the program and forwards no signals.
       expect(programs.at(-1)).toMatch(/^exec /)
     }
   })
 
-  test('pins the Node of .node-version and .nvmrc on every platform', () => {
+  test('pins the same Node as .node-version and .nvmrc on every platform', () => {
     for (const file of ['.node-version', '.nvmrc']) {
       const version = readFileSync(join(root, file), 'utf8').trim()
       expect(new Set(Object.values(optionalDependencies)), file).toEqual(new Set([version]))
@@ -58,7 +58,7 @@ describe('package-lock.json', () => {
     expect(code).toBe(0)
   })
 
-  test('pins every package by its hash, and names no registry', () => {
+  test('pins every package by its hash and names no registry', () => {
     const installed = Object.entries(packages).filter(
       ([path, { link }]) => path.includes('node_modules/') && !link,
     )
@@ -72,7 +72,7 @@ describe('package-lock.json', () => {
     }
   })
 
-  test('has a Node for each supported platform, as the installer looks for it', () => {
+  test('has a Node for each supported platform, in the form that install.mjs expects', () => {
     const platforms = Object.keys(optionalDependencies).map((name) => {
       const { os, cpu, bin } = packages[`node_modules/${name}`] ?? {}
       expect(bin).toEqual({ node: 'bin/node' })

@@ -11,7 +11,7 @@ import { afterAll, beforeAll, beforeEach, expect, onTestFinished } from 'vitest'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 
-/** Serves packages. Can hold a download back, which stops npm in the middle of an installation. */
+/** Serves packages. Can delay a download, so that npm waits in the middle of an installation. */
 export class PackageServer {
   readonly #server = createServer((request, response) => this.#answer(request.url ?? '', response))
   readonly #folder = fs.mkdtempSync(join(tmpdir(), 'onetrip-packages-'))
@@ -21,7 +21,7 @@ export class PackageServer {
   /** Package that is not found. */
   missing = ''
 
-  /** Starts it before the tests of this file, and stops it after them. */
+  /** Starts the server before the tests of this file and stops it after them. */
   constructor() {
     beforeAll(async () => {
       this.#server.listen(0, '127.0.0.1')
@@ -80,7 +80,7 @@ if (process.argv[2] === 'wait') setInterval(() => {}, 1000)
 else process.exitCode = Number(process.argv[2] ?? 0)
 `
 
-/** The Nodes that a repository can pin: it sets PINNED, or cannot run, as without its C library. */
+/** The pinned Node of a repository. `good` sets PINNED; `broken` cannot run, as without its C library. */
 const NODES = {
   good: `#!/bin/sh\nPINNED=yes exec '${process.execPath}' "$@"\n`,
   broken: '#!/no/such/loader\n',
@@ -136,7 +136,7 @@ export function environmentOf(folder: string, more: NodeJS.ProcessEnv = {}): Nod
 export class Npm {
   readonly #child: ChildProcess
   readonly #closed: Promise<unknown[]>
-  /** What it has printed so far. */
+  /** Output so far. */
   output = ''
 
   constructor(folder: string, args: string[], more?: NodeJS.ProcessEnv) {
@@ -155,7 +155,7 @@ export class Npm {
     this.#child.kill(signal)
   }
 
-  /** Sends a signal to npm and all that it started, as Ctrl-C in a terminal does. */
+  /** Sends a signal to npm and all its child processes, as Ctrl-C in a terminal does. */
   signalAll(signal: NodeJS.Signals): void {
     try {
       if (this.#child.pid !== undefined) process.kill(-this.#child.pid, signal)
@@ -184,7 +184,7 @@ export function isAlive(pid: number): boolean {
   }
 }
 
-/** Waits until a download is held back. Returns the process id of the npm that installs. */
+/** Waits until a download is delayed. Returns the process id of the installing npm. */
 export async function middleOfInstallation(server: PackageServer, folder: string): Promise<number> {
   await expect.poll(() => server.isHolding).toBe(true)
   return Number(fs.readFileSync(lockOf(folder), 'utf8'))

@@ -1,7 +1,6 @@
 #!/bin/bash
-# Whether both variants answer through the proxy. In the first 45 s they must be ready, Redis included:
-# `docker compose up --wait` returns when the proxy is healthy. Later the proxy does not become unhealthy
-# because Redis is away.
+# Succeeds if both variants answer through the proxy. In the first 45 s, Redis must answer, too, because
+# `docker compose up --wait` returns when the proxy is healthy. Later, the proxy stays healthy without Redis.
 set -euo pipefail
 
 first=/tmp/first-check

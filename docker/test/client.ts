@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 
-/** What became of a view that was sent. */
+/** The outcome of a view that was sent. */
 export type Outcome = 'done' | 'not written' | 'unknown'
 
 interface Answer {
@@ -22,12 +22,12 @@ export class Client {
   static async logIn(url: string, user: string): Promise<Client> {
     const { status, body } = await ask(`${url}/login`, { user })
     if (status !== 200 || typeof body.token !== 'string') {
-      throw new Error(`logging in at ${url} was answered with ${status} ${JSON.stringify(body)}`)
+      throw new Error(`login at ${url} failed: ${status} ${JSON.stringify(body)}`)
     }
     return new Client(url, body.token)
   }
 
-  /** The same session by way of another API. */
+  /** The same session through another API. */
   at(url: string): Client {
     return new Client(url, this.#token)
   }
@@ -36,12 +36,12 @@ export class Client {
     return await ask(`${this.#url}/views`, { item }, this.#token)
   }
 
-  /** Records a view, whatever comes of it. */
+  /** Records a view. Never throws. */
   async tryView(item: string): Promise<Outcome> {
     try {
       const { status, body } = await this.view(item)
       if (status === 200) return 'done'
-      // What a proxy answers says nothing of what the API had done.
+      // A response of the proxy does not say what the API has done.
       return body.mayHaveWritten === false ? 'not written' : 'unknown'
     } catch {
       return 'unknown' // the connection was lost
@@ -76,12 +76,12 @@ async function ask(url: string, body?: object, token?: string): Promise<Answer> 
   return { status: answer.status, body: json }
 }
 
-/** Views of one item, one after the other per user, until it is stopped. */
+/** Users that view one item, each with one request at a time, until stopped. */
 export class Viewers {
-  /** When each view that was acknowledged was so, in milliseconds of `performance.now()`. */
+  /** When each view was acknowledged, in milliseconds of `performance.now()`. */
   readonly done: number[] = []
   unknown = 0
-  /** Views that were refused, and surely not written. */
+  /** Views that were rejected and certainly not written. */
   refused = 0
   #stopped = false
   readonly #running: Promise<void>[]
@@ -91,7 +91,7 @@ export class Viewers {
       while (!this.#stopped) {
         const outcome = await client.tryView(item)
         if (outcome === 'done') this.done.push(performance.now())
-        else await delay(20) // nobody is there at the moment
+        else await delay(20) // the API is unavailable at the moment
         if (outcome === 'unknown') this.unknown += 1
         if (outcome === 'not written') this.refused += 1
       }

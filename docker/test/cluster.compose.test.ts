@@ -16,7 +16,7 @@ afterAll(async () => {
   expect(await stack.down()).toEqual([])
 })
 
-/** What redis-cli prints, as a user of the node. */
+/** Runs redis-cli on a node, as one of its users. Returns the output. */
 async function redisCli(node: string, user: string, ...command: string[]): Promise<string> {
   const password = `$(cat /secrets/${user}/redis-password)`
   const script = `REDISCLI_AUTH=${password} redis-cli --user ${user} ${command.join(' ')}`
@@ -26,7 +26,7 @@ async function redisCli(node: string, user: string, ...command: string[]): Promi
 const roleOf = async (node: string) =>
   /role:(\w+)/.exec(await redisCli(node, 'operator', 'INFO', 'replication'))?.[1]
 
-/** As many users, and the same item viewed once by each. */
+/** Logs in `count` users; each views the item once. */
 async function usersView(count: number, item: string): Promise<Client[]> {
   const names = Array.from({ length: count }, (_, index) => `${item}-${index}`)
   return await Promise.all(
@@ -38,7 +38,7 @@ async function usersView(count: number, item: string): Promise<Client[]> {
   )
 }
 
-test('six nodes, three of them primaries, and an API that keeps sessions on all of them', async () => {
+test('has three primaries and three replicas, and an API that keeps sessions on all primaries', async () => {
   await usersView(20, 'tea')
   expect(await countOf(stack.urls.cluster, 'tea')).toBe(20)
   const roles = await Promise.all(nodes.map(roleOf))
@@ -49,12 +49,12 @@ test('six nodes, three of them primaries, and an API that keeps sessions on all 
   }
 })
 
-test('nobody sees the password of the replicas', async () => {
+test('the operator and the API cannot read the password of the replicas', async () => {
   expect(await redisCli('redis-1', 'operator', 'CONFIG', 'GET', 'masterauth')).toContain('NOPERM')
   expect((await stack.exec('api-cluster', 'ls /secrets')).stdout.trim()).toBe('api')
 })
 
-test('a primary killed: its replica takes over; started again, it is a replica', async () => {
+test('when a primary is killed, its replica takes over; started again, it becomes a replica', async () => {
   const clients = await usersView(20, 'coffee')
   await stack.compose(['kill', 'redis-1'], profile)
   await stack.until('served again', async () => {
@@ -67,11 +67,11 @@ test('a primary killed: its replica takes over; started again, it is a replica',
   expect(await roleOf('redis-1')).toBe('slave')
 })
 
-test('taken down and started again, with other addresses, it is the same cluster with its data', async () => {
+test('keeps its data and roles when it is taken down and started with other addresses', async () => {
   const [client] = (await usersView(1, 'milk')) as [Client]
   const profiles = ['--profile', 'cluster']
   await stack.compose([...profiles, 'down'])
-  // Docker gives addresses in the order of the starts.
+  // Docker assigns addresses in the order of the starts.
   await stack.compose([...profiles, 'up', '-d', '--no-build', '--no-deps', ...nodes.toReversed()])
   await stack.up(profile)
   expect(await client.view('milk')).toMatchObject({ status: 200, body: { views: 2 } })

@@ -1,20 +1,20 @@
 import { spawn } from 'node:child_process'
 
 export interface Finished {
-  /** null when a signal ended it. */
+  /** null if a signal ended the command. */
   code: number | null
   stdout: string
-  /** Standard output and error, in the order in which they came. */
+  /** Standard output and standard error, in order of arrival. */
   output: string
 }
 
 export interface CommandOptions {
   env?: NodeJS.ProcessEnv
-  /** Shows what it prints while it runs. */
+  /** Shows the output while the command runs. */
   show?: boolean
 }
 
-/** Runs a command to its end, whatever its exit code. */
+/** Runs a command to its end. Any exit code is accepted. */
 export async function run(
   [command = '', ...args]: readonly string[],
   { env = process.env, show = false }: CommandOptions = {},
@@ -38,9 +38,9 @@ export async function run(
 }
 
 /**
- * The standard output of a command that must succeed.
+ * Returns the standard output of a command that must succeed.
  *
- * @throws Error with all that it printed.
+ * @throws Error with the output of a command that failed.
  */
 export async function outputOf(
   command: readonly string[],
@@ -51,7 +51,7 @@ export async function outputOf(
   throw new Error(`${command.join(' ')} ended with ${code}:\n${output.slice(-4_000)}`)
 }
 
-/** Whether a command can be run and succeeds. */
+/** Whether a command exists and succeeds. */
 export async function succeeds(command: readonly string[]): Promise<boolean> {
   try {
     return (await run(command)).code === 0

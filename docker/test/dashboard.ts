@@ -6,7 +6,7 @@ interface Panel {
   targets?: { expr: string }[]
 }
 
-/** Every PromQL query of the dashboard that Grafana is given. */
+/** Every PromQL query of our Grafana dashboard. */
 export function dashboardQueries(): string[] {
   const text = readFileSync(join(repository, 'docker/grafana/dashboards/onetrip.json'), 'utf8')
   const { panels } = JSON.parse(text) as { panels: Panel[] }

@@ -9,7 +9,7 @@ import { firewallOf, restore } from './firewall.ts'
 
 const START_MS = 60_000
 
-/** Why the tests cannot run here, in words for whoever wants to run them. */
+/** The tests cannot run on this machine; the message says why and what to do. */
 export class CannotRun extends Error {
   override name = 'CannotRun'
 }
@@ -17,17 +17,17 @@ export class CannotRun extends Error {
 const engineAnswers = () => succeeds(['docker', 'version', '--format', '{{.Server.Version}}'])
 
 /**
- * Makes sure that a Docker engine answers: the one that runs, or else, for root where there is a
- * `dockerd`, one started for these tests, with its usual folders and images.
+ * Makes sure that a Docker engine answers. If none is running, root with a `dockerd` starts one for these
+ * tests, with its usual folders and images.
  *
- * @returns what stops the engine that was started, and takes back what it did to the network.
- * @throws CannotRun when there is none.
+ * @returns a function that stops the engine, if it was started here, and undoes its changes to the network.
+ * @throws CannotRun if no engine is available.
  */
 export async function requireEngine(): Promise<() => Promise<void>> {
   if (await engineAnswers()) return async () => {}
   if (process.getuid?.() !== 0 || !(await succeeds(['dockerd', '--version']))) {
     throw new CannotRun(
-      'No Docker engine answers, and none can be started here (that takes root and dockerd). Start Docker, or on Debian, as root: apt-get install -y docker.io docker-compose',
+      'No Docker engine answers, and none can be started here (root and dockerd are needed). Start Docker, or on Debian, as root: apt-get install -y docker.io docker-compose',
     )
   }
   process.stdout.write('No Docker engine answers: starting dockerd for these tests\n')
@@ -45,7 +45,7 @@ export async function requireEngine(): Promise<() => Promise<void>> {
       args: ['--pidfile', join(folder, 'pid')],
       ready: (signal) => until(engineAnswers, { everyMs: 200, signal }),
       readyTimeoutMs: START_MS,
-      killSignal: 'SIGTERM', // killed, it would leave containerd
+      killSignal: 'SIGTERM', // SIGKILL would leave containerd behind
     })
     return async () => {
       await engine.stop()
@@ -58,9 +58,9 @@ export async function requireEngine(): Promise<() => Promise<void>> {
 }
 
 /**
- * The way to call Compose: `COMPOSE` if it is set, else `docker compose`, else `docker-compose`.
+ * The command of Compose: `COMPOSE` if it is set, else `docker compose`, else `docker-compose`.
  *
- * @throws CannotRun when there is neither.
+ * @throws CannotRun if neither is installed.
  */
 export async function composeCommand(): Promise<string[]> {
   const { COMPOSE: wanted } = process.env
@@ -69,14 +69,14 @@ export async function composeCommand(): Promise<string[]> {
     if (await succeeds([...command, 'version'])) return command
   }
   throw new CannotRun(
-    'There is no Docker Compose: neither `docker compose` nor `docker-compose` (1.29 or newer).',
+    'Docker Compose is not installed: neither `docker compose` nor `docker-compose` (1.29 or newer) works.',
   )
 }
 
 /**
- * Makes sure that the base images are there, pulling what is absent.
+ * Pulls the base images that are missing.
  *
- * @throws CannotRun that names the image which is neither there nor to be pulled.
+ * @throws CannotRun that names the image that cannot be pulled.
  */
 export async function requireBaseImages(images: readonly string[]): Promise<void> {
   for (const image of images) {
@@ -85,14 +85,14 @@ export async function requireBaseImages(images: readonly string[]): Promise<void
     const { code, output } = await run(['docker', 'pull', image])
     if (code === 0) continue
     throw new CannotRun(
-      `The base image ${image} is not on this machine, and cannot be pulled:
+      `The base image ${image} is not on this machine and cannot be pulled:
   ${output.trim().split('\n').at(-1)}
-Pull it where there is a registry and bring it here (docker save, docker load), or make an image of that name.`,
+Pull it on a machine with a registry and copy it here (docker save, docker load), or build an image of that name.`,
     )
   }
 }
 
-/** The base images that Dockerfiles take by default. */
+/** The default base images of Dockerfiles. */
 export async function baseImagesOf(dockerfiles: readonly string[]): Promise<string[]> {
   const texts = await Promise.all(dockerfiles.map((path) => readFile(path, 'utf8')))
   const images = texts.flatMap((text) =>
@@ -101,7 +101,7 @@ export async function baseImagesOf(dockerfiles: readonly string[]): Promise<stri
   return [...new Set(images)]
 }
 
-/** The file with certificate authorities that npm is told to use on this machine, if any. */
+/** The file with additional certificate authorities that npm uses on this machine, if any. */
 export async function authoritiesOfNpm(): Promise<string | undefined> {
   const fromNode = process.env.NODE_EXTRA_CA_CERTS
   const fromNpm = (await outputOf(['npm', 'config', 'get', 'cafile'])).trim()

@@ -3,10 +3,10 @@ import { Client, countOf, Viewers } from './client.ts'
 import { outputOf, run } from './command.ts'
 import { Stack } from './stack.ts'
 
-/** The append-only file's `everysec` promises all but the last seconds. */
+/** With appendfsync `everysec`, only the last seconds may be lost. */
 const EVERYSEC_MS = 2_000
 
-// In a container of an API: what /readyz answers once it is no longer 200.
+// Runs in a container of an API. Prints the first status of /readyz that is not 200.
 const WATCH_READINESS = `
 import fs from 'node:fs'
 const ask = async () => (await fetch('http://127.0.0.1:3000/readyz')).status
@@ -40,7 +40,7 @@ async function viewersOf(item: string, count = 8): Promise<Viewers> {
   return viewers
 }
 
-/** Kills Redis itself, so that its container ends by a crash and is started again. */
+/** Kills the Redis process, so that its container crashes and is restarted. */
 async function crashRedis(): Promise<void> {
   const { State } = await stack.container('redis')
   await stack.exec('redis', 'kill -KILL $(cat /data/redis.pid)')
@@ -52,7 +52,7 @@ async function crashRedis(): Promise<void> {
 }
 
 describe('Redis restarts', () => {
-  test('told to, it loses nothing, and the APIs come back by themselves', async () => {
+  test('a restart loses nothing, and the APIs reconnect', async () => {
     const viewers = await viewersOf('restarted')
     await viewers.more(200)
     await stack.compose(['restart', 'redis'])
@@ -63,7 +63,7 @@ describe('Redis restarts', () => {
     expect(count).toBeLessThanOrEqual(viewers.done.length + viewers.unknown)
   })
 
-  test('killed, it loses no more than the append-only file says (everysec)', async () => {
+  test('a killed Redis loses at most what appendfsync everysec allows', async () => {
     const viewers = await viewersOf('crashed')
     await viewers.more(200)
     const killedAt = performance.now()
@@ -76,7 +76,7 @@ describe('Redis restarts', () => {
     expect(count).toBeLessThanOrEqual(viewers.done.length + viewers.unknown)
   })
 
-  test('killed with appendfsync always, it loses nothing that was acknowledged', async () => {
+  test('a killed Redis with appendfsync always loses no acknowledged view', async () => {
     await stack.up({ REDIS_APPENDFSYNC: 'always' })
     const viewers = await viewersOf('synced')
     await viewers.more(200)
@@ -89,7 +89,7 @@ describe('Redis restarts', () => {
   })
 })
 
-/** Stops the processes of a container, which stays in the network. */
+/** Pauses the processes of a container. The container stays in the network. */
 async function freeze(service: string): Promise<{ thaw(): Promise<void> }> {
   const { Id } = await stack.container(service)
   await outputOf(['docker', 'pause', Id])
@@ -97,12 +97,13 @@ async function freeze(service: string): Promise<{ thaw(): Promise<void> }> {
   return { thaw: async () => void (await outputOf(['docker', 'unpause', Id])) }
 }
 
-/** Waits for a health check that failed by this, since a time, and that the container is not healthy. */
-async function untilCheckFails(service: string, by: string, since: number): Promise<void> {
+/** Waits for a health check after `since` that failed with `message`; until then, none may succeed. */
+async function untilCheckFails(service: string, message: string, since: number): Promise<void> {
   await stack.until('failed', async () => {
     const checks = await stack.checksSince(service, since)
     expect(checks.filter(({ exitCode }) => exitCode === 0)).toEqual([])
-    return checks.some(({ output }) => output.includes(by)) ? undefined : JSON.stringify(checks)
+    const failed = checks.some(({ output }) => output.includes(message))
+    return failed ? undefined : JSON.stringify(checks)
   })
   expect((await stack.container(service)).State.Health?.Status).toBe('starting')
 }
@@ -111,8 +112,8 @@ async function startedAt(service: string): Promise<number> {
   return Date.parse((await stack.container(service)).State.StartedAt)
 }
 
-describe('healthy means ready', () => {
-  test('a new Redis is healthy when the APIs that run are connected to it', async () => {
+describe('health checks', () => {
+  test('a new Redis is healthy once the running APIs are connected to it', async () => {
     const api = await freeze('api')
     await stack.compose(['restart', 'redis'])
     await untilCheckFails('redis', 'waiting for api', await startedAt('redis'))
@@ -121,7 +122,7 @@ describe('healthy means ready', () => {
     for (const url of [stack.urls.pooled, stack.urls.naive]) await Client.logIn(url, 'early')
   })
 
-  test('a new API is healthy when the proxy sends requests to it', async () => {
+  test('a new API is healthy once the proxy sends requests to it', async () => {
     const proxy = await freeze('proxy')
     const { Id } = await stack.container('api')
     await outputOf(['docker', 'restart', Id])
@@ -131,7 +132,7 @@ describe('healthy means ready', () => {
     await Client.logIn(stack.urls.pooled, 'early')
   })
 
-  test('without Redis neither an API nor the proxy is ill, but none of them is ready', async () => {
+  test('without Redis, APIs and proxy are healthy but not ready', async () => {
     await stack.compose(['stop', 'redis'])
     const since = Date.now()
     for (const service of ['api', 'api-naive', 'proxy']) {
@@ -156,7 +157,7 @@ describe('--scale api=3', () => {
     await stack.up({}, '--scale', 'api=3')
   })
 
-  test('all three get requests, behind the one port', async () => {
+  test('all three get requests through one port', async () => {
     const viewers = await viewersOf('scaled')
     await viewers.more(300)
     await viewers.stop()
@@ -170,26 +171,26 @@ describe('--scale api=3', () => {
     expect(await countOf(stack.urls.pooled, 'scaled')).toBe(viewers.done.length)
   })
 
-  test('when one is killed the others go on, nothing is counted twice, and it comes back', async () => {
+  test('when one is killed, the others continue, no view is counted twice, and it restarts', async () => {
     const [victim] = await stack.containers('api')
-    const viewers = await viewersOf('bereaved')
+    const viewers = await viewersOf('killed')
     await viewers.more(100)
     await stack.inContainer(victim?.Id ?? '', ['sh', '-c', 'kill -KILL $(pidof node)'])
     await viewers.more(300)
     await viewers.stop()
-    // At most what each viewer had under way in it was lost.
+    // At most the one request in flight of each viewer was lost.
     expect(viewers.unknown).toBeLessThanOrEqual(8)
-    const count = await countOf(stack.urls.pooled, 'bereaved')
+    const count = await countOf(stack.urls.pooled, 'killed')
     expect(count).toBeGreaterThanOrEqual(viewers.done.length)
     expect(count).toBeLessThanOrEqual(viewers.done.length + viewers.unknown)
     await stack.untilHealthy('api')
     expect(await stack.containers('api')).toHaveLength(3)
   })
 
-  test('when one is told to stop it says so first, and nobody notices', async () => {
+  test('when one is stopped, /readyz returns 503 first, and no request fails', async () => {
     const [leaving] = await stack.containers('api')
     const id = leaving?.Id ?? ''
-    const viewers = await viewersOf('bidden')
+    const viewers = await viewersOf('stopped')
     await viewers.more(100)
     const stop = async () => {
       await stack.until('watched', async () => {
@@ -207,7 +208,7 @@ describe('--scale api=3', () => {
       unknown: 0,
       refused: 0,
     })
-    expect(await countOf(stack.urls.pooled, 'bidden')).toBe(viewers.done.length)
+    expect(await countOf(stack.urls.pooled, 'stopped')).toBe(viewers.done.length)
     const stopped = (await stack.containers('api')).find(({ Id }) => Id === id)
     expect(stopped?.State).toMatchObject({ Status: 'exited', ExitCode: 0 })
   })

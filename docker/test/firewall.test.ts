@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { withoutEngine } from './firewall.ts'
 
-// As Docker 20.10 leaves them behind when it is killed.
+// The rules that Docker 20.10 leaves behind when it is killed.
 const nat = `*nat
 :PREROUTING ACCEPT [0:0]
 :POSTROUTING ACCEPT [0:0]
@@ -22,7 +22,7 @@ ${own}-A DOCKER-USER -j RETURN
 COMMIT`
 const OWN = '-A INPUT -p tcp -m tcp --dport 23 -j DROP\n'
 
-test('what an engine that was killed has left behind does not count, what others made does', () => {
+test('removes the rules of a killed engine and keeps all others', () => {
   expect(withoutEngine(`# Generated\n${nat}\n# Completed\n${filter('')}\n`)).toBe('')
   expect(withoutEngine(`${nat}\n${filter(OWN)}\n`)).toBe(
     `*filter\n:INPUT ACCEPT [0:0]\n:FORWARD DROP [0:0]\n${OWN}COMMIT\n`,

@@ -1,15 +1,15 @@
 import { writeFile } from 'node:fs/promises'
 import { run } from './command.ts'
 
-/** The rules of a machine, for one of both versions of IP. */
+/** The firewall rules of this machine, for IPv4 or IPv6. */
 export interface Firewall {
   command: string
-  /** As `iptables-save` writes them, without an engine's; undefined where there is no such command. */
+  /** In the format of `iptables-save`, without Docker's rules; undefined if the command does not exist. */
   rules: string | undefined
 }
 
 /**
- * What is to be there when no engine runs.
+ * Reads the rules that stay when no Docker engine runs.
  *
  * @param command `iptables` or `ip6tables`.
  */
@@ -19,9 +19,9 @@ export async function firewallOf(command: string): Promise<Firewall> {
 }
 
 /**
- * Takes back the rules of an engine: with them, the kernel tracks every connection of this machine.
+ * Removes the rules of a Docker engine: with them, the kernel tracks every connection of this machine.
  *
- * @param path of a file to use for it.
+ * @param path of a temporary file.
  */
 export async function restore({ command, rules }: Firewall, path: string): Promise<void> {
   if (rules === undefined) return
@@ -31,7 +31,7 @@ export async function restore({ command, rules }: Firewall, path: string): Promi
     if (table === 'filter') await run([command, '-P', 'FORWARD', 'ACCEPT'])
     await run([command, '-t', table, '-F'])
     await run([command, '-t', table, '-X'])
-    // With nftables an empty table, too, has the kernel track connections.
+    // With nftables, the kernel tracks connections even for an empty table.
     const family = command === 'iptables' ? 'ip' : 'ip6'
     await run(['nft', 'delete', 'table', family, table]).catch(() => {})
   }
@@ -39,7 +39,7 @@ export async function restore({ command, rules }: Firewall, path: string): Promi
   await run([`${command}-restore`, path])
 }
 
-/** Without the rules that an engine which was killed has left, and without tables that have no others. */
+/** Removes the rules that a killed Docker engine left, and tables that have no other rules. */
 export function withoutEngine(rules: string): string {
   return tablesOf(rules)
     .flatMap((table) => {
@@ -53,7 +53,7 @@ export function withoutEngine(rules: string): string {
 
 const OF_AN_ENGINE = /\bDOCKER\b|\bdocker0\b|\bbr-[0-9a-f]{12}\b/
 
-/** A rule, or a chain that somebody made; built-in chains have a policy in place of `-`. */
+/** A rule, or a user-defined chain; built-in chains have a policy instead of `-`. */
 const isRule = (line: string) => /^-A |^:\S+ - /.test(line)
 
 const tablesOf = (rules: string) => rules.match(/^\*\w+$.*?^COMMIT$/gms) ?? []

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, inject, test } from 'vitest'
 import { Client, countOf } from './client.ts'
 import { Stack } from './stack.ts'
 
-// A volume in memory that is soon full; Redis's user and group are those of its image.
+// A small volume in memory. uid and gid are those of Redis in its image.
 const SMALL_VOLUME = `
 volumes:
   redis-data:
@@ -20,17 +20,17 @@ afterAll(async () => {
   expect(await stack.down()).toEqual([])
 })
 
-test('with a full volume views are refused, reading goes on, and it recovers by itself', async () => {
+test('with a full volume, views are rejected, reads work, and Redis recovers without a restart', async () => {
   const client = await Client.logIn(stack.urls.pooled, 'ada')
   expect(await client.view('before')).toMatchObject({ status: 200 })
 
   await stack.exec('redis', 'cat /dev/zero >/data/filler')
   await stack.until('full', async () => {
     const { status } = await client.view('meanwhile')
-    return status === 503 ? undefined : `a view was answered with ${status}`
+    return status === 503 ? undefined : `POST /views returned ${status}`
   })
   expect(await client.views()).toContain('before')
-  // Health checks say so, too: redis-cli PING is answered with MISCONF.
+  // The health check fails, too: Redis answers PING with MISCONF.
   await stack.until('unhealthy', async () => {
     const { State } = await stack.container('redis')
     return State.Health?.Status === 'unhealthy' ? undefined : State.Health?.Status
@@ -43,7 +43,7 @@ test('with a full volume views are refused, reading goes on, and it recovers by 
   await stack.untilHealthy()
   await stack.until('writable', async () => {
     const { status } = await client.view('after')
-    return status === 200 ? undefined : `a view was answered with ${status}`
+    return status === 200 ? undefined : `POST /views returned ${status}`
   })
   expect(await countOf(stack.urls.pooled, 'before')).toBe(1)
   expect(await countOf(stack.urls.pooled, 'after')).toBe(1)

@@ -23,7 +23,7 @@ test('every path that the guide names exists', () => {
   expect(paths.filter((path) => !existsSync(join(repository, path)))).toEqual([])
 })
 
-test('docker-compose.yml keeps to what Compose 1.29 and the classic builder know', () => {
+test('docker-compose.yml and Dockerfiles use only features of Compose 1.29 and the classic builder', () => {
   expect(compose).not.toMatch(/^name:|^ +start_interval:|^secrets:/m)
   for (const path of ['apps/server-build', 'apps/api', 'load', 'docker/proxy']) {
     expect(read(`${path}/Dockerfile`)).not.toMatch(/^RUN --mount|^COPY .*--chmod/m)

@@ -15,7 +15,7 @@ const manifests = parseAllDocuments(read('docker/kubernetes/onetrip.yaml')).map(
 })
 const byKind = (kind: string) => manifests.find((manifest) => manifest.kind === kind)
 
-/** Where the types of each kind are, which are made from the OpenAPI document of Kubernetes. */
+/** The module with the types of each kind; they are generated from the OpenAPI document of Kubernetes. */
 const types: Record<string, string> = {
   'apps/v1 Deployment': 'apps/v1',
   'v1 Service': 'core/v1',
@@ -23,7 +23,7 @@ const types: Record<string, string> = {
   'networking.k8s.io/v1 NetworkPolicy': 'networking/v1',
 }
 
-/** What the compiler says of manifests as literals: it rejects unknown, missing and wrong fields. */
+/** Returns the compiler's errors for manifests: unknown, missing and wrong fields. */
 async function problemsOf(checked: readonly { apiVersion: string; kind: string }[]) {
   const folder = await mkdtemp(join(repository, 'node_modules/.kubernetes-'))
   onTestFinished(() => rm(folder, { recursive: true, force: true }))
@@ -50,7 +50,7 @@ async function problemsOf(checked: readonly { apiVersion: string; kind: string }
   )
 }
 
-test('the manifests have the fields of Kubernetes, and no others', async () => {
+test('the manifests have only fields that Kubernetes knows', async () => {
   expect(manifests.map(({ apiVersion, kind }) => `${apiVersion} ${kind}`)).toEqual(
     Object.keys(types),
   )
@@ -70,7 +70,7 @@ const pod = deployment.spec?.template.spec
 const [api] = pod?.containers ?? []
 const settings = new Map(api?.env?.map(({ name, value = '' }) => [name, value]))
 
-test('the API has these settings, and is killed only after it has drained', () => {
+test('every setting exists in the API, and a pod is killed only after it has drained', () => {
   const known = [...read('apps/api/.env.example').matchAll(/^(\w+)=/gm)].map(([, name]) => name)
   for (const name of settings.keys()) expect(known).toContain(name)
   const stopping = ['SHUTDOWN_DRAIN_MS', 'SHUTDOWN_GRACE_MS'].map((name) =>
@@ -82,7 +82,7 @@ test('the API has these settings, and is killed only after it has drained', () =
   expect(drain / 1_000).toBeGreaterThanOrEqual(periodSeconds * failureThreshold + timeoutSeconds)
 })
 
-test('probes ask for paths that the API has, on its port', () => {
+test('probes request /healthz and /readyz on the port of the API', () => {
   const probes = [api?.startupProbe, api?.readinessProbe, api?.livenessProbe]
   expect(probes.map((probe) => probe?.httpGet)).toEqual([
     { path: '/healthz', port: 'http' },
@@ -92,7 +92,7 @@ test('probes ask for paths that the API has, on its port', () => {
   expect(api?.ports).toEqual([{ name: 'http', containerPort: Number(settings.get('PORT')) }])
 })
 
-test('no process is root, writes to its image, or has a capability; secrets are files', () => {
+test('no root, no writable image, no capability; secrets are files', () => {
   expect(pod).toMatchObject({
     automountServiceAccountToken: false,
     securityContext: { runAsNonRoot: true, seccompProfile: { type: 'RuntimeDefault' } },
@@ -109,7 +109,7 @@ test('no process is root, writes to its image, or has a capability; secrets are 
   expect(pod?.volumes?.every(({ secret }) => secret !== undefined)).toBe(true)
 })
 
-test('all of them select the pods of the Deployment', () => {
+test('Service, PodDisruptionBudget and NetworkPolicy select the pods of the Deployment', () => {
   const labels = deployment.spec?.template.metadata?.labels
   expect(deployment.spec?.selector.matchLabels).toEqual(labels)
   expect(byKind('Service').spec.selector).toEqual(labels)

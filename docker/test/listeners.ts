@@ -1,12 +1,12 @@
 import { networkInterfaces } from 'node:os'
 import { listeningSockets } from '@onetrip/stack/processes.ts'
 
-// As /proc/net/tcp and tcp6 write addresses: 127.0.0.0/8, ::1 and ::ffff:127.0.0.0/8.
+// 127.0.0.0/8, ::1 and ::ffff:127.0.0.0/8 in the format of /proc/net/tcp and tcp6.
 const LOOPBACK = /^(.{6}7F|0{24}01000000|0{16}FFFF0000.{6}7F):/
 
 /**
- * Listening TCP sockets outside loopback that belong to a Docker engine or to nobody who can be seen,
- * as `address:port` in hexadecimal. Empty where there is no /proc: there, containers are elsewhere.
+ * Listening TCP sockets outside loopback that belong to a Docker engine or to no visible process, as
+ * `address:port` in hexadecimal. Empty without /proc: there, containers run in a virtual machine.
  */
 export async function engineListeners(): Promise<Set<string>> {
   const found = new Set<string>()

@@ -37,7 +37,7 @@ async function logIn(url: string, credentials: object): Promise<Response> {
   })
 }
 
-test('in production, users of the file log in at both APIs with their passwords', async () => {
+test('in production, users in USERS_FILE log in to both APIs with their passwords', async () => {
   for (const url of [stack.urls.pooled, stack.urls.naive]) {
     const answer = await logIn(url, { user: 'ada', password: PASSWORD })
     expect(answer.status).toBe(200)

@@ -22,7 +22,7 @@ interface Rule {
   state?: 'inactive' | 'pending' | 'firing'
 }
 
-/** Debian: apt install prometheus. The images of docker-compose.yml are newer; this is what it can show. */
+/** Needs Prometheus (Debian: apt install prometheus), which is older than the image in docker-compose.yml. */
 describe.skipIf(!installed)('a real Prometheus with our configuration, on real APIs', () => {
   let redis: TestRedis
   let prometheus: string
@@ -43,7 +43,7 @@ describe.skipIf(!installed)('a real Prometheus with our configuration, on real A
     programs.push(...(await Promise.all([start('batch', pooled), start('naive', naive)])))
     await copyFile(join(repository, 'docker/prometheus/rules.yml'), join(directory, 'rules.yml'))
     const config = await readFile(join(repository, 'docker/prometheus/prometheus.yml'), 'utf8')
-    // Docker's name server is what there is not; and nobody waits for 5 s here.
+    // Docker's DNS does not exist here. Shorter intervals make the test faster.
     const targets = [pooled, naive]
     const own = config
       .replaceAll(/dns_sd_configs:(\n {6}.*)+/g, () => {
@@ -102,7 +102,7 @@ describe.skipIf(!installed)('a real Prometheus with our configuration, on real A
   const rules = async () =>
     (await ask<{ groups: { rules: Rule[] }[] }>('rules')).groups.flatMap(({ rules }) => rules)
 
-  test('it finds both variants, and every rule can be evaluated', async () => {
+  test('finds both variants and evaluates every rule', async () => {
     await expect
       .poll(async () => (await query('up')).map(({ metric, value }) => [metric.job, value[1]]), {
         timeout: 15_000,
@@ -120,8 +120,8 @@ describe.skipIf(!installed)('a real Prometheus with our configuration, on real A
       .toEqual([])
   })
 
-  test('every query of the dashboard has an answer, and those that need no event have data', async () => {
-    // Of these there is nothing while all is well.
+  test('every query of the dashboard is valid, and returns data unless it needs an error', async () => {
+    // These have no data while there are no errors.
     const empty = /ALERTS|> 0\)?$|status=~"5/
     const expected = dashboardQueries().filter((expr) => !empty.test(expr))
     expect(expected.length).toBeGreaterThan(20)
@@ -137,10 +137,10 @@ describe.skipIf(!installed)('a real Prometheus with our configuration, on real A
       .toEqual([])
   })
 
-  test('no rule and no query asks for a metric that is not served', async () => {
+  test('rules and queries use only metrics that exist', async () => {
     const known = new Set(await ask<string[]>('label/__name__/values'))
-    known.add('onetrip_worker_restarts_total') // with WORKERS only
-    known.add('onetrip_redis_replication_link_up') // of a replica only
+    known.add('onetrip_worker_restarts_total') // only with WORKERS
+    known.add('onetrip_redis_replication_link_up') // only for replicas
     const expressions = [...dashboardQueries(), ...(await rules()).map(({ query }) => query)]
     const used = new Set(
       expressions.join('\n').match(/\b(onetrip|http|nodejs|process)[_:]\w[\w:]*/g),
@@ -149,7 +149,7 @@ describe.skipIf(!installed)('a real Prometheus with our configuration, on real A
     expect([...used].filter((name) => !known.has(name))).toEqual([])
   })
 
-  test('nothing is firing, until Redis is killed', async () => {
+  test('no alert fires until Redis is killed', async () => {
     const active = async () =>
       (await rules()).filter(({ type, state }) => type === 'alerting' && state !== 'inactive')
     expect((await active()).filter(({ state }) => state === 'firing')).toEqual([])

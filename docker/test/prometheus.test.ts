@@ -12,7 +12,7 @@ const promtool = (...args: string[]) =>
 
 const installed = promtool('--version').status === 0
 
-/** Debian: apt install prometheus. */
+/** Needs promtool (Debian: apt install prometheus). */
 describe.skipIf(!installed)('promtool', () => {
   test.each([
     ['check', 'config', 'prometheus.yml'],
@@ -24,12 +24,12 @@ describe.skipIf(!installed)('promtool', () => {
     expect(status, stderr).toBe(0)
   })
 
-  test('understands every query of the dashboard', () => {
+  test('accepts every query of the dashboard', () => {
     const queries = dashboardQueries()
     expect(queries.length).toBeGreaterThan(20)
     const directory = mkdtempSync(join(tmpdir(), 'onetrip-rules-'))
     onTestFinished(() => rmSync(directory, { recursive: true }))
-    const file = join(directory, 'rules.json') // YAML, too
+    const file = join(directory, 'rules.json') // JSON is valid YAML
     const rules = queries.map((expr, index) => ({ record: `query${index}`, expr }))
     writeFileSync(file, JSON.stringify({ groups: [{ name: 'queries', rules }] }))
     const { status, stderr } = promtool('check', 'rules', file)
@@ -37,7 +37,7 @@ describe.skipIf(!installed)('promtool', () => {
   })
 })
 
-test('what docker-compose.yml mounts exists, and what is not built here is pinned', () => {
+test('in docker-compose.yml, mounted paths exist and third-party images are pinned', () => {
   const compose = readFileSync(join(repository, 'docker-compose.yml'), 'utf8')
   const all = (pattern: RegExp) => Array.from(compose.matchAll(pattern), ([, match = '']) => match)
   const mounts = all(/^ +- (\.\/[^:]+):/gm)
@@ -48,7 +48,7 @@ test('what docker-compose.yml mounts exists, and what is not built here is pinne
   for (const image of foreign) expect(image).toMatch(/:v?\d+\.\d+\.\d+@sha256:[0-9a-f]{64}$/)
 })
 
-test('every alert has a test in which it fires, and a line in the guide', () => {
+test('every alert has a test in which it fires, and is described in docs/operations.md', () => {
   const read = (path: string) => readFileSync(join(repository, path), 'utf8')
   const alerts = Array.from(
     read('docker/prometheus/rules.yml').matchAll(/- alert: (\w+)/g),

@@ -15,7 +15,7 @@ import {
 
 declare module 'vitest' {
   export interface ProvidedContext {
-    /** How Compose is called here, such as `docker compose`. */
+    /** The command of Compose, such as `docker compose`. */
     compose: string[]
   }
 }
@@ -29,7 +29,7 @@ const dockerfiles = [
 
 const builds = ['stock', 'baseline', 'patched']
 
-/** An engine, the base images and all images of ours; the first time this takes some minutes. */
+/** Prepares an engine, the base images and our images. The first run takes some minutes. */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   const cleanup = new AsyncDisposableStack()
   try {
@@ -53,13 +53,13 @@ export default async function setup(project: TestProject): Promise<() => Promise
     return () => cleanup.disposeAsync()
   } catch (error) {
     await cleanup.disposeAsync()
-    // Without a stack: it is for whoever runs the tests, not for whoever wrote them.
+    // The message is for the user who runs the tests: no stack trace.
     if (error instanceof CannotRun) error.stack = error.message
     throw error
   }
 }
 
-/** Behind a proxy with an authority of its own, builds need it, as npm does (docs/compose.md). */
+/** Behind a TLS proxy, builds need its certificate authority, as npm does (docs/compose.md). */
 async function extraAuthorities(): Promise<() => Promise<void>> {
   const target = join(repository, 'docker', 'extra-ca.pem')
   const authorities = await authoritiesOfNpm()

@@ -17,7 +17,7 @@ afterAll(async () => {
   expect(await stack.down()).toEqual([])
 })
 
-/** What redis-cli prints, as a user of users.acl. */
+/** Runs redis-cli as a user of users.acl. Returns the output. */
 async function redisCli(user: 'api' | 'operator', ...command: string[]): Promise<string> {
   const password = `$(cat /secrets/${user}/redis-password)`
   const script = `REDISCLI_AUTH=${password} redis-cli --user ${user} ${command.join(' ')}`
@@ -25,12 +25,12 @@ async function redisCli(user: 'api' | 'operator', ...command: string[]): Promise
 }
 
 describe.each(['stock', 'baseline', 'patched'])('with the %s Redis', (build) => {
-  test('it comes up healthy, and that is the Redis in it', async () => {
+  test('starts healthy, with this build', async () => {
     await stack.up({ REDIS_BUILD: build })
     expect(await redisCli('operator', 'INFO', 'server')).toContain(`onetrip_build:${build}`)
   })
 
-  test('logging in and viewing work by way of both APIs, which know each other’s tokens', async () => {
+  test('logins and views work through both APIs, and each accepts the tokens of the other', async () => {
     const pooled = await Client.logIn(stack.urls.pooled, `user-of-${build}`)
     const naive = pooled.at(stack.urls.naive)
     expect(await pooled.view(`tea-${build}`)).toMatchObject({ status: 200, body: { views: 1 } })
@@ -42,7 +42,7 @@ describe.each(['stock', 'baseline', 'patched'])('with the %s Redis', (build) => 
 })
 
 describe('secrets', () => {
-  test('were made at the first start, and are in no environment and no image', async () => {
+  test('are generated at the first start, and are not in any environment or image', async () => {
     const script = 'cat /secrets/*/*'
     const secrets = (await stack.exec('redis', script)).stdout
       .split(/(?<=^.{43})|(?<=^.{86})/)
@@ -60,19 +60,19 @@ describe('secrets', () => {
     for (const secret of secrets) expect(containers + images).not.toContain(secret)
   })
 
-  test('an API has its own, and not the operator’s', async () => {
+  test('an API has its own secrets but not those of the operator', async () => {
     expect((await stack.exec('api', 'ls /secrets')).stdout.trim()).toBe('api')
     expect((await stack.exec('api', 'echo x >/secrets/api/x')).code).not.toBe(0)
   })
 
-  test('the user api may not empty Redis, and nobody is let in without a password', async () => {
+  test('the user api cannot run FLUSHALL, and Redis requires a password', async () => {
     expect(await redisCli('api', 'FLUSHALL')).toContain('NOPERM')
     expect((await stack.exec('redis', 'redis-cli PING')).stdout).toContain('NOAUTH')
   })
 })
 
 describe('hardening', () => {
-  test('no process runs as root, and none may gain a privilege', async () => {
+  test('no process runs as root or can gain privileges', async () => {
     const containers = await stack.containers()
     expect(containers).toHaveLength(4)
     for (const { Id, Name, HostConfig } of containers) {
@@ -103,14 +103,14 @@ describe('hardening', () => {
     },
   )
 
-  test('the kernel gives Redis the backlog and the descriptors that redis.conf asks for', async () => {
+  test('Redis gets the backlog and the descriptors of redis.conf', async () => {
     const { output } = await stack.try(['logs', 'redis'])
     expect(output).not.toMatch(/backlog|maxclients/)
     expect(await redisCli('operator', 'CONFIG', 'GET', 'maxclients')).toContain('10000')
   })
 })
 
-describe('what the world sees', () => {
+describe('network exposure', () => {
   test('only the proxy publishes ports, on loopback', async () => {
     const containers = await stack.containers()
     expect(containers).toHaveLength(4)
@@ -121,7 +121,7 @@ describe('what the world sees', () => {
     }
   })
 
-  test('nothing listens outside loopback that did not before', async () => {
+  test('adds no listener outside loopback', async () => {
     const added = [...(await engineListeners())].filter((socket) => !listenersBefore.has(socket))
     expect(added).toEqual([])
     const published = stack.ports.slice(0, 2) // without the profile cluster
@@ -133,7 +133,7 @@ describe('what the world sees', () => {
     }
   })
 
-  test('metrics are for those inside: the proxy has none, however they are asked for', async () => {
+  test('the proxy rejects /metrics in every spelling', async () => {
     for (const url of [stack.urls.pooled, stack.urls.naive]) {
       for (const path of ['/metrics', '/%6detrics', '/metrics?all', '//metrics']) {
         expect((await fetch(`${url}${path}`)).status, path).toBe(404)
@@ -142,7 +142,7 @@ describe('what the world sees', () => {
     }
   })
 
-  test('the proxy cannot reach Redis, and of all only the proxy has a way out', async () => {
+  test('the proxy cannot reach Redis, and only the proxy is in a network with external access', async () => {
     const connecting = (to: string) => stack.exec('proxy', `bash -c "exec 3<>/dev/tcp/${to}"`)
     expect((await connecting('api/3000')).code).toBe(0)
     expect((await connecting('redis/6379')).code).not.toBe(0)
@@ -155,14 +155,14 @@ describe('what the world sees', () => {
   })
 })
 
-test('the profile observability has Prometheus and Grafana, as well as the rest', async () => {
+test('the profile observability adds Prometheus and Grafana', async () => {
   const config = await stack.compose(['--profile', 'observability', 'config'])
   for (const image of ['onetrip-api', 'onetrip-proxy', 'prom/prometheus', 'grafana/grafana']) {
     expect(config).toContain(`image: ${image}`)
   }
 })
 
-test('the load service prints its table and leaves its results on the volume', async () => {
+test('the load service prints its table and writes its results to the volume', async () => {
   const options = ['--duration', '1', '--rounds', '1', '--warmup', '0.5', '--connections', '8']
   const printed = await stack.compose(['run', '--rm', '-T', 'load', ...options])
   expect(printed).toMatch(/^variant +requests\/s/m)
@@ -188,7 +188,7 @@ test('the report of the load service is shown at /report', async () => {
   expect((await fetch(answer.url, again)).status).toBe(304)
 })
 
-test('the limit on logins is by the address that the proxy sees, over all processes', async () => {
+test('the login rate limit counts by the address that the proxy sees, across all processes', async () => {
   await stack.up({ WORKERS: '2', LOGIN_LIMIT_PER_ADDRESS: '4' })
   const statuses: number[] = []
   for (let n = 1; n <= 12; n += 1) {
@@ -197,17 +197,17 @@ test('the limit on logins is by the address that the proxy sees, over all proces
       headers: {
         'content-type': 'application/json',
         'x-forwarded-for': `192.0.2.${n}`,
-        connection: 'close', // so that both processes may get some
+        connection: 'close', // so that both processes may get requests
       },
       body: JSON.stringify({ user: `by-address-${n}` }),
     })
     statuses.push(status)
   }
   expect(new Set(statuses)).toEqual(new Set([200, 429]))
-  // Eight, should a window end meanwhile.
+  // 4 per window; a second window may begin meanwhile.
   expect(statuses.filter((status) => status === 200).length).toBeLessThanOrEqual(8)
 
-  // The proxy itself is somebody else to it, even if it says that it is who was refused.
+  // The proxy itself has another address, even if it sends the rejected one in X-Forwarded-For.
   const { Id, NetworkSettings } = await stack.container('proxy')
   const gateways = Object.values(NetworkSettings.Networks).map(({ Gateway }) => Gateway)
   const request = [
@@ -224,7 +224,7 @@ test('the limit on logins is by the address that the proxy sees, over all proces
   expect(answer).toMatch(/^HTTP\/1\.[01] 200 /)
 })
 
-test('told to stop, the APIs and Redis end by themselves, without being killed', async () => {
+test('docker compose stop ends the APIs and Redis gracefully', async () => {
   await stack.compose(['stop'])
   const ends = (await stack.containers()).map(({ Name, State }) => [Name, State.ExitCode])
   expect(ends.filter(([, code]) => code !== 0)).toEqual([])

@@ -8,7 +8,7 @@ import { type Finished, outputOf, run } from './command.ts'
 
 const READY_MS = 120_000
 
-// What the tests decide themselves, whatever is set in the shell that they are run from.
+// The tests set these themselves; values from the shell are ignored.
 const OUR_SETTINGS = [
   'REDIS_BUILD',
   'REDIS_APPENDFSYNC',
@@ -20,10 +20,10 @@ const OUR_SETTINGS = [
   'COMPOSE_PROFILES',
 ]
 
-/** `cluster` with the profile of that name only. */
+/** `cluster` exists only with the profile `cluster`. */
 export type Variant = 'pooled' | 'naive' | 'cluster'
 
-/** A container as `docker inspect` shows it, as far as it is used here. */
+/** A container as `docker inspect` shows it: the fields that the tests use. */
 export interface Container {
   Id: string
   Name: string
@@ -31,7 +31,7 @@ export interface Container {
     Status: string
     ExitCode: number
     StartedAt: string
-    /** Log: the latest five checks, the oldest first. */
+    /** Log: the latest five checks, oldest first. */
     Health?: { Status: string; Log: { Start: string; ExitCode: number; Output: string }[] }
   }
   Config: { Env: string[]; Labels: Record<string, string> }
@@ -44,11 +44,11 @@ export interface Container {
 
 export type Settings = Record<string, string>
 
-/** Whether a container has done what it was for, as the one that forms the cluster. */
-const hasDone = ({ Status, ExitCode, Health }: Container['State']) =>
+/** Whether a container has completed its job, such as forming the cluster. */
+const hasCompleted = ({ Status, ExitCode, Health }: Container['State']) =>
   Status === 'exited' && ExitCode === 0 && Health === undefined
 
-/** The whole of docker-compose.yml as a project of its own, on free ports of loopback. */
+/** Runs docker-compose.yml as a separate project, on free ports of loopback. */
 export class Stack {
   readonly urls: Record<Variant, string>
   readonly ports: readonly number[]
@@ -88,7 +88,7 @@ export class Stack {
     for (const name of OUR_SETTINGS) delete this.#env[name]
   }
 
-  /** @param override a Compose file (YAML) on top of ours. */
+  /** @param override a Compose file (YAML) that is added to ours. */
   static async create(compose: readonly string[], override?: string): Promise<Stack> {
     const folder = await mkdtemp(join(tmpdir(), 'onetrip-compose-'))
     const files = [join(repository, 'docker-compose.yml')]
@@ -103,12 +103,12 @@ export class Stack {
     return new Stack({ compose, project, ports, files: files.join(delimiter), folder, canWait })
   }
 
-  /** Runs Compose; throws when it fails. Returns its standard output. */
+  /** Runs Compose. Returns its standard output; throws if it fails. */
   async compose(args: readonly string[], settings: Settings = {}): Promise<string> {
     return await outputOf([...this.#compose, ...args], { env: { ...this.#env, ...settings } })
   }
 
-  /** Runs Compose, whatever its exit code. */
+  /** Runs Compose. Any exit code is accepted. */
   async try(args: readonly string[]): Promise<Finished> {
     return await run([...this.#compose, ...args], { env: this.#env })
   }
@@ -118,12 +118,12 @@ export class Stack {
     return await this.try(['exec', '-T', service, 'sh', '-c', script])
   }
 
-  /** The standard output of a command in one container. */
+  /** Runs a command in one container. Returns its standard output. */
   async inContainer(id: string, command: readonly string[]): Promise<string> {
     return await outputOf(['docker', 'exec', id, ...command])
   }
 
-  /** Starts what is not running and waits until all are healthy, which Compose 1.29 cannot. */
+  /** Starts the services and waits until all are healthy. (Compose 1.29 has no `--wait`.) */
   async up(settings: Settings = {}, ...args: readonly string[]): Promise<void> {
     const wait = this.#canWait ? ['--wait'] : []
     await this.compose(['up', '-d', '--no-build', ...wait, ...args], settings)
@@ -141,11 +141,11 @@ export class Stack {
 
   async container(service: string): Promise<Container> {
     const [container] = await this.containers(service)
-    if (!container) throw new Error(`there is no container of ${service}`)
+    if (!container) throw new Error(`service ${service} has no container`)
     return container
   }
 
-  /** Waits until every container of these services (default: of all) is healthy. */
+  /** Waits until every container of these services (default: all) is healthy. */
   async untilHealthy(...services: string[]): Promise<void> {
     await this.until('healthy', async () => {
       const all = await this.containers()
@@ -155,7 +155,7 @@ export class Stack {
           services.includes(Config.Labels['com.docker.compose.service'] ?? ''),
       )
       const unwell = wanted.filter(
-        ({ State }) => State.Health?.Status !== 'healthy' && !hasDone(State),
+        ({ State }) => State.Health?.Status !== 'healthy' && !hasCompleted(State),
       )
       return wanted.length > 0 && unwell.length === 0
         ? undefined
@@ -163,7 +163,7 @@ export class Stack {
     })
   }
 
-  /** The health checks of a service's container that began after a time, the oldest first. */
+  /** The health checks of a service's container that started after `time`, oldest first. */
   async checksSince(
     service: string,
     time: number,
@@ -174,7 +174,7 @@ export class Stack {
       .map(({ ExitCode, Output }) => ({ exitCode: ExitCode, output: Output }))
   }
 
-  /** Asks again and again until `work` resolves with undefined; what it resolves with is the reason. */
+  /** Calls `work` repeatedly until it resolves with undefined; otherwise it resolves with the reason. */
   async until(what: string, work: () => Promise<string | undefined>): Promise<void> {
     let reason: string | undefined
     const done = async () => {
@@ -186,7 +186,7 @@ export class Stack {
     throw new Error(`not ${what} after ${READY_MS / 1000} s: ${reason}\n${output}`)
   }
 
-  /** Removes everything, volumes included, and says what is still there. */
+  /** Removes everything, including volumes. Returns the ids of what is left. */
   async down(): Promise<string[]> {
     const profiles = ['--profile', 'load', '--profile', 'cluster']
     await this.compose([...profiles, 'down', '--volumes', '--remove-orphans'])

@@ -28,15 +28,15 @@ test.for([
   ['store', redis, ['--strategies=pipeline', '--links=unix']],
 ] as const)(
   '%s keeps the complete rounds when a program is killed',
-  async ([command, killed, options]) => {
+  async ([command, victim, options]) => {
     const state = await temporaryFolder()
     const json = join(await temporaryFolder(), 'result.json')
     const args = [command, ...brief, ...options, '--json', json]
     const load = await runLoad({ state, args, until: /^Round 2\// })
-    process.kill(await processOf(state, killed.words), 'SIGKILL')
+    process.kill(await processOf(state, victim.words), 'SIGKILL')
     expect(await load.exited).toEqual({ code: 1, signal: null })
     const text = load.output.join('\n')
-    const message = `${killed.name} ended by itself (SIGKILL)`
+    const message = `${victim.name} exited unexpectedly (SIGKILL)`
     expect(text).toContain(message)
     expect(text).toMatch(/^Failed: the figures cover the complete rounds only\. /m)
     const result = JSON.parse(await readFile(json, 'utf8'))

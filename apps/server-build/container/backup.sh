@@ -5,9 +5,9 @@
 #
 # Restore: unpack it into an empty data directory, and start Redis on that. docs/operations.md has the drill.
 #
-# Needs no permission in Redis, and does not stop it. It links the files that the manifest names, which takes
-# no time and no space: a rewrite may replace them while they are read. Redis only appends to them, so a
-# backup has all that was written before it began, and perhaps some of what came later.
+# Needs no permissions in Redis and does not stop it. Hard links the files of the manifest first, because a
+# rewrite may remove them while they are read; links take no time and no space. Redis only appends to these
+# files, so a backup contains all writes before its start, and perhaps some later ones.
 set -eu
 
 data=${1:-/data}
@@ -22,7 +22,7 @@ fi
 trap 'rm -rf "$snapshot"' EXIT
 trap 'exit 1' HUP INT TERM
 
-# Links what the manifest names. Fails if a rewrite has removed one of the files since the manifest was read.
+# Links the files of the manifest. Fails if a rewrite has removed one since the manifest was read.
 link() {
   rm -rf "$snapshot"
   mkdir -p "$snapshot/appendonlydir"
@@ -37,7 +37,7 @@ link() {
 attempt=1
 until link; do
   if [ "$attempt" -ge 20 ]; then
-    echo "A rewrite removed files in each of $attempt attempts, or $data has no room for links." >&2
+    echo "Gave up after $attempt attempts: each time a rewrite removed files, or $data has no space for links." >&2
     exit 1
   fi
   attempt=$((attempt + 1))

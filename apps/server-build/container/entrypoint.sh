@@ -1,37 +1,37 @@
 #!/bin/sh
-# Becomes redis-server, with the configuration and the users of ../redis.conf and ../users.acl; as a node
-# of a cluster, with those of ../cluster.conf and ../cluster.acl, too. Arguments are settings for
-# redis-server (--appendfsync always): they come last and win.
+# Executes redis-server with ../redis.conf and the users of ../users.acl; for a node of a cluster, also with
+# ../cluster.conf and ../cluster.acl. Arguments are settings for redis-server (--appendfsync always) and take
+# precedence.
 #
-# CLUSTER_NODE      the name of this node of a cluster; empty for a Redis that is none
-# REDIS_IO_THREADS  how many; empty for the number that fits the machine
-# REDIS_DATA        folder of the data (default /data); a node of a cluster takes one below, of its name
-# REDIS_SECRETS     folder of the passwords, made here where they are absent (default /secrets)
+# CLUSTER_NODE      name of this node of a cluster; empty: not a cluster
+# REDIS_IO_THREADS  number of I/O threads; empty: by the number of cores
+# REDIS_DATA        data directory (default /data); a node of a cluster uses a subfolder with its name
+# REDIS_SECRETS     folder of the passwords (default /secrets); missing passwords are generated
 #
-# Runs as no root, on a root file system that may be read-only; needs a writable /data and /tmp.
+# Does not need root. The root file system may be read-only; /data and /tmp must be writable.
 set -eu
 
 secrets=${REDIS_SECRETS:-/secrets}
 share=${REDIS_SHARE:-/usr/local/share/onetrip}
 users=${TMPDIR:-/tmp}/users.acl
 
-# For the owner and the group, which the API belongs to, and nobody else.
+# Files are readable by the owner and the group, which includes the API, and by no others.
 umask 027
 
-# A file with 32 random bytes as base64url, unless it has something in it. Of several nodes that share a
-# volume and start at once, the first makes it: ln fails where there is a file, mv would not.
+# Writes 32 random bytes as base64url to a file, unless the file has content. If several nodes on one volume
+# start at once, the first one creates the file: ln fails if the file exists; mv would replace it.
 secret() {
   if [ -s "$1" ]; then return; fi
   if ! { new=$(mktemp "$1.XXXXXX") &&
     head -c 32 /dev/urandom | base64 | tr '+/' '-_' | tr -d '=\n' >"$new" &&
     chmod 640 "$new"; } 2>/dev/null; then
-    echo "Cannot write $1. Its volume may be full, or of another user than $(id -u):$(id -g)." >&2
+    echo "Cannot write $1. The volume may be full or owned by another user than $(id -u):$(id -g)." >&2
     rm -f "${new:-}"
     exit 1
   fi
-  if [ -e "$1" ] && [ ! -s "$1" ]; then rm -f "$1"; fi # cut short by a crash
-  if ln "$new" "$1" 2>/dev/null; then echo "Made $1" >&2; fi
-  if [ ! -e "$1" ]; then mv "$new" "$1"; fi # a volume without hard links
+  if [ -e "$1" ] && [ ! -s "$1" ]; then rm -f "$1"; fi # left empty by a crash
+  if ln "$new" "$1" 2>/dev/null; then echo "Created $1" >&2; fi
+  if [ ! -e "$1" ]; then mv "$new" "$1"; fi # the volume does not support hard links
   rm -f "$new"
 }
 
@@ -39,7 +39,7 @@ sha256_of() {
   tr -d '\n' <"$1" | sha256sum | cut -d ' ' -f 1
 }
 
-# As src/io-threads.ts, which says why (a test holds them together).
+# Same values as src/io-threads.ts, which gives the reasons (test/users.test.ts compares both).
 io_threads() {
   cores=$(nproc)
   if [ "$cores" -lt 4 ]; then echo 1; return; fi
@@ -71,8 +71,8 @@ if [ -n "${CLUSTER_NODE:-}" ]; then
     cat "$share/cluster.conf"
     echo "masteruser replication"
     echo "masterauth $(cat "$secrets/replication/redis-password")"
-    # For logs. Clients get addresses, not host names: Docker takes ten seconds to say that the name of a
-    # stopped container is unknown, and Node looks up two names at a time.
+    # For logs only. Clients get addresses instead of host names: for the name of a stopped container, Docker's
+    # DNS needs ten seconds to answer, and Node looks up only two names at a time.
     echo "cluster-announce-human-nodename $CLUSTER_NODE"
   } >"$node"
   set -- --include "$node" "$@"

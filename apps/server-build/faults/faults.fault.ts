@@ -15,30 +15,30 @@ beforeAll(async () => {
   program = await serverOf('patched')
 })
 
-/** Everything that clients had is free again, and the server serves. */
-async function expectAllFree(server: FaultServer, before: number): Promise<void> {
-  // Who asks is accepted after all who came before, and sees them go.
+/** Expects that all sockets of clients are closed and the server answers. */
+async function expectAllClosed(server: FaultServer, before: number): Promise<void> {
+  // This connection is accepted after all earlier ones, so it sees their end.
   const clients = () => ask(server.port, 'INFO clients')
   await expect.poll(clients, { timeout: 30_000 }).toMatch(/^connected_clients:1\r$/m)
   await expect.poll(() => server.sockets(), { timeout: 30_000 }).toBe(before)
   expect(server.lines.join('\n')).not.toMatch(/assert|crashed|Guru/i)
 }
 
-/** How many descriptors are taken but for a moment, as by its cron, which reads /proc. */
-async function fewestDescriptors(pid: number): Promise<number> {
-  const looks: number[] = []
-  while (looks.length < 10) {
-    looks.push((await readdir(`/proc/${pid}/fd`)).length)
+/** The number of open descriptors, without temporary ones such as those of the cron, which reads /proc. */
+async function minDescriptors(pid: number): Promise<number> {
+  const counts: number[] = []
+  while (counts.length < 10) {
+    counts.push((await readdir(`/proc/${pid}/fd`)).length)
     await sleep(5)
   }
-  return Math.min(...looks)
+  return Math.min(...counts)
 }
 
 describe.each(['1', '2'])('with %s I/O threads', (threads) => {
   const start = (config: Record<string, string> = {}) =>
     startServer(program, { 'io-threads': threads, ...config })
 
-  test.each(Object.keys(states))('clients %s are cut off', async (name) => {
+  test.each(Object.keys(states))('cut connection: client %s', async (name) => {
     const server = await start()
     await ask(server.port, `SET large ${'x'.repeat(500_000)}`)
     const before = await server.sockets()
@@ -46,15 +46,15 @@ describe.each(['1', '2'])('with %s I/O threads', (threads) => {
       for (let round = 0; round < 5; round += 1) {
         const bring = states[name]
         if (!bring) throw new Error(name)
-        // Clients that kill each other, or themselves, may be gone before they are cut off.
+        // Clients that kill each other, or themselves, may be disconnected before they are cut off.
         const peers = await Promise.allSettled(Array.from({ length: 20 }, () => bring(server.port)))
         for (const peer of peers) if (peer.status === 'fulfilled') cut(peer.value, how)
       }
     }
-    await expectAllFree(server, before)
+    await expectAllClosed(server, before)
   })
 
-  test.each(['CLIENT KILL', 'FIN', 'RST'])('10,000 connections end at once: %s', async (how) => {
+  test.each(['CLIENT KILL', 'FIN', 'RST'])('10,000 connections end at once by %s', async (how) => {
     const server = await start({ maxclients: '10100' })
     const before = await server.sockets()
     const peers = await many(10_000, server.port)
@@ -67,17 +67,17 @@ describe.each(['1', '2'])('with %s I/O threads', (threads) => {
     }
     const ends = new Set(await Promise.all(peers.map((peer) => peer.over)))
     if (how !== 'RST') expect(ends).toEqual(new Set(['end']))
-    await expectAllFree(server, before)
+    await expectAllClosed(server, before)
   })
 
-  test('at the limit of descriptors, what is closed can be accepted again', async () => {
+  test('at the limit of descriptors, closed ones can be used for new clients', async () => {
     const server = await start({ maxclients: '1000' })
     const before = await server.sockets()
     const [control] = (await many(1, server.port)) as [Peer]
     const room = 60
     const { pid } = server.program
-    // One more, since accept4 wants a descriptor even to say that nobody waits.
-    const limit = (await fewestDescriptors(pid)) + room + 1
+    // One more, because accept4 needs a free descriptor even if no connection waits.
+    const limit = (await minDescriptors(pid)) + room + 1
     execFileSync('prlimit', ['--pid', String(pid), `--nofile=${limit}:`])
     const closer = await threadNamed(pid, 'bio_close_sock')
     const slowly = ['-e', 'trace=close', '-e', 'inject=close:delay_enter=20000']
@@ -85,16 +85,16 @@ describe.each(['1', '2'])('with %s I/O threads', (threads) => {
       const killed: Peer[] = []
       for (let round = 0; round < 3; round += 1) {
         killed.push(...(await many(room, server.port)))
-        // All but that one are taken, and will be in the queue when the next clients come.
+        // All but one are in use, and will be in the closing queue when the next clients connect.
         control.write('CLIENT KILL TYPE normal\r\n')
         await control.until(new RegExp(`^\\+PONG\r\n(:${room}\r\n){${round + 1}}$`))
       }
       await Promise.all(killed.map((peer) => peer.over))
     })
     expect(server.lines.filter((line) => line.includes('Too many open files'))).toEqual([])
-    // Beyond the limit it is as ever: who cannot be accepted waits in the backlog.
+    // Beyond the limit, clients wait in the backlog, as without the patch.
     const peers = await many(room + 1, server.port)
-    // Several, as a descriptor that the server has inherited may be above the limit and not count.
+    // Several, because an inherited descriptor may be above the limit and not count.
     const waiting = await Promise.all(Array.from({ length: 5 }, () => open(server.port)))
     for (const peer of waiting) peer.write('PING\r\n')
     await expect.poll(() => server.lines.join('\n')).toContain('Too many open files')
@@ -104,10 +104,10 @@ describe.each(['1', '2'])('with %s I/O threads', (threads) => {
       peer.socket.end()
     }
     control.socket.end()
-    await expectAllFree(server, before)
+    await expectAllClosed(server, before)
   })
 
-  test('accept tries again when descriptors became free after it had failed', async () => {
+  test('accept is retried if descriptors became free after it failed', async () => {
     const server = await start({ maxclients: '1000', 'max-new-connections-per-cycle': '1' })
     const [control] = (await many(1, server.port)) as [Peer]
     const { pid } = server.program
@@ -117,7 +117,7 @@ describe.each(['1', '2'])('with %s I/O threads', (threads) => {
     let limit = 0
     while (descriptors.has(String(limit))) limit += 1
     execFileSync('prlimit', ['--pid', String(pid), `--nofile=${limit}:`])
-    // The thread has yet to close when accept4 fails, and has closed when accept4 returns.
+    // When accept4 fails in the kernel, the thread has not closed yet; when accept4 returns, it has.
     const slowly = ['close:delay_enter=300000', 'accept4:delay_exit=600000']
     const inject = slowly.flatMap((what) => ['-e', `inject=${what}`])
     const threads = [pid, closer].flatMap((tid) => ['-p', String(tid)])
@@ -133,7 +133,7 @@ describe.each(['1', '2'])('with %s I/O threads', (threads) => {
     expect(server.lines.filter((line) => line.includes('Too many open files'))).toEqual([])
   })
 
-  test('latest_fork_usec includes the wait for sockets that are being closed', async () => {
+  test('latest_fork_usec includes the wait for closing sockets', async () => {
     const server = await start()
     const [control] = (await many(1, server.port)) as [Peer]
     const peers = await many(10, server.port)
@@ -154,10 +154,10 @@ describe.each(['1', '2'])('with %s I/O threads', (threads) => {
 
   test.each([
     ['one core', ['taskset', '-c', '0'], {}, '0'],
-    ['one core, and it is asked for', ['taskset', '-c', '0'], { [SETTING]: 'yes' }, '1'],
-    ['all cores, and it is not wanted', [], { [SETTING]: 'no' }, '0'],
+    ['one core, setting is yes', ['taskset', '-c', '0'], { [SETTING]: 'yes' }, '1'],
+    ['all cores, setting is no', [], { [SETTING]: 'no' }, '0'],
     ['all cores', [], {}, availableParallelism() > 1 ? '1' : '0'],
-  ])('where sockets are closed by default: %s', async (_name, wrapper, config, closed) => {
+  ])('closing in the background: %s', async (_name, wrapper, config, closed) => {
     const server = await startServer(program, { 'io-threads': threads, ...config }, { wrapper })
     await ask(server.port, 'PING')
     const stats = () => ask(server.port, 'INFO stats')
@@ -165,7 +165,7 @@ describe.each(['1', '2'])('with %s I/O threads', (threads) => {
   })
 
   test.each(['ECONNABORTED', 'EMFILE', 'ENFILE', 'ENOBUFS', 'ENOMEM', 'EINTR', 'EPERM'])(
-    'accept fails with %s, now and then',
+    'every third accept fails with %s',
     async (error) => {
       const server = await start()
       const before = await server.sockets()
@@ -179,7 +179,7 @@ describe.each(['1', '2'])('with %s I/O threads', (threads) => {
           }
         },
       )
-      await expectAllFree(server, before)
+      await expectAllClosed(server, before)
     },
   )
 
@@ -194,9 +194,9 @@ describe.each(['1', '2'])('with %s I/O threads', (threads) => {
       const client = async () => {
         while (!over) {
           sent += 1
-          // Refused, or reset while the server goes: that is no reply.
+          // A connection that is rejected or reset during the shutdown has no reply.
           const reply = await ask(server.port, 'INCR counter').catch(() => '')
-          expect(reply, 'a reply is whole').toMatch(/^(:\d+\r\n)?$/)
+          expect(reply, 'a complete reply or none').toMatch(/^(:\d+\r\n)?$/)
           if (reply) acknowledged += 1
           else await sleep(1)
         }

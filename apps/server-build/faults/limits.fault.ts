@@ -7,9 +7,9 @@ import { reportsIn } from './reports.ts'
 import { type FaultServer, serverOf, startServer } from './server.ts'
 import { sharedLibrary } from './shared-library.ts'
 
-// What our C code does at its limits, under the address sanitizer. `.ci/run` runs this file alone.
+// Our C code at its limits, with the address sanitizer. `.ci/run` runs only this file.
 
-/** Redis's event table has so many slots before it grows. */
+/** The initial number of slots of Redis's event table. */
 const FIRST_SLOTS = 1024
 
 const otherAddress = Object.values(networkInterfaces())
@@ -37,10 +37,10 @@ async function expectAllServed(peers: readonly Peer[]): Promise<void> {
   )
 }
 
-async function expectRefused(why: RegExp, localAddress?: string): Promise<void> {
+async function expectRejected(error: RegExp, localAddress?: string): Promise<void> {
   const peer = await open(server.port, localAddress)
   expect(await peer.over).toBe('end')
-  expect(peer.text).toMatch(why)
+  expect(peer.text).toMatch(error)
 }
 
 const full = /^-ERR max number of clients reached/
@@ -57,14 +57,14 @@ describe.each(['1', '2'])('with %s I/O threads', (threads) => {
     server = await startServer(program, { 'io-threads': threads, ...config })
   }
 
-  test('clients are refused at maxclients, beyond the first event table', async () => {
+  test('clients are rejected at maxclients, beyond the initial event table', async () => {
     await start({ maxclients: '1500' })
     const idle = await many(1_500, server.port)
-    for (let times = 0; times < 5; times += 1) await expectRefused(full)
+    for (let times = 0; times < 5; times += 1) await expectRejected(full)
     await expectAllServed(idle)
   })
 
-  test('a client is refused with the first descriptor beyond the event table', async () => {
+  test('a client is rejected whose descriptor is the first beyond the event table', async () => {
     await start({ maxclients: '1100' })
     const control = await open(server.port)
     control.write('PING\r\n')
@@ -73,33 +73,33 @@ describe.each(['1', '2'])('with %s I/O threads', (threads) => {
     const idle = await many(FIRST_SLOTS - taken, server.port)
     control.write(`CONFIG SET maxclients ${idle.length + 1}\r\n`)
     await control.until(/\+OK/)
-    // Not once: the cron may hold a descriptor for a moment.
-    for (let times = 0; times < 20; times += 1) await expectRefused(full)
+    // Repeated, because the cron may have a descriptor open for a moment.
+    for (let times = 0; times < 20; times += 1) await expectRejected(full)
     await expectAllServed([control, ...idle])
   })
 
   test.skipIf(otherAddress === undefined)(
-    'protected mode refuses clients beyond the first event table (needs an address besides 127.0.0.1)',
+    'protected mode rejects clients beyond the initial event table (needs an address besides 127.0.0.1)',
     async () => {
       await start({ maxclients: '1500', 'protected-mode': 'yes' })
       const idle = await many(1_200, server.port)
       for (let times = 0; times < 5; times += 1) {
-        await expectRefused(/^-DENIED Redis is running in protected mode/, otherAddress)
+        await expectRejected(/^-DENIED Redis is running in protected mode/, otherAddress)
       }
       await expectAllServed(idle)
     },
   )
 
-  test('MIGRATE closes a socket beyond the first event table', async () => {
+  test('MIGRATE closes a socket beyond the initial event table', async () => {
     await start({ maxclients: '1500' })
     const idle = await many(1_200, server.port)
     await ask(server.port, 'SET key value')
-    const nobody = await freePort()
-    expect(await ask(server.port, `MIGRATE 127.0.0.1 ${nobody} key 0 1000`)).toMatch(/^-IOERR/)
+    const closedPort = await freePort()
+    expect(await ask(server.port, `MIGRATE 127.0.0.1 ${closedPort} key 0 1000`)).toMatch(/^-IOERR/)
     await expectAllServed(idle)
   })
 
-  test('clients come and go at maxclients', async () => {
+  test('clients connect and disconnect at maxclients', async () => {
     const room = 50
     await start({ maxclients: '1200', 'close-sockets-in-background': 'yes' })
     const idle = await many(1_200 - room, server.port)
@@ -116,7 +116,7 @@ describe.each(['1', '2'])('with %s I/O threads', (threads) => {
     await expectAllServed(idle)
   })
 
-  test('a module asks for an event and forks while it is loaded', async () => {
+  test('a module deletes an event and forks while it is loaded', async () => {
     await start({ loadmodule: await sharedLibrary('module.c') })
     expect(await ask(server.port, 'MODULE LIST')).toContain('limits')
     expect(await stat('total_forks')).toBe(1)

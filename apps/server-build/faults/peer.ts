@@ -1,15 +1,15 @@
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 
-/** A connection that tells what came over it and how it ended. */
+/** A connection that records the received data and how it ended. */
 export interface Peer {
   readonly socket: Socket
-  /** All that was read so far. */
+  /** All data received so far. */
   readonly text: string
-  /** Resolves when the connection is over: `end`, or the code of its error such as `ECONNRESET`. */
+  /** Resolves when the connection has ended: `end`, or an error code such as `ECONNRESET`. */
   readonly over: Promise<string>
   write(commands: string): void
-  /** Resolves with all that was read when it matches; rejects when the connection ends before. */
+  /** Resolves with all received data when it matches; rejects if the connection ends before. */
   until(pattern: RegExp): Promise<string>
 }
 
@@ -17,10 +17,10 @@ export interface Peer {
  * Connects to a server on this machine.
  *
  * @param localAddress the address that the server sees. Default: the kernel's choice.
- * @throws the error of a connection that is refused.
+ * @throws the error of a refused connection.
  */
 export async function open(port: number, localAddress?: string): Promise<Peer> {
-  // Without it, connecting chooses the port, which can then be one in TIME_WAIT.
+  // Without localAddress, connect() selects the port and can reuse one in TIME_WAIT.
   const socket = connect({ port, host: '127.0.0.1', ...(localAddress && { localAddress }) })
   let text = ''
   let how = 'end'
@@ -47,10 +47,10 @@ export async function open(port: number, localAddress?: string): Promise<Peer> {
         const stop = () => more.resolve(false)
         socket.once('data', go)
         socket.once('close', stop)
-        const goesOn = !socket.closed && (await more.promise)
+        const isOpen = !socket.closed && (await more.promise)
         socket.off('data', go)
         socket.off('close', stop)
-        if (!goesOn && !pattern.test(text)) {
+        if (!isOpen && !pattern.test(text)) {
           throw new Error(`the connection ended (${how}) after ${JSON.stringify(text.slice(-200))}`)
         }
       }
@@ -59,7 +59,7 @@ export async function open(port: number, localAddress?: string): Promise<Peer> {
   }
 }
 
-/** Opens connections, a hundred at a time, and waits until each has had a reply. */
+/** Opens connections, a hundred at a time, and waits until each has got a reply. */
 export async function many(count: number, port: number): Promise<Peer[]> {
   const peers: Peer[] = []
   for (let begun = 0; begun < count; begun += 100) {
@@ -71,7 +71,7 @@ export async function many(count: number, port: number): Promise<Peer[]> {
   return peers
 }
 
-/** One command on a connection of its own. Returns the whole reply, as the protocol has it. */
+/** Sends one command on a new connection. Returns the complete reply in the format of the protocol. */
 export async function ask(port: number, command: string): Promise<string> {
   const peer = await open(port)
   peer.write(`${command}\r\nQUIT\r\n`)

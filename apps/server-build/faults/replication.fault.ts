@@ -7,10 +7,10 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { tcpSocket } from '../test/real-redis.ts'
 import { ask, open } from './peer.ts'
 
-// Replication and the cluster bus of the patched build, while short connections come and go.
+// Replication and the cluster bus of the patched build, during churn of short connections.
 
 const CLIENTS = 20
-/** In a slot of the first primary. */
+/** A hash tag in a slot of the first primary. */
 const TAG = '{b}'
 const NODE_TIMEOUT_S = 2
 
@@ -32,8 +32,8 @@ async function clusterForThisTest(threads: string, config: Record<string, string
 }
 
 /**
- * Short connections to a node, several at a time, until `stop()`: each sets a key of its own and waits until a
- * replica has it. Others are cut off in the middle, and at the cluster bus, too.
+ * Opens short connections to a node until `stop()`, several in parallel: each sets a new key and waits for its
+ * replication. Other connections, also to the cluster bus, are reset within a command.
  */
 function churn(node: ClusterNode, busPort: number) {
   /** The numbers of the keys whose writes were acknowledged after WAIT. */
@@ -44,13 +44,13 @@ function churn(node: ClusterNode, busPort: number) {
     while (!over) {
       const key = sent++
       const commands = `SET ${TAG}:${key} ${'x'.repeat(100)}\r\nWAIT 1 1000`
-      // Refused, or reset when the node is killed: that is no reply.
+      // A connection that is refused or reset because the node was killed has no reply.
       const reply = await ask(node.port, commands).catch(() => '')
       if (reply === '+OK\r\n:1\r\n') acknowledged.push(key)
       else if (reply === '') await sleep(1)
     }
   }
-  const vandal = async () => {
+  const resetter = async () => {
     while (!over) {
       for (const port of [node.port, busPort]) {
         const peer = await open(port).catch(() => undefined)
@@ -60,7 +60,7 @@ function churn(node: ClusterNode, busPort: number) {
       await sleep(1)
     }
   }
-  const all = [...Array.from({ length: CLIENTS }, client), vandal()]
+  const all = [...Array.from({ length: CLIENTS }, client), resetter()]
   return {
     acknowledged,
     async stop() {
@@ -73,7 +73,7 @@ function churn(node: ClusterNode, busPort: number) {
 const stat = async ({ admin }: ClusterNode, section: string, name: string) =>
   new RegExp(`^${name}:(.*)\r$`, 'm').exec(await admin.info(section))?.[1]
 
-/** No node was ever taken for a failed one, by anybody. */
+/** Expects that no node ever considered another one failed. */
 async function expectBusUnaffected(nodes: readonly ClusterNode[]): Promise<void> {
   for (const { admin } of nodes) {
     const info = String(await admin.cluster('INFO'))
@@ -87,7 +87,7 @@ async function expectBusUnaffected(nodes: readonly ClusterNode[]): Promise<void>
 }
 
 describe.each(['1', '2'])('with %s I/O threads', (threads) => {
-  test('a full sync of 20 MB under churn: both have the same data, and the bus is unaffected', async () => {
+  test('a full sync of 20 MB under churn: primary and replica are equal, and the bus is unaffected', async () => {
     const { nodes, primary, replica, busPort } = await clusterForThisTest(threads, {
       'repl-backlog-size': '1mb',
     })
@@ -97,7 +97,7 @@ describe.each(['1', '2'])('with %s I/O threads', (threads) => {
     await primary.admin.wait(1, 10_000)
     const before = Number(await stat(primary, 'stats', 'sync_full'))
     const load = churn(primary, busPort)
-    // Not long enough to fail in the eyes of the others, but longer than the backlog lasts.
+    // Too short for the other nodes to consider it failed, but more writes than the backlog holds.
     replica.program.signal('SIGKILL')
     const restarted = replica.restart()
     for (let key = 0; key < 20; key += 1) {
@@ -118,11 +118,11 @@ describe.each(['1', '2'])('with %s I/O threads', (threads) => {
     await expectBusUnaffected(nodes.filter((node) => node !== replica))
   })
 
-  test('a failover under churn: every write that WAIT has acknowledged is there', async () => {
+  test('a failover under churn loses no write that WAIT acknowledged', async () => {
     const { primary, replica, busPort } = await clusterForThisTest(threads)
     const load = churn(primary, busPort)
     await expect.poll(() => load.acknowledged.length).toBeGreaterThan(3_000)
-    // The last writes reach no replica. Without WAIT, hundreds of acknowledged ones would be among them.
+    // The last writes reach no replica. Without WAIT, hundreds of them would be acknowledged.
     replica.program.signal('SIGSTOP')
     await primary.admin.call('CLIENT', 'KILL', 'TYPE', 'replica')
     await expect.poll(() => stat(primary, 'replication', 'connected_slaves')).toBe('0')
@@ -136,7 +136,7 @@ describe.each(['1', '2'])('with %s I/O threads', (threads) => {
       if ((await replica.admin.exists(`${TAG}:${key}`)) === 0) lost.push(key)
     }
     expect(lost).toEqual([])
-    // The former primary copies the new one.
+    // The former primary syncs from the new one.
     await primary.restart()
     await expect.poll(() => isLinked(primary.admin)).toBe(true)
     const [one, other] = await Promise.all(
@@ -145,7 +145,7 @@ describe.each(['1', '2'])('with %s I/O threads', (threads) => {
     expect(one).toBe(other)
   })
 
-  test('a failover on demand under churn: every write that WAIT has acknowledged is there', async () => {
+  test('a manual failover under churn loses no write that WAIT acknowledged', async () => {
     const { nodes, primary, replica, busPort } = await clusterForThisTest(threads)
     const load = churn(primary, busPort)
     await expect.poll(() => load.acknowledged.length).toBeGreaterThan(1_000)
@@ -166,7 +166,7 @@ test('the sockets of the cluster bus have their own keep-alive', async () => {
     onTestFinished(() => void socket.destroy())
     return (await tcpSocket(port, socket.localPort ?? 0)).keepAlive
   }
-  // From the node timeout, as upstream has it; that of clients is the setting tcp-keepalive.
+  // Derived from the node timeout, as upstream does; clients have the setting tcp-keepalive.
   expect(await keepAliveAt(busPort)).toBeLessThanOrEqual(2 * NODE_TIMEOUT_S)
   expect(await keepAliveAt(primary.port)).toBeGreaterThan(2 * NODE_TIMEOUT_S)
 })

@@ -1,6 +1,6 @@
 /**
- * The reports of AddressSanitizer, LeakSanitizer and ThreadSanitizer in a program's output: their texts
- * by a name that is the same in each run, such as `data race: readQueryFromClient and writeToClient`.
+ * The reports of AddressSanitizer, LeakSanitizer and ThreadSanitizer in the output of a program, by a name that
+ * does not vary between runs, such as `data race: readQueryFromClient and writeToClient`.
  */
 export function reportsIn(lines: readonly string[]): Map<string, string> {
   const reports = new Map<string, string>()
@@ -12,12 +12,12 @@ export function reportsIn(lines: readonly string[]): Map<string, string> {
     reports.set(nameOf(open), open.join('\n'))
     open = undefined
   }
-  // A program that was cut off in the middle of its report has one all the same.
+  // An incomplete report, as of a killed program, counts, too.
   if (open) reports.set(nameOf(open), open.join('\n'))
   return reports
 }
 
-/** What it is, and in which functions: the innermost ones of ours of its first two stacks. */
+/** The kind of a report and the innermost functions of Redis in its first two stacks. */
 function nameOf(report: readonly string[]): string {
   const kind = /Sanitizer: ([a-zA-Z- ]+?)(?: \(| on | detected|:|$)/.exec(report[0] ?? '')?.[1]
   const functions: string[] = []

@@ -5,10 +5,10 @@ import { serverOf, startServer } from './server.ts'
 import { stress } from './stress.ts'
 
 const SECONDS = 15
-const MOST_AGAIN = 6
+const MAX_REPEATS = 6
 
 const env = {
-  // Goes on after a race, so that all are seen; reports have their own code at the end otherwise.
+  // Continues after a race, to find all. exitcode=0: reports do not change the exit code.
   TSAN_OPTIONS: 'halt_on_error=0 exitcode=0 history_size=4',
   ASAN_OPTIONS: 'detect_leaks=1 exitcode=23',
 }
@@ -20,7 +20,7 @@ describe.each(sanitizers)('with the %s sanitizer', (sanitizer) => {
     programs.patched = await serverOf('patched', { sanitizer })
   })
 
-  /** What the sanitizer reports in one run, by name. */
+  /** The reports of the sanitizer in one run, by name. */
   async function reportsOf(build: 'stock' | 'patched', threads: string) {
     const server = await startServer(
       programs[build],
@@ -31,22 +31,22 @@ describe.each(sanitizers)('with the %s sanitizer', (sanitizer) => {
     server.program.signal('SIGTERM')
     const { code } = await server.program.exited
     console.log(
-      `${build}: ${done.whole} whole conversations, ${done.cut} cut off, ended with ${code}`,
+      `${build}: ${done.complete} complete connections, ${done.cut} cut, exit code ${code}`,
     )
     const reports = reportsIn(server.lines)
     if (build === 'patched' && reports.size === 0) expect(code).toBe(0)
-    expect(done.whole).toBeGreaterThan(100)
+    expect(done.complete).toBeGreaterThan(100)
     return reports
   }
 
   test.each(['1', '3'])(
-    'churn gives no report that stock does not give, %s I/O threads',
+    'under churn, patched has no report that stock does not have, %s I/O threads',
     async (threads) => {
       const stock = await reportsOf('stock', threads)
       const patched = await reportsOf('patched', threads)
       const onlyPatched = () => [...patched.keys()].filter((name) => !stock.has(name))
-      // A race is a matter of chance, and `patched` gets two or three times as far in the same time.
-      for (let again = 0; again < MOST_AGAIN && onlyPatched().length > 0; again++) {
+      // Races are random, and `patched` serves two or three times as many connections in the same time.
+      for (let repeat = 0; repeat < MAX_REPEATS && onlyPatched().length > 0; repeat++) {
         for (const [name, text] of await reportsOf('stock', threads)) stock.set(name, text)
       }
       for (const name of onlyPatched()) console.log(patched.get(name))

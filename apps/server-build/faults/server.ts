@@ -14,13 +14,13 @@ export interface FaultServer {
   readonly program: Program
   readonly port: number
   readonly directory: string
-  /** All that it has printed: its log, and the reports of a sanitizer. */
+  /** Its output: the log and the reports of a sanitizer. */
   readonly lines: readonly string[]
-  /** How many sockets it has open, those that listen included. */
+  /** The number of its open sockets, including listeners. */
   sockets(): Promise<number>
 }
 
-/** The redis-server of a build, which is made if it is not there. */
+/** The redis-server of a build. Builds it if it is missing. */
 export async function serverOf(build: ServerBuild, variant: Variant = {}): Promise<string> {
   const made = await ensureBuilt(
     {
@@ -37,13 +37,13 @@ export async function serverOf(build: ServerBuild, variant: Variant = {}): Promi
 
 interface StartOptions {
   env?: NodeJS.ProcessEnv
-  /** Its data, kept when the test ends. Default: a new one, removed then. */
+  /** Data directory, which is kept after the test. Default: a new one, removed after the test. */
   directory?: string
-  /** A command to start it with, such as `taskset -c 0`. */
+  /** A command that starts the server, such as `taskset -c 0`. */
   wrapper?: readonly string[]
 }
 
-/** Starts a redis-server for the current test, with a port and a folder of its own. */
+/** Starts a redis-server for the current test, with its own port and folder. */
 export async function startServer(
   server: string,
   config: Record<string, string>,

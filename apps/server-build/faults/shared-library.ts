@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { onTestFinished } from 'vitest'
 
-/** Compiles a file of `c/` to a shared library for the current test. Returns its path. */
+/** Compiles a file in `c/` to a shared library for the current test. Returns its path. */
 export async function sharedLibrary(source: string): Promise<string> {
   const directory = await mkdtemp(join(tmpdir(), 'onetrip-library-'))
   onTestFinished(() => rm(directory, { recursive: true, force: true }))

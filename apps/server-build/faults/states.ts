@@ -1,6 +1,6 @@
 import { open, type Peer } from './peer.ts'
 
-/** Brings a new connection into a state in which it is then cut off. */
+/** Opens a connection and brings it into the state in which it will be cut. */
 export type State = (port: number) => Promise<Peer>
 
 async function after(port: number, commands: string, reply: RegExp): Promise<Peer> {
@@ -16,15 +16,15 @@ async function sent(port: number, commands: string): Promise<Peer> {
   return peer
 }
 
-/** Every state that a client can be in, by name. */
+/** The states of a client, by name. */
 export const states: Readonly<Record<string, State>> = {
   'just connected': open,
   'after half a command': (port) => sent(port, '*2\r\n$3\r\nGET\r\n$3\r\nk'),
-  'with a command on its way': (port) => sent(port, 'PING\r\n'),
-  'with many commands on their way': (port) => sent(port, 'INCR counter\r\n'.repeat(2_000)),
+  'with a command in flight': (port) => sent(port, 'PING\r\n'),
+  'with many commands in flight': (port) => sent(port, 'INCR counter\r\n'.repeat(2_000)),
   'after a protocol error': (port) => sent(port, '*1\r\n$-5\r\nxx\r\n'),
   'after a reply': (port) => after(port, 'PING\r\n', /PONG/),
-  'with large replies that nobody reads': async (port) => {
+  'with large unread replies': async (port) => {
     const peer = await open(port)
     peer.socket.pause()
     peer.write('GET large\r\n'.repeat(20))
@@ -41,10 +41,10 @@ export const states: Readonly<Record<string, State>> = {
   monitoring: (port) => after(port, 'MONITOR\r\n', /OK/),
   'closing after its reply': (port) => sent(port, 'PING\r\nQUIT\r\n'),
   'killing itself': (port) => sent(port, 'CLIENT KILL TYPE normal SKIPME no\r\nPING\r\n'),
-  'like a replica': (port) => sent(port, 'REPLCONF capa eof\r\nPSYNC ? -1\r\n'),
+  'that acts as a replica': (port) => sent(port, 'REPLCONF capa eof\r\nPSYNC ? -1\r\n'),
 }
 
-/** Ends a connection: `reset` sends RST, `end` FIN, `both` one after the other. */
+/** Ends a connection: `reset` sends RST, `end` sends FIN, `both` sends FIN, then RST. */
 export function cut({ socket }: Peer, how: 'reset' | 'end' | 'both'): void {
   if (how === 'reset') socket.resetAndDestroy()
   else if (how === 'end') socket.resume().end()

@@ -3,17 +3,17 @@ import { ask, open } from './peer.ts'
 import { cut, states } from './states.ts'
 
 export interface Stress {
-  /** Conversations that got all their replies and then their end. */
-  whole: number
-  /** Connections that were cut off, in every state in turn. */
+  /** Connections that got all their replies and then the end. */
+  complete: number
+  /** Connections that were cut, in every state in turn. */
   cut: number
 }
 
-// One that kills all others would take the replies of those who ask properly.
+// A client that kills all others would also kill the well-behaved clients.
 const cutStates = Object.entries(states).filter(([name]) => name !== 'killing itself')
 const ways = ['reset', 'end', 'both'] as const
 
-/** What goes on beside the clients that come and go. Errors, as stock's for our setting, do not matter. */
+/** Commands of an administrator during the churn. Errors, as of stock for our setting, are ignored. */
 const administration = [
   'BGSAVE',
   'CLIENT LIST',
@@ -30,30 +30,30 @@ const administration = [
 ]
 
 /**
- * Lets clients come and go in all ways at once, for some seconds.
+ * Runs clients that connect and disconnect in all ways concurrently.
  *
- * @throws when one that asked properly got less than all its replies.
+ * @throws if a well-behaved client did not get all its replies.
  */
 export async function stress(port: number, seconds: number): Promise<Stress> {
   const until = performance.now() + seconds * 1_000
-  const goOn = () => performance.now() < until
-  const done: Stress = { whole: 0, cut: 0 }
+  const hasTime = () => performance.now() < until
+  const done: Stress = { complete: 0, cut: 0 }
   await ask(port, `SET large ${'x'.repeat(200_000)}`)
 
-  const polite = async (worker: number) => {
-    for (let turn = 0; goOn(); turn += 1) {
+  const wellBehaved = async (worker: number) => {
+    for (let turn = 0; hasTime(); turn += 1) {
       const commands = 1 + ((worker + turn) % 20)
       const text = await ask(port, 'INCR counter\r\n'.repeat(commands).trimEnd())
       if (text.match(/^:\d+\r$/gm)?.length !== commands) {
-        throw new Error(`${commands} commands had the replies ${JSON.stringify(text)}`)
+        throw new Error(`${commands} commands got the replies ${JSON.stringify(text)}`)
       }
-      done.whole += 1
+      done.complete += 1
     }
   }
-  const rude = async (worker: number) => {
-    for (let turn = worker; goOn(); turn += 1) {
+  const abrupt = async (worker: number) => {
+    for (let turn = worker; hasTime(); turn += 1) {
       const [, bring] = cutStates[turn % cutStates.length] ?? []
-      // One that was killed meanwhile does not get into its state.
+      // A client that is killed meanwhile does not reach its state.
       const peer = await bring?.(port).catch(() => undefined)
       if (!peer) continue
       cut(peer, ways[turn % ways.length] ?? 'reset')
@@ -64,13 +64,13 @@ export async function stress(port: number, seconds: number): Promise<Stress> {
   const administrator = async () => {
     const peer = await open(port)
     peer.socket.on('data', () => {})
-    for (let turn = 0; goOn(); turn += 1) {
+    for (let turn = 0; hasTime(); turn += 1) {
       peer.write(`${administration[turn % administration.length]}\r\n`)
       await sleep(50)
     }
     peer.socket.destroy()
   }
   const workers = Array.from({ length: 10 }, (_, worker) => worker)
-  await Promise.all([...workers.map(polite), ...workers.map(rude), administrator()])
+  await Promise.all([...workers.map(wellBehaved), ...workers.map(abrupt), administrator()])
   return done
 }

@@ -10,8 +10,8 @@ import { callsDuring, closingIn, freePort, tcpSocket, threadNamed } from '../tes
 import { ask } from './peer.ts'
 import { type FaultServer, serverOf, startServer } from './server.ts'
 
-// What the patches do has to hold for clients with TLS, too. Redis is built with it for this; upstream's
-// tests and ours in Tcl run over it by `npm run test:upstream -- --tls`.
+// The patches must also work for clients with TLS. These tests use a build with TLS. Upstream's tests and our
+// Tcl tests run with TLS by `npm run test:upstream -- --tls`.
 
 let program: string
 let folder: string
@@ -41,14 +41,14 @@ async function start(config: Record<string, string>): Promise<FaultServer & { tl
 }
 
 async function secured(port: number): Promise<TLSSocket> {
-  // The certificate is the test's own, and known to nobody.
+  // The certificate is self-signed.
   const socket = connect({ port, host: '127.0.0.1', rejectUnauthorized: false })
   socket.on('error', () => {})
   await once(socket, 'secureConnect')
   return socket
 }
 
-/** One command on a connection of its own, to the end that the server makes. */
+/** Sends one command on a new connection. Returns the replies after the server has closed the connection. */
 async function conversation(port: number, command: string): Promise<string> {
   const socket = await secured(port)
   let text = ''
@@ -72,7 +72,7 @@ const cuts: Record<string, (port: number) => Promise<unknown>> = {
     await once(socket, 'connect')
     socket.destroy()
   },
-  'without the end of the session': async (port) => {
+  'without a TLS close': async (port) => {
     const raw = connectTcp({ port, host: '127.0.0.1' }).on('error', () => {})
     const socket = connect({ socket: raw, rejectUnauthorized: false }).on('error', () => {})
     await once(socket, 'secureConnect')
@@ -80,7 +80,7 @@ const cuts: Record<string, (port: number) => Promise<unknown>> = {
     await once(socket, 'data')
     raw.resetAndDestroy()
   },
-  'with replies that nobody reads': async (port) => {
+  'with unread replies': async (port) => {
     const socket = await secured(port)
     socket.pause()
     socket.write('GET large\r\n'.repeat(20))
@@ -95,7 +95,7 @@ const cuts: Record<string, (port: number) => Promise<unknown>> = {
 }
 
 describe.each(['1', '2'])('TLS, with %s I/O threads', (threads) => {
-  test('new clients have the keep-alive of the configuration, and accepting sets no option', async () => {
+  test('new clients have the configured keep-alive, and accepting them sets no option', async () => {
     const { tls, port, program: redis } = await start({ 'io-threads': threads })
     const keepAlive = async () => {
       const socket = await secured(tls)
@@ -114,7 +114,7 @@ describe.each(['1', '2'])('TLS, with %s I/O threads', (threads) => {
     expect(calls.filter((call) => /\b(setsockopt|getpeername)\(/.test(call))).toEqual([])
   })
 
-  test('the background thread closes, and only what has left epoll', async () => {
+  test('the background thread closes sockets, and only after they were removed from epoll', async () => {
     const server = await start({ 'io-threads': threads })
     const before = await server.sockets()
     const calls = await callsDuring(server.program.pid, 'epoll_ctl,close', async () => {
@@ -128,7 +128,7 @@ describe.each(['1', '2'])('TLS, with %s I/O threads', (threads) => {
     expect(closingIn(calls, closer)).toMatchObject({ closed: 50, tooEarly: [] })
   })
 
-  test.each(Object.keys(cuts))('clients are cut off %s', async (name) => {
+  test.each(Object.keys(cuts))('cut connection: %s', async (name) => {
     const server = await start({ 'io-threads': threads })
     const before = await server.sockets()
     await ask(server.port, `SET large ${'x'.repeat(500_000)}`)

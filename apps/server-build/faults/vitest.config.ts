@@ -1,7 +1,7 @@
 import { fileURLToPath } from 'node:url'
 import { defineConfig } from 'vitest/config'
 
-// Minutes, not seconds: `npm run test:redis-faults`, apart from `npm test`.
+// `npm run test:redis-faults`. Separate from `npm test`, because these tests take minutes.
 export default defineConfig({
   root: fileURLToPath(new URL('.', import.meta.url)),
   test: {

@@ -6,17 +6,16 @@ import * as tar from 'tar'
 import xz from 'xz-decompress'
 
 /**
- * Unpacks a `.tar.gz` into a folder, without the archive's own top folder. The tools of the system
- * (tar, xz) are not needed.
+ * Unpacks a `.tar.gz` into a folder, without the archive's top folder. Does not need the system's tar or xz.
  *
- * @throws when the archive is damaged.
+ * @throws if the archive is damaged.
  */
 export async function unpackTarGz(archive: string, into: string): Promise<void> {
   await mkdir(into, { recursive: true })
   await tar.extract({ file: archive, cwd: into, strip: 1, strict: true })
 }
 
-/** Unpacks a `.tar.xz` into a folder, with its own folders. */
+/** Unpacks a `.tar.xz` into a folder, including its top folder. */
 export async function unpackTarXz(archive: string, into: string): Promise<void> {
   await mkdir(into, { recursive: true })
   const compressed = Readable.toWeb(createReadStream(archive)) as ReadableStream<Uint8Array>
@@ -25,9 +24,9 @@ export async function unpackTarXz(archive: string, into: string): Promise<void> 
 }
 
 /**
- * The version that a source archive of Redis says it is, read from its `src/version.h`.
+ * Reads the version of a Redis source archive from its `src/version.h`.
  *
- * @returns undefined when it is no such archive.
+ * @returns undefined if the file is not a source archive of Redis.
  */
 export async function redisVersionIn(archive: string): Promise<string | undefined> {
   const chunks: Buffer[] = []

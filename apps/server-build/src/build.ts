@@ -34,18 +34,18 @@ import type { StoredSource } from './sources/source.ts'
 import { requireOpenssl, requireTools } from './toolchain.ts'
 
 export interface BuildOptions extends Selection, Variant {
-  /** Compilers at the same time. Default: one per core. */
+  /** Number of parallel compilers. Default: one per core. */
   jobs?: number
 }
 
 /**
- * Returns a build, and makes it first if it is not there: the source is fetched and verified, patched
- * and compiled in a folder aside, which takes its place only when it is complete.
+ * Returns a build; builds it first if it is missing. The source is downloaded, verified, patched and compiled
+ * in a temporary folder, which is moved to its final place when the build is complete.
  *
- * When several processes want the same build, one makes it and the others wait for it.
+ * If several processes need the same build, one builds it and the others wait.
  *
- * @throws RedisBuildError, see its codes; the reason of `job.signal` after an interrupt. Nothing
- *   unfinished stays behind.
+ * @throws RedisBuildError, see its codes; the reason of `job.signal` after an interrupt. No partial build is
+ *   left behind.
  */
 export async function ensureBuilt(
   job: Job,
@@ -133,9 +133,9 @@ async function make(job: Job, build: BuildName, options: BuildOptions): Promise<
 /**
  * Unpacks a source into `tree` and patches it.
  *
- * @param aside a folder for what is not part of the tree, such as Debian's patches.
- * @returns the patches of Debian that it got.
- * @throws RedisBuildError (PATCH_REJECTED) with all patches that do not apply.
+ * @param aside a folder for temporary files, such as Debian's patches.
+ * @returns the patches of Debian that were applied.
+ * @throws RedisBuildError (PATCH_REJECTED) that names all patches that do not apply.
  */
 export async function prepareTree(
   job: Job,
@@ -151,7 +151,9 @@ export async function prepareTree(
     await unpackTarXz(join(source.directory, source.debian.file), aside)
     fromDebian.push(...(await debianPatches(join(aside, 'debian'))))
   }
-  job.progress.step(`Applying ${fromDebian.length} patches of Debian and ${patches.length} of ours`)
+  job.progress.step(
+    `Applying ${fromDebian.length} of Debian's patches and ${patches.length} of ours`,
+  )
   const rejected: string[] = []
   for (const patch of [...fromDebian, ...patches]) {
     await applyPatch(tree, patch, job).catch((error) => {
@@ -186,7 +188,7 @@ async function checkThatItRuns(
     if (code === 0 && stdout.includes(expected)) continue
     throw new RedisBuildError(
       'BUILD_BROKEN',
-      `The build compiled, but ${program} --version does not print ${expected}:\n${stdout}${stderr}`,
+      `Compiled, but ${program} --version does not print ${expected}. Its output:\n${stdout}${stderr}`,
     )
   }
 }

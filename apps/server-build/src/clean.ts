@@ -11,10 +11,10 @@ export interface Removed {
 }
 
 /**
- * Removes builds, with the logs of their compilation; without names all of them and the cached
- * sources. Databases (`redis/data`) stay.
+ * Removes builds and their compiler logs; without names, all builds and the cached sources. Never removes
+ * databases (`redis/data`).
  *
- * @throws RedisBuildError (BUSY) while a build is being made.
+ * @throws RedisBuildError (BUSY) while another process is building.
  */
 export async function clean(job: Job, builds: readonly BuildName[]): Promise<Removed[]> {
   return await locked(
@@ -37,7 +37,7 @@ export async function clean(job: Job, builds: readonly BuildName[]): Promise<Rem
 async function ofBuilds(directory: string, builds: readonly BuildName[]): Promise<string[]> {
   const wanted = builds.length === 0 ? buildNames : builds
   const paths = (await namesIn(directory)).map((name) => join(directory, name))
-  // `patched` means patched@0005, too.
+  // `patched` includes patched@0005.
   const starts = wanted.flatMap((build) => [`${build}-`, `${build}@`])
   return paths.filter((path) => starts.some((start) => basename(path).startsWith(start)))
 }

@@ -29,85 +29,88 @@ const job: Job = {
   signal: interrupted.signal,
 }
 
-// What follows the first `--` is for redis-server; commander would mix it with our own arguments.
+// Arguments after the first `--` are for redis-server; commander would mix them with our own.
 const separator = process.argv.indexOf('--')
 const ownArguments = separator === -1 ? process.argv : process.argv.slice(0, separator)
 const serverArguments = separator === -1 ? [] : process.argv.slice(separator + 1)
 
 const program = new Command('npm run redis --')
-  .description('Fetches, verifies, patches, compiles and runs the Redis of Onetrip.')
+  .description('Downloads, verifies, patches, compiles and runs the Redis of Onetrip.')
   .addHelpText(
     'after',
     `
 Builds:
-  patched    what Onetrip runs on: upstream, its security fixes, and our patches
-  stock      upstream with its security fixes
-  baseline   stock with the O(N) search on close and O(N) INFO that Redis had before version 5
-  tools      redis-cli and redis-benchmark, for all of them
+  patched    the build that Onetrip uses: upstream, security fixes and our patches
+  stock      upstream with security fixes
+  baseline   stock with the O(N) search on close and the O(N) INFO of Redis before version 5
+  tools      redis-cli and redis-benchmark, for all builds
 
-  patched@0005 is patched with its patches up to 0005, to measure each patch by itself.
+  patched@0005 has only the patches of patched up to 0005, to measure patches separately.
 
 Environment:
-  ONETRIP_HOME   where sources, builds and data are kept (default: .onetrip in the repository)
-  REDIS_SOURCE   as --source, for build and run
-  REDIS_PATCHES  a folder with other patches and series than apps/server-build/patches
-  REDIS_SERVER   run starts this installed redis-server instead of a build
+  ONETRIP_HOME   folder of sources, builds and data (default: .onetrip in the repository)
+  REDIS_SOURCE   same as --source, for build and run
+  REDIS_PATCHES  folder with patches and series, instead of apps/server-build/patches
+  REDIS_SERVER   path of an installed redis-server; run starts it instead of a build
 
 Examples:
-  npm run redis -- build                              all builds
+  npm run redis -- build                              builds everything
   npm run redis -- run patched --port 6390
-  npm run redis -- run stock -- --appendonly no       with an argument for redis-server
-  npm run redis -- build --source redis-8.0.6.tar.gz  without a network`,
+  npm run redis -- run stock -- --appendonly no       passes an argument to redis-server
+  npm run redis -- build --source redis-8.0.6.tar.gz  builds without a network`,
   )
-  .showHelpAfterError('(add --help for what there is)')
+  .showHelpAfterError('(use --help for usage)')
   .exitOverride()
 
 program
   .command('build')
-  .description('make builds that are missing or outdated, and print where they are')
+  .description('build what is missing or outdated, and print the paths')
   .addArgument(buildsArgument())
   .addOption(
-    new Option('--source <file|url>', 'archive of the source, instead of fetching it')
+    new Option('--source <file|url>', 'source archive to use')
       .env('REDIS_SOURCE')
       .conflicts(['suite', 'refresh']),
   )
-  .option('--sha256 <hex>', 'SHA-256 of --source, if it is not that of a known release', sha256)
-  .option('--suite <name>', "only this suite of Debian's, such as trixie")
-  .option('--refresh', 'ask again for the newest source, although there is one')
-  .option('--jobs <n>', 'compilers at the same time (default: one per core)', integer(1, 1024))
+  .option('--sha256 <hex>', 'SHA-256 of --source; needed if it is not a known release', sha256)
+  .option('--suite <name>', 'use the source of this Debian suite, such as trixie')
+  .option('--refresh', 'look for a newer source, even if one is cached')
+  .option('--jobs <n>', 'parallel compilers (default: one per core)', integer(1, 1024))
   .addOption(
-    new Option('--sanitizer <name>', 'for tests: checks memory (address) or threads').choices(
+    new Option('--sanitizer <name>', 'with a sanitizer, for tests; a separate build').choices(
       sanitizers,
     ),
   )
-  .option('--tls', "with TLS (needs OpenSSL's headers); beside the one without, for tests")
+  .option('--tls', "with TLS, for tests; a separate build (needs OpenSSL's headers)")
   .action(async (builds: BuildName[], options: BuildOptions) => {
-    const source = options.source || undefined // REDIS_SOURCE may be there and empty
-    if (options.sha256 && !source) throw usage('--sha256 goes with --source.')
+    const source = options.source || undefined // REDIS_SOURCE may be empty
+    if (options.sha256 && !source) throw usage('--sha256 requires --source.')
     let { refresh = false } = options
     for (const build of builds.length > 0 ? builds : buildNames) {
       const { directory } = await ensureBuilt(job, build, { ...options, source, refresh })
       process.stdout.write(`${build}: ${directory}/bin\n`)
-      refresh = false // the first build has asked
+      refresh = false // once is enough
     }
   })
 
 program
   .command('run')
-  .description('run Redis in the foreground; this process becomes redis-server')
+  .description('run Redis in the foreground (this process executes redis-server)')
   .usage('[options] [build] [-- arguments for redis-server]')
   .addArgument(
-    new Argument('[build]', 'which one')
+    new Argument('[build]', 'build to run')
       .default('patched' satisfies ServerBuild)
       .choices(serverBuilds)
       .argParser((name) => (isServerBuild(name) ? name : refuseBuild(serverBuilds))),
   )
-  .option('--port <n>', 'TCP port; 0 for none', integer(0, 65_535), 6390)
-  .option('--bind <addresses>', 'where to listen', '127.0.0.1')
-  .option('--unixsocket <path>', 'listen on a Unix socket, too')
+  .option('--port <n>', 'TCP port; 0: no TCP', integer(0, 65_535), 6390)
+  .option('--bind <addresses>', 'addresses to listen on', '127.0.0.1')
+  .option('--unixsocket <path>', 'also listen on a Unix socket')
   .option('--dir <path>', 'data directory (default: $ONETRIP_HOME/redis/data/<build>)')
-  .option('--secrets <folder>', 'only the users of users.acl, with the passwords that are there')
-  .option('--cluster', 'as a node of a cluster, which something else forms: cluster.conf')
+  .option(
+    '--secrets <folder>',
+    'require a login as a user of users.acl; passwords are in this folder',
+  )
+  .option('--cluster', 'run a node of a cluster (cluster.conf); does not form the cluster')
   .addOption(
     new Option('--io-threads <n>', 'default: half of the cores, 3 to 8; 1 (off) below four cores')
       .env('REDIS_IO_THREADS')
@@ -116,7 +119,9 @@ program
   .action(async (build: ServerBuild, options: RunOptions) => {
     const [first] = serverArguments
     if (first !== undefined && !first.startsWith('--')) {
-      throw usage(`What follows -- must begin with a setting such as --appendonly, not '${first}'.`)
+      throw usage(
+        `Arguments after -- must begin with a setting such as --appendonly, not '${first}'.`,
+      )
     }
     const server = await serverCommand(job, build, options, serverArguments)
     stopListeningForSignals()
@@ -125,9 +130,9 @@ program
 
 program
   .command('status')
-  .description('tell which builds there are, of what, and where')
+  .description('show the state, source, patches and path of builds')
   .addArgument(buildsArgument())
-  .option('--json', 'for programs')
+  .option('--json', 'print JSON')
   .action(async (builds: BuildName[], { json }: { json?: boolean }) => {
     const wanted = builds.length > 0 ? builds : buildNames
     const states = await statusOf(job.home, wanted, job.env)
@@ -137,7 +142,7 @@ program
 
 program
   .command('clean')
-  .description('remove builds; without a name all of them and the cached sources (never data)')
+  .description('remove builds; without a name, all builds and cached sources (never data)')
   .addArgument(buildsArgument())
   .action(async (builds: BuildName[]) => {
     const removed = await clean(job, builds)
@@ -154,12 +159,12 @@ program.addCommand(upstreamCommand(job))
 program.hook('preAction', (_, command) => {
   if (serverArguments.length === 0 || command.name() === 'run') return
   throw usage(
-    `'${command.name()}' takes nothing after -- (there is '${serverArguments.join(' ')}'): only run does, for redis-server.`,
+    `'${command.name()}' takes no arguments after -- (got '${serverArguments.join(' ')}'). Only run does, for redis-server.`,
   )
 })
 
 function buildsArgument(): Argument {
-  return new Argument('[builds...]', 'which ones')
+  return new Argument('[builds...]', 'names of builds')
     .choices(buildNames)
     .default([], 'all')
     .argParser((name, before: BuildName[]) => [...before, buildName(name)])
@@ -171,13 +176,13 @@ function buildName(name: string): BuildName {
 
 function refuseBuild(choices: readonly string[]): never {
   throw new InvalidArgumentError(
-    `Allowed choices are ${choices.join(', ')}. patched@0005 is patched with its patches up to 0005.`,
+    `Allowed choices are ${choices.join(', ')}. patched@0005 has the patches of patched up to 0005.`,
   )
 }
 
 function sha256(text: string): string {
   if (/^[0-9a-f]{64}$/i.test(text)) return text.toLowerCase()
-  throw new InvalidArgumentError('64 hexadecimal digits are expected.')
+  throw new InvalidArgumentError('Expected 64 hexadecimal digits.')
 }
 
 function usage(message: string): RedisBuildError {
@@ -206,9 +211,9 @@ function exitCodeFor(error: unknown): number {
   if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : EXIT_USAGE
   if (interrupted.signal.aborted) {
     job.progress.end(false)
-    process.stderr.write('Interrupted; nothing unfinished was left behind.\n')
-    // To end by the signal itself is what tells a shell that it was one. Packages that we use have
-    // listeners, too, each of which leaves it to the others.
+    process.stderr.write('Interrupted. No partial build was left behind.\n')
+    // Ends by the signal itself, so that a shell sees the interrupt. Listeners of packages would prevent
+    // that: each leaves the exit to the others.
     process.removeAllListeners(interrupted.signal.reason)
     process.kill(process.pid, interrupted.signal.reason)
     return EXIT_FAILURE
@@ -218,7 +223,7 @@ function exitCodeFor(error: unknown): number {
     return error.code === 'USAGE' ? EXIT_USAGE : EXIT_FAILURE
   }
   if (error instanceof Error && 'syscall' in error) {
-    process.stderr.write(`\n${error.message}\n`) // such as a folder that may not be written
+    process.stderr.write(`\n${error.message}\n`) // such as a read-only folder
     return EXIT_FAILURE
   }
   throw error

@@ -3,14 +3,14 @@ import { spawn } from 'node:child_process'
 export interface CommandOptions {
   cwd?: string
   env?: NodeJS.ProcessEnv
-  /** Ends the command, with all processes that it started, when it is aborted. */
+  /** When aborted, ends the command and all processes that it started. */
   signal?: AbortSignal
-  /** Gets the output, both streams, as it comes. */
+  /** Called with each chunk of both output streams. */
   onOutput?: (text: string) => void
 }
 
 export interface Finished {
-  /** null when a signal ended it. */
+  /** null if a signal ended the command. */
   code: number | null
   stdout: string
   stderr: string
@@ -19,12 +19,12 @@ export interface Finished {
 const TERMINATION_GRACE_MS = 2_000
 
 /**
- * Runs a command to its end, whatever its exit code. It leads a process group of its own, so that
- * an interrupt ends a whole `make -j` and not only its first process. What is left of the group when
- * the command has ended is killed.
+ * Runs a command to its end. Any exit code is accepted. The command has its own process group, so that an
+ * interrupt ends a whole `make -j` and not only its first process. When the command has ended, the rest of
+ * the group is killed.
  *
- * @throws the reason of `signal` once the group has ended; the error of `spawn` if there is no such
- *   command.
+ * @throws the reason of `signal` once the group has ended; the error of `spawn` if the command does not
+ *   exist.
  */
 export async function runCommand(
   command: string,
@@ -47,7 +47,7 @@ export async function runCommand(
   }
   const ended = Promise.withResolvers<number | null>()
   child.once('error', ended.reject)
-  // Otherwise a process of the group could hold the output open, and "close" would not come.
+  // A process of the group could keep the output open, so that "close" would never come.
   child.once('exit', () => signalGroup(child.pid, 'SIGKILL'))
   child.once('close', ended.resolve)
 
@@ -72,14 +72,13 @@ function signalGroup(leader: number | undefined, signal: NodeJS.Signals): void {
   try {
     process.kill(-leader, signal)
   } catch {
-    // The group has ended by itself.
+    // The group has already ended.
   }
 }
 
 /**
- * The environment for a command that must see only what is passed to it: neither flags for a
- * compiler that happen to be set here (they would change the build without changing its key), nor
- * the variables by which git, npm or make talk to their children.
+ * A minimal environment for a command. Leaves out compiler flags (they would change a build without changing
+ * its key) and the variables that git, npm and make set for child processes.
  */
 export function plainEnvironment(
   env: NodeJS.ProcessEnv,

@@ -18,16 +18,16 @@ export interface CompileOptions {
   key: string
   /** The patched source. */
   tree: string
-  /** What make is told besides what to build. */
+  /** Variables for make. */
   makeFlags: readonly string[]
   jobs?: number | undefined
 }
 
 /**
- * Compiles a source tree in place. The compilers' output goes to `<logs>/<build>-<key>.log`.
+ * Compiles a source tree in place. The output goes to `<logs>/<build>-<key>.log`.
  *
- * @returns the seconds that it took.
- * @throws RedisBuildError (COMPILE_FAILED) with the log's last lines and its path.
+ * @returns the duration in seconds.
+ * @throws RedisBuildError (COMPILE_FAILED) with the last lines of the log and its path.
  */
 export async function compile(
   { home, env, progress, signal }: Job,
@@ -68,7 +68,7 @@ export async function compile(
     const lines = tail.trimEnd().split('\n').slice(-SHOWN_LINES).join('\n')
     throw new RedisBuildError(
       'COMPILE_FAILED',
-      `Compiling ${build} failed (make ended with ${code ?? 'a signal'}). The end of its output:\n\n${lines}\n\nAll of it: ${logPath}`,
+      `Compiling ${build} failed: make exited with ${code ?? 'a signal'}. End of its output:\n\n${lines}\n\nFull log: ${logPath}`,
     )
   } finally {
     clearInterval(tick)
@@ -77,14 +77,14 @@ export async function compile(
   }
 }
 
-/** Derives from make's output what it is doing. */
+/** Derives the progress from make's output. */
 export function makeActivity() {
   let unread = ''
   let last = ''
   const activity = {
-    /** Compiled so far. */
+    /** Files compiled so far. */
     files: 0,
-    /** Takes the next part of the output, which may end within a line. */
+    /** Adds a chunk of the output; a chunk may end within a line. */
     read(text: string): void {
       const lines = (unread + text).split('\n')
       unread = lines.pop() ?? ''
@@ -94,7 +94,7 @@ export function makeActivity() {
       const linked = /^ *LINK (\S+)/.exec(line)?.[1]
       if (linked) last = `linking ${linked}`
       else if (line.startsWith('checking '))
-        last = 'configuring jemalloc' // no other is configured
+        last = 'configuring jemalloc' // the only dependency with a configure script
       else if (/^ *CC |(^| )-c /.test(line)) {
         activity.files += 1
         last = ''
@@ -106,7 +106,7 @@ export function makeActivity() {
   return activity
 }
 
-/** Adds what newer versions, such as 8.6, need besides the dependencies of 8.0. */
+/** Adds the dependencies that newer versions, such as 8.6, have in addition to those of 8.0. */
 export function withDependencies(makeFlags: readonly string[], tree: string): string[] {
   const more = existsSync(join(tree, 'deps', 'xxhash')) ? ' xxhash' : ''
   return makeFlags.map((flag) => (flag.startsWith('DEPENDENCY_TARGETS=') ? flag + more : flag))

@@ -9,7 +9,7 @@ export type RedisBuildErrorCode =
   | 'BUSY'
   | 'SERVER_UNUSABLE'
 
-/** Something that its reader can act on: the command line prints the message, without a stack. */
+/** An error that the user can fix. The command line prints its message without a stack. */
 export class RedisBuildError extends Error {
   override name = 'RedisBuildError'
   readonly code: RedisBuildErrorCode

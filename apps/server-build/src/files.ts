@@ -4,7 +4,7 @@ import { readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 
-/** What a folder of ours is called while it is being filled; anybody who holds the lock may remove it. */
+/** Prefix of folders that are being filled. A process that holds the lock may remove such folders. */
 export const unfinished = '.tmp-'
 
 /** SHA-256 of a file, in hex. */
@@ -18,7 +18,7 @@ export function sha256(text: string): string {
   return createHash('sha256').update(text).digest('hex')
 }
 
-/** The names in a folder, sorted; none when there is no such folder. */
+/** The names in a folder, sorted; empty if the folder does not exist. */
 export async function namesIn(directory: string): Promise<string[]> {
   try {
     return (await readdir(directory)).sort()
@@ -28,7 +28,7 @@ export async function namesIn(directory: string): Promise<string[]> {
   }
 }
 
-/** The content of a JSON file of ours; undefined when there is none, or only part of one. */
+/** The content of a JSON file; undefined if the file is missing or incomplete. */
 export async function readJson<T>(path: string): Promise<T | undefined> {
   try {
     return JSON.parse(await readFile(path, 'utf8'))
@@ -42,7 +42,7 @@ export async function writeJson(path: string, value: unknown): Promise<void> {
   await writeFile(path, `${JSON.stringify(value, null, 2)}\n`)
 }
 
-/** Removes what an interrupted process left. Only for a process that holds the lock. */
+/** Removes what interrupted processes left. The caller must hold the lock. */
 export async function removeUnfinished(directory: string): Promise<void> {
   for (const name of await namesIn(directory)) {
     if (name.startsWith(unfinished)) {
@@ -51,7 +51,7 @@ export async function removeUnfinished(directory: string): Promise<void> {
   }
 }
 
-/** Bytes that a file or a folder's files take. */
+/** The size of a file, or of all files in a folder, in bytes. */
 export async function sizeOf(path: string): Promise<number> {
   const own = await stat(path).catch(() => undefined)
   if (!own) return 0

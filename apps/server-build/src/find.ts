@@ -6,13 +6,13 @@ import { knownSource, type Selection } from './sources/select.ts'
 import { findTools } from './toolchain.ts'
 
 /**
- * Finds a finished build that is what building now would make. Asks no network and hashes only small
- * files, so it takes a fraction of a second.
+ * Finds a finished build with the inputs that a new build would have now. Needs no network and hashes only
+ * small files, so it takes a fraction of a second.
  *
- * What is not known here does not count: without a compiler, or without a cached source, a build that
- * was made elsewhere (as for a container image) is as good as it gets.
+ * Unknown inputs are not compared: without a compiler or a cached source, a build that was made elsewhere (as
+ * for a container image) matches.
  *
- * @returns undefined when there is none.
+ * @returns undefined if no build matches.
  */
 export async function findBuild(
   home: Home,

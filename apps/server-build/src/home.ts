@@ -4,16 +4,16 @@ import type { ServerBuild } from './builds.ts'
 
 const repository = fileURLToPath(new URL('../../..', import.meta.url))
 
-/** Where everything is kept that belongs to this machine and not to the repository. */
+/** The folders for everything that belongs to this machine and not to the repository. */
 export interface Home {
   readonly redis: string
   /** One folder per source: archive, Debian's patches, `source.json`. */
   readonly sources: string
-  /** Names the source that was used last. */
+  /** File with the name of the source that was used last. */
   readonly currentSource: string
   /** One folder per finished build, `<build>-<key>`; unfinished ones begin with `.tmp-`. */
   readonly builds: string
-  /** The compilers' full output. */
+  /** The full output of compilations. */
   readonly logs: string
 }
 
@@ -29,7 +29,7 @@ export function homeOf(env: NodeJS.ProcessEnv): Home {
   }
 }
 
-/** The folder where a build keeps its database unless it is told otherwise. */
+/** The default data directory of a build. */
 export function dataDirectory(home: Home, build: ServerBuild): string {
   return join(home.redis, 'data', build)
 }

@@ -5,12 +5,12 @@ import type { Home } from './home.ts'
 import type { Source } from './sources/source.ts'
 import type { Compilers } from './toolchain.ts'
 
-/** Everything that decides what comes out of a build. Its hash is the build's key. */
+/** All inputs of a build. Their hash is the build's key. */
 export interface Inputs {
   build: BuildName
   /** SHA-256 of the archive. */
   archive: string
-  /** SHA-256 of Debian's patches, null without them. */
+  /** SHA-256 of Debian's patches; null without them. */
   debian: string | null
   /** SHA-256 of our patches. */
   patches: string
@@ -20,10 +20,10 @@ export interface Inputs {
   platform: string
 }
 
-/** The record in a finished build's folder. */
+/** The record in the folder of a finished build. */
 export interface BuildRecord {
   build: BuildName
-  /** 64 hex digits; the first 12 are enough to tell builds apart. */
+  /** 64 hex digits. */
   key: string
   redisVersion: string
   source: Source
@@ -46,7 +46,7 @@ export function keyOf(inputs: Inputs): string {
   return sha256(JSON.stringify(inputs))
 }
 
-/** The part of a key that people, paths and the server itself use. */
+/** The first 12 digits of a key, as used in paths, messages and `INFO server`. */
 export function shortKey(key: string): string {
   return key.slice(0, 12)
 }
@@ -59,12 +59,12 @@ export function recordPath(directory: string): string {
   return join(directory, RECORD)
 }
 
-/** The folder that a build goes to when it is finished. */
+/** The folder of a finished build. */
 export function directoryOf(home: Home, build: BuildName, key: string): string {
   return join(home.builds, `${build}-${shortKey(key)}`)
 }
 
-/** The finished builds of a name, the newest first. */
+/** The finished builds with a name, newest first. */
 export async function installedBuilds(home: Home, build: BuildName): Promise<InstalledBuild[]> {
   const names = (await namesIn(home.builds)).filter((name) => !name.startsWith(unfinished))
   const records = await Promise.all(
@@ -80,13 +80,13 @@ export async function installedBuilds(home: Home, build: BuildName): Promise<Ins
     .sort((one, other) => other.builtAt.localeCompare(one.builtAt))
 }
 
-/** Debian's patches that fix a vulnerability, by their names. */
+/** The patches whose names say that they fix a vulnerability. */
 export function securityPatches(names: readonly string[]): string[] {
   return names.filter((name) => /cve|security/i.test(name))
 }
 
-/** What to say of a build without Debian's patches; undefined when it has them. */
+/** A warning about a build without Debian's patches; undefined if the build has them. */
 export function lackOfFixes({ source }: Pick<BuildRecord, 'source'>): string | undefined {
   if (source.debian) return undefined
-  return `This Redis ${source.redisVersion} LACKS DEBIAN'S SECURITY FIXES: it is built from ${source.from} alone.`
+  return `This Redis ${source.redisVersion} LACKS DEBIAN'S SECURITY FIXES: it was built from ${source.from} alone.`
 }

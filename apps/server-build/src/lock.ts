@@ -4,16 +4,15 @@ import lockfile from 'proper-lockfile'
 import { RedisBuildError } from './errors.ts'
 import type { Job } from './job.ts'
 
-/** A lock whose holder was killed is free again after this time, in ms. */
+/** A lock whose owner was killed becomes free after this time, in ms. */
 const STALE_AFTER_MS = 10_000
 const RETRY_AFTER_MS = 250
 
 /**
- * Runs `work` while no other process fetches, builds or cleans in the same home.
+ * Runs `work` while no other process downloads, builds or cleans in the same home. If the lock is taken, it
+ * prints a message and waits; with `wait: false`, it throws.
  *
- * Waits for whoever holds the lock, and says so once; with `wait: false` it refuses instead.
- *
- * @throws RedisBuildError (BUSY) when it may not wait, or when the lock was lost on the way.
+ * @throws RedisBuildError (BUSY) if the lock is taken and `wait` is false, or if the lock is lost meanwhile.
  */
 export async function locked<T>(
   job: Job,
@@ -26,7 +25,7 @@ export async function locked<T>(
   try {
     return await work({ ...job, signal: AbortSignal.any([job.signal, lost.signal]) })
   } finally {
-    // It may be gone already, after having been lost.
+    // Fails if the lock was lost.
     await release().catch(() => {})
   }
 }
@@ -36,7 +35,7 @@ async function acquire(
   lost: AbortController,
   wait: boolean,
 ): Promise<() => Promise<void>> {
-  for (let told = false; ; ) {
+  for (let announced = false; ; ) {
     signal.throwIfAborted()
     try {
       return await lockfile.lock(home.redis, {
@@ -55,8 +54,8 @@ async function acquire(
           `Another process is building in ${home.redis}. Try again when it has finished.`,
         )
       }
-      if (!told) progress.note('Another process is building here; waiting for it.')
-      told = true
+      if (!announced) progress.note('Another process is building here; waiting for it.')
+      announced = true
       await sleep(RETRY_AFTER_MS, undefined, { signal }).catch(() => {})
     }
   }

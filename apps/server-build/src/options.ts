@@ -1,10 +1,10 @@
 import { InvalidArgumentError } from 'commander'
 
-/** A parser for commander of whole numbers from `least` to `most`. */
-export function integer(least: number, most: number): (text: string) => number {
+/** Returns a commander parser for whole numbers from `min` to `max`. */
+export function integer(min: number, max: number): (text: string) => number {
   return (text) => {
     const value = Number(text)
-    if (/^\d+$/.test(text) && value >= least && value <= most) return value
-    throw new InvalidArgumentError(`A whole number from ${least} to ${most} is expected.`)
+    if (/^\d+$/.test(text) && value >= min && value <= max) return value
+    throw new InvalidArgumentError(`Expected a whole number from ${min} to ${max}.`)
   }
 }

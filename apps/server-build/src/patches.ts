@@ -11,12 +11,12 @@ export interface Patch {
   path: string
 }
 
-/** Our patches, or another folder of the same shape (`REDIS_PATCHES`), to try patches of one's own. */
+/** The folder of our patches; `REDIS_PATCHES` selects another folder with the same layout. */
 export function patchesDirectory(env: NodeJS.ProcessEnv): string {
   return env.REDIS_PATCHES || fileURLToPath(new URL('../patches', import.meta.url))
 }
 
-/** The patches that a series file names, in order. A line beginning with `#` is a comment. */
+/** The patches in a series file, in order. Lines that begin with `#` are comments. */
 async function readSeries(series: string): Promise<Patch[]> {
   const text = await readFile(series, 'utf8')
   return text
@@ -27,9 +27,10 @@ async function readSeries(series: string): Promise<Patch[]> {
 }
 
 /**
- * The patches of a build of ours. The tools have none.
+ * Our patches in a build. The tools have none.
  *
- * @throws RedisBuildError (USAGE) when the folder has no series for it, or the series no such patch.
+ * @throws RedisBuildError (USAGE) if the folder has no series for the build, or the series lacks the patch
+ *   after `@`.
  */
 export async function patchesOf(build: BuildName, directory: string): Promise<Patch[]> {
   if (build === 'tools') return []
@@ -38,7 +39,7 @@ export async function patchesOf(build: BuildName, directory: string): Promise<Pa
   const patches = await readSeries(series).catch((error) => {
     throw new RedisBuildError(
       'USAGE',
-      `${series} cannot be read, which names the patches of ${build} (REDIS_PATCHES chooses the folder).`,
+      `Cannot read ${series}, the list of patches of ${build}. Check REDIS_PATCHES if it is set.`,
       { cause: error },
     )
   })
@@ -48,22 +49,20 @@ export async function patchesOf(build: BuildName, directory: string): Promise<Pa
   const numbers = patches.map((patch) => patch.name.split('-', 1)[0]).join(', ')
   throw new RedisBuildError(
     'USAGE',
-    `There is no build ${build}: ${series} has no patch ${last}. It has ${numbers}.`,
+    `The build ${build} does not exist: ${series} has no patch ${last}. It has ${numbers}.`,
   )
 }
 
 /**
- * The patches that Debian puts on the source, in order.
- *
- * Left out are only those in `debian-packaging/`, which change defaults to Debian's paths. Choosing
- * the security fixes by name instead would miss the one that does not have "CVE" in its name.
+ * Debian's patches for the source, in order, except those in `debian-packaging/`, which change defaults to
+ * Debian's paths. Selecting security fixes by name would miss one without "CVE" in its name.
  */
 export async function debianPatches(debian: string): Promise<Patch[]> {
   const patches = await readSeries(join(debian, 'patches', 'series'))
   return patches.filter(({ name }) => !name.startsWith('debian-packaging/'))
 }
 
-/** Hash of the patches' names and contents, in order. */
+/** A hash of the names and contents of patches, in order. */
 export async function hashOfPatches(patches: readonly Patch[]): Promise<string> {
   const contents = await Promise.all(
     patches.map(async ({ name, path }) => [name, await readFile(path, 'utf8')]),
@@ -74,8 +73,8 @@ export async function hashOfPatches(patches: readonly Patch[]): Promise<string> 
 /**
  * Applies a patch to a source tree.
  *
- * @throws RedisBuildError (PATCH_REJECTED) which names the patch and every hunk that fails; the others
- *   are applied.
+ * @throws RedisBuildError (PATCH_REJECTED) that names the patch and every hunk that fails; the other hunks are
+ *   applied.
  */
 export async function applyPatch(
   tree: string,
@@ -97,8 +96,8 @@ export async function applyPatch(
 }
 
 /**
- * Keeps git from taking the repository that we are in for the one of the source tree: `git apply`
- * would silently skip every file, and the build of Redis would call itself by our commit.
+ * An environment in which git does not find our repository above the source tree. Otherwise `git apply` would
+ * silently skip every file, and the build of Redis would contain our commit id.
  */
 export function apartFromOurRepository(tree: string, env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   return plainEnvironment(env, { GIT_CEILING_DIRECTORIES: dirname(tree) })

@@ -1,25 +1,25 @@
 import ora from 'ora'
 
-/** Tells people on standard error how far the work is; standard output is left to results. */
+/** Shows the progress on standard error. Standard output is for results. */
 export interface Progress {
-  /** The next step begins, and so the one before has succeeded. */
+  /** Starts the next step; the previous step has succeeded. */
   step(text: string): void
-  /** The current step goes on; called as often as there is news. */
+  /** Updates the text of the current step. */
   update(text: string): void
-  /** A line that stays. */
+  /** Prints a line that stays. */
   note(text: string): void
-  /** A line that stays and stands out. */
+  /** Prints a highlighted line that stays. */
   warn(text: string): void
-  /** The current step has ended; without `ok` it has failed. */
+  /** Ends the current step; `ok` says whether it succeeded. */
   end(ok: boolean): void
 }
 
 const PLAIN_UPDATE_INTERVAL_MS = 15_000
 
-/** A spinner on a terminal; elsewhere, as in CI, a line per step and one every 15 s within a step. */
+/** A spinner on a terminal; elsewhere, as in CI, one line per step and one every 15 s within a step. */
 export function createProgress(env: NodeJS.ProcessEnv): Progress {
   const { isTTY, columns } = process.stderr
-  // On a terminal that says it has no columns, as pseudo-terminals may, ora never stops erasing lines.
+  // On a terminal with 0 columns (some pseudo-terminals), ora erases lines forever.
   return isTTY && columns > 0 && !env.CI ? spinner() : plainLines()
 }
 
@@ -43,7 +43,7 @@ function plainLines(): Progress {
 }
 
 function spinner(): Progress {
-  // discardStdin would put the terminal into a mode in which Ctrl-C is only a character.
+  // discardStdin would set a terminal mode in which Ctrl-C sends no signal.
   const spin = ora({ stream: process.stderr, discardStdin: false })
   const aside = (print: () => void) => {
     const { isSpinning, text } = spin

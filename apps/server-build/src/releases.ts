@@ -1,12 +1,12 @@
 export interface Release {
   version: string
-  /** Of the archive that GitHub makes of the tag, which Debian ships unchanged as `.orig.tar.gz`. */
+  /** SHA-256 of GitHub's archive of the tag, which Debian ships unchanged as `.orig.tar.gz`. */
   sha256: string
 }
 
 /**
- * The releases that a source is checked against, oldest first. Both hashes were taken from Debian's
- * signed source index and compared with `git archive` of the upstream tag.
+ * The known releases, oldest first. Sources are verified against their hashes, which were taken from Debian's
+ * signed source index and compared with `git archive` of the upstream tags.
  */
 export const releases: readonly Release[] = [
   { version: '8.0.2', sha256: 'caf3c0069f06fc84c5153bd2a348b204c578de80490c73857bee01d9b5d7401f' },
@@ -17,7 +17,7 @@ export function releaseOf(sha256: string): Release | undefined {
   return releases.find((release) => release.sha256 === sha256)
 }
 
-/** Where the release archive is, for machines that have no Debian mirror. */
+/** The URL of a release archive, for machines without a Debian mirror. */
 export function releaseUrl(version: string): string {
   return `https://github.com/redis/redis/archive/refs/tags/${version}.tar.gz`
 }

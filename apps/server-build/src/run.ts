@@ -19,16 +19,16 @@ import { passwordFile, writeUsers } from './users.ts'
 export interface RunOptions {
   /** 0: no TCP. */
   port: number
-  /** One address or several, separated by spaces or commas. */
+  /** Addresses, separated by spaces or commas. */
   bind: string
   unixsocket?: string
-  /** Default: a folder per build under `$ONETRIP_HOME/redis/data`. */
+  /** Default: `$ONETRIP_HOME/redis/data/<build>`. */
   dir?: string
   /** Default: by the number of cores. */
   ioThreads?: number
-  /** Folder of the passwords of `users.acl`, made where absent. Default: no users, no passwords. */
+  /** Folder of the passwords of `users.acl`; missing ones are generated. Default: no users, no passwords. */
   secrets?: string
-  /** As a node of a cluster: with `cluster.conf`, and with the users of `cluster.acl`, too. */
+  /** Run a node of a cluster: adds `cluster.conf` and the users of `cluster.acl`. */
   cluster?: boolean
 }
 
@@ -41,10 +41,10 @@ const configuration = fileURLToPath(new URL('../redis.conf', import.meta.url))
 const clusterConfiguration = fileURLToPath(new URL('../cluster.conf', import.meta.url))
 
 /**
- * Prepares a server's start: makes the build if it is missing, or takes the installed redis-server
- * that `REDIS_SERVER` names, and makes sure that no other server uses the same files.
+ * Prepares the start of a server: builds it if necessary (or uses the installed `REDIS_SERVER`), writes its
+ * configuration, and checks that no other server uses the same files.
  *
- * @param extra arguments for redis-server, which come last and win.
+ * @param extra arguments for redis-server, which take precedence.
  * @throws RedisBuildError (SERVER_UNUSABLE), or what building throws.
  */
 export async function serverCommand(
@@ -66,7 +66,7 @@ export async function serverCommand(
     if (isOld(version)) {
       throw new RedisBuildError(
         'SERVER_UNUSABLE',
-        `--secrets needs Redis 8, whose commands users.acl names; REDIS_SERVER is ${version}.`,
+        `--secrets needs Redis 8, because users.acl names its commands; REDIS_SERVER is ${version}.`,
       )
     }
     const secrets = resolve(options.secrets)
@@ -76,7 +76,7 @@ export async function serverCommand(
       settings += `\nmasteruser replication\nmasterauth ${password}\n`
     }
   }
-  await rm(copy, { force: true }) // or it would keep its mode
+  await rm(copy, { force: true }) // an existing file would keep its mode
   await writeFile(copy, settings, { mode: 0o600 })
   const args = [
     copy,
@@ -100,9 +100,9 @@ async function serverProgram(
   if (installed) {
     const version = await versionOfInstalled(installed)
     job.progress.note(
-      `Redis ${version} is ${installed} (REDIS_SERVER), NOT the ${build} build of Onetrip.`,
+      `Using Redis ${version} at ${installed} (REDIS_SERVER), NOT the ${build} build of Onetrip.`,
     )
-    // The I/O threads of older versions spin: with fewer idle cores than threads, they crawl.
+    // The I/O threads of older versions busy-wait: with fewer idle cores than threads, they are very slow.
     return { program: installed, version, ioThreads: isOld(version) ? 1 : ioThreads }
   }
   const made = await ensureBuilt(job, build, selectionFrom(job.env))
@@ -118,7 +118,7 @@ function isOld(version: string): boolean {
   return Number.parseInt(version, 10) < 8
 }
 
-/** The configuration without what an older server (`REDIS_SERVER`) does not know and ends for. */
+/** Removes settings that an older server (`REDIS_SERVER`) would reject at its start. */
 export function configurationFor(version: string, text: string): string {
   return isOld(version) ? text.replaceAll(/^max-new-connections-per-cycle .*\n/gm, '') : text
 }
@@ -127,7 +127,7 @@ async function versionOfInstalled(program: string): Promise<string> {
   const unusable = (why: string) =>
     new RedisBuildError('SERVER_UNUSABLE', `REDIS_SERVER=${program} cannot be used: ${why}.`)
   const found = await stat(program).catch(() => undefined)
-  if (!found) throw unusable('there is no such file')
+  if (!found) throw unusable('the file does not exist')
   try {
     await access(program, constants.X_OK)
   } catch {
@@ -137,7 +137,7 @@ async function versionOfInstalled(program: string): Promise<string> {
     throw unusable(error.message)
   })
   const version = /\bv=(\d+\.\d+\S*)/.exec(stdout)?.[1]
-  if (!version) throw unusable('it does not answer --version as a redis-server does')
+  if (!version) throw unusable('its --version is not that of a redis-server')
   return version
 }
 
@@ -147,14 +147,14 @@ async function refuseSecondServer(dir: string, socket: string | undefined): Prom
   if (pid !== undefined) {
     throw new RedisBuildError(
       'SERVER_UNUSABLE',
-      `A Redis (process ${pid}) is running on ${dir}. Stop it, or give another --dir.`,
+      `A Redis (process ${pid}) is already using ${dir}. Stop it, or choose another --dir.`,
     )
   }
-  // Redis itself removes a stale socket file, and would remove one that is in use just as well.
+  // Redis removes a stale socket file at its start, but also one that is in use.
   if (socket && (await answers(socket))) {
     throw new RedisBuildError(
       'SERVER_UNUSABLE',
-      `A server is listening on ${socket}. Stop it, or give another --unixsocket.`,
+      `A server is already listening on ${socket}. Stop it, or choose another --unixsocket.`,
     )
   }
 }
@@ -163,8 +163,8 @@ async function serverOn(dir: string): Promise<number | undefined> {
   const text = await readFile(join(dir, 'redis.pid'), 'utf8').catch(() => '')
   const pid = Number.parseInt(text, 10)
   if (!(pid > 0)) return undefined
-  // A server that was killed leaves its file, and its number may belong to another process by now.
-  // Redis works in its data directory, which Linux shows; elsewhere the number has to do.
+  // A killed server leaves its pid file, and another process may have that pid now. On Linux, the working
+  // directory of the process is compared: Redis works in its data directory. Elsewhere, the pid must suffice.
   if (process.platform === 'linux') {
     const worksIn = await readlink(`/proc/${pid}/cwd`).catch(() => '')
     return worksIn === (await realpath(dir)) ? pid : undefined

@@ -7,7 +7,7 @@ import { selectionFrom } from './sources/select.ts'
 
 export interface BuildStatus {
   build: BuildName
-  /** `outdated`: there is one, but source, patches, flags or compilers have changed since. */
+  /** `outdated`: source, patches, flags or compilers have changed since the build. */
   state: 'built' | 'outdated' | 'missing'
   details?: {
     key: string
@@ -24,7 +24,7 @@ export interface BuildStatus {
   }
 }
 
-/** The state of each of the builds, without changing anything and without a network. */
+/** The state of each build. Changes nothing and does not use the network. */
 export async function statusOf(
   home: Home,
   builds: readonly BuildName[],
@@ -40,7 +40,7 @@ export async function statusOf(
   )
 }
 
-/** The path of one of a build's programs. */
+/** The path of a program of a build. */
 export function programPath(build: InstalledBuild, program: string): string {
   return join(build.directory, 'bin', program)
 }
@@ -63,7 +63,7 @@ function detailsOf(build: InstalledBuild): NonNullable<BuildStatus['details']> {
   }
 }
 
-/** A status in words, for people. */
+/** Formats a status for people. */
 export function describe({ build, state, details }: BuildStatus): string {
   if (!details) return `${build}: not built (npm run redis -- build ${build})`
   const bare = (names: readonly string[]) => names.map((name) => name.replace(/\.patch$/, ''))
@@ -75,6 +75,6 @@ export function describe({ build, state, details }: BuildStatus): string {
     ['security patches', bare(details.securityPatches).join(', ') || 'NONE'],
     ['our patches', bare(details.patches).join(', ') || 'none'],
   ]
-  const title = state === 'built' ? 'built' : 'outdated (the next build or run makes it anew)'
+  const title = state === 'built' ? 'built' : 'outdated (rebuilt by the next build or run)'
   return `${build}: ${title}\n${rows.map(([name = '', text]) => `  ${name.padEnd(17)} ${text}`).join('\n')}`
 }

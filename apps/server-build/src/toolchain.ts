@@ -14,7 +14,7 @@ interface Found {
   missing: string[]
 }
 
-/** Looks for what a build needs by running it: a `cc` that is only a stub counts as missing. */
+/** Finds the tools for a build by running each: a `cc` that is only a stub counts as missing. */
 export async function findTools(env: NodeJS.ProcessEnv): Promise<Found> {
   const tools = [env.CC || 'cc', env.CXX || 'c++', 'make', 'git']
   const versions = await Promise.all(tools.map((tool) => versionOf(tool, env)))
@@ -23,14 +23,14 @@ export async function findTools(env: NodeJS.ProcessEnv): Promise<Found> {
   return { missing, ...(cc && cxx && { compilers: { cc, cxx } }) }
 }
 
-/** @throws RedisBuildError (TOOLS_MISSING) which says how to install what is missing. */
+/** @throws RedisBuildError (TOOLS_MISSING) that says how to install the missing tools. */
 export async function requireTools(env: NodeJS.ProcessEnv): Promise<Compilers> {
   const { compilers, missing } = await findTools(env)
   if (compilers && missing.length === 0) return compilers
   throw new RedisBuildError('TOOLS_MISSING', missingToolsMessage(missing, describeSystem(env)))
 }
 
-/** @throws RedisBuildError (TOOLS_MISSING) when the headers of OpenSSL are not there. */
+/** @throws RedisBuildError (TOOLS_MISSING) if the headers of OpenSSL are missing. */
 export async function requireOpenssl(env: NodeJS.ProcessEnv): Promise<void> {
   const args = ['-E', '-include', 'openssl/ssl.h', '-x', 'c', '/dev/null', '-o', '/dev/null']
   const { code } = await runCommand(env.CC || 'cc', args, { env: plainEnvironment(env) })
@@ -60,7 +60,7 @@ export interface System {
   /** ID and ID_LIKE of /etc/os-release, in that order. */
   distributions: string[]
   root: boolean
-  /** A redis-server that is installed, if any. */
+  /** The installed redis-server, if any. */
   redisServer?: string
 }
 
@@ -73,7 +73,7 @@ const installCommands: Record<string, string> = {
   suse: 'zypper install -y gcc gcc-c++ make git',
 }
 
-/** What to tell somebody whose machine lacks some of the tools. */
+/** The error message about missing tools, with the command that installs them. */
 export function missingToolsMessage(missing: readonly string[], system: System): string {
   const known = system.distributions.find((name) => name in installCommands)
   const command = known && `${system.root ? '' : 'sudo '}${installCommands[known]}`
@@ -84,13 +84,13 @@ export function missingToolsMessage(missing: readonly string[], system: System):
         ? `Install them with:\n\n    ${command}\n`
         : 'Install a C and a C++ compiler, make and git with the package manager of your system.\n'
   const installed = system.redisServer ?? '$(command -v redis-server)'
-  return `Redis cannot be built: ${missing.join(', ')} cannot be run on this machine.
+  return `Cannot build Redis: ${missing.join(', ')} cannot be run on this machine.
 ${install}
-Or go on without building, with another Redis (not the patched one):
+Or use another Redis, without our patches:
 
-    REDIS_URL=redis://127.0.0.1:6379 npm start     uses one that is running
-    REDIS_SERVER=${installed} npm start     starts one that is installed${
-      system.redisServer ? '' : ' (none is on the PATH here)'
+    REDIS_URL=redis://127.0.0.1:6379 npm start     uses a running Redis
+    REDIS_SERVER=${installed} npm start     starts an installed Redis${
+      system.redisServer ? '' : ' (none found in the PATH)'
     }`
 }
 

@@ -4,27 +4,29 @@ import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { sha256 } from './files.ts'
 
-/** The users of `users.acl` that have a password. */
+/** The users of `users.acl` with a password. */
 export const userNames = ['api', 'operator'] as const
-/** Those of `cluster.acl`. */
+/** The users of `cluster.acl`. */
 export const clusterUserNames = ['replication', 'cluster'] as const
 export type UserName = (typeof userNames | typeof clusterUserNames)[number]
 
 const template = fileURLToPath(new URL('../users.acl', import.meta.url))
 const clusterTemplate = fileURLToPath(new URL('../cluster.acl', import.meta.url))
 
-/** The file with a user's password below a folder of secrets: the same for a container's. */
+/** The file with the password of a user in a folder of secrets. Containers use the same layout. */
 export function passwordFile(secrets: string, user: UserName): string {
   return join(secrets, user, 'redis-password')
 }
 
 /**
- * Makes an ACL file out of `users.acl`, for a node of a cluster out of `cluster.acl`, too. A user's password
- * is in `passwordFile`, which is created if it does not exist. Both are readable by their owner only.
+ * Writes an ACL file from `users.acl`; for a node of a cluster, also from `cluster.acl`. Passwords are read from
+ * `passwordFile`, which is created if it does not exist. All files are readable by their owner only.
  */
 export async function writeUsers(secrets: string, path: string, cluster = false): Promise<void> {
   const names = cluster ? [...userNames, ...clusterUserNames] : userNames
-  const passwords = await Promise.all(names.map((user) => kept(passwordFile(secrets, user))))
+  const passwords = await Promise.all(
+    names.map((user) => storedPassword(passwordFile(secrets, user))),
+  )
   const hashes = new Map(
     names.map((user, index) => [
       `${user.toUpperCase()}_PASSWORD_SHA256`,
@@ -34,14 +36,14 @@ export async function writeUsers(secrets: string, path: string, cluster = false)
   let text = await readFile(template, 'utf8')
   // CONFIG GET would show the password of the user replication.
   if (cluster) text = text.replace(' +config|get', '') + (await readFile(clusterTemplate, 'utf8'))
-  await rm(path, { force: true }) // or it would keep its mode
+  await rm(path, { force: true }) // an existing file would keep its mode
   await writeFile(path, aclFile(text, hashes), { mode: 0o600 })
 }
 
 /**
- * The template as Redis takes it: a line for each user, no comment, each `@NAME@` replaced.
+ * Converts the template to an ACL file: one line per user, no comments, each `@NAME@` replaced.
  *
- * @throws Error when the template names a value that is not given.
+ * @throws Error if a value of the template is missing.
  */
 export function aclFile(text: string, values: ReadonlyMap<string, string>): string {
   const lines: string[] = []
@@ -53,26 +55,26 @@ export function aclFile(text: string, values: ReadonlyMap<string, string>): stri
   return `${lines.join('\n')}\n`.replaceAll(/@([A-Z0-9_]+)@/g, (_, name: string) => {
     const value = values.get(name)
     if (value !== undefined) return value
-    throw new Error(`users.acl names @${name}@, which nothing gives`)
+    throw new Error(`users.acl contains @${name}@, but there is no value for it`)
   })
 }
 
-/** The password in a file, made on first use. Servers that start at once get the same one. */
-async function kept(path: string): Promise<string> {
+/** The password in a file, generated on first use. Servers that start at the same time get the same one. */
+async function storedPassword(path: string): Promise<string> {
   const password = (await readFile(path, 'utf8').catch(unlessAbsent))?.trim()
   if (password) return password
-  if (password === '') await rm(path, { force: true }) // cut short by a crash while it was written
+  if (password === '') await rm(path, { force: true }) // left empty by a crash
   await mkdir(dirname(path), { recursive: true, mode: 0o700 })
   const draft = `${path}.${randomBytes(6).toString('hex')}`
   await writeFile(draft, `${randomBytes(32).toString('base64url')}\n`, { mode: 0o600 })
   try {
-    await link(draft, path) // unlike a rename, it fails where another process was first
+    await link(draft, path) // unlike rename, fails if another process was faster
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
   } finally {
     await rm(draft)
   }
-  return await kept(path)
+  return await storedPassword(path)
 }
 
 function unlessAbsent(error: NodeJS.ErrnoException): undefined {

@@ -12,7 +12,7 @@ Checksums-Sha256:
  ${'2'.repeat(64)} 42672 redis_${version}.debian.tar.xz
 `
 
-test('reads from the source index the revisions whose upstream archive is known', () => {
+test('reads the revisions with a known upstream archive from the source index', () => {
   const index = [paragraph('5:8.0.6-3', known), paragraph('5:8.4.0-1', '3'.repeat(64))].join('\n')
   expect(revisionsOf(index)).toEqual([
     {

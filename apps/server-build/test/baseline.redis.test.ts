@@ -4,16 +4,16 @@ import { homeOf } from '../src/home.ts'
 import { statusOf } from '../src/status.ts'
 import { connected, freePort, redisCli } from './real-redis.ts'
 
-// To compile it takes minutes, and only the experiments need it.
+// Tested only if it is already built: compiling takes minutes, and only the experiments need baseline.
 const [baseline] = await statusOf(homeOf(process.env), ['baseline'], process.env)
 
 const BYTES = 1_000_000
 
 test.runIf(baseline?.state === 'built')(
-  'INFO of baseline asks each client for its buffers, as Redis 4 did',
+  'INFO of baseline reads the buffers of each client, as Redis 4 did',
   async () => {
     const port = await freePort()
-    // Upstream's INFO knows what the cron has seen, which is once a second here.
+    // Upstream's INFO shows what the cron has measured: once a second here.
     const redis = await redisForThisTest({ build: 'baseline', port, config: { hz: '1' } })
     const client = await connected(port)
     const largest = async () => {

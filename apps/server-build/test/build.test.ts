@@ -24,7 +24,7 @@ async function sources({ redis }: TinyRedis): Promise<string[]> {
   return (await readdir(join(redis, 'sources')).catch(() => [])).sort()
 }
 
-test('builds all, says where they are, and runs servers with the arguments in order', async () => {
+test('builds everything, prints the paths, and runs servers with their arguments in order', async () => {
   const tiny = await tinyRedis()
   const built = await tiny.run(['build', ...fromTiny(tiny)])
   expect(built).toMatchObject({ code: 0 })
@@ -39,16 +39,14 @@ test('builds all, says where they are, and runs servers with the arguments in or
   const { process, result } = tiny.start(['run', 'patched', '--port', '0', '--', '--save', 'x y'])
   const ran = await result
   expect(ran.stdout).toContain('kind: patched\n')
-  expect(ran.stdout, 'the process that was started is the server').toContain(
-    `process: ${process.pid}\n`,
-  )
+  expect(ran.stdout, 'the started process is the server').toContain(`process: ${process.pid}\n`)
   expect(ran.stdout).toMatch(
     /argument: --port\nargument: 0\n[\s\S]*argument: --save\nargument: x y\n$/,
   )
   expect((await tiny.run(['run', 'stock'])).stdout).toContain('kind: plain\n')
 })
 
-test('a server is built without the tools, and the tools without our patches', async () => {
+test('servers are built without the tools, and the tools without our patches', async () => {
   const tiny = await tinyRedis()
   const programsOf = async (...build: string[]) => {
     const { stdout } = await tiny.run(['build', ...build])
@@ -66,7 +64,7 @@ test('a server is built without the tools, and the tools without our patches', a
   })
 })
 
-test('tools that do not run are no build', async () => {
+test('a build fails if its programs do not run', async () => {
   const makefile =
     'redis-cli: main.c\n\t$(CC) $(REDIS_CFLAGS) -o $@ $<\n' +
     'redis-benchmark:\n\tprintf "#!/bin/sh\\nexit 1\\n" > $@; chmod +x $@\n'
@@ -77,7 +75,7 @@ test('tools that do not run are no build', async () => {
   expect(await builds(tiny)).toEqual([])
 })
 
-test('finds a finished build at once, without its source and without a network', async () => {
+test('finds a finished build at once, without its source or a network', async () => {
   const tiny = await tinyRedis()
   await tiny.run(['build', 'patched', ...fromTiny(tiny)])
   await rm(tiny.archive)
@@ -87,7 +85,7 @@ test('finds a finished build at once, without its source and without a network',
   expect(performance.now() - started).toBeLessThan(2_000)
 })
 
-test('a build with a sanitizer stands beside the one without', async () => {
+test('builds with and without a sanitizer are separate', async () => {
   const makefile =
     'redis-server redis-cli redis-benchmark: main.c\n' +
     '\t$(CC) $(REDIS_CFLAGS) $(if $(SANITIZER),-DSANITIZER_$(SANITIZER)) -o $@ $<\n'
@@ -108,14 +106,14 @@ test('a build with a sanitizer stands beside the one without', async () => {
   expect(refused.stderr).toContain('Allowed choices are address, thread')
 })
 
-test('a build with TLS stands beside the one without', async () => {
+test('builds with and without TLS are separate', async () => {
   const makefile =
     'redis-server redis-cli redis-benchmark: main.c\n' +
     '\t$(CC) $(REDIS_CFLAGS) $(if $(filter yes,$(BUILD_TLS)),-DTLS) -o $@ $<\n'
   const tiny = await tinyRedis({ makefile })
   await tiny.run(['build', 'patched', ...fromTiny(tiny)])
   const plain = await tiny.run(['build', 'patched'])
-  // A compiler that finds no header of OpenSSL, and one that finds all.
+  // One compiler does not find the headers of OpenSSL, the other does.
   const compiler = async (name: string, headers: string) => {
     const path = join(tiny.directory, name)
     const script = `case "$*" in *openssl*) ${headers};; *) exec cc "$@";; esac`
@@ -133,14 +131,14 @@ test('a build with TLS stands beside the one without', async () => {
   expect((await tiny.run(['build', 'patched'])).stdout).toBe(plain.stdout)
 })
 
-test('a build made elsewhere is used where there is no compiler', async () => {
+test('without a compiler, a build from another machine is used', async () => {
   const tiny = await tinyRedis()
   await tiny.run(['build', 'patched', ...fromTiny(tiny)])
   const ran = await tiny.run(['run'], { PATH: tiny.directory })
   expect(ran).toMatchObject({ code: 0, stdout: expect.stringContaining('kind: patched') })
 })
 
-test('refuses an archive that was tampered with, with both hashes, and keeps nothing of it', async () => {
+test('rejects an archive with a wrong hash, prints both hashes, and stores nothing', async () => {
   const tiny = await tinyRedis()
   const expected = 'ab'.repeat(32)
   const refused = await tiny.run(['build', '--source', tiny.archive, '--sha256', expected])
@@ -152,7 +150,7 @@ test('refuses an archive that was tampered with, with both hashes, and keeps not
   expect(await builds(tiny)).toEqual([])
 })
 
-test('refuses an archive of no known release unless its hash is given', async () => {
+test('rejects an archive that is not a known release, unless its hash is given', async () => {
   const tiny = await tinyRedis()
   const refused = await tiny.run(['build', '--source', tiny.archive])
   expect(refused.code).toBe(1)
@@ -163,19 +161,19 @@ test('refuses an archive of no known release unless its hash is given', async ()
   expect(await sources(tiny)).toEqual([])
 })
 
-test('refuses what is no source of Redis', async () => {
+test('rejects a file that is not a source archive of Redis', async () => {
   const tiny = await tinyRedis()
   await writeFile(tiny.archive, 'not an archive')
   const sha256 = createHash('sha256').update('not an archive').digest('hex')
   const refused = await tiny.run(['build', '--source', tiny.archive, '--sha256', sha256])
   expect(refused).toMatchObject({
     code: 1,
-    stderr: expect.stringContaining('is no source of Redis'),
+    stderr: expect.stringContaining('is not a source archive of Redis'),
   })
   expect(await sources(tiny)).toEqual([])
 })
 
-test('all patches that do not apply are named, with each hunk that fails', async () => {
+test('names all patches that do not apply, and each hunk that fails', async () => {
   const tiny = await tinyRedis()
   const hunk = '@@ -1,1 +1,1 @@\n-not what is there\n+other\n'
   await writeFile(
@@ -199,17 +197,17 @@ test('all patches that do not apply are named, with each hunk that fails', async
   expect(await builds(tiny)).toEqual([])
 })
 
-test('a compilation that fails shows the end of its output and where all of it is', async () => {
+test('a failed compilation prints the end of its output and the path of the full log', async () => {
   const tiny = await tinyRedis({ makefile: 'redis-server:\n\techo "main.c:1: oops"; exit 3\n' })
   const failed = await tiny.run(['build', 'stock', ...fromTiny(tiny)])
   expect(failed.code).toBe(1)
   expect(failed.stderr).toContain('main.c:1: oops')
-  const log = /All of it: (\S+)/.exec(failed.stderr)?.[1] ?? ''
+  const log = /Full log: (\S+)/.exec(failed.stderr)?.[1] ?? ''
   expect(await readFile(log, 'utf8')).toContain('main.c:1: oops')
   expect(await builds(tiny)).toEqual([])
 })
 
-test('two processes that want the same build make it once', async () => {
+test('two processes that need the same build build it once', async () => {
   const tiny = await tinyRedis({ makefile: compilesSlowly })
   const both = await Promise.all(
     [1, 2].map(() => tiny.run(['build', 'patched', ...fromTiny(tiny)])),
@@ -223,7 +221,7 @@ test('two processes that want the same build make it once', async () => {
 })
 
 for (const signal of ['SIGINT', 'SIGTERM'] as const) {
-  test(`${signal} ends the compilers and leaves no part of a build`, async () => {
+  test(`${signal} ends the compilers and leaves no partial build`, async () => {
     const tiny = await tinyRedis({ makefile: compilesForEver })
     const { process: build, result } = tiny.start(['build', 'patched', ...fromTiny(tiny)])
     const compiler = Number(
@@ -237,7 +235,7 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) {
   })
 }
 
-test('what a killed build left is removed by the next one', async () => {
+test('the next build removes what a killed build left', async () => {
   const tiny = await tinyRedis()
   const left = ['builds/.tmp-patched-1/redis', 'sources/.tmp-1'].map((name) =>
     join(tiny.redis, name),
@@ -248,7 +246,7 @@ test('what a killed build left is removed by the next one', async () => {
   expect((await sources(tiny)).filter((name) => name.startsWith('.tmp'))).toEqual([])
 })
 
-test('a changed patch makes another build', async () => {
+test('a changed patch leads to another build', async () => {
   const tiny = await tinyRedis()
   const first = await tiny.run(['build', 'patched', ...fromTiny(tiny)])
   await writeFile(join(tiny.patches, '0001-say-patched.patch'), tinyPatch('patched otherwise'))
@@ -259,7 +257,7 @@ test('a changed patch makes another build', async () => {
   expect((await tiny.run(['run', 'patched'])).stdout).toContain('kind: patched otherwise')
 })
 
-test('a build can have the first patches of its series only', async () => {
+test('a build can have only the first patches of its series', async () => {
   const tiny = await tinyRedis()
   const second = '0003-say-twice.patch'
   await writeFile(join(tiny.patches, second), tinyPatch('patched twice', 'patched'))
@@ -282,7 +280,7 @@ test('a build can have the first patches of its series only', async () => {
   for (const name of ['patched@', 'patched@3', 'tools@0001', 'other@0001']) {
     expect(await tiny.run(['build', name])).toMatchObject({
       code: 2,
-      stderr: expect.stringContaining('patched@0005 is patched with its patches up to 0005'),
+      stderr: expect.stringContaining('patched@0005 has the patches of patched up to 0005'),
     })
   }
   await tiny.run(['clean', 'patched@0001'])
@@ -291,7 +289,7 @@ test('a build can have the first patches of its series only', async () => {
   expect(await builds(tiny)).toEqual([])
 })
 
-test('names missing tools, how to install them, and what else can be done', async () => {
+test('names missing tools, how to install them, and alternatives', async () => {
   const tiny = await tinyRedis()
   const failed = await tiny.run(['build', ...fromTiny(tiny)], { PATH: tiny.directory })
   expect(failed.code).toBe(1)
@@ -301,12 +299,12 @@ test('names missing tools, how to install them, and what else can be done', asyn
   expect(await sources(tiny)).toEqual([])
 })
 
-test('says what was tried when no source can be had', async () => {
+test('names the file or URL of a source that is not available', async () => {
   const tiny = await tinyRedis()
   const noSource = join(tiny.directory, 'none.tar.gz')
   expect(await tiny.run(['build', '--source', noSource])).toMatchObject({
     code: 1,
-    stderr: expect.stringContaining(`There is no file ${noSource}`),
+    stderr: expect.stringContaining(`The source archive ${noSource} does not exist`),
   })
   expect(await tiny.run(['build', '--source', 'http://127.0.0.1:1/redis.tar.gz'])).toMatchObject({
     code: 1,
@@ -314,7 +312,7 @@ test('says what was tried when no source can be had', async () => {
   })
 })
 
-test('clean removes builds and, without a name, sources, and says what it removed', async () => {
+test('clean removes builds and, without a name, also sources, and lists what it removed', async () => {
   const tiny = await tinyRedis()
   await tiny.run(['build', 'patched', 'stock', ...fromTiny(tiny)])
   const one = await tiny.run(['clean', 'stock'])

@@ -17,17 +17,17 @@ test('an unknown build is an error that lists the builds', async () => {
 const wrongUsage: [args: string[], message: string][] = [
   [[], 'Usage:'],
   [['compile'], "unknown command 'compile'"],
-  [['build', '--jobs', 'many'], 'A whole number from 1 to 1024'],
+  [['build', '--jobs', 'many'], 'a whole number from 1 to 1024'],
   [['build', '--sha256', 'abc'], '64 hexadecimal digits'],
-  [['build', '--sha256', 'ab'.repeat(32)], '--sha256 goes with --source'],
+  [['build', '--sha256', 'ab'.repeat(32)], '--sha256 requires --source'],
   [['build', '--source', 'x.tar.gz', '--suite', 'trixie'], 'cannot be used with'],
-  [['run', '--port', '65536'], 'A whole number from 0 to 65535'],
+  [['run', '--port', '65536'], 'a whole number from 0 to 65535'],
   [['run', '--', 'appendonly', 'no'], 'must begin with a setting'],
-  [['build', '--', '--jobs', '2'], "'build' takes nothing after --"],
+  [['build', '--', '--jobs', '2'], "'build' takes no arguments after --"],
 ]
 
 test.each(wrongUsage)(
-  'wrong usage %j ends with 2 and says what is expected',
+  'wrong usage %j exits with 2 and names the mistake',
   async (args, message) => {
     const tiny = await tinyRedis()
     const { code, stderr } = await tiny.run(args)
@@ -36,15 +36,15 @@ test.each(wrongUsage)(
   },
 )
 
-test('a folder of patches without a series is named', async () => {
+test('names the missing series of a folder of patches', async () => {
   const tiny = await tinyRedis()
   const { code, stderr } = await tiny.run(['status'], { REDIS_PATCHES: tiny.directory })
-  expect(stderr).toContain(`${join(tiny.directory, 'patched.series')} cannot be read`)
+  expect(stderr).toContain(`Cannot read ${join(tiny.directory, 'patched.series')}`)
   expect(stderr).toContain('REDIS_PATCHES')
   expect(code).toBe(2)
 })
 
-test('help is no error and names builds, options and environment', async () => {
+test('--help exits with 0 and lists builds, options and environment', async () => {
   const tiny = await tinyRedis()
   const { code, stdout } = await tiny.run(['--help'])
   expect(code).toBe(0)
@@ -54,7 +54,7 @@ test('help is no error and names builds, options and environment', async () => {
   expect((await tiny.run(['build', '--help'])).stdout).toContain('--suite')
 })
 
-test('REDIS_SERVER runs an installed server and says that it is not ours', async () => {
+test('REDIS_SERVER runs an installed server, with a note that it is not our build', async () => {
   const tiny = await tinyRedis()
   const server = join(tiny.directory, 'redis-server')
   const script =
@@ -65,24 +65,24 @@ test('REDIS_SERVER runs an installed server and says that it is not ours', async
   await chmod(server, 0o755)
   const ran = await run()
   expect(ran.code).toBe(0)
-  expect(ran.stderr).toContain('Redis 7.0.15 is ')
+  expect(ran.stderr).toContain('Using Redis 7.0.15 at ')
   expect(ran.stderr).toContain('NOT the patched build')
   expect(ran.stdout).toContain('--io-threads 1')
 })
 
-test('REDIS_SERVER that is no server is refused', async () => {
+test('rejects a REDIS_SERVER that is not a redis-server', async () => {
   const tiny = await tinyRedis()
   const refused = async (server: string) => {
     const { code, stderr } = await tiny.run(['run'], { REDIS_SERVER: server })
     expect(code).toBe(1)
     return stderr
   }
-  expect(await refused('/nowhere/redis-server')).toContain('there is no such file')
+  expect(await refused('/nowhere/redis-server')).toContain('the file does not exist')
   expect(await refused(tiny.directory)).toContain(`REDIS_SERVER=${tiny.directory} cannot be used`)
-  expect(await refused('/bin/true')).toContain('does not answer --version')
+  expect(await refused('/bin/true')).toContain('--version is not that of a redis-server')
 })
 
-test('a Unix socket on which somebody answers is not taken over', async () => {
+test('does not take over a Unix socket that is in use', async () => {
   const tiny = await tinyRedis()
   const socket = join(tiny.directory, 'redis.sock')
   const server = createServer().listen(socket)
@@ -90,11 +90,11 @@ test('a Unix socket on which somebody answers is not taken over', async () => {
   const { archive, sha256 } = tiny
   await tiny.run(['build', 'patched', '--source', archive, '--sha256', sha256])
   const { code, stderr } = await tiny.run(['run', '--unixsocket', socket])
-  expect(stderr).toContain(`A server is listening on ${socket}`)
+  expect(stderr).toContain(`A server is already listening on ${socket}`)
   expect(code).toBe(1)
 })
 
-test('a home that cannot be written is named, without a stack', async () => {
+test('names a home that cannot be written, without a stack', async () => {
   const tiny = await tinyRedis()
   const file = join(tiny.directory, 'file')
   await writeFile(file, '')

@@ -7,7 +7,7 @@ import { startServer } from '../faults/server.ts'
 import { sharedLibrary } from '../faults/shared-library.ts'
 import { program } from './real-redis.ts'
 
-// Patches 0014 to 0016: what a client is made of.
+// Patches 0014 to 0016: reply buffers, lazily created client state, addresses, and the client index.
 
 const smallest = 1024
 const largest = 16 * 1024
@@ -23,7 +23,7 @@ async function talk(peer: Peer, commands: string): Promise<string> {
   return peer.text.slice(before, -'+PONG\r\n'.length)
 }
 
-/** A field of its own line in CLIENT LIST. */
+/** A field of CLIENT INFO. */
 async function field(peer: Peer, name: string): Promise<number> {
   const info = await talk(peer, 'CLIENT INFO')
   return Number(new RegExp(` ${name}=(-?\\d+) `).exec(info)?.[1])
@@ -31,7 +31,7 @@ async function field(peer: Peer, name: string): Promise<number> {
 
 const bulk = (text: string) => `$${text.length}\r\n${text}\r\n`
 
-test('the reply buffer of a client starts with 1 kB and grows to what a reply needs', async () => {
+test('the reply buffer of a client starts with 1 kB and grows with the size of replies', async () => {
   const { port } = await start()
   const peer = await open(port)
   expect(await field(peer, 'rbs')).toBe(smallest)
@@ -47,7 +47,7 @@ test('the reply buffer of a client starts with 1 kB and grows to what a reply ne
   }
 })
 
-test('replies around every size of the buffer are whole, alone and in a pipeline', async () => {
+test('replies around every buffer size are complete, alone and in a pipeline', async () => {
   const { port } = await start()
   const setter = await open(port)
   for (let size = smallest; size <= largest; size *= 2) {
@@ -65,7 +65,7 @@ test('replies around every size of the buffer are whole, alone and in a pipeline
   }
 })
 
-test('replies that wait for a slow reader are whole', async () => {
+test('replies to a slow reader are complete', async () => {
   const { port } = await start()
   const peer = await open(port)
   const value = 'x'.repeat(900)
@@ -91,7 +91,7 @@ test('scripts get replies of every size', async () => {
   }
 })
 
-test('the buffer keeps its size where resizing is turned off', async () => {
+test('the buffer keeps its size if resizing is off', async () => {
   const { port } = await start({ 'enable-debug-command': 'yes' })
   const first = await open(port)
   await talk(first, 'DEBUG REPLYBUFFER RESIZING 0')
@@ -100,7 +100,7 @@ test('the buffer keeps its size where resizing is turned off', async () => {
   expect(await field(first, 'rbs')).toBe(smallest)
 })
 
-test('a client that never subscribed, watched or blocked can end all of it', async () => {
+test('a client can unsubscribe, unwatch and unblock without having subscribed, watched or blocked', async () => {
   const { port } = await start()
   const peer = await open(port)
   const nothing = (kind: string) => `*3\r\n${bulk(kind)}$-1\r\n:0\r\n`
@@ -117,7 +117,7 @@ test('a client that never subscribed, watched or blocked can end all of it', asy
   expect(await talk(peer, 'ACL SETUSER default resetchannels &a')).toBe('+OK\r\n')
 })
 
-test('what a client subscribes to, watches and blocks on is counted and given up', async () => {
+test('subscriptions, watches and blocking keys of a client are counted and released', async () => {
   const { port } = await start()
   const [peer, other] = [await open(port), await open(port)]
   await talk(other, 'HELLO 3')
@@ -136,7 +136,7 @@ test('what a client subscribes to, watches and blocks on is counted and given up
   await blocked.until(/value/)
 })
 
-test('clients are found by their ID until they have gone', async () => {
+test('clients are found by their ID until they disconnect', async () => {
   const { port } = await start()
   const control = await open(port)
   const peers = await many(300, port)
@@ -155,7 +155,7 @@ test('clients are found by their ID until they have gone', async () => {
 test.each([
   ['notice', 0],
   ['verbose', 20],
-])("at loglevel %s, clients' addresses are made into text %s times", async (loglevel, times) => {
+])('at loglevel %s, addresses of clients are formatted %s times', async (loglevel, times) => {
   const calls = join(await temporaryFolder(), 'calls')
   const preload = await sharedLibrary('count-inet-ntop.c')
   const server = await startServer(

@@ -9,14 +9,14 @@ const settings = template.split('\n').filter((line) => /^[a-z]/.test(line))
 
 const UNITS: Record<string, number> = { kb: 2 ** 10, mb: 2 ** 20, gb: 2 ** 30 }
 
-/** As CONFIG GET writes it: bytes as a plain number, no quotes. */
+/** The format of CONFIG GET: bytes as a plain number, no quotes. */
 function plain(value: string): string {
   return value
     .replace(/^""$/, '')
     .replaceAll(/\b(\d+)(kb|mb|gb)\b/g, (_, number, unit) => `${number * (UNITS[unit] ?? 1)}`)
 }
 
-test('the server starts with every line of redis.conf, and has its value', async () => {
+test('the server has every setting of redis.conf', async () => {
   const redis = await redisForThisTest()
   expect(settings.length).toBeGreaterThan(20)
   for (const line of settings) {
@@ -27,7 +27,7 @@ test('the server starts with every line of redis.conf, and has its value', async
   }
 })
 
-test('every setting has a reason above it', () => {
+test('every setting has a comment with its reason', () => {
   for (const line of settings) {
     const before = template
       .slice(0, template.indexOf(`\n${line}\n`))
@@ -37,7 +37,7 @@ test('every setting has a reason above it', () => {
   }
 })
 
-test('an older server gets what it knows', () => {
+test('an older server gets only settings that it knows', () => {
   expect(configurationFor('7.0.15', template)).not.toContain('\nmax-new-connections-per-cycle')
   expect(configurationFor('8.0.2', template)).toBe(template)
 })

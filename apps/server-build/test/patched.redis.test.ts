@@ -20,9 +20,9 @@ const ipv6 = Object.values(networkInterfaces()).some((addresses) =>
   addresses?.some(({ address }) => address === '::1'),
 )
 const strace = spawnSync('strace', ['--version']).status === 0
-const hasStrace = strace ? '' : ' (SKIPPED: there is no strace on this machine)'
+const hasStrace = strace ? '' : ' (SKIPPED: strace is not installed)'
 
-test('redis-server --version and INFO tell which build it is', async () => {
+test('redis-server --version and INFO show the build', async () => {
   const redis = await redisForThisTest()
   const info = await redisCli(redis.socket, 'INFO', 'server')
   const key = /^onetrip_build_key:([0-9a-f]{12})\r?$/m.exec(info)?.[1]
@@ -35,7 +35,7 @@ test('redis-server --version and INFO tell which build it is', async () => {
   )
 })
 
-test('a killed server starts again on the socket file and the data that it left', async () => {
+test('a killed server starts again with the socket file and the data that it left', async () => {
   const redis = await redisForThisTest({ config: { appendfsync: 'always' } })
   await redisCli(redis.socket, 'SET', 'kept', 'yes')
   redis.program.signal('SIGKILL')
@@ -45,25 +45,25 @@ test('a killed server starts again on the socket file and the data that it left'
 })
 
 describe.runIf(linux)('socket options that accepted connections inherit', () => {
-  /** Keep-alive of a new connection, in seconds, as the server has it. */
+  /** The server's keep-alive for a new connection, in seconds. */
   async function keepAliveOfNewConnection(port: number, host?: string) {
     const client = await connected(port, host)
     return (await tcpSocket(port, client.localPort ?? 0)).keepAlive
   }
 
-  /** The port from which a replica is connected, as its master sees it. */
-  async function portOfReplica(master: string): Promise<number> {
-    const clients = await redisCli(master, 'CLIENT', 'LIST', 'TYPE', 'replica')
+  /** The remote port of a replica's connection to its primary. */
+  async function portOfReplica(primary: string): Promise<number> {
+    const clients = await redisCli(primary, 'CLIENT', 'LIST', 'TYPE', 'replica')
     return Number(/ addr=[^ ]*:(\d+) /.exec(clients)?.[1])
   }
 
-  test('new connections have the keep-alive of the configuration', async () => {
+  test('new connections have the configured keep-alive', async () => {
     const port = await freePort()
     await redisForThisTest({ port })
     expect(await keepAliveOfNewConnection(port)).toBe(300)
   })
 
-  test('CONFIG SET tcp-keepalive takes effect for new connections, and 0 turns it off', async () => {
+  test('CONFIG SET tcp-keepalive applies to new connections, and 0 turns keep-alive off', async () => {
     const port = await freePort()
     const redis = await redisForThisTest({ port })
     for (const [setting, expected] of [
@@ -76,7 +76,7 @@ describe.runIf(linux)('socket options that accepted connections inherit', () => 
     }
   })
 
-  test('an interval that the system refuses is an error and changes nothing', async () => {
+  test('an interval that the system rejects is an error and changes nothing', async () => {
     const port = await freePort()
     const redis = await redisForThisTest({ port })
     expect(await redisCli(redis.socket, 'CONFIG', 'SET', 'tcp-keepalive', '32768')).toContain(
@@ -86,7 +86,7 @@ describe.runIf(linux)('socket options that accepted connections inherit', () => 
     expect(await keepAliveOfNewConnection(port)).toBe(300)
   })
 
-  test('a port that is bound at run time has them, too', async () => {
+  test('a port that is bound at run time also has the options', async () => {
     const redis = await redisForThisTest()
     const [first, second] = [await freePort(), await freePort()]
     await redisCli(redis.socket, 'CONFIG', 'SET', 'port', String(first))
@@ -95,7 +95,7 @@ describe.runIf(linux)('socket options that accepted connections inherit', () => 
     expect(await keepAliveOfNewConnection(second)).toBe(70)
   })
 
-  test.runIf(ipv6)('IPv6 has them, too', async () => {
+  test.runIf(ipv6)('IPv6 listeners also have the options', async () => {
     const port = await freePort()
     const redis = await redisForThisTest({ port })
     await redisCli(redis.socket, 'CONFIG', 'SET', 'bind', '127.0.0.1 ::1')
@@ -107,7 +107,7 @@ describe.runIf(linux)('socket options that accepted connections inherit', () => 
 
   const fallback = 'Accepted sockets do not inherit the options'
 
-  test('where the kernel does not pass options on, each connection gets them', async () => {
+  test('if the kernel does not inherit options, Redis sets them on each connection', async () => {
     const preload = { LD_PRELOAD: await sharedLibrary('plain-accept.c') }
     const server = await startServer(await program('redis-server'), {}, { env: preload })
     expect(await keepAliveOfNewConnection(server.port)).toBe(300)
@@ -115,7 +115,7 @@ describe.runIf(linux)('socket options that accepted connections inherit', () => 
     expect(server.lines.filter((line) => line.includes(fallback))).toHaveLength(1)
   })
 
-  test('the same, when keep-alive is turned on after the first connection', async () => {
+  test('also if keep-alive is turned on after the first connection', async () => {
     const preload = { LD_PRELOAD: await sharedLibrary('plain-accept.c') }
     const config = { 'tcp-keepalive': '0' }
     const server = await startServer(await program('redis-server'), config, { env: preload })
@@ -124,7 +124,7 @@ describe.runIf(linux)('socket options that accepted connections inherit', () => 
     expect(await keepAliveOfNewConnection(server.port)).toBe(100)
   })
 
-  test.runIf(strace)(`options that cannot be read count as not passed on${hasStrace}`, async () => {
+  test.runIf(strace)(`options that cannot be read count as not inherited${hasStrace}`, async () => {
     const server = await startServer(await program('redis-server'), {})
     const failing = ['-e', 'trace=getsockopt', '-e', 'inject=getsockopt:error=ENOPROTOOPT']
     const pid = String(server.program.pid)
@@ -136,12 +136,12 @@ describe.runIf(linux)('socket options that accepted connections inherit', () => 
   test.runIf(strace)(`a port never listens without its options${hasStrace}`, async () => {
     const [before, port] = [await freePort(), await freePort()]
     const redis = await redisForThisTest({ port: before })
-    await connected(before) // the connection that is compared with its listener
+    await connected(before) // Redis compares the first connection with its listener
     const slowly = ['-e', 'trace=setsockopt', '-e', 'inject=setsockopt:delay_enter=200000']
     const pid = String(redis.program.pid)
     await underStrace([...slowly, '-o', '/dev/null', '-p', pid], async () => {
       const set = redisCli(redis.socket, 'CONFIG', 'SET', 'port', String(port))
-      // The first connection of all; until then the port is closed.
+      // Waits for the first successful connection; before, the port is closed.
       let keepAlive: number | undefined
       const isOpen = async () => {
         keepAlive = await keepAliveOfNewConnection(port)
@@ -153,22 +153,22 @@ describe.runIf(linux)('socket options that accepted connections inherit', () => 
     })
   })
 
-  test("a replica's connection to its master, which it opens itself, has its own", async () => {
+  test("a replica's own connection to its primary has the replica's keep-alive", async () => {
     const port = await freePort()
-    const master = await redisForThisTest({ port, config: { 'repl-diskless-sync': 'no' } })
-    // Without a log, since Redis does not stop while it writes the first one after a sync.
+    const primary = await redisForThisTest({ port, config: { 'repl-diskless-sync': 'no' } })
+    // Without a log: Redis does not stop while it writes the first log after a sync.
     const replica = await redisForThisTest({ config: { 'tcp-keepalive': '123', appendonly: 'no' } })
     await redisCli(replica.socket, 'REPLICAOF', '127.0.0.1', String(port))
     const status = () => redisCli(replica.socket, 'INFO', 'replication')
     await expect.poll(status).toContain('master_link_status:up')
-    const ownPort = await portOfReplica(master.socket)
-    // Between two pings of the master, one in ten seconds, the timer counts down.
+    const ownPort = await portOfReplica(primary.socket)
+    // The timer counts down between two pings of the primary, which are ten seconds apart.
     const { keepAlive } = await tcpSocket(ownPort, port)
     expect(keepAlive).toBeGreaterThan(110)
     expect(keepAlive).toBeLessThanOrEqual(123)
   })
 
-  test.runIf(strace)(`accepting makes no call of setsockopt${hasStrace}`, async () => {
+  test.runIf(strace)(`accepting a connection does not call setsockopt${hasStrace}`, async () => {
     const port = await freePort()
     const redis = await redisForThisTest({ port })
     const calls = await setsockoptCalls(redis.program.pid, async () => {

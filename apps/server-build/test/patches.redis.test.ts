@@ -17,11 +17,11 @@ const job: Job = {
   signal: new AbortController().signal,
 }
 
-// Every source in the cache, which has at least the one that the build under test was made of. To
-// test with another version, fetch it first (docs/moving-the-patches.md).
+// Every source in the cache, including that of the tested build. To test another version, download it first
+// (docs/moving-the-patches.md).
 const sources = (await storedSources(job.home)).flatMap((source): StoredSource[] => {
   const { debian, ...bare } = source
-  // 0005 needs a security fix (CVE-2025-48367) that came with 8.0.3 and that Debian added to 8.0.2.
+  // 0005 needs a security fix (CVE-2025-48367) that 8.0.3 has and that Debian added to 8.0.2.
   const isComplete = source.redisVersion !== '8.0.2'
   return [
     ...(debian ? [source] : []),
@@ -30,7 +30,7 @@ const sources = (await storedSources(job.home)).flatMap((source): StoredSource[]
 })
 
 describe.each(sources)('$from', (source) => {
-  test.each(serverBuilds)('takes the patches of %s', async (build) => {
+  test.each(serverBuilds)('the patches of %s apply', async (build) => {
     const aside = await mkdtemp(join(tmpdir(), 'onetrip-patches-'))
     onTestFinished(() => rm(aside, { recursive: true, force: true }))
     const patches = await patchesOf(build, patchesDirectory({}))
@@ -38,6 +38,6 @@ describe.each(sources)('$from', (source) => {
   })
 })
 
-test('there is a source to try the patches on', () => {
+test('the cache has a source', () => {
   expect(sources).not.toEqual([])
 })

@@ -15,25 +15,25 @@ test.each(serverBuilds)('the series of %s names patches that exist', async (buil
   expect(patches).toEqual(expect.arrayContaining(names))
 })
 
-test('every patch is in some series', async () => {
+test('every patch is in a series', async () => {
   const series = await Promise.all(serverBuilds.map((build) => patchesOf(build, directory)))
   const used = new Set(series.flat().map(({ name }) => name))
   expect([...used].sort()).toEqual(patches.sort())
 })
 
-test('a build up to 0006 has 0009, which 0006 needs', async () => {
+test('a build up to 0006 includes 0009, which 0006 needs', async () => {
   const names = (await patchesOf('patched@0006', directory)).map(({ name }) => name)
   expect(names).toContain('0009-compare-descriptors-with-the-allocated-slots.patch')
 })
 
-test.each(patches)('%s begins with what, why, source and how to see it', async (name) => {
+test.each(patches)('%s begins with What, Why, Source and See', async (name) => {
   const text = await readFile(join(directory, name), 'utf8')
   const header = text.slice(0, text.indexOf('\n--- '))
   const fields = [...header.matchAll(/^(\w+): \S/gm)].map(([, field]) => field)
   expect(fields).toEqual(['What', 'Why', 'Source', 'See'])
 })
 
-test('patches apply inside a repository of somebody else', async () => {
+test('patches apply inside another git repository', async () => {
   const tiny = await tinyRedis()
   execFileSync('git', ['init', '--quiet', tiny.directory])
   const { archive, sha256 } = tiny

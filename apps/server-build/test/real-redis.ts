@@ -13,7 +13,7 @@ import { statusOf } from '../src/status.ts'
 
 const run = promisify(execFile)
 
-/** A port that nobody listens on at the moment. */
+/** A port that is currently free. */
 export async function freePort(): Promise<number> {
   const [port = 0] = await freePorts(1)
   return port
@@ -33,7 +33,7 @@ export async function redisCli(socket: string, ...command: string[]): Promise<st
   return stdout.trim()
 }
 
-/** A TCP connection that has had a reply, so the server has accepted it. Closed after the test. */
+/** Opens a TCP connection and waits for a reply, so the server has accepted it. Closed after the test. */
 export async function connected(port: number, host = '127.0.0.1'): Promise<Socket> {
   const socket = connect({ port, host })
   onTestFinished(() => void socket.destroy())
@@ -42,7 +42,7 @@ export async function connected(port: number, host = '127.0.0.1'): Promise<Socke
   return socket
 }
 
-/** What the kernel says of a TCP socket of this machine. */
+/** The kernel's data on a TCP socket of this machine. */
 interface TcpSocket {
   localPort: number
   remotePort: number
@@ -56,8 +56,8 @@ const KEEP_ALIVE_TIMER = '02'
 const RETRANSMISSION_TIMER = '01'
 
 /**
- * The established socket between two ports, from `/proc/net/tcp` (see proc_net_tcp in the kernel's
- * documentation). Waits while data is on its way, as the kernel then tells of another timer.
+ * Reads the established socket between two ports from `/proc/net/tcp` (see proc_net_tcp in the kernel's
+ * documentation). Waits while data is in flight, because the kernel shows another timer then.
  */
 export async function tcpSocket(localPort: number, remotePort: number): Promise<TcpSocket> {
   let found: TcpSocket | undefined
@@ -67,7 +67,7 @@ export async function tcpSocket(localPort: number, remotePort: number): Promise<
   }
   await until(isQuiet, { timeoutMs: 10_000, everyMs: 20 })
   if (found) return found
-  throw new Error(`there is no quiet connection from port ${localPort} to ${remotePort}`)
+  throw new Error(`no idle connection from port ${localPort} to ${remotePort}`)
 }
 
 async function quietSocket(localPort: number, remotePort: number): Promise<TcpSocket | undefined> {
@@ -89,7 +89,7 @@ function portIn(address: string | undefined): number {
   return Number.parseInt(address?.split(':')[1] ?? '', 16)
 }
 
-/** The calls of some names that a process makes, in all of its threads, while `work` runs. */
+/** The system calls `names` (separated by commas) of all threads of a process while `work` runs. */
 export async function callsDuring(
   pid: number,
   names: string,
@@ -100,31 +100,31 @@ export async function callsDuring(
   return (await readFile(output, 'utf8')).split('\n').filter((line) => line.includes('('))
 }
 
-/** How often a thread makes each system call while `work` runs, by the call's name. */
+/** The number of system calls of a thread while `work` runs, by name. */
 export async function callCounts(
   thread: number,
   work: () => Promise<unknown>,
 ): Promise<Map<string, number>> {
   const output = join(await temporaryFolder(), 'counts')
   await underStrace(['-c', '-o', output, '-p', String(thread)], work)
-  // Share, seconds, µs per call, calls, errors (if any), name; then a line with the total.
+  // Columns: share, seconds, µs per call, calls, errors (optional), name. The last line is the total.
   const rows = (await readFile(output, 'utf8')).matchAll(
     /^\s*[\d.]+\s+[\d.]+\s+\d+\s+(\d+)(?:\s+\d+)?\s+(?!total$)(\w+)$/gm,
   )
   return new Map(Array.from(rows, ([, count, name = '']) => [name, Number(count)]))
 }
 
-/** What calls of `epoll_ctl` and `close` say of the thread that closes sockets. */
+/** The behaviour of the closing thread, from calls of `epoll_ctl` and `close`. */
 interface Closing {
-  /** How many descriptors it closed. */
+  /** Number of descriptors that the thread closed. */
   closed: number
-  /** Those of them that were in an epoll then. */
+  /** The closed descriptors that were still in an epoll. */
   tooEarly: string[]
   /** The threads that added descriptors to an epoll or removed them. */
   threadsWithEpoll: number[]
 }
 
-/** Follows descriptors through the calls that `callsDuring` got, up to where a thread closes them. */
+/** Follows descriptors through the calls of `callsDuring` until the thread `closer` closes them. */
 export function closingIn(calls: readonly string[], closer: number): Closing {
   const registered = new Set<string>()
   const threads = new Set<number>()
@@ -144,7 +144,7 @@ export function closingIn(calls: readonly string[], closer: number): Closing {
   return { closed, tooEarly, threadsWithEpoll: [...threads] }
 }
 
-/** The calls of setsockopt that a process makes while `work` runs. */
+/** The calls of setsockopt of a process while `work` runs. */
 export async function setsockoptCalls(
   pid: number,
   work: () => Promise<unknown>,
@@ -152,7 +152,7 @@ export async function setsockoptCalls(
   return (await callsDuring(pid, 'setsockopt', work)).filter((call) => call.includes('setsockopt('))
 }
 
-/** Runs `work` while strace, with these arguments, is attached to a process. */
+/** Runs `work` while strace is attached to a process. `args` are the arguments of strace. */
 export async function underStrace(args: string[], work: () => Promise<unknown>): Promise<void> {
   const strace = spawn('strace', args, { stdio: ['ignore', 'ignore', 'pipe'] })
   const ended = once(strace, 'close')
@@ -166,7 +166,7 @@ export async function underStrace(args: string[], work: () => Promise<unknown>):
   }
 }
 
-/** How many sockets a process has open; files come and go, as its cron opens some for a moment. */
+/** The number of open sockets of a process. Files do not count: the cron opens some for a moment. */
 export async function openSockets(pid: number): Promise<number> {
   const folder = `/proc/${pid}/fd`
   const targets = await Promise.all(
@@ -175,7 +175,7 @@ export async function openSockets(pid: number): Promise<number> {
   return targets.filter((target) => target.startsWith('socket:')).length
 }
 
-/** The id of a thread of a process, by the name that it has given itself. */
+/** The id of the thread of a process with a name. */
 export async function threadNamed(pid: number, name: string): Promise<number> {
   for (const tid of await readdir(`/proc/${pid}/task`)) {
     const comm = await readFile(`/proc/${pid}/task/${tid}/comm`, 'utf8')

@@ -21,9 +21,9 @@ import {
 
 const linux = process.platform === 'linux'
 const strace = spawnSync('strace', ['--version']).status === 0
-const hasStrace = strace ? '' : ' (SKIPPED: there is no strace on this machine)'
+const hasStrace = strace ? '' : ' (SKIPPED: strace is not installed)'
 
-/** Connects, sends one command, reads to the end that the server makes. Returns what it read. */
+/** Connects, sends PING, closes after the reply. Returns the reply. */
 async function shortConnection(port: number): Promise<string> {
   const socket = connect({ port, host: '127.0.0.1' })
   onTestFinished(() => void socket.destroy())
@@ -48,10 +48,10 @@ async function shortConnections(port: number, total: number, atATime = 20): Prom
   await Promise.all(Array.from({ length: atATime }, one))
 }
 
-// As many turns of the event loop as there are depend on speed; what a connection costs does not.
-const perTurn = ['epoll_wait', 'futex']
-// One accept in a turn, so that none fails to tell that there are no more; few cron jobs. Protected mode
-// is on and there is no password, as in a server as it comes, which stock asks for each client's address.
+// Not counted: their number depends on the number of event loop cycles, and so on speed.
+const perCycle = ['epoll_wait', 'futex']
+// One accept per cycle, so that no accept fails because the queue is empty; few cron jobs. Protected mode
+// without a password, the default of Redis, in which stock reads the address of each client.
 const steady = {
   'max-new-connections-per-cycle': '1',
   hz: '1',
@@ -61,7 +61,7 @@ const steady = {
 }
 const CONNECTIONS = 300
 
-/** The calls of some names that the main thread makes, in order. */
+/** The system calls `names` (separated by commas) of the main thread, in order. */
 async function mainThreadCalls(pid: number, names: string, work: () => Promise<unknown>) {
   const output = join(await temporaryFolder(), 'calls')
   await underStrace(['-e', `trace=${names}`, '-o', output, '-p', String(pid)], work)
@@ -69,8 +69,8 @@ async function mainThreadCalls(pid: number, names: string, work: () => Promise<u
 }
 
 /**
- * For each descriptor that has left epoll: the timeouts, in milliseconds, with which the main thread has
- * waited for events before it woke the closing thread.
+ * For each descriptor removed from epoll: the timeouts, in milliseconds, of the main thread's epoll_wait calls
+ * before it woke the closing thread.
  */
 function waitsUntilWoken(calls: readonly string[]): number[][] {
   const ends: number[][] = []
@@ -93,13 +93,13 @@ describe.runIf(linux && strace)(`system calls of the main thread${hasStrace}`, (
     await shortConnections(port, 50)
     const counts = await callCounts(redis.program.pid, () => shortConnections(port, CONNECTIONS))
     const total = [...counts]
-      .filter(([name]) => !perTurn.includes(name))
+      .filter(([name]) => !perCycle.includes(name))
       .reduce((sum, [, count]) => sum + count, 0)
     const of = (name: string) => (counts.get(name) ?? 0) / CONNECTIONS
     return { total: total / CONNECTIONS, of }
   }
 
-  test('a short connection costs six, and none of them closes', async () => {
+  test('a short connection takes six calls, and none of them is close', async () => {
     const { total, of } = await callsPerConnection({})
     expect(of('accept4')).toBeCloseTo(1, 1)
     expect(of('epoll_ctl')).toBeCloseTo(2, 1)
@@ -112,27 +112,27 @@ describe.runIf(linux && strace)(`system calls of the main thread${hasStrace}`, (
     expect(total).toBeLessThan(6.5)
   })
 
-  test('closing at once, as the setting can have it, is the seventh', async () => {
+  test('without close-sockets-in-background, close is the seventh', async () => {
     const { of } = await callsPerConnection({ 'close-sockets-in-background': 'no' })
     expect(of('close')).toBeGreaterThan(0.95)
   })
 
-  test('with I/O threads, it is registered and closed elsewhere', async () => {
+  test('with I/O threads, other threads call epoll_ctl and close', async () => {
     const { of } = await callsPerConnection({ 'io-threads': '2' })
     expect(of('accept4')).toBeCloseTo(1, 1)
     expect(of('epoll_ctl')).toBeLessThan(0.1)
     expect(of('close')).toBeLessThan(0.1)
   })
 
-  test('a turn accepts as many as the turns before have found', async () => {
+  test('a cycle accepts as many connections as previous cycles found', async () => {
     const port = await freePort()
     const redis = await redisForThisTest({ port })
     const counts = await callCounts(redis.program.pid, () => shortConnections(port, 100, 1))
-    // A call that finds nobody follows every fourth at most, when the turn tries two.
+    // At most every fourth accept is followed by one that finds no connection.
     expect(counts.get('accept4') ?? 0).toBeLessThan(150)
   })
 
-  test('a client that has closed does not wake the thread in its turn, but soon', async () => {
+  test('a disconnected client wakes the closing thread within 2 ms, not in the same cycle', async () => {
     const port = await freePort()
     const redis = await redisForThisTest({ port, config: steady })
     const calls = await mainThreadCalls(redis.program.pid, 'epoll_ctl,epoll_wait,futex', () =>
@@ -140,7 +140,7 @@ describe.runIf(linux && strace)(`system calls of the main thread${hasStrace}`, (
     )
     const ends = waitsUntilWoken(calls)
     expect(ends).toHaveLength(50)
-    // A turn takes longer than the 2 ms when other programs want the cores.
+    // A cycle may take longer than 2 ms if other programs use the cores.
     expect(ends.filter((waits) => waits.length > 0).length).toBeGreaterThan(40)
     for (const timeout of ends.flat()) {
       expect(timeout).toBeGreaterThanOrEqual(0)
@@ -148,7 +148,7 @@ describe.runIf(linux && strace)(`system calls of the main thread${hasStrace}`, (
     }
   })
 
-  test('a client that is killed wakes the thread in its turn', async () => {
+  test('a killed client wakes the closing thread in the same cycle', async () => {
     const port = await freePort()
     const redis = await redisForThisTest({ port, config: steady })
     await Promise.all(Array.from({ length: 20 }, () => connected(port)))
@@ -167,12 +167,12 @@ describe.runIf(linux && strace)(`system calls of the main thread${hasStrace}`, (
       },
     )
     control.socket.destroy()
-    // A thread that is still awake from the one before needs no call.
+    // No call is needed if the thread is still awake from the previous client.
     const ends = waitsUntilWoken(calls)
     expect(ends.filter((waits) => waits.length === 0).length).toBeGreaterThan(10)
   })
 
-  test('one thread closes, and only after the descriptor has left epoll', async () => {
+  test('one thread closes, and only after the descriptor was removed from epoll', async () => {
     const port = await freePort()
     const redis = await redisForThisTest({ port, config: steady })
     const before = await openSockets(redis.program.pid)
@@ -190,7 +190,7 @@ describe.runIf(linux && strace)(`system calls of the main thread${hasStrace}`, (
 })
 
 describe.runIf(linux)('sockets', () => {
-  test.each(['1', '2'])('are all free again after connections, %s I/O threads', async (threads) => {
+  test.each(['1', '2'])('are all closed after connections, %s I/O threads', async (threads) => {
     const port = await freePort()
     const redis = await redisForThisTest({ port, config: { 'io-threads': threads } })
     await shortConnections(port, 20)
@@ -200,13 +200,13 @@ describe.runIf(linux)('sockets', () => {
     expect(await redisCli(redis.socket, 'INFO', 'clients')).toMatch(/^connected_clients:1\r?$/m)
   })
 
-  test.runIf(strace)(`are never more than with closing at once${hasStrace}`, async () => {
+  test.runIf(strace)(`are never more than without background closing${hasStrace}`, async () => {
     const port = await freePort()
     const redis = await redisForThisTest({ port, config: { maxclients: '20' } })
     const { pid } = redis.program
     const own = await openSockets(pid)
     const closer = await threadNamed(pid, 'bio_close_sock')
-    // A closer that takes its time: what is killed stays open for a while.
+    // Slows the closing thread down: sockets of killed clients stay open for a while.
     const slowly = ['-e', 'trace=close', '-e', 'inject=close:delay_enter=20000']
     await underStrace([...slowly, '-o', '/dev/null', '-p', String(closer)], async () => {
       for (let round = 0; round < 3; round += 1) {

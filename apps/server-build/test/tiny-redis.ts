@@ -9,7 +9,7 @@ import { onTestFinished } from 'vitest'
 
 const cli = fileURLToPath(new URL('../src/cli.ts', import.meta.url))
 
-/** What `redis-server` of the tiny source does: it says which build it is, and how it was called. */
+/** `redis-server` of the tiny source prints its build and its arguments. */
 const program = `#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -27,7 +27,7 @@ int main(int argc, char **argv) {
 }
 `
 
-/** Takes the place of the line that says "plain". */
+/** A patch that replaces the line with "plain". */
 export function tinyPatch(kind: string, before = 'plain'): string {
   return `What: The tiny program says ${kind}.
 
@@ -46,24 +46,24 @@ export function tinyPatch(kind: string, before = 'plain'): string {
 const compilesAtOnce =
   'redis-server redis-cli redis-benchmark: main.c\n\t$(CC) $(REDIS_CFLAGS) -o $@ $<\n'
 
-/** Compiles for ever; the process that does so leaves its number in `$TMPDIR/compiler`. */
+/** Compiles forever. The compiling process writes its pid to `$TMPDIR/compiler`. */
 export const compilesForEver = `redis-server redis-cli redis-benchmark:
 \tsh -c 'echo $$$$ > "$$TMPDIR/compiler.new"; mv "$$TMPDIR/compiler.new" "$$TMPDIR/compiler"; exec sleep 300'
 `
 
-/** Takes a second or so. */
+/** Takes about a second. */
 export const compilesSlowly = compilesAtOnce.replace('\t', '\tsleep 0.5; ')
 
 export interface TinyRedis {
-  /** A folder for the test alone; `$TMPDIR` of the commands that it runs. */
+  /** The folder of the test; `$TMPDIR` of its commands. */
   directory: string
   redis: string
   archive: string
   sha256: string
   patches: string
-  /** Runs the command line, with a home, a source and patches of the test's own. */
+  /** Runs the command line with the test's own home and patches. */
   run(args: readonly string[], env?: NodeJS.ProcessEnv): Promise<CommandResult>
-  /** The same, without waiting for its end. */
+  /** Like `run`, but does not wait for the end. */
   start(args: readonly string[], env?: NodeJS.ProcessEnv): Running
 }
 
@@ -80,8 +80,8 @@ interface Running {
 }
 
 /**
- * A source archive of a few lines that is built in the way of Redis, by the real make and cc, so that
- * a test of the machinery takes a second. Everything is removed when the test ends.
+ * Creates a source archive of a few lines that is built like Redis, by the real make and cc, so that a test takes
+ * a second. Everything is removed after the test.
  */
 export async function tinyRedis({
   makefile = compilesAtOnce,

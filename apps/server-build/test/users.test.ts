@@ -26,16 +26,16 @@ function folderForThisTest(): string {
 
 const modeOf = (path: string) => (statSync(path).mode & 0o777).toString(8)
 
-test('an ACL file has one line for each user, and no comment', () => {
+test('an ACL file has one line per user and no comments', () => {
   const text = '# why\nuser a on\n +get\n # more\n +set\n\nuser b off #@B_HASH@\n'
   expect(aclFile(text, new Map([['B_HASH', 'ff']]))).toBe('user a on +get +set\nuser b off #ff\n')
 })
 
-test('a value that nothing gives is an error', () => {
+test('a missing value is an error', () => {
   expect(() => aclFile(template, new Map())).toThrow('@API_PASSWORD_SHA256@')
 })
 
-test('passwords are made once, for their owner only, and are not in the ACL file', async () => {
+test('passwords are generated once, readable by the owner only, and are not in the ACL file', async () => {
   const folder = folderForThisTest()
   const acl = join(folder, 'users.acl')
   await writeUsers(folder, acl)
@@ -52,7 +52,7 @@ test('passwords are made once, for their owner only, and are not in the ACL file
   expect(readFileSync(acl, 'utf8')).toBe(first)
 })
 
-test('a password file that a crash left empty is made again', async () => {
+test('a password file that a crash left empty is written again', async () => {
   const folder = folderForThisTest()
   await writeUsers(folder, join(folder, 'users.acl'))
   writeFileSync(passwordFile(folder, 'api'), '')
@@ -60,7 +60,7 @@ test('a password file that a crash left empty is made again', async () => {
   expect(readFileSync(passwordFile(folder, 'api'), 'utf8').trim()).toHaveLength(43)
 })
 
-test('servers that start at once have the same users', async () => {
+test('servers that start at the same time have the same users', async () => {
   for (let round = 0; round < 20; round += 1) {
     const folder = folderForThisTest()
     const secrets = join(folder, 'secrets')
@@ -73,7 +73,7 @@ test('servers that start at once have the same users', async () => {
   }
 })
 
-test('a node of a cluster has two users more, and none who may see the password of replicas', async () => {
+test('a node of a cluster has two more users, and no user can read the password of replicas', async () => {
   const folder = folderForThisTest()
   const acl = join(folder, 'users.acl')
   await writeUsers(folder, acl, true)
@@ -86,7 +86,7 @@ test('a node of a cluster has two users more, and none who may see the password 
 
 const run = promisify(execFile)
 
-/** Runs a container's entry point where `nproc` says so many cores and redis-server prints its arguments. */
+/** Runs the entry point of a container with fakes: `nproc` prints `cores`, redis-server prints its arguments. */
 async function entryPoint(
   folder: string,
   { cores = 2, args = [], node = '' }: { cores?: number; args?: string[]; node?: string } = {},
@@ -111,11 +111,11 @@ async function entryPoint(
 
 const after = (args: readonly string[], name: string) => args[args.indexOf(name) + 1] ?? ''
 
-/** The file with the users, and what is written the same way by both. */
+/** The content of the ACL file, with single spaces. */
 const usersOf = (args: readonly string[]) =>
   readFileSync(after(args, '--aclfile'), 'utf8').replaceAll(/ +/g, ' ')
 
-test("a container's entry point gives Redis as many I/O threads as npm run redis does", async () => {
+test('the entry point of a container and npm run redis use the same number of I/O threads', async () => {
   const folder = folderForThisTest()
   for (const cores of [1, 2, 3, 4, 5, 6, 8, 15, 16, 17, 18, 64]) {
     const args = await entryPoint(folder, { cores })
@@ -123,7 +123,7 @@ test("a container's entry point gives Redis as many I/O threads as npm run redis
   }
 })
 
-test("a container's entry point makes the same users, and what it is given comes last", async () => {
+test('the entry point of a container writes the same users and passes its arguments last', async () => {
   const folder = folderForThisTest()
   const args = await entryPoint(folder, { args: ['--appendfsync', 'always'] })
   expect(args.slice(-2)).toEqual(['--appendfsync', 'always'])
@@ -135,7 +135,7 @@ test("a container's entry point makes the same users, and what it is given comes
   expect(usersOf(args)).toBe(readFileSync(join(folder, 'ours.acl'), 'utf8').replaceAll(/ +/g, ' '))
 })
 
-test('containers of nodes that start at once have the same users, and their replicas can log in', async () => {
+test('containers of nodes that start at the same time have the same users and replication password', async () => {
   const folder = folderForThisTest()
   const nodes = ['redis-1', 'redis-2', 'redis-3', 'redis-4', 'redis-5', 'redis-6']
   const all = await Promise.all(nodes.map((node) => entryPoint(folder, { node })))

@@ -9,7 +9,7 @@ export type Transport = (typeof transports)[number]
 
 type StoreLocation = Pick<SessionStoreOptions, 'url' | 'cluster'>
 
-/** Options of ioredis. (Its type for replies depends on the part left out.) */
+/** Options of ioredis. Its type for replies depends on the omitted option. */
 export type RedisOptions = Omit<IoredisOptions, 'replyMapping'>
 
 /** The URL of a Redis on a Unix socket. */
@@ -19,57 +19,55 @@ export const unixUrl = (path: string): string =>
 /**
  * Parses the URL of a Redis into options of ioredis.
  *
- * @throws Problem when the store would refuse it.
+ * @throws Problem if the store would reject the URL.
  */
 export function redisAddress(url: string): { transport: Transport; options: RedisOptions } {
   try {
     const { transport, options } = parseRedisUrl(url)
     return { transport: transport === 'unix' ? 'unix' : 'tcp', options }
   } catch (error) {
-    throw new Problem(
-      `"${hideCredentials(url)}" is not the address of a Redis: ${messageOf(error)}.`,
-    )
+    throw new Problem(`"${hideCredentials(url)}" is not a valid Redis URL: ${messageOf(error)}.`)
   }
 }
 
-/** The URL without user and password, for messages; also of text that is no proper URL. */
+/** The URL without user and password, for messages. Also works for invalid URLs. */
 export function hideCredentials(url: string): string {
   return url.replace(/^([a-z][a-z0-9+.-]*:\/\/)?.*@/is, '$1')
 }
 
-/** Whether a URL (of a Redis or an API) leads to this machine and nowhere else. */
+/** Whether the host of a URL (of a Redis or an API) is this machine. */
 export function isLocal(url: string): boolean {
   const { protocol, hostname = '' } = URL.parse(url) ?? {}
   return protocol === 'unix:' || /^(localhost|\[::1\]|127\.\d+\.\d+\.\d+)$/.test(hostname)
 }
 
-/** The option with which a user allows load on another machine. */
+/** The option that allows load on another machine. */
 export const ownHostOption = '--i-own-this-host'
 
-/** @throws Problem when a URL leads to another machine and the user has not said that it is theirs. */
+/** @throws Problem if the host of a URL is another machine and `owned` is false. */
 export function requireOwnHost(url: string, owned: boolean): void {
   if (owned || isLocal(url)) return
   throw new Problem(
-    `${hideCredentials(url)} is not this machine. If it is yours to put load on, say so with ${ownHostOption}.`,
+    `${hideCredentials(url)} is not this machine. If you own that host, add ${ownHostOption}.`,
   )
 }
 
 /**
- * The users of `users.acl` and `cluster.acl` (apps/server-build): the API, one for monitoring, and the one that
- * forms a cluster.
+ * Users of `users.acl` and `cluster.acl` (apps/server-build): for the API, for monitoring, and for forming a
+ * cluster.
  */
 export type RedisUser = 'api' | 'operator' | 'cluster'
 
-/** The file with a user's password in a folder of secrets. */
+/** The file with the password of a user in a folder of secrets. */
 export const passwordFileOf = (user: RedisUser, secrets: string): string =>
   join(secrets, user, 'redis-password')
 
-/** A user and the password in a folder of secrets. @throws Problem when the password cannot be read. */
+/** A user, and the password from a folder of secrets. @throws Problem if the password cannot be read. */
 export async function credentialsOf(username: RedisUser, secrets: string) {
   return { username, password: await passwordIn(passwordFileOf(username, secrets)) }
 }
 
-/** The URL of a Redis with a user, and with the user's password from a folder of secrets. */
+/** Adds a user, and the password from a folder of secrets, to the URL of a Redis. */
 export async function withPasswordOf(
   user: RedisUser,
   url: string,
@@ -81,17 +79,17 @@ export async function withPasswordOf(
 }
 
 /**
- * `REDIS_URL` with the password in the file `REDIS_PASSWORD_FILE`, if that is set, as the API reads
- * them. Undefined where there is no `REDIS_URL`.
+ * `REDIS_URL`, with the password from `REDIS_PASSWORD_FILE` if that is set, as in the API. Undefined without
+ * `REDIS_URL`.
  *
- * @throws Problem when the password cannot be read, or has no place in the URL.
+ * @throws Problem if the password cannot be read, or cannot be added to the URL.
  */
 export async function redisOfEnvironment(env = process.env): Promise<string | undefined> {
   const { REDIS_URL: url, REDIS_PASSWORD_FILE: file } = env
   return url && file ? await withPasswordIn(file, url) : url || undefined
 }
 
-/** How a program reaches Redis: one server by its URL, or a cluster by some of its nodes (`host:port`). */
+/** The address of Redis: the URL of a server, or some nodes of a cluster (`host:port`). */
 export type RedisTarget = { readonly url: string } | ClusterTarget
 
 export interface ClusterTarget {
@@ -101,7 +99,7 @@ export interface ClusterTarget {
   readonly passwordFile?: string | undefined
 }
 
-/** A target as the environment of an API, or of the demo service. A URL has its password in it. */
+/** Converts a target to environment variables for an API or the demo service. A URL contains its password. */
 export function settingsOfTarget(target: RedisTarget): NodeJS.ProcessEnv {
   const { cluster = [], username = '', passwordFile = '' } = 'url' in target ? {} : target
   return {
@@ -113,7 +111,7 @@ export function settingsOfTarget(target: RedisTarget): NodeJS.ProcessEnv {
   }
 }
 
-/** A target as options of the store. @throws Problem when the password cannot be read. */
+/** Converts a target to options of the store. @throws Problem if the password cannot be read. */
 export async function locationOf(target: RedisTarget): Promise<StoreLocation> {
   if ('url' in target) return target
   const { cluster: nodes, username, passwordFile } = target
@@ -121,7 +119,7 @@ export async function locationOf(target: RedisTarget): Promise<StoreLocation> {
   return { cluster: { nodes, username, password } }
 }
 
-/** What `settingsOfTarget` has written. */
+/** Reads the target from variables of `settingsOfTarget`. */
 export function targetOfSettings(env: NodeJS.ProcessEnv): RedisTarget {
   const { REDIS_CLUSTER: cluster, REDIS_URL: url = '' } = env
   if (!cluster) return { url }
@@ -135,7 +133,9 @@ export function targetOfSettings(env: NodeJS.ProcessEnv): RedisTarget {
 async function withPasswordIn(file: string, url: string): Promise<string> {
   const parsed = URL.parse(url)
   if (!parsed?.host || parsed.password) {
-    throw new Problem(`${hideCredentials(url)} must have a host, and no password beside ${file}.`)
+    throw new Problem(
+      `${hideCredentials(url)} must have a host and no password, because the password is in ${file}.`,
+    )
   }
   parsed.password = encodeURIComponent(await passwordIn(file))
   return parsed.href
@@ -145,6 +145,6 @@ async function passwordIn(file: string): Promise<string> {
   try {
     return (await readFile(file, 'utf8')).trim()
   } catch (error) {
-    throw new Problem(`The password of Redis cannot be read: ${messageOf(error)}`)
+    throw new Problem(`Cannot read the password of Redis: ${messageOf(error)}`)
   }
 }

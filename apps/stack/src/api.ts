@@ -8,26 +8,26 @@ import { until } from './until.ts'
 
 const server = fileURLToPath(new URL('../../api/src/server.ts', import.meta.url))
 
-/** What is the same for all APIs of a stack. */
+/** Options that are the same for all APIs of a stack. */
 export interface CommonApiOptions {
   host: string
   /** Signs the tokens. APIs that share it accept each other's tokens. */
   sessionSecret: string
-  /** Settings that win over those of this process's environment. */
+  /** Settings that override the environment of this process. */
   env?: NodeJS.ProcessEnv
-  /** As of `launch`. */
+  /** See `launch`. */
   sameGroup?: boolean
   /** Cancels the start. */
   signal?: AbortSignal
 }
 
 export interface OwnApiOptions {
-  /** Its strategy, or the name of `program`. */
+  /** The strategy, or the name of `program`. */
   variant: string
-  /** Another program that serves the same API. Default: `apps/api`. */
+  /** Another program with the same API. Default: `apps/api`. */
   program?: string
   port: number
-  /** Removes what the program leaves behind when it is killed. */
+  /** Called when the program has exited, to remove what a killed program leaves. */
   afterExit?: (pid: number) => void
 }
 
@@ -36,17 +36,17 @@ export interface ApiOptions extends CommonApiOptions, OwnApiOptions {
   onLine?: (line: string) => void
 }
 
-/** Where a client on this machine reaches an API that listens on `host`. */
+/** The URL, for clients on this machine, of an API that listens on `host`. */
 export function apiUrl(host: string, port: number): string {
   const reachable = host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '::1' : host
   return `http://${reachable.includes(':') ? `[${reachable}]` : reachable}:${port}`
 }
 
-/** Whether `/readyz` of an API answers 200, so that it and its Redis are ready. Never rejects. */
+/** Whether `/readyz` of an API returns 200: the API and its Redis are ready. Never rejects. */
 export async function isReady(url: string, signal: AbortSignal | null = null): Promise<boolean> {
   try {
     const { statusCode, body } = await request(`${url}/readyz`, {
-      reset: true, // no connection stays open that the API would have to wait for when it closes
+      reset: true, // closes the connection, so that the API need not wait for it when it stops
       headersTimeout: 2_000,
       signal,
     })
@@ -58,9 +58,9 @@ export async function isReady(url: string, signal: AbortSignal | null = null): P
 }
 
 /**
- * Starts an API and waits until it answers `/readyz` with 200.
+ * Starts an API and waits until `/readyz` returns 200.
  *
- * @throws ProgramError when it does not start, for instance because its Redis does not answer.
+ * @throws ProgramError if the API does not start, for example because its Redis does not answer.
  */
 export async function startApi(options: ApiOptions): Promise<Program> {
   const { variant, program, host, port } = options
@@ -95,11 +95,11 @@ export async function startApi(options: ApiOptions): Promise<Program> {
 }
 
 /**
- * `WORKERS` and `REDIS_POOL_SIZE` as the API reads them (apps/api/src/config.ts, which the image of
- * `load` does not have). APIs to be measured are started with them, so that the result says what ran
- * even if a `.env` file says otherwise.
+ * `WORKERS` and `REDIS_POOL_SIZE`, parsed as in apps/api/src/config.ts (which the image of `load` does not
+ * contain). Measured APIs are started with these values, so that the result names what ran even if a `.env`
+ * file has others.
  *
- * @throws Problem when the API would refuse them.
+ * @throws Problem if the API would reject the values.
  */
 export function apiSettings(env = process.env) {
   const { WORKERS: workers = '1', REDIS_POOL_SIZE: poolSize = '1' } = env

@@ -9,46 +9,46 @@ import { unlessAborted } from './until.ts'
 
 export interface ClusterOptions {
   build?: RedisBuild
-  /** How many share the slots. Default 3. */
+  /** Number of primaries, which share the slots. Default 3. */
   primaries?: number
-  /** Of each primary. Default 1. */
+  /** Replicas per primary. Default 1. */
   replicas?: number
-  /** Two for each node: first those of all nodes, primaries first, then those of the cluster bus. Default: free ones. */
+  /** Ports of all nodes, primaries first, then the ports of their cluster buses. Default: free ports. */
   ports?: readonly number[]
-  /** Each node keeps its data and its role in a folder below, `1` and so on: a second start is the same cluster. */
+  /** Each node keeps its data and its role in a subfolder, `1` and so on, so that a restart has the same cluster. */
   directory: string
-  /** Folder for a Unix socket of each node, which `admin` connects to. Default: none, it connects by TCP. */
+  /** Folder for the Unix sockets of the nodes, which `admin` uses. Default: no sockets, `admin` uses TCP. */
   sockets?: string
-  /** As of `startRedis`; the folder then has the passwords of `cluster.acl` (apps/server-build), too. */
+  /** See `startRedis`. The folder also has the passwords of `cluster.acl` (apps/server-build). */
   secrets?: string | undefined
-  /** As of `startRedis`, for all nodes. */
+  /** See `startRedis`; for all nodes. */
   config?: RedisOptions['config']
-  /** Called with what happens next, such as `Forming the cluster`. */
+  /** Called with the next step, such as `Forming the cluster`. */
   onStep?: ((text: string) => void) | undefined
   /** Cancels the start. */
   signal?: AbortSignal | undefined
 }
 
-/** One Redis of a local cluster. */
+/** A node of a local cluster. */
 export interface ClusterNode {
   /** `127.0.0.1:port` */
   readonly address: string
   readonly port: number
   /**
-   * A connection to this node alone, which waits while the node is down. With `secrets` it has the user
-   * `cluster`, who sees no key.
+   * A connection to this node, which waits while the node is down. With `secrets`, its user is `cluster`, which
+   * has no access to keys.
    */
   readonly admin: Redis
   readonly program: Program
-  /** Starts it again, with its data, after it has ended. */
+  /** Waits until the node has exited, then starts it again with its data. */
   restart(): Promise<void>
 }
 
 export interface LocalCluster {
   readonly nodes: readonly ClusterNode[]
-  /** The address of the primary of each node when the cluster was ready; null for a primary. */
+  /** For each node, the address of its primary when the cluster was ready; null for a primary. */
   readonly primaries: readonly (string | null)[]
-  /** Stops all nodes, also paused ones. Never rejects. */
+  /** Stops all nodes, including paused ones. Never rejects. */
   stop(graceMs?: number): Promise<void>
 }
 
@@ -57,16 +57,16 @@ const RETRY_MS = 100
 
 const portCount = (primaries = 3, replicas = 1) => 2 * primaries * (1 + replicas)
 
-/** The ports of a cluster of three primaries with a replica each, from `first` on. */
+/** The ports of a cluster with three primaries and three replicas, from `first` on. */
 export const portsFrom = (first: number): number[] =>
   Array.from({ length: portCount() }, (_, index) => first + index)
 
 /**
- * Starts a Redis Cluster on 127.0.0.1, forms it where that has not happened yet, and waits until all nodes
- * agree and every replica has its copy.
+ * Starts a Redis Cluster on 127.0.0.1, forms it if necessary, and waits until all nodes agree and every replica
+ * is in sync.
  *
- * @throws ProgramError when a node does not start or ends meanwhile; Problem when the cluster does not form; the
- *   reason of `signal`. Nothing is left running then.
+ * @throws ProgramError if a node does not start, or exits meanwhile; Problem if the cluster does not form; the
+ *   reason of `signal`. No node is left running then.
  */
 export async function startCluster(options: ClusterOptions): Promise<LocalCluster> {
   const { primaries = 3, replicas = 1, signal, onStep } = options
@@ -76,7 +76,7 @@ export async function startCluster(options: ClusterOptions): Promise<LocalCluste
   const stop = async (graceMs?: number) => {
     for (const { admin, program } of nodes) {
       admin.disconnect()
-      program.signal('SIGCONT') // a stopped process takes SIGTERM only when it goes on
+      program.signal('SIGCONT') // a paused process handles SIGTERM only when it continues
     }
     await Promise.all(nodes.map(({ program }) => program.stop(graceMs)))
   }

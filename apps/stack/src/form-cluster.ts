@@ -4,11 +4,11 @@ import { formCluster } from './cluster/form.ts'
 import { describeError, Problem } from './problem.ts'
 import { print, printError } from './terminal.ts'
 
-// Forms a Redis Cluster of servers that run, once; on one that is formed it changes nothing. For containers
-// (docker-compose.yml). The first half of CLUSTER_NODES become primaries, the others their replicas.
+// Forms a Redis Cluster from running servers; does not change a formed cluster. For containers
+// (docker-compose.yml). The first half of CLUSTER_NODES become primaries, the others replicas.
 
 const DEFAULT_PORT = 6379
-/** What Redis adds to the port for the cluster bus. */
+/** The default port of the cluster bus is the port plus this. */
 const BUS_OFFSET = 10_000
 
 async function form(env: NodeJS.ProcessEnv): Promise<void> {

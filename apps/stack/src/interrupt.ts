@@ -1,10 +1,10 @@
 import { killPrograms } from './program.ts'
 
-/** One Ctrl-C may come from the terminal, npm and a wrapper; within this time they count as one. */
-const ECHO_MS = 500
+/** One Ctrl-C may arrive from the terminal, npm and a wrapper. Signals within this time count as one. */
+const SAME_INTERRUPT_MS = 500
 
 /** The time to exit after all programs were killed. */
-const LAST_MS = 2_000
+const EXIT_TIMEOUT_MS = 2_000
 
 const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
 
@@ -20,12 +20,12 @@ export function listenForInterrupts(print: (text: string) => void, exitCode: num
   let countedAt = Number.NEGATIVE_INFINITY
   const onSignal = (signal: NodeJS.Signals) => {
     const now = performance.now()
-    if (now - countedAt < ECHO_MS) return
+    if (now - countedAt < SAME_INTERRUPT_MS) return
     countedAt = now
     if (controller.signal.aborted) {
       print('Killing.')
       killPrograms()
-      setTimeout(() => process.exit(exitCode), LAST_MS).unref()
+      setTimeout(() => process.exit(exitCode), EXIT_TIMEOUT_MS).unref()
     } else {
       print('\nStopping … (Ctrl-C again to kill)')
       controller.abort(new Error(`interrupted by ${signal}`))

@@ -8,7 +8,7 @@ export interface Metric {
 const LINE = /^([a-zA-Z_:][\w:]*)(?:\{(.*)\})?\s+(\S+)/
 const LABEL = /([a-zA-Z_]\w*)="((?:[^"\\]|\\.)*)"/g
 
-/** Reads the Prometheus text format, as far as values are concerned. */
+/** Parses the values in the Prometheus text format; ignores types and help. */
 export function parseMetrics(text: string): Metric[] {
   return text.split('\n').flatMap((line) => {
     const [match, name = '', quoted = '', value = ''] = LINE.exec(line) ?? []

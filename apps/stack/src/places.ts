@@ -8,14 +8,13 @@ import { messageOf, Problem } from './problem.ts'
 
 export const repository = fileURLToPath(new URL('../../../', import.meta.url))
 
-// The address of a Unix socket has room for 104 bytes on macOS and 108 on Linux, the closing zero
-// included.
+// The limit for the path of a Unix socket is 104 bytes on macOS and 108 on Linux, including the final zero.
 const MAX_SOCKET_PATH = 100
 
 /**
- * The files and folders of `npm start`: below `ONETRIP_STATE`, or else below `ONETRIP_HOME` (default
- * `.onetrip` in the repository), which also has the builds of Redis. With another `ONETRIP_STATE`, a
- * second stack runs on the same builds.
+ * The files and folders of `npm start`: below `ONETRIP_STATE`, or by default below `ONETRIP_HOME` (default
+ * `.onetrip` in the repository), which also has the builds of Redis. With another `ONETRIP_STATE`, a second stack
+ * can use the same builds.
  */
 export function places(env = process.env) {
   const state = resolve(env.ONETRIP_STATE || env.ONETRIP_HOME || join(repository, '.onetrip'))
@@ -24,20 +23,20 @@ export function places(env = process.env) {
     run: join(state, 'run'),
     /** The record of the running stack (see record.ts). */
     record: join(state, 'run', 'stack.json'),
-    /** File with the secret that the APIs sign tokens with. */
+    /** File with the secret with which the APIs sign tokens. */
     secret: join(state, 'session-secret'),
-    /** Folder of the passwords of Redis's users. */
+    /** Folder with the passwords of Redis's users. */
     secrets: join(state, 'redis', 'secrets'),
-    /** Folder of Redis's data, with one folder per build. */
+    /** Folder with the data of Redis, one subfolder per build. */
     data: join(state, 'redis', 'data'),
-    /** The index of the latest measurements; their pages are in the folder `report` beside it. */
+    /** The index of the latest measurements; their pages are in the folder `report` next to it. */
     report: join(state, 'report', 'latest.html'),
   }
 }
 
 /**
- * The path of a Unix socket, by default Redis's, and how to remove it: `name` in `directory`, or in a short
- * temporary folder if that path would be too long.
+ * The path of a Unix socket (`name` in `directory`, or in a short temporary folder if that path would be too
+ * long), and a function that removes the socket.
  */
 export async function socketIn(directory: string, name = 'redis.sock') {
   const path = join(directory, name)
@@ -51,10 +50,10 @@ export async function socketIn(directory: string, name = 'redis.sock') {
 }
 
 /**
- * A new folder for the stack of one measurement. It is on the same disk as the data of `npm start`, so
- * that the append-only file costs the same.
+ * Creates a folder for the stack of one measurement, on the same disk as the data of `npm start`, so that the
+ * append-only file costs the same.
  *
- * @throws Problem when it cannot be made.
+ * @throws Problem if the folder cannot be created.
  */
 export async function temporaryRunFolder(prefix: string): Promise<string> {
   const { run } = places()
@@ -63,22 +62,22 @@ export async function temporaryRunFolder(prefix: string): Promise<string> {
     return await mkdtemp(join(run, prefix))
   } catch (error) {
     throw new Problem(
-      `No folder can be made in ${run}: ${messageOf(error)}\n` +
-        'Set ONETRIP_STATE to a folder in which you may write.',
+      `Cannot create a folder in ${run}: ${messageOf(error)}\n` +
+        'Set ONETRIP_STATE to a writable folder.',
     )
   }
 }
 
-/** A new secret to sign tokens with: 32 random bytes as base64url. */
+/** A new secret for signing tokens: 32 random bytes as base64url. */
 export const newSecret = (): string => randomBytes(32).toString('base64url')
 
 /**
- * The secret in the file `path`, which is made on first use and readable by its owner only. Tokens
- * thus stay valid after a restart.
+ * The secret in the file `path`, which is created on first use and readable by its owner only. Tokens stay valid
+ * after a restart.
  */
 export async function keptSecret(path: string): Promise<string> {
   const kept = existsSync(path) ? (await readFile(path, 'utf8')).trim() : ''
-  if (kept.length >= 32) return kept // a shorter one was cut by a crash, before it signed a token
+  if (kept.length >= 32) return kept // a shorter one is incomplete after a crash, and has signed no token
   const secret = newSecret()
   await mkdir(dirname(path), { recursive: true })
   await writeFile(path, `${secret}\n`, { mode: 0o600 })

@@ -5,13 +5,13 @@ import { connect, createServer } from 'node:net'
 import { messageOf, Problem } from './problem.ts'
 import { listenersOn } from './processes.ts'
 
-/** A port that a program of ours will listen on, and how the user can choose another. */
+/** A port that one of our programs will listen on, and how the user can change it. */
 export interface WantedPort {
   port: number
   host: string
-  /** What listens there: `the pooled API`. */
+  /** The program that will listen, such as `the pooled API`. */
   what: string
-  /** How to change it: `--port or PORT`. */
+  /** The option that changes the port, such as `--port or PORT`. */
   how: string
 }
 
@@ -25,27 +25,27 @@ const close = (server: Server) => server[Symbol.asyncDispose]()
 
 async function whyNot({ port, what, how }: WantedPort, error: unknown): Promise<string> {
   if ((error as NodeJS.ErrnoException).code !== 'EADDRINUSE') {
-    return `Port ${port}, meant for ${what}, cannot be used: ${messageOf(error)}. Choose another with ${how}, or another address with --host or HOST.`
+    return `Port ${port} for ${what} cannot be used: ${messageOf(error)}. Choose another with ${how}, or another address with --host or HOST.`
   }
   const holders = await listenersOn(port)
   const pids = holders.map(({ pid }) => pid).join(' ')
   const holder = pids ? `${holders[0]?.program} (process ${pids})` : 'another program'
   const end = pids ? `end it: kill ${pids}` : 'end that program.'
-  return `Port ${port}, meant for ${what}, is taken by ${holder}. Choose another with ${how}, or ${end}`
+  return `Port ${port} for ${what} is already in use by ${holder}. Choose another with ${how}, or ${end}`
 }
 
 /**
- * Makes sure that every port can be listened on, before anything is started.
+ * Checks that every port is free.
  *
- * @throws Problem that names the first port that cannot, the process that has it if that is known,
- *   and the option that changes it.
+ * @throws Problem that names the first port that is not, the process that uses it (if known), and the option that
+ *   changes the port.
  */
 export async function checkPorts(wanted: readonly WantedPort[]): Promise<void> {
   for (const [index, port] of wanted.entries()) {
     const twin = wanted.slice(0, index).find((other) => other.port === port.port)
     if (twin) {
       throw new Problem(
-        `${twin.what} and ${port.what} cannot both have port ${port.port}. Change one with ${twin.how}, or with ${port.how}.`,
+        `${twin.what} and ${port.what} cannot both use port ${port.port}. Change one with ${twin.how}, or with ${port.how}.`,
       )
     }
     try {
@@ -57,8 +57,8 @@ export async function checkPorts(wanted: readonly WantedPort[]): Promise<void> {
 }
 
 /**
- * Different free ports of 127.0.0.1, in no order. They are below those that systems give to the connections of
- * clients (Linux: from 32,768 on), of which one may take a port before a server listens there.
+ * Returns different free ports of 127.0.0.1, in random order. They are below the ephemeral ports (Linux: from
+ * 32,768 on), which a client could take before a server listens.
  */
 export async function freePorts(count: number): Promise<number[]> {
   const servers = await Promise.all(Array.from({ length: count }, listenAnywhere))
@@ -79,7 +79,7 @@ async function listenAnywhere(): Promise<Server> {
   }
 }
 
-/** Whether something accepts a connection at this address, within two seconds. Never rejects. */
+/** Whether a server accepts a connection at this address within two seconds. Never rejects. */
 export function accepts(address: TcpNetConnectOpts | IpcNetConnectOpts): Promise<boolean> {
   const { promise, resolve } = Promise.withResolvers<boolean>()
   const socket = connect({ ...address, timeout: 2_000 })

@@ -1,22 +1,22 @@
 /**
- * Something that the user can put right: a taken port, a bad option, a stack that went away. Its
- * message is printed as it is, without a stack trace.
+ * An error that the user can fix, such as a port in use, an invalid option or a stopped stack. Only its message is
+ * printed, without a stack trace.
  */
 export class Problem extends Error {
   override name = 'Problem'
 }
 
-/** A program that did not start, or that ended by itself; the message has its last lines. */
+/** A program did not start, or exited unexpectedly. The message contains its last lines of output. */
 export class ProgramError extends Problem {
   override name = 'ProgramError'
 }
 
-/** The message of an error; anything else that was thrown, as text. */
+/** The message of an error; any other thrown value as text. */
 export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error)
 }
 
-/** What to print about an error: a problem's message, for anything else the stack. */
+/** The text to print for an error: the message of a Problem, the stack of any other error. */
 export function describeError(error: unknown): string {
   if (error instanceof Problem || !(error instanceof Error)) return messageOf(error)
   return error.stack ?? error.message

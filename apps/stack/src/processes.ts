@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { readdir, readFile, readlink } from 'node:fs/promises'
 import { basename } from 'node:path'
 
-/** Whether a process runs. A zombie, which has ended and waits for its parent to notice, does not. */
+/** Whether a process is running. A zombie (exited, but not yet reaped by its parent) is not. */
 export function isAlive(pid: number): boolean {
   try {
     process.kill(pid, 0)
@@ -10,19 +10,19 @@ export function isAlive(pid: number): boolean {
     return (error as NodeJS.ErrnoException).code === 'EPERM'
   }
   try {
-    // The state follows the name, which is in brackets and may contain some itself.
+    // The state follows the name, which is in brackets and may itself contain brackets.
     return readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ').at(-1)?.[0] !== 'Z'
   } catch {
-    return true // there is no /proc here
+    return true // no /proc on this system
   }
 }
 
 const LISTEN = '0A'
 
 /**
- * All TCP sockets that listen on this machine, with the address as /proc/net/tcp writes it
- * (`0100007F:0BB8`) and the processes that have it open. Without privileges, only processes of this
- * user are found. Empty where there is no /proc (not Linux).
+ * All listening TCP sockets of this machine, with the address in the format of /proc/net/tcp (`0100007F:0BB8`) and
+ * the processes that have the socket open. Without privileges, finds only processes of this user. Empty without
+ * /proc (not Linux).
  */
 export async function listeningSockets() {
   const all = await processes()
@@ -39,7 +39,7 @@ export async function listeningSockets() {
     }))
 }
 
-/** The processes that this user may look at, with the program and the open files of each. */
+/** The processes that this user may inspect, with program and open files. */
 async function processes() {
   const names = await readdir('/proc').catch(() => [])
   const pids = names.map(Number).filter(Number.isInteger)
@@ -51,7 +51,7 @@ async function processes() {
         const links = descriptors.map((fd) => readlink(`/proc/${pid}/fd/${fd}`).catch(() => ''))
         return [{ pid, program, files: new Set(await Promise.all(links)) }]
       } catch {
-        return [] // it has ended, or this user may not look at it
+        return [] // exited, or not accessible for this user
       }
     }),
   )
@@ -59,8 +59,8 @@ async function processes() {
 }
 
 /**
- * The processes that listen on a TCP port of this machine, the lowest id first. None on other systems
- * than Linux, and none of other users.
+ * The processes of this user that listen on a TCP port of this machine, lowest id first. Empty on systems other
+ * than Linux.
  */
 export async function listenersOn(port: number): Promise<{ pid: number; program: string }[]> {
   const ending = `:${port.toString(16).toUpperCase().padStart(4, '0')}`

@@ -2,25 +2,25 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { createInterface } from 'node:readline'
 import { ProgramError } from './problem.ts'
 
-/** How a program ended: its exit code, or the signal that ended it. Neither: it cannot be run. */
+/** How a program exited: its exit code, or the signal that ended it. Both null: it cannot be run. */
 export interface Exit {
   code: number | null
   signal: NodeJS.Signals | null
 }
 
-/** A program of ours that runs as a process of its own. */
+/** A child process. */
 export interface Program {
   readonly name: string
   readonly pid: number
-  /** Resolves when the process has ended, however it ended; never rejects. */
+  /** Resolves when the process has exited for any reason. Never rejects. */
   readonly exited: Promise<Exit>
-  /** The last lines that it printed, standard output and error together. */
+  /** The last lines of standard output and standard error. */
   readonly lastLines: readonly string[]
-  /** Sends a signal. Does nothing when the process has ended. */
+  /** Sends a signal. Does nothing if the process has exited. */
   signal(signal: NodeJS.Signals): void
-  /** Writes a line to the standard input of a program that has `input`. */
+  /** Writes a line to standard input. Requires the option `input`. */
   write(line: string): void
-  /** SIGTERM, after `graceMs` (default 10,000) SIGKILL. Resolves when the process has ended. */
+  /** Sends SIGTERM, and after `graceMs` (default 10,000) SIGKILL. Resolves when the process has exited. */
   stop(graceMs?: number): Promise<Exit>
 }
 
@@ -30,16 +30,16 @@ export interface LaunchOptions {
   args: readonly string[]
   env?: NodeJS.ProcessEnv
   cwd?: string
-  /** Whether standard input is a pipe, which ends when this process does. Default: no input. */
+  /** Whether standard input is a pipe, which ends when this process exits. Default: no input. */
   input?: boolean
   /**
-   * Whether it stays in the process group of this process, for a process that leads one: whoever started
-   * that one can then end all of them. Default: a group of its own.
+   * Whether the program stays in the process group of this process, so that the parent of this process can end
+   * all of them together. Default: a new group.
    */
   sameGroup?: boolean | undefined
-  /** Whether standard error goes straight to the user, for a program that shows its progress there. */
+  /** Whether standard error goes directly to the user, for programs that show their progress there. */
   showErrors?: boolean
-  /** What ends it when SIGTERM does not. Default SIGKILL, after which nothing can be cleaned up. */
+  /** The signal to send if SIGTERM does not end the program. Default SIGKILL, which prevents any cleanup. */
   killSignal?: NodeJS.Signals
   /** Called with each line of standard output and error. */
   onLine?: ((line: string) => void) | undefined
@@ -47,24 +47,24 @@ export interface LaunchOptions {
 
 const KEPT_LINES = 40
 
-/** The programs that run, and the signal that kills each. */
+/** The running programs with their kill signals. */
 const running = new Map<ChildProcess, NodeJS.Signals>()
 
-// The last resort when this process ends without having stopped its programs, as after an exception.
+// Last resort if this process exits without having stopped its programs, as after an exception.
 process.on('exit', () => {
   for (const child of running.keys()) child.kill('SIGTERM')
 })
 
-/** Kills every program that this process has started. */
+/** Kills all programs that this process has started. */
 export function killPrograms(): void {
   for (const [child, signal] of running) child.kill(signal)
 }
 
 /**
- * Starts a program without waiting for it. If it cannot be run, its last line says why.
+ * Starts a program without waiting for it. If it cannot be run, `lastLines` has the reason.
  *
- * By default it gets a process group of its own, so that Ctrl-C in a terminal reaches only the process that
- * started it, which then ends its programs in the right order.
+ * By default, the program gets its own process group, so that Ctrl-C in a terminal reaches only this process, which
+ * then stops its programs in the right order.
  */
 export function launch(options: LaunchOptions): Program {
   const { name, command, args, cwd, env = process.env, killSignal = 'SIGKILL' } = options
@@ -76,7 +76,7 @@ export function launch(options: LaunchOptions): Program {
   })
   const lastLines: string[] = []
   const { promise: exited, resolve: end } = Promise.withResolvers<Exit>()
-  child.stdin?.on('error', () => {}) // the program has ended, see `exited`
+  child.stdin?.on('error', () => {}) // the program has exited, see `exited`
   for (const input of [child.stdout, child.stderr]) {
     if (!input) continue
     createInterface({ input }).on('line', (line) => {
@@ -90,7 +90,7 @@ export function launch(options: LaunchOptions): Program {
     lastLines.push(error.message)
     end({ code: null, signal: null })
   })
-  // 'close' and not 'exit': by then everything that it printed has been read.
+  // 'close', not 'exit': all output has been read by then.
   child.once('close', (code, signal) => {
     running.delete(child)
     end({ code, signal })
@@ -114,21 +114,21 @@ export function launch(options: LaunchOptions): Program {
 
 export interface ProgramOptions extends LaunchOptions {
   /**
-   * The program is ready when one of its lines matches, or when the function resolves, whose signal
-   * is aborted when there is nothing to wait for any more.
+   * The program is ready when a line of its output matches, or when the function resolves. The function's signal is
+   * aborted when waiting has ended.
    */
   ready: RegExp | ((signal: AbortSignal) => Promise<unknown>)
   /** Default 15,000. */
   readyTimeoutMs?: number
-  /** Cancels the start: the program is stopped and the signal's reason thrown. */
+  /** Cancels the start: stops the program and throws the signal's reason. */
   signal?: AbortSignal | undefined
 }
 
 /**
  * Starts a program and waits until it is ready.
  *
- * @throws ProgramError when it ends before it is ready or is not ready in time (it is stopped then);
- *   the message has its last lines. Whatever `ready` throws. The reason of `signal`.
+ * @throws ProgramError if the program exits before it is ready, or is not ready in time (it is stopped then); the
+ *   message contains its last lines. Errors of `ready`. The reason of `signal`.
  */
 export async function startProgram(options: ProgramOptions): Promise<Program> {
   const { name, ready, readyTimeoutMs = 15_000, signal } = options
@@ -146,7 +146,7 @@ export async function startProgram(options: ProgramOptions): Promise<Program> {
   waiting.addEventListener('abort', () => reject(waiting.reason))
   const fail = (what: string) =>
     over.abort(new ProgramError(`${name} ${what}:\n${program.lastLines.join('\n')}`))
-  void program.exited.then((exit) => fail(`ended before it was ready (${describeExit(exit)})`))
+  void program.exited.then((exit) => fail(`exited before it was ready (${describeExit(exit)})`))
   const late = () => fail(`was not ready after ${readyTimeoutMs / 1000} s`)
   const timeout = setTimeout(late, readyTimeoutMs)
   if (typeof ready === 'function') ready(waiting).then(resolve, reject)
@@ -162,14 +162,16 @@ export async function startProgram(options: ProgramOptions): Promise<Program> {
   }
 }
 
-/** How a program ended, in words: `exit code 1`, or the name of the signal. */
+/** Formats how a program exited: `exit code 1`, or the name of the signal. */
 export function describeExit({ code, signal }: Exit): string {
   return signal ?? (code === null ? 'it cannot be run' : `exit code ${code}`)
 }
 
-/** An error that says that a program has ended by itself: how, and what it printed last. */
+/** The error for a program that exited unexpectedly, with its exit code or signal and its last lines. */
 export async function endOf({ name, exited, lastLines }: Program): Promise<ProgramError> {
   const exit = describeExit(await exited)
   const lines = lastLines.map((line) => `\n  ${line}`).join('')
-  return new ProgramError(`${name} ended by itself (${exit}). Its last lines:${lines || ' none'}`)
+  return new ProgramError(
+    `${name} exited unexpectedly (${exit}). Its last lines:${lines || ' none'}`,
+  )
 }

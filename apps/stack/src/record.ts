@@ -5,8 +5,8 @@ import { isAlive, listenersOn } from './processes.ts'
 import type { RunningPrograms } from './stack.ts'
 
 /**
- * How other programs find a running `npm start`, which removes the record when it ends. It has the
- * password of Redis's user `operator`; the file is readable by its owner only.
+ * The record by which other programs find a running `npm start`, which removes it when it exits. Contains the password
+ * of Redis's user `operator`; the file is readable by its owner only.
  */
 export interface StackRecord extends RunningPrograms {
   pid: number
@@ -22,12 +22,12 @@ export async function writeRecord(path: string, record: StackRecord): Promise<vo
   await rename(draft, path)
 }
 
-/** Removes the record if it is that of this process. */
+/** Removes the record if this process wrote it. */
 export async function removeRecord(path: string): Promise<void> {
   if ((await readRecord(path))?.pid === process.pid) await rm(path, { force: true })
 }
 
-/** The record of a stack, running or not. Null if there is none, or none that is valid. */
+/** The record of a stack, running or not. Null if it does not exist or is invalid. */
 export async function readRecord(path: string): Promise<StackRecord | null> {
   try {
     const record: StackRecord | null = JSON.parse(await readFile(path, 'utf8'))
@@ -36,14 +36,13 @@ export async function readRecord(path: string): Promise<StackRecord | null> {
     return urls.every((url) => url !== undefined && URL.canParse(url)) ? record : null
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
-    if (code === undefined || code === 'ENOENT') return null // not JSON, or of another shape
+    if (code === undefined || code === 'ENOENT') return null // no file, or not a valid record
     throw error
   }
 }
 
 /**
- * The record of a stack that runs. Process ids are reused, so one of its APIs must accept
- * connections, too.
+ * The record of a running stack. One of its APIs must accept connections, too, because process ids are reused.
  */
 export async function runningStack(path: string): Promise<StackRecord | null> {
   const record = await readRecord(path)
@@ -53,8 +52,8 @@ export async function runningStack(path: string): Promise<StackRecord | null> {
 }
 
 /**
- * The programs of a killed stack that still run: the process has the recorded id and accepts
- * connections at the recorded address.
+ * The programs of a killed stack that are still running: the process with the recorded id accepts connections at the
+ * recorded address.
  */
 export async function leftBehind(path: string): Promise<{ what: string; pid: number }[]> {
   const record = await readRecord(path)
@@ -73,11 +72,11 @@ export async function leftBehind(path: string): Promise<{ what: string; pid: num
   return found.flat()
 }
 
-/** Whether this process accepts connections at an address. */
+/** Whether the process `pid` accepts connections at `url`. */
 async function isBehind(url: string, pid: number): Promise<boolean> {
   const { protocol, port } = new URL(url)
   const holders = protocol === 'unix:' ? [] : await listenersOn(Number(port))
-  // Where the holders are unknown, anything that accepts connections there counts.
+  // If the processes are unknown, any server at the address counts.
   return holders.length === 0 ? await answers(url) : holders.some((holder) => holder.pid === pid)
 }
 

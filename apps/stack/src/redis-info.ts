@@ -8,9 +8,9 @@ type Info = ReadonlyMap<string, string>
 /** Identifies a Redis. */
 export interface RedisFacts {
   version: string
-  /** Such as `patched-ce8d76da85e6`; null if it is not a build of ours. */
+  /** Such as `patched-ce8d76da85e6`; null if it is not one of our builds. */
   build: string | null
-  /** Threads that read and write sockets, including the main thread; null where Redis does not say. */
+  /** Threads that read and write sockets, including the main thread; null if unknown. */
   ioThreads: number | null
   pid: number
 }
@@ -27,21 +27,23 @@ export function factsOf(info: Info): RedisFacts {
   }
 }
 
-/** Counters since the server's start, without the monitor's own share. */
+/** Counters since the start of the server, without the monitor's own commands. */
 export interface RedisReading {
-  /** CPU time of the whole process, user and system, in seconds. */
+  /** CPU time of the whole process, user and kernel, in seconds. */
   cpuSeconds: number
-  /** The parts of it in the program and in the kernel. */
+  /** User part of `cpuSeconds`. */
   userCpuSeconds: number
+  /** Kernel part of `cpuSeconds`. */
   kernelCpuSeconds: number
-  /** The main thread's part of it; null where Redis does not report it. */
+  /** The main thread's part of `cpuSeconds`; null if Redis does not report it. */
   mainThreadCpuSeconds: number | null
   connections: number
   commands: number
   /** Reads from sockets; fewer than `commands` if several commands arrive at once. */
   reads: number
-  /** Bytes that Redis received and sent, the monitor's included. */
+  /** Bytes that Redis received, including those of the monitor. */
   netInputBytes: number
+  /** Bytes that Redis sent, including those to the monitor. */
   netOutputBytes: number
   /** By command, without the monitor's INFO. */
   commandStats: ReadonlyMap<string, CommandStats>
@@ -50,9 +52,8 @@ export interface RedisReading {
 /**
  * The counters of an INFO reply.
  *
- * @param answered how many INFO commands of the monitor were answered before this one. Redis counts
- *   a command after running it, but reads it before: the reply has `answered` of its commands and
- *   one more of its reads.
+ * @param answered number of earlier INFO commands of the monitor. Redis counts a read before, and a command after, it
+ *   executes the command: the reply includes `answered` of the monitor's commands, and one more of its reads.
  */
 export function readingOf(info: Info, answered: number): RedisReading {
   const number = (name: string) => Number(info.get(name) ?? Number.NaN)
@@ -75,9 +76,9 @@ export function readingOf(info: Info, answered: number): RedisReading {
   }
 }
 
-/** A connection that monitors a Redis by INFO. */
+/** A connection that monitors a Redis with INFO. */
 export class RedisMonitor {
-  /** Resolves when the connection was lost; not after `close`. */
+  /** Resolves when the connection is lost; not after `close`. */
   readonly lost: Promise<void>
   readonly #client: Redis
   #answered = 0
@@ -88,8 +89,8 @@ export class RedisMonitor {
   }
 
   /**
-   * @param replyTimeoutMs for each reply.
-   * @throws Problem when there is no Redis at `url`, or it refuses the credentials or the database.
+   * @param replyTimeoutMs timeout per reply.
+   * @throws Problem if there is no Redis at `url`, or if it rejects the credentials or the database.
    */
   static async connect(url: string, replyTimeoutMs = 10_000): Promise<RedisMonitor> {
     const { options } = redisAddress(url)
@@ -103,18 +104,18 @@ export class RedisMonitor {
       retryStrategy: () => null,
       connectionName: 'onetrip-load',
     })
-    let reason = '' // of a failed connect(), which itself only says that the connection is closed
+    let reason = '' // the error of connect() itself says only that the connection is closed
     client.on('error', (error: Error) => {
       reason = error.message
     })
     const monitor = new RedisMonitor(client)
     try {
       await client.connect()
-      if (options.db) await client.select(options.db) // ioredis goes on with database 0 if it cannot
-      await monitor.facts() // makes sure that the credentials are right
+      if (options.db) await client.select(options.db) // on an error, ioredis would use database 0
+      await monitor.facts() // checks the credentials
       return monitor
     } catch (error) {
-      if (client.status !== 'end') client.disconnect() // which would wait for the closed one
+      if (client.status !== 'end') client.disconnect() // would wait forever for a closed connection
       const why = reason || messageOf(error)
       throw new Problem(`The Redis at ${hideCredentials(url)} cannot be used: ${why}`)
     }
@@ -125,7 +126,7 @@ export class RedisMonitor {
     return { ...facts, ioThreads: facts.ioThreads ?? (await this.#configuredThreads()) }
   }
 
-  /** Whether it is a primary, not a replica. */
+  /** Whether the server is a primary, not a replica. */
   async isPrimary(): Promise<boolean> {
     return (await this.#info()).get('role') === 'master'
   }
@@ -135,7 +136,7 @@ export class RedisMonitor {
     return readingOf(await this.#info(), answered)
   }
 
-  /** Of a Redis before 8, whose INFO does not list them; null where reading the configuration is not allowed. */
+  /** I/O threads of a Redis before 8, whose INFO does not list them; null without permission for CONFIG GET. */
   async #configuredThreads(): Promise<number | null> {
     const reply = await this.#client.call('CONFIG', 'GET', 'io-threads').catch(() => null)
     return Array.isArray(reply) ? Number(reply[1]) || null : null
@@ -164,7 +165,7 @@ export async function redisFacts(url: string): Promise<RedisFacts> {
 
 type AllCommands = ReadonlyMap<string, CommandStats>
 
-/** What was called between two readings, without `own` calls of the one who reads. */
+/** The commands called between two readings, without the `own` calls of the reader. */
 export function commandsBetween(
   before: AllCommands,
   after: AllCommands,

@@ -5,11 +5,11 @@ import { RedisMonitor, type RedisReading } from './redis-info.ts'
 export type Monitor = Pick<RedisMonitor, 'read' | 'lost' | 'close'>
 
 /**
- * Monitors the nodes of a cluster that can be reached, or a single Redis. Of a cluster, the CPU time is that of
- * all nodes; the rest counts at the primaries only, since replicas repeat their commands.
+ * Monitors a single Redis, or the reachable nodes of a cluster. For a cluster, CPU time is that of all nodes; other
+ * counters are those of the primaries only, because replicas repeat their commands.
  *
- * @param urls Of all nodes.
- * @throws Problem as `RedisMonitor.connect`, when no node can be reached.
+ * @param urls URLs of all nodes.
+ * @throws Problem as `RedisMonitor.connect` if no node is reachable.
  */
 export async function monitorAll(
   urls: readonly string[],

@@ -8,25 +8,25 @@ const redisCli = fileURLToPath(new URL('../../server-build/src/cli.ts', import.m
 
 export const redisBuilds = ['patched', 'stock', 'baseline'] as const
 type Series = (typeof redisBuilds)[number]
-/** A build, or one with the first patches of its series: `patched@0005` ends with patch 0005. */
+/** A build, or the build with only the first patches of its series: `patched@0005` ends with patch 0005. */
 export type RedisBuild = Series | `${Series}@${string}`
 
-/** A parser for commander. */
+/** Parses the name of a build, for commander. */
 export function redisBuild(name: string): RedisBuild {
   const series = redisBuilds.find((build) => build === name.replace(/@\d{4}$/, ''))
   if (series) return name as RedisBuild
   throw new InvalidArgumentError(
-    `Allowed choices are ${redisBuilds.join(', ')}. patched@0005 is patched with its patches up to 0005.`,
+    `Allowed choices are ${redisBuilds.join(', ')}. patched@0005 has the patches of patched up to 0005.`,
   )
 }
 
 /**
- * Builds a Redis, or redis-cli and redis-benchmark (`tools`), if that has not happened yet. Its progress
- * goes straight to the user.
+ * Builds a Redis, or redis-cli and redis-benchmark (`tools`), if the build is missing or outdated. Shows the progress
+ * to the user.
  *
  * @returns the folder with the programs.
- * @throws Problem when it fails; the build has printed why. The reason of `signal`, after which no
- *   compiler is left.
+ * @throws Problem if the build fails; the build has printed the reason. The reason of `signal`; no compiler is left
+ *   running then.
  */
 export async function buildRedis(
   build: RedisBuild | 'tools',
@@ -37,35 +37,32 @@ export async function buildRedis(
     name: 'the build of Redis',
     command: process.execPath,
     args: [redisCli, 'build', build],
-    showErrors: true, // progress is there
-    killSignal: 'SIGTERM', // killed, it would leave its compilers
+    showErrors: true, // the progress
+    killSignal: 'SIGTERM', // SIGKILL would leave its compilers running
   })
   const stop = () => void program.stop()
   signal?.addEventListener('abort', stop)
   const { code } = await program.exited
   signal?.removeEventListener('abort', stop)
   signal?.throwIfAborted()
-  if (code !== 0) throw new Problem(`Redis (${build}) could not be built; the reason is above.`)
+  if (code !== 0) throw new Problem(`Could not build Redis (${build}); see the error above.`)
   return program.lastLines.at(-1)?.slice(`${build}: `.length) ?? ''
 }
 
 export interface RedisOptions {
   /** Default `patched`. */
   build?: RedisBuild
-  /** What it is called in messages. Default: Redis, and the build. */
+  /** Name in messages. Default: `Redis (<build>)`. */
   name?: string
-  /** TCP port on loopback; 0, the default, listens on the Unix socket only. */
+  /** TCP port on loopback. Default 0: Unix socket only. */
   port?: number
-  /** Path of its Unix socket. Default: none, which needs a port. */
+  /** Path of the Unix socket. Default: none; then `port` is required. */
   socket?: string
-  /** Where Redis keeps its files. */
+  /** Data directory. */
   directory: string
-  /**
-   * Folder of the users' passwords, made where absent (see `withPasswordOf`). Default: no users, no
-   * passwords.
-   */
+  /** Folder of the users' passwords; missing ones are generated (see `withPasswordOf`). Default: no users. */
   secrets?: string | undefined
-  /** As a node of a cluster, with this port for the cluster bus. */
+  /** Starts a node of a cluster, with this port for the cluster bus. */
   busPort?: number
   /** Further configuration, such as `{ appendfsync: 'always' }`. */
   config?: Record<string, string>
@@ -74,10 +71,10 @@ export interface RedisOptions {
 }
 
 /**
- * Starts a Redis through the command line of `apps/server-build` and waits until it accepts
- * connections. The process is the server itself: its id is the server's, a signal reaches it.
+ * Starts a Redis with the command line of `apps/server-build` and waits until it accepts connections. The process
+ * is the server itself: it has the server's pid and gets its signals.
  *
- * @throws ProgramError when it does not start.
+ * @throws ProgramError if it does not start.
  */
 export async function startRedis(options: RedisOptions): Promise<Program> {
   const { build = 'patched', port = 0, socket, directory, secrets, busPort, signal } = options
@@ -93,7 +90,7 @@ export async function startRedis(options: RedisOptions): Promise<Program> {
       ...(busPort === undefined ? [] : ['--cluster']),
       ...['--', ...Object.entries(config).flatMap(([key, value]) => [`--${key}`, value])],
     ],
-    // The last line of the start. "connections unix" since Redis 7.2, "connections at <path>" before.
+    // The last line that Redis logs at its start: "connections unix" since 7.2, "connections at <path>" before.
     ready:
       socket === undefined
         ? /ready to accept connections/i

@@ -7,32 +7,33 @@ import { openRelay, type RelayOptions } from './relay/relay.ts'
 import { bandwidth, duration, endpoint } from './relay/units.ts'
 import { print, printError, surviveClosedOutput } from './terminal.ts'
 
-/** The command line of the relay, without an action. */
+/** The command line of the relay, without its action. */
 export function relayCommand(): Command {
   return new Command('relay')
     .description('simulate a distant link: forward connections with a delay and a bandwidth')
     .requiredOption('--listen <address>', 'host:port (port 0: any) or path of a socket', endpoint)
-    .requiredOption('--to <address>', 'where the server is: host:port or path', endpoint)
-    .option('--round-trip <time>', 'there and back: 0.271ms, 135us, 2s', duration, 0)
+    .requiredOption('--to <address>', 'address of the server: host:port or path', endpoint)
+    .option('--round-trip <time>', 'round-trip time: 0.271ms, 135us, 2s', duration, 0)
     .addOption(
-      new Option('--bandwidth <rate>', 'each way, shared by all connections: 1Gb/s, 1.8Mb/s')
+      new Option('--bandwidth <rate>', 'per direction, for all connections: 1Gb/s, 1.8Mb/s')
         .argParser(bandwidth)
         .default(Number.POSITIVE_INFINITY, 'unlimited'),
     )
     .addHelpText(
       'after',
       `
-Both addresses must be on this machine: 127.0.0.0/8, [::1], localhost, or a Unix socket. Half of the round
-trip is spent each way. The bandwidth counts bytes of the stream, without headers of packets. A connection
-has at most twice what the link holds (at least 64 KiB) in flight each way; then its sender waits.
+Both addresses must be on this machine: 127.0.0.0/8, [::1], localhost, or a Unix socket. Each direction
+delays by half of the round-trip time. The bandwidth counts payload bytes, without packet headers. A
+connection has at most twice the bandwidth-delay product (at least 64 KiB) in flight per direction; then
+its sender waits.
 
-The relay prints a line of JSON when it listens, and one for each command or event. It ends at SIGTERM or
-SIGINT, or when its standard input ends. From a pipe or a terminal, it reads commands, one per line:
+The relay prints a line of JSON when it listens, and one for each command or event. It exits on SIGTERM or
+SIGINT, or when its standard input ends. It reads commands from a pipe or a terminal, one per line:
   cut                 reset every open connection, at both ends
-  cut replies 100     the same, after 100 more bytes of replies of that connection
-  cut requests 100    or of requests
-  stall               let nothing through, either way; connections stay open
-  resume              go on
+  cut replies 100     reset each connection after 100 more bytes of its replies
+  cut requests 100    reset each connection after 100 more bytes of its requests
+  stall               forward nothing in either direction; connections stay open
+  resume              forward again
 
 Example:
   npm run load -- relay --listen 127.0.0.1:7000 --to 127.0.0.1:6390 --round-trip 48ms --bandwidth 1.8Mb/s`,
@@ -42,9 +43,9 @@ Example:
 const report = (event: string, details: object = {}) => print(JSON.stringify({ event, ...details }))
 
 /**
- * Runs a relay until `signal` is aborted or standard input, if it is a pipe or a terminal, ends.
+ * Runs a relay until `signal` is aborted, or until standard input ends if it is a pipe or a terminal.
  *
- * @throws Problem when it cannot listen.
+ * @throws Problem if it cannot listen.
  */
 export async function runRelay(options: RelayOptions, signal: AbortSignal): Promise<void> {
   const onCut = (withheld: number) => report('connection cut', { withheld })
@@ -63,7 +64,7 @@ export async function runRelay(options: RelayOptions, signal: AbortSignal): Prom
   report('listening', { address: relay.address })
   await over
   await relay.close()
-  process.stdin.destroy() // or it keeps the process alive
+  process.stdin.destroy() // otherwise it keeps the process alive
 }
 
 function execute(relay: Awaited<ReturnType<typeof openRelay>>, line: string): void {

@@ -16,15 +16,15 @@ import { type RedisBuild, startRedis } from './redis.ts'
 /** A Redis that the stack starts. */
 export interface OwnRedis {
   kind: 'own'
-  /** Unless REDIS_SERVER names an installed redis-server. */
+  /** Ignored if REDIS_SERVER is set. */
   build: RedisBuild
   transport: Transport
   port: number
-  /** Folder for its socket. */
+  /** Folder for the socket. */
   run: string
-  /** Folder where it keeps its data. */
+  /** Data directory. */
   directory: string
-  /** Folder of its users' passwords, made where absent. */
+  /** Folder of the users' passwords; missing ones are generated. */
   secrets: string
   /** Further configuration, such as `{ 'io-threads': '3' }`. */
   config?: Record<string, string>
@@ -33,11 +33,11 @@ export interface OwnRedis {
 /** A Redis Cluster that the stack starts: three primaries, each with a replica. */
 export interface OwnCluster extends Omit<OwnRedis, 'kind' | 'transport' | 'run'> {
   kind: 'cluster'
-  /** Of the first node; the others have the next ones, and after them the cluster buses. */
+  /** Port of the first node. The other nodes have the next ports, and the cluster buses those after. */
   port: number
 }
 
-/** A Redis that runs already, and is left running. */
+/** A Redis that is already running, and is left running. */
 export interface ForeignRedis {
   kind: 'foreign'
   url: string
@@ -45,32 +45,35 @@ export interface ForeignRedis {
 
 export type WantedRedis = OwnRedis | OwnCluster | ForeignRedis
 
-/** What the start of a stack's Redis needs besides. */
+/** Further options for the start of a stack's Redis. */
 export interface RedisStartOptions {
-  /** Cancels the start; what runs by then is stopped. */
+  /** Cancels the start and stops what is running. */
   signal: AbortSignal
-  /** Called with what happens next during the start, such as `Starting the APIs`. */
+  /** Called with the next step of the start, such as `Starting the APIs`. */
   onStep?: (text: string) => void
-  /** Called with lines about nodes of a cluster that end by themselves, which the stack survives. */
+  /** Called with messages about nodes of a cluster that exit. The stack keeps running. */
   onLoss?: (line: string) => void
 }
 
 /** The Redis of a running stack. */
 export interface RunningRedis {
-  /** For monitoring: of an own Redis, with the user `operator` and the password. Of a cluster, the first node. */
+  /**
+   * URL for monitoring. If the stack started Redis, it contains the user `operator` and the password. For a cluster,
+   * the URL of the first node.
+   */
   url: string
   transport: Transport
-  /** The build that was started, `installed` (REDIS_SERVER) or `foreign`. */
+  /** The name of the build, `installed` (REDIS_SERVER) or `foreign`. */
   build: string
-  /** Null for a foreign one, and for a cluster. */
+  /** Null for a foreign Redis, and for a cluster. */
   pid: number | null
-  /** Path of an own Redis's Unix socket, whichever transport the APIs use. A cluster has none. */
+  /** Path of the Unix socket, for any transport of the APIs. Null for a foreign Redis, and for a cluster. */
   socket: string | null
-  /** Of a cluster; with URLs as above, and with what each was when the cluster was ready. */
+  /** The nodes of a cluster, with URLs as above and their roles when the cluster was ready. */
   nodes?: readonly {
     url: string
     pid: number
-    /** The address of its primary; null for a primary. */
+    /** Address of the primary; null for a primary. */
     replicaOf: string | null
   }[]
 }
@@ -78,27 +81,27 @@ export interface RunningRedis {
 // Redis may have to write to disk.
 const REDIS_GRACE_MS = 20_000
 
-/** A Redis that a stack uses, and how to stop what was started for it. */
+/** The Redis of a stack. `stop` stops only what the stack started. */
 export interface UsedRedis {
-  /** For the APIs. */
+  /** Address and credentials for the APIs. */
   target: RedisTarget
   record: RunningRedis
   stop(): Promise<void>
 }
 
-/** What happens when a server ends by itself. */
+/** How the stack reacts to servers that exit. */
 interface Watch {
-  /** Ends the stack when this program ends. */
+  /** Ends the stack when this program exits. */
   watch(program: Program): void
-  /** Ends the stack, which has lost this program. */
+  /** Ends the stack, because this program has exited. */
   lose(program: Program): void
   stopping(): boolean
 }
 
 /**
- * Starts the Redis of a stack, or takes the foreign one.
+ * Starts the Redis of a stack, or uses the foreign one.
  *
- * @throws as `startRedis` and `startCluster`; nothing is left running then.
+ * @throws as `startRedis` and `startCluster`; no server is left running then.
  */
 export async function useRedis(
   wanted: WantedRedis,
@@ -116,7 +119,7 @@ function foreignRedis({ url }: ForeignRedis): UsedRedis {
   return { target: { url }, record, stop: async () => {} }
 }
 
-/** The build that runs, and the folder of secrets: an installed server may be too old for our users. */
+/** The build and the folder of secrets. Without secrets for an installed server: it may be too old for our users. */
 const builtOrInstalled = ({ build, secrets }: Pick<OwnRedis, 'build' | 'secrets'>) =>
   process.env.REDIS_SERVER ? { build: 'installed', secrets: undefined } : { build, secrets }
 

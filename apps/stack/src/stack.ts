@@ -13,38 +13,33 @@ import {
 export interface StackOptions extends Omit<CommonApiOptions, 'signal'>, RedisStartOptions {
   redis: WantedRedis
   apis: readonly OwnApiOptions[]
-  /** Starts the demo service, which the APIs reach at a socket in this folder. Default: no demo service. */
+  /** Starts the demo service, with its socket in the folder `run`. Default: no demo service. */
   demo?: { run: string } | undefined
-  /** Called with each line that an API or the demo service (`demo`) prints. */
+  /** Called with each line of output of an API or the demo service (`demo`). */
   onApiLine?: (variant: string, line: string) => void
 }
 
-/** What runs in a stack. */
+/** The programs of a running stack. */
 export interface RunningPrograms {
   readonly redis: RunningRedis
   readonly apis: readonly { variant: string; url: string; pid: number }[]
 }
 
 export interface Stack extends RunningPrograms {
-  /** Resolves with the first program that ended by itself; of a cluster only when the last node has ended. */
+  /** Resolves with the first program that exits unexpectedly. For a cluster, only when the last node has exited. */
   readonly lost: Promise<Program>
-  /**
-   * Stops the demo service with the race that it runs, the APIs, which answer the requests in flight, and
-   * Redis. Never rejects.
-   */
+  /** Stops the demo service with its race, the APIs (which answer requests in flight), and Redis. Never rejects. */
   stop(): Promise<void>
 }
 
-// An API waits for the answers in flight, not for its clients.
+// An API finishes requests in flight, but does not wait for its clients.
 const API_GRACE_MS = 10_000
 const DEMO_GRACE_MS = 20_000
 
 /**
- * Starts Redis (unless it is a foreign one) and then the APIs, each as a process of its own, and
- * waits until all of them are ready.
+ * Starts Redis (unless it is foreign), then the APIs, each as a separate process, and waits until all are ready.
  *
- * @throws ProgramError when one of them does not start; the reason of `signal`. Nothing is left
- *   running then.
+ * @throws ProgramError if a program does not start; the reason of `signal`. No program is left running then.
  */
 export async function startStack(options: StackOptions): Promise<Stack> {
   const { redis: wanted, apis: wantedApis, demo: wantedDemo, onApiLine, ...common } = options

@@ -23,14 +23,14 @@ async function checkThatItCanStart(settings: StartSettings): Promise<void> {
     throw new Problem(
       `Onetrip is already running (process ${running.pid}, since ${running.startedAt}):\n` +
         running.apis.map(({ variant, url }) => `  ${variant.padEnd(10)} ${url}\n`).join('') +
-        `Stop it with Ctrl-C where it runs, or with: kill ${running.pid}\n` +
-        'For a second one beside it, set ONETRIP_STATE to another folder, and other ports.',
+        `Stop it with Ctrl-C in its terminal, or with: kill ${running.pid}\n` +
+        'To run a second one, set ONETRIP_STATE to another folder and choose other ports.',
     )
   }
   const left = await leftBehind(place.record)
   if (left.length > 0) {
     throw new Problem(
-      'An earlier Onetrip was killed, and some of its programs are still running:\n' +
+      'Onetrip was killed earlier, and some of its programs are still running:\n' +
         left.map(({ what, pid }) => `  ${what}, process ${pid}\n`).join('') +
         `End them with: kill ${left.map(({ pid }) => pid).join(' ')}`,
     )
@@ -56,8 +56,8 @@ async function start(settings: StartSettings, signal: AbortSignal): Promise<Stac
   if (redis.kind === 'foreign') await redisFacts(redis.url)
   else if (installed === null) await buildRedis(redis.build, signal)
   const sessionSecret = await keptSecret(place.secret)
-  process.env.REPORT_FILE ||= place.report // what the APIs show at /report
-  await mkdir(dirname(place.report), { recursive: true }) // or the APIs warn that it is missing
+  process.env.REPORT_FILE ||= place.report // the APIs serve it at /report
+  await mkdir(dirname(place.report), { recursive: true }) // without the folder, the APIs print a warning
   return await step('Starting Redis and the APIs', (onStep) =>
     startStack({
       ...{ redis, host, sessionSecret, signal, onStep },
@@ -68,7 +68,7 @@ async function start(settings: StartSettings, signal: AbortSignal): Promise<Stac
       ],
       env: {
         LOG_LEVEL: process.env.LOG_LEVEL || 'warn',
-        RISK_FEATURES: process.env.RISK_FEATURES || 'true', // the demo page shows them
+        RISK_FEATURES: process.env.RISK_FEATURES || 'true', // for the demo page
       },
       onApiLine: (variant, line) => print(`${variant}: ${line}`),
       onLoss: printError,
@@ -76,7 +76,7 @@ async function start(settings: StartSettings, signal: AbortSignal): Promise<Stac
   )
 }
 
-/** Runs the stack until it is interrupted or loses a program. Returns the exit code. */
+/** Runs the stack until an interrupt, or until a program exits unexpectedly. Returns the exit code. */
 async function run(settings: StartSettings, signal: AbortSignal): Promise<number> {
   const { redis, apis, lost, stop } = await start(settings, signal)
   try {
@@ -87,7 +87,7 @@ async function run(settings: StartSettings, signal: AbortSignal): Promise<number
     await Promise.race([lost, signal.aborted || once(signal, 'abort')])
     if (signal.aborted) return 0
     printError(`\n${(await endOf(await lost)).message}`)
-    printError('Stopping the rest.')
+    printError('Stopping the other programs.')
     return 1
   } finally {
     await step('Stopping the APIs, then Redis', stop)

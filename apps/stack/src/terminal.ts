@@ -4,10 +4,10 @@ import ora, { type Ora } from 'ora'
 const SLOW_MS = 2_000
 
 /**
- * Ignores errors of standard output and error (a closed terminal, `| head`), so that this process
- * lives on to stop its programs.
+ * Ignores errors of standard output and standard error (a closed terminal, `| head`), so that this process can still
+ * stop its programs.
  *
- * @param then is called once when standard output has failed.
+ * @param then called once when standard output fails.
  */
 export function surviveClosedOutput(then: () => void = () => {}): void {
   process.stderr.on('error', () => {})
@@ -16,8 +16,8 @@ export function surviveClosedOutput(then: () => void = () => {}): void {
 }
 
 /**
- * Whether standard error is a terminal that can show a spinner. On one with zero columns, as some
- * wrappers have it, ora would loop for ever.
+ * Whether standard error is a terminal that can show a spinner. With zero columns (some wrappers), ora would loop
+ * forever.
  */
 export function isLive(): boolean {
   return process.stderr.isTTY && process.stderr.columns > 0
@@ -27,14 +27,14 @@ export const print = (text = ''): void => void process.stdout.write(`${text}\n`)
 
 export const printError = (text: string): void => void process.stderr.write(`${text}\n`)
 
-/** A spinner that leaves Ctrl-C and the keyboard alone. */
+/** A spinner that does not intercept Ctrl-C or the keyboard. */
 export const spinner = (text: string): Ora => ora({ text, discardStdin: false, hideCursor: false })
 
 /**
- * Shows progress while some work is done: a spinner in a terminal, which is removed afterwards;
- * elsewhere a line if the work takes longer than two seconds.
+ * Shows progress during `work`: a temporary spinner in a terminal; elsewhere, a line if the work takes longer than two
+ * seconds.
  *
- * @param work gets a function that names its next part, which is then shown in the same way.
+ * @param work gets a function that shows the next step in the same way.
  */
 export async function step<T>(
   text: string,

@@ -4,16 +4,16 @@ import { setTimeout as delay } from 'node:timers/promises'
 export interface UntilOptions {
   /** Default: no limit. */
   timeoutMs?: number
-  /** The pause between two calls in ms. Default 50. */
+  /** Pause between two calls, in ms. Default 50. */
   everyMs?: number
   signal?: AbortSignal | undefined
 }
 
 /**
- * Calls `condition` again and again until it returns true.
+ * Calls `condition` repeatedly until it returns true.
  *
- * @returns false if it has not done so after `timeoutMs`.
- * @throws whatever `condition` throws; an AbortError after an abort.
+ * @returns false after `timeoutMs`.
+ * @throws errors of `condition`; an AbortError after an abort.
  */
 export async function until(
   condition: () => boolean | Promise<boolean>,
@@ -27,9 +27,9 @@ export async function until(
   return true
 }
 
-/** What `work` resolves with. @throws the reason of the signal, as soon as it is aborted. */
+/** Resolves with the result of `work`. @throws the reason of the signal as soon as it is aborted. */
 export async function unlessAborted<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
-  work.catch(() => {}) // it may fail after the signal
+  work.catch(() => {}) // it may reject after the abort
   signal.throwIfAborted()
   const done = new AbortController()
   const aborted = once(signal, 'abort', { signal: done.signal }).then(() => {

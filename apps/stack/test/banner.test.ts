@@ -41,7 +41,7 @@ function printed(
   return stripVTControlCharacters(banner(stack, redis, { ...settings, ...given }))
 }
 
-test('says where everything is, and on which Redis', () => {
+test('shows all addresses and the Redis build', () => {
   const text = printed({})
   expect(text).toContain('http://127.0.0.1:3000')
   expect(text).toContain('http://127.0.0.1:3001')
@@ -53,7 +53,7 @@ test('says where everything is, and on which Redis', () => {
   expect(text).not.toContain('NOT')
 })
 
-test('names the nodes of a cluster, each primary with its replicas', () => {
+test('lists the nodes of a cluster, each primary with its replicas', () => {
   const { build, port, secrets, directory } = settings.redis as OwnRedis
   const node = (port: number, replicaOf: string | null) => ({
     ...{ url: `redis://operator:secret@127.0.0.1:${port}`, pid: port, replicaOf },
@@ -73,17 +73,17 @@ test('names the nodes of a cluster, each primary with its replicas', () => {
   expect(text).not.toContain('secret@')
 })
 
-test('names the demo page, and the race if there is one', () => {
-  expect(printed({})).toContain('http://127.0.0.1:3000/   the demo page, with a race')
-  expect(printed({ race: false })).toMatch(/http:\/\/127.0.0.1:3000\/ {3}the demo page\n/)
+test('shows the demo page, and the race if it is on', () => {
+  expect(printed({})).toMatch(/Demo page +http:\/\/127\.0\.0\.1:3000\/ {3}with a race/)
+  expect(printed({ race: false })).toMatch(/Demo page +http:\/\/127\.0\.0\.1:3000\/\n/)
 })
 
-test('the lines to try log in as the API wants it', () => {
+test('the example requests log in with the credentials that the API expects', () => {
   expect(printed({})).toContain(`-d '{"user":"ada"}'`)
   expect(printed({ passwords: true })).toContain(`-d '{"user":"ada","password":"…"}'`)
 })
 
-test("says that somebody else's Redis is not the patched one, and keeps its password", () => {
+test('marks a foreign Redis as not patched and hides its password', () => {
   const redis = { kind: 'foreign', url: 'redis://me:secret@127.0.0.1:6379' } as const
   const text = printed({ redis }, { ...facts, build: null, ioThreads: 1 })
   expect(text).toContain('redis://127.0.0.1:6379 (REDIS_URL), NOT the patched build')
@@ -91,7 +91,7 @@ test("says that somebody else's Redis is not the patched one, and keeps its pass
   expect(text).not.toContain('secret')
 })
 
-test('says that an installed Redis is not the patched one', () => {
+test('marks an installed Redis as not patched', () => {
   const text = printed({ installed: '/usr/bin/redis-server' }, { ...facts, build: null })
   expect(text).toContain('/usr/bin/redis-server (REDIS_SERVER), NOT the patched build')
 })

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { accessibilityFaults, browserOfThisFile, overflowOf } from '../src/testing/browser.ts'
 import { chromiumPath } from '../src/testing/find-chromium.ts'
 
-describe.skipIf(!chromiumPath)('what the browser tests look for is found', () => {
+describe.skipIf(!chromiumPath)('the checks of the browser tests find', () => {
   const browser = browserOfThisFile()
   const head =
     '<!doctype html><html lang="en"><title>t</title><meta name="viewport" content="width=device-width">'

@@ -19,9 +19,9 @@ test.runIf(process.platform === 'linux')('an abort ends a build', async () => {
   expect(await builds()).toEqual([])
 })
 
-test('a build that fails is a problem', async () => {
+test('a failed build throws a Problem', async () => {
   const home = await temporaryFolder()
   vi.stubEnv('ONETRIP_HOME', home)
   vi.stubEnv('REDIS_SOURCE', join(home, 'none.tar.gz'))
-  await expect(buildRedis('patched')).rejects.toThrow('Redis (patched) could not be built')
+  await expect(buildRedis('patched')).rejects.toThrow('Could not build Redis (patched)')
 })

@@ -12,38 +12,38 @@ const wanted = (port: number, extra: Partial<WantedPort> = {}): WantedPort => ({
   ...extra,
 })
 
-test('free ports are different, free, and none that a connection of a client may take', async () => {
+test('free ports are different, free, and below the ephemeral ports', async () => {
   const ports = await freePorts(30)
   expect(new Set(ports).size).toBe(30)
   expect(Math.max(...ports)).toBeLessThan(32_768)
   await checkPorts(ports.map((port) => wanted(port)))
 })
 
-test('a taken port is named, with what it is for and what changes it', async () => {
+test('the error for a port in use names the port, its purpose and the option that changes it', async () => {
   const [free = 0] = await freePorts(1)
   const taken = await listening()
   const checked = checkPorts([wanted(free), wanted(taken, { what: 'Redis', how: '--redis-port' })])
   await expect(checked).rejects.toThrow(new RegExp(`${taken}.*Redis.*--redis-port`))
 })
 
-test.runIf(process.platform === 'linux')('the process that has a taken port is named', async () => {
+test.runIf(process.platform === 'linux')('names the process that uses a port', async () => {
   const port = await listening({ port: 0, host: '::' })
   await expect(checkPorts([wanted(port)])).rejects.toThrow(
-    `is taken by node (process ${process.pid}). Choose another with --port or PORT, or end it: kill ${process.pid}`,
+    `is already in use by node (process ${process.pid}). Choose another with --port or PORT, or end it: kill ${process.pid}`,
   )
 })
 
-test('one port cannot be for two', async () => {
+test('two programs cannot use the same port', async () => {
   const [port = 0] = await freePorts(1)
   const checked = checkPorts([wanted(port), wanted(port, { how: '--naive-port' })])
   await expect(checked).rejects.toThrow(/--port.*--naive-port/)
 })
 
-test('an address of another machine is refused', async () => {
+test('rejects an address of another machine', async () => {
   await expect(checkPorts([wanted(0, { host: '192.0.2.1' })])).rejects.toThrow('192.0.2.1')
 })
 
-test('where an API that listens everywhere is reached from here', () => {
+test('the local URL of an API that listens on all addresses', () => {
   expect(apiUrl('0.0.0.0', 3000)).toBe('http://127.0.0.1:3000')
   expect(apiUrl('::', 3000)).toBe('http://[::1]:3000')
   expect(apiUrl('127.0.0.1', 3000)).toBe('http://127.0.0.1:3000')
@@ -88,15 +88,15 @@ test.for([
   expect(hideCredentials(url)).toBe(shown)
 })
 
-test('load goes to another machine only when the user claims it', () => {
+test('load on another machine requires --i-own-this-host', () => {
   requireOwnHost('unix:///run/redis.sock', false)
   requireOwnHost('redis://10.0.0.1', true)
   expect(() => requireOwnHost('redis://me:secret@10.0.0.1', false)).toThrow(
-    'redis://10.0.0.1 is not this machine. If it is yours to put load on, say so with --i-own-this-host.',
+    'redis://10.0.0.1 is not this machine. If you own that host, add --i-own-this-host.',
   )
 })
 
-test('a socket in any folder has a URL', () => {
+test('the path of a socket can have any characters', () => {
   for (const path of ['/tmp/x/redis.sock', '/tmp/c#/100 %/why?/redis.sock']) {
     expect(redisAddress(unixUrl(path)).options).toMatchObject({ path })
   }

@@ -14,7 +14,7 @@ function node(script: string, options: Partial<ProgramOptions> = {}) {
 }
 
 describe('startProgram', () => {
-  test('waits for a line, and stops by SIGTERM', async () => {
+  test('waits for a line of output; stop() sends SIGTERM', async () => {
     const program = await node(`console.log('ready'); setInterval(() => {}, 1000)`)
     expect(isAlive(program.pid)).toBe(true)
     expect(await program.stop()).toEqual({ code: null, signal: 'SIGTERM' })
@@ -35,7 +35,7 @@ describe('startProgram', () => {
     await (await starting).stop()
   })
 
-  test('stops waiting when the program ends, and shows its last lines', async () => {
+  test('throws the last lines of output if the program exits', async () => {
     let gaveUp = false
     const starting = node(`console.error('no Redis'); process.exit(3)`, {
       async ready(signal) {
@@ -47,7 +47,7 @@ describe('startProgram', () => {
     expect(gaveUp).toBe(true)
   })
 
-  test('can be aborted, and leaves no process', async () => {
+  test('can be aborted and leaves no process', async () => {
     const controller = new AbortController()
     let pid = 0
     const starting = node('console.log(process.pid); setInterval(() => {}, 1000)', {
@@ -62,26 +62,26 @@ describe('startProgram', () => {
     expect(isAlive(pid)).toBe(false)
   })
 
-  test('gives up after the time limit', async () => {
+  test('throws after the time limit', async () => {
     const starting = node('setInterval(() => {}, 1000)', { readyTimeoutMs: 50 })
     await expect(starting).rejects.toThrow('not ready after 0.05 s')
   })
 
-  test('a program that does not react to SIGTERM is killed', async () => {
+  test('kills a program that ignores SIGTERM', async () => {
     const program = await node(
       `process.on('SIGTERM', () => {}); console.log('ready'); setInterval(() => {}, 1000)`,
     )
     expect(await program.stop(50)).toEqual({ code: null, signal: 'SIGKILL' })
   })
 
-  test('says that a program cannot be run', async () => {
+  test('reports that a program cannot be run', async () => {
     await expect(node('', { command: './no-such-program' })).rejects.toThrow(
-      /^a script ended before it was ready \(it cannot be run\):\nspawn .* ENOENT$/,
+      /^a script exited before it was ready \(it cannot be run\):\nspawn .* ENOENT$/,
     )
   })
 })
 
-test('killPrograms ends a program by its own kill signal', async () => {
+test('killPrograms uses the kill signal of each program', async () => {
   const script = `process.on('SIGTERM', () => process.exit(7)); console.log('ready'); setInterval(() => {}, 1000)`
   const plain = await node(script)
   const gentle = await node(script, { killSignal: 'SIGTERM' })

@@ -29,7 +29,7 @@ function record(port: number, pid = process.pid): StackRecord {
 }
 
 describe('the record', () => {
-  test('is read as it was written, by its owner only, and nothing else is left', async () => {
+  test('is readable by its owner only, equals what was written, and leaves no other file', async () => {
     const folder = await temporaryFolder()
     const path = join(folder, 'run', 'stack.json')
     await writeRecord(path, record(3000))
@@ -40,20 +40,20 @@ describe('the record', () => {
     expect(await filesIn(folder)).toEqual([])
   })
 
-  test('of another process is not removed', async () => {
+  test('is not removed if another process wrote it', async () => {
     const path = join(await temporaryFolder(), 'stack.json')
     await writeRecord(path, record(3000, DEAD))
     await removeRecord(path)
     expect(await readRecord(path)).not.toBeNull()
   })
 
-  test.for(['', 'null', '[]', '{"pid":1,"redis":{},"apis":[]}'])('is not %s', async (text) => {
+  test.for(['', 'null', '[]', '{"pid":1,"redis":{},"apis":[]}'])('is invalid: %s', async (text) => {
     const path = join(await temporaryFolder(), 'stack.json')
     await writeFile(path, text)
     expect(await readRecord(path)).toBeNull()
   })
 
-  test('names a running stack', async () => {
+  test('identifies a running stack', async () => {
     const path = join(await temporaryFolder(), 'stack.json')
     expect(await runningStack(path)).toBeNull()
     await writeRecord(path, record(await listening()))
@@ -61,7 +61,7 @@ describe('the record', () => {
     expect(await leftBehind(path)).toEqual([])
   })
 
-  test('is stale when its process is gone, or its id belongs to another by now', async () => {
+  test('is stale if its process has exited, or if another process has the id', async () => {
     const path = join(await temporaryFolder(), 'stack.json')
     await writeRecord(path, record(await listening(), DEAD))
     expect(await runningStack(path)).toBeNull()
@@ -72,14 +72,14 @@ describe('the record', () => {
   })
 })
 
-describe('what a killed stack left behind', () => {
+describe('programs left by a killed stack', () => {
   const redisOf = (url: string, pid = process.pid): StackRecord => ({
     ...record(1, DEAD),
     redis: redis(url, pid),
     apis: [],
   })
 
-  test('may be its Redis alone, by TCP or Unix socket', async () => {
+  test('may be only Redis, with TCP or a Unix socket', async () => {
     const folder = await temporaryFolder()
     const path = join(folder, 'stack.json')
     const socket = join(folder, 'redis.sock')
@@ -102,7 +102,7 @@ describe('what a killed stack left behind', () => {
   )
 })
 
-test('of a cluster, each node that was left behind is named', async () => {
+test('for a cluster, lists each node that is still running', async () => {
   const path = join(await temporaryFolder(), 'stack.json')
   const url = `redis://operator:secret@127.0.0.1:${await listening()}`
   const gone = `redis://operator:secret@127.0.0.1:${(await freePorts(1))[0]}`
@@ -113,14 +113,14 @@ test('of a cluster, each node that was left behind is named', async () => {
 })
 
 describe('places', () => {
-  test('the state may be apart from the builds', () => {
+  test('the state can be separate from the builds', () => {
     expect(places({ ONETRIP_HOME: '/home' }).record).toBe('/home/run/stack.json')
     expect(places({ ONETRIP_HOME: '/home', ONETRIP_STATE: '/state' }).record).toBe(
       '/state/run/stack.json',
     )
   })
 
-  test('a secret is made once, for its owner only', async () => {
+  test('a secret is generated once, readable by its owner only', async () => {
     const path = join(await temporaryFolder(), 'new', 'session-secret')
     const secret = await keptSecret(path)
     expect(Buffer.from(secret, 'base64url').length).toBeGreaterThanOrEqual(32)
@@ -129,13 +129,13 @@ describe('places', () => {
     expect((await readFile(path, 'utf8')).trim()).toBe(secret)
   })
 
-  test('a secret that was cut short is made anew', async () => {
+  test('an incomplete secret is replaced', async () => {
     const path = join(await temporaryFolder(), 'session-secret')
     await writeFile(path, 'abc')
     expect((await keptSecret(path)).length).toBeGreaterThanOrEqual(32)
   })
 
-  test('a socket path that would be too long goes to a short folder, which is removed', async () => {
+  test('if the path would be too long, a socket is in a short temporary folder, which is removed', async () => {
     const folder = join(await temporaryFolder(), 'long'.repeat(30))
     const { path, remove } = await socketIn(folder)
     expect(path.length).toBeLessThan(100)

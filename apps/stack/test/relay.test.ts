@@ -17,8 +17,8 @@ import {
   testServer,
 } from './support/relay.ts'
 
-describe('what comes through', () => {
-  test.each(['a port', 'a Unix socket'])('every byte, in order, by %s', async (kind) => {
+describe('the relay forwards', () => {
+  test.each(['a port', 'a Unix socket'])('every byte, in order, through %s', async (kind) => {
     const listen = kind === 'a port' ? '127.0.0.1:0' : join(await temporaryFolder(), 'relay.sock')
     const relay = await relayTo(await echoServer(), { listen, roundTrip: '1ms' })
     const clients = await Promise.all([clientOf(relay), clientOf(relay), clientOf(relay)])
@@ -29,7 +29,7 @@ describe('what comes through', () => {
     }
   })
 
-  test('the end of one side, while the other goes on', async () => {
+  test('the end of one side, while the other side continues', async () => {
     const server = await testServer()
     const client = await clientOf(await relayTo(server, { roundTrip: '1ms' }))
     client.end('question')
@@ -40,7 +40,7 @@ describe('what comes through', () => {
     expect(await readAll(client)).toEqual({ text: 'answer', error: undefined })
   })
 
-  test('a reset by the client, after what it had sent', async () => {
+  test('a reset by the client, after the data it had sent', async () => {
     const server = await testServer()
     const client = await clientOf(await relayTo(server, { roundTrip: '1ms' }))
     client.write('question')
@@ -62,19 +62,19 @@ describe('what comes through', () => {
     expect(await gone).toEqual({ text: '', error: 'ECONNRESET' })
   })
 
-  test('that there is no server', async () => {
+  test('a refused connection', async () => {
     const relay = await relayTo({ address: join(await temporaryFolder(), 'nobody.sock') })
     expect(await readAll(connecting(relay))).toEqual({ text: '', error: 'ECONNRESET' })
   })
 
-  test('no more than the server takes: the sender has to wait', async () => {
+  test('only as much as the server accepts (backpressure)', async () => {
     const server = await testServer()
     const relay = await relayTo(server)
     const client = await clientOf(relay)
     const deaf = (await server.accepted()).pause()
     const sent = 32 * 1024 * 1024
     client.write(Buffer.alloc(sent))
-    // Whatever the relay wanted to read of it, it has read when it has served others meanwhile.
+    // After the relay has served other clients, it has read as much as its window allows.
     const other = await clientOf(relay)
     const hearing = await server.accepted()
     hearing.pipe(hearing)
@@ -89,8 +89,8 @@ describe('what comes through', () => {
   })
 })
 
-describe('time (never less than asked for; how much more is up to the machine)', () => {
-  test('a round trip, and one more to open the connection', async () => {
+describe('delays (checked against lower limits only, because a busy machine adds to them)', () => {
+  test('a request takes a round trip, and opening the connection takes another', async () => {
     const relay = await relayTo(await echoServer(), { roundTrip: '60ms' })
     const start = performance.now()
     const client = await clientOf(relay)
@@ -103,7 +103,7 @@ describe('time (never less than asked for; how much more is up to the machine)',
     expect(performance.now() - second).toBeGreaterThanOrEqual(60)
   })
 
-  test('what is in flight at the same time waits together, not in turn', async () => {
+  test('concurrent packets are delayed in parallel, not one after the other', async () => {
     const relay = await relayTo(await echoServer(), { roundTrip: '500ms' })
     const client = await clientOf(relay)
     const start = performance.now()
@@ -140,7 +140,7 @@ describe('faults', () => {
     client.write('0123456789')
     expect(await readAll(client)).toEqual({ text: '0123', error: 'ECONNRESET' })
     expect(await told).toMatchObject({ withheld: 6 })
-    // Only connections of then are cut.
+    // Later connections are not cut.
     const later = await clientOf(relay)
     later.write(Buffer.alloc(100))
     expect(await read(later, 100)).toHaveLength(100)
@@ -170,20 +170,20 @@ describe('faults', () => {
     expect(atClient.error).toBe('ECONNRESET')
   })
 
-  test('a cut at once', async () => {
+  test('an immediate cut', async () => {
     const { relay, client } = await echoing()
     const gone = readAll(client)
     await relay.command('cut')
     expect(await gone).toEqual({ text: '', error: 'ECONNRESET' })
   })
 
-  test('a stalled link keeps what is sent until it is resumed', async () => {
+  test('a stalled link holds data until it is resumed', async () => {
     const { relay, client } = await echoing()
     await relay.command('stall')
     const order: string[] = []
     const all = read(client, 1).then(() => order.push('reply'))
     client.write('b')
-    // The relay answers these meanwhile, so it has had time to forward the byte.
+    // The relay answers these commands first, so it has had time to forward the byte.
     for (let count = 0; count < 50; count++) await relay.command('stall')
     order.push('resume')
     await relay.command('resume')
@@ -191,7 +191,7 @@ describe('faults', () => {
     expect(order).toEqual(['resume', 'reply'])
   })
 
-  test('a command that there is not', async () => {
+  test('an unknown command', async () => {
     const relay = await relayTo(await echoServer())
     const answer = await relay.command('cut sideways 3')
     expect(answer).toMatchObject({ event: 'refused', command: 'cut sideways 3' })
@@ -199,7 +199,7 @@ describe('faults', () => {
 })
 
 describe('the program', () => {
-  test('SIGTERM ends it and every connection; its socket is gone', async () => {
+  test('SIGTERM ends it and all connections, and removes its socket', async () => {
     const folder = await temporaryFolder()
     const { relay, client } = await echoing({ listen: join(folder, 'relay.sock') })
     const gone = readAll(client)
@@ -209,14 +209,14 @@ describe('the program', () => {
     await expect(relay.command('stall')).rejects.toThrow('has ended')
   })
 
-  test('SIGTERM ends it while something is on a long way', async () => {
+  test('SIGTERM ends it while data is in flight on a long link', async () => {
     const relay = await relayTo(await echoServer(), { roundTrip: '60s' })
     const gone = readAll(await clientOf(relay))
     expect(await relay.program.stop()).toEqual({ code: 0, signal: null })
     await gone
   })
 
-  test('it ends with the process that started it', async () => {
+  test('exits with its parent process', async () => {
     const { address } = await echoServer()
     const args = [relayProgram, '--listen', '127.0.0.1:0', '--to', address]
     const child = spawn(process.execPath, args, { stdio: ['pipe', 'pipe', 'inherit'] })
@@ -225,7 +225,7 @@ describe('the program', () => {
     expect(await once(child, 'exit')).toEqual([0, null])
   })
 
-  test('an address that is taken', async () => {
+  test('rejects an address that is in use', async () => {
     const listen = join(await temporaryFolder(), 'taken.sock')
     await writeFile(listen, '')
     await expect(startRelay({ listen, to: '127.0.0.1:1' })).rejects.toThrow(
@@ -233,7 +233,7 @@ describe('the program', () => {
     )
   })
 
-  test('another machine', async () => {
+  test('rejects another machine', async () => {
     await expect(startRelay({ to: '192.0.2.1:6379' })).rejects.toThrow(
       /option '--to <address>' argument '192.0.2.1:6379' is invalid. The relay only serves this/,
     )

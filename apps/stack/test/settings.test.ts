@@ -36,23 +36,23 @@ test('defaults', async () => {
   })
 })
 
-test('AUTH=password is known to the banner', async () => {
+test('AUTH=password sets passwords', async () => {
   expect(await start([], { AUTH: 'password' })).toMatchObject({ passwords: true })
 })
 
-test('the race can be switched off', async () => {
+test('the race can be turned off', async () => {
   expect(await start(['--no-race'])).toMatchObject({ race: false })
   expect(await start([], { RACE: 'off' })).toMatchObject({ race: false })
   await expect(start([], { RACE: 'no' })).rejects.toThrow('RACE is "no": it must be on or off.')
 })
 
-test('the command line wins over the environment', async () => {
+test('the command line overrides the environment', async () => {
   vi.stubEnv('PORT', '4000')
   vi.stubEnv('NAIVE_PORT', '4001')
   expect(await start(['--port', '5000'])).toMatchObject({ port: 5000, naivePort: 4001 })
 })
 
-test('rejects a bad variable by its name', async () => {
+test('the error for an invalid variable names it', async () => {
   vi.stubEnv('REDIS_PORT', '65536')
   await expect(start([])).rejects.toThrow(/REDIS_PORT.*1 to 65535/)
 })
@@ -61,7 +61,7 @@ test.for(['', '0', '-1', '65536', '80.5', 'http', '0x50'])('rejects port "%s"', 
   await expect(start(['--port', port])).rejects.toThrow(/--port.*1 to 65535/)
 })
 
-test('REDIS_URL selects a foreign Redis, and options about our own are rejected', async () => {
+test('REDIS_URL selects a foreign Redis; options for our own Redis are rejected', async () => {
   const env = { REDIS_URL: 'redis://me:secret@127.0.0.1:6379' }
   expect((await start([], env)).redis).toEqual({ kind: 'foreign', url: env.REDIS_URL })
   for (const option of ['--transport=unix', '--redis-port=1', '--redis-build=stock']) {
@@ -77,7 +77,7 @@ test('rejects an invalid REDIS_URL without printing its password', async () => {
   await expect(wrong).rejects.toThrow(/^"https:\/\/example.org"/)
 })
 
-test('a build may end with one of its patches', async () => {
+test('a build can have only the first patches', async () => {
   const { redis } = await start(['--redis-build', 'patched@0005'])
   expect(redis).toMatchObject({
     build: 'patched@0005',
@@ -90,7 +90,7 @@ test('a build may end with one of its patches', async () => {
   }
 })
 
-test('--cluster starts a cluster, with data of its own', async () => {
+test('--cluster starts a cluster with a separate data folder', async () => {
   expect((await start(['--cluster', '--redis-port=7000'])).redis).toEqual({
     kind: 'cluster',
     build: 'patched',
@@ -106,9 +106,13 @@ test('--cluster starts a cluster, with data of its own', async () => {
 
 test.for([
   [{ REDIS_URL: 'redis://127.0.0.1:6379' }, [], '--cluster has no effect: REDIS_URL (redis://'],
-  [{}, ['--transport=unix'], '--transport has no effect: a cluster is reached by TCP'],
-  [{}, ['--redis-port=65525'], 'a cluster has 12 ports from there on, so it may be 65524 at most'],
-  [{ REDIS_CLUSTER: 'localhost:7000' }, [], 'REDIS_CLUSTER is set, but npm start uses a running'],
+  [{}, ['--transport=unix'], '--transport has no effect: a cluster uses TCP'],
+  [{}, ['--redis-port=65525'], 'but may be at most 65524: a cluster needs 12 ports'],
+  [
+    { REDIS_CLUSTER: 'localhost:7000' },
+    [],
+    'REDIS_CLUSTER is set, but npm start supports a running',
+  ],
   [{ REDIS_SENTINELS: 'localhost:7000' }, [], 'REDIS_SENTINELS is set'],
 ] as const)('with %j and %j, --cluster is rejected', async ([env, args, message]) => {
   await expect(start(['--cluster', ...args], env)).rejects.toThrow(message)
@@ -119,7 +123,7 @@ test('TRANSPORT=unix and --cluster contradict each other', async () => {
   await expect(start(['--cluster'])).rejects.toThrow('TRANSPORT is "unix", but a cluster is')
 })
 
-test('an installed Redis has a data folder of its own', async () => {
+test('an installed Redis has a separate data folder', async () => {
   const env = { REDIS_SERVER: '/usr/bin/redis-server' }
   expect((await start([], env)).redis).toMatchObject({ directory: '/state/redis/data/installed' })
   await expect(start(['--redis-build', 'stock'], env)).rejects.toThrow('REDIS_SERVER')

@@ -16,7 +16,7 @@ import {
   started,
 } from './support/start.ts'
 
-/** Ports of the APIs, and the first of a row of free ports below those that the system gives to clients. */
+/** Ports of the APIs, and the first of 12 consecutive free ports below the ephemeral ports. */
 async function ports(): Promise<number[]> {
   const apis = await freePorts(2)
   for (;;) {
@@ -51,7 +51,7 @@ const view = (url: string | undefined, token: string, item = 'tea') =>
   })
 
 describe('npm start -- --cluster', () => {
-  test('runs both APIs on six nodes; sessions outlive a restart, and Ctrl-C leaves nothing', async () => {
+  test('runs both APIs on six nodes; sessions survive a restart; Ctrl-C leaves no process or file', async () => {
     const stack = await clusterStarted()
     const [, , first = 0] = stack.ports
     expect(stack.record.redis).toMatchObject({ transport: 'tcp', build: 'patched', pid: null })
@@ -84,7 +84,7 @@ describe('npm start -- --cluster', () => {
     await expectNothingLeft(again)
   })
 
-  test('when a primary is killed, it says so, its replica takes over, and all sessions are served', async () => {
+  test('reports a killed primary; its replica takes over, and all sessions are available', async () => {
     const stack = await clusterStarted()
     const url = stack.record.apis[0]?.url
     const tokens = await Promise.all(Array.from({ length: 20 }, () => login(url)))
@@ -94,7 +94,7 @@ describe('npm start -- --cluster', () => {
     const output = () => stack.output.join('\n')
     await expect
       .poll(output)
-      .toContain(`The Redis node 127.0.0.1:${first} ended by itself (SIGKILL).`)
+      .toContain(`The Redis node 127.0.0.1:${first} exited unexpectedly (SIGKILL).`)
     await expect.poll(output).toContain(`Its replica 127.0.0.1:${first + 3} takes over.`)
     await expect.poll(output).toContain(`127.0.0.1:${first + 3} has taken over.`)
     for (const api of stack.record.apis) {
@@ -102,20 +102,20 @@ describe('npm start -- --cluster', () => {
         await expect.poll(async () => (await view(api.url, token)).status).toBe(200)
       }
     }
-    // A replica of another primary is no loss for requests.
+    // The loss of another primary's replica does not affect requests.
     process.kill(nodesOf(stack)[4]?.pid ?? 0, 'SIGKILL')
-    await expect.poll(output).toContain('It was a replica; its primary goes on without it.')
+    await expect.poll(output).toContain('It was a replica; its primary continues without it.')
 
     stack.signal('SIGINT')
     expect(await stack.exited).toEqual({ code: 0, signal: null })
     await expectNothingLeft(stack)
-    // The next start has all six again, the former primary as a replica.
+    // The next start has all six nodes, the former primary as a replica.
     const again = await clusterStarted(stack)
     expect(nodesOf(again)[0]?.replicaOf).toBe(`127.0.0.1:${first + 3}`)
     expect((await view(again.record.apis[0]?.url, tokens[0] ?? '')).status).toBe(200)
   })
 
-  test('Ctrl-C while the cluster forms leaves nothing, and the next start completes it', async () => {
+  test('Ctrl-C while the cluster forms leaves no process, and the next start completes the cluster', async () => {
     const places = { state: await temporaryFolder(), ports: await ports() }
     const args = [...portOptions(places.ports), '--cluster']
     const until = /^Forming the cluster/
@@ -129,22 +129,22 @@ describe('npm start -- --cluster', () => {
     ).toBe(200)
   })
 
-  test('a killed API ends it', async () => {
+  test('exits if an API is killed', async () => {
     const stack = await clusterStarted()
     process.kill(stack.record.apis[1]?.pid ?? 0, 'SIGKILL')
     expect(await stack.exited).toEqual({ code: 1, signal: null })
-    expect(stack.output.join('\n')).toContain('the naive API ended by itself (SIGKILL)')
+    expect(stack.output.join('\n')).toContain('the naive API exited unexpectedly (SIGKILL)')
     await expectNothingLeft(stack)
   })
 
-  test('the loss of all nodes ends it', async () => {
+  test('exits if all nodes are killed', async () => {
     const stack = await clusterStarted()
     for (const { pid } of nodesOf(stack)) process.kill(pid, 'SIGKILL')
     expect(await stack.exited).toEqual({ code: 1, signal: null })
     await expectNothingLeft(stack)
   })
 
-  test('a second one is refused, and the nodes of a killed one are named', async () => {
+  test('rejects a second start; after a kill, lists the nodes that are still running', async () => {
     const stack = await clusterStarted()
     const output = await refused(/kill/, {}, stack, ['--cluster'])
     expect(output.join('\n')).toContain(`kill ${stack.pid}`)
@@ -159,7 +159,7 @@ describe('npm start -- --cluster', () => {
     await expect.poll(() => apis.some(isAlive)).toBe(false)
     const [, , first = 0] = stack.ports
     expect(await refused(/^End them/, {}, stack, ['--cluster'])).toEqual([
-      'An earlier Onetrip was killed, and some of its programs are still running:',
+      'Onetrip was killed earlier, and some of its programs are still running:',
       ...pids.map((pid, index) => `  the Redis node 127.0.0.1:${first + index}, process ${pid}`),
       `End them with: kill ${pids.join(' ')}`,
     ])
@@ -167,7 +167,7 @@ describe('npm start -- --cluster', () => {
     await expect.poll(() => processesOf(stack.state)).toEqual([])
   })
 
-  test('a race runs on the nodes that are there, without a distance and without the wire', async () => {
+  test('a race runs on the remaining nodes, without distance and wire', async () => {
     const stack = await clusterStarted()
     process.kill(nodesOf(stack)[5]?.pid ?? 0, 'SIGKILL')
     await expect.poll(() => stack.output.join('\n')).toContain('It was a replica')
@@ -181,12 +181,12 @@ describe('npm start -- --cluster', () => {
     expect(last).toMatchObject({ name: 'turn', data: { errors: 0 } })
     const turn = last?.data as Turn
     expect(turn.requests).toBeGreaterThan(0)
-    // A naive view is five commands; only primaries count, which get each of them once.
+    // A naive view has five commands. Only those of primaries count, so none counts twice.
     expect(turn.commands / turn.requests).toBeGreaterThan(5)
     expect(turn.redisCpuUs).toBeGreaterThan(0)
     expect(await demo.send('POST', '/wire', input)).toEqual({
       status: 404,
-      body: { message: expect.stringContaining('On a cluster the wire is not shown') },
+      body: { message: expect.stringContaining('The wire is not available on a cluster') },
     })
   })
 })

@@ -25,7 +25,7 @@ async function childrenOf(parent: number): Promise<number[]> {
 }
 
 describe('npm start', () => {
-  test('the three lines that it prints work, and Ctrl-C leaves nothing', async () => {
+  test('the three example commands work, and Ctrl-C leaves no process or file', async () => {
     const stack = await started()
     expect(stack.record).toMatchObject({
       pid: stack.pid,
@@ -43,7 +43,7 @@ describe('npm start', () => {
     expect(JSON.parse(answers[0] ?? '')).toMatchObject({ user: 'ada', item: 'tea', views: 1 })
     expect(answers[1]).toContain('tea')
 
-    // The naive one takes the pooled one's tokens.
+    // The naive API accepts tokens of the pooled API.
     const view = `curl -s ${stack.record.apis[1]?.url}/views -H "authorization: Bearer ${answers[2]}"`
     const naive = await sh(`${view} -H 'content-type: application/json' -d '{"item":"tea"}'`)
     expect(JSON.parse(naive)).toMatchObject({ item: 'tea', views: 2 })
@@ -51,13 +51,13 @@ describe('npm start', () => {
     expect(password).not.toBe('')
     expect(stack.output.join('\n')).not.toContain(password)
     stack.signal('SIGINT')
-    stack.signal('SIGINT') // npm passes on what the terminal has sent as well: this is one Ctrl-C
+    stack.signal('SIGINT') // one Ctrl-C: npm forwards the signal that the terminal has already sent
     expect(await stack.exited).toEqual({ code: 0, signal: null })
     expect(stack.output.join('\n')).not.toContain('Killing')
     await expectNothingLeft(stack)
   })
 
-  test('SIGTERM and SIGHUP stop it, too, and tokens outlive a restart', async () => {
+  test('SIGTERM and SIGHUP also stop it, and tokens survive a restart', async () => {
     const first = await started({ TRANSPORT: 'unix' })
     const { pathname, username } = new URL(first.record.redis.url)
     expect([pathname, username]).toEqual([join(first.state, 'run', 'redis.sock'), 'operator'])
@@ -74,26 +74,26 @@ describe('npm start', () => {
   })
 
   test.for(['redis', 'api'] as const)(
-    'when %s dies, it says so and stops the rest',
+    'if %s is killed, reports it and stops the other programs',
     async (who) => {
       const stack = await started()
       const pid = who === 'redis' ? stack.record.redis.pid : stack.record.apis[1]?.pid
       process.kill(pid ?? 0, 'SIGKILL')
       expect(await stack.exited).toEqual({ code: 1, signal: null })
       const name = who === 'redis' ? 'Redis (patched)' : 'the naive API'
-      expect(stack.output.join('\n')).toContain(`${name} ended by itself (SIGKILL)`)
+      expect(stack.output.join('\n')).toContain(`${name} exited unexpectedly (SIGKILL)`)
       await expectNothingLeft(stack)
     },
   )
 
-  test('a second one on the same data is refused, by the name of the first', async () => {
+  test('rejects a second start with the same state, and names the running one', async () => {
     const stack = await started()
     const output = await refused(/kill/, {}, { state: stack.state })
     expect(output[0]).toContain('already running')
     expect(output.join('\n')).toContain(`kill ${stack.pid}`)
   })
 
-  test('the pooled API shows the latest report at /report, as soon as there is one', async () => {
+  test('the pooled API serves the latest report at /report', async () => {
     const { state, ports } = await started()
     const url = `http://127.0.0.1:${ports[0]}/report`
     const absent = await fetch(url)
@@ -103,7 +103,7 @@ describe('npm start', () => {
     expect(await (await fetch(url)).text()).toBe('<!doctype html>\n')
   })
 
-  test("a Redis of the user's is used, named as such, and left running", async () => {
+  test('uses the Redis of REDIS_URL and leaves it running', async () => {
     const [port = 0] = await freePorts(1)
     const theirs = await redisForThisTest({ port })
     const url = `redis://127.0.0.1:${port}`
@@ -117,7 +117,7 @@ describe('npm start', () => {
   })
 })
 
-/** The demo service of a stack, once the first sample of a race has come. */
+/** Starts a race on the demo service of a stack. Resolves after its first sample. */
 async function racing({ state }: Started) {
   const demo = clientOf(join(state, 'run', 'demo.sock'))
   const seen = eventsUntil(demo.events(), 'sample', 'failed')
@@ -126,7 +126,7 @@ async function racing({ state }: Started) {
 }
 
 describe('the race of npm start', () => {
-  test('Ctrl-C during a race leaves nothing, and so does a second one', async () => {
+  test('Ctrl-C during a race leaves no process, nor does a second Ctrl-C', async () => {
     const stack = await started()
     await racing(stack)
     stack.signal('SIGINT')
@@ -136,14 +136,14 @@ describe('the race of npm start', () => {
     const impatient = await started({}, stack)
     await racing(impatient)
     impatient.signal('SIGINT')
-    await delay(600) // what counts as a second Ctrl-C comes half a second later
+    await delay(600) // within half a second, signals count as one Ctrl-C
     impatient.signal('SIGINT')
     await impatient.exited
     await expect.poll(() => processesOf(impatient.state)).toEqual([])
   })
 
   test.for(['the demo service', 'npm start'] as const)(
-    'when %s is killed during a race, the APIs of its lanes end, too',
+    'if %s is killed during a race, the APIs of its lanes exit, too',
     async (who) => {
       const stack = await started()
       await racing(stack)
@@ -154,16 +154,16 @@ describe('the race of npm start', () => {
       await stack.exited
       await expect.poll(() => lanes.filter(isAlive)).toEqual([])
       if (who === 'npm start') {
-        // Its Redis and APIs are left, and named at the next start.
+        // Its Redis and APIs are still running; the next start would list them.
         for (const pid of await processesOf(stack.state)) process.kill(pid, 'SIGKILL')
         return
       }
-      expect(stack.output.join('\n')).toContain('the demo service ended by itself (SIGKILL)')
+      expect(stack.output.join('\n')).toContain('the demo service exited unexpectedly (SIGKILL)')
       await expectNothingLeft(stack)
     },
   )
 
-  test.for([{ RACE: 'off' }, {}] as const)('can be switched off (%j)', async (env) => {
+  test.for([{ RACE: 'off' }, {}] as const)('can be turned off (%j)', async (env) => {
     const state = await temporaryFolder()
     const ports = await freePorts(3)
     const off = 'RACE' in env ? [] : ['--no-race']
@@ -174,7 +174,7 @@ describe('the race of npm start', () => {
     expect(await answer.json()).toMatchObject({ race: null, why: expect.any(String) })
   })
 
-  test('both APIs offer it', async () => {
+  test('is available from both APIs', async () => {
     const { record } = await started()
     for (const { url } of record.apis) {
       const { race } = (await (await fetch(`${url}/demo`)).json()) as { race: unknown }
@@ -183,21 +183,21 @@ describe('the race of npm start', () => {
   })
 })
 
-describe('npm start, in vain', () => {
-  test('a taken port is named before anything is started', async () => {
+describe('npm start fails', () => {
+  test('if a port is in use, before it starts anything', async () => {
     const state = await temporaryFolder()
     const ports = await freePorts(3)
     await listening({ port: ports[1], host: '127.0.0.1' })
-    const output = await refused(/taken/, {}, { state, ports })
+    const output = await refused(/in use/, {}, { state, ports })
     expect(output).toHaveLength(1)
-    expect(output[0]).toContain(`Port ${ports[1]}, meant for the naive API, is taken`)
+    expect(output[0]).toContain(`Port ${ports[1]} for the naive API is already in use`)
     if (process.platform === 'linux') expect(output[0]).toContain(`kill ${process.pid}`)
     expect(output[0]).toContain('--naive-port or NAIVE_PORT')
     expect(await filesIn(state)).toEqual([])
     expect(await processesOf(state)).toEqual([])
   })
 
-  test('a Redis that a killed one left behind is named, with how to end it', async () => {
+  test('if the Redis of a killed stack is still running, and says how to end it', async () => {
     const killed = await started()
     const { redis, apis } = killed.record
     const pid = redis.pid ?? 0
@@ -208,7 +208,7 @@ describe('npm start, in vain', () => {
 
     for (const ports of [killed.ports, await freePorts(3)]) {
       expect(await refused(/^End them/, {}, { state: killed.state, ports })).toEqual([
-        'An earlier Onetrip was killed, and some of its programs are still running:',
+        'Onetrip was killed earlier, and some of its programs are still running:',
         `  Redis, process ${pid}`,
         `End them with: kill ${pid}`,
       ])
@@ -219,15 +219,15 @@ describe('npm start, in vain', () => {
     await started({}, killed)
   })
 
-  test('an unreachable REDIS_URL is named, without its password', async () => {
-    const [nobody] = await freePorts(1)
-    const env = { REDIS_URL: `redis://me:secret@127.0.0.1:${nobody}` }
+  test('if REDIS_URL is unreachable, without printing its password', async () => {
+    const [closedPort] = await freePorts(1)
+    const env = { REDIS_URL: `redis://me:secret@127.0.0.1:${closedPort}` }
     const output = (await refused(/cannot be used/, env)).join('\n')
-    expect(output).toContain(`redis://127.0.0.1:${nobody} cannot be used`)
+    expect(output).toContain(`redis://127.0.0.1:${closedPort} cannot be used`)
     expect(output).not.toContain('secret')
   })
 
-  test('a database that REDIS_URL names and Redis does not have is refused before an API starts', async () => {
+  test('if the database in REDIS_URL does not exist, before an API starts', async () => {
     const { socket } = await redisForThisTest()
     const env = { REDIS_URL: `unix://${socket}?db=99` }
     const output = (await refused(/cannot (be used|start)/, env)).join('\n')

@@ -7,7 +7,7 @@ test('calls until the condition holds', async () => {
   expect(calls).toBe(3)
 })
 
-test('calls at least once, and gives up after the time limit', async () => {
+test('calls at least once, and returns false after the time limit', async () => {
   let calls = 0
   const never = async () => ++calls < 0
   expect(await until(never, { timeoutMs: 0 })).toBe(false)
@@ -15,7 +15,7 @@ test('calls at least once, and gives up after the time limit', async () => {
   expect(await until(never, { timeoutMs: 10, everyMs: 1 })).toBe(false)
 })
 
-test('stops at an abort, and at an error of the condition', async () => {
+test('throws after an abort or an error of the condition', async () => {
   const controller = new AbortController()
   const waiting = until(() => false, { everyMs: 60_000, signal: controller.signal })
   controller.abort()

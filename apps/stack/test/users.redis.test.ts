@@ -48,7 +48,7 @@ async function storeForThisTest(strategy: (typeof strategyNames)[number]): Promi
   return store
 }
 
-/** A connection that says what Redis replies, also when that is an error. */
+/** Opens a connection. Returns a function that sends a command and resolves with the reply, also for errors. */
 async function clientForThisTest(user?: RedisUser) {
   const { options } = redisAddress(user ? await withPasswordOf(user, url, secrets) : url)
   const client = new Redis({
@@ -86,7 +86,7 @@ test('the API may move sessions to another Redis', async () => {
   expect(await sides.to.store.popularItems()).toEqual([{ item: 'tea', views: 1 }])
 })
 
-test('what transactions and scripts wrote is there after a restart', async () => {
+test('writes of transactions and scripts survive a restart', async () => {
   const directory = await mkdtemp(join(tmpdir(), 'onetrip-users-'))
   onTestFinished(() => rm(directory, { recursive: true, force: true }))
   const [secrets, socket] = [join(directory, 'secrets'), join(directory, 'redis.sock')]
@@ -119,7 +119,7 @@ test('what transactions and scripts wrote is there after a restart', async () =>
 })
 
 describe('the user api', () => {
-  test.each(strategyNames)('may do all that the store does: %s', async (strategy) => {
+  test.each(strategyNames)('may run all updates of the store: %s', async (strategy) => {
     const store = await storeForThisTest(strategy)
     await store.ping()
     const token = store.issueToken()
@@ -152,14 +152,14 @@ describe('the user api', () => {
     expect(await store.eraseUser('eve')).toBe(1)
   })
 
-  test.each(strategyNames)('may keep the store within its limits: %s', async (strategy) => {
+  test.each(strategyNames)('may run the janitor: %s', async (strategy) => {
     const store = await storeForThisTest(strategy)
     const token = store.issueToken()
     await store.updateToken(token, 'ada', 'tea')
     const often = { rescaleEverySeconds: 0.001, sweepEverySeconds: 0.001 }
     const janitor = store.janitor({ maxSessions: 0, ...often })
     expect(await janitor.runOnce()).toMatchObject({ worked: true, sweeping: false })
-    expect(await janitor.runOnce()).toMatchObject({ worked: true }) // what is due is known from the first run on
+    expect(await janitor.runOnce()).toMatchObject({ worked: true }) // tasks can be due from the second run on
     await expect(store.checkToken(token)).rejects.toThrow('the session does not exist or has ended')
   })
 
@@ -179,14 +179,14 @@ describe('the user api', () => {
     ['EVAL', 'return redis.call("FLUSHALL")', 0],
     ['SCRIPT', 'FLUSH'],
     ['PUBLISH', 'channel', 'x'],
-  ])('is refused %s %s', async (name, ...args) => {
+  ])('may not run %s %s', async (name, ...args) => {
     const call = await clientForThisTest('api')
-    expect(await call('GET', 'login:none')).toBeNull() // the refusal is not for all
+    expect(await call('GET', 'login:none')).toBeNull() // the user may run other commands
     expect(await call(name, ...args)).toMatch(/NOPERM|ACL failure/)
   })
 })
 
-test('the user operator watches, and neither reads nor changes anything', async () => {
+test('the user operator can monitor Redis, but not read or change data', async () => {
   const monitor = await RedisMonitor.connect(await withPasswordOf('operator', url, secrets))
   expect(await monitor.facts()).toMatchObject({ build: expect.stringContaining('patched') })
   monitor.close()
@@ -210,7 +210,7 @@ test.each([
   [['PING'], 'NOAUTH'],
   [['INFO'], 'NOAUTH'],
   [['AUTH', 'api', 'guessed'], 'WRONGPASS'],
-])('whoever has no password: %j is answered with %s', async ([name = '', ...args], refusal) => {
+])('without a valid password, %j fails with %s', async ([name = '', ...args], error) => {
   const call = await clientForThisTest()
-  expect(await call(name, ...args)).toContain(refusal)
+  expect(await call(name, ...args)).toContain(error)
 })

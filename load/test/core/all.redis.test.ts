@@ -37,7 +37,7 @@ test('an interrupt stops the running experiment and keeps the complete rounds', 
 })
 
 test.each([
-  [['--only=htpp'], {}, /"htpp" is none of http, /],
+  [['--only=htpp'], {}, /"htpp" is not one of http, /],
   [['--only=info'], { REDIS_SERVER: '/nowhere' }, /No experiment has a result/],
   [['--json', '/dev/null/results'], {}, /results cannot be written/],
 ])('all %j fails with a message', async (args, env, message) => {

@@ -96,7 +96,7 @@ test('does not send CLIENT LIST with more connections than --max-clients', async
 test.each([
   [[], 'Give the address of a server: --url'],
   [['--url=redis://:secret@127.0.0.1:6379'], 'A password on the command line is visible'],
-  [['--url=redis:secret@x'], 'is not the address of a Redis'],
+  [['--url=redis:secret@x'], 'is not a valid Redis URL'],
   [['--url=redis://127.0.0.1:1'], 'The Redis at redis://127.0.0.1:1 cannot be used: connect EC'],
   [['--url=redis://127.0.0.1:1', '--fail-on=much'], 'Allowed choices are high, medium, low, none'],
 ])('rejects %s', async (args, words) => {

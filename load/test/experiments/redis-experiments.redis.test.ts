@@ -144,6 +144,6 @@ test('reports a Redis that was killed', async () => {
   const names = await Promise.all(own.map((pid) => readFile(`/proc/${pid}/comm`, 'utf8')))
   process.kill(own[names.indexOf('redis-server\n')] ?? Number.NaN, 'SIGKILL')
   expect(await load.exited).toEqual({ code: 1, signal: null })
-  expect(load.output.join('\n')).toContain('Redis (patched) ended by itself (SIGKILL)')
+  expect(load.output.join('\n')).toContain('Redis (patched) exited unexpectedly (SIGKILL)')
   expect(await processesOf(state)).toEqual([])
 })

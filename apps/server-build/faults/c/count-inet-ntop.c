@@ -1,4 +1,4 @@
-/* Preloaded: counts the addresses that a program makes into text, in the file $INET_NTOP_CALLS. */
+/* To be preloaded: appends one byte to the file $INET_NTOP_CALLS for each address that a program formats. */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <dlfcn.h>

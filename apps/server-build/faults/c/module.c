@@ -1,6 +1,6 @@
-/* A module that looks a descriptor up and forks while it is loaded, before Redis has
- * started its background threads. It declares what it uses of redismodule.h, which is
- * part of Redis's source. */
+/* A module that deletes an event and forks while it is loaded, before Redis has started
+ * its background threads. Declares the functions of redismodule.h that it uses, because
+ * that file is part of Redis's source. */
 
 #define API_VERSION 1
 #define READABLE 1

@@ -1,5 +1,5 @@
-/* To be preloaded: accepted sockets come without the keep-alive of their listener, as
- * with a kernel that implements Linux's system calls but does not pass all options on. */
+/* To be preloaded: accepted sockets do not inherit the keep-alive of their listener, as
+ * with kernels that implement Linux's system calls incompletely. */
 
 #define _GNU_SOURCE
 #include <dlfcn.h>

@@ -7,7 +7,7 @@ import type { Job } from '../job.ts'
 import { releaseOf } from '../releases.ts'
 import { withoutEpoch } from './source.ts'
 
-/** A revision of Debian's source package `redis` that we know the upstream archive of. */
+/** A revision of Debian's source package `redis` whose upstream archive is a known release. */
 export interface DebianRevision {
   version: string
   suite: string
@@ -19,9 +19,9 @@ export interface DebianRevision {
 }
 
 export interface DebianOffer {
-  /** The newest first. */
+  /** Newest first. */
   revisions: DebianRevision[]
-  /** Why some suites could not be asked. */
+  /** Errors of suites that could not be read. */
   failures: string[]
 }
 
@@ -30,12 +30,12 @@ const suites = ['trixie-security', 'trixie', 'forky']
 const keyrings = ['gpg', 'pgp'].map((end) => `/usr/share/keyrings/debian-archive-keyring.${end}`)
 
 /**
- * Asks Debian which revisions of Redis it has. Works without root and leaves the machine's own apt
- * as it is: lists and caches go to `scratch`, and the hooks that the machine has for after an update
- * do not run. Signatures are checked by apt with Debian's keys, so the hashes can be relied on.
+ * Lists the revisions of Redis that Debian offers. Needs no root and does not change the machine's apt: lists
+ * and caches go to `scratch`, and the machine's hooks do not run. apt verifies Debian's signatures, so the
+ * hashes can be trusted.
  *
- * @param suite ask only this one.
- * @throws RedisBuildError (SOURCE_UNAVAILABLE) where apt does not lead to Debian at all.
+ * @param suite read only this suite.
+ * @throws RedisBuildError (SOURCE_UNAVAILABLE) if apt has no Debian mirror.
  */
 export async function askDebian(
   job: Job,
@@ -45,17 +45,17 @@ export async function askDebian(
   const keyring = keyrings.find((path) => existsSync(path))
   const mirrors = await mirrorsOf(job)
   if (!keyring || mirrors.length === 0) {
-    const lacks = keyring ? 'is not set up for a Debian mirror' : `has no ${keyrings[0]}`
+    const lacks = keyring ? 'has no Debian mirror configured' : `lacks ${keyrings[0]}`
     throw new RedisBuildError('SOURCE_UNAVAILABLE', `apt on this machine ${lacks}`)
   }
   const failures: string[] = []
   const revisions: DebianRevision[] = []
-  // Each suite has an apt state of its own: one that is out of order does not take the others along.
+  // Each suite has its own apt state, so that an error in one does not affect the others.
   await Promise.all(
     (suite ? [suite] : suites).map(async (name) => {
       const mirror = mirrors.find((site) => isSecurity(site) === isSecurity(name))
       if (!mirror) {
-        failures.push(`Debian ${name}: apt is not set up for its mirror`)
+        failures.push(`Debian ${name}: apt has no mirror for this suite configured`)
         return
       }
       const line = `deb-src [signed-by=${keyring}] ${mirror} ${name} main`
@@ -70,9 +70,9 @@ export async function askDebian(
 }
 
 /**
- * Fetches a revision's archive and patches into a folder.
+ * Downloads the archive and the patches of a revision into a folder.
  *
- * @throws RedisBuildError (SOURCE_UNAVAILABLE) with apt's own words.
+ * @throws RedisBuildError (SOURCE_UNAVAILABLE) with apt's error message.
  */
 export async function fetchRevision(
   job: Job,
@@ -88,7 +88,7 @@ export async function fetchRevision(
   )
 }
 
-/** The addresses of the Debian mirrors that this machine uses. */
+/** The URLs of the Debian mirrors that this machine uses. */
 async function mirrorsOf({ env, signal }: Job): Promise<string[]> {
   try {
     const { stdout } = await runCommand(
@@ -96,11 +96,11 @@ async function mirrorsOf({ env, signal }: Job): Promise<string[]> {
       ['indextargets', '--format', '$(SITE)', 'Created-By: Packages'],
       { env: inEnglish(env), signal },
     )
-    // A mirror list, as Debian's images for clouds have it, is as good as an address.
+    // Debian's cloud images have a mirror list (.list) instead of a URL.
     return stdout.split('\n').filter((site) => /\/debian(-security)?(\.list)?\/?$/.test(site))
   } catch {
     signal.throwIfAborted()
-    throw new RedisBuildError('SOURCE_UNAVAILABLE', 'there is no apt on this machine')
+    throw new RedisBuildError('SOURCE_UNAVAILABLE', 'this machine has no apt')
   }
 }
 
@@ -108,7 +108,7 @@ function isSecurity(siteOrSuite: string): boolean {
   return siteOrSuite.includes('-security')
 }
 
-/** Writes the configuration of an apt that keeps to a folder, and returns its path. */
+/** Writes an apt configuration that uses only files in a folder. Returns its path. */
 async function privateApt(directory: string, sourcesLine: string): Promise<string> {
   await mkdir(join(directory, 'state', 'lists', 'partial'), { recursive: true })
   await mkdir(join(directory, 'cache', 'archives', 'partial'), { recursive: true })
@@ -147,7 +147,7 @@ async function revisionsIn(
   return revisionsOf(stdout).map((revision) => ({ ...revision, suite, configuration }))
 }
 
-/** Reads the revisions with a known upstream archive from the paragraphs of a source index. */
+/** Reads the revisions with a known upstream archive from a source index. */
 export function revisionsOf(index: string): Omit<DebianRevision, 'suite' | 'configuration'>[] {
   return index.split(/\n\n+/).flatMap((paragraph) => {
     const version = /^Version: (.+)$/m.exec(paragraph)?.[1]

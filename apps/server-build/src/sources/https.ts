@@ -5,38 +5,38 @@ import { pipeline } from 'node:stream/promises'
 import { RedisBuildError } from '../errors.ts'
 import type { Job } from '../job.ts'
 
-const WHOLE_DOWNLOAD_MS = 300_000
-const FIRST_ANSWER_MS = 20_000
+const DOWNLOAD_TIMEOUT_MS = 300_000
+const RESPONSE_TIMEOUT_MS = 20_000
 
 /**
- * Downloads to a file; follows redirects and the usual proxy variables (HTTPS_PROXY and so on).
+ * Downloads a URL to a file. Follows redirects; uses the proxy of HTTPS_PROXY and similar variables.
  *
- * @throws RedisBuildError (SOURCE_UNAVAILABLE) when it does not come whole within 300 s, or its first
- *   byte not within 20 s.
+ * @throws RedisBuildError (SOURCE_UNAVAILABLE) if the response takes longer than 20 s, or the download longer
+ *   than 300 s.
  */
 export async function download(url: string, path: string, { env, signal }: Job): Promise<void> {
   const restoreProxy = setGlobalProxyFromEnv(env)
-  const silent = new AbortController()
-  const patience = setTimeout(
-    () => silent.abort(new Error(`no answer within ${FIRST_ANSWER_MS / 1000} s`)),
-    FIRST_ANSWER_MS,
+  const noResponse = new AbortController()
+  const responseTimeout = setTimeout(
+    () => noResponse.abort(new Error(`no response within ${RESPONSE_TIMEOUT_MS / 1000} s`)),
+    RESPONSE_TIMEOUT_MS,
   )
-  const limits = [signal, silent.signal, AbortSignal.timeout(WHOLE_DOWNLOAD_MS)]
+  const limits = [signal, noResponse.signal, AbortSignal.timeout(DOWNLOAD_TIMEOUT_MS)]
   try {
     const response = await fetch(url, { signal: AbortSignal.any(limits) })
-    clearTimeout(patience)
+    clearTimeout(responseTimeout)
     if (!response.ok || !response.body) throw new Error(`HTTP status ${response.status}`)
     await pipeline(Readable.fromWeb(response.body), createWriteStream(path))
   } catch (error) {
     signal.throwIfAborted()
     throw new RedisBuildError('SOURCE_UNAVAILABLE', `${url}: ${reasonOf(error)}`, { cause: error })
   } finally {
-    clearTimeout(patience)
+    clearTimeout(responseTimeout)
     restoreProxy()
   }
 }
 
-// fetch() says "fetch failed" and keeps what happened to itself.
+// The message of fetch() is only "fetch failed"; the cause has the reason.
 function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error)
   return error.cause instanceof Error ? `${error.message} (${error.cause.message})` : error.message

@@ -11,13 +11,13 @@ import { type Source, withoutEpoch } from './source.ts'
 import { verify, verifyGiven } from './verify.ts'
 
 /**
- * A way to get a source: undefined when it leads nowhere, with the reasons added to `failures`. What
- * was fetched but is not what it should be is no such case: that throws.
+ * A way to get a source. Returns undefined if the source is unavailable, and adds the reasons to `failures`.
+ * Throws if a downloaded file has the wrong hash.
  */
 export type Route = (failures: string[]) => Promise<Source | undefined>
 
 /**
- * Fetches the file or the address that a user gave into a folder.
+ * Copies or downloads the file or URL that the user gave into a folder.
  *
  * @throws RedisBuildError (SOURCE_REFUSED, SOURCE_UNAVAILABLE).
  */
@@ -37,7 +37,7 @@ export async function fromUser(
   if (!redisVersion) {
     throw new RedisBuildError(
       'SOURCE_REFUSED',
-      `${source} is no source of Redis, which is a .tar.gz with one folder and src/version.h in it.`,
+      `${source} is not a source archive of Redis: a .tar.gz with one folder that contains src/version.h.`,
     )
   }
   return {
@@ -49,7 +49,7 @@ export async function fromUser(
   }
 }
 
-/** Fetches Debian's source package, the newest revision that can be had, into a folder. */
+/** Downloads the newest available revision of Debian's source package into a folder. */
 export async function fromDebian(
   job: Job,
   directory: string,
@@ -58,18 +58,18 @@ export async function fromDebian(
 ): Promise<Source | undefined> {
   const scratch = join(job.home.sources, `${unfinished}apt-${process.pid}`)
   const suites = suite ? ` (${suite})` : ''
-  job.progress.step(`Asking Debian for the source of Redis${suites}`)
+  job.progress.step(`Looking for the source of Redis in Debian${suites}`)
   try {
     const offer = await askDebian(job, scratch, suite)
     failures.push(...offer.failures)
     for (const failure of offer.failures)
-      job.progress.warn(`${failure}\n  There may be a newer one.`)
-    if (offer.revisions.length === 0) failures.push(`Debian${suites}: no Redis that is known here`)
+      job.progress.warn(`${failure}\n  This suite may have a newer source.`)
+    if (offer.revisions.length === 0) failures.push(`Debian${suites}: no known release of Redis`)
     for (const revision of offer.revisions) {
       const failure = await failureOf(() => fetchAndVerify(job, revision, directory))
       if (failure === undefined) return sourceOf(revision)
       failures.push(failure)
-      job.progress.warn(`${failure}\n  Looking for an older one, which may lack security fixes.`)
+      job.progress.warn(`${failure}\n  Trying an older source, which may lack security fixes.`)
       await rm(directory, { recursive: true })
       await mkdir(directory)
     }
@@ -83,7 +83,7 @@ export async function fromDebian(
   }
 }
 
-/** Fetches the newest release archive that we know the hash of into a folder. */
+/** Downloads the newest known release archive into a folder. */
 export async function fromRelease(
   job: Job,
   directory: string,
@@ -92,7 +92,7 @@ export async function fromRelease(
   const { version, sha256 } = newestRelease()
   const url = releaseUrl(version)
   const file = `redis-${version}.tar.gz`
-  job.progress.step(`Fetching ${url}`)
+  job.progress.step(`Downloading ${url}`)
   const failure = await failureOf(() => download(url, join(directory, file), job))
   if (failure !== undefined) {
     failures.push(failure)
@@ -112,14 +112,14 @@ export function isAddress(source: string): boolean {
   return /^https?:\/\//.test(source)
 }
 
-/** @throws RedisBuildError (SOURCE_UNAVAILABLE) when there is no such file. */
+/** @throws RedisBuildError (SOURCE_UNAVAILABLE) if the file does not exist. */
 export async function existingFile(file: string): Promise<string> {
   const path = resolve(file)
   const found = await stat(path).catch(() => undefined)
   if (found?.isFile()) return path
   throw new RedisBuildError(
     'SOURCE_UNAVAILABLE',
-    `There is no file ${path} with the source of Redis (--source, or REDIS_SOURCE).`,
+    `The source archive ${path} does not exist (--source or REDIS_SOURCE).`,
   )
 }
 
@@ -129,7 +129,7 @@ async function fetchAndVerify(
   directory: string,
 ): Promise<void> {
   job.progress.update(
-    `Fetching Redis ${withoutEpoch(revision.version)} from Debian ${revision.suite}`,
+    `Downloading Redis ${withoutEpoch(revision.version)} from Debian ${revision.suite}`,
   )
   await fetchRevision(job, revision, directory)
   for (const { file, sha256 } of [revision.archive, revision.patches]) {

@@ -16,24 +16,24 @@ import {
   useSource,
 } from './source.ts'
 
-/** Which source a build shall use. Nothing said: the one used last, or else the best there is. */
+/** The source for a build. Default: the source used last, otherwise the newest available one. */
 export interface Selection {
-  /** A file or an address. */
+  /** A file or a URL. */
   source?: string | undefined
-  /** The SHA-256 that `source` must have; without it, that of a known release. */
+  /** The SHA-256 of `source`. Default: `source` must be a known release. */
   sha256?: string
   /** Only this suite of Debian. */
   suite?: string
-  /** Ask Debian again, although there is a source. */
+  /** Look for a newer source, even if one is cached. */
   refresh?: boolean
 }
 
-/** What the environment says of the source, for commands that have no options for it. */
+/** The selection in the environment, for commands without options for it. */
 export function selectionFrom(env: NodeJS.ProcessEnv): Selection {
   return env.REDIS_SOURCE ? { source: env.REDIS_SOURCE } : {}
 }
 
-/** The source that a selection means, if it is in the cache already. Asks no network. */
+/** The selected source if it is in the cache. Does not use the network. */
 export async function knownSource(
   home: Home,
   { source, sha256, suite, refresh }: Selection,
@@ -55,10 +55,10 @@ export async function knownSource(
 }
 
 /**
- * Fetches and verifies the source that a selection means, unless it is in the cache, and makes it the
- * one to use from now on. Only for a process that holds the lock.
+ * Returns the selected source, which becomes the current one. Downloads and verifies it if it is not in the
+ * cache. The caller must hold the lock.
  *
- * @throws RedisBuildError (SOURCE_REFUSED, SOURCE_UNAVAILABLE); nothing is in the cache then.
+ * @throws RedisBuildError (SOURCE_REFUSED, SOURCE_UNAVAILABLE); the cache is unchanged then.
  */
 export async function selectSource(job: Job, selection: Selection): Promise<StoredSource> {
   const source = (await knownSource(job.home, selection)) ?? (await fetchSource(job, selection))
@@ -66,7 +66,7 @@ export async function selectSource(job: Job, selection: Selection): Promise<Stor
   return source
 }
 
-/** Makes a source that is in the cache the one to use from now on, if the selection names one. */
+/** If the selection names a source that is in the cache, makes it the current one. */
 export async function useKnownSource(home: Home, selection: Selection): Promise<void> {
   if (selection.source === undefined && selection.suite === undefined) return
   const source = await knownSource(home, selection)
@@ -89,7 +89,7 @@ async function firstThatWorks(
 ): Promise<Source> {
   if (source !== undefined) return await fromUser(job, directory, source, sha256)
   const routes: Route[] = [(failures) => fromDebian(job, directory, suite, failures)]
-  // Whoever names a suite wants Debian's patches, not whatever can be had.
+  // A user who selects a suite wants Debian's patches: no fallback to a release without them.
   if (suite === undefined) routes.push((failures) => fromRelease(job, directory, failures))
   const failures: string[] = []
   for (const route of routes) {
@@ -98,9 +98,9 @@ async function firstThatWorks(
   }
   throw new RedisBuildError(
     'SOURCE_UNAVAILABLE',
-    `The source of Redis could not be fetched. What was tried:
+    `Could not download the source of Redis:
 ${failures.map((failure) => `  - ${failure}`).join('\n')}
-Fetch one of these elsewhere and give the file:
+Download one of these on another machine and pass the file with --source:
 
 ${releases.map(({ version }) => `    ${releaseUrl(version)}`).join('\n')}
 

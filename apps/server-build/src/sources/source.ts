@@ -3,15 +3,15 @@ import { join } from 'node:path'
 import { namesIn, readJson, unfinished, writeJson } from '../files.ts'
 import type { Home } from '../home.ts'
 
-/** A source of Redis that was fetched and verified. */
+/** A source of Redis that was downloaded and verified. */
 export interface Source {
   route: 'debian' | 'release' | 'given'
-  /** In words: a Debian revision and its suite, a file, an address. */
+  /** For people: a Debian revision and its suite, a file or a URL. */
   from: string
   redisVersion: string
-  /** The archive's file in the source's folder. */
+  /** The archive in the source's folder. */
   archive: { file: string; sha256: string }
-  /** Debian's patches for it. Without them it lacks their security fixes. */
+  /** Debian's patches. A source without them lacks Debian's security fixes. */
   debian?: { version: string; suite: string; file: string; sha256: string }
   fetchedAt: string
 }
@@ -30,13 +30,13 @@ export async function storedSources(home: Home): Promise<StoredSource[]> {
   return sources.filter((source) => source !== undefined)
 }
 
-/** The source that was used last, and which a build uses when it is not told otherwise. */
+/** The current source: the one used last, and the default for builds. */
 export async function currentSource(home: Home): Promise<StoredSource | undefined> {
   const current = await readJson<{ name: string }>(home.currentSource)
   return current && (await storedSource(home, current.name))
 }
 
-/** Makes a stored source the one that is used from now on. */
+/** Makes a stored source the current one. */
 export async function useSource(home: Home, name: string): Promise<void> {
   const aside = `${home.currentSource}.${process.pid}`
   await writeJson(aside, { name })
@@ -44,9 +44,9 @@ export async function useSource(home: Home, name: string): Promise<void> {
 }
 
 /**
- * Moves a folder that holds a fetched and verified source into the cache.
+ * Moves the folder of a downloaded and verified source into the cache.
  *
- * @param directory must be in `home.sources`; it is gone afterwards.
+ * @param directory must be in `home.sources`; it no longer exists afterwards.
  */
 export async function storeSource(
   home: Home,
@@ -64,7 +64,7 @@ export async function storeSource(
   return { ...source, directory: target }
 }
 
-/** A new folder in the cache, for a source on its way. */
+/** Creates a folder in the cache for a source that is being downloaded. */
 export async function unfinishedSource(home: Home): Promise<string> {
   const directory = join(home.sources, `${unfinished}${process.pid}`)
   await rm(directory, { recursive: true, force: true })
@@ -72,7 +72,7 @@ export async function unfinishedSource(home: Home): Promise<string> {
   return directory
 }
 
-/** A Debian version as people and file names have it: without the `5:` that only apt needs. */
+/** A Debian version without the epoch (`5:`), as in file names and messages. */
 export function withoutEpoch(version: string): string {
   return version.replace(/^\d+:/, '')
 }

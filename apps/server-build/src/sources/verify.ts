@@ -3,7 +3,7 @@ import { sha256OfFile } from '../files.ts'
 import { releases } from '../releases.ts'
 
 /**
- * Checks a file against the hash that it must have.
+ * Checks the SHA-256 of a file.
  *
  * @throws RedisBuildError (SOURCE_REFUSED) with both hashes.
  */
@@ -12,14 +12,15 @@ export async function verify(path: string, expected: string, what: string): Prom
   if (actual === expected.toLowerCase()) return
   throw new RedisBuildError(
     'SOURCE_REFUSED',
-    `${what} was refused: its SHA-256 is not the expected one.
+    `${what} was rejected: its SHA-256 is not the expected one.
   expected ${expected.toLowerCase()}
   actual   ${actual}`,
   )
 }
 
 /**
- * Checks a source that a user gives against the hash that comes with it, or else the known releases.
+ * Checks the SHA-256 of a source that the user gave: against `expected`, or without it against the known
+ * releases.
  *
  * @returns its SHA-256.
  * @throws RedisBuildError (SOURCE_REFUSED) with the hashes.
@@ -34,10 +35,10 @@ export async function verifyGiven(
   else if (!releases.some(({ sha256 }) => sha256 === actual)) {
     throw new RedisBuildError(
       'SOURCE_REFUSED',
-      `${what} was refused: its SHA-256 is that of no release known here.
+      `${what} was rejected: it is not a known release.
 ${releases.map(({ version, sha256 }) => `  expected ${sha256} (Redis ${version})`).join('\n')}
   actual   ${actual}
-If you trust it, say so: --sha256 ${actual}`,
+If you trust this file, add --sha256 ${actual}`,
     )
   }
   return actual

@@ -1,17 +1,17 @@
 import type { TestStatus } from './output.ts'
 
-/** What a test did in one run; `absent`: the file ran, and the test did not come up. */
+/** The result of a test in one run; `absent`: the file ran, but the test did not appear. */
 export type Seen = TestStatus | 'absent'
 
 /**
- * - `worse`: the candidate fails where the reference does not
- * - `better`: the reference fails where the candidate does not
- * - `flaky`: neither can be said; the same build gives different results
- * - `open`: they differ, and were not run again
+ * - `worse`: the candidate fails, the reference does not
+ * - `better`: the reference fails, the candidate does not
+ * - `flaky`: unclear, because the results of one build vary
+ * - `open`: the results differ, and the test was not run again
  */
 export type Verdict = 'worse' | 'better' | 'flaky' | 'open'
 
-/** A test that differed in the first run of a file on each build. */
+/** A test whose results differ between the first runs of the two builds. */
 export interface Difference {
   name: string
   verdict: Verdict
@@ -20,37 +20,37 @@ export interface Difference {
   candidate: Seen[]
 }
 
-/** A result beside those of the tests: fails when something ended the suite within the file. */
+/** An additional result per file: fails if the suite stopped within the file. */
 export const endOfFile = '(the file runs to its end)'
 
 export interface Comparison {
-  /** Names of tests that came up in the first run of either build. */
+  /** Number of tests that appeared in the first run of either build. */
   tests: number
-  /** Those that did the same in both first runs. */
+  /** Number of tests with the same result in both first runs. */
   same: Record<TestStatus, number>
-  /** Names of the tests that failed in both first runs. */
+  /** Names of tests that failed in both first runs. */
   failedInBoth: string[]
   differences: Difference[]
 }
 
-/** The results of one run of a file, by the tests' names. */
+/** The results of one run of a file, by test name. */
 export type Results = ReadonlyMap<string, TestStatus>
 
 /**
  * Compares the runs of one file on two builds.
  *
- * Some tests have numbers in their names that chance decides (`x = 69873`). So a name that only one of
- * the first runs has is compared with its numbers blotted out, together with all that look like it then.
+ * Some tests have random numbers in their names (`x = 69873`). A name that appears in only one of the first
+ * runs is therefore compared without its numbers, together with all names that are equal without numbers.
  *
- * @param reference the first run, then the repetitions; at least one.
- * @param candidate as many, though some may be missing.
+ * @param reference the first run, then the repetitions; at least one run.
+ * @param candidate the same for the candidate; repetitions may be missing.
  */
 export function compare(reference: readonly Results[], candidate: readonly Results[]): Comparison {
   const [referenceFirst, candidateFirst] = [reference[0], candidate[0]]
   if (!referenceFirst || !candidateFirst) throw new RangeError('nothing to compare')
   const inBoth = (name: string) => referenceFirst.has(name) && candidateFirst.has(name)
   const all = [...referenceFirst.keys(), ...candidateFirst.keys()]
-  const names = new Set(all.map((name) => (inBoth(name) ? name : blotted(name))))
+  const names = new Set(all.map((name) => (inBoth(name) ? name : withoutNumbers(name))))
   const same = { passed: 0, failed: 0, 'left-out': 0 }
   const failedInBoth: string[] = []
   const differences: Difference[] = []
@@ -71,20 +71,21 @@ export function compare(reference: readonly Results[], candidate: readonly Resul
 
 function seenIn(results: Results, name: string, loosely: boolean): Seen {
   if (!loosely) return results.get(name) ?? 'absent'
-  const statuses = [...results].filter(([other]) => blotted(other) === name).map(([, one]) => one)
+  const statuses = [...results]
+    .filter(([other]) => withoutNumbers(other) === name)
+    .map(([, one]) => one)
   return (
     (['failed', 'passed', 'left-out'] as const).find((one) => statuses.includes(one)) ?? 'absent'
   )
 }
 
-/** A name without its numbers. */
-export function blotted(name: string): string {
+/** A name with its numbers replaced by `N`. */
+export function withoutNumbers(name: string): string {
   return name.replace(/\d+/g, 'N')
 }
 
 /**
- * Judges a test by its repetitions: that the first runs differed is what made it a case, and a test that
- * fails now and then was bound to differ somewhere.
+ * Judges a test by its repetitions. The first runs are known to differ, which a flaky test does now and then.
  */
 export function verdictOn(reference: readonly Seen[], candidate: readonly Seen[]): Verdict {
   const again = candidate.slice(1)

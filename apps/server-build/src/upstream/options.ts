@@ -12,109 +12,103 @@ import { integer } from '../options.ts'
 import { type SuiteName, suiteNames, type TestFile } from './suites.ts'
 
 /**
- * Seconds. The longest file, unit/memefficiency, takes 4 minutes, and 11 on a machine with five times as
- * much to do as cores; upstream's own limit is as long, without progress.
+ * The default time limit per file. The longest file, unit/memefficiency, takes 4 minutes, and 11 on a machine
+ * with a load of five per core. Upstream's own limit without progress is as long.
  */
-const LONGEST_FILE = 1_200
+const FILE_TIMEOUT_SECONDS = 1_200
 
 export interface UpstreamOptions {
-  /** The one that is the measure, and the one that is tested against it. */
+  /** The candidate is compared with the reference. */
   builds: [reference: ServerBuild, candidate: ServerBuild]
   suites: SuiteName[]
-  /** Names of test files, `*` for any part of one between slashes; all without it. */
+  /** Names of test files; `*` matches any characters except slashes. Default: all. */
   files?: string[]
   ioThreads: number[]
-  /** All connections with TLS, on builds that have it. */
+  /** Use TLS for all connections, on builds with TLS. */
   tls?: boolean
-  /** Builds with this sanitizer; a report of it fails the test. */
+  /** Use builds with this sanitizer; its reports fail the test. */
   sanitizer?: Sanitizer
-  /** Files at the same time. */
+  /** Number of files that run in parallel. */
   clients: number
-  /** Seconds that one file may take. */
+  /** Time limit per file, in seconds. */
   timeout: number
-  /** How often a file that differs is run again on each build. */
+  /** Number of repetitions, on each build, of a file whose results differ. */
   reruns: number
-  /** Seconds after which no further file is begun. */
+  /** Seconds after which no further file is started. */
   budget?: number
   onlyDifferences?: boolean
-  /** Where the result goes; in `$ONETRIP_HOME` without it. */
+  /** Path of the result file. Default: in `$ONETRIP_HOME`. */
   json?: string
   resume?: boolean
 }
 
-/** The command's options and help, without its action. */
+/** The options and the help of the command, without its action. */
 export function upstreamOptions(cores: number): Command {
   return new Command('test')
-    .description("run upstream's own tests on two builds, and compare what passes (needs Tcl)")
+    .description("run upstream's tests on two builds and compare the results (needs Tcl)")
     .addOption(
-      new Option('--builds <reference,candidate>', 'the measure, and the build that is tested')
+      new Option('--builds <reference,candidate>', 'two builds; the candidate is compared')
         .argParser(twoBuilds)
         .default(['stock', 'patched'] satisfies UpstreamOptions['builds'], 'stock,patched'),
     )
     .addOption(
-      new Option('--suites <names>', `which of ${suiteNames.join(', ')}`)
+      new Option('--suites <names>', `one or more of ${suiteNames.join(', ')}`)
         .argParser(suiteList)
         .default(['main', 'patches'] satisfies SuiteName[], 'main,patches'),
     )
     .option('--files <names>', 'only these, such as unit/auth,unit/type/* (default: all)', names)
     .addOption(
-      new Option('--sanitizer <name>', 'on builds that check memory (address) or threads').choices(
-        sanitizers,
-      ),
+      new Option('--sanitizer <name>', 'use builds with this sanitizer').choices(sanitizers),
     )
     .addOption(
-      new Option('--io-threads <counts>', 'with each of these numbers of I/O threads; 1 is off')
+      new Option('--io-threads <counts>', 'numbers of I/O threads to test with; 1 is off')
         .argParser(threadCounts)
         .default([1, 2], '1,2'),
     )
-    .option(
-      '--tls',
-      'all connections with TLS, on builds with it (needs OpenSSL, and Tcl with TLS)',
-    )
+    .option('--tls', 'use TLS for all connections (needs OpenSSL and the TLS package of Tcl)')
     .addOption(
-      new Option('--clients <n>', 'files tested at the same time; more is faster and flakier')
+      new Option('--clients <n>', 'files to run in parallel; more is faster, but flakier')
         .argParser(integer(1, 64))
         .default(Math.min(cores, 8), 'one per core, at most 8'),
     )
-    .option('--timeout <seconds>', 'what one file may take', integer(1, 86_400), LONGEST_FILE)
-    .option('--reruns <n>', 'how often a file that differs runs again', integer(0, 100), 5)
-    .option('--budget <seconds>', 'begin no further file after this time', integer(1, 604_800))
-    .option('--only-differences', 'do not list files whose results are the same')
-    .option('--json <file>', 'where the result goes (default: in $ONETRIP_HOME/redis)')
-    .option('--resume', 'keep the runs of these builds that the result file has already')
+    .option('--timeout <seconds>', 'time limit per file', integer(1, 86_400), FILE_TIMEOUT_SECONDS)
+    .option('--reruns <n>', 'repetitions of a file whose results differ', integer(0, 100), 5)
+    .option('--budget <seconds>', 'start no further file after this time', integer(1, 604_800))
+    .option('--only-differences', 'do not list files with equal results')
+    .option('--json <file>', 'result file (default: in $ONETRIP_HOME/redis)')
+    .option('--resume', 'continue with the runs of these builds in the result file')
     .addHelpText(
       'after',
       `
-Each file of tests runs on both builds, in turn, in a tree of its own under the folder for temporary
-files. Results are compared by the tests' names. Upstream's tests fail now and then on any build: a file
-whose results differ runs again on both, and a test is "worse" only if it fails again on the candidate
-and never on the reference.
+Each test file runs on both builds, in separate temporary folders. Results are compared by test name.
+Upstream's tests fail now and then on any build, so a file whose results differ runs again on both. A
+test is "worse" only if it fails again on the candidate and never on the reference.
 
 Suites:
-  main      what ./runtest runs: about 100 files
-  patches   the tests beside our patches, on the candidate only, if that is patched
-  modules   what ./runtest-moduleapi runs; needs a C compiler
+  main      the tests of ./runtest: about 100 files
+  patches   the tests of our patches, on the candidate only, if it is patched
+  modules   the tests of ./runtest-moduleapi; needs a C compiler
   cluster   ./runtest-cluster, one file at a time
   sentinel  ./runtest-sentinel, one file at a time
 
-Ends with 0 when the candidate passes all that the reference passes, 1 when it does not, 3 when not
-everything has run (--budget); --resume goes on from there, and after Ctrl-C.
+Exit codes: 0 if the candidate passes everything that the reference passes, 1 if not, 3 if some tests
+have not run (--budget). --resume continues such a run, also after Ctrl-C.
 
 Examples:
-  npm run test:upstream                                          all of main, I/O threads off and on
+  npm run test:upstream                                          main and patches, I/O threads off and on
   npm run test:upstream -- --files unit/auth,unit/networking     two files
   npm run test:upstream -- --files 'unit/cluster/*' --io-threads 1 --clients 1
   npm run test:upstream -- --tls --files unit/tls,unit/auth      with TLS
-  npm run test:upstream -- --sanitizer address --timeout 3600    hours, several times slower
-  npm run test:upstream -- --builds stock,stock                  how flaky are the tests themselves?
-  npm run test:upstream -- --resume --only-differences           go on; list only what differs`,
+  npm run test:upstream -- --sanitizer address --timeout 3600    several times slower: takes hours
+  npm run test:upstream -- --builds stock,stock                  shows how flaky the tests are
+  npm run test:upstream -- --resume --only-differences           continues; lists only differences`,
     )
 }
 
 /**
- * The files that patterns mean, in the suite's order.
+ * The files that match the patterns, in the order of the suite.
  *
- * @throws RedisBuildError (USAGE) for a pattern that means none.
+ * @throws RedisBuildError (USAGE) for a pattern that matches no file.
  */
 export function chosenFiles(
   files: readonly TestFile[],
@@ -128,8 +122,8 @@ export function chosenFiles(
     const hint =
       similar.length > 0
         ? `Did you mean ${similar.map(({ name }) => name).join(', ')}?`
-        : `Names look like ${files[0]?.name}; --suites chooses among the suites.`
-    throw new RedisBuildError('USAGE', `--files: there is no file of tests '${pattern}'. ${hint}`)
+        : `Names look like ${files[0]?.name}; --suites selects the suites.`
+    throw new RedisBuildError('USAGE', `--files: no test file matches '${pattern}'. ${hint}`)
   }
   return files.filter(({ name }) => patterns.some((pattern) => matchesGlob(name, pattern)))
 }
@@ -137,7 +131,7 @@ export function chosenFiles(
 function names(text: string): string[] {
   const list = text.split(',').map((name) => name.trim().replace(/^tests\/|\.tcl$/g, ''))
   if (list.every((name) => name !== '')) return list
-  throw new InvalidArgumentError('Names, separated by commas, are expected.')
+  throw new InvalidArgumentError('Expected names, separated by commas.')
 }
 
 function twoBuilds(text: string): UpstreamOptions['builds'] {
@@ -146,7 +140,7 @@ function twoBuilds(text: string): UpstreamOptions['builds'] {
   )
   if (reference && candidate && more.length === 0) return [reference, candidate]
   throw new InvalidArgumentError(
-    `Two builds of ${serverBuilds.join(', ')} are expected, such as stock,patched or stock,patched@0005.`,
+    `Expected two builds of ${serverBuilds.join(', ')}, such as stock,patched or stock,patched@0005.`,
   )
 }
 
@@ -154,7 +148,7 @@ function suiteList(text: string): SuiteName[] {
   const suites = names(text).map((name) => {
     const suite = suiteNames.find((known) => known === name)
     if (suite) return suite
-    throw new InvalidArgumentError(`'${name}' is none of ${suiteNames.join(', ')}.`)
+    throw new InvalidArgumentError(`'${name}' is not one of ${suiteNames.join(', ')}.`)
   })
   return [...new Set(suites)]
 }

@@ -1,39 +1,36 @@
 import { stripVTControlCharacters } from 'node:util'
 
-/** `left-out`: the suite chose not to run it, by a tag or by an option. */
+/** `left-out`: the suite skipped the test because of a tag or an option. */
 export type TestStatus = 'passed' | 'failed' | 'left-out'
 
 export interface TestResult {
   name: string
   status: TestStatus
-  /** What the suite said about a failure, shortened. */
+  /** The suite's message about a failure, truncated. */
   detail?: string
 }
 
-/** What a file's output tells. */
+/** The parsed output of a file. */
 export interface SuiteOutput {
-  /**
-   * By name, which is how they are compared: one that came up more than once, as in a loop that goes on
-   * for some seconds, has failed if it failed once.
-   */
+  /** One result per name. A test that ran several times, as in a loop, has failed if it failed once. */
   tests: TestResult[]
-  /** Whether the suite got to the end of the file; failed tests do not keep it from that. */
+  /** Whether the suite reached the end of the file; it also does with failed tests. */
   finished: boolean
-  /** Why it did not, shortened. */
+  /** Why the suite did not reach the end, truncated. */
   reason?: string
 }
 
-const LONGEST_DETAIL = 2_000
+const MAX_DETAIL_LENGTH = 2_000
 
-// What was printed without a line break may stand before a result; the suite repeats failures at its
-// end behind three stars.
+// Other output without a line break may precede a result. At its end, the suite repeats failures after
+// three stars.
 const RESULT = /^(?!\*\*\* )[^[]*\[(ok|err|exception|ignore|skip|TIMEOUT)\]: (.*)$/
 const DURATION = / \(\d+ ms\)$/
 const FILE_DONE = /^\[\d+\/\d+ done\]: /
 const THE_END = /^ *The End$/
 const RUNNING_TEST = /^"test (?:"(.+?)"|\{(.+?)\}) \{$/m
 
-/** Reads the output of upstream's `./runtest`, with or without colours. */
+/** Parses the output of upstream's `./runtest`, with or without colours. */
 export function parseRuntest(output: string): SuiteOutput {
   const reports = reportsIn(linesOf(output))
   const found: TestResult[] = []
@@ -61,7 +58,7 @@ interface Report {
   text: string
 }
 
-/** Joins the lines that belong together: a name may have several, and what follows an error has. */
+/** Joins the lines of each result: names and error messages may have several lines. */
 function reportsIn(lines: readonly string[]): { results: Report[]; ended: boolean } {
   const results: Report[] = []
   let open: Report | undefined
@@ -97,7 +94,7 @@ const TEST_BEGINS = /^\d\d:\d\d:\d\d> (.*)$/
 const INSTANCES_END = /^(GOOD! No errors\.|WARNING \d+ test\(s\) failed\.)$/
 const CAUGHT = /^FAILED: caught an error in the test /
 
-/** Reads the output of upstream's `./runtest-cluster` and `./runtest-sentinel`. */
+/** Parses the output of upstream's `./runtest-cluster` and `./runtest-sentinel`. */
 export function parseInstances(output: string): SuiteOutput {
   const found: TestResult[] = []
   let open: { name: string; text: string } | undefined
@@ -111,8 +108,8 @@ export function parseInstances(output: string): SuiteOutput {
   for (const [index, line] of lines.entries()) {
     const [, test] = TEST_BEGINS.exec(line) ?? []
     if (test !== undefined) {
-      fail('It did not end.')
-      // Without a result in the same line, something else was printed there, or nothing.
+      fail('The test did not end.')
+      // If the line has no result, it ends with other output or nothing.
       const [, name = test, text = ''] =
         /^(.*?): ((?:OK|FAILED: .*)?)$/.exec(test) ?? /^(.*): (.*)$/.exec(test) ?? []
       open = { name, text }
@@ -136,12 +133,12 @@ export function parseInstances(output: string): SuiteOutput {
     }
     if (INSTANCES_END.test(line)) ended = true
   }
-  fail('It did not end.')
+  fail('The test did not end.')
   const finished = ended && reason === undefined
   return { tests: byName(found), finished, ...(!finished && { reason: reason ?? tail(output) }) }
 }
 
-/** A failure that the suite counts without a test's name. */
+/** A failure that the suite reports without the name of a test. */
 function nameless(name: string, lines: readonly string[]): TestResult {
   return { name, status: 'failed', detail: shortened(lines.join('\n')) }
 }
@@ -163,9 +160,9 @@ const severity: Record<TestStatus, number> = { 'left-out': 0, passed: 1, failed:
 
 function shortened(text: string): string {
   const trimmed = text.trim()
-  return trimmed.length > LONGEST_DETAIL ? `${trimmed.slice(0, LONGEST_DETAIL)} …` : trimmed
+  return trimmed.length > MAX_DETAIL_LENGTH ? `${trimmed.slice(0, MAX_DETAIL_LENGTH)} …` : trimmed
 }
 
 function tail(output: string): string {
-  return stripVTControlCharacters(output).trim().slice(-LONGEST_DETAIL)
+  return stripVTControlCharacters(output).trim().slice(-MAX_DETAIL_LENGTH)
 }

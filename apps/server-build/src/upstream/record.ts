@@ -6,30 +6,30 @@ import { type Comparison, compare, endOfFile, type Results } from './compare.ts'
 import type { TestResult, TestStatus } from './output.ts'
 import { isOurs } from './suites.ts'
 
-/** The build that is the measure, and the one that is tested against it. */
+/** The candidate is compared with the reference. */
 export const roles = ['reference', 'candidate'] as const
 export type Role = (typeof roles)[number]
 
-/** What to run: a file of tests on a build. */
+/** One run of a test file on a build. */
 export interface Task {
   file: string
   ioThreads: number
   role: Role
-  /** 0, then 1 and so on for repetitions. */
+  /** 0 for the first run, 1 and so on for repetitions. */
   attempt: number
 }
 
-/** One run of one file. */
+/** A run that has ended. */
 export interface RunRecord extends Task {
   /** The build's key. */
   key: string
-  /** Of a file that is not as upstream has it. */
+  /** Only for files that differ from upstream. */
   fileSha256?: string
   startedAt: string
   seconds: number
-  /** `aborted`: something ended the suite before the end of the file; `timed-out`: that was we. */
+  /** `aborted`: the suite stopped before the end of the file; `timed-out`: we stopped the suite. */
   end: 'finished' | 'aborted' | 'timed-out'
-  /** Why it did not finish. */
+  /** Why the run did not finish. */
   reason?: string
   tests: TestResult[]
 }
@@ -38,7 +38,7 @@ interface BuildIdentity {
   build: string
   key: string
   redisVersion: string
-  /** In words; with Debian's revision, if its patches are in. */
+  /** For people; includes Debian's revision if Debian's patches are applied. */
   source: string
   archiveSha256: string
   debianPatches: string[]
@@ -47,16 +47,16 @@ interface BuildIdentity {
   compilers: InstalledBuild['inputs']['compilers']
 }
 
-/** A comparison of one file with a number of I/O threads. */
+/** The comparison of one file with one number of I/O threads. */
 export interface FileComparison extends Comparison {
   file: string
   ioThreads: number
 }
 
-/** What goes into the result file. */
+/** The content of the result file. */
 export interface ResultRecord {
   format: 1
-  /** Whether everything that was asked for has run. */
+  /** Whether all requested tests have run. */
   complete: boolean
   command: string
   updatedAt: string
@@ -104,10 +104,10 @@ function identityOf(build: InstalledBuild): BuildIdentity {
 }
 
 /**
- * The runs in a result file that are of these builds, as they are now.
+ * The runs in a result file with the same builds (same keys).
  *
- * @returns none when there is no such file.
- * @throws RedisBuildError (USAGE) when it is something else.
+ * @returns an empty list if the file does not exist.
+ * @throws RedisBuildError (USAGE) if the file is not a result file.
  */
 export async function earlierRuns(
   path: string,
@@ -124,7 +124,7 @@ export async function earlierRuns(
   if (runs) return runs.filter(({ role, key }) => builds[role]?.key === key)
   throw new RedisBuildError(
     'USAGE',
-    `${path} is no result of these tests: remove it, or name another.`,
+    `${path} is not a result of these tests. Remove it, or choose another file with --json.`,
   )
 }
 
@@ -138,8 +138,8 @@ function runsIn(text: string): RunRecord[] | undefined {
 }
 
 /**
- * Writes the result as it is at each call, one time after the other, and in a way that there is never half
- * a file.
+ * Returns a function that writes the current record to a file. Calls are queued; the file is replaced
+ * atomically.
  */
 export function recordSaver(path: string, record: ResultRecord): () => Promise<void> {
   const draft = `${path}.${process.pid}.tmp`
@@ -161,10 +161,9 @@ export function recordSaver(path: string, record: ResultRecord): () => Promise<v
 }
 
 /**
- * Compares the first runs of a file, and with them the repetitions. What our own tests are compared with
- * is that they pass.
+ * Compares the runs of a file on both builds. Our own tests have no reference: they are expected to pass.
  *
- * @returns undefined if a first run is missing.
+ * @returns undefined if a build has no run of the file.
  */
 export function comparisonOf(
   runs: readonly RunRecord[],
@@ -177,12 +176,12 @@ export function comparisonOf(
       .toSorted((one, other) => one.attempt - other.attempt)
       .map(resultsOfRun)
   const candidate = resultsOf('candidate')
-  const reference = isOurs(file) ? candidate.map(asTheyShouldBe) : resultsOf('reference')
+  const reference = isOurs(file) ? candidate.map(asExpected) : resultsOf('reference')
   if (reference.length === 0 || candidate.length === 0) return undefined
   return { file, ioThreads, ...compare(reference, candidate) }
 }
 
-function asTheyShouldBe(results: Results): Results {
+function asExpected(results: Results): Results {
   const good = (status: TestStatus) => (status === 'failed' ? 'passed' : status)
   return new Map([...results].map(([name, status]) => [name, good(status)]))
 }

@@ -1,9 +1,9 @@
 import Table from 'cli-table3'
-import { blotted, type Difference, endOfFile, type Seen, type Verdict } from './compare.ts'
+import { type Difference, endOfFile, type Seen, type Verdict, withoutNumbers } from './compare.ts'
 import type { FileComparison, ResultRecord } from './record.ts'
 import { isOurs } from './suites.ts'
 
-// Columns set apart by spaces, and one line below the header.
+// Columns are separated by spaces, with one line below the header.
 const chars = {
   ...{ top: '', 'top-mid': '', 'top-left': '', 'top-right': '' },
   ...{ bottom: '', 'bottom-mid': '', 'bottom-left': '', 'bottom-right': '' },
@@ -18,10 +18,10 @@ const words: Record<Verdict, string> = {
   open: 'not run again',
 }
 
-/** How much of what the suite says about a failure is shown; the result file has more. */
+/** Lines shown of a failure message; the result file has more. */
 const DETAIL_LINES = 10
 
-/** The comparisons that are about some files and numbers of I/O threads, in words and tables. */
+/** Formats comparisons as text and tables. */
 export function report(record: ResultRecord, comparisons: readonly FileComparison[]): string {
   const { reference, candidate } = record.builds
   const title =
@@ -37,24 +37,24 @@ export function report(record: ResultRecord, comparisons: readonly FileCompariso
   return parts.filter((part) => part !== '').join('\n\n')
 }
 
-/** How many tests of the comparisons have a verdict. */
+/** The number of tests with a verdict. */
 export function count(comparisons: readonly FileComparison[], verdict: Verdict): number {
   return comparisons.flatMap(({ differences }) => differences).filter(has(verdict)).length
 }
 
-/** What a comparison says, in a line. */
+/** Formats a comparison as one line. */
 export function describe({ tests, same, differences, failedInBoth }: FileComparison): string {
   const counted = `${tests} ${tests === 1 ? 'test' : 'tests'}`
   if (differences.length > 0) {
     const list = differences.map(({ name, verdict }) => `${name} (${words[verdict]})`)
-    return `${counted}, differing: ${list.join(', ')}`
+    return `${counted}, different: ${list.join(', ')}`
   }
   const notes = [
-    same.failed > 0 ? `${same.failed} of them failures` : '',
+    same.failed > 0 ? `${same.failed} failed on both` : '',
     failedInBoth.includes(endOfFile) ? 'both stop before the end' : '',
-    same['left-out'] > 0 ? `${same['left-out']} left out` : '',
+    same['left-out'] > 0 ? `${same['left-out']} skipped` : '',
   ]
-  return [counted, 'all the same', ...notes.filter((note) => note !== '')].join(', ')
+  return [counted, 'no difference', ...notes.filter((note) => note !== '')].join(', ')
 }
 
 function totals(comparisons: readonly FileComparison[]): string {
@@ -64,7 +64,7 @@ function totals(comparisons: readonly FileComparison[]): string {
       'files',
       'tests',
       'pass on both',
-      'left out',
+      'skipped',
       'fail on both',
       'flaky',
       'not run again',
@@ -117,7 +117,7 @@ function differing({ builds }: ResultRecord, comparisons: readonly FileCompariso
       words[verdict],
     ])
   }
-  return `What differed, and how often each passed:\n${table.toString()}`
+  return `Differences, with the number of passed runs:\n${table.toString()}`
 }
 
 const order: Verdict[] = ['worse', 'open', 'flaky', 'better']
@@ -130,7 +130,7 @@ function runs(seen: readonly Seen[]): string {
   return `${seen.filter((status) => status === 'passed').length} of ${seen.length}`
 }
 
-/** What the suite said about each test that is worse. */
+/** The suite's message about each test that is worse. */
 function failures({ runs }: ResultRecord, comparisons: readonly FileComparison[]): string[] {
   return comparisons.flatMap(({ file, ioThreads, differences }) =>
     differences.filter(has('worse')).map(({ name }) => {
@@ -140,10 +140,11 @@ function failures({ runs }: ResultRecord, comparisons: readonly FileComparison[]
         .map(({ tests, reason }) =>
           name === endOfFile
             ? reason
-            : tests.find((test) => test.detail && [test.name, blotted(test.name)].includes(name))
-                ?.detail,
+            : tests.find(
+                (test) => test.detail && [test.name, withoutNumbers(test.name)].includes(name),
+              )?.detail,
         )
-      const detail = details.find((text) => text !== undefined) ?? 'It did not come up.'
+      const detail = details.find((text) => text !== undefined) ?? 'The test did not appear.'
       const lines = detail.split('\n').slice(0, DETAIL_LINES)
       return `${file}, I/O threads ${ioThreads}: ${name}\n${lines.map((line) => `    ${line}`).join('\n')}`
     }),
@@ -154,7 +155,7 @@ function failing(comparisons: readonly FileComparison[]): string {
   const lines = comparisons.flatMap(({ file, ioThreads, failedInBoth }) =>
     failedInBoth.map((name) => `  ${file}, I/O threads ${ioThreads}: ${name}`),
   )
-  return lines.length > 0 ? `What fails on both:\n${lines.join('\n')}` : ''
+  return lines.length > 0 ? `Failures on both:\n${lines.join('\n')}` : ''
 }
 
 function has(verdict: Verdict): (difference: Difference) => boolean {

@@ -5,7 +5,7 @@ import type { UpstreamOptions } from './options.ts'
 import { comparisonOf, type Role, type RunRecord, roles, type Task } from './record.ts'
 import { describe } from './report.ts'
 import { runFile } from './run-file.ts'
-import { isSameTask, workOff } from './schedule.ts'
+import { isSameTask, runQueue } from './schedule.ts'
 import {
   canShareTheMachine,
   commandFor,
@@ -23,27 +23,27 @@ export interface Plan {
   builds: Readonly<Record<Role, InstalledBuild>>
   workspace: Workspace
   files: readonly TestFile[]
-  /** What has run; what runs is added. */
+  /** Runs that have ended; new runs are added. */
   runs: RunRecord[]
   /** Called after each run. */
   save(): Promise<void>
 }
 
-/** The ports that upstream's runner takes unless it is told otherwise. */
+/** The default ports of upstream's runner. */
 const PORTS: Ports = { first: 21_111, count: 8_000 }
 
-/** Below its first port, a runner looks for one on which to talk to its clients. */
+/** A runner also uses a port below its first one, to talk to its clients. */
 const PORTS_BELOW = 64
 
 /**
- * Runs every file once on each build, and then again those whose results differ.
+ * Runs every file once on each build, then repeats files whose results differ.
  *
- * @returns whether it got through before the time was over.
+ * @returns false if the time budget ended before all runs.
  */
 export async function runAll(plan: Plan): Promise<boolean> {
   const { files, options, runs, job } = plan
   const deadline = performance.now() + (options.budget ?? Number.POSITIVE_INFINITY) * 1_000
-  const goOn = () => performance.now() < deadline
+  const hasTime = () => performance.now() < deadline
   const pairs = options.ioThreads.flatMap((ioThreads) =>
     files.map((file) => ({ file: file.name, ioThreads })),
   )
@@ -54,24 +54,28 @@ export async function runAll(plan: Plan): Promise<boolean> {
   job.progress.step(
     `Testing ${options.builds.join(' and ')}: ${files.length} files, I/O threads ${threads}`,
   )
-  if (!(await runTasks(plan, round(pairs, 0), goOn))) return false
+  if (!(await runTasks(plan, round(pairs, 0), hasTime))) return false
 
   const first = runs.filter(({ attempt }) => attempt === 0)
   const different = pairs.filter(
     ({ file, ioThreads }) => comparisonOf(first, file, ioThreads)?.differences.length !== 0,
   )
   if (different.length === 0 || options.reruns === 0) return true
-  job.progress.step(`Testing again, ${options.reruns} times, ${different.length} files that differ`)
+  job.progress.step(`Repeating ${different.length} files that differ, ${options.reruns} times`)
   const again = Array.from({ length: options.reruns }, (_, index) => round(different, index + 1))
-  return await runTasks(plan, again.flat(), goOn)
+  return await runTasks(plan, again.flat(), hasTime)
 }
 
 function rolesFor(file: string): readonly Role[] {
   return isOurs(file) ? ['candidate'] : roles
 }
 
-/** Runs what has not run yet: several files at a time, and then those that have to be alone. */
-async function runTasks(plan: Plan, tasks: readonly Task[], goOn: () => boolean): Promise<boolean> {
+/** Runs the remaining tasks: first several files in parallel, then those that must run alone. */
+async function runTasks(
+  plan: Plan,
+  tasks: readonly Task[],
+  hasTime: () => boolean,
+): Promise<boolean> {
   const { files, options, runs } = plan
   const hasRun = (task: Task) => runs.some((run) => isSameTask(run, task))
   const parts = [
@@ -98,10 +102,10 @@ async function runTasks(plan: Plan, tasks: readonly Task[], goOn: () => boolean)
       runs.push(await runTask(plan, file, task, tree, portsOf(worker, part.workers)))
       await plan.save()
       tracker.end(task)
-      if (!options.onlyDifferences || differs(plan, task)) tell(plan, own, task)
+      if (!options.onlyDifferences || differs(plan, task)) printResult(plan, own, task)
     }
     try {
-      await workOff(left, part.workers, work, goOn)
+      await runQueue(left, part.workers, work, hasTime)
     } finally {
       tracker.stop()
     }
@@ -122,7 +126,7 @@ async function runTask(
     { tree, env: environment(job.env), limitSeconds: options.timeout, signal: job.signal },
   )
   const { tests, finished, reason } = parse(file, output)
-  const why = timedOut ? `It took more than ${options.timeout} s.` : reason
+  const why = timedOut ? `The file took longer than ${options.timeout} s.` : reason
   return {
     ...task,
     key: builds[task.role].key,
@@ -135,13 +139,13 @@ async function runTask(
   }
 }
 
-/** Some tests are about bytes beyond ASCII, and Tcl reads them as the locale says. */
+/** Some tests use non-ASCII bytes, which Tcl decodes by the locale. */
 function environment(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   const utf8 = process.platform === 'darwin' ? 'en_US.UTF-8' : 'C.UTF-8'
   return plainEnvironment(env, { LC_ALL: utf8, TERM: 'dumb' })
 }
 
-/** Makes a tree when a worker needs it first, and the same one from then on. */
+/** Returns the tree of a worker for a build; creates it on first use. */
 function treesFor({ workspace, builds }: Plan): (role: Role, worker: number) => Promise<string> {
   const trees = new Map<string, Promise<string>>()
   return (role, worker) => {
@@ -161,8 +165,8 @@ function differs({ runs }: Plan, { file, ioThreads }: Task): boolean {
   return comparisonOf(runs, file, ioThreads)?.differences.length !== 0
 }
 
-/** A line about a file, once it has run on both builds as often as it shall. */
-function tell({ runs, job }: Plan, tasks: readonly Task[], { file, ioThreads }: Task): void {
+/** Prints a line about a file when all its runs have ended. */
+function printResult({ runs, job }: Plan, tasks: readonly Task[], { file, ioThreads }: Task): void {
   const own = tasks.filter((task) => task.file === file && task.ioThreads === ioThreads)
   const records = own.map((task) => runs.find((run) => isSameTask(run, task)))
   const comparison = comparisonOf(runs, file, ioThreads)

@@ -3,32 +3,32 @@ import { join, sep } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { runCommand } from '../command.ts'
 
-const LOOK_AGAIN_AFTER_MS = 20
-const LOOKS = 250
+const POLL_INTERVAL_MS = 20
+const MAX_POLLS = 250
 
 export interface FileRunOptions {
-  /** The tree in which the programs are that the command starts, and nobody else's. */
+  /** The folder of the programs that the command starts; no other command may use it. */
   tree: string
   env: NodeJS.ProcessEnv
-  /** After so much time it is over. */
+  /** Time limit in seconds. */
   limitSeconds: number
   signal: AbortSignal
 }
 
 export interface FileRun {
-  /** Both streams, as they came. */
+  /** Both output streams, in order of arrival. */
   output: string
-  /** null when a signal ended it, such as ours after the time limit. */
+  /** null if a signal ended the command, such as ours after the time limit. */
   code: number | null
   timedOut: boolean
   seconds: number
 }
 
 /**
- * Runs a command of upstream's suite to its end and leaves nothing behind: neither what is still in its
- * process group, nor servers that left the group to be daemons.
+ * Runs a command of upstream's suite to its end. Leaves no process behind: ends the rest of its process group,
+ * and daemons that left the group.
  *
- * @throws the reason of `signal` after an interrupt, when everything has ended; the error of `spawn`.
+ * @throws the reason of `signal` after an interrupt, when all processes have ended; the error of `spawn`.
  */
 export async function runFile(
   [program, ...args]: readonly [program: string, ...args: string[]],
@@ -63,18 +63,18 @@ function kill(pid: number): void {
   try {
     process.kill(pid, 'SIGKILL')
   } catch {
-    // It has ended by itself.
+    // The process has already ended.
   }
 }
 
-/** Ends every process that runs a program of the tree, and waits for that. Only on Linux. */
+/** Kills every process that runs a program of the tree, and waits until they have ended. Only on Linux. */
 async function endProgramsOf(tree: string): Promise<void> {
   const programs = `${await realpath(tree)}${sep}`
-  for (let looks = 0; looks < LOOKS; looks++) {
+  for (let polls = 0; polls < MAX_POLLS; polls++) {
     const left = await processesOf(programs)
     if (left.length === 0) return
     for (const pid of left) kill(pid)
-    await sleep(LOOK_AGAIN_AFTER_MS)
+    await sleep(POLL_INTERVAL_MS)
   }
 }
 

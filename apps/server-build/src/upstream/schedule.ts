@@ -1,9 +1,8 @@
 import type { Task } from './record.ts'
 
-/** How long a run takes of which nothing is known yet, in seconds. */
+/** The assumed duration of a run before any run has ended, in seconds. */
 const TYPICAL_SECONDS = 8
 
-/** Whether two tasks are the same. */
 export function isSameTask(one: Task, other: Task): boolean {
   return (
     one.file === other.file &&
@@ -14,22 +13,22 @@ export function isSameTask(one: Task, other: Task): boolean {
 }
 
 /**
- * Works tasks off, several at a time, in their order.
+ * Runs tasks in order, several in parallel.
  *
  * @param work gets a task and the number of its worker, from 0.
- * @param goOn is asked before each task; the tasks that are left when it says no are not begun.
- * @throws the first error of `work`, when all workers have ended; no further task was begun then.
+ * @param shouldContinue called before each task; if it returns false, no further task starts.
+ * @throws the first error of `work`, after all workers have ended. No task starts after an error.
  */
-export async function workOff<T>(
+export async function runQueue<T>(
   tasks: readonly T[],
   workers: number,
   work: (task: T, worker: number) => Promise<void>,
-  goOn: () => boolean,
+  shouldContinue: () => boolean,
 ): Promise<void> {
   const queue = [...tasks]
   let failed = false
   const worker = async (index: number) => {
-    while (!failed && goOn()) {
+    while (!failed && shouldContinue()) {
       const task = queue.shift()
       if (task === undefined) return
       try {
@@ -47,8 +46,7 @@ export async function workOff<T>(
 }
 
 /**
- * How long some tasks will take: as long as the same file took before, or else as long as files took on
- * average.
+ * Estimates the duration of tasks: the last duration of the same file, or the average of all files.
  *
  * @returns seconds.
  */

@@ -5,29 +5,29 @@ import { RedisBuildError } from '../errors.ts'
 import { namesIn, sha256OfFile } from '../files.ts'
 import { parseInstances, parseRuntest, type SuiteOutput } from './output.ts'
 
-/** Upstream's suites, and the tests beside our patches, which are written for its first one. */
+/** Upstream's suites, and `patches`: the tests of our patches, which run in upstream's main suite. */
 export const suiteNames = ['main', 'patches', 'modules', 'cluster', 'sentinel'] as const
 export type SuiteName = (typeof suiteNames)[number]
 
-/** A file of tests. */
+/** A test file. */
 export interface TestFile {
   suite: SuiteName
-  /** As upstream calls it (`unit/auth`); those of the last two suites are `cluster/…`, `sentinel/…`. */
+  /** Upstream's name (`unit/auth`); with the prefix `cluster/` or `sentinel/` in these suites. */
   name: string
-  /** Of a file that is not as upstream has it: it changes more often than the builds do. */
+  /** Only for files that differ from upstream: they may change without a change of the builds. */
   sha256?: string
 }
 
-/** Where a run's servers may listen: `count` ports from `first` on, and as many 10,000 higher. */
+/** The ports for the servers of a run: `count` ports from `first` on, and the same 10,000 higher. */
 export interface Ports {
   first: number
   count: number
 }
 
-/** Where the tests beside our patches are in a tree. */
+/** The folder of our patches' tests in a tree. */
 export const ourFolder = 'unit/onetrip'
 
-/** Whether a file is beside our patches: its tests are to pass on the candidate, whatever the reference. */
+/** Whether a file is one of ours: its tests must pass on the candidate and do not run on the reference. */
 export function isOurs(name: string): boolean {
   return name.startsWith(`${ourFolder}/`)
 }
@@ -35,7 +35,7 @@ export function isOurs(name: string): boolean {
 interface Suite {
   runner: string
   list(tree: string, signal: AbortSignal): Promise<string[]>
-  /** Whether two of its files can run at the same time: its ports can be chosen. */
+  /** Whether files can run in parallel, because the ports can be set. */
   parallel: boolean
   parse(output: string): SuiteOutput
 }
@@ -59,9 +59,9 @@ function instances(name: 'cluster' | 'sentinel'): Suite {
 }
 
 /**
- * The files of some suites, in upstream's order.
+ * The files of suites, in upstream's order.
  *
- * @param upstream a tree with upstream's tests, to tell which files of `tree` are not as there.
+ * @param upstream a tree with upstream's tests; files of `tree` that differ get a hash.
  */
 export async function filesOf(
   { tree, upstream }: { tree: string; upstream: string },
@@ -92,7 +92,7 @@ export function parse({ suite }: TestFile, output: string): SuiteOutput {
   return suites[suite].parse(output)
 }
 
-/** The command that runs one file, to be run in the tree. */
+/** The command that runs one file; its working directory must be the tree. */
 export function commandFor(
   { suite, name }: TestFile,
   { ioThreads, ports, tls = false }: { ioThreads: number; ports: Ports; tls?: boolean },
@@ -102,7 +102,7 @@ export function commandFor(
   return [
     `./${runner}`,
     ...['--single', single],
-    // A client runs one file at a time, so one is enough for one file.
+    // A client runs one file at a time.
     ...(parallel ? ['--clients', '1', ...portArguments(ports)] : []),
     ...(tls ? ['--tls'] : []),
     ...(ioThreads > 1 ? ['--config', 'io-threads', String(ioThreads)] : []),
@@ -122,7 +122,7 @@ async function mainFiles(tree: string, signal: AbortSignal): Promise<string[]> {
   if (code === 0 && names.length > 0) return names
   throw new RedisBuildError(
     'TOOLS_MISSING',
-    `./runtest --list-tests, of upstream, does not list its tests:\n${stdout}${stderr}`,
+    `Upstream's ./runtest --list-tests does not list any tests:\n${stdout}${stderr}`,
   )
 }
 

@@ -17,15 +17,15 @@ import { runAll } from './rounds.ts'
 import { filesOf } from './suites.ts'
 import { createWorkspace, requireTcl } from './workspace.ts'
 
-/** `incomplete`: not everything has run, and what has is not worse. */
+/** `incomplete`: some tests have not run, and no test is worse. */
 export type Outcome = 'same' | 'worse' | 'incomplete'
 
 /**
- * Runs upstream's tests on two builds, compares them by name and prints what it found. The result file
- * is written after each run.
+ * Runs upstream's tests on two builds, compares the results by test name and prints a report. Writes the result
+ * file after each run.
  *
- * @throws RedisBuildError; the reason of `job.signal` after an interrupt. No process of the tests is
- *   left then, nor anything in the folder for temporary files; the result file holds what has ended.
+ * @throws RedisBuildError; the reason of `job.signal` after an interrupt. Leaves no process or temporary file
+ *   behind; the result file has all runs that ended.
  */
 export async function testUpstream(
   job: Job,
@@ -68,7 +68,7 @@ export async function testUpstream(
       role === 'reference' ||
       files.every(({ name, sha256 }) => name !== file || sha256 === fileSha256)
     record.runs = record.runs.filter(isCurrent)
-    await save() // now, and not after hours, is the time to find that it cannot be
+    await save() // fails now, not after hours, if the file cannot be written
     record.complete = await runAll({
       job,
       options,
@@ -86,11 +86,13 @@ export async function testUpstream(
     )
     await save()
     job.progress.end(true)
-    process.stdout.write(`\n${report(record, record.comparisons)}\n\nAll of it: ${path}\n`)
+    process.stdout.write(`\n${report(record, record.comparisons)}\n\nAll results: ${path}\n`)
     return outcomeOf(record.comparisons, record.complete)
   } catch (error) {
     job.progress.end(false)
-    if (job.signal.aborted) job.progress.note(`What has ended is in ${path}; --resume goes on.`)
+    if (job.signal.aborted) {
+      job.progress.note(`Finished runs are in ${path}; continue with --resume.`)
+    }
     throw error
   } finally {
     await workspace.remove()

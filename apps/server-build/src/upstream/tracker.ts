@@ -4,7 +4,7 @@ import { estimate, isSameTask } from './schedule.ts'
 
 const REFRESH_MS = 1_000
 
-/** Keeps the line of progress up to date: how many runs of how many, how fast, how long still. */
+/** Updates the progress line: runs done, rate, and estimated time left. */
 export interface Tracker {
   begin(task: Task): void
   end(task: Task): void
@@ -13,11 +13,11 @@ export interface Tracker {
 
 export interface TrackerOptions {
   progress: Progress
-  /** What to call the builds. */
+  /** The names of the builds. */
   names: Readonly<Record<Role, string>>
-  /** All of them; those that have run already count as done. */
+  /** All tasks; those in `runs` count as done. */
   tasks: readonly Task[]
-  /** What has run, of these tasks and others; read again and again. */
+  /** Runs that have ended, of these and other tasks; the caller adds to this list. */
   runs: readonly RunRecord[]
   workers: number
 }
@@ -30,7 +30,7 @@ export function createTracker({ progress, names, tasks, runs, workers }: Tracker
   const refresh = () => {
     const minutes = (performance.now() - started) / 60_000
     const ended = runs.length - before
-    const rate = ended > 0 ? `, ${(ended / minutes).toFixed(1)} a minute` : ''
+    const rate = ended > 0 ? `, ${(ended / minutes).toFixed(1)} per minute` : ''
     const remaining = Math.ceil(estimate([...left], runs, workers) / 60)
     const now = [...running].map(({ role, file }) => `${names[role]} ${file}`)
     progress.update(

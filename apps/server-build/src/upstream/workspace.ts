@@ -16,26 +16,26 @@ import { programPath } from '../status.ts'
 import { requireTools } from '../toolchain.ts'
 import { ourFolder } from './suites.ts'
 
-/** What upstream's runners look for, in this order; the last one found is theirs. */
+/** The interpreters that upstream's runners look for; they use the last one found. */
 const interpreters = ['tclsh8.5', 'tclsh8.6', 'tclsh8.7']
 
-/** redis-server under the names by which it is these programs. */
+/** Other names of redis-server, under which it is another program. */
 const otherNames = ['redis-sentinel', 'redis-check-aof', 'redis-check-rdb']
 
-/** The tests of upstream, unpacked, and as many trees to run them in as are wanted. */
+/** The unpacked tests of upstream, and trees to run them in. */
 export interface Workspace {
-  /** The source with Debian's patches, and so with upstream's tests and theirs. */
+  /** The source with Debian's patches, including the tests of both. */
   upstream: string
-  /** The tests for builds with our patches: the same, but for what is in `patches/tests`. */
+  /** The tests for builds with our patches: upstream's, with the changes and tests in `patches/tests`. */
   patched: string
-  /** A new tree with the tests, a server and the tools. Its path is short: sockets are in it. */
+  /** Creates a tree with the tests, a server and the tools. Its path is short, because it contains sockets. */
   treeFor(build: InstalledBuild): Promise<string>
   remove(): Promise<void>
 }
 
 /**
- * @param tls whether Tcl needs its package for TLS, too.
- * @throws RedisBuildError (TOOLS_MISSING) which says how to install what is missing.
+ * @param tls whether Tcl's TLS package is needed.
+ * @throws RedisBuildError (TOOLS_MISSING) that says how to install what is missing.
  */
 export async function requireTcl(
   env: NodeJS.ProcessEnv,
@@ -69,14 +69,14 @@ async function hasTls(interpreter: string, env: NodeJS.ProcessEnv): Promise<bool
   return stderr === ''
 }
 
-const withoutTls = `The tests need a package of Tcl for TLS. Install it, with OpenSSL, with one of these:
+const withoutTls = `The tests need the TLS package of Tcl. Install it and OpenSSL with one of these:
 
     apt-get install -y tcl-tls openssl     Debian, Ubuntu
     dnf install -y tcltls openssl          Fedora, RHEL
     apk add tcl-tls openssl                Alpine`
 
-const withoutTcl = `The tests of Redis are written in Tcl, and there is no ${interpreters.join(', ')} on the PATH.
-Install it with one of these:
+const withoutTcl = `The tests of Redis need Tcl, but none of ${interpreters.join(', ')} is in the PATH.
+Install Tcl with one of these:
 
     apt-get install -y tcl          Debian, Ubuntu
     dnf install -y tcl              Fedora, RHEL
@@ -84,12 +84,12 @@ Install it with one of these:
     brew install tcl-tk@8           macOS`
 
 /**
- * Unpacks the source that the builds were made of, in the folder for temporary files.
+ * Unpacks the source of the builds into a temporary folder.
  *
- * @param tools the build of redis-cli and redis-benchmark, which the tests use as well.
- * @param modules whether the modules that some tests load are compiled, too.
- * @param tls whether the certificates are made that tests with TLS use.
- * @throws RedisBuildError (SOURCE_UNAVAILABLE when it is not the source of all builds).
+ * @param tools the build of redis-cli and redis-benchmark, which the tests use.
+ * @param modules whether to compile the modules that some tests load.
+ * @param tls whether to generate the certificates for tests with TLS.
+ * @throws RedisBuildError (SOURCE_UNAVAILABLE if a build has another source).
  */
 export async function createWorkspace(
   job: Job,
@@ -106,7 +106,7 @@ export async function createWorkspace(
       continue
     throw new RedisBuildError(
       'SOURCE_UNAVAILABLE',
-      `The ${build} build was not made of ${source.from}, whose tests would run. Make it anew: npm run redis -- build ${build}`,
+      `The tests are those of ${source.from}, but the build ${build} has another source. Rebuild it: npm run redis -- build ${build}`,
     )
   }
   const directory = await mkdtemp(join(tmpdir(), 'onetrip-upstream-'))
@@ -137,7 +137,7 @@ export async function createWorkspace(
   }
 }
 
-/** Whether a build has a patch that upstream's tests are changed for: both have the same number. */
+/** Whether a build has a patch with the number of a change to upstream's tests. */
 async function needsOurs({ env }: Job, { patches }: InstalledBuild): Promise<boolean> {
   const changes = (await namesIn(join(patchesDirectory(env), 'tests'))).filter(isPatch)
   const numberOf = (name: string) => name.split('-', 1)[0]
@@ -146,7 +146,7 @@ async function needsOurs({ env }: Job, { patches }: InstalledBuild): Promise<boo
 
 const isPatch = (name: string) => name.endsWith('.patch')
 
-/** Adds the tests beside our patches, and changes those of upstream that cannot hold any more. */
+/** Adds the tests of our patches, and changes upstream's tests that do not hold with our patches. */
 async function addOurs(job: Job, tree: string): Promise<void> {
   const from = join(patchesDirectory(job.env), 'tests')
   const into = join(tree, 'tests', ourFolder)
@@ -168,15 +168,15 @@ async function compileModules(job: Job, tree: string): Promise<void> {
   })
   if (code === 0) return
   const end = `${stdout}${stderr}`.trimEnd().split('\n').slice(-30).join('\n')
-  throw new RedisBuildError('COMPILE_FAILED', `The modules of the tests do not compile:\n\n${end}`)
+  throw new RedisBuildError('COMPILE_FAILED', `Could not compile the tests' modules:\n\n${end}`)
 }
 
 /**
- * With a script of upstream's, into `tests/tls`. It would look for parameters for Diffie-Hellman for up to a
- * minute, if those of RFC 7919 were not there already (from OpenSSL 3 on).
+ * Generates certificates in `tests/tls` with upstream's script. The script would generate Diffie-Hellman
+ * parameters for up to a minute; with OpenSSL 3 or newer, those of RFC 7919 are used instead.
  */
 async function makeCertificates(job: Job, tree: string): Promise<void> {
-  job.progress.step('Making certificates')
+  job.progress.step('Generating certificates')
   const file = 'tests/tls/redis.dh'
   const known = `openssl genpkey -genparam -algorithm DH -pkeyopt group:ffdhe2048 -out ${file}`
   const script = `mkdir tests/tls && { ${known} || rm -f ${file}; } && utils/gen-test-certs.sh`
@@ -188,7 +188,7 @@ async function makeCertificates(job: Job, tree: string): Promise<void> {
   if (code === 0) return
   throw new RedisBuildError(
     'TOOLS_MISSING',
-    `No certificates can be made (${script}):\n${stdout}${stderr}`,
+    `Could not generate certificates (${script}):\n${stdout}${stderr}`,
   )
 }
 
@@ -200,7 +200,7 @@ async function copyTests(source: string, tree: string): Promise<void> {
   }
 }
 
-/** Not symbolic links: the path of a program tells which tree a process belongs to. */
+/** Uses hard links, not symbolic ones: the path of a running program identifies its tree. */
 async function addPrograms(builds: readonly InstalledBuild[], src: string): Promise<void> {
   await mkdir(src)
   for (const build of builds) {

@@ -12,7 +12,7 @@ function results(statuses: Parameters<typeof Object.entries>[0]): Results {
   return new Map(Object.entries(statuses)) as Results
 }
 
-test('counts what did the same on both, and keeps the end of the file out of the tests', () => {
+test('counts equal results, without the additional result for the end of the file', () => {
   const run = results({ a: 'passed', b: 'failed', c: 'left-out', [endOfFile]: 'failed' })
   expect(compare([run], [run])).toEqual({
     tests: 3,
@@ -22,7 +22,7 @@ test('counts what did the same on both, and keeps the end of the file out of the
   })
 })
 
-test('a test that only one build got to differs', () => {
+test('a test that appears on only one build is a difference', () => {
   const whole = results({ a: 'passed', b: 'passed', [endOfFile]: 'passed' })
   const aborted = results({ a: 'passed', [endOfFile]: 'failed' })
   const runs = (first: Results) => [first, first, first]
@@ -34,7 +34,7 @@ test('a test that only one build got to differs', () => {
   ])
 })
 
-test('numbers that chance decides in names are no difference', () => {
+test('random numbers in names are not a difference', () => {
   const runs = [69873, 101882, 56947].map((x) =>
     results({ 'starts 5 servers': 'passed', [`is consistent (x = ${x})`]: 'passed' }),
   )
@@ -54,7 +54,7 @@ test('numbers that chance decides in names are no difference', () => {
   ])
 })
 
-test('a name that both have is not mixed up with its like', () => {
+test('a name in both runs is not merged with names that are equal without numbers', () => {
   const reference = results({ 'size 16': 'passed', 'size 32': 'failed' })
   const candidate = results({ 'size 16': 'failed', 'size 32': 'passed' })
   const { differences } = compare([reference], [candidate])

@@ -10,7 +10,7 @@ function chosen(...patterns: string[]): string[] {
   return chosenFiles(files, patterns).map(({ name }) => name)
 }
 
-test('patterns choose files, in the order of the suite', () => {
+test('patterns select files, in the order of the suite', () => {
   expect(chosenFiles(files, undefined)).toEqual(files)
   expect(chosen('unit/type/*', 'unit/auth')).toEqual([
     'unit/auth',
@@ -21,8 +21,8 @@ test('patterns choose files, in the order of the suite', () => {
   expect(chosen('**')).toHaveLength(4)
 })
 
-test('a pattern without a file is refused, with what may be meant', () => {
-  expect(() => chosen('unit/auth', 'list')).toThrow('no file of tests')
+test('a pattern without a match is rejected, with suggestions', () => {
+  expect(() => chosen('unit/auth', 'list')).toThrow("no test file matches 'list'")
   expect(() => chosen('list')).toThrow('Did you mean unit/type/list?')
   expect(() => chosen('nothing')).toThrow('Names look like unit/auth')
 })
@@ -37,7 +37,7 @@ function parsed(...args: string[]): UpstreamOptions {
     .opts()
 }
 
-test('defaults, and lists as people write them', () => {
+test('parses defaults and lists', () => {
   expect(parsed()).toMatchObject({
     builds: ['stock', 'patched'],
     suites: ['main', 'patches'],
@@ -58,15 +58,15 @@ test('defaults, and lists as people write them', () => {
 })
 
 test.each([
-  [['--builds', 'stock'], 'Two builds'],
-  [['--builds', 'stock,tools'], 'Two builds'],
-  [['--builds', 'stock,fastest'], 'Two builds of patched, stock, baseline'],
-  [['--builds', 'stock,fastest,patched'], 'Two builds'],
-  [['--builds', 'stock,patched@5'], 'Two builds'],
+  [['--builds', 'stock'], 'two builds'],
+  [['--builds', 'stock,tools'], 'two builds'],
+  [['--builds', 'stock,fastest'], 'two builds of patched, stock, baseline'],
+  [['--builds', 'stock,fastest,patched'], 'two builds'],
+  [['--builds', 'stock,patched@5'], 'two builds'],
   [['--sanitizer', 'valgrind'], 'Allowed choices are address, thread'],
-  [['--suites', 'unit'], "'unit' is none of main, patches, modules, cluster, sentinel"],
-  [['--io-threads', '0'], 'A whole number from 1 to 128'],
-  [['--files', 'a,,b'], 'Names, separated by commas'],
+  [['--suites', 'unit'], "'unit' is not one of main, patches, modules, cluster, sentinel"],
+  [['--io-threads', '0'], 'a whole number from 1 to 128'],
+  [['--files', 'a,,b'], 'names, separated by commas'],
 ])('refuses %s', (args, message) => {
   expect(() => parsed(...args)).toThrow(message)
 })

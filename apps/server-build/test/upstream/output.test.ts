@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest'
 import { parseInstances, parseRuntest } from '../../src/upstream/output.ts'
 
-// What upstream's suites of 8.0.6 printed, shortened.
+// Truncated output of upstream's suites (8.0.6).
 
-test('reads what passed, without its durations', () => {
+test('parses passed tests, without their durations', () => {
   const output = `Cleanup: may take some time... OK
 Starting test server at port 21079
 [ready]: 24551
@@ -28,7 +28,7 @@ Execution time of different units:
   })
 })
 
-test('reads failures with what the suite says about them, once', () => {
+test('parses each failure once, with its message', () => {
   const output = `[ready]: 29181
 Testing unit/other
 [err]: Failing test in tests/unit/other.tcl
@@ -67,7 +67,7 @@ Expected 'ok' to equal or match 'err'
   })
 })
 
-test('an exception ends the file: the running test failed, and what had passed counts', () => {
+test('an exception ends the file: the running test failed, earlier results count', () => {
   const output = `[ok]: Test hostname validation (1 ms)
 [exception]: Executing test client: invalid command name "build_cluster_bus_header".
 invalid command name "build_cluster_bus_header"
@@ -94,7 +94,7 @@ Killing still running Redis server 27600
   ])
 })
 
-test('an output that just ends is not finished, and its end is the reason', () => {
+test('output without an end marker is not finished, and its last lines are the reason', () => {
   const parsed = parseRuntest('[ok]: one (1 ms)\nchild killed: SIGTERM\n')
   expect(parsed).toEqual({
     finished: false,
@@ -103,7 +103,7 @@ test('an output that just ends is not finished, and its end is the reason', () =
   })
 })
 
-test('a runner that waited in vain is not finished', () => {
+test('a runner that timed out is not finished', () => {
   const output = `[ok]: one (1 ms)
 [TIMEOUT]: clients state report follows.
 sock55d1 => (IN PROGRESS) PSYNC2 stress
@@ -116,7 +116,7 @@ sock55d1 => (IN PROGRESS) PSYNC2 stress
   })
 })
 
-test('colours, text before a result and names of several lines are no obstacle', () => {
+test('parses colours, text before a result, and names of several lines', () => {
   const output = `\x1b[1;37;49mTesting unit/sort\x1b[0m
   Average time to sort: 0.15 milliseconds [\x1b[0;32;49mok\x1b[0m]: SORT speed (15 ms)
 [\x1b[0;32;49mok\x1b[0m]: first line
@@ -136,7 +136,7 @@ second line (2 ms)
   })
 })
 
-test('a name that comes up more than once has failed if it failed once', () => {
+test('a test that ran several times has failed if it failed once', () => {
   const output = '[ok]: same (1 ms)\n[err]: same in tests/unit/a.tcl\nno\n[ok]: same (3 ms)\n'
   const { tests } = parseRuntest(`${output}[1/1 done]: unit/a (1 seconds)\n\n       The End\n`)
   expect(tests).toEqual([
@@ -144,7 +144,7 @@ test('a name that comes up more than once has failed if it failed once', () => {
   ])
 })
 
-test('reads the suites of cluster and sentinel', () => {
+test('parses the suites cluster and sentinel', () => {
   const output = `Starting redis #0 at port 30000
 Testing unit: 02-failover.tcl
 07:07:21> (init) Restart killed instances: OK
@@ -172,7 +172,7 @@ WARNING 1 test(s) failed.
   })
 })
 
-test('a suite of instances that breaks in a test is not finished', () => {
+test('a cluster suite that aborts in a test is not finished', () => {
   const output = `07:07:21> Cluster is up: OK
 07:07:22> Cluster is writable: FAILED: caught an error in the test ERR no such command
 ERR no such command
@@ -190,7 +190,7 @@ WARNING 1 test(s) failed.
   ])
 })
 
-test('a suite of instances that cannot start is not finished', () => {
+test('a cluster suite that cannot start is not finished', () => {
   const output = `Starting redis #0 at port 30000
 WARNING: Aborting the test.
 >>>>>>>> Problems starting redis #0: ping timeout, maybe server start failed
@@ -202,7 +202,7 @@ WARNING: Aborting the test.
   })
 })
 
-test('what a suite of instances finds outside of its tests has failed, too', () => {
+test('errors of a cluster suite outside of its tests are failures', () => {
   const output = `07:07:21> Sentinel runs a script: OK
 ERROR: Sentinel has leaked fds to scripts:
 lrwx------ 1 root root 64 3 -> socket:[123]

@@ -46,7 +46,7 @@ async function resultFile(): Promise<{ directory: string; path: string }> {
   return { directory, path: join(directory, 'result.json') }
 }
 
-test('files that end at the same time are all in the result, and no draft is left', async () => {
+test('concurrent saves write all runs and leave no temporary file', async () => {
   const { directory, path } = await resultFile()
   const record = emptyRecord()
   const save = recordSaver(path, record)
@@ -62,7 +62,7 @@ test('files that end at the same time are all in the result, and no draft is lef
   expect(await readdir(directory)).toEqual(['result.json'])
 })
 
-test('only runs of the builds as they are now are kept', async () => {
+test('keeps only runs of the current builds', async () => {
   const { path } = await resultFile()
   const record = emptyRecord()
   record.runs.push(
@@ -75,11 +75,11 @@ test('only runs of the builds as they are now are kept', async () => {
   expect(kept.map(({ file, role }) => `${file} ${role}`)).toEqual(['a reference', 'b candidate'])
 })
 
-test('nothing to resume is nothing; a file of something else is refused', async () => {
+test('a missing result file has no runs; a file that is not a result is rejected', async () => {
   const { path } = await resultFile()
   expect(await earlierRuns(path, emptyRecord())).toEqual([])
   for (const text of ['not JSON', '{"format": 2}']) {
     await writeFile(path, text)
-    await expect(earlierRuns(path, emptyRecord())).rejects.toThrow('is no result of these tests')
+    await expect(earlierRuns(path, emptyRecord())).rejects.toThrow('is not a result of these tests')
   }
 })

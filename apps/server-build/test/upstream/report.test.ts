@@ -18,7 +18,7 @@ const identity = {
   compilers: { cc: '', cxx: '' },
 }
 
-/** A result whose runs are given as `name: status` lists, the reference's and the candidate's in turn. */
+/** A result with these runs, alternately of the reference and the candidate. */
 function record(...lists: TestResult[][]): ResultRecord {
   return {
     format: 1,
@@ -59,43 +59,43 @@ function reported(of: ResultRecord) {
   return { comparisons, text: report(of, comparisons), line: comparisons.map(describe).join('') }
 }
 
-test('all the same', () => {
+test('reports that no test differs', () => {
   const { text, line, comparisons } = reported(record(passed, passed))
-  expect(line).toBe('1 test, all the same')
+  expect(line).toBe('1 test, no difference')
   expect(text).toContain('Redis 8.0.6 (Debian 8.0.6-3 (forky))')
   expect(text).toContain('patched-bbbbbbbbbbbb against stock-aaaaaaaaaaaa')
   expect(text).toContain('No test differs.')
   expect(count(comparisons, 'worse')).toBe(0)
 })
 
-test('a test that is worse is shown with how often it passed and what the suite said', () => {
+test('shows a test that is worse with its passed runs and the message of the suite', () => {
   const { text, line, comparisons } = reported(
     record(passed, failed, passed, passed, passed, failed),
   )
-  expect(line).toBe('1 test, differing: maxclients (WORSE)')
+  expect(line).toBe('1 test, different: maxclients (WORSE)')
   expect(text).toMatch(/unit\/limits +maxclients +3 of 3 +1 of 3 +WORSE/)
   expect(text).toContain("    Expected 'ERR max' to match '*max*'")
   expect(count(comparisons, 'worse')).toBe(1)
 })
 
-test('what fails on both is no difference, and is listed', () => {
+test('lists tests that fail on both, but not as a difference', () => {
   const { text, line } = reported(record(failed, failed))
-  expect(line).toBe('1 test, all the same, 1 of them failures')
+  expect(line).toBe('1 test, no difference, 1 failed on both')
   expect(text).toContain('No test differs.')
   expect(text).toContain('unit/limits, I/O threads 2: maxclients')
 })
 
-test('our own tests are held to passing, and need no reference', () => {
+test('our own tests must pass and need no reference', () => {
   const of = record([], failed, [], failed, [], passed)
   of.runs = of.runs
     .filter(({ role }) => role === 'candidate')
     .map((run) => ({ ...run, file: 'unit/onetrip/closing' }))
-  expect(reported(of).line).toBe('1 test, differing: maxclients (WORSE)')
+  expect(reported(of).line).toBe('1 test, different: maxclients (WORSE)')
   expect(reported(of).text).toMatch(/maxclients +- +1 of 3 +WORSE/)
   for (const run of of.runs) run.tests = passed
-  expect(reported(of).line).toBe('1 test, all the same')
+  expect(reported(of).line).toBe('1 test, no difference')
 })
 
-test('a file that has run on one build only is not compared', () => {
+test('a file that has run on only one build is not compared', () => {
   expect(reported(record(passed)).comparisons).toEqual([])
 })

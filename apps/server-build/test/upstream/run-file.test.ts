@@ -5,7 +5,7 @@ import { isAlive } from '@onetrip/stack/processes.ts'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { runFile } from '../../src/upstream/run-file.ts'
 
-/** A tree whose only program of its own is a copy of `sleep`. */
+/** Creates a tree with one program: `server`, a copy of `sleep`. */
 async function tree(): Promise<string> {
   const directory = await mkdtemp(join(tmpdir(), 'onetrip-run-'))
   onTestFinished(() => rm(directory, { recursive: true, force: true }))
@@ -13,7 +13,7 @@ async function tree(): Promise<string> {
   return directory
 }
 
-/** Runs a shell script in a tree. `server` in it is a process of the tree. */
+/** Runs a shell script in a tree. Its `./server` counts as a process of the tree. */
 async function runScript(
   directory: string,
   script: string,
@@ -38,20 +38,20 @@ async function pidIn(directory: string, name: string): Promise<number> {
 
 const isGone = (pid: number) => expect.poll(() => isAlive(pid)).toBe(false)
 
-test('gives the output of both streams and the exit code', async () => {
+test('returns the output of both streams and the exit code', async () => {
   const run = await runScript(await tree(), 'echo out; echo err >&2; exit 3')
   expect(run).toMatchObject({ code: 3, timedOut: false })
   expect(run.output.split('\n').sort()).toEqual(['', 'err', 'out'])
 })
 
-test('does not wait for helpers that hold the output open, and ends them', async () => {
+test('ends child processes that keep the output open, without waiting for them', async () => {
   const directory = await tree()
   await runScript(directory, 'sleep 300 & echo $! > helper')
   await isGone(await pidIn(directory, 'helper'))
 })
 
 test.runIf(process.platform === 'linux')(
-  'ends a server of the tree that left the group, and nobody elses',
+  'ends a server of the tree that left the process group, but no server of another tree',
   async () => {
     const directory = await tree()
     const other = await tree()
@@ -72,7 +72,7 @@ test.runIf(process.platform === 'linux')(
   },
 )
 
-test('a time limit ends everything and keeps what was printed', async () => {
+test('a time limit ends all processes and keeps the output', async () => {
   const directory = await tree()
   const run = await runScript(directory, 'echo begun; echo $$ > pid; ./server 300', {
     limitSeconds: 1,
@@ -81,7 +81,7 @@ test('a time limit ends everything and keeps what was printed', async () => {
   await isGone(await pidIn(directory, 'pid'))
 })
 
-test('an interrupt ends everything before it is passed on', async () => {
+test('after an interrupt, all processes have ended before the error is thrown', async () => {
   const directory = await tree()
   const interrupt = new AbortController()
   const run = runScript(directory, 'echo $$ > pid; ./server 300 & echo $! > server.pid; wait', {

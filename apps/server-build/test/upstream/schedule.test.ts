@@ -1,16 +1,16 @@
 import { expect, test } from 'vitest'
 import type { Task } from '../../src/upstream/record.ts'
-import { estimate, workOff } from '../../src/upstream/schedule.ts'
+import { estimate, runQueue } from '../../src/upstream/schedule.ts'
 
-test('works everything off in order, no more than so many at a time', async () => {
+test('runs tasks in order, with at most one per worker', async () => {
   const order: number[] = []
   const busy = new Set<number>()
   let most = 0
-  await workOff(
+  await runQueue(
     [1, 2, 3, 4, 5],
     2,
     async (task, worker) => {
-      expect(busy.has(worker), 'a worker does one thing at a time').toBe(false)
+      expect(busy.has(worker), 'a worker runs one task at a time').toBe(false)
       busy.add(worker)
       most = Math.max(most, busy.size)
       order.push(task)
@@ -23,19 +23,19 @@ test('works everything off in order, no more than so many at a time', async () =
   expect(most).toBe(2)
 })
 
-test('begins nothing more when time is over, or after a failure', async () => {
+test('starts no further task when the time is over or after an error', async () => {
   const begun: number[] = []
   const begin = async (task: number) => {
     begun.push(task)
     if (task === 4) throw new Error('broken')
   }
-  await workOff([1, 2, 3], 1, begin, () => begun.length < 2)
+  await runQueue([1, 2, 3], 1, begin, () => begun.length < 2)
   expect(begun).toEqual([1, 2])
-  await expect(workOff([4, 5], 1, begin, () => true)).rejects.toThrow('broken')
+  await expect(runQueue([4, 5], 1, begin, () => true)).rejects.toThrow('broken')
   expect(begun).toEqual([1, 2, 4])
 })
 
-test('estimates by what a file took before, else by the average', () => {
+test('estimates by the last duration of a file, otherwise by the average', () => {
   const task = (file: string): Task => ({ file, ioThreads: 1, role: 'candidate', attempt: 0 })
   const ended = [
     { file: 'a', seconds: 10 },

@@ -19,26 +19,26 @@ async function temporaryDirectory(): Promise<string> {
   return directory
 }
 
-/** Runs the command until it ends, or until `stopAt` is in what it says: then it gets Ctrl-C. */
+/** Runs the command to its end, or sends SIGINT when its output contains `stopAt`. */
 async function testUpstream(directory: string, args: readonly string[], stopAt?: string) {
   const child = spawn(
     process.execPath,
     [cli, 'test', '--builds', 'patched,patched', '--io-threads', '1', '--clients', '1', ...args],
     { env: { ...process.env, TMPDIR: directory }, stdio: ['ignore', 'pipe', 'pipe'] },
   )
-  let said = ''
+  let output = ''
   for (const stream of [child.stdout, child.stderr]) {
     stream.setEncoding('utf8').on('data', (text: string) => {
-      said += text
-      if (stopAt !== undefined && said.includes(stopAt)) child.kill('SIGINT')
+      output += text
+      if (stopAt !== undefined && output.includes(stopAt)) child.kill('SIGINT')
     })
   }
   const ended = Promise.withResolvers<{ code: number | null; signal: string | null }>()
   child.once('close', (code, signal) => ended.resolve({ code, signal }))
-  return { ...(await ended.promise), said }
+  return { ...(await ended.promise), output }
 }
 
-/** Programs that processes run out of a directory. */
+/** The running programs whose files are in a directory. */
 async function programsUnder(directory: string): Promise<string[]> {
   const pids = (await readdir('/proc').catch(() => [])).filter((name) => /^\d+$/.test(name))
   const programs = await Promise.all(
@@ -48,7 +48,7 @@ async function programsUnder(directory: string): Promise<string[]> {
 }
 
 test.skipIf(!hasTcl)(
-  "runs upstream's files; after Ctrl-C nothing is left, and --resume goes on",
+  "runs upstream's files; leaves nothing behind after Ctrl-C, and --resume continues",
   async () => {
     const directory = await temporaryDirectory()
     const json = join(directory, 'result.json')
@@ -56,8 +56,8 @@ test.skipIf(!hasTcl)(
 
     const files = ['--files', 'unit/quit,unit/scripting', '--json', json]
     const stopped = await testUpstream(directory, files, 'unit/quit, I/O threads 1: 3 tests')
-    expect(stopped, stopped.said).toMatchObject({ code: null, signal: 'SIGINT' })
-    expect(stopped.said).toContain('--resume goes on')
+    expect(stopped, stopped.output).toMatchObject({ code: null, signal: 'SIGINT' })
+    expect(stopped.output).toContain('continue with --resume')
     expect(await programsUnder(directory)).toEqual([])
     expect(await readdir(directory)).toEqual(['result.json'])
     const partial = await record()
@@ -68,8 +68,8 @@ test.skipIf(!hasTcl)(
     ])
 
     const mistaken = await testUpstream(directory, ['--files', 'unit/none', '--json', json])
-    expect(mistaken, mistaken.said).toMatchObject({ code: 2, signal: null })
-    expect(await record(), 'a mistake costs no result').toEqual(partial)
+    expect(mistaken, mistaken.output).toMatchObject({ code: 2, signal: null })
+    expect(await record(), 'a wrong option does not change the result').toEqual(partial)
 
     const resumed = await testUpstream(directory, [
       '--files',
@@ -78,8 +78,8 @@ test.skipIf(!hasTcl)(
       json,
       '--resume',
     ])
-    expect(resumed, resumed.said).toMatchObject({ code: 0, signal: null })
-    expect(resumed.said).toContain('No test differs.')
+    expect(resumed, resumed.output).toMatchObject({ code: 0, signal: null })
+    expect(resumed.output).toContain('No test differs.')
     const { complete, comparisons, runs, builds } = await record()
     expect(complete).toBe(true)
     expect(runs).toEqual(partial.runs)
@@ -97,7 +97,7 @@ test.skipIf(!hasTcl)(
   },
 )
 
-test('says what is missing, and how to install it', async () => {
+test('names missing tools and how to install them', async () => {
   await expect(requireTcl({ PATH: await temporaryDirectory() })).rejects.toThrow(
     'apt-get install -y tcl',
   )

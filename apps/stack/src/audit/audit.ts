@@ -1,7 +1,7 @@
 import { documentKeys, type Keys } from '@onetrip/session-store'
 import type { Ledger, Viewed, Viewer } from './ledger.ts'
 
-/** The commands that an audit needs, of a Redis or a cluster. */
+/** A Redis or cluster client with the commands that an audit needs. */
 export interface AuditedRedis {
   hlen(key: string): Promise<number>
   hget(key: string, field: string): Promise<string | null>
@@ -11,15 +11,15 @@ export interface AuditedRedis {
 export interface Audit {
   /** Acknowledged views that Redis does not count. */
   lost: number
-  /** Views that Redis counts beyond those that were acknowledged or may have been written. */
+  /** Views that Redis counts in excess of those that were acknowledged or may have been written. */
   extra: number
-  /** All that does not add up, in words; empty when everything does. */
+  /** Descriptions of all differences; empty if there are none. */
   discrepancies: string[]
 }
 
 /**
- * Compares what Redis has with what clients know: for every item acknowledged ≤ stored ≤ acknowledged +
- * unknown, likewise for the items of every session, and whether sessions are there or gone.
+ * Compares the data in Redis with the ledger of the clients: for every item, acknowledged ≤ stored ≤
+ * acknowledged + unknown; the same for the items of every session; and whether sessions exist or have ended.
  */
 export async function audit(
   redis: AuditedRedis,

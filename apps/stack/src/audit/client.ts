@@ -1,13 +1,13 @@
 import { type Dispatcher, request } from 'undici'
 
-/** What a client knows about a request that writes: it did, it may have, it did not. */
+/** The outcome of a write, as far as its client knows: written, possibly written, not written. */
 export type Outcome = 'acknowledged' | 'unknown' | 'not written'
 
 export interface Answer<Body> {
   readonly outcome: Outcome
-  /** The status if it is 2xx, else the code of the error, or that of the broken connection. */
+  /** The status if it is 2xx, otherwise the code of the error or of the broken connection. */
   readonly answer: string
-  /** Of a response with 2xx that has a body. */
+  /** The body of a 2xx response, if any. */
   readonly body: Body | undefined
   readonly milliseconds: number
 }
@@ -27,10 +27,10 @@ interface ErrorBody {
 }
 
 /**
- * Sends one request to an API, once.
+ * Sends one request to an API, without retries.
  *
- * @throws Error for a response that is neither 2xx nor a complete 503 of the API: one that says whether it may
- *   have written and when to retry.
+ * @throws Error for a response that is neither 2xx nor a complete 503 of the API, which says whether the write
+ *   may have happened and when to retry.
  */
 export async function send<Body>(
   origin: string,
@@ -57,7 +57,7 @@ export async function send<Body>(
   } catch (error) {
     const { code, cause } = error as NodeJS.ErrnoException
     const answer = (cause as NodeJS.ErrnoException | undefined)?.code ?? code ?? String(error)
-    // Only what never left this process is certain not to have been written.
+    // Only a request that never left this process is certainly not written.
     return answered(answer === 'ECONNREFUSED' ? 'not written' : 'unknown', answer)
   }
   const { statusCode, headers } = response
@@ -71,7 +71,7 @@ export async function send<Body>(
     typeof retrySafe !== 'boolean' ||
     headers['retry-after'] === undefined
   ) {
-    throw new Error(`${method} ${path} was answered with ${statusCode}: ${text}`)
+    throw new Error(`${method} ${path} returned ${statusCode}: ${text}`)
   }
   return answered(mayHaveWritten ? 'unknown' : 'not written', code)
 }

@@ -8,12 +8,12 @@ export interface Viewer {
   readonly id: string
 }
 
-/** A view as its client knows it. */
+/** A view, from the perspective of its client. */
 export interface View {
   readonly viewer: Viewer
   readonly item: string
   readonly outcome: Outcome
-  /** `200`, the code of the error, or that of the broken connection. */
+  /** `200`, or the code of the error or of the broken connection. */
   readonly answer: string
   readonly milliseconds: number
 }
@@ -23,20 +23,20 @@ export interface Count {
   unknown: number
 }
 
-/** The items that a session has viewed for certain, and those that it may have viewed besides. */
+/** The items that a session has certainly viewed, and those that it may have viewed. */
 export interface Viewed {
   readonly acknowledged: Set<string>
   readonly unknown: Set<string>
 }
 
-/** What clients know about their views and sessions, in memory that grows with items and sessions only. */
+/** The clients' knowledge of their views and sessions. Its size depends only on items and sessions. */
 export class Ledger {
   readonly items = new Map<string, Count>()
-  /** The sessions that must be there, by the viewer. */
+  /** The sessions that must exist. */
   readonly sessions = new Map<Viewer, Viewed>()
-  /** Ids of sessions that must be gone. */
+  /** Ids of sessions that must have ended. */
   readonly ended = new Set<string>()
-  /** How many sessions may be there besides: logins and logouts whose outcome is unknown. */
+  /** Number of further sessions that may exist: logins and logouts with an unknown outcome. */
   uncertain = 0
 
   static of(views: Iterable<View>): Ledger {
@@ -54,14 +54,14 @@ export class Ledger {
     viewed[outcome].add(item)
   }
 
-  /** A session that must be there from now on. */
+  /** Records a session that must exist from now on. */
   begin(viewer: Viewer): Viewed {
     const viewed = this.sessions.get(viewer) ?? { acknowledged: new Set(), unknown: new Set() }
     this.sessions.set(viewer, viewed)
     return viewed
   }
 
-  /** A session that was logged out. Its views still count. */
+  /** Records a logout. The views of the session still count. */
   end(viewer: Viewer, outcome: Outcome): void {
     if (outcome === 'not written') return
     this.sessions.delete(viewer)

@@ -4,36 +4,35 @@ import { send } from './client.ts'
 import type { View, Viewer } from './ledger.ts'
 
 export interface Viewing {
-  /** Those that have ended, in the order of their ending. */
+  /** Views that have ended, in order of their end. */
   readonly views: readonly View[]
   /**
-   * Resolves with the first view, of those that end from now on, that is one of these.
+   * Resolves with the next view that ends and for which `wanted` returns true.
    *
-   * @throws Error after 30 seconds without one.
+   * @throws Error after 30 seconds without such a view.
    */
   next(wanted: (view: View) => boolean): Promise<View>
-  /** Begins no more of them, and resolves when all have ended. */
+  /** Starts no further views. Resolves when all have ended. */
   stop(): Promise<readonly View[]>
 }
 
 export interface ViewingOptions {
-  /** Asked before each view, since an API that is started again may be elsewhere. */
+  /** Called before each view, because a restarted API may have another URL. */
   url: () => string
   viewers: readonly Viewer[]
-  /** Not more than a session keeps, so that none is trimmed away. Default 20. */
+  /** Number of items; at most as many as a session keeps, so that none is trimmed. Default 20. */
   items?: number
-  /** Views at the same time. Default 32. */
+  /** Concurrent views. Default 32. */
   concurrency?: number
 }
 
-// A client that is refused comes again, but not at once.
 const PAUSE_AFTER_FAILURE_MS = 20
-const MOST_VIEWS = 200_000
+const MAX_VIEWS = 200_000
 
 /**
- * Logs `count` users in, each once.
+ * Logs in `count` users, each once.
  *
- * @throws Error when one of the logins is not acknowledged.
+ * @throws Error if a login is not acknowledged.
  */
 export async function logIn(url: string, count: number): Promise<Viewer[]> {
   return await Promise.all(
@@ -43,7 +42,7 @@ export async function logIn(url: string, count: number): Promise<Viewer[]> {
         path: '/login',
         body: { user },
       })
-      if (!body) throw new Error(`the login of ${user} was answered with ${answer}`)
+      if (!body) throw new Error(`the login of ${user} failed: ${answer}`)
       return viewerOf(user, body.token)
     }),
   )
@@ -54,7 +53,7 @@ export const viewerOf = (user: string, token: string): Viewer => {
   return { user, token, id: token.slice(0, token.indexOf('.')) }
 }
 
-/** Sends views without pause, until it is told to stop. An answer that must not be rejects `stop`. */
+/** Sends views continuously until `stop()`, which rejects if there was an invalid response. */
 export function startViewing(options: ViewingOptions): Viewing {
   const { url, viewers, items = 20, concurrency = 32 } = options
   const views: View[] = []
@@ -63,7 +62,7 @@ export function startViewing(options: ViewingOptions): Viewing {
   let begun = 0
 
   const loop = async () => {
-    while (!stopping && begun < MOST_VIEWS) {
+    while (!stopping && begun < MAX_VIEWS) {
       const number = begun++
       const viewer = viewers[number % viewers.length] as Viewer
       const view = await sendView(
@@ -77,14 +76,14 @@ export function startViewing(options: ViewingOptions): Viewing {
     }
   }
   const ended = Promise.all(Array.from({ length: concurrency }, loop))
-  ended.catch(() => {}) // `stop` tells
+  ended.catch(() => {}) // `stop` reports the error
 
   return {
     views,
     async next(wanted) {
       const found = Promise.withResolvers<View>()
       const timeout = setTimeout(
-        () => found.reject(new Error(`no such view in 30 s; the last: ${lastAnswers(views)}`)),
+        () => found.reject(new Error(`no such view in 30 s; last answers: ${lastAnswers(views)}`)),
         30_000,
       )
       const tell = (view: View) => {
@@ -115,7 +114,7 @@ const lastAnswers = (views: readonly View[]) =>
 /**
  * Sends one view.
  *
- * @throws Error when the response is that of another view, and as `send`.
+ * @throws Error if the response is that of another view; also as `send`.
  */
 export async function sendView(
   url: string,
@@ -126,9 +125,9 @@ export async function sendView(
   const { user, token } = viewer
   const call = { path: '/views', token, body: { item } }
   const { body, ...answer } = await send<{ user?: string; item?: string }>(url, call, dispatcher)
-  // The replies of concurrent views must not be mixed up.
+  // Detects swapped replies of concurrent views.
   if (body && (body.user !== user || body.item !== item)) {
-    throw new Error(`${user} viewed ${item} and was told ${JSON.stringify(body)}`)
+    throw new Error(`${user} viewed ${item} but got the response ${JSON.stringify(body)}`)
   }
   return { viewer, item, ...answer }
 }

@@ -6,17 +6,17 @@ import { evenRange, isLinked, isServing, type SeenNode, type View, viewOf } from
 
 /** A server that becomes a node of a cluster. */
 export interface Member {
-  /** A name or an address, under which the other nodes reach it. */
+  /** A name or address that the other nodes can reach. */
   readonly host: string
   readonly port: number
-  /** Of the cluster bus. */
+  /** Port of the cluster bus. */
   readonly busPort: number
-  /** A connection with a user that may do what `cluster.acl` (apps/server-build) allows the user `cluster`. */
+  /** A connection with the permissions of the user `cluster` in `cluster.acl` (apps/server-build). */
   readonly admin: Redis
 }
 
 export interface FormOptions {
-  /** The first so many members share the slots, the others become replicas. */
+  /** Number of primaries: the first members share the slots, the others become replicas. */
   primaries: number
   /** Default 30,000. */
   timeoutMs?: number
@@ -26,14 +26,13 @@ export interface FormOptions {
 const addressOf = ({ host, port }: { host: string; port: number }) => `${host}:${port}`
 
 /**
- * Forms a cluster of servers that run, and waits until all nodes agree, every slot is served and every
- * replica has its copy. Does only what is missing: on a formed cluster it changes nothing, one whose forming
- * was cut short is completed, and nodes whose addresses have changed find each other again. Slots and roles
- * that nodes have already stay as they are.
+ * Forms a cluster from running servers, and waits until all nodes agree, every slot is served and every replica
+ * is in sync. Idempotent: does only what is missing. A formed cluster stays unchanged, a partially formed one
+ * is completed, and nodes whose addresses have changed are introduced again. Existing slots and roles are kept.
  *
- * @returns what each member sees at last.
- * @throws Problem when they do not agree in time, with the reason; the reason of `signal`; what a node replies
- *   that refuses a step.
+ * @returns the final view of each member.
+ * @throws Problem with the reason if the nodes do not agree in time; the reason of `signal`; the error reply of
+ *   a node.
  */
 export async function formCluster(
   members: readonly Member[],
@@ -56,21 +55,21 @@ export async function formCluster(
   ]) {
     const options = { timeoutMs: deadline - performance.now(), everyMs: 100, signal }
     if (await until(() => step(what), options)) continue
-    throw new Problem(`The cluster is not formed after ${timeoutMs / 1000} s: ${missing}.`)
+    throw new Problem(`The cluster did not form within ${timeoutMs / 1000} s: ${missing}.`)
   }
   return views
 }
 
-/** What a cluster gossips are IP addresses. @throws Problem when the name is unknown. */
+/** Resolves a host, because a cluster gossips IP addresses. @throws Problem if the name is unknown. */
 async function ipAddressOf({ host, port }: Member): Promise<string> {
   try {
     return addressOf({ host: (await lookup(host)).address, port })
   } catch (error) {
-    throw new Problem(`The address of the node ${host} cannot be found: ${messageOf(error)}`)
+    throw new Problem(`Cannot resolve the address of the node ${host}: ${messageOf(error)}`)
   }
 }
 
-/** Slots that nobody has go to the first members, as long as these have none. */
+/** Assigns unassigned slots to the first members, unless these have slots. */
 async function assignSlots(
   members: readonly Member[],
   views: readonly View[],
@@ -82,13 +81,13 @@ async function assignSlots(
     const [from, to] = evenRange(index, primaries)
     const isFree = taken.every(([first, last]) => last < from || first > to)
     if (!isFree || self.slots.length > 0 || self.primary !== null) continue
-    // As redis-cli does: of two nodes with the same epoch one gives way, and may drop a moved slot.
+    // A different epoch per node, as redis-cli does: of two nodes with the same epoch, one may drop a moved slot.
     if (nodes.size === 1 && self.epoch === 0) await admin.cluster('SET-CONFIG-EPOCH', index + 1)
     await admin.cluster('ADDSLOTSRANGE', from, to)
   }
 }
 
-/** Introduces nodes that do not know each other, or by another address. They meet in the background. */
+/** Introduces nodes that do not know each other or the current address. They meet in the background. */
 async function introduce(
   members: readonly Member[],
   views: readonly View[],
@@ -101,7 +100,7 @@ async function introduce(
   }
   for (const [one, { admin, ...member }] of members.entries()) {
     for (const [other, { port, busPort }] of members.entries()) {
-      // A single node meets itself: it learns its own address in no other way.
+      // A single node meets itself, because that is how it learns its own address.
       const isPair = other > one || members.length === 1
       if (!isPair || (knows(one, other) && knows(other, one))) continue
       missing = `${addressOf(member)} and ${addressOf(members[other] as Member)} have not met`
@@ -112,7 +111,7 @@ async function introduce(
   return missing
 }
 
-/** Primaries without slots become replicas, each of a primary that has the fewest. */
+/** Makes primaries without slots replicas, each of the primary with the fewest replicas. */
 async function attachReplicas(
   members: readonly Member[],
   views: readonly View[],
@@ -131,7 +130,7 @@ async function attachReplicas(
   }
 }
 
-/** Why the cluster is not ready; undefined when every node sees the same and serves. */
+/** Why the cluster is not ready; undefined if all nodes agree and serve. */
 async function disagreement(
   members: readonly Member[],
   views: readonly View[],
@@ -142,17 +141,17 @@ async function disagreement(
     for (const [other, { self: truth }] of views.entries()) {
       const seen = nodes.get(truth.id)
       if (seen && sameState(seen, truth) && (seen.connected || other === index)) continue
-      return `${name} does not see ${addressOf(members[other] as Member)} as it is`
+      return `${name} has an outdated view of ${addressOf(members[other] as Member)}`
     }
-    if (!(await isServing(admin))) return `${name} does not serve yet`
-    if (self.primary !== null && !(await isLinked(admin))) return `${name} has no full copy yet`
+    if (!(await isServing(admin))) return `${name} does not serve its slots yet`
+    if (self.primary !== null && !(await isLinked(admin))) return `${name} is not in sync yet`
   }
   return undefined
 }
 
-const UNWELL = ['fail', 'fail?', 'handshake', 'noaddr']
+const UNHEALTHY_FLAGS = ['fail', 'fail?', 'handshake', 'noaddr']
 
 const sameState = (seen: SeenNode, truth: SeenNode) =>
   seen.primary === truth.primary &&
   JSON.stringify(seen.slots) === JSON.stringify(truth.slots) &&
-  !seen.flags.some((flag) => UNWELL.includes(flag))
+  !seen.flags.some((flag) => UNHEALTHY_FLAGS.includes(flag))

@@ -3,14 +3,14 @@ import { describeExit, type Program } from '../program.ts'
 import { until } from '../until.ts'
 import { type SeenNode, type View, viewOf } from './view.ts'
 
-/** Longer than the nodes take to notice (cluster-node-timeout) and to vote. */
+/** Longer than the nodes need to detect the failure (cluster-node-timeout) and to vote. */
 const TAKEOVER_MS = 30_000
 
 /**
- * Reports the nodes of a cluster that end by themselves, and which node takes over.
+ * Reports nodes of a cluster that exit unexpectedly, and which node takes over.
  *
- * @param say Called with each line of a report; not after `stopping` has become true.
- * @returns the last node, when all have ended.
+ * @param say Called with each line of a report, unless `stopping` returns true.
+ * @returns the last node, when all have exited.
  */
 export function watchLosses(
   nodes: readonly ClusterNode[],
@@ -25,7 +25,7 @@ export function watchLosses(
       if (stopping()) return
       if (running.size === 0) return resolve(program)
       const lines = exit.signal ? [] : program.lastLines.map((line) => `  ${line}`)
-      const what = `The Redis node ${node.address} ended by itself (${describeExit(exit)}).`
+      const what = `The Redis node ${node.address} exited unexpectedly (${describeExit(exit)}).`
       say([what, ...lines].join('\n'))
       await reportTakeover(node, running, (line) => stopping() || say(line))
     })
@@ -33,7 +33,7 @@ export function watchLosses(
   return allLost
 }
 
-const AGAIN = 'The next npm start has all nodes again.'
+const RESTART_HINT = 'The next npm start has all nodes again.'
 
 async function reportTakeover(
   lost: ClusterNode,
@@ -42,31 +42,31 @@ async function reportTakeover(
 ): Promise<void> {
   const atLoss = await survivorsView(running)
   const all = [...(atLoss?.nodes.values() ?? [])]
-  const it = all.find(({ port }) => port === lost.port)
-  if (!it) return
-  if (it.primary !== null) {
-    say(`It was a replica; its primary goes on without it. ${AGAIN}`)
+  const lostNode = all.find(({ port }) => port === lost.port)
+  if (!lostNode) return
+  if (lostNode.primary !== null) {
+    say(`It was a replica; its primary continues without it. ${RESTART_HINT}`)
     return
   }
-  const [slot] = it.slots[0] ?? [] // Taken over already, or never had one.
+  const [slot] = lostNode.slots[0] ?? [] // undefined: already taken over, or never had slots
   const isRunning = ({ port }: SeenNode) => [...running].some((node) => node.port === port)
-  const replica = all.find((node) => node.primary === it.id && isRunning(node))
+  const replica = all.find((node) => node.primary === lostNode.id && isRunning(node))
   if (slot !== undefined && replica === undefined) {
-    say(`It has no replica: requests for its part of the sessions get 503. ${AGAIN}`)
+    say(`It has no replica: requests for its part of the sessions get 503. ${RESTART_HINT}`)
     return
   }
   if (replica) say(`Its replica ${addressOf(replica)} takes over.`)
-  let heir = replica
-  const hasHeir = async () => {
-    heir = ownerOf(slot ?? 0, await survivorsView(running))
-    return heir !== undefined && heir.id !== it.id
+  let successor = replica
+  const hasSuccessor = async () => {
+    successor = ownerOf(slot ?? 0, await survivorsView(running))
+    return successor !== undefined && successor.id !== lostNode.id
   }
-  if (await until(hasHeir, { timeoutMs: TAKEOVER_MS })) {
-    if (heir) say(`${addressOf(heir)} has taken over. ${AGAIN}`)
+  if (await until(hasSuccessor, { timeoutMs: TAKEOVER_MS })) {
+    if (successor) say(`${addressOf(successor)} has taken over. ${RESTART_HINT}`)
     return
   }
   say(
-    `Nobody has taken over after ${TAKEOVER_MS / 1000} s, which takes a majority of the primaries. ${AGAIN}`,
+    `No node has taken over after ${TAKEOVER_MS / 1000} s: a failover needs a majority of the primaries. ${RESTART_HINT}`,
   )
 }
 
@@ -77,7 +77,7 @@ function ownerOf(slot: number, view: View | undefined): SeenNode | undefined {
   return [...(view?.nodes.values() ?? [])].find(has)
 }
 
-/** Undefined where the node that was asked has ended, too. */
+/** The view of a running node; undefined if that node exits, too. */
 async function survivorsView(running: ReadonlySet<ClusterNode>): Promise<View | undefined> {
   const [node] = running
   if (!node) return undefined

@@ -4,13 +4,13 @@ import { viewOf } from './view.ts'
 export interface SlotMove {
   slot: number
   to: ClusterNode
-  /** Called, and waited for, before the first key moves and after each. */
+  /** Called and awaited before the first key moves and after each key. */
   onKey?: () => Promise<void>
 }
 
 /**
- * Gives a slot with all its keys to another node, as `redis-cli --cluster reshard` would, but one by one, the
- * last by name first. Does nothing if that node has it.
+ * Moves a slot to another node, as `redis-cli --cluster reshard` does, but key by key, in descending order of
+ * names. Does nothing if the node already has the slot.
  */
 export async function moveSlot(
   nodes: readonly ClusterNode[],

@@ -1,6 +1,6 @@
 import type { StrategyName } from '@onetrip/session-store'
 
-// The data that the demo service and the demo page exchange. A lane is 0 or 1.
+// The data exchanged between the demo service and the demo page. A lane is 0 or 1.
 
 export type Pair<T> = readonly [T, T]
 
@@ -12,7 +12,7 @@ export interface RaceInput {
   distanceMs: number
 }
 
-/** What a race may be. */
+/** The allowed inputs of a race. */
 export interface RaceLimits {
   strategies: readonly StrategyName[]
   connections: { default: number; minimum: number; maximum: number }
@@ -27,11 +27,11 @@ export interface Started extends RaceInput {
   turnSeconds: number
 }
 
-/** What a lane answered and used; CPU time in microseconds. */
+/** Responses and resource usage of a lane; CPU time in microseconds. */
 export interface Totals {
-  /** Answered with 2xx. */
+  /** Requests answered with 2xx. */
   requests: number
-  /** All others. */
+  /** All other requests. */
   errors: number
   connectionsOpened: number
   roundTrips: number
@@ -40,12 +40,12 @@ export interface Totals {
   apiCpuUs: number
 }
 
-/** Latencies are null where nothing was answered. */
+/** One turn of a lane. Latencies are null if no request was answered. */
 export interface Turn extends Totals {
   lane: 0 | 1
   /** From 1. */
   round: number
-  /** Until the last request was answered. */
+  /** Time until the last response. */
   seconds: number
   requestsPerSecond: number
   p50Ms: number | null
@@ -68,16 +68,16 @@ export interface LaneResult extends Totals {
 export interface Done {
   id: string
   lanes: Pair<LaneResult>
-  /** The lane that the ratio has above the line. */
+  /** The faster lane: the numerator of `ratio`. */
   faster: 0 | 1
-  /** Of the requests per second, round by round; null where a lane answered nothing in some round. */
+  /** Ratio of the requests per second, per round; null if a lane answered no request in a round. */
   ratio: Range | null
   sentence: string
-  /** What else the machine did, if it did too much; otherwise null. */
+  /** A warning if other programs took too much CPU time; otherwise null. */
   disturbed: string | null
 }
 
-/** The data of each event, by its name. */
+/** The data of each event, by name. */
 export interface RaceEvents {
   state: { running: boolean; race: Started | null; last: Done | null }
   started: Started
@@ -98,31 +98,31 @@ export type RaceEvent = {
   [Name in keyof RaceEvents]: { name: Name; data: RaceEvents[Name] }
 }[keyof RaceEvents]
 
-/** One part of the exchange between an API and Redis. Times are in microseconds since the request was sent. */
+/** One message between an API and Redis. Times are in microseconds since the HTTP request was sent. */
 export interface Exchange {
   kind: 'connect' | 'send' | 'receive' | 'close'
-  /** It left. */
+  /** When it left. */
   atUs: number
-  /** It arrived at the other end. */
+  /** When it arrived at the other end. */
   untilUs: number
-  /** From 1; not there for a connection that opens or closes. */
+  /** Number of the round trip, from 1; absent when a connection opens or closes. */
   roundTrip?: number
   bytes: number
-  /** Commands or replies in words, without secrets. */
+  /** Commands or replies as text, without secrets. */
   lines: string[]
 }
 
-/** One page view, the median one of a few, as it went over the wire between the API and Redis. */
+/** The traffic between the API and Redis for one page view: the one with the median time of a few. */
 export interface Wire {
   strategy: StrategyName
   http: { startUs: 0; endUs: number }
-  /** How many were opened. */
+  /** Number of opened connections. */
   connections: number
   roundTrips: number
   exchanges: Exchange[]
 }
 
-/** What the demo service refuses, with a status of HTTP and a message for the user. */
+/** A rejected request, with an HTTP status and a message for the user. */
 export class Refusal extends Error {
   override name = 'Refusal'
   readonly status: number

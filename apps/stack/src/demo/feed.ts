@@ -3,10 +3,10 @@ import type { Done, RaceEvent, RaceInput, RaceLimits, Started } from './events.t
 
 type Listener = (event: RaceEvent) => void
 
-/** The events of the races. A listener that joins during a race gets its earlier events first. */
+/** The events of the races. A listener that joins during a race first gets the earlier events of that race. */
 export class RaceFeed {
   readonly #listeners = new Set<Listener>()
-  /** Of the race that runs. */
+  /** Events of the running race. */
   #events: RaceEvent[] = []
   #race: Started | null = null
   #last: Done | null = null
@@ -15,12 +15,12 @@ export class RaceFeed {
     return this.#race !== null
   }
 
-  /** How many listen. */
+  /** Number of listeners. */
   get listeners(): number {
     return this.#listeners.size
   }
 
-  /** Announces a race: from now on one is running. */
+  /** Announces a race. `running` is true from now on. */
   start(input: RaceInput, { rounds, turnSeconds }: RaceLimits): Started {
     const started = { id: randomUUID(), ...input, rounds, turnSeconds }
     this.publish({ name: 'started', data: started })
@@ -38,7 +38,7 @@ export class RaceFeed {
     for (const listener of this.#listeners) listener(event)
   }
 
-  /** Calls `listener` with the state, with the events of the race that runs, and then with each new event. */
+  /** Calls `listener` with the state, the events of the running race, and then each new event. */
   subscribe(listener: Listener): () => void {
     const state = { running: this.running, race: this.#race, last: this.#last }
     listener({ name: 'state', data: state })

@@ -14,10 +14,10 @@ export type Generator = Awaited<ReturnType<typeof startGenerator>>
 export type GeneratorResult = Awaited<ReturnType<typeof saturateByAutocannon>>
 
 /**
- * Starts the load generator as a process of its own, so that it does not slow down this one. It ends with
- * this one.
+ * Starts the load generator as a separate process, so that it does not slow down this one. It exits with this
+ * process.
  *
- * @throws ProgramError when it does not start; the reason of `signal`.
+ * @throws ProgramError if it does not start; the reason of `signal`.
  */
 export async function startGenerator(signal: AbortSignal) {
   let onSample: ((sample: SpeedSample) => void) | undefined
@@ -38,7 +38,7 @@ export async function startGenerator(signal: AbortSignal) {
   })
   return {
     stop: async (): Promise<void> => void (await generator.stop()),
-    /** One at a time. @throws ProgramError when the program ends meanwhile. */
+    /** Runs a load, one at a time. @throws ProgramError if the program exits meanwhile. */
     async run(
       options: GeneratorRun,
       sample: (sample: SpeedSample) => void = () => {},

@@ -4,7 +4,7 @@ import { workload } from '../measure/workload.ts'
 import { surviveClosedOutput } from '../terminal.ts'
 import type { GeneratorRun } from './generator-process.ts'
 
-// The load generator of the race as a program: a run for each line of standard input, with which it ends.
+// The load generator of the race as a program. Runs one load per line of standard input; exits when the input ends.
 
 const report = (event: string, data: object) =>
   process.stdout.write(`${JSON.stringify({ event, data })}\n`)

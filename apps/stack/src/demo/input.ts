@@ -1,6 +1,6 @@
 import { type RaceInput, type RaceLimits, Refusal } from './events.ts'
 
-/** @throws Refusal (400) that names what is wrong. */
+/** @throws Refusal (400) that names the invalid field. */
 export function parseLanes(
   body: unknown,
   { strategies, distancesMs }: RaceLimits,
@@ -19,7 +19,7 @@ export function parseLanes(
   return { lanes: [first, second], distanceMs: distance }
 }
 
-/** @throws Refusal (400) that names what is wrong. */
+/** @throws Refusal (400) that names the invalid field. */
 export function parseRace(body: unknown, limits: RaceLimits): RaceInput {
   const input = parseLanes(body, limits)
   const { connections } = body as { connections?: unknown }

@@ -6,7 +6,7 @@ import { isAlive } from '../processes.ts'
 import type { Program } from '../program.ts'
 import type { Pair } from './events.ts'
 
-/** An API with a strategy, for the demo only. */
+/** An API with a strategy, used only by the demo. */
 export interface Lane {
   readonly strategy: StrategyName
   readonly url: string
@@ -24,18 +24,18 @@ export interface LanesOptions {
   redis: RedisTarget
   sessionSecret: string
   /**
-   * Opens a link to Redis at `to` (`host:port` or a path); undefined: the API reaches Redis directly, as it
-   * always does on a cluster.
+   * Opens a link to Redis at `to` (`host:port` or a path). If it returns undefined, the API connects to Redis
+   * directly. Not called on a cluster, where APIs always connect directly.
    */
   openLink(to: string, distanceMs: number, lane: 0 | 1): Promise<Link | undefined>
 }
 
 const HOST = '127.0.0.1'
 const IDLE_MS = 60_000
-/** For the requests in flight when a lane is stopped. */
+/** Time for requests in flight when a lane is stopped. */
 const GRACE_MS = 1_000
 
-/** Turns off what would disturb a measurement, and what a lane does not need. */
+/** Turns off everything that would disturb a measurement or that a lane does not need. */
 const settings = {
   WORKERS: '1',
   REDIS_POOL_SIZE: '1',
@@ -48,7 +48,7 @@ const settings = {
   OTEL_EXPORTER_OTLP_ENDPOINT: '',
 }
 
-/** Two APIs. They are kept for the next use of the same settings, and stopped when idle for a minute. */
+/** Two APIs. They are reused for the same settings, and stopped after an idle minute. */
 export class Lanes {
   readonly #options: LanesOptions
   #kept: { key: string; lanes: Pair<Lane>; undo: AsyncDisposableStack } | undefined
@@ -59,10 +59,10 @@ export class Lanes {
   }
 
   /**
-   * Does some work with two lanes. One use at a time.
+   * Calls `work` with two lanes. Calls must not overlap.
    *
-   * @param starting is called when lanes have to be started first.
-   * @throws ProgramError when an API or a relay does not start; what `work` throws; the reason of `signal`.
+   * @param starting called before lanes are started.
+   * @throws ProgramError if an API or a relay does not start; errors of `work`; the reason of `signal`.
    */
   async use<Result>(
     wanted: { lanes: Pair<StrategyName>; distanceMs: number },
@@ -85,7 +85,7 @@ export class Lanes {
     }
   }
 
-  /** Stops both. Not while they are used. */
+  /** Stops both lanes. Must not be called while they are in use. */
   async stop(): Promise<void> {
     clearTimeout(this.#idle)
     const kept = this.#kept
@@ -132,7 +132,7 @@ function addressOf(redisUrl: string): string {
   return path ?? `${host?.includes(':') ? `[${host}]` : host}:${port}`
 }
 
-/** The URL of the same Redis, reached through a link. */
+/** The URL of the same Redis through a link. */
 function through({ address }: Link, redisUrl: string): string {
   const { username, password, db } = redisAddress(redisUrl).options
   const url = new URL(`redis://${address}/${db ?? ''}`)

@@ -7,11 +7,11 @@ const demoProgram = fileURLToPath(new URL('../demo.ts', import.meta.url))
 const READY = /^The demo service listens/
 
 export interface DemoProcessOptions {
-  /** Path of its Unix socket. */
+  /** Path of the Unix socket to listen on. */
   socket: string
-  /** With the user of the APIs. */
+  /** The same target and user as for the APIs. */
   redis: RedisTarget
-  /** Of Redis, or of each node of a cluster, with a user that may ask INFO. */
+  /** URLs of Redis, or of each node of a cluster, with a user that may run INFO. */
   monitorUrls: readonly string[]
   /** Cancels the start. */
   signal?: AbortSignal
@@ -19,9 +19,9 @@ export interface DemoProcessOptions {
 }
 
 /**
- * Starts the demo service as a process of its own, which ends with this one.
+ * Starts the demo service as a separate process, which exits with this one.
  *
- * @throws ProgramError when it does not start; the reason of `signal`.
+ * @throws ProgramError if it does not start; the reason of `signal`.
  */
 export async function startDemo(options: DemoProcessOptions): Promise<Program> {
   const { socket, redis, monitorUrls, signal, onLine } = options
@@ -29,7 +29,7 @@ export async function startDemo(options: DemoProcessOptions): Promise<Program> {
     name: 'the demo service',
     command: process.execPath,
     args: [demoProgram],
-    // Not as arguments: other users of the machine can read those.
+    // Passwords are passed in the environment, because other users can read arguments.
     env: {
       ...process.env,
       ...settingsOfTarget(redis),
@@ -38,7 +38,7 @@ export async function startDemo(options: DemoProcessOptions): Promise<Program> {
     },
     input: true,
     ready: READY,
-    killSignal: 'SIGTERM', // killed, it would leave its APIs
+    killSignal: 'SIGTERM', // SIGKILL would leave its APIs running
     signal,
     onLine: (line) => READY.test(line) || onLine?.(line),
   })
@@ -46,9 +46,9 @@ export async function startDemo(options: DemoProcessOptions): Promise<Program> {
   return demo
 }
 
-/** Ends what is left of a process group: the APIs of a demo service that was killed. */
+/** Ends the rest of a process group: the APIs of a killed demo service. */
 function endGroup(leader: number): void {
   try {
     process.kill(-leader, 'SIGTERM')
-  } catch {} // nothing is left
+  } catch {} // the group has ended
 }

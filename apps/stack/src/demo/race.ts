@@ -20,8 +20,8 @@ export const raceLimits: RaceLimits = {
 }
 
 /**
- * What is different on a cluster. Its clients learn the addresses of the nodes from the nodes, and would go
- * around a relay, hence no distance. Some strategies need all keys of an update on one server.
+ * The limits on a cluster. No distance: clients learn the nodes' addresses from the nodes, so they would bypass a
+ * relay. Some strategies need all keys of an update on one server.
  */
 export const clusterRace: Partial<RaceLimits> = {
   strategies: strategyNames.filter((name) => name !== 'transaction' && name !== 'script'),
@@ -29,21 +29,21 @@ export const clusterRace: Partial<RaceLimits> = {
 }
 
 const WARM_UP_SECONDS = 1
-/** Of Redis to INFO, beside what the lanes send. */
+/** Timeout for INFO during a race. */
 const REPLY_TIMEOUT_MS = 3_000
-/** No race takes so long; one that hangs is ended. */
+/** A race that takes longer hangs, and is ended. */
 const MAX_RACE_MS = 180_000
 
 export interface RaceOptions {
-  /** With the user that the APIs have. */
+  /** The same target and user as for the APIs. */
   redis: RedisTarget
-  /** Of Redis, or of each node of a cluster, with a user that may ask INFO. */
+  /** URLs of Redis, or of each node of a cluster, with a user that may run INFO. */
   monitorUrls: readonly string[]
   /** Signs the tokens of the race's sessions. */
   sessionSecret: string
 }
 
-/** Runs races between two lanes, which take turns: at the same time they would slow each other down. */
+/** Runs races between two lanes. The lanes take turns, because they would slow each other down. */
 export class RaceTrack {
   readonly #options: RaceOptions
   readonly #feed: RaceFeed
@@ -63,10 +63,10 @@ export class RaceTrack {
   }
 
   /**
-   * Runs a race that was announced, and publishes its further events, the last of which is `done` or
-   * `failed`. One at a time. Never rejects.
+   * Runs an announced race and publishes its events; the last one is `done` or `failed`. Calls must not overlap.
+   * Never rejects.
    *
-   * @param stopping ends it early.
+   * @param stopping ends the race early.
    */
   async run(started: Started, stopping: AbortSignal): Promise<void> {
     const broken = new AbortController()
@@ -76,13 +76,13 @@ export class RaceTrack {
       const data = await this.#race(started, signal, (error) => broken.abort(error))
       this.#feed.publish({ name: 'done', data })
     } catch (error) {
-      // What ended the race explains the errors that followed from it.
+      // The reason of an abort explains the errors that follow from it.
       const why = timeout.aborted ? 'The race took too long.' : messageOf(signal.reason ?? error)
       this.#feed.publish({ name: 'failed', data: { id: started.id, message: why } })
     }
   }
 
-  /** Stops the lanes. Not while a race runs. */
+  /** Stops the lanes. Must not be called during a race. */
   stop(): Promise<void> {
     return this.#lanes.stop()
   }
@@ -93,7 +93,7 @@ export class RaceTrack {
     const publish = this.#feed.publish.bind(this.#feed)
     const monitor = await monitorAll(monitorUrls, REPLY_TIMEOUT_MS)
     undo.defer(() => monitor.close())
-    const lost = 'Redis closed the connection: it was stopped, or it died.'
+    const lost = 'Redis closed the connection: it was stopped or has crashed.'
     void monitor.lost.then(() => fail(new Problem(lost)))
     const starting = () => {
       const text = `Starting an API with ${started.lanes.join(', and one with ')}`

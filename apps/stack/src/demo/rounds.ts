@@ -10,31 +10,31 @@ import type { Lane } from './lanes.ts'
 import { raceItems } from './sessions.ts'
 import { summaryOf } from './summary.ts'
 
-/** Fewer than `load` prepares: to prepare them takes time in which nothing happens on the page. */
+/** Fewer than `load` prepares, because the page shows nothing during the preparation. */
 const PREPARED = 5_000
 
-/** What a race needs once it can begin. */
+/** The context of a race that is ready to begin. */
 export interface Course {
   started: Started
   lanes: Pair<Lane>
-  /** Of sessions that the lanes accept. */
+  /** Tokens of sessions that the lanes accept. */
   tokens: readonly string[]
   generator: Generator
   monitor: Monitor
   publish(event: RaceEvent): void
-  /** Ends it early: everything here rejects with its reason. */
+  /** Ends the race early: all functions here reject with its reason. */
   signal: AbortSignal
 }
 
-/** One turn of a lane, and what it left to sum up. */
+/** One turn of a lane, with data for the summary. */
 interface Measured {
   turn: Turn
   result: GeneratorResult
-  /** Share of the machine's CPU time that other programs took; null where unknown. */
+  /** Share of the machine's CPU time that other programs took; null if unknown. */
   elsewhere: number | null
 }
 
-/** Load on a lane at full speed. */
+/** Runs load on a lane at full speed. */
 async function load(course: Course, lane: 0 | 1, round: number, seconds: number) {
   const { generator, lanes, tokens, publish, signal, started } = course
   const { connections } = started
@@ -46,13 +46,13 @@ async function load(course: Course, lane: 0 | 1, round: number, seconds: number)
   return await unlessAborted(signal, run)
 }
 
-/** Load that is not measured. */
+/** Runs load without measuring. */
 export async function warmUp(course: Course, seconds: number): Promise<void> {
   course.publish({ name: 'preparing', data: { text: 'Warming up' } })
   for (const lane of [0, 1] as const) await load(course, lane, 0, seconds)
 }
 
-/** The lanes take turns, in alternating order. Publishes samples and turns. */
+/** Runs all rounds: the lanes take turns, in alternating order. Publishes samples and turns. */
 export async function runRounds(course: Course): Promise<Done> {
   const { started, publish } = course
   const measured: Measured[] = []

@@ -22,9 +22,9 @@ const MAX_WAITING = 5
 
 /**
  * Serves the race and the wire over HTTP on a Unix socket: `GET /race`, `POST /race`, `GET /race/events` and
- * `POST /wire`. The API forwards to it. Only the user of this process may connect.
+ * `POST /wire`. The API forwards requests to it. Only the user of this process can connect.
  *
- * @throws what `node:net` throws when it cannot listen.
+ * @throws the error of `node:net` if it cannot listen.
  */
 export async function openDemoService(serviceOptions: DemoServiceOptions) {
   const { socket, limits: given = raceLimits, ...options } = serviceOptions
@@ -36,7 +36,7 @@ export async function openDemoService(serviceOptions: DemoServiceOptions) {
   const stopping = new AbortController()
   const ending = new AbortController()
   const why = whyNoRace(options.redis)
-  /** The race or the traces in progress. They run one after the other: at once they would distort each other. */
+  /** The race or the traces in progress. They run one after the other, because they would distort each other. */
   let busy: Promise<unknown> = Promise.resolve()
   let waiting = 0
   const inTurn = <Result>(work: () => Promise<Result>): Promise<Result> => {
@@ -83,7 +83,7 @@ export async function openDemoService(serviceOptions: DemoServiceOptions) {
   const server = createServer(async (request, response) => {
     try {
       const route = routes[`${request.method} ${request.url}`]
-      if (!route) throw new Refusal(404, 'There is no such route.')
+      if (!route) throw new Refusal(404, 'This route does not exist.')
       if (why && route !== routes['GET /race']) throw new Refusal(404, why)
       const body = await route(request, response)
       if (body !== undefined) send(response, response.statusCode, body)
@@ -92,14 +92,14 @@ export async function openDemoService(serviceOptions: DemoServiceOptions) {
       send(response, status, { message: messageOf(error) })
     }
   })
-  await rm(socket, { force: true }) // of one that was killed
+  await rm(socket, { force: true }) // left by a killed service
   server.listen(socket)
   await once(server, 'listening')
   await chmod(socket, 0o600)
 
   return {
     feed,
-    /** Ends the race that runs, the streams of events, and the lanes. */
+    /** Ends the running race, the event streams and the lanes. */
     async close(): Promise<void> {
       stopping.abort(new Error('The demo service is stopping.'))
       server.close()
@@ -112,19 +112,19 @@ export async function openDemoService(serviceOptions: DemoServiceOptions) {
   }
 }
 
-const RUNNING = 'A race is running. Try again when it is over.'
+const RUNNING = 'A race is running. Try again when it has ended.'
 
 const NO_WIRE =
-  'On a cluster the wire is not shown: clients connect to the nodes themselves, not through the relay that reads along.'
+  'The wire is not available on a cluster: clients connect to the nodes directly, not through the relay that records traffic.'
 
-/** The relay and the load generator work on this machine only, and neither speaks TLS. */
+/** Why there is no race: the relay and the load generator work only on this machine and without TLS. */
 function whyNoRace(redis: RedisTarget): string | undefined {
   const urls = 'url' in redis ? [redis.url] : redis.cluster.map((address) => `redis://${address}`)
   if (urls.some((url) => redisAddress(url).options.tls)) {
-    return 'Redis is reached by TLS: there is no race.'
+    return 'Redis uses TLS, which the race does not support.'
   }
   if (urls.every(isLocal)) return undefined
-  return 'Redis is on another machine, and the race puts load on this machine only.'
+  return 'Redis is on another machine, but the race may put load on this machine only.'
 }
 
 function send(response: ServerResponse, status: number, body: unknown): void {
@@ -132,7 +132,7 @@ function send(response: ServerResponse, status: number, body: unknown): void {
   response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body))
 }
 
-/** Sends the events until the client goes away or the service stops. */
+/** Sends events until the client disconnects or the service stops. */
 function sendEvents(feed: RaceFeed, response: ServerResponse, ending: AbortSignal): void {
   response.writeHead(200, { 'content-type': 'text/event-stream', 'cache-control': 'no-store' })
   const unsubscribe = feed.subscribe(({ name, data }) =>

@@ -8,23 +8,23 @@ import {
 import { locationOf, type RedisTarget } from '../address.ts'
 import { messageOf, Problem } from '../problem.ts'
 
-/** Few, so that they leave the shop's own items among the 100 that GET /items/popular lists. */
+/** Few, so that GET /items/popular, which lists 100 items, still shows the shop's own items. */
 const ITEMS = 20
 
-/** What the race looks at. The counts of these items are removed after it. */
+/** The items that a race views. Their counts are removed afterwards. */
 export const raceItems = { items: ITEMS, itemPrefix: 'race-item-' }
 
 /**
- * Does some work with sessions of `count` different users, which the lanes accept (`secret` signs their
- * tokens) and which are ended afterwards. So are the counts of the items.
+ * Calls `work` with tokens of `count` different users, signed with `secret`, which the lanes accept. Afterwards,
+ * ends their sessions and removes the counts of the race's items.
  *
- * @throws Problem when Redis does not answer; what `work` throws.
+ * @throws Problem if Redis does not answer; errors of `work`.
  */
 export async function withSessions<Result>(
   { redis, secret, count }: { redis: RedisTarget; secret: string; count: number },
   work: (tokens: readonly string[]) => Promise<Result>,
 ): Promise<Result> {
-  // As the APIs have them.
+  // The same key layout as in the APIs.
   const partitions = Number(process.env.REDIS_PARTITIONS || 64)
   const keys = 'url' in redis ? documentKeys : partitionedKeys(partitions)
   const store = createSessionStore({
@@ -33,7 +33,7 @@ export async function withSessions<Result>(
   })
   try {
     await store.ready(5_000).catch((error: unknown) => {
-      throw new Problem(`Redis cannot be used: ${messageOf(error)}`)
+      throw new Problem(`Cannot use Redis: ${messageOf(error)}`)
     })
     const names = Array.from({ length: count }, (_, index) => `demo-race-${index + 1}`)
     const sessions = await Promise.all(names.map((name) => store.login(name)))
@@ -41,7 +41,7 @@ export async function withSessions<Result>(
     try {
       return await work(tokens)
     } finally {
-      // Redis may have gone, and the sessions with it or by their expiry.
+      // Errors are ignored: without Redis, the sessions are gone, too, or expire.
       const ended = names.map((name) => store.endUserSessions(name))
       await Promise.allSettled([...ended, forget(store, keys)])
     }

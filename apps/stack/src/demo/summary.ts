@@ -2,7 +2,7 @@ import { median } from 'simple-statistics'
 import { DISTURBED } from '../measure/machine-cpu.ts'
 import type { Done, LaneResult, Pair, Range, Started, Totals, Turn } from './events.ts'
 
-/** What is added up over the turns of a lane. */
+/** The fields that are summed over the turns of a lane. */
 export const totals = [
   'requests',
   'errors',
@@ -15,13 +15,13 @@ export const totals = [
 
 interface Measured {
   turns: readonly Turn[]
-  /** Of all turns of each lane: latencies, and whether the load generator was busy all the time. */
+  /** Per lane, over all turns: latencies, and whether the load generator was saturated. */
   lanes: Pair<Pick<LaneResult, 'p50Ms' | 'p99Ms'> & { generatorBusy: boolean }>
-  /** Share of the machine's CPU time that other programs took; null where unknown. */
+  /** Share of the machine's CPU time that other programs took; null if unknown. */
   elsewhere: number | null
 }
 
-/** What came out of a race: sums and medians of its turns, and a sentence. */
+/** The result of a race: sums and medians of its turns, and a sentence. */
 export function summaryOf({ id, lanes }: Started, measured: Measured): Done {
   const { turns, elsewhere } = measured
   const of = (lane: 0 | 1) => turns.filter((turn) => turn.lane === lane)
@@ -45,20 +45,20 @@ export function summaryOf({ id, lanes }: Started, measured: Measured): Done {
   const ratio = ratios.length > 0 && ratios.every(Number.isFinite) ? rangeOf(ratios) : null
   const disturbed =
     elsewhere !== null && elsewhere >= DISTURBED
-      ? `Other programs took ${Math.round(elsewhere * 100)} % of the machine's CPU time during the race: the figures would be different on a quiet machine.`
+      ? `Other programs took ${Math.round(elsewhere * 100)} % of the machine's CPU time during the race: the figures would differ on an idle machine.`
       : null
   const sentences = [
     comparison(results, faster, ratio, ratios.length),
     ...failures(results),
     ...(measured.lanes[faster].generatorBusy
-      ? [`The load generator was at its limit: ${named(results, faster)} may be faster than this.`]
+      ? [`The load generator was saturated: ${named(results, faster)} may be faster than this.`]
       : []),
     ...(disturbed === null ? [] : [disturbed]),
   ]
   return { id, lanes: results, faster, ratio, sentence: sentences.join(' '), disturbed }
 }
 
-/** A median from which on a single slow round is worth a word, and not "about as fast". */
+/** From this median on, a single slow round is reported as a disagreement, not as "about as fast". */
 const CLEARLY_FASTER = 1.2
 
 function comparison(
@@ -68,11 +68,11 @@ function comparison(
   rounds: number,
 ): string {
   const [winner, other] = [named(lanes, faster), named(lanes, faster === 0 ? 1 : 0)]
-  if (!ratio) return `There is no ratio: a lane answered nothing in some round.`
+  if (!ratio) return `There is no ratio: a lane answered no request in at least one round.`
   const { median, lowest, highest } = ratio
   const range = `${figure(lowest)} to ${figure(highest)} in ${words[rounds] ?? rounds} rounds`
   if (lowest <= 1 && median >= CLEARLY_FASTER) {
-    return `The rounds disagree: ${winner} answered ${figure(median)} times as many page views per second as ${other} in the median (${range}).`
+    return `The rounds disagree: in the median, ${winner} answered ${figure(median)} times as many page views per second as ${other} (${range}).`
   }
   if (lowest <= 1) return `${winner} and ${other} were about as fast (${range}).`
   return `${winner} answered ${figure(median)} times as many page views per second as ${other} (${range}).`
@@ -89,7 +89,7 @@ function failures(lanes: Pair<LaneResult>): string[] {
   })
 }
 
-/** The strategy, and which lane it is where both have the same. */
+/** The strategy, with the number of the lane if both lanes have the same strategy. */
 function named(lanes: Pair<LaneResult>, lane: 0 | 1): string {
   const { strategy } = lanes[lane]
   return lanes[0].strategy === lanes[1].strategy ? `${strategy} (lane ${lane + 1})` : strategy
@@ -97,7 +97,7 @@ function named(lanes: Pair<LaneResult>, lane: 0 | 1): string {
 
 const words = ['no', 'one', 'two', 'three', 'four', 'five', 'six', 'seven']
 
-/** Three digits, as many as a ratio is good for. */
+/** Formats a ratio with three significant digits. */
 const figure = (value: number) =>
   value.toLocaleString('en', { minimumSignificantDigits: 3, maximumSignificantDigits: 3 })
 

@@ -5,13 +5,13 @@ import { commandText, reader, replyText } from './words.ts'
 const kinds = { connect: 'connect', close: 'close', requests: 'send', replies: 'receive' } as const
 
 /**
- * The exchange behind one request, from what went over the link.
+ * The messages for one request, from the recorded traffic.
  *
- * A round trip begins with the first bytes that are sent after a reply has arrived. What goes the same way without
- * anything between is one part, however many packets it took.
+ * A round trip begins with the first bytes that are sent after a reply has arrived. Consecutive packets in the same
+ * direction are one message.
  *
  * @param sentAt when the request was sent, on the clock of `performance.now()`.
- * @param sessionId is shown as `<session>`.
+ * @param sessionId replaced with `<session>`.
  */
 export function exchangesOf(
   traffic: readonly Traffic[],

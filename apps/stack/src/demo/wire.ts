@@ -10,13 +10,13 @@ import type { RaceOptions } from './race.ts'
 import { raceItems, withSessions } from './sessions.ts'
 import { exchangesOf } from './trace.ts'
 
-/** A lane is warm after so many views, or after this time and one view. */
+/** The warm-up of a lane ends after this number of views, or after this time and at least one view. */
 const WARM_UP = { views: 20, ms: 500 }
 const CLOSE_MS = 2_000
-/** The slowest of a few views shows what else the machine did. */
+/** Several, because other programs may delay a single view. */
 const TRACED_VIEWS = 5
 
-/** Sends single page views through two lanes and shows what goes over the wire to Redis. */
+/** Sends single page views through two lanes and records their traffic with Redis. */
 export class WireTap {
   readonly #options: Omit<RaceOptions, 'monitorUrls'>
   readonly #lanes: Lanes
@@ -41,10 +41,10 @@ export class WireTap {
   }
 
   /**
-   * One page view through each lane: of five that are sent one after the other, that with the median time.
-   * One use at a time.
+   * Traces one page view per lane: of five consecutive views, the one with the median time. Calls must not
+   * overlap.
    *
-   * @throws Problem, ProgramError when Redis or an API does not answer; the reason of `signal`.
+   * @throws Problem, ProgramError if Redis or an API does not answer; the reason of `signal`.
    */
   async trace(
     wanted: { lanes: Pair<StrategyName>; distanceMs: number },
@@ -59,7 +59,7 @@ export class WireTap {
     )
   }
 
-  /** Not while it is used. */
+  /** Stops the lanes. Must not be called during a trace. */
   stop(): Promise<void> {
     return this.#lanes.stop()
   }
@@ -97,13 +97,13 @@ export class WireTap {
   }
 }
 
-/** That with the median time, from an odd number of them. */
+/** The wire with the median time, of an odd number of wires. */
 export function medianOf(wires: readonly Wire[]): Wire {
   const sorted = wires.toSorted((a, b) => a.http.endUs - b.http.endUs)
   return sorted[Math.floor(sorted.length / 2)] as Wire
 }
 
-/** Whether each connection that was opened is closed again. */
+/** Whether every opened connection is closed again. */
 function isQuiet(traffic: readonly Traffic[]): boolean {
   const count = (kind: Traffic['kind']) => traffic.filter((one) => one.kind === kind).length
   return count('connect') <= count('close')

@@ -4,10 +4,10 @@ const HIDDEN = '***'
 const MAX_CHARACTERS = 80
 
 /**
- * Reads one direction of a connection to Redis, which may begin between two messages only.
+ * Decodes one direction of a connection to Redis, starting at the beginning of a message.
  *
- * @param describe puts a message in words: a command (`commandText`) or a reply (`replyText`).
- * @returns a function that takes the next bytes and returns the messages that end in them.
+ * @param describe formats a message: a command (`commandText`) or a reply (`replyText`).
+ * @returns a function that takes the next bytes and returns the messages that are complete with them.
  */
 export function reader(describe: (message: unknown) => string): (bytes: Buffer) => string[] {
   let lines: string[] = []
@@ -16,7 +16,7 @@ export function reader(describe: (message: unknown) => string): (bytes: Buffer) 
     onReply: take,
     onErrorReply: take,
     onPush: take,
-    getTypeMapping: () => ({ [RESP_TYPES.DOUBLE]: String }), // as Redis wrote them; `:` is for integers
+    getTypeMapping: () => ({ [RESP_TYPES.DOUBLE]: String }), // without `:`, which is for integers
   })
   return (bytes) => {
     lines = []
@@ -25,7 +25,7 @@ export function reader(describe: (message: unknown) => string): (bytes: Buffer) 
   }
 }
 
-/** A command as it is typed, without passwords: `AUTH api ***`. */
+/** Formats a command as in redis-cli, without passwords: `AUTH api ***`. */
 export function commandText(command: unknown): string {
   const words = (Array.isArray(command) ? command : [command]).map(String)
   const name = words[0]?.toUpperCase() ?? ''
@@ -36,7 +36,7 @@ export function commandText(command: unknown): string {
   return words.map((word) => short(word === '' ? '""' : word)).join(' ')
 }
 
-/** A reply: `OK`, `:1`, `(nil)`, `-ERR …`, `[7 fields]`. */
+/** Formats a reply: `OK`, `:1`, `(nil)`, `-ERR …`, `[7 fields]`. */
 export function replyText(reply: unknown): string {
   if (reply === null) return '(nil)'
   if (reply instanceof Error) return short(`-${reply.message}`)
@@ -47,7 +47,7 @@ export function replyText(reply: unknown): string {
   return short(String(reply))
 }
 
-/** On one line, and not too long. */
+/** Truncates a text to one line of limited length. */
 function short(text: string): string {
   const line = text.split(/\r?\n/, 1)[0] ?? ''
   if (line === text && text.length <= MAX_CHARACTERS) return text

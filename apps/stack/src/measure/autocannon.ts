@@ -4,8 +4,8 @@ import { encoded, latencyHistogram, record, summaryOf } from './latencies.ts'
 import { type SpeedSample, sampleSpeed } from './speed.ts'
 import { type Call, TIMEOUT_S } from './workload.ts'
 
-// The only file that knows autocannon. It is used for saturation only: with a fixed rate, version 9
-// reports wrong latencies and sends in bursts (docs/generators.md). Latencies are taken from its events.
+// The only file that uses autocannon, and only for saturation: with a fixed rate, version 9 reports wrong
+// latencies and sends in bursts (docs/generators.md). Latencies are taken from its events.
 
 interface SaturationOptions {
   url: string
@@ -13,7 +13,7 @@ interface SaturationOptions {
   calls: readonly (readonly Call[])[]
   seconds: number
   signal: AbortSignal
-  /** Waits for the requests that are in flight at the end, and counts them. Default: they are cut off. */
+  /** Waits for requests in flight at the end, and counts them. Default: they are aborted. */
   finish?: boolean
   /** Called every `sampleMs` (default 250). */
   onSample?: (sample: SpeedSample) => void
@@ -21,14 +21,14 @@ interface SaturationOptions {
 }
 
 /**
- * Sends requests over connections, each as soon as the connection's last one was answered.
+ * Sends requests on connections; each connection sends its next request when the previous one was answered.
  *
- * @param options `url` of the API, on this machine unless the user said that it is theirs (`owned`); what each
- *   connection sends, over and over (`calls`); `signal` ends the run early.
- * @returns how long it took; requests that may have reached the API (`sent`), and were answered with 2xx (`ok`);
- *   all others by status (`503`), error code (`ECONNREFUSED`), `timeout` or `lost`; latencies from the sending
- *   of a request to the end of its answer, and their encoded histogram; what this process took: CPU seconds,
- *   and share of the time busy.
+ * @param options `url`: the API, which must be on this machine unless `owned` is true. `calls`: the requests of
+ *   each connection, sent repeatedly. `signal` ends the run early.
+ * @returns the duration; requests that may have reached the API (`sent`); requests answered with 2xx (`ok`); all
+ *   others by status (`503`), error code (`ECONNREFUSED`), `timeout` or `lost`; latencies from the sending of a
+ *   request to the end of its response, and their encoded histogram; and, for this process (`generator`), CPU
+ *   seconds and utilization.
  */
 export async function saturateByAutocannon(options: SaturationOptions) {
   const { url, owned, calls, seconds, signal, finish = false, onSample, sampleMs = 250 } = options
@@ -63,7 +63,7 @@ export async function saturateByAutocannon(options: SaturationOptions) {
     lastAnswerAt = performance.now()
     if (status >= 200 && status < 300) ok++
     else countError(String(status))
-    // The clock of a connection's first request ran while the other connections were prepared.
+    // The latency of a connection's first request includes the preparation of the other connections.
     if (warm.size < calls.length && !warm.has(client)) warm.add(client)
     else {
       record(latencies, milliseconds)
@@ -75,18 +75,18 @@ export async function saturateByAutocannon(options: SaturationOptions) {
     countError(error.message === 'request timed out' ? 'timeout' : (error.code ?? 'error'))
   })
 
-  // The call above has begun to connect and to send the first request of each connection.
+  // autocannon() has already started to connect and to send the first requests.
   const startedAt = performance.now()
   const cpu = process.cpuUsage()
   const utilization = performance.eventLoopUtilization()
   const sampler =
     onSample && sampleSpeed({ startedAt, everyMs: sampleMs, answered: () => ok, onSample })
-  // A client closes its connection after the next answer then, and autocannon ends with its last client.
-  const sendNoMore = () => {
+  // With responseMax, a client closes its connection after the next response. autocannon ends with its last client.
+  const stopSending = () => {
     sampler?.stop()
     if (finish) for (const client of clients) client.responseMax = 1
   }
-  const end = setTimeout(sendNoMore, seconds * 1_000)
+  const end = setTimeout(stopSending, seconds * 1_000)
   const stop = () => run.stop()
   signal.addEventListener('abort', stop)
   if (signal.aborted) stop()
@@ -97,8 +97,8 @@ export async function saturateByAutocannon(options: SaturationOptions) {
   const used = process.cpuUsage(cpu)
   const { utilization: busy } = performance.eventLoopUtilization(utilization)
 
-  // autocannon reconnects silently when the API closes a connection. One request per connection is still
-  // in flight when it is cut off, and not lost.
+  // autocannon reconnects silently when the API closes a connection. At the end, the one request in flight on
+  // each connection is aborted; it does not count as lost.
   const lost = sent - answered - failures - (finish && !signal.aborted ? 0 : calls.length)
   if (lost > 0) errors.lost = lost
   const endedAt = finish && answered > 0 ? lastAnswerAt : performance.now()

@@ -1,2 +1,2 @@
-/** A generator that was busy for this share of the time may be what limited a run. */
+/** From this utilization on, the load generator may have limited a run. */
 export const GENERATOR_LIMIT = 0.95

@@ -5,12 +5,12 @@ import {
   type Histogram,
 } from 'hdr-histogram-js'
 
-// HDR histograms in microseconds: three digits are exact at any size, those of several rounds can be added
-// up, and their encoding is the same in all languages.
+// HDR histograms in microseconds: exact to three digits at any magnitude; histograms of several rounds can be
+// added; the encoding is the same in all languages.
 
 const HIGHEST_MICROS = 3_600_000_000
 
-/** For milliseconds from 0.001 to an hour, recorded with `record`. */
+/** A histogram for latencies from 0.001 ms to an hour. Use `record` to add values. */
 export const latencyHistogram = (): Histogram =>
   build({ lowestDiscernibleValue: 1, highestTrackableValue: HIGHEST_MICROS })
 
@@ -21,53 +21,53 @@ export function record(histogram: Histogram, milliseconds: number, count = 1): v
 
 export const encoded = encodeIntoCompressedBase64
 
-/** Encoded histograms as one. */
+/** Decodes and adds histograms. */
 export function together(histograms: readonly string[]): Histogram {
   const all = latencyHistogram()
   for (const histogram of histograms) all.add(decodeFromCompressedBase64(histogram))
   return all
 }
 
-/** The percentiles that are kept: `p999` is that of 99.9 %. */
+/** The percentiles in results; `p999` is the 99.9th percentile. */
 export const percentileNames = ['p50', 'p75', 'p90', 'p95', 'p99', 'p999', 'p9999'] as const
 export type Percentile = (typeof percentileNames)[number]
-/** 0 to 1: 0.999 for `p999`. */
+/** The share (0 to 1) of a percentile: 0.999 for `p999`. */
 export const shareOf = (name: Percentile) => Number(`0.${name.slice(1)}`)
-/** `p99.9` */
+/** Formats a percentile: `p99.9`. */
 export const percentText = (name: Percentile) => `p${Number((shareOf(name) * 100).toFixed(2))}`
 
-/** Percentiles and `max`, the longest, in milliseconds; null where nothing was recorded. */
+/** Percentiles and maximum in milliseconds; null if nothing was recorded. */
 export function summaryOf(histogram: Histogram): Record<Percentile | 'max', number | null> {
   const milliseconds = (micros: number) => (histogram.totalCount === 0 ? null : micros / 1_000)
   const percentiles = percentileNames.map((name) => {
     const value = histogram.getValueAtPercentile(shareOf(name) * 100)
-    // It is the upper end of a step of the histogram; the longest is kept exactly.
+    // The value is the upper bound of a bucket; only the maximum is exact.
     return [name, milliseconds(Math.min(value, histogram.maxValue))]
   })
   return { ...Object.fromEntries(percentiles), max: milliseconds(histogram.maxValue) }
 }
 
-/** How many requests must be beyond a percentile for it to be shown. */
-const FEWEST_BEYOND = 10
+/** A percentile is shown only if at least this number of requests is beyond it. */
+const MIN_BEYOND = 10
 
 /**
- * The latency in milliseconds that a share of the requests (0 to 1) did not exceed, when those that are not
- * in the histogram are slower than all others: `Infinity` when it is among those, null when fewer than ten
+ * The latency in milliseconds that a share (0 to 1) of the requests did not exceed. Requests that are not in the
+ * histogram count as slower than all others. `Infinity` if the percentile is among those; null if fewer than ten
  * requests are beyond it.
  *
- * @param due all requests, those that failed or were not sent included.
+ * @param due number of all requests, including those that failed or were not sent.
  */
 export function latencyAt(histogram: Histogram, share: number, due: number): number | null {
-  // Without the small part, a rounding error could make 991 of 0.99 * 1,000.
+  // Subtracts a little, because with rounding errors, the ceiling of 0.99 * 1,000 could be 991.
   const rank = Math.max(1, Math.ceil(due * share - 1e-6))
   if (due > 0 && rank > histogram.totalCount) return Number.POSITIVE_INFINITY
-  if (due - rank < FEWEST_BEYOND) return null
+  if (due - rank < MIN_BEYOND) return null
   return histogram.getValueAtPercentile(((rank - 0.5) / histogram.totalCount) * 100) / 1_000
 }
 
 /**
- * Latencies in milliseconds at shares that are ever closer to 1, as far as percentiles are shown: ten from 90
- * to 99 %, ten from 99 to 99.9 %, and so on.
+ * Latencies in milliseconds at shares that approach 1, as long as `latencyAt` has a value: ten points from 90 to
+ * 99 %, ten from 99 to 99.9 %, and so on.
  */
 export function curveOf(histogram: Histogram, due: number): (readonly [number, number])[] {
   const curve: (readonly [share: number, ms: number])[] = []

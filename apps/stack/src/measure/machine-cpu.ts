@@ -1,14 +1,14 @@
 import { readdir, readFile } from 'node:fs/promises'
 
-/** If this share of CPU time or more went elsewhere, rates are not what the machine can do. */
+/** If other programs took this share of the CPU time or more, a measurement was disturbed. */
 export const DISTURBED = 0.1
 
-const TICKS_PER_SECOND = 100 // USER_HZ, which is the same on all platforms of Linux
+const TICKS_PER_SECOND = 100 // USER_HZ, which is the same on all Linux platforms
 
 /**
- * CPU time of the machine since it started, in seconds, summed over its cores, from the first line of
- * `/proc/stat` (proc_stat(5)): used by programs and the kernel; stolen, that is given to other guests by the
- * host of a virtual machine although it was wanted here; and all, idle time included.
+ * CPU time of the machine since its start, in seconds, summed over all cores, from the first line of `/proc/stat`
+ * (proc_stat(5)). `used`: by programs and the kernel. `stolen`: the host gave the time to other guests. `all`:
+ * including idle time.
  */
 export function parseStat(text: string) {
   const seconds = (text.split('\n', 1)[0] ?? '')
@@ -22,13 +22,13 @@ export function parseStat(text: string) {
 
 type MachineCpu = ReturnType<typeof parseStat>
 
-/** Null where the system does not report it. */
+/** Null if the system does not report CPU time. */
 export const readMachineCpu = (): Promise<MachineCpu | null> =>
   readFile('/proc/stat', 'utf8').then(parseStat, () => null)
 
 /**
- * Share of the machine's CPU time, 0 to 1, that went to other programs than ours (`ownSeconds`), or to other
- * guests of its host, between two readings; null without these.
+ * The share (0 to 1) of the machine's CPU time between two readings that other programs, or other guests of its
+ * host, took. `ownSeconds`: the CPU time of our programs. Null without readings.
  */
 export function shareElsewhere(
   before: MachineCpu | null,
@@ -40,9 +40,9 @@ export function shareElsewhere(
   return (others + after.stolen - before.stolen) / (after.all - before.all)
 }
 
-/** A line of `/proc/<pid>/stat` (proc_pid_stat(5)); the CPU time includes that of children that ended. */
+/** Parses `/proc/<pid>/stat` (proc_pid_stat(5)). The CPU time includes that of exited children. */
 export function parseProcessStat(text: string): { parent: number; cpuSeconds: number } {
-  // The name in brackets may hold anything, brackets and spaces included.
+  // The name in brackets may contain brackets and spaces.
   const fields = text.slice(text.lastIndexOf(')') + 2).split(' ')
   const [utime = 0, stime = 0, cutime = 0, cstime = 0] = fields.slice(11).map(Number)
   return {
@@ -51,13 +51,13 @@ export function parseProcessStat(text: string): { parent: number; cpuSeconds: nu
   }
 }
 
-/** CPU time of a process and all its descendants, in seconds; null where the system does not report it. */
+/** CPU time of a process and all its descendants, in seconds; null if the system does not report it. */
 export async function readFamilyCpu(pid: number): Promise<number | null> {
   const pids = (await readdir('/proc').catch(() => [])).map(Number).filter(Number.isInteger)
   const read = (pid: number) =>
     readFile(`/proc/${pid}/stat`, 'utf8').then(
       (text) => [{ pid, ...parseProcessStat(text) }],
-      () => [], // it has ended meanwhile
+      () => [], // the process has exited meanwhile
     )
   const processes = (await Promise.all(pids.map(read))).flat()
   const children = Map.groupBy(processes, ({ parent }) => parent)

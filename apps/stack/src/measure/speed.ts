@@ -1,25 +1,25 @@
 import { latencyHistogram, record, summaryOf } from './latencies.ts'
 
-/** What was answered since the last sample. */
+/** Throughput and latency since the previous sample. */
 export interface SpeedSample {
-  /** Since the start. */
+  /** Time since the start. */
   atMs: number
-  /** Answers with 2xx only. */
+  /** Only 2xx responses. */
   requestsPerSecond: number
-  /** Null when nothing was answered. */
+  /** Null without responses. */
   p99Ms: number | null
 }
 
 interface SamplerOptions {
-  /** Of `performance.now()`. */
+  /** Start time, on the clock of `performance.now()`. */
   startedAt: number
   everyMs: number
-  /** How many answers with 2xx there are so far. */
+  /** Returns the number of 2xx responses so far. */
   answered: () => number
   onSample: (sample: SpeedSample) => void
 }
 
-/** Calls `onSample` until it is stopped; the last part counts if it is at least half as long as the others. */
+/** Calls `onSample` until `stop()`. The last interval counts if it has at least half the normal length. */
 export function sampleSpeed({ startedAt, everyMs, answered, onSample }: SamplerOptions) {
   const latencies = latencyHistogram()
   let [since, before] = [startedAt, answered()]

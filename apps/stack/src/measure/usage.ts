@@ -11,17 +11,17 @@ async function fetchMetrics(url: string): Promise<Metric[]> {
     const { statusCode, body } = await request(`${url}/metrics`, options)
     const text = await body.text()
     if (statusCode === 200) return parseMetrics(text)
-    throw new Error(`it answered ${statusCode}`)
+    throw new Error(`status ${statusCode}`)
   } catch (cause) {
     const why = messageOf(cause)
     throw new Problem(`The API at ${url} does not report its metrics: ${why}`, { cause })
   }
 }
 
-/** Counters of an API since its start. @throws Problem when it does not answer. */
+/** Counters of an API since its start. @throws Problem if the API does not answer. */
 export async function readApi(url: string) {
   const metrics = await fetchMetrics(url)
-  // Summed over its labels; 0 when it was never counted.
+  // The sum over all labels; 0 if the metric does not exist.
   const total = (metric: string) =>
     metrics.reduce((sum, { name, value }) => (name === metric ? sum + value : sum), 0)
   return {
@@ -32,55 +32,58 @@ export async function readApi(url: string) {
   }
 }
 
-/** What an API says that it is. */
+/** The metric `onetrip_info` of an API. */
 export interface ApiInfo {
   strategy: string
-  /** Processes, and connections to Redis of each; null where it does not say. */
+  /** Number of processes; null if unknown. */
   workers: number | null
+  /** Connections to Redis per process; null if unknown. */
   poolSize: number | null
 }
 
-/** @throws Problem when it does not answer, or is no API of ours. */
+/** @throws Problem if there is no answer, or if the server is not an API of Onetrip. */
 export async function infoOf(url: string): Promise<ApiInfo> {
   const info = (await fetchMetrics(url)).find(({ name }) => name === 'onetrip_info')
-  if (!info) throw new Problem(`What answers at ${url} is not an API of Onetrip.`)
+  if (!info) throw new Problem(`The server at ${url} is not an API of Onetrip.`)
   const { strategy = 'unknown', workers, pool_size: poolSize } = info.labels
   return { strategy, workers: Number(workers) || null, poolSize: Number(poolSize) || null }
 }
 
 interface Watched {
-  /** Of the API. */
+  /** URL of the API. */
   url: string
   monitor: Pick<RedisMonitor, 'read'>
   signal: AbortSignal
 }
 
-/** What an API and its Redis used meanwhile. */
+/** Resources that an API and its Redis used during a run. */
 export interface Usage {
-  /** Connections that Redis accepted, of whomever. */
+  /** Connections that Redis accepted, from all clients. */
   connections: number
   /** Connections that the API opened. */
   connectionsOpened: number
-  /** Commands that Redis executed, of whomever. */
+  /** Commands that Redis executed, of all clients. */
   commands: number
-  /** Round trips to Redis, as the API counts them: without greetings and QUIT. */
+  /** Round trips to Redis, as counted by the API: without greetings and QUIT. */
   roundTrips: number
   apiCpuSeconds: number
   redisCpuSeconds: number
-  /** The parts of it in the program and in the kernel. */
+  /** User part of `redisCpuSeconds`. */
   redisUserSeconds: number
+  /** Kernel part of `redisCpuSeconds`. */
   redisKernelSeconds: number
-  /** Bytes that Redis received and sent. */
+  /** Bytes that Redis received. */
   redisBytesIn: number
+  /** Bytes that Redis sent. */
   redisBytesOut: number
-  /** Commands that were called, by name. */
+  /** Executed commands, by name. */
   commandStats: ReadonlyMap<string, CommandStats>
 }
 
 /**
- * Reads the counters of an API and its Redis before and after some work, which sends requests to the API.
+ * Reads the counters of an API and its Redis before and after `work`, which sends requests to the API.
  *
- * @throws Problem when the API or Redis do not report; what `work` throws; the reason of `signal`.
+ * @throws Problem if the API or Redis does not answer; errors of `work`; the reason of `signal`.
  */
 export async function usageDuring<Result>(
   { url, monitor, signal }: Watched,
@@ -89,14 +92,14 @@ export async function usageDuring<Result>(
   const [redisBefore, apiBefore] = await Promise.all([monitor.read(), readApi(url)])
   const result = await work()
   signal.throwIfAborted()
-  // The API goes on with the requests that were in flight, and they belong to the run.
+  // Waits until Redis executes no more commands: requests that were in flight belong to the run.
   let redis = redisBefore
-  const standsStill = async () => {
+  const isIdle = async () => {
     const { commands } = redis
     redis = await monitor.read()
     return redis.commands === commands
   }
-  await until(standsStill, { timeoutMs: 2_000 })
+  await until(isIdle, { timeoutMs: 2_000 })
   const api = await readApi(url)
   const usage = {
     connections: redis.connections - redisBefore.connections,

@@ -3,8 +3,8 @@ const MODULUS = 2 ** 31 - 1
 export const MAX_SEED = MODULUS - 1
 
 /**
- * A generator of numbers from 0 (included) to 1 (excluded), the same ones for the same seed: the "minimal
- * standard" of Park and Miller, with their later multiplier 48271.
+ * Returns a generator of random numbers from 0 (inclusive) to 1 (exclusive), the same for the same seed: the
+ * "minimal standard" of Park and Miller, with their later multiplier 48271.
  */
 export function seededRandom(seed: number): () => number {
   let state = seed % MODULUS || 1
@@ -14,12 +14,12 @@ export function seededRandom(seed: number): () => number {
   }
 }
 
-/** The items are numbered from 0, and their names from 1. */
+/** The name of an item. Indexes start at 0, names at 1. */
 export const itemName = (index: number, prefix = 'load-item-') => `${prefix}${index + 1}`
 
 /**
- * Draws from `count` items, the n-th with a weight of 1/n (Zipf's law): as in a shop, few items get
- * most of the views.
+ * Returns a function that draws from `count` items; the n-th has a weight of 1/n (Zipf's law): as in a shop, few
+ * items get most of the views.
  */
 export function skewedItems(count: number, random: () => number, prefix?: string): () => string {
   let sum = 0
@@ -40,7 +40,7 @@ export function skewedItems(count: number, random: () => number, prefix?: string
   }
 }
 
-/** One request, for any generator. `body` is JSON, or null for a request without a body. */
+/** One request, for any load generator. `body` is JSON, or null without a body. */
 export interface Call {
   method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE' | 'OPTIONS'
   path: string
@@ -50,15 +50,15 @@ export interface Call {
 
 /** The requests of a workload. */
 interface Requests {
-  /** What a request that changes something sends for an item. */
+  /** The write request for an item. */
   write(item: string): { path: string; body?: object }
-  /** Paths of what reads, each as often; `:item` is an item. */
+  /** Paths of read requests, all equally frequent; `:item` is replaced with an item. */
   reads: readonly string[]
 }
 
 const views: Requests = {
   write: (item) => ({ path: '/views', body: { item } }),
-  // What a page shows besides the item. The last needs no session.
+  // The other data of a page. The last one needs no session.
   reads: ['/me', '/me/views', '/items/popular'],
 }
 
@@ -91,32 +91,32 @@ export const workloadNames = Object.keys(requests) as WorkloadName[]
 export interface WorkloadOptions {
   /** Default `realistic`. */
   workload?: WorkloadName
-  /** Of the sessions. */
+  /** Tokens of sessions. */
   tokens: readonly string[]
   connections: number
   items: number
-  /** What their names begin with. Default `load-item-`. */
+  /** Prefix of item names. Default `load-item-`. */
   itemPrefix?: string
-  /** Share of the requests, 0 to 1, that read. Default 0. */
+  /** Share of read requests, 0 to 1. Default 0. */
   reads?: number
   seed: number
-  /** About how many requests are prepared, to be sent over and over. Default 20,000. */
+  /** Approximate number of prepared requests, which are sent repeatedly. Default 20,000. */
   prepared?: number
 }
 
-/** A request without an answer counts as a timeout after so many seconds. */
+/** Request timeout in seconds. */
 export const TIMEOUT_S = 10
 
 /**
- * What each connection sends, over and over: a list per connection. A connection has sessions of its
- * own, unless there are fewer sessions than connections.
+ * The requests of each connection, which are sent repeatedly. Each connection has its own sessions, unless there
+ * are fewer sessions than connections.
  */
 export function workload(options: WorkloadOptions): Call[][] {
   const { tokens, connections, items, itemPrefix, reads = 0, seed, prepared = 20_000 } = options
   const { write, reads: readPaths }: Requests = requests[options.workload ?? 'realistic']
   const nextItem = skewedItems(items, seededRandom(seed), itemPrefix)
-  const random = seededRandom(seed + 1) // separate: the views are the same whatever is read
-  // To generate them during a run would cost more than to send them.
+  const random = seededRandom(seed + 1) // separate, so that the views do not depend on the reads
+  // Prepared before the run, because generating a request costs more than sending it.
   const length = Math.min(1_000, Math.max(20, Math.ceil(prepared / connections)))
   const call = (token = ''): Call => {
     const authorization = `Bearer ${token}`

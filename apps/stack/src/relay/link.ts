@@ -1,22 +1,22 @@
 export interface LinkOptions {
-  /** In milliseconds, without what the bandwidth adds; half of it is spent each way. */
+  /** Round-trip time in milliseconds, without transmission time; half of it per direction. */
   roundTrip: number
-  /** Bits per second each way, shared by all connections; Infinity for no limit. */
+  /** Bits per second per direction, shared by all connections; Infinity: no limit. */
   bandwidth: number
 }
 
 const PACKET_BYTES = 1_460
 const MIN_WINDOW_BYTES = 64 * 1024
 
-// Node's timers have whole milliseconds and may be one more late. The last two are spent going round
-// the event loop, which takes microseconds each time and keeps a core busy.
+// Node's timers have a resolution of 1 ms and may be another one late. For the last 2 ms, the event loop spins: an
+// iteration takes microseconds, but the core is busy.
 const SPIN_MS = 2
 
-/** One direction of a link. Parcels arrive in order: after their turn on the wire and the delay. */
+/** One direction of a link. Parcels arrive in order, after transmission and delay. */
 export class Direction {
-  /** A wire carries packets, so longer data is sent in parts of this size: at least one packet. */
+  /** Longer data is sent in parts of this size, as in packets; at least one packet. */
   readonly partBytes: number
-  /** How much one connection may have in flight: twice what the link holds, at least 64 KiB. */
+  /** Maximum in flight per connection: twice the bandwidth-delay product, at least 64 KiB. */
   readonly windowBytes: number
   readonly #delayMs: number
   readonly #bytesPerMs: number
@@ -35,14 +35,14 @@ export class Direction {
     this.windowBytes = Math.max(MIN_WINDOW_BYTES, window)
   }
 
-  /** Sends a parcel. Zero bytes: a connection that opens or closes. */
+  /** Sends a parcel. Zero bytes: a connection opens or closes. */
   send(bytes: number, arrive: () => void): void {
     this.#wireFreeAt = Math.max(performance.now(), this.#wireFreeAt) + bytes / this.#bytesPerMs
     this.#parcels.push({ due: this.#wireFreeAt + this.#delayMs, arrive })
     if (this.#parcels.length === 1) this.#plan()
   }
 
-  /** Lets nothing arrive until it is called with false; data waits. */
+  /** With true, nothing arrives and data waits, until the next call with false. */
   stall(stalled: boolean): void {
     this.#stalled = stalled
     this.#plan()

@@ -7,9 +7,9 @@ import { startProgram } from '../program.ts'
 export const relayProgram = fileURLToPath(new URL('../relay.ts', import.meta.url))
 
 export interface RelayProcessOptions {
-  /** `host:port` or the path of a Unix socket. Default: any free port of 127.0.0.1. */
+  /** `host:port` or the path of a Unix socket. Default: a free port of 127.0.0.1. */
   listen?: string
-  /** Likewise, of the server. */
+  /** Address of the server, in the same format. */
   to: string
   /** Such as `0.271ms`. Default `0ms`. */
   roundTrip?: string
@@ -19,15 +19,15 @@ export interface RelayProcessOptions {
   signal?: AbortSignal
 }
 
-/** A line that the relay printed: `event` says what happened, and there are details. */
+/** A line of the relay's output: the name of the event (`event`) and details. */
 type RelayEvent = Record<string, unknown>
 
 export type RelayProcess = Awaited<ReturnType<typeof startRelay>>
 
 /**
- * Starts a relay as a process of its own, which ends with this one.
+ * Starts a relay as a separate process, which exits with this one.
  *
- * @throws ProgramError when it does not start; the reason of `signal`.
+ * @throws ProgramError if it does not start; the reason of `signal`.
  */
 export async function startRelay(options: RelayProcessOptions) {
   const { listen = '127.0.0.1:0', to, roundTrip = '0ms', bandwidth = 'unlimited' } = options
@@ -57,14 +57,14 @@ export async function startRelay(options: RelayProcessOptions) {
       throw new ProgramError('the relay has ended')
     })
     const event = Promise.race([once(events, kind).then(([event]) => event), ended])
-    event.catch(() => {}) // an event that nobody waits for any more is no error
+    event.catch(() => {}) // the caller may no longer wait for the event
     return event
   }
   return {
     program,
-    /** Where it listens, as `listen` is written. */
+    /** The address on which it listens, in the format of `listen`. */
     address,
-    /** Sends it a command (see `--help`) and resolves with its answer. One at a time. */
+    /** Sends a command (see `--help`) and resolves with the answer. Calls must not overlap. */
     command(line: string): Promise<RelayEvent> {
       const answer = next('answer')
       program.write(line)

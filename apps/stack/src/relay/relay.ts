@@ -5,46 +5,46 @@ import { addressOf, type Endpoint } from './units.ts'
 
 export interface RelayOptions extends LinkOptions {
   listen: Endpoint
-  /** The server that clients of the relay reach through the link. */
+  /** The server behind the link. */
   to: Endpoint
 }
 
 /**
- * Called when a connection is cut, with the number of bytes that are withheld of the data that arrived
- * with the last byte delivered (0: the cut may be between two replies).
+ * Called when a connection is cut. `withheld`: the bytes not delivered of the part that contained the last delivered
+ * byte (0: the cut may be between two replies).
  */
 type OnCut = (withheld: number) => void
 
-/** `requests` go to the server, `replies` come from it. */
+/** `requests`: to the server; `replies`: from the server. */
 export type Way = 'requests' | 'replies'
 
 /**
- * What went over the link, from `atMs` at one end to `untilMs` at the other (`performance.now()`). A close
- * is reported once, by the end that closes first.
+ * A transfer over the link: sent at `atMs`, arrived at `untilMs` (`performance.now()`). A close is reported once, for the
+ * end that closes first.
  */
 export interface Traffic {
   kind: 'connect' | 'close' | Way
-  /** Of the connection, from 1. */
+  /** Number of the connection, from 1. */
   connection: number
   atMs: number
   untilMs: number
-  /** None for a connection that opens or closes. */
+  /** Absent when a connection opens or closes. */
   data?: Buffer
 }
 
-/** Called when it has arrived. */
+/** Called when the transfer has arrived. */
 type OnTraffic = (traffic: Traffic) => void
 
 /**
- * Forwards connections as a distant link would. Opening one takes a round trip: the client's first
- * bytes leave when the server's consent has come back.
+ * Forwards connections like a distant link. Opening a connection takes a round trip: the client's first bytes are
+ * forwarded when the server's acceptance has arrived.
  *
- * @throws what `node:net` throws when it cannot listen, such as EADDRINUSE.
+ * @throws the error of `node:net` if it cannot listen, such as EADDRINUSE.
  */
 export async function openRelay(options: RelayOptions, onCut: OnCut, onTraffic?: OnTraffic) {
   const link = { requests: new Direction(options), replies: new Direction(options) }
   const sockets = new Set<Socket>()
-  /** Of the open connections that have reached the server, by the server's side of them. */
+  /** The flows of open connections that have reached the server, by the socket to the server. */
   const flows = new Map<Socket, Record<Way, Flow>>()
   let accepted = 0
 
@@ -88,17 +88,17 @@ export async function openRelay(options: RelayOptions, onCut: OnCut, onTraffic?:
   })
   await once(listener.listen(options.listen), 'listening')
 
-  /** Lets nothing arrive at either end until it is called with false. */
+  /** With true, nothing arrives at either end until the next call with false. */
   const stall = (stalled: boolean) => {
     link.requests.stall(stalled)
     link.replies.stall(stalled)
   }
   return {
-    /** Where it listens, with the port that the system chose. */
+    /** The address on which it listens, with the actual port. */
     address: addressOf(listener),
     /** The number of open connections that have reached the server. */
     connections: () => flows.size,
-    /** Resets every open connection, at both ends, after `bytes` more have come through that way. */
+    /** Resets every open connection, at both ends, after `bytes` more in that direction. */
     cut(way: Way, bytes: number) {
       for (const flow of flows.values()) flow[way].cutAfter(bytes)
     },
@@ -112,7 +112,7 @@ export async function openRelay(options: RelayOptions, onCut: OnCut, onTraffic?:
   }
 }
 
-/** Called when something that left at `atMs` has arrived: data, or the end. */
+/** Called when data (or, without data, the end) that was sent at `atMs` has arrived. */
 type Observe = (atMs: number, data?: Buffer) => void
 
 function observer(connection: number, onTraffic: OnTraffic) {
@@ -133,7 +133,7 @@ function observer(connection: number, onTraffic: OnTraffic) {
   }
 }
 
-/** Closes a connection so that its peer notices: by a reset, where there is such a thing (TCP). */
+/** Closes a connection abruptly: by a reset if the transport has one (TCP). */
 function reset(socket: Socket): void {
   if (socket.destroyed) return
   if (socket.remoteFamily === undefined) socket.destroy()
@@ -141,12 +141,11 @@ function reset(socket: Socket): void {
 }
 
 /**
- * One direction of one connection: forwards bytes, the end and a reset, in order. It stops reading
- * while as much is in flight as the direction's window allows, including data that the sink has not
- * taken.
+ * One direction of a connection: forwards bytes, the end and a reset, in order. Stops reading while the window is full;
+ * data that the sink has not accepted counts, too.
  */
 class Flow {
-  /** Bytes until the cut. */
+  /** Bytes left until the cut. */
   #left = Number.POSITIVE_INFINITY
   readonly #onCut: OnCut
 
@@ -192,12 +191,12 @@ class Flow {
     source.on('error', () => {
       send(0, () => {
         if (sink.writableEnded) reset(sink)
-        else sink.write('', () => reset(sink)) // after what was written before
+        else sink.write('', () => reset(sink)) // after all earlier writes
       })
     })
   }
 
-  /** Delivers `bytes` more and nothing after them. Of several calls the one reached first counts. */
+  /** Cuts the connection after `bytes` more. Of several calls, the earliest cut counts. */
   cutAfter(bytes: number): void {
     this.#left = Math.min(bytes, this.#left)
     if (bytes === 0) this.#onCut(0)

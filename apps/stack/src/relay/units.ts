@@ -2,12 +2,12 @@ import type { Server } from 'node:net'
 import { InvalidArgumentError } from 'commander'
 import { isLocal } from '../address.ts'
 
-// Parsers for commander: what they throw is shown together with the option's name.
+// Parsers for commander, which prints their errors after the name of the option.
 
 const milliseconds: Record<string, number> = { us: 0.001, µs: 0.001, ms: 1, s: 1_000 }
 const bits: Record<string, number> = { 'b/s': 1, 'kb/s': 1e3, 'Mb/s': 1e6, 'Gb/s': 1e9 }
 
-/** NaN for anything but a decimal number and one of these units. */
+/** Parses a decimal number with one of the units; NaN for any other text. */
 function quantity(text: string, units: Record<string, number>): number {
   const [, amount, unit = ''] = /^(\d+(?:\.\d+)?) ?(\D+)$/.exec(text.trim()) ?? []
   return Number(amount) * (units[unit] ?? Number.NaN)
@@ -28,12 +28,12 @@ export function bandwidth(text: string): number {
   throw new InvalidArgumentError('It must be a bandwidth such as 1Gb/s, 1.8Mb/s or "unlimited".')
 }
 
-/** Where to listen or connect, as `node:net` takes it. */
+/** An address to listen on or connect to, in the format of `node:net`. */
 export type Endpoint = { path: string } | { host: string; port: number }
 
 /**
- * Parses the path of a Unix socket (with a slash in it), or `host:port` of this machine, an IPv6
- * address in brackets. Refuses other machines.
+ * Parses the path of a Unix socket (must contain a slash), or `host:port`, with IPv6 addresses in brackets. Rejects
+ * addresses of other machines.
  */
 export function endpoint(text: string): Endpoint {
   if (text.includes('/')) return { path: text }
@@ -44,10 +44,10 @@ export function endpoint(text: string): Endpoint {
     throw new InvalidArgumentError('It must be host:port or the path of a Unix socket, as in ./s.')
   }
   if (isLocal(`tcp://${text}`)) return { host, port }
-  throw new InvalidArgumentError(`The relay only serves this machine; ${host} is no address of it.`)
+  throw new InvalidArgumentError(`The relay only serves this machine; ${host} is another host.`)
 }
 
-/** Where a server listens, in the form that `endpoint` parses. */
+/** The address on which a server listens, in the format that `endpoint` parses. */
 export function addressOf(server: Server): string {
   const at = server.address()
   if (at === null || typeof at === 'string') return at ?? ''

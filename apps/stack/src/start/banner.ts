@@ -6,11 +6,11 @@ import type { StartSettings } from './settings.ts'
 
 const bold = (text: string) => styleText('bold', text)
 
-/** A label, and the lines beside it. */
+/** A label with lines next to it. */
 const row = (label: string, ...lines: string[]) =>
   lines.map((line, index) => `  ${bold((index === 0 ? label : '').padEnd(12))}${line}`).join('\n')
 
-/** What `npm start` prints when all of it runs. */
+/** The text that `npm start` prints when everything is running. */
 export function banner(stack: RunningPrograms, facts: RedisFacts, settings: StartSettings): string {
   const [url, naive] = ['batch', 'naive'].map(
     (variant) => stack.apis.find((api) => api.variant === variant)?.url,
@@ -20,8 +20,8 @@ export function banner(stack: RunningPrograms, facts: RedisFacts, settings: Star
   return `
 ${bold('Onetrip is ready.')}
 
-${row('See it', `${url}/   the demo page${settings.race ? ', with a race between the two' : ''}`)}
-${row('Pooled API', `${url}   requests share round trips, over connections that stay open`)}
+${row('Demo page', `${url}/${settings.race ? '   with a race between both APIs' : ''}`)}
+${row('Pooled API', `${url}   persistent Redis connections, shared round trips`)}
 ${row('Naive API', `${naive}   a new Redis connection per request, one round trip per command`)}
 ${row('Redis', ...redisLines(stack, facts, settings))}
 
@@ -30,13 +30,13 @@ ${bold('Try it')}
   curl -sw '\\n' ${url}/views -H "authorization: Bearer $TOKEN" ${json} -d '{"item":"tea"}'
   curl -sw '\\n' ${url}/items/popular
 
-${row('API', `${url}/docs`)}
-${row('Compare', `npm run load, and look at ${url}/report`)}
+${row('API docs', `${url}/docs`)}
+${row('Compare', `npm run load, then open ${url}/report`)}
 ${row('Stop', `Ctrl-C here, or kill ${process.pid}`)}
 `
 }
 
-/** Each primary with its replicas. */
+/** One line per primary, with its replicas. */
 function clusterLines(nodes: NonNullable<RunningPrograms['redis']['nodes']>): string[] {
   const named = nodes.map(({ url, replicaOf }) => ({ address: new URL(url).host, replicaOf }))
   const primaries = named.filter(({ replicaOf }) => replicaOf === null)

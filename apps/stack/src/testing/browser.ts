@@ -3,22 +3,22 @@ import { type Browser, chromium, type Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, onTestFinished } from 'vitest'
 import { chromiumPath } from './find-chromium.ts'
 
-/** How a page is shown. */
+/** Settings of the browser window. */
 export interface View {
-  /** In CSS pixels. Default 1,280. Below 600 the page is shown as on a phone, with touch. */
+  /** In CSS pixels. Default 1,280. Below 600, the browser acts as a phone with touch. */
   width?: number
   /** In CSS pixels. Default 900. */
   height?: number
   /** Default `light`. */
   theme?: 'light' | 'dark'
-  /** Whether the user asked for less motion. Default false. */
+  /** Whether the user prefers reduced motion. Default false. */
   reducedMotion?: boolean
 }
 
 export interface OpenOptions extends View {
-  /** Complaints that the test expects, such as the console's line about an answer of 503. */
+  /** Complaints that the test expects, such as the console message about a 503 response. */
   expected?: RegExp
-  /** Called with the page while it is still empty. */
+  /** Called with the empty page, before it loads the URL. */
   before?: (page: Page) => Promise<unknown>
 }
 
@@ -27,8 +27,8 @@ export const launchChromium = (): Promise<Browser> =>
   chromium.launch({ ...(chromiumPath && { executablePath: chromiumPath }) })
 
 /**
- * A headless Chromium for all tests of a file. Call it where its tests are described. Every page has a
- * context of its own, with its own cookies.
+ * A headless Chromium for all tests of a file. Call it at the level of `describe`. Every page has its own context and
+ * cookies.
  */
 export function browserOfThisFile() {
   let browser: Browser
@@ -41,14 +41,14 @@ export function browserOfThisFile() {
   afterAll(() => browser?.close())
 
   return {
-    /** What the page that was opened last has complained about. */
+    /** Complaints of the page that was opened last. */
     get complaints(): readonly string[] {
       return complaints
     },
     /**
-     * Opens a page, which is closed when the current test ends. The test fails if the page complains: a
-     * warning or an error in the console (a violation of its Content-Security-Policy is one), an exception,
-     * or a request to another origin (from a file: any other request).
+     * Opens a page, which is closed after the current test. The test fails if the page has complaints: a warning or an
+     * error in the console (including violations of its Content-Security-Policy), an exception, or a request to
+     * another origin (for a file: any other request).
      */
     async open(url: string, options: OpenOptions = {}): Promise<Page> {
       const page = await openPage(browser, options)
@@ -66,7 +66,7 @@ export function browserOfThisFile() {
   }
 }
 
-/** An empty page in a context of its own. */
+/** Opens an empty page in a new context. */
 export async function openPage(browser: Browser, view: View = {}): Promise<Page> {
   const { width = 1_280, height = 900, theme = 'light', reducedMotion = false } = view
   const context = await browser.newContext({
@@ -76,11 +76,11 @@ export async function openPage(browser: Browser, view: View = {}): Promise<Page>
     colorScheme: theme,
     reducedMotion: reducedMotion ? 'reduce' : 'no-preference',
   })
-  context.setDefaultTimeout(50_000) // on a machine that does other things as well
+  context.setDefaultTimeout(50_000) // for a busy machine
   return await context.newPage()
 }
 
-/** What the page complains about from now on. */
+/** Collects the complaints of a page from now on. */
 function complaintsOf(page: Page, url: string): readonly string[] {
   const complaints: string[] = []
   page.on('console', (message) => {
@@ -102,9 +102,9 @@ function complaintsOf(page: Page, url: string): readonly string[] {
 const TRANSITIONS_ENDED = `Promise.allSettled(
   document.getAnimations().filter((one) => one instanceof CSSTransition).map(({ finished }) => finished))`
 
-/** What axe-core finds wrong with the page as it is now, one line for each element. */
+/** The violations that axe-core finds in the current page, one line per element. */
 export async function accessibilityFaults(page: Page): Promise<string[]> {
-  await page.evaluate(TRANSITIONS_ENDED) // colours in between are no state of the page
+  await page.evaluate(TRANSITIONS_ENDED) // intermediate colours would be false positives
   await page.evaluate(axe.source)
   const { violations } = await page.evaluate<Pick<axe.AxeResults, 'violations'>>(
     "axe.run({ resultTypes: ['violations'] })",
@@ -114,7 +114,7 @@ export async function accessibilityFaults(page: Page): Promise<string[]> {
   )
 }
 
-/** By how many CSS pixels the page is wider than its window. */
+/** The number of CSS pixels by which the page is wider than its window. */
 export const overflowOf = (page: Page): Promise<number> =>
   page.evaluate<number>(
     'document.documentElement.scrollWidth - document.documentElement.clientWidth',

@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 
-/** The name in the server's certificate that is made; 127.0.0.1 and localhost are in it, too. */
+/** The name in the server's certificate, which is also valid for 127.0.0.1 and localhost. */
 export const SERVER_NAME = 'redis.test'
 
 export interface Certificate {
@@ -13,8 +13,7 @@ export interface Certificate {
 }
 
 /**
- * Makes a certificate authority, and certificates of a server and of a client that it signed, in a
- * folder. Needs openssl.
+ * Generates a certificate authority, and certificates of servers and a client, in a folder. Needs openssl.
  */
 export function makeCertificates(folder: string) {
   const openssl = (args: string[]) => execFileSync('openssl', args, { cwd: folder, stdio: 'pipe' })
@@ -55,10 +54,10 @@ export function makeCertificates(folder: string) {
   return {
     authority,
     server: signed('server', `subjectAltName=DNS:${SERVER_NAME},DNS:localhost,IP:127.0.0.1`),
-    /** For another name than the server's. */
+    /** For another name than that of the server. */
     otherServer: signed('other', 'subjectAltName=DNS:other.test'),
     client: signed('client', 'extendedKeyUsage=clientAuth'),
-    /** Signed by nobody that the server trusts. */
+    /** Self-signed, so the server does not trust it. */
     stranger: selfSigned('stranger'),
   }
 }

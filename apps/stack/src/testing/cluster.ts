@@ -7,14 +7,14 @@ import { type ClusterNode, type LocalCluster, startCluster } from '../cluster.ts
 export type TestNode = ClusterNode
 
 export interface TestCluster extends LocalCluster {
-  /** As `moveSlot` of cluster/move-slot.ts, among these nodes. */
+  /** `moveSlot` of cluster/move-slot.ts for these nodes. */
   moveSlot(slot: number, to: ClusterNode, onKey?: () => Promise<void>): Promise<void>
 }
 
 export interface TestClusterOptions {
-  /** Primaries. Default 3. */
+  /** Number of primaries. Default 3. */
   nodes?: number
-  /** Of each primary; their nodes come after all primaries. Default 0. */
+  /** Replicas per primary. In `nodes`, they follow the primaries. Default 0. */
   replicas?: number
   config?: Record<string, string>
 }

@@ -5,7 +5,7 @@ const candidates = (process.env.PATH ?? '')
   .split(delimiter)
   .map((folder) => join(folder, 'chromium'))
 
-/** The path of Chromium: `CHROMIUM`, or else the first `chromium` on the PATH. Undefined: there is none. */
+/** The path of Chromium: `CHROMIUM`, otherwise the first `chromium` in the PATH. Undefined if not found. */
 export const chromiumPath: string | undefined = process.env.CHROMIUM || candidates.find(canRun)
 
 function canRun(path: string): boolean {
@@ -17,11 +17,11 @@ function canRun(path: string): boolean {
   }
 }
 
-/** Prints a line where there is no Chromium: the tests that need it are skipped. */
+/** Prints a warning without Chromium: tests that need it are skipped. */
 export default function setup(): void {
   if (chromiumPath !== undefined) return
   console.warn(
-    'No Chromium was found: the browser tests are skipped.\n' +
-      'Install it (apt-get install chromium), or set CHROMIUM to the path of one.',
+    'Chromium not found: browser tests are skipped.\n' +
+      'Install it (apt-get install chromium), or set CHROMIUM to its path.',
   )
 }

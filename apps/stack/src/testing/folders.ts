@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
 
-/** An empty folder that is gone after the current test. */
+/** Creates a folder, which is removed after the current test. */
 export async function temporaryFolder(): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'onetrip-test-'))
   onTestFinished(() => rm(folder, { recursive: true, force: true }))
@@ -17,8 +17,7 @@ export async function filesIn(folder: string): Promise<string[]> {
 }
 
 /**
- * The processes that work in `folder` or have it in their environment; none where there is no /proc
- * to look at.
+ * The processes whose working directory is in `folder`, or which have it in their environment. Empty without /proc.
  */
 export async function processesOf(folder: string): Promise<number[]> {
   const pids = (await readdir('/proc').catch(() => [])).map(Number).filter(Number.isInteger)

@@ -8,28 +8,28 @@ export const startPath = fileURLToPath(new URL('../start.ts', import.meta.url))
 const settings = ['PORT', 'NAIVE_PORT', 'HOST', 'REDIS_PORT', 'REDIS_BUILD', 'TRANSPORT']
 settings.push('REDIS_URL', 'REDIS_SERVER', 'LOG_LEVEL', 'NO_COLOR', 'RACE')
 
-/** This process's environment without variables that would change what the programs do. */
+/** The environment of this process without variables that would change the behaviour of the programs. */
 export function cleanEnv(state: string, extra: NodeJS.ProcessEnv = {}): NodeJS.ProcessEnv {
   const env = { ...process.env }
   for (const name of settings) delete env[name]
   return { ...env, ONETRIP_STATE: state, ONETRIP_REPORT: 'off', NODE_OPTIONS: '', ...extra }
 }
 
-/** A program under test, and every line that it printed. */
+/** A program under test, with its complete output. */
 export interface TestedProgram extends Program {
   readonly output: readonly string[]
 }
 
 export interface RunOptions {
-  /** The folder for its state (`ONETRIP_STATE`). */
+  /** Folder for the state (`ONETRIP_STATE`). */
   state: string
   args: readonly string[]
-  /** A line to wait for. */
+  /** The line of output to wait for. */
   until: RegExp
   env?: NodeJS.ProcessEnv
 }
 
-/** Starts a program as npm does, and waits for a line. It is for the caller to stop. */
+/** Starts a program as npm does, and waits for a line of output. The caller must stop it. */
 export async function startTested(path: string, options: RunOptions): Promise<TestedProgram> {
   const output: string[] = []
   const program = await startProgram({
@@ -44,7 +44,7 @@ export async function startTested(path: string, options: RunOptions): Promise<Te
   return Object.assign(program, { output })
 }
 
-/** As `startTested`, stopped when the current test ends. */
+/** Like `startTested`; stopped after the current test. */
 export async function runProgram(path: string, options: RunOptions): Promise<TestedProgram> {
   const program = await startTested(path, options)
   onTestFinished(async () => void (await program.stop()))

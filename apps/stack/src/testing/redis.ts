@@ -7,17 +7,17 @@ import type { Program } from '../program.ts'
 import { type RedisOptions, startRedis } from '../redis.ts'
 
 export interface TestRedis {
-  /** Path of its Unix socket. */
+  /** Path of the Unix socket. */
   readonly socket: string
   readonly program: Program
-  /** Starts it again, on the same socket and data, after it has ended. */
+  /** Waits until it has exited, then starts it again with the same socket and data. */
   restart(): Promise<void>
   stop(): Promise<void>
 }
 
 /**
- * A Redis for tests, on a Unix socket in a directory of its own, and on a port if one is given.
- * `stop()` stops it and removes the directory.
+ * Starts a Redis for tests, on a Unix socket in a new directory, and on `port` if given. `stop()` stops it and removes
+ * the directory.
  */
 export async function testRedis(
   options: Partial<Pick<RedisOptions, 'build' | 'port' | 'config'>> = {},
@@ -36,14 +36,14 @@ export async function testRedis(
       program = await start()
     },
     async stop() {
-      program.signal('SIGCONT') // a stopped process takes SIGTERM only when it goes on
+      program.signal('SIGCONT') // a paused process handles SIGTERM only when it continues
       await program.stop()
       await rm(directory, { recursive: true, force: true })
     },
   }
 }
 
-/** As `testRedis`, stopped when the current test ends. */
+/** Like `testRedis`; stopped after the current test. */
 export async function redisForThisTest(
   options?: Parameters<typeof testRedis>[0],
 ): Promise<TestRedis> {
@@ -53,8 +53,8 @@ export async function redisForThisTest(
 }
 
 /**
- * A Redis for all tests of a file, emptied before each of them, and a client. Call it at the top level of
- * the file; its properties are for tests and hooks.
+ * A Redis and a client for all tests of a file. The data is removed before each test. Call it at the top level of the
+ * file; use its properties in tests and hooks.
  */
 export function redisOfThisFile() {
   let server: TestRedis
@@ -78,7 +78,7 @@ export function redisOfThisFile() {
     get redis(): Redis {
       return redis
     },
-    /** Path of its Unix socket. */
+    /** Path of the Unix socket. */
     get socket(): string {
       return server.socket
     },

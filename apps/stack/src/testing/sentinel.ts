@@ -7,29 +7,29 @@ import { type Program, startProgram } from '../program.ts'
 import { buildRedis, startRedis } from '../redis.ts'
 import { until } from '../until.ts'
 
-/** The name that the sentinels have for the master. */
+/** The name of the monitored primary. */
 export const MASTER_NAME = 'mymaster'
 
 export interface WatchedServer {
   readonly port: number
-  /** A connection to this server, whatever its role. */
+  /** A connection to this server, in any role. */
   readonly admin: Redis
   readonly program: Program
 }
 
 export interface TestSentinels {
-  /** The first one is the master when the test begins. */
+  /** The first one is the primary when the test begins. */
   readonly servers: readonly WatchedServer[]
   readonly sentinels: readonly { readonly port: number; readonly program: Program }[]
-  /** The port of the server that the sentinels name as the master. */
+  /** The port of the current primary, as reported by the sentinels. */
   masterPort(): Promise<number>
   stop(): Promise<void>
 }
 
 /**
- * A master and a replica on loopback, and three sentinels that fail over after three seconds.
+ * Starts a primary and a replica on loopback, and three sentinels that fail over after three seconds.
  *
- * @param options `password`: of the sentinels.
+ * @param options `password`: password of the sentinels.
  */
 export async function testSentinels(options: { password?: string } = {}): Promise<TestSentinels> {
   const directory = await mkdtemp(join(tmpdir(), 'onetrip-sentinel-'))
@@ -43,9 +43,9 @@ export async function testSentinels(options: { password?: string } = {}): Promis
       return { port, program, admin }
     }),
   )
-  const [master, replica] = servers
-  if (!master || !replica) throw new Error('there are two servers')
-  await replica.admin.replicaof('127.0.0.1', master.port)
+  const [primary, replica] = servers
+  if (!primary || !replica) throw new Error('there are two servers')
+  await replica.admin.replicaof('127.0.0.1', primary.port)
 
   const folder = await buildRedis('patched')
   const sentinels = await Promise.all(
@@ -53,7 +53,7 @@ export async function testSentinels(options: { password?: string } = {}): Promis
       const data = join(directory, String(port))
       await mkdir(data)
       const file = join(data, 'sentinel.conf')
-      await writeFile(file, configuration(port, data, master.port, options.password))
+      await writeFile(file, configuration(port, data, primary.port, options.password))
       const program = await startProgram({
         name: 'Sentinel',
         command: process.env.REDIS_SERVER || join(folder, 'redis-server'),
@@ -102,19 +102,19 @@ export async function testSentinels(options: { password?: string } = {}): Promis
   }
 }
 
-const configuration = (port: number, data: string, masterPort: number, password?: string) =>
+const configuration = (port: number, data: string, primaryPort: number, password?: string) =>
   [
     `port ${port}`,
     'bind 127.0.0.1',
     `dir ${data}`,
     ...(password ? [`requirepass ${password}`, `sentinel sentinel-pass ${password}`] : []),
-    `sentinel monitor ${MASTER_NAME} 127.0.0.1 ${masterPort} 2`,
+    `sentinel monitor ${MASTER_NAME} 127.0.0.1 ${primaryPort} 2`,
     `sentinel down-after-milliseconds ${MASTER_NAME} 3000`,
     `sentinel failover-timeout ${MASTER_NAME} 5000`,
     '',
   ].join('\n')
 
-/** In RESP2, and as ioredis gives it, a map is a list of names and values. */
+/** Converts a flat list of names and values, which is how ioredis returns a map in RESP2. */
 function fieldsOf(reply: unknown): Map<string, string> {
   const list = Array.isArray(reply) ? (reply as readonly unknown[]).map(String) : []
   return new Map(

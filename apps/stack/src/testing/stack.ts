@@ -8,14 +8,14 @@ import { processesOf } from './folders.ts'
 import { startPath, startTested, type TestedProgram } from './programs.ts'
 
 export interface TestStack extends StackRecord {
-  /** Address of the pooled API, without a slash at its end. */
+  /** URL of the pooled API, without a trailing slash. */
   readonly url: string
   readonly program: TestedProgram
-  /** Stops it and removes its state. Throws where a process is left. */
+  /** Stops the stack and removes its state. Throws if a process is left running. */
   stop(): Promise<void>
 }
 
-/** What `npm start` starts, on free ports, with state of its own, which is for the caller to stop. */
+/** Runs `npm start` on free ports, with its own state. The caller must stop it. */
 export async function startTestStack(env: NodeJS.ProcessEnv = {}): Promise<TestStack> {
   const state = await mkdtemp(join(tmpdir(), 'onetrip-stack-'))
   const [port, naivePort, redisPort] = await freePorts(3)
@@ -30,16 +30,16 @@ export async function startTestStack(env: NodeJS.ProcessEnv = {}): Promise<TestS
   const record = await readRecord(join(state, 'run', 'stack.json'))
   if (!record) {
     await stop()
-    throw new Error('npm start has left no record of what it runs')
+    throw new Error('npm start has not written its record')
   }
   return { ...record, url: record.apis[0]?.url ?? '', program, stop }
 }
 
 /**
- * As `startTestStack`, for all tests of a file. Call it where its tests are described; what it returns is
- * for tests and hooks.
+ * Like `startTestStack`, for all tests of a file. Call it at the level of `describe`; use its properties in tests and
+ * hooks.
  *
- * @param env Further environment; called when the stack starts.
+ * @param env returns further environment variables; called when the stack starts.
  */
 export function stackOfThisFile(env: () => NodeJS.ProcessEnv = () => ({})): { url: string } {
   let stack: TestStack

@@ -6,14 +6,14 @@ import { type makeCertificates, SERVER_NAME } from './certificates.ts'
 
 export interface TlsFront {
   readonly port: number
-  /** The name that each client asked for by SNI; false: none. */
+  /** The SNI name of each client; false: none. */
   readonly names: (string | false)[]
 }
 
 /**
- * TLS in front of a Redis on a Unix socket, as a managed service has it: only who asks for `redis.test`
- * or `localhost` by SNI gets the right certificate, and clients must have one of the authority. Closed
- * when the current test ends.
+ * A TLS proxy in front of a Redis on a Unix socket, like that of a managed service: only clients with `redis.test` or
+ * `localhost` as SNI name get the right certificate, and clients need a certificate of the authority. Closed after the
+ * current test.
  */
 export async function tlsFrontForThisTest(
   socket: string,

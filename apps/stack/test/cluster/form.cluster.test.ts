@@ -9,10 +9,10 @@ import { freePorts } from '../../src/ports.ts'
 import { startRedis } from '../../src/redis.ts'
 import { processesOf, temporaryFolder } from '../../src/testing/folders.ts'
 
-/** Quick to notice that a node is away. */
+/** Short, so that nodes detect failures quickly. */
 const config = { 'cluster-node-timeout': '2000' }
 
-/** Servers that know nothing of each other. */
+/** Starts servers that do not know each other. */
 async function members(count: number): Promise<Member[]> {
   const folder = await temporaryFolder()
   const ports = await freePorts(2 * count)
@@ -45,7 +45,7 @@ async function clusterForThisTest(options: Partial<ClusterOptions> & { directory
 }
 
 describe('forming a cluster', () => {
-  test('gives slots to primaries and a primary to each replica; again, it changes nothing', async () => {
+  test('assigns slots to primaries and a primary to each replica, and is idempotent', async () => {
     const six = await members(6)
     await formCluster(six, { primaries: 3 })
     const formed = await roles(six)
@@ -60,7 +60,7 @@ describe('forming a cluster', () => {
     expect(await roles(six)).toEqual(formed)
   })
 
-  test('completes one whose forming was cut short after any step', async () => {
+  test('completes a partially formed cluster', async () => {
     const six = await members(6)
     const [first, second, , fourth] = six as [Member, Member, Member, Member]
     await first.admin.cluster('SET-CONFIG-EPOCH', 1)
@@ -78,18 +78,19 @@ describe('forming a cluster', () => {
     expect(new Set(formed.flatMap(({ primary }) => primary ?? [])).size).toBe(3)
   })
 
-  test('without an answer of the cluster bus, it fails in time and says which nodes have not met', async () => {
+  test('if a cluster bus does not answer, it times out and names the nodes that have not met', async () => {
     const [one, two] = (await members(2)) as [Member, Member]
-    const [nobody = 0] = await freePorts(1)
-    const deaf = { ...two, busPort: nobody }
-    await expect(formCluster([one, deaf], { primaries: 1, timeoutMs: 1_000 })).rejects.toThrow(
-      `The cluster is not formed after 1 s: 127.0.0.1:${one.port} and 127.0.0.1:${two.port} have not met.`,
+    const [closedPort = 0] = await freePorts(1)
+    const unreachable = { ...two, busPort: closedPort }
+    const forming = formCluster([one, unreachable], { primaries: 1, timeoutMs: 1_000 })
+    await expect(forming).rejects.toThrow(
+      `The cluster did not form within 1 s: 127.0.0.1:${one.port} and 127.0.0.1:${two.port} have not met.`,
     )
   })
 })
 
 describe('a local cluster', () => {
-  test('keeps roles, slots and data over a restart, on other ports, too', async () => {
+  test('keeps roles, slots and data across a restart on other ports', async () => {
     const directory = await temporaryFolder()
     const first = await clusterForThisTest({ directory, primaries: 2 })
     const before = await roles(first.nodes)
@@ -100,7 +101,7 @@ describe('a local cluster', () => {
     expect(await second.nodes[1]?.admin.get('{0}key')).toBe('kept')
   })
 
-  test('a replica takes over, and the former primary comes back as a replica', async () => {
+  test('a replica takes over, and the former primary restarts as a replica', async () => {
     const cluster = await clusterForThisTest({ directory: await temporaryFolder() })
     const [lost, , , replica] = cluster.nodes
     const role = async () => (replica ? (await viewOf(replica.admin)).self.primary : undefined)
@@ -108,11 +109,11 @@ describe('a local cluster', () => {
     await lost?.program.exited
     await expect.poll(role).toBeNull()
     await lost?.restart()
-    const heir = replica && (await viewOf(replica.admin)).self.id
-    await expect.poll(async () => lost && (await viewOf(lost.admin)).self.primary).toBe(heir)
+    const successor = replica && (await viewOf(replica.admin)).self.id
+    await expect.poll(async () => lost && (await viewOf(lost.admin)).self.primary).toBe(successor)
   })
 
-  test('its users: replicas are linked, and nobody may do more than they need', async () => {
+  test('with users, replicas are linked, and each user has the least permissions', async () => {
     const folder = await temporaryFolder()
     const secrets = join(folder, 'secrets')
     const { nodes } = await clusterForThisTest({ directory: join(folder, 'data'), secrets })
@@ -141,7 +142,7 @@ describe('a local cluster', () => {
     expect(await call(api.client, 'CLUSTER', 'FAILOVER')).toContain('NOPERM')
   })
 
-  test('when a port is taken, nothing is left', async () => {
+  test('if a port is in use, no node is left running', async () => {
     const directory = await temporaryFolder()
     const [taken] = await members(1)
     const ports = await freePorts(4)

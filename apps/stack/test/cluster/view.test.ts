@@ -8,7 +8,7 @@ c3 ::1:7003@17003 master - 0 1795325840000 3 connected 300-16383
 d4 :0@0 handshake - 0 0 0 disconnected
 `
 
-test('reads what a node knows of a cluster', () => {
+test('parses the view of a node', () => {
   const { self, nodes } = parseView(reply)
   expect(self).toEqual({
     ...{ id: 'a1', host: '127.0.0.1', port: 7001, epoch: 1, connected: true, primary: null },

@@ -17,7 +17,7 @@ function clientOf({ socket }: TestRedis): Redis {
   return client
 }
 
-/** A race that runs until the test ends, or ends it: its first sample has come. */
+/** Starts a race that runs until the end of the test. Resolves after its first sample. */
 async function racing(redis: TestRedis) {
   const demo = await demoOn(redis, { rounds: 1_000 })
   const events = demo.events()
@@ -28,8 +28,8 @@ async function racing(redis: TestRedis) {
   return { ...demo, rest: events }
 }
 
-test('a race from start to end: its result is the sum of its turns, and nothing is left in Redis', async () => {
-  // With them no view fails because the machine is busy.
+test('the result of a race is the sum of its turns, and no data is left in Redis', async () => {
+  // Prevents failed views on a busy machine.
   vi.stubEnv('REDIS_DEADLINE_MS', '60000')
   vi.stubEnv('MAX_EVENT_LOOP_DELAY_MS', '0')
   onTestFinished(() => void vi.unstubAllEnvs())
@@ -91,7 +91,7 @@ test('a race from start to end: its result is the sum of its turns, and nothing 
   expect(state?.data).toEqual({ running: false, race: null, last: done })
 })
 
-test('one race at a time; who comes later sees it from its beginning', async () => {
+test('only one race runs at a time; a late listener gets all its events', async () => {
   const { send, events } = await racing(await redisForThisTest())
   const second = await send('POST', '/race', input)
   expect([second.status, second.body]).toEqual([
@@ -110,7 +110,7 @@ test('one race at a time; who comes later sees it from its beginning', async () 
   ])
 })
 
-test('a second race uses the same lanes, without preparations', async () => {
+test('a second race reuses the lanes, without preparations', async () => {
   const { send, events } = await demoOn(await redisForThisTest())
   for (const preparations of [2, 0]) {
     const seen = eventsUntil(events(), 'done', 'failed')
@@ -121,16 +121,16 @@ test('a second race uses the same lanes, without preparations', async () => {
   }
 })
 
-test('a page that goes away takes its stream with it, and the race goes on', async () => {
+test('when a page disconnects, its stream ends and the race continues', async () => {
   const { events, service, rest } = await racing(await redisForThisTest())
   const before = service.feed.listeners
   await eventsUntil(events(), 'state') // and closes its stream
   await expect.poll(() => service.feed.listeners).toBe(before)
   expect((await eventsUntil(rest, 'turn', 'failed')).at(-1)?.name).toBe('turn')
-  await expect.poll(() => service.feed.listeners).toBe(0) // that of `rest` has gone, too
+  await expect.poll(() => service.feed.listeners).toBe(0) // `rest` has ended, too
 })
 
-test('Redis killed during a race: it fails in words, and the next one runs on the next Redis', async () => {
+test('if Redis is killed, the race fails with a message; the next race runs on the restarted Redis', async () => {
   const redis = await redisForThisTest()
   const { send, events, rest } = await racing(redis)
   redis.program.signal('SIGKILL')
@@ -141,7 +141,7 @@ test('Redis killed during a race: it fails in words, and the next one runs on th
   expect((await eventsUntil(events(), 'turn', 'failed')).at(-1)?.name).toBe('turn')
 })
 
-test('Redis stopped during a race: it fails in words', async () => {
+test('if Redis is paused, the race fails with a message', async () => {
   const redis = await redisForThisTest()
   const { rest } = await racing(redis)
   redis.program.signal('SIGSTOP')
@@ -149,22 +149,22 @@ test('Redis stopped during a race: it fails in words', async () => {
   expect(failed?.message).toMatch(/^Redis does not answer/)
 })
 
-test('an API of a lane that dies during a race is named', async () => {
+test('if the API of a lane is killed, the message of the failed race names it', async () => {
   const redis = await redisForThisTest()
   const { rest } = await racing(redis)
   const pids = (await processesOf(redis.socket)).filter((pid) => pid !== process.pid)
   expect(pids.length).toBeGreaterThanOrEqual(2)
   for (const pid of pids.filter((one) => one !== redis.program.pid)) process.kill(pid, 'SIGKILL')
   const [failed] = dataOf(await eventsUntil(rest, 'done', 'failed'), 'failed')
-  expect(failed?.message).toMatch(/the (naive|batch) API ended by itself \(SIGKILL\)/)
+  expect(failed?.message).toMatch(/the (naive|batch) API exited unexpectedly \(SIGKILL\)/)
 })
 
-test('closed during a race, the service says so, ends the streams and leaves no process', async () => {
+test('closing the service during a race publishes a message, ends the streams and leaves no process', async () => {
   const redis = await redisForThisTest()
   const { rest, service, socket } = await racing(redis)
   const seen = eventsUntil(rest)
   await service.close()
-  const [failed] = dataOf(await seen, 'failed') // the stream has ended, or this would wait
+  const [failed] = dataOf(await seen, 'failed') // resolves because the stream has ended
   expect(failed?.message).toBe('The demo service is stopping.')
   const left = async () =>
     (await processesOf(redis.socket)).filter(
@@ -181,7 +181,7 @@ test.for([
   [{ ...input, connections: 257 }, 'connections must be a whole number from 1 to 256.'],
   [{ ...input, connections: '8' }, 'connections must be'],
   [null, 'lanes must be'],
-] as const)('refuses %j', async ([body, message]) => {
+] as const)('rejects %j', async ([body, message]) => {
   const { send } = await demoOn({ socket: '/nowhere/redis.sock' })
   const answer = await send('POST', '/race', body)
   expect(answer).toEqual({ status: 400, body: { message: expect.stringContaining(message) } })
@@ -189,7 +189,7 @@ test.for([
 
 test.for([
   ['redis://192.0.2.1:6379', 'Redis is on another machine'],
-  ['rediss://127.0.0.1:6379', 'Redis is reached by TLS'],
+  ['rediss://127.0.0.1:6379', 'Redis uses TLS'],
 ] as const)('there is no race on %s', async ([url, why]) => {
   const { send } = await demoOn({ socket: '' }, { url })
   const message = expect.stringContaining(why)
@@ -200,7 +200,7 @@ test.for([
   expect(await send('GET', '/race/events')).toEqual({ status: 404, body: { message } })
 })
 
-test('without Redis a race fails in words', async () => {
+test('without Redis, a race fails with a message', async () => {
   const { send, events } = await demoOn({ socket: '/nowhere/redis.sock' })
   const seen = eventsUntil(events(), 'failed')
   await send('POST', '/race', input)

@@ -25,7 +25,7 @@ const sentenceOf = (turns: Turn[], more: object = {}) =>
   summaryOf(started, { turns, lanes, elsewhere: 0.02, ...more })
 
 describe('the sentence', () => {
-  test('has the ratio round by round, not that of the medians', () => {
+  test('has the ratio per round, not the ratio of the medians', () => {
     const { ratio, faster, sentence, disturbed } = sentenceOf(
       three([100, 200, 300], [1_000, 2_400, 3_300]),
     )
@@ -36,32 +36,32 @@ describe('the sentence', () => {
     )
   })
 
-  test('names the faster lane first, whichever it is', () => {
+  test('names the faster lane first', () => {
     const { faster, sentence } = sentenceOf(three([200, 200, 200], [100, 100, 100]))
     expect(faster).toBe(0)
     expect(sentence).toMatch(/^naive answered 2.00 times .* as batch/)
   })
 
-  test('claims nothing where the range has both sides', () => {
+  test('claims no difference if the range includes 1', () => {
     const { sentence } = sentenceOf(three([100, 100, 100], [90, 110, 120]))
     expect(sentence).toBe('batch and naive were about as fast (0.900 to 1.20 in three rounds).')
   })
 
-  test('does not call lanes alike for one disturbed round', () => {
+  test('does not call lanes equal because of one disturbed round', () => {
     const { sentence } = sentenceOf(three([100, 100, 100], [1_000, 90, 1_200]))
     expect(sentence).toBe(
-      'The rounds disagree: batch answered 10.0 times as many page views per second as naive in the median (0.900 to 12.0 in three rounds).',
+      'The rounds disagree: in the median, batch answered 10.0 times as many page views per second as naive (0.900 to 12.0 in three rounds).',
     )
   })
 
-  test('tells lanes of one strategy apart', () => {
+  test('distinguishes two lanes with the same strategy', () => {
     const same = { ...started, lanes: ['batch', 'batch'] } as const
     const turns = three([100, 100, 100], [200, 200, 200])
     const { sentence } = summaryOf(same, { turns, lanes, elsewhere: null })
     expect(sentence).toMatch(/^batch \(lane 2\) answered 2.00 times .* as batch \(lane 1\) /)
   })
 
-  test('says what failed, and what disturbed the race', () => {
+  test('reports failures and disturbances', () => {
     const turns = three([100, 100, 100], [200, 200, 200])
     turns[0] = turn(0, 1, 1_000, 234)
     const { sentence, disturbed } = sentenceOf(turns, { elsewhere: 0.234 })
@@ -70,15 +70,13 @@ describe('the sentence', () => {
     expect(sentence).toContain(disturbed)
   })
 
-  test('says when the load generator was the limit', () => {
+  test('reports a saturated load generator', () => {
     const busy = { ...quiet, generatorBusy: true }
     const { sentence } = sentenceOf(three([1, 1, 1], [9, 9, 9]), { lanes: [quiet, busy] })
-    expect(sentence).toContain(
-      'The load generator was at its limit: batch may be faster than this.',
-    )
+    expect(sentence).toContain('The load generator was saturated: batch may be faster than this.')
   })
 
-  test('a lane that answered nothing gives no ratio', () => {
+  test('has no ratio if a lane answered no request', () => {
     const { ratio, sentence } = sentenceOf(three([0, 100, 100], [200, 200, 200]))
     expect(ratio).toBeNull()
     expect(sentence).toMatch(/^There is no ratio/)

@@ -11,12 +11,12 @@ const ping = '*1\r\n$4\r\nPING\r\n'
 const traced = (...traffic: Traffic[]) =>
   exchangesOf(traffic, { sentAt: 100, sessionId: 'the-session' })
 
-test('a round trip begins when a reply has arrived', () => {
+test('a round trip begins after a reply has arrived', () => {
   const { connections, roundTrips, exchanges } = traced(
     part('connect', 101, 103),
     part('requests', 104, 105, ping),
     part('replies', 105, 110, '+PONG\r\n'),
-    part('requests', 107, 108, ping), // the reply is still under way
+    part('requests', 107, 108, ping), // the reply is still in flight
     part('replies', 108, 113, '+PONG\r\n'),
     part('requests', 114, 115, ping),
     part('replies', 115, 116, '+PONG\r\n'),
@@ -39,7 +39,7 @@ test('a round trip begins when a reply has arrived', () => {
   })
 })
 
-test('several packets the same way are one part; the session is not shown', () => {
+test('consecutive packets in one direction are one message; the session id is replaced', () => {
   const command = '*2\r\n$3\r\nGET\r\n$11\r\nthe-session\r\n'
   const { roundTrips, exchanges } = traced(
     part('requests', 101, 102, ping + command.slice(0, 9)),

@@ -8,7 +8,7 @@ const kindsOf = ({ exchanges }: Wire) => exchanges.map(({ kind }) => kind)
 const commandsOf = ({ exchanges }: Wire) =>
   exchanges.filter(({ kind }) => kind === 'send').map(({ lines }) => lines)
 
-/** The view as the source articles write it, with the time left out. */
+/** The commands of a view as in the source articles, without the time. */
 const view = [
   'ZADD recent: XX <time> <session>',
   'ZADD viewed:<session> <time> race-item-1',
@@ -40,7 +40,7 @@ function expectInOrder({ exchanges, http }: Wire) {
 }
 
 describe('one page view on the wire', () => {
-  test('naive: it connects, sends one command per round trip, and Redis closes; batch: one round trip', async () => {
+  test('naive connects, sends one command per round trip, and Redis closes; batch needs one round trip', async () => {
     const [naive, batch] = await traced(['naive', 'batch'])
     expect([naive.strategy, naive.connections]).toEqual(['naive', 1])
     expect(kindsOf(naive)[0]).toBe('connect')
@@ -48,7 +48,7 @@ describe('one page view on the wire', () => {
     const trips = commandsOf(naive)
     expect(trips.length).toBe(naive.roundTrips)
     const first = trips.findIndex(([line]) => line?.startsWith('ZADD recent:'))
-    // The greeting comes before: HELLO, what the client is, INFO.
+    // The greeting precedes the view: HELLO, CLIENT SETINFO, INFO.
     expect(
       trips
         .slice(0, first)
@@ -71,7 +71,7 @@ describe('one page view on the wire', () => {
     expectInOrder(batch)
   })
 
-  test('the distance is that of each round trip', async () => {
+  test('the distance is added to each round trip', async () => {
     const [sequential, pipeline] = await traced(['sequential', 'pipeline'], 5)
     expect([sequential.connections, sequential.roundTrips]).toEqual([0, 5])
     expect(pipeline.roundTrips).toBe(1)
@@ -84,7 +84,7 @@ describe('one page view on the wire', () => {
     }
   })
 
-  test('no password, no token and no id of a session is shown', async () => {
+  test('passwords, tokens and session ids are hidden', async () => {
     const password = 'the-password-of-redis'
     const redis = await redisForThisTest({ config: { requirepass: password } })
     const { send } = await demoOn(redis, { password })
@@ -93,11 +93,11 @@ describe('one page view on the wire', () => {
     expect(text).toContain('HELLO 3 AUTH default ***')
     expect(text).toContain('<session>')
     expect(text).not.toContain(password)
-    // How an id or a signature looks; a script is named by its SHA-1.
+    // The format of ids and signatures. The SHA-1 of a script is allowed.
     expect(text.replaceAll(/\b[0-9a-f]{40}\b/g, '')).not.toMatch(/[A-Za-z0-9_-]{32}/)
   })
 
-  test('Redis away: it is refused in words, and works again when Redis is back', async () => {
+  test('without Redis, a trace is rejected with a message; it works again when Redis is back', async () => {
     const redis = await redisForThisTest()
     const { send } = await demoOn(redis)
     const input = { lanes: ['pipeline', 'batch'], distanceMs: 0 }
@@ -107,7 +107,7 @@ describe('one page view on the wire', () => {
     const refused = await send('POST', '/wire', input)
     expect(refused).toEqual({
       status: 503,
-      body: { message: expect.stringContaining('Redis cannot be used') },
+      body: { message: expect.stringContaining('Cannot use Redis') },
     })
     await redis.restart()
     await expect.poll(async () => (await send('POST', '/wire', input)).status).toBe(200)

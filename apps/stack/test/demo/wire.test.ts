@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import type { Wire } from '../../src/demo/events.ts'
 import { medianOf } from '../../src/demo/wire.ts'
 
-test('of a few views the one with the median time is shown, not one that the machine held up', () => {
+test('shows the view with the median time, not one that the machine delayed', () => {
   const wires = [3_000, 32_800, 1_400, 1_300, 1_500].map(
     (endUs): Wire => ({
       strategy: 'batch',

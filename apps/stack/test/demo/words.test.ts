@@ -7,7 +7,7 @@ const resp = (...words: string[]) =>
 const commands = (text: string) => reader(commandText)(Buffer.from(text))
 const replies = (text: string) => reader(replyText)(Buffer.from(text))
 
-test('commands are read, however they are cut', () => {
+test('decodes commands from chunks of any size', () => {
   const text = resp('ZADD', 'recent:', '1') + resp('hget', 'login:', '')
   for (let cut = 0; cut <= text.length; cut++) {
     const read = reader(commandText)
@@ -16,7 +16,7 @@ test('commands are read, however they are cut', () => {
   }
 })
 
-test('passwords are hidden', () => {
+test('hides passwords', () => {
   expect(commands(resp('AUTH', 'secret'))).toEqual(['AUTH ***'])
   expect(commands(resp('auth', 'api', 'secret'))).toEqual(['AUTH api ***'])
   expect(commands(resp('hello', '3', 'AUTH', 'api', 'secret', 'SETNAME', 'x'))).toEqual([
@@ -24,7 +24,7 @@ test('passwords are hidden', () => {
   ])
 })
 
-test('replies of RESP2 and RESP3 in words', () => {
+test('formats replies of RESP2 and RESP3', () => {
   expect(replies('+OK\r\n:7\r\n$-1\r\n_\r\n$3\r\nada\r\n,1.5\r\n')).toEqual([
     'OK',
     ':7',
@@ -42,7 +42,7 @@ test('replies of RESP2 and RESP3 in words', () => {
   ])
 })
 
-test('what is long or has several lines is cut, with its size', () => {
+test('truncates long or multi-line values and shows their size', () => {
   const info = `# Server\r\nredis_version:8.0.6\r\n`
   expect(replies(`=${info.length + 4}\r\ntxt:${info}\r\n`)).toEqual(['# Server… (31 bytes)'])
   expect(commands(resp('EVAL', 'x'.repeat(2_000)))).toEqual([

@@ -3,7 +3,7 @@ import { type Call, seededRandom, skewedItems, workload } from '../../src/measur
 
 const tokens = (count: number) => Array.from({ length: count }, (_, index) => `token-${index}`)
 
-test('numbers are spread evenly from 0 to below 1, for every seed', () => {
+test('random numbers are uniform from 0 to below 1, for every seed', () => {
   for (const seed of [1, 17, 2 ** 31 - 2, 2 ** 31 - 1]) {
     const numbers = Array.from({ length: 20_000 }, seededRandom(seed))
     expect(Math.min(...numbers)).toBeGreaterThanOrEqual(0)
@@ -15,7 +15,7 @@ test('numbers are spread evenly from 0 to below 1, for every seed', () => {
   }
 })
 
-test('the first item is viewed twice as often as the second, ten times as often as the tenth', () => {
+test('the first item is drawn twice as often as the second, and ten times as often as the tenth', () => {
   const next = skewedItems(1_000, seededRandom(17))
   const views = new Map<string, number>()
   for (let count = 0; count < 200_000; count++) {
@@ -32,7 +32,7 @@ test('the first item is viewed twice as often as the second, ten times as often 
 
 const tokenOf = ({ headers }: Call) => headers.authorization?.replace('Bearer ', '')
 
-test('each connection has sessions of its own; fewer than connections are shared', () => {
+test('each connection has its own sessions; if there are too few, connections share them', () => {
   const many = workload({ tokens: tokens(5), connections: 2, items: 10, seed: 1 })
   expect(many.map((list) => new Set(list.map(tokenOf)))).toEqual([
     new Set(['token-0', 'token-2', 'token-4']),
@@ -46,7 +46,7 @@ describe('reads', () => {
   const plan = { tokens: tokens(40), connections: 8, items: 100, reads: 0.2, seed: 17 }
   const calls = workload(plan).flat()
 
-  test('are the share that was asked for, and a third each', () => {
+  test('have the requested share, a third for each path', () => {
     const counts = Map.groupBy(calls, ({ method, path }) => `${method} ${path}`)
     const share = (name: string) => (counts.get(name)?.length ?? 0) / calls.length
     expect(counts.size).toBe(4)
@@ -56,7 +56,7 @@ describe('reads', () => {
     }
   })
 
-  test('need a session, but for what is popular, and no body', () => {
+  test('have a session, except /items/popular, and no body', () => {
     for (const { path, headers, body } of calls) {
       expect('authorization' in headers).toBe(path !== '/items/popular')
       expect('content-type' in headers).toBe(path === '/views')
@@ -64,7 +64,7 @@ describe('reads', () => {
     }
   })
 
-  test('are none, or all; the same seed asks for the same', () => {
+  test('can be none or all; the same seed gives the same requests', () => {
     const methods = (reads: number) => {
       const lists = workload({ ...plan, reads })
       return new Set(lists.flat().map(({ method }) => method))

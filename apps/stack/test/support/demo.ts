@@ -9,12 +9,12 @@ import { newSecret } from '../../src/places.ts'
 import { temporaryFolder } from '../../src/testing/folders.ts'
 import type { TestRedis } from '../../src/testing/redis.ts'
 
-/** Short turns. */
+/** With short turns. */
 const limits: RaceLimits = { ...raceLimits, turnSeconds: 0.3 }
 
 export const input = { lanes: ['naive', 'batch'], connections: 8, distanceMs: 0 }
 
-/** A demo service in this process on a Redis (or on that at `url`), closed when the current test ends. */
+/** Opens a demo service in this process for a Redis (or for `url`). Closed after the current test. */
 export async function demoOn(
   { socket: redis }: Pick<TestRedis, 'socket'>,
   { password, url: given, rounds = 2 }: { password?: string; url?: string; rounds?: number } = {},
@@ -30,7 +30,7 @@ export async function demoOn(
   return { ...clientOf(socket), service, socket }
 }
 
-/** Speaks to a demo service. */
+/** A client of a demo service. */
 export function clientOf(socketPath: string) {
   const open = () => new Client('http://demo', { socketPath, bodyTimeout: 0 })
   const send = async (method: 'GET' | 'POST', path: string, body?: unknown) => {
@@ -45,7 +45,7 @@ export function clientOf(socketPath: string) {
   }
   return {
     send,
-    /** The events from now on. Leaving the loop closes the stream. */
+    /** Yields the events from now on. Leaving the loop closes the stream. */
     async *events(): AsyncGenerator<RaceEvent> {
       const client = open()
       try {
@@ -66,7 +66,7 @@ export function clientOf(socketPath: string) {
   }
 }
 
-/** The events up to one of these names, which is the last. */
+/** Collects events up to and including the first with one of the names. */
 export async function eventsUntil(
   events: AsyncIterable<RaceEvent>,
   ...names: RaceEvent['name'][]

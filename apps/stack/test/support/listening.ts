@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { type AddressInfo, createServer, type ListenOptions } from 'node:net'
 import { onTestFinished } from 'vitest'
 
-/** Listens until the current test ends; by default at any port of 127.0.0.1. Returns the port. */
+/** Listens until the end of the current test, by default on a free port of 127.0.0.1. Returns the port. */
 export async function listening(
   at: ListenOptions = { port: 0, host: '127.0.0.1' },
 ): Promise<number> {

@@ -6,15 +6,15 @@ import { type RelayProcess, type RelayProcessOptions, startRelay } from '../../s
 import { addressOf, endpoint } from '../../src/relay/units.ts'
 import { temporaryFolder } from '../../src/testing/folders.ts'
 
-/** A server, and its side of each connection, in the order of their coming. */
+/** A server, with its side of each connection. */
 export interface TestServer {
-  /** As `--to` takes it. */
+  /** The address in the format of `--to`. */
   readonly address: string
-  /** The next connection that has come. */
+  /** Returns the next accepted connection. */
   accepted(): Promise<Socket>
 }
 
-/** On a Unix socket, or a port; closed, with all its connections, when the test ends. */
+/** Starts a server on a Unix socket or a port. Closed with all its connections after the test. */
 export async function testServer(
   onConnection?: (socket: Socket) => void,
   kind: 'unix' | 'tcp' = 'unix',
@@ -47,10 +47,10 @@ export async function testServer(
   }
 }
 
-/** A server that sends back what it gets. */
+/** Starts a server that sends back what it receives. */
 export const echoServer = () => testServer((socket) => void socket.pipe(socket))
 
-/** A relay in front of a server; ended when the test ends. */
+/** Starts a relay in front of a server. Stopped after the test. */
 export async function relayTo(
   server: Pick<TestServer, 'address'>,
   options: Omit<RelayProcessOptions, 'to'> = {},
@@ -60,14 +60,14 @@ export async function relayTo(
   return relay
 }
 
-/** A connection to the relay, which keeps its side open when the other ends; closed with the test. */
+/** Opens a connection to the relay, which stays half-open when the other side ends. Closed after the test. */
 export async function clientOf(relay: RelayProcess): Promise<Socket> {
   const client = connecting(relay)
   await once(client, 'connect')
   return client
 }
 
-/** A relay in front of an echo server, and a connection that has reached it. */
+/** Starts a relay in front of an echo server, and opens a connection that has reached the server. */
 export async function echoing(
   options?: Omit<RelayProcessOptions, 'to'>,
 ): Promise<{ relay: RelayProcess; client: Socket }> {
@@ -78,14 +78,14 @@ export async function echoing(
   return { relay, client }
 }
 
-/** As `clientOf`, not connected yet: a relay that refuses may do so before this process has looked. */
+/** Like `clientOf`, without waiting for the connection: the relay may close a rejected one before that. */
 export function connecting(relay: RelayProcess): Socket {
   const client = connect({ ...endpoint(relay.address), allowHalfOpen: true, noDelay: true })
   onTestFinished(() => void client.destroy())
   return client
 }
 
-/** Resolves with the next bytes, and leaves what comes after them. */
+/** Reads the next bytes. Later bytes stay in the buffer. */
 export async function read(socket: Socket, bytes: number): Promise<Buffer> {
   const chunks: Buffer[] = []
   let missing = bytes
@@ -98,7 +98,7 @@ export async function read(socket: Socket, bytes: number): Promise<Buffer> {
   return Buffer.concat(chunks)
 }
 
-/** Resolves, when the other end is gone, with all that came before and, if it was no end, the error. */
+/** Reads until the other side closes the connection. Returns the text, and the error code of a reset. */
 export async function readAll(
   socket: Socket,
 ): Promise<{ text: string; error: string | undefined }> {

@@ -9,20 +9,20 @@ import { readRecord, type StackRecord } from '../../src/record.ts'
 import { filesIn, processesOf, temporaryFolder } from '../../src/testing/folders.ts'
 import { runStart, type TestedProgram } from '../../src/testing/programs.ts'
 
-/** An `npm start` that runs, with its ports and its record. */
+/** A running `npm start`, with its ports and its record. */
 export interface Started extends TestedProgram {
   state: string
   record: StackRecord
   ports: number[]
 }
 
-/** With `REDIS_URL` there is no port for Redis. */
+/** The options for the ports. With `REDIS_URL`, there is no port for Redis. */
 export function portOptions(ports: readonly number[], env: NodeJS.ProcessEnv = {}): string[] {
   const names = ['port', 'naive-port', ...(env.REDIS_URL ? [] : ['redis-port'])]
   return names.map((name, index) => `--${name}=${ports[index]}`)
 }
 
-/** Starts it where it cannot start; returns what it printed. */
+/** Runs `npm start`, which must fail. Returns its output. */
 export async function refused(
   until: RegExp,
   env: NodeJS.ProcessEnv = {},
@@ -38,7 +38,7 @@ export async function refused(
   return program.output
 }
 
-/** Starts it on free ports, or on the given ones. */
+/** Runs `npm start` on free ports, or on the ports of `before`. */
 export async function started(
   env: NodeJS.ProcessEnv = {},
   before?: Pick<Started, 'state' | 'ports'>,
@@ -49,7 +49,7 @@ export async function started(
   const args = [...portOptions(ports, env), ...options]
   const program = await runStart({ state, args, until: /^\s*Stop /, env })
   const record = await readRecord(join(state, 'run', 'stack.json'))
-  if (!record) throw new Error('there is no record')
+  if (!record) throw new Error('npm start has not written its record')
   return Object.assign(program, { state, record, ports })
 }
 
@@ -61,7 +61,7 @@ export async function expectNothingLeft({ state, record }: Started): Promise<voi
   expect(await filesIn(join(state, 'run'))).toEqual([])
 }
 
-/** The processes of a stack whose command line has this in it. */
+/** The processes of a stack whose command line contains `text`. */
 export async function processesWith(state: string, text: string): Promise<number[]> {
   const pids = await processesOf(state)
   const lines = await Promise.all(
@@ -70,5 +70,5 @@ export async function processesWith(state: string, text: string): Promise<number
   return pids.filter((_, index) => lines[index]?.includes(text))
 }
 
-/** The standard output of a shell script. */
+/** Runs a shell script. Returns its standard output. */
 export const sh = async (script: string) => (await promisify(execFile)('sh', ['-c', script])).stdout
