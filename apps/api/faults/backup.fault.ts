@@ -44,7 +44,7 @@ async function restored(backup: string) {
   return { socket, admin }
 }
 
-// docs/operations.md, "Backup and restore".
+// docs/maintenance.md, "Backup and restore".
 test('a backup under load, while the log is rewritten, restores every session and every view before it', async () => {
   const { redis, admin, viewing, settle } = await stand()
   const data = join(redis.socket, '..')

@@ -3,7 +3,7 @@
 #
 #   sh backup.sh [data directory] >backup.tar     default: /data
 #
-# Restore: unpack it into an empty data directory, and start Redis on that. docs/operations.md has the drill.
+# Restore: unpack it into an empty data directory, and start Redis on that. docs/maintenance.md has the drill.
 #
 # Needs no permission in Redis, and does not stop it. It links the files that the manifest names, which takes
 # no time and no space: a rewrite may replace them while they are read. Redis only appends to them, so a
