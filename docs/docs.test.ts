@@ -69,7 +69,9 @@ test.each([
   ['README.md', 120],
   ...documents.filter((name) => name.startsWith('docs/')).map((name) => [name, 250] as const),
 ] as const)('%s has at most %i lines that are written by hand', (name, most) => {
-  const lines = handWritten(readFileSync(join(root, name), 'utf8')).trimEnd().split('\n')
+  const lines = handWritten(readFileSync(join(root, name), 'utf8'))
+    .trimEnd()
+    .split('\n')
   expect(lines.length).toBeLessThanOrEqual(most)
 })
 
