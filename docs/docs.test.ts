@@ -55,9 +55,30 @@ describe.each(documents)('%s', (name) => {
   })
 })
 
-test('every guide is in the index', () => {
+test('the index has every page, and the index of every folder', () => {
   const index = readFileSync(join(root, 'docs/README.md'), 'utf8')
-  const guides = documents.filter((name) => /^docs\/(?!README)[^/]+\.md$/.test(name))
-  const missing = guides.filter((name) => !index.includes(`(${relative('docs', name)})`))
+  const pages = documents.filter((name) => /^docs\/(?!README)([^/]+|[^/]+\/README)\.md$/.test(name))
+  const missing = pages.filter((name) => !index.includes(`(${relative('docs', name)})`))
   expect(missing).toEqual([])
+})
+
+/** Without the tables and lists that `npm run load -- document` fills in. */
+const handWritten = (text: string) => text.replaceAll(/^<!-- .* -->\n+(?:(?:\||- ).*\n)*/gm, '')
+
+test.each([
+  ['README.md', 120],
+  ...documents.filter((name) => name.startsWith('docs/')).map((name) => [name, 250] as const),
+] as const)('%s has at most %i lines that are written by hand', (name, most) => {
+  const lines = handWritten(readFileSync(join(root, name), 'utf8'))
+    .trimEnd()
+    .split('\n')
+  expect(lines.length).toBeLessThanOrEqual(most)
+})
+
+test('kubernetes.md names settings that the API has', () => {
+  const read = (name: string) => readFileSync(join(root, name), 'utf8')
+  const settings = matches(read('apps/api/.env.example'), /^(\w+)=/gm)
+  const named = matches(read('docs/kubernetes.md'), /\bname: ([A-Z_]+)/g)
+  expect(named).toContain('REDIS_CLUSTER')
+  expect(named.filter((name) => !settings.includes(name))).toEqual([])
 })

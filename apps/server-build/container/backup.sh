@@ -3,7 +3,7 @@
 #
 #   sh backup.sh [data directory] >backup.tar     default: /data
 #
-# Restore: unpack it into an empty data directory, and start Redis on that. docs/operations.md has the drill.
+# Restore: unpack it into an empty data directory, and start Redis on that. docs/maintenance.md has the drill.
 #
 # Needs no permissions in Redis and does not stop it. Hard links the files of the manifest first, because a
 # rewrite may remove them while they are read; links take no time and no space. Redis only appends to these
