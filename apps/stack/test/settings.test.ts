@@ -120,7 +120,7 @@ test.for([
 
 test('TRANSPORT=unix and --cluster contradict each other', async () => {
   vi.stubEnv('TRANSPORT', 'unix')
-  await expect(start(['--cluster'])).rejects.toThrow('TRANSPORT is "unix", but a cluster is')
+  await expect(start(['--cluster'])).rejects.toThrow('TRANSPORT is "unix", but a cluster uses')
 })
 
 test('an installed Redis has a separate data folder', async () => {
