@@ -151,7 +151,8 @@ test('moves all data to a cluster under load, although the command is killed twi
   const after = await targetStore()
   for (const [index, token] of sessions.entries()) {
     const check = after.checkToken(token, { data: true })
-    if (ended.has(token)) await expect(check).rejects.toThrow('the session does not exist or has ended')
+    if (ended.has(token))
+      await expect(check).rejects.toThrow('the session does not exist or has ended')
     else expect(await check).toMatchObject({ user: `user ${index}` })
     if (index === 0) expect(await check).toMatchObject({ data: { fields: { cart: ['tea'] } } })
   }

@@ -130,14 +130,18 @@ describe('the user api', () => {
     expect(await store.popularItems()).not.toHaveLength(0)
     expect(await store.recentSessions()).not.toHaveLength(0)
     expect(await store.logout(token)).toBe(true)
-    await expect(store.recordView(token, 'book')).rejects.toThrow('the session does not exist or has ended')
+    await expect(store.recordView(token, 'book')).rejects.toThrow(
+      'the session does not exist or has ended',
+    )
     const [first, second] = [await store.login('eve'), await store.login('eve')]
     await store.touch(first.token)
     const { sessions } = await store.userSessions(first.token)
     expect(sessions).toHaveLength(2)
     const [other] = sessions.filter(({ current }) => !current)
     expect(await store.revokeSession(first.token, other?.id ?? '')).toBe(true)
-    await expect(store.checkToken(second.token)).rejects.toThrow('the session does not exist or has ended')
+    await expect(store.checkToken(second.token)).rejects.toThrow(
+      'the session does not exist or has ended',
+    )
     expect(await store.logoutEverywhere(first.token)).toBe(1)
     expect(await store.endUserSessions('eve')).toBe(0)
     expect((await store.countAttempts(['eve'], 60)).counts).toHaveLength(1)

@@ -2,8 +2,8 @@ import { STATUS_CODES } from 'node:http'
 import { StoreError, storeErrors } from '../errors.ts'
 
 const table = {
-  ONETRIP_LOGIN_REQUIRED: { statusCode: 401, message: 'login required: the request has no token' },
-  ONETRIP_CROSS_SITE: { statusCode: 403, message: 'cross-site request rejected' },
+  ONETRIP_LOGIN_REQUIRED: { statusCode: 401, message: 'login required: send a session token' },
+  ONETRIP_CROSS_SITE: { statusCode: 403, message: 'cross-site request rejected (CSRF protection)' },
   ONETRIP_SEVERAL_COOKIES: { statusCode: 400, message: 'more than one session cookie' },
 } as const
 
