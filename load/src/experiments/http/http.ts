@@ -45,7 +45,7 @@ Measures the stack of npm start. If no stack is running, or if it does not match
 --transport, --io-threads or --workers, the command starts its own stack and stops it at the end. docs/method.md
 describes the method and its limits.
 
-Variants: the strategies of the store (${strategyNames.join(', ')}), and:
+Variants: strategies (${strategyNames.join(', ')}), and:
 ${contenders.map((name) => `  ${name.padEnd(17)}${descriptions[name]}`).join('\n')}
 
 Workloads:

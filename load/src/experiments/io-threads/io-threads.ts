@@ -106,7 +106,7 @@ Examples:
   doubts: {
     generator: {
       ...limitedByGenerator,
-      text: "The generator was busy or waited for a core all the time, Redis's main thread was not. With one more core, the rate would be higher.",
+      text: "The generator was busy or waited for a core all the time, Redis's main thread was not: with a core more the rate would be higher.",
       keepsRatios: true,
     },
     crowded: {
