@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import { type FastifyReply, type FastifyRequest, LogController } from 'fastify'
-import type { LoggerOptions } from 'pino'
+import { type LoggerOptions, pino } from 'pino'
 
 /**
  * JSON lines, or pretty ones in a terminal.
@@ -26,6 +26,34 @@ export function loggerOptions(level: string, terminal: boolean): LoggerOptions {
     },
     ...(terminal && { transport: { target: 'pino-pretty' } }),
   }
+}
+
+/** For the lines that are left when the process ends. */
+const MAX_FLUSH_MS = 1_000
+
+/**
+ * Standard output, as pino writes to it by default, but a reader that has stopped or gone does not keep the
+ * process from ending: sonic-boom would retry for ever.
+ */
+export function standardOutput() {
+  let flushUntil = Number.POSITIVE_INFINITY
+  const stream = pino.destination({
+    dest: 1,
+    sync: false,
+    retryEAGAIN: () => performance.now() < flushUntil,
+  })
+  const flushSync = stream.flushSync.bind(stream)
+  stream.flushSync = () => {
+    flushUntil = performance.now() + MAX_FLUSH_MS
+    try {
+      flushSync()
+    } catch {
+      // Nobody reads these lines.
+    } finally {
+      flushUntil = Number.POSITIVE_INFINITY
+    }
+  }
+  return stream
 }
 
 /** What a request id may look like that comes from outside: it goes into logs and headers. */

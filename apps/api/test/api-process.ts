@@ -7,13 +7,13 @@ import { onTestFinished } from 'vitest'
 import { secret } from './support.ts'
 
 // vitest compiles types in its own way: this is the real entry, for plain Node.
-const apiProgram = fileURLToPath(new URL('../src/server.ts', import.meta.url))
+export const apiProgram = fileURLToPath(new URL('../src/server.ts', import.meta.url))
 
 /** With them no answer depends on how busy the machine is. */
 const patience = { REDIS_DEADLINE_MS: '60000', MAX_EVENT_LOOP_DELAY_MS: '0' }
 
 /** Settings with which it starts, on a port of its own choice; those given win. */
-const apiEnvironment = (settings: Record<string, string>) => ({
+export const apiEnvironment = (settings: Record<string, string>) => ({
   ...process.env,
   NODE_ENV: 'development',
   PORT: '0',
@@ -38,7 +38,7 @@ export const startApiProcess = (
     args: [program],
     env: apiEnvironment(settings),
     ready: /listening at http/,
-    readyTimeoutMs: 45_000, // on a machine that does other things as well
+    readyTimeoutMs: 100_000, // less than a test may take
     ...options,
   })
 
