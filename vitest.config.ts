@@ -1,12 +1,17 @@
+import { join } from 'node:path'
 import { defineConfig } from 'vitest/config'
 
 // A file's suffix says what its tests need: *.test.ts nothing but Node, *.redis.test.ts a Redis that
-// apps/server-build built, *.cluster.test.ts several of them (npm run test:cluster), *.fault.ts one, and
-// minutes (npm run test:faults), *.compose.test.ts a Docker engine (npm run test:compose),
-// *.browser.test.ts Chromium and a Redis (npm run test:browser). npm test leaves the last four out.
+// apps/server-build built, *.slow.test.ts one, and together minutes (npm run test:slow), *.cluster.test.ts
+// several of them (npm run test:cluster), *.fault.ts one, and minutes (npm run test:faults),
+// *.compose.test.ts a Docker engine (npm run test:compose), *.browser.test.ts Chromium and a Redis
+// (npm run test:browser). npm test leaves the last five out.
 
-/** For a machine that does other things as well; vitest itself gives a second. */
-const expectOptions = { poll: { timeout: 30_000 } }
+// Tests start hundreds of processes, each of which would compile the same sources again.
+process.env.NODE_COMPILE_CACHE ??= join(import.meta.dirname, '.onetrip/compile-cache')
+
+/** For a machine with a load of ten per core; vitest itself gives a second. */
+const expectOptions = { poll: { timeout: 60_000 } }
 
 export default defineConfig({
   test: {
@@ -20,9 +25,9 @@ export default defineConfig({
           exclude: [
             '**/node_modules/**',
             '**/.onetrip/**',
-            '**/*.{redis,cluster,browser,compose}.test.ts',
+            '**/*.{redis,slow,cluster,browser,compose}.test.ts',
           ],
-          testTimeout: 30_000,
+          testTimeout: 60_000,
         },
       },
       {
@@ -32,8 +37,19 @@ export default defineConfig({
           include: ['**/*.redis.test.ts'],
           exclude: ['**/node_modules/**', '**/.onetrip/**'],
           globalSetup: ['apps/stack/src/testing/build-redis.ts'],
-          testTimeout: 60_000,
-          hookTimeout: 60_000,
+          testTimeout: 120_000,
+          hookTimeout: 120_000,
+        },
+      },
+      {
+        test: {
+          name: 'slow',
+          expect: expectOptions,
+          include: ['**/*.slow.test.ts'],
+          exclude: ['**/node_modules/**', '**/.onetrip/**'],
+          globalSetup: ['apps/stack/src/testing/build-redis.ts'],
+          testTimeout: 300_000,
+          hookTimeout: 120_000,
         },
       },
       {
@@ -43,8 +59,8 @@ export default defineConfig({
           include: ['**/*.cluster.test.ts'],
           exclude: ['**/node_modules/**', '**/.onetrip/**'],
           globalSetup: ['apps/stack/src/testing/build-redis.ts'],
-          testTimeout: 60_000,
-          hookTimeout: 60_000,
+          testTimeout: 120_000,
+          hookTimeout: 120_000,
         },
       },
       {
@@ -57,8 +73,8 @@ export default defineConfig({
             'apps/stack/src/testing/build-redis.ts',
             'apps/stack/src/testing/find-chromium.ts',
           ],
-          testTimeout: 60_000,
-          hookTimeout: 60_000,
+          testTimeout: 120_000,
+          hookTimeout: 120_000,
         },
       },
       {
@@ -72,8 +88,8 @@ export default defineConfig({
             'packages/session-store/test/{janitor,prefix,races,store,unexpected}.redis.test.ts',
           ],
           globalSetup: ['apps/stack/src/testing/build-redis.ts'],
-          testTimeout: 60_000,
-          hookTimeout: 60_000,
+          testTimeout: 120_000,
+          hookTimeout: 120_000,
         },
       },
       {
@@ -82,7 +98,7 @@ export default defineConfig({
           expect: expectOptions,
           include: ['apps/api/faults/*.fault.ts', 'load/faults/*.fault.ts'],
           globalSetup: ['apps/stack/src/testing/build-redis.ts'],
-          testTimeout: 60_000,
+          testTimeout: 120_000,
         },
       },
       {

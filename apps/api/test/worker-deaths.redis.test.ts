@@ -83,7 +83,7 @@ test('killed workers leave no client waiting, and no socket open in the primary'
     REDIS_URL: `unix://${redis.socket}`,
   })
   const socketsBefore = openSockets(primary.pid)
-  const KILLS = 6
+  const KILLS = 4
   let done = false
   let waiting = 0
   let answers = 0
