@@ -285,7 +285,7 @@ test('a node of the target that is killed on the way: it says so, and the next r
   })
   await node?.restart()
   await expect
-    .poll(async () => (await run(...fromTo(), '--offline')).stdout, { timeout: 60_000 })
+    .poll(async () => (await run(...fromTo(), '--offline')).stdout)
     .toContain('The source holds no sessions any more')
   const after = await targetStore()
   const users = await Promise.all(sessions.map(({ token }) => after.checkToken(token)))
