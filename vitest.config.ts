@@ -1,16 +1,21 @@
+import { join } from 'node:path'
 import { defineConfig } from 'vitest/config'
 
 // A file's suffix says what its tests need:
 //   *.test.ts           only Node
 //   *.redis.test.ts     a Redis built by apps/server-build
-//   *.cluster.test.ts   several Redis servers        (npm run test:cluster)
-//   *.fault.ts          a Redis, and some minutes    (npm run test:faults)
-//   *.compose.test.ts   a Docker engine              (npm run test:compose)
-//   *.browser.test.ts   Chromium and a Redis         (npm run test:browser)
+//   *.slow.test.ts      a Redis, and together minutes (npm run test:slow)
+//   *.cluster.test.ts   several Redis servers         (npm run test:cluster)
+//   *.fault.ts          a Redis, and some minutes     (npm run test:faults)
+//   *.compose.test.ts   a Docker engine               (npm run test:compose)
+//   *.browser.test.ts   Chromium and a Redis          (npm run test:browser)
 // npm test runs the first two.
 
-/** Vitest's default of one second is too short on a busy machine. */
-const expectOptions = { poll: { timeout: 30_000 } }
+// Tests start hundreds of processes, each of which would compile the same sources again.
+process.env.NODE_COMPILE_CACHE ??= join(import.meta.dirname, '.onetrip/compile-cache')
+
+/** Enough for a machine with a load of ten per core. Vitest's default is one second. */
+const expectOptions = { poll: { timeout: 60_000 } }
 
 export default defineConfig({
   test: {
@@ -24,9 +29,9 @@ export default defineConfig({
           exclude: [
             '**/node_modules/**',
             '**/.onetrip/**',
-            '**/*.{redis,cluster,browser,compose}.test.ts',
+            '**/*.{redis,slow,cluster,browser,compose}.test.ts',
           ],
-          testTimeout: 30_000,
+          testTimeout: 60_000,
         },
       },
       {
@@ -36,8 +41,19 @@ export default defineConfig({
           include: ['**/*.redis.test.ts'],
           exclude: ['**/node_modules/**', '**/.onetrip/**'],
           globalSetup: ['apps/stack/src/testing/build-redis.ts'],
-          testTimeout: 60_000,
-          hookTimeout: 60_000,
+          testTimeout: 120_000,
+          hookTimeout: 120_000,
+        },
+      },
+      {
+        test: {
+          name: 'slow',
+          expect: expectOptions,
+          include: ['**/*.slow.test.ts'],
+          exclude: ['**/node_modules/**', '**/.onetrip/**'],
+          globalSetup: ['apps/stack/src/testing/build-redis.ts'],
+          testTimeout: 300_000,
+          hookTimeout: 120_000,
         },
       },
       {
@@ -47,8 +63,8 @@ export default defineConfig({
           include: ['**/*.cluster.test.ts'],
           exclude: ['**/node_modules/**', '**/.onetrip/**'],
           globalSetup: ['apps/stack/src/testing/build-redis.ts'],
-          testTimeout: 60_000,
-          hookTimeout: 60_000,
+          testTimeout: 120_000,
+          hookTimeout: 120_000,
         },
       },
       {
@@ -61,8 +77,8 @@ export default defineConfig({
             'apps/stack/src/testing/build-redis.ts',
             'apps/stack/src/testing/find-chromium.ts',
           ],
-          testTimeout: 60_000,
-          hookTimeout: 60_000,
+          testTimeout: 120_000,
+          hookTimeout: 120_000,
         },
       },
       {
@@ -76,8 +92,8 @@ export default defineConfig({
             'packages/session-store/test/{janitor,prefix,races,store,unexpected}.redis.test.ts',
           ],
           globalSetup: ['apps/stack/src/testing/build-redis.ts'],
-          testTimeout: 60_000,
-          hookTimeout: 60_000,
+          testTimeout: 120_000,
+          hookTimeout: 120_000,
         },
       },
       {
@@ -86,7 +102,7 @@ export default defineConfig({
           expect: expectOptions,
           include: ['apps/api/faults/*.fault.ts', 'load/faults/*.fault.ts'],
           globalSetup: ['apps/stack/src/testing/build-redis.ts'],
-          testTimeout: 60_000,
+          testTimeout: 120_000,
         },
       },
       {

@@ -104,9 +104,7 @@ describe.skipIf(!installed)('a real Prometheus with our configuration, on real A
 
   test('finds both variants and evaluates every rule', async () => {
     await expect
-      .poll(async () => (await query('up')).map(({ metric, value }) => [metric.job, value[1]]), {
-        timeout: 15_000,
-      })
+      .poll(async () => (await query('up')).map(({ metric, value }) => [metric.job, value[1]]))
       .toEqual(
         expect.arrayContaining([
           ['api', '1'],
@@ -114,9 +112,7 @@ describe.skipIf(!installed)('a real Prometheus with our configuration, on real A
         ]),
       )
     await expect
-      .poll(async () => (await rules()).filter(({ health }) => health !== 'ok'), {
-        timeout: 15_000,
-      })
+      .poll(async () => (await rules()).filter(({ health }) => health !== 'ok'))
       .toEqual([])
   })
 
@@ -127,13 +123,10 @@ describe.skipIf(!installed)('a real Prometheus with our configuration, on real A
     expect(expected.length).toBeGreaterThan(20)
     for (const expr of dashboardQueries()) await query(expr)
     await expect
-      .poll(
-        async () => {
-          const counts = await Promise.all(expected.map(async (expr) => (await query(expr)).length))
-          return expected.filter((_, index) => counts[index] === 0)
-        },
-        { timeout: 20_000 },
-      )
+      .poll(async () => {
+        const counts = await Promise.all(expected.map(async (expr) => (await query(expr)).length))
+        return expected.filter((_, index) => counts[index] === 0)
+      })
       .toEqual([])
   })
 

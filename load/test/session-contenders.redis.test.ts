@@ -15,7 +15,7 @@ const waiting = (command: string, clients: number) =>
       const blocked = new RegExp(`flags=b\\w* .*cmd=${command} `, 'g')
       expect(list.match(blocked)).toHaveLength(clients)
     },
-    { timeout: 20_000 },
+    { timeout: 60_000 },
   )
 
 test('connect-redis: a view needs three round trips', async () => {

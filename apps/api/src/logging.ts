@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import { type FastifyReply, type FastifyRequest, LogController } from 'fastify'
-import type { LoggerOptions } from 'pino'
+import { type LoggerOptions, pino } from 'pino'
 
 /**
  * Logs JSON lines; in a terminal, formatted text.
@@ -26,6 +26,34 @@ export function loggerOptions(level: string, terminal: boolean): LoggerOptions {
     },
     ...(terminal && { transport: { target: 'pino-pretty' } }),
   }
+}
+
+/** Time limit for the last lines when the process exits. */
+const MAX_FLUSH_MS = 1_000
+
+/**
+ * Standard output, as pino writes to it by default. A reader that has stopped or exited does not prevent the process
+ * from exiting: sonic-boom would retry forever.
+ */
+export function standardOutput() {
+  let flushUntil = Number.POSITIVE_INFINITY
+  const stream = pino.destination({
+    dest: 1,
+    sync: false,
+    retryEAGAIN: () => performance.now() < flushUntil,
+  })
+  const flushSync = stream.flushSync.bind(stream)
+  stream.flushSync = () => {
+    flushUntil = performance.now() + MAX_FLUSH_MS
+    try {
+      flushSync()
+    } catch {
+      // Nobody reads these lines.
+    } finally {
+      flushUntil = Number.POSITIVE_INFINITY
+    }
+  }
+  return stream
 }
 
 /** Valid request ids of clients. They appear in logs and headers. */

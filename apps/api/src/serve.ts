@@ -15,7 +15,7 @@ import { type AppOptions, buildApp } from './app.ts'
 import { type Authenticator, trustingAuthenticator } from './authenticator.ts'
 import { type Config, loadConfig } from './config.ts'
 import { defaultLimits } from './limits.ts'
-import { loggerOptions } from './logging.ts'
+import { loggerOptions, standardOutput } from './logging.ts'
 import { pollRedis } from './metrics/redis-poller.ts'
 import { createRegistry } from './metrics/registry.ts'
 import { configuredStore } from './migration/stores.ts'
@@ -123,6 +123,7 @@ async function serveFromThisProcess(
     deadlineMs: config.REDIS_DEADLINE_MS,
   })
   const registry = createRegistry()
+  const terminal = process.stdout.isTTY
   const tracing = await configuredTracing(config, ({ message }) =>
     app.log.warn({ reason: message }, 'traces cannot be exported'),
   )
@@ -143,7 +144,10 @@ async function serveFromThisProcess(
     serverFacts: config.NODE_ENV !== 'production',
     reportFile: config.REPORT_FILE,
     demoSocket: config.DEMO_SOCKET,
-    logger: loggerOptions(config.LOG_LEVEL, process.stdout.isTTY),
+    logger: {
+      ...loggerOptions(config.LOG_LEVEL, terminal),
+      ...(!terminal && { stream: standardOutput() }),
+    },
     logRequests: config.LOG_REQUESTS,
     limits: {
       connections: config.MAX_CONNECTIONS,

@@ -7,13 +7,13 @@ import { onTestFinished } from 'vitest'
 import { secret } from './support.ts'
 
 // The real entry file, run by plain Node: vitest compiles types differently.
-const apiProgram = fileURLToPath(new URL('../src/server.ts', import.meta.url))
+export const apiProgram = fileURLToPath(new URL('../src/server.ts', import.meta.url))
 
 /** Long timeouts, so that responses do not depend on the load of the machine. */
 const longTimeouts = { REDIS_DEADLINE_MS: '60000', MAX_EVENT_LOOP_DELAY_MS: '0' }
 
 /** Default settings with a free port, overridden by `settings`. */
-const apiEnvironment = (settings: Record<string, string>) => ({
+export const apiEnvironment = (settings: Record<string, string>) => ({
   ...process.env,
   NODE_ENV: 'development',
   PORT: '0',
@@ -38,7 +38,7 @@ export const startApiProcess = (
     args: [program],
     env: apiEnvironment(settings),
     ready: /listening at http/,
-    readyTimeoutMs: 45_000, // for a busy machine
+    readyTimeoutMs: 100_000, // less than the time limit of a test
     ...options,
   })
 

@@ -202,7 +202,7 @@ test('a stopped Redis: 503 within the deadline with the flags of the error, then
     expect(alive.statusCode).toBe(200)
     own.program.signal('SIGKILL')
     await own.restart()
-    await expect.poll(async () => (await view()).statusCode, { timeout: 15_000 }).not.toBe(503)
+    await expect.poll(async () => (await view()).statusCode).not.toBe(503)
   } finally {
     await own.stop()
   }

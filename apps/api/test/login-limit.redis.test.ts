@@ -81,8 +81,8 @@ test('rejected attempts send nothing to Redis', async () => {
 test('attempts are accepted again after the window', async () => {
   const app = await appWith({ perUser: 1, perAddress: 1, windowSeconds: 1 })
   const status = async () => (await attempt(app, { user: 'ada' })).statusCode
-  await expect.poll(status, { interval: 1, timeout: 10_000 }).toBe(429)
-  await expect.poll(status, { timeout: 10_000 }).toBe(200)
+  await expect.poll(status, { interval: 1 }).toBe(429)
+  await expect.poll(status).toBe(200)
 })
 
 test('without limits no attempt is counted', async () => {

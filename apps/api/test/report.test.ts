@@ -55,6 +55,9 @@ test('answers 304 until the page changes', async () => {
   expect(
     (await get(app, { 'if-none-match': '"x"', 'if-modified-since': changed })).statusCode,
   ).toBe(200)
+  // A reload past all caches, and what fetch makes of a condition without Cache-Control.
+  const reload = { 'if-none-match': etag, 'cache-control': 'no-cache' }
+  expect((await get(app, reload)).statusCode).toBe(200)
   await writeFile(file, page('two()'))
   await utimes(file, new Date(), new Date(Date.now() + 5_000))
   const renewed = await get(app, { 'if-none-match': etag })

@@ -285,7 +285,7 @@ test('if a target node is killed, the command reports it, and the next run conti
   })
   await node?.restart()
   await expect
-    .poll(async () => (await run(...fromTo(), '--offline')).stdout, { timeout: 60_000 })
+    .poll(async () => (await run(...fromTo(), '--offline')).stdout)
     .toContain('The source has no more sessions')
   const after = await targetStore()
   const users = await Promise.all(sessions.map(({ token }) => after.checkToken(token)))

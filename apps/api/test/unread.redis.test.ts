@@ -190,27 +190,27 @@ test('a response that was sent is no longer in flight, in a pipeline or alone', 
   expect(new Set(statuses())).toEqual(new Set(['HTTP/1.1 200']))
 })
 
-test.each([
-  ['does not read large responses', get(LARGE).repeat(50)],
-  ['does not read small responses', get(SMALL).repeat(5_000)],
-  ['has sent half a head', `${get('/healthz')}GET /hea`],
-  [
-    'has sent half a body',
-    `${get('/healthz')}POST /login HTTP/1.1\r\nhost: a\r\ncontent-type: application/json\r\ncontent-length: 10\r\n\r\n{`,
-  ],
-])('SIGTERM: the process exits with 0 in time although a client %s', async (_what, bytes) => {
-  const redis = await redisForThisTest()
-  const { api, url } = await apiProcessForThisTest({
-    REDIS_URL: `unix://${redis.socket}`,
-    SHUTDOWN_GRACE_MS: '60000',
+const unfinished = {
+  'does not read large responses': get(LARGE).repeat(50),
+  'does not read small responses': get(SMALL).repeat(5_000),
+  'has sent half a head': `${get('/healthz')}GET /hea`,
+  'has sent half a body': `${get('/healthz')}POST /login HTTP/1.1\r\nhost: a\r\ncontent-type: application/json\r\ncontent-length: 10\r\n\r\n{`,
+}
+
+test('SIGTERM: the process exits with 0 although a client does not read, or has sent half a request', async () => {
+  // One process for each, all at the same time: mostly they wait for their clients.
+  const endings = Object.entries(unfinished).map(async ([client, bytes]) => {
+    const { api, url } = await apiProcessForThisTest({
+      REDIS_URL: `unix://${server.socket}`,
+      SHUTDOWN_GRACE_MS: '60000', // after which it would exit with 1
+    })
+    const socket = await connectTo(Number(new URL(url).port))
+    socket.write(bytes)
+    await once(socket, 'readable')
+    api.signal('SIGTERM')
+    expect(await api.exited, client).toEqual({ code: 0, signal: null })
   })
-  const socket = await connectTo(Number(new URL(url).port))
-  socket.write(bytes)
-  await once(socket, 'readable')
-  const told = performance.now()
-  api.signal('SIGTERM')
-  expect(await api.exited).toEqual({ code: 0, signal: null })
-  expect(performance.now() - told).toBeLessThan(30_000)
+  await Promise.all(endings)
 })
 
 test('closing keeps connections open while a request waits for Redis', async () => {

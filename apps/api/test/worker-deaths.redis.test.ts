@@ -83,7 +83,7 @@ test('after workers are killed, no client waits and no socket is left in the pri
     REDIS_URL: `unix://${redis.socket}`,
   })
   const socketsBefore = openSockets(primary.pid)
-  const KILLS = 6
+  const KILLS = 4
   let done = false
   let waiting = 0
   let answers = 0

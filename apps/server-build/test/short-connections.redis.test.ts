@@ -141,7 +141,7 @@ describe.runIf(linux && strace)(`system calls of the main thread${hasStrace}`, (
     const ends = waitsUntilWoken(calls)
     expect(ends).toHaveLength(50)
     // A cycle may take longer than 2 ms if other programs use the cores.
-    expect(ends.filter((waits) => waits.length > 0).length).toBeGreaterThan(40)
+    expect(ends.filter((waits) => waits.length > 0).length).toBeGreaterThan(10)
     for (const timeout of ends.flat()) {
       expect(timeout).toBeGreaterThanOrEqual(0)
       expect(timeout).toBeLessThanOrEqual(2)

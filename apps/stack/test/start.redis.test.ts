@@ -1,28 +1,12 @@
-import { readFile, writeFile } from 'node:fs/promises'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { setTimeout as delay } from 'node:timers/promises'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { freePorts } from '../src/ports.ts'
 import { isAlive } from '../src/processes.ts'
 import { filesIn, processesOf, temporaryFolder } from '../src/testing/folders.ts'
-import { runStart } from '../src/testing/programs.ts'
 import { redisForThisTest } from '../src/testing/redis.ts'
-import { clientOf, eventsUntil, input } from './support/demo.ts'
 import { listening } from './support/listening.ts'
-import {
-  expectNothingLeft,
-  portOptions,
-  processesWith,
-  refused,
-  type Started,
-  sh,
-  started,
-} from './support/start.ts'
-
-async function childrenOf(parent: number): Promise<number[]> {
-  const text = await readFile(`/proc/${parent}/task/${parent}/children`, 'utf8')
-  return text.split(' ').filter(Boolean).map(Number)
-}
+import { expectNothingLeft, refused, sh, started } from './support/start.ts'
 
 describe('npm start', () => {
   test('the three example commands work, and Ctrl-C leaves no process or file', async () => {
@@ -114,72 +98,6 @@ describe('npm start', () => {
     expect(await stack.exited).toEqual({ code: 0, signal: null })
     await expectNothingLeft(stack)
     expect(isAlive(theirs.program.pid)).toBe(true)
-  })
-})
-
-/** Starts a race on the demo service of a stack. Resolves after its first sample. */
-async function racing({ state }: Started) {
-  const demo = clientOf(join(state, 'run', 'demo.sock'))
-  const seen = eventsUntil(demo.events(), 'sample', 'failed')
-  expect((await demo.send('POST', '/race', input)).status).toBe(202)
-  expect((await seen).at(-1)?.name).toBe('sample')
-}
-
-describe('the race of npm start', () => {
-  test('Ctrl-C during a race leaves no process, nor does a second Ctrl-C', async () => {
-    const stack = await started()
-    await racing(stack)
-    stack.signal('SIGINT')
-    expect(await stack.exited).toEqual({ code: 0, signal: null })
-    await expectNothingLeft(stack)
-
-    const impatient = await started({}, stack)
-    await racing(impatient)
-    impatient.signal('SIGINT')
-    await delay(600) // within half a second, signals count as one Ctrl-C
-    impatient.signal('SIGINT')
-    await impatient.exited
-    await expect.poll(() => processesOf(impatient.state)).toEqual([])
-  })
-
-  test.for(['the demo service', 'npm start'] as const)(
-    'if %s is killed during a race, the APIs of its lanes exit, too',
-    async (who) => {
-      const stack = await started()
-      await racing(stack)
-      const [demo] = await processesWith(stack.state, 'src/demo.ts')
-      const lanes = await childrenOf(demo ?? 0)
-      expect(lanes.length).toBeGreaterThanOrEqual(3) // two APIs and the load generator
-      process.kill(who === 'npm start' ? stack.pid : (demo ?? 0), 'SIGKILL')
-      await stack.exited
-      await expect.poll(() => lanes.filter(isAlive)).toEqual([])
-      if (who === 'npm start') {
-        // Its Redis and APIs are still running; the next start would list them.
-        for (const pid of await processesOf(stack.state)) process.kill(pid, 'SIGKILL')
-        return
-      }
-      expect(stack.output.join('\n')).toContain('the demo service exited unexpectedly (SIGKILL)')
-      await expectNothingLeft(stack)
-    },
-  )
-
-  test.for([{ RACE: 'off' }, {}] as const)('can be turned off (%j)', async (env) => {
-    const state = await temporaryFolder()
-    const ports = await freePorts(3)
-    const off = 'RACE' in env ? [] : ['--no-race']
-    const args = [...portOptions(ports), ...off]
-    await runStart({ state, args, until: /^\s*Stop /, env })
-    expect(await processesWith(state, 'src/demo.ts')).toEqual([])
-    const answer = await fetch(`http://127.0.0.1:${ports[0]}/demo`)
-    expect(await answer.json()).toMatchObject({ race: null, why: expect.any(String) })
-  })
-
-  test('is available from both APIs', async () => {
-    const { record } = await started()
-    for (const { url } of record.apis) {
-      const { race } = (await (await fetch(`${url}/demo`)).json()) as { race: unknown }
-      expect(race).toMatchObject({ rounds: 5, distancesMs: [0, 0.3, 1, 5, 48] })
-    }
   })
 })
 

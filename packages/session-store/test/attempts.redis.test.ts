@@ -21,6 +21,7 @@ async function storeForThisTest(strategy: StrategyName, keys = documentKeys) {
     keys,
     tokens: { secrets: ['x'.repeat(32)], clock: () => now * 1000 },
     janitor: false,
+    deadlineMs: 20_000,
   })
   onTestFinished(() => store.close())
   await store.ready()

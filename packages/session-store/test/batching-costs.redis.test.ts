@@ -10,6 +10,7 @@ async function storeBy(strategy: StrategyName) {
     strategy,
     tokens: { secrets: ['a-secret-for-tests-a-secret-for-tests'] },
     janitor: false,
+    deadlineMs: 20_000,
   })
   onTestFinished(() => store.close())
   await store.ready()

@@ -18,7 +18,7 @@ let servers: TestCluster
 
 beforeAll(async () => {
   servers = await testCluster({ config: { appendfsync: 'always' } })
-}, 60_000)
+})
 
 afterAll(() => servers.stop())
 
@@ -150,9 +150,7 @@ describe.each(strategies)('%s', (strategy) => {
 
     await killed?.restart()
     await expect
-      .poll(() => store.popularItems(100).then((found) => found.length, codeOf), {
-        timeout: 40_000,
-      })
+      .poll(() => store.popularItems(100).then((found) => found.length, codeOf))
       .toBe(items.length)
     const counts = new Map((await store.popularItems(100)).map(({ item, views }) => [item, views]))
     for (const [index, item] of items.entries()) {

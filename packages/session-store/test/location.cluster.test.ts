@@ -178,7 +178,8 @@ test('when a node is down, the others serve, and the error names it', async () =
 
 test('when a node is paused, only its connection is closed, and calls to other nodes do not wait', async () => {
   const stopped = servers.nodes[2]
-  const store = storeAt({ deadlineMs: 400 })
+  const deadlineMs = 1_000 // for the nodes that answer, on a busy machine
+  const store = storeAt({ deadlineMs })
   await store.ready()
   const { token } = await loginOn(store, 0)
   let lost = 0
@@ -193,7 +194,7 @@ test('when a node is paused, only its connection is closed, and calls to other n
       (error: { code: string }) => error.code,
     )
   expect(await view(2)).toBe('ONETRIP_OUTCOME_UNKNOWN')
-  const states = await store.ping(300)
+  const states = await store.ping(deadlineMs)
   expect(states.filter(({ error }) => error).map(({ node }) => node)).toEqual([
     `127.0.0.1:${stopped?.port}`,
   ])
@@ -206,8 +207,8 @@ test('when a node is paused, only its connection is closed, and calls to other n
   expect(seen).toEqual(new Set(['served']))
   expect(lost).toBe(1)
   // The node accepts the new connection but never replies, so waiting updates are not sent.
-  for (let turn = 0; turn < 20; turn++) {
-    expect((await store.ping(350)).flatMap(({ error }) => error ?? [])).toMatchObject([
+  for (let turn = 0; turn < 5; turn++) {
+    expect((await store.ping(deadlineMs - 200)).flatMap(({ error }) => error ?? [])).toMatchObject([
       { code: 'ONETRIP_NOT_SENT' },
     ])
   }

@@ -13,7 +13,7 @@ const server = redisOfThisFile()
 
 async function storeBy(strategy: StrategyName) {
   const url = `unix://${server.socket}`
-  const store = createSessionStore({ url, strategy, tokens, janitor: false })
+  const store = createSessionStore({ url, strategy, tokens, janitor: false, deadlineMs: 20_000 })
   onTestFinished(() => store.close())
   await store.ready()
   return store

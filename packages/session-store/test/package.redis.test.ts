@@ -120,7 +120,7 @@ test.each(['ioredis', 'ioredis-5'])(
           cwd: project,
           env,
           ready: /127\.0\.0\.1|port: \d+/,
-          readyTimeoutMs: 45_000,
+          readyTimeoutMs: 100_000,
         })
         expect(await program.stop()).toEqual({ code: 0, signal: null })
       }

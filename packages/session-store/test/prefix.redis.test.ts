@@ -119,7 +119,7 @@ test.each([5, null, 'a{b}', '{', 'a\n', '\ud800', 'x'.repeat(129)])('%j is refus
   expect(() => storeForThisTest(options)).toThrow('prefix must be a string')
 })
 
-test('in a cluster, the keys are on all nodes', { timeout: 60_000 }, async () => {
+test('in a cluster, the keys are on all nodes', async () => {
   const nodes = await testCluster()
   onTestFinished(() => nodes.stop())
   const client = createCluster(nodes.nodes.map(({ port }) => ({ host: '127.0.0.1', port })))

@@ -45,7 +45,11 @@ export async function storeOn(
 ): Promise<SessionStore> {
   const secrets = ['a-secret-for-tests-a-secret-for-tests']
   const tokens = { secrets, clock: () => clock.ms }
-  const store = createSessionStore({ url: `unix://${socket}`, tokens, janitor: false, ...options })
+  const url = `unix://${socket}`
+  const store = createSessionStore({
+    ...{ url, tokens, janitor: false, deadlineMs: 20_000 },
+    ...options,
+  })
   onTestFinished(() => store.close())
   await store.ready()
   return store

@@ -10,7 +10,7 @@ let servers: TestCluster
 
 beforeAll(async () => {
   servers = await testCluster()
-}, 60_000)
+})
 
 afterAll(() => servers.stop())
 
@@ -26,6 +26,7 @@ async function storeForThisTest(clock: Clock) {
     keys,
     tokens: { secrets, clock: () => clock.ms },
     janitor: false,
+    deadlineMs: 20_000,
   })
   onTestFinished(async () => {
     await store.close()

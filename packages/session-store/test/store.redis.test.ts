@@ -23,7 +23,8 @@ describe.each(strategyNames)('%s', (strategy) => {
 
   beforeAll(async () => {
     const tokens = { secrets, clock: () => now }
-    store = createSessionStore({ url: `unix://${server.socket}`, strategy, tokens, janitor: false })
+    const url = `unix://${server.socket}`
+    store = createSessionStore({ url, strategy, tokens, janitor: false, deadlineMs: 20_000 })
     await store.ready()
   })
 
@@ -150,7 +151,7 @@ describe.each([
   test.each(strategyNames)('%s: concurrent sessions match a plain model', async (strategy) => {
     let now = 0
     const tokens = { secrets, clock: () => now }
-    const options = { url: `unix://${server.socket}`, strategy, keys, tokens }
+    const options = { url: `unix://${server.socket}`, strategy, keys, tokens, deadlineMs: 20_000 }
     const idleSeconds = Number.POSITIVE_INFINITY
     const store = createSessionStore({ ...options, idleSeconds, janitor: false })
     onTestFinished(() => store.close())

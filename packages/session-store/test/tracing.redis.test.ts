@@ -16,6 +16,7 @@ async function storeForThisTest(options: Partial<SessionStoreOptions> = {}) {
     url: `unix://${server.socket}`,
     tokens: { secrets: ['a-secret-for-tests-a-secret-for-tests'] },
     janitor: false,
+    deadlineMs: 20_000,
     ...options,
   })
   onTestFinished(() => store.close())

@@ -26,6 +26,7 @@ describe.each([
       idleSeconds: 100,
       maxSessionsPerUser: 1_000,
       janitor: false,
+      deadlineMs: 20_000,
       tokens: { secrets, clock: () => now },
     })
     await store.ready()

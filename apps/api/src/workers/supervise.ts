@@ -2,7 +2,7 @@ import { availableParallelism } from 'node:os'
 import closeWithGrace from 'close-with-grace'
 import { pino } from 'pino'
 import type { Config } from '../config.ts'
-import { loggerOptions } from '../logging.ts'
+import { loggerOptions, standardOutput } from '../logging.ts'
 import { Supervisor } from './supervisor.ts'
 
 /** Number of processes that `WORKERS` asks for. */
@@ -19,7 +19,9 @@ const MARGIN_MS = 1_000
  * @throws Error with the reason of the first worker that cannot start.
  */
 export async function supervise(config: Config, workers: number): Promise<void> {
-  const log = pino(loggerOptions(config.LOG_LEVEL, process.stdout.isTTY))
+  const terminal = process.stdout.isTTY
+  const options = loggerOptions(config.LOG_LEVEL, terminal)
+  const log = terminal ? pino(options) : pino(options, standardOutput())
   const graceMs = config.SHUTDOWN_DRAIN_MS + config.SHUTDOWN_GRACE_MS + MARGIN_MS
   const supervisor = new Supervisor({ workers, graceMs, log })
   // No time limit here: the supervisor kills workers after `graceMs`.

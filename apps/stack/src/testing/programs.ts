@@ -38,7 +38,7 @@ export async function startTested(path: string, options: RunOptions): Promise<Te
     args: [path, ...options.args],
     env: cleanEnv(options.state, options.env ?? {}),
     ready: options.until,
-    readyTimeoutMs: 50_000,
+    readyTimeoutMs: 110_000, // less than a test may take
     onLine: (line) => output.push(line),
   })
   return Object.assign(program, { output })

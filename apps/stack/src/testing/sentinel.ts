@@ -75,7 +75,7 @@ export async function testSentinels(options: { password?: string } = {}): Promis
     )
   }
   const linked = async () => (await replica.admin.info('replication')).includes('link_status:up')
-  if (!(await until(async () => (await linked()) && (await agree()), { timeoutMs: 30_000 }))) {
+  if (!(await until(async () => (await linked()) && (await agree()), { timeoutMs: 90_000 }))) {
     throw new Error('the sentinels do not agree')
   }
 

@@ -26,7 +26,7 @@ async function example(file: string, socket: string) {
       SESSION_SECRET: SECRET,
     },
     ready: /127\.0\.0\.1|port: \d+/,
-    readyTimeoutMs: 45_000,
+    readyTimeoutMs: 100_000,
   })
   onTestFinished(() => program.stop().then(() => undefined))
   const lines = program.lastLines.join('\n')

@@ -18,7 +18,7 @@ async function example(file: string, name: string) {
       SESSION_SECRET: 'a-secret-for-tests-a-secret-for-tests',
     },
     ready: /127\.0\.0\.1|port: \d+/,
-    readyTimeoutMs: 45_000,
+    readyTimeoutMs: 100_000,
   })
   onTestFinished(() => program.stop().then(() => undefined))
   const port = /(?:127\.0\.0\.1:|port: )(\d+)/.exec(program.lastLines.join('\n'))?.[1]
