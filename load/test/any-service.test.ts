@@ -119,7 +119,7 @@ test.for([
     /http has no metric "p98"\. Its metrics are/,
   ],
   ['a percentage as a threshold', ['/', '--threshold=10'], /is not a threshold such as 'p99<5'/],
-  ['no path and no method', ['/'], /For any other HTTP service add --method GET/],
+  ['no path and no method', ['/'], /For any other HTTP service, add --method GET/],
 ] as const)('rejects %s', async ([, [path, ...args], message]) => {
   const { code, text } = await load('--url', `${url}${path}`, ...args)
   expect([code, text]).toEqual([1, expect.stringMatching(message)])
