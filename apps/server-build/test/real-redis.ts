@@ -100,6 +100,17 @@ export async function callsDuring(
   return (await readFile(output, 'utf8')).split('\n').filter((line) => line.includes('('))
 }
 
+/** The calls of some names that the main thread of a process makes, in order, while `work` runs. */
+export async function mainThreadCalls(
+  pid: number,
+  names: string,
+  work: () => Promise<unknown>,
+): Promise<string[]> {
+  const output = join(await temporaryFolder(), 'calls')
+  await underStrace(['-e', `trace=${names}`, '-o', output, '-p', String(pid)], work)
+  return (await readFile(output, 'utf8')).split('\n')
+}
+
 /** How often a thread makes each system call while `work` runs, by the call's name. */
 export async function callCounts(
   thread: number,
