@@ -6,6 +6,7 @@ import { fileURLToPath } from 'node:url'
 import { listOf } from '@onetrip/stack/parsers.ts'
 import { places } from '@onetrip/stack/places.ts'
 import { messageOf, Problem } from '@onetrip/stack/problem.ts'
+import { endWithThisProcess } from '@onetrip/stack/program.ts'
 import { print } from '@onetrip/stack/terminal.ts'
 import { Command, Option } from 'commander'
 import type { Invocation } from './command.ts'
@@ -90,6 +91,7 @@ async function runOne(
   const flags = preset === 'quick' || (preset === 'full' && experiment.full) ? [`--${preset}`] : []
   const args = [cli, experiment.name, ...flags, '--json', file, '--no-report']
   const child = spawn(process.execPath, [...process.execArgv, ...args], { stdio: 'inherit' })
+  endWithThisProcess(child)
   const pass = (signal: NodeJS.Signals) => void child.kill(signal)
   for (const signal of signals) process.on(signal, pass)
   const [code] = await once(child, 'exit')

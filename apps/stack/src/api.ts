@@ -15,8 +15,6 @@ export interface CommonApiOptions {
   sessionSecret: string
   /** Settings that win over those of this process's environment. */
   env?: NodeJS.ProcessEnv
-  /** As of `launch`. */
-  sameGroup?: boolean
   /** Cancels the start. */
   signal?: AbortSignal
 }
@@ -86,7 +84,6 @@ export async function startApi(options: ApiOptions): Promise<Program> {
     },
     ready: (signal) => until(() => isReady(apiUrl(host, port), signal), { signal }),
     readyTimeoutMs: 30_000,
-    sameGroup: options.sameGroup,
     signal: options.signal,
     onLine: options.onLine,
   })

@@ -32,11 +32,6 @@ export interface LaunchOptions {
   cwd?: string
   /** Whether standard input is a pipe, which ends when this process does. Default: no input. */
   input?: boolean
-  /**
-   * Whether it stays in the process group of this process, for a process that leads one: whoever started
-   * that one can then end all of them. Default: a group of its own.
-   */
-  sameGroup?: boolean | undefined
   /** Whether standard error goes straight to the user, for a program that shows its progress there. */
   showErrors?: boolean
   /** What ends it when SIGTERM does not. Default SIGKILL, after which nothing can be cleaned up. */
@@ -50,21 +45,36 @@ const KEPT_LINES = 40
 /** The programs that run, and the signal that kills each. */
 const running = new Map<ChildProcess, NodeJS.Signals>()
 
-// The last resort when this process ends without having stopped its programs, as after an exception.
-process.on('exit', () => {
-  for (const child of running.keys()) child.kill('SIGTERM')
-})
-
 /** Kills every program that this process has started. */
 export function killPrograms(): void {
   for (const [child, signal] of running) child.kill(signal)
 }
 
+// Standard input ends without a line when the parent has ended. A stopped process needs SIGCONT to end.
+const GUARD = 'read -r line || { kill -TERM "$1"; kill -CONT "$1"; }'
+
 /**
- * Starts a program without waiting for it. If it cannot be run, its last line says why.
+ * Ends a child process by SIGTERM when this process ends without having stopped it, also by SIGKILL or an
+ * exception. For this, a shell waits until the pipe from this process is closed.
+ */
+export function endWithThisProcess(child: ChildProcess): void {
+  if (child.pid === undefined) return
+  const guard = spawn('/bin/sh', ['-c', GUARD, 'sh', String(child.pid)], {
+    env: {},
+    stdio: ['pipe', 'ignore', 'ignore'],
+    detached: true, // Ctrl-C in a terminal does not reach it
+  })
+  guard.on('error', () => {}) // there is no shell
+  guard.stdin?.on('error', () => {}) // the guard has ended
+  child.once('exit', () => guard.stdin?.end('the child has ended\n'))
+}
+
+/**
+ * Starts a program without waiting for it. If it cannot be run, its last line says why. It ends when this
+ * process ends, see `endWithThisProcess`.
  *
- * By default it gets a process group of its own, so that Ctrl-C in a terminal reaches only the process that
- * started it, which then ends its programs in the right order.
+ * It has a process group of its own, so that Ctrl-C in a terminal reaches only the process that started it,
+ * which then ends its programs in the right order.
  */
 export function launch(options: LaunchOptions): Program {
   const { name, command, args, cwd, env = process.env, killSignal = 'SIGKILL' } = options
@@ -72,8 +82,9 @@ export function launch(options: LaunchOptions): Program {
     cwd,
     env,
     stdio: [options.input ? 'pipe' : 'ignore', 'pipe', options.showErrors ? 'inherit' : 'pipe'],
-    detached: !options.sameGroup,
+    detached: true,
   })
+  endWithThisProcess(child)
   const lastLines: string[] = []
   const { promise: exited, resolve: end } = Promise.withResolvers<Exit>()
   child.stdin?.on('error', () => {}) // the program has ended, see `exited`

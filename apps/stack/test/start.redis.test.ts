@@ -1,7 +1,7 @@
-import { readFile, writeFile } from 'node:fs/promises'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { freePorts } from '../src/ports.ts'
 import { isAlive } from '../src/processes.ts'
 import { filesIn, processesOf, temporaryFolder } from '../src/testing/folders.ts'
@@ -10,6 +10,7 @@ import { redisForThisTest } from '../src/testing/redis.ts'
 import { clientOf, eventsUntil, input } from './support/demo.ts'
 import { listening } from './support/listening.ts'
 import {
+  childrenOf,
   expectNothingLeft,
   portOptions,
   processesWith,
@@ -18,11 +19,6 @@ import {
   sh,
   started,
 } from './support/start.ts'
-
-async function childrenOf(parent: number): Promise<number[]> {
-  const text = await readFile(`/proc/${parent}/task/${parent}/children`, 'utf8')
-  return text.split(' ').filter(Boolean).map(Number)
-}
 
 describe('npm start', () => {
   test('the three lines that it prints work, and Ctrl-C leaves nothing', async () => {
@@ -85,6 +81,20 @@ describe('npm start', () => {
       await expectNothingLeft(stack)
     },
   )
+
+  test('when it is killed, its programs end, and the next start has the data', async () => {
+    const stack = await started()
+    const [login = '', view = ''] = stack.output.filter((line) => line.includes('curl '))
+    const token = (await sh(`${login}\necho "$TOKEN"`)).trim()
+    stack.signal('SIGKILL')
+    await stack.exited
+    await expect.poll(() => processesOf(stack.state)).toEqual([])
+    const again = await started({}, stack)
+    expect(JSON.parse(await sh(`TOKEN='${token}'\n${view}`))).toMatchObject({ user: 'ada' })
+    again.signal('SIGINT')
+    expect(await again.exited).toEqual({ code: 0, signal: null })
+    await expectNothingLeft(again)
+  })
 
   test('a second one on the same data is refused, by the name of the first', async () => {
     const stack = await started()
@@ -149,13 +159,12 @@ describe('the race of npm start', () => {
       await racing(stack)
       const [demo] = await processesWith(stack.state, 'src/demo.ts')
       const lanes = await childrenOf(demo ?? 0)
-      expect(lanes.length).toBeGreaterThanOrEqual(3) // two APIs and the load generator
+      expect(lanes.length).toBeGreaterThanOrEqual(6) // two APIs, the load generator, a guard for each
       process.kill(who === 'npm start' ? stack.pid : (demo ?? 0), 'SIGKILL')
       await stack.exited
       await expect.poll(() => lanes.filter(isAlive)).toEqual([])
       if (who === 'npm start') {
-        // Its Redis and APIs are left, and named at the next start.
-        for (const pid of await processesOf(stack.state)) process.kill(pid, 'SIGKILL')
+        await expect.poll(() => processesOf(stack.state)).toEqual([])
         return
       }
       expect(stack.output.join('\n')).toContain('the demo service ended by itself (SIGKILL)')
@@ -195,28 +204,6 @@ describe('npm start, in vain', () => {
     expect(output[0]).toContain('--naive-port or NAIVE_PORT')
     expect(await filesIn(state)).toEqual([])
     expect(await processesOf(state)).toEqual([])
-  })
-
-  test('a Redis that a killed one left behind is named, with how to end it', async () => {
-    const killed = await started()
-    const { redis, apis } = killed.record
-    const pid = redis.pid ?? 0
-    onTestFinished(() => void (isAlive(pid) && process.kill(pid, 'SIGKILL')))
-    for (const other of [killed.pid, ...apis.map((api) => api.pid)]) process.kill(other, 'SIGKILL')
-    await killed.exited
-    await expect.poll(() => apis.some((api) => isAlive(api.pid))).toBe(false)
-
-    for (const ports of [killed.ports, await freePorts(3)]) {
-      expect(await refused(/^End them/, {}, { state: killed.state, ports })).toEqual([
-        'An earlier Onetrip was killed, and some of its programs are still running:',
-        `  Redis, process ${pid}`,
-        `End them with: kill ${pid}`,
-      ])
-    }
-
-    process.kill(pid, 'SIGTERM')
-    await expect.poll(() => isAlive(pid)).toBe(false)
-    await started({}, killed)
   })
 
   test('an unreachable REDIS_URL is named, without its password', async () => {

@@ -25,7 +25,7 @@ export interface DemoProcessOptions {
  */
 export async function startDemo(options: DemoProcessOptions): Promise<Program> {
   const { socket, redis, monitorUrls, signal, onLine } = options
-  const demo = await startProgram({
+  return await startProgram({
     name: 'the demo service',
     command: process.execPath,
     args: [demoProgram],
@@ -36,19 +36,8 @@ export async function startDemo(options: DemoProcessOptions): Promise<Program> {
       DEMO_SOCKET: socket,
       MONITOR_URLS: monitorUrls.join(' '),
     },
-    input: true,
     ready: READY,
-    killSignal: 'SIGTERM', // killed, it would leave its APIs
     signal,
     onLine: (line) => READY.test(line) || onLine?.(line),
   })
-  void demo.exited.then(() => endGroup(demo.pid))
-  return demo
-}
-
-/** Ends what is left of a process group: the APIs of a demo service that was killed. */
-function endGroup(leader: number): void {
-  try {
-    process.kill(-leader, 'SIGTERM')
-  } catch {} // nothing is left
 }
