@@ -6,6 +6,7 @@ import { fileURLToPath } from 'node:url'
 import { listOf } from '@onetrip/stack/parsers.ts'
 import { places } from '@onetrip/stack/places.ts'
 import { messageOf, Problem } from '@onetrip/stack/problem.ts'
+import { endWithThisProcess } from '@onetrip/stack/program.ts'
 import { print } from '@onetrip/stack/terminal.ts'
 import { Command, Option } from 'commander'
 import type { Invocation } from './command.ts'
@@ -94,6 +95,7 @@ async function runOne(
   // The result names its command, which works in other checkouts with a relative path.
   const args = [cli, experiment.name, ...flags, '--json', relative('', file), '--no-report']
   const child = spawn(process.execPath, [...process.execArgv, ...args], { stdio: 'inherit' })
+  endWithThisProcess(child)
   const pass = (signal: NodeJS.Signals) => void child.kill(signal)
   for (const signal of signals) process.on(signal, pass)
   const [code] = await once(child, 'exit')

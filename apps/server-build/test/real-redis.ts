@@ -100,6 +100,17 @@ export async function callsDuring(
   return (await readFile(output, 'utf8')).split('\n').filter((line) => line.includes('('))
 }
 
+/** The system calls `names` (separated by commas) of the main thread while `work` runs, in order. */
+export async function mainThreadCalls(
+  pid: number,
+  names: string,
+  work: () => Promise<unknown>,
+): Promise<string[]> {
+  const output = join(await temporaryFolder(), 'calls')
+  await underStrace(['-e', `trace=${names}`, '-o', output, '-p', String(pid)], work)
+  return (await readFile(output, 'utf8')).split('\n')
+}
+
 /** The number of system calls of a thread while `work` runs, by name. */
 export async function callCounts(
   thread: number,

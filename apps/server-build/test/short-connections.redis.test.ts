@@ -1,9 +1,6 @@
 import { spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { readFile } from 'node:fs/promises'
 import { connect } from 'node:net'
-import { join } from 'node:path'
-import { temporaryFolder } from '@onetrip/stack/testing/folders.ts'
 import { redisForThisTest } from '@onetrip/stack/testing/redis.ts'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { open } from '../faults/peer.ts'
@@ -13,6 +10,7 @@ import {
   closingIn,
   connected,
   freePort,
+  mainThreadCalls,
   openSockets,
   redisCli,
   threadNamed,
@@ -60,13 +58,6 @@ const steady = {
   'io-threads': '1',
 }
 const CONNECTIONS = 300
-
-/** The system calls `names` (separated by commas) of the main thread, in order. */
-async function mainThreadCalls(pid: number, names: string, work: () => Promise<unknown>) {
-  const output = join(await temporaryFolder(), 'calls')
-  await underStrace(['-e', `trace=${names}`, '-o', output, '-p', String(pid)], work)
-  return (await readFile(output, 'utf8')).split('\n')
-}
 
 /**
  * For each descriptor removed from epoll: the timeouts, in milliseconds, of the main thread's epoll_wait calls

@@ -15,8 +15,6 @@ export interface CommonApiOptions {
   sessionSecret: string
   /** Settings that override the environment of this process. */
   env?: NodeJS.ProcessEnv
-  /** See `launch`. */
-  sameGroup?: boolean
   /** Cancels the start. */
   signal?: AbortSignal
 }
@@ -86,7 +84,6 @@ export async function startApi(options: ApiOptions): Promise<Program> {
     },
     ready: (signal) => until(() => isReady(apiUrl(host, port), signal), { signal }),
     readyTimeoutMs: 30_000,
-    sameGroup: options.sameGroup,
     signal: options.signal,
     onLine: options.onLine,
   })

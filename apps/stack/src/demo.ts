@@ -6,7 +6,7 @@ import { newSecret } from './places.ts'
 import { describeError } from './problem.ts'
 import { print, printError, surviveClosedOutput } from './terminal.ts'
 
-// The demo service as a program. Exits when its standard input ends. See demo/process.ts.
+// The demo service as a program. See demo/process.ts.
 
 const { signal, interrupt } = listenForInterrupts(() => {}, 1)
 surviveClosedOutput(() => interrupt('the output was closed'))
@@ -18,11 +18,9 @@ try {
     monitorUrls: monitorUrls.split(' '),
     sessionSecret: newSecret(),
   })
-  process.stdin.on('end', () => interrupt('the process that started it has ended')).resume()
   print(`The demo service listens on ${socket}`)
   if (!signal.aborted) await once(signal, 'abort')
   await service.close()
-  process.stdin.destroy() // otherwise it keeps the process alive
 } catch (error) {
   printError(describeError(error))
   process.exitCode = 1

@@ -1,6 +1,6 @@
 import { randomInt } from 'node:crypto'
 import { once } from 'node:events'
-import type { AddressInfo, IpcNetConnectOpts, Server, TcpNetConnectOpts } from 'node:net'
+import type { AddressInfo, Server, TcpNetConnectOpts } from 'node:net'
 import { connect, createServer } from 'node:net'
 import { messageOf, Problem } from './problem.ts'
 import { listenersOn } from './processes.ts'
@@ -80,7 +80,7 @@ async function listenAnywhere(): Promise<Server> {
 }
 
 /** Whether a server accepts a connection at this address within two seconds. Never rejects. */
-export function accepts(address: TcpNetConnectOpts | IpcNetConnectOpts): Promise<boolean> {
+export function accepts(address: TcpNetConnectOpts): Promise<boolean> {
   const { promise, resolve } = Promise.withResolvers<boolean>()
   const socket = connect({ ...address, timeout: 2_000 })
   for (const event of ['connect', 'timeout', 'error']) {

@@ -32,11 +32,6 @@ export interface LaunchOptions {
   cwd?: string
   /** Whether standard input is a pipe, which ends when this process exits. Default: no input. */
   input?: boolean
-  /**
-   * Whether the program stays in the process group of this process, so that the parent of this process can end
-   * all of them together. Default: a new group.
-   */
-  sameGroup?: boolean | undefined
   /** Whether standard error goes directly to the user, for programs that show their progress there. */
   showErrors?: boolean
   /** The signal to send if SIGTERM does not end the program. Default SIGKILL, which prevents any cleanup. */
@@ -50,21 +45,37 @@ const KEPT_LINES = 40
 /** The running programs with their kill signals. */
 const running = new Map<ChildProcess, NodeJS.Signals>()
 
-// Last resort if this process exits without having stopped its programs, as after an exception.
-process.on('exit', () => {
-  for (const child of running.keys()) child.kill('SIGTERM')
-})
-
 /** Kills all programs that this process has started. */
 export function killPrograms(): void {
   for (const [child, signal] of running) child.kill(signal)
 }
 
+// Standard input ends without a line if the parent has exited. A paused process needs SIGCONT before it can exit.
+const GUARD = 'read -r line || { kill -TERM "$1"; kill -CONT "$1"; }'
+
 /**
- * Starts a program without waiting for it. If it cannot be run, `lastLines` has the reason.
+/**
+ * Ends a child process by SIGTERM when this process exits without having stopped it, for example by SIGKILL or an
+ * exception. A shell waits until the pipe from this process is closed.
+ */
+export function endWithThisProcess(child: ChildProcess): void {
+  if (child.pid === undefined) return
+  const guard = spawn('/bin/sh', ['-c', GUARD, 'sh', String(child.pid)], {
+    env: {},
+    stdio: ['pipe', 'ignore', 'ignore'],
+    detached: true, // Ctrl-C in a terminal does not reach it
+  })
+  guard.on('error', () => {}) // there is no shell
+  guard.stdin?.on('error', () => {}) // the guard has exited
+  child.once('exit', () => guard.stdin?.end('the child has exited\n'))
+}
+
+/**
+ * Starts a program without waiting for it. If it cannot be run, `lastLines` has the reason. It ends when this
+ * process exits, see `endWithThisProcess`.
  *
- * By default, the program gets its own process group, so that Ctrl-C in a terminal reaches only this process, which
- * then stops its programs in the right order.
+ * The program gets its own process group, so that Ctrl-C in a terminal reaches only this process, which then stops
+ * its programs in the right order.
  */
 export function launch(options: LaunchOptions): Program {
   const { name, command, args, cwd, env = process.env, killSignal = 'SIGKILL' } = options
@@ -72,8 +83,9 @@ export function launch(options: LaunchOptions): Program {
     cwd,
     env,
     stdio: [options.input ? 'pipe' : 'ignore', 'pipe', options.showErrors ? 'inherit' : 'pipe'],
-    detached: !options.sameGroup,
+    detached: true,
   })
+  endWithThisProcess(child)
   const lastLines: string[] = []
   const { promise: exited, resolve: end } = Promise.withResolvers<Exit>()
   child.stdin?.on('error', () => {}) // the program has exited, see `exited`

@@ -1,7 +1,7 @@
 import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { accepts } from './ports.ts'
-import { isAlive, listenersOn } from './processes.ts'
+import { isAlive } from './processes.ts'
 import type { RunningPrograms } from './stack.ts'
 
 /**
@@ -51,37 +51,7 @@ export async function runningStack(path: string): Promise<StackRecord | null> {
   return answering.includes(true) ? record : null
 }
 
-/**
- * The programs of a killed stack that are still running: the process with the recorded id accepts connections at the
- * recorded address.
- */
-export async function leftBehind(path: string): Promise<{ what: string; pid: number }[]> {
-  const record = await readRecord(path)
-  if (!record || isAlive(record.pid)) return []
-  const apis = record.apis.map((api) => ({ what: `the ${api.variant} API`, ...api }))
-  const nodes = record.redis.nodes?.map((node) => ({
-    what: `the Redis node ${new URL(node.url).host}`,
-    ...node,
-  }))
-  const programs = [...apis, ...(nodes ?? [{ what: 'Redis', ...record.redis }])]
-  const found = await Promise.all(
-    programs.map(async ({ what, url, pid }) =>
-      pid !== null && isAlive(pid) && (await isBehind(url, pid)) ? [{ what, pid }] : [],
-    ),
-  )
-  return found.flat()
-}
-
-/** Whether the process `pid` accepts connections at `url`. */
-async function isBehind(url: string, pid: number): Promise<boolean> {
-  const { protocol, port } = new URL(url)
-  const holders = protocol === 'unix:' ? [] : await listenersOn(Number(port))
-  // If the processes are unknown, any server at the address counts.
-  return holders.length === 0 ? await answers(url) : holders.some((holder) => holder.pid === pid)
-}
-
 function answers(url: string): Promise<boolean> {
-  const { protocol, hostname, port, pathname } = new URL(url)
-  if (protocol === 'unix:') return accepts({ path: decodeURIComponent(pathname) })
+  const { hostname, port } = new URL(url)
   return accepts({ host: hostname.replace(/^\[(.*)\]$/, '$1'), port: Number(port) })
 }

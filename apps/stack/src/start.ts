@@ -7,7 +7,7 @@ import { keptSecret, places } from './places.ts'
 import { checkPorts, type WantedPort } from './ports.ts'
 import { describeError, Problem } from './problem.ts'
 import { endOf } from './program.ts'
-import { leftBehind, removeRecord, runningStack, writeRecord } from './record.ts'
+import { removeRecord, runningStack, writeRecord } from './record.ts'
 import { buildRedis } from './redis.ts'
 import { redisFacts } from './redis-info.ts'
 import { type Stack, startStack } from './stack.ts'
@@ -25,14 +25,6 @@ async function checkThatItCanStart(settings: StartSettings): Promise<void> {
         running.apis.map(({ variant, url }) => `  ${variant.padEnd(10)} ${url}\n`).join('') +
         `Stop it with Ctrl-C in its terminal, or with: kill ${running.pid}\n` +
         'To run a second one, set ONETRIP_STATE to another folder and choose other ports.',
-    )
-  }
-  const left = await leftBehind(place.record)
-  if (left.length > 0) {
-    throw new Problem(
-      'Onetrip was killed earlier, and some of its programs are still running:\n' +
-        left.map(({ what, pid }) => `  ${what}, process ${pid}\n`).join('') +
-        `End them with: kill ${left.map(({ pid }) => pid).join(' ')}`,
     )
   }
   const { host, port, naivePort, redis } = settings

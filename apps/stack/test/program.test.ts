@@ -1,7 +1,9 @@
 import { once } from 'node:events'
-import { describe, expect, test } from 'vitest'
+import { fileURLToPath } from 'node:url'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { isAlive } from '../src/processes.ts'
 import { killPrograms, type ProgramOptions, startProgram } from '../src/program.ts'
+import { childrenOf } from './support/start.ts'
 
 function node(script: string, options: Partial<ProgramOptions> = {}) {
   return startProgram({
@@ -78,6 +80,47 @@ describe('startProgram', () => {
     await expect(node('', { command: './no-such-program' })).rejects.toThrow(
       /^a script exited before it was ready \(it cannot be run\):\nspawn .* ENOENT$/,
     )
+  })
+})
+
+describe('a program that another process has started', () => {
+  /** Runs a script that has `child`, a program that it has started and that ends by SIGTERM only. */
+  async function parent(script: string) {
+    const path = fileURLToPath(new URL('../src/program.ts', import.meta.url))
+    let pid = 0
+    const program = await node(
+      `import { launch } from ${JSON.stringify(path)}
+      const args = ['-e', 'setInterval(() => {}, 1000)']
+      const child = launch({ name: 'a child', command: process.execPath, args })
+      console.log(child.pid)
+      ${script}
+      console.log('ready')`,
+      { onLine: (line) => (pid ||= Number(line)), env: { ...process.env, NODE_OPTIONS: '' } },
+    )
+    onTestFinished(() => void (isAlive(pid) && process.kill(pid, 'SIGKILL')))
+    onTestFinished(async () => void (await program.stop()))
+    return { program, pid }
+  }
+
+  test.each([
+    ['is killed', '', 'SIGKILL'],
+    ['is killed, and the program is stopped', `child.signal('SIGSTOP')`, 'SIGKILL'],
+    ['throws', `setTimeout(() => { throw new Error('a mistake') }, 50)`, undefined],
+  ] as const)('ends when that process %s', async (_name, script, signal) => {
+    const { program, pid } = await parent(script)
+    if (signal) program.signal(signal)
+    await program.exited
+    await expect.poll(() => isAlive(pid)).toBe(false)
+  })
+
+  test.runIf(process.platform === 'linux')('has nothing that waits for its end', async () => {
+    const { program } = await parent('await child.stop(); setInterval(() => {}, 1000)')
+    await expect.poll(() => childrenOf(program.pid)).toEqual([])
+  })
+
+  test('does not keep that process alive when it has ended', async () => {
+    const { program } = await parent(`setTimeout(() => child.stop(), 50)`)
+    expect(await program.exited).toEqual({ code: 0, signal: null })
   })
 })
 

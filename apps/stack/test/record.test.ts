@@ -4,7 +4,6 @@ import { describe, expect, test } from 'vitest'
 import { keptSecret, places, socketIn } from '../src/places.ts'
 import { freePorts } from '../src/ports.ts'
 import {
-  leftBehind,
   readRecord,
   removeRecord,
   runningStack,
@@ -16,14 +15,12 @@ import { listening } from './support/listening.ts'
 
 const DEAD = 2 ** 22 + 1 // above the largest process id of Linux
 
-const redis = (url: string, pid: number | null) =>
-  ({ url, transport: 'tcp', build: 'patched', pid, socket: null }) as const
-
 function record(port: number, pid = process.pid): StackRecord {
+  const url = 'redis://127.0.0.1:6390'
   return {
     pid,
     startedAt: '2026-11-21T04:00:00.000Z',
-    redis: redis('redis://127.0.0.1:6390', null),
+    redis: { url, transport: 'tcp', build: 'patched', pid: null, socket: null },
     apis: [{ variant: 'pipeline', url: `http://127.0.0.1:${port}`, pid: process.pid }],
   }
 }
@@ -58,58 +55,16 @@ describe('the record', () => {
     expect(await runningStack(path)).toBeNull()
     await writeRecord(path, record(await listening()))
     expect(await runningStack(path)).toMatchObject({ pid: process.pid })
-    expect(await leftBehind(path)).toEqual([])
   })
 
   test('is stale if its process has exited, or if another process has the id', async () => {
     const path = join(await temporaryFolder(), 'stack.json')
     await writeRecord(path, record(await listening(), DEAD))
     expect(await runningStack(path)).toBeNull()
-    expect(await leftBehind(path)).toEqual([{ what: 'the pipeline API', pid: process.pid }])
     const [unused = 0] = await freePorts(1)
     await writeRecord(path, record(unused))
     expect(await runningStack(path)).toBeNull()
   })
-})
-
-describe('programs left by a killed stack', () => {
-  const redisOf = (url: string, pid = process.pid): StackRecord => ({
-    ...record(1, DEAD),
-    redis: redis(url, pid),
-    apis: [],
-  })
-
-  test('may be only Redis, with TCP or a Unix socket', async () => {
-    const folder = await temporaryFolder()
-    const path = join(folder, 'stack.json')
-    const socket = join(folder, 'redis.sock')
-    await writeRecord(path, redisOf(`redis://operator:secret@127.0.0.1:${await listening()}`))
-    expect(await leftBehind(path)).toEqual([{ what: 'Redis', pid: process.pid }])
-    await writeRecord(path, redisOf(`unix://operator:secret@localhost${socket}`))
-    expect(await leftBehind(path)).toEqual([])
-    await listening({ path: socket })
-    expect(await leftBehind(path)).toEqual([{ what: 'Redis', pid: process.pid }])
-  })
-
-  test.runIf(process.platform === 'linux')(
-    'is not a process that got the id of one, while another has its port',
-    async () => {
-      const path = join(await temporaryFolder(), 'stack.json')
-      const other = process.ppid
-      await writeRecord(path, redisOf(`redis://127.0.0.1:${await listening()}`, other))
-      expect(await leftBehind(path)).toEqual([])
-    },
-  )
-})
-
-test('for a cluster, lists each node that is still running', async () => {
-  const path = join(await temporaryFolder(), 'stack.json')
-  const url = `redis://operator:secret@127.0.0.1:${await listening()}`
-  const gone = `redis://operator:secret@127.0.0.1:${(await freePorts(1))[0]}`
-  const nodes = [gone, url].map((one) => ({ url: one, pid: process.pid, replicaOf: null }))
-  await writeRecord(path, { ...record(1, DEAD), redis: { ...redis(url, null), nodes }, apis: [] })
-  const what = `the Redis node ${new URL(url).host}`
-  expect(await leftBehind(path)).toEqual([{ what, pid: process.pid }])
 })
 
 describe('places', () => {

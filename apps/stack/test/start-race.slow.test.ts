@@ -1,4 +1,3 @@
-import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
@@ -8,6 +7,7 @@ import { processesOf, temporaryFolder } from '../src/testing/folders.ts'
 import { runStart } from '../src/testing/programs.ts'
 import { clientOf, eventsUntil, input } from './support/demo.ts'
 import {
+  childrenOf,
   expectNothingLeft,
   portOptions,
   processesWith,
@@ -15,12 +15,7 @@ import {
   started,
 } from './support/start.ts'
 
-async function childrenOf(parent: number): Promise<number[]> {
-  const text = await readFile(`/proc/${parent}/task/${parent}/children`, 'utf8')
-  return text.split(' ').filter(Boolean).map(Number)
-}
-
-/** The demo service of a stack, once the first sample of a race has come. */
+/** Starts a race on the demo service of a stack. Resolves after its first sample. */
 async function racing({ state }: Started) {
   const demo = clientOf(join(state, 'run', 'demo.sock'))
   const seen = eventsUntil(demo.events(), 'sample', 'failed')
@@ -29,7 +24,7 @@ async function racing({ state }: Started) {
 }
 
 describe('the race of npm start', () => {
-  test('Ctrl-C during a race leaves nothing, and so does a second one', async () => {
+  test('Ctrl-C during a race leaves no process, nor does a second Ctrl-C', async () => {
     const stack = await started()
     await racing(stack)
     stack.signal('SIGINT')
@@ -39,34 +34,33 @@ describe('the race of npm start', () => {
     const impatient = await started({}, stack)
     await racing(impatient)
     impatient.signal('SIGINT')
-    await delay(600) // what counts as a second Ctrl-C comes half a second later
+    await delay(600) // within half a second, signals count as one Ctrl-C
     impatient.signal('SIGINT')
     await impatient.exited
     await expect.poll(() => processesOf(impatient.state)).toEqual([])
   })
 
   test.for(['the demo service', 'npm start'] as const)(
-    'when %s is killed during a race, the APIs of its lanes end, too',
+    'if %s is killed during a race, the APIs of its lanes exit, too',
     async (who) => {
       const stack = await started()
       await racing(stack)
       const [demo] = await processesWith(stack.state, 'src/demo.ts')
       const lanes = await childrenOf(demo ?? 0)
-      expect(lanes.length).toBeGreaterThanOrEqual(3) // two APIs and the load generator
+      expect(lanes.length).toBeGreaterThanOrEqual(6) // two APIs, the load generator, a guard for each
       process.kill(who === 'npm start' ? stack.pid : (demo ?? 0), 'SIGKILL')
       await stack.exited
       await expect.poll(() => lanes.filter(isAlive)).toEqual([])
       if (who === 'npm start') {
-        // Its Redis and APIs are left, and named at the next start.
-        for (const pid of await processesOf(stack.state)) process.kill(pid, 'SIGKILL')
+        await expect.poll(() => processesOf(stack.state)).toEqual([])
         return
       }
-      expect(stack.output.join('\n')).toContain('the demo service ended by itself (SIGKILL)')
+      expect(stack.output.join('\n')).toContain('the demo service exited unexpectedly (SIGKILL)')
       await expectNothingLeft(stack)
     },
   )
 
-  test.for([{ RACE: 'off' }, {}] as const)('can be switched off (%j)', async (env) => {
+  test.for([{ RACE: 'off' }, {}] as const)('can be turned off (%j)', async (env) => {
     const state = await temporaryFolder()
     const ports = await freePorts(3)
     const off = 'RACE' in env ? [] : ['--no-race']
@@ -77,7 +71,7 @@ describe('the race of npm start', () => {
     expect(await answer.json()).toMatchObject({ race: null, why: expect.any(String) })
   })
 
-  test('both APIs offer it', async () => {
+  test('is available from both APIs', async () => {
     const { record } = await started()
     for (const { url } of record.apis) {
       const { race } = (await (await fetch(`${url}/demo`)).json()) as { race: unknown }

@@ -1,6 +1,6 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { freePorts } from '../src/ports.ts'
 import { isAlive } from '../src/processes.ts'
 import { filesIn, processesOf, temporaryFolder } from '../src/testing/folders.ts'
@@ -70,6 +70,20 @@ describe('npm start', () => {
     },
   )
 
+  test('after SIGKILL its programs exit, and the next start has the data', async () => {
+    const stack = await started()
+    const [login = '', view = ''] = stack.output.filter((line) => line.includes('curl '))
+    const token = (await sh(`${login}\necho "$TOKEN"`)).trim()
+    stack.signal('SIGKILL')
+    await stack.exited
+    await expect.poll(() => processesOf(stack.state)).toEqual([])
+    const again = await started({}, stack)
+    expect(JSON.parse(await sh(`TOKEN='${token}'\n${view}`))).toMatchObject({ user: 'ada' })
+    again.signal('SIGINT')
+    expect(await again.exited).toEqual({ code: 0, signal: null })
+    await expectNothingLeft(again)
+  })
+
   test('rejects a second start with the same state, and names the running one', async () => {
     const stack = await started()
     const output = await refused(/kill/, {}, { state: stack.state })
@@ -113,28 +127,6 @@ describe('npm start fails', () => {
     expect(output[0]).toContain('--naive-port or NAIVE_PORT')
     expect(await filesIn(state)).toEqual([])
     expect(await processesOf(state)).toEqual([])
-  })
-
-  test('if the Redis of a killed stack is still running, and says how to end it', async () => {
-    const killed = await started()
-    const { redis, apis } = killed.record
-    const pid = redis.pid ?? 0
-    onTestFinished(() => void (isAlive(pid) && process.kill(pid, 'SIGKILL')))
-    for (const other of [killed.pid, ...apis.map((api) => api.pid)]) process.kill(other, 'SIGKILL')
-    await killed.exited
-    await expect.poll(() => apis.some((api) => isAlive(api.pid))).toBe(false)
-
-    for (const ports of [killed.ports, await freePorts(3)]) {
-      expect(await refused(/^End them/, {}, { state: killed.state, ports })).toEqual([
-        'Onetrip was killed earlier, and some of its programs are still running:',
-        `  Redis, process ${pid}`,
-        `End them with: kill ${pid}`,
-      ])
-    }
-
-    process.kill(pid, 'SIGTERM')
-    await expect.poll(() => isAlive(pid)).toBe(false)
-    await started({}, killed)
   })
 
   test('if REDIS_URL is unreachable, without printing its password', async () => {

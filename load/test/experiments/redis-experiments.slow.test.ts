@@ -147,3 +147,14 @@ test('reports a Redis that was killed', async () => {
   expect(load.output.join('\n')).toContain('Redis (patched) exited unexpectedly (SIGKILL)')
   expect(await processesOf(state)).toEqual([])
 })
+
+test.for([
+  ['short-connections', '--builds=stock,patched', '--idle=100', '--rounds=1000'], // one Redis is stopped meanwhile
+  ['all', '--only=info'],
+] as const)('when %s is killed, its programs end', async (args) => {
+  const state = await temporaryFolder()
+  const load = await runLoad({ state, args: [...args, '--quick'], until: /^Round 1\b/ })
+  expect((await processesOf(state)).length).toBeGreaterThan(1)
+  load.signal('SIGKILL')
+  await expect.poll(() => processesOf(state)).toEqual([])
+})

@@ -113,7 +113,6 @@ export class Lanes {
         redis: link && 'url' in redis ? { url: through(link, redis.url) } : redis,
         sessionSecret,
         env: settings,
-        sameGroup: true,
         signal,
       })
       undo.defer(async () => void (await api.stop(GRACE_MS)))

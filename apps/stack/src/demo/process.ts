@@ -25,7 +25,7 @@ export interface DemoProcessOptions {
  */
 export async function startDemo(options: DemoProcessOptions): Promise<Program> {
   const { socket, redis, monitorUrls, signal, onLine } = options
-  const demo = await startProgram({
+  return await startProgram({
     name: 'the demo service',
     command: process.execPath,
     args: [demoProgram],
@@ -36,19 +36,8 @@ export async function startDemo(options: DemoProcessOptions): Promise<Program> {
       DEMO_SOCKET: socket,
       MONITOR_URLS: monitorUrls.join(' '),
     },
-    input: true,
     ready: READY,
-    killSignal: 'SIGTERM', // SIGKILL would leave its APIs running
     signal,
     onLine: (line) => READY.test(line) || onLine?.(line),
   })
-  void demo.exited.then(() => endGroup(demo.pid))
-  return demo
-}
-
-/** Ends the rest of a process group: the APIs of a killed demo service. */
-function endGroup(leader: number): void {
-  try {
-    process.kill(-leader, 'SIGTERM')
-  } catch {} // the group has ended
 }

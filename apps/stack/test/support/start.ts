@@ -61,6 +61,12 @@ export async function expectNothingLeft({ state, record }: Started): Promise<voi
   expect(await filesIn(join(state, 'run'))).toEqual([])
 }
 
+/** The child processes that a process has not yet waited for. Linux only. */
+export async function childrenOf(parent: number): Promise<number[]> {
+  const text = await readFile(`/proc/${parent}/task/${parent}/children`, 'utf8')
+  return text.split(' ').filter(Boolean).map(Number)
+}
+
 /** The processes of a stack whose command line contains `text`. */
 export async function processesWith(state: string, text: string): Promise<number[]> {
   const pids = await processesOf(state)
