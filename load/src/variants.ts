@@ -27,23 +27,24 @@ export const limits: readonly string[] = ['noop', 'bare'] satisfies ContenderNam
 export type Variant = StrategyName | ContenderName
 export const variants: readonly Variant[] = [...strategyNames, ...contenders]
 
-/** How the commands of a request reach Redis. */
+/** How a variant sends the commands of a request to Redis. */
 export const descriptions: Readonly<Record<Variant, string>> = {
-  naive: 'a new connection with ioredis’s defaults, one awaited command after the other, quit()',
-  'naive-lean': 'the same, but the client sends no commands of its own when it connects',
-  sequential: 'a long-lived connection, one awaited command after the other',
-  pipeline: 'a long-lived connection, one pipeline of ioredis: the source articles’ answer',
-  'pipeline-framed': 'a long-lived connection, one pipeline, written by us as one string',
-  transaction: 'a long-lived connection, one pipeline between MULTI and EXEC',
-  script: 'a long-lived connection, one script on the server',
+  naive: 'a new connection per request with ioredis’s defaults, one command after another, quit()',
+  'naive-lean': 'like naive, but the client sends no commands of its own when it connects',
+  sequential: 'a long-lived connection, one command after another',
+  pipeline: 'a long-lived connection, one ioredis pipeline per request (as in the source articles)',
+  'pipeline-framed':
+    'a long-lived connection, one pipeline per request, encoded by the store as one string',
+  transaction: 'a long-lived connection, one pipeline with MULTI and EXEC per request',
+  script: 'a long-lived connection, one server-side script per request',
   batch:
-    'one pipeline, written so, for all requests of an event-loop turn, merged into fewer commands',
-  noop: 'not at all: the upper limit set by everything but Redis',
-  bare: 'not at all: the upper limit set by Fastify, a route with the same schemas and nothing else',
-  'node-redis': 'node-redis: a pipeline for each request, as in its documentation',
+    'a long-lived connection, one encoded pipeline per event-loop turn for all requests, with merged commands',
+  noop: 'no Redis: an upper limit, the API without Redis work',
+  bare: 'no Redis: an upper limit, a Fastify route with the same schemas and constant answers',
+  'node-redis': 'node-redis: a pipeline per request, as in its documentation',
   'node-redis-batch': 'node-redis with the batching of batch',
-  glide: 'valkey-glide: a pipeline for each request, as in its documentation',
-  autopipelining: 'plain ioredis with its own batching',
+  glide: 'valkey-glide: a pipeline per request, as in its documentation',
+  autopipelining: 'ioredis with its own batching (enableAutoPipelining)',
   'connect-redis': 'another application with the same routes: @fastify/session with connect-redis',
   express:
     'another application with the same routes: Express and express-session with connect-redis',

@@ -129,7 +129,7 @@ test('rejects another machine, and a password in the URL', async () => {
   const other = await load('--url=http://192.0.2.1/x')
   expect(other).toMatchObject({ code: 1, text: expect.stringContaining('is not this machine') })
   const password = await load('--url=http://ada:a-secret@127.0.0.1/x')
-  expect(password).toMatchObject({ code: 1, text: expect.stringContaining('as a header') })
+  expect(password).toMatchObject({ code: 1, text: expect.stringContaining('Use a header') })
   expect(password.text).not.toContain('a-secret')
 })
 

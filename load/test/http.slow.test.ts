@@ -33,7 +33,9 @@ describe('npm run load', () => {
     expect(text).toContain('Nothing is running: starting a stack')
     expect(text).toMatch(/^naive .* 1\.00 .* 5\.00 /m)
     expect(text).toMatch(/^pipeline .* 0\.00 .* 1\.00 /m)
-    expect(text).toMatch(/^(pipeline answers [\d.]+ times as many page views|No ratio is claimed)/m)
+    expect(text).toMatch(
+      /^(pipeline answers [\d.]+ times as many page views|There is no reliable ratio)/m,
+    )
     expect(await processesOf(state)).toEqual([])
     expect(await filesIn(state)).toEqual([])
 

@@ -204,7 +204,7 @@ function inputsOf(
     ...line('CPU of the client with a cluster', of.client, 'µs'),
     ...line("CPU of Redis's main thread", plain.main, 'µs'),
     ...line('CPU of its other threads', plain.others, 'µs'),
-    from(io, 'the same with I/O threads, per batch', threaded.main.slope, 'µs'),
+    from(io, "CPU of Redis's main thread with I/O threads, per batch", threaded.main.slope, 'µs'),
     from(io, 'CPU of I/O and other threads, per batch', threaded.others.slope, 'µs'),
     ...line('bytes to Redis', of.bytesIn, 'B'),
     ...line('bytes from Redis', of.bytesOut, 'B'),
@@ -213,7 +213,7 @@ function inputsOf(
     from(memory, `memory of a session with ${perItem?.[0]} items viewed`, perItem?.[1] ?? 0, 'B'),
     from(memory, 'memory of the count of an item', of.bytesPerItem, 'B'),
     ...of.stallMs.slice(1).map(([sessions, ms]) => {
-      const what = `a partition of ${sessions.toLocaleString('en-US')} sessions blocks a node that it leaves`
+      const what = `time that the move of ${sessions.toLocaleString('en-US')} sessions blocks the source`
       return from(slots, what, ms, 'ms')
     }),
   ]

@@ -49,7 +49,7 @@ const more: readonly Line[] = [
 
 function firstText({ plan: { runsOutFirst, use, hottestItem } }: Planned): string {
   const share = runsOutFirst === 'one item' ? hottestItem : use[runsOutFirst]
-  return `${runsOutFirst}, ${percent(share)} of what is planned`
+  return `${runsOutFirst}, ${percent(share)} of the planned maximum`
 }
 
 /** The plan for one size. */
@@ -74,7 +74,7 @@ function partitionTable(all: readonly Planned[], { measured }: Known): Table {
     head: [
       'sessions',
       ...[`in each of ${MIN_PARTITIONS}`, 'larger key', 'a move blocks'],
-      ...['advisable partitions', 'in each', 'a move blocks'],
+      ...['recommended partitions', 'in each', 'a move blocks'],
     ],
     rows: all.map(({ size: { sessions }, plan }) => {
       const few = Math.ceil(sessions / MIN_PARTITIONS)
@@ -172,13 +172,13 @@ export function extrapolations(
       `Moves were measured up to ${whole(range.sessionsOfPartition)} sessions of a partition; more are extrapolated.`,
     coresPerNode >= THREADED_CORES && 'I/O threads were measured with single SETs, not with views.',
     most(({ plan }) => plan.replicas) > 0 &&
-      'What replication costs the CPU of a primary is not measured; its network bytes are those of the views.',
+      'The CPU time of replication was not measured. Its network traffic is assumed to be that of the views.',
     most(({ plan }) => plan.hottestItem) > 1 &&
-      'The count of the most viewed item is one key: its main thread has too little time for it, and more nodes do not help.',
+      'One main thread counts all views of the most viewed item. It has too little time for them, and more nodes do not help.',
     most(({ plan }) => plan.primaries + plan.replicas) > 1_000 &&
-      'Redis advises against clusters of more than 1,000 nodes: use several.',
+      'Redis advises against clusters of more than 1,000 nodes. Use several clusters.',
     all.some(({ plan }) => plan.partitions === MAX_PARTITIONS) &&
-      `There are no more than ${whole(MAX_PARTITIONS)} partitions, the slots of a cluster.`,
+      `The number of partitions is limited to ${whole(MAX_PARTITIONS)}, the number of slots of a cluster.`,
   ].flatMap((text) => text || [])
 }
 

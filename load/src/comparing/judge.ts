@@ -39,7 +39,7 @@ export function differencesOf(experiment: Experiment, before: Result, after: Res
     disturbance:
       Math.abs((after.elsewhere ?? 0) - (before.elsewhere ?? 0)) < DISTURBED
         ? []
-        : differ(({ elsewhere }) => ({ 'CPU time that went elsewhere': percent(elsewhere ?? 0) })),
+        : differ(({ elsewhere }) => ({ 'CPU time of other programs': percent(elsewhere ?? 0) })),
     software: differ((result) => ({
       ...result.software,
       Node: result.machine.node,

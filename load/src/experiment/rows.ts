@@ -5,7 +5,7 @@ import { type Ratio, type Summary, summarize, summarizeRatios } from './statisti
 
 const disturbed: Doubt = {
   mark: '†',
-  text: 'Other programs, or other guests of the host, had 10 % of the CPU time or more in a round: trust CPU time and counts rather than rates and latencies.',
+  text: 'In at least one round, other programs or other guests of the host used 10 % of the CPU time or more. CPU time and counts are more reliable than rates and latencies.',
   keepsRatios: true,
 }
 

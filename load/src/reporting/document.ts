@@ -123,5 +123,5 @@ function provenanceText(facts: Part['facts'] = [], result: Result): string {
   const { Machine = '-', Redis = '-' } = Object.fromEntries(facts)
   const share = elsewhere === null ? 'an unknown share' : percent(elsewhere)
   const redis = [`Redis ${Redis}`, ioThreadsText(result) ?? []].flat().join(', ')
-  return `${when}: ${code(command)}. ${plain(Machine)}; ${plain(redis)}; ${share} of the CPU time went elsewhere.`
+  return `${when}: ${code(command)}. ${plain(Machine)}; ${plain(redis)}; other programs used ${share} of the CPU time.`
 }

@@ -9,7 +9,7 @@ export function markdownOf(parts: readonly Part[], notices: readonly string[] = 
   )
   return `${[
     '# Results',
-    `Made by ${code('npm run load')}; how it is measured is in docs/method.md.`,
+    `Created by ${code('npm run load')}. docs/method.md describes the method.`,
     ...notices.map(plain),
     ...(parts.length > 1 ? [contents.join('\n')] : []),
     ...parts.flatMap(partTexts),

@@ -93,7 +93,7 @@ function provenanceOf(result: Result): [label: string, text: string][] {
     ...factsOf(result),
     ['Network', network],
     ['Commit', commitOf(result) ?? 'unknown'],
-    ['CPU time that went elsewhere', elsewhere === null ? 'unknown' : percent(elsewhere)],
+    ['CPU time of other programs', elsewhere === null ? 'unknown' : percent(elsewhere)],
   ]
 }
 

@@ -24,7 +24,7 @@ test('prints the required capacity, its parameters and their sources', async () 
   for (const what of ['API processes', 'Redis primaries', 'replicas', 'partitions']) {
     expect(text).toMatch(new RegExp(`^${what} +[\\d,]+$`, 'm'))
   }
-  expect(text).toMatch(/^runs out first +\w.*, [\d.]+ % of what is planned$/m)
+  expect(text).toMatch(/^runs out first +\w.*, [\d.]+ % of the planned maximum$/m)
   for (const file of Object.keys(sources)) {
     expect(text).toMatch(new RegExp(`${file} +20\\d\\d-\\d\\d-\\d\\d$`, 'm'))
   }

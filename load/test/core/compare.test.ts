@@ -116,7 +116,7 @@ describe('judge', () => {
       'batch: round trips /request': 'worse',
     })
     expect(compared(before, busy).differences.disturbance).toEqual([
-      'CPU time that went elsewhere: 2.00 %, now 50.0 %',
+      'CPU time of other programs: 2.00 %, now 50.0 %',
     ])
   })
 

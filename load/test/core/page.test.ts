@@ -160,7 +160,7 @@ test('without a reliable rate, the row is marked and no ratio of rates is shown'
   expect(html).toContain('<th scope="row">batch *</th>')
   expect(headingOf(html)).toBe('One shared trip: 6.37× less CPU time per request')
   expect(wordsOf(html)).toContain('rows are marked, so this is CPU time of the API')
-  expect(wordsOf(html)).toContain('No ratio is claimed between batch and naive')
+  expect(wordsOf(html)).toContain('There is no reliable ratio of batch to naive')
   expect(html).not.toMatch(/times as many|13\.3/)
 })
 

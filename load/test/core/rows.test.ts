@@ -165,7 +165,7 @@ describe('a table', () => {
     expect(notesOf(marked)).toEqual([
       '* The generator was the limit.',
       '! Too few cores.',
-      expect.stringMatching(/^† Other programs/),
+      expect.stringMatching(/^† In at least one round, other programs/),
     ])
   })
 })

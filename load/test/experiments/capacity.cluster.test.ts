@@ -34,7 +34,9 @@ test('slot-move: a payload above the limit of the target is an error without val
 test('memory: sessions, items and data need memory', async () => {
   const args = ['--small=1000', '--large=6000', '--partitions=4']
   const { text, result } = await runExperiment('memory', args)
-  expect(text).toMatch(/^6,000 sessions that viewed 5 items each need [\d.,]+ bytes each\.$/m)
+  expect(text).toMatch(
+    /^6,000 sessions with 5 viewed items each need [\d.,]+ bytes per session\.$/m,
+  )
   const of = (part: object) =>
     Number(
       result.samples.find(({ case: one }) =>
@@ -52,8 +54,10 @@ test('memory: sessions, items and data need memory', async () => {
 test('cluster measures the CPU time of a view by nodes, and without a cluster', async () => {
   const args = ['--rounds=1', '--duration=0.3', '--nodes=1,3', '--in-flight=1,16', '--clients=2']
   const { text, result } = await runExperiment('cluster', args)
-  expect(text).toMatch(/^Without a cluster: a view takes [\d.,]+ µs of the main threads/m)
-  expect(text).toMatch(/^3 nodes: a view takes/m)
+  expect(text).toMatch(
+    /^Without a cluster, a view takes [\d.,]+ µs of CPU time of all main threads/m,
+  )
+  expect(text).toMatch(/^With 3 nodes, a view takes/m)
   const cases = result.samples.map(({ case: { nodes, inFlight } }) => `${nodes} ${inFlight}`)
   expect(cases).toEqual(['0 16', '1 1', '1 16', '3 1', '3 16'])
   const of = (name: string) => result.samples[cases.indexOf(name)]?.values ?? {}

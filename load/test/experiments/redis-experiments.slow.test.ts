@@ -107,7 +107,9 @@ test('info shows that CLIENT LIST needs more CPU time with more clients', async 
   // Long enough for a reply on a busy machine.
   const args = [...once, '--duration=0.3', '--idle=10,800']
   const { text, result } = await runExperiment('info', args)
-  expect(text).toMatch(/CLIENT LIST \(patched\): an answer costs [\d.]+ times as much beside 800/)
+  expect(text).toMatch(
+    /CLIENT LIST \(patched\): a reply takes [\d.]+ times as much CPU time with 800/,
+  )
   const cost = (command: string, idle: number) =>
     result.samples.find(({ case: one }) => one.command === command && one.idle === idle)?.values
       .mainCpuMicros

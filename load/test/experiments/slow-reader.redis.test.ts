@@ -34,5 +34,5 @@ test('slow-reader: unread replies use memory unless a limit is set', async () =>
   expect(run('store-at-once').values).toMatchObject({ refusedCalls: calls - 1_000 })
   expect(run('store-at-once').added).toBeLessThan(4)
 
-  expect(text).toMatch(/^maxmemory alone does not limit them \([\d.]+ MB\)/m)
+  expect(text).toMatch(/^maxmemory alone does not limit unread replies \([\d.]+ MB\)/m)
 })

@@ -16,7 +16,7 @@ test('measures at shares of the capacity of the slowest variant', async () => {
   ])
   expect(text).toMatch(/^At full speed, requests\/s: naive [\d,.]+, batch [\d,.]+\./m)
   expect(text).toMatch(
-    /^ms at [\d,]+ requests\/s, 50 % of what the slowest can do, from when a request was due/m,
+    /^Latency at [\d,]+ requests\/s \(50 % of the capacity of the slowest variant\) in ms, from when/m,
   )
   expect(result.software).toMatchObject({
     Generator: expect.stringMatching(/^undici [\d.]+$/),

@@ -122,7 +122,7 @@ describe('the report', () => {
   test('has percentiles of all rounds with the range of the rounds', () => {
     const text = markdown(naive, batch)
     expect(text).toMatch(
-      /^ms at 1,000 requests\/s, 50 % of what the slowest can do, from when a request was due: all/m,
+      /^Latency at 1,000 requests\/s \(50 % of the capacity of the slowest variant\) in ms, from when/m,
     )
     expect(text).toMatch(
       /^\| batch +\| 1\.00 \(1\.00-2\.00\) \| +2\.00 \| 2\.00 \(1\.00-2\.00\) \| +2\.00 \| +2,000 \| 0 /m,

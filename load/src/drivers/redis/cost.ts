@@ -38,5 +38,5 @@ export async function measureLoad(server: RedisServer, options: LoadOptions) {
 /** The doubt `generator` of `measureLoad`. */
 export const limitedByGenerator: Doubt = {
   mark: '*',
-  text: "The generator was busy all the time, Redis was not: the rate is the generator's.",
+  text: 'The generator was busy all the time, Redis was not, so the generator limits the rate.',
 }

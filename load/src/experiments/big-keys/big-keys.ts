@@ -105,12 +105,12 @@ Examples:
   sections(rows) {
     const deletions = deletionsIn(rows)
     const reads = rows.filter((row) => !deletions.all.includes(row))
-    const others = `${BACKGROUND_CLIENTS} others send ${figure(BACKGROUND_RATE)} GET/s meanwhile`
+    const others = `${BACKGROUND_CLIENTS} other clients send ${figure(BACKGROUND_RATE)} GET/s`
     return [
       sectionOf(reads, {
-        title: 'How long a list may be read at once',
+        title: 'LRANGE by number of elements',
         charts: chartsOf(rows.where({ command: LRANGE }), 'p99', 'elements'),
-        caption: `One client sends LRANGE without pause; ${others}`,
+        caption: `One client sends LRANGE in a loop; ${others}`,
         factors: ['command', 'elements'],
         columns: [
           range('executionMicros', reads),
@@ -119,7 +119,7 @@ Examples:
         ],
       }),
       sectionOf(deletions, {
-        title: 'DEL against UNLINK',
+        title: 'DEL and UNLINK',
         charts: chartsOf(deletions, 'max'),
         caption: `One key is deleted; ${others}`,
         columns: [
@@ -144,12 +144,12 @@ function lengthClaim(rows: Rows): string | null {
   const [few, many] = [short, long].map((row) => row?.median('mainCpuMicros') ?? Number.NaN)
   if (!short || !long || short === long || few === undefined || many === undefined) return null
   const elements = Number(long.case.elements) - Number(short.case.elements)
-  return `An LRANGE of ${long.text('elements')} elements takes ${figure(many)} µs of the main thread's CPU time, ${figure(((many - few) / elements) * 1_000)} ns for each element more.`
+  return `An LRANGE of ${long.text('elements')} elements takes ${figure(many)} µs of the main thread's CPU time, ${figure(((many - few) / elements) * 1_000)} ns per additional element.`
 }
 
 function deletionClaim({ rows }: { rows: Rows }): string | null {
   const millis = (row: Row | undefined) => figure((row?.median('executionMicros') ?? NaN) / 1_000)
   const [del, unlink] = DELETIONS.map((command) => rows.find({ command }))
   if (!del || !unlink) return null
-  return `DEL of a ${del.text('key')} with ${del.text('elements')} elements held up all other clients for ${millis(del)} ms, UNLINK for ${millis(unlink)} ms.`
+  return `DEL of a ${del.text('key')} with ${del.text('elements')} elements blocked all other clients for ${millis(del)} ms, UNLINK for ${millis(unlink)} ms.`
 }

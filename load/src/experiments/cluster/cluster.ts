@@ -97,7 +97,7 @@ Examples:
 
   sections: (rows) => [
     sectionOf(rows, {
-      title: 'What a view takes',
+      title: 'CPU time and network traffic of a view',
       charts: chartsOf(rows, 'mainCpuMicros', 'inFlight'),
       caption: 'Per view, of all nodes together; medians of the rounds',
       columns: [
@@ -111,8 +111,8 @@ Examples:
     rows.where({ inFlight: Math.max(...rows.values('inFlight').map(Number)) }).all.map((row) => {
       const of = (metric: string) => figure(row.median(metric) ?? Number.NaN)
       const count = Number(row.case.nodes)
-      const where = count === NO_CLUSTER ? 'Without a cluster' : counted(count, 'node')
-      return `${where}: a view takes ${of('mainCpuMicros')} µs of the main threads, ${of('busiestMicros')} µs of the busiest one.`
+      const where = count === NO_CLUSTER ? 'Without a cluster' : `With ${counted(count, 'node')}`
+      return `${where}, a view takes ${of('mainCpuMicros')} µs of CPU time of all main threads, and ${of('busiestMicros')} µs of the busiest main thread.`
     }),
 }
 

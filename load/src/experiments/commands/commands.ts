@@ -117,6 +117,6 @@ Examples:
   claims: (rows) =>
     rows.where({ command: 'PING' }).all.map((row) => {
       const [rate, micros] = [row.median('perSecond') ?? 0, row.median('mainCpuMicros') ?? 0]
-      return `${row.text('build')}: ${figure(rate)} PING/s, for which Redis's main thread works ${percent((rate * micros) / 1e6)} of the time. The rest of the time it waits for the next command.`
+      return `${row.text('build')}: at ${figure(rate)} PING/s, Redis's main thread works ${percent((rate * micros) / 1e6)} of the time. The rest of the time, it waits for the next command.`
     }),
 }

@@ -55,13 +55,13 @@ export function claimsOf(rows: Rows, { options }: Result): string[] {
   const ratio = ours.ratio(RATE, base)
   if (!ratio) {
     return [
-      `No ratio is claimed between ${ours.subject} and ${base.subject}: their rows are marked.`,
+      `There is no reliable ratio of ${ours.subject} to ${base.subject}: their rows are marked.`,
     ]
   }
   const { mean, min, max, interval } = ratio
   const marks = new Set([...base.doubts, ...ours.doubts].map(({ mark }) => mark))
   const sure = interval
-    ? `95 % sure: ${figure(interval.low)} to ${figure(interval.high)}; round by round: ${figure(min)} to ${figure(max)}`
+    ? `95 % interval: ${figure(interval.low)} to ${figure(interval.high)}; range of the rounds: ${figure(min)} to ${figure(max)}`
     : 'one round'
   const { workload = 'realistic' } = options
   const isViews = workload === 'realistic' || workload === 'documents'

@@ -115,7 +115,7 @@ Examples:
       ],
     }),
     {
-      title: 'What the variants are',
+      title: 'The variants',
       tables: [
         {
           caption: 'How the commands of a request reach Redis',
@@ -144,14 +144,14 @@ function throughput(rows: Rows, { options }: Result): Section {
   return {
     title: 'Throughput',
     paragraphs: [
-      `Each of ${counted(Number(options.connections), 'connection')} sends its next request as soon as the last one was answered. Figures are medians over ${counted(rows.rounds, 'round')}, with the range. Requests whose commands are sent together share a round trip. Requests/s counts answers with 2xx only. A dashed line is a limit: the API without Redis (noop), or a bare route.`,
+      `Each of ${counted(Number(options.connections), 'connection')} sends its next request when the last one is answered. Figures are medians over ${counted(rows.rounds, 'round')}, with the range. Requests whose commands are sent together share a round trip. Requests/s counts answers with 2xx only. Dashed lines are upper limits: the API without Redis (noop), and a bare route.`,
       'CPU time per request and the ratios carry over to other machines better than the rates: generator, API and Redis share the cores of this one.',
     ],
     charts: [
       ...chartsOf(rows, RATE),
       ...timeCharts(shown),
       groups(rows, {
-        title: 'CPU time per request, by who used it',
+        title: 'CPU time per request, by program',
         unit: 'µs of CPU per request',
         metrics: { API: 'apiCpuMicros', Redis: 'redisCpuMicros' },
       }),
@@ -162,7 +162,7 @@ function throughput(rows: Rows, { options }: Result): Section {
       ...(known.length > 0
         ? [
             tableOf(rows, {
-              caption: 'Requests per second as a multiple, round by round',
+              caption: 'Ratios of requests per second, paired by round',
               columns: known.map((variant) => interval(RATE, `× ${variant}`, { variant })),
             }),
           ]

@@ -11,11 +11,11 @@ export function redisWork(rows: Rows): Section[] {
   if (!rows.all.some((row) => row.median('redisBytesIn') !== null)) return []
   return [
     {
-      title: 'What Redis did for a request',
+      title: 'Work of Redis per request',
       tables: [
         tableOf(rows, {
           caption:
-            'CPU time of Redis in the program and in the kernel, and network traffic, per request',
+            'CPU time of Redis in user mode and in the kernel, and network traffic, per request',
           columns: [
             'redisCpuMicros',
             'redisUserMicros',

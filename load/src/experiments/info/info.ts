@@ -97,10 +97,10 @@ Examples:
 
   sections: (rows) => [
     sectionOf(rows, {
-      title: 'What one client costs the others',
+      title: 'Effect of one client on the others',
       paragraphs: ['The source articles: 张鹏义, Tencent Cloud; Redis 4.0.10.'],
       charts: chartsOf(rows, 'p99'),
-      caption: `One client sends a command without pause; ${BACKGROUND_CLIENTS} others send ${figure(BACKGROUND_RATE)} GET/s meanwhile`,
+      caption: `One client sends a command in a loop, ${BACKGROUND_CLIENTS} others send ${figure(BACKGROUND_RATE)} GET/s`,
       columns: [
         range('mainCpuShare', rows),
         documented('articles %', documents, 'build', 'command', 'idle'),
@@ -117,7 +117,7 @@ Examples:
         const times = many?.ratio('mainCpuMicros', few)
         return (
           times &&
-          `${command} (${build}): an answer costs ${figure(times.mean)} times as much beside ${many?.text('idle')} connections as beside ${few?.case.idle}.`
+          `${command} (${build}): a reply takes ${figure(times.mean)} times as much CPU time with ${many?.text('idle')} connections as with ${few?.case.idle}.`
         )
       }),
     ),

@@ -106,12 +106,12 @@ Examples:
   doubts: {
     generator: {
       ...limitedByGenerator,
-      text: "The generator was busy or waited for a core all the time, Redis's main thread was not: with a core more the rate would be higher.",
+      text: "The generator was busy or waited for a core all the time, Redis's main thread was not. With one more core, the rate would be higher.",
       keepsRatios: true,
     },
     crowded: {
       mark: '!',
-      text: 'More threads than this machine has cores, beside the load: the rate has what crowding costs in it.',
+      text: 'Redis has more threads than this machine has cores, and the load needs CPU time, too. Competition for cores reduces the rate.',
       keepsRatios: true,
     },
   },

@@ -101,8 +101,8 @@ function summaries(rows: Rows, result: Result, load: string): Section[] {
       .map(([verb, all]) => `${verb} with ${all.map(({ threads }) => threads).join(', ')}`)
       .join('; ')
   const measured = sectionOf(base, {
-    title: 'Where I/O threads gain, and where not',
-    caption: `Rate as a multiple, by the setting of io-threads: ${load}`,
+    title: 'Gains and losses with I/O threads',
+    caption: `Ratio of rates by the setting of io-threads: ${load}`,
     factors,
     columns: [
       {
@@ -118,9 +118,9 @@ function summaries(rows: Rows, result: Result, load: string): Section[] {
   })
   if (!compared.some(({ times }) => times > 0)) return [measured]
   const extrapolated = sectionOf(base, {
-    title: 'From how many cores they should gain: an extrapolation',
+    title: 'Number of cores for a gain (extrapolated)',
     paragraphs: [
-      'Not measured. With I/O threads the main thread executes commands; the I/O threads read, parse and write. If each of them has a core, and the clients have others, the slower part sets the rate. The CPU times were measured here, where threads share cores; over another network than loopback they differ.',
+      'These figures are extrapolated, not measured. With I/O threads, the main thread executes commands, and the I/O threads read, parse and write. If each thread has its own core, and the clients have other cores, the slower side limits the rate. The CPU times were measured on this machine, where threads share cores. On other networks than loopback they differ.',
     ],
     caption: `EXTRAPOLATED from CPU time per command; ${CLEAR} times the rate counts as a gain`,
     factors,
@@ -176,7 +176,7 @@ export function claimsOf(rows: Rows, result: Result) {
   const sure = compared.filter(({ isSure }) => isSure)
   const say = (verb: string, all: readonly Compared[], most: Compared | undefined) =>
     most &&
-    `Measured: I/O threads ${verb} the rate by 10 % or more in every round in ${all.length} of ${sure.length} cases (${bySize(sure, (one) => all.includes(one))}); most to ${withRatioRange(most.ratio)} times: ${rows.nameOf(most.row)}.`
+    `Measured: I/O threads ${verb} the rate by 10 % or more in every round in ${all.length} of ${sure.length} cases (${bySize(sure, (one) => all.includes(one))}). The largest change is to ${withRatioRange(most.ratio)} times: ${rows.nameOf(most.row)}.`
   const bySize = (all: readonly Compared[], test: (one: Compared) => boolean) =>
     [...Map.groupBy(all, ({ row }) => row.text('bytes'))]
       .map(([size, own]) => `${size}: ${own.filter(test).length} of ${own.length}`)
@@ -195,8 +195,8 @@ export function claimsOf(rows: Rows, result: Result) {
       `Measured: I/O threads raise the rate clearly in none of ${sure.length} cases.`,
     lower && say('lower', lower, lower.at(-1)),
     expected[0] &&
-      `Extrapolated from the CPU time of each thread, not measured: with a core for each thread of Redis, and others for the clients, the fewest threads that should gain 10 % or more are ${from.join(', ')} of ${loads.length} loads (cases by size of the values: ${bySize(expected, shouldGain)}); at most ${timesText(expected[0])}: ${rows.nameOf(expected[0].row)}.`,
+      `Extrapolated from the CPU time of each thread, not measured: with one core per thread of Redis and other cores for the clients, the smallest settings with a gain of 10 % or more are ${from.join(', ')} of ${loads.length} loads (cases by size of the values: ${bySize(expected, shouldGain)}). The largest gain is ${timesText(expected[0])}: ${rows.nameOf(expected[0].row)}.`,
     Math.max(...rows.values('threads').map(Number)) + 1 > machine.cores &&
-      `Redis and the load share ${machine.cores} cores here, which cannot show what more cores would.`,
+      `Redis and the load share ${machine.cores} cores, so these measurements do not show gains with more cores.`,
   ]
 }

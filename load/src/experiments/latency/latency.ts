@@ -202,7 +202,7 @@ function longest(samples: readonly Measured[]): number | null {
 function rateText({ all: [first] }: Rows): string {
   const rate = perSecond(first?.median('rate') ?? Number.NaN)
   const at = first?.text('at') ?? ''
-  return at === rate ? rate : `${rate}, ${at} of what the slowest can do`
+  return at === rate ? rate : `${rate} (${at} of the capacity of the slowest variant)`
 }
 
 function sectionAt(rows: Rows): Section {
@@ -214,7 +214,7 @@ function sectionAt(rows: Rows): Section {
   return sectionOf(rows, {
     title: `At ${rateText(rows)}`,
     charts: [...charts, ...timeCharts(rows)],
-    caption: `ms at ${rateText(rows)}, from when a request was due: all rounds together (range of the rounds); what failed or was not sent counts as slower than all others`,
+    caption: `Latency at ${rateText(rows)} in ms, from when a request was due, over all rounds (range of the rounds). Requests that failed or were not sent count as the slowest`,
     columns: [
       ...(['p50', 'p90', 'p99', 'p999', 'p9999'] as const).map(percentileColumn),
       { head: 'longest ms', cell: (row) => figure(row.value('max') ?? Number.NaN) },

@@ -115,7 +115,7 @@ Examples:
     sectionOf(rows, {
       title: 'Memory',
       charts: chartsOf(rows.where({ dataBytes: 0 }), 'perSession', 'items'),
-      caption: 'What used_memory has grown by',
+      caption: 'Growth of used_memory',
       columns: ['bytes', 'perSession', 'resident'],
     }),
   ],
@@ -124,7 +124,7 @@ Examples:
       .filter(({ case: { items, sessions } }) => items === VIEWED && sessions !== 1)
       .map(
         (row) =>
-          `${row.text('sessions')} sessions that viewed ${VIEWED} items each need ${figure(row.median('perSession') ?? Number.NaN)} bytes each.`,
+          `${row.text('sessions')} sessions with ${VIEWED} viewed items each need ${figure(row.median('perSession') ?? Number.NaN)} bytes per session.`,
       ),
 }
 

@@ -81,7 +81,7 @@ Examples:
   doubts: {
     generator: {
       mark: '*',
-      text: `redis-benchmark was busy ${GENERATOR_LIMIT * 100} % of the time or more and may have been the limit: trust the CPU time and the ceiling of this row, not its rate.`,
+      text: `redis-benchmark was busy ${GENERATOR_LIMIT * 100} % of the time or more and may have limited the rate. Use the CPU time and the ceiling of this row instead.`,
       keepsRatios: true,
     },
   },

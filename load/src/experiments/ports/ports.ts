@@ -90,7 +90,7 @@ Examples:
   sections: (rows, { options }) => [
     sectionOf(rows, {
       title: 'When ports run out',
-      caption: `${figure(Number(options.rate))} views/s asked for`,
+      caption: `Target rate: ${figure(Number(options.rate))} views/s`,
       columns: [
         ...['ports', 'reuse', 'refused', 'lasted', 'rateBefore', 'rateAfter'],
         ...['mostWaiting', 'waitingAtServer', 'redisCpuMicros'],
@@ -104,11 +104,11 @@ Examples:
     const [naive, pool] = [median('quit', 'redisCpuMicros'), median('pool', 'redisCpuMicros')]
     return [
       lasted &&
-        `Where the client closes its connections, ${median('no-reuse', 'ports')} ports lasted ${figure(lasted)} s.`,
+        `If the client closes its connections, ${median('no-reuse', 'ports')} ports are used up after ${figure(lasted)} s.`,
       median('pool', 'refused') === 0 && 'With a pool, ports do not run out.',
       naive &&
         pool &&
-        `Redis used ${figure(naive)} µs of CPU for a naive view and ${figure(pool)} µs for a pooled one: ${figure(naive / pool)} times as much, for accepting, greeting and closing.`,
+        `Redis used ${figure(naive)} µs of CPU for a naive view and ${figure(pool)} µs for a pooled one: ${figure(naive / pool)} times as much, because Redis accepts and closes a connection for each view.`,
     ]
   },
 }

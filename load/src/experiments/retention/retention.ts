@@ -117,9 +117,9 @@ Examples:
 
   sections: (rows, { options: { sessions, kept } }) => [
     sectionOf(rows, {
-      title: 'What clean-up does to the others',
+      title: 'Effect of the clean-up on other clients',
       charts: [...chartsOf(rows, 'p99'), ...chartsOf(rows, 'longestMs')],
-      caption: `${figure(Number(sessions))} sessions beyond the ${figure(Number(kept))} that are kept; a view about every millisecond`,
+      caption: `${figure(Number(sessions))} sessions beyond the limit of ${figure(Number(kept))}; a view about every millisecond`,
       columns: [
         ...['removed', range('seconds', rows), 'mainCpuMicros', 'slow', 'longestMs'],
         ...['p50', 'p99', 'max'],

@@ -126,7 +126,7 @@ Examples:
     ...saturationDoubts,
     crowded: {
       mark: '‡',
-      text: 'The workers and the generator could fill more cores than there are: they wait for each other.',
+      text: 'The workers and the generator are more processes than there are cores, so they compete for CPU time.',
       keepsRatios: true,
     },
   },

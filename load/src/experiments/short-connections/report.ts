@@ -40,7 +40,7 @@ export function sectionsOf(rows: Rows, { options }: Result): Section[] {
     sectionOf(short, {
       title: 'Short connections',
       charts: chartsOf(short, 'mainCpuMicros', 'idle'),
-      caption: `${options.connections} short connections at a time: connect, GET, read the reply, close`,
+      caption: `${options.connections} concurrent short connections: connect, GET, read the reply, close`,
       columns: [
         range('mainCpuMicros', short, 'main thread CPU µs /connection'),
         ratio('mainCpuMicros', '× stock'),
@@ -53,8 +53,8 @@ export function sectionsOf(rows: Rows, { options }: Result): Section[] {
       ],
     }),
     sectionOf(long, {
-      title: 'Long connections meanwhile',
-      caption: `${options.long} long connections, one GET after the other; alone, and beside ${options.connections} short ones`,
+      title: 'Long connections',
+      caption: `${options.long} long connections, one GET after another, without and with ${options.connections} short connections`,
       columns: [
         range('perSecond', long, 'commands/s'),
         ...[range('p50', long), range('p99', long)],
@@ -67,7 +67,7 @@ export function sectionsOf(rows: Rows, { options }: Result): Section[] {
         title: `The source articles' ${load}`,
         paragraphs: [SOURCES],
         charts: chartsOf(own, 'mainCpuMicros'),
-        caption: `redis-benchmark ${shapeOf(load, Number(options.requests) || undefined).args}, and the same by our generator`,
+        caption: `redis-benchmark ${shapeOf(load, Number(options.requests) || undefined).args}, and our generator with the same load`,
         columns: [
           range('perSecond', own),
           ratio('perSecond', '× stock'),
@@ -103,10 +103,10 @@ export function claimsOf(rows: Rows): string[] {
     ].filter(({ ratios }) => ratios.length > 0)
     const texts = costs.map(({ ratios, what }) => {
       const ends = new Set([Math.min(...ratios), Math.max(...ratios)].map(figure))
-      return `${[...ends].join(' to ')} times the ${what} of stock's`
+      return `${[...ends].join(' to ')} times the ${what}`
     })
     if (texts.length === 0) return []
-    return `A short connection (${name}) costs the main thread ${texts.join(', and ')}.`
+    return `A short connection (${name}) takes ${texts.join(' and ')} of the main thread that it takes with stock.`
   })
   claims.push(...short.all.flatMap(searchClaim))
   return short.all.length === 0 || isCounted
@@ -148,7 +148,7 @@ function stepsSection(short: Rows): Section {
   )
   return sectionOf(isStepByStep && first ? first.rows : short.filter(() => false), {
     title: 'Patch by patch',
-    caption: 'Builds that end with one patch after the other, per short connection',
+    caption: 'Cost of a short connection in builds with the patches up to the named one',
     factors: ['build'],
     columns: [
       { head: 'its last patch', isText: true, cell: lastPatch },
@@ -166,7 +166,7 @@ function profileSection(short: Rows): Section {
   return sectionOf(sampled, {
     title: 'Where the CPU time of the main thread goes',
     pageOnly: true,
-    caption: `CPU time of the main thread by function of Redis, those with ${percent(SHOWN_SHARE)} or more`,
+    caption: `CPU time of the main thread by function, for functions with ${percent(SHOWN_SHARE)} or more`,
     columns: [
       { head: 'kernel', cell: (row) => percent(meanShares(row).kernel ?? 0) },
       { head: 'listSearchKey', cell: (row) => percent(meanShares(row)[SEARCH] ?? 0) },

@@ -143,7 +143,7 @@ Examples:
     generator: limitedByGenerator,
     rested: {
       mark: '‡',
-      text: "Redis's main thread rested most of the time: the rate is that of the tool, of its search for a free port, or of SYNs sent again because Redis's backlog was full. Compare CPU times.",
+      text: "Redis's main thread was idle most of the time. The rate is limited by the tool, by its search for a free port, or by repeated SYNs because Redis's backlog was full. Compare CPU times.",
     },
   },
   loadOptions: ['connections', 'long', 'maxclients', 'requests'],

@@ -123,7 +123,7 @@ function claimOf(row: Row | undefined): string | null {
   if (!row) return null
   const [source, target] = ['sourceMs', 'targetMs'].map((name) => row.median(name) ?? Number.NaN)
   const nanos = (Number(source) * 1e6) / Number(row.case.fields)
-  return `Moving ${row.text('key')} with ${row.text('fields')} sessions blocked the source for ${figure(Number(source))} ms and the target for ${figure(Number(target))} ms: ${figure(nanos)} ns of the source for each session.`
+  return `Moving ${row.text('key')} with ${row.text('fields')} sessions blocked the source for ${figure(Number(source))} ms and the target for ${figure(Number(target))} ms, which is ${figure(nanos)} ns per session at the source.`
 }
 
 const FILL = `

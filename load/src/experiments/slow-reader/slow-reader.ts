@@ -36,9 +36,9 @@ const modes: Readonly<Record<string, Mode>> = {
   'output-limit': { name: 'not read, client-output-buffer-limit', reads: 'nothing' },
   'client-memory': { name: 'not read, maxmemory-clients', reads: 'nothing' },
   maxmemory: { name: 'not read, maxmemory (noeviction)', reads: 'nothing' },
-  'one-pipeline': { name: 'read at once, one pipeline', reads: 'all' },
-  pipelines: { name: 'read at once, pipelines of 100', reads: 'all', atOnce: 100 },
-  store: { name: 'our store, 500 calls at a time', reads: 'store', atOnce: 500 },
+  'one-pipeline': { name: 'read immediately, one pipeline', reads: 'all' },
+  pipelines: { name: 'read immediately, pipelines of 100', reads: 'all', atOnce: 100 },
+  store: { name: 'our store, 500 calls in flight', reads: 'store', atOnce: 500 },
   'store-at-once': { name: 'our store, all calls at once', reads: 'store' },
 }
 
@@ -47,7 +47,7 @@ const limitMegabytes = (megabytes: unknown) => Math.round(Number(megabytes) / 4)
 /** The memory of unread replies, with different limits. */
 export const slowReader: Experiment<{ megabytes: number }, Bench> = {
   name: 'slow-reader',
-  title: 'Redis: replies that nobody reads',
+  title: 'Redis: unread replies',
   summary: 'memory of Redis with a client that does not read its replies',
   group: 'Redis',
   about: `
@@ -118,9 +118,9 @@ Examples:
 
   sections: (rows, { options: { megabytes } }) => [
     sectionOf(rows, {
-      title: 'Memory that replies take',
+      title: 'Memory of unread replies',
       charts: chartsOf(rows, 'addedMegabytes'),
-      caption: `Memory of Redis beyond what it had before; ${megabytes} MB of replies asked for, limits of ${limitMegabytes(megabytes)} MB`,
+      caption: `Growth of Redis's memory; ${megabytes} MB of replies, limits of ${limitMegabytes(megabytes)} MB`,
       columns: [
         range('addedMegabytes', rows),
         ...['readMegabytes', 'closedAfter', 'refusedWrites', 'refusedCalls'],
@@ -132,10 +132,10 @@ Examples:
     const added = (client: string) =>
       `${figure(rows.find({ client })?.median('addedMegabytes') ?? Number.NaN)} MB`
     return [
-      `Replies that nobody reads took ${added('unlimited')} of the server's memory; with client-output-buffer-limit ${added('output-limit')}, with maxmemory-clients ${added('client-memory')}: then Redis closed the client.`,
-      `maxmemory alone does not limit them (${added('maxmemory')}): the writes of other clients are refused instead.`,
-      `A client that reads every reply at once costs ${added('one-pipeline')} in one pipeline, and ${added('pipelines')} in pipelines of 100 commands.`,
-      `Our store took ${added('store')}, although its thread stopped in between. Called without restraint it took ${added('store-at-once')}, since it refuses calls beyond 1,000 in flight.`,
+      `Unread replies took ${added('unlimited')} of the server's memory without a limit, ${added('output-limit')} with client-output-buffer-limit, and ${added('client-memory')} with maxmemory-clients. At the limit, Redis closed the client.`,
+      `maxmemory alone does not limit unread replies (${added('maxmemory')}). Redis refuses the writes of other clients instead.`,
+      `The replies of a client that reads immediately took ${added('one-pipeline')} in one pipeline, and ${added('pipelines')} in pipelines of 100 commands.`,
+      `The replies of our store took ${added('store')}, although its thread was blocked for 0.3 s. With all calls at once they took ${added('store-at-once')}, because the store refuses calls beyond 1,000 in flight.`,
     ]
   },
 }
