@@ -117,9 +117,13 @@ export const errorChannel = channel('onetrip:error')
 export interface StoreWarning {
   /**
    * Redis may evict sessions; a session cookie lives longer than its session; the janitor found keys of
-   * another program among its own.
+   * another program among its own; the number of partitions was not compared with that of the data.
    */
-  code: 'ONETRIP_EVICTION' | 'ONETRIP_COOKIE_OUTLIVES_SESSION' | 'ONETRIP_FOREIGN_KEY'
+  code:
+    | 'ONETRIP_EVICTION'
+    | 'ONETRIP_COOKIE_OUTLIVES_SESSION'
+    | 'ONETRIP_FOREIGN_KEY'
+    | 'ONETRIP_PARTITIONS'
   message: string
 }
 

@@ -24,8 +24,8 @@ export interface Keys {
   /** String: who is cleaning up, with an expiry. */
   janitor(): string
   /**
-   * Hash: task of the janitor → when it was last begun, Unix seconds with fraction. Also the state of a
-   * migration, which some of these tasks depend on.
+   * Hash: task of the janitor → when it was last begun, Unix seconds with fraction. Also the number of
+   * partitions, and the state of a migration, which some of these tasks depend on.
    */
   janitorTasks(): string
   /** Every part of the sessions. The keys of one part are in one slot of a cluster. */

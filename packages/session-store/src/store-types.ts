@@ -219,12 +219,15 @@ export interface SessionStore {
   run<Result>(update: Update<Result>): Promise<Result>
 
   /**
-   * Resolves once Redis can be used. Warns (`onetrip:warning`) if Redis may evict sessions.
+   * Resolves once Redis can be used. Warns (`onetrip:warning`) if Redis may evict sessions. With partitioned
+   * keys, the first start records the number of partitions in Redis, and every start compares it.
    *
    * @param timeoutMs At most a day. Default 10,000.
-   * @throws StoreError `ONETRIP_NOT_SENT` when it cannot be used until then.
+   * @param options `readOnly`: compares the number of partitions without recording it. Default false.
+   * @throws StoreError `ONETRIP_NOT_SENT` when it cannot be used until then; `ONETRIP_INVALID_INPUT` when the
+   *   data in Redis has another number of partitions.
    */
-  ready(timeoutMs?: number): Promise<void>
+  ready(timeoutMs?: number, options?: { readOnly?: boolean }): Promise<void>
 
   /**
    * Whether Redis serves its keys: one entry for each server that holds some, which is each master of a

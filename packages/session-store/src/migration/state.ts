@@ -1,5 +1,6 @@
 import { StoreError } from '../errors.ts'
 import type { Keys } from '../keys.ts'
+import { checkPartitions } from '../partitions.ts'
 import { FINISHED, MIGRATION } from '../retention/janitor-lock.ts'
 import type { SessionStore } from '../store-types.ts'
 import type { Command, Update } from '../updates.ts'
@@ -69,7 +70,8 @@ export async function checkState({ from, to }: MigrationSides): Promise<string |
 }
 
 /**
- * Marks both sides, so that their janitors do not halve item counts meanwhile. Repeating it changes nothing.
+ * Marks both sides, so that their janitors do not halve item counts meanwhile, and records the number of the
+ * target's partitions. Repeating it changes nothing.
  *
  * @throws StoreError as `checkState`; `ONETRIP_INVALID_INPUT` also when the migration is being finished.
  */
@@ -80,14 +82,16 @@ export async function beginMigration(sides: MigrationSides): Promise<void> {
       'this migration is being finished: finish it first',
     )
   }
-  const partitions = sides.to.keys.parts().length
-  for (const { store, keys } of [sides.from, sides.to]) {
+  const { from, to } = sides
+  await checkPartitions({ runner: to.store, keys: to.keys }, { readOnly: false })
+  const partitions = to.keys.parts().length
+  for (const { store, keys } of [from, to]) {
     await store.run(write([['HSETNX', keys.janitorTasks(), MIGRATION, partitions]]))
   }
 }
 
 /**
- * Resolves once both sides can be used.
+ * Resolves once both sides can be used. Writes nothing.
  *
  * @throws StoreError as `SessionStore.ready`, naming the side.
  */
@@ -97,7 +101,7 @@ export async function readySides(
 ): Promise<void> {
   const ready = async (name: string, { store }: ReadySide) => {
     try {
-      await store.ready(timeoutMs)
+      await store.ready(timeoutMs, { readOnly: true })
     } catch (error) {
       if (!(error instanceof StoreError)) throw error
       const { code, message, cause } = error
