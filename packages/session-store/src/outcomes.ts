@@ -5,6 +5,12 @@ import type { Command, Reply, Update } from './updates.ts'
 /** What became of one command: what Redis replied, or why there is no reply. */
 export type Outcome = Reply | Error
 
+/**
+ * Called while commands are sent to several servers, each time that one has answered: with an outcome for each
+ * command, undefined where there is none yet.
+ */
+export type OnArrival = (outcomes: readonly (Outcome | undefined)[]) => void
+
 /** Redis answered with an error, as opposed to: the answer was lost. */
 export const isRefusal = (outcome: Outcome): outcome is Error =>
   outcome instanceof Error && outcome.name === 'ReplyError'
@@ -79,10 +85,12 @@ export function notSent(why: string, cause?: unknown): StoreError {
   return new StoreError('ONETRIP_NOT_SENT', `not sent to Redis: ${why}`, { cause })
 }
 
-export function overloaded(inFlight: number): StoreError {
+/** @param server The one that they are sent to, where there are several. */
+export function overloaded(inFlight: number, server: string): StoreError {
+  const where = server === '' ? '' : ` to ${server}`
   return new StoreError(
     'ONETRIP_OVERLOADED',
-    `not sent to Redis: ${inFlight} updates are in flight`,
+    `not sent to Redis: ${inFlight} updates are in flight${where}`,
   )
 }
 

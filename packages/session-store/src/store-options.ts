@@ -14,7 +14,10 @@ export interface SessionStoreOptions extends StrategyOptions {
   strategy?: StrategyName
   /** A way of sending of your own, as `batching(nodeRedisSender(client))`. The store closes it. */
   sender?: Sender
-  /** Updates in flight, beyond which one is refused. Default 1,000. */
+  /**
+   * Updates in flight, beyond which one is refused. Of a cluster: to each node, so that one that does not
+   * answer holds up no updates of the others; for the naive strategies in all. Default 1,000.
+   */
   maxInFlight?: number
   tokens: TokensOptions
   /** Default `documentKeys`, and with `cluster` `partitionedKeys()`, which a cluster needs. */

@@ -89,6 +89,15 @@ test('the count is what each view would have seen alone, and errors reach whom t
   ])
 })
 
+test('an update is answered as soon as the outcomes of all its commands are there', () => {
+  const { splitArrived } = merge([view('a', 'book', 1), view('b', 'pen', 2)])
+  expect(splitArrived([0, 1, 1, 0, 0, '-1', undefined, ['ada', 'bob']])).toEqual([
+    [0, 1, 0, '-1', 'ada'],
+    undefined,
+  ])
+  expect(splitArrived([0, 1, 1, 0, 0, '-1', '-2', undefined])).toEqual([undefined, undefined])
+})
+
 test('the commands of each update keep their order, and none is lost or made up', () => {
   const id = fc.constantFrom('a', 'b', 'c')
   const update = fc.oneof(

@@ -2,7 +2,7 @@ import type { Socket } from 'node:net'
 import calculateSlot from 'cluster-key-slot'
 import type { Cluster, Redis } from 'ioredis'
 import type { Keys } from '../keys.ts'
-import { errorKind, isRead, isRefusal, notSent, type Outcome } from '../outcomes.ts'
+import { errorKind, isRead, isRefusal, notSent, type OnArrival, type Outcome } from '../outcomes.ts'
 import type { StrategyOptions } from '../strategy-options.ts'
 import { type Command, keysOf, type Reply } from '../updates.ts'
 import { isCluster } from './client.ts'
@@ -19,7 +19,7 @@ const slotOf = (command: Command): number => calculateSlot(keysOf(command)[0] ??
  * One pipeline for each node that holds a key of the commands, sent together: one round trip.
  *
  * A command that a node refused because its slot has moved is sent again alone; what was executed, or
- * may have been, never is. Reads after such a command are sent again too, since they must not be
+ * may have been, never is. Reads after it in the same pipeline are sent again too, since they must not be
  * older than the write before them.
  *
  * These are pipelines of the nodes' own connections: that of `ioredis.Cluster` would send all of it to
@@ -29,31 +29,41 @@ const slotOf = (command: Command): number => calculateSlot(keysOf(command)[0] ??
 export async function sendPerNode(
   cluster: Cluster,
   commands: readonly Command[],
+  onArrival?: OnArrival,
 ): Promise<Outcome[]> {
-  const outcomes = new Array<Outcome>(commands.length).fill(null)
+  const outcomes = new Array<Outcome | undefined>(commands.length).fill(undefined)
   const byMaster = Map.groupBy(commands.keys(), (index) =>
     masterOf(cluster, slotOf(commands[index] as Command)),
   )
+  let waiting = byMaster.size
   await Promise.all(
     [...byMaster].map(async ([master, indexes]) => {
       const own = indexes.map((index) => commands[index] as Command)
       const replies = await sendToMaster(cluster, master, own)
+      await redirectRefused(cluster, own, replies)
       indexes.forEach((index, place) => {
         outcomes[index] = replies[place] ?? null
       })
+      if (--waiting > 0) onArrival?.(outcomes)
     }),
   )
+  return outcomes as Outcome[]
+}
 
+/** Sends those again that the node has refused because their slot has moved, and replaces their outcomes. */
+async function redirectRefused(
+  cluster: Cluster,
+  commands: readonly Command[],
+  outcomes: Outcome[],
+): Promise<void> {
   const refused = outcomes.findIndex(isRedirection)
-  if (refused >= 0) {
-    for (let index = refused; index < commands.length; index++) {
-      const command = commands[index]
-      if (command && (isRedirection(outcomes[index]) || isRead(command))) {
-        outcomes[index] = await redirected(cluster, command)
-      }
+  if (refused < 0) return
+  for (let index = refused; index < commands.length; index++) {
+    const command = commands[index]
+    if (command && (isRedirection(outcomes[index]) || isRead(command))) {
+      outcomes[index] = await redirected(cluster, command)
     }
   }
-  return outcomes
 }
 
 /** One pipeline to one node, as it is: nothing is redirected. */
@@ -78,6 +88,11 @@ const noConnection = (master = 'that has the slot') =>
   notSent(`there is no connection to the node ${master}`)
 
 const masterOf = (cluster: Cluster, slot: number): string | undefined => cluster.slots[slot]?.[0]
+
+/** The nodes that have the keys of the commands, as `host:port`; `none` for slots that no node has. */
+export const nodesOf = (cluster: Cluster, commands: readonly Command[]): string[] => [
+  ...new Set(commands.map((command) => masterOf(cluster, slotOf(command)) ?? 'none')),
+]
 
 const SLOTS = 16_384
 

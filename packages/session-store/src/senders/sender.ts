@@ -1,6 +1,6 @@
 import type { Connections } from '../connections/pool.ts'
-import type { Outcome } from '../outcomes.ts'
-import type { CommandList } from '../updates.ts'
+import type { OnArrival, Outcome } from '../outcomes.ts'
+import type { Command, CommandList } from '../updates.ts'
 
 /**
  * A way of putting commands on the wire. Ours, another client than ioredis and a decorator such as
@@ -13,9 +13,15 @@ export interface Sender {
    * Sends the commands in their order and resolves with what became of each: Redis's reply; an `Error`
    * whose name is `ReplyError` where Redis answered with an error; any other `Error` where the reply was
    * lost. May end early with such a one. To reject means the same for all of them, unless it is with a
-   * `StoreError`, which the caller gets as it is.
+   * `StoreError`, which the caller gets as it is. A sender for several servers may call `onArrival`, so that
+   * callers need not wait for the slowest server that the list is sent to.
    */
-  send(list: CommandList): Promise<readonly Outcome[]>
+  send(list: CommandList, onArrival?: OnArrival): Promise<readonly Outcome[]>
+  /**
+   * The servers that have the keys of the commands: `maxInFlight` is a limit for each of them. Absent: there
+   * is one.
+   */
+  serversOf?(commands: readonly Command[]): readonly string[]
   /** Closes every connection that it opened. Called when nothing is in flight, or a deadline later. */
   close(): Promise<void>
   /** What the shared connections are doing. Absent: there are none. */
