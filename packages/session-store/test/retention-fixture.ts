@@ -47,7 +47,7 @@ export async function storeOn(
   const tokens = { secrets, clock: () => clock.ms }
   const store = createSessionStore({ url: `unix://${socket}`, tokens, janitor: false, ...options })
   onTestFinished(() => store.close())
-  await store.ready()
+  await store.ready(10_000, { readOnly: true }) // tests compare all keys
   return store
 }
 
