@@ -1,13 +1,11 @@
-import { parseInfo, partitionedKeys } from '@onetrip/session-store'
-import { audit } from '@onetrip/stack/audit/audit.ts'
-import { Ledger } from '@onetrip/stack/audit/ledger.ts'
+import { parseInfo } from '@onetrip/session-store'
 import { logIn, startViewing } from '@onetrip/stack/audit/views.ts'
 import { isLinked, viewOf } from '@onetrip/stack/cluster/view.ts'
 import type { ClusterNode } from '@onetrip/stack/cluster.ts'
 import { testCluster } from '@onetrip/stack/testing/cluster.ts'
-import { Cluster } from 'ioredis'
 import { expect, onTestFinished, test } from 'vitest'
 import { apiProcessForThisTest } from '../test/api-process.ts'
+import { auditCluster } from '../test/cluster-testbed.ts'
 import { answered } from './testbed.ts'
 
 const isPrimary = async ({ admin }: ClusterNode) => (await viewOf(admin)).self.primary === null
@@ -68,8 +66,5 @@ test('all nodes of a cluster are restarted under load, and no acknowledged view 
   expect(nodes.filter(({ program }, index) => program.pid === pids[index])).toEqual([])
   await viewing.next(acknowledged)
   const views = await viewing.stop()
-  const client = new Cluster(nodes.map(({ port }) => ({ host: '127.0.0.1', port })))
-  onTestFinished(() => client.disconnect())
-  const { discrepancies } = await audit(client, Ledger.of(views), partitionedKeys())
-  expect(discrepancies).toEqual([])
+  expect((await auditCluster(nodes, views)).discrepancies).toEqual([])
 }, 180_000)

@@ -200,6 +200,18 @@ test('moves to a single Redis with partitioned keys', async () => {
   expect(await after.checkToken(session?.token ?? '')).toMatchObject({ user: 'user 0' })
 })
 
+test('the command and the API refuse another number of partitions than the data has', async () => {
+  await targetStore()
+  const wrong = 'this process is set to 16 partitions, but the data in Redis has 64'
+  expect(await run(...fromTo(), '--partitions', '16', '--dry-run')).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining(`the target of the migration: ${wrong}`),
+  })
+  expect(
+    await failedStart({ REDIS_CLUSTER: nodes(), REDIS_PARTITIONS: '16', WORKERS: '2' }),
+  ).toMatchObject({ code: 1, stderr: expect.stringContaining(wrong) })
+})
+
 test('SIGTERM stops the command after the step in progress', async () => {
   await logins(await sourceStore(), 100)
   const { child, ended } = start([

@@ -117,9 +117,14 @@ export const errorChannel = channel('onetrip:error')
 export interface StoreWarning {
   /**
    * Redis may evict sessions; a session cookie outlives its session; the janitor found keys of another
-   * program that match the key names of the store.
+   * program that match the key names of the store; the number of partitions could not be compared with that
+   * of the data.
    */
-  code: 'ONETRIP_EVICTION' | 'ONETRIP_COOKIE_OUTLIVES_SESSION' | 'ONETRIP_FOREIGN_KEY'
+  code:
+    | 'ONETRIP_EVICTION'
+    | 'ONETRIP_COOKIE_OUTLIVES_SESSION'
+    | 'ONETRIP_FOREIGN_KEY'
+    | 'ONETRIP_PARTITIONS'
   message: string
 }
 

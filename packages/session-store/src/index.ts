@@ -55,7 +55,7 @@ export {
 } from './migration/migrate.ts'
 export { type MigrationSide, type MigrationSides, readySides } from './migration/state.ts'
 export type { NodeState } from './nodes.ts'
-export type { Outcome } from './outcomes.ts'
+export type { OnArrival, Outcome } from './outcomes.ts'
 export type { Janitor, JanitorOptions } from './retention/janitor.ts'
 export type { NodeResult, PoolState } from './runner.ts'
 export { batching } from './senders/batching.ts'

@@ -5,6 +5,12 @@ import type { Command, Reply, Update } from './updates.ts'
 /** The result of one command: Redis's reply, or an error. */
 export type Outcome = Reply | Error
 
+/**
+ * Called with the outcomes so far, each time that one of several servers has replied. The outcomes are in the
+ * order of the commands; undefined stands for a missing one.
+ */
+export type OnArrival = (outcomes: readonly (Outcome | undefined)[]) => void
+
 /** Whether Redis replied with an error. Any other error means that the reply was lost. */
 export const isRefusal = (outcome: Outcome): outcome is Error =>
   outcome instanceof Error && outcome.name === 'ReplyError'
@@ -80,10 +86,12 @@ export function notSent(why: string, cause?: unknown): StoreError {
   return new StoreError('ONETRIP_NOT_SENT', `not sent to Redis: ${why}`, { cause })
 }
 
-export function overloaded(inFlight: number): StoreError {
+/** @param server The server at its limit; empty if the sender does not name its servers. */
+export function overloaded(inFlight: number, server: string): StoreError {
+  const where = server === '' ? '' : ` to ${server}`
   return new StoreError(
     'ONETRIP_OVERLOADED',
-    `not sent to Redis: ${inFlight} updates are in flight, the maximum (maxInFlight)`,
+    `not sent to Redis: ${inFlight} updates are in flight${where}, the maximum (maxInFlight)`,
   )
 }
 

@@ -77,8 +77,16 @@ export interface Runner {
 export interface RunnerLimits {
   /** Timeout of an update. After it, the update still counts as in flight until it settles. */
   deadlineMs: number
-  /** Maximum number of updates in flight; more are rejected. */
+  /** Maximum number of updates in flight to one server; more are rejected. */
   maxInFlight: number
+}
+
+/** The servers of a sender that does not name them. */
+const ONE_SERVER = ['']
+
+interface AttemptOptions {
+  timeoutMs?: number | undefined
+  servers?: readonly string[] | undefined
 }
 
 const PING: Update<void> = { commands: [['PING']], readOnly: true, read: () => undefined }
@@ -89,6 +97,7 @@ export function createRunner(sender: Sender, limits: RunnerLimits): Runner {
   const scan = sender.scan?.bind(sender)
   const nodes = sender.nodes?.bind(sender)
   let inFlight = 0
+  const inFlightTo = new Map<string, number>()
   let calls = 0
   let closing: Promise<void> | undefined
   let closed = false
@@ -98,20 +107,24 @@ export function createRunner(sender: Sender, limits: RunnerLimits): Runner {
     readOnly: boolean,
     start: () => Promise<Sent>,
     read: (sent: Sent) => Result,
-    timeoutMs = deadlineMs,
+    { timeoutMs = deadlineMs, servers = ONE_SERVER }: AttemptOptions = {},
   ): Promise<Result> {
     return new Promise((resolve, reject) => {
       const fail = (error: unknown) => reject(updateError(error, readOnly))
       if (closed) return fail(notSent('the store is closed'))
-      if (inFlight >= maxInFlight) return fail(overloaded(inFlight))
-      inFlight++
+      for (const server of servers) {
+        const waiting = inFlightTo.get(server) ?? 0
+        if (waiting >= maxInFlight) return fail(overloaded(waiting, server))
+      }
+      count(servers, 1)
       let isLate = false
       const deadline = setTimeout(() => {
         isLate = true
         fail(lateReply(readOnly))
       }, timeoutMs)
       const settle = (answer: () => void) => {
-        if (--inFlight === 0) idle?.()
+        count(servers, -1)
+        if (inFlight === 0) idle?.()
         clearTimeout(deadline)
         if (isLate) return
         try {
@@ -127,11 +140,18 @@ export function createRunner(sender: Sender, limits: RunnerLimits): Runner {
     })
   }
 
+  /** Counts an update once in total, and once for each server that it is sent to. */
+  function count(servers: readonly string[], change: 1 | -1): void {
+    inFlight += change
+    for (const server of servers) inFlightTo.set(server, (inFlightTo.get(server) ?? 0) + change)
+  }
+
   const send = <Result>(update: Update<Result>, list: CommandList): Promise<Result> =>
     attempt(
       update.readOnly,
       () => sender.send(list),
       (outcomes: readonly Outcome[]) => readOutcomes(update, outcomes),
+      { servers: sender.serversOf?.(list.commands) },
     )
 
   function run<Result>(update: Update<Result>): Promise<Result> {
@@ -147,11 +167,14 @@ export function createRunner(sender: Sender, limits: RunnerLimits): Runner {
     timeoutMs = deadlineMs,
   ): Promise<NodeResult<Result>[]> {
     const until = performance.now() + timeoutMs
-    const all = nodes ? await attempt(true, nodes, (nodes) => nodes, timeoutMs) : [sender]
+    const all = nodes ? await attempt(true, nodes, (nodes) => nodes, { timeoutMs }) : [sender]
     const left = Math.max(1, until - performance.now())
     return await Promise.all(
       all.map((node) =>
-        attempt(true, () => node.send({ commands }), read, left).then(
+        attempt(true, () => node.send({ commands }), read, {
+          timeoutMs: left,
+          servers: sender.serversOf && [node.name],
+        }).then(
           (result) => ({ node: node.name, result }),
           (error: StoreError) => ({ node: node.name, error }),
         ),

@@ -14,7 +14,11 @@ export interface SessionStoreOptions extends StrategyOptions {
   strategy?: StrategyName
   /** A custom sender, such as `batching(nodeRedisSender(client))`. The store closes it. */
   sender?: Sender
-  /** Maximum number of updates in flight; more are rejected. Default 1,000. */
+  /**
+   * Maximum number of updates in flight; more are rejected. On a cluster, the limit applies to each node, so that
+   * a node that does not reply does not block updates of the others. With the naive strategies, it applies to all
+   * nodes together. Default 1,000.
+   */
   maxInFlight?: number
   tokens: TokensOptions
   /** Key names. Default `documentKeys`; with `cluster` `partitionedKeys()`, which a cluster needs. */

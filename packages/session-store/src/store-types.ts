@@ -216,12 +216,15 @@ export interface SessionStore {
   run<Result>(update: Update<Result>): Promise<Result>
 
   /**
-   * Resolves once Redis is ready. Warns (`onetrip:warning`) if Redis may evict sessions.
+   * Resolves once Redis is ready. Warns (`onetrip:warning`) if Redis may evict sessions. With partitioned keys,
+   * the first start records the number of partitions in Redis, and every start compares it.
    *
    * @param timeoutMs At most a day. Default 10,000.
-   * @throws StoreError `ONETRIP_NOT_SENT` if Redis is not ready after `timeoutMs`.
+   * @param options `readOnly`: compares the number of partitions without recording it. Default false.
+   * @throws StoreError `ONETRIP_NOT_SENT` if Redis is not ready after `timeoutMs`; `ONETRIP_INVALID_INPUT` if the
+   *   data in Redis has another number of partitions.
    */
-  ready(timeoutMs?: number): Promise<void>
+  ready(timeoutMs?: number, options?: { readOnly?: boolean }): Promise<void>
 
   /**
    * Checks whether Redis serves its keys. Returns one entry for each server that holds keys: each primary of a

@@ -22,6 +22,7 @@ import { documentKeys, partitionedKeys, prefixedKeys } from './keys.ts'
 import { pingNodes, untilServed } from './nodes.ts'
 import { checkOptionNames } from './option-names.ts'
 import { readOutcomes } from './outcomes.ts'
+import { checkPartitionsAtStart } from './partitions.ts'
 import { checkRange } from './range.ts'
 import { createJanitor, type Janitor, type JanitorOptions } from './retention/janitor.ts'
 import { createRunner } from './runner.ts'
@@ -242,11 +243,14 @@ export function createSessionStore(options: SessionStoreOptions): SessionStore {
       return await run(countAttempts(keys, { subjects, windowSeconds }, now()))
     },
 
-    async ready(timeoutMs = 10_000) {
+    async ready(timeoutMs = 10_000, { readOnly = false } = {}) {
       checkNumber('timeoutMs', timeoutMs, { min: 0, max: MAX_TIMEOUT_MS })
+      checkBoolean('readOnly', readOnly)
       const until = performance.now() + timeoutMs
       await runner.ready(timeoutMs)
       if (clustered) await untilServed(parts, until)
+      const isPartitioned = clustered || keys.parts().length > 1
+      if (isPartitioned) await checkPartitionsAtStart(parts, { readOnly })
       await warnOfEviction(runner)
     },
 

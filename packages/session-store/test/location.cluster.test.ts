@@ -1,7 +1,6 @@
 import { freePorts } from '@onetrip/stack/ports.ts'
 import { type TestCluster, testCluster } from '@onetrip/stack/testing/cluster.ts'
 import { redisForThisTest } from '@onetrip/stack/testing/redis.ts'
-import calculateSlot from 'cluster-key-slot'
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import {
   createSessionStore,
@@ -10,6 +9,7 @@ import {
   roundTripChannel,
   type SessionStoreOptions,
 } from '../src/index.ts'
+import { itemOn, loginOn, placeOf } from './cluster-places.ts'
 
 const tokens = { secrets: ['a-secret-for-tests-a-secret-for-tests'] }
 const strategies = [
@@ -37,13 +37,6 @@ function storeAt(options: Partial<SessionStoreOptions> = {}) {
   onTestFinished(() => store.close())
   return store
 }
-
-/** Items and tokens whose keys are on a node, by the node's index. */
-const placeOf = (key: string) => Math.floor((calculateSlot(key) * 3) / 16_384)
-const itemOn = (place: number) =>
-  Array.from({ length: 1_000 }, (_, index) => `item ${index}`).find(
-    (item) => placeOf(keys.popular(item)) === place,
-  ) ?? ''
 
 describe.each(strategies)('%s', (strategy) => {
   test('uses the nodes that it discovers', async () => {
@@ -222,13 +215,6 @@ async function connectionsReceived(): Promise<number> {
   const infos = await Promise.all(up.map(({ admin }) => admin.info('stats')))
   const received = infos.map((info) => Number(/total_connections_received:(\d+)/.exec(info)?.[1]))
   return received.reduce((sum, one) => sum + one, 0)
-}
-
-async function loginOn(store: ReturnType<typeof storeAt>, place: number) {
-  for (;;) {
-    const session = await store.login('ada')
-    if (placeOf(keys.login(session.token.split('.')[0] ?? '')) === place) return session
-  }
 }
 
 test('if no node of the cluster replies, ready() fails with the reason in bounded time', async () => {

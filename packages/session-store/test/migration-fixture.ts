@@ -7,6 +7,7 @@ import {
   documentKeys,
   type MigrationSide,
   partitionedKeys,
+  readySides,
   type SessionStore,
 } from '../src/index.ts'
 import { Clock } from './retention-fixture.ts'
@@ -58,8 +59,9 @@ export function migrationOfThisFile() {
     /** The sides as `migrate` uses them. */
     async sides() {
       const stores = { from: storeOf('from'), to: storeOf('to') }
-      await Promise.all(Object.values(stores).map((store) => store.ready()))
-      return { from: { store: stores.from, keys: from }, to: { store: stores.to, keys: to } }
+      const sides = { from: { store: stores.from, keys: from }, to: { store: stores.to, keys: to } }
+      await readySides(sides)
+      return sides
     },
     /** A bridge as in a process that serves. */
     async bridge(home: 'source' | 'target'): Promise<SessionStore> {

@@ -51,7 +51,7 @@ export async function storeOn(
     ...options,
   })
   onTestFinished(() => store.close())
-  await store.ready()
+  await store.ready(10_000, { readOnly: true }) // tests compare all keys
   return store
 }
 

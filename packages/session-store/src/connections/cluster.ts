@@ -2,7 +2,7 @@ import type { Socket } from 'node:net'
 import calculateSlot from 'cluster-key-slot'
 import type { Cluster, Redis } from 'ioredis'
 import type { Keys } from '../keys.ts'
-import { errorKind, isRead, isRefusal, notSent, type Outcome } from '../outcomes.ts'
+import { errorKind, isRead, isRefusal, notSent, type OnArrival, type Outcome } from '../outcomes.ts'
 import type { StrategyOptions } from '../strategy-options.ts'
 import { type Command, keysOf, type Reply } from '../updates.ts'
 import { isCluster } from './client.ts'
@@ -19,8 +19,8 @@ const slotOf = (command: Command): number => calculateSlot(keysOf(command)[0] ??
  * Sends one pipeline to each node that holds a key of the commands, all at the same time: one round trip.
  *
  * If a node refuses a command because its slot has moved, only that command is sent again. A command that was
- * or may have been executed is never sent again. Reads after a refused command are repeated, because their
- * results must not be older than that command.
+ * or may have been executed is never sent again. Reads after a refused command in the same pipeline are
+ * repeated, because their results must not be older than that command.
  *
  * The pipelines are those of the connections to the nodes. After one ASK, a pipeline of `ioredis.Cluster` goes
  * to the importing node as a whole and misses keys that have not arrived there (with ioredis 6.0.0 on
@@ -29,31 +29,41 @@ const slotOf = (command: Command): number => calculateSlot(keysOf(command)[0] ??
 export async function sendPerNode(
   cluster: Cluster,
   commands: readonly Command[],
+  onArrival?: OnArrival,
 ): Promise<Outcome[]> {
-  const outcomes = new Array<Outcome>(commands.length).fill(null)
+  const outcomes = new Array<Outcome | undefined>(commands.length).fill(undefined)
   const byPrimary = Map.groupBy(commands.keys(), (index) =>
     primaryOf(cluster, slotOf(commands[index] as Command)),
   )
+  let waiting = byPrimary.size
   await Promise.all(
     [...byPrimary].map(async ([primary, indexes]) => {
       const own = indexes.map((index) => commands[index] as Command)
       const replies = await sendToPrimary(cluster, primary, own)
+      await redirectRefused(cluster, own, replies)
       indexes.forEach((index, place) => {
         outcomes[index] = replies[place] ?? null
       })
+      if (--waiting > 0) onArrival?.(outcomes)
     }),
   )
+  return outcomes as Outcome[]
+}
 
+/** Resends the commands that the node refused because their slot has moved, and replaces their outcomes. */
+async function redirectRefused(
+  cluster: Cluster,
+  commands: readonly Command[],
+  outcomes: Outcome[],
+): Promise<void> {
   const refused = outcomes.findIndex(isRedirection)
-  if (refused >= 0) {
-    for (let index = refused; index < commands.length; index++) {
-      const command = commands[index]
-      if (command && (isRedirection(outcomes[index]) || isRead(command))) {
-        outcomes[index] = await redirected(cluster, command)
-      }
+  if (refused < 0) return
+  for (let index = refused; index < commands.length; index++) {
+    const command = commands[index]
+    if (command && (isRedirection(outcomes[index]) || isRead(command))) {
+      outcomes[index] = await redirected(cluster, command)
     }
   }
-  return outcomes
 }
 
 /** Sends one pipeline to one node, without redirections. */
@@ -78,6 +88,11 @@ const noConnection = (primary = 'that has the slot') =>
   notSent(`there is no connection to the node ${primary}`)
 
 const primaryOf = (cluster: Cluster, slot: number): string | undefined => cluster.slots[slot]?.[0]
+
+/** The nodes that have the keys of the commands, as `host:port`; `none` stands for slots without a node. */
+export const nodesOf = (cluster: Cluster, commands: readonly Command[]): string[] => [
+  ...new Set(commands.map((command) => primaryOf(cluster, slotOf(command)) ?? 'none')),
+]
 
 const SLOTS = 16_384
 

@@ -1,5 +1,6 @@
 import { once } from 'node:events'
 import { notSent } from '../outcomes.ts'
+import type { Command } from '../updates.ts'
 import {
   type Client,
   checkDatabase,
@@ -9,7 +10,7 @@ import {
 } from './client.ts'
 import { checkClient } from './client-check.ts'
 import { type ClientWatch, watchClient } from './client-watch.ts'
-import { openPrimaries, primaryStates } from './cluster.ts'
+import { nodesOf, openPrimaries, primaryStates } from './cluster.ts'
 import { clusterAt, connectionError } from './cluster-client.ts'
 import type { ClusterAddress, ServerLocation } from './location.ts'
 
@@ -86,6 +87,12 @@ export class Pool {
       isCluster(client) ? primaryStates(client) : client.status === 'ready',
     )
     return { connections: up.length, ready: up.filter(Boolean).length }
+  }
+
+  /** The nodes of the cluster that have the keys of the commands. */
+  serversOf(commands: readonly Command[]): string[] {
+    const cluster = this.#slots.map(({ client }) => client).find(isCluster)
+    return cluster ? nodesOf(cluster, commands) : []
   }
 
   /**

@@ -270,10 +270,10 @@ export function bridgeStores({ from, to, home, clock = Date.now }: BridgeOptions
     countAttempts: (subjects, windowSeconds) => from.store.countAttempts(subjects, windowSeconds),
     run: (update) => from.store.run(update),
 
-    async ready(timeoutMs) {
+    async ready(timeoutMs, { readOnly = false } = {}) {
       await readySides({ from, to }, timeoutMs)
       // With the source as home, this writes nothing, because the migration may never start.
-      if (!isTarget) return void (await checkState({ from, to }))
+      if (!isTarget || readOnly) return void (await checkState({ from, to }))
       await beginMigration({ from, to })
       await setOpened(from)
     },

@@ -1,5 +1,6 @@
 import { StoreError } from '../errors.ts'
 import type { Keys } from '../keys.ts'
+import { checkPartitions } from '../partitions.ts'
 import { FINISHED, MIGRATION } from '../retention/janitor-lock.ts'
 import type { SessionStore } from '../store-types.ts'
 import type { Command, Update } from '../updates.ts'
@@ -69,8 +70,8 @@ export async function checkState({ from, to }: MigrationSides): Promise<string |
 }
 
 /**
- * Marks the migration as started on both sides, so that their janitors do not halve item counts meanwhile.
- * Idempotent.
+ * Marks the migration as started on both sides, so that their janitors do not halve item counts meanwhile, and
+ * records the target's number of partitions. Idempotent.
  *
  * @throws StoreError as `checkState`; `ONETRIP_INVALID_INPUT` also if `finishMigration` has started.
  */
@@ -81,14 +82,16 @@ export async function beginMigration(sides: MigrationSides): Promise<void> {
       'finishMigration of this migration has started: call it again until it succeeds',
     )
   }
-  const partitions = sides.to.keys.parts().length
-  for (const { store, keys } of [sides.from, sides.to]) {
+  const { from, to } = sides
+  await checkPartitions({ runner: to.store, keys: to.keys }, { readOnly: false })
+  const partitions = to.keys.parts().length
+  for (const { store, keys } of [from, to]) {
     await store.run(write([['HSETNX', keys.janitorTasks(), MIGRATION, partitions]]))
   }
 }
 
 /**
- * Resolves once both sides are ready.
+ * Resolves once both sides are ready. Writes nothing.
  *
  * @throws StoreError as `SessionStore.ready`; the message names the side.
  */
@@ -98,7 +101,7 @@ export async function readySides(
 ): Promise<void> {
   const ready = async (name: string, { store }: ReadySide) => {
     try {
-      await store.ready(timeoutMs)
+      await store.ready(timeoutMs, { readOnly: true })
     } catch (error) {
       if (!(error instanceof StoreError)) throw error
       const { code, message, cause } = error

@@ -1,5 +1,5 @@
 import { BatchTrace, batchChannel } from '../diagnostics.ts'
-import type { Outcome } from '../outcomes.ts'
+import type { OnArrival, Outcome } from '../outcomes.ts'
 import type { CommandList } from '../updates.ts'
 import { merge } from './merge.ts'
 import type { Sender } from './sender.ts'
@@ -38,6 +38,7 @@ export function batching(sender: Sender, maxUpdates = MAX_UPDATES): Sender {
     ...(sender.scan && { scan: sender.scan.bind(sender) }),
     ...(sender.nodes && { nodes: sender.nodes.bind(sender) }),
     ...(sender.ready && { ready: sender.ready.bind(sender) }),
+    ...(sender.serversOf && { serversOf: sender.serversOf.bind(sender) }),
     send: (list) =>
       new Promise((resolve, reject) => {
         queue.push({ list, resolve, reject })
@@ -50,8 +51,13 @@ export function batching(sender: Sender, maxUpdates = MAX_UPDATES): Sender {
 async function sendTogether(sender: Sender, waiting: readonly Waiting[]): Promise<void> {
   const lists = waiting.map(({ list }) => list)
   try {
-    const { commands, split } = merge(lists)
-    const send = async () => split(await sender.send({ commands }))
+    const { commands, split, splitArrived } = merge(lists)
+    // On a cluster, an update is answered once its own nodes have replied.
+    const onArrival: OnArrival = (outcomes) =>
+      splitArrived(outcomes).forEach((own, index) => {
+        if (own) waiting[index]?.resolve(own)
+      })
+    const send = async () => split(await sender.send({ commands }, onArrival))
     const all = await (batchChannel.hasSubscribers ? traced(send, lists, commands.length) : send())
     all.forEach((outcomes, index) => void waiting[index]?.resolve(outcomes))
   } catch (error) {

@@ -117,6 +117,8 @@ export interface Batch {
   readonly commands: readonly Command[]
   /** Returns the outcomes of each update's commands. */
   split(outcomes: readonly Outcome[]): Outcome[][]
+  /** Like `split`, while some outcomes are missing: undefined for each update that is incomplete. */
+  splitArrived(outcomes: readonly (Outcome | undefined)[]): (Outcome[] | undefined)[]
 }
 
 /**
@@ -169,6 +171,15 @@ export function merge(updates: readonly CommandList[]): Batch {
       members.length > 1 ? (rules.get(command[0])?.variadic?.(command) ?? command) : command,
     ),
     split: (outcomes) => splitOutcomes(updates, all, outcomes),
+    splitArrived(outcomes) {
+      const waiting = new Set(
+        all.flatMap(({ updates }, index) => (outcomes[index] === undefined ? updates : [])),
+      )
+      const there = outcomes.map((outcome) => outcome ?? null)
+      return splitOutcomes(updates, all, there).map((own, index) =>
+        waiting.has(index) ? undefined : own,
+      )
+    },
   }
 }
 

@@ -1,5 +1,5 @@
 import { isCluster } from '../connections/client.ts'
-import { primariesOf, sendToPrimary, serverName } from '../connections/cluster.ts'
+import { isClustered, primariesOf, sendToPrimary, serverName } from '../connections/cluster.ts'
 import { Pool } from '../connections/pool.ts'
 import { scanNodes } from '../connections/scan.ts'
 import { DEFAULT_DEADLINE_MS, type StrategyOptions } from '../strategy-options.ts'
@@ -17,10 +17,12 @@ export function pooled(options: StrategyOptions, wire: Wire): Sender {
     connectTimeoutMs: deadlineMs,
     stalledAfterMs: DEADLINES_UNTIL_STALLED * deadlineMs,
   })
-  const send: Sender['send'] = ({ commands }) => pool.use((client) => wire.send(client, commands))
+  const send: Sender['send'] = ({ commands }, onArrival) =>
+    pool.use((client) => wire.send(client, commands, onArrival))
   return {
     name: wire.name,
     send,
+    ...(isClustered(options) && { serversOf: (commands) => pool.serversOf(commands) }),
     scan: (request, from) => pool.use((client) => scanNodes(client, request, from)),
     nodes: () =>
       pool.use(async (client) =>

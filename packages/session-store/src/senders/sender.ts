@@ -1,6 +1,6 @@
 import type { Connections } from '../connections/pool.ts'
-import type { Outcome } from '../outcomes.ts'
-import type { CommandList } from '../updates.ts'
+import type { OnArrival, Outcome } from '../outcomes.ts'
+import type { Command, CommandList } from '../updates.ts'
 
 /**
  * Sends commands to Redis: with ioredis, with another client, or as a decorator such as `batching`. The store
@@ -13,9 +13,12 @@ export interface Sender {
    * Sends the commands in order and resolves with one outcome for each: Redis's reply; an `Error` named
    * `ReplyError` if Redis returned an error; any other `Error` if the reply was lost. After a lost reply, it may
    * omit the remaining outcomes. A rejection means that all replies were lost, except that a `StoreError` is
-   * passed to the caller unchanged.
+   * passed to the caller unchanged. A sender for several servers may call `onArrival` each time that one has
+   * replied, so that callers do not wait for the slowest server of the list.
    */
-  send(list: CommandList): Promise<readonly Outcome[]>
+  send(list: CommandList, onArrival?: OnArrival): Promise<readonly Outcome[]>
+  /** The servers that have the keys of the commands; `maxInFlight` applies to each. Absent: there is one server. */
+  serversOf?(commands: readonly Command[]): readonly string[]
   /** Closes all connections. Called when nothing is in flight, or after the deadline. */
   close(): Promise<void>
   /** The state of the connection pool. Omit it if there is no pool. */

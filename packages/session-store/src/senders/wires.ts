@@ -2,22 +2,22 @@ import { createHash } from 'node:crypto'
 import { type Client, isCluster } from '../connections/client.ts'
 import { sendPerNode, sendToNode } from '../connections/cluster.ts'
 import { publishRoundTrip } from '../diagnostics.ts'
-import { errorKind, isRefusal, type Outcome } from '../outcomes.ts'
+import { errorKind, isRefusal, type OnArrival, type Outcome } from '../outcomes.ts'
 import { type Command, keysOf, type Reply } from '../updates.ts'
 
 /** How commands are sent over a connection. */
 export interface Wire {
   readonly name: string
   /** Resolves with one outcome for each command that was sent. Rejects only with a `StoreError`. */
-  send(client: Client, commands: readonly Command[]): Promise<Outcome[]>
+  send(client: Client, commands: readonly Command[], onArrival?: OnArrival): Promise<Outcome[]>
 }
 
 /** All commands as one non-transactional pipeline: one round trip. */
 export const pipeline: Wire = {
   name: 'pipeline',
-  async send(client, commands) {
+  async send(client, commands, onArrival) {
     publishRoundTrip(commands.length)
-    if (isCluster(client)) return await sendPerNode(client, commands)
+    if (isCluster(client)) return await sendPerNode(client, commands, onArrival)
     const queued = client.pipeline()
     for (const [name, ...args] of commands) queued.call(name, ...args)
     const replies = await queued.exec()

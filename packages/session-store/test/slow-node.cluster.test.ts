@@ -1,0 +1,110 @@
+import { type TestCluster, testCluster } from '@onetrip/stack/testing/cluster.ts'
+import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
+import {
+  createSessionStore,
+  partitionedKeys,
+  type SessionStoreOptions,
+  type StoreWarning,
+  warningChannel,
+} from '../src/index.ts'
+import { itemOn, loginOn, placeOf } from './cluster-places.ts'
+
+const tokens = { secrets: ['a-secret-for-tests-a-secret-for-tests'] }
+const strategies = ['sequential', 'pipeline', 'batch'] as const
+
+let servers: TestCluster
+
+beforeAll(async () => {
+  servers = await testCluster()
+})
+afterAll(() => servers.stop())
+beforeEach(async () => {
+  await Promise.all(servers.nodes.map(({ admin }) => admin.flushall()))
+})
+
+function storeAt(options: Partial<SessionStoreOptions> = {}) {
+  const nodes = servers.nodes.map(({ address }) => address)
+  const store = createSessionStore({
+    ...{ cluster: { nodes }, tokens, janitor: false, deadlineMs: 20_000 },
+    ...options,
+  })
+  onTestFinished(() => store.close())
+  return store
+}
+
+/** Stops a node. Returns a function that resumes it, which is also called when the current test ends. */
+function stop(place: number): () => void {
+  const node = servers.nodes[place]
+  const resume = () => void node?.program.signal('SIGCONT')
+  onTestFinished(resume)
+  node?.program.signal('SIGSTOP')
+  return resume
+}
+
+describe.each(strategies)('%s', (strategy) => {
+  test('updates to a stopped node do not delay updates that are sent together with them', async () => {
+    const store = storeAt({ strategy })
+    await store.ready()
+    const { token } = await loginOn(store, 0)
+    const resume = stop(2)
+    let isOver = false
+    const slow = store.recordView(token, itemOn(2)).finally(() => {
+      isOver = true
+    })
+    const others = [0, 1, 0].map((place) => store.recordView(token, itemOn(place)))
+    expect((await Promise.all(others)).map(({ user }) => user)).toEqual(['ada', 'ada', 'ada'])
+    expect(isOver).toBe(false)
+    resume()
+    expect(await slow).toEqual({ user: 'ada', views: 1 })
+  })
+
+  test('maxInFlight is a limit per node', async () => {
+    const store = storeAt({ strategy, maxInFlight: 5 })
+    await store.ready()
+    const [other, own] = [await loginOn(store, 0), await loginOn(store, 2)]
+    const resume = stop(2)
+    const view = () => store.recordView(own.token, itemOn(2))
+    const waiting = Array.from({ length: 5 }, view)
+    const refused = {
+      code: 'ONETRIP_OVERLOADED',
+      message: `not sent to Redis: 5 updates are in flight to ${servers.nodes[2]?.address}, the maximum (maxInFlight)`,
+    }
+    await expect(view()).rejects.toMatchObject(refused)
+    await expect(store.recordView(other.token, itemOn(2))).rejects.toMatchObject(refused)
+    for (let turn = 0; turn < 10; turn++) {
+      expect(await store.recordView(other.token, itemOn(turn % 2))).toMatchObject({ user: 'ada' })
+    }
+    expect((await store.ping()).flatMap(({ error }) => error ?? [])).toMatchObject([refused])
+    expect(store.pool).toMatchObject({ inFlight: 5 })
+    resume()
+    const views = (await Promise.all(waiting)).map(({ views }) => views)
+    expect(views.toSorted()).toEqual([1, 2, 3, 4, 5])
+    expect(await view()).toMatchObject({ views: 6 })
+  })
+})
+
+test('if the node with the number of partitions is down, a start only warns', async () => {
+  const warnings: StoreWarning[] = []
+  const onWarning = (warning: unknown) => void warnings.push(warning as StoreWarning)
+  warningChannel.subscribe(onWarning)
+  onTestFinished(() => void warningChannel.unsubscribe(onWarning))
+  await storeAt().ready()
+  const resume = stop(placeOf(partitionedKeys().janitorTasks()))
+  await storeAt({ keys: partitionedKeys(16), deadlineMs: 500 }).ready()
+  expect(warnings).toEqual([
+    {
+      code: 'ONETRIP_PARTITIONS',
+      message: expect.stringMatching(
+        /^cannot compare the number of partitions .*: (not )?sent to Redis.*\. Check that every process uses 16$/,
+      ),
+    },
+  ])
+  resume()
+  await expect
+    .poll(() =>
+      storeAt({ keys: partitionedKeys(16) })
+        .ready()
+        .then(() => 'started', String),
+    )
+    .toContain('this process is set to 16 partitions, but the data in Redis has 64')
+})
