@@ -45,7 +45,7 @@ export function sectionsOf(rows: Rows, { options }: Result): Section[] {
         range('mainCpuMicros', short, 'main thread CPU µs /connection'),
         ratio('mainCpuMicros', '× stock'),
         median('cpuMicros', short, 'all threads CPU µs /connection'),
-        'instructions',
+        median('instructions', short, 'instructions /connection'),
         ratio('instructions', 'instructions × stock'),
         'systemCalls',
         range('perSecond', short, 'connections/s'),
@@ -59,6 +59,8 @@ export function sectionsOf(rows: Rows, { options }: Result): Section[] {
         range('perSecond', long, 'commands/s'),
         ...[range('p50', long), range('p99', long)],
         range('mainCpuMicros', long, 'main thread CPU µs /command'),
+        ratio('mainCpuMicros', 'CPU × stock'),
+        ratio('instructions', 'instructions × stock'),
       ],
     }),
     ...shapeNames.map((load) => {

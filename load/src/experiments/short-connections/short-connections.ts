@@ -133,7 +133,7 @@ Examples:
     { name: 'mainCpuMicros', label: 'main thread CPU µs /request', ...asCpu, least: 0.1 },
     { name: 'cpuMicros', label: 'all threads CPU µs /request', ...asCpu, least: 0.1 },
     { name: 'systemCalls', label: 'system calls /connection', ...asCount },
-    { name: 'instructions', label: 'instructions /connection', ...asCount },
+    { name: 'instructions', label: 'instructions', ...asCount },
     { name: 'p50', label: 'p50 ms' },
     { name: 'p99', label: 'p99 ms', ...asLatency },
     { name: 'max', label: 'longest ms' },
@@ -211,7 +211,10 @@ Examples:
       }
     }
     const long = { ...short, mode: 'long', connections: options.long } as const
-    if (load === LONG) return await measureLoad(server, long)
+    if (load === LONG) {
+      const run = await measureLoad(server, long)
+      return { ...run, values: { ...run.values, instructions: await countInstructionsOf(server, long) } }
+    }
     const [run] = await Promise.all([measureLoad(server, long), generateLoad(short)])
     // The CPU time of two concurrent loads cannot be separated.
     return { ...run, values: { ...run.values, mainCpuMicros: null, cpuMicros: null } }
@@ -228,7 +231,7 @@ async function profileOf({ pid }: RedisServer, load: LoadOptions) {
   return (await profileThread(pid, { seconds: PROFILED_SECONDS, signal }, run)).profile
 }
 
-/** Instructions of the main thread per short connection; null if perf cannot count them. */
+/** Instructions of the main thread per short connection, or per command of a long one; null if perf cannot count them. */
 async function countInstructionsOf({ pid }: RedisServer, load: LoadOptions) {
   const run = () => generateLoad({ ...load, end: { seconds: COUNTED_SECONDS } })
   const { instructions, result } = await countInstructions(pid, run, load.signal)
