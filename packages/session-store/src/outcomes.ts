@@ -87,8 +87,8 @@ export function notSent(why: string, cause?: unknown): StoreError {
 }
 
 /** @param server The server at its limit; empty if the sender does not name its servers. */
-export function overloaded(inFlight: number, server: string): StoreError {
-  const where = server === '' ? '' : ` to ${server}`
+export function overloaded(inFlight: number, server?: string): StoreError {
+  const where = server === undefined ? '' : ` to ${server}`
   return new StoreError(
     'ONETRIP_OVERLOADED',
     `not sent to Redis: ${inFlight} updates are in flight${where}, the maximum (maxInFlight)`,

@@ -81,13 +81,13 @@ export interface RunnerLimits {
   maxInFlight: number
 }
 
-/** The servers of a sender that does not name them. */
-const ONE_SERVER = ['']
-
 interface AttemptOptions {
   timeoutMs?: number | undefined
-  servers?: readonly string[] | undefined
+  /** The servers that are used, if the sender has several. Each has a limit of its own. */
+  servers?: (() => readonly string[]) | undefined
 }
+
+const noLimit = () => []
 
 const PING: Update<void> = { commands: [['PING']], readOnly: true, read: () => undefined }
 const PING_INTERVAL_MS = 100
@@ -96,8 +96,9 @@ export function createRunner(sender: Sender, limits: RunnerLimits): Runner {
   const { deadlineMs, maxInFlight } = limits
   const scan = sender.scan?.bind(sender)
   const nodes = sender.nodes?.bind(sender)
+  const serversOf = sender.serversOf?.bind(sender)
   let inFlight = 0
-  const inFlightTo = new Map<string, number>()
+  const inFlightByServer = new Map<string, number>()
   let calls = 0
   let closing: Promise<void> | undefined
   let closed = false
@@ -107,15 +108,20 @@ export function createRunner(sender: Sender, limits: RunnerLimits): Runner {
     readOnly: boolean,
     start: () => Promise<Sent>,
     read: (sent: Sent) => Result,
-    { timeoutMs = deadlineMs, servers = ONE_SERVER }: AttemptOptions = {},
+    { timeoutMs = deadlineMs, servers: findServers }: AttemptOptions = {},
   ): Promise<Result> {
     return new Promise((resolve, reject) => {
       const fail = (error: unknown) => reject(updateError(error, readOnly))
       if (closed) return fail(notSent('the store is closed'))
-      for (const server of servers) {
-        const waiting = inFlightTo.get(server) ?? 0
-        if (waiting >= maxInFlight) return fail(overloaded(waiting, server))
+      if (!serversOf && inFlight >= maxInFlight) return fail(overloaded(inFlight))
+      let servers: readonly string[] | undefined
+      try {
+        servers = findServers?.()
+      } catch (error) {
+        return fail(error)
       }
+      const full = servers?.find((server) => inFlightTo(server) >= maxInFlight)
+      if (full !== undefined) return fail(overloaded(maxInFlight, full))
       count(servers, 1)
       let isLate = false
       const deadline = setTimeout(() => {
@@ -140,18 +146,25 @@ export function createRunner(sender: Sender, limits: RunnerLimits): Runner {
     })
   }
 
-  /** Counts an update once in total, and once for each server that it is sent to. */
-  function count(servers: readonly string[], change: 1 | -1): void {
+  /** Counts an update once in total, and once for each server that it uses. */
+  function count(servers: readonly string[] | undefined, change: 1 | -1): void {
     inFlight += change
-    for (const server of servers) inFlightTo.set(server, (inFlightTo.get(server) ?? 0) + change)
+    if (!servers) return
+    for (const server of servers) {
+      const left = inFlightTo(server) + change
+      if (left > 0) inFlightByServer.set(server, left)
+      else inFlightByServer.delete(server)
+    }
   }
+
+  const inFlightTo = (server: string): number => inFlightByServer.get(server) ?? 0
 
   const send = <Result>(update: Update<Result>, list: CommandList): Promise<Result> =>
     attempt(
       update.readOnly,
       () => sender.send(list),
       (outcomes: readonly Outcome[]) => readOutcomes(update, outcomes),
-      { servers: sender.serversOf?.(list.commands) },
+      serversOf && { servers: () => serversOf(list.commands) },
     )
 
   function run<Result>(update: Update<Result>): Promise<Result> {
@@ -173,7 +186,7 @@ export function createRunner(sender: Sender, limits: RunnerLimits): Runner {
       all.map((node) =>
         attempt(true, () => node.send({ commands }), read, {
           timeoutMs: left,
-          servers: sender.serversOf && [node.name],
+          servers: serversOf && noLimit, // health checks work while other updates wait for a node
         }).then(
           (result) => ({ node: node.name, result }),
           (error: StoreError) => ({ node: node.name, error }),

@@ -13,7 +13,21 @@ const REDIRECTIONS = new Set(['MOVED', 'ASK', 'TRYAGAIN'])
 export const isRedirection = (outcome: Outcome | undefined): boolean =>
   outcome instanceof Error && REDIRECTIONS.has(errorKind(outcome))
 
-const slotOf = (command: Command): number => calculateSlot(keysOf(command)[0] ?? '')
+/** Slots by hash tag. Keys of a store have as many tags as there are partitions. */
+const slots = new Map<string, number>()
+
+function slotOf(command: Command): number {
+  const key = keysOf(command)[0] ?? ''
+  const start = key.indexOf('{') + 1
+  const end = key.indexOf('}', start)
+  if (start === 0 || end <= start) return calculateSlot(key)
+  const tag = key.slice(start, end)
+  const known = slots.get(tag)
+  if (known !== undefined) return known
+  const slot = calculateSlot(tag)
+  if (slots.size < SLOTS) slots.set(tag, slot)
+  return slot
+}
 
 /**
  * Sends one pipeline to each node that holds a key of the commands, all at the same time: one round trip.
@@ -35,7 +49,7 @@ export async function sendPerNode(
   const byPrimary = Map.groupBy(commands.keys(), (index) =>
     primaryOf(cluster, slotOf(commands[index] as Command)),
   )
-  let waiting = byPrimary.size
+  let nodesLeft = byPrimary.size
   await Promise.all(
     [...byPrimary].map(async ([primary, indexes]) => {
       const own = indexes.map((index) => commands[index] as Command)
@@ -44,7 +58,7 @@ export async function sendPerNode(
       indexes.forEach((index, place) => {
         outcomes[index] = replies[place] ?? null
       })
-      if (--waiting > 0) onArrival?.(outcomes)
+      if (--nodesLeft > 0) onArrival?.(outcomes)
     }),
   )
   return outcomes as Outcome[]
@@ -90,9 +104,14 @@ const noConnection = (primary = 'that has the slot') =>
 const primaryOf = (cluster: Cluster, slot: number): string | undefined => cluster.slots[slot]?.[0]
 
 /** The nodes that have the keys of the commands, as `host:port`; `none` stands for slots without a node. */
-export const nodesOf = (cluster: Cluster, commands: readonly Command[]): string[] => [
-  ...new Set(commands.map((command) => primaryOf(cluster, slotOf(command)) ?? 'none')),
-]
+export function nodesOf(cluster: Cluster, commands: readonly Command[]): string[] {
+  const nodes: string[] = []
+  for (const command of commands) {
+    const node = primaryOf(cluster, slotOf(command)) ?? 'none'
+    if (!nodes.includes(node)) nodes.push(node)
+  }
+  return nodes
+}
 
 const SLOTS = 16_384
 
