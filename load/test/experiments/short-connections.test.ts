@@ -17,7 +17,7 @@ test('builds are compared with stock in the same round, with the same idle conne
   ]
   // 0.5 and 0.75 with 0 idle connections, 0.6 with 1,000
   expect(shortConnections.claims(Rows.of(shortConnections, samples), {} as never)).toEqual([
-    'A short connection (patched) takes 0.60 to 0.61 times the CPU time of the main thread that it takes with stock.',
+    'On the main thread, a short connection (patched) takes 0.60 to 0.61 times the CPU time of stock.',
   ])
 })
 
@@ -28,7 +28,7 @@ test('instructions are compared like CPU time, where they were counted', () => {
   }
   const rows = Rows.of(shortConnections, [counted('stock', 80_000), counted('patched', 40_000)])
   expect(shortConnections.claims(rows, {} as never)).toEqual([
-    'A short connection (patched) takes 0.50 times the instructions and 0.50 times the CPU time of the main thread that it takes with stock.',
+    'On the main thread, a short connection (patched) takes 0.50 times the instructions and 0.50 times the CPU time of stock.',
   ])
 })
 

@@ -108,7 +108,7 @@ export function claimsOf(rows: Rows): string[] {
       return `${[...ends].join(' to ')} times the ${what}`
     })
     if (texts.length === 0) return []
-    return `A short connection (${name}) takes ${texts.join(' and ')} of the main thread that it takes with stock.`
+    return `On the main thread, a short connection (${name}) takes ${texts.join(' and ')} of stock.`
   })
   claims.push(...short.all.flatMap(searchClaim))
   return short.all.length === 0 || isCounted
