@@ -151,6 +151,6 @@ test('opens all idle connections, or fails with the reason', async () => {
   await fleet.stop()
   await server.redis.config('SET', 'maxclients', 20)
   await expect(holdConnections(server.socket, 50, signal)).rejects.toThrow(
-    /50 idle connections ended before.*-ERR max number of clients reached/s,
+    /50 idle connections exited before.*-ERR max number of clients reached/s,
   )
 })
