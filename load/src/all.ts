@@ -21,9 +21,9 @@ type AllOptions = OutputFlags & { quick?: boolean; full?: boolean; only?: string
 export function allCommand(invocation: Invocation): Command {
   const names = experiments.map(({ name }) => name)
   const command = new Command('all')
-    .description('run all experiments and make one report')
+    .description('run most experiments and make one report')
     .addOption(new Option('--quick', 'short runs of most experiments').conflicts('full'))
-    .addOption(new Option('--full', 'all experiments, with more cases and longer runs'))
+    .addOption(new Option('--full', 'more experiments, with more cases and longer runs'))
     .addOption(new Option('--only <list>', `any of ${names.join(', ')}`).argParser(listOf(names)))
   addOutputs(command, '--json <folder>', 'write one result file for each experiment to this folder')
   return command
@@ -33,6 +33,8 @@ export function allCommand(invocation: Invocation): Command {
 Each experiment runs in its own process. If one fails, the others still run. Ctrl-C stops all of them and keeps
 the complete rounds. It takes about ${timeOf('quick')} with --quick, ${timeOf('usual')} by default, and ${timeOf('full')} with --full.
 
+These run only if --only names them, because they take long or need much memory: ${onlyByName.join(', ')}.
+
 Examples:
   npm run load -- all --quick --html report.html
   npm run load -- all --full --json load/results
@@ -40,6 +42,11 @@ Examples:
     )
     .action(() => runAll(command.opts<AllOptions>(), invocation))
 }
+
+/** The experiments that no preset includes. */
+const onlyByName = experiments
+  .filter(({ seconds }) => Object.values(seconds).every((each) => each === null))
+  .map(({ name }) => name)
 
 /** The experiments that run without `--only`. */
 const defaultsOf = (preset: Preset) => experiments.filter(({ seconds }) => seconds[preset] !== null)

@@ -54,8 +54,8 @@ export function startCommand(): Command {
     new Option(`--${name} <port>`, what).env(env).default(usual).argParser(port)
   return new Command('npm start --')
     .description(
-      'Starts Onetrip on this machine: Redis, the pooled API and the naive API.\n' +
-        'Builds Redis first if necessary. Ctrl-C stops everything.',
+      'Starts Onetrip on this machine: Redis, the pooled API (strategy batch) and the naive API ' +
+        '(a connection per request). Builds Redis first if necessary. Ctrl-C stops everything.',
     )
     .addOption(portOption('port', 'port of the pooled API', 'PORT', 3000))
     .addOption(portOption('naive-port', 'port of the naive API', 'NAIVE_PORT', 3001))
@@ -78,6 +78,11 @@ export function startCommand(): Command {
     .addHelpText(
       'after',
       `
+Builds of Redis (docs/redis-patches.md):
+  patched   Redis with Debian's security patches and our patches
+  stock     Redis with Debian's security patches
+  baseline  stock with the search on close and the slow INFO of Redis before version 5
+
 Further environment variables:
   REDIS_URL      use this running Redis (redis://… or unix:///…); builds and starts none
   REDIS_SERVER   start this installed redis-server instead of our build

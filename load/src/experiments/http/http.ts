@@ -1,4 +1,3 @@
-import { strategyNames } from '@onetrip/session-store'
 import { apiOf, type HttpBench, openBench } from '../../drivers/http/bench.ts'
 import {
   baselineVariant,
@@ -22,7 +21,7 @@ import type { Section, Table } from '../../experiment/section.ts'
 import { packageVersion } from '../../measure/machine.ts'
 import { chartsOf, groups, timeCharts } from '../../reporting/charts.ts'
 import { errors, interval, range, ratio, sectionOf, tableOf } from '../../reporting/columns.ts'
-import { contenders, descriptions, variants } from '../../variants.ts'
+import { descriptions, variants } from '../../variants.ts'
 import { claimsOf, headlineOf } from './claims.ts'
 import { redisWork } from './redis-work.ts'
 
@@ -45,8 +44,8 @@ Measures the stack of npm start. If no stack is running, or if it does not match
 --transport, --io-threads or --workers, the command starts its own stack and stops it at the end. docs/method.md
 describes the method and its limits.
 
-Variants: strategies (${strategyNames.join(', ')}), and:
-${contenders.map((name) => `  ${name.padEnd(17)}${descriptions[name]}`).join('\n')}
+Variants:
+${variants.map((name) => `  ${name.padEnd(17)}${descriptions[name]}`).join('\n')}
 
 Workloads:
   realistic   many sessions; POST /views, and a share of GET /me, /me/views and /items/popular
@@ -71,7 +70,7 @@ Examples:
   npm run load -- --quick --compare before.json   # exits with 4 if there is a regression
   npm run load -- --variants naive,sequential,pipeline --json results.json
   npm run load -- --quick --threshold 'batch:p99<50' --threshold errors=0
-  npm run load -- --url http://127.0.0.1:8080/search?q=tea --threshold 'p99<20'   # any HTTP service
+  npm run load -- --url 'http://127.0.0.1:8080/search?q=tea' --threshold 'p99<20'   # any HTTP service
   npm run load -- --url http://127.0.0.1:8080/orders --header 'content-type: application/json' --body '{"n":1}'
   REDIS_URL=redis://127.0.0.1:6379 npm run load -- --url http://127.0.0.1:3000,http://127.0.0.1:3001`,
   rounds: 5,
