@@ -24,7 +24,7 @@ export default defineConfig({
       {
         test: {
           name: 'unit',
-          expect: expectOptions,
+          expect: { poll: { timeout: 50_000 } }, // less than testTimeout, so that a poll reports why it failed
           include: ['**/*.test.ts', '.bootstrap/*.test.ts'],
           exclude: [
             '**/node_modules/**',

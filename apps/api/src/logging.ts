@@ -33,7 +33,10 @@ const MAX_FLUSH_MS = 1_000
 
 /**
  * Standard output, as pino writes to it by default. A reader that has stopped or exited does not prevent the process
- * from exiting: sonic-boom would retry forever.
+ * from exiting.
+ *
+ * package.json overrides the sonic-boom of pino 10 (4.x) with 5.0.2: version 4 retries forever at exit if the reader
+ * has exited (EPIPE), version 5 throws. Remove the override when pino itself depends on sonic-boom 5.
  */
 export function standardOutput() {
   let flushUntil = Number.POSITIVE_INFINITY
@@ -48,7 +51,9 @@ export function standardOutput() {
     try {
       flushSync()
     } catch {
-      // Nobody reads these lines.
+      // Drops the remaining lines: the reader has exited (EPIPE) or stopped (EAGAIN), or the disk is full (ENOSPC).
+      // pino calls this at exit, where an error would print a stack, and after a fatal line, where pino ignores it.
+      // While the process runs, a failed write other than EPIPE is an `error` event, which ends the process.
     } finally {
       flushUntil = Number.POSITIVE_INFINITY
     }

@@ -202,7 +202,7 @@ test('moves to a single Redis with partitioned keys', async () => {
 
 test('the command and the API refuse another number of partitions than the data has', async () => {
   await targetStore()
-  const wrong = 'this process is set to 16 partitions, but the data in Redis has 64'
+  const wrong = 'this process is set to 16 partitions, but the first start recorded 64'
   expect(await run(...fromTo(), '--partitions', '16', '--dry-run')).toMatchObject({
     code: 1,
     stderr: expect.stringContaining(`the target of the migration: ${wrong}`),

@@ -54,7 +54,6 @@ export function killPrograms(): void {
 const GUARD = 'read -r line || { kill -TERM "$1"; kill -CONT "$1"; }'
 
 /**
-/**
  * Ends a child process by SIGTERM when this process exits without having stopped it, for example by SIGKILL or an
  * exception. A shell waits until the pipe from this process is closed.
  */

@@ -104,7 +104,7 @@ export class Row {
   }
 
   /**
-   * The mean of `ratios`. Null if the rows have no round in common, if a value is 0, or if the metric is a pace
+   * The geometric mean of `ratios`. Null if the rows have no round in common, if a value is 0, or if the metric is a pace
    * and the rate of one of the rows is doubtful.
    */
   ratio(metric: string, base: Row | undefined): Ratio | null {

@@ -18,8 +18,9 @@ test(
     await redis.zrem('viewed:', removed)
     await redis.zincrby('viewed:', -1_000, raised)
     load.signal('SIGINT')
-    const { code, text, interrupted, values } = await end()
+    const { code, text, interrupted, software, values } = await end()
     expect({ code, interrupted }).toEqual({ code: 130, interrupted: true })
+    expect(software).toEqual({ Redis: expect.stringMatching(/^[\d.]+ patched-/) })
     expect(values.wrong).toBe(2)
     expect(values.lost).toBeGreaterThan(0)
     expect(values.extra).toBeGreaterThan(900) // some may have had an unknown outcome

@@ -29,9 +29,9 @@ export async function startSoak({ args: more = [], env = {} }: SoakTest = {}) {
       const { code } = await load.exited
       expect(await processesOf(state)).toEqual([])
       expect(await filesIn(state)).toEqual([])
-      const { samples, interrupted }: Result = JSON.parse(await readFile(json, 'utf8'))
+      const { samples, interrupted, software }: Result = JSON.parse(await readFile(json, 'utf8'))
       const { values = {}, details = {} } = samples[0] ?? {}
-      return { code, text: load.output.join('\n'), interrupted, values, details }
+      return { code, text: load.output.join('\n'), interrupted, software, values, details }
     },
   }
 }

@@ -43,7 +43,7 @@ export interface Keys {
   sessionsOf(key: string): string | undefined
 }
 
-const anyLayout = {
+const sameInAllLayouts = {
   attempts: (subject: string, window: number) => `limit:${subject}:${window}`,
   sessions: (user: string) => `sessions:${user}`,
   sessionsPattern: () => 'sessions:?*',
@@ -67,7 +67,7 @@ export const documentKeys: Keys = {
   ended: (id) => `ended:${id}`,
   popular: () => 'viewed:',
   once: (_, hash) => `once:${hash}`,
-  ...anyLayout,
+  ...sameInAllLayouts,
   janitor: () => 'janitor:lock',
   janitorTasks: () => 'janitor:tasks',
   parts: () => documentParts,
@@ -118,7 +118,7 @@ export function partitionedKeys(partitions = 64): Keys {
     ended: (id) => `ended:${tagOf(id)}:${id}`,
     popular: (item) => `viewed:${tagOf(item)}`,
     once: (item, hash) => `once:${tagOf(item)}:${hash}`,
-    ...anyLayout,
+    ...sameInAllLayouts,
     janitor: () => 'janitor:lock',
     janitorTasks: () => 'janitor:tasks',
     parts: () => parts,

@@ -4,7 +4,7 @@ import type { Keys } from './keys.ts'
 import type { Runner } from './runner.ts'
 import type { Command, Update } from './updates.ts'
 
-/** Field of `janitorTasks`: the number of partitions of the data in this Redis. */
+/** Field of `janitorTasks`: the number of partitions of the first start. */
 const PARTITIONS = 'partitions'
 
 interface Context {
@@ -13,20 +13,20 @@ interface Context {
 }
 
 /** Reads the recorded number; undefined before the first start. Keys: janitorTasks. */
-const recorded = (keys: Keys): Update<string | undefined> => ({
-  commands: [readOf(keys)],
+const readNumber = (keys: Keys): Update<string | undefined> => ({
+  commands: [hget(keys)],
   readOnly: true,
   read: ([reply]) => (typeof reply === 'string' ? reply : undefined),
 })
 
 /** Records the number unless one is recorded. Reads the recorded number. Keys: janitorTasks. */
-const record = (keys: Keys, partitions: string): Update<string> => ({
-  commands: [['HSETNX', keys.janitorTasks(), PARTITIONS, partitions], readOf(keys)],
+const recordNumber = (keys: Keys, partitions: string): Update<string> => ({
+  commands: [['HSETNX', keys.janitorTasks(), PARTITIONS, partitions], hget(keys)],
   readOnly: false,
   read: ([, reply]) => String(reply),
 })
 
-const readOf = (keys: Keys): Command => ['HGET', keys.janitorTasks(), PARTITIONS]
+const hget = (keys: Keys): Command => ['HGET', keys.janitorTasks(), PARTITIONS]
 
 /**
  * Compares the number of partitions with the recorded one. A process with another number would look for sessions
@@ -40,12 +40,12 @@ export async function checkPartitions(
   { readOnly }: { readOnly: boolean },
 ): Promise<void> {
   const own = String(keys.parts().length)
-  let partitions = await runner.run(recorded(keys))
-  if (partitions === undefined && !readOnly) partitions = await runner.run(record(keys, own))
-  if (partitions === undefined || partitions === own) return
+  let recorded = await runner.run(readNumber(keys))
+  if (recorded === undefined && !readOnly) recorded = await runner.run(recordNumber(keys, own))
+  if (recorded === undefined || recorded === own) return
   throw new StoreError(
     'ONETRIP_INVALID_INPUT',
-    `this process is set to ${own} partitions, but the data in Redis has ${partitions} (field ${PARTITIONS} of ${keys.janitorTasks()}): use the same number in every process, as partitionedKeys(${partitions}) or REDIS_PARTITIONS=${partitions}`,
+    `this process is set to ${own} partitions, but the first start recorded ${recorded} (field ${PARTITIONS} of ${keys.janitorTasks()}): set ${recorded} in every process, as partitionedKeys(${recorded}) or REDIS_PARTITIONS=${recorded}; if that start was wrong, run HDEL ${keys.janitorTasks()} ${PARTITIONS}`,
   )
 }
 
@@ -62,7 +62,7 @@ export async function checkPartitionsAtStart(
   try {
     await checkPartitions(context, options)
   } catch (error) {
-    if (!(error instanceof StoreError) || error.statusCode !== 503) throw error
+    if (!(error instanceof StoreError) || error.code === 'ONETRIP_INVALID_INPUT') throw error
     publishWarning({
       code: 'ONETRIP_PARTITIONS',
       message: `cannot compare the number of partitions with that of the data in Redis: ${error.message}. Check that every process uses ${context.keys.parts().length}`,

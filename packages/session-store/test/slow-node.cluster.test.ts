@@ -121,5 +121,5 @@ test('if the node with the number of partitions is down, a start only warns', as
         .ready()
         .then(() => 'started', String),
     )
-    .toContain('this process is set to 16 partitions, but the data in Redis has 64')
+    .toContain('this process is set to 16 partitions, but the first start recorded 64')
 })

@@ -48,9 +48,7 @@ export const connectionsPlugin = fp<Limits>(
     const connections = new Map<Socket, Connection>()
     app.server.on('connection', (socket: Socket) => {
       connections.set(socket, { responses: [], accepted: -1 })
-      // Prepended because of V8's allocation-site pretenuring (docs/other-clients.md): if Node appends to a
-      // listener list that lives as long as a connection, V8 allocates the lists of all requests as
-      // long-lived objects too, and a quarter of all garbage stays until a full collection.
+      // Appended, it would keep the garbage of requests until a full collection (docs/other-clients.md).
       socket.prependListener('close', () => connections.delete(socket))
     })
 

@@ -83,8 +83,8 @@ export function startViewing(options: ViewingOptions): Viewing {
     async next(wanted) {
       const found = Promise.withResolvers<View>()
       const timeout = setTimeout(
-        () => found.reject(new Error(`no such view in 30 s; last answers: ${lastAnswers(views)}`)),
-        30_000,
+        () => found.reject(new Error(`no such view in 60 s; last answers: ${lastAnswers(views)}`)),
+        60_000,
       )
       const tell = (view: View) => {
         if (wanted(view)) found.resolve(view)

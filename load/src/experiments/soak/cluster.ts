@@ -3,6 +3,7 @@ import { partitionedKeys } from '@onetrip/session-store'
 import { moveSlot } from '@onetrip/stack/cluster/move-slot.ts'
 import { type ClusterNode, startCluster } from '@onetrip/stack/cluster.ts'
 import { endOf } from '@onetrip/stack/program.ts'
+import { redisFacts } from '@onetrip/stack/redis-info.ts'
 import { Cluster } from 'ioredis'
 import { holdingsOf } from './one-redis.ts'
 import { durable, PAUSE_MS, type SoakRedis, type SoakScope } from './redis.ts'
@@ -50,6 +51,7 @@ export async function startSoakCluster(scope: SoakScope): Promise<SoakRedis> {
     target: { cluster: nodes.map(({ address }) => address) },
     keys,
     client,
+    facts: await redisFacts(`redis://${nodes[0]?.address}`),
     async read() {
       const all = (await Promise.all(nodes.map(({ admin }) => admin.info()))).map(holdingsOf)
       const sumOf = (name: keyof (typeof all)[number]) =>

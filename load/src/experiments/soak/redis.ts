@@ -1,6 +1,7 @@
 import type { Keys } from '@onetrip/session-store'
 import type { RedisTarget } from '@onetrip/stack/address.ts'
 import type { AuditedRedis } from '@onetrip/stack/audit/audit.ts'
+import type { RedisFacts } from '@onetrip/stack/redis-info.ts'
 import type { Context } from '../../experiment/experiment.ts'
 import type { Reading } from './readings.ts'
 
@@ -18,6 +19,8 @@ export interface SoakRedis {
   /** For the audit. Commands wait while Redis is down. */
   readonly client: AuditedRedis
   readonly faults: readonly Fault[]
+  /** Of the server, or of one node of the cluster. */
+  readonly facts: RedisFacts
   /** The resources of Redis, summed over the nodes of a cluster. Waits while a node is down. */
   read(): Promise<Reading['values']>
 }

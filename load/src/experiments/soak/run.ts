@@ -26,7 +26,7 @@ interface Injected {
   readonly unknown: number
   /** Views during the fault that were not written. */
   readonly notWritten: number
-  /** Whether a view was acknowledged within 30 s after the fault. */
+  /** Whether a view was acknowledged within 30 s after the fault; in a cluster, a view of any node. */
   readonly recovered: boolean
 }
 

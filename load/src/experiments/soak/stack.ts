@@ -5,6 +5,7 @@ import { freePorts } from '@onetrip/stack/ports.ts'
 import { endOf } from '@onetrip/stack/program.ts'
 import { requireBuild } from '../../drivers/redis/server.ts'
 import type { Context } from '../../experiment/experiment.ts'
+import { IO_THREADS } from '../../experiment/result.ts'
 import { apiFaults } from './api-faults.ts'
 import { startSoakCluster } from './cluster.ts'
 import { startOneRedis } from './one-redis.ts'
@@ -29,7 +30,7 @@ export interface SoakStack {
 
 /** Starts Redis or a cluster, and an API with two workers. @throws Problem, ProgramError. */
 export async function startSoakStack(
-  { signal, defer, fail }: Context,
+  { signal, defer, fail, describe }: Context,
   { cluster, readEveryMs }: { cluster: boolean; readEveryMs: number },
 ): Promise<SoakStack> {
   await requireBuild('patched', signal)
@@ -37,6 +38,9 @@ export async function startSoakStack(
   defer(() => rm(directory, { recursive: true, force: true }))
   const scope = { directory, signal, defer, fail }
   const redis = await (cluster ? startSoakCluster(scope) : startOneRedis(scope))
+  const { version, build, ioThreads } = redis.facts
+  describe('software', { Redis: `${version} ${build ?? 'patched'}` })
+  describe('load', { [IO_THREADS]: ioThreads })
   const apis = new Map<string, ApiReading>()
   const [port = 0] = await freePorts(1)
   const api = await startApi({

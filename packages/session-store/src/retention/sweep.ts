@@ -157,11 +157,15 @@ async function* scan(
   } while (from !== undefined)
 }
 
-/** The ids that the store created, and external ids; with `logins`, only ids of logins that are settled. */
-function sweepable(context: RetentionContext, ids: readonly string[], logins: boolean): string[] {
+/** The ids that the store created, and external ids; with `settledOnly`, only created ids whose login is settled. */
+function sweepable(
+  context: RetentionContext,
+  ids: readonly string[],
+  settledOnly: boolean,
+): string[] {
   // The store issued no id in the future. Most ids of other programs that look like one decode to such a time.
   const now = 1000 * (context.now() + CLOCK_SKEW_SECONDS)
-  const issuedBefore = logins ? 1000 * settledBefore(context) : now
+  const issuedBefore = settledOnly ? 1000 * settledBefore(context) : now
   return ids.filter((id) => {
     if (isExternal(id)) return true
     const issued = issuedAt(id)
