@@ -213,7 +213,10 @@ Examples:
     const long = { ...short, mode: 'long', connections: options.long } as const
     if (load === LONG) {
       const run = await measureLoad(server, long)
-      return { ...run, values: { ...run.values, instructions: await countInstructionsOf(server, long) } }
+      return {
+        ...run,
+        values: { ...run.values, instructions: await countInstructionsOf(server, long) },
+      }
     }
     const [run] = await Promise.all([measureLoad(server, long), generateLoad(short)])
     // The CPU time of two concurrent loads cannot be separated.
