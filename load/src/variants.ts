@@ -38,7 +38,7 @@ export const descriptions: Readonly<Record<Variant, string>> = {
   transaction: 'a long-lived connection, one pipeline with MULTI and EXEC per request',
   script: 'a long-lived connection, one server-side script per request',
   batch:
-    'a long-lived connection, one encoded pipeline for up to 16 concurrent requests, with merged commands',
+    'a long-lived connection, one pipeline for up to 16 concurrent requests, with merged commands',
   noop: 'no Redis: an upper limit, the API without Redis work',
   bare: 'no Redis: an upper limit, a Fastify route with the same schemas and constant answers',
   'node-redis': 'node-redis: a pipeline per request, as in its documentation',
