@@ -46,7 +46,8 @@ test.each([
     await Promise.all(Array.from({ length: AT_ONCE }, ask))
   }
   api.kill('SIGTERM')
-  await expect.poll(connections).toBe(before) // then only the log is left to be written
+  // Then only the log is left to be written. A worker may block before that, see `standardOutput`.
+  if (WORKERS === '1') await expect.poll(connections).toBe(before)
   if (reader !== 'has stopped') api.stdout.destroy()
   expect(await ended).toEqual([0, null])
 })
