@@ -17,7 +17,10 @@ export interface Sender {
    * replied, so that callers do not wait for the slowest server of the list.
    */
   send(list: CommandList, onArrival?: OnArrival): Promise<readonly Outcome[]>
-  /** The servers that have the keys of the commands; `maxInFlight` applies to each. Absent: there is one server. */
+  /**
+   * The servers that have the keys of the commands, at least one: `maxInFlight` applies to each. Omit it if there is
+   * one server.
+   */
   serversOf?(commands: readonly Command[]): readonly string[]
   /** Closes all connections. Called when nothing is in flight, or after the deadline. */
   close(): Promise<void>
