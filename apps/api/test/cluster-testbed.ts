@@ -93,15 +93,24 @@ function isInTable({ answer, outcome }: View): boolean {
   return kind?.statusCode === 503 && (kind.mayHaveWritten || outcome === 'not written')
 }
 
-/** Compares the data in a cluster with the ledger of the clients. */
+/** Compares the data in a cluster with the ledger of the clients, once all running nodes agree who has which slots. */
 export async function auditCluster(
   nodes: readonly ClusterNode[],
   views: readonly View[],
 ): Promise<Audit> {
-  const client = new Cluster(nodes.map(({ port }) => ({ host: '127.0.0.1', port })))
+  const running = nodes.filter(({ admin }) => admin.status === 'ready')
+  const opinions = async () => new Set(await Promise.all(running.map(slotsAndPrimaries)))
+  await expect.poll(async () => (await opinions()).size, { timeout: 60_000 }).toBe(1)
+  const client = new Cluster(running.map(({ port }) => ({ host: '127.0.0.1', port })))
   try {
     return await audit(client, Ledger.of(views), keys)
   } finally {
     client.disconnect()
   }
+}
+
+/** The ranges of slots and the ports of their primaries, as the node sees them. */
+async function slotsAndPrimaries({ admin }: ClusterNode): Promise<string> {
+  const ranges = await admin.cluster('SLOTS')
+  return JSON.stringify(ranges.map(([first, last, primary]) => [first, last, primary?.[1]]))
 }

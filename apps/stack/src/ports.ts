@@ -68,10 +68,13 @@ export async function freePorts(count: number): Promise<number[]> {
 }
 
 const FREE = { from: 10_000, to: 32_000 }
+/** Each process chooses from a part of the range, so that two rarely choose the same port before its server listens. */
+const PART = 1_000
 
 async function listenAnywhere(): Promise<Server> {
+  const first = FREE.from + ((process.pid * PART) % (FREE.to - FREE.from))
   for (;;) {
-    const port = randomInt(FREE.from, FREE.to)
+    const port = randomInt(first, first + PART)
     const server = await listen(port, '127.0.0.1').catch((error: NodeJS.ErrnoException) => {
       if (error.code !== 'EADDRINUSE') throw error
     })

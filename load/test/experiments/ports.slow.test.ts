@@ -1,12 +1,8 @@
-import { spawnSync } from 'node:child_process'
 import { filesIn, processesOf, temporaryFolder } from '@onetrip/stack/testing/folders.ts'
 import { expect, test } from 'vitest'
 import { runExperiment } from '../support/experiment.ts'
+import { namespaces } from '../support/namespaces.ts'
 import { runLoad } from '../support/run.ts'
-
-/** Whether this process may create a network namespace and change its settings. */
-const namespaces =
-  spawnSync('unshare', ['-n', 'sh', '-c', 'echo 0 > /proc/sys/net/ipv4/tcp_tw_reuse']).status === 0
 
 const few = ['--ports=60', '--rate=200', '--duration=3']
 

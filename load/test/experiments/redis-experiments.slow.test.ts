@@ -3,6 +3,7 @@ import { filesIn, processesOf, temporaryFolder } from '@onetrip/stack/testing/fo
 import { describe, expect, test } from 'vitest'
 import type { Sample } from '../../src/experiment/result.ts'
 import { runExperiment } from '../support/experiment.ts'
+import { namespaces } from '../support/namespaces.ts'
 import { runLoad } from '../support/run.ts'
 
 const once = ['--quick', '--duration=0.1', '--builds=patched']
@@ -37,6 +38,16 @@ describe('short-connections', () => {
       if (beside) expect(mainCpuMicros).toBeNull()
       else expect(cpuMicros).toBeGreaterThanOrEqual(Number(mainCpuMicros))
     }
+  })
+
+  test.skipIf(!namespaces)('clients connect from a second network namespace', async () => {
+    const args = [...once, '--idle=0', '--long=5', '--transports=veth']
+    const { result } = await runExperiment('short-connections', args)
+    expect(casesOf(result.samples, 'load', 'transport')).toEqual([
+      ...['short veth', 'long veth', 'long beside short veth'],
+    ])
+    // The addresses of the clients exist in that namespace only.
+    for (const { errors } of result.samples) expect(errors).toBeUndefined()
   })
 
   test('--shape runs redis-benchmark like the source articles', async () => {

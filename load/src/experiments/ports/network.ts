@@ -1,15 +1,11 @@
-import { execFile } from 'node:child_process'
 import { readFile, writeFile } from 'node:fs/promises'
-import { promisify } from 'node:util'
-import { messageOf, Problem } from '@onetrip/stack/problem.ts'
+import { Problem } from '@onetrip/stack/problem.ts'
+import { HOW_TO_RUN } from '../../drivers/redis/generator/peer-network.ts'
 
 // All settings are those of the network namespace of this process, see `isolateProcess`.
 
 /** An address within the namespace that the kernel does not treat as loopback. */
 export const OTHER_ADDRESS = '10.211.55.1'
-
-export const HOW_TO_RUN =
-  'Run it as root, or as "unshare -r npm run load -- ports", outside of containers.'
 
 /**
  * Changes settings of `net.ipv4`.
@@ -25,21 +21,6 @@ export async function setNetwork(settings: Record<string, string | number>): Pro
       )
     })
   }
-}
-
-/**
- * Adds `OTHER_ADDRESS` to the namespace.
- *
- * @throws Problem when the program `ip` (iproute2) is missing or fails.
- */
-export async function addOtherAddress(): Promise<void> {
-  const args = ['address', 'add', `${OTHER_ADDRESS}/32`, 'dev', 'lo']
-  await promisify(execFile)('ip', args).catch((cause) => {
-    throw new Problem(
-      `--cases: the cases with another address need the program ip (iproute2): ${messageOf(cause)}`,
-      { cause },
-    )
-  })
 }
 
 /** Counts connections in TIME_WAIT, see `timeWaitIn`. */

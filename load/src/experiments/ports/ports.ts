@@ -1,12 +1,11 @@
 import { wholeNumber } from '@onetrip/stack/parsers.ts'
-import { Problem } from '@onetrip/stack/problem.ts'
-import { isIsolated } from '../../drivers/redis/generator/program.ts'
+import { HOW_TO_RUN, ip, requireOwnNetwork } from '../../drivers/redis/generator/peer-network.ts'
 import { namesOption } from '../../drivers/redis/options.ts'
 import type { Experiment } from '../../experiment/experiment.ts'
 import { figure } from '../../experiment/figures.ts'
 import { asCount, asCpu } from '../../experiment/shape.ts'
 import { sectionOf } from '../../reporting/columns.ts'
-import { addOtherAddress, HOW_TO_RUN } from './network.ts'
+import { OTHER_ADDRESS } from './network.ts'
 import { type Client, EXHAUSTED, type PortsOptions, runClient } from './run.ts'
 
 const closes = { strategy: 'closes-itself', reuse: 0 } as const
@@ -39,8 +38,7 @@ connecting first fails with ${EXHAUSTED} ("Cannot assign requested address"). Th
 closes the connection, the number of ports (net.ipv4.ip_local_port_range), tcp_tw_reuse, tcp_max_tw_buckets, and
 whether the address of Redis is a loopback address.
 
-The command needs permission to create a network namespace and to change its settings. Run it as root or, if the
-system allows it, as "unshare -r npm run load -- ports", outside of containers.
+The command needs permission to create a network namespace and to change its settings. ${HOW_TO_RUN}
 
 Examples:
   npm run load -- ports --ports 20000 --rate 3000 --duration 15 --cases no-reuse`,
@@ -74,12 +72,9 @@ Examples:
   loadOptions: ['ports', 'rate'],
 
   async prepare(_, { cases }) {
-    if (!isIsolated()) {
-      throw new Problem(
-        `This experiment needs its own network namespace, but this process may not create one. ${HOW_TO_RUN}`,
-      )
-    }
-    if (cases.some((name) => clients[name]?.otherAddress)) await addOtherAddress()
+    requireOwnNetwork('This experiment')
+    const needsOther = cases.some((name) => clients[name]?.otherAddress)
+    if (needsOther) await ip(`address add ${OTHER_ADDRESS}/32 dev lo`)
   },
 
   cases: (_, { cases }) =>

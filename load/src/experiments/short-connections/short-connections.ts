@@ -1,10 +1,11 @@
-import { type Transport, transports } from '@onetrip/stack/address.ts'
+import { transports } from '@onetrip/stack/address.ts'
 import { list, listOf, wholeNumber } from '@onetrip/stack/parsers.ts'
 import { Problem } from '@onetrip/stack/problem.ts'
 import { Option } from 'commander'
 import { sum } from 'simple-statistics'
 import { limitedByGenerator, measureLoad } from '../../drivers/redis/cost.ts'
 import { generateLoad, type LoadOptions } from '../../drivers/redis/generator/load.ts'
+import { type PeerNetwork, startPeerNetwork } from '../../drivers/redis/generator/peer-network.ts'
 import { countInstructions } from '../../drivers/redis/instructions.ts'
 import { maxConnections, requireConnections } from '../../drivers/redis/limits.ts'
 import {
@@ -31,9 +32,16 @@ import {
   shapeOf,
 } from './shapes.ts'
 
+const ways = {
+  tcp: 'TCP',
+  unix: 'Unix socket',
+  veth: 'TCP between two namespaces',
+}
+type Way = keyof typeof ways
+
 interface ShortConnectionsOptions extends BuildsOptions {
   idle: (number | 'most')[]
-  transports: Transport[]
+  transports: Way[]
   ioThreads: number[]
   connections: number
   long: number
@@ -45,6 +53,7 @@ interface ShortConnectionsOptions extends BuildsOptions {
 interface Bench {
   serverOf: (one: Case) => RedisServer
   idle: number[]
+  peer: PeerNetwork | undefined
 }
 
 const tools = ['redis-benchmark', 'our generator'] as const
@@ -73,8 +82,9 @@ removed this search, which gave +37 % requests/s with 8,000 short connections, a
 "baseline" has the search again, "stock" is Redis 8, "patched" has our patches. The search is expensive if many
 clients stay connected, hence the idle connections.
 
-Clients connect from 200 loopback addresses, because a closed connection holds its port for a minute. They run in
-their own network namespace, if the system allows it. Separate runs count system calls (strace, with the first
+Clients connect from 200 addresses, because a closed connection holds its port for a minute. They run in their own
+network namespace, if the system allows it; with --transports veth, Redis and the clients run in two, which a pair of
+virtual network devices connects. Separate runs count system calls (strace, with the first
 number of idle connections) and instructions (perf). perf also samples the main thread, with the largest number of
 idle connections.
 
@@ -105,7 +115,7 @@ Examples:
           .argParser(list<number | 'most'>(idle))
           .default([0, 1_000, 10_000], '0,1000,10000'),
       )
-      .addOption(namesOption('--transports <list>', transports))
+      .addOption(namesOption('--transports <list>', Object.keys(ways) as Way[], [...transports]))
       .addOption(numbersOption('--io-threads <list>', threads, [1, 128], [1]))
       .option('--connections <n>', 'concurrent short connections', wholeNumber(1, 100_000), 50)
       .option('--long <n>', 'concurrent long connections', wholeNumber(0, 10_000), 20)
@@ -122,7 +132,7 @@ Examples:
   factors: [
     { name: 'load' },
     { name: 'tool' },
-    { name: 'transport', label: 'over', text: (by) => (by === 'tcp' ? 'TCP' : 'Unix socket') },
+    { name: 'transport', label: 'over', text: (by) => ways[by as Way] },
     { name: 'idle', label: 'beside', text: (value) => `${value.toLocaleString('en-US')} idle` },
     { name: 'threads', label: 'I/O threads', text: (value) => counted(Number(value), 'thread') },
     { name: 'build' },
@@ -164,14 +174,19 @@ Examples:
       const limits = (await removeNetworkLimits(busy)) ? 'none' : 'as usual'
       context.describe('load', { 'TIME_WAIT and backlog': limits })
     }
+    const peer = options.transports.includes('veth')
+      ? await startPeerNetwork(context.signal)
+      : undefined
+    if (peer) context.defer(() => peer.stop())
     const cases = product({ threads: ioThreads, idle, build: builds })
     const serverOf = await redisForEach(context, cases, ({ threads, ...one }) => {
       const room = maxclients === undefined ? {} : { maxclients: String(maxclients) }
       const backlog = shape ? { 'tcp-backlog': String(busy) } : {}
-      const config = { ...room, ...backlog, 'io-threads': String(threads) }
+      const reachable = peer ? { bind: '*', 'protected-mode': 'no' } : {}
+      const config = { ...room, ...backlog, ...reachable, 'io-threads': String(threads) }
       return startFilledRedis(context, { ...one, busy, config })
     })
-    return { serverOf, idle }
+    return { serverOf, idle, peer }
   },
 
   cases({ idle }, { builds: build, ioThreads: threads, transports: transport, long, shape }) {
@@ -186,11 +201,12 @@ Examples:
     ]
   },
 
-  async measure(one, { serverOf, idle }, { options, context: { signal } }) {
+  async measure(one, { serverOf, idle, peer }, { options, context: { signal } }) {
     const { load, tool, transport } = one
     const server = serverOf({ idle: 0, ...one })
     const end = { seconds: options.duration }
-    const target = transport === 'unix' ? { socket: server.socket } : { port: server.port }
+    const from = transport === 'veth' && peer ? { from: peer } : {}
+    const target = transport === 'unix' ? { socket: server.socket } : { port: server.port, ...from }
     const { connections } = options
     const short = { target, mode: 'short', connections, command: GET, end, signal } as const
     if (isShape(load)) {

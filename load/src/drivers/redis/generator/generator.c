@@ -5,6 +5,7 @@
 #include "isolate.h"
 #include "result.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -19,13 +20,13 @@
 #define EVENTS 512
 #define RETRY_MS 1          /* pause after a failed connection */
 #define OPENING_AT_ONCE 128 /* retries per pause: fewer than any backlog */
-#define SOURCES 200         /* TCP connections use the addresses 127.0.0.1 to 127.0.0.200 in turn */
+#define SOURCES 200         /* TCP connections use the 200 addresses after the server's in turn */
 #define DISCARDED 4096      /* bytes: to discard a shorter reply costs as much as to read it */
 #define SETTLE_SECONDS 1    /* wait for missing replies at the end */
 
 static const char usage[] =
-    "usage: generator short|long|discard|hold SOCKET|PORT CONNECTIONS SECONDS REPLIES RATE KEYS\n"
-    "                 PIPELINE COMMAND... [';' COMMAND...]...\n"
+    "usage: generator short|long|discard|hold SOCKET|ADDRESS:PORT CONNECTIONS SECONDS REPLIES RATE\n"
+    "                 KEYS PIPELINE COMMAND... [';' COMMAND...]...\n"
     "       generator isolate PROGRAM [ARGUMENT...]\n"
     "0 for SECONDS, REPLIES or RATE means no limit. SIGINT ends the run early. discard is like long, but works\n"
     "over TCP only: it does not read large replies, only counts their bytes. They must all have the same length.\n";
@@ -34,6 +35,7 @@ static enum { SHORT, LONG, HOLD } mode;
 static bool discards;
 static struct sockaddr_storage target;
 static socklen_t target_length;
+static uint32_t target_address; /* IPv4 */
 static uint64_t replies_wanted;
 
 struct connection {
@@ -87,7 +89,7 @@ static int bind_to_next_source(int fd) {
     static unsigned turn;
     const int on = 1;
     struct sockaddr_in source = {.sin_family = AF_INET};
-    source.sin_addr.s_addr = htonl(INADDR_LOOPBACK + turn++ % SOURCES);
+    source.sin_addr.s_addr = htonl(target_address + 1 + turn++ % SOURCES);
     setsockopt(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &on, sizeof on);
     return bind(fd, (struct sockaddr *)&source, sizeof source);
 }
@@ -247,22 +249,31 @@ static void check_lengths(const struct connection *connections) {
         if (recv(connections[i].fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0) errors[LENGTH][0]++;
 }
 
-/* The target is always on this machine: a Unix socket, or a port of 127.0.0.1. */
-static void set_target(const char *text) {
-    struct sockaddr_in tcp = {.sin_family = AF_INET, .sin_port = htons((uint16_t)atoi(text))};
+/* The target is always on this machine: the path of a Unix socket, or an IPv4 address and a port. Returns false if the
+ * text is neither. */
+static bool set_target(char *text) {
+    struct sockaddr_in tcp = {.sin_family = AF_INET};
     struct sockaddr_un local = {.sun_family = AF_UNIX};
-    tcp.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    bool is_path = strchr(text, '/') && strlen(text) < sizeof local.sun_path;
-    if (is_path) strcpy(local.sun_path, text);
-    target_length = is_path ? sizeof local : sizeof tcp;
-    memcpy(&target, is_path ? (void *)&local : (void *)&tcp, target_length);
+    if (strchr(text, '/')) {
+        if (strlen(text) >= sizeof local.sun_path) return false;
+        strcpy(local.sun_path, text);
+        memcpy(&target, &local, target_length = sizeof local);
+        return true;
+    }
+    char *colon = strchr(text, ':');
+    if (!colon) return false;
+    *colon = '\0';
+    tcp.sin_port = htons((uint16_t)atoi(colon + 1));
+    if (inet_pton(AF_INET, text, &tcp.sin_addr) != 1) return false;
+    target_address = ntohl(tcp.sin_addr.s_addr);
+    memcpy(&target, &tcp, target_length = sizeof tcp);
+    return true;
 }
 
 int main(int argc, char **argv) {
     if (argc > 2 && strcmp(argv[1], "isolate") == 0) return isolate(argv + 2);
     discards = argc > 1 && strcmp(argv[1], "discard") == 0;
-    if (argc > 2) set_target(argv[2]);
-    if (argc < 10 || (discards && target.ss_family != AF_INET)) {
+    if (argc < 10 || !set_target(argv[2]) || (discards && target.ss_family != AF_INET)) {
         fputs(usage, stderr);
         return 2;
     }

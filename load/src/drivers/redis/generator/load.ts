@@ -1,10 +1,11 @@
 import { Problem } from '@onetrip/stack/problem.ts'
 import { describeExit, launch, startProgram } from '@onetrip/stack/program.ts'
+import type { PeerNetwork } from './peer-network.ts'
 import { generatorProgram } from './program.ts'
 
 export interface LoadOptions {
-  /** A Redis on this machine. */
-  target: { socket: string } | { port: number }
+  /** A Redis on this machine. With `from`, the connections come from that network. */
+  target: { socket: string } | { port: number; from?: PeerNetwork }
   /**
    * `short`: a new connection for each request. `long`: one request after the other on each connection. `discard`:
    * like `long`, but TCP only, and replies of 4 kB or more are not read. Their bytes are counted, and all replies to
@@ -51,20 +52,29 @@ export interface Load {
   demand: number
 }
 
+const addressOf = (target: LoadOptions['target']) =>
+  'socket' in target ? target.socket : `${target.from?.address ?? '127.0.0.1'}:${target.port}`
+
 /** Runs the generator. @throws Problem when it cannot be compiled, or when it fails. */
 export async function generateLoad(options: LoadOptions): Promise<Load> {
   const { target, mode, connections, end, command, signal } = options
   const { keys = 1, rate = 0, pipeline = 1 } = options
-  const to = 'socket' in target ? target.socket : target.port
   const { seconds = 0, replies = 0 } = end
-  const { lastLines, ...program } = launch({
+  const settings = [connections, seconds, replies, rate, keys, pipeline]
+  const generator = [
+    await generatorProgram(signal),
+    ...[mode, addressOf(target), ...settings, ...command].map(String),
+  ]
+  const from = 'from' in target ? target.from : undefined
+  const [program = '', ...args] = from ? [...from.enter, ...generator] : generator
+  const { lastLines, exited, ...running } = launch({
     name: 'the load generator',
-    command: await generatorProgram(signal),
-    args: [mode, to, connections, seconds, replies, rate, keys, pipeline, ...command].map(String),
+    command: program,
+    args,
   })
-  const stop = () => program.signal('SIGINT')
+  const stop = () => running.signal('SIGINT')
   signal.addEventListener('abort', stop)
-  const exit = await program.exited
+  const exit = await exited
   signal.removeEventListener('abort', stop)
   const result = lastLines.findLast((line) => line.startsWith('{'))
   if (result !== undefined) return JSON.parse(result)
