@@ -2,9 +2,9 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import {
+  articleKeys,
   bridgeStores,
   createSessionStore,
-  documentKeys,
   finishMigration,
   type Keys,
   migrate,
@@ -71,7 +71,7 @@ test('the API may move sessions to another Redis', async () => {
     onTestFinished(() => store.close())
     return { store, keys }
   }
-  const sides = { from: storeOf(0, documentKeys), to: storeOf(1, partitionedKeys(4)) }
+  const sides = { from: storeOf(0, articleKeys), to: storeOf(1, partitionedKeys(4)) }
   const bridge = bridgeStores({ ...sides, home: 'target' })
   await bridge.ready()
   const [moved, left] = await Promise.all(

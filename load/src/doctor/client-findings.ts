@@ -72,7 +72,7 @@ const connectionChurn: Check = ({ figures, costs, clients }) => {
       ...(rate > PORTS_PER_SECOND ? [ports] : []),
       ...names(clients, ({ short }) => [short, `${counted(short, 'short connection')} seen`]),
     ],
-    documents:
+    articles:
       'Redis in Action: a client that opens a connection for each command reaches 25-30 % of the rate of redis-benchmark -c 1, or fails with "Cannot assign requested address"; a client that keeps its connection reaches 50-60 %. Tencent Cloud: 93,580 PING/s on kept connections, 16,472/s on 10,000 short ones.',
     remedy:
       'Create one client or connection pool at the start of the process, and share it between requests. If there is a pool, increase its size: some clients open short connections when the pool is exhausted.',
@@ -99,7 +99,7 @@ const singleTrips: Check = ({ figures, costs, clients }) => {
         `${sent === null ? `active in ${percent(active)} of its samples` : counted(sent, 'command')}, such as ${lastCommands.slice(0, 3).join(', ')}`,
       ]),
     ],
-    documents:
+    articles:
       'Redis in Action: update_token in one round trip instead of five makes 1.7-1.8 times the calls per second on one machine (3,257 to 5,991), 3.8 times at 0.271 ms (739 to 2,841), 5 times at 48 ms (3.67 to 18.2).',
     remedy:
       "Send commands together that do not depend on each other's replies: in a pipeline, or as one variadic command (MGET, HSET with several fields). Commands of different requests can share a pipeline, too: batch them by turn of the event loop (auto-pipelining).",
@@ -127,7 +127,7 @@ const chatter: Check = ({ figures, costs, clients }) => {
         return [sent.length > 0 ? active * connections : 0, sent.map(commandName).join(', ')]
       }),
     ],
-    documents:
+    articles:
       'Tencent Cloud: one client that sends INFO in a loop takes 20 % of a core, and 80 % with 9,999 idle connections (before Redis 5).',
     remedy:
       'Send INFO from one monitor only, at most every few seconds. Turn off checks before each command (PING, test on borrow) and ready checks that send INFO. Send HELLO, AUTH and SELECT only once, when a long-lived connection opens.',
@@ -156,7 +156,7 @@ const transactions: Check = ({ figures, costs }) => {
     evidence: [
       `${perSecond(of('multi').calls, figures)} transactions, ${watches === 0 ? 'none' : perSecond(watches, figures)} with WATCH.`,
     ],
-    documents:
+    articles:
       'Redis in Action: MULTI and EXEC are not free and may delay important commands; a non-transactional pipeline has all the advantages without them.',
     remedy:
       'If other clients may see intermediate states, use a pipeline without a transaction: pipeline(False) in redis-py, pipeline() in ioredis, execAsPipeline() in node-redis.',
@@ -189,7 +189,7 @@ const slowReaders: Check = ({ clients, info }) => {
         ? [`Redis has closed ${counted(closed, 'client')} for this reason since its start.`]
         : []),
     ],
-    documents:
+    articles:
       'Tencent Cloud: memory rises when a client does not read the replies to its pipeline in time, above all with MGET, HGETALL and LRANGE: read promptly, and do not put too many commands into one pipeline.',
     remedy:
       'Read replies as they arrive, and send at most a few hundred commands in a pipeline. To limit the memory, set client-output-buffer-limit normal or maxmemory-clients.',
@@ -218,7 +218,7 @@ const rejections: Check = ({ figures, clients }) => {
         `${counted(connections, 'connection')}, ${percent(1 - active)} of them idle`,
       ]),
     ],
-    documents:
+    articles:
       'Tencent Cloud: when its pool is exhausted, a client may open short connections, each of which costs the server CPU time.',
     remedy:
       'Use one small connection pool with pipelines in each process, and close idle connections (timeout). If you still need more connections, raise maxclients and the limit of open files.',

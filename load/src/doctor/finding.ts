@@ -17,7 +17,7 @@ export interface Finding {
   saves: string
   evidence: string[]
   /** The statement of the source articles, with their figures; null if there is none. */
-  documents: string | null
+  articles: string | null
   remedy: string
 }
 

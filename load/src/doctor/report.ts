@@ -140,7 +140,7 @@ function tablesOf({ figures, info, clients, settings, cores }: Observation): Tab
 const linesOf = (finding: Finding): [label: string, text: string][] => [
   ['Saves', finding.saves],
   ...finding.evidence.map((text): [string, string] => ['Seen', text]),
-  ...(finding.documents === null ? [] : [['Source', finding.documents] as [string, string]]),
+  ...(finding.articles === null ? [] : [['Source', finding.articles] as [string, string]]),
   ['Remedy', finding.remedy],
 ]
 

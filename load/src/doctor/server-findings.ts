@@ -45,7 +45,7 @@ const slowCommands: Check = (seen) => {
       .toSorted((a, b) => b.most - a.most)
       .slice(0, 5)
       .map(({ text }) => text),
-    documents:
+    articles:
       'Redis in Action: LRANGE of 100 elements runs 22,989 times a second, of 600 elements 9,042 times (redis-benchmark -c 1). The article on Redis 6.2.6 and I/O threads: UNLINK instead of DEL.',
     remedy: [...new Set(slow.map(({ command }) => remedyFor(command)))].slice(0, 4).join(' '),
   }
@@ -87,7 +87,7 @@ const stalls: Check = ({ stalls: events, info, figures, stallMs }) => {
         ({ event, longestMs }) => `${event}: up to ${figure(longestMs)} ms (LATENCY LATEST).`,
       ),
     ],
-    documents: null,
+    articles: null,
     remedy:
       failed.length > 0
         ? 'Check the log of Redis: the disk may be full, or Redis may lack the permission to write. Until saving works, Redis may refuse writes.'
@@ -102,7 +102,7 @@ const ioThreads: Check = ({ settings, cores, costs, figures }) => {
   const threads = Number(settings?.get('io-threads') ?? Number.NaN)
   const { busy, ioShare } = costs
   if (!Number.isFinite(threads) || cores === null) return null
-  const documents =
+  const articles =
     'Redis 6.2.6 on 24 cores: 85,200 SET/s with one thread, 210,300 with four, 208,700 with eight: a quarter to half of the cores.'
   const evidence = [
     `${counted(threads, 'I/O thread')} (io-threads), ${counted(cores, 'core')}; the main thread used ${percent(busy)} of a core, ${percent(ioShare)} of it for sockets and replies.`,
@@ -115,7 +115,7 @@ const ioThreads: Check = ({ settings, cores, costs, figures }) => {
       title: 'There are more I/O threads than cores, so the threads compete for CPU time.',
       saving: null,
       saves: 'context switches, and waits of the main thread for a core',
-      ...{ evidence, documents },
+      ...{ evidence, articles },
       remedy: `Set io-threads to ${Math.max(1, Math.floor(cores / 2))} or less and restart Redis.`,
     }
   }
@@ -128,7 +128,7 @@ const ioThreads: Check = ({ settings, cores, costs, figures }) => {
     title: 'The main thread is near its limit, and I/O threads could take over its socket work.',
     saving,
     saves: `about ${percent(saving)} of the main thread's work, moved to other threads`,
-    ...{ evidence, documents },
+    ...{ evidence, articles },
     remedy: `Set io-threads to ${Math.max(3, Math.min(4, Math.floor(cores / 2)))} and restart Redis. First fix the other findings: fewer round trips need no additional core.`,
   }
 }

@@ -98,9 +98,9 @@ describe('http', () => {
   })
 
   test('the workload of the source articles has one session, one item and no reads', () => {
-    const documents = { sessions: 1, items: 1, reads: 0 }
-    expect(http('--workload=documents')).toMatchObject({ ...documents, connections: 64 })
-    expect(http('--workload=documents', '--items=5')).toMatchObject({ ...documents, items: 5 })
+    const articles = { sessions: 1, items: 1, reads: 0 }
+    expect(http('--workload=articles')).toMatchObject({ ...articles, connections: 64 })
+    expect(http('--workload=articles', '--items=5')).toMatchObject({ ...articles, items: 5 })
   })
 
   test('a list keeps its order and can contain spaces', () => {

@@ -143,10 +143,10 @@ test('lists differences in load, machine and software', () => {
     machine: { ...before.machine, cpu: 'Xeon', node: 'v27.0.0' },
     software: { Redis: '8.0.6 stock-2', Generator: 'autocannon 9.1.0' },
     load: { 'way to Redis': 'unix' },
-    options: { ...before.options, workload: 'documents', duration: 2 },
+    options: { ...before.options, workload: 'articles', duration: 2 },
   })
   expect(compared(before, after).differences).toEqual({
-    load: ['workload: none, now documents', 'way to Redis: tcp, now unix'],
+    load: ['workload: none, now articles', 'way to Redis: tcp, now unix'],
     machine: ['processor: EPYC, now Xeon'],
     software: [
       'Redis: 8.0.6 patched-1, now 8.0.6 stock-2',

@@ -38,7 +38,7 @@ export {
 export { StoreError, type StoreErrorCode, storeErrors } from './errors.ts'
 export { MAX_KEY_LENGTH, MAX_NAME_LENGTH, NAME_PATTERN } from './input.ts'
 export {
-  documentKeys,
+  articleKeys,
   type Keys,
   partitionedKeys,
   prefixedKeys,

@@ -56,10 +56,10 @@ export interface SessionsPart {
   readonly recent: string
 }
 
-const documentParts = [{ login: 'login:', recent: 'recent:' }]
+const articleParts = [{ login: 'login:', recent: 'recent:' }]
 
 /** The key names of the source articles (Redis in Action), for one Redis. The default. */
-export const documentKeys: Keys = {
+export const articleKeys: Keys = {
   login: () => 'login:',
   recent: () => 'recent:',
   viewed: (id) => `viewed:${id}`,
@@ -70,7 +70,7 @@ export const documentKeys: Keys = {
   ...sameInAllLayouts,
   janitor: () => 'janitor:lock',
   janitorTasks: () => 'janitor:tasks',
-  parts: () => documentParts,
+  parts: () => articleParts,
   allPopular: () => ['viewed:'],
   viewedPattern: () => 'viewed:?*',
   viewedBy: (key) => /^viewed:(.+)$/s.exec(key)?.[1],

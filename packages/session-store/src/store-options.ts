@@ -21,7 +21,7 @@ export interface SessionStoreOptions extends StrategyOptions {
    */
   maxInFlight?: number
   tokens: TokensOptions
-  /** Key names. Default `documentKeys`; with `cluster` `partitionedKeys()`, which a cluster needs. */
+  /** Key names. Default `articleKeys`; with `cluster` `partitionedKeys()`, which a cluster needs. */
   keys?: Keys
   /**
    * Prefix of all keys, including the janitor's, so that several applications or tenants can share a Redis

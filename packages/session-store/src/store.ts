@@ -18,7 +18,7 @@ import {
   checkUpdate,
   MAX_TIMEOUT_MS,
 } from './input.ts'
-import { documentKeys, partitionedKeys, prefixedKeys } from './keys.ts'
+import { articleKeys, partitionedKeys, prefixedKeys } from './keys.ts'
 import { pingNodes, untilServed } from './nodes.ts'
 import { checkOptionNames } from './option-names.ts'
 import { readOutcomes } from './outcomes.ts'
@@ -55,12 +55,12 @@ export function createSessionStore(options: SessionStoreOptions): SessionStore {
   const {
     maxInFlight = 1_000,
     deadlineMs = DEFAULT_DEADLINE_MS,
-    keys: layout = options.cluster ? partitionedKeys() : documentKeys,
+    keys: layout = options.cluster ? partitionedKeys() : articleKeys,
   } = options
   checkRange('maxSessionsPerUser', maxSessionsPerUser, { min: 1, integer: true })
   checkRange('idleSeconds', idleSeconds, { min: 0.001 })
   checkRange('maxInFlight', maxInFlight, { min: 1, integer: true })
-  checkFunctions('keys', layout, Object.keys(documentKeys))
+  checkFunctions('keys', layout, Object.keys(articleKeys))
   const keys = prefixedKeys(prefix, layout)
   const limits = checkedDataLimits(options.dataLimits)
   const tokens = createTokens(options.tokens)

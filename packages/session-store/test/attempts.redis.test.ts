@@ -1,8 +1,8 @@
 import { redisOfThisFile } from '@onetrip/stack/testing/redis.ts'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import {
+  articleKeys,
   createSessionStore,
-  documentKeys,
   partitionedKeys,
   type StrategyName,
   strategyNames,
@@ -13,7 +13,7 @@ const START = 1_700_000_000 // 20 s after the start of a window of 60 s
 
 let now = START
 
-async function storeForThisTest(strategy: StrategyName, keys = documentKeys) {
+async function storeForThisTest(strategy: StrategyName, keys = articleKeys) {
   now = START
   const store = createSessionStore({
     url: `unix://${server.socket}`,

@@ -2,7 +2,7 @@ import { redisForThisTest, redisOfThisFile } from '@onetrip/stack/testing/redis.
 import { expect, onTestFinished, test } from 'vitest'
 import {
   createSessionStore,
-  documentKeys as keys,
+  articleKeys as keys,
   type SessionStoreOptions,
   strategyNames,
 } from '../src/index.ts'

@@ -3,9 +3,9 @@ import calculateSlot from 'cluster-key-slot'
 import { Cluster, Redis } from 'ioredis'
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import {
+  articleKeys,
   createCluster,
   createSessionStore,
-  documentKeys,
   partitionedKeys,
   type SessionStoreOptions,
 } from '../src/index.ts'
@@ -183,8 +183,8 @@ test('a client that could send a write twice is refused, with the options to cha
 test('keys that do not fit a cluster are refused', () => {
   const client = createCluster([{ host: '127.0.0.1', port: 1 }])
   onTestFinished(() => client.disconnect())
-  const ofItems = { ...keys, once: documentKeys.once }
-  for (const unfit of [undefined, documentKeys, ofItems, { ...keys, data: documentKeys.data }]) {
+  const ofItems = { ...keys, once: articleKeys.once }
+  for (const unfit of [undefined, articleKeys, ofItems, { ...keys, data: articleKeys.data }]) {
     for (const janitor of [undefined, false] as const) {
       const options = { client, tokens, janitor, ...(unfit && { keys: unfit }) }
       expect(() => createSessionStore(options as SessionStoreOptions)).toThrow(

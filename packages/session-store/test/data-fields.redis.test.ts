@@ -1,7 +1,7 @@
 import { inspect } from 'node:util'
 import { runInNewContext } from 'node:vm'
 import { expect, test } from 'vitest'
-import { createSessionStore, documentKeys, type SessionStoreOptions } from '../src/index.ts'
+import { articleKeys, createSessionStore, type SessionStoreOptions } from '../src/index.ts'
 import { Clock, idOf, retentionServer } from './retention-fixture.ts'
 
 const server = retentionServer()
@@ -17,7 +17,7 @@ test('the error names a field that is not JSON, and everything else works', asyn
   const store = await storeForThisTest()
   const { token } = await store.login('ada')
   await store.patch(token, { theme: 'dark' })
-  const key = documentKeys.data(idOf(token))
+  const key = articleKeys.data(idOf(token))
   await server.redis.hset(key, { cart: "O:8:'a secret'", 'a\nb': '' })
   const other = await store.login('eve')
   const [view, othersView] = await Promise.allSettled([
@@ -46,7 +46,7 @@ test('the error names a field that is not JSON, and everything else works', asyn
 test('a walk skips fields that are not JSON', async () => {
   const { external } = await storeForThisTest()
   await external.put('an-id', { theme: 'dark' })
-  await server.redis.hset(documentKeys.data('ext:an-id'), 'cart', 'not JSON')
+  await server.redis.hset(articleKeys.data('ext:an-id'), 'cart', 'not JSON')
   const found = await Array.fromAsync(external.walk())
   expect(found).toMatchObject([{ id: 'an-id', data: { fields: { theme: 'dark' } } }])
   await expect(external.read('an-id')).rejects.toMatchObject({ code: 'ONETRIP_UNREADABLE_DATA' })

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { sessionData } from '../src/data/session-data.ts'
-import { documentKeys, type Keys, type SessionStoreOptions, strategyNames } from '../src/index.ts'
+import { articleKeys, type Keys, type SessionStoreOptions, strategyNames } from '../src/index.ts'
 import { isRead } from '../src/outcomes.ts'
 import { Clock, idOf, layouts, retentionServer } from './retention-fixture.ts'
 
@@ -97,7 +97,7 @@ test('parallel patches of different fields lose nothing; of the same field with 
 })
 
 test('a read of data whose reply is lost reports that nothing was written', () => {
-  expect(isRead(['HGETALL', documentKeys.data('an-id')])).toBe(true)
+  expect(isRead(['HGETALL', articleKeys.data('an-id')])).toBe(true)
 })
 
 test('a patch refreshes the session, and an idle session is rejected at once', async () => {
@@ -149,7 +149,7 @@ test('a session never exceeds the limit of fields; existing fields can be change
 })
 
 describe('by session id, for the session stores of frameworks', () => {
-  const dataOf = (keys: Keys = documentKeys) => {
+  const dataOf = (keys: Keys = articleKeys) => {
     const limits = { fields: 10, fieldBytes: 1_000, patchBytes: 1_000 }
     return sessionData({
       runner: server,
@@ -185,7 +185,7 @@ describe('by session id, for the session stores of frameworks', () => {
       expect(await data.write('late', mode, { a: 2 })).toBeUndefined()
     }
     expect(await data.end('late')).toBe(false)
-    const key = documentKeys.ended('late')
+    const key = articleKeys.ended('late')
     expect(await server.redis.ttl(key)).toBeGreaterThan(290)
     await server.redis.del(key)
     expect(await data.write('late', 'create', { a: 2 })).toEqual({ version: 1 })

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import {
   createSessionStore,
-  documentKeys as keys,
+  articleKeys as keys,
   type RetentionEvent,
   retentionChannel,
   type StrategyName,

@@ -4,8 +4,8 @@ import { Redis } from 'ioredis'
 import { createClient } from 'redis'
 import { expect, onTestFinished, test } from 'vitest'
 import {
+  articleKeys,
   createSessionStore,
-  documentKeys,
   nodeRedisSender,
   type SessionStore,
   type SessionStoreOptions,
@@ -58,7 +58,7 @@ test.each(ways)('%s: a refused command shows its name, not its arguments', async
   const store = await storeForThisTest(await options())
   const { token } = await store.login('ada')
   const id = idOf(token)
-  await server.redis.set(documentKeys.viewed(id), 'not a sorted set')
+  await server.redis.set(articleKeys.viewed(id), 'not a sorted set')
   const shown = await shownError(store.recordView(token, 'a-secret-item'))
   expect(shown).toContain('WRONGTYPE')
   for (const hidden of [id, 'a-secret-item']) expect(shown).not.toContain(hidden)

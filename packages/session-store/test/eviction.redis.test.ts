@@ -37,7 +37,7 @@ test.each(strategyNames)('%s: warns if Redis may evict sessions', async (strateg
     {
       code: 'ONETRIP_EVICTION',
       message:
-        'Redis has maxmemory-policy allkeys-lru: at maxmemory it evicts sessions; with documentKeys, all of them at once. Set maxmemory-policy noeviction',
+        'Redis has maxmemory-policy allkeys-lru: at maxmemory it evicts sessions; with articleKeys, all of them at once. Set maxmemory-policy noeviction',
     },
   ])
 })

@@ -7,7 +7,7 @@ import { Redis } from 'ioredis'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import {
   type JanitorOptions,
-  documentKeys as keys,
+  articleKeys as keys,
   parseInfo,
   type RetentionEvent,
   retentionChannel,

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { documentKeys as keys } from '../src/keys.ts'
+import { articleKeys as keys } from '../src/keys.ts'
 import { merge } from '../src/senders/merge.ts'
 import { endSessions } from '../src/sessions/user-sessions.ts'
 import { type Command, type CommandList, checkToken, recordView } from '../src/updates.ts'

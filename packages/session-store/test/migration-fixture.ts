@@ -2,9 +2,9 @@ import { type TestRedis, testRedis } from '@onetrip/stack/testing/redis.ts'
 import { Redis } from 'ioredis'
 import { afterAll, beforeAll, beforeEach, onTestFinished } from 'vitest'
 import {
+  articleKeys,
   bridgeStores,
   createSessionStore,
-  documentKeys,
   type MigrationSide,
   partitionedKeys,
   readySides,
@@ -12,7 +12,7 @@ import {
 } from '../src/index.ts'
 import { Clock } from './retention-fixture.ts'
 
-export const from = documentKeys
+export const from = articleKeys
 export const to = partitionedKeys(8)
 
 const secrets = ['a-secret-for-tests-a-secret-for-tests']

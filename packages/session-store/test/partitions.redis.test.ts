@@ -2,8 +2,8 @@ import { redisOfThisFile } from '@onetrip/stack/testing/redis.ts'
 import { expect, onTestFinished, test } from 'vitest'
 import { expressSessions } from '../src/express.ts'
 import {
+  articleKeys,
   createSessionStore,
-  documentKeys,
   migrate,
   partitionedKeys,
   readySides,
@@ -57,7 +57,7 @@ test('with readOnly, a start compares the number and records nothing', async () 
 })
 
 test('with the keys of a single Redis, nothing is recorded', async () => {
-  await storeWith(1, { keys: documentKeys }).ready()
+  await storeWith(1, { keys: articleKeys }).ready()
   expect(await server.redis.dbsize()).toBe(0)
 })
 
@@ -85,7 +85,7 @@ test('if the number cannot be recorded, a start only warns', async () => {
 })
 
 test('a migration records the number of partitions of its target, and refuses a target with another number', async () => {
-  const source = { store: storeWith(1, { keys: documentKeys }), keys: documentKeys }
+  const source = { store: storeWith(1, { keys: articleKeys }), keys: articleKeys }
   const target = (partitions: number) => ({
     store: storeWith(partitions, { url: `${url()}?db=1` }),
     keys: partitionedKeys(partitions),

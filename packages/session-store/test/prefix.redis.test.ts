@@ -3,10 +3,10 @@ import { redisOfThisFile } from '@onetrip/stack/testing/redis.ts'
 import { Redis } from 'ioredis'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import {
+  articleKeys,
   connectionChannel,
   createCluster,
   createSessionStore,
-  documentKeys,
   partitionedKeys,
   prefixedKeys,
   type SessionStoreOptions,
@@ -61,7 +61,7 @@ async function useEverything(options: Partial<SessionStoreOptions>): Promise<voi
   expect(await janitor.runOnce()).toMatchObject({ evicted: 1 })
 }
 
-describe.each(Object.entries({ documents: documentKeys, partitioned: partitionedKeys(8) }))(
+describe.each(Object.entries({ articles: articleKeys, partitioned: partitionedKeys(8) }))(
   '%s keys',
   (_name, keys) => {
     test.each(strategyNames)('%s: every key begins with the prefix', async (strategy) => {
@@ -108,8 +108,8 @@ test('prefix makes the same keys as keyPrefix of ioredis, so existing sessions a
   const [id = ''] = token.split('.')
   const before = new Redis(server.socket, { keyPrefix: 'shop:' })
   onTestFinished(() => before.disconnect())
-  await before.hset(documentKeys.login(id), id, 'ada')
-  await before.zadd(documentKeys.recent(id), clock.seconds, id)
+  await before.hset(articleKeys.login(id), id, 'ada')
+  await before.zadd(articleKeys.recent(id), clock.seconds, id)
   expect(await store.recordView(token, 'book')).toEqual({ user: 'ada', views: 1 })
 })
 

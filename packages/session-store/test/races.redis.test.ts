@@ -1,7 +1,7 @@
 import { redisOfThisFile } from '@onetrip/stack/testing/redis.ts'
 import { expect, test } from 'vitest'
 import { endWithTombstone, withData, writeData } from '../src/data/data.ts'
-import { documentKeys as keys } from '../src/keys.ts'
+import { articleKeys as keys } from '../src/keys.ts'
 import type { Outcome } from '../src/outcomes.ts'
 import { pipeline } from '../src/senders/wires.ts'
 import { endSessions, forgetSessions, login } from '../src/sessions/user-sessions.ts'

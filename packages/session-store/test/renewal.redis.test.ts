@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { documentKeys, partitionedKeys } from '../src/index.ts'
+import { articleKeys, partitionedKeys } from '../src/index.ts'
 import { removeOrphans, unseenOf } from '../src/retention/orphans.ts'
 import { chooseEvictions, evictSessions, oldestSessions } from '../src/retention/retention.ts'
 import { endSessions, login } from '../src/sessions/user-sessions.ts'
@@ -15,7 +15,7 @@ const times = { idleBefore: 50, settledBefore: 40 }
 const whole = { user: 'ada', lastSeenAt: now }
 
 describe.each([
-  ['documents', documentKeys],
+  ['articles', articleKeys],
   ['partitioned', partitionedKeys(1)],
 ])('%s', (_, keys) => {
   const [part = { login: '', recent: '' }] = keys.parts()

@@ -2,8 +2,8 @@ import { redisForThisTest, redisOfThisFile } from '@onetrip/stack/testing/redis.
 import calculateSlot from 'cluster-key-slot'
 import { expect, onTestFinished, test } from 'vitest'
 import {
+  articleKeys,
   createSessionStore,
-  documentKeys,
   partitionedKeys,
   type SessionStoreOptions,
   strategyNames,
@@ -113,13 +113,13 @@ test('a repeated view also reads the data of the session', async () => {
 })
 
 test('a view is five commands, with or without a key, and the marker is in the slot of the count', () => {
-  for (const keys of [documentKeys, partitionedKeys(64)]) {
+  for (const keys of [articleKeys, partitionedKeys(64)]) {
     const view = { id: 'a-session', item: 'book', idempotencyKey }
     const plain = recordView(keys, view, 1)
     expect(plain.commands).toHaveLength(5)
     const { commands } = recordViewOnce(keys, view, plain)
     expect(commands).toHaveLength(5)
     const [, , , counted, mark] = commands[3] ?? []
-    if (keys !== documentKeys) expect(calculateSlot(`${counted}`)).toBe(calculateSlot(`${mark}`))
+    if (keys !== articleKeys) expect(calculateSlot(`${counted}`)).toBe(calculateSlot(`${mark}`))
   }
 })

@@ -2,8 +2,8 @@ import { redisOfThisFile } from '@onetrip/stack/testing/redis.ts'
 import type { Redis } from 'ioredis'
 import { onTestFinished } from 'vitest'
 import {
+  articleKeys,
   createSessionStore,
-  documentKeys,
   partitionedKeys,
   type SessionStore,
   type SessionStoreOptions,
@@ -12,7 +12,7 @@ import { pipeline } from '../src/senders/wires.ts'
 import type { Reply, Update } from '../src/updates.ts'
 
 export const layouts = Object.entries({
-  documents: documentKeys,
+  articles: articleKeys,
   partitioned: partitionedKeys(8),
 })
 

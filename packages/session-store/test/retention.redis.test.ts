@@ -2,7 +2,7 @@ import { redisForThisTest } from '@onetrip/stack/testing/redis.ts'
 import fc from 'fast-check'
 import { Redis } from 'ioredis'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { documentKeys as keys, strategyNames } from '../src/index.ts'
+import { articleKeys as keys, strategyNames } from '../src/index.ts'
 import { chooseEvictions, evictSessions, oldestSessions } from '../src/retention/retention.ts'
 import {
   Clock,

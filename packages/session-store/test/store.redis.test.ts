@@ -3,8 +3,8 @@ import { redisOfThisFile } from '@onetrip/stack/testing/redis.ts'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import {
+  articleKeys,
   createSessionStore,
-  documentKeys,
   partitionedKeys,
   type SessionStore,
   strategyNames,
@@ -145,7 +145,7 @@ describe.each(strategyNames)('%s', (strategy) => {
 })
 
 describe.each([
-  ['documents', documentKeys],
+  ['articles', articleKeys],
   ['partitioned', partitionedKeys(8)],
 ])('%s keys', (_name, keys) => {
   test.each(strategyNames)('%s: concurrent sessions match a plain model', async (strategy) => {

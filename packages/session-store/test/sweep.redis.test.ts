@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { redisForThisTest } from '@onetrip/stack/testing/redis.ts'
 import { Redis } from 'ioredis'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { documentKeys as keys, warningChannel } from '../src/index.ts'
+import { articleKeys as keys, warningChannel } from '../src/index.ts'
 import { removeOrphans } from '../src/retention/orphans.ts'
 import {
   Clock,

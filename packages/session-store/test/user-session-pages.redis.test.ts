@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import {
+  articleKeys,
   createSessionStore,
-  documentKeys,
   type Keys,
   partitionedKeys,
   type SessionStore,
@@ -177,12 +177,12 @@ describe('the maximum of sessions per user', () => {
       })
     }
     expect(await store.checkToken(other.token)).toMatchObject({ user: 'grace' })
-    expect(await server.redis.zcard(documentKeys.recent(''))).toBe(LIMIT + 1)
+    expect(await server.redis.zcard(articleKeys.recent(''))).toBe(LIMIT + 1)
   })
 
   test('is 100 by default, and needs no extra round trip below that', async () => {
     const clock = new Clock()
-    const { store, weights } = weighingStore(documentKeys, clock)
+    const { store, weights } = weighingStore(articleKeys, clock)
     for (let logins = 0; logins < 100; logins++) {
       clock.pass(1)
       await store.login(USER)
@@ -203,8 +203,8 @@ describe('the maximum of sessions per user', () => {
     )
     clock.pass(1)
     await stores[0]?.login(USER)
-    expect(await server.redis.zcard(documentKeys.sessions(USER))).toBe(LIMIT)
-    expect(await server.redis.zcard(documentKeys.recent(''))).toBe(LIMIT)
+    expect(await server.redis.zcard(articleKeys.sessions(USER))).toBe(LIMIT)
+    expect(await server.redis.zcard(articleKeys.recent(''))).toBe(LIMIT)
   })
 
   test.each(layouts)(
@@ -225,31 +225,31 @@ describe('the maximum of sessions per user', () => {
 
   test('entries without a session do not prevent sessions from ending', async () => {
     const clock = new Clock()
-    const ids = await fill(documentKeys, clock, 110)
-    await server.redis.hdel(documentKeys.login(''), ...ids.slice(0, 100))
+    const ids = await fill(articleKeys, clock, 110)
+    await server.redis.hdel(articleKeys.login(''), ...ids.slice(0, 100))
     const store = await server.storeForThisTest(clock, { maxSessionsPerUser: LIMIT })
     await store.login(USER)
     await store.login(USER)
-    expect(await server.redis.zcard(documentKeys.sessions(USER))).toBe(LIMIT)
+    expect(await server.redis.zcard(articleKeys.sessions(USER))).toBe(LIMIT)
   })
 
   test('never ends the new session, nor a login in progress', async () => {
     const clock = new Clock()
-    await fill(documentKeys, clock, LIMIT)
+    await fill(articleKeys, clock, LIMIT)
     const store = await server.storeForThisTest(clock, { maxSessionsPerUser: 1 })
     // The clock of this process is behind, and another login has only written its list entry so far.
     clock.pass(-3_600)
-    await server.redis.zadd(documentKeys.sessions(USER), clock.seconds - 1, 'being-written')
+    await server.redis.zadd(articleKeys.sessions(USER), clock.seconds - 1, 'being-written')
     const { token } = await store.login(USER)
     expect(await store.checkToken(token)).toMatchObject({ user: USER })
-    const listed = await server.redis.zrange(documentKeys.sessions(USER), '0', '-1')
+    const listed = await server.redis.zrange(articleKeys.sessions(USER), '0', '-1')
     expect(listed).toContain('being-written')
     expect(listed).toContain(idOf(token))
   })
 
   test('a login succeeds even if the oldest cannot be ended', async () => {
     const clock = new Clock()
-    await fill(documentKeys, clock, LIMIT)
+    await fill(articleKeys, clock, LIMIT)
     const store = await server.storeForThisTest(clock, { maxSessionsPerUser: LIMIT })
     await server.redis.call('ACL', 'SETUSER', 'default', '-hdel')
     onTestFinished(() => void server.redis.call('ACL', 'SETUSER', 'default', '+@all'))
@@ -257,7 +257,7 @@ describe('the maximum of sessions per user', () => {
     expect(await store.checkToken(token)).toMatchObject({ user: USER })
     await server.redis.call('ACL', 'SETUSER', 'default', '+hdel')
     await store.login(USER)
-    expect(await server.redis.zcard(documentKeys.sessions(USER))).toBe(LIMIT)
+    expect(await server.redis.zcard(articleKeys.sessions(USER))).toBe(LIMIT)
   })
 
   test.each([0, 1.5, Number.NaN, '5'])('cannot be %j', (maxSessionsPerUser) => {

@@ -1,8 +1,8 @@
 import { redisOfThisFile } from '@onetrip/stack/testing/redis.ts'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import {
+  articleKeys,
   createSessionStore,
-  documentKeys,
   partitionedKeys,
   type SessionStore,
 } from '../src/index.ts'
@@ -13,7 +13,7 @@ const START = 1_700_000_000_000
 const server = redisOfThisFile()
 
 describe.each([
-  ['documents', documentKeys],
+  ['articles', articleKeys],
   ['partitioned', partitionedKeys(8)],
 ])('%s', (_name, keys) => {
   let now = START

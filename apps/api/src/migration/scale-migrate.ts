@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import { styleText } from 'node:util'
 import {
+  articleKeys,
   createSessionStore,
-  documentKeys,
   finishMigration,
   type MigrationProgress,
   migrate,
@@ -127,8 +127,8 @@ async function run(flags: Flags, signal: AbortSignal): Promise<string[]> {
   } as const
   const sides = {
     from: {
-      store: createSessionStore({ ...options, ...redisLocation(config), keys: documentKeys }),
-      keys: documentKeys,
+      store: createSessionStore({ ...options, ...redisLocation(config), keys: articleKeys }),
+      keys: articleKeys,
     },
     to: targetSide(config, options),
   }

@@ -1,8 +1,8 @@
 import {
+  articleKeys,
   type BridgeSide,
   bridgeStores,
   createSessionStore,
-  documentKeys,
   partitionedKeys,
   type SessionStore,
   type SessionStoreOptions,
@@ -20,7 +20,7 @@ type StoreOptions = Omit<SessionStoreOptions, 'url' | 'tls' | 'cluster' | 'senti
  */
 export function configuredStore(config: Config, options: StoreOptions): SessionStore {
   const redis = redisLocation(config)
-  const keys = redis.cluster ? partitionedKeys(config.REDIS_PARTITIONS) : documentKeys
+  const keys = redis.cluster ? partitionedKeys(config.REDIS_PARTITIONS) : articleKeys
   const store = createSessionStore({ ...options, ...redis, keys })
   if (config.REDIS_MIGRATE_TO === '') return store
   return bridgeStores({

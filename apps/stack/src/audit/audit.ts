@@ -1,4 +1,4 @@
-import { documentKeys, type Keys } from '@onetrip/session-store'
+import { articleKeys, type Keys } from '@onetrip/session-store'
 import type { Ledger, Viewed, Viewer } from './ledger.ts'
 
 /** A Redis or cluster client with the commands that an audit needs. */
@@ -24,7 +24,7 @@ export interface Audit {
 export async function audit(
   redis: AuditedRedis,
   ledger: Ledger,
-  keys: Keys = documentKeys,
+  keys: Keys = articleKeys,
 ): Promise<Audit> {
   const result: Audit = { lost: 0, extra: 0, discrepancies: [] }
   await auditItems(result, redis, ledger, keys)

@@ -1,6 +1,6 @@
 import {
+  articleKeys,
   createSessionStore,
-  documentKeys,
   type Keys,
   partitionedKeys,
   type SessionStore,
@@ -26,7 +26,7 @@ export async function withSessions<Result>(
 ): Promise<Result> {
   // The same key layout as in the APIs.
   const partitions = Number(process.env.REDIS_PARTITIONS || 64)
-  const keys = 'url' in redis ? documentKeys : partitionedKeys(partitions)
+  const keys = 'url' in redis ? articleKeys : partitionedKeys(partitions)
   const store = createSessionStore({
     ...(await locationOf(redis)),
     ...{ keys, tokens: { secrets: [secret] }, janitor: false },

@@ -64,7 +64,7 @@ const views: Requests = {
 
 const requests = {
   realistic: views,
-  documents: views,
+  articles: views,
   sale: {
     write: (item) => ({ path: `/items/${item}/purchases` }),
     reads: ['/items/:item/stock'],

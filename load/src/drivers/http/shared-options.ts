@@ -13,7 +13,7 @@ import { addRequest, hasRequest, type RequestFlags } from './request.ts'
 const workloads: Record<WorkloadName, { sessions: number; items: number; reads: number }> = {
   realistic: { sessions: 1_000, items: 1_000, reads: 0.2 },
   /** The benchmark of the source articles: one token, one item, only updates. */
-  documents: { sessions: 1, items: 1, reads: 0 },
+  articles: { sessions: 1, items: 1, reads: 0 },
   sale: { sessions: 1_000, items: 1_000, reads: 0 },
   feed: { sessions: 1_000, items: 1_000, reads: 0.8 },
   unique: { sessions: 1_000, items: 1_000, reads: 0 },
@@ -73,7 +73,7 @@ export function withWorkload<Options extends WorkloadFlags>(options: Options): O
   }
   // An API given by --url may limit the logins from one address.
   const sessions = url ? connections : Math.max(usual.sessions, connections)
-  const defaults = workload === 'documents' ? usual : { ...usual, sessions }
+  const defaults = workload === 'articles' ? usual : { ...usual, sessions }
   return { workload, ...defaults, ...options, ...(url && { variants: [] }) }
 }
 

@@ -64,7 +64,7 @@ export function claimsOf(rows: Rows, { options }: Result): string[] {
     ? `95 % interval: ${figure(interval.low)} to ${figure(interval.high)}; range of the rounds: ${figure(min)} to ${figure(max)}`
     : 'one round'
   const { workload = 'realistic' } = options
-  const isViews = workload === 'realistic' || workload === 'documents'
+  const isViews = workload === 'realistic' || workload === 'articles'
   const what = !isViews || Number(options.reads) > 0 ? 'requests' : 'page views'
   return [
     `${ours.subject} answers ${figure(mean)} times as many ${what} a second as ${base.subject} (${sure}).${marks.size > 0 ? ` Their rows are marked ${[...marks].join(' ')}: see the notes.` : ''}`,

@@ -49,7 +49,7 @@ ${variants.map((name) => `  ${name.padEnd(17)}${descriptions[name]}`).join('\n')
 
 Workloads:
   realistic   many sessions; POST /views, and a share of GET /me, /me/views and /items/popular
-  documents   one session and one item, only POST /views, as in the source articles
+  articles    one session and one item, only POST /views, as in the source articles
   sale        POST /items/:item/purchases of items on sale; buyers repeat some of the requests
   feed        POST /feed, and four times as many GET /feed and GET /me/feed
   unique      POST /items/:item/viewers: a Bloom filter with seven bits per viewer

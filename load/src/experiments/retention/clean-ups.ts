@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { setTimeout as delay } from 'node:timers/promises'
 import { Worker } from 'node:worker_threads'
-import { documentKeys } from '@onetrip/session-store'
+import { articleKeys } from '@onetrip/session-store'
 import { Problem } from '@onetrip/stack/problem.ts'
 import type { Redis } from 'ioredis'
 import type { Run } from '../../experiment/experiment.ts'
@@ -41,7 +41,7 @@ export async function cleanUpOf(
 ): Promise<CleanUp> {
   const { kept, sessions, batchSizes } = run.options
   // Trims all sessions with one command. Other records of the sessions remain.
-  const trimAtOnce = () => redis.zremrangebyrank(documentKeys.recent(''), 0, sessions - 1)
+  const trimAtOnce = () => redis.zremrangebyrank(articleKeys.recent(''), 0, sessions - 1)
   if (name === NONE) return () => delay(QUIET_MS, 0, { signal: run.context.signal })
   if (name === AT_ONCE) return trimAtOnce
   const piece = batchSizes.find((size) => piecesOf(size) === name)
@@ -63,7 +63,7 @@ async function trimInPieces(redis: Redis, sessions: number, size: number): Promi
   let removed = 0
   while (removed < sessions) {
     const last = Math.min(size, sessions - removed) - 1
-    removed += await redis.zremrangebyrank(documentKeys.recent(''), 0, last)
+    removed += await redis.zremrangebyrank(articleKeys.recent(''), 0, last)
   }
   return removed
 }

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { documentKeys as keys } from '@onetrip/session-store'
+import { articleKeys as keys } from '@onetrip/session-store'
 import type { Redis } from 'ioredis'
 
 const SESSIONS_PER_USER = 4

@@ -104,7 +104,7 @@ Examples:
           .default(usualLinks, usualLinks.join(',')),
       )
     const variants = ['naive', 'sequential', 'pipeline', 'batch'] as const
-    addWorkload(command, { variants, warmup: 0.5, workloads: ['realistic', 'documents'] })
+    addWorkload(command, { variants, warmup: 0.5, workloads: ['realistic', 'articles'] })
   },
   /** Ensures at least one session per connection. */
   complete(options) {

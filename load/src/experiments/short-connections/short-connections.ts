@@ -82,11 +82,11 @@ removed this search, which gave +37 % requests/s with 8,000 short connections, a
 "baseline" has the search again, "stock" is Redis 8, "patched" has our patches. The search is expensive if many
 clients stay connected, hence the idle connections.
 
-Clients connect from 200 addresses, because a closed connection holds its port for a minute. They run in their own
-network namespace, if the system allows it; with --transports veth, Redis and the clients run in two, which a pair of
-virtual network devices connects. Separate runs count system calls (strace, with the first
-number of idle connections) and instructions (perf). perf also samples the main thread, with the largest number of
-idle connections.
+Clients connect from 200 addresses, because a closed connection holds its port for a minute. They run in their
+own network namespace, if the system allows it. With --transports veth, Redis and the clients have different
+ones, which a pair of virtual network devices connects. Separate runs count system calls (strace, with the first
+number of idle connections) and instructions (perf). perf also samples the main thread, with the largest number
+of idle connections.
 
 --shape runs redis-benchmark like the source articles, and our generator with the same load, instead.
 redis-benchmark closes its oldest connection first, which the search finds at once. In a network namespace, closed

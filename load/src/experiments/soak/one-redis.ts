@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { documentKeys, parseInfo } from '@onetrip/session-store'
+import { articleKeys, parseInfo } from '@onetrip/session-store'
 import { unixUrl } from '@onetrip/stack/address.ts'
 import { socketIn } from '@onetrip/stack/places.ts'
 import { endOf, type Program } from '@onetrip/stack/program.ts'
@@ -33,7 +33,7 @@ export async function startOneRedis(scope: SoakScope): Promise<SoakRedis> {
   defer(() => client.disconnect())
   return {
     target: { url: `redis://${relay.address}` },
-    keys: documentKeys,
+    keys: articleKeys,
     client,
     facts: await redisFacts(unixUrl(socket.path)),
     read: async () => holdingsOf(await client.info()),

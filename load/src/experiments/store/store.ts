@@ -194,7 +194,7 @@ function pipelineClaims(rows: Rows): string[] {
     const ours = row.ratio(RATE, sequential)
     if (!ours) return []
     const theirs = tableFour[String(row.case.link)]
-    const documents = theirs ? ` (articles: ${figure(theirs.pipeline / theirs.sequential)})` : ''
-    return `Over ${row.text('link')}, a pipeline makes ${withRatioRange(ours)} times as many calls per second as one round trip per command${documents}.`
+    const articles = theirs ? ` (articles: ${figure(theirs.pipeline / theirs.sequential)})` : ''
+    return `Over ${row.text('link')}, a pipeline makes ${withRatioRange(ours)} times as many calls per second as one round trip per command${articles}.`
   })
 }

@@ -20,7 +20,7 @@ export async function warnOfEviction(runner: Runner): Promise<void> {
   // volatile-* policies evict only keys with an expiry. The keys of sessions have none.
   const lost = policy.startsWith('volatile-')
     ? "counters of attempts, idempotency keys and the janitor's lock"
-    : 'sessions; with documentKeys, all of them at once'
+    : 'sessions; with articleKeys, all of them at once'
   publishWarning({
     code: 'ONETRIP_EVICTION',
     message: `Redis has maxmemory-policy ${policy}: at maxmemory it evicts ${lost}. Set maxmemory-policy noeviction`,

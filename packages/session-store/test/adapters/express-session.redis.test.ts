@@ -4,7 +4,7 @@ import express, { type Request, type Response } from 'express'
 import session, { type SessionOptions } from 'express-session'
 import { expect, onTestFinished, test } from 'vitest'
 import { expressSessionStore } from '../../src/express-session.ts'
-import { documentKeys as keys } from '../../src/index.ts'
+import { articleKeys as keys } from '../../src/index.ts'
 import { Clock, retentionServer } from '../retention-fixture.ts'
 
 const server = retentionServer()
