@@ -109,14 +109,14 @@ export function figuresOf(
 }
 
 // The CPU cost of opening and closing a connection, in round trips. All builds need between one and two
-// (docs/redis-experiments.md).
+// (docs/short-connections.md).
 const TRIPS_PER_CONNECTION = 1.5
 /** A lower bound of the CPU time of a round trip in microseconds, because the kernel counts CPU time coarsely. */
 const MIN_TRIP_MICROS = 2
 
 /**
- * The CPU cost of another command in a pipeline without its execution, in round trips (docs/redis-experiments.md:
- * 0.025).
+ * The CPU cost of another command in a pipeline without its execution, in round trips (measured: 0.025;
+ * docs/pipelining.md).
  */
 const TRIPS_PER_PIPELINED_COMMAND = 0.03
 /** Below this number of commands per read, hardly any client uses pipelines. */

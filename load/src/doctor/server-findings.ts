@@ -119,7 +119,7 @@ const ioThreads: Check = ({ settings, cores, costs, figures }) => {
       remedy: `Set io-threads to ${Math.max(1, Math.floor(cores / 2))} or less and restart Redis.`,
     }
   }
-  // In our measurements, I/O threads take over 0.6 to 0.7 of the I/O work (io-threads in docs/redis-experiments.md).
+  // In our measurements, I/O threads take over 0.6 to 0.7 of the I/O work (docs/io-threads.md).
   const saving = 0.6 * ioShare
   if (threads > 1 || cores < 4 || busy < BUSY || ioShare < 0.3) return null
   return {

@@ -40,7 +40,7 @@ export const buyNaively =
   }
 
 /**
- * Decrements first, and increments again if none was left or the user has one: two to four round trips. Never
+ * Decrements first, and increments again if none was left or the user has one: one to five round trips. Never
  * oversells. If the process or Redis dies after the decrement, one item is lost: no user has it or can buy
  * it. `setStock` with the same number repairs that.
  */
