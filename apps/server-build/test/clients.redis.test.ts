@@ -81,6 +81,23 @@ test('replies to a slow reader are complete', async () => {
   expect(peer.text.slice(before)).toBe(`${bulk(value).repeat(20_000)}${bulk('end')}`)
 })
 
+// Otherwise, an eviction whose invalidations make many buffers grow would evict more keys.
+test('messages that other clients cause do not make the buffer grow', async () => {
+  const { port } = await start()
+  const subscriber = await open(port)
+  subscriber.write('SUBSCRIBE news\r\n')
+  await subscriber.until(/subscribe/)
+  const publisher = await open(port)
+  const message = 'x'.repeat(5_000)
+  // In a transaction, so that clientsCron() cannot run in between. It may double the buffer once a second.
+  const text = await talk(
+    publisher,
+    `MULTI\r\nPUBLISH news ${message}\r\nCLIENT LIST TYPE pubsub\r\nEXEC`,
+  )
+  expect(text).toContain(` rbs=${smallest} `)
+  await subscriber.until(new RegExp(message))
+})
+
 test('scripts get replies of every size', async () => {
   const { port } = await start()
   const peer = await open(port)
