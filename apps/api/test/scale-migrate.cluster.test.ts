@@ -6,25 +6,18 @@ import { fileURLToPath } from 'node:url'
 import { stripVTControlCharacters } from 'node:util'
 import { createSessionStore, partitionedKeys, type SessionStore } from '@onetrip/session-store'
 import { parseMetrics } from '@onetrip/stack/metrics.ts'
-import { type TestCluster, testCluster } from '@onetrip/stack/testing/cluster.ts'
+import { clusterOfThisFile } from '@onetrip/stack/testing/cluster.ts'
 import { redisForThisTest, redisOfThisFile } from '@onetrip/stack/testing/redis.ts'
 import type { Redis } from 'ioredis'
-import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { apiProcessForThisTest, failedStart } from './api-process.ts'
 import { secret } from './support.ts'
 
 const program = fileURLToPath(new URL('../src/migration/scale-migrate.ts', import.meta.url))
 
 const source = redisOfThisFile()
-let cluster: TestCluster
-
-beforeAll(async () => {
-  cluster = await testCluster({ config: { appendfsync: 'always' } })
-})
-beforeEach(() => Promise.all(cluster.nodes.map(({ admin }) => admin.flushall())))
-afterAll(() => cluster.stop())
-
-const nodes = () => cluster.nodes.map(({ port }) => `127.0.0.1:${port}`).join(',')
+const cluster = clusterOfThisFile({ config: { appendfsync: 'always' } })
+const nodes = () => cluster.nodes.map(({ address }) => address).join(',')
 const fromTo = () => ['--from', `unix://${source.socket}`, '--to', nodes()]
 
 let startupMs = '60000'

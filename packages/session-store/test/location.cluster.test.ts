@@ -1,7 +1,7 @@
 import { freePorts } from '@onetrip/stack/ports.ts'
-import { type TestCluster, testCluster } from '@onetrip/stack/testing/cluster.ts'
+import { clusterOfThisFile } from '@onetrip/stack/testing/cluster.ts'
 import { redisForThisTest } from '@onetrip/stack/testing/redis.ts'
-import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import {
   createSessionStore,
   disconnectionChannel,
@@ -17,17 +17,8 @@ const strategies = [
 ]
 const keys = partitionedKeys()
 
-let servers: TestCluster
-
-beforeAll(async () => {
-  servers = await testCluster()
-})
-afterAll(() => servers.stop())
-beforeEach(async () => {
-  await Promise.all(servers.nodes.map(({ admin }) => admin.flushall()))
-})
-
-const names = () => servers.nodes.map(({ port }) => `127.0.0.1:${port}`)
+const servers = clusterOfThisFile()
+const names = () => servers.nodes.map(({ address }) => address)
 
 function storeAt(options: Partial<SessionStoreOptions> = {}) {
   const store = createSessionStore({
