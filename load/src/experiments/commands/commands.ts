@@ -8,10 +8,10 @@ import type { Experiment } from '../../experiment/experiment.ts'
 import { figure, percent } from '../../experiment/figures.ts'
 import { asCpu, asRate, type Case, product } from '../../experiment/shape.ts'
 import { chartsOf } from '../../reporting/charts.ts'
-import { documented, range, ratio, sectionOf } from '../../reporting/columns.ts'
+import { fromArticles, range, ratio, sectionOf } from '../../reporting/columns.ts'
 
 /** The default tests of redis-benchmark: arguments, and commands per second in the source articles. */
-const tests: Readonly<Record<string, readonly [args: string, documents?: number]>> = {
+const tests: Readonly<Record<string, readonly [args: string, inArticles?: number]>> = {
   'PING (inline)': ['-t ping_inline', 34_246.57],
   PING: ['-t ping_mbulk', 34_843.21],
   SET: ['-t set', 32_467.53],
@@ -37,7 +37,7 @@ const tests: Readonly<Record<string, readonly [args: string, documents?: number]
 /** These tests need a list. It is filled before the measurement; `-t lrange_100` would include that. */
 const READS_LIST = /^([LR]POP|LRANGE)/
 
-const documents = Object.fromEntries(
+const articleFigures = Object.fromEntries(
   Object.entries(tests).map(([command, [, value = '']]) => [command, value]),
 )
 
@@ -108,7 +108,7 @@ Examples:
       caption: `redis-benchmark -c 1 -n ${options.requests}`,
       columns: [
         range('perSecond', rows),
-        documented('articles commands/s', documents, 'command'),
+        fromArticles('articles commands/s', articleFigures, 'command'),
         ratio('perSecond', '× PING'),
         ...[range('mainCpuMicros', rows), 'p50', 'p99'],
       ],

@@ -10,7 +10,7 @@ import { figure } from '../../experiment/figures.ts'
 import type { Rows } from '../../experiment/rows.ts'
 import { asCpu, asLatency, asRate, type Case, product } from '../../experiment/shape.ts'
 import { chartsOf } from '../../reporting/charts.ts'
-import { documented, range, ratio, sectionOf } from '../../reporting/columns.ts'
+import { fromArticles, range, ratio, sectionOf } from '../../reporting/columns.ts'
 
 interface PipeliningOptions {
   pipelines: number[]
@@ -33,7 +33,7 @@ const VALUE = 'xxx'
 const isVariadic = (command: string) => command.startsWith('M')
 const isReading = (command: string) => command.endsWith('GET')
 
-const documents = {
+const articleFigures = {
   SET: { 1: 50_761, 100: 483_092 },
   GET: { 1: 70_671, 100: 826_446 },
 }
@@ -145,7 +145,7 @@ Examples:
       columns: [
         range('valuesPerSecond', rows),
         ratio('valuesPerSecond', '× one value'),
-        documented('articles values/s', documents, 'command', 'values'),
+        fromArticles('articles values/s', articleFigures, 'command', 'values'),
         ...['p50', 'p99', 'mainCpuMicros', 'ceiling', 'redisBusy', 'generatorBusy'],
       ],
     }),
