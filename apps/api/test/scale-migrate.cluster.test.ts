@@ -7,8 +7,7 @@ import { stripVTControlCharacters } from 'node:util'
 import { createSessionStore, partitionedKeys, type SessionStore } from '@onetrip/session-store'
 import { parseMetrics } from '@onetrip/stack/metrics.ts'
 import { clusterOfThisFile } from '@onetrip/stack/testing/cluster.ts'
-import { redisForThisTest, redisOfThisFile } from '@onetrip/stack/testing/redis.ts'
-import type { Redis } from 'ioredis'
+import { dumpOf, redisForThisTest, redisOfThisFile } from '@onetrip/stack/testing/redis.ts'
 import { expect, onTestFinished, test } from 'vitest'
 import { apiProcessForThisTest, failedStart } from './api-process.ts'
 import { secret } from './support.ts'
@@ -58,13 +57,6 @@ async function targetStore(): Promise<SessionStore> {
 
 const logins = (store: SessionStore, count: number) =>
   Promise.all(Array.from({ length: count }, (_, index) => store.login(`user ${index}`)))
-
-/** All data of a Redis as text. */
-async function contents(redis: Redis): Promise<Record<string, string>> {
-  const keys = (await redis.keys('*')).sort()
-  const dumps = await Promise.all(keys.map((key) => redis.dumpBuffer(key)))
-  return Object.fromEntries(keys.map((key, index) => [key, dumps[index]?.toString('hex') ?? '']))
-}
 
 test('moves all data to a cluster under load, although the command is killed twice', {
   timeout: 180_000,
@@ -162,7 +154,7 @@ test('a dry run shows what would be moved, and writes nothing', async () => {
   const [session] = await logins(before, 3)
   await before.recordView(session?.token ?? '', 'tea')
   const redises = [source.redis, ...cluster.nodes.map(({ admin }) => admin)]
-  const all = await Promise.all(redises.map(contents))
+  const all = await Promise.all(redises.map(dumpOf))
   expect(await run(...fromTo(), '--dry-run')).toEqual({
     code: 0,
     stdout: `Dry run: nothing was written. The source has
@@ -171,7 +163,7 @@ test('a dry run shows what would be moved, and writes nothing', async () => {
 `,
     stderr: '',
   })
-  expect(await Promise.all(redises.map(contents))).toEqual(all)
+  expect(await Promise.all(redises.map(dumpOf))).toEqual(all)
 })
 
 test('moves to a single Redis with partitioned keys', async () => {

@@ -9,6 +9,7 @@ import {
   partitionedKeys,
   type SessionStoreOptions,
 } from '../src/index.ts'
+import { idOf } from './retention-fixture.ts'
 
 const tokens = { secrets: ['a-secret-for-tests-a-secret-for-tests'] }
 const strategies = ['sequential', 'pipeline', 'batch'] as const
@@ -118,7 +119,7 @@ describe.each(strategies)('%s', (strategy) => {
     const { store } = await storeForThisTest(strategy)
     const { token } = await store.login('ada')
     await store.recordView(token, 'book')
-    const slot = calculateSlot(keys.login(token.split('.')[0] ?? ''))
+    const slot = calculateSlot(keys.login(idOf(token)))
     let views = 1
     for (const target of servers.nodes) {
       await servers.moveSlot(slot, target, async () => {
