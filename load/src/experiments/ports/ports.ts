@@ -38,7 +38,8 @@ connecting first fails with ${EXHAUSTED} ("Cannot assign requested address"). Th
 closes the connection, the number of ports (net.ipv4.ip_local_port_range), tcp_tw_reuse, tcp_max_tw_buckets, and
 whether the address of Redis is a loopback address.
 
-The command needs permission to create a network namespace and to change its settings. ${HOW_TO_RUN}
+The command needs permission to create a network namespace and to change its settings.
+${HOW_TO_RUN}
 
 Examples:
   npm run load -- ports --ports 20000 --rate 3000 --duration 15 --cases no-reuse`,
