@@ -11,7 +11,7 @@ import { cleanEnv, runStart } from '@onetrip/stack/testing/programs.ts'
 import { testRedis } from '@onetrip/stack/testing/redis.ts'
 import { serve } from '@onetrip/stack/testing/serve.ts'
 import { describe, expect, test } from 'vitest'
-import { expectNothingLeft, loadPath, patience, runLoad } from './support/run.ts'
+import { expectNothingLeft, loadPath, longTimeouts, runLoad } from './support/run.ts'
 
 const few = ['--connections=8', '--sessions=16']
 const short = ['--rounds=1', '--duration=1', '--warmup=0', '--reads=0', ...few]
@@ -19,7 +19,7 @@ const short = ['--rounds=1', '--duration=1', '--warmup=0', '--reads=0', ...few]
 async function start(state: string, env: NodeJS.ProcessEnv = {}) {
   const [pooled, naive, redis] = await freePorts(3)
   const args = [`--port=${pooled}`, `--naive-port=${naive}`, `--redis-port=${redis}`]
-  return await runStart({ state, args, env: { ...patience, ...env }, until: /^\s*Stop / })
+  return await runStart({ state, args, env: { ...longTimeouts, ...env }, until: /^\s*Stop / })
 }
 
 describe('npm run load', () => {
